@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// ProbeData is what the agent found in a machine, with the names that agents use on the wire.
+type ProbeData struct {
+	// timestamp is when the agent looked, by its own clock, in RFC 3339.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Timestamp string `json:"timestamp,omitempty"`
+	// systemInfo is what the firmware says of the machine.
+	// +optional
+	SystemInfo SystemInfo `json:"systemInfo,omitzero"`
+	// cpu lists the processors.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	CPU []CPU `json:"cpu,omitempty"`
+	// networkInterfaces lists the network interfaces.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	NetworkInterfaces []ProbeNetworkInterface `json:"networkInterfaces,omitempty"`
+	// lldp lists the neighbours seen by LLDP.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	LLDP []LLDPInterface `json:"lldp,omitempty"`
+	// storage lists the block devices.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	Storage []BlockDevice `json:"storage,omitempty"`
+	// memory lists the memory modules.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	Memory []MemoryDevice `json:"memory,omitempty"`
+	// nics lists the network cards.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	NICs []NIC `json:"nics,omitempty"`
+	// pciDevices lists the PCI devices.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2048
+	PCIDevices []PCIDevice `json:"pciDevices,omitempty"`
+}
+
+// SystemInfo is what the firmware says of a machine.
+type SystemInfo struct {
+	// biosInformation is about the firmware.
+	// +optional
+	BIOSInformation BIOSInformation `json:"biosInformation,omitzero"`
+	// systemInformation is about the machine.
+	// +optional
+	SystemInformation SystemInformation `json:"systemInformation,omitzero"`
+	// boardInformation is about the main board.
+	// +optional
+	BoardInformation BoardInformation `json:"boardInformation,omitzero"`
+}
+
+// BIOSInformation is about a firmware.
+type BIOSInformation struct {
+	// vendor is the firmware's vendor.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Vendor string `json:"vendor,omitempty"`
+	// version is the firmware's version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Version string `json:"version,omitempty"`
+	// date is the firmware's date.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Date string `json:"date,omitempty"`
+}
+
+// SystemInformation is about a machine.
+type SystemInformation struct {
+	// manufacturer is the manufacturer.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Manufacturer string `json:"manufacturer,omitempty"`
+	// productName is the product's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ProductName string `json:"productName,omitempty"`
+	// version is the product's version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Version string `json:"version,omitempty"`
+	// serialNumber is the serial number.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	SerialNumber string `json:"serialNumber,omitempty"`
+	// uuid is the machine's UUID as its firmware says.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	UUID string `json:"uuid,omitempty"`
+	// skuNumber is the stock keeping unit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	SKUNumber string `json:"skuNumber,omitempty"`
+	// family is the product's family.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Family string `json:"family,omitempty"`
+}
+
+// BoardInformation is about a main board.
+type BoardInformation struct {
+	// manufacturer is the manufacturer.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Manufacturer string `json:"manufacturer,omitempty"`
+	// product is the product's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Product string `json:"product,omitempty"`
+	// version is the board's version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Version string `json:"version,omitempty"`
+	// serialNumber is the serial number.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	SerialNumber string `json:"serialNumber,omitempty"`
+	// assetTag is the asset tag.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	AssetTag string `json:"assetTag,omitempty"`
+}
+
+// CPU is one processor.
+type CPU struct {
+	// id is the processor's number.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ID int32 `json:"id,omitempty"`
+	// totalCores is the number of cores.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TotalCores int32 `json:"totalCores,omitempty"`
+	// totalHardwareThreads is the number of hardware threads.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TotalHardwareThreads int32 `json:"totalHardwareThreads,omitempty"`
+	// vendor is the vendor.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Vendor string `json:"vendor,omitempty"`
+	// model is the model.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Model string `json:"model,omitempty"`
+	// capabilities lists the capability flags.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	// +kubebuilder:validation:items:MaxLength=128
+	Capabilities []string `json:"capabilities,omitempty"`
+}
+
+// ProbeNetworkInterface is one network interface as the operating system sees it.
+type ProbeNetworkInterface struct {
+	// name is the interface's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+	// ipAddresses are the interface's addresses.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=64
+	IPAddresses []string `json:"ipAddresses,omitempty"`
+	// macAddress is the MAC address.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	MACAddress string `json:"macAddress,omitempty"`
+	// carrierStatus says whether the link is up.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	CarrierStatus string `json:"carrierStatus,omitempty"`
+}
+
+// LLDPInterface is what was seen by LLDP on one interface.
+type LLDPInterface struct {
+	// name is the interface's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+	// neighbors are the neighbours seen.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Neighbors []LLDPNeighbor `json:"neighbors,omitempty"`
+}
+
+// LLDPNeighbor is what a neighbour announced by LLDP.
+type LLDPNeighbor struct {
+	// chassisId identifies the neighbour.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ChassisID string `json:"chassisId,omitempty"`
+	// portId identifies the neighbour's port.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	PortID string `json:"portId,omitempty"`
+	// portDescription describes the neighbour's port.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	PortDescription string `json:"portDescription,omitempty"`
+	// systemName is the neighbour's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	SystemName string `json:"systemName,omitempty"`
+	// systemDescription describes the neighbour.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	SystemDescription string `json:"systemDescription,omitempty"`
+	// mgmtIp is the neighbour's management address.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	MgmtIP string `json:"mgmtIp,omitempty"`
+	// capabilities lists what the neighbour is, for example bridge or router.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=128
+	Capabilities []string `json:"capabilities,omitempty"`
+	// vlanId is the port's VLAN.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	VLANID string `json:"vlanId,omitempty"`
+}
+
+// BlockDevice is one disk.
+type BlockDevice struct {
+	// path is the device, for example /dev/nvme0n1.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Path string `json:"path,omitempty"`
+	// name is the disk's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+	// rotational says that the disk has spinning platters.
+	// +optional
+	Rotational bool `json:"rotational,omitempty"`
+	// removable says that the medium can be taken out.
+	// +optional
+	Removable bool `json:"removable,omitempty"`
+	// readOnly says that the disk cannot be written.
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
+	// vendor is the vendor.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Vendor string `json:"vendor,omitempty"`
+	// model is the model.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Model string `json:"model,omitempty"`
+	// serial is the serial number.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Serial string `json:"serial,omitempty"`
+	// wwid is the world-wide identifier.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	WWID string `json:"wwid,omitempty"`
+	// physicalBlockSize is the physical block size in bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	PhysicalBlockSize int64 `json:"physicalBlockSize,omitempty"`
+	// logicalBlockSize is the logical block size in bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LogicalBlockSize int64 `json:"logicalBlockSize,omitempty"`
+	// hWSectorSize is the hardware sector size in bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	HWSectorSize int64 `json:"hWSectorSize,omitempty"`
+	// sizeBytes is the disk's size in bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+	// numaNodeID is the NUMA node; -1 is none.
+	// +optional
+	NUMANodeID int32 `json:"numaNodeID,omitempty"`
+}
+
+// MemoryDevice is one memory module.
+type MemoryDevice struct {
+	// size is the module's size in bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SizeBytes int64 `json:"size,omitempty"`
+	// deviceSet is the set that the module belongs to.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	DeviceSet string `json:"deviceSet,omitempty"`
+	// deviceLocator is the slot.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	DeviceLocator string `json:"deviceLocator,omitempty"`
+	// bankLocator is the bank.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	BankLocator string `json:"bankLocator,omitempty"`
+	// memoryType is the kind of memory, for example DDR5.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	MemoryType string `json:"memoryType,omitempty"`
+	// speed is the highest speed, with its unit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Speed string `json:"speed,omitempty"`
+	// vendor is the vendor.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Vendor string `json:"vendor,omitempty"`
+	// serialNumber is the serial number.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	SerialNumber string `json:"serialNumber,omitempty"`
+	// assetTag is the asset tag.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	AssetTag string `json:"assetTag,omitempty"`
+	// partNumber is the part number.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	PartNumber string `json:"partNumber,omitempty"`
+	// configuredMemorySpeed is the speed in use, with its unit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ConfiguredMemorySpeed string `json:"configuredMemorySpeed,omitempty"`
+	// minimumVoltage is the lowest voltage, with its unit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	MinimumVoltage string `json:"minimumVoltage,omitempty"`
+	// maximumVoltage is the highest voltage, with its unit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	MaximumVoltage string `json:"maximumVoltage,omitempty"`
+	// configuredVoltage is the voltage in use, with its unit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ConfiguredVoltage string `json:"configuredVoltage,omitempty"`
+}
+
+// NIC is one network card.
+type NIC struct {
+	// name is the interface's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+	// mac is the MAC address.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	MAC string `json:"mac,omitempty"`
+	// pciAddress is the PCI address.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	PCIAddress string `json:"pciAddress,omitempty"`
+	// speed is the link's speed, with its unit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Speed string `json:"speed,omitempty"`
+	// linkModes lists the link modes offered.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=128
+	LinkModes []string `json:"linkModes,omitempty"`
+	// supportedPorts lists the kinds of port offered.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=128
+	SupportedPorts []string `json:"supportedPorts,omitempty"`
+	// firmwareVersion is the firmware's version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	FirmwareVersion string `json:"firmwareVersion,omitempty"`
+}
+
+// PCIDevice is one PCI device.
+type PCIDevice struct {
+	// address is the PCI address.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Address string `json:"address,omitempty"`
+	// vendor is the vendor's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Vendor string `json:"vendor,omitempty"`
+	// vendorID is the vendor's number in hex.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	VendorID string `json:"vendorID,omitempty"`
+	// product is the product's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Product string `json:"product,omitempty"`
+	// productID is the product's number in hex.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ProductID string `json:"productID,omitempty"`
+	// numaNodeID is the NUMA node; -1 is none.
+	// +optional
+	NumaNodeID int32 `json:"numaNodeID,omitempty"`
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ServerInventorySpec says whose inventory it is.
+type ServerInventorySpec struct {
+	// systemUUID is the machine's UUID in lower case, and the name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	SystemUUID string `json:"systemUUID,omitempty"`
+}
+
+// AgentPurpose is what the agent that reported was booted for.
+// +kubebuilder:validation:Enum=Probe;Wipe
+type AgentPurpose string
+
+const (
+	// PurposeProbe is an agent that was booted to report the hardware.
+	PurposeProbe AgentPurpose = "Probe"
+	// PurposeWipe is an agent that was booted to erase the disks.
+	PurposeWipe AgentPurpose = "Wipe"
+)
+
+// ProbeReport is the last report of the agent in the machine.
+type ProbeReport struct {
+	// receivedAt is when the report arrived, by the manager's clock.
+	// +required
+	ReceivedAt metav1.MicroTime `json:"receivedAt,omitzero"`
+	// entry is the lifecycle entry to which the report belongs.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Entry int64 `json:"entry"`
+	// purpose is what the agent was booted for.
+	// +required
+	Purpose AgentPurpose `json:"purpose,omitempty"`
+	// unauthenticated says that the agent showed no token; such a report never proves a wipe.
+	// +optional
+	Unauthenticated bool `json:"unauthenticated,omitempty"`
+	// agentVersion is the agent's version; empty where it did not say.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	AgentVersion string `json:"agentVersion,omitempty"`
+	// digest is the digest of the report's data, by which an unchanged report is recognised.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Digest string `json:"digest,omitempty"`
+	// data is what the agent found.
+	// +required
+	Data ProbeData `json:"data"`
+}
+
+// WipeState is how far a wipe has come.
+// +kubebuilder:validation:Enum=Running;Verified;Failed
+type WipeState string
+
+const (
+	// WipeRunning is under way.
+	WipeRunning WipeState = "Running"
+	// WipeVerified is done: every disk was erased and checked.
+	WipeVerified WipeState = "Verified"
+	// WipeFailed could not be done; the message says why.
+	WipeFailed WipeState = "Failed"
+)
+
+const (
+	// WipeReportInterval is how often an agent that erases must be heard at least. A running wipe is stored anew at that
+	// rate even where nothing changed: updatedAt is the sign of life by which others know that an erase is under way.
+	WipeReportInterval = 30 * time.Second
+	// WipeSilence is how long a running wipe may say nothing before it no longer keeps power from being cut. It leaves
+	// room for several reports that are lost.
+	WipeSilence = 2 * time.Minute
+)
+
+// WipeReport is the last report of the agent that erases the machine's disks.
+type WipeReport struct {
+	// entry is the lifecycle entry to which the report belongs.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Entry int64 `json:"entry"`
+	// state is how far the wipe has come.
+	// +required
+	State WipeState `json:"state,omitempty"`
+	// startedAt is when the wipe was first reported.
+	// +required
+	StartedAt metav1.MicroTime `json:"startedAt,omitzero"`
+	// updatedAt is when the wipe was last reported; while it runs it is the agent's sign of life.
+	// +required
+	UpdatedAt metav1.MicroTime `json:"updatedAt,omitzero"`
+	// disks are the machine's disks.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Disks []DiskWipe `json:"disks,omitempty"`
+	// message says what the agent wants to be known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// DiskWipeState is how far the wipe of one disk has come.
+// +kubebuilder:validation:Enum=Pending;Erasing;Erased;Verified;Failed
+type DiskWipeState string
+
+const (
+	// DiskPending waits for its turn.
+	DiskPending DiskWipeState = "Pending"
+	// DiskErasing is being erased.
+	DiskErasing DiskWipeState = "Erasing"
+	// DiskErased is erased and not checked yet.
+	DiskErased DiskWipeState = "Erased"
+	// DiskVerified is erased and checked.
+	DiskVerified DiskWipeState = "Verified"
+	// DiskFailed could not be erased; the message says why.
+	DiskFailed DiskWipeState = "Failed"
+)
+
+// DiskWipe is the wipe of one disk.
+type DiskWipe struct {
+	// path is the disk's device, for example /dev/nvme0n1.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Path string `json:"path,omitempty"`
+	// name is the disk's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+	// serial is the disk's serial number.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Serial string `json:"serial,omitempty"`
+	// wwid is the disk's world-wide identifier.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	WWID string `json:"wwid,omitempty"`
+	// sizeBytes is the disk's size in bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+	// state is how far the wipe of the disk has come.
+	// +required
+	State DiskWipeState `json:"state,omitempty"`
+	// method is how the disk was erased, for example sanitize-crypto.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Method string `json:"method,omitempty"`
+	// message says what went wrong.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// Custody is what must be remembered of a machine when its Server is gone.
+type Custody struct {
+	// marks are the data-guarding marks of the Server's lifecycle, such as Dirty.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Marks []string `json:"marks,omitempty"`
+	// lastHolder is the claim that held the machine last; it is cleared by a verified wipe.
+	// +optional
+	LastHolder *Holder `json:"lastHolder,omitempty"`
+	// serverName is the name of the Server that stands, or stood, for the machine.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ServerName string `json:"serverName,omitempty"`
+	// disks are the fixed disks that the agent saw in the machine. A wipe is verified only when it covers each of them:
+	// a disk that the wipe does not see may still hold data. The probe of a machine that holds no data replaces the list;
+	// while it holds data, disks are only added. Take an entry away by hand only for a disk that is out of the machine.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=512
+	Disks []CustodyDisk `json:"disks,omitempty"`
+}
+
+// CustodyDisk is one remembered disk. It is known by its wwid, without one by its serial, without both by its name.
+type CustodyDisk struct {
+	// name is the disk's name, for example nvme0n1.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+	// serial is the disk's serial number.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Serial string `json:"serial,omitempty"`
+	// wwid is the disk's world-wide identifier.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	WWID string `json:"wwid,omitempty"`
+	// sizeBytes is the disk's size in bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+}
+
+// Holder is a claim that held a machine.
+type Holder struct {
+	// namespace is the claim's namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// name is the claim's name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// uid is the claim's UID; empty for a binding made before UIDs were recorded.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+}
+
+// ServerInventory is what is known of a machine beyond the life of its Server: nobody owns it, and its name is the
+// machine's UUID. Only the manager writes it, and so it has no status subresource: a report is one write.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,shortName=sinv
+// +kubebuilder:printcolumn:name="UUID",type=string,JSONPath=`.spec.systemUUID`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.custody.serverName`
+// +kubebuilder:printcolumn:name="Reported",type=date,JSONPath=`.report.receivedAt`
+// +kubebuilder:printcolumn:name="Wiped",type=string,JSONPath=`.wipe.state`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == self.spec.systemUUID",message="a ServerInventory is named by its spec.systemUUID (lower case)"
+type ServerInventory struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec says whose inventory it is.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable"
+	Spec ServerInventorySpec `json:"spec,omitzero"`
+	// report is the last report of the agent in the machine.
+	// +optional
+	Report *ProbeReport `json:"report,omitempty"`
+	// wipe is the last report of the agent that erases the machine's disks.
+	// +optional
+	Wipe *WipeReport `json:"wipe,omitempty"`
+	// custody is what must be remembered of the machine when its Server is gone.
+	// +optional
+	Custody *Custody `json:"custody,omitempty"`
+}
+
+// ServerInventoryList is a list of inventories.
+//
+// +kubebuilder:object:root=true
+type ServerInventoryList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []ServerInventory `json:"items"`
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types that every kind may bear; they follow the conventions of kstatus.
+const (
+	// ConditionReady says that the object is as its spec asks.
+	ConditionReady = "Ready"
+	// ConditionReconciling, while True, says that work towards the spec is under way.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled, while True, says that no progress is made and somebody has to act.
+	ConditionStalled = "Stalled"
+	// ConditionPolicyHalted, while True, says that the policy could not decide, and names the rule; nothing moves and
+	// nothing is done.
+	ConditionPolicyHalted = "PolicyHalted"
+)
+
+// Condition types of single kinds.
+const (
+	// ConditionBound on a ServerClaim says that it has its server; while False its message counts why not.
+	ConditionBound = "Bound"
+	// ConditionClaimMissing on a Server, while True, says that its claim is gone without a release record.
+	ConditionClaimMissing = "ClaimMissing"
+	// ConditionServerMissing on a ServerClaim, while True, says that the server it is bound to is gone.
+	ConditionServerMissing = "ServerMissing"
+	// ConditionBMCReachable on a Server says that its BMC answers.
+	ConditionBMCReachable = "BMCReachable"
+	// ConditionIdentityMismatch on a Server, while True, says that another machine answers in its place.
+	ConditionIdentityMismatch = "IdentityMismatch"
+	// ConditionOperationDone on a Server says how the last operation asked for by annotation ended.
+	ConditionOperationDone = "OperationDone"
+	// ConditionPoweringOn on a Server, while True, says that it was asked to power on and has not done so yet.
+	ConditionPoweringOn = "PoweringOn"
+	// ConditionWaitingForPowerOff on a Server, while True, says that it was asked to power off and has not done so yet.
+	ConditionWaitingForPowerOff = "WaitingForPowerOff"
+	// ConditionReset on a BMC says whether it is being reset.
+	ConditionReset = "Reset"
+	// ConditionSystemsAccepted on a BMC, while False, names systems behind it that wait for an accept annotation.
+	ConditionSystemsAccepted = "SystemsAccepted"
+	// ConditionMatched on an Endpoint says whether its MAC address was found in the prefix database.
+	ConditionMatched = "Matched"
+	// ConditionSpecHandedOver on a ServerBootConfiguration bears the generation for which we last reset its state, so that
+	// a Ready that speaks of a former spec never boots a machine.
+	ConditionSpecHandedOver = "SpecHandedOver"
+	// ConditionBootStateReceived on a ServerBootConfiguration says that the machine reported having booted it.
+	ConditionBootStateReceived = "BootStateReceived"
+	// ConditionImageValidation on a ServerBootConfiguration belongs to the boot service: the image is usable.
+	ConditionImageValidation = "ImageValidation"
+	// ConditionIPXEScriptFetched on a ServerBootConfiguration belongs to the boot service: the script was fetched.
+	ConditionIPXEScriptFetched = "IPXEScriptFetched"
+	// ConditionIgnitionDataFetched on a ServerBootConfiguration belongs to the boot service: the ignition was fetched.
+	ConditionIgnitionDataFetched = "IgnitionDataFetched"
+)
+
+// Reasons of Ready on a BMC, and of BMCReachable on a Server.
+const (
+	// ReasonConnected: the BMC answers and accepts our credentials.
+	ReasonConnected = "Connected"
+	// ReasonAuthenticationFailed: the BMC refuses our credentials.
+	ReasonAuthenticationFailed = "AuthenticationFailed"
+	// ReasonInternalServerError: the BMC answers with an error of its own.
+	ReasonInternalServerError = "InternalServerError"
+	// ReasonConnectionFailed: the BMC does not answer, or its certificate is not trusted.
+	ReasonConnectionFailed = "ConnectionFailed"
+	// ReasonUnknownError: the BMC cannot be used for another reason, which the message says.
+	ReasonUnknownError = "UnknownError"
+	// ReasonSecretMissing: the BMCSecret does not exist or lacks a key.
+	ReasonSecretMissing = "SecretMissing"
+	// ReasonEndpointMissing: the Endpoint that the BMC names does not exist.
+	ReasonEndpointMissing = "EndpointMissing"
+	// ReasonProtocolUnsupported: the protocol is reserved and not spoken.
+	ReasonProtocolUnsupported = "ProtocolUnsupported"
+	// ReasonBMCMissing: the Server names no BMC, or one that does not exist.
+	ReasonBMCMissing = "BMCMissing"
+)
+
+// Reasons of Reset on a BMC.
+const (
+	// ReasonUserRequested: somebody asked for the reset by annotation.
+	ReasonUserRequested = "UserRequested"
+	// ReasonAutoResetting: the manager resets a BMC that stopped answering.
+	ReasonAutoResetting = "AutoResetting"
+	// ReasonResetComplete: the BMC answers again after its reset.
+	ReasonResetComplete = "ResetComplete"
+	// ReasonResetFailed: the BMC refused its reset.
+	ReasonResetFailed = "ResetFailed"
+)
+
+// Reasons of SystemsAccepted on a BMC.
+const (
+	// ReasonSystemUnaccepted: a system with a new UUID answers behind a known BMC and waits for the accept annotation.
+	ReasonSystemUnaccepted = "SystemUnaccepted"
+	// ReasonSystemConflict: a system is claimed by two BMCs; the incumbent keeps it.
+	ReasonSystemConflict = "SystemConflict"
+	// ReasonSystemUnidentified: a system shows no UUID, so that it cannot be managed.
+	ReasonSystemUnidentified = "SystemUnidentified"
+	// ReasonSystemsKnown: every system behind the BMC is known.
+	ReasonSystemsKnown = "SystemsKnown"
+)
+
+// Reasons of events on a BMC.
+const (
+	// ReasonOperationUnavailable: the operation is known, and this version cannot do it.
+	ReasonOperationUnavailable = "OperationUnavailable"
+	// ReasonServerCreated: a Server was made for a system behind the BMC.
+	ReasonServerCreated = "ServerCreated"
+	// ReasonServerTakenOver: a Server that named another BMC, or none, names this one now.
+	ReasonServerTakenOver = "ServerTakenOver"
+)
+
+// Reasons of conditions on an Endpoint.
+const (
+	// ReasonPrefixFound: a row of the prefix database matches the MAC address.
+	ReasonPrefixFound = "PrefixFound"
+	// ReasonBMCCreated: the device is a BMC, and its BMC object exists.
+	ReasonBMCCreated = "BMCCreated"
+	// ReasonUnknownPrefix: no row of the prefix database matches the MAC address.
+	ReasonUnknownPrefix = "UnknownPrefix"
+	// ReasonInvalidMAC: the MAC address cannot be parsed.
+	ReasonInvalidMAC = "InvalidMAC"
+	// ReasonNotABMC: the prefix is known, but not that of a BMC.
+	ReasonNotABMC = "NotABMC"
+	// ReasonNameTaken: a BMC of the endpoint's name exists and belongs to something else.
+	ReasonNameTaken = "NameTaken"
+	// ReasonNoCredentials: neither a BMCSecret of the endpoint's name nor default credentials exist.
+	ReasonNoCredentials = "NoCredentials"
+	// ReasonNotRedfish: something answers at the address, and it is no Redfish service.
+	ReasonNotRedfish = "NotRedfish"
+	// ReasonCredentialsRefused: the device answers and accepts none of the default credentials; the condition's
+	// lastTransitionTime is when they were last refused.
+	ReasonCredentialsRefused = "CredentialsRefused"
+)
+
+// Reasons of Bound and Ready on a ServerClaim.
+const (
+	// ReasonBound: both references and the claim's UID agree.
+	ReasonBound = "Bound"
+	// ReasonPending: the claim waits for its turn.
+	ReasonPending = "Pending"
+	// ReasonNoServers: no server in the fleet matches serverRef and serverSelector.
+	ReasonNoServers = "NoServers"
+	// ReasonNoneClaimable: servers match, but none can be claimed now; the message counts why.
+	ReasonNoneClaimable = "NoneClaimable"
+	// ReasonPolicyRejected: the policy rejected every server that could be claimed; the message counts by code.
+	ReasonPolicyRejected = "PolicyRejected"
+	// ReasonServerNotFound: the server that serverRef names does not exist.
+	ReasonServerNotFound = "ServerNotFound"
+	// ReasonServerTaken: the server that serverRef names is held by another claim.
+	ReasonServerTaken = "ServerTaken"
+	// ReasonInvalidSelector: serverSelector cannot be parsed.
+	ReasonInvalidSelector = "InvalidSelector"
+	// ReasonBindingRefused: servers could be had, and the API server denied writing the claim on each of them; the message
+	// says why.
+	ReasonBindingRefused = "BindingRefused"
+	// ReasonReserving: a server was found and is being reserved.
+	ReasonReserving = "Reserving"
+	// ReasonBindingLost: the server that serverRef names no longer refers to this claim.
+	ReasonBindingLost = "BindingLost"
+	// ReasonServerNotReserved: the server is bound to the claim but is in a state in which the claim does not own it, such
+	// as Maintenance or Parked.
+	ReasonServerNotReserved = "ServerNotReserved"
+	// ReasonServerHalted: nothing is done for the server, because its policy is halted or another machine answers in its
+	// place; the message names the server's condition.
+	ReasonServerHalted = "ServerHalted"
+	// ReasonPowerUnknown: the server's BMC does not say whether the machine is on.
+	ReasonPowerUnknown = "PowerUnknown"
+	// ReasonBooting: the server is bound, and its boot is being prepared or under way.
+	ReasonBooting = "Booting"
+	// ReasonBootError: the boot service reports an error; it may still mend it.
+	ReasonBootError = "BootError"
+	// ReasonRunning: the BMC says On, and the boot configuration is as the claim asks; an image or ignition that was changed
+	// while the machine was on is used at its next boot.
+	ReasonRunning = "Running"
+	// ReasonPoweredOff: the machine is off, as the claim asks.
+	ReasonPoweredOff = "PoweredOff"
+	// ReasonServerVanished: the server that the claim is bound to no longer exists; the claim keeps its reference.
+	ReasonServerVanished = "ServerVanished"
+	// ReasonReleasing: the claim is being deleted and its server released.
+	ReasonReleasing = "Releasing"
+	// ReasonOperationRefused: the operation cannot be done now; the annotation was removed.
+	ReasonOperationRefused = "OperationRefused"
+)
+
+// Reasons of conditions on a Server that are not the name of a rule.
+const (
+	// ReasonStable: the server rests in a state that is marked stable.
+	ReasonStable = "Stable"
+	// ReasonMoving: the server is on its way to a stable state.
+	ReasonMoving = "Moving"
+	// ReasonClaimFound: the claim that the server names exists with the UID recorded.
+	ReasonClaimFound = "ClaimFound"
+	// ReasonClaimNotFound: the claim that the server names does not exist, and no release record says that it ended.
+	ReasonClaimNotFound = "ClaimNotFound"
+	// ReasonClaimUIDMismatch: a claim of that name exists, but it is another one.
+	ReasonClaimUIDMismatch = "ClaimUIDMismatch"
+	// ReasonOtherSystem: the BMC answers for another machine than the server's.
+	ReasonOtherSystem = "OtherSystem"
+	// ReasonUnknownState: the policy neither defines nor migrates the server's state.
+	ReasonUnknownState = "UnknownState"
+	// ReasonGuardError: a guard of the policy could not be evaluated.
+	ReasonGuardError = "GuardError"
+	// ReasonSafetyRule: the policy asked for what a safety rule forbids.
+	ReasonSafetyRule = "SafetyRule"
+	// ReasonInvariantViolated: an invariant of the policy does not hold.
+	ReasonInvariantViolated = "InvariantViolated"
+	// ReasonDecided: the policy decided.
+	ReasonDecided = "Decided"
+	// ReasonIgnored: the operation annotation asks to leave the object alone; one that is being deleted stays for that long.
+	ReasonIgnored = "Ignored"
+	// ReasonUnknownOperation: the operation annotation has a value that nobody knows; it was removed.
+	ReasonUnknownOperation = "UnknownOperation"
+)

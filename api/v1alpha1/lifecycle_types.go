@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// MaxLifecycleHistory is how many moves status.lifecycle.history keeps.
+const MaxLifecycleHistory = 10
+
+// LifecycleStatus is the manager's record of a server's lifecycle.
+type LifecycleStatus struct {
+	// revision names the PolicyRevision that governs the server.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Revision string `json:"revision,omitempty"`
+	// entry counts the moves so far; a report or proof belongs to one entry and never satisfies another.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Entry int64 `json:"entry,omitempty"`
+	// enteredAt is when the present state was entered.
+	// +optional
+	EnteredAt metav1.MicroTime `json:"enteredAt,omitzero"`
+	// retries counts the exits marked as a retry since the server last rested in a stable state.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Retries int32 `json:"retries,omitempty"`
+	// marks are the facts of the past that cannot be observed, such as Managed and Dirty.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Marks []string `json:"marks,omitempty"`
+	// rule is the rule of the last move.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Rule string `json:"rule,omitempty"`
+	// credential is what the agent of the present entry has to show.
+	// +optional
+	Credential *ProbeCredential `json:"credential,omitempty"`
+	// clock is the counted time of the present entry; it is there only where time had to be left out.
+	// +optional
+	Clock *DeadlineClock `json:"clock,omitempty"`
+	// history lists the last moves, the newest last.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	History []LifecycleMove `json:"history,omitempty"`
+}
+
+// ProbePurpose is what an agent was booted for.
+// +kubebuilder:validation:Enum=Probe;Wipe
+type ProbePurpose string
+
+const (
+	// ProbePurposeProbe is an agent that reports the hardware.
+	ProbePurposeProbe ProbePurpose = "Probe"
+	// ProbePurposeWipe is an agent that erases the disks and reports it.
+	ProbePurposeWipe ProbePurpose = "Wipe"
+)
+
+// ProbeCredential is what an agent has to show: a token minted for one server, one purpose and one entry.
+type ProbeCredential struct {
+	// purpose is what the token may be used for.
+	// +required
+	Purpose ProbePurpose `json:"purpose,omitempty"`
+	// entry is the lifecycle entry for which the token was minted.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Entry int64 `json:"entry"`
+	// tokenHash is the SHA-256 of the token in lower-case hex; the token itself is stored nowhere but in the ignition.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	// +kubebuilder:validation:MaxLength=64
+	TokenHash string `json:"tokenHash,omitempty"`
+}
+
+// DeadlineClock counts the time of an entry without the time in which the server was held back.
+type DeadlineClock struct {
+	// counted is the time that counts against deadlines, up to asOf.
+	// +required
+	Counted metav1.Duration `json:"counted"`
+	// asOf is when counted was computed.
+	// +required
+	AsOf metav1.MicroTime `json:"asOf,omitzero"`
+	// held says that time since asOf does not count.
+	// +optional
+	Held bool `json:"held,omitempty"`
+	// reason says in one word why time does not count.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason,omitempty"`
+}
+
+// LifecycleMove is one move of a server.
+type LifecycleMove struct {
+	// from is the state left; empty for the first move.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	From ServerState `json:"from,omitempty"`
+	// to is the state entered.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	To ServerState `json:"to,omitempty"`
+	// rule is the rule that moved the server.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Rule string `json:"rule,omitempty"`
+	// entry is the lifecycle entry that began with this move.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Entry int64 `json:"entry"`
+	// at is when the server moved.
+	// +required
+	At metav1.MicroTime `json:"at,omitzero"`
+	// revision names the PolicyRevision that decided.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Revision string `json:"revision,omitempty"`
+}
+
+// OperationState is how far an operation has come.
+// +kubebuilder:validation:Enum=Pending;InProgress;Succeeded;Failed;Refused
+type OperationState string
+
+const (
+	// OperationPending is recorded; nothing was done yet.
+	OperationPending OperationState = "Pending"
+	// OperationInProgress was begun.
+	OperationInProgress OperationState = "InProgress"
+	// OperationSucceeded is done.
+	OperationSucceeded OperationState = "Succeeded"
+	// OperationFailed could not be done; the message says why.
+	OperationFailed OperationState = "Failed"
+	// OperationRefused cannot be done in the present state; the message says why.
+	OperationRefused OperationState = "Refused"
+)
+
+// OperationStatus is an operation that was asked for by annotation; it is recorded before anything is done, so that
+// each is done at most once.
+type OperationStatus struct {
+	// id tells one request from the next.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	ID string `json:"id,omitempty"`
+	// name is the operation, for example park.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
+	// state is how far the operation has come.
+	// +required
+	State OperationState `json:"state,omitempty"`
+	// startedAt is when the operation was recorded.
+	// +required
+	StartedAt metav1.MicroTime `json:"startedAt,omitzero"`
+	// finishedAt is when the operation ended.
+	// +optional
+	FinishedAt *metav1.MicroTime `json:"finishedAt,omitempty"`
+	// entry is the lifecycle entry in which the operation was asked for.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Entry int64 `json:"entry,omitempty"`
+	// message says what was done, or why not.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Finalizers, one for each kind that has something to undo.
+const (
+	// FinalizerEndpoint holds an Endpoint until the BMC made from it is gone.
+	FinalizerEndpoint = "metal.ironcore.dev/endpoint"
+	// FinalizerBMC holds a BMC until its session and subscriptions are given back.
+	FinalizerBMC = "metal.ironcore.dev/bmc"
+	// FinalizerServer holds a Server until its data is accounted for; it is added only after status.lifecycle was stored.
+	FinalizerServer = "metal.ironcore.dev/server"
+	// FinalizerServerClaim holds a ServerClaim until the release of its server is recorded.
+	FinalizerServerClaim = "metal.ironcore.dev/serverclaim"
+	// FinalizerServerMaintenance holds a ServerMaintenance until its server was handed back.
+	FinalizerServerMaintenance = "metal.ironcore.dev/servermaintenance"
+)
+
+// OperationAnnotation asks for one operation; it is removed when the operation is done or refused.
+const OperationAnnotation = "metal.ironcore.dev/operation"
+
+// Values of OperationAnnotation.
+const (
+	// OperationIgnore leaves the object alone until the annotation is removed by hand.
+	OperationIgnore = "ignore"
+	// OperationIgnoreReconciliation is the old spelling of OperationIgnore.
+	OperationIgnoreReconciliation = "ignore-reconciliation"
+	// OperationPark powers a server off and hands it to somebody outside.
+	OperationPark = "park"
+	// OperationUnpark takes a parked server back.
+	OperationUnpark = "unpark"
+	// OperationRetry acknowledges an error and tries again.
+	OperationRetry = "retry"
+	// OperationRetryFailedStateResource is the old spelling of OperationRetry.
+	OperationRetryFailedStateResource = "retry-failed-state-resource"
+	// OperationRelease records by hand that a claim which vanished has ended; refused while the claim exists.
+	OperationRelease = "release"
+	// OperationRotateCredentials gives a BMC a new password.
+	OperationRotateCredentials = "rotate-credentials"
+	// OperationGracefulRestartServer asks the operating system to restart.
+	OperationGracefulRestartServer = "graceful-restart-server"
+	// OperationHardRestartServer restarts a server without asking its operating system.
+	OperationHardRestartServer = "hard-restart-server"
+	// OperationPowerCycleServer cuts a server's power and restores it.
+	OperationPowerCycleServer = "power-cycle-server"
+	// OperationForceOffServer cuts a server's power.
+	OperationForceOffServer = "force-off-server"
+	// OperationForceOnServer powers a server on.
+	OperationForceOnServer = "force-on-server"
+	// OperationGracefulRestartBMC restarts a BMC.
+	OperationGracefulRestartBMC = "graceful-restart-bmc"
+	// OperationAllowInProgressDelete allows an object to be deleted while its work is under way.
+	OperationAllowInProgressDelete = "allow-in-progress-delete"
+	// OperationAllowInProgressUpdate allows an object to be changed while its work is under way.
+	OperationAllowInProgressUpdate = "allow-in-progress-update"
+)
+
+// Annotations of metal.ironcore.dev.
+const (
+	// ParkedAnnotation marks a Server for as long as it is parked, so that losing its status does not unpark it.
+	ParkedAnnotation = "metal.ironcore.dev/parked"
+	// TypeAnnotation says for whom a ServerBootConfiguration was made.
+	TypeAnnotation = "metal.ironcore.dev/type"
+	// TypeInternal is the value of TypeAnnotation on a boot configuration that the manager made for itself.
+	TypeInternal = "Internal"
+	// IsDefaultOSImageAnnotation, with the value "true", says that a boot configuration boots the default image.
+	IsDefaultOSImageAnnotation = "metal.ironcore.dev/is-default-os-image"
+	// MaintenanceReasonAnnotation says why a maintenance is needed.
+	MaintenanceReasonAnnotation = "metal.ironcore.dev/maintenance-reason"
+	// LoopbackAddressAnnotation on a Server is the loopback address that clients give the machine.
+	LoopbackAddressAnnotation = "metal.ironcore.dev/loopback-address"
+	// MetadataAnnotationPrefix begins the annotations that the metadata service exports.
+	MetadataAnnotationPrefix = "metadata.metal.ironcore.dev/"
+)
+
+// Labels that clients read or set.
+const (
+	// InstanceTypeLabel on a Server is the instance type that the cloud controller reports.
+	InstanceTypeLabel = "metal.ironcore.dev/instance-type"
+	// RegionLabel on a Server is the region that the cloud controller reports.
+	RegionLabel = "topology.kubernetes.io/region"
+	// ZoneLabel on a Server is the zone that the cloud controller reports.
+	ZoneLabel = "topology.kubernetes.io/zone"
+	// MaintenanceNeededLabel, with the value "true", on a ServerClaim says that its server is wanted for maintenance.
+	MaintenanceNeededLabel = "metal.ironcore.dev/maintenance-needed"
+	// MaintenanceApprovedLabel on a ServerClaim approves a maintenance by its presence.
+	MaintenanceApprovedLabel = "metal.ironcore.dev/maintenance-approved"
+)
+
+// Annotations of policy.metalaw.dev, by which safety is kept beyond the life of a status.
+const (
+	// ClaimUIDAnnotation on a Server is the UID of the claim that serverClaimRef means; a claim of the same name but
+	// another UID inherits nothing.
+	ClaimUIDAnnotation = "policy.metalaw.dev/claim-uid"
+	// ReleasedClaimAnnotation on a Server is the UID of the claim that ended; without it nothing is wiped.
+	ReleasedClaimAnnotation = "policy.metalaw.dev/released-claim"
+	// ReleasedAtAnnotation on a Server is when that claim ended (RFC 3339).
+	ReleasedAtAnnotation = "policy.metalaw.dev/released-at"
+	// ConsentAnnotation, with the value ConsentTakeOver, on a Server allows a machine found running to be managed.
+	ConsentAnnotation = "policy.metalaw.dev/consent"
+	// ConsentTakeOver is the value of ConsentAnnotation.
+	ConsentTakeOver = "take-over"
+	// AcceptSystemAnnotation on a BMC is the UUID of the new system behind it that may be managed.
+	AcceptSystemAnnotation = "policy.metalaw.dev/accept-system"
+	// DeleteDataAnnotation, with the value "true", allows a Server to be deleted while it holds data.
+	DeleteDataAnnotation = "policy.metalaw.dev/delete-data"
+	// LabelsAnnotation on a Server holds the labels that were copied from its BMC, as a JSON object; it tells a label that
+	// went away from the BMC from one that somebody set on the Server.
+	LabelsAnnotation = "policy.metalaw.dev/bmc-labels"
+	// BindingAnnotation on a Server records how the claim was bound: a JSON object with revision, score and runnersUp.
+	BindingAnnotation = "policy.metalaw.dev/binding"
+	// BootPurposeAnnotation on a ServerBootConfiguration says what it boots: one of the BootPurpose values.
+	BootPurposeAnnotation = "policy.metalaw.dev/boot-purpose"
+	// BootEntryAnnotation on a ServerBootConfiguration is the lifecycle entry for which it was written.
+	BootEntryAnnotation = "policy.metalaw.dev/boot-entry"
+	// OperationIDAnnotation on a Server tells a repeated request of the same operation from the former one; optional.
+	OperationIDAnnotation = "policy.metalaw.dev/operation-id"
+)
+
+// Values of BootPurposeAnnotation.
+const (
+	// BootPurposeProbe boots the agent that reports the hardware.
+	BootPurposeProbe = "Probe"
+	// BootPurposeWipe boots the agent that erases the disks.
+	BootPurposeWipe = "Wipe"
+	// BootPurposeClaim boots what a claim asks for.
+	BootPurposeClaim = "Claim"
+)
+
+// Marks in status.lifecycle.marks that the engine itself knows.
+const (
+	// MarkManaged says that the machine was powered by us before, so that we may stop it.
+	MarkManaged = "Managed"
+	// MarkDirty says that the machine may hold somebody's data, so that it is not offered before a verified wipe.
+	MarkDirty = "Dirty"
+)
