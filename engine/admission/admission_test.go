@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const defaultBundle = "../../policies/bundles/default/"
+
+// bundled reads files of the default bundle.
+func bundled(t testing.TB, names ...string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for _, name := range names {
+		data, err := os.ReadFile(defaultBundle + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = data
+	}
+	return files
+}
+
+func compiled(t testing.TB, files map[string][]byte) *Policy {
+	t.Helper()
+	policy, found := Compile(files)
+	if policy == nil {
+		t.Fatal(found.Err())
+	}
+	return policy
+}
+
+func rego(body string) map[string][]byte {
+	return map[string][]byte{"admission.rego": []byte("package metalaw.admission\n" + body)}
+}
+
+func TestDefaultPolicyHoldsItsOwnTests(t *testing.T) {
+	report, found := RunTests(t.Context(), bundled(t, "admission.rego", "admission_test.rego"))
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Passed) != 10 || report.Coverage != 100 {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestAdmitReturnsDenialsAndWarningsInOrder(t *testing.T) {
+	policy := compiled(t, rego(`
+deny contains {"code": "b", "message": "second"} if input.operation == "CREATE"
+deny contains {"code": "a", "message": "first", "field": "spec.image"} if input.object.spec.image == "x"
+warn contains {"code": "w", "message": sprintf("%s of %s is %v", [input.kind, input.user.name, input.facts.free])}
+`))
+	got, err := policy.Admit(t.Context(), Input{Operation: "CREATE", Kind: "ServerClaim", User: User{Name: "jane"},
+		Object: map[string]any{"spec": map[string]any{"image": "x"}}, Facts: map[string]any{"free": int64(3)}})
+	want := Verdict{
+		Denials:  []Finding{{"a", "first", "spec.image"}, {"b", "second", ""}},
+		Warnings: []Finding{{"w", "ServerClaim of jane is 3", ""}},
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+func TestAPolicyWithoutRulesAdmitsEverything(t *testing.T) {
+	for name, files := range map[string]map[string][]byte{
+		"no file": {}, "an empty package": rego(""), "only selection": {"selection.rego": []byte("package metalaw.selection\nallow := true\n")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := compiled(t, files).Admit(t.Context(), Input{}); err != nil || len(got.Denials)+len(got.Warnings) != 0 {
+				t.Error(got, err)
+			}
+		})
+	}
+}
+
+func TestAFailingRuleIsAnErrorAndNoVerdict(t *testing.T) {
+	for name, c := range map[string]struct{ body, says string }{
+		"a built-in function fails": {"deny contains {\"code\": \"a\", \"message\": \"m\"} if {\n\tto_number(input.object.spec.image) > 1\n}", "admission.rego:3:2: rule deny: to_number: strconv.ParseFloat: parsing \"one\": invalid syntax"},
+		"a message is no string":    {`deny contains {"code": "a", "message": input.object.spec}`, "rule deny: contains an object whose message is not a string"},
+		"a code is no word":         {`deny contains {"code": input.kind, "message": "m"}`, `rule deny: contains the code "Server Claim"; a code is 1 to 63 lower-case letters, digits and dashes`},
+		"an element is no object":   {`warn contains input.kind`, "rule warn: contains something else than an object with code and message"},
+		"a message is missing":      {"deny contains m if m := object.filter({\"code\": \"a\", \"message\": \"m\"}, [\"code\"])", "rule deny: contains a message of 0 bytes for code a"},
+		"a rule says too much":      {`deny contains {"code": "a", "message": m} if some m in input.facts.many`, "rule deny: has 33 elements and at most 32 are read"},
+		"two rules disagree":        {"x := 1 if input.kind\nx := 2 if input.kind\nwarn contains {\"code\": \"a\", \"message\": \"m\"} if x", "rule x: rule data.metalaw.admission.x produced conflicting values: 1 at admission.rego:2 2 at admission.rego:3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			many := []any{}
+			for i := range 33 {
+				many = append(many, strings.Repeat("m", i+1))
+			}
+			got, err := compiled(t, rego(c.body)).Admit(t.Context(), Input{Kind: "Server Claim",
+				Object: map[string]any{"spec": map[string]any{"image": "one"}}, Facts: map[string]any{"many": many}})
+			var evalErr *EvalError
+			if !errors.As(err, &evalErr) || !strings.Contains(err.Error(), c.says) || len(got.Denials)+len(got.Warnings) != 0 {
+				t.Errorf("got %+v, %v; want an error with %q", got, err, c.says)
+			}
+		})
+	}
+}
+
+func TestAnOversizedRequestIsRefused(t *testing.T) {
+	_, err := compiled(t, rego("")).Admit(t.Context(), Input{Object: map[string]any{"a": []any{strings.Repeat("x", maxInputBytes)}}})
+	if err == nil || !strings.Contains(err.Error(), "at most 4194304 are read") {
+		t.Error(err)
+	}
+}
+
+func TestAnUnknownInputFieldDoesNotCompile(t *testing.T) {
+	_, found := Compile(rego("warn contains {\"code\": \"a\", \"message\": \"m\"} if input.user.nam == \"x\"\n"))
+	want := "admission.rego:2:48: error: warn: input.user.nam does not exist (there are name, groups) [rego-type]"
+	if len(found) != 1 || found[0].String() != want {
+		t.Errorf("got %v, want %s", found, want)
+	}
+}
+
+func BenchmarkAdmit(b *testing.B) {
+	policy := compiled(b, bundled(b, "admission.rego"))
+	in := Input{Operation: "CREATE", Kind: "ServerClaim", User: User{"jane", []string{"team"}}, Object: map[string]any{
+		"metadata": map[string]any{"namespace": "team", "name": "c"},
+		"spec": map[string]any{"power": "On", "image": "registry.example.com/os/linux:1.2", "serverSelector": map[string]any{
+			"matchLabels": map[string]any{"rack": "r1"}}},
+	}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if v, err := policy.Admit(b.Context(), in); err != nil || len(v.Denials) > 0 {
+			b.Fatal(v, err)
+		}
+	}
+}

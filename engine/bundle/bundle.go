@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/admission"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/lifecycle"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/macprefixes"
+)
+
+// Bundle is a compiled policy bundle. It is immutable and safe for concurrent use.
+type Bundle struct {
+	Manifest
+	Revision  engine.Revision
+	Files     Files
+	Lifecycle *lifecycle.Lifecycle
+	Selection *selection.Policy
+	Admission *admission.Policy
+	MACs      *macprefixes.Database
+	// Findings are the warnings that did not keep the bundle from being compiled.
+	Findings diag.List
+}
+
+// Decide evaluates the lifecycle. It is pure and total.
+func (b *Bundle) Decide(f engine.Facts) engine.Decision {
+	d := b.Lifecycle.Decide(f)
+	d.Revision = b.Revision
+	return d
+}
+
+// RevisionName is the name of the PolicyRevision that holds a bundle of that name, version and digest.
+func RevisionName(name, version, digest string) string {
+	short := strings.TrimPrefix(digest, "sha256:")
+	if len(short) > 10 {
+		short = short[:10]
+	}
+	return fmt.Sprintf("%s-%s-%s", name, strings.ToLower(strings.ReplaceAll(version, "+", "-")), short)
+}
+
+// Compile checks and compiles the files of a bundle. It reports all problems of all files at once and returns nil where
+// one of them is an error. The error is for mistakes in the vocabulary, which no author can mend.
+func Compile(files Files, v *engine.Vocabulary) (*Bundle, diag.List, error) {
+	b := &Bundle{Files: files}
+	found := missing(files)
+	var problems diag.List
+	b.Manifest, problems = parseManifest(files[BundleFile])
+	found = append(found, problems...)
+	var err error
+	if b.Lifecycle, problems, err = lifecycle.Compile(LifecycleFile, files[LifecycleFile], v); err != nil {
+		return nil, nil, err
+	}
+	found = append(found, problems...)
+	b.Selection, problems = selection.Compile(files)
+	found = append(found, problems...)
+	b.Admission, problems = admission.Compile(files)
+	found = append(found, problems...)
+	b.MACs, problems = parseMACs(files[MACPrefixesFile])
+	found = unique(append(found, problems...))
+	if found.HasErrors() {
+		return nil, found, nil
+	}
+	digest := files.Digest()
+	b.Revision = engine.Revision{Name: RevisionName(b.Name, b.Version, digest), Version: b.Version, Digest: digest}
+	b.Findings = found
+	return b, found, nil
+}
+
+var known = []string{BundleFile, LifecycleFile, SelectionFile, AdmissionFile, MACPrefixesFile, ScenariosFile}
+
+// missing reports files that a bundle must have, and files that nothing reads.
+func missing(files Files) diag.List {
+	var found diag.List
+	for _, name := range known {
+		if _, ok := files[name]; !ok && name != ScenariosFile {
+			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "file-missing", File: name, Message: "the bundle has no " + name,
+				Hint: "start from a shipped bundle"})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !slices.Contains(known, name) && !strings.HasSuffix(name, "_test.rego") {
+			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "file-unknown", File: name,
+				Message: "nothing reads a file of this name",
+				Hint:    "known files: " + strings.Join(known, ", ") + ", *_test.rego"})
+		}
+	}
+	return found
+}
+
+func parseMACs(data []byte) (*macprefixes.Database, diag.List) {
+	db, problems := macprefixes.Parse(MACPrefixesFile, data)
+	var found diag.List
+	for _, p := range problems {
+		found = append(found, diag.Diagnostic{Severity: diag.Severity(p.Severity), Code: p.Code, File: MACPrefixesFile, Line: p.Line,
+			Column: p.Column, Message: p.Message, Hint: p.Hint})
+	}
+	return db, found
+}
+
+// unique drops what two compilers say of the same place: both read all Rego files.
+func unique(all diag.List) diag.List {
+	var kept diag.List
+	for _, d := range all {
+		if !slices.Contains(kept, d) {
+			kept = append(kept, d)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+)
+
+// EngineVersion is the version of the vocabulary and of the forms that this engine understands.
+const EngineVersion = "0.1.0"
+
+// The words that settings may hold.
+const (
+	SanitizationRequired = "required"
+	SanitizationNone     = "none"
+	FirstSeenObserve     = "observe"
+	FirstSeenManage      = "manage"
+	TLSVerify            = "verify"
+	TLSInsecure          = "insecure"
+)
+
+// Settings is what bundle.yaml says besides its name.
+type Settings struct {
+	// Sanitization is SanitizationRequired or SanitizationNone.
+	Sanitization string
+	// FirstSeen is FirstSeenObserve or FirstSeenManage.
+	FirstSeen string
+	// ReleaseGrace delays the wipe after a claim's end.
+	ReleaseGrace time.Duration
+	// AllowUnauthenticated accepts probe reports without a token.
+	AllowUnauthenticated bool
+	// BMCTLS is TLSVerify or TLSInsecure.
+	BMCTLS string
+}
+
+// Manifest is bundle.yaml.
+type Manifest struct {
+	Name             string
+	Version          string
+	Description      string
+	MinEngineVersion string
+	Settings         Settings
+}
+
+var bundleName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$`)
+
+// parseManifest reads bundle.yaml; what is left out has the safe value.
+func parseManifest(data []byte) (Manifest, diag.List) {
+	f := yamlpos.Parse(BundleFile, data)
+	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify}}
+	if f.Root == nil {
+		return m, f.Found
+	}
+	for _, field := range f.Fields(f.Root, "the bundle", "apiVersion", "kind", "name", "version", "description", "minEngineVersion", "settings") {
+		switch field.Name {
+		case "apiVersion":
+			oneOf(f, field.Value, "apiVersion", "policy.metalaw.dev/v1alpha1")
+		case "kind":
+			oneOf(f, field.Value, "kind", "Bundle")
+		case "name":
+			m.Name = f.Text(field.Value, "name")
+			if !bundleName.MatchString(m.Name) {
+				f.Errorf(field.Value, "bundle-name", "", "use lower-case letters, digits and dashes, at most 42",
+					"%q cannot be a bundle's name", m.Name)
+			}
+		case "version":
+			m.Version = version(f, field.Value, "version")
+		case "description":
+			m.Description = f.Text(field.Value, "description")
+		case "minEngineVersion":
+			m.MinEngineVersion = version(f, field.Value, "minEngineVersion")
+			checkEngine(f, field.Value, m.MinEngineVersion)
+		case "settings":
+			m.Settings = parseSettings(f, field.Value, m.Settings)
+		}
+	}
+	if m.Name == "" {
+		f.Errorf(f.Root, "bundle-name", "", "add name:", "the bundle has no name")
+	}
+	if m.Version == "" {
+		f.Errorf(f.Root, "bundle-version", "", "add version:, for example 1.0.0", "the bundle has no version")
+	}
+	return m, f.Found
+}
+
+func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
+	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc") {
+		switch field.Name {
+		case "sanitization":
+			s.Sanitization = oneOf(f, field.Value, field.Name, SanitizationRequired, SanitizationNone)
+		case "firstSeen":
+			s.FirstSeen = oneOf(f, field.Value, field.Name, FirstSeenObserve, FirstSeenManage)
+		case "releaseGrace":
+			text := f.Text(field.Value, field.Name)
+			d, err := time.ParseDuration(text)
+			if err != nil || d < 0 {
+				f.Errorf(field.Value, "setting-duration", field.Name, "write a duration such as 24h", "%q is not a duration", text)
+			}
+			s.ReleaseGrace = d
+		case "probe":
+			for _, p := range f.Fields(field.Value, "probe", "allowUnauthenticated") {
+				s.AllowUnauthenticated = f.Bool(p.Value, p.Name)
+			}
+		case "bmc":
+			for _, p := range f.Fields(field.Value, "bmc", "tls") {
+				s.BMCTLS = oneOf(f, p.Value, p.Name, TLSVerify, TLSInsecure)
+			}
+		}
+	}
+	return s
+}
+
+func oneOf(f *yamlpos.File, n *yaml.Node, what string, words ...string) string {
+	word := f.Text(n, what)
+	if !slices.Contains(words, word) {
+		f.Errorf(n, "setting-word", what, "write "+strings.Join(words, " or "), "%s is %q", what, word)
+	}
+	return word
+}
+
+func version(f *yamlpos.File, n *yaml.Node, what string) string {
+	text := f.Text(n, what)
+	if _, err := semver.StrictNewVersion(text); err != nil {
+		f.Errorf(n, "version-form", what, "write a semantic version such as 1.2.0", "%s is %q: %v", what, text, err)
+	}
+	return text
+}
+
+func checkEngine(f *yamlpos.File, n *yaml.Node, text string) {
+	wanted, err := semver.StrictNewVersion(text)
+	if err != nil {
+		return
+	}
+	have := semver.MustParse(EngineVersion)
+	if wanted.GreaterThan(have) {
+		f.Errorf(n, "engine-too-old", "", "upgrade metalaw, or lower minEngineVersion if the bundle uses nothing newer",
+			"the bundle needs engine %s and this is %s", wanted, have)
+	}
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regosandbox
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/metalaw/metalaw/engine/diag"
+)
+
+var undefinedFunction = regexp.MustCompile(`undefined function (\S+)`)
+
+// fromOPA turns the compiler's errors into diagnostics, in the order of the text.
+func fromOPA(modules map[string]*ast.Module, errs ast.Errors) diag.List {
+	var found diag.List
+	for _, err := range errs {
+		d := diag.Diagnostic{Severity: diag.Error, Code: CodeCompile, Message: err.Message}
+		if err.Location != nil {
+			d.File, d.Line, d.Column = err.Location.File, max(err.Location.Row, 1), max(err.Location.Col, 1)
+			d.Rule = ruleAt(modules[d.File], d.Line)
+		}
+		switch err.Code {
+		case ast.ParseErr:
+			d.Code, d.Message = CodeParse, strings.TrimPrefix(d.Message, "rego_parse_error: ")
+		case ast.TypeErr:
+			explainType(&d, err)
+		}
+		if !slices.Contains(found, d) {
+			found = append(found, d)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b diag.Diagnostic) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column)
+	})
+	return found
+}
+
+func explainType(d *diag.Diagnostic, err *ast.Error) {
+	d.Code = CodeType
+	if m := undefinedFunction.FindStringSubmatch(err.Message); m != nil {
+		if _, exists := ast.BuiltinMap[m[1]]; exists {
+			name := strings.TrimPrefix(m[1], "internal.") // print becomes internal.print
+			d.Code = CodeForbiddenBuiltin
+			d.Message = fmt.Sprintf("the built-in function %s is not available to policies", name)
+			d.Hint = refusalHint(name)
+		}
+		return
+	}
+	switch details := err.Details.(type) {
+	case *ast.RefErrInvalidDetail:
+		d.Message = fmt.Sprintf("%s does not exist", details.Ref[:details.Pos+1])
+		d.Hint = wanted(details)
+	case *ast.RefErrUnsupportedDetail:
+		d.Hint = fmt.Sprintf("%s is a %v and has no fields", details.Ref[:details.Pos+1], details.Have)
+	case nil:
+	default:
+		d.Hint = strings.Join(trimmed(details.Lines()), "; ")
+	}
+}
+
+// wanted names the fields that do exist, the most similar first.
+func wanted(details *ast.RefErrInvalidDetail) string {
+	if len(details.OneOf) == 0 {
+		return ""
+	}
+	have := ""
+	if s, ok := details.Ref[details.Pos].Value.(ast.String); ok {
+		have = string(s)
+	}
+	var names []string
+	for _, v := range details.OneOf {
+		names = append(names, strings.Trim(v.String(), `"`))
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(similarity(b, have)-similarity(a, have), strings.Compare(a, b))
+	})
+	return "there are " + strings.Join(names, ", ")
+}
+
+// similarity is the length of the longest common beginning, upper and lower case being the same.
+func similarity(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+func trimmed(lines []string) []string {
+	var out []string
+	for _, line := range lines {
+		if line = strings.TrimSpace(line); strings.Trim(line, "^") != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// ruleAt names the rule that begins last at or before line.
+func ruleAt(module *ast.Module, line int) string {
+	if module == nil {
+		return ""
+	}
+	name, at := "", 0
+	for _, rule := range module.Rules {
+		if row := rule.Loc().Row; row <= line && row >= at {
+			name, at = rule.Head.Ref().GroundPrefix().String(), row
+		}
+	}
+	return name
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regosandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+const (
+	resultVar = "result"
+	// Longest bounds an evaluation whose context has no earlier deadline.
+	Longest = 2 * time.Second
+)
+
+// EvalError is a policy that could not be evaluated. It is never an answer: whoever gets one changes nothing.
+type EvalError struct {
+	// Package is the policy's package; File, Line, Column and Rule are empty where the place is not known.
+	Package, File string
+	Line, Column  int
+	Rule          string
+	// Cause is context.DeadlineExceeded or context.Canceled where the evaluation was stopped.
+	Cause error
+}
+
+// Error names the place, the rule and the cause.
+func (e *EvalError) Error() string {
+	place := "policy " + e.Package
+	if e.File != "" {
+		place = fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
+	}
+	if e.Rule != "" {
+		place += ": rule " + e.Rule
+	}
+	if errors.Is(e.Cause, context.DeadlineExceeded) {
+		return place + ": the evaluation took too long and was stopped; let the rules look at less (" + e.Cause.Error() + ")"
+	}
+	return place + ": " + e.Cause.Error()
+}
+
+// Unwrap returns the cause.
+func (e *EvalError) Unwrap() error { return e.Cause }
+
+// Evaluation is a series of evaluations under one deadline. It is for one goroutine.
+type Evaluation struct {
+	module *Module
+	ctx    context.Context
+	cancel topdown.Cancel
+	store  storage.Store
+	txn    storage.Transaction
+	close  func()
+}
+
+// Begin starts a series that ends with the context, and after Longest at the latest. Close must be called.
+func (m *Module) Begin(ctx context.Context) (*Evaluation, error) {
+	ctx, release := context.WithTimeout(ctx, Longest)
+	store := inmem.New()
+	txn, err := store.NewTransaction(ctx)
+	if err != nil {
+		release()
+		return nil, &EvalError{Package: m.spec.Package, Cause: err}
+	}
+	cancel := topdown.NewCancel()
+	stop := context.AfterFunc(ctx, cancel.Cancel)
+	return &Evaluation{module: m, ctx: ctx, cancel: cancel, store: store, txn: txn, close: func() {
+		stop()
+		store.Abort(ctx, txn)
+		release()
+	}}, nil
+}
+
+// Close ends the series.
+func (e *Evaluation) Close() { e.close() }
+
+// Eval returns one value per entry point, in the order of the Spec; nil where it is undefined.
+func (e *Evaluation) Eval(input *ast.Term) ([]ast.Value, error) {
+	if err := context.Cause(e.ctx); err != nil {
+		return nil, e.failed(err)
+	}
+	results, err := topdown.NewQuery(e.module.query).
+		WithCompiler(e.module.compiler).
+		WithStore(e.store).
+		WithTransaction(e.txn).
+		WithInput(input).
+		WithCancel(e.cancel).
+		WithStrictBuiltinErrors(true).
+		WithMetrics(metrics.NoOp()).
+		WithTime(time.Unix(0, 0)). // otherwise OPA reads the clock
+		Run(e.ctx)
+	if err != nil {
+		return nil, e.failed(err)
+	}
+	if len(results) != 1 {
+		return nil, e.failed(fmt.Errorf("the evaluation has %d results and not 1", len(results)))
+	}
+	lists, ok := results[0][ast.Var(resultVar)].Value.(*ast.Array)
+	if !ok {
+		return nil, e.failed(errors.New("the evaluation has no result"))
+	}
+	values := make([]ast.Value, lists.Len())
+	for i := range values {
+		if list, ok := lists.Elem(i).Value.(*ast.Array); ok && list.Len() > 0 {
+			values[i] = list.Elem(0).Value
+		}
+	}
+	return values, nil
+}
+
+func (e *Evaluation) failed(err error) error {
+	out := &EvalError{Package: e.module.spec.Package, Cause: err}
+	if cause := context.Cause(e.ctx); cause != nil {
+		out.Cause = cause
+	}
+	var topdownErr *topdown.Error
+	if errors.As(err, &topdownErr) {
+		if !topdown.IsCancel(err) {
+			out.Cause = errors.New(strings.Join(strings.Fields(topdownErr.Message), " "))
+		}
+		if loc := topdownErr.Location; loc != nil && loc.File != "" {
+			out.File, out.Line, out.Column = loc.File, loc.Row, loc.Col
+			out.Rule = ruleAt(e.module.compiler.Modules[loc.File], loc.Row)
+		}
+	}
+	return out
+}
+
+// Misshapen is the error for a rule whose value has another form than metalaw asks for.
+func (m *Module) Misshapen(rule, format string, args ...any) error {
+	return &EvalError{Package: m.spec.Package, Rule: rule, Cause: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regosandbox
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// Bounds of what a rule may say, so that no policy can fill a condition, a metric or an event.
+const (
+	maxMessages = 32
+	maxCode     = 63
+	maxMessage  = 1024
+)
+
+// Message is one element of a rule of form Messages.
+type Message struct {
+	// Code is lower-case letters, digits and dashes.
+	Code, Message string
+	// Fields holds the optional keys that were set.
+	Fields map[string]string
+}
+
+// Messages reads the value of a rule of form Messages, sorted by code and message. A nil value has none.
+func (m *Module) Messages(rule string, value ast.Value) ([]Message, error) {
+	if value == nil {
+		return nil, nil
+	}
+	set, ok := value.(ast.Set)
+	if !ok {
+		return nil, m.Misshapen(rule, "is not a set; write `%s contains {...}`", rule)
+	}
+	if set.Len() > maxMessages {
+		return nil, m.Misshapen(rule, "has %d elements and at most %d are read", set.Len(), maxMessages)
+	}
+	var out []Message
+	for _, term := range set.Slice() {
+		message, err := m.message(rule, term)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, message)
+	}
+	slices.SortFunc(out, func(a, b Message) int {
+		if c := strings.Compare(a.Code, b.Code); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Message, b.Message)
+	})
+	return out, nil
+}
+
+func (m *Module) message(rule string, term *ast.Term) (Message, error) {
+	object, ok := term.Value.(ast.Object)
+	if !ok {
+		return Message{}, m.Misshapen(rule, "contains something else than an object with code and message: %s", cut(term.String()))
+	}
+	var out Message
+	var failure error
+	object.Foreach(func(key, value *ast.Term) {
+		name, _ := key.Value.(ast.String)
+		text, ok := value.Value.(ast.String)
+		switch {
+		case !ok:
+			failure = m.Misshapen(rule, "contains an object whose %s is not a string: %s", cut(strings.Trim(key.String(), `"`)), cut(value.String()))
+		case name == "code":
+			out.Code = string(text)
+		case name == "message":
+			out.Message = string(text)
+		case slices.Contains(m.fields(rule), string(name)):
+			if out.Fields == nil {
+				out.Fields = map[string]string{}
+			}
+			out.Fields[string(name)] = string(text)
+		default:
+			failure = m.Misshapen(rule, "contains an object with the unknown key %s", cut(key.String()))
+		}
+	})
+	if failure == nil && !validCode(out.Code) {
+		failure = m.Misshapen(rule, "contains the code %q; a code is 1 to %d lower-case letters, digits and dashes", cut(out.Code), maxCode)
+	}
+	if failure == nil && (out.Message == "" || len(out.Message) > maxMessage) {
+		failure = m.Misshapen(rule, "contains a message of %d bytes for code %s; a message has 1 to %d", len(out.Message), out.Code, maxMessage)
+	}
+	return out, failure
+}
+
+func (m *Module) fields(rule string) []string {
+	for _, e := range m.spec.Entrypoints {
+		if e.Name == rule {
+			return e.Fields
+		}
+	}
+	return nil
+}
+
+func validCode(code string) bool {
+	return code != "" && len(code) <= maxCode && strings.Trim(code, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" &&
+		code[0] != '-' && code[len(code)-1] != '-'
+}
+
+func cut(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "..."
+	}
+	return s
+}

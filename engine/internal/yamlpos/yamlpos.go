@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package yamlpos reads YAML strictly and keeps the place of every key and value, so that a finding about a bundle can
+// name file, line and column.
+package yamlpos
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine/diag"
+)
+
+// File is one YAML document together with its source lines.
+type File struct {
+	Name  string
+	Root  *yaml.Node
+	lines []string
+	// Found collects what is wrong, in the order in which it is met.
+	Found diag.List
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+)`)
+
+// Parse reads one document. A file with a syntax error, with no content or with more than one document has a nil Root
+// and says why in Found.
+func Parse(name string, data []byte) *File {
+	f := &File{Name: name, lines: strings.Split(string(data), "\n")}
+	for i, line := range f.lines {
+		if tab := strings.IndexByte(line, '\t'); tab >= 0 && strings.TrimLeft(line[:tab], " ") == "" && strings.TrimSpace(line) != "" {
+			f.addAt(i+1, tab+1, "yaml-tab", "", "a tab is used for indentation", "YAML indents with spaces only")
+			return f
+		}
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var doc yaml.Node
+	if err := decoder.Decode(&doc); err != nil {
+		f.syntaxError(err)
+		return f
+	}
+	var second yaml.Node
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		f.addAt(1, 1, "yaml-documents", "", "the file holds more than one YAML document", "keep one document per file")
+		return f
+	}
+	f.Root = doc.Content[0]
+	return f
+}
+
+func (f *File) syntaxError(err error) {
+	if errors.Is(err, io.EOF) {
+		f.addAt(1, 1, "yaml-empty", "", "the file is empty", "write the file or leave its key out")
+		return
+	}
+	line := 1
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		if n, convErr := strconv.Atoi(m[1]); convErr == nil {
+			line = n
+		}
+	}
+	f.addAt(line, 1, "yaml-syntax", "", strings.TrimPrefix(err.Error(), "yaml: "), "check indentation and quotes near this line")
+}
+
+func (f *File) addAt(line, column int, code, rule, message, hint string) {
+	f.Found = append(f.Found, diag.Diagnostic{Severity: diag.Error, Code: code, File: f.Name, Line: line, Column: column,
+		Rule: rule, Message: message, Hint: hint})
+}
+
+// Errorf records an error at a node.
+func (f *File) Errorf(n *yaml.Node, code, rule, hint, format string, args ...any) {
+	line, column := 1, 1
+	if n != nil {
+		line, column = n.Line, n.Column
+	}
+	f.addAt(line, column, code, rule, fmt.Sprintf(format, args...), hint)
+}
+
+// ErrorIn records an error inside the text of a scalar: line counts from 1 and column from 0, both within the text, the
+// way CEL reports them.
+func (f *File) ErrorIn(n *yaml.Node, line, column int, code, rule, hint, message string) {
+	l, c := f.Position(n, line, column)
+	f.addAt(l, c, code, rule, message, hint)
+}
+
+// Position turns a place inside the text of a scalar into a place in the file.
+func (f *File) Position(n *yaml.Node, line, column int) (int, int) {
+	switch n.Style {
+	case yaml.LiteralStyle, yaml.FoldedStyle:
+		at := n.Line + line
+		indent := 0
+		if at-1 < len(f.lines) {
+			text := f.lines[at-1]
+			indent = len(text) - len(strings.TrimLeft(text, " "))
+		}
+		return at, indent + column + 1
+	case yaml.DoubleQuotedStyle, yaml.SingleQuotedStyle:
+		return n.Line + line - 1, n.Column + column + 1
+	default:
+		return n.Line + line - 1, n.Column + column
+	}
+}
+
+// Field is one entry of a mapping.
+type Field struct {
+	Name  string
+	Key   *yaml.Node
+	Value *yaml.Node
+}
+
+// Fields returns the entries of a mapping in file order and reports duplicate keys, keys that are not in allowed, and a
+// node that is not a mapping. An empty allowed list allows every key. A nil node has no fields.
+func (f *File) Fields(n *yaml.Node, what string, allowed ...string) []Field {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		f.Errorf(n, "yaml-type", "", "write key: value pairs", "%s must be a mapping", what)
+		return nil
+	}
+	seen := map[string]int{}
+	var fields []Field
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if first, dup := seen[key.Value]; dup {
+			f.Errorf(key, "yaml-duplicate-key", "", fmt.Sprintf("it is set first in line %d; keep one of the two", first),
+				"%s has the key %q twice", what, key.Value)
+			continue
+		}
+		seen[key.Value] = key.Line
+		if len(allowed) > 0 && !contains(allowed, key.Value) {
+			f.Errorf(key, "yaml-unknown-key", "", "known keys: "+strings.Join(allowed, ", "), "%s has no key %q", what, key.Value)
+			continue
+		}
+		fields = append(fields, Field{Name: key.Value, Key: key, Value: value})
+	}
+	return fields
+}
+
+// Items returns the entries of a sequence. A node that is not a sequence is reported; a nil node has no items.
+func (f *File) Items(n *yaml.Node, what string) []*yaml.Node {
+	if n == nil {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		f.Errorf(n, "yaml-type", "", "write a list", "%s must be a list", what)
+		return nil
+	}
+	return n.Content
+}
+
+var booleanWords = regexp.MustCompile(`^(?i:on|off|yes|no|y|n)$`)
+
+// Text returns the text of a scalar. A node that is no scalar is reported, as is a bare On, Off, Yes or No, which some
+// YAML readers take for a boolean.
+func (f *File) Text(n *yaml.Node, what string) string {
+	if n == nil {
+		return ""
+	}
+	if n.Kind != yaml.ScalarNode {
+		f.Errorf(n, "yaml-type", "", "write one value", "%s must be text", what)
+		return ""
+	}
+	if n.Style == 0 && booleanWords.MatchString(n.Value) {
+		f.Errorf(n, "yaml-bare-boolean", "", fmt.Sprintf("write %q in quotes", n.Value),
+			"%s is a bare %s, which YAML readers take for a boolean", what, n.Value)
+	}
+	return n.Value
+}
+
+// Texts returns the texts of a list of scalars.
+func (f *File) Texts(n *yaml.Node, what string) []string {
+	var texts []string
+	for _, item := range f.Items(n, what) {
+		texts = append(texts, f.Text(item, what))
+	}
+	return texts
+}
+
+// Bool returns a boolean scalar; anything else than true or false is reported.
+func (f *File) Bool(n *yaml.Node, what string) bool {
+	if n == nil {
+		return false
+	}
+	if n.Kind != yaml.ScalarNode || (n.Value != "true" && n.Value != "false") {
+		f.Errorf(n, "yaml-type", "", "write true or false", "%s must be true or false", what)
+		return false
+	}
+	return n.Value == "true"
+}
+
+func contains(words []string, word string) bool {
+	for _, w := range words {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+)
+
+// atom is one named fact: a CEL expression over the vocabulary that yields a boolean.
+type atom struct {
+	name    string
+	source  string
+	program cel.Program
+	// facts are the vocabulary positions that the expression reads.
+	facts []int
+	// ages are the comparisons with time in the expression.
+	ages []ageThreshold
+}
+
+// ageThreshold is a moment at which an atom changes by the passing of time alone.
+type ageThreshold struct {
+	fact int
+	at   time.Duration
+}
+
+// evaluate returns the atom's value, or the error that kept it from having one.
+func (a *atom) evaluate(in *activation) (bool, error) {
+	out, _, err := a.program.Eval(in)
+	if err != nil {
+		return false, fmt.Errorf("%s (%s): %w", a.name, a.source, err)
+	}
+	b, ok := out.(types.Bool)
+	if !ok {
+		return false, fmt.Errorf("%s (%s): the value is %s, not a boolean", a.name, a.source, out.Type().TypeName())
+	}
+	return bool(b), nil
+}
+
+// atomCompiler turns definitions into atoms and reports what is wrong with them.
+type atomCompiler struct {
+	file       *yamlpos.File
+	env        *cel.Env
+	vocabulary *engine.Vocabulary
+}
+
+// compile returns nil when the expression is not usable; what is wrong has then been recorded at node.
+func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
+	if strings.TrimSpace(node.Value) == "" {
+		c.file.Errorf(node, "cel-empty", name, "write a CEL expression that yields true or false", "the definition is empty")
+		return nil
+	}
+	checked, issues := c.env.Compile(node.Value)
+	if issues != nil && issues.Err() != nil {
+		for _, e := range issues.Errors() {
+			code, message, hint := c.explain(e, node.Value)
+			c.file.ErrorIn(node, e.Location.Line(), e.Location.Column(), code, name, hint, message)
+		}
+		return nil
+	}
+	if !checked.OutputType().IsExactType(cel.BoolType) {
+		c.file.Errorf(node, "cel-not-bool", name, "compare it with something", "the expression yields %s, not a boolean", checked.OutputType())
+		return nil
+	}
+	a := &atom{name: name, source: node.Value}
+	if !c.inspect(checked, a, node) {
+		return nil
+	}
+	program, err := c.env.Program(checked, cel.EvalOptions(cel.OptOptimize))
+	if err != nil {
+		c.file.Errorf(node, "cel-program", name, "", "%v", err)
+		return nil
+	}
+	a.program = program
+	return a
+}
+
+// explain gives CEL's message a stable code and a hint.
+func (c *atomCompiler) explain(e *cel.Error, source string) (code, message, hint string) {
+	switch {
+	case strings.Contains(e.Message, "undeclared reference"):
+		name := pathAt(source, e.Location.Line(), e.Location.Column())
+		hint = "the reference page of facts lists what exists"
+		if near := c.nearest(name); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		return "cel-unknown-fact", fmt.Sprintf("there is no fact %q", name), hint
+	case strings.Contains(e.Message, "no matching overload"):
+		return "cel-type", e.Message, "both sides must have the same type"
+	case strings.Contains(e.Message, "Syntax error"):
+		return "cel-syntax", e.Message, "strings stand in double quotes; combine with &&, || and !"
+	default:
+		return "cel-invalid", e.Message, ""
+	}
+}
+
+var path = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*`)
+
+// pathAt is the dotted name at a place in an expression, because CEL names only its first part.
+func pathAt(source string, line, column int) string {
+	lines := strings.Split(source, "\n")
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	text := []rune(lines[line-1])
+	if column < 0 || column > len(text) {
+		return ""
+	}
+	return path.FindString(string(text[column:]))
+}
+
+// nearest returns the fact of the same group, or of the same field in another group, that comes closest to name.
+func (c *atomCompiler) nearest(name string) string {
+	group, field := splitFact(name)
+	best, bestDistance := "", 4
+	for _, f := range c.vocabulary.Facts {
+		g, fld := splitFact(f.Name)
+		distance := editDistance(field, fld)
+		if field == "" {
+			distance = editDistance(group, fld)
+		} else if g != group {
+			distance++
+		}
+		if distance < bestDistance {
+			best, bestDistance = f.Name, distance
+		}
+	}
+	return best
+}
+
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		previous := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := previous
+			if a[i-1] != b[j-1] {
+				cost = 1 + min(previous, row[j], row[j-1])
+			}
+			previous, row[j] = row[j], cost
+		}
+	}
+	return row[len(b)]
+}
+
+// inspect walks the checked expression: it collects the facts it reads, compares enums with words of their set only, and
+// holds ages to comparisons with a literal.
+func (c *atomCompiler) inspect(checked *cel.Ast, a *atom, node *yaml.Node) bool {
+	w := &atomWalk{compiler: c, ast: checked.NativeRep(), atom: a, node: node, ok: true, agesAllowed: map[int64]bool{}}
+	celast.PreOrderVisit(w.ast.Expr(), celast.NewExprVisitor(w.visit))
+	slices.Sort(a.facts)
+	a.facts = slices.Compact(a.facts)
+	return w.ok
+}
+
+type atomWalk struct {
+	compiler    *atomCompiler
+	ast         *celast.AST
+	atom        *atom
+	node        *yaml.Node
+	agesAllowed map[int64]bool
+	ok          bool
+}
+
+func (w *atomWalk) fact(e celast.Expr) (int, engine.FactType, bool) {
+	reference, ok := w.ast.ReferenceMap()[e.ID()]
+	if !ok || reference.Name == "" {
+		return 0, engine.FactType{}, false
+	}
+	i, ok := w.compiler.vocabulary.Index(reference.Name)
+	if !ok {
+		return 0, engine.FactType{}, false
+	}
+	return i, w.compiler.vocabulary.Facts[i], true
+}
+
+func (w *atomWalk) visit(e celast.Expr) {
+	if i, f, ok := w.fact(e); ok {
+		w.atom.facts = append(w.atom.facts, i)
+		if f.Kind == engine.Age && !w.agesAllowed[e.ID()] {
+			w.report(e, "cel-age", fmt.Sprintf("%s changes with time and may only be compared with a duration literal", f.Name),
+				fmt.Sprintf(`write %s >= duration("5m")`, f.Name))
+		}
+		return
+	}
+	if e.Kind() != celast.CallKind {
+		return
+	}
+	call := e.AsCall()
+	switch call.FunctionName() {
+	case operators.Equals, operators.NotEquals:
+		w.enumComparison(call.Args()[0], call.Args()[1])
+		w.enumComparison(call.Args()[1], call.Args()[0])
+	case operators.In:
+		if call.Args()[1].Kind() == celast.ListKind {
+			for _, element := range call.Args()[1].AsList().Elements() {
+				w.enumComparison(call.Args()[0], element)
+			}
+		}
+	case operators.Greater, operators.GreaterEquals, operators.Less, operators.LessEquals:
+		w.ageComparison(call.Args()[0], call.Args()[1])
+		w.ageComparison(call.Args()[1], call.Args()[0])
+	}
+}
+
+func (w *atomWalk) enumComparison(factSide, wordSide celast.Expr) {
+	_, f, ok := w.fact(factSide)
+	word, isLiteral := stringLiteral(wordSide)
+	if !ok || !isLiteral || f.Kind != engine.Enum || slices.Contains(f.Values, word) {
+		return
+	}
+	w.report(wordSide, "cel-enum", fmt.Sprintf("%s is never %q", f.Name, word), "it is one of "+strings.Join(f.Values, ", "))
+}
+
+func (w *atomWalk) ageComparison(factSide, literalSide celast.Expr) {
+	i, f, ok := w.fact(factSide)
+	if !ok || f.Kind != engine.Age {
+		return
+	}
+	if d, isLiteral := durationLiteral(literalSide); isLiteral {
+		w.agesAllowed[factSide.ID()] = true
+		w.atom.ages = append(w.atom.ages, ageThreshold{fact: i, at: d})
+	}
+}
+
+func (w *atomWalk) report(e celast.Expr, code, message, hint string) {
+	w.ok = false
+	at := w.ast.SourceInfo().GetStartLocation(e.ID())
+	w.compiler.file.ErrorIn(w.node, at.Line(), at.Column(), code, w.atom.name, hint, message)
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+)
+
+// maxAtoms bounds the number of definitions, so that one decision's values fit a fixed array.
+const maxAtoms = 128
+
+// Compile reads lifecycle.yaml. It returns nil and all problems with their places when the file is not usable. The
+// error is for mistakes in the vocabulary itself, which no author can mend.
+func Compile(fileName string, data []byte, v *engine.Vocabulary) (*Lifecycle, diag.List, error) {
+	env, err := newEnv(v)
+	if err != nil {
+		return nil, nil, fmt.Errorf("vocabulary: %w", err)
+	}
+	rules, err := compileSafety(env, v)
+	if err != nil {
+		return nil, nil, fmt.Errorf("vocabulary: %w", err)
+	}
+	c := &compiler{env: env, vocabulary: v, safety: rules, file: yamlpos.Parse(fileName, data),
+		atoms: map[string]int{}, rules: map[string]int{}, states: map[string]bool{}, marks: map[string]bool{}}
+	if c.file.Root == nil {
+		return nil, c.file.Found, nil
+	}
+	c.guardEnv, err = cel.NewEnv(cel.ClearMacros(), cel.ParserExpressionSizeLimit(maxExpression), cel.ParserRecursionLimit(maxRecursion))
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := c.compile(parseSpec(c.file))
+	if err != nil {
+		return nil, nil, err
+	}
+	found := unique(c.file.Found)
+	if found.HasErrors() {
+		return nil, found, nil
+	}
+	return l, found, nil
+}
+
+// unique drops repetitions: an interrupt is compiled for every state to which it applies.
+func unique(all diag.List) diag.List {
+	var kept diag.List
+	for _, d := range all {
+		if !slices.Contains(kept, d) {
+			kept = append(kept, d)
+		}
+	}
+	return kept
+}
+
+type compiler struct {
+	env, guardEnv *cel.Env
+	vocabulary    *engine.Vocabulary
+	safety        *safety
+	file          *yamlpos.File
+	atoms         map[string]int
+	list          []*atom
+	rules         map[string]int
+	states        map[string]bool
+	marks         map[string]bool
+}
+
+func (c *compiler) compile(s spec) (*Lifecycle, error) {
+	l := &Lifecycle{vocabulary: c.vocabulary, initial: engine.State(s.initial), safety: c.safety,
+		states: map[engine.State]*state{}, migrate: map[engine.State]engine.State{}}
+	var err error
+	if l.stateFact, err = c.position(c.vocabulary.StateFact); err != nil {
+		return nil, err
+	}
+	if l.ageFact, err = c.position(c.vocabulary.AgeFact); err != nil {
+		return nil, err
+	}
+	if l.marksFact, err = c.position(c.vocabulary.MarksFact); err != nil {
+		return nil, err
+	}
+	for _, st := range s.states {
+		c.states[st.name] = true
+		for _, m := range st.marks {
+			c.marks[m] = true
+		}
+	}
+	for m := range c.vocabulary.Marks {
+		c.marks[m] = true
+	}
+	c.checkInitial(s)
+	c.compileAtoms(s.define)
+	for _, st := range s.states {
+		compiled := c.compileState(st, s.interrupts)
+		l.states[compiled.name] = compiled
+		l.order = append(l.order, compiled.name)
+	}
+	c.compileInvariants(l, s.invariants)
+	c.compileMigrations(l, s.migrate)
+	l.atoms = c.list
+	return l, nil
+}
+
+func (c *compiler) position(fact string) (int, error) {
+	i, ok := c.vocabulary.Index(fact)
+	if !ok {
+		return 0, fmt.Errorf("vocabulary: there is no fact %q", fact)
+	}
+	return i, nil
+}
+
+func (c *compiler) checkInitial(s spec) {
+	switch {
+	case s.initial == "":
+		c.file.Errorf(c.file.Root, "initial-missing", "", "add initial: with the state in which a new server starts",
+			"the lifecycle has no initial state")
+	case !c.states[s.initial]:
+		c.file.Errorf(s.initialAt, "state-unknown", "", c.stateHint(), "there is no state %q", s.initial)
+	}
+	if len(s.states) == 0 {
+		c.file.Errorf(c.file.Root, "states-missing", "", "add states:", "the lifecycle has no states")
+	}
+}
+
+func (c *compiler) stateHint() string {
+	names := make([]string, 0, len(c.states))
+	for n := range c.states {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return "states: " + strings.Join(names, ", ")
+}
+
+func (c *compiler) compileAtoms(define []definition) {
+	ac := &atomCompiler{file: c.file, env: c.env, vocabulary: c.vocabulary}
+	for _, d := range define {
+		if len(c.list) >= maxAtoms {
+			c.file.Errorf(d.key, "define-too-many", d.name, "", "more than %d definitions", maxAtoms)
+			return
+		}
+		a := ac.compile(d.name, d.expr)
+		if a == nil {
+			a = &atom{name: d.name} // keeps guards that use the name from being reported a second time
+		}
+		c.checkMarks(d)
+		c.atoms[d.name] = len(c.list)
+		c.list = append(c.list, a)
+	}
+}
+
+// checkMarks catches marked("Drity"): a mark that nothing ever sets.
+func (c *compiler) checkMarks(d definition) {
+	_, rest, found := strings.Cut(d.expr.Value, `marked("`)
+	for found {
+		word, tail, _ := strings.Cut(rest, `"`)
+		if !c.marks[word] {
+			c.file.ErrorIn(d.expr, 1, len(d.expr.Value)-len(rest), "mark-unknown", d.name,
+				"a mark is set by a state's marks or by the engine", fmt.Sprintf("no state sets the mark %q", word))
+		}
+		_, rest, found = strings.Cut(tail, `marked("`)
+	}
+}
+
+func (c *compiler) guard(rule string, node *yaml.Node) *guard {
+	if node == nil {
+		return nil
+	}
+	g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms}
+	return g.compile(rule, node)
+}
+
+func (c *compiler) compileState(s stateSpec, interrupts []exitSpec) *state {
+	st := &state{name: engine.State(s.name), means: s.means, stable: s.stable, marks: s.marks, operations: s.operations}
+	if s.means == "" {
+		c.file.Errorf(s.key, "means-missing", s.name, "write one sentence: it becomes the condition's message", "the state has no means")
+	}
+	for _, op := range s.operations {
+		if !slices.Contains(c.vocabulary.Operations, op) {
+			c.file.Errorf(s.opsAt, "operation-unknown", s.name, "operations: "+strings.Join(c.vocabulary.Operations, ", "),
+				"there is no operation %q", op)
+		}
+	}
+	for _, e := range s.ensure {
+		if compiled := c.compileEnsure(s.name, e); compiled != nil {
+			st.ensure = append(st.ensure, compiled)
+		}
+	}
+	for _, i := range interrupts {
+		if !slices.Contains(i.except, s.name) && i.to != s.name {
+			st.exits = append(st.exits, c.compileExit(i, true))
+		}
+	}
+	unconditional := false
+	for _, x := range s.exits {
+		compiled := c.compileExit(x, false)
+		unconditional = unconditional || (compiled.after != nil && compiled.when == nil)
+		st.exits = append(st.exits, compiled)
+	}
+	if !s.stable && !unconditional {
+		c.file.Errorf(s.key, "deadline-missing", s.name, "add an exit with after: and no when:, or mark the state stable: true",
+			"a server may wait here for ever: the state is not stable and has no unconditional deadline")
+	}
+	return st
+}
+
+func (c *compiler) compileEnsure(stateName string, e ensureSpec) *ensured {
+	kind, ok := c.vocabulary.Effect(e.do)
+	if !ok {
+		var names []string
+		for _, k := range c.vocabulary.Effects {
+			names = append(names, k.Name)
+		}
+		c.file.Errorf(e.at, "effect-unknown", stateName, "effects: "+strings.Join(names, ", "), "there is no effect %q", e.do)
+		return nil
+	}
+	compiled := &ensured{effect: engine.Effect{Name: e.do}, kind: kind, when: c.guard(stateName, e.when)}
+	for _, f := range e.with {
+		compiled.effect.Params = append(compiled.effect.Params, c.param(kind, f))
+	}
+	return compiled
+}
+
+func (c *compiler) param(kind engine.EffectType, f yamlpos.Field) engine.Param {
+	p := engine.Param{Name: f.Name}
+	i := slices.IndexFunc(kind.Params, func(t engine.ParamType) bool { return t.Name == f.Name })
+	if i < 0 {
+		c.file.Errorf(f.Key, "param-unknown", kind.Name, "the reference page lists the parameters", "%s has no parameter %q", kind.Name, f.Name)
+		return p
+	}
+	switch kind.Params[i].Kind {
+	case engine.Duration:
+		text := c.file.Text(f.Value, f.Name)
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			c.file.Errorf(f.Value, "param-type", kind.Name, "write a duration such as 5m", "%s is not a duration: %q", f.Name, text)
+		}
+		p.Value = engine.DurationValue(d)
+	case engine.Bool:
+		p.Value = engine.BoolValue(c.file.Bool(f.Value, f.Name))
+	default:
+		p.Value = engine.StringValue(c.file.Text(f.Value, f.Name))
+	}
+	return p
+}
+
+func (c *compiler) compileExit(s exitSpec, interrupt bool) *exit {
+	e := &exit{rule: s.rule, to: engine.State(s.to), retry: s.retry, clears: s.clears, interrupt: interrupt}
+	c.checkExit(s)
+	e.when = c.guard(s.rule, s.when)
+	if s.after != nil {
+		e.after = c.deadline(s.rule, s.after)
+	}
+	if s.when == nil && s.after == nil {
+		c.file.Errorf(s.at, "exit-unguarded", s.rule, "add when: or after:", "the rule %s has neither when nor after: it would fire at once", s.rule)
+	}
+	e.groups = c.groups(e.when)
+	return e
+}
+
+// checkExit reports each interrupt once, although it is compiled for every state to which it applies.
+func (c *compiler) checkExit(s exitSpec) {
+	if first, ok := c.rules[s.rule]; ok {
+		if first != s.at.Line {
+			c.file.Errorf(s.at, "rule-duplicate", s.rule, "rule names are metric labels and condition reasons: each must be unique",
+				"the rule %s exists already in line %d", s.rule, first)
+		}
+		return
+	}
+	c.rules[s.rule] = s.at.Line
+	if !ruleName.MatchString(s.rule) {
+		c.file.Errorf(s.at, "rule-name", s.rule, "write one word in upper camel case, for example ProbeReported",
+			"%q cannot be a rule's name", s.rule)
+	}
+	if !c.states[s.to] {
+		node := s.toAt
+		if node == nil {
+			node = s.at
+		}
+		c.file.Errorf(node, "state-unknown", s.rule, c.stateHint(), "there is no state %q", s.to)
+	}
+	for _, name := range s.except {
+		if !c.states[name] {
+			c.file.Errorf(s.excAt, "state-unknown", s.rule, c.stateHint(), "there is no state %q", name)
+		}
+	}
+	for _, m := range s.clears {
+		if !c.marks[m] {
+			c.file.Errorf(s.clrAt, "mark-unknown", s.rule, "a mark is set by a state's marks or by the engine", "no state sets the mark %q", m)
+		}
+	}
+}
+
+func (c *compiler) deadline(rule string, node *yaml.Node) *deadline {
+	if d, err := time.ParseDuration(node.Value); err == nil {
+		if d <= 0 {
+			c.file.Errorf(node, "after-range", rule, "write a duration above zero", "after must be above zero")
+		}
+		return &deadline{literal: d, fact: -1}
+	}
+	if i, ok := c.vocabulary.Index(node.Value); ok && c.vocabulary.Facts[i].Kind == engine.Duration {
+		return &deadline{fact: i}
+	}
+	c.file.Errorf(node, "after-type", rule, "write a duration such as 15m, or the name of a duration fact such as wipe.budget",
+		"%q is neither a duration nor a duration fact", node.Value)
+	return &deadline{fact: -1}
+}
+
+// groups lists the fact groups behind a guard, so that the shell knows what a move relies on.
+func (c *compiler) groups(g *guard) []string {
+	var groups []string
+	for _, a := range g.atoms(nil) {
+		for _, f := range c.list[a].facts {
+			group, _ := splitFact(c.vocabulary.Facts[f].Name)
+			groups = append(groups, group)
+		}
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups)
+}
+
+func (c *compiler) compileInvariants(l *Lifecycle, all []invariantSpec) {
+	effects := map[string]bool{}
+	for _, e := range c.vocabulary.Effects {
+		effects[e.Name] = true
+	}
+	for _, i := range all {
+		if i.rule == "" || i.must == nil {
+			c.file.Errorf(i.at, "invariant-form", i.rule, "write {rule: Name, must: condition}", "an invariant needs rule and must")
+			continue
+		}
+		g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms, states: c.states, effects: effects}
+		if must := g.compile(i.rule, i.must); must != nil {
+			l.invariants = append(l.invariants, &invariant{rule: i.rule, must: must})
+		}
+	}
+}
+
+func (c *compiler) compileMigrations(l *Lifecycle, all []migration) {
+	for _, m := range all {
+		switch {
+		case !c.states[m.to]:
+			c.file.Errorf(m.at, "state-unknown", "migrate", c.stateHint(), "there is no state %q", m.to)
+		case c.states[m.from]:
+			c.file.Errorf(m.at, "migrate-needless", "migrate", "remove the line", "the state %q is still defined", m.from)
+		default:
+			l.migrate[engine.State(m.from)] = engine.State(m.to)
+		}
+	}
+}

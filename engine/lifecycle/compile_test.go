@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
+	replace := func(old, fresh string) string {
+		if !strings.Contains(shop, old) {
+			t.Fatalf("the fixture does not contain %q", old)
+		}
+		return strings.Replace(shop, old, fresh, 1)
+	}
+	for name, c := range map[string]struct{ source, want string }{
+		"a fact that does not exist": {
+			replace(`lamp.power == "On"`, `lamp.powre == "On"`),
+			`lifecycle.yaml:5:8: error: lit: there is no fact "lamp.powre" (did you mean lamp.power?) [cel-unknown-fact]`},
+		"a word that the enum does not have": {
+			replace(`lamp.power == "Off"`, `lamp.power == "Of"`),
+			`lifecycle.yaml:6:23: error: dark: lamp.power is never "Of" (it is one of On, Off, Unknown) [cel-enum]`},
+		"a comparison of different types": {
+			replace(`lamp.watts > 60`, `lamp.watts > "60"`),
+			`lifecycle.yaml:10:19: error: big: found no matching overload for '_>_' applied to '(int, string)' (both sides must have the same type) [cel-type]`},
+		"an age compared with something that is no literal": {
+			replace(`lamp.burning >= duration("10m")`, `lamp.burning >= lamp.budget`),
+			`lifecycle.yaml:8:13: error: warm: lamp.burning changes with time and may only be compared with a duration literal (write lamp.burning >= duration("5m")) [cel-age]`},
+		"a definition that is no condition": {
+			replace(`sold: lamp.sold`, `sold: lamp.watts`),
+			`lifecycle.yaml:7:9: error: sold: the expression yields int, not a boolean (compare it with something) [cel-not-bool]`},
+		"a mark that nothing sets": {
+			replace(`marked("Scratched")`, `marked("Scrached")`),
+			`lifecycle.yaml:9:22: error: scratched: no state sets the mark "Scrached" (a mark is set by a state's marks or by the engine) [mark-unknown]`},
+		"a guard with a name that is not defined": {
+			replace(`when: big && lit`, `when: big && lot`),
+			`lifecycle.yaml:12:39: error: Broke: "lot" is not defined (did you mean lit?) [guard-unknown-atom]`},
+		"a guard that reads a raw fact": {
+			replace(`when: warm,`, `when: lamp.sold,`),
+			`lifecycle.yaml:20:39: error: Passed: a guard combines defined names only (give the raw fact a name under define and use that name here) [guard-raw-fact]`},
+		"a target that does not exist": {
+			replace(`to: Shelf, when: warm`, `to: Shelve, when: warm`),
+			`lifecycle.yaml:20:26: error: Passed: there is no state "Shelve" (states: Bin, Shelf, Test) [state-unknown]`},
+		"two rules of one name": {
+			replace(`rule: TooSlow`, `rule: Passed`),
+			`lifecycle.yaml:21:14: error: Passed: the rule Passed exists already in line 20 (rule names are metric labels and condition reasons: each must be unique) [rule-duplicate]`},
+		"an effect that does not exist": {
+			replace(`    - SwitchOn`, `    - SwichOn`),
+			`lifecycle.yaml:18:7: error: Test: there is no effect "SwichOn" (effects: SwitchOn, SwitchOff, Wrap) [effect-unknown]`},
+		"a parameter that the effect does not have": {
+			replace(`dim: 5s`, `dimm: 5s`),
+			`lifecycle.yaml:27:30: error: SwitchOff: SwitchOff has no parameter "dimm" (the reference page lists the parameters) [param-unknown]`},
+		"a state that is not stable and has no deadline": {
+			replace(`    - {rule: TooSlow, to: Bin, after: lamp.budget}`+"\n", ``),
+			`lifecycle.yaml:14:3: error: Test: a server may wait here for ever: the state is not stable and has no unconditional deadline (add an exit with after: and no when:, or mark the state stable: true) [deadline-missing]`},
+		"a bare Off": {
+			replace(`means: Gone.`, `means: Off`),
+			`lifecycle.yaml:32:12: error: means is a bare Off, which YAML readers take for a boolean (write "Off" in quotes) [yaml-bare-boolean]`},
+		"a key that does not exist": {
+			replace(`    stable: true
+    operations`, `    stabel: true
+    operations`),
+			`lifecycle.yaml:24:5: error: the state Shelf has no key "stabel" (known keys: means, stable, marks, operations, ensure, exits) [yaml-unknown-key]`},
+		"a key twice": {
+			replace("initial: Test\n", "initial: Test\ninitial: Bin\n"),
+			`lifecycle.yaml:4:1: error: the lifecycle has the key "initial" twice (it is set first in line 3; keep one of the two) [yaml-duplicate-key]`},
+		"a tab": {
+			replace("    means: Gone.", "\tmeans: Gone."),
+			`lifecycle.yaml:32:1: error: a tab is used for indentation (YAML indents with spaces only) [yaml-tab]`},
+		"a migration of a state that is still there": {
+			replace("migrate: {Attic: Bin}", "migrate: {Shelf: Bin}"),
+			`lifecycle.yaml:34:18: error: migrate: the state "Shelf" is still defined (remove the line) [migrate-needless]`},
+		"an invariant about an effect that does not exist": {
+			replace("ensuring('SwitchOn')", "ensuring('SwitchedOn')"),
+			`lifecycle.yaml:36:63: error: ColdOnTheShelf: there is no effect "SwitchedOn" (the reference page lists the effects) [guard-unknown-effect]`},
+		"an operation that does not exist": {
+			replace("operations: [sell]", "operations: [give]"),
+			`lifecycle.yaml:25:17: error: Shelf: there is no operation "give" (operations: sell) [operation-unknown]`},
+		"a deadline that is neither a length nor a fact": {
+			replace("after: lamp.budget", "after: soon"),
+			`lifecycle.yaml:21:39: error: TooSlow: "soon" is neither a duration nor a duration fact (write a duration such as 15m, or the name of a duration fact such as wipe.budget) [after-type]`},
+		"an exit without any condition": {
+			replace("when: warm, clears", "clears"),
+			`lifecycle.yaml:20:14: error: Passed: the rule Passed has neither when nor after: it would fire at once (add when: or after:) [exit-unguarded]`},
+		"an empty file": {
+			"", `lifecycle.yaml:1:1: error: the file is empty (write the file or leave its key out) [yaml-empty]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, found, err := Compile("lifecycle.yaml", []byte(c.source), words())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l != nil {
+				t.Fatal("it compiles")
+			}
+			if len(found) == 0 || found[0].String() != c.want {
+				t.Errorf("got\n%v\nwant\n%s", found, c.want)
+			}
+		})
+	}
+}
+
+func TestCompileReportsAllMistakesAtOnce(t *testing.T) {
+	source := strings.NewReplacer("to: Shelf, when: warm", "to: Shelve, when: warn", "initial: Test", "initial: Text").Replace(shop)
+	_, found, err := Compile("lifecycle.yaml", []byte(source), words())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	for _, d := range found {
+		codes = append(codes, d.Code)
+	}
+	if got, want := strings.Join(codes, " "), "state-unknown state-unknown guard-unknown-atom"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func FuzzCompile(f *testing.F) {
+	f.Add([]byte(shop))
+	f.Add([]byte("states: {A: {exits: [{rule: X, to: A, when: \"!(\"}]}}"))
+	f.Add([]byte("define: {a: \"1 / 0 == 1\"}"))
+	f.Fuzz(func(t *testing.T, source []byte) {
+		l, found, err := Compile("lifecycle.yaml", source, words())
+		if err != nil {
+			t.Fatalf("an author's mistake was taken for one of the vocabulary: %v", err)
+		}
+		if l == nil && found.Err() == nil {
+			t.Fatal("it does not compile and nothing says why")
+		}
+		if l != nil { // whatever compiles must decide without a panic
+			for _, s := range l.States() {
+				l.Decide(observed{words: l.vocabulary, facts: lamp(string(s))})
+			}
+		}
+	})
+}

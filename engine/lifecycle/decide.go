@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/metalaw/metalaw/engine"
+)
+
+// ruleName is what a rule may be called: it must serve as a Kubernetes condition reason and event reason.
+var ruleName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{1,62}$`)
+
+// Decide evaluates the state that the facts name. It is pure and total: a guard that errors, a fact that is missing or a
+// rule of safety that would be broken halts the decision, and then nothing moves and nothing is ensured.
+func (l *Lifecycle) Decide(f engine.Facts) engine.Decision { return l.evaluate(f, nil) }
+
+// Explain decides like Decide and records every guard with the values of its atoms, at several times the cost.
+func (l *Lifecycle) Explain(f engine.Facts) engine.Decision {
+	trace := engine.Trace{}
+	d := l.evaluate(f, &trace)
+	d.Trace = trace
+	return d
+}
+
+// Start decides where a server without a state begins: in the initial state, or where that state's exits lead at once.
+// The move is From "" To that state, and Rule is empty where the server stays in the initial state. It halts where even
+// the initial state may not be entered.
+func (l *Lifecycle) Start(f engine.Facts) engine.Decision {
+	at := startFacts{Facts: f, stateFact: l.stateFact, initial: l.initial}
+	d := l.Decide(at)
+	if d.Halt != nil || !d.Moves() {
+		st := l.states[l.initial]
+		return l.begin(f, st, st.marks)
+	}
+	d.From = ""
+	return d
+}
+
+// Enter decides whether a server may take up a state to which no rule of this lifecycle led it, because another program
+// left it there. It is checked like a move to that state. The move is From "" To that state, without a rule and without
+// the state's marks: what history such a server has must be told from elsewhere.
+func (l *Lifecycle) Enter(f engine.Facts, to engine.State) engine.Decision {
+	st, ok := l.states[to]
+	if !ok {
+		return halted(l.stateOf(f), engine.HaltUnknownState, "", fmt.Sprintf("the revision defines no state %q", to))
+	}
+	return l.begin(f, st, nil)
+}
+
+// begin is a move into a state that no rule asked for. The safety rule that it would break takes the place of the rule.
+func (l *Lifecycle) begin(f engine.Facts, to *state, marks []string) engine.Decision {
+	in := activation{vocabulary: l.vocabulary, facts: f}
+	if b := l.safety.forEntering(to, nil, marks, &in); b != nil {
+		return halted(l.stateOf(f), engine.HaltSafety, b.requirement.Rule, b.message(fmt.Sprintf("beginning in %s", to.name)))
+	}
+	return engine.Decision{To: to.name, Message: to.means, Marks: marks, Stable: to.stable}
+}
+
+func (l *Lifecycle) stateOf(f engine.Facts) engine.State {
+	return engine.State(f.Fact(l.stateFact).Text())
+}
+
+type startFacts struct {
+	engine.Facts
+	stateFact int
+	initial   engine.State
+}
+
+// Fact implements engine.Facts.
+func (s startFacts) Fact(i int) engine.Value {
+	if i == s.stateFact {
+		return engine.EnumValue(string(s.initial))
+	}
+	return s.Facts.Fact(i)
+}
+
+func (l *Lifecycle) evaluate(f engine.Facts, trace *engine.Trace) engine.Decision {
+	from := l.stateOf(f)
+	if target, ok := l.migrate[from]; ok {
+		return l.migrated(f, from, l.states[target])
+	}
+	st, ok := l.states[from]
+	if !ok {
+		return halted(from, engine.HaltUnknownState, "", fmt.Sprintf("the revision defines no state %q", from))
+	}
+	e := &evaluation{l: l, state: st, in: activation{vocabulary: l.vocabulary, facts: f}, trace: trace}
+	if d, decided := e.exits(); decided {
+		return d
+	}
+	return e.ensure()
+}
+
+// ruleMigrated is the rule of a move out of a state that the lifecycle has dropped.
+const ruleMigrated = "Migrated"
+
+func (l *Lifecycle) migrated(f engine.Facts, from engine.State, to *state) engine.Decision {
+	in := activation{vocabulary: l.vocabulary, facts: f}
+	if b := l.safety.forEntering(to, nil, to.marks, &in); b != nil {
+		return halted(from, engine.HaltSafety, ruleMigrated, b.message(fmt.Sprintf("%s (%s to %s)", ruleMigrated, from, to.name)))
+	}
+	return engine.Decision{From: from, To: to.name, Rule: ruleMigrated, Message: to.means, Marks: to.marks,
+		Stable: to.stable, ResetRetries: to.stable}
+}
+
+func halted(at engine.State, cause engine.HaltCause, rule, message string) engine.Decision {
+	return engine.Decision{From: at, To: at, Message: message, Halt: &engine.Halt{Cause: cause, Rule: rule, Message: message}}
+}
+
+// evaluation is one decision in progress. Each atom is evaluated at most once.
+type evaluation struct {
+	l      *Lifecycle
+	state  *state
+	in     activation
+	values [maxAtoms]truth
+	err    error
+	active []*ensured
+	trace  *engine.Trace
+
+	wake         time.Duration
+	deadline     time.Duration
+	deadlineRule string
+}
+
+// atom implements questions.
+func (e *evaluation) atom(i int) truth {
+	if v := e.values[i]; v != notEvaluated {
+		return v
+	}
+	a := e.l.atoms[i]
+	value, err := a.evaluate(&e.in)
+	if err != nil {
+		e.err = err
+		e.values[i] = isError
+		return isError
+	}
+	for _, age := range a.ages {
+		e.wakeAt(age.at - e.in.facts.Fact(age.fact).Duration())
+	}
+	e.values[i] = truthOf(value)
+	return e.values[i]
+}
+
+// inState implements questions.
+func (e *evaluation) inState(name string) bool { return string(e.state.name) == name }
+
+// ensuring implements questions.
+func (e *evaluation) ensuring(effect string) bool {
+	for _, a := range e.active {
+		if a.effect.Name == effect {
+			return true
+		}
+	}
+	return false
+}
+
+// acting implements questions.
+func (e *evaluation) acting() bool {
+	for _, a := range e.active {
+		if a.kind.Touches {
+			return true
+		}
+	}
+	return false
+}
+
+// wakeAt notes a moment at which time alone may change the decision; moments that have passed do not count.
+func (e *evaluation) wakeAt(in time.Duration) {
+	if in > 0 && (e.wake == 0 || in < e.wake) {
+		e.wake = in
+	}
+}
+
+// exits tries the interrupts and exits in order.
+func (e *evaluation) exits() (engine.Decision, bool) {
+	age := e.in.facts.Fact(e.l.ageFact)
+	for _, x := range e.state.exits {
+		if x.after != nil {
+			length, known := x.after.length(e.in.facts)
+			if !known || age.Missing() {
+				return halted(e.state.name, engine.HaltGuardError, x.rule,
+					fmt.Sprintf("the deadline of %s cannot be told: a duration is missing", x.rule)), true
+			}
+			if remaining := length - age.Duration(); remaining > 0 {
+				e.wakeAt(remaining)
+				if e.deadline == 0 || remaining < e.deadline {
+					e.deadline, e.deadlineRule = remaining, x.rule
+				}
+				e.record("exit", x, "waiting", remaining)
+				continue
+			}
+		}
+		result := isTrue
+		if x.when != nil {
+			result = x.when.evaluate(e)
+		}
+		e.record(exitKind(x), x, result.String(), 0)
+		switch result {
+		case isError:
+			return halted(e.state.name, engine.HaltGuardError, x.rule, fmt.Sprintf("the guard of %s cannot be evaluated: %v", x.rule, e.err)), true
+		case isTrue:
+			return e.move(x), true
+		case notEvaluated, isFalse:
+			// this way out is closed: the next is tried
+		}
+	}
+	return engine.Decision{}, false
+}
+
+func exitKind(x *exit) string {
+	if x.interrupt {
+		return "interrupt"
+	}
+	return "exit"
+}
+
+func (e *evaluation) move(x *exit) engine.Decision {
+	to := e.l.states[x.to]
+	if b := e.l.safety.forMove(to, x, &e.in); b != nil {
+		return halted(e.state.name, engine.HaltSafety, x.rule, b.message(fmt.Sprintf("%s (%s to %s)", x.rule, e.state.name, to.name)))
+	}
+	return engine.Decision{From: e.state.name, To: to.name, Rule: x.rule, Message: to.means, Clears: x.clears, Marks: to.marks,
+		Retry: x.retry, ResetRetries: to.stable, Stable: to.stable, Groups: x.groups}
+}
+
+// ensure collects the effects that must hold now, up to the first that needs a mark which is not stored yet.
+func (e *evaluation) ensure() engine.Decision {
+	for _, candidate := range e.state.ensure {
+		result := isTrue
+		if candidate.when != nil {
+			result = candidate.when.evaluate(e)
+		}
+		e.recordGuard("ensure", candidate.effect.Name, candidate.when, result.String(), 0)
+		switch result {
+		case isError:
+			return halted(e.state.name, engine.HaltGuardError, candidate.effect.Name,
+				fmt.Sprintf("whether to ensure %s cannot be evaluated: %v", candidate.effect.Name, e.err))
+		case isTrue:
+			if b := firstBreach(e.l.safety.effect[candidate.effect.Name], &e.in); b != nil {
+				return halted(e.state.name, engine.HaltSafety, candidate.effect.Name, b.message(candidate.effect.Name))
+			}
+			e.active = append(e.active, candidate)
+		case notEvaluated, isFalse:
+			// not wanted now
+		}
+	}
+	for _, i := range e.l.invariants {
+		if result := i.must.evaluate(e); result != isTrue {
+			e.recordGuard("invariant", i.rule, i.must, result.String(), 0)
+			return halted(e.state.name, engine.HaltInvariant, i.rule, fmt.Sprintf("the invariant %s does not hold: %s", i.rule, i.must.source))
+		}
+	}
+	return engine.Decision{From: e.state.name, To: e.state.name, Message: e.state.means, Stable: e.state.stable, Effects: e.effects(),
+		WakeAfter: e.wake, Deadline: e.deadline, DeadlineRule: e.deadlineRule}
+}
+
+func (e *evaluation) effects() []engine.Effect {
+	if len(e.active) == 0 {
+		return nil
+	}
+	effects := make([]engine.Effect, 0, len(e.active))
+	stored := e.in.facts.Fact(e.l.marksFact)
+	for _, a := range e.active {
+		for _, mark := range a.kind.Marks {
+			if !stored.Has(mark) {
+				return append(effects, engine.Effect{Name: engine.MarkEffect,
+					Params: []engine.Param{{Name: "mark", Value: engine.StringValue(mark)}}})
+			}
+		}
+		effects = append(effects, a.effect)
+	}
+	return effects
+}
+
+func (e *evaluation) record(kind string, x *exit, result string, remaining time.Duration) {
+	e.recordGuard(kind, x.rule, x.when, result, remaining)
+}
+
+func (e *evaluation) recordGuard(kind, rule string, g *guard, result string, remaining time.Duration) {
+	if e.trace == nil {
+		return
+	}
+	step := engine.TraceStep{Kind: kind, Rule: rule, Result: result, Remaining: remaining}
+	if g != nil {
+		step.Guard = g.source
+		step.Atoms = map[string]string{}
+		for _, i := range g.atoms(nil) {
+			step.Atoms[e.l.atoms[i].name] = e.values[i].String()
+		}
+	}
+	if result == isError.String() && e.err != nil {
+		step.Error = e.err.Error()
+	}
+	*e.trace = append(*e.trace, step)
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+)
+
+// truth is the outcome of a guard. An error is never false: a guard that cannot be evaluated halts the decision.
+type truth uint8
+
+const (
+	notEvaluated truth = iota
+	isFalse
+	isTrue
+	isError
+)
+
+func truthOf(b bool) truth {
+	if b {
+		return isTrue
+	}
+	return isFalse
+}
+
+func (t truth) String() string {
+	return [...]string{"unknown", "false", "true", "error"}[t]
+}
+
+type guardOp uint8
+
+const (
+	opAtom guardOp = iota
+	opNot
+	opAnd
+	opOr
+	opConst
+	opState
+	opEnsuring
+	opActing
+)
+
+// guard combines atoms with &&, || and !. Guards of invariants may ask for the state and for the effects as well.
+type guard struct {
+	op     guardOp
+	atom   int
+	word   string
+	value  bool
+	kids   []*guard
+	source string
+}
+
+// questions is what a guard may ask while it is evaluated.
+type questions interface {
+	atom(i int) truth
+	inState(name string) bool
+	ensuring(effect string) bool
+	acting() bool
+}
+
+// evaluate follows Kleene's logic: false decides an "and" and true decides an "or", whatever the other side is.
+func (g *guard) evaluate(q questions) truth {
+	switch g.op {
+	case opAtom:
+		return q.atom(g.atom)
+	case opConst:
+		return truthOf(g.value)
+	case opState:
+		return truthOf(q.inState(g.word))
+	case opEnsuring:
+		return truthOf(q.ensuring(g.word))
+	case opActing:
+		return truthOf(q.acting())
+	case opNot:
+		switch g.kids[0].evaluate(q) {
+		case isTrue:
+			return isFalse
+		case isFalse:
+			return isTrue
+		default:
+			return isError
+		}
+	case opAnd:
+		return g.decide(q, isFalse, isTrue)
+	case opOr:
+		return g.decide(q, isTrue, isFalse)
+	}
+	return isError // no operator is missing above; an unknown one must not pass for false
+}
+
+// decide combines the kids: one that is decisive settles it, and where none is an error outweighs otherwise.
+func (g *guard) decide(q questions, decisive, otherwise truth) truth {
+	result := otherwise
+	for _, kid := range g.kids {
+		one := kid.evaluate(q)
+		if one == decisive {
+			return decisive
+		}
+		if one == isError {
+			result = isError
+		}
+	}
+	return result
+}
+
+// atoms appends the positions of all atoms in the guard.
+func (g *guard) atoms(to []int) []int {
+	if g == nil {
+		return to
+	}
+	if g.op == opAtom {
+		to = append(to, g.atom)
+	}
+	for _, kid := range g.kids {
+		to = kid.atoms(to)
+	}
+	return to
+}
+
+// guardCompiler parses guards. It uses CEL's grammar and none of its evaluation.
+type guardCompiler struct {
+	file  *yamlpos.File
+	env   *cel.Env
+	atoms map[string]int
+	// states and effects are set for invariants, which may ask for them.
+	states  map[string]bool
+	effects map[string]bool
+}
+
+// compile returns nil for an expression that is not a guard; what is wrong has then been recorded at node.
+func (c *guardCompiler) compile(rule string, node *yaml.Node) *guard {
+	parsed, issues := c.env.Parse(node.Value)
+	if issues != nil && issues.Err() != nil {
+		for _, e := range issues.Errors() {
+			c.file.ErrorIn(node, e.Location.Line(), e.Location.Column(), "cel-syntax", rule,
+				"a guard combines defined names with &&, || and !", e.Message)
+		}
+		return nil
+	}
+	p := &guardParse{guardCompiler: c, rule: rule, node: node, ast: parsed.NativeRep(), ok: true}
+	g := p.parse(p.ast.Expr())
+	if !p.ok {
+		return nil
+	}
+	g.source = node.Value
+	return g
+}
+
+type guardParse struct {
+	*guardCompiler
+	rule string
+	node *yaml.Node
+	ast  *celast.AST
+	ok   bool
+}
+
+func (p *guardParse) parse(e celast.Expr) *guard {
+	switch e.Kind() {
+	case celast.IdentKind:
+		if i, ok := p.atoms[e.AsIdent()]; ok {
+			return &guard{op: opAtom, atom: i}
+		}
+		return p.fail(e, "guard-unknown-atom", fmt.Sprintf("%q is not defined", e.AsIdent()), p.nearestAtom(e.AsIdent()))
+	case celast.LiteralKind:
+		if b, ok := e.AsLiteral().Value().(bool); ok {
+			return &guard{op: opConst, value: b}
+		}
+	case celast.CallKind:
+		return p.parseCall(e)
+	case celast.SelectKind:
+		for e.Kind() == celast.SelectKind { // the place of a selection is its last dot
+			e = e.AsSelect().Operand()
+		}
+		return p.fail(e, "guard-raw-fact", "a guard combines defined names only",
+			"give the raw fact a name under define and use that name here")
+	}
+	return p.fail(e, "guard-form", "a guard combines defined names with &&, || and !", "")
+}
+
+func (p *guardParse) parseCall(e celast.Expr) *guard {
+	call := e.AsCall()
+	switch call.FunctionName() {
+	case operators.LogicalNot:
+		return &guard{op: opNot, kids: []*guard{p.parse(call.Args()[0])}}
+	case operators.LogicalAnd:
+		return p.combine(opAnd, call)
+	case operators.LogicalOr:
+		return p.combine(opOr, call)
+	case operators.Equals, operators.NotEquals:
+		if g := p.stateComparison(call); g != nil {
+			return g
+		}
+	case "ensuring":
+		if len(call.Args()) == 1 && p.effects != nil {
+			if word, ok := stringLiteral(call.Args()[0]); ok {
+				if !p.effects[word] {
+					return p.fail(call.Args()[0], "guard-unknown-effect", fmt.Sprintf("there is no effect %q", word),
+						"the reference page lists the effects")
+				}
+				return &guard{op: opEnsuring, word: word}
+			}
+		}
+	case "acting":
+		if len(call.Args()) == 0 && p.effects != nil {
+			return &guard{op: opActing}
+		}
+	}
+	hint := "give the comparison a name under define and use that name here"
+	return p.fail(e, "guard-form", "a guard combines defined names with &&, || and !", hint)
+}
+
+func (p *guardParse) combine(op guardOp, call celast.CallExpr) *guard {
+	g := &guard{op: op}
+	for _, arg := range call.Args() {
+		g.kids = append(g.kids, p.parse(arg))
+	}
+	return g
+}
+
+// stateComparison understands state == 'X' and state != 'X' in invariants.
+func (p *guardParse) stateComparison(call celast.CallExpr) *guard {
+	left, right := call.Args()[0], call.Args()[1]
+	if p.states == nil || left.Kind() != celast.IdentKind || left.AsIdent() != "state" {
+		return nil
+	}
+	word, ok := stringLiteral(right)
+	if !ok {
+		return nil
+	}
+	if !p.states[word] {
+		return p.fail(right, "guard-unknown-state", fmt.Sprintf("there is no state %q", word), "")
+	}
+	g := &guard{op: opState, word: word}
+	if call.FunctionName() == operators.NotEquals {
+		return &guard{op: opNot, kids: []*guard{g}}
+	}
+	return g
+}
+
+func (p *guardParse) nearestAtom(name string) string {
+	best, bestDistance := "", 4
+	for candidate := range p.atoms {
+		d := editDistance(name, candidate)
+		if d < bestDistance || (d == bestDistance && candidate < best) {
+			best, bestDistance = candidate, d
+		}
+	}
+	if best == "" {
+		return "define it under define"
+	}
+	return "did you mean " + best + "?"
+}
+
+func (p *guardParse) fail(e celast.Expr, code, message, hint string) *guard {
+	p.ok = false
+	at := p.ast.SourceInfo().GetStartLocation(e.ID())
+	p.file.ErrorIn(p.node, at.Line(), at.Column(), code, p.rule, hint, message)
+	return &guard{op: opConst}
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+
+	"github.com/google/cel-go/cel"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+)
+
+// safety holds the requirements that no bundle can switch off, compiled.
+type safety struct {
+	enter  map[engine.State][]requirement
+	clear  map[string][]requirement
+	effect map[string][]requirement
+}
+
+type requirement struct {
+	engine.Requirement
+	atom *atom
+}
+
+// breach is a requirement that does not hold, or that could not be evaluated.
+type breach struct {
+	requirement requirement
+	err         error
+}
+
+func (b *breach) message(what string) string {
+	if b.err != nil {
+		return fmt.Sprintf("%s needs %s, which cannot be evaluated: %v", what, b.requirement.Rule, b.err)
+	}
+	return fmt.Sprintf("%s would break %s: %s", what, b.requirement.Rule, b.requirement.Doc)
+}
+
+// compileSafety fails only on a mistake in the vocabulary, which is the program's own.
+func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
+	s := &safety{enter: map[engine.State][]requirement{}, clear: map[string][]requirement{}, effect: map[string][]requirement{}}
+	compile := func(all []engine.Requirement) ([]requirement, error) {
+		var compiled []requirement
+		for _, r := range all {
+			file := &yamlpos.File{Name: "vocabulary"}
+			c := &atomCompiler{file: file, env: env, vocabulary: v}
+			a := c.compile(r.Rule, &yaml.Node{Kind: yaml.ScalarNode, Value: r.Must, Line: 1, Column: 1})
+			if a == nil {
+				return nil, fmt.Errorf("safety rule %s: %w", r.Rule, file.Found.Err())
+			}
+			compiled = append(compiled, requirement{Requirement: r, atom: a})
+		}
+		return compiled, nil
+	}
+	var err error
+	for name, all := range v.Enter {
+		if s.enter[name], err = compile(all); err != nil {
+			return nil, err
+		}
+	}
+	for name, all := range v.Clear {
+		if s.clear[name], err = compile(all); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range v.Effects {
+		if s.effect[e.Name], err = compile(e.Requires); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func firstBreach(all []requirement, in *activation) *breach {
+	for _, r := range all {
+		holds, err := r.atom.evaluate(in)
+		if err != nil || !holds {
+			return &breach{requirement: r, err: err}
+		}
+	}
+	return nil
+}
+
+// forMove checks a move: what it clears against the facts as they are, and what it enters against the facts as they
+// will be.
+func (s *safety) forMove(to *state, e *exit, in *activation) *breach {
+	for _, mark := range e.clears {
+		if b := firstBreach(s.clear[mark], in); b != nil {
+			return b
+		}
+	}
+	return s.forEntering(to, e.clears, to.marks, in)
+}
+
+// forEntering checks the state that a move enters against the facts as they will be: without the marks that the move
+// clears, and with those that it sets.
+func (s *safety) forEntering(to *state, clears, sets []string, in *activation) *breach {
+	requirements := s.enter[to.name]
+	if len(requirements) == 0 {
+		return nil
+	}
+	after := in
+	if len(clears) > 0 || len(sets) > 0 {
+		after = &activation{vocabulary: in.vocabulary,
+			facts: movedFacts{Facts: in.facts, vocabulary: in.vocabulary, clears: clears, sets: sets}}
+	}
+	return firstBreach(requirements, after)
+}
+
+func (s *safety) readsOfMove(to *state, e *exit) []int {
+	var facts []int
+	for _, mark := range e.clears {
+		facts = append(facts, readsOf(s.clear[mark])...)
+	}
+	return append(facts, readsOf(s.enter[to.name])...)
+}
+
+func (s *safety) readsOfEffect(name string) []int { return readsOf(s.effect[name]) }
+
+func readsOf(all []requirement) []int {
+	var facts []int
+	for _, r := range all {
+		facts = append(facts, r.atom.facts...)
+	}
+	return facts
+}
+
+// movedFacts is the facts as they are once a move has taken marks away and set others.
+type movedFacts struct {
+	engine.Facts
+	vocabulary   *engine.Vocabulary
+	clears, sets []string
+}
+
+// Fact implements engine.Facts.
+func (m movedFacts) Fact(i int) engine.Value {
+	v := m.Facts.Fact(i)
+	if m.vocabulary.Facts[i].Name != m.vocabulary.MarksFact || v.Missing() {
+		return v
+	}
+	return engine.SetValue(append(without(v.Set(), m.clears), m.sets...))
+}
+
+func without(words, drop []string) []string {
+	kept := make([]string, 0, len(words))
+	for _, w := range words {
+		dropped := false
+		for _, d := range drop {
+			dropped = dropped || d == w
+		}
+		if !dropped {
+			kept = append(kept, w)
+		}
+	}
+	return kept
+}

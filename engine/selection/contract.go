@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package selection
+
+import "fmt"
+
+// ClaimSpec is the part of a claim that the hard contract looks at.
+type ClaimSpec struct {
+	// ServerRef is empty when the claim names no server; Selector is nil when it has none.
+	ServerRef   string
+	Selector    *Selector
+	Tolerations []Toleration
+}
+
+// ServerState is the part of a server that the hard contract looks at.
+type ServerState struct {
+	Name   string
+	Labels map[string]string
+	// State is status.state and Power is status.powerState, both as the API has them; empty is unknown, not Off.
+	State, Power string
+	Taints       []Taint
+	// Claimed: spec.serverClaimRef is set, by whomever and whether or not that claim exists.
+	Claimed bool
+	// Unclaimable is spec.unclaimable.
+	Unclaimable bool
+	// Dirty: a data-guarding mark says that data of an earlier holder may be there.
+	Dirty bool
+	// Deleting: the object has a deletion timestamp.
+	Deleting bool
+}
+
+const (
+	stateAvailable = "Available"
+	powerOff       = "Off"
+	effectNoBind   = "NoBind"
+	operatorExists = "Exists"
+	operatorEqual  = "Equal"
+)
+
+// Eligible says whether a claim may have a server at all. The first check that fails gives code and message; the order
+// is from what the claim asked for to what will pass by itself, so that the counts of a waiting claim say most. Messages
+// name no other tenant.
+func Eligible(claim ClaimSpec, server ServerState) (ok bool, code, message string) {
+	switch {
+	case claim.ServerRef != "" && claim.ServerRef != server.Name:
+		return false, CodeServerRef, "the claim names another server"
+	case !claim.Selector.Matches(server.Labels):
+		return false, CodeSelector, "the claim's selector does not match its labels"
+	case server.Deleting:
+		return false, CodeDeleting, "it is being deleted"
+	case server.Claimed:
+		return false, CodeClaimed, "another claim has it"
+	case server.State != stateAvailable:
+		return false, CodeState, "its state is " + orUnknown(server.State) + " and not Available"
+	case server.Unclaimable:
+		return false, CodeUnclaimable, "it is cordoned (spec.unclaimable)"
+	case server.Dirty:
+		return false, CodeDirty, "it holds data of an earlier holder"
+	case server.Power != powerOff:
+		return false, CodePower, "its power state is " + orUnknown(server.Power) + " and not Off"
+	}
+	if taint, found := Untolerated(server.Taints, claim.Tolerations); found {
+		return false, CodeTaint, fmt.Sprintf("the claim does not tolerate its taint %s", taint)
+	}
+	return true, "", ""
+}
+
+// Untolerated returns the first taint with effect NoBind that no toleration matches. A taint without effect counts as
+// NoBind, which is the API's default. Taints with effect Evict keep nobody from binding: they concern claims that are
+// bound already.
+func Untolerated(taints []Taint, tolerations []Toleration) (Taint, bool) {
+	for _, taint := range taints {
+		if taint.Effect != effectNoBind && taint.Effect != "" {
+			continue
+		}
+		tolerated := false
+		for _, toleration := range tolerations {
+			tolerated = tolerated || toleration.Tolerates(taint)
+		}
+		if !tolerated {
+			return taint, true
+		}
+	}
+	return Taint{}, false
+}
+
+// Tolerates: Exists compares the key, and with an empty key matches every taint; Equal (also when the operator is empty)
+// compares key and value; an empty effect matches every effect. Any other operator matches nothing.
+func (t Toleration) Tolerates(taint Taint) bool {
+	effect := taint.Effect
+	if effect == "" {
+		effect = effectNoBind
+	}
+	if t.Effect != "" && t.Effect != effect {
+		return false
+	}
+	switch t.Operator {
+	case operatorExists:
+		return t.Key == "" || t.Key == taint.Key
+	case operatorEqual, "":
+		return t.Key != "" && t.Key == taint.Key && t.Value == taint.Value
+	}
+	return false
+}
+
+// String is the form that kubectl uses: key=value:effect.
+func (t Taint) String() string {
+	effect := t.Effect
+	if effect == "" {
+		effect = effectNoBind
+	}
+	if t.Value == "" {
+		return t.Key + ":" + effect
+	}
+	return t.Key + "=" + t.Value + ":" + effect
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engine is the pure policy engine: typed facts and a compiled bundle in, a decision out. It has no clock, does
+// no I/O and knows nothing of Kubernetes. What facts and effects exist is said by a Vocabulary from outside.
+package engine
+
+import "strings"
+
+// FactType declares one fact that a rule may read.
+type FactType struct {
+	// Name is group and field, for example "bmc.power".
+	Name string
+	Kind Kind
+	// Values is the closed set of an Enum, nil otherwise.
+	Values []string
+	// Doc is one sentence for the reference page.
+	Doc string
+}
+
+// Group is the part of the name before the dot.
+func (f FactType) Group() string {
+	group, _, _ := strings.Cut(f.Name, ".")
+	return group
+}
+
+// ParamType declares one parameter of an effect.
+type ParamType struct {
+	Name string
+	Kind Kind
+	Doc  string
+}
+
+// Requirement is a safety rule that no bundle can switch off: a CEL expression over raw facts that must hold.
+type Requirement struct {
+	// Rule names the requirement in conditions, events and documentation.
+	Rule string
+	// Must is CEL over the vocabulary's facts.
+	Must string
+	// Doc says what the requirement protects, in one sentence.
+	Doc string
+}
+
+// EffectType declares one effect that a state may ensure.
+type EffectType struct {
+	Name string
+	// Asserts is what holds once the effect is done.
+	Asserts string
+	// Proof is how the effect knows that it holds.
+	Proof string
+	// Repeat is what a repeated call does.
+	Repeat string
+	Params []ParamType
+	// Disruptive effects change power, boot or data; the shell reads again before it carries them out.
+	Disruptive bool
+	// Touches says that the effect writes to the machine or its BMC in any way.
+	Touches bool
+	// Requires must hold whenever the effect is ensured; else the decision is halted.
+	Requires []Requirement
+	// Marks must be stored before the effect is carried out; the engine sees to it by itself.
+	Marks []string
+}
+
+// Vocabulary is everything that a bundle may speak of.
+type Vocabulary struct {
+	Facts   []FactType
+	Effects []EffectType
+	// Enter lists what must hold to enter a state, by state name.
+	Enter map[State][]Requirement
+	// Clear lists what must hold to clear a mark, by mark name.
+	Clear map[string][]Requirement
+	// Marks lists the marks that the engine knows by itself, with one sentence each.
+	Marks map[string]string
+	// Operations lists the operation names that a state may accept.
+	Operations []string
+	// StateFact, AgeFact, MarksFact and RetriesFact name the facts in which the engine finds the lifecycle's position.
+	StateFact, AgeFact, MarksFact, RetriesFact string
+
+	index map[string]int
+}
+
+// Index returns the position of a fact in Facts. It builds its table on the first call, so that it must be called once
+// before the vocabulary is shared between goroutines; compiling a bundle does that.
+func (v *Vocabulary) Index(name string) (int, bool) {
+	if v.index == nil {
+		v.index = make(map[string]int, len(v.Facts))
+		for i, f := range v.Facts {
+			v.index[f.Name] = i
+		}
+	}
+	i, ok := v.index[name]
+	return i, ok
+}
+
+// Effect returns the declaration of an effect.
+func (v *Vocabulary) Effect(name string) (EffectType, bool) {
+	for _, e := range v.Effects {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return EffectType{}, false
+}
+
+// Facts is what is known about one subject at one instant.
+type Facts interface {
+	// Fact returns the value of the fact at position i of the vocabulary; a Missing value where it was not observed.
+	Fact(i int) Value
+}
