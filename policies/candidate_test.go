@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+func TestCandidateTakesTheAgentsWordBeforeTheBMCs(t *testing.T) {
+	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	server := &v1alpha1.Server{
+		ObjectMeta: metav1.ObjectMeta{Name: "s1", Labels: map[string]string{
+			v1alpha1.ZoneLabel: "z1", v1alpha1.RegionLabel: "r1", v1alpha1.InstanceTypeLabel: "big"},
+			Annotations: map[string]string{RackMetadata: "rack-7"}},
+		Spec: v1alpha1.ServerSpec{Taints: []v1alpha1.Taint{{Key: "slow", Value: "yes", Effect: v1alpha1.TaintEffectNoBind}}},
+		Status: v1alpha1.ServerStatus{State: v1alpha1.StateAvailable, Manufacturer: "Maker", Model: "M", SKU: "K",
+			TotalSystemMemory: ptr.To(resource.MustParse("64Gi")),
+			Processors:        []v1alpha1.Processor{{ID: "1", Type: "CPU", TotalCores: 32}, {ID: "2", Type: "GPU"}},
+			NetworkInterfaces: []v1alpha1.NetworkInterface{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+			Storages: []v1alpha1.Storage{{Drives: []v1alpha1.StorageDrive{
+				{Name: "d1", MediaType: "SSD", Type: "NVMe", Capacity: ptr.To(resource.MustParse("1k"))},
+				{Name: "d2", MediaType: "HDD", Capacity: ptr.To(resource.MustParse("2k"))},
+				{Name: "d3", State: v1alpha1.StorageStateAbsent}}}},
+			Lifecycle: &v1alpha1.LifecycleStatus{EnteredAt: metav1.NewMicroTime(since), History: []v1alpha1.LifecycleMove{
+				{To: v1alpha1.StateReserved}, {To: v1alpha1.StateCleanup}, {To: v1alpha1.StateAvailable}}},
+		},
+	}
+	report := &policyv1alpha1.ServerInventory{Report: &policyv1alpha1.ProbeReport{Data: policyv1alpha1.ProbeData{
+		CPU:    []policyv1alpha1.CPU{{TotalCores: 16}, {TotalCores: 16}},
+		Memory: []policyv1alpha1.MemoryDevice{{SizeBytes: 64 << 30}, {SizeBytes: 64<<30 - 1}},
+		Storage: []policyv1alpha1.BlockDevice{
+			{Path: "/dev/nvme0n1", SizeBytes: 100}, {Path: "/dev/sda", SizeBytes: 20}, {Path: "/dev/sdb", Rotational: true, SizeBytes: 3},
+			{Path: "/dev/sdc", Removable: true, SizeBytes: 9999}},
+		NICs: []policyv1alpha1.NIC{{Speed: "1000Mb/s"}, {Speed: "25000Mb/s"}, {Speed: "-1Mb/s"}, {Speed: "fast"}},
+	}}}
+	common := selection.Candidate{Name: "s1", Labels: server.Labels,
+		Taints:       []selection.Taint{{Key: "slow", Value: "yes", Effect: "NoBind"}},
+		Manufacturer: "Maker", Model: "M", SKU: "K", GPUs: 1, Health: "Unknown", Zone: "z1", Region: "r1", Rack: "rack-7",
+		InstanceType: "big", AvailableSince: since.Unix(), TimesClaimed: 1}
+
+	reported := common
+	reported.CPUCount, reported.Cores, reported.MemoryGiB, reported.DiskCount = 2, 32, 127, 3
+	reported.DiskBytes = selection.DiskBytes{NVMe: 100, SSD: 20, HDD: 3, Total: 123}
+	reported.NICCount, reported.NICMaxSpeed = 4, 25000
+	if diff := cmp.Diff(reported, CandidateOf(server, HardwareOf(report))); diff != "" {
+		t.Errorf("with a report (-want +got):\n%s", diff)
+	}
+	silent := common
+	silent.CPUCount, silent.Cores, silent.MemoryGiB, silent.DiskCount, silent.NICCount = 1, 32, 64, 2, 3
+	silent.DiskBytes = selection.DiskBytes{NVMe: 1000, HDD: 2000, Total: 3000}
+	if diff := cmp.Diff(silent, CandidateOf(server, HardwareOf(nil))); diff != "" {
+		t.Errorf("without a report (-want +got):\n%s", diff)
+	}
+}
+
+func TestServerState(t *testing.T) {
+	free := func(change func(*v1alpha1.Server)) *v1alpha1.Server {
+		s := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "s"},
+			Status: v1alpha1.ServerStatus{State: v1alpha1.StateAvailable, PowerState: v1alpha1.PowerStateOff}}
+		change(s)
+		return s
+	}
+	for _, tc := range []struct {
+		name   string
+		server *v1alpha1.Server
+		code   string
+	}{
+		{"a free server is eligible", free(func(*v1alpha1.Server) {}), ""},
+		{"a server that is to be left alone counts as cordoned", free(func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnoreReconciliation}
+		}), selection.CodeUnclaimable},
+		{"the Dirty mark keeps claims away", free(func(s *v1alpha1.Server) {
+			s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Marks: []string{MarkManaged, MarkDirty}}
+		}), selection.CodeDirty},
+		{"unknown power is not Off", free(func(s *v1alpha1.Server) { s.Status.PowerState = "" }), selection.CodePower},
+		{"a server being deleted is not offered", free(func(s *v1alpha1.Server) { s.DeletionTimestamp = ptr.To(metav1.Now()) }), selection.CodeDeleting},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if _, code, _ := selection.Eligible(selection.ClaimSpec{}, ServerStateOf(tc.server)); code != tc.code {
+				t.Errorf("code %q, want %q", code, tc.code)
+			}
+		})
+	}
+}
+
+func TestClaimSpecNamesWhatIsWrongWithASelector(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		selector metav1.LabelSelector
+		want     string
+	}{
+		{"an unknown operator", metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}},
+			`spec.serverSelector: matchExpressions[0]: operator "Near" is not one of In, NotIn, Exists, DoesNotExist`},
+		{"a value that no label can have", metav1.LabelSelector{MatchLabels: map[string]string{"a": "b c"}},
+			`spec.serverSelector: values[0][a]: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
+		{"a good one", metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := ClaimSpecOf(&v1alpha1.ServerClaim{Spec: v1alpha1.ServerClaimSpec{ServerSelector: &tc.selector}})
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestPriority(t *testing.T) {
+	for text, want := range map[string]int64{"": 0, "7": 7, "-3": -3, "1000000": 1000, "-1000000": -1000, "high": 0, "99999999999999999999": 0} {
+		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{PriorityAnnotation: text}}}
+		if got := PriorityOf(c); got != want {
+			t.Errorf("priority of %q is %d, want %d", text, got, want)
+		}
+	}
+}

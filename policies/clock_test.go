@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+func TestCountedTime(t *testing.T) {
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
+	clock := func(counted, asOf int, held bool) *v1alpha1.DeadlineClock {
+		return &v1alpha1.DeadlineClock{Counted: metav1.Duration{Duration: time.Duration(counted) * time.Minute},
+			AsOf: metav1.NewMicroTime(at(asOf)), Held: held}
+	}
+	for name, c := range map[string]struct {
+		clock   *v1alpha1.DeadlineClock
+		now     int
+		outage  Outage
+		held    bool
+		counted int
+		write   *v1alpha1.DeadlineClock
+	}{
+		"counts from the entry and costs no write": {
+			nil, 20, Outage{}, false, 20, nil},
+		"leaves out the time in which no manager ran, and stores that": {
+			nil, 60, Outage{From: at(10), Until: at(50)}, false, 20, clock(20, 60, false)},
+		"leaves out an outage only once": {
+			clock(20, 60, false), 65, Outage{From: at(10), Until: at(50)}, false, 25, nil},
+		"is indifferent to an outage before the entry": {
+			nil, 20, Outage{From: at(-90), Until: at(-30)}, false, 20, nil},
+		"stops when something holds the server back": {
+			nil, 20, Outage{}, true, 20, clock(20, 20, true)},
+		"stands still while held": {
+			clock(20, 20, true), 500, Outage{}, true, 20, nil},
+		"goes on from where it stopped": {
+			clock(20, 20, true), 500, Outage{}, false, 20, clock(20, 500, false)},
+		"does not count a restart that was held all along twice": {
+			clock(20, 20, true), 500, Outage{From: at(100), Until: at(400)}, true, 20, nil},
+		"takes a quick restart into account without a write": {
+			nil, 20, Outage{From: at(10), Until: at(10).Add(5 * time.Second)}, false, 19, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &v1alpha1.LifecycleStatus{EnteredAt: metav1.NewMicroTime(noon), Clock: c.clock}
+			counted, write := CountedTime(l, at(c.now), c.outage, c.held, "BMCUnreachable")
+			if got := int(counted / time.Minute); got != c.counted {
+				t.Errorf("counted %d min, want %d", got, c.counted)
+			}
+			if (write == nil) != (c.write == nil) {
+				t.Fatalf("write is %+v, want %+v", write, c.write)
+			}
+			if write != nil && (write.Counted != c.write.Counted || !write.AsOf.Equal(&c.write.AsOf) || write.Held != c.write.Held) {
+				t.Errorf("write is %+v, want %+v", write, c.write)
+			}
+		})
+	}
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"testing"
+	"time"
+
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+// BenchmarkDecide evaluates the default lifecycle on facts whose age changes every time.
+func BenchmarkDecide(b *testing.B) {
+	compiled, err := Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, state := range []string{"Available", "Reserved", "Discovery"} {
+		b.Run("bundle=default/state="+state, func(b *testing.B) {
+			o := Observation{Server: held(), Claim: web("1", "r1"), Now: noon, Settings: compiled.Settings,
+				System: SystemReading{Reachable: true, Power: "Off", Health: "OK", Identity: IdentitySame}}
+			if state != "Reserved" {
+				o.Server.Spec.ServerClaimRef = nil
+			}
+			f := o.Facts()
+			f.Lifecycle.State, f.Lifecycle.Marks = state, []string{MarkManaged}
+			if state == "Reserved" {
+				f.Lifecycle.Marks = []string{MarkDirty, MarkManaged}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				f.Lifecycle.Age += time.Millisecond
+				if d := compiled.Decide(f); d.Halt != nil || d.Moves() {
+					b.Fatalf("%+v", d)
+				}
+				if f.Lifecycle.Age > 10*time.Minute {
+					f.Lifecycle.Age = 0
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	files, err := Shipped(DefaultBundle)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("bundle=default", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, found, err := bundle.Compile(files, Vocabulary()); err != nil || found.Err() != nil {
+				b.Fatal(err, found)
+			}
+		}
+	})
+}

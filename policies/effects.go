@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import "github.com/metalaw/metalaw/engine"
+
+// The names of the effects that a state may ensure.
+const (
+	EffectPowerOn        = "PowerOn"
+	EffectPowerOff       = "PowerOff"
+	EffectPowerAsClaimed = "PowerAsClaimed"
+	EffectBootProbe      = "BootProbe"
+	EffectBootWipe       = "BootWipe"
+	EffectBootAsClaimed  = "BootAsClaimed"
+	EffectClearBoot      = "ClearBoot"
+	EffectReleaseClaim   = "ReleaseClaim"
+	EffectForgetHolder   = "ForgetHolder"
+	EffectResetAsAsked   = "ResetAsAsked"
+	EffectLocate         = "Locate"
+	EffectApplyBootOrder = "ApplyBootOrder"
+	EffectMaintain       = "AsMaintenanceAsks"
+)
+
+// The marks that the engine and the shipped bundles use.
+const (
+	// MarkManaged says that this system booted what we told it to.
+	MarkManaged = "Managed"
+	// MarkDirty says that a holder's data may be on the disks.
+	MarkDirty = "Dirty"
+)
+
+var marks = map[string]string{
+	MarkManaged: "The system booted what we told it to; its power is ours to change.",
+	MarkDirty:   "A holder's data may be on the disks. Set by the engine before the first boot for a claim; cleared by a verified wipe.",
+}
+
+// The names of the operations that somebody may ask for by annotation and that a state may accept.
+const (
+	OperationPark    = "park"
+	OperationUnpark  = "unpark"
+	OperationRetry   = "retry"
+	OperationRelease = "release"
+)
+
+var operations = []string{OperationPark, OperationUnpark, OperationRetry, OperationRelease,
+	"graceful-restart-server", "hard-restart-server", "power-cycle-server", "force-off-server", "force-on-server"}
+
+var effects = []engine.EffectType{
+	{
+		Name: EffectPowerOff, Disruptive: true, Touches: true,
+		Asserts: "The system is off and no boot override is set.",
+		Proof:   "The BMC says Off.",
+		Repeat:  "Nothing while off; asks again only after a fresh read and not before the last request had its time.",
+		Params: []engine.ParamType{
+			{Name: "graceful", Kind: engine.Duration, Doc: "How long the operating system may take to shut down; 0 forces at once."},
+			{Name: "thenForce", Kind: engine.Bool, Doc: "Force off once the graceful time is over."},
+		},
+		Requires: []engine.Requirement{sameMachine, notInUse, neverCutAnErase, notAStranger, handsOff},
+	},
+	{
+		Name: EffectPowerOn, Disruptive: true, Touches: true,
+		Asserts:  "The system is on and booted from the prepared boot configuration.",
+		Proof:    "The BMC says On. The boot override is asserted while off, right before power-on.",
+		Repeat:   "Nothing while on, but that a boot override still set is cleared.",
+		Requires: []engine.Requirement{sameMachine, handsOff},
+	},
+	{
+		Name: EffectPowerAsClaimed, Disruptive: true, Touches: true,
+		Asserts:  "The system is on or off as the bound claim asks.",
+		Proof:    "As PowerOn and PowerOff. A boot that is not ready holds back On, never Off.",
+		Repeat:   "As PowerOn and PowerOff.",
+		Requires: []engine.Requirement{sameMachine, onlyForTheHolder, neverCutAnErase, handsOff},
+	},
+	{
+		Name:     EffectBootProbe,
+		Asserts:  "A boot configuration for the probe image exists for this entry, with a token of its own.",
+		Proof:    "The configuration carries this entry and our UID; the boot operator says Ready.",
+		Repeat:   "Nothing while it stands; written anew in another entry.",
+		Requires: []engine.Requirement{neverOnAClaim, handsOff},
+	},
+	{
+		Name:     EffectBootWipe,
+		Asserts:  "A boot configuration for the wipe image exists for this entry, with a token of its own.",
+		Proof:    "The configuration carries this entry and our UID; the boot operator says Ready.",
+		Repeat:   "Nothing while it stands; written anew in another entry.",
+		Requires: []engine.Requirement{sameMachine, wipeNeedsRecord, neverWipeClaimed, neverWipeRetained, handsOff},
+	},
+	{
+		Name:     EffectBootAsClaimed,
+		Asserts:  "The claim's boot configuration stands in the claim's namespace and the server's reference names it.",
+		Proof:    "The configuration is owned by the claim's UID and has its image and ignition; the boot operator says Ready.",
+		Repeat:   "Nothing while it stands; follows the claim's image and ignition and then asks for Ready anew.",
+		Requires: []engine.Requirement{onlyForTheHolder, handsOff},
+		Marks:    []string{MarkDirty},
+	},
+	{
+		Name:     EffectClearBoot,
+		Asserts:  "No boot configuration of ours is left and the server names none.",
+		Proof:    "spec.bootConfigurationRef is empty and our configurations are gone.",
+		Repeat:   "Nothing.",
+		Requires: []engine.Requirement{neverOnAClaim},
+	},
+	{
+		Name:     EffectReleaseClaim,
+		Asserts:  "The reference to a claim that was released is gone from the server.",
+		Proof:    "spec.serverClaimRef is empty.",
+		Repeat:   "Nothing.",
+		Requires: []engine.Requirement{wipeNeedsRecord, neverWipeClaimed, neverWipeRetained},
+	},
+	{
+		Name:     EffectForgetHolder,
+		Asserts:  "Neither the last holder's UID nor its release record is kept any longer.",
+		Proof:    "Both annotations are gone, and the inventory names no holder.",
+		Repeat:   "Nothing.",
+		Requires: []engine.Requirement{neverOnAClaim, forgetOnlyWhenClean},
+	},
+	{
+		Name: EffectResetAsAsked, Disruptive: true, Touches: true,
+		Asserts:  "The reset or power change asked for by annotation was carried out once.",
+		Proof:    "status.operation says how it ended.",
+		Repeat:   "Nothing: an operation of one id happens at most once, and is reported as interrupted where that cannot be told.",
+		Requires: []engine.Requirement{sameMachine, neverCutAnErase, notAStranger, handsOff},
+	},
+	{
+		Name: EffectLocate, Touches: true,
+		Asserts: "The locator light shows what spec.indicatorLED asks, or what the state asks where nothing is asked.",
+		Proof:   "The BMC says so; a BMC without a light is left alone.",
+		Repeat:  "Nothing while it shows.",
+		Params: []engine.ParamType{{Name: "unlessAsked", Kind: engine.String,
+			Doc: "What to show where spec.indicatorLED asks for nothing; nothing by default."}},
+		Requires: []engine.Requirement{sameMachine, handsOff},
+	},
+	{
+		Name: EffectApplyBootOrder, Touches: true,
+		Asserts:  "The persistent boot order is that of spec.bootOrder.",
+		Proof:    "The BMC lists it; nothing is asserted where spec.bootOrder is empty.",
+		Repeat:   "Nothing while it holds.",
+		Requires: []engine.Requirement{sameMachine, orderOnlyWhileOff, handsOff},
+	},
+	{
+		Name:    EffectMaintain,
+		Asserts: "What the granted maintenance asks for, and nothing else.",
+		Proof:   "The maintenance's own status.",
+		Repeat:  "Nothing.",
+	},
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/lifecycle"
+)
+
+const (
+	thisEntry      = 7
+	wipeBudgetHere = time.Hour
+)
+
+// domains says which values an exhaustive check gives each fact. For every fact the values cover each comparison that
+// the default lifecycle and the safety rules make. The age's come from the deadlines themselves; see agesOf.
+var domains = map[string][]engine.Value{
+	"server.claimRefSet":    bools(),
+	"server.reclaimPolicy":  enums("Recycle", "Retain"),
+	"server.parked":         bools(),
+	"server.ignored":        bools(),
+	"lifecycle.entry":       {engine.IntValue(thisEntry)},
+	"lifecycle.retries":     {engine.IntValue(0), engine.IntValue(3)},
+	"lifecycle.marks":       {set(), set(MarkManaged), set(MarkDirty), set(MarkManaged, MarkDirty)},
+	"bmc.power":             enums("On", "Off", "Unknown"),
+	"bmc.health":            enums("OK", "Critical", "Unknown"),
+	"bmc.identity":          enums("Same", "Other", "Unknown"),
+	"boot.purpose":          enums("None", "Probe", "Wipe", "Claim"),
+	"boot.ready":            bools(),
+	"claim.bound":           bools(),
+	"claim.binding":         bools(),
+	"claim.released":        bools(),
+	"claim.power":           enums("On", "Off", "None"),
+	"probe.entry":           {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
+	"probe.complete":        bools(),
+	"wipe.entry":            {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
+	"wipe.running":          bools(),
+	"wipe.verified":         bools(),
+	"wipe.failed":           bools(),
+	"wipe.budget":           {engine.DurationValue(wipeBudgetHere)},
+	"maintenance.granted":   bools(),
+	"operation.name":        enums("None", "park", "unpark", "retry", "force-off-server"),
+	"operation.entry":       {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
+	"operation.reset":       bools(),
+	"operation.consented":   bools(),
+	"policy.sanitization":   enums("required", "none"),
+	"hardware.manufacturer": {engine.StringValue("")},
+}
+
+func bools() []engine.Value { return []engine.Value{engine.BoolValue(false), engine.BoolValue(true)} }
+
+func enums(words ...string) []engine.Value {
+	var all []engine.Value
+	for _, w := range words {
+		all = append(all, engine.EnumValue(w))
+	}
+	return all
+}
+
+func set(words ...string) engine.Value { return engine.SetValue(words) }
+
+// valuation is one combination of facts, by vocabulary position.
+type valuation []engine.Value
+
+func (v valuation) Fact(i int) engine.Value { return v[i] }
+
+func (v valuation) named(name string) engine.Value {
+	i, ok := Vocabulary().Index(name)
+	if !ok {
+		panic("no fact " + name)
+	}
+	return v[i]
+}
+
+func (v valuation) is(name string) bool              { return v.named(name).Bool() }
+func (v valuation) has(name, word string) bool       { return v.named(name).Text() == word }
+func (v valuation) marked(mark string) bool          { return v.named("lifecycle.marks").Has(mark) }
+func (v valuation) thisEntrys(entryFact string) bool { return v.named(entryFact).Int() == thisEntry }
+
+// possible leaves out combinations that the facts' own definitions exclude.
+func (v valuation) possible() bool {
+	bound, released, held := v.is("claim.bound"), v.is("claim.released"), v.is("server.claimRefSet")
+	return (!bound || (held && !released)) &&
+		(!v.is("claim.binding") || (held && !released && !bound)) &&
+		(bound || v.has("claim.power", "None")) && // where a state does not read it, it is None for a bound claim too
+		(!v.is("wipe.verified") || !v.is("wipe.failed")) &&
+		(!v.is("wipe.running") || (!v.is("wipe.verified") && !v.is("wipe.failed"))) &&
+		(!v.has("lifecycle.state", "Reserved") || v.marked(MarkManaged)) && // entering marks it
+		(!v.has("lifecycle.state", "Discovery") || v.marked(MarkManaged)) &&
+		v.is("operation.reset") == v.has("operation.name", "force-off-server")
+}
+
+func defaultLifecycle(t testing.TB) *lifecycle.Lifecycle {
+	t.Helper()
+	files, err := Shipped(DefaultBundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, found, err := lifecycle.Compile("lifecycle.yaml", files["lifecycle.yaml"], Vocabulary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// each calls check for every possible combination of the facts that the state's decision reads.
+func each(t *testing.T, l *lifecycle.Lifecycle, state engine.State, check func(valuation, engine.Decision)) {
+	t.Helper()
+	words := Vocabulary()
+	base := make(valuation, len(words.Facts))
+	for i, f := range words.Facts {
+		base[i] = zeroOf(f)
+	}
+	at, _ := words.Index(words.StateFact)
+	base[at] = engine.StringValue(string(state))
+	entry, _ := words.Index("lifecycle.entry")
+	base[entry] = engine.IntValue(thisEntry)
+	power, _ := words.Index("claim.power")
+	base[power] = engine.EnumValue("None")
+	ages := agesOf(t, l, state)
+	vary := slices.DeleteFunc(l.Reads(state), func(i int) bool { return i == at })
+	var walk func(k int)
+	walk = func(k int) {
+		if k == len(vary) {
+			if base.possible() {
+				check(base, l.Decide(base))
+			}
+			return
+		}
+		domain, ok := domains[words.Facts[vary[k]].Name]
+		if words.Facts[vary[k]].Name == words.AgeFact {
+			domain = ages
+		} else if !ok {
+			t.Fatalf("no domain for the fact %s, which %s reads", words.Facts[vary[k]].Name, state)
+		}
+		saved := base[vary[k]]
+		for _, value := range domain {
+			base[vary[k]] = value
+			walk(k + 1)
+		}
+		base[vary[k]] = saved
+	}
+	walk(0)
+}
+
+// deadline is the length of an edge's after.
+func deadline(t *testing.T, e lifecycle.Edge) time.Duration {
+	t.Helper()
+	if e.After == "wipe.budget" {
+		return wipeBudgetHere
+	}
+	d, err := time.ParseDuration(e.After)
+	if err != nil {
+		t.Fatalf("the deadline of %s: %v", e.Rule, err)
+	}
+	return d
+}
+
+// agesOf is the moments between which the state's deadlines make a difference: the entry, and for each deadline the last
+// moment before it and the first at which it has passed.
+func agesOf(t *testing.T, l *lifecycle.Lifecycle, state engine.State) []engine.Value {
+	t.Helper()
+	moments := []time.Duration{0}
+	for _, e := range l.Edges() {
+		if e.From == state && e.After != "" {
+			d := deadline(t, e)
+			moments = append(moments, d-1, d)
+		}
+	}
+	slices.Sort(moments)
+	var ages []engine.Value
+	for _, m := range slices.Compact(moments) {
+		ages = append(ages, engine.AgeValue(m))
+	}
+	return ages
+}
+
+// lastDeadline is when the state is left whatever else is true; 0 where there is no such deadline.
+func lastDeadline(t *testing.T, l *lifecycle.Lifecycle, state engine.State) time.Duration {
+	t.Helper()
+	for _, e := range l.Edges() {
+		if e.From == state && e.After != "" && e.When == "" {
+			return deadline(t, e)
+		}
+	}
+	return 0
+}
+
+func zeroOf(f engine.FactType) engine.Value {
+	switch f.Kind {
+	case engine.Bool:
+		return engine.BoolValue(false)
+	case engine.Int:
+		return engine.IntValue(0)
+	case engine.Enum:
+		return engine.EnumValue(f.Values[0])
+	case engine.Duration:
+		return engine.DurationValue(0)
+	case engine.Age:
+		return engine.AgeValue(0)
+	case engine.Set:
+		return engine.SetValue(nil)
+	default:
+		return engine.StringValue("")
+	}
+}
+
+// propertiesOf checks one decision against the safety rules, written here a second time and without CEL.
+func propertiesOf(v valuation, d engine.Decision) error {
+	held := v.is("server.claimRefSet")
+	bound, released := v.is("claim.bound"), v.is("claim.released")
+	retained := held && v.has("server.reclaimPolicy", "Retain")
+	mayStop := v.marked(MarkManaged) || v.is("operation.consented")
+	for _, e := range d.Effects {
+		kind, _ := Vocabulary().Effect(e.Name)
+		switch {
+		case kind.Touches && v.has("bmc.identity", "Other"):
+			return fmt.Errorf("%s writes to a machine that is not the Server's", e.Name)
+		case kind.Touches && (d.From == "Parked" || d.From == "Observing" || d.From == "Maintenance"):
+			return fmt.Errorf("%s touches a machine in %s", e.Name, d.From)
+		case e.Name == EffectBootWipe && (!released || bound || retained):
+			return fmt.Errorf("wipes without a release record, or while claimed or retained")
+		case e.Name == EffectPowerOff && !mayStop && !v.has("bmc.power", "Off"):
+			return fmt.Errorf("powers off a stranger")
+		case kind.Touches && v.is("server.ignored"):
+			return fmt.Errorf("%s touches a machine that is to be ignored", e.Name)
+		case cutsPower(e.Name) && v.is("wipe.running"):
+			return fmt.Errorf("%s cuts power in the middle of an erase", e.Name)
+		case e.Name == EffectResetAsAsked && !mayStop && !v.has("bmc.power", "Off"):
+			return fmt.Errorf("resets a stranger")
+		case e.Name == EffectApplyBootOrder && !v.has("bmc.power", "Off"):
+			return fmt.Errorf("changes what a running machine boots next")
+		case e.Name == EffectPowerOff && bound && !v.has("operation.name", "park"):
+			return fmt.Errorf("powers off a machine in a claim's hands")
+		case e.Name == EffectBootProbe && (held || v.marked(MarkDirty)):
+			return fmt.Errorf("probes a machine that somebody holds or that holds data")
+		case e.Name == EffectBootAsClaimed && (!bound || !v.marked(MarkDirty)):
+			return fmt.Errorf("boots for a claim that is not bound, or before Dirty is stored")
+		}
+	}
+	if !d.Moves() {
+		return offWaitsForNoBoot(v, d)
+	}
+	return moveOf(v, d)
+}
+
+// cutsPower says whether an effect may take power from a machine that runs.
+func cutsPower(effect string) bool {
+	return effect == EffectPowerOff || effect == EffectPowerAsClaimed || effect == EffectResetAsAsked
+}
+
+// offWaitsForNoBoot checks that a claim which wants its machine off gets that before its boot is seen to.
+func offWaitsForNoBoot(v valuation, d engine.Decision) error {
+	asked := d.From == "Reserved" && v.is("claim.bound") && v.has("claim.power", "Off") && !v.has("operation.name", "park")
+	if asked && d.Halt == nil && !v.is("wipe.running") && (len(d.Effects) == 0 || d.Effects[0].Name != EffectPowerAsClaimed) {
+		return fmt.Errorf("lets something come before the power Off that the claim asks for")
+	}
+	return nil
+}
+
+// moveOf checks where a decision leads.
+func moveOf(v valuation, d engine.Decision) error {
+	held := v.is("server.claimRefSet")
+	bound, released := v.is("claim.bound"), v.is("claim.released")
+	retained := held && v.has("server.reclaimPolicy", "Retain")
+	proven := v.thisEntrys("wipe.entry") && v.is("wipe.verified") && released
+	if d.To == "Available" && v.marked(MarkDirty) && (!slices.Contains(d.Clears, MarkDirty) || !proven) {
+		return fmt.Errorf("offers a server that may hold data")
+	}
+	if d.To == "Cleanup" && (!released || bound || retained || !v.has("bmc.power", "Off")) {
+		return fmt.Errorf("begins a wipe without a record, while claimed or retained, or while not off")
+	}
+	if d.To == "Discovery" && (held || v.marked(MarkDirty) || !v.has("bmc.power", "Off")) {
+		return fmt.Errorf("begins a probe while held, dirty, or not off")
+	}
+	return nil
+}
+
+func TestEveryDecisionOfTheDefaultLifecycleKeepsTheSafetyRules(t *testing.T) {
+	l := defaultLifecycle(t)
+	fired := map[string]bool{}
+	total := 0
+	for _, state := range l.States() {
+		leftBy := lastDeadline(t, l, state)
+		each(t, l, state, func(v valuation, d engine.Decision) {
+			total++
+			if err := propertiesOf(v, d); err != nil {
+				t.Fatalf("%s: %v\nfacts: %v\ndecision: %+v", state, err, v, d)
+			}
+			if d.Halt != nil && !v.has("bmc.identity", "Other") && !v.is("server.ignored") {
+				t.Fatalf("%s: halted on facts that can occur: %+v\nfacts: %v", state, *d.Halt, v)
+			}
+			if !l.Stable(state) && d.Halt == nil && !d.Moves() && v.named("lifecycle.age").Duration() >= leftBy {
+				t.Fatalf("%s: stays after its deadline\nfacts: %v", state, v)
+			}
+			fired[d.Rule] = true
+		})
+	}
+	for _, e := range l.Edges() {
+		if !fired[e.Rule] {
+			t.Errorf("the rule %s never fires", e.Rule)
+		}
+	}
+	t.Logf("%d decisions checked", total)
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+// Words of facts.
+const (
+	unknown       = "Unknown"
+	none          = "None"
+	IdentitySame  = "Same"
+	IdentityOther = "Other"
+)
+
+// SystemReading is the last word of a server's BMC, in the words of the facts.
+type SystemReading struct {
+	// Reachable says that the last read succeeded; where it did not, nothing else here counts.
+	Reachable   bool
+	Power       string
+	Health      string
+	Identity    string
+	OverrideSet bool
+}
+
+// Observation is everything from which the facts about one server are made.
+type Observation struct {
+	Server *v1alpha1.Server
+	// Counted is the time that counts in the present entry.
+	Counted  time.Duration
+	Now      time.Time
+	Settings bundle.Settings
+	System   SystemReading
+	// Claim is the claim that spec.serverClaimRef names; nil where it was not found.
+	Claim *v1alpha1.ServerClaim
+	// Boot is the boot configuration of the present entry; nil where there is none.
+	Boot *v1alpha1.ServerBootConfiguration
+	// Inventory is what is known of the machine beyond its Server; nil where there is nothing.
+	Inventory *policyv1alpha1.ServerInventory
+}
+
+// Facts makes the facts. It is pure.
+func (o Observation) Facts() *Facts {
+	f := &Facts{
+		Server:      o.serverFacts(),
+		Lifecycle:   o.lifecycleFacts(),
+		BMC:         o.bmcFacts(),
+		Boot:        BootFactsOf(o.Boot),
+		Claim:       o.claimFacts(),
+		Probe:       o.probeFacts(),
+		Wipe:        o.wipeFacts(),
+		Operation:   o.operationFacts(),
+		Hardware:    o.hardwareFacts(),
+		Policy:      PolicyFacts{Sanitization: o.Settings.Sanitization},
+		Maintenance: MaintenanceFacts{},
+	}
+	return f
+}
+
+func (o Observation) serverFacts() ServerFacts {
+	s := o.Server
+	reclaim := string(s.Spec.ReclaimPolicy)
+	if reclaim == "" {
+		reclaim = string(v1alpha1.ReclaimPolicyRecycle)
+	}
+	_, parked := s.Annotations[v1alpha1.ParkedAnnotation]
+	return ServerFacts{
+		ClaimRefSet:   s.Spec.ServerClaimRef != nil,
+		ReclaimPolicy: reclaim,
+		Unclaimable:   s.Spec.Unclaimable,
+		Parked:        parked && s.Status.Lifecycle == nil,
+		Ignored:       Ignored(s),
+		Deleting:      !s.DeletionTimestamp.IsZero(),
+	}
+}
+
+func (o Observation) lifecycleFacts() LifecycleFacts {
+	l := o.Server.Status.Lifecycle
+	if l == nil {
+		return LifecycleFacts{State: string(o.Server.Status.State), Marks: InheritedMarks(o.Server, o.Inventory)}
+	}
+	return LifecycleFacts{State: string(o.Server.Status.State), Entry: l.Entry, Age: o.Counted, Retries: int64(l.Retries), Marks: l.Marks}
+}
+
+func (o Observation) bmcFacts() BMCFacts {
+	if !o.System.Reachable {
+		return BMCFacts{Power: unknown, Health: unknown, Identity: unknown}
+	}
+	return BMCFacts{Reachable: true, Power: orUnknown(o.System.Power), Health: orUnknown(o.System.Health),
+		Identity: orUnknown(o.System.Identity), OverrideSet: o.System.OverrideSet}
+}
+
+func orUnknown(word string) string {
+	if word == "" {
+		return unknown
+	}
+	return word
+}
+
+// BootFactsOf reads a boot configuration that our own effect wrote. It counts as ready only if the boot operator has
+// spoken since our last change of its spec.
+func BootFactsOf(boot *v1alpha1.ServerBootConfiguration) BootFacts {
+	if boot == nil {
+		return BootFacts{Purpose: none, State: none}
+	}
+	state := string(boot.Status.State)
+	if state == "" {
+		state = string(v1alpha1.ServerBootConfigurationStatePending)
+	}
+	return BootFacts{
+		Purpose: boot.Annotations[v1alpha1.BootPurposeAnnotation],
+		State:   state,
+		Ready:   boot.Status.State == v1alpha1.ServerBootConfigurationStateReady && Armed(boot),
+	}
+}
+
+// Armed says that the state of a boot configuration speaks of its present spec: it was never changed since it was
+// created, or we reset the state after our last change.
+func Armed(boot *v1alpha1.ServerBootConfiguration) bool {
+	if boot.Generation <= 1 {
+		return true
+	}
+	c := meta.FindStatusCondition(boot.Status.Conditions, v1alpha1.ConditionSpecHandedOver)
+	return c != nil && c.ObservedGeneration == boot.Generation
+}
+
+// Released says that a durable record names the last holder of a server and that the grace period is over; otherwise it
+// says how long the grace period still lasts, 0 where there is no record.
+func Released(s *v1alpha1.Server, grace time.Duration, now time.Time) (released bool, remaining time.Duration) {
+	record := s.Annotations[v1alpha1.ReleasedClaimAnnotation]
+	if record == "" || record != s.Annotations[v1alpha1.ClaimUIDAnnotation] {
+		return false, 0
+	}
+	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation])
+	if err != nil {
+		return grace == 0, 0
+	}
+	remaining = grace - now.Sub(at)
+	return remaining <= 0, max(0, remaining)
+}
+
+// Bound says that both references and the claim's UID agree.
+func Bound(s *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
+	return c != nil && s.Spec.ServerClaimRef != nil && c.Spec.ServerRef != nil &&
+		s.Spec.ServerClaimRef.Namespace == c.Namespace && s.Spec.ServerClaimRef.Name == c.Name &&
+		c.Spec.ServerRef.Name == s.Name && string(c.UID) == s.Annotations[v1alpha1.ClaimUIDAnnotation]
+}
+
+func (o Observation) claimFacts() ClaimFacts {
+	recorded := o.Server.Annotations[v1alpha1.ReleasedClaimAnnotation]
+	hasRecord := recorded != "" && recorded == o.Server.Annotations[v1alpha1.ClaimUIDAnnotation]
+	released, _ := Released(o.Server, o.Settings.ReleaseGrace, o.Now)
+	f := ClaimFacts{Released: released, Power: none}
+	f.Bound = !hasRecord && Bound(o.Server, o.Claim)
+	f.Binding = !hasRecord && o.Server.Spec.ServerClaimRef != nil && o.Claim != nil && o.Claim.Spec.ServerRef == nil &&
+		string(o.Claim.UID) == o.Server.Annotations[v1alpha1.ClaimUIDAnnotation]
+	f.Missing = o.Server.Spec.ServerClaimRef != nil && !hasRecord && !f.Bound && !f.Binding
+	if f.Bound {
+		f.Power = string(o.Claim.Spec.Power)
+	}
+	return f
+}
+
+func (o Observation) probeFacts() ProbeFacts {
+	if o.Inventory == nil || o.Inventory.Report == nil {
+		return ProbeFacts{Entry: -1}
+	}
+	r := o.Inventory.Report
+	return ProbeFacts{Entry: r.Entry, Complete: !r.Unauthenticated || o.Settings.AllowUnauthenticated}
+}
+
+func (o Observation) wipeFacts() WipeFacts {
+	f := WipeFacts{Entry: -1, Budget: WipeBudget(o.Inventory)}
+	if o.Inventory == nil || o.Inventory.Wipe == nil {
+		return f
+	}
+	w := o.Inventory.Wipe
+	f.Entry = w.Entry
+	f.Running = w.State == policyv1alpha1.WipeRunning && o.Now.Sub(w.UpdatedAt.Time) < policyv1alpha1.WipeSilence
+	f.Verified = w.State == policyv1alpha1.WipeVerified
+	f.Failed = w.State == policyv1alpha1.WipeFailed
+	return f
+}
+
+// WipeQuietIn is how long a running wipe still counts as running without another word; 0 where none runs.
+func WipeQuietIn(inv *policyv1alpha1.ServerInventory, now time.Time) time.Duration {
+	if inv == nil || inv.Wipe == nil || inv.Wipe.State != policyv1alpha1.WipeRunning {
+		return 0
+	}
+	return max(0, policyv1alpha1.WipeSilence-now.Sub(inv.Wipe.UpdatedAt.Time))
+}
+
+const (
+	wipeBudgetUnknown = 4 * time.Hour
+	wipeBudgetBase    = 30 * time.Minute
+	// wipeRate is a slow disk's sequential write rate in bytes a second, halved for the check that reads it back.
+	wipeRate = 50_000_000
+)
+
+// WipeBudget is how long a wipe of the disks that the probe saw may take. The agent erases one after another.
+func WipeBudget(inv *policyv1alpha1.ServerInventory) time.Duration {
+	if inv == nil || inv.Report == nil || len(inv.Report.Data.Storage) == 0 {
+		return wipeBudgetUnknown
+	}
+	var total int64
+	for _, d := range inv.Report.Data.Storage {
+		if !d.ReadOnly && !d.Removable {
+			total += d.SizeBytes
+		}
+	}
+	return wipeBudgetBase + time.Duration(total/wipeRate)*time.Second
+}
+
+func (o Observation) operationFacts() OperationFacts {
+	f := OperationFacts{Name: none, Entry: -1}
+	f.Consented = o.Server.Annotations[v1alpha1.ConsentAnnotation] == v1alpha1.ConsentTakeOver || o.Settings.FirstSeen == bundle.FirstSeenManage
+	op := o.Server.Status.Operation
+	if op == nil || (op.State != v1alpha1.OperationPending && op.State != v1alpha1.OperationInProgress) {
+		return f
+	}
+	if op.State == v1alpha1.OperationPending && o.Server.Annotations[v1alpha1.OperationAnnotation] != "" {
+		return f // the request is recorded, and still to be taken off the object, so that it happens once
+	}
+	f.Name, f.Entry = op.Name, op.Entry
+	f.Reset = IsReset(op.Name)
+	return f
+}
+
+// IsReset says whether an operation asks for one reset or power change.
+func IsReset(operation string) bool {
+	switch operation {
+	case v1alpha1.OperationGracefulRestartServer, v1alpha1.OperationHardRestartServer, v1alpha1.OperationPowerCycleServer,
+		v1alpha1.OperationForceOffServer, v1alpha1.OperationForceOnServer:
+		return true
+	}
+	return false
+}
+
+func (o Observation) hardwareFacts() HardwareFacts {
+	s := o.Server.Status
+	f := HardwareFacts{Manufacturer: s.Manufacturer, Model: s.Model}
+	if s.TotalSystemMemory != nil {
+		f.MemoryGiB = s.TotalSystemMemory.Value() >> 30
+	}
+	for _, p := range s.Processors {
+		f.Cores += int64(p.TotalCores)
+	}
+	if o.Inventory != nil && o.Inventory.Report != nil {
+		f.Disks = int64(len(o.Inventory.Report.Data.Storage))
+	}
+	return f
+}
+
+// InheritedMarks are the marks of a server whose status is gone or was never written by us: what its inventory keeps,
+// and what must be feared or may be relied on by what its status and its reference say. A machine that is Available or
+// Initial by another operator's word, and of which nothing of ours tells, is one seen for the first time: whether it may
+// be stopped is for the bundle's setting to say.
+func InheritedMarks(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []string {
+	marks := map[string]bool{}
+	if inv != nil && inv.Custody != nil {
+		for _, m := range inv.Custody.Marks {
+			marks[m] = true
+		}
+	}
+	// The finalizer is added after the lifecycle, so with an inventory it says that the status was lost. Another operator
+	// uses a finalizer of the same name and keeps no inventory.
+	lost := inv != nil && hasFinalizer(s, v1alpha1.FinalizerServer)
+	held := s.Spec.ServerClaimRef != nil
+	data, booted := leftBehind(s.Status.State)
+	marks[MarkDirty] = marks[MarkDirty] || lost || held || data
+	marks[MarkManaged] = marks[MarkManaged] || lost || held || booted
+	var all []string
+	for _, m := range []string{MarkDirty, MarkManaged} {
+		if marks[m] {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// leftBehind says what another operator's state tells of a machine: that a holder's data may be on its disks, and that
+// the operator booted it.
+func leftBehind(state v1alpha1.ServerState) (data, booted bool) {
+	switch state {
+	case v1alpha1.StateReserved, v1alpha1.StateReleased, v1alpha1.StateCleanup:
+		return true, true
+	case v1alpha1.StateDiscovery:
+		return false, true // it was off before, and runs the probe image
+	case v1alpha1.StateMaintenance:
+		return true, false // somebody's hands are on it, and a claim may have come before them
+	default:
+		return false, false
+	}
+}
+
+// LastEntry is the highest entry that a machine's inventory speaks of. A lifecycle that begins anew counts on from there,
+// so that an old report or wipe never satisfies a new entry.
+func LastEntry(inv *policyv1alpha1.ServerInventory) int64 {
+	var last int64
+	if inv != nil && inv.Report != nil {
+		last = max(last, inv.Report.Entry)
+	}
+	if inv != nil && inv.Wipe != nil {
+		last = max(last, inv.Wipe.Entry)
+	}
+	return last
+}
+
+func hasFinalizer(o metav1.Object, name string) bool {
+	for _, f := range o.GetFinalizers() {
+		if strings.EqualFold(f, name) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import "github.com/metalaw/metalaw/engine"
+
+// The safety rules. No bundle can switch them off: a decision that would break one is halted, and the shell checks again
+// before it acts. Each is written over raw facts, so that no definition of a bundle can weaken it.
+var (
+	sameMachine = engine.Requirement{
+		Rule: "IdentityFirst", Must: `bmc.identity != "Other"`,
+		Doc: "nothing is written to a machine whose identity is not the Server's",
+	}
+	wipeNeedsRecord = engine.Requirement{
+		Rule: "AbsenceIsNotEvidence", Must: `claim.released`,
+		Doc: "without a durable release record a claim that is not found is unknown, not ended",
+	}
+	neverWipeClaimed = engine.Requirement{
+		Rule: "NeverWipeClaimed", Must: `!claim.bound`,
+		Doc: "a server that a claim holds is never wiped",
+	}
+	neverWipeRetained = engine.Requirement{
+		Rule: "NeverWipeRetained", Must: `!(server.claimRefSet && server.reclaimPolicy == "Retain")`,
+		Doc: "a server whose data is retained is never wiped",
+	}
+	neverOfferDirty = engine.Requirement{
+		Rule: "NeverOfferDirty", Must: `!marked("Dirty")`,
+		Doc: "a server that may hold somebody's data is never offered",
+	}
+	clearOnProof = engine.Requirement{
+		Rule: "ClearOnlyOnProof", Must: `(wipe.entry == lifecycle.entry && wipe.verified) || policy.sanitization == "none"`,
+		Doc: "only a verified wipe of this entry, or the recorded waiver, makes a server clean",
+	}
+	clearOnRecord = engine.Requirement{
+		Rule: "ClearOnlyReleased", Must: `claim.released && !claim.bound`,
+		Doc: "only a released server may be called clean",
+	}
+	neverOnAClaim = engine.Requirement{
+		Rule: "NeverOnAClaim", Must: `!server.claimRefSet`,
+		Doc: "what is ours to boot never takes the place of a claim's boot",
+	}
+	onlyForTheHolder = engine.Requirement{
+		Rule: "OnlyForTheHolder", Must: `claim.bound && !claim.released`,
+		Doc: "only the claim that both references and the UID agree on owns power and boot",
+	}
+	neverCutAnErase = engine.Requirement{
+		Rule: "NeverCutAnErase", Must: `!wipe.running`,
+		Doc: "power is never cut in the middle of an erase",
+	}
+	notInUse = engine.Requirement{
+		Rule: "NotInUse", Must: `!claim.bound || claim.released || operation.name == "park"`,
+		Doc: "a machine in a claim's hands is powered off only as the claim, its release or an operation asks",
+	}
+	notAStranger = engine.Requirement{
+		Rule: "NotAStranger", Must: `bmc.power == "Off" || marked("Managed") || operation.consented`,
+		Doc: "a machine found running is not ours to stop",
+	}
+	handsOff = engine.Requirement{
+		Rule: "HandsOff",
+		Must: `!server.ignored && lifecycle.state != "Parked" && lifecycle.state != "Observing" && lifecycle.state != "Maintenance"`,
+		Doc:  "a server that is parked, observed or ignored is left alone, and one in maintenance does only what that asks for",
+	}
+	orderOnlyWhileOff = engine.Requirement{
+		Rule: "OrderOnlyWhileOff", Must: `bmc.power == "Off"`,
+		Doc: "what a running machine boots next is never changed",
+	}
+	forgetOnlyWhenClean = engine.Requirement{
+		Rule: "ForgetOnlyWhenClean", Must: `!marked("Dirty")`,
+		Doc: "the last holder is remembered until the server is wiped",
+	}
+)
+
+// enterRules lists what must hold to enter a state. Available is the state that offers a server to claims.
+var enterRules = map[engine.State][]engine.Requirement{
+	"Available": {neverOfferDirty},
+}
+
+// clearRules lists what must hold to take a mark away.
+var clearRules = map[string][]engine.Requirement{
+	MarkDirty: {clearOnRecord, clearOnProof},
+}

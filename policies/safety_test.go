@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/lifecycle"
+)
+
+// hostile is a bundle of one state that ensures one effect, whatever the facts are.
+func hostile(t *testing.T, state, effect string) *lifecycle.Lifecycle {
+	t.Helper()
+	source := fmt.Sprintf(`apiVersion: policy.metalaw.dev/v1alpha1
+kind: Lifecycle
+initial: %[1]s
+define:
+  always: lifecycle.entry >= 0
+states:
+  %[1]s:
+    means: Does what it likes.
+    stable: true
+    ensure: [%[2]s]
+`, state, effect)
+	l, found, err := lifecycle.Compile("lifecycle.yaml", []byte(source), Vocabulary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// ours is a machine of ours that runs for a claim.
+func ours(state string, change func(*Facts)) *Facts {
+	f := &Facts{
+		Server:    ServerFacts{ReclaimPolicy: "Recycle", ClaimRefSet: true},
+		Lifecycle: LifecycleFacts{State: state, Entry: thisEntry, Marks: []string{MarkDirty, MarkManaged}},
+		BMC:       BMCFacts{Reachable: true, Power: "On", Health: "OK", Identity: IdentitySame},
+		Boot:      BootFacts{Purpose: "Claim", State: "Ready", Ready: true},
+		Claim:     ClaimFacts{Bound: true, Power: "On"},
+		Probe:     ProbeFacts{Entry: -1},
+		Wipe:      WipeFacts{Entry: -1, Budget: time.Hour},
+		Operation: OperationFacts{Name: none, Entry: -1},
+		Policy:    PolicyFacts{Sanitization: "required"},
+	}
+	if change != nil {
+		change(f)
+	}
+	return f
+}
+
+// free is a machine of ours that is off, clean and without a claim.
+func free(state string, change func(*Facts)) *Facts {
+	return ours(state, func(f *Facts) {
+		f.Server.ClaimRefSet, f.Claim = false, ClaimFacts{Power: none}
+		f.Boot = BootFacts{Purpose: none, State: none}
+		f.BMC.Power, f.Lifecycle.Marks = "Off", []string{MarkManaged}
+		if change != nil {
+			change(f)
+		}
+	})
+}
+
+func wantSafetyHalt(t *testing.T, d engine.Decision, rule string) {
+	t.Helper()
+	if d.Halt == nil || d.Halt.Cause != engine.HaltSafety || !strings.Contains(d.Halt.Message, "would break "+rule+":") {
+		t.Fatalf("got %+v, halted by %+v, want a halt that names %s", d, d.Halt, rule)
+	}
+	if len(d.Effects) > 0 || d.Moves() {
+		t.Errorf("it is halted, and does %+v", d)
+	}
+}
+
+func TestAHostileBundleIsHaltedBy(t *testing.T) {
+	for name, c := range map[string]struct {
+		effect string
+		facts  *Facts
+		rule   string
+	}{
+		"following a claim's power in the middle of an erase": {EffectPowerAsClaimed,
+			ours("Reserved", func(f *Facts) { f.Wipe.Running = true }), "NeverCutAnErase"},
+		"a reset of a machine found running": {EffectResetAsAsked,
+			free("Available", func(f *Facts) { f.BMC.Power, f.Lifecycle.Marks = "On", nil }), "NotAStranger"},
+		"a reset of a machine that may be running": {EffectResetAsAsked,
+			free("Available", func(f *Facts) { f.BMC.Power, f.Lifecycle.Marks = "Unknown", nil }), "NotAStranger"},
+		"another boot order for a running machine": {EffectApplyBootOrder,
+			ours("Reserved", nil), "OrderOnlyWhileOff"},
+		"another boot order for a machine that may be running": {EffectApplyBootOrder,
+			ours("Reserved", func(f *Facts) { f.BMC.Power = "Unknown" }), "OrderOnlyWhileOff"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantSafetyHalt(t, hostile(t, c.facts.Lifecycle.State, c.effect).Decide(c.facts), c.rule)
+		})
+	}
+}
+
+// allowed holds facts under which each effect that touches a machine or says what it boots is allowed.
+func allowed(effect, state string) *Facts {
+	switch effect {
+	case EffectBootProbe, EffectApplyBootOrder:
+		return free(state, nil)
+	case EffectBootWipe:
+		return free(state, func(f *Facts) { f.Claim.Released = true })
+	case EffectPowerOff:
+		return ours(state, func(f *Facts) { f.Operation.Name = OperationPark })
+	default:
+		return ours(state, nil)
+	}
+}
+
+func TestNoBundleCanTouchAServerThatIsToBeLeftAlone(t *testing.T) {
+	touching := []string{EffectBootProbe, EffectBootWipe, EffectBootAsClaimed}
+	for _, e := range Vocabulary().Effects {
+		if e.Touches {
+			touching = append(touching, e.Name)
+		}
+	}
+	for _, effect := range touching {
+		t.Run(effect, func(t *testing.T) {
+			if d := hostile(t, "Somewhere", effect).Decide(allowed(effect, "Somewhere")); d.Halt != nil {
+				t.Fatalf("it is halted where nothing speaks against it: %+v", *d.Halt)
+			}
+			for _, state := range []string{"Parked", "Observing", "Maintenance"} {
+				wantSafetyHalt(t, hostile(t, state, effect).Decide(allowed(effect, state)), "HandsOff")
+			}
+			ignored := allowed(effect, "Somewhere")
+			ignored.Server.Ignored = true
+			wantSafetyHalt(t, hostile(t, "Somewhere", effect).Decide(ignored), "HandsOff")
+		})
+	}
+	if d := hostile(t, "Maintenance", EffectMaintain).Decide(free("Maintenance", nil)); d.Halt != nil {
+		t.Errorf("what the maintenance asks for is halted: %+v", *d.Halt)
+	}
+}
+
+// names lists what a decision does.
+func names(d engine.Decision) []string {
+	var all []string
+	for _, e := range d.Effects {
+		all = append(all, e.Name)
+	}
+	return all
+}
+
+func TestTheDefaultLifecycleFollowsAClaim(t *testing.T) {
+	for name, c := range map[string]struct {
+		facts *Facts
+		want  []string
+	}{
+		"off before it sees to the boot, so that a boot which fails holds nothing back": {
+			ours("Reserved", func(f *Facts) { f.Claim.Power, f.Boot = "Off", BootFacts{Purpose: none, State: none} }),
+			[]string{EffectPowerAsClaimed, EffectBootAsClaimed, EffectLocate}},
+		"off although Dirty has still to be stored": {
+			ours("Reserved", func(f *Facts) { f.Claim.Power, f.Lifecycle.Marks = "Off", []string{MarkManaged} }),
+			[]string{EffectPowerAsClaimed, engine.MarkEffect}},
+		"on after the boot": {
+			ours("Reserved", nil), []string{EffectBootAsClaimed, EffectLocate, EffectPowerAsClaimed}},
+		"with the boot order while off": {
+			ours("Reserved", func(f *Facts) { f.BMC.Power = "Off" }),
+			[]string{EffectBootAsClaimed, EffectApplyBootOrder, EffectLocate, EffectPowerAsClaimed}},
+		"with a reset before anything that only shows": {
+			ours("Reserved", func(f *Facts) { f.Operation.Name, f.Operation.Reset = "power-cycle-server", true }),
+			[]string{EffectBootAsClaimed, EffectResetAsAsked, EffectLocate, EffectPowerAsClaimed}},
+		"but not its power while an agent still erases": {
+			ours("Reserved", func(f *Facts) { f.Claim.Power, f.Wipe.Running = "Off", true }),
+			[]string{EffectBootAsClaimed, EffectLocate}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := defaultLifecycle(t).Decide(c.facts)
+			if d.Halt != nil || d.Moves() || !slices.Equal(names(d), c.want) {
+				t.Errorf("does %v, halted by %+v, want %v", names(d), d.Halt, c.want)
+			}
+		})
+	}
+}
+
+func TestTheDefaultLifecycleLeavesTheBootOrderOfARunningMachine(t *testing.T) {
+	d := defaultLifecycle(t).Decide(free("Available", func(f *Facts) { f.BMC.Power = "On" }))
+	if want := []string{EffectPowerOff, EffectForgetHolder, EffectClearBoot, EffectLocate}; d.Halt != nil || !slices.Equal(names(d), want) {
+		t.Errorf("does %v, halted by %+v, want %v", names(d), d.Halt, want)
+	}
+}

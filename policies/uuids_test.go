@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestInventoryNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		uuid string
+		want []string
+	}{
+		"both byte orders, the given first": {"00112233-4455-6677-8899-aabbccddeeff",
+			[]string{"00112233-4455-6677-8899-aabbccddeeff", "33221100-5544-7766-8899-aabbccddeeff"}},
+		"both in lower case": {"33221100-5544-7766-8899-AABBCCDDEEFF",
+			[]string{"33221100-5544-7766-8899-aabbccddeeff", "00112233-4455-6677-8899-aabbccddeeff"}},
+		"one where both orders read the same":   {"11111111-2222-3333-4455-667788990011", []string{"11111111-2222-3333-4455-667788990011"}},
+		"one where it is no UUID":               {"Rack1-Slot7", []string{"rack1-slot7"}},
+		"one where a group has the wrong width": {"0011223-34455-6677-8899-aabbccddeeff", []string{"0011223-34455-6677-8899-aabbccddeeff"}},
+		"one where a digit is not one":          {"0011223g-4455-6677-8899-aabbccddeeff", []string{"0011223g-4455-6677-8899-aabbccddeeff"}},
+		"none where nothing is given":           {"", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, InventoryNames(c.uuid)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzInventoryNamesLeadBackToEachOther(f *testing.F) {
+	f.Add("00112233-4455-6677-8899-aabbccddeeff")
+	f.Add("----")
+	f.Add("Ⱥ")
+	f.Fuzz(func(t *testing.T, uuid string) {
+		names := InventoryNames(uuid)
+		if len(names) < 2 {
+			return
+		}
+		if diff := cmp.Diff([]string{names[1], names[0]}, InventoryNames(names[1])); diff != "" {
+			t.Errorf("%q (-want +got)\n%s", uuid, diff)
+		}
+	})
+}
