@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stmcginnis/gofish/schemas"
+)
+
+const (
+	overrideOnce     = string(schemas.OnceBootSourceOverrideEnabled)
+	overrideDisabled = string(schemas.DisabledBootSourceOverrideEnabled)
+	targetNone       = string(schemas.NoneBootSource)
+	modeUEFI         = string(schemas.UEFIBootSourceOverrideMode)
+)
+
+// SetBootOnce implements Boot.
+func (c *client) SetBootOnce(ctx context.Context, uri string, want Identity, target string) error {
+	return c.change(ctx, uri, change{
+		want:            want,
+		throughSettings: true,
+		refuse: func(_ *systemDoc, s SystemSnapshot) error {
+			if s.Power != PowerOff {
+				return fmt.Errorf("redfish: %s reads %s: %w", uri, s.Power, ErrNotOff)
+			}
+			if len(s.Boot.Allowed) > 0 && !slices.Contains(s.Boot.Allowed, target) {
+				return &UnsupportedError{URI: uri, Wanted: "booting from " + target, Offered: s.Boot.Allowed}
+			}
+			return nil
+		},
+		// A settings resource may go on showing an override that was used up, so with one the override is always set.
+		holds: func(current, pending *systemDoc) bool {
+			boot := current.Boot.Value
+			uefi := boot.Mode == "" || string(boot.Mode) == modeUEFI
+			return pending == nil && uefi && strings.EqualFold(string(boot.Enabled), overrideOnce) && string(boot.Target) == target
+		},
+		bodies: func(*systemDoc) []map[string]any {
+			plain := map[string]any{"BootSourceOverrideEnabled": overrideOnce, "BootSourceOverrideTarget": target}
+			full := map[string]any{"BootSourceOverrideEnabled": overrideOnce, "BootSourceOverrideTarget": target, "BootSourceOverrideMode": modeUEFI}
+			if c.recall().habits.noBootMode {
+				return bootBodies(plain)
+			}
+			return bootBodies(full, plain)
+		},
+		onlyLater: func() { c.learn(func(m *memory) { m.habits.noBootMode = true }) },
+	})
+}
+
+// ClearBoot implements Boot.
+func (c *client) ClearBoot(ctx context.Context, uri string, want Identity) error {
+	return c.change(ctx, uri, change{
+		want:            want,
+		throughSettings: true,
+		holds: func(current, pending *systemDoc) bool {
+			return !current.Boot.Value.overridden() && (pending == nil || !pending.Boot.Value.overridden())
+		},
+		bodies: func(*systemDoc) []map[string]any {
+			return bootBodies(
+				map[string]any{"BootSourceOverrideEnabled": overrideDisabled},
+				map[string]any{"BootSourceOverrideEnabled": overrideDisabled, "BootSourceOverrideTarget": targetNone})
+		},
+	})
+}
+
+// overridden reports whether an override stands; a target without a word on Enabled counts as one.
+func (b bootDoc) overridden() bool {
+	if strings.EqualFold(string(b.Enabled), overrideDisabled) || strings.EqualFold(string(b.Target), targetNone) {
+		return false
+	}
+	return b.Enabled != "" || b.Target != ""
+}
+
+// SetBootOrder implements Boot.
+func (c *client) SetBootOrder(ctx context.Context, uri string, want Identity, order []string) error {
+	return c.change(ctx, uri, change{
+		want:            want,
+		throughSettings: true,
+		refuse: func(doc *systemDoc, _ SystemSnapshot) error {
+			if !doc.Boot.Value.Order.Present {
+				return &UnsupportedError{URI: uri, Wanted: "a boot order", Hint: "it shows no BootOrder"}
+			}
+			return nil
+		},
+		holds: func(current, pending *systemDoc) bool {
+			effective := current.Boot.Value.Order
+			if pending != nil && pending.Boot.Value.Order.Present {
+				effective = pending.Boot.Value.Order
+			}
+			return slices.Equal(words(effective), order)
+		},
+		bodies: func(*systemDoc) []map[string]any {
+			return bootBodies(map[string]any{"BootOrder": order})
+		},
+	})
+}
+
+func bootBodies(boots ...map[string]any) []map[string]any {
+	out := make([]map[string]any, len(boots))
+	for i, boot := range boots {
+		out[i] = map[string]any{"Boot": boot}
+	}
+	return out
+}
+
+func (c *client) change(ctx context.Context, uri string, ch change) error {
+	op, cancel, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return op.apply(uri, ch)
+}

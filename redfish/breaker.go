@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+var errBreakerOpen = errors.New("the BMC did not answer several times in a row and is left alone for now")
+
+// breaker counts connection failures in a row. At the threshold it opens: requests fail at once. After a delay that
+// doubles with each failure, one request is let through; its success closes the breaker.
+type breaker struct {
+	threshold int
+	base, max time.Duration
+
+	mu       sync.Mutex
+	failures int
+	delay    time.Duration
+	until    time.Time // open until then; zero means closed
+	probing  bool      // the one request of the half-open breaker is under way
+}
+
+// refusal returns the error for a request that must not go out now. With reserve it also takes the half-open probe.
+func (b *breaker) refusal(reserve bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.until.IsZero() {
+		return nil
+	}
+	if b.probing || time.Now().Before(b.until) {
+		return &UnreachableError{Err: errBreakerOpen, RetryAt: b.until}
+	}
+	if reserve {
+		b.probing = true
+	}
+	return nil
+}
+
+func (b *breaker) record(failed, neither bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.probing = false
+	switch {
+	case neither:
+	case !failed:
+		b.failures, b.delay, b.until = 0, 0, time.Time{}
+	default:
+		b.failures++
+		if b.failures < b.threshold {
+			return
+		}
+		b.delay = min(max(2*b.delay, b.base), b.max)
+		b.until = time.Now().Add(b.delay)
+	}
+}
+
+// breakerGate refuses before a request waits for a slot.
+type breakerGate struct {
+	breaker *breaker
+	next    http.RoundTripper
+}
+
+func (g *breakerGate) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := g.breaker.refusal(false); err != nil {
+		return nil, err
+	}
+	return g.next.RoundTrip(req)
+}
+
+// breakerMeter refuses again after the wait for a slot, and records how each request ended.
+type breakerMeter struct {
+	breaker *breaker
+	next    http.RoundTripper
+}
+
+func (m *breakerMeter) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := m.breaker.refusal(true); err != nil {
+		return nil, err
+	}
+	resp, err := m.next.RoundTrip(req)
+	var response *ResponseError
+	answered := err == nil || errors.As(err, &response)
+	// A caller that goes away says nothing about the BMC.
+	m.breaker.record(!answered, !answered && errors.Is(req.Context().Err(), context.Canceled))
+	return resp, err
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+var errClosed = errors.New("redfish: this client was given back because its BMC, endpoint or credentials changed; ask the pool for the current one")
+
+// client is the one client of one BMC; it implements BMC.
+type client struct {
+	key         string
+	endpoint    Endpoint
+	credentials Credentials
+	options     PoolOptions
+	broken      error // what every call returns; nil for a usable endpoint
+
+	base      *url.URL
+	transport *http.Transport
+	http      *http.Client
+	login     *login
+
+	mu     sync.Mutex
+	memory memory
+}
+
+// memory is what one BMC taught us. Losing it costs requests, never correctness.
+type memory struct {
+	root       *serviceRoot
+	managerURI string
+	systemURIs []string
+	listedAt   time.Time
+	resetSeen  text                // the manager's LastResetTime at the listing
+	resetTypes map[string][]string // by ActionInfo URI
+	habits     habits
+}
+
+// habits are deviations that a BMC showed by an error status; each costs one refused request, once.
+type habits struct {
+	noExpand     bool // refuses $expand although it offers it
+	postIfMatch  bool // 428 on an action POST without If-Match
+	patchIfMatch bool // 428 on a PATCH of a resource that has no ETag
+	noBootMode   bool // 400 on BootSourceOverrideMode
+}
+
+func newClient(key string, endpoint Endpoint, credentials Credentials, options PoolOptions, fleet chan struct{}, refused *denials) *client {
+	endpoint.CABundle = append([]byte(nil), endpoint.CABundle...)
+	c := &client{key: key, endpoint: endpoint, credentials: credentials, options: options}
+	c.memory.resetTypes = map[string][]string{}
+	if c.base, c.broken = endpoint.baseURL(); c.broken != nil {
+		return c
+	}
+	if c.transport, c.broken = newTransport(endpoint, options.PerBMC); c.broken != nil {
+		return c
+	}
+	c.http = &http.Client{Transport: chain(key, c.base.Host, options, fleet, c.transport), CheckRedirect: refuseRedirects}
+	c.login = newLogin(c, refused)
+	return c
+}
+
+// Close gives the session back and closes idle connections; afterwards every call fails. The error says that the BMC
+// did not confirm. A second call does nothing.
+func (c *client) Close(ctx context.Context) error {
+	if c.login == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.CloseTimeout)
+	defer cancel()
+	defer c.transport.CloseIdleConnections()
+	return c.login.close(&operation{c: c, ctx: ctx, left: 1})
+}
+
+// recall reads, and learn changes, what is remembered.
+func (c *client) recall() memory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.memory
+}
+
+func (c *client) learn(change func(m *memory)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.memory)
+}
+
+// forgetTopology makes the next read of the manager look at everything again.
+func (c *client) forgetTopology() {
+	c.learn(func(m *memory) {
+		m.root, m.managerURI, m.systemURIs, m.listedAt = nil, "", nil, time.Time{}
+		m.resetTypes = map[string][]string{}
+	})
+}
+
+// ProbeService asks whether a Redfish service answers at the endpoint: one GET of /redfish/v1/, without credentials.
+// Nil means yes.
+func ProbeService(ctx context.Context, endpoint Endpoint) error {
+	options := PoolOptions{MaxInFlight: 1, PerBMC: 1, RequestTimeout: 15 * time.Second}.withDefaults()
+	c := newClient("", endpoint, Credentials{}, options, make(chan struct{}, 1), newDenials())
+	op, cancel, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	defer c.transport.CloseIdleConnections()
+	_, err = op.root()
+	return err
+}

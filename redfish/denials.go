@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"sync"
+	"time"
+)
+
+// denials remembers which credentials a BMC refused, for the whole pool: a caller that goes to and fro between two
+// passwords, or asks under two keys, must not lock the account either. Credentials are kept as salted digests only.
+type denials struct {
+	salt [32]byte
+
+	mu      sync.Mutex
+	refused map[[32]byte]*AuthError
+}
+
+func newDenials() *denials {
+	d := &denials{refused: map[[32]byte]*AuthError{}}
+	_, _ = rand.Read(d.salt[:]) // does not fail
+	return d
+}
+
+func (d *denials) digest(address string, credentials Credentials) [32]byte {
+	h := sha256.New()
+	h.Write(d.salt[:])
+	for _, part := range []string{address, credentials.Username, credentials.Password} {
+		sum := sha256.Sum256([]byte(part))
+		h.Write(sum[:])
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// standing returns the refusal that still holds, or nil.
+func (d *denials) standing(digest [32]byte) *AuthError {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	refusal := d.refused[digest]
+	if refusal != nil && !time.Now().Before(refusal.Until) {
+		delete(d.refused, digest)
+		return nil
+	}
+	return refusal
+}
+
+// add keeps a refusal and drops those that have ended, which bounds the map.
+func (d *denials) add(digest [32]byte, refusal *AuthError) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	for key, old := range d.refused {
+		if !now.Before(old.Until) {
+			delete(d.refused, key)
+		}
+	}
+	d.refused[digest] = refusal
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// DriveSpec describes a drive.
+type DriveSpec struct {
+	// Name is the device name inside the machine, such as nvme0n1.
+	Name         string
+	Serial       string
+	WWID         string
+	Vendor       string
+	Model        string
+	SizeBytes    int64
+	Rotational   bool
+	Contents     string
+	EraseFailure string
+}
+
+// Drive is one drive. What was written survives power-off, until an erasure has run to its end.
+type Drive struct {
+	Name, Serial, WWID, Vendor, Model string
+	SizeBytes                         int64
+	Rotational                        bool
+
+	clock Clock
+	takes time.Duration
+
+	mu       sync.Mutex
+	contents string
+	erased   bool
+	erasures int
+	failure  string
+}
+
+func newDrive(spec DriveSpec, clock Clock, takes time.Duration) *Drive {
+	return &Drive{
+		Name: spec.Name, Serial: spec.Serial, WWID: spec.WWID, Vendor: spec.Vendor, Model: spec.Model,
+		SizeBytes: spec.SizeBytes, Rotational: spec.Rotational,
+		clock: clock, takes: takes, contents: spec.Contents, failure: spec.EraseFailure,
+	}
+}
+
+// Write puts data on the drive, as a tenant does. A drive with data is not erased any more.
+func (d *Drive) Write(contents string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.contents, d.erased = contents, false
+}
+
+// Contents is what the drive holds; empty after an erasure.
+func (d *Drive) Contents() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.contents
+}
+
+// Erased says whether the drive was erased since something was last written.
+func (d *Drive) Erased() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.erased
+}
+
+// Erasures counts the erasures that ran to their end.
+func (d *Drive) Erasures() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.erasures
+}
+
+// FailErase makes every later Erase fail with that message after its time; an empty message heals the drive.
+func (d *Drive) FailErase(message string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failure = message
+}
+
+// Erase erases the drive and returns when it is done. Where ctx ends first (a power-off, say) the data survives.
+// A repeated call erases again.
+func (d *Drive) Erase(ctx context.Context) error {
+	if !sleep(ctx, d.clock, d.takes) {
+		return fmt.Errorf("drive %s: erasure broken off, the data is still there: erase it again: %w", d.Name, context.Cause(ctx))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failure != "" {
+		return fmt.Errorf("drive %s: %w", d.Name, errors.New(d.failure))
+	}
+	d.contents, d.erased = "", true
+	d.erasures++
+	return nil
+}

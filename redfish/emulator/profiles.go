@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package emulator
+
+import (
+	"net/http"
+	"time"
+)
+
+// The profiles that are built in.
+const (
+	ProfileGeneric    = "generic"
+	ProfileDell       = "dell"
+	ProfileHPE        = "hpe"
+	ProfileSupermicro = "supermicro"
+	ProfileLenovo     = "lenovo"
+	ProfileOpenBMC    = "openbmc"
+	ProfileAMI        = "ami"
+)
+
+// profiles is built anew for each call, because a caller may change what it got.
+func profiles() []Profile {
+	return []Profile{
+		genericProfile(), dellProfile(), hpeProfile(), supermicroProfile(), lenovoProfile(), openBMCProfile(), amiProfile(),
+	}
+}
+
+// genericProfile is a BMC without quirks; the others start from it and name only what differs.
+func genericProfile() Profile {
+	return Profile{
+		Name: ProfileGeneric, Manufacturer: "Metalaw", Model: "Emulated Server", SKU: "ML-1", FirmwareVersion: "1.0.0",
+		// A locally administered prefix: no vendor database claims it.
+		OUI: "02:4d:4c", NICOUI: "02:4d:4e",
+		Username: "admin", Password: "password",
+		SystemID: "1", ManagerID: "1", ChassisID: "1",
+		MACStyle: "lower",
+		ResetTypes: []ResetType{
+			ResetOn, ResetForceOn, ResetForceOff, ResetGracefulShutdown, ResetGracefulRestart, ResetForceRestart,
+			ResetPowerCycle, ResetPushPowerButton, ResetNmi,
+		},
+		ResetStatus: http.StatusNoContent, AlreadyStatus: http.StatusNoContent,
+		BootTargets: []string{"None", "Pxe", "UefiHttp", "Hdd", "Cd", "Usb", "BiosSetup"},
+		BootEnabled: []string{"Disabled", "Once", "Continuous"},
+		HTTPBootURI: true, PatchStatus: http.StatusOK,
+		ETags:  ETagsOffered,
+		Expand: Expand{Supported: true, ExpandAll: true, Levels: true, MaxLevels: 2},
+		LED:    LEDBoth, ManagerPower: true,
+		SessionTimeout: 30 * time.Minute, MaxSessions: 8,
+		LockoutAfter: 5, LockoutFor: time.Minute,
+	}
+}
+
+// dellProfile: iDRAC has long ids, no ForceOn, few entity tags, refuses If-Match on actions with 412, answers 409 to
+// a reset that changes nothing, and has account slots instead of account creation.
+func dellProfile() Profile {
+	p := genericProfile()
+	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileDell, "Dell Inc.", "PowerEdge R750", "7X9K2L3", "7.10.50.00"
+	p.OUI, p.NICOUI = "c8:4b:d6", "b4:96:91"
+	p.Username, p.Password = "root", "calvin"
+	p.SystemID, p.ManagerID, p.ChassisID = "System.Embedded.1", "iDRAC.Embedded.1", "System.Embedded.1"
+	p.MACStyle = "upper"
+	p.ResetTypes = []ResetType{
+		ResetOn, ResetForceOff, ResetForceRestart, ResetGracefulRestart, ResetGracefulShutdown, ResetPushPowerButton,
+		ResetNmi, ResetPowerCycle,
+	}
+	p.AlreadyStatus, p.ActionRefusesIfMatch = http.StatusConflict, true
+	p.SettingsID = "Settings"
+	p.ETags, p.LED = ETagsNone, LEDBoth
+	p.Expand = Expand{Supported: true, ExpandAll: true, Levels: true, MaxLevels: 1}
+	p.AccountSlots = 16
+	p.LockoutAfter, p.LockoutFor = 3, 5*time.Minute
+	return p
+}
+
+// hpeProfile: iLO ends links in "/", has weak entity tags, no ForceOn, no power state on its manager, answers actions
+// with 200 and a Success message, and ends sessions after 30 s.
+func hpeProfile() Profile {
+	p := genericProfile()
+	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileHPE, "HPE", "ProLiant DL385 Gen10 Plus", "P14278-B21", "iLO 5 v2.99"
+	p.OUI, p.NICOUI = "94:40:c9", "5c:ba:2c"
+	p.Username, p.Password = "Administrator", "ILO5-FACTORY"
+	p.TrailingSlash, p.MACStyle = true, "upper"
+	p.ResetTypes = []ResetType{
+		ResetOn, ResetForceOff, ResetGracefulShutdown, ResetForceRestart, ResetNmi, ResetPushPowerButton, ResetGracefulRestart,
+		ResetPowerCycle,
+	}
+	p.ResetStatus, p.AlreadyStatus = http.StatusOK, http.StatusBadRequest
+	p.ETags, p.WeakETags = ETagsOffered, true
+	p.ManagerPower, p.LED = false, LEDIndicator
+	p.Expand = Expand{Supported: true, Levels: true, MaxLevels: 1}
+	p.SessionTimeout = 30 * time.Second
+	return p
+}
+
+// supermicroProfile: reset types by ActionInfo, an override wants mode UEFI, no power state on the manager, and
+// a reset that changes nothing is accepted.
+func supermicroProfile() Profile {
+	p := genericProfile()
+	p.Name, p.Manufacturer, p.Model, p.FirmwareVersion = ProfileSupermicro, "Supermicro", "SYS-821GE-TNHR", "01.03.16"
+	p.SKU = "To be filled by O.E.M."
+	p.OUI, p.NICOUI = "7c:c2:55", "3c:ec:ef"
+	p.Username, p.Password = "ADMIN", "ADMIN"
+	p.MACStyle = "upper"
+	p.ResetByActionInfo, p.ResetStatus, p.AlreadyStatus = true, http.StatusOK, http.StatusOK
+	p.OverrideMode = ModeRequired
+	p.ExtraNICs = []string{"Not Available"}
+	p.ManagerPower = false
+	p.LockoutAfter = 3
+	return p
+}
+
+// lenovoProfile: overrides only Once or Disabled, no UefiHttp, entity tags, pending settings.
+func lenovoProfile() Profile {
+	p := genericProfile()
+	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileLenovo, "Lenovo", "ThinkSystem SR670 V2", "7Z23CTO1WW", "AFBT58B"
+	p.OUI, p.NICOUI = "08:8f:c3", "0c:42:a1"
+	p.Username, p.Password = "USERID", "PASSW0RD"
+	p.BootTargets = []string{"None", "Pxe", "Cd", "Usb", "Hdd", "BiosSetup"}
+	p.BootEnabled = []string{"Disabled", "Once"}
+	p.HTTPBootURI = false
+	p.SettingsID = "Pending"
+	p.AccountSlots = 12
+	p.LED = LEDIndicator
+	p.Expand = Expand{Supported: true, Levels: true, MaxLevels: 1}
+	return p
+}
+
+// openBMCProfile: names instead of numbers, no entity tags, no $expand, reset types by ActionInfo, no serial number,
+// UUID bytes in the other order in-band, no UefiHttp, and a clock that starts in 1970.
+func openBMCProfile() Profile {
+	p := genericProfile()
+	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileOpenBMC, "Quanta", "S7Q", "", "2.14.0-dev"
+	p.OUI, p.NICOUI = "d8:c4:97", "b8:ce:f6"
+	p.Username, p.Password = "root", "0penBmc"
+	p.SystemID, p.ManagerID, p.ChassisID = "system", "bmc", "chassis"
+	p.Serial, p.SwapsUUID = Empty, true
+	p.ResetByActionInfo = true
+	p.BootTargets = []string{"None", "Pxe", "Hdd", "Cd", "Diags", "BiosSetup", "Usb"}
+	p.HTTPBootURI, p.PatchStatus = false, http.StatusNoContent
+	p.ETags, p.Expand = ETagsNone, Expand{}
+	p.LED, p.ClockIsUnset = LEDLocation, true
+	p.OverrideSurvivesReset = true
+	return p
+}
+
+// amiProfile: a PATCH needs If-Match (428), boot changes go to the settings resource /SD, sessions end after 30 s,
+// MAC addresses with dashes, and a host interface among the system's NICs.
+func amiProfile() Profile {
+	p := genericProfile()
+	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileAMI, "GIGABYTE", "G292-Z40", "01234567890123456789AB", "12.61.21"
+	p.OUI, p.NICOUI = "b4:2e:99", "d8:5e:d3"
+	p.SystemID, p.ManagerID, p.ChassisID = "Self", "Self", "Self"
+	p.MACStyle = "dashes"
+	p.ExtraNICs = []string{"02-00-00-00-00-01"}
+	p.ResetByActionInfo, p.ResetStatus = true, http.StatusAccepted
+	p.ETags = ETagsRequired
+	p.SettingsID, p.SettingsRequired = "SD", true
+	p.PatchStatus = http.StatusNoContent
+	p.SessionTimeout = 30 * time.Second
+	return p
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalaw/metalaw/redfish/emulator"
+)
+
+// GuestMaker makes what runs on the machines, given the URL of the boot provider that tells a machine what to boot.
+type GuestMaker func(bootProvider string) (emulator.Guest, error)
+
+// Command is the program's command line. Where makeGuest is nil, machines power on and run nothing, and there is no
+// flag --boot-provider.
+func Command(makeGuest GuestMaker) *cobra.Command {
+	var opts Options
+	var bootProvider string
+	cmd := &cobra.Command{
+		Use:   "redfish-emulator",
+		Short: "A fleet of Redfish BMCs that behave like hardware",
+		Example: `  redfish-emulator --machines 20 --addresses 127.0.1.0/24 --base-port 8443 --tls --endpoints-out endpoints.yaml
+  redfish-emulator --machines 7 --profile dell,hpe,openbmc --control-addr 127.0.0.1:9000`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if bootProvider != "" {
+				guest, err := makeGuest(bootProvider)
+				if err != nil {
+					return err
+				}
+				opts.Guest = guest
+			}
+			return Run(cmd.Context(), opts, cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&opts.Machines, "machines", 1, "how many machines to emulate")
+	flags.StringVar(&opts.Listen, "listen", "127.0.0.1", "address that all BMCs share")
+	flags.IntVar(&opts.BasePort, "base-port", 8000, "first port; with --addresses the port of every BMC; 0 for any free ones")
+	flags.StringVar(&opts.Addresses, "addresses", "", "network of which every BMC gets an address of its own, such as 127.0.1.0/24")
+	flags.BoolVar(&opts.TLS, "tls", false, "serve https, with certificates of a CA made at start")
+	flags.StringSliceVar(&opts.Profiles, "profile", []string{emulator.ProfileGeneric}, "makes, given to the machines in turn")
+	flags.Uint64Var(&opts.Seed, "seed", 0, "decides every identity; the same seed gives the same fleet")
+	flags.DurationVar(&opts.PowerDelay, "power-delay", 2*time.Second, "how long powering on and off takes")
+	flags.DurationVar(&opts.BootDelay, "boot-delay", 5*time.Second, "how long the self test takes, from power-on to boot")
+	flags.StringVar(&opts.FaultFile, "faults", "", "YAML file of faults to begin with")
+	flags.StringVar(&opts.ControlAddress, "control-addr", "", "address of the control interface, without credentials: keep it local")
+	flags.StringVar(&opts.EndpointsOut, "endpoints-out", "", "file for Endpoint manifests; needs --addresses")
+	flags.StringVar(&opts.CAOut, "ca-out", "", "file for the PEM certificate of the CA; needs --tls")
+	if makeGuest != nil {
+		flags.StringVar(&bootProvider, "boot-provider", "", "URL of the boot provider that tells the machines what to boot")
+	}
+	return cmd
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"fmt"
+	"strings"
+
+	prettytable "github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/metalaw/metalaw/redfish/emulator"
+)
+
+// table shows what a user needs to reach every machine.
+func table(fleet *emulator.Fleet) string {
+	t := prettytable.NewWriter()
+	t.SetStyle(prettytable.StyleLight)
+	t.AppendHeader(prettytable.Row{"Machine", "Profile", "BMC", "BMC MAC", "User", "Password", "System UUID", "NIC MAC"})
+	for _, m := range fleet.Machines() {
+		user, password := m.Credentials()
+		nic := ""
+		if nics := m.NICs(); len(nics) > 0 {
+			nic = nics[0].MACAddress
+		}
+		t.AppendRow(prettytable.Row{m.Name(), m.ProfileName(), m.URL(), m.BMCMAC(), user, password, m.Identity().UUID, nic})
+	}
+	return t.Render()
+}
+
+// endpoints is one Endpoint manifest for each BMC.
+func endpoints(fleet *emulator.Fleet) string {
+	var out strings.Builder
+	for _, m := range fleet.Machines() {
+		fmt.Fprintf(&out, `---
+apiVersion: metal.ironcore.dev/v1alpha1
+kind: Endpoint
+metadata:
+  name: %s
+spec:
+  macAddress: %q
+  ip: %s
+`, m.Name(), m.BMCMAC(), m.Address())
+	}
+	return out.String()
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package serve is the program redfish-emulator without its main: a fleet on real addresses, a table of what is where,
+// and an HTTP interface to look into the fleet and to let things go wrong.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/metalaw/metalaw/redfish/emulator"
+)
+
+// Options are the program's flags.
+type Options struct {
+	// Machines is how many machines to emulate.
+	Machines int
+	// Listen is the address that all BMCs share, at ports counted from BasePort (0: any).
+	Listen   string
+	BasePort int
+	// Addresses is a network of which every BMC gets an address of its own, all with port BasePort.
+	Addresses string
+	TLS       bool
+	// Profiles are given to the machines in turn.
+	Profiles []string
+	Seed     uint64
+	// PowerDelay and BootDelay: 0 means at once.
+	PowerDelay, BootDelay time.Duration
+	FaultFile             string
+	ControlAddress        string
+	EndpointsOut          string
+	CAOut                 string
+	// Guest runs on every machine; nil: nothing does.
+	Guest emulator.Guest
+}
+
+// Run serves until ctx ends. It prints the table of machines to out.
+func Run(ctx context.Context, opts Options, out io.Writer) error {
+	fleet, err := build(opts)
+	if err != nil {
+		return err
+	}
+	defer fleet.Close()
+	if err := fleet.Start(ctx); err != nil {
+		return err
+	}
+	if err := writeFiles(fleet, opts); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(out, table(fleet)); err != nil {
+		return err
+	}
+	if opts.ControlAddress == "" {
+		<-ctx.Done()
+		return nil
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", opts.ControlAddress)
+	if err != nil {
+		return fmt.Errorf("control interface: %w: choose another --control-addr", err)
+	}
+	if _, err := fmt.Fprintf(out, "control interface: http://%s/machines\n", listener.Addr()); err != nil {
+		return err
+	}
+	server := &http.Server{Handler: Control(fleet), ReadHeaderTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // the end of the program needs no error
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("control interface: %w", err)
+	}
+	return nil
+}
+
+// build makes the fleet that the flags describe, faults included.
+func build(opts Options) (*emulator.Fleet, error) {
+	if opts.Machines < 1 {
+		return nil, fmt.Errorf("--machines %d: at least one is needed", opts.Machines)
+	}
+	if opts.EndpointsOut != "" && opts.Addresses == "" {
+		return nil, errors.New("--endpoints-out needs --addresses: an Endpoint names an address and no port")
+	}
+	if opts.CAOut != "" && !opts.TLS {
+		return nil, errors.New("--ca-out needs --tls")
+	}
+	fleet := emulator.New(emulator.Options{
+		Seed: opts.Seed, TLS: opts.TLS, Host: opts.Listen, Network: opts.Addresses, Port: opts.BasePort, Guest: opts.Guest,
+		Delays: emulator.Delays{Power: orAtOnce(opts.PowerDelay), Boot: orAtOnce(opts.BootDelay)},
+	})
+	if opts.FaultFile != "" {
+		data, err := os.ReadFile(opts.FaultFile)
+		if err != nil {
+			return nil, fmt.Errorf("--faults: %w", err)
+		}
+		faults, err := emulator.ParseFaults(data)
+		if err != nil {
+			return nil, fmt.Errorf("--faults %s: %w", opts.FaultFile, err)
+		}
+		for _, f := range faults {
+			fleet.Inject(f)
+		}
+	}
+	for i := range opts.Machines {
+		spec := emulator.MachineSpec{}
+		if n := len(opts.Profiles); n > 0 {
+			spec.Profile = opts.Profiles[i%n]
+		}
+		fleet.Add(spec)
+	}
+	return fleet, nil
+}
+
+// orAtOnce turns the flag's zero into the emulator's word for at once.
+func orAtOnce(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+func writeFiles(fleet *emulator.Fleet, opts Options) error {
+	if opts.EndpointsOut != "" {
+		if err := os.WriteFile(opts.EndpointsOut, []byte(endpoints(fleet)), 0o644); err != nil { //nolint:gosec // Manifests are no secret.
+			return fmt.Errorf("--endpoints-out: %w", err)
+		}
+	}
+	if opts.CAOut != "" {
+		if err := os.WriteFile(opts.CAOut, fleet.CA(), 0o644); err != nil { //nolint:gosec // A CA certificate is no secret.
+			return fmt.Errorf("--ca-out: %w", err)
+		}
+	}
+	return nil
+}

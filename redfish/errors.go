@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// ErrNotOff says that a boot override was refused because the system does not read Off. A power state that the BMC does
+// not name is not Off.
+var ErrNotOff = errors.New("the system is not Off, and an override would change what its own reboot starts")
+
+// ErrOff says that a restart was refused because the system reads Off: there is nothing to restart, and switching a
+// machine on is asked for as such.
+var ErrOff = errors.New("the system is Off, so there is nothing to restart; ask for On instead")
+
+// IdentityError says that the system found is not the one meant. Nothing was written.
+type IdentityError struct {
+	URI       string
+	Want, Got Identity
+}
+
+func (e *IdentityError) Error() string {
+	if e.Want.UUID == "" && e.Want.SerialNumber == "" {
+		return fmt.Sprintf("redfish: %s: nothing was written, because the expected identity holds neither UUID nor serial number", e.URI)
+	}
+	return fmt.Sprintf("redfish: %s: nothing was written, because the system there is (%s) and not (%s); check whether the BMC's address "+
+		"or the hardware behind it changed", e.URI, describe(e.Got), describe(e.Want))
+}
+
+func describe(id Identity) string {
+	return fmt.Sprintf("UUID %q, serial %q", id.UUID, id.SerialNumber)
+}
+
+// AuthError says that the BMC refuses the credentials, or the rights that they carry. While Until lies ahead, the client
+// answers with this error without asking the BMC again, so that no account is locked.
+type AuthError struct {
+	Address string
+	// Status is the HTTP status of the refusal, 401 or 403.
+	Status  int
+	Message string
+	// Until is the end of the cool-down; zero where none was begun.
+	Until time.Time
+}
+
+func (e *AuthError) Error() string {
+	text := fmt.Sprintf("redfish: %s refuses the credentials (status %d)", e.Address, e.Status)
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	if !e.Until.IsZero() {
+		text += "; not tried again before " + e.Until.UTC().Format(time.RFC3339) + " unless they change"
+	}
+	return text
+}
+
+// UnreachableError says that no answer came: no connection, no trust in the certificate, or no time left.
+type UnreachableError struct {
+	Address string
+	Method  string
+	Path    string
+	// Err is the cause.
+	Err error
+	// Sent says that a connection stood and the request may have arrived.
+	Sent bool
+	// RetryAt is when the breaker lets the next attempt through; zero where the breaker has no part in it.
+	RetryAt time.Time
+}
+
+func (e *UnreachableError) Error() string {
+	text := fmt.Sprintf("redfish: %s %s at %s: %v", e.Method, e.Path, e.Address, e.Err)
+	if !e.RetryAt.IsZero() {
+		text += "; the next attempt is let through at " + e.RetryAt.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// ResponseError says that an answer came and was not usable: an error status, or a body that makes no sense.
+type ResponseError struct {
+	Address string
+	Method  string
+	Path    string
+	// Status is the HTTP status; 0 where no single answer is to blame.
+	Status int
+	// MessageID is the Redfish message identifier, such as Base.1.8.ActionNotSupported; empty where the BMC gave none.
+	MessageID string
+	Message   string
+	// RetryAfter is how long the BMC asks to be left alone; 0 where it does not say.
+	RetryAfter time.Duration
+}
+
+func (e *ResponseError) Error() string {
+	text := fmt.Sprintf("redfish: %s %s at %s", e.Method, e.Path, e.Address)
+	if e.Status != 0 {
+		text += fmt.Sprintf(": status %d", e.Status)
+	}
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	if e.MessageID != "" {
+		text += " (" + e.MessageID + ")"
+	}
+	return text
+}
+
+// UnsupportedError says that the system does not offer what was asked. Nothing was written.
+type UnsupportedError struct {
+	URI string
+	// Wanted is what was asked for, Offered what the BMC offers instead (may be empty).
+	Wanted  string
+	Offered []string
+	Hint    string
+}
+
+func (e *UnsupportedError) Error() string {
+	text := fmt.Sprintf("redfish: %s does not support %s", e.URI, e.Wanted)
+	if len(e.Offered) > 0 {
+		text += "; it offers " + strings.Join(e.Offered, ", ")
+	}
+	if e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return text
+}
+
+// Reasons that Reason returns; they are the reasons of the BMC's Ready condition.
+const (
+	ReasonConnected            = "Connected"
+	ReasonAuthenticationFailed = "AuthenticationFailed"
+	ReasonInternalServerError  = "InternalServerError"
+	ReasonConnectionFailed     = "ConnectionFailed"
+	ReasonUnknownError         = "UnknownError"
+)
+
+// Reason names the kind of err for a condition; nil is Connected.
+func Reason(err error) string {
+	var auth *AuthError
+	var unreachable *UnreachableError
+	var response *ResponseError
+	switch {
+	case err == nil:
+		return ReasonConnected
+	case errors.As(err, &auth):
+		return ReasonAuthenticationFailed
+	case errors.As(err, &unreachable):
+		return ReasonConnectionFailed
+	case errors.As(err, &response) && response.Status >= 500:
+		return ReasonInternalServerError
+	}
+	return ReasonUnknownError
+}
+
+// MayHaveHappened reports whether the write that ended in err may still have been carried out by the BMC, so that the
+// caller has to read before it repeats. It is false for nil, for reads and for refusals.
+func MayHaveHappened(err error) bool {
+	var unreachable *UnreachableError
+	if errors.As(err, &unreachable) {
+		return unreachable.Sent && writes(unreachable.Method)
+	}
+	var response *ResponseError
+	if !errors.As(err, &response) || !writes(response.Method) {
+		return false
+	}
+	switch response.Status {
+	case http.StatusNotImplemented, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return false
+	}
+	return response.Status >= 500 || response.Status >= 300 && response.Status < 400
+}
+
+func writes(method string) bool {
+	return method != http.MethodGet && method != http.MethodHead
+}
+
+// statusIs reports whether err is an answer with one of the given statuses.
+func statusIs(err error, statuses ...int) bool {
+	var response *ResponseError
+	if !errors.As(err, &response) {
+		return false
+	}
+	for _, status := range statuses {
+		if response.Status == status {
+			return true
+		}
+	}
+	return false
+}

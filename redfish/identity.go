@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import "strings"
+
+// SameSystem reports whether got is the system that want names. UUIDs are compared in both byte orders of their first
+// three groups, because a BMC and the DMI table of its host often disagree about it. Where want has no UUID, the serial
+// numbers decide. Where want has neither, nothing can be proven and the answer is false.
+func SameSystem(want, got Identity) bool {
+	wantUUID, gotUUID := cleanUUID(want.UUID), cleanUUID(got.UUID)
+	if wantUUID != "" {
+		return gotUUID != "" && (wantUUID == gotUUID || swapUUID(wantUUID) == gotUUID)
+	}
+	wantSerial, gotSerial := cleanSerial(want.SerialNumber), cleanSerial(got.SerialNumber)
+	return wantSerial != "" && strings.EqualFold(wantSerial, gotSerial)
+}
+
+// sharedUUIDs are identities that whole product lines carry, so they identify nothing.
+var sharedUUIDs = map[string]bool{
+	"00000000-0000-0000-0000-000000000000": true,
+	"ffffffff-ffff-ffff-ffff-ffffffffffff": true,
+	// The reference BIOS default of AMI boards that were never given a UUID.
+	"03000200-0400-0500-0006-000700080009": true,
+}
+
+// cleanUUID brings a UUID to lower case with dashes; placeholders become empty. Text that is not a UUID is kept in
+// lower case, because it still tells systems apart.
+func cleanUUID(raw string) string {
+	text := strings.ToLower(strings.TrimSpace(raw))
+	digits := strings.NewReplacer("urn:uuid:", "", "{", "", "}", "", "-", "").Replace(text)
+	if len(digits) == 32 && isHex(digits) {
+		text = digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
+	}
+	if sharedUUIDs[text] || placeholder(text) {
+		return ""
+	}
+	return text
+}
+
+// swapUUID turns the byte order of the first three groups of a clean UUID; other text is returned as it is.
+func swapUUID(uuid string) string {
+	if digits := strings.ReplaceAll(uuid, "-", ""); len(uuid) != 36 || len(digits) != 32 || !isHex(digits) {
+		return uuid
+	}
+	return turn(uuid[:8]) + "-" + turn(uuid[9:13]) + "-" + turn(uuid[14:18]) + uuid[18:]
+}
+
+func turn(hex string) string {
+	var out strings.Builder
+	for i := len(hex) - 2; i >= 0; i -= 2 {
+		out.WriteString(hex[i : i+2])
+	}
+	return out.String()
+}
+
+func isHex(s string) bool {
+	return strings.Trim(s, "0123456789abcdefABCDEF") == ""
+}
+
+// cleanSerial trims a serial number; placeholders become empty.
+func cleanSerial(raw string) string {
+	text := strings.TrimSpace(raw)
+	if placeholder(strings.ToLower(text)) || strings.Trim(text, "0") == "" {
+		return ""
+	}
+	return text
+}
+
+// placeholder knows what firmware writes where a factory wrote nothing (lower case).
+func placeholder(text string) bool {
+	switch text {
+	case "", "none", "null", "n/a", "na", "unknown", "not available", "not specified", "not applicable", "default string",
+		"to be filled by o.e.m.", "to be filled by oem", "system serial number", "0123456789", "123456789", "xxxxxxxxxx":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+type nicDoc struct {
+	ID                  text `json:"Id"`
+	Name                text
+	MACAddress          text
+	PermanentMACAddress text
+	LinkStatus          text
+	Links               object[struct{ HostInterface link }]
+}
+
+// SystemDetail implements Reader.
+func (c *client) SystemDetail(ctx context.Context, uri string) (SystemSnapshot, error) {
+	op, cancel, err := c.begin(ctx)
+	if err != nil {
+		return SystemSnapshot{}, err
+	}
+	defer cancel()
+	doc, snapshot, err := op.system(uri)
+	if err != nil || doc.EthernetInterfaces == "" {
+		return snapshot, err
+	}
+	members, err := op.members(string(doc.EthernetInterfaces))
+	if statusIs(err, http.StatusNotFound) { // a link to a collection that the BMC does not have
+		return snapshot, nil
+	}
+	if err != nil {
+		return SystemSnapshot{}, err
+	}
+	snapshot.NICs, snapshot.NICsIncomplete = hostNICs(members)
+	return snapshot, nil
+}
+
+// hostNICs keeps the host's own interfaces with a usable MAC address, each address once.
+func hostNICs(members []member) (nics []NIC, incomplete bool) {
+	seen := map[string]bool{}
+	for _, m := range members {
+		var doc nicDoc
+		if m.err != nil || json.Unmarshal(m.raw, &doc) != nil {
+			incomplete = true
+			continue
+		}
+		if doc.Links.Value.HostInterface != "" || isHostNIC(string(doc.ID)) || isHostNIC(lastSegment(m.URI)) {
+			continue
+		}
+		mac, ok := cleanMAC(string(doc.MACAddress))
+		if !ok {
+			mac, ok = cleanMAC(string(doc.PermanentMACAddress))
+		}
+		if !ok || seen[mac] {
+			continue
+		}
+		seen[mac] = true
+		nics = append(nics, NIC{
+			Name:       orElse(string(doc.ID), orElse(lastSegment(m.URI), string(doc.Name))),
+			MACAddress: mac,
+			LinkUp:     strings.EqualFold(string(doc.LinkStatus), "LinkUp"),
+		})
+	}
+	return nics, incomplete
+}
+
+// cleanMAC brings an EUI-48 address to lower case with colons. Group addresses, all zeros and anything else are refused.
+func cleanMAC(raw string) (string, bool) {
+	digits := strings.NewReplacer(":", "", "-", "", ".", "", " ", "").Replace(raw)
+	octets, err := hex.DecodeString(digits)
+	if err != nil || len(octets) != 6 || octets[0]&1 != 0 {
+		return "", false
+	}
+	var out strings.Builder
+	var sum byte
+	for i, octet := range octets {
+		if i > 0 {
+			out.WriteByte(':')
+		}
+		out.WriteString(hex.EncodeToString([]byte{octet}))
+		sum |= octet
+	}
+	return out.String(), sum != 0
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// PoolOptions are the limits that hold for every BMC. A zero field takes its default.
+type PoolOptions struct {
+	// MaxInFlight is how many requests the whole fleet may have under way; default 256. At worst each holds BodyLimit.
+	MaxInFlight int
+	// PerBMC is how many requests and connections one BMC gets at a time; default 2.
+	PerBMC int
+	// RequestTimeout covers one request with its whole body; default 30 s.
+	RequestTimeout time.Duration
+	// OperationTimeout covers one call of the port with all its requests; default 3 min.
+	OperationTimeout time.Duration
+	// RequestLimit is how many requests one call of the port may make; default 400.
+	RequestLimit int
+	// BodyLimit is the largest body accepted, in bytes; default 8 MiB.
+	BodyLimit int64
+	// LoginCoolDown is how long refused credentials are not tried again; default 5 min.
+	LoginCoolDown time.Duration
+	// BasicFor is how long Basic authentication stands in where no session can be had; default 10 min.
+	BasicFor time.Duration
+	// SystemsFor is how long Manager keeps a list of systems before it reads the list again; default 10 min.
+	SystemsFor time.Duration
+	// CloseTimeout covers giving back one session; default 5 s.
+	CloseTimeout time.Duration
+	// BreakerThreshold is how many connection failures in a row open the breaker; default 3.
+	BreakerThreshold int
+	// BreakerBase is the first delay of an open breaker, doubled with each failure; default 1 s.
+	BreakerBase time.Duration
+	// BreakerMax bounds that delay; default 1 min.
+	BreakerMax time.Duration
+	// Logger gets one debug line per request, without bodies, headers and session names; nil logs nothing.
+	Logger *slog.Logger
+	// OnRequest is called after each request that went out, with one of the Outcome constants; it must not block.
+	OnRequest func(key, method, outcome string, took time.Duration)
+}
+
+func (o PoolOptions) withDefaults() PoolOptions {
+	orInt := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	orTime := func(v *time.Duration, d time.Duration) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	orInt(&o.MaxInFlight, 256)
+	orInt(&o.PerBMC, 2)
+	orInt(&o.RequestLimit, 400)
+	orInt(&o.BreakerThreshold, 3)
+	if o.BodyLimit <= 0 {
+		o.BodyLimit = 8 << 20
+	}
+	orTime(&o.RequestTimeout, 30*time.Second)
+	orTime(&o.OperationTimeout, 3*time.Minute)
+	orTime(&o.LoginCoolDown, 5*time.Minute)
+	orTime(&o.BasicFor, 10*time.Minute)
+	orTime(&o.SystemsFor, 10*time.Minute)
+	orTime(&o.CloseTimeout, 5*time.Second)
+	orTime(&o.BreakerBase, time.Second)
+	orTime(&o.BreakerMax, time.Minute)
+	return o
+}
+
+// Pool keeps one long-lived client per BMC, so that a session, a connection, a breaker and what was learned about a BMC
+// outlive one reconcile. It is safe for concurrent use.
+type Pool struct {
+	options PoolOptions
+	fleet   chan struct{}
+	denials *denials
+
+	mu      sync.Mutex
+	clients map[string]*client
+	closed  bool
+	closing sync.WaitGroup // sessions that are being given back
+}
+
+// NewPool returns an empty pool. It starts nothing.
+func NewPool(options PoolOptions) *Pool {
+	options = options.withDefaults()
+	return &Pool{
+		options: options,
+		fleet:   make(chan struct{}, options.MaxInFlight),
+		denials: newDenials(),
+		clients: map[string]*client{},
+	}
+}
+
+// Get returns the client for key (the BMC's UID). The same endpoint and credentials give the same client; others replace
+// it, and the old session is given back in the background. Get does no I/O: what is wrong with the endpoint is returned
+// by the first call on the client. After Close, every call on a new client fails.
+func (p *Pool) Get(key string, endpoint Endpoint, credentials Credentials) BMC {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := p.clients[key]
+	if old != nil && old.credentials == credentials && old.endpoint.equal(endpoint) {
+		return old
+	}
+	fresh := newClient(key, endpoint, credentials, p.options, p.fleet, p.denials)
+	if p.closed {
+		fresh.broken = errClosed
+		return fresh
+	}
+	p.clients[key] = fresh
+	if old != nil {
+		p.giveBack(old)
+	}
+	return fresh
+}
+
+// Forget drops the client for key and gives its session back in the background. An unknown key is fine.
+func (p *Pool) Forget(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if old := p.clients[key]; old != nil && !p.closed {
+		delete(p.clients, key)
+		p.giveBack(old)
+	}
+}
+
+// giveBack is called with mu held, so that Close waits for it.
+func (p *Pool) giveBack(c *client) {
+	p.closing.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), p.options.CloseTimeout)
+		defer cancel()
+		if err := c.Close(ctx); err != nil && p.options.Logger != nil {
+			p.options.Logger.Debug("redfish session not given back", "bmc", c.key, "error", err)
+		}
+	})
+}
+
+// Close gives back every session, all at once within the fleet's limits, and returns when that is done or ctx ends. A
+// BMC that does not answer keeps its session until it expires there; that is no error. A second call waits again.
+func (p *Pool) Close(ctx context.Context) error {
+	p.mu.Lock()
+	p.closed = true
+	for key, c := range p.clients {
+		delete(p.clients, key)
+		p.giveBack(c)
+	}
+	p.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		p.closing.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e Endpoint) equal(other Endpoint) bool {
+	return e.Address == other.Address && e.Port == other.Port && e.Scheme == other.Scheme &&
+		e.InsecureSkipVerify == other.InsecureSkipVerify && bytes.Equal(e.CABundle, other.CABundle)
+}

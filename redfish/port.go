@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package redfish is the port to baseboard management controllers: what the controllers may ask of one, and the
+// adapter that speaks Redfish to it. Vendor differences end here.
+package redfish
+
+import (
+	"context"
+	"time"
+)
+
+// PowerState is what a BMC says of a system's power. Unknown is not Off.
+type PowerState string
+
+// What a BMC may say of a system's power, in the words of Redfish.
+const (
+	PowerOn          PowerState = "On"
+	PowerOff         PowerState = "Off"
+	PowerPaused      PowerState = "Paused"
+	PowerPoweringOn  PowerState = "PoweringOn"
+	PowerPoweringOff PowerState = "PoweringOff"
+	// PowerUnknown stands for null, an empty string and any word that is not in the Redfish enumeration.
+	PowerUnknown PowerState = "Unknown"
+)
+
+// Health is the rolled-up health of a system.
+type Health string
+
+// What a BMC may say of a system's health, in the words of Redfish; HealthUnknown for any other word and for none.
+const (
+	HealthOK       Health = "OK"
+	HealthWarning  Health = "Warning"
+	HealthCritical Health = "Critical"
+	HealthUnknown  Health = "Unknown"
+)
+
+// IndicatorLED is the state of the locator light.
+type IndicatorLED string
+
+// What a BMC may say of a locator light, in the words of Redfish; LEDUnknown for any other word and for none.
+const (
+	LEDUnknown  IndicatorLED = "Unknown"
+	LEDLit      IndicatorLED = "Lit"
+	LEDBlinking IndicatorLED = "Blinking"
+	LEDOff      IndicatorLED = "Off"
+)
+
+// Identity is what tells one system from another. UUID is lower case; a field that the BMC leaves out is empty.
+type Identity struct {
+	UUID         string
+	SerialNumber string
+	Manufacturer string
+	Model        string
+	SKU          string
+}
+
+// BootOverride is the one-time boot source as the BMC reports it.
+type BootOverride struct {
+	// Enabled is Disabled, Once or Continuous; empty where the BMC does not say.
+	Enabled string
+	// Target is None, Pxe, UefiHttp, Hdd, Cd, ...
+	Target string
+	// Allowed lists the targets that the BMC accepts; empty where it does not say.
+	Allowed []string
+}
+
+// NIC is one network interface of the host.
+type NIC struct {
+	Name       string
+	MACAddress string // lower case, colons
+	LinkUp     bool
+}
+
+// SystemSnapshot is one coherent read of one system (one GET where the BMC allows it).
+type SystemSnapshot struct {
+	URI         string
+	Identity    Identity
+	Power       PowerState
+	Health      Health
+	LED         IndicatorLED
+	BIOSVersion string
+	MemoryBytes int64
+	CPUCount    int
+	CPUModel    string
+	Boot        BootOverride
+	// BootOrder lists boot option references in order; empty where not offered.
+	BootOrder []string
+	// ResetTypes lists the reset types offered; empty means not said.
+	ResetTypes []string
+	// NICs is filled only by a read that asked for them: the host's own, without those that lead to the BMC.
+	NICs []NIC
+	// NICsIncomplete says that at least one interface could not be read, so that NICs is no full list.
+	NICsIncomplete bool
+	// TakenAt is when the answer arrived, by our clock.
+	TakenAt time.Time
+}
+
+// ManagerSnapshot is one read of the BMC itself.
+type ManagerSnapshot struct {
+	UUID            string
+	Manufacturer    string
+	Model           string
+	SKU             string
+	SerialNumber    string
+	FirmwareVersion string
+	Power           PowerState // PowerUnknown where the BMC does not say
+	LastResetTime   time.Time  // zero where absent or implausible
+	// SystemURIs lists the systems that can be reset, in the BMC's order (GPU trays and the like are left out).
+	SystemURIs []string
+	// Unreadable lists members of the systems collection whose read failed. While it is not empty, a system that is
+	// missing from SystemURIs must not be taken for gone.
+	Unreadable []string
+}
+
+// PowerAction is one disruptive request.
+type PowerAction string
+
+// The actions that a system may be asked for, by their Redfish names.
+const (
+	ActionOn               PowerAction = "On"
+	ActionGracefulShutdown PowerAction = "GracefulShutdown"
+	ActionForceOff         PowerAction = "ForceOff"
+	ActionGracefulRestart  PowerAction = "GracefulRestart"
+	ActionForceRestart     PowerAction = "ForceRestart"
+	ActionPowerCycle       PowerAction = "PowerCycle"
+)
+
+// Reader reads a BMC.
+type Reader interface {
+	// Manager reads the BMC and lists its systems. The list is read anew when it is older than PoolOptions.SystemsFor, the
+	// BMC was reset, or a system's URI gave 404; in between a call is one GET. No system at all is an error.
+	Manager(ctx context.Context) (ManagerSnapshot, error)
+	// System reads one system by the URI that Manager gave, one GET.
+	System(ctx context.Context, uri string) (SystemSnapshot, error)
+	// SystemDetail reads one system with its NICs, in as few requests as the BMC allows.
+	SystemDetail(ctx context.Context, uri string) (SystemSnapshot, error)
+}
+
+// Power changes power. Each call first reads the system and compares want with the identity found:
+// on a mismatch it writes nothing and returns an *IdentityError.
+type Power interface {
+	// Reset asks for one action. It writes nothing and returns nil where the system is already in the state that the
+	// action leads to. A restart of a system that is Off is refused with ErrOff, an action that the BMC does not offer
+	// with an *UnsupportedError; no other action is put in its place. An accepted task (202) counts as done: read the
+	// system for the effect. The returned error says whether the request may have been carried out (see MayHaveHappened).
+	Reset(ctx context.Context, uri string, want Identity, action PowerAction) error
+}
+
+// Boot changes what a system boots next, with the same identity check as Power.
+type Boot interface {
+	// SetBootOnce asks for one boot from target ("Pxe", "UefiHttp", "Hdd"). It refuses unless the system is Off
+	// (ErrNotOff), because an override on a running machine would hijack the workload's own reboot. A target that the
+	// BMC does not list is refused with an *UnsupportedError naming those that it lists. A repeated call writes nothing
+	// while the override stands.
+	SetBootOnce(ctx context.Context, uri string, want Identity, target string) error
+	// ClearBoot disables an override. It writes nothing where none is set.
+	ClearBoot(ctx context.Context, uri string, want Identity) error
+	// SetBootOrder sets the persistent boot order. It writes nothing where the order holds already, or is pending.
+	SetBootOrder(ctx context.Context, uri string, want Identity, order []string) error
+}
+
+// Locator changes the locator light, with the same identity check as Power.
+type Locator interface {
+	// SetLED switches the light. It writes nothing where the light is so already. A light that can only be on or off
+	// takes Blinking for Lit.
+	SetLED(ctx context.Context, uri string, want Identity, led IndicatorLED) error
+}
+
+// ManagerReset restarts the BMC itself.
+type ManagerReset interface {
+	// ResetManager asks for GracefulRestart or ForceRestart of the BMC, and refuses with an *UnsupportedError where it is
+	// not offered. Every call is a restart. The BMC's sessions and pending boot overrides may be lost with it.
+	ResetManager(ctx context.Context, graceful bool) error
+}
+
+// BMC is everything that the controllers use. Close gives the session back; it is safe to call twice.
+type BMC interface {
+	Reader
+	Power
+	Boot
+	Locator
+	ManagerReset
+	Close(ctx context.Context) error
+}
+
+// Endpoint says where a BMC is and how to trust it.
+type Endpoint struct {
+	// Address is an IP address or host name, without scheme or port.
+	Address string
+	Port    int
+	// Scheme is "https" or "http".
+	Scheme string
+	// CABundle holds PEM certificates to trust instead of the system's; empty means the system's.
+	CABundle []byte
+	// InsecureSkipVerify trusts any certificate. Only for fleets whose owner said so.
+	InsecureSkipVerify bool
+}
+
+// Credentials log in to a BMC. They are never logged.
+type Credentials struct {
+	Username string
+	Password string
+}

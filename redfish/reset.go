@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// resetPlan is what an action presumes and leads to.
+type resetPlan struct {
+	done    []PowerState // states in which nothing has to be written
+	restart bool         // needs a system that is not Off
+	hint    string       // for a BMC that does not offer it
+}
+
+var resetPlans = map[PowerAction]resetPlan{
+	ActionOn:               {done: []PowerState{PowerOn, PowerPoweringOn}},
+	ActionGracefulShutdown: {done: []PowerState{PowerOff, PowerPoweringOff}, hint: "ForceOff would cut the power instead"},
+	ActionForceOff:         {done: []PowerState{PowerOff}},
+	ActionGracefulRestart:  {restart: true, hint: "ForceRestart would restart without asking the operating system"},
+	ActionForceRestart:     {restart: true, hint: "ForceOff and then On come to the same"},
+	ActionPowerCycle:       {restart: true, hint: "ForceOff and then On come to the same"},
+}
+
+// Reset implements Power.
+func (c *client) Reset(ctx context.Context, uri string, want Identity, action PowerAction) error {
+	plan, known := resetPlans[action]
+	if !known {
+		return &UnsupportedError{URI: uri, Wanted: "the action " + string(action)}
+	}
+	op, cancel, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	doc, snapshot, err := op.checked(uri, want)
+	if err != nil || plan.holds(snapshot.Power) {
+		return err
+	}
+	if plan.restart && snapshot.Power == PowerOff {
+		return ErrOff
+	}
+	reset := doc.Actions.Value.Reset.Value
+	word, err := op.resetWord(uri, action, reset, plan.hint)
+	if err != nil {
+		return err
+	}
+	err = op.post(string(reset.Target), string(doc.ETag), map[string]string{"ResetType": word})
+	if statusIs(err, http.StatusConflict, http.StatusBadRequest) {
+		// BMCs refuse what already is, and their power state lags behind by seconds: look once more.
+		if _, now, readErr := op.checked(uri, want); readErr == nil && plan.holds(now.Power) {
+			return nil
+		}
+	}
+	return err
+}
+
+func (p resetPlan) holds(power PowerState) bool {
+	for _, state := range p.done {
+		if power == state {
+			return true
+		}
+	}
+	return false
+}
+
+// resetWord picks the word that this BMC has for an action.
+func (o *operation) resetWord(uri string, action PowerAction, reset resetAction, hint string) (string, error) {
+	if reset.Target == "" {
+		return "", &UnsupportedError{URI: uri, Wanted: "any reset", Hint: "it has no Reset action; a BMC that starts may not show it yet"}
+	}
+	offered, err := o.resetTypes(reset)
+	if err != nil {
+		return "", err
+	}
+	if len(offered) == 0 { // not said: the BMC will answer for itself
+		return string(action), nil
+	}
+	for _, word := range resetWords(action) {
+		for _, offer := range offered {
+			if strings.EqualFold(word, offer) {
+				return offer, nil
+			}
+		}
+	}
+	return "", &UnsupportedError{URI: uri, Wanted: string(action), Offered: offered, Hint: hint}
+}
+
+// resetTypes lists what the action takes: inline, else by its ActionInfo, which is read once per BMC.
+func (o *operation) resetTypes(reset resetAction) ([]string, error) {
+	if inline := words(reset.Allowed); len(inline) > 0 {
+		return inline, nil
+	}
+	uri := string(reset.ActionInfo)
+	if uri == "" {
+		return nil, nil
+	}
+	if known := o.c.knownResetTypes(uri); known != nil {
+		return known, nil
+	}
+	var info struct {
+		Parameters list[struct {
+			Name            text
+			AllowableValues list[text]
+		}]
+	}
+	if _, err := o.get(uri, &info); err != nil {
+		if statusIs(err, http.StatusNotFound) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	for _, parameter := range info.Parameters.Values {
+		if parameter.Name != "ResetType" {
+			continue
+		}
+		types := words(parameter.AllowableValues)
+		if len(types) > 0 {
+			o.c.learn(func(m *memory) { m.resetTypes[uri] = types })
+		}
+		return types, nil
+	}
+	return nil, nil
+}
+
+func (c *client) knownResetTypes(actionInfo string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.memory.resetTypes[actionInfo]...)
+}

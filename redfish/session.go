@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/stmcginnis/gofish/schemas"
+)
+
+// login holds the one session of a client. Its lock is a channel, so that whoever waits for a login in progress still
+// obeys its own deadline; only one login is ever under way, so a wrong password is offered once and not once per caller.
+type login struct {
+	c       *client
+	digest  [32]byte
+	refused *denials
+
+	lock       chan struct{}
+	token      string
+	sessionURI string    // where the session is given back; empty where the BMC does not say
+	basicUntil time.Time // Basic authentication until then, because no session could be had
+	closed     bool
+}
+
+func newLogin(c *client, refused *denials) *login {
+	return &login{c: c, refused: refused, digest: refused.digest(c.base.Host, c.credentials), lock: make(chan struct{}, 1)}
+}
+
+func (l *login) acquire(ctx context.Context) error {
+	select {
+	case l.lock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return &UnreachableError{Address: l.c.base.Host, Method: http.MethodPost, Path: "(login)",
+			Err: fmt.Errorf("gave up waiting for a login under way: %w", ctx.Err())}
+	}
+}
+
+func (l *login) release() { <-l.lock }
+
+// credential returns what the next request is sent with; it logs in where needed. While a refusal stands, it returns
+// that refusal and asks nobody.
+func (l *login) credential(o *operation) (credential, error) {
+	if err := l.acquire(o.ctx); err != nil {
+		return credential{}, err
+	}
+	defer l.release()
+	if l.closed {
+		return credential{}, errClosed
+	}
+	if refusal := l.refused.standing(l.digest); refusal != nil {
+		return credential{}, refusal
+	}
+	if l.token != "" {
+		return credential{token: l.token}, nil
+	}
+	if time.Now().Before(l.basicUntil) {
+		return credential{basic: true}, nil
+	}
+	return l.open(o)
+}
+
+// rejected hears that a request with cred got a 401. Nil means: try again with a new login.
+func (l *login) rejected(o *operation, cred credential, again bool, got *answer) error {
+	if err := l.acquire(o.ctx); err != nil {
+		return err
+	}
+	defer l.release()
+	if cred.token != "" && !again {
+		if l.token == cred.token { // else another caller has logged in meanwhile
+			l.token, l.sessionURI = "", ""
+		}
+		return nil
+	}
+	l.basicUntil = time.Time{}
+	if cred.token != "" && l.token == cred.token {
+		_ = l.giveBack(o)
+		return l.deny(got, "a session was given, but is not accepted")
+	}
+	return l.deny(got, "")
+}
+
+// open logs in. The service root is read first, without credentials: what is no Redfish service gets no password.
+func (l *login) open(o *operation) (credential, error) {
+	root, err := o.root()
+	if err != nil {
+		return credential{}, err
+	}
+	adapter := &gofishClient{op: o, cred: &credential{}}
+	token, err := schemas.CreateSession(adapter, root.sessions(), l.c.credentials.Username, l.c.credentials.Password)
+	if err == nil {
+		l.sessionURI = orElse(token.Session, bodyLink(adapter.last.body))
+		if l.token = token.Token; l.token != "" {
+			return credential{token: l.token}, nil
+		}
+		return l.fallBack(o, root, adapter.last, "the BMC made a session but gave no token")
+	}
+	var unreachable *UnreachableError
+	if errors.As(err, &unreachable) || adapter.last == nil {
+		return credential{}, err
+	}
+	id, _ := errorMessage(adapter.last.body)
+	status := adapter.last.status
+	switch {
+	case status >= 300 && status < 400:
+		return credential{}, err
+	case status == http.StatusForbidden && !strings.Contains(id, "SessionLimit"):
+		return credential{}, l.deny(adapter.last, "login refused")
+	}
+	return l.fallBack(o, root, adapter.last, fmt.Sprintf("no session could be had (status %d %s)", status, id))
+}
+
+// fallBack proves Basic authentication by one read that needs it, and keeps to it for a while. Proving it here, under
+// the lock, bounds the attempts with a wrong password to two per cool-down.
+func (l *login) fallBack(o *operation, root *serviceRoot, session *answer, why string) (credential, error) {
+	basic := credential{basic: true}
+	got, err := o.raw(http.MethodGet, orElse(string(root.Systems), root.sessions()), nil, nil, basic)
+	var response *ResponseError
+	if err != nil && !(errors.As(err, &response) && response.Status >= 200 && response.Status < 300) {
+		return credential{}, err
+	}
+	if got != nil && got.status == http.StatusUnauthorized {
+		if session.status == http.StatusUnauthorized {
+			return credential{}, l.deny(session, "")
+		}
+		return credential{}, l.deny(got, why+", and Basic authentication is refused")
+	}
+	if got != nil && (got.status >= 500 || got.status == http.StatusTooManyRequests) {
+		return credential{}, o.failure(http.MethodGet, string(root.Systems), got)
+	}
+	l.basicUntil = time.Now().Add(l.c.options.BasicFor)
+	if l.sessionURI != "" { // a session without a token still occupies a place
+		_, _ = o.sendAs(basic, http.MethodDelete, l.sessionURI, nil, nil)
+		l.sessionURI = ""
+	}
+	return basic, nil
+}
+
+// deny records a refusal for the cool-down. The BMC's own words are left out: some repeat what was sent.
+func (l *login) deny(got *answer, message string) error {
+	id, _ := errorMessage(got.body)
+	refusal := &AuthError{Address: l.c.base.Host, Status: got.status, Message: strings.TrimSpace(message + " " + id),
+		Until: time.Now().Add(l.c.options.LoginCoolDown)}
+	l.refused.add(l.digest, refusal)
+	return refusal
+}
+
+// dropSession forgets a session that ended with its BMC.
+func (l *login) dropSession(o *operation) {
+	if l.acquire(o.ctx) == nil {
+		l.token, l.sessionURI = "", ""
+		l.release()
+	}
+}
+
+// giveBack ends the session at the BMC and forgets it.
+func (l *login) giveBack(o *operation) error {
+	token, uri := l.token, l.sessionURI
+	l.token, l.sessionURI = "", ""
+	if token == "" || uri == "" {
+		return nil
+	}
+	err := schemas.DeleteSession(&gofishClient{op: o, cred: &credential{token: token}}, uri)
+	if statusIs(err, http.StatusUnauthorized, http.StatusNotFound) { // it had ended already
+		return nil
+	}
+	return err
+}
+
+func (l *login) close(o *operation) error {
+	if err := l.acquire(o.ctx); err != nil {
+		return err
+	}
+	defer l.release()
+	l.closed = true
+	return l.giveBack(o)
+}
+
+func bodyLink(body []byte) string {
+	var doc struct {
+		ID text `json:"@odata.id"`
+	}
+	if json.Unmarshal(body, &doc) != nil {
+		return ""
+	}
+	return string(doc.ID)
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	dialTimeout    = 5 * time.Second
+	tlsTimeout     = 10 * time.Second
+	idleTimeout    = 90 * time.Second
+	maxHeaderBytes = 256 << 10
+)
+
+// baseURL checks the endpoint and returns scheme://host:port.
+func (e Endpoint) baseURL() (*url.URL, error) {
+	if e.Scheme != "https" && e.Scheme != "http" {
+		return nil, fmt.Errorf("redfish: scheme %q is neither https nor http", e.Scheme)
+	}
+	if e.Address == "" || strings.ContainsAny(e.Address, "/@?#[] \t\r\n") {
+		return nil, fmt.Errorf("redfish: address %q is not an IP address or host name", e.Address)
+	}
+	port := e.Port
+	if port == 0 {
+		port = map[string]int{"https": 443, "http": 80}[e.Scheme]
+	}
+	if port < 1 || port > 65535 {
+		return nil, fmt.Errorf("redfish: port %d of %s is not between 1 and 65535", port, e.Address)
+	}
+	return &url.URL{Scheme: e.Scheme, Host: net.JoinHostPort(e.Address, strconv.Itoa(port))}, nil
+}
+
+// tlsConfig is always our own: a library that sets InsecureSkipVerify on a shared configuration would switch
+// verification off for the whole process.
+func (e Endpoint) tlsConfig() (*tls.Config, error) {
+	config := &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: e.InsecureSkipVerify, //nolint:gosec // most BMCs sign their own certificate; whoever gives the endpoint decides
+	}
+	if len(e.CABundle) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(e.CABundle) {
+			return nil, fmt.Errorf("redfish: the CA bundle of %s holds no PEM certificate", e.Address)
+		}
+	}
+	return config, nil
+}
+
+// newTransport returns the innermost layer. It uses no proxy (management networks are reached directly) and no HTTP/2
+// (a limit on connections would not limit anything), asks for no compression (it changes ETags), and by its nature
+// repeats a read, never a write, when an idle connection turns out to have been closed by the BMC.
+func newTransport(e Endpoint, perBMC int) (*http.Transport, error) {
+	config, err := e.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	return &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:        config,
+		TLSHandshakeTimeout:    tlsTimeout,
+		MaxConnsPerHost:        perBMC,
+		MaxIdleConnsPerHost:    perBMC,
+		IdleConnTimeout:        idleTimeout,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{},
+	}, nil
+}
+
+// chain stacks the layers, outermost first: refuse while the breaker is open, wait for a slot of the BMC and of the
+// fleet, refuse again, count failures, limit the time, observe, check the body, read it, go out.
+func chain(key, address string, options PoolOptions, fleet chan struct{}, base http.RoundTripper) http.RoundTripper {
+	guard := &breaker{threshold: options.BreakerThreshold, base: options.BreakerBase, max: options.BreakerMax}
+	var next http.RoundTripper = &wholeBody{limit: options.BodyLimit, next: base}
+	next = &objectOnly{next: next}
+	next = &observer{key: key, address: address, log: options.Logger, onRequest: options.OnRequest, next: next}
+	next = &deadline{after: options.RequestTimeout, next: next}
+	next = &breakerMeter{breaker: guard, next: next}
+	next = &limiter{slots: fleet, of: "the fleet", next: next}
+	next = &limiter{slots: make(chan struct{}, options.PerBMC), of: "this BMC", next: next}
+	return &breakerGate{breaker: guard, next: next}
+}
+
+// explain adds the remedy to a connection error.
+func explain(err error) error {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var record tls.RecordHeaderError
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &authority):
+		return fmt.Errorf("the certificate is not trusted; give its CA to the endpoint, or check who answers there: %w", err)
+	case errors.As(err, &host):
+		return fmt.Errorf("the certificate is for another name; give the BMC one for its address, or check who answers there: %w", err)
+	case errors.As(err, &invalid):
+		return fmt.Errorf("the certificate is not valid; renew it, or check the clocks: %w", err)
+	case errors.As(err, &record):
+		return fmt.Errorf("what answers does not speak TLS; check scheme and port: %w", err)
+	case errors.As(err, &dns):
+		return fmt.Errorf("the host name does not resolve; check the address: %w", err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("nothing listens there; check address and port, or whether the BMC restarts: %w", err)
+	case errors.Is(err, context.Canceled), !isTimeout(err):
+		return err
+	}
+	return fmt.Errorf("no answer in time; check address, network and whether the BMC hangs: %w", err)
+}
