@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// DefaultInterval is how often a server reports.
+const DefaultInterval = 30 * time.Second
+
+// MaxWipeInterval is the longest time between two signs of life of an agent that erases, whatever Agent.Interval is:
+// power may be cut of a machine whose wipe is silent.
+const MaxWipeInterval = 30 * time.Second
+
+// Registry is what the agent asks of the registry; *Client is one.
+type Registry interface {
+	Register(ctx context.Context, uuid string, data Data) error
+	WipeStatus(ctx context.Context, uuid string) (WipeStatus, error)
+	ReportWipe(ctx context.Context, uuid string, report WipeReport) error
+}
+
+// Collector reads the hardware. It returns what could be read together with what went wrong.
+type Collector func(ctx context.Context) (Data, error)
+
+// Agent describes the server that it runs on, and erases its disks when it was booted for that.
+type Agent struct {
+	Registry Registry
+	// UUID is the system UUID of this server.
+	UUID    string
+	Purpose Purpose
+	Collect Collector
+	// Disks lists what is to be erased; only asked where Purpose is PurposeWipe.
+	Disks func(ctx context.Context) ([]Disk, error)
+	// Interval is the time between two reports; zero means DefaultInterval.
+	Interval time.Duration
+	// Log receives one line for each decision; nil means slog.Default.
+	Log *slog.Logger
+}
+
+// Run reports at once and then at each interval until ctx ends, which is no error. For PurposeWipe it erases in
+// between, once. It returns an error only where going on is of no use: the wipe was refused or is no longer current.
+func (a *Agent) Run(ctx context.Context) error {
+	if a.Log == nil {
+		a.Log = slog.Default()
+	}
+	if a.Interval <= 0 {
+		a.Interval = DefaultInterval
+	}
+	ticker := time.NewTicker(a.Interval)
+	defer ticker.Stop()
+	wiped := a.Purpose != PurposeWipe
+	for {
+		err := a.register(ctx)
+		if err == nil && !wiped {
+			wiped = true
+			err = a.wipe(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+		case a.Purpose == PurposeWipe && (IsRefused(err) || errors.Is(err, ErrNotCurrent)):
+			a.Log.Error("stopped", "server", a.UUID, "purpose", a.Purpose, "error", err)
+			return err
+		default:
+			a.Log.Warn("will try again", "server", a.UUID, "in", a.Interval, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (a *Agent) register(ctx context.Context) error {
+	data, err := a.Collect(ctx)
+	if err != nil {
+		a.Log.Warn("part of the hardware could not be read", "server", a.UUID, "error", err)
+	}
+	data.Trim()
+	if err := a.Registry.Register(ctx, a.UUID, data); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	a.Log.Info("reported", "server", a.UUID, "disks", len(data.Storage), "interfaces", len(data.NetworkInterfaces))
+	return nil
+}

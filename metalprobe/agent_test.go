@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fakeRegistry writes down what it is told and answers as scripted.
+type fakeRegistry struct {
+	mu       sync.Mutex
+	log      []string
+	register func() error
+	status   func(call int) (WipeStatus, error)
+	report   func() error
+	asked    int
+}
+
+func (f *fakeRegistry) note(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log = append(f.log, fmt.Sprintf(format, args...))
+}
+
+func (f *fakeRegistry) Register(context.Context, string, Data) error {
+	f.note("register")
+	if f.register != nil {
+		return f.register()
+	}
+	return nil
+}
+
+func (f *fakeRegistry) WipeStatus(context.Context, string) (WipeStatus, error) {
+	f.mu.Lock()
+	f.asked++
+	call := f.asked
+	f.mu.Unlock()
+	f.note("ask")
+	if f.status != nil {
+		return f.status(call)
+	}
+	return WipeStatus{Current: true}, nil
+}
+
+func (f *fakeRegistry) ReportWipe(_ context.Context, _ string, report WipeReport) error {
+	states := make([]string, 0, len(report.Disks))
+	for _, disk := range report.Disks {
+		states = append(states, string(disk.State))
+	}
+	f.note("%s %s", report.State, strings.Join(states, ","))
+	if f.report != nil {
+		return f.report()
+	}
+	return nil
+}
+
+// fakeDisk takes its time to erase.
+type fakeDisk struct {
+	registry *fakeRegistry
+	name     string
+	takes    time.Duration
+	erase    error
+	verify   error
+}
+
+func (d *fakeDisk) Info() Storage { return Storage{Path: "/dev/" + d.name, Name: d.name} }
+
+func (d *fakeDisk) Erase(ctx context.Context) (string, error) {
+	d.registry.note("erase %s", d.name)
+	if d.takes > 0 && !wait(ctx, d.takes) {
+		d.registry.note("stopped %s", d.name)
+		return "", ctx.Err()
+	}
+	return "zero", d.erase
+}
+
+func (d *fakeDisk) Verify(context.Context) error { return d.verify }
+
+func agentOf(registry *fakeRegistry, purpose Purpose, disks ...*fakeDisk) *Agent {
+	return &Agent{
+		Registry: registry,
+		UUID:     uuid,
+		Purpose:  purpose,
+		Collect:  func(context.Context) (Data, error) { return Data{}, errors.New("no DMI") },
+		Disks: func(context.Context) ([]Disk, error) {
+			var list []Disk
+			for _, disk := range disks {
+				disk.registry = registry
+				list = append(list, disk)
+			}
+			return list, nil
+		},
+		Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+func TestAgentReportsAtOnceAndThenAtEachInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 65*time.Second)
+		defer cancel()
+		registry := &fakeRegistry{register: func() error { return &RefusedError{Status: 401} }}
+		if err := agentOf(registry, PurposeProbe).Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if want := []string{"register", "register", "register"}; !slices.Equal(registry.log, want) {
+			t.Errorf("got %q, want %q", registry.log, want)
+		}
+	})
+}
+
+func TestWipe(t *testing.T) {
+	revoked := func(from int) func(int) (WipeStatus, error) {
+		return func(call int) (WipeStatus, error) { return WipeStatus{Current: call < from, Reason: "claimed"}, nil }
+	}
+	refusal := func() error { return &RefusedError{Status: 409, Message: "the entry is over"} }
+	for name, c := range map[string]struct {
+		registry *fakeRegistry
+		disks    []*fakeDisk
+		want     []string
+		fails    string
+	}{
+		"asks before each disk, then says that all are verified": {
+			disks: []*fakeDisk{{name: "a"}, {name: "b"}},
+			want: []string{"register", "Running Erasing,Pending", "ask", "erase a", "Running Verified,Erasing", "ask", "erase b",
+				"Verified Verified,Verified"},
+		},
+		"without disks there is nothing to prove": {want: []string{"register", "Verified "}},
+		"a disk that fails does not keep the next from being erased": {
+			disks: []*fakeDisk{{name: "a", erase: errors.New("I/O error")}, {name: "b"}},
+			want: []string{"register", "Running Erasing,Pending", "ask", "erase a", "Running Failed,Erasing", "ask", "erase b",
+				"Failed Failed,Verified"},
+		},
+		"a disk that keeps its data fails": {
+			disks: []*fakeDisk{{name: "a", verify: errors.New("data found")}},
+			want:  []string{"register", "Running Erasing", "ask", "erase a", "Failed Failed"},
+		},
+		"stops before the second disk when no longer current": {
+			registry: &fakeRegistry{status: revoked(2)},
+			disks:    []*fakeDisk{{name: "a"}, {name: "b"}},
+			want:     []string{"register", "Running Erasing,Pending", "ask", "erase a", "Running Verified,Erasing", "ask"},
+			fails:    "no longer current: claimed",
+		},
+		"stops in the middle of a disk when no longer current": {
+			registry: &fakeRegistry{status: revoked(3)},
+			disks:    []*fakeDisk{{name: "a", takes: time.Hour}},
+			want:     []string{"register", "Running Erasing", "ask", "erase a", "ask", "Running Erasing", "ask", "stopped a"},
+			fails:    "no longer current: claimed",
+		},
+		"erases nothing when its announcement is refused": {
+			registry: &fakeRegistry{report: refusal},
+			disks:    []*fakeDisk{{name: "a"}},
+			want:     []string{"register", "Running Erasing"},
+			fails:    "the entry is over",
+		},
+		"erases nothing when its registration is refused": {
+			registry: &fakeRegistry{register: refusal},
+			disks:    []*fakeDisk{{name: "a"}},
+			want:     []string{"register"},
+			fails:    "the entry is over",
+		},
+		"erases nothing when its credential is refused": {
+			registry: &fakeRegistry{status: func(int) (WipeStatus, error) { return WipeStatus{}, &RefusedError{Status: 401, Message: "who?"} }},
+			disks:    []*fakeDisk{{name: "a"}},
+			want:     []string{"register", "Running Erasing", "ask"},
+			fails:    "who?",
+		},
+		"waits for a registry that is away before it erases": {
+			registry: &fakeRegistry{status: func(call int) (WipeStatus, error) {
+				if call < 3 {
+					return WipeStatus{}, errors.New("connection refused")
+				}
+				return WipeStatus{Current: true}, nil
+			}},
+			disks: []*fakeDisk{{name: "a"}},
+			want:  []string{"register", "Running Erasing", "ask", "ask", "ask", "erase a", "Verified Verified"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+				defer cancel()
+				registry := c.registry
+				if registry == nil {
+					registry = &fakeRegistry{}
+				}
+				err := agentOf(registry, PurposeWipe, c.disks...).Run(ctx)
+				if (err == nil) != (c.fails == "") || (err != nil && !strings.Contains(err.Error(), c.fails)) {
+					t.Errorf("got %v, want %q", err, c.fails)
+				}
+				// After the wipe the agent goes on reporting until it is switched off.
+				log := slices.Clone(registry.log)
+				for len(log) > 1 && log[len(log)-1] == "register" {
+					log = log[:len(log)-1]
+				}
+				if !slices.Equal(log, c.want) {
+					t.Errorf("got  %q\nwant %q", log, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestWipeEndsWithThePower(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 65*time.Second)
+		defer cancel()
+		registry := &fakeRegistry{}
+		if err := agentOf(registry, PurposeWipe, &fakeDisk{name: "a", takes: time.Hour}).Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if last := registry.log[len(registry.log)-1]; last != "stopped a" {
+			t.Errorf("the last thing was %q, want the erase to stop", last)
+		}
+	})
+}
+
+func TestAWipeSpeaksOftenHoweverSeldomTheAgentReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 65*time.Second)
+		defer cancel()
+		registry := &fakeRegistry{}
+		agent := agentOf(registry, PurposeWipe, &fakeDisk{name: "a", takes: time.Hour})
+		agent.Interval = time.Hour
+		if err := agent.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		want := []string{"register", "Running Erasing", "ask", "erase a", "ask", "Running Erasing", "ask", "Running Erasing", "stopped a"}
+		if !slices.Equal(registry.log, want) {
+			t.Errorf("got  %q\nwant %q", registry.log, want)
+		}
+	})
+}

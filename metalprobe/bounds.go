@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// What a report may hold. The API that stores reports has the same bounds or wider ones.
+const (
+	// MaxCPUs bounds the processor packages.
+	MaxCPUs = 256
+	// MaxCapabilities bounds a processor's flags.
+	MaxCapabilities = 512
+	// MaxInterfaces bounds network interfaces, NICs and LLDP interfaces each.
+	MaxInterfaces = 256
+	// MaxAddresses bounds the addresses of one interface.
+	MaxAddresses = 64
+	// MaxNeighbors bounds the LLDP neighbours of one interface.
+	MaxNeighbors = 32
+	// MaxRoles bounds the capabilities that one LLDP neighbour announces.
+	MaxRoles = 32
+	// MaxModes bounds the link modes of one NIC.
+	MaxModes = 256
+	// MaxPorts bounds the kinds of port of one NIC.
+	MaxPorts = 64
+	// MaxDisks bounds the block devices.
+	MaxDisks = 256
+	// MaxMemory bounds the memory devices.
+	MaxMemory = 512
+	// MaxPCIDevices bounds the devices on the PCI bus.
+	MaxPCIDevices = 1024
+	// MaxAddress bounds an address, a speed or a number in words, in bytes.
+	MaxAddress = 64
+	// MaxFlag bounds a flag, a version or a method, in bytes.
+	MaxFlag = 128
+	// MaxWord bounds a name or a serial number, in bytes.
+	MaxWord = 256
+	// MaxText bounds a description or a message, in bytes.
+	MaxText = 1024
+	// MaxBody bounds the body of a request, in bytes.
+	MaxBody = 1 << 20
+)
+
+// maxProblems keeps the answer to a hostile report short.
+const maxProblems = 10
+
+// bounds visits every list and string of a report. With trim set it cuts what is too long, else it notes it.
+type bounds struct {
+	trim     bool
+	problems []error
+}
+
+func (b *bounds) note(format string, args ...any) {
+	if len(b.problems) < maxProblems {
+		b.problems = append(b.problems, fmt.Errorf(format, args...))
+	}
+}
+
+func (b *bounds) text(path string, value *string, limit int) {
+	if len(*value) <= limit && utf8.ValidString(*value) && !strings.ContainsRune(*value, 0) {
+		return
+	}
+	if !b.trim {
+		if len(*value) > limit {
+			b.note("%s: %d bytes, at most %d are allowed", path, len(*value), limit)
+		} else {
+			b.note("%s: not valid UTF-8 text", path)
+		}
+		return
+	}
+	clean := strings.ReplaceAll(strings.ToValidUTF8(*value, "?"), "\x00", "")
+	for len(clean) > limit {
+		_, size := utf8.DecodeLastRuneInString(clean)
+		clean = clean[:len(clean)-size]
+	}
+	*value = clean
+}
+
+func (b *bounds) words(path string, values ...*string) {
+	for _, value := range values {
+		b.text(path, value, MaxWord)
+	}
+}
+
+func (b *bounds) addresses(path string, values ...*string) {
+	for _, value := range values {
+		b.text(path, value, MaxAddress)
+	}
+}
+
+// natural refuses numbers below zero.
+func natural[T int32 | int64](b *bounds, path string, values ...*T) {
+	for _, value := range values {
+		if *value >= 0 {
+			continue
+		}
+		if !b.trim {
+			b.note("%s: %d is negative", path, *value)
+			continue
+		}
+		*value = 0
+	}
+}
+
+// each visits the entries of a list after having bounded it.
+func each[T any](b *bounds, path string, list *[]T, limit int, visit func(path string, entry *T)) {
+	if len(*list) > limit {
+		if !b.trim {
+			b.note("%s: %d entries, at most %d are allowed", path, len(*list), limit)
+			return
+		}
+		*list = (*list)[:limit]
+	}
+	for i := range *list {
+		visit(fmt.Sprintf("%s[%d]", path, i), &(*list)[i])
+	}
+}
+
+func (b *bounds) flags(path string, list *[]string, limit int) {
+	each(b, path, list, limit, func(path string, flag *string) { b.text(path, flag, MaxFlag) })
+}
+
+func (b *bounds) data(d *Data) {
+	b.systemInfo(&d.SystemInfo)
+	each(b, "data.cpu", &d.CPU, MaxCPUs, func(path string, c *CPU) {
+		natural(b, path, &c.ID, &c.TotalCores, &c.TotalHardwareThreads)
+		b.words(path, &c.Vendor, &c.Model)
+		b.flags(path+".capabilities", &c.Capabilities, MaxCapabilities)
+	})
+	each(b, "data.networkInterfaces", &d.NetworkInterfaces, MaxInterfaces, func(path string, n *NetworkInterface) {
+		b.words(path, &n.Name)
+		b.addresses(path, &n.MACAddress, &n.CarrierStatus)
+		each(b, path+".ipAddresses", &n.IPAddresses, MaxAddresses, func(path string, ip *string) { b.addresses(path, ip) })
+	})
+	each(b, "data.lldp", (*[]LLDPInterface)(&d.LLDP), MaxInterfaces, func(path string, l *LLDPInterface) {
+		b.words(path, &l.Name)
+		each(b, path+".neighbors", &l.Neighbors, MaxNeighbors, b.neighbor)
+	})
+	each(b, "data.storage", &d.Storage, MaxDisks, func(path string, s *Storage) {
+		b.words(path, &s.Path, &s.Name, &s.Vendor, &s.Model, &s.Serial, &s.WWID)
+		natural(b, path, &s.PhysicalBlockSize, &s.LogicalBlockSize, &s.HWSectorSize, &s.SizeBytes)
+	})
+	each(b, "data.memory", &d.Memory, MaxMemory, func(path string, m *Memory) {
+		natural(b, path+".size", &m.Size)
+		b.words(path, &m.DeviceSet, &m.DeviceLocator, &m.BankLocator, &m.MemoryType, &m.Speed, &m.Vendor, &m.SerialNumber,
+			&m.AssetTag, &m.PartNumber, &m.ConfiguredMemorySpeed, &m.MinimumVoltage, &m.MaximumVoltage, &m.ConfiguredVoltage)
+	})
+	each(b, "data.nics", &d.NICs, MaxInterfaces, func(path string, n *NIC) {
+		b.words(path, &n.Name, &n.FirmwareVersion)
+		b.addresses(path, &n.MAC, &n.PCIAddress, &n.Speed)
+		b.flags(path+".linkModes", &n.LinkModes, MaxModes)
+		b.flags(path+".supportedPorts", &n.SupportedPorts, MaxPorts)
+	})
+	each(b, "data.pciDevices", &d.PCIDevices, MaxPCIDevices, func(path string, p *PCIDevice) {
+		b.words(path, &p.Vendor, &p.Product)
+		b.addresses(path, &p.Address, &p.VendorID, &p.ProductID)
+	})
+}
+
+func (b *bounds) systemInfo(s *SystemInfo) {
+	b.words("data.systemInfo.biosInformation", &s.BIOSInformation.Vendor, &s.BIOSInformation.Version, &s.BIOSInformation.Date)
+	i := &s.SystemInformation
+	b.words("data.systemInfo.systemInformation",
+		&i.Manufacturer, &i.ProductName, &i.Version, &i.SerialNumber, &i.UUID, &i.SKUNumber, &i.Family)
+	o := &s.BoardInformation
+	b.words("data.systemInfo.boardInformation", &o.Manufacturer, &o.Product, &o.Version, &o.SerialNumber, &o.AssetTag)
+}
+
+func (b *bounds) neighbor(path string, n *LLDPNeighbor) {
+	b.words(path, &n.ChassisID, &n.PortID, &n.PortDescription, &n.SystemName)
+	b.addresses(path, &n.MgmtIP, &n.VlanID)
+	b.text(path+".systemDescription", &n.SystemDescription, MaxText)
+	b.flags(path+".capabilities", &n.Capabilities, MaxRoles)
+}
+
+// Trim cuts the data down to what a registry accepts, so that an odd machine is still described.
+func (d *Data) Trim() {
+	(&bounds{trim: true}).data(d)
+}
+
+// Validate says everything that is wrong with a report, up to ten problems. It changes nothing.
+func (r *Report) Validate() error {
+	var b bounds
+	b.text("agentVersion", &r.AgentVersion, MaxFlag)
+	if _, err := NormalizeUUID(r.SystemUUID); err != nil {
+		b.note("%w", err)
+	}
+	own := r.Data.SystemInfo.SystemInformation.UUID
+	if len(b.problems) == 0 && PlausibleUUID(own) && !SameUUID(own, r.SystemUUID) {
+		b.note("data.systemInfo.systemInformation.uuid: %s is another machine than systemUUID %s; a server reports only about itself",
+			own, r.SystemUUID)
+	}
+	b.data(&r.Data)
+	return errors.Join(b.problems...)
+}
+
+// Validate says everything that is wrong with a wipe report, up to ten problems. It changes nothing.
+func (r *WipeReport) Validate() error {
+	var b bounds
+	if _, err := NormalizeUUID(r.SystemUUID); err != nil {
+		b.note("%w", err)
+	}
+	switch r.State {
+	case WipeRunning, WipeVerified, WipeFailed:
+	default:
+		b.note("state: %.64q is none of Running, Verified, Failed", r.State)
+	}
+	b.text("message", &r.Message, MaxText)
+	each(&b, "disks", &r.Disks, MaxDisks, func(path string, d *DiskWipe) {
+		if d.Path == "" {
+			b.note("%s.path: empty", path)
+		}
+		b.words(path, &d.Path, &d.Name, &d.Serial, &d.WWID)
+		b.text(path+".method", &d.Method, MaxFlag)
+		b.text(path+".message", &d.Message, MaxText)
+		natural(&b, path+".sizeBytes", &d.SizeBytes)
+		switch d.State {
+		case DiskPending, DiskErasing, DiskErased, DiskVerified, DiskFailed:
+		default:
+			b.note("%s.state: %.64q is none of Pending, Erasing, Erased, Verified, Failed", path, d.State)
+		}
+		if r.State == WipeVerified && d.State != DiskVerified {
+			b.note("%s.state: %.64q, but a wipe is Verified only when each of its disks is", path, d.State)
+		}
+	})
+	return errors.Join(b.problems...)
+}

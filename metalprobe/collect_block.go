@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// disks reads the block devices that have hardware behind them: no partitions, loops, RAM disks or mappings.
+func (h *Host) disks(data *Data) error {
+	names, err := h.list("sys/block")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		dir := path.Join("sys/block", name)
+		if !h.exists(dir+"/device") || h.word(dir+"/hidden") == "1" || noDisk(name) {
+			continue
+		}
+		const sector = 512 // the unit of "size", whatever the disk's own sectors are
+		sectors := h.number(dir + "/size")
+		if sectors <= 0 {
+			continue // a card reader without a card
+		}
+		data.Storage = append(data.Storage, Storage{
+			Path:              "/dev/" + strings.ReplaceAll(name, "!", "/"),
+			Name:              name,
+			Rotational:        h.word(dir+"/queue/rotational") == "1",
+			Removable:         h.word(dir+"/removable") == "1",
+			ReadOnly:          h.word(dir+"/ro") == "1",
+			Vendor:            h.word(dir + "/device/vendor"),
+			Model:             h.word(dir + "/device/model"),
+			Serial:            h.serial(dir),
+			WWID:              h.firstWord(dir+"/wwid", dir+"/device/wwid"),
+			PhysicalBlockSize: h.number(dir + "/queue/physical_block_size"),
+			LogicalBlockSize:  h.number(dir + "/queue/logical_block_size"),
+			HWSectorSize:      h.number(dir + "/queue/hw_sector_size"),
+			SizeBytes:         sectors * sector,
+			NUMANodeID:        int32(h.number(dir + "/device/numa_node")),
+		})
+	}
+	return nil
+}
+
+// noDisk tells optical and floppy drives, and the areas of an eMMC that hold firmware only.
+func noDisk(name string) bool {
+	return strings.HasPrefix(name, "sr") || strings.HasPrefix(name, "fd") ||
+		(strings.HasPrefix(name, "mmcblk") && (strings.Contains(name, "boot") || strings.Contains(name, "rpmb")))
+}
+
+func (h *Host) firstWord(names ...string) string {
+	for _, name := range names {
+		if word := h.word(name); word != "" {
+			return word
+		}
+	}
+	return ""
+}
+
+// serial reads the serial number: NVMe and virtio disks offer a file, SCSI disks page 0x80 of their vital data,
+// whose text follows a header of four bytes.
+func (h *Host) serial(dir string) string {
+	if word := h.firstWord(dir+"/device/serial", dir+"/serial"); word != "" {
+		return word
+	}
+	page, err := fs.ReadFile(h.Root, dir+"/device/vpd_pg80")
+	if err != nil || len(page) <= 4 {
+		return ""
+	}
+	return strings.TrimSpace(strings.Trim(string(page[4:]), "\x00"))
+}
+
+// InUse says what uses a disk: a mounted file system, swap, or a mapping on top (LVM, RAID, encryption).
+// Empty means that nothing was found.
+func (h *Host) InUse(name string) string {
+	dir := path.Join("sys/block", name)
+	parts := []string{dir}
+	entries, _ := h.list(dir)
+	for _, entry := range entries {
+		if h.exists(path.Join(dir, entry, "partition")) {
+			parts = append(parts, path.Join(dir, entry))
+		}
+	}
+	for _, part := range parts {
+		if holders, _ := h.list(part + "/holders"); len(holders) > 0 {
+			return "it is held by " + holders[0]
+		}
+		device := "/dev/" + strings.ReplaceAll(path.Base(part), "!", "/")
+		if where := h.mountedAt(h.word(part+"/dev"), device); where != "" {
+			return "it is mounted at " + where
+		}
+		for line := range strings.Lines(h.word("proc/swaps")) {
+			if fields := strings.Fields(line); len(fields) > 0 && fields[0] == device {
+				return "it is used as swap"
+			}
+		}
+	}
+	return ""
+}
+
+// mountedAt finds where a device is mounted, by its number and by its path (some file systems have numbers of their own).
+func (h *Host) mountedAt(number, device string) string {
+	for line := range strings.Lines(h.word("proc/self/mountinfo")) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 {
+			continue
+		}
+		_, source, _ := strings.Cut(line, " - ")
+		words := strings.Fields(source)
+		if (number != "" && fields[2] == number) || (len(words) > 1 && words[1] == device) {
+			return fields[4]
+		}
+	}
+	return ""
+}

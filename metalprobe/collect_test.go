@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tree is a file system from one line for each file: its path, a colon and its content.
+func tree(text string) fstest.MapFS {
+	files := fstest.MapFS{}
+	for line := range strings.Lines(text) {
+		if name, content, found := strings.Cut(strings.TrimSpace(line), ": "); found {
+			files[name] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(content, `\n`, "\n") + "\n")}
+		}
+	}
+	return files
+}
+
+const machine = `
+sys/class/dmi/id/sys_vendor: Dell Inc.
+sys/class/dmi/id/product_name: PowerEdge R750
+sys/class/dmi/id/product_serial: ABC1234
+sys/class/dmi/id/product_uuid: 4C4C4544-0042-3510-8054-B7C04F4D4D32
+sys/class/dmi/id/product_sku: SKU=0954
+sys/class/dmi/id/bios_version: 1.9.2
+sys/class/dmi/id/board_asset_tag: rack 7
+proc/meminfo: MemTotal:       16384 kB\nMemFree: 1 kB
+proc/cpuinfo: processor : 0\nvendor_id : GenuineIntel\nmodel name : Xeon Gold\nphysical id : 0\ncpu cores : 2\nflags : fpu vme\n\nprocessor : 1\nphysical id : 0\n\nprocessor : 2\nvendor_id : GenuineIntel\nmodel name : Xeon Gold\nphysical id : 1\ncpu cores : 2\nflags : fpu vme\n
+sys/block/sda/size: 2048
+sys/block/sda/dev: 8:0
+sys/block/sda/removable: 0
+sys/block/sda/ro: 0
+sys/block/sda/queue/rotational: 1
+sys/block/sda/queue/logical_block_size: 512
+sys/block/sda/queue/physical_block_size: 4096
+sys/block/sda/queue/hw_sector_size: 512
+sys/block/sda/device/vendor: SEAGATE
+sys/block/sda/device/model: ST1000
+sys/block/sda/device/wwid: naa.5000c500a1b2c3d4
+sys/block/sda/device/numa_node: -1
+sys/block/sda/device/vpd_pg80: ....ZA1B2C3D
+sys/block/sda/sda1/partition: 1
+sys/block/sda/sda1/dev: 8:1
+sys/block/sdb/size: 62333952
+sys/block/sdb/removable: 1
+sys/block/sdb/device/model: USB stick
+sys/block/nvme0n1/size: 100
+sys/block/nvme0n1/wwid: eui.0025
+sys/block/nvme0n1/device/serial: S4EV
+sys/block/nvme0c0n1/size: 100
+sys/block/nvme0c0n1/hidden: 1
+sys/block/nvme0c0n1/device/serial: S4EV
+sys/block/sr0/size: 100
+sys/block/sr0/device/model: DVD
+sys/block/loop0/size: 100
+sys/block/sdc/size: 0
+sys/block/sdc/device/model: card reader
+sys/class/net/lo/address: 00:00:00:00:00:00
+sys/class/net/eth0/address: aa:bb:cc:dd:ee:01
+sys/class/net/eth0/operstate: up
+sys/class/net/eth0/speed: 25000
+sys/class/net/eth0/device/uevent: DRIVER=i40e\nPCI_SLOT_NAME=0000:3b:00.0
+sys/class/net/eth1/address: aa:bb:cc:dd:ee:02
+sys/class/net/eth1/operstate: down
+sys/class/net/eth1/speed: -1
+sys/class/net/eth1/device/uevent: DRIVER=i40e
+sys/bus/pci/devices/0000:3b:00.0/vendor: 0x8086
+sys/bus/pci/devices/0000:3b:00.0/device: 0x158b
+sys/bus/pci/devices/0000:3b:00.0/numa_node: 1
+`
+
+func TestCollectReadsAMachine(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	host := &Host{
+		Root:      tree(machine),
+		Addresses: func(name string) ([]string, error) { return map[string][]string{"eth0": {"10.0.0.1"}}[name], nil },
+		Now:       func() time.Time { return now },
+	}
+	got, err := host.Collect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"fpu", "vme"}
+	want := Data{
+		Timestamp: Timestamp{now},
+		SystemInfo: SystemInfo{
+			BIOSInformation: BIOSInformation{Version: "1.9.2"},
+			SystemInformation: SystemInformation{Manufacturer: "Dell Inc.", ProductName: "PowerEdge R750", SerialNumber: "ABC1234",
+				UUID: "4c4c4544-0042-3510-8054-b7c04f4d4d32", SKUNumber: "SKU=0954"},
+			BoardInformation: BoardInformation{AssetTag: "rack 7"},
+		},
+		CPU: []CPU{
+			{ID: 0, TotalCores: 2, TotalHardwareThreads: 2, Vendor: "GenuineIntel", Model: "Xeon Gold", Capabilities: flags},
+			{ID: 1, TotalCores: 2, TotalHardwareThreads: 1, Vendor: "GenuineIntel", Model: "Xeon Gold", Capabilities: flags},
+		},
+		Memory: []Memory{{Size: 16777216, DeviceLocator: "total"}},
+		Storage: []Storage{
+			{Path: "/dev/nvme0n1", Name: "nvme0n1", Serial: "S4EV", WWID: "eui.0025", SizeBytes: 51200},
+			{Path: "/dev/sda", Name: "sda", Rotational: true, Vendor: "SEAGATE", Model: "ST1000", Serial: "ZA1B2C3D",
+				WWID: "naa.5000c500a1b2c3d4", PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: 1048576, NUMANodeID: -1},
+			{Path: "/dev/sdb", Name: "sdb", Removable: true, Model: "USB stick", SizeBytes: 31914983424},
+		},
+		NetworkInterfaces: []NetworkInterface{
+			{Name: "eth0", IPAddresses: []string{"10.0.0.1"}, MACAddress: "aa:bb:cc:dd:ee:01", CarrierStatus: "up"},
+			{Name: "eth1", MACAddress: "aa:bb:cc:dd:ee:02", CarrierStatus: "down"},
+		},
+		NICs: []NIC{
+			{Name: "eth0", MAC: "aa:bb:cc:dd:ee:01", PCIAddress: "0000:3b:00.0", Speed: "25000Mb/s"},
+			{Name: "eth1", MAC: "aa:bb:cc:dd:ee:02"},
+		},
+		PCIDevices: []PCIDevice{{Address: "0000:3b:00.0", VendorID: "8086", ProductID: "158b", NumaNodeID: 1}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("collected (-want +got):\n%s", diff)
+	}
+}
+
+func TestCollectReadsAnEmptyMachine(t *testing.T) {
+	got, err := (&Host{Root: fstest.MapFS{}}).Collect(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(Data{}, got); diff != "" {
+		t.Errorf("collected (-want +got):\n%s", diff)
+	}
+}
+
+func TestCollectGivesWhatItCouldReadTogetherWithTheError(t *testing.T) {
+	files := tree("proc/meminfo: MemTotal: much kB\nsys/class/dmi/id/sys_vendor: Dell Inc.\nproc/cpuinfo: processor : 0\\nphysical id : x")
+	got, err := (&Host{Root: files}).Collect(t.Context())
+	expectProblems(t, err, []string{`/proc/meminfo: MemTotal "much"`, `/proc/cpuinfo: physical id "x"`})
+	if got.SystemInfo.SystemInformation.Manufacturer != "Dell Inc." {
+		t.Errorf("got %+v", got.SystemInfo)
+	}
+}
+
+func TestCollectReadsThisMachine(t *testing.T) {
+	data, err := (&Host{Root: os.DirFS("/"), Addresses: InterfaceAddresses, Now: time.Now}).Collect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data.Trim()
+	// A container may have another machine's firmware tables or none: only the form is checked.
+	data.SystemInfo.SystemInformation.UUID = ""
+	if err := (&Report{SystemUUID: uuid, Data: data}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInUse(t *testing.T) {
+	for name, c := range map[string]struct{ more, want string }{
+		"an idle disk":                              {"", ""},
+		"its partition is mounted":                  {"proc/self/mountinfo: 29 1 8:1 / /var rw - ext4 /dev/sda1 rw", "it is mounted at /var"},
+		"mounted under another number, as btrfs is": {"proc/self/mountinfo: 29 1 0:40 / /data rw - btrfs /dev/sda rw", "it is mounted at /data"},
+		"another disk is mounted":                   {"proc/self/mountinfo: 29 1 8:17 / /var rw - ext4 /dev/sdb1 rw", ""},
+		"its partition is swap":                     {"proc/swaps: Filename Type\\n/dev/sda1 partition 1 0 -2", "it is used as swap"},
+		"LVM is on its partition":                   {"sys/block/sda/sda1/holders/dm-0/x: 1", "it is held by dm-0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (&Host{Root: tree(machine + c.more)}).InUse("sda"); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDisksToWipeAreTheFixedOnes(t *testing.T) {
+	disks, err := (&Host{Root: tree(machine)}).Disks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, disk := range disks {
+		got = append(got, disk.Info().Path)
+	}
+	if diff := cmp.Diff([]string{"/dev/nvme0n1", "/dev/sda"}, got); diff != "" {
+		t.Errorf("disks (-want +got):\n%s", diff)
+	}
+}
+
+func TestEraseRefusesBeforeItOpensTheDisk(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(fstest.MapFS)
+		want   string
+	}{
+		"a read-only disk": {func(f fstest.MapFS) { f["sys/block/sda/ro"].Data = []byte("1\n") }, "read-only"},
+		"a removable disk": {func(f fstest.MapFS) { f["sys/block/sda/removable"].Data = []byte("1\n") }, "removable"},
+		"a mounted disk": {func(f fstest.MapFS) {
+			f["proc/self/mountinfo"] = &fstest.MapFile{Data: []byte("1 1 8:0 / / rw - ext4 x")}
+		}, "mounted"},
+		"a disk that is gone": {func(f fstest.MapFS) {
+			for name := range f {
+				if strings.HasPrefix(name, "sys/block/sda/") {
+					delete(f, name)
+				}
+			}
+		}, "gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := tree(machine)
+			host := &Host{Root: files}
+			info := Storage{Path: filepath.Join(t.TempDir(), "must-not-be-opened"), Name: "sda"}
+			disk := &blockDisk{info: info, guard: func() error { return host.mayErase(info) }}
+			c.change(files)
+			_, err := disk.Erase(t.Context())
+			expectProblems(t, err, []string{c.want, "not erased"})
+		})
+	}
+}
+
+func diskOf(t *testing.T, size int) *blockDisk {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "disk")
+	if err := os.WriteFile(name, []byte(strings.Repeat("secret", size/6+1))[:size], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &blockDisk{info: Storage{Path: name}, guard: func() error { return nil }}
+}
+
+func TestEraseOverwritesEveryByte(t *testing.T) {
+	for name, size := range map[string]int{
+		"a disk of less than a chunk":      1000,
+		"a disk that ends within a chunk":  eraseChunk + 4097,
+		"a disk of exactly one chunk":      eraseChunk,
+		"a disk that is read back in part": verifyChunk*(verifySamples+2) + 1,
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := diskOf(t, size)
+			if err := disk.Verify(t.Context()); err == nil {
+				t.Error("a disk full of data passed")
+			}
+			method, err := disk.Erase(t.Context())
+			if err != nil || method != "zero" {
+				t.Fatalf("got %q, %v", method, err)
+			}
+			if err := disk.Verify(t.Context()); err != nil {
+				t.Error(err)
+			}
+			content, err := os.ReadFile(disk.info.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(content) != size || strings.Trim(string(content), "\x00") != "" {
+				t.Errorf("%d bytes, of which some are not zero", len(content))
+			}
+		})
+	}
+}
+
+func TestVerifyFindsTheLastByte(t *testing.T) {
+	disk := diskOf(t, 100)
+	content := make([]byte, 100)
+	content[99] = 1
+	if err := os.WriteFile(disk.info.Path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expectProblems(t, disk.Verify(t.Context()), []string{"data was found at byte 99"})
+}
+
+func TestEraseStopsWhenItsContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := diskOf(t, 100).Erase(ctx)
+	expectProblems(t, err, []string{"stopped at byte 0 of 100"})
+}
+
+func TestSampleOffsetsCoverBothEndsAndStayWithinTheDisk(t *testing.T) {
+	for _, size := range []int64{1, verifyChunk, verifyChunk * (verifySamples + 2), verifyChunk*(verifySamples+2) + 1, 4 << 40} {
+		for _, pick := range []func(int64) int64{func(int64) int64 { return 0 }, func(n int64) int64 { return n - 1 }} {
+			offsets := sampleOffsets(size, pick)
+			if offsets[0] != 0 {
+				t.Errorf("size %d: the first place is %d", size, offsets[0])
+			}
+			if last := offsets[len(offsets)-1]; last >= size || last+verifyChunk < size {
+				t.Errorf("size %d: the last place is %d", size, last)
+			}
+			for _, offset := range offsets {
+				if offset < 0 || offset >= size {
+					t.Errorf("size %d: place %d is outside", size, offset)
+				}
+			}
+		}
+	}
+}
+
+func TestParseOptions(t *testing.T) {
+	content := `{"registryURL":"https://r:10000","serverUUID":"` + uuid + `","token":"t","purpose":"wipe","entry":3}`
+	root := fstest.MapFS{"etc/metalprobe/config.json": {Data: []byte(content)}, "bad.json": {Data: []byte("{}")}}
+	fromFile := Config{RegistryURL: "https://r:10000", ServerUUID: uuid, Token: "t", Purpose: PurposeWipe, Entry: 3}
+	for name, c := range map[string]struct {
+		args []string
+		root fs.FS
+		want Config
+		err  string
+	}{
+		"the file is found where the boot configuration puts it": {nil, root, fromFile, ""},
+		"flags alone, as upstream's agent is called": {[]string{"--registry-url", "http://r:1", "--server-uuid=" + uuid}, fstest.MapFS{},
+			Config{RegistryURL: "http://r:1", ServerUUID: uuid, Purpose: PurposeProbe}, ""},
+		"flags go before the file": {[]string{"--registry-url=https://other"}, root,
+			Config{RegistryURL: "https://other", ServerUUID: uuid, Token: "t", Purpose: PurposeWipe, Entry: 3}, ""},
+		"nothing is said":              {nil, fstest.MapFS{}, Config{}, "give --registry-url"},
+		"a file that is missing":       {[]string{"--config=/nowhere"}, root, Config{}, "--config"},
+		"a file that says too little":  {[]string{"--config=/bad.json"}, root, Config{}, "/bad.json"},
+		"an argument":                  {[]string{"now"}, root, Config{}, `argument "now"`},
+		"an interval that is no pause": {[]string{"--interval=0s"}, root, Config{}, "--interval"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var usage strings.Builder
+			got, err := ParseOptions(c.args, c.root, &usage)
+			if c.err != "" {
+				expectProblems(t, err, []string{c.err})
+				return
+			}
+			if err != nil || got.Config != c.want {
+				t.Errorf("got %+v, %v, want %+v", got.Config, err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package emulated lets the stand-in agent run on emulated machines, neither of which knows the other: it is for the emulator's
+// program and for tests.
+package emulated
+
+import (
+	"context"
+	"slices"
+
+	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/metalprobe/guest"
+	"github.com/metalaw/metalaw/redfish/emulator"
+)
+
+// networkTargets are the boot sources that ask the boot provider; everything else boots from disk.
+var networkTargets = []string{"Pxe", "UefiHttp"}
+
+// NewGuest makes machines boot what the boot provider says and report as the agent does.
+func NewGuest(options guest.Options) (emulator.Guest, error) {
+	guests, err := guest.New(options)
+	if err != nil {
+		return nil, err
+	}
+	return stand{guests}, nil
+}
+
+// stand lets the stand-in agent run on emulated machines, neither of which knows the other.
+type stand struct{ guests *guest.Guests }
+
+// PoweredOn boots and runs until the machine is switched off.
+func (s stand) PoweredOn(ctx context.Context, m *emulator.Machine, boot emulator.BootSelection) {
+	from := guest.FromDisk
+	if slices.Contains(networkTargets, boot.Target) {
+		from = guest.FromNetwork
+	}
+	s.guests.PoweredOn(ctx, describe(m), from)
+}
+
+// PoweredOff has nothing to do: the end of PoweredOn's context was the end of the guest.
+func (stand) PoweredOff(*emulator.Machine) {}
+
+// describe is the machine as an agent on it finds it. The report holds the UUID in the byte order that the machine
+// itself sees.
+func describe(m *emulator.Machine) guest.Machine {
+	id, hardware := m.Identity(), m.Hardware()
+	data := metalprobe.Data{
+		SystemInfo: metalprobe.SystemInfo{
+			BIOSInformation: metalprobe.BIOSInformation{Vendor: id.Manufacturer, Version: hardware.BIOSVersion},
+			SystemInformation: metalprobe.SystemInformation{
+				Manufacturer: id.Manufacturer, ProductName: id.Model, SerialNumber: id.SerialNumber,
+				UUID: m.InBandUUID(), SKUNumber: id.SKU,
+			},
+		},
+		Memory: []metalprobe.Memory{{Size: hardware.MemoryBytes, DeviceLocator: "total"}},
+	}
+	cores := int32(hardware.CoresPerSocket)
+	for i := range hardware.Sockets {
+		data.CPU = append(data.CPU, metalprobe.CPU{
+			ID: int32(i), TotalCores: cores, TotalHardwareThreads: 2 * cores, Model: hardware.CPUModel,
+		})
+	}
+	for _, n := range m.NICs() {
+		carrier := "down"
+		if n.LinkUp {
+			carrier = "up"
+		}
+		data.NetworkInterfaces = append(data.NetworkInterfaces, metalprobe.NetworkInterface{
+			Name: n.Name, MACAddress: n.MACAddress, CarrierStatus: carrier,
+		})
+	}
+	machine := guest.Machine{UUID: id.UUID, Data: data}
+	for _, d := range m.Drives() {
+		machine.Disks = append(machine.Disks, disk{d})
+	}
+	return machine
+}
+
+// disk is an emulated drive as the agent knows drives.
+type disk struct{ *emulator.Drive }
+
+// Info describes the drive.
+func (d disk) Info() metalprobe.Storage {
+	return metalprobe.Storage{
+		Path: "/dev/" + d.Name, Name: d.Name, Rotational: d.Rotational, Vendor: d.Vendor, Model: d.Model,
+		Serial: d.Serial, WWID: d.WWID, SizeBytes: d.SizeBytes,
+	}
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/metalaw/metalaw/metalprobe"
+)
+
+const uuid = "4c4c4544-0042-3510-8054-b7c04f4d4d32"
+
+// world is the boot provider and the registry in one transport: it writes down what it is asked.
+type world struct {
+	mu      sync.Mutex
+	log     []string
+	boot    func(call int) (status int, body string)
+	refuses bool
+	fetches int
+}
+
+func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var text []byte
+	if r.Body != nil {
+		text, _ = io.ReadAll(r.Body)
+	}
+	line := r.Method + " " + r.URL.Path
+	status, body := http.StatusOK, `{"current":true}`
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/boot/"):
+		w.fetches++
+		status, body = w.boot(w.fetches)
+	case w.refuses:
+		status, body = http.StatusUnauthorized, `{"error":"no"}`
+	case r.URL.Path == "/wipe":
+		var report metalprobe.WipeReport
+		if err := json.Unmarshal(text, &report); err != nil {
+			return nil, err
+		}
+		line += " " + string(report.State)
+	}
+	w.log = append(w.log, line)
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+func (w *world) happened() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.log)
+}
+
+// memoryDisk is a disk in memory.
+type memoryDisk struct {
+	mu       sync.Mutex
+	contents string
+	fails    error
+}
+
+func (d *memoryDisk) Info() metalprobe.Storage {
+	return metalprobe.Storage{Path: "/dev/vda", Serial: "S"}
+}
+
+func (d *memoryDisk) Write(contents string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.contents = contents
+}
+
+func (d *memoryDisk) Erased() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.contents == ""
+}
+
+func (d *memoryDisk) Erase(context.Context) error {
+	if d.fails == nil {
+		d.Write("")
+	}
+	return d.fails
+}
+
+func answer(t *testing.T, image string, ignition any) func(int) (int, string) {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"image": image, "ignition": ignition, "sbc": "ns/name"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(int) (int, string) { return http.StatusOK, string(text) }
+}
+
+func ignition(t *testing.T, purpose metalprobe.Purpose) string {
+	t.Helper()
+	text, err := metalprobe.BuildIgnition(metalprobe.Config{
+		RegistryURL: "https://registry", ServerUUID: uuid, Token: "secret", Purpose: purpose, Entry: 7,
+	}, metalprobe.IgnitionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func guests(t *testing.T, w *world, change func(*Options)) *Guests {
+	t.Helper()
+	options := Options{ProviderURL: "http://provider", HTTP: &http.Client{Transport: w}}
+	if change != nil {
+		change(&options)
+	}
+	g, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.clients[""] = options.HTTP
+	if g.up != nil {
+		g.up.HTTP = options.HTTP
+	}
+	return g
+}
+
+// powered runs a machine for a while.
+func powered(t *testing.T, g *Guests, from Source, machine Machine, howLong time.Duration) Boot {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), howLong)
+	defer cancel()
+	machine.UUID = uuid
+	g.PoweredOn(ctx, machine, from)
+	boot, _ := g.Last(uuid)
+	boot.At = time.Time{}
+	return boot
+}
+
+func TestAMachineRunsWhatItBoots(t *testing.T) {
+	const other = `{"ignition":{"version":"3.4.0"}}`
+	probe, wipe := ignition(t, metalprobe.PurposeProbe), ignition(t, metalprobe.PurposeWipe)
+	for name, c := range map[string]*struct {
+		world  world
+		from   Source
+		disk   memoryDisk
+		change func(*Options)
+		boot   Boot
+		log    []string
+		holds  string
+	}{
+		"the probe, which reports each half minute": {
+			world: world{boot: answer(t, "probe:1", probe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
+			boot:  Boot{UUID: uuid, Kind: KindProbe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
+			log:   []string{"GET /boot/" + uuid, "POST /register", "POST /register"},
+			holds: "tenant",
+		},
+		"the wipe": {
+			world: world{boot: answer(t, "probe:1", wipe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
+			boot: Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
+			log: []string{"GET /boot/" + uuid, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "POST /wipe Verified",
+				"POST /register"},
+		},
+		"a wipe of a disk that cannot be erased": {
+			world: world{boot: answer(t, "probe:1", wipe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant", fails: errors.New("stuck")},
+			boot: Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
+			log: []string{"GET /boot/" + uuid, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "POST /wipe Failed",
+				"POST /register"},
+			holds: "tenant",
+		},
+		"a wipe that is refused erases nothing": {
+			world: world{boot: answer(t, "probe:1", wipe), refuses: true}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
+			boot:  Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
+			log:   []string{"GET /boot/" + uuid, "POST /register"},
+			holds: "tenant",
+		},
+		"an operating system with an ignition of its own": {
+			world: world{boot: answer(t, "linux:5", other)}, from: FromNetwork,
+			boot:  Boot{UUID: uuid, Kind: KindImage, Image: "linux:5", Configuration: "ns/name"},
+			log:   []string{"GET /boot/" + uuid},
+			holds: "written by linux:5",
+		},
+		"an operating system without an ignition, which says that it is up": {
+			world: world{boot: answer(t, "linux:5", nil)}, from: FromNetwork,
+			change: func(o *Options) { o.BootState = &BootState{RegistryURL: "https://registry", Delay: time.Second} },
+			boot:   Boot{UUID: uuid, Kind: KindImage, Image: "linux:5", Configuration: "ns/name"},
+			log:    []string{"GET /boot/" + uuid, "POST /bootstate"},
+			holds:  "written by linux:5",
+		},
+		"what is on its disk": {
+			from: FromDisk, disk: memoryDisk{contents: "tenant"},
+			boot: Boot{UUID: uuid, Kind: KindInstalled}, holds: "tenant",
+		},
+		"nothing, from an erased disk": {from: FromDisk, boot: Boot{UUID: uuid, Kind: KindNothing}},
+		"the agent, once the boot provider is ready": {
+			world: world{boot: func(call int) (int, string) {
+				if call < 3 {
+					return http.StatusInternalServerError, "none matches"
+				}
+				return answer(t, "probe:1", probe)(call)
+			}}, from: FromNetwork,
+			boot: Boot{UUID: uuid, Kind: KindProbe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
+			log:  []string{"GET /boot/" + uuid, "GET /boot/" + uuid, "GET /boot/" + uuid, "POST /register", "POST /register"},
+		},
+		"nothing, when its boot data is broken": {
+			world: world{boot: answer(t, "probe:1", strings.Replace(probe, "base64,", "base64,!", 1))}, from: FromNetwork,
+			log: []string{"GET /boot/" + uuid},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := guests(t, &c.world, c.change)
+				if got := powered(t, g, c.from, Machine{Disks: []Disk{&c.disk}}, 45*time.Second); got != c.boot {
+					t.Errorf("booted %+v, want %+v", got, c.boot)
+				}
+				if got := c.world.happened(); !slices.Equal(got, c.log) {
+					t.Errorf("got  %q\nwant %q", got, c.log)
+				}
+				if c.disk.contents != c.holds {
+					t.Errorf("the disk holds %q, want %q", c.disk.contents, c.holds)
+				}
+			})
+		})
+	}
+}
+
+func TestAnInstalledImageIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &memoryDisk{}
+		g := guests(t, &world{boot: answer(t, "linux:5", nil)}, nil)
+		powered(t, g, FromNetwork, Machine{Disks: []Disk{disk}}, time.Second)
+		if got := powered(t, g, FromDisk, Machine{Disks: []Disk{disk}}, time.Second); got.Kind != KindInstalled || got.Image != "linux:5" {
+			t.Errorf("booted %+v", got)
+		}
+		disk.Write("")
+		if got := powered(t, g, FromDisk, Machine{Disks: []Disk{disk}}, time.Second); got.Kind != KindNothing || got.Image != "" {
+			t.Errorf("booted %+v", got)
+		}
+	})
+}
+
+func TestAThousandMachinesStopWithTheirPower(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{boot: func(int) (int, string) { return http.StatusNotFound, "unknown" }}
+		g := guests(t, w, func(o *Options) { o.FirmwareDelay = time.Second })
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		var running sync.WaitGroup
+		for range 1000 {
+			running.Go(func() { g.PoweredOn(ctx, Machine{UUID: uuid}, FromNetwork) })
+		}
+		running.Wait()
+		if calls := len(w.happened()); calls > 1000*20 {
+			t.Errorf("%d questions in 20 s; the pauses do not grow", calls)
+		}
+	})
+}
+
+func TestNewNeedsABootProvider(t *testing.T) {
+	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), "ProviderURL") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := New(Options{ProviderURL: "http://p", BootState: &BootState{CABundle: []byte("x")}}); err == nil {
+		t.Error("a bundle without certificates was accepted")
+	}
+}

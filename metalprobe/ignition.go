@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// ConfigPath is where the boot configuration puts the agent's configuration.
+const ConfigPath = "/etc/metalprobe/config.json"
+
+// UnitName is the systemd unit that runs the agent.
+const UnitName = "metalprobe.service"
+
+// DefaultAgentPath is where the probe image has the agent.
+const DefaultAgentPath = "/usr/local/bin/metalprobe"
+
+// ignitionVersion is read by Fedora CoreOS and by Flatcar alike.
+const ignitionVersion = "3.3.0"
+
+// ErrNoConfig means that an ignition does not start the agent: it boots an ordinary operating system.
+var ErrNoConfig = errors.New("the ignition holds no " + ConfigPath)
+
+// Purpose is what the agent was booted for.
+type Purpose string
+
+const (
+	// PurposeProbe describes the hardware.
+	PurposeProbe Purpose = "probe"
+	// PurposeWipe describes the hardware and erases its disks.
+	PurposeWipe Purpose = "wipe"
+)
+
+// Config is the content of ConfigPath.
+type Config struct {
+	RegistryURL string `json:"registryURL"`
+	// CABundle holds the PEM certificates that vouch for the registry; empty means the system's.
+	CABundle   string `json:"caBundle,omitempty"`
+	ServerUUID string `json:"serverUUID"`
+	// Token is the credential of one server, purpose and entry. It is never logged.
+	Token   string  `json:"token,omitempty"`
+	Purpose Purpose `json:"purpose"`
+	// Entry is the lifecycle entry that the boot belongs to.
+	Entry int64 `json:"entry"`
+}
+
+// Validate says everything that is wrong with a configuration.
+func (c Config) Validate() error {
+	var problems []error
+	if u, err := url.Parse(c.RegistryURL); err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
+		problems = append(problems, fmt.Errorf("registryURL %.128q: want https://host:port", c.RegistryURL))
+	}
+	if _, err := NormalizeUUID(c.ServerUUID); err != nil {
+		problems = append(problems, fmt.Errorf("serverUUID: %w", err))
+	}
+	if c.Purpose != PurposeProbe && c.Purpose != PurposeWipe {
+		problems = append(problems, fmt.Errorf("purpose %.64q: want %q or %q", c.Purpose, PurposeProbe, PurposeWipe))
+	}
+	if c.Purpose == PurposeWipe && c.Token == "" {
+		problems = append(problems, errors.New("token: empty, and a wipe needs one; let the manager boot the server again"))
+	}
+	return errors.Join(problems...)
+}
+
+// ParseConfig reads and checks the content of ConfigPath.
+func ParseConfig(text []byte) (Config, error) {
+	var config Config
+	if err := json.Unmarshal(text, &config); err != nil {
+		return Config{}, fmt.Errorf("agent configuration: %w", err)
+	}
+	if err := config.Validate(); err != nil {
+		return Config{}, fmt.Errorf("agent configuration: %w", err)
+	}
+	return config, nil
+}
+
+type ignition struct {
+	Ignition ignitionHeader  `json:"ignition"`
+	Storage  ignitionStorage `json:"storage,omitzero"`
+	Systemd  ignitionSystemd `json:"systemd,omitzero"`
+}
+
+type ignitionHeader struct {
+	Version string `json:"version"`
+}
+
+type ignitionStorage struct {
+	Files []ignitionFile `json:"files,omitempty"`
+}
+
+type ignitionFile struct {
+	Path      string           `json:"path"`
+	Mode      int              `json:"mode,omitempty"`
+	Overwrite bool             `json:"overwrite,omitempty"`
+	Contents  ignitionContents `json:"contents"`
+}
+
+type ignitionContents struct {
+	Source      string `json:"source"`
+	Compression string `json:"compression,omitempty"`
+}
+
+type ignitionSystemd struct {
+	Units []ignitionUnit `json:"units,omitempty"`
+}
+
+type ignitionUnit struct {
+	Name     string `json:"name"`
+	Enabled  bool   `json:"enabled"`
+	Contents string `json:"contents"`
+}
+
+// IgnitionOptions vary how the agent is started.
+type IgnitionOptions struct {
+	// ExecStart is the command line of the unit; empty means DefaultAgentPath with ConfigPath.
+	ExecStart string
+}
+
+// BuildIgnition renders the Ignition configuration (spec 3) that starts the agent: one file that only root can read,
+// and one unit. The same input gives the same bytes.
+func BuildIgnition(config Config, options IgnitionOptions) ([]byte, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("boot configuration of the agent: %w", err)
+	}
+	if strings.ContainsAny(options.ExecStart, "\r\n\x00") {
+		return nil, fmt.Errorf("boot configuration of the agent: ExecStart %.128q: want one line", options.ExecStart)
+	}
+	command := options.ExecStart
+	if command == "" {
+		command = DefaultAgentPath + " --config " + ConfigPath
+	}
+	content, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("boot configuration of the agent: %w", err)
+	}
+	return json.Marshal(ignition{
+		Ignition: ignitionHeader{Version: ignitionVersion},
+		Storage: ignitionStorage{Files: []ignitionFile{{
+			Path:      ConfigPath,
+			Mode:      0o600,
+			Overwrite: true,
+			Contents:  ignitionContents{Source: "data:application/json;base64," + base64.StdEncoding.EncodeToString(content)},
+		}}},
+		Systemd: ignitionSystemd{Units: []ignitionUnit{{Name: UnitName, Enabled: true, Contents: unit(command)}}},
+	})
+}
+
+func unit(command string) string {
+	return `[Unit]
+Description=Describe this server to the metalaw registry
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart=` + command + `
+Restart=on-failure
+RestartSec=10
+
+[Install]
+WantedBy=multi-user.target
+`
+}
+
+// ParseIgnition finds the agent's configuration in an Ignition configuration (spec 3).
+// It returns ErrNoConfig where there is none, and another error where there is one that cannot be used.
+func ParseIgnition(text []byte) (Config, error) {
+	var parsed ignition
+	if err := json.Unmarshal(text, &parsed); err != nil {
+		return Config{}, fmt.Errorf("ignition: %w", err)
+	}
+	if !strings.HasPrefix(parsed.Ignition.Version, "3.") {
+		return Config{}, fmt.Errorf("ignition: version %.32q: want 3.x", parsed.Ignition.Version)
+	}
+	for _, file := range parsed.Storage.Files {
+		if file.Path != ConfigPath {
+			continue
+		}
+		if file.Contents.Compression != "" {
+			return Config{}, fmt.Errorf("ignition: %s: compression %.32q is not read; leave it out", ConfigPath, file.Contents.Compression)
+		}
+		content, err := decodeDataURL(file.Contents.Source)
+		if err != nil {
+			return Config{}, fmt.Errorf("ignition: %s: %w", ConfigPath, err)
+		}
+		config, err := ParseConfig(content)
+		if err != nil {
+			return Config{}, fmt.Errorf("ignition: %s: %w", ConfigPath, err)
+		}
+		return config, nil
+	}
+	return Config{}, ErrNoConfig
+}
+
+// decodeDataURL reads a data URL (RFC 2397), base64 or percent-encoded.
+func decodeDataURL(source string) ([]byte, error) {
+	rest, isData := strings.CutPrefix(source, "data:")
+	kind, content, hasComma := strings.Cut(rest, ",")
+	if !isData || !hasComma {
+		return nil, errors.New("the source is no data URL, such as data:;base64,e30=")
+	}
+	if strings.HasSuffix(kind, ";base64") {
+		decoded, err := base64.StdEncoding.DecodeString(content)
+		if err != nil {
+			return nil, fmt.Errorf("data URL: %w", err)
+		}
+		return decoded, nil
+	}
+	decoded, err := url.PathUnescape(content)
+	if err != nil {
+		return nil, fmt.Errorf("data URL: %w", err)
+	}
+	return []byte(decoded), nil
+}

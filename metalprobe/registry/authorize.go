@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe"
+)
+
+// grant is what a request may speak for.
+type grant struct {
+	server  *metalv1alpha1.Server
+	purpose metalv1alpha1.ProbePurpose
+	entry   int64
+	// unauthenticated is true where no token was shown and none was asked for.
+	unauthenticated bool
+}
+
+// noHash is compared with where there is no credential, so that this takes as long.
+var noHash = strings.Repeat("0", 2*sha256.Size)
+
+// HashToken gives the form in which a token is stored in status.lifecycle.credential.
+func HashToken(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// presented gives the hash of the token that a request shows; shown is false where it has no Authorization header.
+func presented(request *http.Request) (hash string, shown bool) {
+	header := request.Header.Get("Authorization")
+	if header == "" {
+		return "", false
+	}
+	scheme, token, _ := strings.Cut(header, " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > 512 {
+		return "", true
+	}
+	return HashToken(token), true
+}
+
+// authorize finds the server and checks that the request may speak for it. allow says who needs no token; nil: nobody.
+// live passes the cache by.
+func (r *Registry) authorize(
+	request *http.Request, uuid string, allow func(*metalv1alpha1.Server) bool, live bool,
+) (grant, *refusal) {
+	ctx := request.Context()
+	hash, shown := presented(request)
+	if !shown && allow == nil {
+		return grant{}, unauthorized(nil)
+	}
+	servers, err := r.candidates(ctx, uuid)
+	if err != nil {
+		return grant{}, failed(err)
+	}
+	if !shown {
+		return anonymous(servers, allow)
+	}
+	if !live {
+		if granted, refused := match(servers, hash); refused == nil {
+			return granted, nil
+		}
+	}
+	// The credential may be younger than the cache.
+	if err := r.refresh(ctx, servers); err != nil {
+		return grant{}, failed(err)
+	}
+	return match(servers, hash)
+}
+
+// candidates finds the servers with a system UUID, in either byte order; the order given comes first.
+func (r *Registry) candidates(ctx context.Context, uuid string) ([]metalv1alpha1.Server, error) {
+	forms := []string{uuid}
+	if swapped := metalprobe.SwapUUID(uuid); swapped != uuid {
+		forms = append(forms, swapped)
+	}
+	var found []metalv1alpha1.Server
+	for _, form := range forms {
+		var list metalv1alpha1.ServerList
+		if err := r.options.Reader.List(ctx, &list, client.MatchingFields{SystemUUIDIndex: form}); err != nil {
+			return nil, fmt.Errorf("finding the server with system UUID %s: %w", form, err)
+		}
+		found = append(found, list.Items...)
+	}
+	return found, nil
+}
+
+// refresh reads the servers anew. One that is gone, or has another UUID now, matches nothing any more.
+func (r *Registry) refresh(ctx context.Context, servers []metalv1alpha1.Server) error {
+	for i := range servers {
+		var fresh metalv1alpha1.Server
+		err := r.options.Live.Get(ctx, client.ObjectKeyFromObject(&servers[i]), &fresh)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			return fmt.Errorf("reading server %s: %w", servers[i].Name, err)
+		case err != nil || fresh.Spec.SystemUUID != servers[i].Spec.SystemUUID || fresh.UID != servers[i].UID:
+			servers[i].Status.Lifecycle = nil
+		default:
+			servers[i] = fresh
+		}
+	}
+	return nil
+}
+
+// match finds the server whose credential the token is.
+func match(servers []metalv1alpha1.Server, hash string) (grant, *refusal) {
+	var old *refusal
+	subtle.ConstantTimeCompare([]byte(noHash), []byte(hash))
+	for i := range servers {
+		lifecycle := servers[i].Status.Lifecycle
+		if lifecycle == nil || lifecycle.Credential == nil || lifecycle.Credential.TokenHash == "" || hash == "" {
+			continue
+		}
+		credential := lifecycle.Credential
+		if subtle.ConstantTimeCompare([]byte(credential.TokenHash), []byte(hash)) != 1 {
+			continue
+		}
+		if credential.Entry != lifecycle.Entry {
+			old = oldEntry(&servers[i])
+			continue
+		}
+		return grant{server: &servers[i], purpose: credential.Purpose, entry: credential.Entry}, nil
+	}
+	if old != nil {
+		return grant{}, old
+	}
+	return grant{}, unauthorized(only(servers))
+}
+
+// anonymous accepts a request without a token where exactly one server is meant and it is open to that.
+func anonymous(servers []metalv1alpha1.Server, allow func(*metalv1alpha1.Server) bool) (grant, *refusal) {
+	server := only(servers)
+	if server == nil || server.Status.Lifecycle == nil || !allow(server) {
+		return grant{}, unauthorized(server)
+	}
+	return grant{
+		server: server, purpose: metalv1alpha1.ProbePurposeProbe, entry: server.Status.Lifecycle.Entry, unauthenticated: true,
+	}, nil
+}
+
+func only(servers []metalv1alpha1.Server) *metalv1alpha1.Server {
+	if len(servers) != 1 {
+		return nil
+	}
+	return &servers[0]
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe"
+)
+
+// Reasons of the condition BootStateReceived.
+const (
+	// ReasonBooted says that the server reported that its operating system is up.
+	ReasonBooted = "Booted"
+	// ReasonNotBooted says that the server reported that its operating system is not up.
+	ReasonNotBooted = "NotBooted"
+)
+
+func accepted(status int, changed bool) *answer {
+	outcome := OutcomeUnchanged
+	if changed {
+		outcome = OutcomeAccepted
+	}
+	return &answer{status: status, outcome: outcome, body: struct{}{}}
+}
+
+// tokenless refuses a request without a token before its body is read, where no server would accept it.
+func tokenless(request *http.Request, allow func(*metalv1alpha1.Server) bool) *refusal {
+	if _, shown := presented(request); !shown && allow == nil {
+		return unauthorized(nil)
+	}
+	return nil
+}
+
+// register answers POST /register.
+func (r *Registry) register(request *http.Request) (*answer, *refusal) {
+	allow := r.options.AllowUnauthenticated
+	if refused := tokenless(request, allow); refused != nil {
+		return nil, refused
+	}
+	var report metalprobe.Report
+	if refused := read(request, &report); refused != nil {
+		return nil, refused
+	}
+	uuid, refused := checkUUID(report.SystemUUID)
+	if refused != nil {
+		return nil, refused
+	}
+	g, refused := r.authorize(request, uuid, allow, false)
+	if refused != nil {
+		return nil, refused
+	}
+	if err := report.Validate(); err != nil {
+		return nil, invalid(err).about(g.server)
+	}
+	data, err := apiData(report.Data)
+	if err != nil {
+		return nil, invalid(err).about(g.server)
+	}
+	changed, refused := r.update(request.Context(), g, storeReport(g, &report, data, r.options.Now()))
+	if refused != nil {
+		return nil, refused.about(g.server)
+	}
+	return accepted(http.StatusCreated, changed), nil
+}
+
+// system answers GET /systems/{uuid} with the data that the server reported last.
+func (r *Registry) system(request *http.Request) (*answer, *refusal) {
+	uuid, refused := pathUUID(request)
+	if refused != nil {
+		return nil, refused
+	}
+	g, refused := r.authorize(request, uuid, nil, false)
+	if refused != nil {
+		return nil, refused
+	}
+	stored, err := inventory(request.Context(), r.options.Reader, inventoryName(g))
+	if err != nil {
+		return nil, failed(err)
+	}
+	if stored == nil || stored.Report == nil {
+		return nil, notFound("this server has not reported")
+	}
+	return &answer{status: http.StatusOK, outcome: OutcomeAccepted, body: stored.Report.Data}, nil
+}
+
+// remove answers DELETE /delete/{uuid}: it forgets the report. What guards data, the wipe and the custody, stays.
+func (r *Registry) remove(request *http.Request) (*answer, *refusal) {
+	uuid, refused := pathUUID(request)
+	if refused != nil {
+		return nil, refused
+	}
+	g, refused := r.authorize(request, uuid, nil, false)
+	if refused != nil {
+		return nil, refused
+	}
+	changed, refused := r.update(request.Context(), g, func(stored *policyv1alpha1.ServerInventory) *refusal {
+		if stored.Report == nil {
+			return notFound("this server has not reported")
+		}
+		stored.Report = nil
+		return nil
+	})
+	if refused != nil {
+		return nil, refused
+	}
+	return accepted(http.StatusOK, changed), nil
+}
+
+// bootState answers POST /bootstate.
+func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
+	allow := r.options.AllowUnauthenticatedBootState
+	if refused := tokenless(request, allow); refused != nil {
+		return nil, refused
+	}
+	var report metalprobe.BootStateReport
+	if refused := read(request, &report); refused != nil {
+		return nil, refused
+	}
+	uuid, refused := checkUUID(report.SystemUUID)
+	if refused != nil {
+		return nil, refused
+	}
+	g, refused := r.authorize(request, uuid, allow, false)
+	if refused != nil {
+		return nil, refused
+	}
+	ref := g.server.Spec.BootConfigurationRef
+	if ref == nil {
+		return nil, notExpected("no boot configuration is in force for this server", "wait for the manager to write one").about(g.server)
+	}
+	changed, refused := r.setBooted(request.Context(), g.server.Name, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, report.Booted)
+	if refused != nil {
+		return nil, refused.about(g.server)
+	}
+	return accepted(http.StatusOK, changed), nil
+}
+
+// setBooted sets the one condition and leaves everything else of the status as it is: the patch carries the version
+// that was read, so that a condition which somebody else set meanwhile is not lost.
+func (r *Registry) setBooted(ctx context.Context, server string, key client.ObjectKey, booted bool) (changed bool, refused *refusal) {
+	reader := r.options.Reader
+	var last error
+	for range writeAttempts {
+		var config metalv1alpha1.ServerBootConfiguration
+		if err := reader.Get(ctx, key, &config); apierrors.IsNotFound(err) {
+			return false, notExpected(fmt.Sprintf("boot configuration %s does not exist", key), "wait for the manager to write one")
+		} else if err != nil {
+			return false, failed(fmt.Errorf("reading boot configuration %s: %w", key, err))
+		}
+		if config.Spec.ServerRef.Name != server {
+			return false, notExpected(fmt.Sprintf("boot configuration %s belongs to another server", key), "wait for the manager to write one")
+		}
+		before := config.DeepCopy()
+		if !meta.SetStatusCondition(&config.Status.Conditions, bootCondition(config.Generation, booted)) {
+			return false, nil
+		}
+		err := r.options.Writer.Status().Patch(ctx, &config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if err == nil {
+			return true, nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return false, failed(fmt.Errorf("writing the status of boot configuration %s: %w", key, err))
+		}
+		last, reader = err, r.options.Live
+	}
+	return false, failed(fmt.Errorf("writing the status of boot configuration %s: %w", key, last))
+}
+
+func bootCondition(generation int64, booted bool) metav1.Condition {
+	condition := metav1.Condition{
+		Type: metalv1alpha1.ConditionBootStateReceived, Status: metav1.ConditionTrue, Reason: ReasonBooted,
+		Message: "The server reported that its operating system is up.", ObservedGeneration: generation,
+	}
+	if !booted {
+		condition.Status, condition.Reason = metav1.ConditionFalse, ReasonNotBooted
+		condition.Message = "The server reported that its operating system is not up."
+	}
+	return condition
+}

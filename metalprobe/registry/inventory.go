@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe"
+)
+
+const (
+	// refreshAfter is how old a stored report of the hardware may grow before the same report is stored again.
+	refreshAfter = 10 * time.Minute
+	// wipeRefreshAfter is that of a running wipe. It is less than the time between two reports, so that each sign of
+	// life is stored, also one that comes a little early; it only holds off an agent that talks without need.
+	wipeRefreshAfter = policyv1alpha1.WipeReportInterval / 2
+	// writeAttempts is how often a write is tried while others write the same object.
+	writeAttempts = 8
+)
+
+// inventoryName is the name of the inventory of the server that a request speaks for.
+func inventoryName(g grant) string { return strings.ToLower(g.server.Spec.SystemUUID) }
+
+// inventory reads a server's inventory, nil where there is none.
+func inventory(ctx context.Context, reader client.Reader, name string) (*policyv1alpha1.ServerInventory, error) {
+	var found policyv1alpha1.ServerInventory
+	err := reader.Get(ctx, client.ObjectKey{Name: name}, &found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading inventory %s: %w", name, err)
+	}
+	return &found, nil
+}
+
+// update changes a server's inventory, which it makes where there is none. change works on a copy and may be called
+// again after a conflict; what it leaves as it was is not written: the patch names the changed fields only, under an
+// optimistic lock.
+func (r *Registry) update(
+	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal,
+) (changed bool, refused *refusal) {
+	name := inventoryName(g)
+	reader := r.options.Reader
+	var last error
+	for range writeAttempts {
+		stored, err := inventory(ctx, reader, name)
+		if err != nil {
+			return false, failed(err)
+		}
+		if stored == nil {
+			err = r.create(ctx, name, change, &refused)
+		} else {
+			changed, err = r.patch(ctx, stored, change, &refused)
+		}
+		if refused != nil {
+			return false, refused
+		}
+		switch {
+		case err == nil:
+			return stored == nil || changed, nil
+		case apierrors.IsInvalid(err):
+			return false, invalid(fmt.Errorf("the API refused the report: %.512s", err.Error()))
+		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err):
+			return false, failed(fmt.Errorf("writing inventory %s: %w", name, err))
+		}
+		last, reader = err, r.options.Live
+	}
+	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", name, writeAttempts, last))
+}
+
+func (r *Registry) create(
+	ctx context.Context, name string, change func(*policyv1alpha1.ServerInventory) *refusal, refused **refusal,
+) error {
+	fresh := &policyv1alpha1.ServerInventory{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       policyv1alpha1.ServerInventorySpec{SystemUUID: name},
+	}
+	if *refused = change(fresh); *refused != nil {
+		return nil
+	}
+	return r.options.Writer.Create(ctx, fresh)
+}
+
+func (r *Registry) patch(
+	ctx context.Context, stored *policyv1alpha1.ServerInventory, change func(*policyv1alpha1.ServerInventory) *refusal, refused **refusal,
+) (bool, error) {
+	before := stored.DeepCopy()
+	if *refused = change(stored); *refused != nil || equality.Semantic.DeepEqual(before, stored) {
+		return false, nil
+	}
+	return true, r.options.Writer.Patch(ctx, stored, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// apiData gives the stored form of a report. Both have the same names on the wire.
+func apiData(data metalprobe.Data) (policyv1alpha1.ProbeData, error) {
+	var stored policyv1alpha1.ProbeData
+	text, err := json.Marshal(data)
+	if err != nil {
+		return stored, err
+	}
+	err = json.Unmarshal(text, &stored)
+	return stored, err
+}
+
+// storeReport puts a report into an inventory, or leaves it alone where it says nothing new.
+func storeReport(
+	g grant, report *metalprobe.Report, data policyv1alpha1.ProbeData, now time.Time,
+) func(*policyv1alpha1.ServerInventory) *refusal {
+	digest := report.Data.Digest()
+	purpose := policyv1alpha1.AgentPurpose(g.purpose)
+	return func(stored *policyv1alpha1.ServerInventory) *refusal {
+		former := stored.Report
+		again := former != nil && former.Entry == g.entry
+		if again && g.unauthenticated && !former.Unauthenticated {
+			return notExpected("this server has reported with a credential already", "stop the agent that sends none").about(g.server)
+		}
+		remember(stored, g, data.Storage)
+		if again {
+			same := former.Digest == digest && former.Purpose == purpose && former.Unauthenticated == g.unauthenticated &&
+				former.AgentVersion == report.AgentVersion
+			if age := now.Sub(former.ReceivedAt.Time); same && age >= 0 && age < refreshAfter {
+				return nil
+			}
+		}
+		stored.Report = &policyv1alpha1.ProbeReport{
+			ReceivedAt:      metav1.NewMicroTime(now),
+			Entry:           g.entry,
+			Purpose:         purpose,
+			Unauthenticated: g.unauthenticated,
+			AgentVersion:    report.AgentVersion,
+			Digest:          digest,
+			Data:            data,
+		}
+		return nil
+	}
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+
+	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// Outcome is how a request ended: the label of the metric and the cause in the Event.
+type Outcome string
+
+const (
+	// OutcomeAccepted was stored, or answered.
+	OutcomeAccepted Outcome = "Accepted"
+	// OutcomeUnchanged said nothing new and was not stored again.
+	OutcomeUnchanged Outcome = "Unchanged"
+	// OutcomeUnauthorized showed no token, or one that is not this server's of this entry.
+	OutcomeUnauthorized Outcome = "Unauthorized"
+	// OutcomeWrongPurpose showed a token that was minted for another purpose.
+	OutcomeWrongPurpose Outcome = "WrongPurpose"
+	// OutcomeOldEntry showed a token of an entry that the server has left.
+	OutcomeOldEntry Outcome = "OldEntry"
+	// OutcomeNotExpected does not fit what is recorded of the server.
+	OutcomeNotExpected Outcome = "NotExpected"
+	// OutcomeNotFound asked for what is not there.
+	OutcomeNotFound Outcome = "NotFound"
+	// OutcomeTooLarge sent more than the registry reads.
+	OutcomeTooLarge Outcome = "TooLarge"
+	// OutcomeInvalid sent what cannot be understood or is out of bounds.
+	OutcomeInvalid Outcome = "Invalid"
+	// OutcomeLimited came from a source that sends too much, or at a time when too much was going on.
+	OutcomeLimited Outcome = "Limited"
+	// OutcomeFailed could not be served for a reason of ours.
+	OutcomeFailed Outcome = "Failed"
+)
+
+// refusal is an answer that is not what was asked for. It is an error only on the registry's own side.
+type refusal struct {
+	status  int
+	outcome Outcome
+	message string
+	remedy  string
+	// server is whom it concerns, where that is known; it gets an Event.
+	server *metalv1alpha1.Server
+	// err is the cause on our side, logged and not told.
+	err error
+}
+
+// about names the server that a refusal concerns.
+func (f *refusal) about(server *metalv1alpha1.Server) *refusal {
+	if f != nil && f.server == nil {
+		f.server = server
+	}
+	return f
+}
+
+// unauthorized is the same in every case, so that it does not tell whether a server exists.
+func unauthorized(server *metalv1alpha1.Server) *refusal {
+	return &refusal{
+		status: http.StatusUnauthorized, outcome: OutcomeUnauthorized, server: server,
+		message: "no valid credential for this server",
+		remedy:  "use the token of the server's present boot configuration; if it was booted long ago, let the manager boot it again",
+	}
+}
+
+func oldEntry(server *metalv1alpha1.Server) *refusal {
+	return &refusal{
+		status: http.StatusConflict, outcome: OutcomeOldEntry, server: server,
+		message: "the credential belongs to an earlier entry of this server's lifecycle",
+		remedy:  "stop; the manager boots the server again when it wants a new report",
+	}
+}
+
+func notExpected(message, remedy string) *refusal {
+	return &refusal{status: http.StatusConflict, outcome: OutcomeNotExpected, message: message, remedy: remedy}
+}
+
+func invalid(err error) *refusal {
+	return &refusal{
+		status: http.StatusUnprocessableEntity, outcome: OutcomeInvalid,
+		message: err.Error(), remedy: "send what the contract of the probe registry describes",
+	}
+}
+
+func notFound(message string) *refusal {
+	return &refusal{status: http.StatusNotFound, outcome: OutcomeNotFound, message: message}
+}
+
+func failed(err error) *refusal {
+	return &refusal{
+		status: http.StatusInternalServerError, outcome: OutcomeFailed, err: err,
+		message: "the registry could not store or read it", remedy: "try again; the manager's log has the cause",
+	}
+}
+
+const (
+	// eventPause is how long the same cause on the same server is told only once.
+	eventPause = 5 * time.Minute
+	// maxEventKeys bounds what is remembered of Events.
+	maxEventKeys = 8192
+)
+
+// refusalEvents tells each cause on each server once in a while.
+type refusalEvents struct {
+	recorder events.EventRecorder
+	mu       sync.Mutex
+	told     map[string]time.Time
+}
+
+func newRefusalEvents(recorder events.EventRecorder) *refusalEvents {
+	return &refusalEvents{recorder: recorder, told: map[string]time.Time{}}
+}
+
+func (e *refusalEvents) tell(f *refusal, endpoint string, now time.Time) {
+	if e.recorder == nil || f.server == nil || !e.due(f.server.Name+"/"+string(f.outcome), now) {
+		return
+	}
+	message := f.message
+	if len(message) > 512 {
+		message = message[:512] + "..."
+	}
+	e.recorder.Eventf(f.server, nil, corev1.EventTypeWarning, ReasonReportRefused, "Report",
+		"%s %s: %s. Nothing was changed.", f.outcome, endpoint, message)
+}
+
+func (e *refusalEvents) due(key string, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if last, known := e.told[key]; known && now.Sub(last) < eventPause {
+		return false
+	}
+	if len(e.told) >= maxEventKeys {
+		for other, last := range e.told {
+			if now.Sub(last) >= eventPause {
+				delete(e.told, other)
+			}
+		}
+		if len(e.told) >= maxEventKeys {
+			return false
+		}
+	}
+	e.told[key] = now
+	return true
+}

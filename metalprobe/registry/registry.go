@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registry is the receiving side of the agents: it authenticates what servers report about themselves and
+// keeps it in ServerInventories, so that any replica can serve and no restart loses anything.
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// SystemUUIDIndex is the field index of Servers that Options.Reader must serve: spec.systemUUID in lower case.
+const SystemUUIDIndex = "spec.systemUUID"
+
+// ReasonReportRefused is the reason of the Event on a Server for which a report was refused.
+const ReasonReportRefused = "ProbeReportRefused"
+
+// Defaults of Options.
+const (
+	// DefaultAddress is where agents expect the registry.
+	DefaultAddress = ":10000"
+	// DefaultPerSource is how many requests a second one source may send in the long run.
+	DefaultPerSource = 50
+	// DefaultBurst is how many requests one source may send at once.
+	DefaultBurst = 500
+	// DefaultConcurrency is how many requests are served at once.
+	DefaultConcurrency = 256
+	// DefaultUnauthorizedDelay is how long every answer 401 takes at least.
+	DefaultUnauthorizedDelay = 250 * time.Millisecond
+)
+
+// Options say what the registry works with.
+type Options struct {
+	// Reader finds Servers by SystemUUIDIndex, and reads inventories and boot configurations; usually the cache.
+	Reader client.Reader
+	// Live reads past any cache. Nil means Reader.
+	Live client.Reader
+	// Writer writes ServerInventories and the status of boot configurations.
+	Writer client.Client
+	// Recorder tells of refused reports. Nil tells nobody.
+	Recorder events.EventRecorder
+
+	// Address is where to listen; empty means DefaultAddress. Listener, where set, goes before it.
+	Address  string
+	Listener net.Listener
+	// GetCertificate gives the serving certificate, such as a certificate watcher's.
+	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// CertDir holds tls.crt and tls.key, which are read again when they change and may appear late.
+	// It is used where GetCertificate is nil.
+	CertDir string
+	// Plaintext allows serving without TLS, where neither GetCertificate nor CertDir is set.
+	Plaintext bool
+
+	// AllowUnauthenticated says whether a report without a token is accepted for a server now. Nil accepts none.
+	// Such a report never touches a wipe, and never replaces one of the same entry that showed a token.
+	AllowUnauthenticated func(server *metalv1alpha1.Server) bool
+	// AllowUnauthenticatedBootState does so for POST /bootstate, which a claim's operating system sends without a
+	// token. Nil means AllowUnauthenticated.
+	AllowUnauthenticatedBootState func(server *metalv1alpha1.Server) bool
+
+	// PerSource and Burst limit the requests of one source (an IPv4 address or an IPv6 /64); zero means the default.
+	PerSource float64
+	Burst     int
+	// Concurrency limits the requests served at once, of which one source may take a quarter; the others wait for their
+	// turn. Zero means DefaultConcurrency.
+	Concurrency int
+	// UnauthorizedDelay is how long every answer 401 takes at least, so that its time does not tell whether a server
+	// exists; zero means DefaultUnauthorizedDelay, below zero none.
+	UnauthorizedDelay time.Duration
+
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Log receives one line for each refusal and failure; nil means slog.Default.
+	Log *slog.Logger
+	// Metrics registers the counters; nil means the registry of controller-runtime.
+	Metrics prometheus.Registerer
+}
+
+// Registry serves the agents. It is an http.Handler, and a manager's Runnable on every replica.
+type Registry struct {
+	options     Options
+	handler     http.Handler
+	sources     *sources
+	refusals    *refusalEvents
+	requests    *prometheus.CounterVec
+	certificate certificate
+}
+
+// New checks the options and makes a registry that does not listen yet.
+func New(options Options) (*Registry, error) {
+	if options.Reader == nil || options.Writer == nil {
+		return nil, errors.New("probe registry: Reader and Writer must be given")
+	}
+	if options.GetCertificate == nil && options.CertDir == "" && !options.Plaintext {
+		return nil, errors.New("probe registry: no certificate; give a certificate directory, or allow plain text where the network is trusted")
+	}
+	options.setDefaults()
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "metalaw_probe_requests_total",
+		Help: "Requests to the probe registry by endpoint and outcome.",
+	}, []string{"endpoint", "outcome"})
+	if err := options.Metrics.Register(requests); err != nil {
+		var already prometheus.AlreadyRegisteredError
+		known := errors.As(err, &already)
+		if known {
+			requests, known = already.ExistingCollector.(*prometheus.CounterVec)
+		}
+		if !known {
+			return nil, err
+		}
+	}
+	r := &Registry{
+		options:  options,
+		sources:  newSources(options.PerSource, options.Burst, options.Concurrency),
+		requests: requests,
+	}
+	r.refusals = newRefusalEvents(options.Recorder)
+	r.certificate.get = options.GetCertificate
+	r.handler = r.routes()
+	return r, nil
+}
+
+func (o *Options) setDefaults() {
+	if o.Live == nil {
+		o.Live = o.Reader
+	}
+	if o.Address == "" {
+		o.Address = DefaultAddress
+	}
+	if o.AllowUnauthenticatedBootState == nil {
+		o.AllowUnauthenticatedBootState = o.AllowUnauthenticated
+	}
+	if o.PerSource <= 0 {
+		o.PerSource = DefaultPerSource
+	}
+	if o.Burst <= 0 {
+		o.Burst = DefaultBurst
+	}
+	if o.Concurrency <= 0 {
+		o.Concurrency = DefaultConcurrency
+	}
+	if o.UnauthorizedDelay == 0 {
+		o.UnauthorizedDelay = DefaultUnauthorizedDelay
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Metrics == nil {
+		o.Metrics = metrics.Registry
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	r.handler.ServeHTTP(w, request)
+}
+
+// NeedLeaderElection says no: every replica serves, and what it writes wakes the leader.
+func (r *Registry) NeedLeaderElection() bool { return false }
+
+// Start listens and serves until ctx ends, then lets running requests finish.
+func (r *Registry) Start(ctx context.Context) error {
+	return r.serve(ctx)
+}

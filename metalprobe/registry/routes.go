@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/metalaw/metalaw/metalprobe"
+)
+
+// answer is what was asked for.
+type answer struct {
+	status  int
+	outcome Outcome
+	body    any
+}
+
+// endpoint answers one kind of request: exactly one of the two is set.
+type endpoint func(request *http.Request) (*answer, *refusal)
+
+func (r *Registry) routes() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, serve := range map[string]endpoint{
+		"POST /register":        r.register,
+		"GET /systems/{uuid}":   r.system,
+		"DELETE /delete/{uuid}": r.remove,
+		"POST /bootstate":       r.bootState,
+		"GET /wipe/{uuid}":      r.wipeStatus,
+		"POST /wipe":            r.wipe,
+	} {
+		mux.Handle(pattern, r.guarded(pattern, serve))
+	}
+	mux.Handle("/", r.guarded("other", func(*http.Request) (*answer, *refusal) {
+		return nil, notFound("no such endpoint")
+	}))
+	return mux
+}
+
+// guarded limits, serves, answers and counts.
+func (r *Registry) guarded(name string, serve endpoint) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		started := time.Now()
+		given, refused := r.limited(w, request, serve)
+		if refused == nil {
+			r.requests.WithLabelValues(name, string(given.outcome)).Inc()
+			write(w, given.status, given.body)
+			return
+		}
+		r.requests.WithLabelValues(name, string(refused.outcome)).Inc()
+		r.note(name, request, refused)
+		if refused.status == http.StatusUnauthorized {
+			r.delay(request, started)
+		}
+		if refused.outcome == OutcomeLimited {
+			w.Header().Set("Retry-After", "5")
+		}
+		if refused.status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+		}
+		body := map[string]any{"error": refused.message, "remedy": refused.remedy}
+		if name == "GET /wipe/{uuid}" && refused.status == http.StatusConflict {
+			body["current"], body["reason"] = false, refused.message
+		}
+		write(w, refused.status, body)
+	})
+}
+
+func (r *Registry) limited(w http.ResponseWriter, request *http.Request, serve endpoint) (*answer, *refusal) {
+	leave, refused := r.sources.enter(request.Context(), request.RemoteAddr, r.options.Now())
+	if refused != nil {
+		return nil, refused
+	}
+	defer leave()
+	request.Body = http.MaxBytesReader(w, request.Body, metalprobe.MaxBody)
+	return serve(request)
+}
+
+func (r *Registry) note(name string, request *http.Request, refused *refusal) {
+	server := ""
+	if refused.server != nil {
+		server = refused.server.Name
+	}
+	log := r.options.Log.With("endpoint", name, "outcome", refused.outcome, "server", server, "source", prefixOf(request.RemoteAddr).String())
+	switch {
+	case refused.err != nil:
+		log.Error("probe report not served", "error", refused.err)
+	case refused.server != nil:
+		log.Warn("probe report refused", "cause", refused.message)
+	default:
+		log.Debug("probe report refused", "cause", refused.message)
+	}
+	r.refusals.tell(refused, name, r.options.Now())
+}
+
+// delay makes an answer take its time, whatever was looked up for it.
+func (r *Registry) delay(request *http.Request, started time.Time) {
+	left := r.options.UnauthorizedDelay - time.Since(started)
+	if left <= 0 {
+		return
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-request.Context().Done():
+	}
+}
+
+func write(w http.ResponseWriter, status int, body any) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		http.Error(w, "the answer cannot be written", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	// The peer is gone where this fails; there is nobody to tell.
+	_, _ = w.Write(append(text, '\n'))
+}
+
+// read decodes a body: one JSON value, not more than metalprobe.MaxBody, and nothing after it.
+// Fields that it does not know are left out, because agents of others send more.
+func read(request *http.Request, into any) *refusal {
+	decoder := json.NewDecoder(request.Body)
+	err := decoder.Decode(into)
+	if err == nil {
+		if _, end := decoder.Token(); end == nil {
+			err = errors.New("there is more after the JSON value")
+		} else if !errors.Is(end, io.EOF) {
+			err = end
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return &refusal{
+			status: http.StatusRequestEntityTooLarge, outcome: OutcomeTooLarge,
+			message: fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit), remedy: "send less",
+		}
+	}
+	return invalid(fmt.Errorf("the body is not the JSON that was expected: %.256s", err.Error()))
+}
+
+// pathUUID reads the UUID of a path.
+func pathUUID(request *http.Request) (string, *refusal) { return checkUUID(request.PathValue("uuid")) }
+
+func checkUUID(text string) (string, *refusal) {
+	uuid, err := metalprobe.NormalizeUUID(text)
+	if err != nil {
+		return "", invalid(err)
+	}
+	return uuid, nil
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+)
+
+const (
+	// drainTime is how long running requests may take once the manager stops.
+	drainTime = 10 * time.Second
+	// certificateRetry is how often a certificate that is not there yet is looked for.
+	certificateRetry = time.Second
+)
+
+// certificate hands out the serving certificate, once there is one.
+type certificate struct {
+	mu  sync.RWMutex
+	get func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+}
+
+var errNoCertificate = errors.New("probe registry: no serving certificate yet; is the certificate directory being filled?")
+
+// current implements tls.Config.GetCertificate.
+func (c *certificate) current(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.RLock()
+	get := c.get
+	c.mu.RUnlock()
+	if get == nil {
+		return nil, errNoCertificate
+	}
+	return get(hello)
+}
+
+func (c *certificate) ready() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.get != nil
+}
+
+func (c *certificate) set(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.get = get
+}
+
+// Ready is a readiness check: it fails as long as there is no certificate to serve with.
+func (r *Registry) Ready(*http.Request) error {
+	if r.options.Plaintext || r.certificate.ready() {
+		return nil
+	}
+	return errNoCertificate
+}
+
+// watchCertificate waits for the files of the certificate directory and follows their changes until ctx ends.
+func (r *Registry) watchCertificate(ctx context.Context) {
+	dir := r.options.CertDir
+	for told := false; ; told = true {
+		watcher, err := certwatcher.New(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+		if err == nil {
+			r.certificate.set(watcher.GetCertificate)
+			if err = watcher.Start(ctx); err == nil || ctx.Err() != nil {
+				return
+			}
+		}
+		if !told {
+			r.options.Log.Warn("no serving certificate yet", "dir", dir, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(certificateRetry):
+		}
+	}
+}
+
+func (r *Registry) serve(ctx context.Context) error {
+	listener := r.options.Listener
+	if listener == nil {
+		var err error
+		if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", r.options.Address); err != nil {
+			return fmt.Errorf("probe registry: %w", err)
+		}
+	}
+	server := &http.Server{
+		Handler:           r,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       20 * time.Second,
+		WriteTimeout:      20 * time.Second,
+		IdleTimeout:       90 * time.Second,
+		MaxHeaderBytes:    16 << 10,
+		// Port scans and broken handshakes are no news.
+		ErrorLog: slog.NewLogLogger(r.options.Log.Handler(), slog.LevelDebug),
+	}
+	background, stop := context.WithCancel(ctx)
+	defer stop()
+	var running sync.WaitGroup
+	if r.options.GetCertificate != nil || r.options.CertDir != "" {
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: r.certificate.current}
+		if r.options.GetCertificate == nil {
+			running.Go(func() { r.watchCertificate(background) })
+		}
+	}
+	running.Go(func() {
+		<-background.Done()
+		draining, cancel := context.WithTimeout(context.WithoutCancel(background), drainTime)
+		defer cancel()
+		if err := server.Shutdown(draining); err != nil {
+			_ = server.Close()
+		}
+	})
+	var err error
+	if server.TLSConfig != nil {
+		err = server.ServeTLS(listener, "", "")
+	} else {
+		err = server.Serve(listener)
+	}
+	stop()
+	running.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("probe registry: %w", err)
+}

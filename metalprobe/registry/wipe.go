@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe"
+)
+
+// authorizeWipe accepts only a token that was minted for a wipe, as the API has it now, not as a cache remembers it.
+func (r *Registry) authorizeWipe(request *http.Request, uuid string) (grant, *refusal) {
+	g, refused := r.authorize(request, uuid, nil, true)
+	if refused != nil {
+		return grant{}, refused
+	}
+	if g.purpose != metalv1alpha1.ProbePurposeWipe {
+		return grant{}, &refusal{
+			status: http.StatusForbidden, outcome: OutcomeWrongPurpose, server: g.server,
+			message: fmt.Sprintf("the credential was minted for purpose %s", g.purpose),
+			remedy:  "erase nothing; only a server that was booted to be wiped may be",
+		}
+	}
+	if ref := g.server.Spec.ServerClaimRef; ref != nil {
+		return grant{}, notExpected("a claim holds the server", "erase nothing more").about(g.server)
+	}
+	return g, nil
+}
+
+// wipeStatus answers GET /wipe/{uuid}: may the agent go on?
+func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
+	uuid, refused := pathUUID(request)
+	if refused != nil {
+		return nil, refused
+	}
+	g, refused := r.authorizeWipe(request, uuid)
+	if refused != nil {
+		return nil, refused
+	}
+	stored, err := inventory(request.Context(), r.options.Live, inventoryName(g))
+	if err != nil {
+		return nil, failed(err)
+	}
+	if stored != nil && settled(stored.Wipe, g.entry) {
+		return nil, notExpected(fmt.Sprintf("the wipe of this entry is %s already", stored.Wipe.State), "erase nothing more").about(g.server)
+	}
+	return &answer{
+		status: http.StatusOK, outcome: OutcomeAccepted,
+		body: metalprobe.WipeStatus{Current: true, Entry: g.entry},
+	}, nil
+}
+
+// wipe answers POST /wipe.
+func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
+	if _, shown := presented(request); !shown {
+		return nil, unauthorized(nil)
+	}
+	var report metalprobe.WipeReport
+	if refused := read(request, &report); refused != nil {
+		return nil, refused
+	}
+	uuid, refused := checkUUID(report.SystemUUID)
+	if refused != nil {
+		return nil, refused
+	}
+	g, refused := r.authorizeWipe(request, uuid)
+	if refused != nil {
+		return nil, refused
+	}
+	if err := report.Validate(); err != nil {
+		return nil, invalid(err).about(g.server)
+	}
+	changed, refused := r.update(request.Context(), g, storeWipe(g, &report, r.options.Now()))
+	if refused != nil {
+		return nil, refused.about(g.server)
+	}
+	return accepted(http.StatusOK, changed), nil
+}
+
+// settled says that a wipe of this entry has ended. The outcome stays: a report that was under way when the outcome
+// arrived must not undo it.
+func settled(wipe *policyv1alpha1.WipeReport, entry int64) bool {
+	return wipe != nil && wipe.Entry == entry && wipe.State != policyv1alpha1.WipeRunning
+}
+
+// storeWipe puts a wipe report into an inventory, or leaves it alone where it says nothing new. A running wipe is stored
+// again though it says nothing new, because others take a silent one for ended.
+func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*policyv1alpha1.ServerInventory) *refusal {
+	wipe := &policyv1alpha1.WipeReport{
+		Entry:     g.entry,
+		State:     policyv1alpha1.WipeState(report.State),
+		StartedAt: metav1.NewMicroTime(now),
+		UpdatedAt: metav1.NewMicroTime(now),
+		Message:   report.Message,
+	}
+	for _, disk := range report.Disks {
+		wipe.Disks = append(wipe.Disks, policyv1alpha1.DiskWipe{
+			Path: disk.Path, Name: disk.Name, Serial: disk.Serial, WWID: disk.WWID, SizeBytes: disk.SizeBytes,
+			State: policyv1alpha1.DiskWipeState(disk.State), Method: disk.Method, Message: disk.Message,
+		})
+	}
+	return func(stored *policyv1alpha1.ServerInventory) *refusal {
+		wipe := wipe.DeepCopy()
+		former := stored.Wipe
+		if former != nil && former.Entry != g.entry {
+			former = nil
+		}
+		if settled(former, g.entry) && says(former, wipe) {
+			return nil // said again, whatever is remembered of the machine since
+		}
+		if wipe.State == policyv1alpha1.WipeVerified {
+			if refused := prove(stored, g.entry, wipe); refused != nil {
+				return refused
+			}
+		}
+		if former != nil {
+			wipe.StartedAt = former.StartedAt
+			switch age := now.Sub(former.UpdatedAt.Time); {
+			case settled(former, g.entry) && says(former, wipe), says(former, wipe) && age >= 0 && age < wipeRefreshAfter:
+				return nil
+			case settled(former, g.entry):
+				return notExpected(fmt.Sprintf("the wipe of this entry is %s already", former.State), "erase nothing more")
+			}
+		}
+		stored.Wipe = wipe
+		return nil
+	}
+}
+
+// says is true where two reports differ in their times at most.
+func says(former, wipe *policyv1alpha1.WipeReport) bool {
+	return former.State == wipe.State && former.Message == wipe.Message && equality.Semantic.DeepEqual(former.Disks, wipe.Disks)
+}
+
+// prove lets a verified wipe stand only where it covers every disk that the machine is known to have: those that the
+// same agent reported, and those that are remembered from before, which this boot may not see. Else the wipe failed.
+func prove(stored *policyv1alpha1.ServerInventory, entry int64, wipe *policyv1alpha1.WipeReport) *refusal {
+	report := stored.Report
+	if report == nil || report.Entry != entry || report.Unauthenticated || report.Purpose != policyv1alpha1.PurposeWipe {
+		return notExpected("a wipe cannot be verified before the server reported its disks", "register first")
+	}
+	var left []policyv1alpha1.CustodyDisk
+	for _, device := range report.Data.Storage {
+		covered := slices.ContainsFunc(wipe.Disks, func(disk policyv1alpha1.DiskWipe) bool { return sameDisk(device, disk) })
+		if !covered && !device.Removable {
+			left = append(left, custodyDisk(device))
+		}
+	}
+	if stored.Custody != nil {
+		for _, disk := range missing(stored.Custody.Disks, wipe.Disks) {
+			named := func(other policyv1alpha1.CustodyDisk) bool { return keyOf(other) == keyOf(disk) }
+			if !slices.ContainsFunc(left, named) {
+				left = append(left, disk)
+			}
+		}
+	}
+	if len(left) > 0 {
+		wipe.State, wipe.Message = policyv1alpha1.WipeFailed, notCovered(left)
+	}
+	return nil
+}
+
+// sameDisk compares by the strongest identity that both sides have.
+func sameDisk(device policyv1alpha1.BlockDevice, disk policyv1alpha1.DiskWipe) bool {
+	switch {
+	case device.WWID != "" && disk.WWID != "":
+		return device.WWID == disk.WWID
+	case device.Serial != "" && disk.Serial != "":
+		return device.Serial == disk.Serial
+	default:
+		return device.Path == disk.Path
+	}
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const uuid = "4c4c4544-0042-3510-8054-b7c04f4d4d32"
+
+// everything is a report as it looks on the wire, with every field that agents send.
+const everything = `{
+ "timestamp":"2026-01-02T03:04:05.000006Z",
+ "systemInfo":{"biosInformation":{"vendor":"v","version":"1","date":"d"},
+  "systemInformation":{"manufacturer":"m","productName":"p","version":"1","serialNumber":"s","uuid":"u","skuNumber":"k","family":"f"},
+  "boardInformation":{"manufacturer":"m","product":"p","version":"1","serialNumber":"s","assetTag":"a"}},
+ "cpu":[{"id":1,"totalCores":2,"totalHardwareThreads":4,"vendor":"v","model":"m","capabilities":["fpu"]}],
+ "networkInterfaces":[{"name":"eth0","ipAddresses":["10.0.0.1"],"macAddress":"00:11:22:33:44:55","carrierStatus":"up"}],
+ "lldp":[{"name":"eth0","neighbors":[{"chassisId":"c","portId":"p","portDescription":"pd","systemName":"s","systemDescription":"sd","mgmtIp":"10.0.0.9","capabilities":["Bridge"],"vlanId":"7"}]}],
+ "storage":[{"path":"/dev/sda","name":"sda","rotational":true,"removable":true,"readOnly":true,"vendor":"v","model":"m","serial":"s","wwid":"w","physicalBlockSize":4096,"logicalBlockSize":512,"hWSectorSize":512,"sizeBytes":1024,"numaNodeID":1}],
+ "memory":[{"size":1024,"deviceSet":"d","deviceLocator":"l","bankLocator":"b","memoryType":"t","speed":"s","vendor":"v","serialNumber":"n","assetTag":"a","partNumber":"p","configuredMemorySpeed":"c","minimumVoltage":"1","maximumVoltage":"2","configuredVoltage":"1"}],
+ "nics":[{"name":"eth0","mac":"m","pciAddress":"0000:00:01.0","speed":"25000Mb/s","linkModes":["l"],"supportedPorts":["FIBRE"],"firmwareVersion":"f"}],
+ "pciDevices":[{"address":"0000:00:01.0","vendor":"v","vendorID":"8086","product":"p","productID":"1572","numaNodeID":1}]}`
+
+func TestEveryFieldOfTheContractSurvivesDecodingAndEncoding(t *testing.T) {
+	var data Data
+	if err := json.Unmarshal([]byte(everything), &data); err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := json.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want any
+	if err := json.Unmarshal(encoded, &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(everything), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("encoded again (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecodingForeignSpellings(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"an object of LLDP interfaces is a list":      {`{"lldp":{"interfaces":[{"name":"eth0"}]}}`, `{"lldp":[{"name":"eth0"}]}`},
+		"unknown fields are left out":                 {`{"cpu":[{"id":0,"new":true}],"gpus":[1]}`, `{"cpu":[{"id":0}]}`},
+		"a timestamp in seconds":                      {`{"timestamp":86400}`, `{"timestamp":"1970-01-02T00:00:00.000000Z"}`},
+		"an empty timestamp is none":                  {`{"timestamp":""}`, `{}`},
+		"a null timestamp is none":                    {`{"timestamp":null}`, `{}`},
+		"a timestamp with a zone is the same instant": {`{"timestamp":"2026-01-01T01:00:00+01:00"}`, `{"timestamp":"2026-01-01T00:00:00.000000Z"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var data Data
+			if err := json.Unmarshal([]byte(c.text), &data); err != nil {
+				t.Fatal(err)
+			}
+			got, err := json.Marshal(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// An empty object of system information is left out by omitzero.
+			if string(got) != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDigestIgnoresOnlyTheTimestamp(t *testing.T) {
+	var a, b, c Data
+	for text, data := range map[string]*Data{
+		`{"timestamp":1,"cpu":[{"id":1}]}`: &a,
+		`{"timestamp":2,"cpu":[{"id":1}]}`: &b,
+		`{"timestamp":1,"cpu":[{"id":2}]}`: &c,
+	} {
+		if err := json.Unmarshal([]byte(text), data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.Digest() != b.Digest() {
+		t.Error("two timestamps gave two digests")
+	}
+	if a.Digest() == c.Digest() {
+		t.Error("two processors gave one digest")
+	}
+}
+
+func TestValidateNamesEveryProblem(t *testing.T) {
+	long := strings.Repeat("x", MaxWord+1)
+	for name, c := range map[string]struct {
+		report Report
+		want   []string
+	}{
+		"a good report has none": {Report{SystemUUID: uuid}, nil},
+		"a report about the machine with its UUID in the other byte order": {
+			Report{SystemUUID: uuid, Data: ofMachine("44454C4C-4200-1035-8054-B7C04F4D4D32")}, nil},
+		"a firmware that knows no UUID": {Report{SystemUUID: uuid, Data: ofMachine("00000000-0000-0000-0000-000000000000")}, nil},
+		"a report about another machine": {
+			Report{SystemUUID: uuid, Data: ofMachine("11111111-0042-3510-8054-b7c04f4d4d32")}, []string{"another machine"}},
+		"no UUID": {Report{SystemUUID: "../etc/passwd"}, []string{`system UUID "../etc/passwd"`}},
+		"a long name and a negative size": {
+			Report{SystemUUID: uuid, Data: Data{
+				NICs:    []NIC{{Name: long}},
+				Storage: []Storage{{Path: "/dev/sda", SizeBytes: -1}}}},
+			[]string{"data.nics[0]: 257 bytes, at most 256", "data.storage[0]: -1 is negative"}},
+		"a NUL byte":              {Report{SystemUUID: uuid, AgentVersion: "a\x00b"}, []string{"agentVersion: not valid"}},
+		"too many disks":          {Report{SystemUUID: uuid, Data: Data{Storage: make([]Storage, MaxDisks+1)}}, []string{"257 entries"}},
+		"too many addresses deep": {Report{SystemUUID: uuid, Data: Data{NetworkInterfaces: []NetworkInterface{{IPAddresses: make([]string, 65)}}}}, []string{"data.networkInterfaces[0].ipAddresses: 65 entries"}},
+	} {
+		t.Run(name, func(t *testing.T) { expectProblems(t, c.report.Validate(), c.want) })
+	}
+}
+
+func TestValidateWipeReport(t *testing.T) {
+	for name, c := range map[string]struct {
+		report WipeReport
+		want   []string
+	}{
+		"a machine without disks is verified":    {WipeReport{SystemUUID: uuid, State: WipeVerified}, nil},
+		"a verified wipe with an erased disk":    {WipeReport{SystemUUID: uuid, State: WipeVerified, Disks: []DiskWipe{{Path: "p", State: DiskErased}}}, []string{"Verified only when each of its disks is"}},
+		"an unknown state":                       {WipeReport{SystemUUID: uuid, State: "Done"}, []string{`state: "Done"`}},
+		"an unknown disk state and no UUID":      {WipeReport{State: WipeRunning, Disks: []DiskWipe{{State: "Gone"}}}, []string{"system UUID", `disks[0].state: "Gone"`, "disks[0].path: empty"}},
+		"a failed wipe with a disk not yet done": {WipeReport{SystemUUID: uuid, State: WipeFailed, Disks: []DiskWipe{{Path: "p", State: DiskPending}}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) { expectProblems(t, c.report.Validate(), c.want) })
+	}
+}
+
+func TestTrimMakesAnyDataValid(t *testing.T) {
+	data := Data{
+		CPU:     []CPU{{Vendor: strings.Repeat("é", MaxWord), Capabilities: make([]string, MaxCapabilities+5)}},
+		Storage: append(make([]Storage, MaxDisks+1), Storage{Path: "x"}),
+		NICs:    []NIC{{Name: "\xff\x00"}},
+	}
+	data.Storage[0].SizeBytes = -5
+	data.Trim()
+	if err := (&Report{SystemUUID: uuid, Data: data}).Validate(); err != nil {
+		t.Error(err)
+	}
+	if got := len(data.CPU[0].Vendor); got != MaxWord {
+		t.Errorf("vendor has %d bytes, want %d", got, MaxWord)
+	}
+}
+
+func TestUUID(t *testing.T) {
+	if got, want := SwapUUID(uuid), "44454c4c-4200-1035-8054-b7c04f4d4d32"; got != want {
+		t.Errorf("swapped: got %s, want %s", got, want)
+	}
+	for name, c := range map[string]struct {
+		a, b string
+		want bool
+	}{
+		"in any case":               {uuid, strings.ToUpper(uuid), true},
+		"in the other byte order":   {uuid, "44454C4C-4200-1035-8054-B7C04F4D4D32", true},
+		"another machine":           {uuid, "44454c4c-4200-1035-8054-b7c04f4d4d33", false},
+		"empty equals nothing":      {"", "", false},
+		"a digit instead of a dash": {"4c4c4544000420351008054-b7c04f4d4d32", uuid, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := SameUUID(c.a, c.b); got != c.want {
+				t.Errorf("SameUUID(%q, %q) = %v", c.a, c.b, got)
+			}
+		})
+	}
+}
+
+func FuzzReport(f *testing.F) {
+	f.Add([]byte(`{"systemUUID":"` + uuid + `","data":` + everything + `}`))
+	f.Add([]byte(`{"data":{"timestamp":1e300,"lldp":{}}}`))
+	f.Add([]byte(`{"data":{"timestamp":"9999-12-31T23:59:59-23:00"}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var report Report
+		if json.Unmarshal(text, &report) != nil {
+			return
+		}
+		_ = report.Validate()
+		if report.Data.Digest() == "" {
+			t.Fatal("data that was read cannot be written")
+		}
+		report.Data.Trim()
+		report.SystemUUID, report.AgentVersion = uuid, ""
+		report.Data.SystemInfo.SystemInformation.UUID = ""
+		if err := report.Validate(); err != nil {
+			t.Fatalf("trimmed data is not valid: %v", err)
+		}
+		encoded, err := json.Marshal(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Report
+		if err := json.Unmarshal(encoded, &again); err != nil {
+			t.Fatalf("cannot read what was written: %v", err)
+		}
+		if again.Data.Digest() != report.Data.Digest() {
+			t.Fatal("the digest changed on the way")
+		}
+	})
+}
+
+func ofMachine(own string) Data {
+	var data Data
+	data.SystemInfo.SystemInformation.UUID = own
+	return data
+}
+
+func expectProblems(t *testing.T, err error, want []string) {
+	t.Helper()
+	if len(want) == 0 {
+		if err != nil {
+			t.Errorf("unexpected problems: %v", err)
+		}
+		return
+	}
+	if err == nil {
+		t.Fatalf("no problem found, want %q", want)
+	}
+	for _, problem := range want {
+		if !strings.Contains(err.Error(), problem) {
+			t.Errorf("problems %q, want one with %q", err, problem)
+		}
+	}
+}
