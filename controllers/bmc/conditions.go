@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bmc
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/access"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// Record implements loop.Visit.
+func (v *visit) Record(_ engine.Decision, _ loop.Outcome) {
+	controllerutil.AddFinalizer(v.bmc, v1alpha1.FinalizerBMC)
+	if v.targetErr == nil && !v.reading.Tried {
+		v.recordReset() // what is recorded stands until the BMC was asked
+		return
+	}
+	status := &v.bmc.Status
+	status.ObservedGeneration = v.bmc.Generation
+	status.IP, status.MACAddress = v.location.IP, v.location.MACAddress
+	v.recordReady()
+	if v.usable() {
+		v.recordManager(v.reading.Value.Manager)
+		accepted, reason, message := v.plan.verdict()
+		v.set(v1alpha1.ConditionSystemsAccepted, accepted, reason, message)
+	}
+	v.recordReset()
+}
+
+// recordReady says whether the BMC can be used. Where it was not even asked, what was said before says more.
+func (v *visit) recordReady() {
+	status := &v.bmc.Status
+	if v.usable() {
+		status.State = v1alpha1.BMCStateEnabled
+		v.set(v1alpha1.ConditionReady, true, v1alpha1.ReasonConnected,
+			fmt.Sprintf("the BMC at %s answers and accepts the credentials", v.location.IP))
+		return
+	}
+	status.State = v1alpha1.BMCStateError
+	reason, message, news := v.trouble()
+	was := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	if !news && was != nil && was.Status == metav1.ConditionFalse && was.Reason == reason {
+		message = was.Message
+	}
+	v.set(v1alpha1.ConditionReady, false, reason, message)
+}
+
+func (v *visit) trouble() (reason, message string, news bool) {
+	switch {
+	case v.targetErr != nil:
+		return v.targetErr.Reason, v.targetErr.Message, true
+	case v.reading.Err != nil:
+		message, news = access.Describe(v.reading.Err)
+		return redfish.Reason(v.reading.Err), message, news
+	}
+	return v1alpha1.ReasonUnknownError, v.mismatch(), true
+}
+
+// mismatch says that another BMC than the one of spec.bmcUUID answers; empty where that is not so, or not said.
+func (v *visit) mismatch() string {
+	want, got := v.bmc.Spec.BMCUUID, v.reading.Value.Manager.UUID
+	if want == "" || got == "" || isSystem(want, got) {
+		return ""
+	}
+	return fmt.Sprintf("the BMC at %s has the UUID %s and not %s (spec.bmcUUID); check its address; nothing is done to it", v.location.IP, got, want)
+}
+
+// usable says that the BMC answered, and is the one that is meant.
+func (v *visit) usable() bool {
+	return v.targetErr == nil && v.reading.Reachable() && v.mismatch() == ""
+}
+
+func (v *visit) recordManager(m redfish.ManagerSnapshot) {
+	status := &v.bmc.Status
+	status.Manufacturer, status.Model, status.SKU = m.Manufacturer, m.Model, m.SKU
+	status.SerialNumber, status.FirmwareVersion = m.SerialNumber, m.FirmwareVersion
+	status.PowerState = v1alpha1.BMCPowerState(m.Power)
+	status.LastResetTime = nil
+	if !m.LastResetTime.IsZero() {
+		at := metav1.NewTime(m.LastResetTime.Truncate(time.Second))
+		status.LastResetTime = &at
+	}
+}
+
+// recordReset ends a reset once the BMC answers again. A BMC may still answer for a moment after it accepted one.
+func (v *visit) recordReset() {
+	if v.askedReset != nil {
+		v.setReset(true, v1alpha1.ReasonUserRequested, v.askedReset.message, v.askedReset.at)
+	}
+	if v.failedReset != nil {
+		v.setReset(false, v1alpha1.ReasonResetFailed, v.failedReset.Error(), v.now)
+	}
+	reset := v.reset()
+	if reset == nil {
+		return
+	}
+	if v.operation() == "" && v.reading.Reachable() && v.reading.At.After(reset.LastTransitionTime.Add(v.ResetSettle)) {
+		v.setReset(false, v1alpha1.ReasonResetComplete, "the BMC answers after its reset", v.now)
+		return
+	}
+	v.bmc.Status.State = v1alpha1.BMCStatePending
+}
+
+// reset is the condition of a reset under way, or nil.
+func (v *visit) reset() *metav1.Condition {
+	c := meta.FindStatusCondition(v.bmc.Status.Conditions, v1alpha1.ConditionReset)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return c
+}
+
+func (v *visit) setReset(holds bool, reason, message string, at time.Time) {
+	state := metav1.ConditionFalse
+	if holds {
+		state = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&v.bmc.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionReset, Status: state, Reason: reason, Message: message,
+		ObservedGeneration: v.bmc.Generation, LastTransitionTime: metav1.NewTime(at.Truncate(time.Second)),
+	})
+}
+
+// maxMessage is what the API allows for a condition's message.
+const maxMessage = 32768
+
+// shortened cuts a text without breaking a character.
+func shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "")
+}
+
+func (v *visit) set(kind string, holds bool, reason, message string) {
+	state := metav1.ConditionFalse
+	if holds {
+		state = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&v.bmc.Status.Conditions, metav1.Condition{
+		Type: kind, Status: state, Reason: reason, Message: shortened(message, maxMessage), ObservedGeneration: v.bmc.Generation,
+	})
+}

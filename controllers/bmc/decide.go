@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bmc
+
+import (
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+)
+
+// The effects of a BMC.
+const (
+	// EffectRefuseOperation takes an operation annotation away that a BMC cannot act upon, with a Warning event.
+	EffectRefuseOperation = "RefuseOperation"
+	// EffectRestartBMC restarts the BMC once for each time it is asked for: the request is recorded first.
+	EffectRestartBMC = "RestartBMC"
+	// EffectRegisterSystems makes a Server for each system behind the BMC, or lets the one that exists name it.
+	EffectRegisterSystems = "RegisterSystems"
+	// EffectFollowLabels carries changes of the BMC's labels over to its Servers.
+	EffectFollowLabels = "FollowLabels"
+)
+
+// Decide implements loop.Visit.
+func (v *visit) Decide() engine.Decision {
+	if v.usable() {
+		v.plan = makePlan(v.facts)
+	}
+	return engine.Decision{Effects: effects(v.operation())}
+}
+
+// effects lists what must hold, for the operation that the annotation asks for.
+func effects(operation string) []engine.Effect {
+	var list []engine.Effect
+	switch operation {
+	case "":
+	case v1alpha1.OperationGracefulRestartBMC:
+		list = append(list, engine.Effect{Name: EffectRestartBMC})
+	default:
+		list = append(list, engine.Effect{Name: EffectRefuseOperation})
+	}
+	return append(list, engine.Effect{Name: EffectFollowLabels}, engine.Effect{Name: EffectRegisterSystems})
+}
+
+func (v *visit) operation() string { return v.bmc.Annotations[v1alpha1.OperationAnnotation] }

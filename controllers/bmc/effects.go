@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bmc
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+)
+
+// Apply implements loop.Visit.
+func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
+	switch effect.Name {
+	case EffectRefuseOperation:
+		v.dropOperation()
+		return loop.Holds()
+	case EffectRestartBMC:
+		return v.restart()
+	case EffectFollowLabels:
+		return v.followLabels(ctx)
+	case EffectRegisterSystems:
+		return v.register(ctx)
+	}
+	return loop.Failing("UnknownEffect", fmt.Sprintf("a BMC has no effect %q", effect.Name), 0)
+}
+
+// settle is when a plan that the API server contradicted is made anew: the cache will have caught up.
+const settle = 100 * time.Millisecond
+
+// followLabels changes only servers to which a change has to be carried over.
+func (v *visit) followLabels(ctx context.Context) loop.Progress {
+	for i := range v.owned {
+		server := v.owned[i].DeepCopy()
+		before := server.DeepCopy()
+		v.copyLabels(server)
+		if maps.Equal(before.Labels, server.Labels) &&
+			before.Annotations[v1alpha1.LabelsAnnotation] == server.Annotations[v1alpha1.LabelsAnnotation] {
+			continue
+		}
+		if p := v.patch(ctx, before, server); p.Phase != loop.Done {
+			return p
+		}
+	}
+	return loop.Holds()
+}
+
+func (v *visit) copyLabels(s *v1alpha1.Server) {
+	labels, remember := follow(v.bmc.Labels, copiedLabels(s.Annotations[v1alpha1.LabelsAnnotation]), s.Labels)
+	if len(labels) > 0 || s.Labels != nil {
+		s.Labels = labels
+	}
+	text := renderLabels(remember)
+	switch {
+	case text != "" && s.Annotations == nil:
+		s.Annotations = map[string]string{v1alpha1.LabelsAnnotation: text}
+	case text != "":
+		s.Annotations[v1alpha1.LabelsAnnotation] = text
+	default:
+		delete(s.Annotations, v1alpha1.LabelsAnnotation)
+	}
+}
+
+// patch writes a server under the optimistic lock. Whoever lost a race looks again.
+func (v *visit) patch(ctx context.Context, before, after *v1alpha1.Server) loop.Progress {
+	err := v.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return loop.Waiting("Raced", "the Server "+after.Name+" has changed meanwhile", settle)
+	}
+	if err != nil {
+		return loop.Broken(fmt.Errorf("patch Server %s: %w", after.Name, err))
+	}
+	return loop.Holds()
+}
+
+// register carries the plan out. Before anything is created or taken over, what the plan relies on is read uncached.
+func (v *visit) register(ctx context.Context) loop.Progress {
+	for _, step := range v.plan.steps {
+		var p loop.Progress
+		if step.kind == create {
+			p = v.createServer(ctx, step)
+		} else {
+			p = v.pointServer(ctx, step)
+		}
+		if p.Phase != loop.Done {
+			return p
+		}
+	}
+	if v.plan.consumed {
+		delete(v.bmc.Annotations, v1alpha1.AcceptSystemAnnotation)
+	}
+	for _, r := range v.plan.refusals {
+		v.newcomers.await(r.incumbent, v.bmc.Name)
+	}
+	return loop.Holds()
+}
+
+// maxIndex bounds the search for a free name.
+const maxIndex = 256
+
+// createServer makes the Server of a new system. Two BMCs that show the same system at the same moment are dealt with one
+// after the other, and the second finds what the first has made.
+func (v *visit) createServer(ctx context.Context, step step) loop.Progress {
+	unlock := v.systems.lock(step.uuid)
+	defer unlock()
+	known, err := serversOf(ctx, v.Reader, step.uuid)
+	if err != nil {
+		return loop.Broken(err)
+	}
+	if len(known) > 0 {
+		return loop.Waiting("Raced", "the Server "+known[0].name+" stands for the system since a moment ago", settle)
+	}
+	for index := step.index; index < step.index+maxIndex; index++ {
+		server := v.newServer(step, fmt.Sprintf("%s-system-%d", v.bmc.Name, index))
+		err := v.Client.Create(ctx, server)
+		if apierrors.IsAlreadyExists(err) {
+			continue // a name of another system, which keeps it
+		}
+		if err != nil {
+			return loop.Broken(fmt.Errorf("create Server %s: %w", server.Name, err))
+		}
+		v.Recorder.Eventf(v.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerCreated, EffectRegisterSystems,
+			"made Server %s for the system %s with UUID %s", server.Name, step.uri, step.uuid)
+		return loop.Holds()
+	}
+	return loop.Failing("NoFreeName", fmt.Sprintf("no name %s-system-N is free for the system with UUID %s", v.bmc.Name, step.uuid), time.Minute)
+}
+
+func (v *visit) newServer(step step, name string) *v1alpha1.Server {
+	s := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	s.Spec.SystemUUID, s.Spec.SystemURI = step.uuid, step.uri
+	s.Spec.BMCRef = &corev1.LocalObjectReference{Name: v.bmc.Name}
+	v.copyLabels(s)
+	return s
+}
+
+// pointServer lets a Server name this BMC and the system's URI at it.
+func (v *visit) pointServer(ctx context.Context, step step) loop.Progress {
+	server := &v1alpha1.Server{}
+	if err := v.Reader.Get(ctx, types.NamespacedName{Name: step.server}, server); err != nil {
+		if apierrors.IsNotFound(err) {
+			return loop.Waiting("Raced", "the Server "+step.server+" is gone", settle)
+		}
+		return loop.Broken(fmt.Errorf("get Server %s: %w", step.server, err))
+	}
+	now := asServer(server)
+	if now.bmc != v.bmc.Name && now.bmc != step.from || !isSystem(now.uuid, step.uuid) || now.bmc == "" && now.inline {
+		return loop.Waiting("Raced", "the Server "+step.server+" has changed meanwhile", settle)
+	}
+	taking := now.bmc != v.bmc.Name
+	if taking && now.bmc != "" {
+		if p := v.confirmLost(ctx, now.bmc); p.Phase != loop.Done {
+			return p
+		}
+	}
+	before := server.DeepCopy()
+	server.Spec.BMCRef = &corev1.LocalObjectReference{Name: v.bmc.Name}
+	server.Spec.SystemURI = step.uri
+	v.copyLabels(server)
+	if p := v.patch(ctx, before, server); p.Phase != loop.Done || !taking {
+		return p
+	}
+	v.Recorder.Eventf(v.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerTakenOver, EffectRegisterSystems,
+		"Server %s is behind this BMC now; it was behind %q", server.Name, now.bmc)
+	return loop.Holds()
+}
+
+// confirmLost makes sure, uncached, that the incumbent is gone or unreachable.
+func (v *visit) confirmLost(ctx context.Context, name string) loop.Progress {
+	other := &v1alpha1.BMC{}
+	err := v.Reader.Get(ctx, types.NamespacedName{Name: name}, other)
+	switch {
+	case apierrors.IsNotFound(err):
+		return loop.Holds()
+	case err != nil:
+		return loop.Broken(fmt.Errorf("get BMC %s: %w", name, err))
+	}
+	if lost := lostFor(other, v.now); lost == 0 || lost < v.TakeOverAfter {
+		return loop.Waiting("Raced", "the BMC "+name+" answers again", settle)
+	}
+	return loop.Holds()
+}
+
+// Finalize implements loop.Visit: the session is given back. The Servers stay as they are.
+func (v *visit) Finalize(context.Context) loop.Progress {
+	v.release(v.bmc)
+	return loop.Holds()
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bmc
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/fieldindex"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/access"
+	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/controllers/loop"
+)
+
+// visit is one BMC in one reconcile.
+type visit struct {
+	*subject
+	bmc       *v1alpha1.BMC
+	now       time.Time
+	location  access.Location
+	target    hardware.Target
+	targetErr *access.Error
+	// name is what the desk knows the BMC by.
+	name    string
+	reading hardware.Reading[Reading]
+	facts   facts
+	plan    plan
+	// owned are the Servers behind the BMC.
+	owned []v1alpha1.Server
+	wake  time.Duration
+
+	askedReset  *resetRequest
+	failedReset error
+}
+
+// resetRequest is a reset that is recorded before it is done.
+type resetRequest struct {
+	message string
+	at      time.Time
+}
+
+// Observe implements loop.Subject.
+func (s *subject) Observe(ctx context.Context, b *v1alpha1.BMC) (loop.Visit, error) {
+	v := &visit{subject: s, bmc: b, now: s.now()}
+	if !b.DeletionTimestamp.IsZero() {
+		return v, nil
+	}
+	if err := v.resolve(ctx); err != nil {
+		return nil, err
+	}
+	v.readHardware()
+	if err := v.readServers(ctx); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+func (v *visit) resolve(ctx context.Context) error {
+	location, err := access.Locate(ctx, v.Client, v.bmc)
+	if err == nil {
+		v.location = location
+		v.target, err = access.Resolve(ctx, v.Client, v.bmc, v.Bundles.Active().Settings, access.WithCABundle(v.CABundle))
+	}
+	if err != nil && !errors.As(err, &v.targetErr) {
+		return err
+	}
+	return nil
+}
+
+// readHardware asks the desk, which answers at once. A BMC that is reached in another way than before is another
+// subject: nothing that was read the old way is taken for the new.
+func (v *visit) readHardware() {
+	if v.targetErr != nil {
+		v.subjects.drop(v.desk, v.bmc.Name)
+		return
+	}
+	way := fingerprint(v.target)
+	v.name = v.bmc.Name + "/" + hex.EncodeToString(way[:8])
+	v.subjects.become(v.desk, v.bmc.Name, v.name)
+	maxAge := v.SteadyPoll
+	if v.reset() != nil {
+		maxAge = min(maxAge, v.TransitionPoll)
+	}
+	reading, fresh := v.desk.Refresh(v.name, v.target, maxAge)
+	v.reading = reading
+	switch {
+	case fresh:
+		v.wake = max(maxAge-v.now.Sub(reading.At), time.Millisecond)
+	default:
+		v.wake = v.desk.NextTry(v.name) // 0 while a read is under way, whose end wakes the BMC
+	}
+}
+
+// readServers finds the servers that the systems behind the BMC are, and the BMCs that hold them.
+func (v *visit) readServers(ctx context.Context) error {
+	var list v1alpha1.ServerList
+	if err := v.Client.List(ctx, &list, client.MatchingFields{fieldindex.ServerByBMC: v.bmc.Name}); err != nil {
+		return fmt.Errorf("list the Servers of BMC %s: %w", v.bmc.Name, err)
+	}
+	v.owned = list.Items
+	v.facts = facts{
+		bmc: v.bmc.Name, accepted: strings.ToLower(v.bmc.Annotations[v1alpha1.AcceptSystemAnnotation]),
+		byUUID: map[string][]server{}, incumbents: map[string]incumbent{}, takeOverAfter: v.TakeOverAfter,
+	}
+	for i := range v.owned {
+		v.facts.owned = append(v.facts.owned, asServer(&v.owned[i]))
+	}
+	if !v.usable() {
+		return nil // what was read before an outage is not acted upon
+	}
+	v.facts.systems = v.reading.Value.Systems
+	for _, system := range v.facts.systems {
+		uuid := strings.ToLower(system.Identity.UUID)
+		if uuid == "" || v.facts.byUUID[uuid] != nil {
+			continue
+		}
+		known, err := serversOf(ctx, v.Client, uuid)
+		if err != nil {
+			return err
+		}
+		v.facts.byUUID[uuid] = known
+		for _, s := range known {
+			if err := v.readIncumbent(ctx, s.bmc); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// serversOf lists the servers with a UUID, in either byte order.
+func serversOf(ctx context.Context, r client.Reader, uuid string) ([]server, error) {
+	var known []server
+	for _, spelling := range spellings(uuid) {
+		var list v1alpha1.ServerList
+		if err := r.List(ctx, &list, client.MatchingFields{fieldindex.ServerBySystemUUID: spelling}); err != nil {
+			return nil, fmt.Errorf("list the Servers with UUID %s: %w", spelling, err)
+		}
+		for i := range list.Items {
+			known = append(known, asServer(&list.Items[i]))
+		}
+	}
+	return known, nil
+}
+
+func asServer(s *v1alpha1.Server) server {
+	found := server{
+		name: s.Name, uuid: s.Spec.SystemUUID, uri: s.Spec.SystemURI, serial: s.Status.SerialNumber, inline: s.Spec.BMC != nil,
+	}
+	if s.Spec.BMCRef != nil {
+		found.bmc = s.Spec.BMCRef.Name
+	}
+	return found
+}
+
+func (v *visit) readIncumbent(ctx context.Context, name string) error {
+	if name == "" || name == v.bmc.Name {
+		return nil
+	}
+	other := &v1alpha1.BMC{}
+	err := v.Client.Get(ctx, types.NamespacedName{Name: name}, other)
+	if apierrors.IsNotFound(err) {
+		v.facts.incumbents[name] = incumbent{gone: true}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get BMC %s: %w", name, err)
+	}
+	v.facts.incumbents[name] = incumbent{lost: lostFor(other, v.now)}
+	return nil
+}
+
+// lostFor is how long a BMC has been unreachable.
+func lostFor(b *v1alpha1.BMC, now time.Time) time.Duration {
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonConnectionFailed {
+		return 0
+	}
+	return max(now.Sub(c.LastTransitionTime.Time), 1)
+}
+
+// WakeAfter implements loop.Waker.
+func (v *visit) WakeAfter() time.Duration {
+	if v.plan.wakeAfter > 0 && (v.wake <= 0 || v.plan.wakeAfter < v.wake) {
+		return v.plan.wakeAfter
+	}
+	return v.wake
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bmc
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// Reading is what one read of a BMC gives: itself, and who its systems are.
+type Reading struct {
+	Manager redfish.ManagerSnapshot
+	// Systems are in the BMC's order.
+	Systems []System
+}
+
+// System is one system behind a BMC.
+type System struct {
+	URI      string
+	Identity redfish.Identity
+	// Err says why the system could not be read; its identity is then unknown, which does not mean that it is gone.
+	Err string
+}
+
+// Same says that two readings are equal in everything that is acted upon.
+func Same(a, b Reading) bool { return reflect.DeepEqual(a, b) }
+
+// identityFor is how long the identity of a system is taken for granted; a read of the BMC is one request in between.
+const identityFor = 10 * time.Minute
+
+// reader reads BMCs and remembers who their systems are.
+type reader struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	memory map[string]*memory // by the BMC's key
+}
+
+type memory struct {
+	from    origin
+	systems map[string]remembered
+}
+
+// origin is what must be the same for a memory to hold: the way by which the BMC is reached, and the BMC that answers,
+// not restarted in between.
+type origin struct {
+	way          [32]byte
+	uuid, serial string
+	lastReset    time.Time
+}
+
+type remembered struct {
+	identity redfish.Identity
+	at       time.Time
+}
+
+func newReader(now func() time.Time) *reader { return &reader{now: now, memory: map[string]*memory{}} }
+
+// read is the Read of the desk.
+func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Target) (Reading, error) {
+	manager, err := bmc.Manager(ctx)
+	if err != nil {
+		r.forget(target.Key) // hardware is exchanged while a BMC is away
+		return Reading{}, err
+	}
+	from := origin{fingerprint(target), manager.UUID, manager.SerialNumber, manager.LastResetTime.UTC()}
+	known := r.recall(target.Key, from)
+	reading := Reading{Manager: manager}
+	for _, uri := range manager.SystemURIs {
+		if old, ok := known[uri]; ok && r.now().Sub(old.at) < identityFor {
+			reading.Systems = append(reading.Systems, System{URI: uri, Identity: old.identity})
+			continue
+		}
+		system, err := bmc.System(ctx, uri)
+		if err != nil {
+			reading.Systems = append(reading.Systems, System{URI: uri, Err: err.Error()})
+			continue
+		}
+		known[uri] = remembered{identity: system.Identity, at: r.now()}
+		reading.Systems = append(reading.Systems, System{URI: uri, Identity: system.Identity})
+	}
+	r.learn(target.Key, from, known)
+	return reading, nil
+}
+
+// recall returns a copy of what is remembered.
+func (r *reader) recall(key string, from origin) map[string]remembered {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := map[string]remembered{}
+	if m := r.memory[key]; m != nil && m.from == from {
+		maps.Copy(known, m.systems)
+	}
+	return known
+}
+
+func (r *reader) learn(key string, from origin, systems map[string]remembered) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.memory[key] = &memory{from: from, systems: systems}
+}
+
+func (r *reader) forget(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.memory, key)
+}
+
+// fingerprint tells one way of reaching a BMC from another.
+func fingerprint(t hardware.Target) [32]byte {
+	e, c := t.Endpoint, t.Credentials
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q %x %t %q %q",
+		t.Key, e.Address, e.Port, e.Scheme, e.CABundle, e.InsecureSkipVerify, c.Username, c.Password))
+}

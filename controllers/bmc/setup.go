@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bmc watches over BMCs: it reads them, says whether they can be used, and finds the servers behind them.
+package bmc
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+// Bundles knows the policy in force.
+type Bundles interface {
+	// Active is never nil.
+	Active() *bundle.Bundle
+}
+
+// Clients is the part of *redfish.Pool that is used here.
+type Clients interface {
+	hardware.Clients
+	Forget(key string)
+}
+
+// FieldOwner owns the fields that metalaw writes.
+const FieldOwner = "metalaw"
+
+// Options is what the controller needs from outside. A zero field takes its default where one is named.
+type Options struct {
+	// Client reads from the cache, Reader past it; default those of the manager.
+	Client client.Client
+	Reader client.Reader
+	// Bundles is required.
+	Bundles Bundles
+	// Clients is the pool of BMC clients; required.
+	Clients Clients
+	// Recorder takes events; default the manager's.
+	Recorder events.EventRecorder
+	// CABundle is trusted instead of the system's certificates; PEM, may be empty.
+	CABundle []byte
+	// SteadyPoll is how old a reading may be while nothing is expected to change; default 3 min.
+	SteadyPoll time.Duration
+	// TransitionPoll is how old one may be while a BMC restarts; default 2 s.
+	TransitionPoll time.Duration
+	// TakeOverAfter is how long a BMC must have been unreachable before another one may take its servers over; default
+	// 10 min, which no BMC needs to restart.
+	TakeOverAfter time.Duration
+	// ResetSettle is how long after a reset an answer is not yet taken for its end; default 10 s.
+	ResetSettle time.Duration
+	// Timeout bounds one read of a BMC; default 2 min.
+	Timeout time.Duration
+	// MaxConcurrent is the number of reconciles side by side; default 8.
+	MaxConcurrent int
+
+	now func() time.Time
+}
+
+func (o Options) withDefaults(mgr ctrl.Manager) Options {
+	if o.Client == nil {
+		o.Client = mgr.GetClient()
+	}
+	o.Client = client.WithFieldOwner(o.Client, FieldOwner)
+	if o.Reader == nil {
+		o.Reader = mgr.GetAPIReader()
+	}
+	if o.Recorder == nil {
+		o.Recorder = mgr.GetEventRecorder("metalaw-bmc")
+	}
+	return o.withDefaultTimes()
+}
+
+func (o Options) withDefaultTimes() Options {
+	or := func(d *time.Duration, otherwise time.Duration) {
+		if *d == 0 {
+			*d = otherwise
+		}
+	}
+	or(&o.SteadyPoll, 3*time.Minute)
+	or(&o.TransitionPoll, 2*time.Second)
+	or(&o.TakeOverAfter, 10*time.Minute)
+	or(&o.ResetSettle, 10*time.Second)
+	or(&o.Timeout, 2*time.Minute)
+	if o.MaxConcurrent == 0 {
+		o.MaxConcurrent = 8
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	return o
+}
+
+// subject implements loop.Subject for BMCs.
+type subject struct {
+	Options
+	desk      *hardware.Desk[Reading]
+	reader    *reader
+	subjects  *names
+	armed     *armed
+	newcomers *newcomers
+	systems   *stripes
+}
+
+func newSubject(o Options, woken func(name string)) *subject {
+	s := &subject{
+		Options: o, reader: newReader(o.now), subjects: &names{current: map[string]string{}},
+		armed: &armed{ids: map[string]map[string]bool{}}, newcomers: &newcomers{waiting: map[string]map[string]bool{}}, systems: &stripes{},
+	}
+	s.desk = hardware.NewDesk(hardware.Options[Reading]{
+		Clients: o.Clients, Read: s.reader.read, Same: Same, Timeout: o.Timeout, Now: o.now,
+		Wake: func(name string) {
+			bmc, _, _ := strings.Cut(name, "/")
+			woken(bmc)
+		},
+	})
+	return s
+}
+
+// Setup adds the controller to the manager. The field indexes must be registered.
+func Setup(mgr ctrl.Manager, o Options) error {
+	o = o.withDefaults(mgr)
+	woken := &wake.Source{}
+	s := newSubject(o, woken.Wake)
+	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		s.desk.Close()
+		return nil
+	})); err != nil {
+		return err
+	}
+	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("bmc").
+		For(&v1alpha1.BMC{}, builder.WithPredicates(asked)).
+		Watches(&v1alpha1.BMC{}, s.incumbentChanged(), builder.WithPredicates(reachabilityChanged)).
+		Watches(&v1alpha1.Endpoint{}, handler.EnqueueRequestsFromMapFunc(s.ofEndpoint),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(s.ofSecret),
+			builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&v1alpha1.Server{}, ofServer(), builder.WithPredicates(moved)).
+		WatchesRawSource(woken).
+		WithOptions(controller.Options{MaxConcurrentReconciles: o.MaxConcurrent}).
+		Complete(s.reconciler())
+}
+
+func (s *subject) reconciler() reconcile.Reconciler {
+	return &loop.Reconciler[*v1alpha1.BMC]{
+		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerBMC, Tell: s.tell, HandsOff: handsOff,
+		New: func() *v1alpha1.BMC { return &v1alpha1.BMC{} },
+	}
+}
+
+func handsOff(b *v1alpha1.BMC) bool {
+	operation := b.Annotations[v1alpha1.OperationAnnotation]
+	return operation == v1alpha1.OperationIgnore || operation == v1alpha1.OperationIgnoreReconciliation
+}
+
+// release drops everything that is held for a BMC, and gives its session back. It may be called again.
+func (s *subject) release(b *v1alpha1.BMC) {
+	s.subjects.drop(s.desk, b.Name)
+	s.reader.forget(string(b.UID))
+	s.armed.forget(string(b.UID))
+	s.Clients.Forget(string(b.UID))
+}

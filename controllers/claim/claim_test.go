@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler"
+)
+
+// bound is a claim that has its server and runs as asked.
+func bound() facts {
+	c := &v1alpha1.ServerClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "uid-c", Generation: 2},
+		Spec: v1alpha1.ServerClaimSpec{Power: v1alpha1.PowerOn, Image: "os:1",
+			ServerRef: &corev1.LocalObjectReference{Name: "s"}, IgnitionSecretRef: &corev1.LocalObjectReference{Name: "i"}},
+		Status: v1alpha1.ServerClaimStatus{Phase: v1alpha1.PhaseBound},
+	}
+	return facts{
+		claim: c,
+		server: &v1alpha1.Server{
+			ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: map[string]string{v1alpha1.ClaimUIDAnnotation: "uid-c"}},
+			Spec: v1alpha1.ServerSpec{ServerClaimRef: &v1alpha1.ObjectReference{Namespace: "ns", Name: "c"},
+				BootConfigurationRef: &v1alpha1.ObjectReference{Namespace: "ns", Name: "c"}},
+			Status: v1alpha1.ServerStatus{State: v1alpha1.StateReserved, PowerState: v1alpha1.PowerStateOn},
+		},
+		boot: &v1alpha1.ServerBootConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", Generation: 1,
+				OwnerReferences: []metav1.OwnerReference{{UID: "uid-c", Controller: ptr.To(true)}}},
+			Spec: v1alpha1.ServerBootConfigurationSpec{ServerRef: corev1.LocalObjectReference{Name: "s"}, Image: "os:1",
+				IgnitionSecretRef: &corev1.LocalObjectReference{Name: "i"}},
+			Status: v1alpha1.ServerBootConfigurationStatus{State: v1alpha1.ServerBootConfigurationStateReady},
+		},
+	}
+}
+
+func afflicted(s *v1alpha1.Server, kind string, status metav1.ConditionStatus) {
+	s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "Because"})
+}
+
+func unbound(f *facts) { f.claim.Status.Phase = v1alpha1.PhaseUnbound }
+
+func TestJudge(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*facts)
+		want   string
+	}{
+		{"bound and running", func(*facts) {}, "bound ready Running"},
+		{"becoming bound", unbound, "bound ready Running"},
+		{"not bound before the server is Reserved", func(f *facts) { unbound(f); f.server.Status.State = v1alpha1.StateAvailable }, "Reserving"},
+		{"not bound before the boot configuration exists", func(f *facts) { unbound(f); f.boot = nil }, "Reserving"},
+		{"not bound by a boot configuration of somebody else", func(f *facts) { unbound(f); f.boot.OwnerReferences = nil }, "Reserving"},
+		{"not bound before the server names the boot configuration", func(f *facts) { unbound(f); f.server.Spec.BootConfigurationRef.Name = "discovery" }, "Reserving"},
+		{"bound stays bound in maintenance", func(f *facts) { f.server.Status.State = v1alpha1.StateMaintenance }, "bound ServerNotReserved"},
+		{"bound, the boot waits", func(f *facts) { f.boot.Status.State = v1alpha1.ServerBootConfigurationStatePending }, "bound Booting"},
+		{"bound, the boot failed", func(f *facts) { f.boot.Status.State = v1alpha1.ServerBootConfigurationStateError }, "bound BootError"},
+		{"bound, the image was changed", func(f *facts) { f.claim.Spec.Image = "os:2" }, "bound Booting"},
+		{"bound, the ignition was changed", func(f *facts) { f.claim.Spec.IgnitionSecretRef = nil }, "bound Booting"},
+		{"a Ready that speaks of a former spec does not count", func(f *facts) { f.boot.Generation = 2 }, "bound Booting"},
+		{"bound, powering on", func(f *facts) { f.server.Status.PowerState = v1alpha1.PowerStatePoweringOn }, "bound Booting"},
+		{"unknown power is not Off", func(f *facts) { f.claim.Spec.Power, f.server.Status.PowerState = "Off", "" }, "bound PowerUnknown"},
+		{"unknown power is not On", func(f *facts) { f.server.Status.PowerState = "" }, "bound PowerUnknown"},
+		{"unknown power is not what nobody asked for", func(f *facts) { f.claim.Spec.Power, f.server.Status.PowerState = "", "" }, "bound PowerUnknown"},
+		{"the policy of the server is halted", func(f *facts) { afflicted(f.server, "PolicyHalted", "True") }, "bound stalled ServerHalted"},
+		{"another machine answers for the server", func(f *facts) { afflicted(f.server, "IdentityMismatch", "True") }, "bound stalled ServerHalted"},
+		{"a halt that is over", func(f *facts) { afflicted(f.server, "PolicyHalted", "False") }, "bound ready Running"},
+		{"off as asked", func(f *facts) { f.claim.Spec.Power, f.server.Status.PowerState = "Off", "Off" }, "bound ready PoweredOff"},
+		{"the server vanished", func(f *facts) { f.server = nil }, "stalled vanished ServerVanished"},
+		{"the server vanished a while ago", func(f *facts) {
+			unbound(f)
+			f.server = nil
+			f.claim.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionServerMissing, Status: metav1.ConditionTrue}}
+		}, "stalled vanished ServerVanished"},
+		{"the server was given another holder", func(f *facts) { f.server.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-x" }, "BindingLost"},
+		{"the server was released", func(f *facts) { f.server.Annotations[v1alpha1.ReleasedClaimAnnotation] = "uid-c" }, "BindingLost"},
+		{"a named server that never existed", func(f *facts) { unbound(f); f.server = nil; f.verdict = &scheduler.Verdict{Reason: "ServerNotFound"} }, "stalled ServerNotFound"},
+		{"no server yet", func(f *facts) {
+			unbound(f)
+			f.claim.Spec.ServerRef = nil
+			f.verdict = &scheduler.Verdict{Reason: "NoneClaimable"}
+		}, "NoneClaimable"},
+		{"nothing known, at first", func(f *facts) { unbound(f); f.claim.Spec.ServerRef = nil }, "Pending"},
+		{"nothing known after a restart leaves what is written", func(f *facts) {
+			unbound(f)
+			f.claim.Spec.ServerRef = nil
+			f.claim.Status.ObservedGeneration = 2
+			f.claim.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBound}}
+		}, "silent"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := bound()
+			tc.change(&f)
+			if got := inWords(judge(f)); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*facts)
+		want   string
+	}{
+		{"on", func(*facts) {}, "the BMC says On, and the boot configuration is as the claim asks"},
+		{"on, after a change", func(f *facts) {
+			f.boot.Generation = 2
+			f.boot.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSpecHandedOver, Status: "True", ObservedGeneration: 2}}
+		}, "the BMC says On, and the boot configuration is as the claim asks; it was changed since it was made, which a machine that was on " +
+			"at that time uses at its next boot"},
+		{"halted", func(f *facts) { afflicted(f.server, "PolicyHalted", "True") },
+			"nothing is done for the server, and what is known of it may not hold: its condition PolicyHalted (Because) is True"},
+		{"unknown power", func(f *facts) { f.server.Status.PowerState = "" }, "the server's BMC does not say whether it is on; On is asked for"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := bound()
+			tc.change(&f)
+			if diff := cmp.Diff(tc.want, judge(f).message); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAConditionThatAClaimFollowsWakesIt(t *testing.T) {
+	for _, kind := range []string{"PolicyHalted", "IdentityMismatch"} {
+		before := bound().server
+		after := before.DeepCopy()
+		afflicted(after, kind, "True")
+		if concernOf(before) == concernOf(after) {
+			t.Errorf("%s does not wake the claim", kind)
+		}
+	}
+}
+
+func inWords(s standing) string {
+	text := ""
+	for _, word := range []struct {
+		holds bool
+		word  string
+	}{{s.bound, "bound "}, {s.ready, "ready "}, {s.stalled, "stalled "}, {s.vanished, "vanished "}, {s.silent, "silent"}} {
+		if word.holds {
+			text += word.word
+		}
+	}
+	return text + s.reason
+}
+
+func TestEndBinding(t *testing.T) {
+	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.FixedZone("", 3600))
+	uid := func(s *v1alpha1.Server, value string) { s.Annotations[v1alpha1.ClaimUIDAnnotation] = value }
+	for _, tc := range []struct {
+		name   string
+		change func(*v1alpha1.Server, *v1alpha1.ServerClaim)
+		want   string
+	}{
+		{"a server in use gets the record and keeps its reference", func(*v1alpha1.Server, *v1alpha1.ServerClaim) {},
+			"ref true uid uid-c released uid-c at 2026-05-04T02:02:01Z"},
+		{"a record that stands is not written again", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) {
+			s.Annotations[v1alpha1.ReleasedClaimAnnotation] = "uid-c"
+		}, "unchanged"},
+		{"a reference taken away by hand still leaves a record", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) { s.Spec.ServerClaimRef = nil },
+			"ref false uid uid-c released uid-c at 2026-05-04T02:02:01Z"},
+		{"a server that never left Available only loses the reference", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) {
+			s.Status.State = v1alpha1.StateAvailable
+		}, "ref false uid  released  at "},
+		{"an Available server that is Dirty gets the record", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) {
+			s.Status.State, s.Status.Lifecycle = v1alpha1.StateAvailable, &v1alpha1.LifecycleStatus{Marks: []string{v1alpha1.MarkDirty}}
+		}, "ref true uid uid-c released uid-c at 2026-05-04T02:02:01Z"},
+		{"a server of another claim of the name is not touched", func(s *v1alpha1.Server, c *v1alpha1.ServerClaim) {
+			uid(s, "uid-old")
+			c.Spec.ServerRef = nil
+		}, "unchanged"},
+		{"a server without a UID is not touched for a claim that does not name it", func(s *v1alpha1.Server, c *v1alpha1.ServerClaim) {
+			s.Annotations = nil
+			c.Spec.ServerRef = nil
+		}, "unchanged"},
+		{"a binding made before us is adopted and released in one", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) { s.Annotations = nil },
+			"ref true uid uid-c released uid-c at 2026-05-04T02:02:01Z"},
+		{"a released predecessor's server is not touched", func(s *v1alpha1.Server, _ *v1alpha1.ServerClaim) {
+			uid(s, "uid-old")
+			s.Annotations[v1alpha1.ReleasedClaimAnnotation] = "uid-old"
+		}, "unchanged"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := bound()
+			tc.change(f.server, f.claim)
+			got := "unchanged"
+			if endBinding(f.server, f.claim, now) {
+				a := f.server.Annotations
+				got = fmt.Sprintf("ref %t uid %s released %s at %s", f.server.Spec.ServerClaimRef != nil,
+					a[v1alpha1.ClaimUIDAnnotation], a[v1alpha1.ReleasedClaimAnnotation], a[v1alpha1.ReleasedAtAnnotation])
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestOnlyTheOperationsOfAServerAreForwarded(t *testing.T) {
+	for operation, want := range map[string]string{
+		"": "none", "ignore": "none", "ignore-reconciliation": "none", "graceful-restart-server": "forward", "hard-restart-server": "forward",
+		"power-cycle-server": "forward", "force-off-server": "forward", "force-on-server": "forward", "park": "refuse", "unpark": "refuse", "make-tea": "refuse",
+	} {
+		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.OperationAnnotation: operation}}}
+		got := "none"
+		if forwardable(c) {
+			got = "forward"
+		} else if refusedOperation(c) != "" {
+			got = "refuse"
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", operation, got, want)
+		}
+	}
+}
+
+func TestAClaimThatIsDeletedWhileItIsIgnoredIsWarnedAboutOnce(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := bound().claim
+	c.Finalizers, c.Annotations = []string{v1alpha1.FinalizerServerClaim}, map[string]string{v1alpha1.OperationAnnotation: "ignore"}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c).Build()
+	recorder := events.NewFakeRecorder(9)
+	r := newReconciler(&Subject{Client: api, Live: api, Recorder: recorder, Now: time.Now})
+	look := func() {
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(c)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look()
+	if len(recorder.Events) != 0 {
+		t.Errorf("a claim that nobody deletes: %s", <-recorder.Events)
+	}
+	if err := api.Delete(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	look()
+	if len(recorder.Events) != 1 {
+		t.Fatalf("%d events", len(recorder.Events))
+	}
+	want := "Warning Ignored The claim is being deleted, and keeps its server for as long as the annotation metal.ironcore.dev/operation " +
+		`has the value "ignore"; remove it`
+	if diff := cmp.Diff(want, <-recorder.Events); diff != "" {
+		t.Error(diff)
+	}
+}

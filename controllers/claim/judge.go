@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// facts is what one look at a claim is judged by.
+type facts struct {
+	claim *v1alpha1.ServerClaim
+	// server is the one that serverRef names; nil where it names none, or one that does not exist.
+	server *v1alpha1.Server
+	// boot is the boot configuration with the claim's name; nil where there is none.
+	boot *v1alpha1.ServerBootConfiguration
+	// verdict is the scheduler's word on why there is no server; nil where it has none.
+	verdict *scheduler.Verdict
+}
+
+// standing is how far a claim is.
+type standing struct {
+	bound bool
+	// reason and message are those of Bound while it is False, else of Ready.
+	reason, message string
+	// ready says that the machine is as the claim asks; stalled that somebody has to act; vanished that the server is gone.
+	ready, stalled, vanished bool
+	// silent says that nothing new is known, so that the conditions stay as they are.
+	silent bool
+}
+
+// judge is pure.
+func judge(f facts) standing {
+	switch {
+	case f.claim.Spec.ServerRef == nil:
+		return f.waiting()
+	case f.server == nil && wasBound(f.claim):
+		return standing{reason: v1alpha1.ReasonServerVanished, stalled: true, vanished: true,
+			message: fmt.Sprintf("the server %q, to which the claim was bound, no longer exists; the claim keeps its reference",
+				f.claim.Spec.ServerRef.Name)}
+	case f.server == nil:
+		return f.waiting()
+	case !agree(f.server, f.claim):
+		return f.waiting()
+	case f.claim.Status.Phase != v1alpha1.PhaseBound && !f.reserved():
+		return standing{reason: v1alpha1.ReasonReserving, message: "a server was found and is being reserved"}
+	}
+	return f.running()
+}
+
+// agree says that both references and the UID agree and that no release is recorded.
+func agree(server *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
+	return policies.Bound(server, c) && server.Annotations[v1alpha1.ReleasedClaimAnnotation] != string(c.UID)
+}
+
+// wasBound says that the claim had its server when it was last judged.
+func wasBound(c *v1alpha1.ServerClaim) bool {
+	if c.Status.Phase == v1alpha1.PhaseBound {
+		return true
+	}
+	for _, condition := range c.Status.Conditions {
+		if condition.Type == v1alpha1.ConditionServerMissing && condition.Status == metav1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
+// reserved says that everything is in place that a client may rely on once the phase is Bound. What is bound stays bound
+// while both references agree, also when its server goes to maintenance and comes back.
+func (f facts) reserved() bool {
+	ref := f.server.Spec.BootConfigurationRef
+	return f.server.Status.State == v1alpha1.StateReserved && f.bootIsOurs() &&
+		ref != nil && ref.Namespace == f.boot.Namespace && ref.Name == f.boot.Name
+}
+
+func (f facts) bootIsOurs() bool { return f.boot != nil && metav1.IsControlledBy(f.boot, f.claim) }
+
+// waiting says why there is no server.
+func (f facts) waiting() standing {
+	if f.verdict != nil {
+		return standing{reason: f.verdict.Reason, message: f.verdict.Message, stalled: isFinal(f.verdict.Reason)}
+	}
+	if f.claim.Status.Phase == v1alpha1.PhaseBound && f.claim.Spec.ServerRef != nil {
+		return standing{reason: v1alpha1.ReasonBindingLost,
+			message: fmt.Sprintf("the server %q no longer refers to this claim", f.claim.Spec.ServerRef.Name)}
+	}
+	if len(f.claim.Status.Conditions) > 0 && f.claim.Status.ObservedGeneration == f.claim.Generation {
+		return standing{silent: true}
+	}
+	return standing{reason: v1alpha1.ReasonPending, message: "waits for its turn"}
+}
+
+// isFinal says that waiting alone will not help.
+func isFinal(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonInvalidSelector, v1alpha1.ReasonServerNotFound, v1alpha1.ReasonGuardError, v1alpha1.ReasonBindingRefused:
+		return true
+	}
+	return false
+}
+
+// running says whether the machine of a bound claim is as the claim asks.
+func (f facts) running() standing {
+	s := standing{bound: true, reason: v1alpha1.ReasonBooting}
+	boot := policies.BootFactsOf(f.boot)
+	wanted, power := v1alpha1.PowerState(f.claim.Spec.Power), f.server.Status.PowerState
+	trouble := troubleOf(f.server)
+	switch {
+	case trouble != "":
+		s.stalled, s.reason = true, v1alpha1.ReasonServerHalted
+		s.message = fmt.Sprintf("nothing is done for the server, and what is known of it may not hold: its condition %s is True", trouble)
+	case f.server.Status.State != v1alpha1.StateReserved:
+		s.reason, s.message = v1alpha1.ReasonServerNotReserved, fmt.Sprintf("the server is in state %s", orUnknown(string(f.server.Status.State)))
+	case !f.bootIsOurs() || !f.bootFollows():
+		s.message = "the boot configuration is being written"
+	case boot.State == string(v1alpha1.ServerBootConfigurationStateError):
+		s.reason = v1alpha1.ReasonBootError
+		s.message = "the boot service reports an error; see the conditions of the ServerBootConfiguration of the same name"
+	case !boot.Ready:
+		s.message = "the boot is being prepared"
+	case power == v1alpha1.PowerStateUnknown:
+		s.reason, s.message = v1alpha1.ReasonPowerUnknown, fmt.Sprintf("the server's BMC does not say whether it is on; %s is asked for", wanted)
+	case power != wanted:
+		s.message = fmt.Sprintf("the server's power is %s, %s is asked for", power, wanted)
+	case wanted == v1alpha1.PowerStateOff:
+		s.ready, s.reason, s.message = true, v1alpha1.ReasonPoweredOff, "the server is off, as asked"
+	default:
+		s.ready, s.reason, s.message = true, v1alpha1.ReasonRunning, "the BMC says On, and the boot configuration is as the claim asks"
+		if f.boot.Generation > 1 {
+			s.message += "; it was changed since it was made, which a machine that was on at that time uses at its next boot"
+		}
+	}
+	return s
+}
+
+// bootFollows says that the boot configuration asks for what the claim asks for now.
+func (f facts) bootFollows() bool {
+	if f.boot.Spec.Image != f.claim.Spec.Image || f.boot.Spec.ServerRef.Name != f.server.Name {
+		return false
+	}
+	a, b := f.boot.Spec.IgnitionSecretRef, f.claim.Spec.IgnitionSecretRef
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Name == b.Name
+}
+
+func orUnknown(word string) string {
+	if word == "" {
+		return "unknown"
+	}
+	return word
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/metalaw/metalaw/api/fieldindex"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/scheduler"
+)
+
+// Finalize implements loop.Visit: it records the claim's end on its server and takes the claim's boot configuration away.
+// It waits for nothing else: neither for power, nor for a secret.
+func (v *visit) Finalize(ctx context.Context) loop.Progress {
+	c := v.facts.claim
+	err := v.Scheduler.WithoutBinding(c.UID, func() error {
+		servers, err := v.servers(ctx)
+		if err != nil {
+			return err
+		}
+		for _, server := range servers {
+			if err := v.release(ctx, server); err != nil {
+				return fmt.Errorf("release server %s: %w", server.Name, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return loop.Broken(err)
+	}
+	if err := v.dropBoot(ctx); err != nil {
+		return loop.Broken(err)
+	}
+	return loop.Holds()
+}
+
+// servers reads uncached every server that may hold the claim: the one that it names, those that name it, and those
+// that record its UID.
+func (v *visit) servers(ctx context.Context) ([]*v1alpha1.Server, error) {
+	c := v.facts.claim
+	found := map[string]*v1alpha1.Server{}
+	var naming v1alpha1.ServerList
+	err := v.Live.List(ctx, &naming, client.MatchingFields{
+		fieldindex.ServerByClaimName: c.Name, fieldindex.ServerByClaimNamespace: c.Namespace})
+	if err != nil {
+		return nil, fmt.Errorf("find the servers that name the claim: %w", err)
+	}
+	for i := range naming.Items {
+		found[naming.Items[i].Name] = &naming.Items[i]
+	}
+	var recording v1alpha1.ServerList
+	if err := v.Client.List(ctx, &recording, client.MatchingFields{fieldindex.ServerByClaimUID: string(c.UID)}); err != nil {
+		return nil, fmt.Errorf("find the servers that record the claim's UID: %w", err)
+	}
+	names := make([]string, 0, len(recording.Items)+1)
+	for i := range recording.Items {
+		names = append(names, recording.Items[i].Name)
+	}
+	if c.Spec.ServerRef != nil {
+		names = append(names, c.Spec.ServerRef.Name)
+	}
+	for _, name := range names {
+		if found[name] != nil {
+			continue
+		}
+		var server v1alpha1.Server
+		ok, err := get(ctx, v.Live, types.NamespacedName{Name: name}, &server)
+		if err != nil {
+			return nil, fmt.Errorf("server %s: %w", name, err)
+		}
+		if ok {
+			found[name] = &server
+		}
+	}
+	all := make([]*v1alpha1.Server, 0, len(found))
+	for _, server := range found {
+		all = append(all, server)
+	}
+	return all, nil
+}
+
+// release records the claim's end on a server, under the optimistic lock. Without the record nothing would ever be wiped.
+// A server that never left Available only loses the reference: nothing was booted, so there is nothing to wipe. A server
+// that means another claim is not touched.
+func (v *visit) release(ctx context.Context, server *v1alpha1.Server) error {
+	c := v.facts.claim
+	before := server.DeepCopy()
+	if !endBinding(server, c, v.Now()) {
+		return nil
+	}
+	err := v.Client.Patch(ctx, server, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	logf.FromContext(ctx).Info("released", "claim", c.Namespace+"/"+c.Name, "claimUID", c.UID, "server", server.Name,
+		"untouched", server.Spec.ServerClaimRef == nil && before.Spec.ServerClaimRef != nil)
+	return nil
+}
+
+// endBinding changes a server in memory as the end of a claim asks. It says whether there was anything to change.
+func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time) bool {
+	ours := server.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.UID)
+	switch relation := scheduler.RelationOf(server, c); {
+	case relation == scheduler.Holds && scheduler.Untouched(server):
+		scheduler.ForgetBinding(server)
+		return true
+	case !ours && relation != scheduler.Adoptable:
+		return false
+	case server.Annotations[v1alpha1.ReleasedClaimAnnotation] == string(c.UID):
+		return false
+	}
+	if server.Annotations == nil {
+		server.Annotations = map[string]string{}
+	}
+	server.Annotations[v1alpha1.ClaimUIDAnnotation] = string(c.UID)
+	server.Annotations[v1alpha1.ReleasedClaimAnnotation] = string(c.UID)
+	server.Annotations[v1alpha1.ReleasedAtAnnotation] = now.UTC().Format(time.RFC3339)
+	return true
+}
+
+// dropBoot deletes the boot configuration that the claim owns; one of the same name that is somebody else's stays.
+func (v *visit) dropBoot(ctx context.Context) error {
+	c := v.facts.claim
+	var boot v1alpha1.ServerBootConfiguration
+	found, err := get(ctx, v.Live, client.ObjectKeyFromObject(c), &boot)
+	if err != nil {
+		return fmt.Errorf("boot configuration: %w", err)
+	}
+	if !found || !metav1.IsControlledBy(&boot, c) || !boot.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	err = v.Client.Delete(ctx, &boot, client.Preconditions{UID: &boot.UID})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete the boot configuration: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/engine"
+)
+
+// Subject is ServerClaims as the loop sees them.
+type Subject struct {
+	// Client reads from the cache and writes; Live reads from the API server.
+	Client client.Client
+	Live   client.Reader
+	// Scheduler says why a claim waits, and keeps bindings away from a claim that ends.
+	Scheduler *scheduler.Scheduler
+	Recorder  events.EventRecorder
+	Now       func() time.Time
+}
+
+var _ loop.Subject[*v1alpha1.ServerClaim] = &Subject{}
+
+// Observe reads what a claim's standing follows from: its server, its boot configuration, and the scheduler's word.
+func (s *Subject) Observe(ctx context.Context, c *v1alpha1.ServerClaim) (loop.Visit, error) {
+	v := &visit{Subject: s, facts: facts{claim: c}}
+	if !c.DeletionTimestamp.IsZero() {
+		return v, nil // its end is found out uncached
+	}
+	if verdict, ok := s.Scheduler.Verdict(c.UID); ok {
+		v.facts.verdict = &verdict
+	}
+	if c.Spec.ServerRef == nil {
+		return v, nil
+	}
+	var server v1alpha1.Server
+	found, err := get(ctx, s.Client, types.NamespacedName{Name: c.Spec.ServerRef.Name}, &server)
+	if err != nil {
+		return nil, fmt.Errorf("server %s: %w", c.Spec.ServerRef.Name, err)
+	}
+	if found {
+		v.facts.server = &server
+	}
+	var boot v1alpha1.ServerBootConfiguration
+	if found, err = get(ctx, s.Client, client.ObjectKeyFromObject(c), &boot); err != nil {
+		return nil, fmt.Errorf("boot configuration: %w", err)
+	}
+	if found {
+		v.facts.boot = &boot
+	}
+	return v, nil
+}
+
+// get says whether an object exists.
+func get(ctx context.Context, r client.Reader, key types.NamespacedName, object client.Object) (bool, error) {
+	err := r.Get(ctx, key, object)
+	if err == nil {
+		return true, nil
+	}
+	return false, client.IgnoreNotFound(err)
+}
+
+// visit is one look at one claim.
+type visit struct {
+	*Subject
+	facts    facts
+	standing standing
+	operated operated
+	note     note
+}
+
+// effectForward is the only effect of a claim: hand an operation on to its server.
+const effectForward = "ForwardOperation"
+
+// Decide implements loop.Visit. A claim has no lifecycle of its own: its standing is read off, and it never moves.
+func (v *visit) Decide() engine.Decision {
+	v.standing = judge(v.facts)
+	d := engine.Decision{Rule: v.standing.reason, Message: v.standing.message}
+	if forwardable(v.facts.claim) {
+		d.Effects = []engine.Effect{{Name: effectForward}}
+	}
+	return d
+}
+
+// Apply implements loop.Visit.
+func (v *visit) Apply(ctx context.Context, _ engine.Effect) loop.Progress { return v.forward(ctx) }
+
+// Record implements loop.Visit: the finalizer first, because a claim without it is not bound.
+func (v *visit) Record(_ engine.Decision, _ loop.Outcome) {
+	c := v.facts.claim
+	controllerutil.AddFinalizer(c, v1alpha1.FinalizerServerClaim)
+	v.recordOperation()
+	if v.standing.silent {
+		return
+	}
+	c.Status.Phase = v1alpha1.PhaseUnbound
+	if v.standing.bound {
+		c.Status.Phase = v1alpha1.PhaseBound
+	}
+	c.Status.ObservedGeneration = c.Generation
+	v.recordConditions()
+}
+
+// recordConditions follows kstatus. Reconciling, Stalled and ServerMissing are left out where they have nothing to say.
+func (v *visit) recordConditions() {
+	s := v.standing
+	if s.bound {
+		v.condition(v1alpha1.ConditionBound, true, v1alpha1.ReasonBound, "bound to server "+v.facts.server.Name)
+	} else {
+		v.condition(v1alpha1.ConditionBound, false, s.reason, s.message)
+	}
+	v.condition(v1alpha1.ConditionReady, s.ready, s.reason, s.message)
+	v.conditionIf(v1alpha1.ConditionReconciling, !s.ready && !s.stalled)
+	v.conditionIf(v1alpha1.ConditionStalled, s.stalled)
+	v.conditionIf(v1alpha1.ConditionServerMissing, s.vanished)
+}
+
+func (v *visit) condition(kind string, holds bool, reason, message string) {
+	status := metav1.ConditionFalse
+	if holds {
+		status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&v.facts.claim.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
+		Message: truncate(message), ObservedGeneration: v.facts.claim.Generation, LastTransitionTime: metav1.NewTime(v.Now())})
+}
+
+func (v *visit) conditionIf(kind string, holds bool) {
+	if holds {
+		v.condition(kind, true, v.standing.reason, v.standing.message)
+		return
+	}
+	meta.RemoveStatusCondition(&v.facts.claim.Status.Conditions, kind)
+}
+
+// maxMessage keeps a condition readable; the API accepts more.
+const maxMessage = 2048
+
+func truncate(message string) string {
+	if len(message) > maxMessage {
+		return message[:maxMessage] + "..."
+	}
+	return message
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controllers is the map of the shell: Setup lists everything that runs on the elected leader.
+package controllers
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/metalaw/metalaw/api/fieldindex"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/access"
+	"github.com/metalaw/metalaw/controllers/bmc"
+	"github.com/metalaw/metalaw/controllers/claim"
+	"github.com/metalaw/metalaw/controllers/endpoint"
+	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/controllers/heartbeat"
+	"github.com/metalaw/metalaw/controllers/revision"
+	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/controllers/server"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// Options are what the operator is told from outside.
+type Options struct {
+	// Namespace is the manager's own.
+	Namespace string
+	// ProbeImage and WipeImage are booted to inspect and to erase.
+	ProbeImage, WipeImage string
+	// RegistryURL is where agents report to; RegistryCA, PEM, is whom they trust there.
+	RegistryURL string
+	RegistryCA  func() []byte
+	// BootTarget is the boot source for network boots: Pxe or UefiHttp.
+	BootTarget string
+	// BMCCABundle is trusted for BMCs instead of the system's certificates; PEM, may be empty.
+	BMCCABundle []byte
+	// SteadyPoll is how often a BMC is read while nothing is expected to change.
+	SteadyPoll time.Duration
+	// Workers is the number of servers that are looked at side by side.
+	Workers int
+	// PowerGrace is how long a BMC may take to show what it accepted, before it is asked again; default 1 min.
+	PowerGrace time.Duration
+	// BootGrace is how long a machine may take from power-on to reading its boot override; default 10 min.
+	BootGrace time.Duration
+	// Metrics registers the metrics; default the registry that the manager serves.
+	Metrics prometheus.Registerer
+}
+
+// Setup adds every controller to the manager. The manager's cache must not have started.
+func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Options) error {
+	if o.Metrics == nil {
+		o.Metrics = metrics.Registry
+	}
+	if err := fieldindex.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	requests, err := newRequestMetrics(o.Metrics)
+	if err != nil {
+		return err
+	}
+	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe})
+	beat := &heartbeat.Heartbeat{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: o.Namespace}
+	for _, r := range []manager.Runnable{beat,
+		&revision.Publisher{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Store: store},
+		givingSessionsBack(pool)} {
+		if err := mgr.Add(r); err != nil {
+			return err
+		}
+	}
+	if err := endpoint.Setup(mgr, endpoint.Options{Bundles: store, Clients: pool, Namespace: o.Namespace, CABundle: o.BMCCABundle}); err != nil {
+		return err
+	}
+	if err := bmc.Setup(mgr, bmc.Options{Bundles: store, Clients: pool, CABundle: o.BMCCABundle, SteadyPoll: o.SteadyPoll}); err != nil {
+		return err
+	}
+	claims, err := scheduler.Setup(mgr, scheduler.Options{Bundles: store})
+	if err != nil {
+		return err
+	}
+	if err := claim.Setup(mgr, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers}); err != nil {
+		return err
+	}
+	return setupServers(mgr, store, pool, beat, o)
+}
+
+func setupServers(mgr ctrl.Manager, store *revision.Store, pool *redfish.Pool, beat *heartbeat.Heartbeat, o Options) error {
+	counted, err := server.NewMetrics(o.Metrics)
+	if err != nil {
+		return err
+	}
+	if err := o.Metrics.Register(server.NewStates(mgr.GetCache(), store)); err != nil {
+		return err
+	}
+	resolve := func(ctx context.Context, b *v1alpha1.BMC, settings bundle.Settings) (hardware.Target, error) {
+		return access.Resolve(ctx, mgr.GetClient(), b, settings, access.WithCABundle(o.BMCCABundle))
+	}
+	return server.Setup(mgr, server.Options{
+		Bundles: store, Access: resolve, Clients: pool, Metrics: counted, Outage: beat.Outage,
+		Namespace: o.Namespace, ProbeImage: o.ProbeImage, WipeImage: o.WipeImage, RegistryURL: o.RegistryURL, RegistryCA: o.RegistryCA,
+		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace,
+	})
+}
+
+// givingSessionsBack ends every session when the manager stops, so that none is left on a BMC that allows few.
+func givingSessionsBack(pool *redfish.Pool) manager.Runnable {
+	return manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+		defer cancel()
+		return pool.Close(closing)
+	})
+}
+
+// requestMetrics count what the BMCs are asked.
+type requestMetrics struct {
+	total *prometheus.CounterVec
+	took  *prometheus.HistogramVec
+}
+
+func newRequestMetrics(registry prometheus.Registerer) (*requestMetrics, error) {
+	m := &requestMetrics{
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "metalaw_redfish_requests_total",
+			Help: "Requests to BMCs by method and outcome."}, []string{"method", "outcome"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "metalaw_redfish_request_duration_seconds",
+			Help: "Time that BMCs take to answer.", Buckets: prometheus.ExponentialBuckets(0.005, 3, 9)}, []string{"method"}),
+	}
+	for _, c := range []prometheus.Collector{m.total, m.took} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *requestMetrics) observe(_, method, outcome string, took time.Duration) {
+	m.total.WithLabelValues(method, outcome).Inc()
+	m.took.WithLabelValues(method).Observe(took.Seconds())
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+)
+
+// reasonAsking: the device was asked and has not answered yet; it is never recorded.
+const reasonAsking = "Asking"
+
+// Record implements loop.Visit. While the device is being asked nothing is written: what is recorded stands until the
+// answer is there.
+func (v *visit) Record(_ engine.Decision, o loop.Outcome) {
+	verdict := v.verdict
+	if !o.Settled() {
+		if o.Progress.Err != nil || o.Progress.Reason == reasonAsking {
+			return
+		}
+		verdict.reason, verdict.message = o.Progress.Reason, o.Progress.Message
+	}
+	status := &v.endpoint.Status
+	status.ObservedGeneration = v.endpoint.Generation
+	v.set(v1alpha1.ConditionMatched, verdict.matched, verdict.matchReason, verdict.matchMessage)
+	v.set(v1alpha1.ConditionReady, verdict.reason == v1alpha1.ReasonBMCCreated, verdict.reason, verdict.message)
+	v.remember()
+}
+
+// remember keeps the time of the last refusal where a manager that restarts finds it. The condition's own time would
+// stand still while the accounts are refused again and again, and each restart would offer them once more.
+func (v *visit) remember() {
+	if v.refusedAt.IsZero() {
+		return
+	}
+	ready := meta.FindStatusCondition(v.endpoint.Status.Conditions, v1alpha1.ConditionReady)
+	ready.LastTransitionTime = metav1.NewTime(v.refusedAt.Truncate(time.Second)) // as the API stores it
+}
+
+func (v *visit) set(kind string, holds bool, reason, message string) {
+	state := metav1.ConditionFalse
+	if holds {
+		state = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&v.endpoint.Status.Conditions, metav1.Condition{
+		Type: kind, Status: state, Reason: reason, Message: message, ObservedGeneration: v.endpoint.Generation,
+	})
+}
+
+// hold keeps the endpoint until its BMC is gone; only an endpoint that may have one is held.
+func (v *visit) hold() { controllerutil.AddFinalizer(v.endpoint, v1alpha1.FinalizerEndpoint) }

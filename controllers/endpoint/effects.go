@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metalaw/metalaw/api/fieldindex"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/access"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/macprefixes"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// Apply implements loop.Visit.
+func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
+	if effect.Name != EffectEnsureBMC {
+		return loop.Failing("UnknownEffect", fmt.Sprintf("an endpoint has no effect %q", effect.Name), 0)
+	}
+	v.hold()
+	if v.facts.bmc != "" {
+		v.prober.forget(v.endpoint.Name)
+		return loop.Holds()
+	}
+	if made, err := v.madeBefore(ctx); made || err != nil {
+		return progressOf(err)
+	}
+	known, err := v.secretExists(ctx)
+	if err != nil {
+		return loop.Broken(err)
+	}
+	q := question{endpoint: v.reach(), confirm: known}
+	refusal := ""
+	if !known {
+		c, err := v.candidates(ctx)
+		if err != nil {
+			return loop.Broken(err)
+		}
+		if len(c.accounts) == 0 {
+			return loop.Failing(v1alpha1.ReasonNoCredentials, fmt.Sprintf(
+				"%s gives no account to log in with; create the BMCSecret %s with the keys username and password", c.source, v.endpoint.Name), 0)
+		}
+		refusal = v.refusal(c)
+		if rests := v.rests(refusal); rests > 0 {
+			return loop.Failing(v1alpha1.ReasonCredentialsRefused, refusal, rests)
+		}
+		q.candidates = c.accounts
+	}
+	return v.act(ctx, v.prober.ask(v.endpoint.Name, proberKey(v.endpoint), q), refusal)
+}
+
+// madeBefore looks past the cache where the status says that the BMC was made: the cache may not have it yet, and a
+// device is not asked again for that.
+func (v *visit) madeBefore(ctx context.Context) (bool, error) {
+	if !meta.IsStatusConditionTrue(v.endpoint.Status.Conditions, v1alpha1.ConditionReady) {
+		return false, nil
+	}
+	err := v.Reader.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, &v1alpha1.BMC{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func progressOf(err error) loop.Progress {
+	if err != nil {
+		return loop.Broken(err)
+	}
+	return loop.Holds()
+}
+
+func (v *visit) act(ctx context.Context, a answer, refusal string) loop.Progress {
+	switch a.outcome {
+	case accepted:
+		if err := v.create(ctx, a.credentials); err != nil {
+			return loop.Broken(err)
+		}
+		v.prober.forget(v.endpoint.Name)
+		return loop.Holds()
+	case refused:
+		v.refusedAt = a.next.Add(-v.CredentialCoolDown)
+		return loop.Failing(v1alpha1.ReasonCredentialsRefused, refusal, a.next.Sub(v.now()))
+	case failed:
+		return loop.Failing(trouble(a.err), v.troubleMessage(a.err), max(a.next.Sub(v.now()), 1))
+	default:
+		return loop.Waiting(reasonAsking, "the device was asked what it is", 0)
+	}
+}
+
+// trouble is the reason of a device that gave no usable answer.
+func trouble(err error) string {
+	reason := redfish.Reason(err)
+	if reason == v1alpha1.ReasonUnknownError {
+		return v1alpha1.ReasonNotRedfish
+	}
+	return reason
+}
+
+// troubleMessage is the same while the cause is.
+func (v *visit) troubleMessage(err error) string {
+	cause, _ := access.Describe(err)
+	where := v.reach()
+	return fmt.Sprintf("no usable Redfish service at %s://%s, which is asked again: %s", where.Scheme,
+		net.JoinHostPort(where.Address, strconv.Itoa(where.Port)), cause)
+}
+
+func (v *visit) reach() redfish.Endpoint {
+	row := v.facts.row
+	return access.Reach(v.endpoint.Spec.IP, v1alpha1.ProtocolScheme(row.Scheme), row.Port, v.settings, access.WithCABundle(v.CABundle))
+}
+
+func (v *visit) secretExists(ctx context.Context) (bool, error) {
+	err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, &v1alpha1.BMCSecret{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("get BMCSecret %s: %w", v.endpoint.Name, err)
+	}
+	return true, nil
+}
+
+// create makes the BMCSecret first, so that a BMC never names one that is not there. What exists is left as it is: a
+// secret may have been rotated since.
+func (v *visit) create(ctx context.Context, c redfish.Credentials) error {
+	if c != (redfish.Credentials{}) {
+		secret := &v1alpha1.BMCSecret{
+			ObjectMeta: metav1.ObjectMeta{Name: v.endpoint.Name},
+			Data: map[string][]byte{
+				v1alpha1.BMCSecretUsernameKey: []byte(c.Username), v1alpha1.BMCSecretPasswordKey: []byte(c.Password),
+			},
+		}
+		if err := v.Client.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create BMCSecret %s: %w", secret.Name, err)
+		}
+	}
+	bmc := newBMC(v.endpoint, v.facts.row)
+	if err := controllerutil.SetControllerReference(v.endpoint, bmc, v.Client.Scheme()); err != nil {
+		return fmt.Errorf("BMC %s: %w", bmc.Name, err)
+	}
+	if err := v.Client.Create(ctx, bmc); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create BMC %s: %w", bmc.Name, err)
+	}
+	return nil
+}
+
+func newBMC(e *v1alpha1.Endpoint, row macprefixes.Row) *v1alpha1.BMC {
+	bmc := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: e.Name, Finalizers: []string{v1alpha1.FinalizerBMC}}}
+	bmc.Spec.EndpointRef = &corev1.LocalObjectReference{Name: e.Name}
+	bmc.Spec.BMCSecretRef.Name = e.Name
+	bmc.Spec.Protocol = v1alpha1.Protocol{
+		Name: v1alpha1.ProtocolName(row.Protocol), Port: row.Port, Scheme: v1alpha1.ProtocolScheme(row.Scheme),
+	}
+	if c := row.Console; c != nil {
+		bmc.Spec.ConsoleProtocol = &v1alpha1.ConsoleProtocol{Name: v1alpha1.ConsoleProtocolName(c.Type), Port: c.Port}
+	}
+	return bmc
+}
+
+// proberKey names the device to the pool of clients; a BMC's own key is its UID.
+func proberKey(e *v1alpha1.Endpoint) string { return "endpoint/" + string(e.UID) }
+
+// Finalize implements loop.Visit: the BMC made from the endpoint goes, its BMCSecret and its Servers stay. A BMC that
+// somebody made by hand stays as well.
+func (v *visit) Finalize(ctx context.Context) loop.Progress {
+	v.prober.forget(v.endpoint.Name)
+	bmcs, err := v.ownBMCs(ctx)
+	if err != nil {
+		return loop.Broken(err)
+	}
+	var problems []error
+	for _, bmc := range bmcs {
+		if !bmc.DeletionTimestamp.IsZero() {
+			continue
+		}
+		err := v.Client.Delete(ctx, bmc, client.Preconditions{UID: &bmc.UID})
+		problems = append(problems, client.IgnoreNotFound(err))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return loop.Broken(fmt.Errorf("delete the BMC of Endpoint %s: %w", v.endpoint.Name, err))
+	}
+	if len(bmcs) > 0 {
+		return loop.Waiting("DeletingBMC", fmt.Sprintf("BMC %s is being deleted", bmcs[0].Name), 0)
+	}
+	return loop.Holds()
+}
+
+// ownBMCs lists the BMCs that were made from the endpoint. The one of its name is read uncached, because it may have
+// been made a moment ago.
+func (v *visit) ownBMCs(ctx context.Context) ([]*v1alpha1.BMC, error) {
+	var list v1alpha1.BMCList
+	if err := v.Client.List(ctx, &list, client.MatchingFields{fieldindex.BMCByEndpoint: v.endpoint.Name}); err != nil {
+		return nil, fmt.Errorf("list the BMCs of Endpoint %s: %w", v.endpoint.Name, err)
+	}
+	var own []*v1alpha1.BMC
+	for i := range list.Items {
+		if bmc := &list.Items[i]; bmc.Name != v.endpoint.Name && metav1.IsControlledBy(bmc, v.endpoint) {
+			own = append(own, bmc)
+		}
+	}
+	named := &v1alpha1.BMC{}
+	err := v.Reader.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, named)
+	switch {
+	case err == nil && metav1.IsControlledBy(named, v.endpoint):
+		own = append(own, named)
+	case err != nil && !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("get BMC %s: %w", v.endpoint.Name, err)
+	}
+	return own, nil
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/fieldindex"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/macprefixes"
+)
+
+// subject implements loop.Subject for endpoints.
+type subject struct {
+	Options
+	prober *prober
+}
+
+// visit is one endpoint in one reconcile.
+type visit struct {
+	*subject
+	endpoint *v1alpha1.Endpoint
+	settings bundle.Settings
+	facts    facts
+	verdict  verdict
+	// refusedAt is when the device turned the accounts down, where this reconcile learned it.
+	refusedAt time.Time
+}
+
+// Observe implements loop.Subject.
+func (s *subject) Observe(ctx context.Context, e *v1alpha1.Endpoint) (loop.Visit, error) {
+	active := s.Bundles.Active()
+	v := &visit{subject: s, endpoint: e, settings: active.Settings}
+	v.facts = facts{name: e.Name, revision: active.Revision}
+	if v.facts.revision.Name == "" {
+		v.facts.revision.Name, v.facts.revision.Version = active.Name, active.Version
+	}
+	v.facts.mac, v.facts.macErr = macprefixes.Normalize(e.Spec.MACAddress)
+	if v.facts.macErr == nil {
+		v.facts.row, v.facts.found = active.MACs.Lookup(v.facts.mac)
+	}
+	if err := v.findBMC(ctx); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// findBMC looks for the BMC that is reached by this endpoint: the one made from it, or one that somebody made by hand.
+func (v *visit) findBMC(ctx context.Context) error {
+	var list v1alpha1.BMCList
+	if err := v.Client.List(ctx, &list, client.MatchingFields{fieldindex.BMCByEndpoint: v.endpoint.Name}); err != nil {
+		return fmt.Errorf("list the BMCs of Endpoint %s: %w", v.endpoint.Name, err)
+	}
+	for i := range list.Items {
+		if v.facts.bmc == "" || list.Items[i].Name == v.endpoint.Name {
+			v.facts.bmc = list.Items[i].Name
+		}
+	}
+	if v.facts.bmc != "" {
+		return nil
+	}
+	taken := &v1alpha1.BMC{}
+	err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, taken)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get BMC %s: %w", v.endpoint.Name, err)
+	}
+	v.facts.holder = reachedBy(taken)
+	return nil
+}
+
+func reachedBy(b *v1alpha1.BMC) string {
+	switch {
+	case b.Spec.EndpointRef != nil:
+		return "Endpoint " + b.Spec.EndpointRef.Name
+	case b.Spec.Access != nil:
+		return "the address " + b.Spec.Access.IP
+	}
+	return "nothing"
+}

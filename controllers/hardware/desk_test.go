@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hardware
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// lamp is a subject that can be read and switched; reading takes a second.
+type lamp struct {
+	reads  int
+	power  string
+	err    error
+	wakes  int
+	begins []time.Time
+}
+
+type noClients struct{}
+
+func (noClients) Get(string, redfish.Endpoint, redfish.Credentials) redfish.BMC { return nil }
+
+func (l *lamp) desk() *Desk[string] {
+	return NewDesk(Options[string]{
+		Clients: noClients{},
+		Read: func(context.Context, redfish.BMC, Target) (string, error) {
+			l.reads++
+			l.begins = append(l.begins, time.Now())
+			time.Sleep(time.Second)
+			return l.power, l.err
+		},
+		Same: func(a, b string) bool { return a == b },
+		Wake: func(string) { l.wakes++ },
+	})
+}
+
+func TestRefreshAnswersAtOnceAndWakesWhenTheReadHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lamp{power: "Off"}
+		d := l.desk()
+		defer d.Close()
+		began := time.Now()
+		if r, fresh := d.Refresh("a", Target{}, time.Minute); fresh || r.Tried {
+			t.Fatalf("before any read the answer is %+v, fresh %t", r, fresh)
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("Refresh kept its caller for %s", took)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		r, fresh := d.Refresh("a", Target{}, time.Minute)
+		if !fresh || r.Value != "Off" || l.wakes != 1 || l.reads != 1 {
+			t.Errorf("got %+v, fresh %t, %d wakes, %d reads", r, fresh, l.wakes, l.reads)
+		}
+	})
+}
+
+func TestManyCallersShareOneRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lamp{power: "Off"}
+		d := l.desk()
+		defer d.Close()
+		for range 50 {
+			d.Refresh("a", Target{}, 0)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if l.reads != 1 {
+			t.Errorf("%d reads", l.reads)
+		}
+	})
+}
+
+func TestReadsThatFailAreRepeatedAtGrowingIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lamp{err: errors.New("connection refused")}
+		d := l.desk()
+		defer d.Close()
+		for range 200 { // a caller that asks twice a second for 100 s
+			d.Refresh("a", Target{}, 0)
+			time.Sleep(500 * time.Millisecond)
+		}
+		synctest.Wait()
+		if l.reads < 5 || l.reads > 8 {
+			t.Errorf("%d reads in 100 s, want 5 to 8", l.reads)
+		}
+		if r := d.Reading("a"); r.Reachable() || r.FailingSince.IsZero() {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+func TestAFailedReadKeepsTheLastValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lamp{power: "On"}
+		d := l.desk()
+		defer d.Close()
+		d.Refresh("a", Target{}, 0)
+		time.Sleep(2 * time.Second)
+		l.err = errors.New("timeout")
+		d.Refresh("a", Target{}, 0)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if r := d.Reading("a"); r.Value != "On" || r.Reachable() {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+func TestRetryReadsAtOnceAfterFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lamp{err: errors.New("no route")}
+		d := l.desk()
+		defer d.Close()
+		for range 60 {
+			d.Refresh("a", Target{}, 0)
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		before := l.reads
+		l.err, l.power = nil, "On"
+		d.Retry("a")
+		d.Refresh("a", Target{}, 0)
+		time.Sleep(1100 * time.Millisecond)
+		synctest.Wait()
+		if l.reads != before+1 || !d.Reading("a").Reachable() {
+			t.Errorf("%d reads more, %+v", l.reads-before, d.Reading("a"))
+		}
+	})
+}
+
+func TestAJobIsDoneOnceAndReadAfterwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lamp{power: "Off"}
+		d := l.desk()
+		defer d.Close()
+		switched := 0
+		on := func(context.Context, redfish.BMC) error {
+			switched++
+			l.power = "On"
+			time.Sleep(time.Second)
+			return nil
+		}
+		for range 10 {
+			d.Do("a", Target{}, "1/on", on)
+			time.Sleep(300 * time.Millisecond)
+		}
+		synctest.Wait()
+		job, known := d.Known("a", "1/on")
+		if switched != 1 || !known || job.State != JobSucceeded {
+			t.Fatalf("switched %d times, job %+v", switched, job)
+		}
+		if r := d.Reading("a"); r.Value != "On" || r.At.Before(job.EndedAt) {
+			t.Errorf("the reading %+v was not taken after the job ended at %s", r, job.EndedAt)
+		}
+		d.Repeat("a", "1/on")
+		d.Do("a", Target{}, "1/on", on)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if switched != 2 {
+			t.Errorf("after Repeat it was switched %d times in all", switched)
+		}
+	})
+}
+
+func TestASecondJobWaitsForTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lamp{}
+		d := l.desk()
+		defer d.Close()
+		var order []string
+		slow := func(name string) func(context.Context, redfish.BMC) error {
+			return func(context.Context, redfish.BMC) error {
+				order = append(order, name)
+				time.Sleep(time.Second)
+				return nil
+			}
+		}
+		d.Do("a", Target{}, "first", slow("first"))
+		if j := d.Do("a", Target{}, "second", slow("second")); j.ID != "first" {
+			t.Errorf("the second job was begun beside the first: %+v", j)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		d.Do("a", Target{}, "second", slow("second"))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if len(order) != 2 || order[0] != "first" || order[1] != "second" {
+			t.Errorf("done in the order %v", order)
+		}
+	})
+}
+
+func TestCloseEndsWhatIsInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lamp{}
+		d := l.desk()
+		ended := false
+		d.Do("a", Target{}, "long", func(ctx context.Context, _ redfish.BMC) error {
+			<-ctx.Done()
+			ended = true
+			return ctx.Err()
+		})
+		synctest.Wait()
+		d.Close()
+		if !ended || l.wakes != 0 {
+			t.Errorf("ended %t, %d wakes after Close", ended, l.wakes)
+		}
+		d.Do("a", Target{}, "late", func(context.Context, redfish.BMC) error { t.Error("a job was begun after Close"); return nil })
+		synctest.Wait()
+	})
+}

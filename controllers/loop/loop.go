@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loop
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metalaw/metalaw/engine"
+)
+
+// Reconciler runs one kind.
+type Reconciler[T client.Object] struct {
+	Client  client.Client
+	Subject Subject[T]
+	// New makes an empty object of the kind.
+	New func() T
+	// Finalizer is taken away once Finalize is done; empty for a kind without one.
+	Finalizer string
+	// Tell reports the difference between the object before and after a patch that succeeded: events, metrics, the log.
+	Tell func(ctx context.Context, before, after T, decision engine.Decision)
+	// HandsOff says that the object is not to be touched at all.
+	HandsOff func(T) bool
+	// Withheld reports, once in the life of this process, an object that is being deleted and is kept by our finalizer
+	// because HandsOff says so. May be nil.
+	Withheld func(ctx context.Context, object T)
+
+	withheld sync.Map // the UID that was reported, by name
+}
+
+// Waker is a Visit that wants to be called again by itself.
+type Waker interface {
+	// WakeAfter is when to look again, whatever the decision says; 0 for never.
+	WakeAfter() time.Duration
+}
+
+// Notifier is a Visit with something to tell that no difference of the object shows, such as a request that was refused.
+type Notifier interface {
+	// Notify is called once, after the write has succeeded.
+	Notify(ctx context.Context)
+}
+
+// Reconcile implements reconcile.Reconciler. It reads the object from the cache; a stale read is caught by the
+// optimistic lock of the patch.
+func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	object := r.New()
+	if err := r.Client.Get(ctx, req.NamespacedName, object); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.withheld.Delete(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.HandsOff != nil && r.HandsOff(object) {
+		r.withhold(ctx, req, object)
+		return ctrl.Result{}, nil
+	}
+	r.withheld.Delete(req.NamespacedName)
+	before := copyOf(object)
+	visit, err := r.Subject.Observe(ctx, object)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
+	}
+	if !object.GetDeletionTimestamp().IsZero() {
+		return r.finalize(ctx, visit, before, object)
+	}
+	decision := visit.Decide()
+	outcome := apply(ctx, visit, decision)
+	visit.Record(decision, outcome)
+	if err := r.write(ctx, before, object); err != nil {
+		return retry(client.IgnoreNotFound(err)) // the object is gone, and so is everything that it waited for
+	}
+	if r.Tell != nil {
+		r.Tell(ctx, before, object, decision)
+	}
+	if n, ok := visit.(Notifier); ok {
+		n.Notify(ctx)
+	}
+	return next(visit, decision, outcome)
+}
+
+// withhold reports an object that cannot go while nobody may touch it.
+func (r *Reconciler[T]) withhold(ctx context.Context, req ctrl.Request, object T) {
+	if r.Withheld == nil || object.GetDeletionTimestamp().IsZero() || r.Finalizer == "" ||
+		!controllerutil.ContainsFinalizer(object, r.Finalizer) {
+		return
+	}
+	if told, _ := r.withheld.Swap(req.NamespacedName, object.GetUID()); told != object.GetUID() {
+		r.Withheld(ctx, object)
+	}
+}
+
+// apply makes the effects hold in order, up to the first that does not.
+func apply(ctx context.Context, visit Visit, decision engine.Decision) Outcome {
+	if decision.Moves() || decision.Halt != nil {
+		return Outcome{}
+	}
+	for _, effect := range decision.Effects {
+		if p := visit.Apply(ctx, effect); p.Phase != Done {
+			return Outcome{Effect: effect.Name, Progress: p}
+		}
+	}
+	return Outcome{}
+}
+
+func (r *Reconciler[T]) finalize(ctx context.Context, visit Visit, before, object T) (ctrl.Result, error) {
+	if r.Finalizer == "" || !controllerutil.ContainsFinalizer(object, r.Finalizer) {
+		return ctrl.Result{}, nil
+	}
+	progress := visit.Finalize(ctx)
+	if progress.Err != nil {
+		return retry(progress.Err)
+	}
+	if progress.Phase == Done {
+		controllerutil.RemoveFinalizer(object, r.Finalizer)
+	}
+	if err := r.write(ctx, before, object); err != nil {
+		return retry(client.IgnoreNotFound(err))
+	}
+	return ctrl.Result{RequeueAfter: jittered(progress.Again)}, nil
+}
+
+// write patches what changed: metadata and spec first, then status, each at most once and under the optimistic lock.
+func (r *Reconciler[T]) write(ctx context.Context, before, object T) error {
+	wanted := copyOf(object)
+	base := copyOf(before)
+	if mainChanged(before, wanted) {
+		if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+			return err
+		}
+		version, generation := object.GetResourceVersion(), object.GetGeneration()
+		if len(object.GetFinalizers()) == 0 && !object.GetDeletionTimestamp().IsZero() {
+			return nil // the object is gone
+		}
+		base.SetResourceVersion(version)
+		wanted.SetResourceVersion(version)
+		wanted.SetGeneration(generation)
+	}
+	if statusChanged(before, wanted) {
+		if err := r.Client.Status().Patch(ctx, wanted, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+			return err
+		}
+	}
+	assign(object, wanted)
+	return nil
+}
+
+// retry turns a lost race into a prompt second look; it is no error. That something was not found is one: only the caller
+// knows whether it was the object itself. The queue comes back to an error, so that no deadline is lost with it.
+func retry(err error) (ctrl.Result, error) {
+	if err == nil {
+		return ctrl.Result{}, nil
+	}
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: jittered(50 * time.Millisecond)}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// next is the earliest of the moments at which somebody wants to look again.
+func next(visit Visit, decision engine.Decision, outcome Outcome) (ctrl.Result, error) {
+	if outcome.Progress.Err != nil {
+		return retry(outcome.Progress.Err)
+	}
+	after := earliest(decision.WakeAfter, outcome.Progress.Again)
+	if w, ok := visit.(Waker); ok {
+		after = earliest(after, w.WakeAfter())
+	}
+	if decision.Moves() {
+		after = time.Millisecond // the state entered has effects of its own
+	}
+	return ctrl.Result{RequeueAfter: jittered(after)}, nil
+}
+
+func earliest(a, b time.Duration) time.Duration {
+	if a <= 0 || (b > 0 && b < a) {
+		return b
+	}
+	return a
+}
+
+// jittered adds up to a tenth, so that servers that were woken together do not stay together.
+func jittered(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return d + rand.N(d/10+time.Nanosecond)
+}
+
+func copyOf[T client.Object](object T) T {
+	copied, ok := object.DeepCopyObject().(T)
+	if !ok {
+		return object // cannot happen: DeepCopyObject returns its own type
+	}
+	return copied
+}
+
+func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }

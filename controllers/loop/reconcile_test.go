@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loop
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+)
+
+const testFinalizer = "test/finalizer"
+
+// plan is a visit of a server that ends as the test says.
+type plan struct {
+	decision        engine.Decision
+	applied, ending Progress
+	record          func()
+}
+
+func (p *plan) Decide() engine.Decision                                  { return p.decision }
+func (p *plan) Apply(context.Context, engine.Effect) Progress            { return p.applied }
+func (p *plan) Finalize(context.Context) Progress                        { return p.ending }
+func (p *plan) Observe(context.Context, *v1alpha1.Server) (Visit, error) { return p, nil }
+func (p *plan) Record(engine.Decision, Outcome) {
+	if p.record != nil {
+		p.record()
+	}
+}
+
+// running is the loop over one server, named a.
+func running(t *testing.T, p *plan, s *v1alpha1.Server) (*Reconciler[*v1alpha1.Server], client.Client) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	s.Name, s.UID, s.Finalizers = "a", "uid-a", []string{testFinalizer}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s).WithStatusSubresource(s).Build()
+	return &Reconciler[*v1alpha1.Server]{
+		Client: api, Subject: p, Finalizer: testFinalizer, New: func() *v1alpha1.Server { return &v1alpha1.Server{} },
+	}, api
+}
+
+func look(t *testing.T, r *Reconciler[*v1alpha1.Server]) (ctrl.Result, error) {
+	t.Helper()
+	return r.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "a"}})
+}
+
+var errMissing = apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "b")
+
+func TestAnEffectThatMissesAnotherObjectGoesBackToTheQueue(t *testing.T) {
+	p := &plan{decision: ensures("A"), applied: Broken(errMissing)}
+	p.decision.WakeAfter = time.Minute
+	r, _ := running(t, p, &v1alpha1.Server{})
+	if result, err := look(t, r); err == nil && result.RequeueAfter == 0 {
+		t.Error("the server is forgotten, and its deadline with it")
+	}
+}
+
+func TestAnEndThatMissesAnotherObjectGoesBackToTheQueue(t *testing.T) {
+	now := metav1.Now()
+	r, _ := running(t, &plan{ending: Broken(errMissing)}, &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}})
+	if result, err := look(t, r); err == nil && result.RequeueAfter == 0 {
+		t.Error("the server is forgotten, and never goes")
+	}
+}
+
+func TestAnObjectThatWentWhileItWasLookedAtIsNoError(t *testing.T) {
+	p := &plan{decision: ensures("A")}
+	s := &v1alpha1.Server{}
+	r, api := running(t, p, s)
+	p.record = func() {
+		s.Finalizers = nil
+		if err := api.Update(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Delete(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.decision.WakeAfter = time.Minute
+	r.Subject = changing{p}
+	if result, err := look(t, r); err != nil || !result.IsZero() {
+		t.Errorf("got %v, %v", result, err)
+	}
+}
+
+// changing is a plan that has something to write.
+type changing struct{ *plan }
+
+func (c changing) Observe(_ context.Context, s *v1alpha1.Server) (Visit, error) {
+	s.Labels = map[string]string{"rack": "7"}
+	return c.plan, nil
+}
+
+func TestWhatIsDeletedWhileNobodyMayTouchItIsReportedOnce(t *testing.T) {
+	now := metav1.Now()
+	deleted := metav1.ObjectMeta{DeletionTimestamp: &now}
+	for name, c := range map[string]struct {
+		object    metav1.ObjectMeta
+		finalizer string
+		handsOff  bool
+		want      int
+	}{
+		"deleted and left alone":             {deleted, testFinalizer, true, 1},
+		"left alone":                         {metav1.ObjectMeta{}, testFinalizer, true, 0},
+		"deleted, and kept by somebody else": {deleted, "", true, 0},
+		"deleted":                            {deleted, testFinalizer, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := running(t, &plan{ending: Waiting("", "", 0)}, &v1alpha1.Server{ObjectMeta: c.object})
+			r.Finalizer, r.HandsOff = c.finalizer, func(*v1alpha1.Server) bool { return c.handsOff }
+			told := 0
+			r.Withheld = func(context.Context, *v1alpha1.Server) { told++ }
+			for range 3 {
+				if _, err := look(t, r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if told != c.want {
+				t.Errorf("reported %d times, want %d", told, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// Binding is what BindingAnnotation records.
+type Binding struct {
+	// Revision names the PolicyRevision that chose.
+	Revision string `json:"revision"`
+	// Score is the policy's score of the server.
+	Score float64 `json:"score"`
+	// RunnersUp is how many other servers the policy would have allowed.
+	RunnersUp int `json:"runnersUp"`
+}
+
+// outcome is what became of a step.
+type outcome uint8
+
+const (
+	// wasBound: the claim has its server now.
+	wasBound outcome = iota
+	// wasLost: every server on the list changed under our hands; the claim has to be looked at once more.
+	wasLost
+	// wasDropped: the claim is no longer to be bound.
+	wasDropped
+)
+
+// bind gives the claim the first server of the list that can be had. After a lost race the next one is taken, without
+// evaluating again; a version that was tried in vain is left out until it is due again. An error for which isDenied holds
+// says that every write was denied; any other leaves open what was written, and the next pass looks.
+func (s *Scheduler) bind(ctx context.Context, c *v1alpha1.ServerClaim, todo step) (outcome, error) {
+	var denied error
+	lost := false
+	for i, choice := range todo.ranked {
+		e := s.fleet.get(choice.Name)
+		if e == nil || !isEligible(todo.spec, e) || s.patience.holds(c, e, s.now()) {
+			continue // it changed since it was ranked, or is not due
+		}
+		binding := Binding{Revision: todo.revision.Name, Score: choice.Score, RunnersUp: len(todo.ranked) - 1}
+		server, err := s.writeServer(ctx, e, func(server *v1alpha1.Server) error { return reserve(server, c, binding) })
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			lostRaces.Inc()
+			lost = true
+			s.patience.tried(c, e)
+			continue
+		}
+		if err != nil {
+			err = fmt.Errorf("reserve server %s for claim %s/%s: %w", choice.Name, c.Namespace, c.Name, err)
+			if !isDenied(err) {
+				s.unsure(c.UID, choice.Name)
+				return wasLost, err
+			}
+			denied = errors.Join(denied, deniedError{choice.Name, err})
+			s.patience.tried(c, e)
+			continue
+		}
+		logf.FromContext(ctx).Info("reserved", "claim", claimName(c), "claimUID", c.UID, "server", server.Name,
+			"revision", binding.Revision, "score", choice.Score, "rank", i, "runnersUp", binding.RunnersUp)
+		if denied != nil {
+			logf.FromContext(ctx).Error(denied, "better servers could not be reserved", "claim", claimName(c))
+		}
+		return wasBound, s.nameServer(ctx, c, server.Name)
+	}
+	if lost {
+		s.patience.lost(c.UID, s.now(), longestWait)
+		if denied != nil {
+			logf.FromContext(ctx).Error(denied, "servers could not be reserved", "claim", claimName(c))
+		}
+		return wasLost, nil
+	}
+	return wasLost, denied
+}
+
+// deniedError is the API server's refusal to write one server.
+type deniedError struct {
+	server string
+	error
+}
+
+// Unwrap makes the API server's own error visible.
+func (d deniedError) Unwrap() error { return d.error }
+
+// refusedBy is the verdict for a claim whose writes are denied. It speaks of the first of them, and names no server.
+func refusedBy(denied error) step {
+	message := denied.Error()
+	var status apierrors.APIStatus
+	if errors.As(denied, &status) {
+		message = status.Status().Message
+	}
+	var first deniedError
+	if errors.As(denied, &first) {
+		message = strings.ReplaceAll(message, " "+strconv.Quote(first.server), "")
+	}
+	return refusal(v1alpha1.ReasonBindingRefused,
+		"the API server refuses to give the claim a server, and is asked again within a minute: "+message)
+}
+
+// isDenied says that the API server refused a write: it certainly did not happen, and would not the next time either.
+func isDenied(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
+}
+
+// reserve writes the claim on the server, and takes away what is left of a former holder.
+func reserve(server *v1alpha1.Server, c *v1alpha1.ServerClaim, binding Binding) error {
+	record, err := json.Marshal(binding)
+	if err != nil {
+		return fmt.Errorf("record the binding: %w", err)
+	}
+	server.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: c.Namespace, Name: c.Name}
+	if server.Annotations == nil {
+		server.Annotations = map[string]string{}
+	}
+	server.Annotations[v1alpha1.ClaimUIDAnnotation] = string(c.UID)
+	server.Annotations[v1alpha1.BindingAnnotation] = string(record)
+	delete(server.Annotations, v1alpha1.ReleasedClaimAnnotation)
+	delete(server.Annotations, v1alpha1.ReleasedAtAnnotation)
+	return nil
+}
+
+// writeServer changes a server in one patch, under the optimistic lock of the version that was decided on.
+func (s *Scheduler) writeServer(ctx context.Context, e *entry, change func(*v1alpha1.Server) error) (*v1alpha1.Server, error) {
+	server := e.server.DeepCopy()
+	if err := change(server); err != nil {
+		return nil, err
+	}
+	if err := s.client.Patch(ctx, server, client.MergeFromWithOptions(e.server, client.MergeFromWithOptimisticLock{})); err != nil {
+		return nil, err
+	}
+	s.fleet.wrote(server)
+	return server, nil
+}
+
+// nameServer writes the server on the claim. The UID in the patch keeps it from a claim of the same name that was made
+// anew; the version is left out on purpose, because clients write to claims all the time and none of it matters here.
+func (s *Scheduler) nameServer(ctx context.Context, c *v1alpha1.ServerClaim, server string) error {
+	if c.Spec.ServerRef != nil {
+		s.told(ctx, c, server)
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": c.UID},
+		"spec":     map[string]any{"serverRef": corev1.LocalObjectReference{Name: server}},
+	})
+	if err != nil {
+		return fmt.Errorf("name server %s on claim %s/%s: %w", server, c.Namespace, c.Name, err)
+	}
+	named := &v1alpha1.ServerClaim{}
+	named.Namespace, named.Name = c.Namespace, c.Name
+	if err := s.client.Patch(ctx, named, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return s.afterRefusal(ctx, c, server, err)
+	}
+	s.pending.wrote(named)
+	s.told(ctx, named, server)
+	return nil
+}
+
+// afterRefusal takes the server back if the claim is gone or names another one. Otherwise the next pass completes it.
+func (s *Scheduler) afterRefusal(ctx context.Context, c *v1alpha1.ServerClaim, server string, refused error) error {
+	if e := s.fleet.get(server); e != nil {
+		undone, err := s.undo(ctx, e)
+		if err != nil {
+			return fmt.Errorf("name server %s on claim %s/%s: %w; and taking it back failed: %w", server, c.Namespace, c.Name, refused, err)
+		}
+		if undone {
+			return nil
+		}
+	}
+	return fmt.Errorf("name server %s on claim %s/%s: %w", server, c.Namespace, c.Name, refused)
+}
+
+// adoptServer records the claim's UID on a server that both references join already. The claim is read uncached: the
+// one in the cache may be the older of two of the same name.
+func (s *Scheduler) adoptServer(ctx context.Context, c *v1alpha1.ServerClaim, name string) (outcome, error) {
+	e := s.fleet.get(name)
+	if e == nil || s.patience.holds(c, e, s.now()) {
+		return wasLost, nil
+	}
+	var live v1alpha1.ServerClaim
+	if err := s.live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
+		return wasDropped, client.IgnoreNotFound(err)
+	}
+	if live.UID != c.UID || !live.DeletionTimestamp.IsZero() || RelationOf(e.server, &live) != Adoptable {
+		s.lostRace(c, e)
+		return wasLost, nil
+	}
+	server, err := s.writeServer(ctx, e, func(server *v1alpha1.Server) error {
+		if server.Annotations == nil {
+			server.Annotations = map[string]string{}
+		}
+		server.Annotations[v1alpha1.ClaimUIDAnnotation] = string(live.UID)
+		delete(server.Annotations, v1alpha1.ReleasedClaimAnnotation)
+		delete(server.Annotations, v1alpha1.ReleasedAtAnnotation)
+		return nil
+	})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		s.lostRace(c, e)
+		return wasLost, nil
+	}
+	if err != nil {
+		return wasLost, fmt.Errorf("adopt server %s for claim %s/%s: %w", name, c.Namespace, c.Name, err)
+	}
+	logf.FromContext(ctx).Info("adopted", "claim", claimName(c), "claimUID", live.UID, "server", server.Name,
+		"formerUID", e.server.Annotations[v1alpha1.ClaimUIDAnnotation])
+	s.told(ctx, &live, server.Name)
+	return wasBound, nil
+}
+
+// lostRace makes the only write that there is for a claim wait.
+func (s *Scheduler) lostRace(c *v1alpha1.ServerClaim, e *entry) {
+	s.patience.tried(c, e)
+	s.patience.lost(c.UID, s.now(), longestWait)
+}
+
+// told reports a binding that is written in both directions.
+func (s *Scheduler) told(ctx context.Context, c *v1alpha1.ServerClaim, server string) {
+	s.verdicts.drop(c.UID)
+	delete(s.patience, c.UID)
+	bindings.Inc()
+	if _, since := s.pending.get(c.UID); !since.IsZero() {
+		bindingSeconds.Observe(s.now().Sub(since).Seconds())
+	}
+	logf.FromContext(ctx).Info("bound", "claim", claimName(c), "claimUID", c.UID, "server", server)
+	if s.recorder == nil {
+		return
+	}
+	s.recorder.Eventf(c, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to server %s", server)
+	if e := s.fleet.get(server); e != nil {
+		s.recorder.Eventf(e.server, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to claim %s/%s", c.Namespace, c.Name)
+	}
+}
+
+func claimName(c *v1alpha1.ServerClaim) string { return c.Namespace + "/" + c.Name }

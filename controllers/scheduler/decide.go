@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// Policy is the part of a bundle that chooses; *selection.Policy is one.
+type Policy interface {
+	// Select looks at all candidates. An error means that nothing is known, and never that no server fits.
+	Select(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet) (selection.Result, error)
+}
+
+// action says what is to be done for a claim.
+type action uint8
+
+const (
+	// settled: the claim has its server, in both directions.
+	settled action = iota
+	// complete: a server is written for the claim's UID, and the claim does not name it yet.
+	complete
+	// adopt: a server is written for the claim's name and the claim names it; its UID has to be recorded.
+	adopt
+	// bind: the claim can have a server.
+	bind
+	// refuse: the claim can have none now.
+	refuse
+)
+
+// step is what is to be done for one claim.
+type step struct {
+	action action
+	// server is the one to complete or adopt.
+	server string
+	// ranked are the servers to try, best first.
+	ranked   []selection.Ranked
+	revision engine.Revision
+	// verdict is why none; where count is set, the fleet's counts are still to be put in.
+	verdict  Verdict
+	count    bool
+	spec     selection.ClaimSpec
+	rejected map[string]int
+}
+
+// view is what one decision is made from.
+type view struct {
+	fleet    *fleet
+	policy   Policy
+	revision engine.Revision
+	now      int64
+}
+
+// decide says what to do for an open claim. It writes nothing and does no I/O.
+func (v view) decide(ctx context.Context, c *v1alpha1.ServerClaim) step {
+	if s, done := v.written(c); done {
+		return s
+	}
+	spec, err := policies.ClaimSpecOf(c)
+	if err != nil {
+		return refusal(v1alpha1.ReasonInvalidSelector, err.Error())
+	}
+	if spec.ServerRef != "" && v.fleet.get(spec.ServerRef) == nil {
+		return refusal(v1alpha1.ReasonServerNotFound,
+			"the server that spec.serverRef names does not exist; serverRef cannot be changed, so create the server or claim anew")
+	}
+	fit := v.fleet.eligible(spec)
+	if len(fit) == 0 {
+		return step{action: refuse, count: true, spec: spec}
+	}
+	if v.policy == nil {
+		return refusal(v1alpha1.ReasonPending, "no policy is in force yet")
+	}
+	result, err := v.policy.Select(ctx, policies.SelectionClaimOf(c), candidates(fit), v.fleet.fleetCounts(v.now))
+	if err != nil {
+		return refusal(v1alpha1.ReasonGuardError, withoutNames(err.Error(), fit))
+	}
+	if len(result.Ranked) == 0 {
+		rejected := map[string]int{}
+		for code, r := range result.Rejections {
+			rejected[code] = r.Count
+		}
+		return step{action: refuse, count: true, spec: spec, rejected: rejected}
+	}
+	return step{action: bind, ranked: result.Ranked, revision: v.revision, spec: spec}
+}
+
+// written looks at the servers that a claim's name is already written on.
+func (v view) written(c *v1alpha1.ServerClaim) (step, bool) {
+	wanted := ""
+	if c.Spec.ServerRef != nil {
+		wanted = c.Spec.ServerRef.Name
+	}
+	holding := ""
+	for _, e := range v.fleet.heldBy(claimKey{c.Namespace, c.Name}) {
+		switch RelationOf(e.server, c) {
+		case Holds:
+			if wanted == e.server.Name {
+				return step{action: settled, server: wanted}, true
+			}
+			if !releaseRecorded(e.server) && (holding == "" || e.server.Name < holding) {
+				holding = e.server.Name
+			}
+		case Adoptable:
+			return step{action: adopt, server: e.server.Name}, true
+		case Unrelated, Another:
+		}
+	}
+	if wanted == "" && holding != "" {
+		return step{action: complete, server: holding}, true
+	}
+	return step{}, false
+}
+
+func refusal(reason, message string) step {
+	return step{action: refuse, verdict: Verdict{Reason: reason, Message: message}}
+}
+
+// finish puts the fleet's counts into a refusal. Claims that ask for the same share one count: memo is kept for a pass.
+func (v view) finish(s step, memo map[string]count) Verdict {
+	if !s.count {
+		return s.verdict
+	}
+	key := askedFor(s.spec)
+	c, ok := memo[key]
+	if !ok {
+		c.total, c.matching, c.byCode = v.fleet.tally(s.spec)
+		memo[key] = c
+	}
+	return noServer(s.spec.ServerRef != "", c, s.rejected)
+}
+
+// askedFor is the same text for claims that ask the hard contract for the same.
+func askedFor(spec selection.ClaimSpec) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q%q", spec.ServerRef, spec.Tolerations)
+	if spec.Selector != nil {
+		expressions := slices.Clone(spec.Selector.MatchExpressions)
+		slices.SortFunc(expressions, func(a, b selection.Expression) int {
+			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values))
+		})
+		fmt.Fprintf(&b, "%q%q", spec.Selector.MatchLabels, expressions) // fmt sorts the keys of a map
+	}
+	return b.String()
+}
+
+// withoutNames takes the names of servers out of a message that a claim's author will read.
+func withoutNames(message string, entries []*entry) string {
+	for _, e := range entries {
+		if strings.Contains(message, "server "+e.server.Name+":") {
+			return strings.ReplaceAll(message, "server "+e.server.Name+":", "a server:")
+		}
+	}
+	return message
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
+)
+
+func TestDecide(t *testing.T) {
+	taken := func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "x", Name: "y"} }
+	tainted := func(s *v1alpha1.Server) { s.Spec.Taints = []v1alpha1.Taint{{Key: "bad"}} }
+	for _, tc := range []struct {
+		name   string
+		fleet  *fleet
+		policy Policy
+		claim  *v1alpha1.ServerClaim
+		want   string
+	}{
+		{"the best ranked server comes first", fleetOf(aServer("b"), aServer("a")), byName{}, aClaim("c"), "bind a b"},
+		{"a selector narrows the choice", fleetOf(aServer("a"), aServer("b", labelled("rack", "1"))), byName{}, aClaim("c", selecting("rack", "1")), "bind b"},
+		{"a claim that names a server gets that one", fleetOf(aServer("a"), aServer("b")), byName{}, aClaim("c", naming("b")), "bind b"},
+		{"name and selector must both match", fleetOf(aServer("a"), aServer("b", labelled("rack", "1"))), byName{},
+			aClaim("c", naming("a"), selecting("rack", "1")), "NoServers: 0 of 2 servers match"},
+		{"a name that does not exist", fleetOf(aServer("a")), byName{}, aClaim("c", naming("z")),
+			"ServerNotFound: the server that spec.serverRef names does not exist; serverRef cannot be changed, so create the server or claim anew"},
+		{"a named server that is taken", fleetOf(aServer("a", taken)), byName{}, aClaim("c", naming("a")), "ServerTaken: 1 of 1 servers match: claimed 1"},
+		{"no server matches", fleetOf(aServer("a"), aServer("b")), byName{}, aClaim("c", selecting("rack", "1")), "NoServers: 0 of 2 servers match"},
+		{"none is free, the most frequent code first", fleetOf(aServer("a", taken), aServer("b", tainted), aServer("c", taken), aServer("d", inState("Cleanup"))),
+			byName{}, aClaim("c"), "NoneClaimable: 4 of 4 servers match: claimed 2, not-available 1, taint 1"},
+		{"the policy rejects what is free", fleetOf(aServer("a"), aServer("b"), aServer("c", taken)), byName{"a": "memory", "b": "memory"},
+			aClaim("c"), "PolicyRejected: 3 of 3 servers match: memory 2, claimed 1"},
+		{"the policy rejects one and ranks the other", fleetOf(aServer("a"), aServer("b")), byName{"a": "memory"}, aClaim("c"), "bind b"},
+		{"a policy that fails is no answer, and names no server", fleetOf(aServer("a")), failing{}, aClaim("c"), "GuardError: selection: a server: boom"},
+		{"without a policy nothing is bound", fleetOf(aServer("a")), nil, aClaim("c"), "Pending: no policy is in force yet"},
+		{"a selector without meaning", fleetOf(aServer("a")), byName{}, aClaim("c", func(c *v1alpha1.ServerClaim) {
+			c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "In"}}}
+		}), "InvalidSelector: spec.serverSelector: matchExpressions[0]: operator In needs at least one value"},
+
+		{"bound in both directions", fleetOf(aServer("a", writtenFor("c", "uid-c")), aServer("b")), byName{}, aClaim("c", naming("a")), "settled a"},
+		{"written on the server alone", fleetOf(aServer("b", writtenFor("c", "uid-c"), inState("Reserved")), aServer("a")), byName{}, aClaim("c"), "complete b"},
+		{"written on two servers: the first by name", fleetOf(aServer("b", writtenFor("c", "uid-c")), aServer("a", writtenFor("c", "uid-c"))), byName{}, aClaim("c"), "complete a"},
+		{"written on one server, and the user names another", fleetOf(aServer("a", writtenFor("c", "uid-c")), aServer("b")), byName{}, aClaim("c", naming("b")), "bind b"},
+		{"written for an earlier claim of the name", fleetOf(aServer("a", writtenFor("c", "uid-old"))), byName{}, aClaim("c"), "NoneClaimable: 1 of 1 servers match: claimed 1"},
+		{"written without a UID, and the claim names it", fleetOf(aServer("a", writtenFor("c", ""))), byName{}, aClaim("c", naming("a")), "adopt a"},
+		{"written for another UID, and the restored claim names it", fleetOf(aServer("a", writtenFor("c", "uid-old"))), byName{}, aClaim("c", naming("a")), "adopt a"},
+		{"released by the claim's predecessor", fleetOf(aServer("a", writtenFor("c", "uid-old"), annotated(v1alpha1.ReleasedClaimAnnotation, "uid-old"))),
+			byName{}, aClaim("c", naming("a")), "ServerTaken: 1 of 1 servers match: claimed 1"},
+		{"a record of an earlier holder does not end a binding", fleetOf(aServer("a", writtenFor("c", "uid-old"), annotated(v1alpha1.ReleasedClaimAnnotation, "uid-older"))),
+			byName{}, aClaim("c", naming("a")), "adopt a"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			v := view{fleet: tc.fleet, policy: tc.policy}
+			if got := told(v, v.decide(t.Context(), tc.claim)); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// told puts a step into words.
+func told(v view, s step) string {
+	switch s.action {
+	case settled:
+		return "settled " + s.server
+	case complete:
+		return "complete " + s.server
+	case adopt:
+		return "adopt " + s.server
+	case bind:
+		text := "bind"
+		for _, r := range s.ranked {
+			text += " " + r.Name
+		}
+		return text
+	case refuse:
+		verdict := v.finish(s, map[string]count{})
+		return verdict.Reason + ": " + verdict.Message
+	}
+	return "unknown"
+}
+
+type failing struct{}
+
+func (failing) Select(context.Context, selection.Claim, []*selection.PreparedCandidate, selection.Fleet) (selection.Result, error) {
+	return selection.Result{}, errors.New("selection: server a: boom")
+}
+
+func TestPendingClaimsAreServedByPriorityThenAgeThenName(t *testing.T) {
+	older := func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(epoch.Add(-1)) }
+	urgent := func(c *v1alpha1.ServerClaim) { c.Annotations = map[string]string{policies.PriorityAnnotation: "5"} }
+	p := newPending()
+	for _, c := range []*v1alpha1.ServerClaim{aClaim("b"), aClaim("a"), aClaim("z-old", older), aClaim("y-urgent", urgent),
+		aClaim("never", func(c *v1alpha1.ServerClaim) { c.Finalizers = nil })} {
+		p.saw(c, epoch)
+	}
+	got := ""
+	for _, c := range p.inOrder() {
+		got += c.Name + " "
+	}
+	if want := "y-urgent z-old a b "; got != want {
+		t.Errorf("order is %q, want %q", got, want)
+	}
+}
+
+func TestClaimsThatAskForTheSameShareOneCount(t *testing.T) {
+	same := func(a, b *v1alpha1.ServerClaim) bool {
+		x, _ := policies.ClaimSpecOf(a)
+		y, _ := policies.ClaimSpecOf(b)
+		return askedFor(x) == askedFor(y)
+	}
+	if !same(aClaim("a", selecting("k", "v")), aClaim("b", selecting("k", "v"))) {
+		t.Error("the same selector counts as two")
+	}
+	for name, other := range map[string]*v1alpha1.ServerClaim{
+		"another value": aClaim("b", selecting("k", "w")), "no selector": aClaim("b"), "a name": aClaim("b", selecting("k", "v"), naming("s")),
+		"a toleration": aClaim("b", selecting("k", "v"), func(c *v1alpha1.ServerClaim) { c.Spec.Tolerations = []v1alpha1.Toleration{{Key: "t"}} }),
+	} {
+		if same(aClaim("a", selecting("k", "v")), other) {
+			t.Errorf("%s counts as the same", name)
+		}
+	}
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scheduler gives servers to claims. It is one loop on the leader: it walks the pending claims in order and binds
+// them one by one, so that what one claim was given the next one sees as taken at once.
+//
+// A binding is two writes, first on the Server (spec.serverClaimRef and the claim's UID), then on the claim
+// (spec.serverRef). Whatever happens between them is completed or undone from what is written. The files:
+//
+//   - fleet.go, pending.go: what is known, kept from the watches and from our own writes, newest version wins;
+//   - relation.go, decide.go, verdict.go: pure: what to do for a claim, and the words for why not;
+//   - bind.go, settle.go: the writes;
+//   - patience.go: spaces the writes that come to nothing;
+//   - guard.go: keeps a claim's deletion and its binding apart;
+//   - scheduler.go, setup.go, waker.go, metrics.go: the loop and its wiring.
+package scheduler

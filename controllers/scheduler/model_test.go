@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+func TestClaimsAndServersStayOneToOneWhateverHappens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		names := []string{"a", "b", "c", "d"}
+		generation := 0
+		pick := rapid.SampledFrom(names)
+		fault := rapid.SampledFrom([]string{"", "", "conflict", "refused", "lost"})
+		w.before = func(o client.Object) error {
+			switch fault.Draw(t, "before "+o.GetName()) {
+			case "conflict":
+				return apierrors.NewConflict(schema.GroupResource{}, o.GetName(), errors.New("injected"))
+			case "refused":
+				return apierrors.NewServiceUnavailable("injected")
+			}
+			return nil
+		}
+		w.after = func(o client.Object) error {
+			if fault.Draw(t, "after "+o.GetName()) == "lost" {
+				return errors.New("injected: the answer got lost")
+			}
+			return nil
+		}
+		before, after := w.before, w.after
+		find := func() *v1alpha1.ServerClaim {
+			all := w.claims()
+			if len(all) == 0 {
+				return nil
+			}
+			return all[rapid.IntRange(0, len(all)-1).Draw(t, "claim")]
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(*rapid.T) { w.check() },
+			"server": func(t *rapid.T) {
+				name := pick.Draw(t, "server")
+				if err := w.api.Get(context.Background(), types.NamespacedName{Name: name}, &v1alpha1.Server{}); err == nil {
+					t.Skip("it is there")
+				}
+				w.addServer(aServer(name))
+			},
+			"claim": func(t *rapid.T) {
+				name := pick.Draw(t, "name")
+				if err := w.api.Get(context.Background(), types.NamespacedName{Namespace: "ns", Name: name}, &v1alpha1.ServerClaim{}); err == nil {
+					t.Skip("it is there")
+				}
+				generation++
+				w.addClaim(aClaim(name, func(c *v1alpha1.ServerClaim) { c.UID = types.UID(fmt.Sprintf("uid-%s-%d", name, generation)) }))
+			},
+			"end": func(t *rapid.T) {
+				if c := find(); c != nil {
+					w.endClaim(c)
+				}
+			},
+			"user names a server": func(t *rapid.T) {
+				c, server := find(), pick.Draw(t, "server")
+				if c == nil || c.Spec.ServerRef != nil {
+					t.Skip("nothing to name")
+				}
+				naming(server)(c)
+				w.must(w.api.Update(context.Background(), c))
+				w.shown(c)
+			},
+			"server moves on": func(t *rapid.T) {
+				for _, s := range w.servers() {
+					if s.Spec.ServerClaimRef != nil && s.Status.State == v1alpha1.StateAvailable {
+						w.changeServer(s, inState(v1alpha1.StateReserved))
+						return
+					}
+				}
+				t.Skip("none is held")
+			},
+			"server changes": func(t *rapid.T) {
+				all := w.servers()
+				if len(all) == 0 {
+					t.Skip("none")
+				}
+				s := all[rapid.IntRange(0, len(all)-1).Draw(t, "server")]
+				w.changeServer(s, func(s *v1alpha1.Server) { s.Spec.Unclaimable = !s.Spec.Unclaimable })
+			},
+			"watch":   func(t *rapid.T) { w.deliver(rapid.IntRange(1, 4).Draw(t, "events")) },
+			"pass":    func(*rapid.T) { _ = w.pass() },
+			"restart": func(*rapid.T) { w.restart() },
+			"rest": func(*rapid.T) {
+				w.settle()
+				w.before, w.after = before, after
+			},
+		})
+		w.settle()
+		w.check()
+	})
+}
+
+func TestWhatRestsIsComplete(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		servers, claims := rapid.IntRange(0, 5).Draw(t, "servers"), rapid.IntRange(0, 5).Draw(t, "claims")
+		for i := range servers {
+			w.addServer(aServer(fmt.Sprintf("s%d", i)))
+		}
+		for i := range claims {
+			w.addClaim(aClaim(fmt.Sprintf("c%d", i)))
+		}
+		faults := rapid.IntRange(0, 4).Draw(t, "faults")
+		w.after = func(client.Object) error {
+			if faults--; faults >= 0 {
+				return errors.New("injected: the answer got lost")
+			}
+			return nil
+		}
+		w.deliver(rapid.IntRange(0, 10).Draw(t, "events"))
+		for range 5 {
+			_ = w.pass()
+			w.check()
+			w.deliver(rapid.IntRange(0, 3).Draw(t, "events"))
+			if rapid.Bool().Draw(t, "crash") {
+				w.restart()
+			}
+			if all := w.claims(); len(all) > 0 && rapid.Bool().Draw(t, "end") {
+				w.endClaim(all[0])
+			}
+		}
+		w.settle()
+		w.check()
+		w.checkRest()
+	})
+}

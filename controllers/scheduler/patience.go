@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+const (
+	// firstWait is when to look again after every server on a claim's list had changed under our hands.
+	firstWait = 50 * time.Millisecond
+	// longestWait bounds the waits for a watch that lags; when it shows another version, that is tried at once.
+	longestWait = 5 * time.Second
+	// longestDenied bounds the waits after a write that the API server denies: most likely it denies the next one too.
+	longestDenied = time.Minute
+)
+
+// patience keeps claims from repeating writes that came to nothing, for longer and longer. Only the loop uses it.
+type patience map[types.UID]*failures
+
+// failures is what was tried for one claim in vain.
+type failures struct {
+	count int
+	until time.Time
+	// tried is the version that came to nothing, by server.
+	tried map[string]string
+}
+
+// attempt names what a write is decided on: another version of either is worth another write.
+func attempt(c *v1alpha1.ServerClaim, e *entry) string {
+	return fmt.Sprintf("%s %s %d", e.server.UID, e.server.ResourceVersion, c.Generation)
+}
+
+// holds says that this very write came to nothing and is not due yet.
+func (p patience) holds(c *v1alpha1.ServerClaim, e *entry, now time.Time) bool {
+	f := p[c.UID]
+	return f != nil && now.Before(f.until) && f.tried[e.server.Name] == attempt(c, e)
+}
+
+// tried remembers a write that came to nothing.
+func (p patience) tried(c *v1alpha1.ServerClaim, e *entry) {
+	f := p[c.UID]
+	if f == nil {
+		f = &failures{}
+		p[c.UID] = f
+	}
+	if f.tried == nil {
+		f.tried = map[string]string{}
+	}
+	f.tried[e.server.Name] = attempt(c, e)
+}
+
+// lost begins the next wait of a claim, each twice the one before.
+func (p patience) lost(uid types.UID, now time.Time, longest time.Duration) {
+	f := p[uid]
+	if f == nil {
+		f = &failures{}
+		p[uid] = f
+	}
+	wait := min(firstWait<<min(f.count, 16), longest)
+	f.count++
+	f.until = now.Add(wait)
+}
+
+// wait is for how long a claim has to wait; 0 where it need not.
+func (p patience) wait(uid types.UID, now time.Time) time.Duration {
+	if f := p[uid]; f != nil {
+		return max(0, f.until.Sub(now))
+	}
+	return 0
+}
+
+// keep forgets the claims that are no longer open.
+func (p patience) keep(pending *pending) {
+	for uid := range p {
+		if c, _ := pending.get(uid); c == nil {
+			delete(p, uid)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// contested is a claim whose only server was changed by somebody else, which the watch has not shown yet.
+func contested(t *testing.T) *world {
+	w := newWorld(t)
+	w.addServer(aServer("a"))
+	w.addClaim(aClaim("claim"))
+	w.deliver(9)
+	w.changeServer(w.server("a"), labelled("rack", "7"))
+	return w
+}
+
+func TestWhileTheWatchLagsAWriteIsRepeatedMoreAndMoreSeldom(t *testing.T) {
+	w := contested(t)
+	var waits []time.Duration
+	for range 9 {
+		waits = append(waits, w.tick())
+	}
+	const ms = time.Millisecond
+	want := []time.Duration{50 * ms, 100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 3200 * ms, 5000 * ms, 5000 * ms}
+	if !slices.Equal(waits, want) || w.writes != len(want) {
+		t.Errorf("%d writes with waits of %v, want %v", w.writes, waits, want)
+	}
+}
+
+func TestAPassThatSomethingElseWokeDoesNotRepeatAWriteThatIsNotDue(t *testing.T) {
+	w := contested(t)
+	w.tick()
+	w.now = w.now.Add(-time.Millisecond)
+	w.must(w.pass())
+	if w.writes != 1 {
+		t.Errorf("%d writes of the same version", w.writes)
+	}
+}
+
+func TestAVersionThatTheWatchShowsIsTriedAtOnce(t *testing.T) {
+	w := contested(t)
+	for range 9 {
+		w.tick()
+	}
+	w.now = w.now.Add(-time.Second)
+	w.deliver(9)
+	w.must(w.pass())
+	if got := w.server("a").Spec.ServerClaimRef; got == nil || got.Name != "claim" {
+		t.Errorf("server a has %v", got)
+	}
+	if len(w.s.patience) != 0 {
+		t.Error("a claim that has its server is still remembered")
+	}
+}
+
+func TestAClaimThatWentIsNotRemembered(t *testing.T) {
+	w := contested(t)
+	w.tick()
+	for _, c := range w.claims() {
+		w.endClaim(c)
+	}
+	w.deliver(9)
+	w.tick()
+	if len(w.s.patience) != 0 {
+		t.Error("a claim that went is still remembered")
+	}
+}
+
+func TestAClaimWhoseEveryWriteIsDeniedIsToldWhy(t *testing.T) {
+	servers := schema.GroupResource{Group: "metal.ironcore.dev", Resource: "servers"}
+	for name, tc := range map[string]struct {
+		denied error
+		want   string
+	}{
+		"forbidden": {apierrors.NewForbidden(servers, "a", errors.New("no rule allows it")), "servers.metal.ironcore.dev is forbidden: no rule allows it"},
+		"invalid":   {apierrors.NewInvalid(schema.GroupKind{Kind: "Server"}, "a", nil), "Server is invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.addServer(aServer("a"))
+			w.addServer(aServer("b"))
+			w.addClaim(aClaim("claim"))
+			w.deliver(9)
+			w.before = func(client.Object) error { return tc.denied }
+			wait := w.tick()
+			v, _ := w.s.Verdict("uid-claim")
+			if v.Reason != "BindingRefused" || !strings.HasSuffix(v.Message, tc.want) {
+				t.Errorf("the claim is told %s %q, want %q", v.Reason, v.Message, tc.want)
+			}
+			if wait <= 0 {
+				t.Error("nobody looks again")
+			}
+			for range 15 {
+				wait = w.tick()
+			}
+			if wait != time.Minute {
+				t.Errorf("it is denied again after %s", wait)
+			}
+			w.before = nil
+			w.must(w.pass())
+			if w.server("a").Spec.ServerClaimRef == nil {
+				t.Error("the claim gets nothing though nothing is denied any more")
+			}
+		})
+	}
+}
+
+func TestADeniedWriteToTheClaimIsToldAndLeavesOthersAlone(t *testing.T) {
+	w := newWorld(t)
+	w.addServer(aServer("a"))
+	w.addServer(aServer("b"))
+	w.addClaim(aClaim("first"))
+	w.addClaim(aClaim("second"))
+	w.deliver(9)
+	w.before = func(o client.Object) error {
+		if _, ok := o.(*v1alpha1.ServerClaim); ok && o.GetName() == "first" {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "serverclaims"}, "first", errors.New("no rule allows it"))
+		}
+		return nil
+	}
+	w.tick()
+	if v, _ := w.s.Verdict("uid-first"); v.Reason != "BindingRefused" {
+		t.Errorf("the first claim is told %q", v.Reason)
+	}
+	if got := w.server("b").Spec.ServerClaimRef; got == nil || got.Name != "second" {
+		t.Errorf("server b has %v", got)
+	}
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// Relation says what a server's reference to a claim's name means for that claim.
+type Relation uint8
+
+const (
+	// Unrelated says that the server names no claim, or one of another name.
+	Unrelated Relation = iota
+	// Holds says that the server names the claim and records its UID.
+	Holds
+	// Adoptable says that the server names the claim but records another UID or none, nobody recorded a release, and the claim's
+	// own serverRef names the server. So look a claim restored from a backup and a binding made before us.
+	Adoptable
+	// Another says that the server names a claim of that name, but means another one; this one inherits nothing.
+	Another
+)
+
+// RelationOf tells the relations apart. It is pure.
+func RelationOf(s *v1alpha1.Server, c *v1alpha1.ServerClaim) Relation {
+	ref := s.Spec.ServerClaimRef
+	switch {
+	case ref == nil || ref.Namespace != c.Namespace || ref.Name != c.Name:
+		return Unrelated
+	case s.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.UID):
+		return Holds
+	case c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == s.Name && !releaseRecorded(s):
+		return Adoptable
+	default:
+		return Another
+	}
+}
+
+// releaseRecorded says that a record ends the binding that the server names. One that names an earlier holder does not.
+func releaseRecorded(s *v1alpha1.Server) bool {
+	record, uid := s.Annotations[v1alpha1.ReleasedClaimAnnotation], s.Annotations[v1alpha1.ClaimUIDAnnotation]
+	return record != "" && (uid == "" || uid == record)
+}
+
+// untouched says that a server was written for a claim's UID and that nothing was booted for it: it is still Available,
+// and the mark that is stored before the first boot is not there.
+func untouched(s *v1alpha1.Server) bool {
+	return s.Spec.ServerClaimRef != nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" && !releaseRecorded(s) &&
+		s.Status.State == v1alpha1.StateAvailable && !policies.ServerStateOf(s).Dirty
+}
+
+// Untouched says that a server holds a claim only on paper: it never left Available since. Its reference may be taken
+// away under the optimistic lock, and no wipe is due.
+func Untouched(s *v1alpha1.Server) bool { return untouched(s) }
+
+// open says that a claim is the scheduler's business: it can be bound and is not known to be.
+func open(c *v1alpha1.ServerClaim) bool {
+	return c.DeletionTimestamp.IsZero() && slices.Contains(c.Finalizers, v1alpha1.FinalizerServerClaim) &&
+		!policies.Ignored(c) && c.Status.Phase != v1alpha1.PhaseBound
+}
+
+// matters says whether the difference between two versions of a server can change what some claim gets or is told.
+func matters(a, b *entry) bool {
+	if (a.server.Spec.ServerClaimRef == nil) != (b.server.Spec.ServerClaimRef == nil) || a.state.State != b.state.State ||
+		a.state.Unclaimable != b.state.Unclaimable || a.state.Deleting != b.state.Deleting || a.state.Dirty != b.state.Dirty {
+		return true
+	}
+	if a.server.Annotations[v1alpha1.ClaimUIDAnnotation] != b.server.Annotations[v1alpha1.ClaimUIDAnnotation] ||
+		releaseRecorded(a.server) != releaseRecorded(b.server) {
+		return true
+	}
+	if !maps.Equal(a.state.Labels, b.state.Labels) || !slices.Equal(a.state.Taints, b.state.Taints) || a.rack != b.rack {
+		return true
+	}
+	return b.state.State == string(v1alpha1.StateAvailable) && a.state.Power != b.state.Power
+}
+
+// key names the claim that an entry is written for.
+func (e *entry) key() claimKey {
+	if ref := e.server.Spec.ServerClaimRef; ref != nil {
+		return claimKey{ref.Namespace, ref.Name}
+	}
+	return claimKey{}
+}
+
+// candidates prepares entries for a policy.
+func candidates(entries []*entry) []*selection.PreparedCandidate {
+	prepared := make([]*selection.PreparedCandidate, len(entries))
+	for i, e := range entries {
+		prepared[i] = e.prepare()
+	}
+	return prepared
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+// Bundles knows the bundle in force. Active is called once per pass and must not block; it returns nil while there is
+// none. Whoever puts another one in force calls Scheduler.Wake.
+type Bundles interface{ Active() *bundle.Bundle }
+
+// Options is what the scheduler needs from outside.
+type Options struct {
+	Bundles Bundles
+	// Now is the clock; time.Now where it is nil.
+	Now func() time.Time
+}
+
+const (
+	// fieldOwner owns the fields that we write, so that clients which apply a claim again and again do not take
+	// spec.serverRef away.
+	fieldOwner = "metalaw"
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+type queue = workqueue.TypedRateLimitingInterface[pass]
+
+// New makes a scheduler without a loop, which only answers. Setup gives it one.
+func New(c client.Client, live client.Reader, o Options) *Scheduler {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Scheduler{
+		client: client.WithFieldOwner(c, fieldOwner), live: live, policy: inForce(o.Bundles), now: o.Now,
+		fleet: newFleet(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(),
+		doubts: map[types.UID]string{}, patience: patience{},
+	}
+}
+
+// inForce reads the policy out of the bundle in force.
+func inForce(bundles Bundles) func() (Policy, engine.Revision) {
+	return func() (Policy, engine.Revision) {
+		b := bundles.Active()
+		if b == nil || b.Selection == nil {
+			return nil, engine.Revision{}
+		}
+		return b.Selection, b.Revision
+	}
+}
+
+// Setup adds the scheduler to the manager. Its Claims are a source for the claim loop on the same manager.
+func Setup(mgr manager.Manager, o Options) (*Scheduler, error) {
+	if o.Bundles == nil {
+		return nil, errors.New("scheduler: Options.Bundles is missing; give what knows the bundle in force")
+	}
+	s := New(mgr.GetClient(), mgr.GetAPIReader(), o)
+	s.recorder = mgr.GetEventRecorder("metalaw-scheduler")
+	cache := mgr.GetCache()
+	err := builder.TypedControllerManagedBy[pass](mgr).Named("claim-scheduler").
+		WatchesRawSource(source.TypedKind(cache, &v1alpha1.Server{}, s.serverEvents())).
+		WatchesRawSource(source.TypedKind(cache, &v1alpha1.ServerClaim{}, s.claimEvents())).
+		WatchesRawSource(source.TypedKind(cache, &policyv1alpha1.ServerInventory{}, s.inventoryEvents())).
+		WatchesRawSource(&s.passes).
+		WithOptions(controller.TypedOptions[pass]{
+			MaxConcurrentReconciles: 1,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[pass](firstRetry, lastRetry),
+		}).
+		Complete(s)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Scheduler) serverEvents() handler.TypedEventHandler[*v1alpha1.Server, pass] {
+	saw := func(server *v1alpha1.Server, q queue) {
+		if s.fleet.saw(server) && (!s.pending.empty() || untouched(server)) {
+			q.Add(pass{})
+		}
+	}
+	return handler.TypedFuncs[*v1alpha1.Server, pass]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1alpha1.Server], q queue) { saw(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.Server], q queue) { saw(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.Server], q queue) {
+			if s.fleet.gone(e.Object.Name) && !s.pending.empty() {
+				q.Add(pass{})
+			}
+		},
+	}
+}
+
+func (s *Scheduler) claimEvents() handler.TypedEventHandler[*v1alpha1.ServerClaim, pass] {
+	saw := func(c *v1alpha1.ServerClaim, q queue) {
+		if s.pending.saw(c, s.now()) {
+			q.Add(pass{})
+		}
+		if !open(c) {
+			s.verdicts.drop(c.UID)
+		}
+	}
+	return handler.TypedFuncs[*v1alpha1.ServerClaim, pass]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1alpha1.ServerClaim], q queue) { saw(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.ServerClaim], q queue) { saw(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.ServerClaim], q queue) {
+			s.pending.gone(e.Object.UID)
+			s.verdicts.drop(e.Object.UID)
+			s.guard.forget(e.Object.UID)
+			// A server may be written for the claim.
+			if len(s.fleet.heldBy(claimKey{e.Object.Namespace, e.Object.Name})) > 0 {
+				q.Add(pass{})
+			}
+		},
+	}
+}
+
+func (s *Scheduler) inventoryEvents() handler.TypedEventHandler[*policyv1alpha1.ServerInventory, pass] {
+	saw := func(inv *policyv1alpha1.ServerInventory, q queue) {
+		if s.fleet.sawInventory(inv) && !s.pending.empty() {
+			q.Add(pass{})
+		}
+	}
+	return handler.TypedFuncs[*policyv1alpha1.ServerInventory, pass]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*policyv1alpha1.ServerInventory], q queue) {
+			saw(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*policyv1alpha1.ServerInventory], q queue) {
+			saw(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*policyv1alpha1.ServerInventory], _ queue) {
+			s.fleet.forgetInventory(e.Object.Spec.SystemUUID)
+		},
+	}
+}

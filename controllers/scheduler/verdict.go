@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+// Verdict says why a claim has no server yet. It carries codes and counts, and no names of servers or of other claims.
+type Verdict struct {
+	// Reason is one of Reasons.
+	Reason  string
+	Message string
+	// counts are the rejections by code.
+	counts map[string]int
+}
+
+// Reasons lists every reason of a Verdict, for documentation and for metrics that begin at zero.
+func Reasons() []string {
+	return []string{
+		v1alpha1.ReasonPending, v1alpha1.ReasonNoServers, v1alpha1.ReasonNoneClaimable, v1alpha1.ReasonPolicyRejected,
+		v1alpha1.ReasonServerNotFound, v1alpha1.ReasonServerTaken, v1alpha1.ReasonInvalidSelector, v1alpha1.ReasonGuardError,
+		v1alpha1.ReasonBindingRefused,
+	}
+}
+
+// count is a tally of the fleet for one claim.
+type count struct {
+	total, matching int
+	byCode          map[string]int
+}
+
+// String is like "12 of 40 servers match: rack full 7, memory 5", the most frequent code first.
+func (c count) String() string {
+	text := fmt.Sprintf("%d of %d servers match", c.matching, c.total)
+	codes := slices.SortedFunc(maps.Keys(c.byCode), func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.byCode[b], c.byCode[a]), cmp.Compare(a, b))
+	})
+	parts := make([]string, len(codes))
+	for i, code := range codes {
+		parts[i] = fmt.Sprintf("%s %d", code, c.byCode[code])
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+// noServer is the verdict for a claim that the hard contract or the policy left without a server. rejected are the
+// policy's rejections, empty where the policy was not asked.
+func noServer(named bool, c count, rejected map[string]int) Verdict {
+	reason := v1alpha1.ReasonNoneClaimable
+	switch {
+	case named && c.byCode[selection.CodeClaimed] > 0:
+		reason = v1alpha1.ReasonServerTaken
+	case c.matching == 0:
+		reason = v1alpha1.ReasonNoServers
+	case len(rejected) > 0:
+		reason = v1alpha1.ReasonPolicyRejected
+		c.byCode = maps.Clone(c.byCode)
+		for code, n := range rejected {
+			c.byCode[code] += n
+		}
+	}
+	return Verdict{Reason: reason, Message: c.String(), counts: c.byCode}
+}
+
+// worthRewriting is how long a verdict stands when nothing but its counts has changed: in a busy fleet they change all
+// the time, and each change would be a write for each claim that waits.
+const worthRewriting = 30 * time.Second
+
+// verdicts is the last word on each claim that waits. The metric of pending claims follows it.
+type verdicts struct {
+	mu  sync.Mutex
+	all map[types.UID]given
+}
+
+type given struct {
+	Verdict
+	at time.Time
+}
+
+func newVerdicts() *verdicts { return &verdicts{all: map[types.UID]given{}} }
+
+// give stores a verdict. changed says that the claim's condition has to follow; again is when to give the same verdict
+// once more, because only its counts have changed and it is too early to say so; 0 for never.
+func (v *verdicts) give(uid types.UID, verdict Verdict, now time.Time) (changed bool, again time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	last, ok := v.all[uid]
+	switch {
+	case ok && last.Reason == verdict.Reason && last.Message == verdict.Message:
+		return false, 0
+	case ok && last.Reason == verdict.Reason && len(last.counts) > 0 && sameCodes(last.counts, verdict.counts):
+		if age := now.Sub(last.at); age < worthRewriting {
+			return false, worthRewriting - age
+		}
+	}
+	if ok {
+		claimsPending.WithLabelValues(last.Reason).Dec()
+	}
+	claimsPending.WithLabelValues(verdict.Reason).Inc()
+	v.all[uid] = given{verdict, now}
+	return true, 0
+}
+
+func sameCodes(a, b map[string]int) bool {
+	return maps.EqualFunc(a, b, func(int, int) bool { return true })
+}
+
+func (v *verdicts) get(uid types.UID) (Verdict, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	last, ok := v.all[uid]
+	return last.Verdict, ok
+}
+
+func (v *verdicts) drop(uid types.UID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if last, ok := v.all[uid]; ok {
+		claimsPending.WithLabelValues(last.Reason).Dec()
+		delete(v.all, uid)
+	}
+}

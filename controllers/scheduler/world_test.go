@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// world is an API server, a watch that lags behind it, and a scheduler.
+type world struct {
+	t   fataler
+	api client.WithWatch
+	s   *Scheduler
+	// events are what the watch has still to deliver, in order.
+	events []client.Object
+	gone   map[types.UID]bool
+	// before runs ahead of a write to a server or a claim, and may refuse it; after runs behind one, and may lose its answer.
+	before, after func(client.Object) error
+	now           time.Time
+	writes        int
+}
+
+type fataler interface {
+	Fatalf(format string, args ...any)
+	Helper()
+}
+
+func newWorld(t fataler) *world {
+	w := &world{t: t, now: epoch, gone: map[types.UID]bool{}}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatalf("%v", err)
+	}
+	base := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1alpha1.Server{}, &v1alpha1.ServerClaim{}).Build()
+	w.api = interceptor.NewClient(base, interceptor.Funcs{Patch: w.patch})
+	w.restart()
+	return w
+}
+
+// restart is a new leader: it knows what the API server has, and nothing of what was under way.
+func (w *world) restart() {
+	w.s = New(w.api, w.api, Options{Now: func() time.Time { return w.now }})
+	w.s.policy = func() (Policy, engine.Revision) { return byName{}, engine.Revision{Name: "test"} }
+	w.events = nil
+	for _, s := range w.servers() {
+		w.s.fleet.saw(s)
+	}
+	for _, c := range w.claims() {
+		w.s.pending.saw(c, epoch)
+	}
+}
+
+// patch is the API server's part: it keeps what the CRDs keep, and what must never happen.
+func (w *world) patch(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	w.writes++
+	if w.before != nil {
+		if err := w.before(o); err != nil {
+			return err
+		}
+	}
+	var err error
+	switch o := o.(type) {
+	case *v1alpha1.Server:
+		stored := w.server(o.Name)
+		if err = c.Patch(ctx, o, p, opts...); err == nil {
+			w.checkReservation(stored, o)
+		}
+	case *v1alpha1.ServerClaim:
+		err = w.patchClaim(ctx, c, o, p, opts...)
+	}
+	if err != nil {
+		return err
+	}
+	w.shown(o)
+	if w.after != nil {
+		return w.after(o)
+	}
+	return nil
+}
+
+func (w *world) patchClaim(ctx context.Context, c client.WithWatch, o *v1alpha1.ServerClaim, p client.Patch, opts ...client.PatchOption) error {
+	stored := &v1alpha1.ServerClaim{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(o), stored); err != nil {
+		return err
+	}
+	trial := stored.DeepCopy()
+	if err := c.Patch(ctx, trial, p, append(opts, client.DryRunAll)...); err != nil {
+		return err
+	}
+	group := schema.GroupResource{Resource: "serverclaims"}
+	if trial.UID != stored.UID {
+		return apierrors.NewConflict(group, o.Name, errors.New("another UID"))
+	}
+	if stored.Spec.ServerRef != nil && (trial.Spec.ServerRef == nil || *trial.Spec.ServerRef != *stored.Spec.ServerRef) {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "ServerClaim"}, o.Name, nil)
+	}
+	return c.Patch(ctx, o, p, opts...)
+}
+
+// checkReservation fails if a server was given away that could not be, or taken from somebody.
+func (w *world) checkReservation(before, after *v1alpha1.Server) {
+	was, is := before.Spec.ServerClaimRef, after.Spec.ServerClaimRef
+	switch {
+	case was == nil && is != nil:
+		if ok, code, _ := selection.Eligible(selection.ClaimSpec{}, policies.ServerStateOf(before)); !ok {
+			w.t.Fatalf("server %s was reserved though %s", before.Name, code)
+		}
+	case was != nil && is == nil:
+		if before.Status.State != v1alpha1.StateAvailable {
+			w.t.Fatalf("server %s lost its claim in state %s", before.Name, before.Status.State)
+		}
+		c := &v1alpha1.ServerClaim{}
+		err := w.api.Get(context.Background(), types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, c)
+		if err == nil && policies.Bound(before, c) {
+			w.t.Fatalf("server %s was taken from claim %s, which has it", before.Name, c.Name)
+		}
+	case was != nil && *was != *is:
+		w.t.Fatalf("server %s went from %v to %v", before.Name, was, is)
+	}
+}
+
+// shown puts a version on the watch.
+func (w *world) shown(o client.Object) {
+	if copied, ok := o.DeepCopyObject().(client.Object); ok {
+		w.events = append(w.events, copied)
+	}
+}
+
+// deliver lets the watch show the next n versions.
+func (w *world) deliver(n int) {
+	for ; n > 0 && len(w.events) > 0; n-- {
+		switch o := w.events[0].(type) {
+		case *v1alpha1.Server:
+			w.s.fleet.saw(o)
+		case *v1alpha1.ServerClaim:
+			if !o.DeletionTimestamp.IsZero() {
+				w.s.pending.gone(o.UID)
+				w.s.guard.forget(o.UID)
+			} else {
+				w.s.pending.saw(o, epoch)
+			}
+		}
+		w.events = w.events[1:]
+	}
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatalf("%v", err)
+	}
+}
+
+func (w *world) addServer(s *v1alpha1.Server) {
+	s.ResourceVersion = ""
+	w.must(w.api.Create(context.Background(), s))
+	w.shown(s)
+}
+
+func (w *world) addClaim(c *v1alpha1.ServerClaim) {
+	c.ResourceVersion = ""
+	w.must(w.api.Create(context.Background(), c))
+	w.shown(c)
+}
+
+// endClaim is a claim that goes without its finalizer having run.
+func (w *world) endClaim(c *v1alpha1.ServerClaim) {
+	c.Finalizers = nil
+	w.must(w.api.Update(context.Background(), c))
+	w.must(w.api.Delete(context.Background(), c))
+	c.DeletionTimestamp = &c.CreationTimestamp
+	w.shown(c)
+}
+
+func (w *world) server(name string) *v1alpha1.Server {
+	s := &v1alpha1.Server{}
+	w.must(w.api.Get(context.Background(), types.NamespacedName{Name: name}, s))
+	return s
+}
+
+func (w *world) servers() []*v1alpha1.Server {
+	var list v1alpha1.ServerList
+	w.must(w.api.List(context.Background(), &list))
+	all := make([]*v1alpha1.Server, len(list.Items))
+	for i := range list.Items {
+		all[i] = &list.Items[i]
+	}
+	return all
+}
+
+func (w *world) claims() []*v1alpha1.ServerClaim {
+	var list v1alpha1.ServerClaimList
+	w.must(w.api.List(context.Background(), &list))
+	all := make([]*v1alpha1.ServerClaim, len(list.Items))
+	for i := range list.Items {
+		all[i] = &list.Items[i]
+	}
+	return all
+}
+
+func (w *world) changeServer(s *v1alpha1.Server, change func(*v1alpha1.Server)) {
+	change(s)
+	status := s.Status
+	w.must(w.api.Update(context.Background(), s))
+	s.Status = status
+	w.must(w.api.Status().Update(context.Background(), s))
+	w.shown(s)
+}
+
+func (w *world) pass() error {
+	_, err := w.s.Reconcile(context.Background(), pass{})
+	return err
+}
+
+// tick is one pass, after which the clock is where the pass wants to be called again. It says how long that took.
+func (w *world) tick() time.Duration {
+	w.t.Helper()
+	result, err := w.s.Reconcile(context.Background(), pass{})
+	w.must(err)
+	w.now = w.now.Add(result.RequeueAfter)
+	return result.RequeueAfter
+}
+
+// check is what must hold after every step.
+func (w *world) check() {
+	w.t.Helper()
+	owner := map[string]string{}
+	for _, c := range w.claims() {
+		for _, s := range w.servers() {
+			if !policies.Bound(s, c) {
+				continue
+			}
+			if other := owner[s.Name]; other != "" {
+				w.t.Fatalf("server %s is bound to %s and %s", s.Name, other, c.Name)
+			}
+			owner[s.Name] = c.Name
+		}
+	}
+}
+
+// settle lets everything come to rest without faults.
+func (w *world) settle() {
+	w.before, w.after = nil, nil
+	for range 6 {
+		w.deliver(len(w.events))
+		w.must(w.pass())
+		w.now = w.now.Add(time.Minute)
+	}
+}
+
+// checkRest is what must hold once everything has come to rest.
+func (w *world) checkRest() {
+	w.t.Helper()
+	free, waiting := 0, 0
+	written := map[string]int{}
+	for _, s := range w.servers() {
+		if ok, _, _ := selection.Eligible(selection.ClaimSpec{}, policies.ServerStateOf(s)); ok {
+			free++
+		}
+		if uid := s.Annotations[v1alpha1.ClaimUIDAnnotation]; s.Spec.ServerClaimRef != nil && s.Status.State == v1alpha1.StateAvailable {
+			written[uid]++
+		}
+	}
+	for _, c := range w.claims() {
+		if c.Spec.ServerRef == nil {
+			waiting++
+		}
+		if written[string(c.UID)] > 1 {
+			w.t.Fatalf("claim %s is written on %d servers", c.Name, written[string(c.UID)])
+		}
+		delete(written, string(c.UID))
+	}
+	if free > 0 && waiting > 0 {
+		w.t.Fatalf("%d claims wait while %d servers are free", waiting, free)
+	}
+	if len(written) > 0 {
+		w.t.Fatalf("servers stay written for claims that are gone: %v", written)
+	}
+}

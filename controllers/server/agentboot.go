@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/metalprobe"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// agentBoot is one of the two boots that are ours: the probe and the wipe.
+type agentBoot struct {
+	purpose string
+	agent   metalprobe.Purpose
+	token   policyv1alpha1.AgentPurpose
+	name    string
+	image   string
+}
+
+func (v *visit) probeBoot() agentBoot {
+	return agentBoot{purpose: v1alpha1.BootPurposeProbe, agent: metalprobe.PurposeProbe, token: policyv1alpha1.PurposeProbe,
+		name: v.server.Name, image: v.ProbeImage}
+}
+
+func (v *visit) wipeBoot() agentBoot {
+	return agentBoot{purpose: v1alpha1.BootPurposeWipe, agent: metalprobe.PurposeWipe, token: policyv1alpha1.PurposeWipe,
+		name: v.server.Name + "-wipe", image: v.WipeImage}
+}
+
+// bootAgent writes the ignition with a token for this server, purpose and entry, then the boot configuration, then the
+// reference. Each step is looked up before it is done, so that a crash between two of them costs nothing.
+func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
+	if p, ok := v.interfacesKnown(); !ok {
+		return p
+	}
+	if v.bootStands(b) {
+		return loop.Holds()
+	}
+	if p, ok := v.confirm(ctx); !ok {
+		return p
+	}
+	token, err := v.ensureIgnition(ctx, b)
+	if err != nil {
+		return loop.Broken(err)
+	}
+	hash := sha256.Sum256([]byte(token))
+	l := v.server.Status.Lifecycle
+	l.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurpose(b.token), Entry: l.Entry, TokenHash: hex.EncodeToString(hash[:])}
+	if p, ok := v.ensureAgentBoot(ctx, b); !ok {
+		return p
+	}
+	v.server.Spec.BootConfigurationRef = &v1alpha1.ObjectReference{Namespace: v.Namespace, Name: b.name}
+	return loop.Holds()
+}
+
+// bootStands says that the cache shows the boot configuration of this entry and purpose, and the server its token.
+func (v *visit) bootStands(b agentBoot) bool {
+	l := v.server.Status.Lifecycle
+	return v.boot != nil && v.boot.Name == b.name && v.boot.Annotations[v1alpha1.BootPurposeAnnotation] == b.purpose &&
+		l.Credential != nil && l.Credential.Entry == l.Entry && string(l.Credential.Purpose) == string(b.token)
+}
+
+// ensureIgnition returns the token of the ignition that stands for this entry, or mints one. A token of another entry or
+// purpose is replaced.
+func (v *visit) ensureIgnition(ctx context.Context, b agentBoot) (string, error) {
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: v.Namespace, Name: b.name}
+	err := v.Reader.Get(ctx, key, secret)
+	exists := err == nil
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", err
+	}
+	entry := v.server.Status.Lifecycle.Entry
+	if exists {
+		if config, parseErr := metalprobe.ParseIgnition(secret.Data["ignition"]); parseErr == nil &&
+			config.Entry == entry && config.Purpose == b.agent && config.ServerUUID == v.server.Spec.SystemUUID && config.Token != "" {
+			return config.Token, nil
+		}
+	}
+	token, err := mint()
+	if err != nil {
+		return "", err
+	}
+	ignition, err := metalprobe.BuildIgnition(metalprobe.Config{RegistryURL: v.RegistryURL, CABundle: string(v.RegistryCA()),
+		ServerUUID: v.server.Spec.SystemUUID, Token: token, Purpose: b.agent, Entry: entry}, metalprobe.IgnitionOptions{})
+	if err != nil {
+		return "", fmt.Errorf("ignition of %s: %w", b.name, err)
+	}
+	secret.Namespace, secret.Name = key.Namespace, key.Name
+	secret.Data = map[string][]byte{"ignition": ignition, "format": []byte("fcos")}
+	if err := controllerutil.SetControllerReference(v.server, secret, v.Client.Scheme()); err != nil {
+		return "", err
+	}
+	if exists {
+		return token, v.Client.Update(ctx, secret)
+	}
+	return token, v.Client.Create(ctx, secret)
+}
+
+// mint makes a token of 256 bits.
+func mint() (string, error) {
+	raw := make([]byte, 32)
+	if _, err := rand.Read(raw); err != nil {
+		return "", fmt.Errorf("mint token: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(raw), nil
+}
+
+// ensureAgentBoot writes the boot configuration anew for each entry, so that a Ready of a former entry never boots this
+// one.
+func (v *visit) ensureAgentBoot(ctx context.Context, b agentBoot) (loop.Progress, bool) {
+	existing := &v1alpha1.ServerBootConfiguration{}
+	err := v.Reader.Get(ctx, types.NamespacedName{Namespace: v.Namespace, Name: b.name}, existing)
+	switch {
+	case err == nil && v.isOurs(existing) && existing.Annotations[v1alpha1.BootPurposeAnnotation] == b.purpose:
+		return loop.Progress{}, true
+	case err == nil && metav1.GetControllerOf(existing) != nil && !metav1.IsControlledBy(existing, v.server):
+		return loop.Failing("BootConfigurationTaken", fmt.Sprintf("the boot configuration %s/%s belongs to another object; it is not touched",
+			v.Namespace, b.name), time.Minute), false
+	case err == nil:
+		uid := existing.UID
+		if err := client.IgnoreNotFound(v.Client.Delete(ctx, existing, client.Preconditions{UID: &uid})); err != nil {
+			return loop.Broken(err), false
+		}
+	case !apierrors.IsNotFound(err):
+		return loop.Broken(err), false
+	}
+	boot := &v1alpha1.ServerBootConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Namespace: v.Namespace, Name: b.name, Annotations: v.bootAnnotations(b.purpose)},
+		Spec:       v1alpha1.ServerBootConfigurationSpec{Image: b.image, IgnitionSecretRef: &corev1.LocalObjectReference{Name: b.name}},
+	}
+	boot.Annotations[v1alpha1.TypeAnnotation] = v1alpha1.TypeInternal
+	boot.Annotations[v1alpha1.IsDefaultOSImageAnnotation] = "true"
+	boot.Spec.ServerRef.Name = v.server.Name
+	if err := controllerutil.SetControllerReference(v.server, boot, v.Client.Scheme()); err != nil {
+		return loop.Broken(err), false
+	}
+	if err := v.Client.Create(ctx, boot); err != nil {
+		if apierrors.IsAlreadyExists(err) { // the former one has not gone yet
+			return loop.Waiting(waitsForBoot, "a former boot configuration to go", time.Second), false
+		}
+		return loop.Broken(err), false
+	}
+	return loop.Progress{}, true
+}
+
+// clearBoot takes away the boot configurations that are ours, and their tokens.
+func (v *visit) clearBoot(ctx context.Context) loop.Progress {
+	ref := v.server.Spec.BootConfigurationRef
+	for _, b := range []agentBoot{v.probeBoot(), v.wipeBoot()} {
+		key := types.NamespacedName{Namespace: v.Namespace, Name: b.name}
+		found, err := v.deleteOwn(ctx, v.Client, key, &v1alpha1.ServerBootConfiguration{})
+		if err != nil {
+			return loop.Broken(err)
+		}
+		if found || (ref != nil && ref.Namespace == v.Namespace && ref.Name == b.name) {
+			if _, err := v.deleteOwn(ctx, v.Reader, key, &corev1.Secret{}); err != nil {
+				return loop.Broken(err)
+			}
+		}
+	}
+	v.server.Spec.BootConfigurationRef = nil
+	v.server.Status.Lifecycle.Credential = nil
+	return loop.Holds()
+}
+
+// deleteOwn deletes an object that this server controls, and no other of that name.
+func (v *visit) deleteOwn(ctx context.Context, from client.Reader, key types.NamespacedName, object client.Object) (bool, error) {
+	if err := from.Get(ctx, key, object); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	if !metav1.IsControlledBy(object, v.server) {
+		return false, nil
+	}
+	uid := object.GetUID()
+	return true, client.IgnoreNotFound(v.Client.Delete(ctx, object, client.Preconditions{UID: &uid}))
+}
+
+// specHandedOver says that the state of a boot configuration speaks of its present spec.
+func specHandedOver(boot *v1alpha1.ServerBootConfiguration) bool { return policies.Armed(boot) }

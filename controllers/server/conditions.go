@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/access"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// worthTelling is how long an effect may be pending before the condition says what it waits for. What passes sooner is
+// not worth a write.
+const worthTelling = 15 * time.Second
+
+// recordConditions brings all conditions up to date. A condition that has nothing to say is left out, not set to False,
+// so that a healthy server costs few writes; Ready and BMCReachable are always there.
+func (v *visit) recordConditions(d engine.Decision, outcome loop.Outcome) {
+	if v.server.Status.Lifecycle == nil && d.Halt == nil {
+		return // there is nothing to say before the first state
+	}
+	v.recordReachable()
+	v.recordIdentity()
+	v.recordClaimMissing()
+	v.recordHalt(d)
+	v.recordPowerWait(outcome)
+	v.recordReady(d, outcome)
+}
+
+func (v *visit) recordReachable() {
+	if !v.reading.Tried {
+		return
+	}
+	if v.reading.Reachable() {
+		v.condition(v1alpha1.ConditionBMCReachable, metav1.ConditionTrue, v1alpha1.ReasonConnected, "the BMC answers")
+		return
+	}
+	reason := redfish.Reason(v.reading.Err)
+	var missing *access.Error
+	if errors.As(v.reading.Err, &missing) {
+		reason = missing.Reason
+	}
+	message, news := access.Describe(v.reading.Err)
+	if !news && meta.IsStatusConditionFalse(v.server.Status.Conditions, v1alpha1.ConditionBMCReachable) {
+		return // it was not even asked; what was said before says more
+	}
+	v.condition(v1alpha1.ConditionBMCReachable, metav1.ConditionFalse, reason, truncate(message))
+}
+
+// recordIdentity says it plainly when another machine answers in the server's place.
+func (v *visit) recordIdentity() {
+	if v.facts.BMC.Identity == policies.IdentityOther {
+		v.condition(v1alpha1.ConditionIdentityMismatch, metav1.ConditionTrue, v1alpha1.ReasonOtherSystem,
+			fmt.Sprintf("the BMC answers for system %q (serial %q), this server is system %q; nothing is written to it",
+				v.reading.Value.Identity.UUID, v.reading.Value.Identity.SerialNumber, v.server.Spec.SystemUUID))
+		return
+	}
+	if v.facts.BMC.Identity == policies.IdentitySame {
+		v.drop(v1alpha1.ConditionIdentityMismatch)
+	}
+}
+
+// recordClaimMissing names a claim that is gone without a release record: that is unknown, not ended.
+func (v *visit) recordClaimMissing() {
+	ref := v.server.Spec.ServerClaimRef
+	if !v.facts.Claim.Missing || ref == nil {
+		v.drop(v1alpha1.ConditionClaimMissing)
+		return
+	}
+	if v.claim == nil {
+		v.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimNotFound,
+			fmt.Sprintf("the claim %s/%s does not exist and no release is recorded; "+
+				"the server is kept as it is until the claim returns or somebody releases it (annotation %s=%s)",
+				ref.Namespace, ref.Name, v1alpha1.OperationAnnotation, v1alpha1.OperationRelease))
+		return
+	}
+	if string(v.claim.UID) == v.server.Annotations[v1alpha1.ClaimUIDAnnotation] {
+		v.drop(v1alpha1.ConditionClaimMissing) // the binding is being written
+		return
+	}
+	v.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimUIDMismatch,
+		fmt.Sprintf("the claim %s/%s is not the one that holds this server: it has UID %s, the holder had %q",
+			ref.Namespace, ref.Name, v.claim.UID, v.server.Annotations[v1alpha1.ClaimUIDAnnotation]))
+}
+
+func (v *visit) recordHalt(d engine.Decision) {
+	if d.Halt == nil {
+		v.drop(v1alpha1.ConditionPolicyHalted)
+		return
+	}
+	message := d.Halt.Message
+	if d.Halt.Rule != "" {
+		message = d.Halt.Rule + ": " + message
+	}
+	v.condition(v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue, string(d.Halt.Cause), truncate(message))
+}
+
+// recordPowerWait tells clients that the machine was asked to power on or off and takes its time.
+func (v *visit) recordPowerWait(outcome loop.Outcome) {
+	if v.server.Status.Lifecycle == nil {
+		return
+	}
+	waits := outcome.Progress.Reason == waitsForPower && v.pendingFor() > worthTelling
+	_, asked := v.Desk.Known(v.server.Name, v.jobID(jobOn))
+	for kind, now := range map[string]bool{
+		v1alpha1.ConditionPoweringOn:         waits && asked,
+		v1alpha1.ConditionWaitingForPowerOff: waits && !asked,
+	} {
+		if now {
+			v.condition(kind, metav1.ConditionTrue, waitsForPower, "waits for "+outcome.Progress.Message)
+		} else {
+			v.drop(kind)
+		}
+	}
+}
+
+// recordReady follows kstatus: Ready in a stable state whose effects hold, Reconciling on the way, Stalled where
+// somebody has to act.
+func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
+	state := v.server.Status.State
+	stable := v.bundle != nil && v.bundle.Lifecycle.Stable(engine.State(state))
+	switch {
+	case d.Halt != nil:
+		v.ready(metav1.ConditionFalse, string(d.Halt.Cause), d.Halt.Message)
+		v.stalled(string(d.Halt.Cause), d.Halt.Message)
+	case state == v1alpha1.StateError:
+		v.ready(metav1.ConditionFalse, v.server.Status.Lifecycle.Rule, d.Message)
+		v.stalled(v.server.Status.Lifecycle.Rule, d.Message)
+	case d.Moves() || !stable:
+		v.moving(d, outcome)
+	case outcome.Progress.Phase == loop.Failed && outcome.Progress.Err == nil:
+		v.ready(metav1.ConditionFalse, outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
+		v.reconciling(outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
+	case !outcome.Settled():
+		if v.saysNothingYet() || v.pendingFor() > worthTelling {
+			v.moving(d, outcome)
+		}
+	default:
+		v.ready(metav1.ConditionTrue, v1alpha1.ReasonStable, d.Message)
+		v.drop(v1alpha1.ConditionReconciling)
+		v.drop(v1alpha1.ConditionStalled)
+	}
+}
+
+// moving says where the server is on its way to, and what it waits for once that is worth telling.
+func (v *visit) moving(d engine.Decision, outcome loop.Outcome) {
+	message := d.Message
+	if !outcome.Settled() && v.pendingFor() > worthTelling {
+		message = fmt.Sprintf("%s Waits in %s: %s", d.Message, outcome.Effect, outcome.Progress.Message)
+	}
+	v.ready(metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
+	v.reconciling(v1alpha1.ReasonMoving, message)
+}
+
+func (v *visit) ready(status metav1.ConditionStatus, reason, message string) {
+	v.condition(v1alpha1.ConditionReady, status, reason, truncate(message))
+}
+
+func (v *visit) reconciling(reason, message string) {
+	v.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, truncate(message))
+	v.drop(v1alpha1.ConditionStalled)
+}
+
+func (v *visit) stalled(reason, message string) {
+	v.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, truncate(message))
+	v.drop(v1alpha1.ConditionReconciling)
+}
+
+func (v *visit) drop(kind string) {
+	meta.RemoveStatusCondition(&v.server.Status.Conditions, kind)
+}
+
+func (v *visit) saysNothingYet() bool {
+	return meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady) == nil
+}
+
+// pendingFor is how long the present entry has lasted, or how long ago the BMC was last asked for something.
+func (v *visit) pendingFor() time.Duration {
+	since := v.server.Status.Lifecycle.EnteredAt.Time
+	if at := v.Desk.LastJob(v.server.Name); at.After(since) {
+		since = at
+	}
+	return v.now.Sub(since)
+}
+
+// maxMessage is what the API accepts as a condition's message.
+const maxMessage = 32768 / 16
+
+func truncate(message string) string {
+	if len(message) > maxMessage {
+		return message[:maxMessage] + "..."
+	}
+	return message
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// storeMark writes a mark where it outlives the Server first, then into the status. The effects that need it follow in
+// the next reconcile, once both are stored.
+func (v *visit) storeMark(ctx context.Context, mark string) loop.Progress {
+	if p, ok := v.confirm(ctx); !ok {
+		return p
+	}
+	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
+		if !slices.Contains(c.Marks, mark) {
+			c.Marks = append(c.Marks, mark)
+			slices.Sort(c.Marks)
+		}
+		if ref := v.server.Spec.ServerClaimRef; ref != nil {
+			c.LastHolder = &policyv1alpha1.Holder{Namespace: ref.Namespace, Name: ref.Name,
+				UID: types.UID(v.server.Annotations[v1alpha1.ClaimUIDAnnotation])}
+		}
+		c.ServerName = v.server.Name
+	})
+	if err != nil {
+		return conflictOrBroken(err)
+	}
+	v.server.Status.Lifecycle.Marks = moved(v.server.Status.Lifecycle.Marks, engine.Decision{Marks: []string{mark}})
+	return loop.Waiting("MarkStored", mark+" is stored first", time.Millisecond)
+}
+
+// writeCustody changes what must be remembered of the machine when its Server is gone.
+func (v *visit) writeCustody(ctx context.Context, change func(*policyv1alpha1.Custody)) error {
+	inventory := &policyv1alpha1.ServerInventory{}
+	err := v.Reader.Get(ctx, types.NamespacedName{Name: v.inventoryName()}, inventory)
+	if apierrors.IsNotFound(err) {
+		inventory = &policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: v.server.Spec.SystemUUID},
+			Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: v.server.Spec.SystemUUID}, Custody: &policyv1alpha1.Custody{}}
+		change(inventory.Custody)
+		return v.Client.Create(ctx, inventory)
+	}
+	if err != nil {
+		return err
+	}
+	before := inventory.DeepCopy()
+	if inventory.Custody == nil {
+		inventory.Custody = &policyv1alpha1.Custody{}
+	}
+	change(inventory.Custody)
+	return v.Client.Patch(ctx, inventory, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// releaseClaim takes the reference to a released claim off the server. The holder's UID and the release record stay
+// until the server is wiped.
+func (v *visit) releaseClaim(ctx context.Context) loop.Progress {
+	if v.server.Spec.ServerClaimRef == nil {
+		return loop.Holds()
+	}
+	if p, ok := v.confirm(ctx); !ok {
+		return p
+	}
+	v.server.Spec.ServerClaimRef = nil
+	return loop.Waiting("ReferenceCleared", "the claim reference is cleared first", time.Millisecond)
+}
+
+// forgetHolder clears what is remembered of the last holder of a server that is clean.
+func (v *visit) forgetHolder(ctx context.Context) loop.Progress {
+	if v.inventory != nil && v.inventory.Custody != nil && (len(v.inventory.Custody.Marks) > 0 || v.inventory.Custody.LastHolder != nil) {
+		if p, ok := v.confirm(ctx); !ok {
+			return p
+		}
+		err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
+			c.Marks = slices.DeleteFunc(c.Marks, func(m string) bool { return m == policies.MarkDirty })
+			c.LastHolder = nil
+		})
+		if err != nil {
+			return conflictOrBroken(err)
+		}
+	}
+	for _, name := range []string{
+		v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedAtAnnotation, v1alpha1.BindingAnnotation,
+	} {
+		delete(v.server.Annotations, name)
+	}
+	return loop.Holds()
+}
+
+// holdsData says that a claim holds the server, or that its status or its inventory marks it Dirty.
+func (v *visit) holdsData() bool {
+	s := v.server
+	if s.Spec.ServerClaimRef != nil || (s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)) {
+		return true
+	}
+	return v.inventory != nil && v.inventory.Custody != nil && slices.Contains(v.inventory.Custody.Marks, policies.MarkDirty)
+}
+
+// Finalize implements loop.Visit. A server that holds data, or that a claim holds, goes only when an annotation says so;
+// what must be remembered of the machine stays in its inventory.
+func (v *visit) Finalize(ctx context.Context) loop.Progress {
+	s := v.server
+	holds := v.holdsData()
+	if holds && s.Annotations[v1alpha1.DeleteDataAnnotation] != "true" {
+		message := "the server holds data or a claim; annotation " + v1alpha1.DeleteDataAnnotation + "=true lets it go"
+		v.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, "HoldsData", message)
+		return loop.Waiting("HoldsData", message, 0)
+	}
+	if holds {
+		err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
+			if !slices.Contains(c.Marks, policies.MarkDirty) {
+				c.Marks = append(c.Marks, policies.MarkDirty)
+				slices.Sort(c.Marks)
+			}
+			c.ServerName = s.Name
+		})
+		if err != nil {
+			return loop.Broken(err)
+		}
+	}
+	operation := ""
+	if s.Status.Operation != nil {
+		operation = s.Status.Operation.ID
+	}
+	v.memory.forget(s.Name, operation)
+	v.Desk.Forget(s.Name)
+	return loop.Holds()
+}

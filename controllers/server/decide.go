@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+)
+
+// Decide implements loop.Visit. A move that relies on what a BMC said needs a reading that was taken in this entry and
+// is fresh; until there is one, nothing moves and nothing is done.
+func (v *visit) Decide() engine.Decision {
+	state := engine.State(v.server.Status.State)
+	if v.bundle == nil {
+		name := v.server.Status.Lifecycle.Revision
+		return engine.Decision{From: state, To: state, Halt: &engine.Halt{Cause: engine.HaltUnknownState, Rule: "Revision",
+			Message: fmt.Sprintf("the policy revision %q, which governs this server, cannot be loaded", name)}}
+	}
+	began := v.Now()
+	d := v.decide()
+	v.Metrics.observe(v.Now().Sub(began))
+	d.Revision = v.bundle.Revision
+	if d.Moves() && d.Reads("bmc") && !v.fresh() {
+		v.held = true
+		v.Desk.Refresh(v.server.Name, v.target, 0)
+		return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
+			Message: fmt.Sprintf("%s waits for a fresh reading of the BMC", d.Rule)}
+	}
+	return d
+}
+
+func (v *visit) decide() engine.Decision {
+	l := v.bundle.Lifecycle
+	if v.server.Status.Lifecycle != nil {
+		return l.Decide(v.facts)
+	}
+	if v.server.Status.State == "" {
+		return v.start()
+	}
+	return v.adopt()
+}
+
+// start begins the lifecycle of a server that has no state. It waits for the first word of the BMC, so that the first
+// state is the right one; a BMC that cannot be reached gives that word too.
+func (v *visit) start() engine.Decision {
+	if !v.reading.Tried {
+		return engine.Decision{Message: "waits for the first word of its BMC"}
+	}
+	return v.bundle.Lifecycle.Start(v.facts)
+}
+
+// adopt takes over a server that has a state and no lifecycle of ours: another operator of this API left it there. The
+// state is kept; what its marks must be is read from it.
+func (v *visit) adopt() engine.Decision {
+	state := engine.State(v.server.Status.State)
+	l := v.bundle.Lifecycle
+	if target, ok := l.Migrates(state); ok {
+		state = target
+	}
+	if !l.Defines(state) {
+		return engine.Decision{From: state, To: state, Halt: &engine.Halt{Cause: engine.HaltUnknownState,
+			Message: fmt.Sprintf("the policy defines no state %q and does not migrate it", state)}}
+	}
+	d := l.Enter(v.facts, state)
+	d.Rule = ruleAdopted
+	return d
+}
+
+// The names of moves that no bundle writes.
+const (
+	ruleStarted = "Started"
+	ruleAdopted = "Adopted"
+)
+
+// fresh says whether the reading was taken in this entry, succeeded, and is recent.
+func (v *visit) fresh() bool {
+	if !v.reading.Reachable() || v.now.Sub(v.reading.At) > moveFreshness {
+		return false
+	}
+	if l := v.server.Status.Lifecycle; l != nil && v.reading.Begun.Before(l.EnteredAt.Time) {
+		return false
+	}
+	return !v.reading.Begun.Before(v.Desk.LastJob(v.server.Name))
+}
+
+// operationActive says that an operation was recorded and has not ended.
+func operationActive(op *v1alpha1.OperationStatus) bool {
+	return op != nil && (op.State == v1alpha1.OperationPending || op.State == v1alpha1.OperationInProgress)
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// recordHardware brings what is known of the machine into the status: power and identity from the BMC, the rest from the
+// probe where it has reported and from the BMC until then. What cannot be read now is left as it was, but for power,
+// which is unknown when nobody knows it.
+func (v *visit) recordHardware() {
+	st := &v.server.Status
+	if !v.reading.Tried {
+		return
+	}
+	if !v.reading.Reachable() || v.facts.BMC.Identity == policies.IdentityOther {
+		st.PowerState = v1alpha1.PowerStateUnknown
+		return
+	}
+	s := v.reading.Value
+	st.PowerState = powerState(s.Power)
+	if s.LED != redfish.LEDUnknown && s.LED != "" {
+		st.IndicatorLED = v1alpha1.IndicatorLED(s.LED)
+	}
+	st.Manufacturer = orKept(s.Identity.Manufacturer, st.Manufacturer)
+	st.Model = orKept(s.Identity.Model, st.Model)
+	st.SKU = orKept(s.Identity.SKU, st.SKU)
+	st.SerialNumber = orKept(s.Identity.SerialNumber, st.SerialNumber)
+	st.BIOSVersion = orKept(s.BIOSVersion, st.BIOSVersion)
+	if s.MemoryBytes > 0 {
+		st.TotalSystemMemory = sameOrNew(st.TotalSystemMemory, s.MemoryBytes)
+	}
+	if len(st.NetworkInterfaces) == 0 {
+		st.NetworkInterfaces = interfacesOf(s.NICs)
+	}
+	if v.inventory != nil && v.inventory.Report != nil {
+		v.recordReport(&v.inventory.Report.Data)
+	}
+}
+
+// recordReport prefers what the machine says of itself.
+func (v *visit) recordReport(data *policyv1alpha1.ProbeData) {
+	st := &v.server.Status
+	if nics := reportedInterfaces(data); len(nics) > 0 {
+		st.NetworkInterfaces = nics
+	}
+	if cpus := reportedProcessors(data); len(cpus) > 0 {
+		st.Processors = cpus
+	}
+	if disks := reportedStorage(data); len(disks) > 0 {
+		st.Storages = disks
+	}
+	var memory int64
+	for _, m := range data.Memory {
+		memory += m.SizeBytes
+	}
+	if memory > 0 {
+		st.TotalSystemMemory = sameOrNew(st.TotalSystemMemory, memory)
+	}
+}
+
+func powerState(p redfish.PowerState) v1alpha1.PowerState {
+	if p == redfish.PowerUnknown {
+		return v1alpha1.PowerStateUnknown
+	}
+	return v1alpha1.PowerState(p)
+}
+
+func orKept(now, kept string) string {
+	if now == "" {
+		return kept
+	}
+	return now
+}
+
+// sameOrNew keeps the stored quantity where it means the same, because its spelling may differ.
+func sameOrNew(stored *resource.Quantity, bytes int64) *resource.Quantity {
+	if stored != nil && stored.Value() == bytes {
+		return stored
+	}
+	return resource.NewQuantity(bytes, resource.BinarySI)
+}
+
+func interfacesOf(nics []redfish.NIC) []v1alpha1.NetworkInterface {
+	var all []v1alpha1.NetworkInterface
+	for _, n := range nics {
+		if n.MACAddress != "" {
+			all = append(all, v1alpha1.NetworkInterface{Name: n.Name, MACAddress: n.MACAddress})
+		}
+	}
+	return all
+}
+
+func reportedInterfaces(data *policyv1alpha1.ProbeData) []v1alpha1.NetworkInterface {
+	neighbors := map[string][]v1alpha1.LLDPNeighbor{}
+	for _, l := range data.LLDP {
+		for _, n := range l.Neighbors {
+			neighbors[l.Name] = append(neighbors[l.Name], v1alpha1.LLDPNeighbor{MACAddress: n.ChassisID, PortID: n.PortID,
+				PortDescription: n.PortDescription, SystemName: n.SystemName, SystemDescription: n.SystemDescription})
+		}
+	}
+	var all []v1alpha1.NetworkInterface
+	for _, n := range data.NetworkInterfaces {
+		if n.MACAddress == "" {
+			continue
+		}
+		nic := v1alpha1.NetworkInterface{Name: n.Name, MACAddress: strings.ToLower(n.MACAddress), IPs: n.IPAddresses,
+			CarrierStatus: n.CarrierStatus, Neighbors: neighbors[n.Name]}
+		all = append(all, nic)
+	}
+	return all
+}
+
+func reportedProcessors(data *policyv1alpha1.ProbeData) []v1alpha1.Processor {
+	var all []v1alpha1.Processor
+	for _, c := range data.CPU {
+		all = append(all, v1alpha1.Processor{ID: fmt.Sprint(c.ID), Type: "CPU", Manufacturer: c.Vendor, Model: c.Model,
+			TotalCores: c.TotalCores, TotalThreads: c.TotalHardwareThreads})
+	}
+	return all
+}
+
+func reportedStorage(data *policyv1alpha1.ProbeData) []v1alpha1.Storage {
+	var drives []v1alpha1.StorageDrive
+	for _, d := range data.Storage {
+		media := "SSD"
+		if d.Rotational {
+			media = "HDD"
+		}
+		drives = append(drives, v1alpha1.StorageDrive{Name: d.Name, MediaType: media, Vendor: d.Vendor, Model: d.Model,
+			Capacity: resource.NewQuantity(d.SizeBytes, resource.BinarySI), State: v1alpha1.StorageStateEnabled})
+	}
+	if len(drives) == 0 {
+		return nil
+	}
+	return []v1alpha1.Storage{{Name: "block", State: v1alpha1.StorageStateEnabled, Drives: drives}}
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// Metrics are what the server controller counts.
+type Metrics struct {
+	transitions *prometheus.CounterVec
+	halts       *prometheus.CounterVec
+	decisions   prometheus.Histogram
+}
+
+// NewMetrics registers the metrics. It fails where they are registered already.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "metalaw_server_transitions_total",
+			Help: "Moves of servers by the rule that made them."}, []string{"rule", "from", "to"}),
+		halts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "metalaw_server_halts_total",
+			Help: "Decisions that were halted, by cause and rule."}, []string{"cause", "rule"}),
+		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "metalaw_decision_duration_seconds",
+			Help: "Time taken to evaluate the policy for one server.", Buckets: prometheus.ExponentialBuckets(1e-6, 4, 10)}),
+	}
+	for _, c := range []prometheus.Collector{m.transitions, m.halts, m.decisions} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *Metrics) observe(took time.Duration) { m.decisions.Observe(took.Seconds()) }
+
+// states counts servers by state whenever it is scraped, so that the figures are right after a restart and a state
+// without servers says zero.
+type states struct {
+	reader  client.Reader
+	bundles Bundles
+	desc    *prometheus.Desc
+}
+
+// NewStates makes a collector of servers by state. reader should be the cache.
+func NewStates(reader client.Reader, bundles Bundles) prometheus.Collector {
+	return &states{reader: reader, bundles: bundles, desc: prometheus.NewDesc("metalaw_servers",
+		"Servers by lifecycle state; none stands for a server that has no state yet.", []string{"state"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (s *states) Describe(to chan<- *prometheus.Desc) { to <- s.desc }
+
+// Collect implements prometheus.Collector.
+func (s *states) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var servers v1alpha1.ServerList
+	if err := s.reader.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
+		to <- prometheus.NewInvalidMetric(s.desc, err)
+		return
+	}
+	counts := map[string]int{"none": 0}
+	for _, name := range s.bundles.Active().Lifecycle.States() {
+		counts[string(name)] = 0
+	}
+	for i := range servers.Items {
+		state := string(servers.Items[i].Status.State)
+		if state == "" {
+			state = "none"
+		}
+		counts[state]++
+	}
+	for state, n := range counts {
+		to <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, float64(n), state)
+	}
+}

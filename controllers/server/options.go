@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package server runs the lifecycle of servers: it observes a machine, lets the policy in force decide, and moves the
+// server or makes the effects of its state hold.
+package server
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// Bundles knows the policies in force.
+type Bundles interface {
+	// Active is the bundle that servers adopt.
+	Active() *bundle.Bundle
+	// Revision is the bundle of a revision that some server is pinned to.
+	Revision(name string) (*bundle.Bundle, bool)
+}
+
+// Access resolves how a BMC is reached.
+type Access func(ctx context.Context, bmc *v1alpha1.BMC, settings bundle.Settings) (hardware.Target, error)
+
+// Desk reads systems and carries out requests in the background.
+type Desk = hardware.Desk[redfish.SystemSnapshot]
+
+// Options is what the controller needs from outside.
+type Options struct {
+	Client client.Client
+	// Reader reads past the cache.
+	Reader  client.Reader
+	Bundles Bundles
+	Access  Access
+	// Clients is the pool of BMC clients.
+	Clients hardware.Clients
+	// Desk is made by Setup.
+	Desk     *Desk
+	Recorder events.EventRecorder
+	Metrics  *Metrics
+	// Outage tells the time in which no manager ran, before this one began.
+	Outage func() policies.Outage
+	Now    func() time.Time
+
+	// Namespace is the manager's: boot configurations of its own live there.
+	Namespace string
+	// ProbeImage and WipeImage are booted to inspect and to erase.
+	ProbeImage, WipeImage string
+	// RegistryURL is where the agent reports to, and RegistryCA, PEM, whom it trusts there; empty for the system's.
+	RegistryURL string
+	RegistryCA  func() []byte
+	// BootTarget is the boot source for network boots: Pxe or UefiHttp.
+	BootTarget string
+	// SteadyPoll is how old a reading may be while nothing is expected to change.
+	SteadyPoll time.Duration
+	// PowerGrace is how long a BMC may take to show what it accepted, before it is asked again.
+	PowerGrace time.Duration
+	// BootGrace is how long a machine may take from power-on to reading its boot override.
+	BootGrace time.Duration
+	// Workers is the number of reconciles side by side.
+	Workers int
+}
+
+const (
+	// fastestPoll and slowestPoll bound how often a machine in transition is read; the interval grows with the time since
+	// something was asked of it.
+	fastestPoll = 100 * time.Millisecond
+	slowestPoll = 15 * time.Second
+	// moveFreshness is how old a reading may be on which a move or a power action relies.
+	moveFreshness = 5 * time.Second
+	// shutdownGrace is how long an operating system may take to shut down where the policy does not say.
+	shutdownGrace = 5 * time.Minute
+)
+
+// FieldOwner owns the fields that metalaw writes.
+const FieldOwner = "metalaw"
+
+func (o *Options) setDefaults(mgr ctrl.Manager) {
+	if o.Client == nil {
+		o.Client = mgr.GetClient()
+	}
+	o.Client = client.WithFieldOwner(o.Client, FieldOwner)
+	if o.Reader == nil {
+		o.Reader = mgr.GetAPIReader()
+	}
+	if o.Recorder == nil {
+		o.Recorder = mgr.GetEventRecorder("metalaw-server")
+	}
+	if o.Outage == nil {
+		o.Outage = func() policies.Outage { return policies.Outage{} }
+	}
+	if o.RegistryCA == nil {
+		o.RegistryCA = func() []byte { return nil }
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.BootTarget == "" {
+		o.BootTarget = "Pxe"
+	}
+	if o.SteadyPoll == 0 {
+		o.SteadyPoll = 3 * time.Minute
+	}
+	if o.PowerGrace == 0 {
+		o.PowerGrace = time.Minute
+	}
+	if o.BootGrace == 0 {
+		o.BootGrace = 10 * time.Minute
+	}
+	if o.Workers == 0 {
+		o.Workers = 16
+	}
+}

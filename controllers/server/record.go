@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// historyLength is how many moves status.lifecycle.history keeps.
+const historyLength = 10
+
+// Record implements loop.Visit.
+func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
+	s := v.server
+	stored := s.Status.Lifecycle != nil
+	v.recordHardware()
+	v.recordMove(d)
+	v.recordRevision()
+	v.recordOperation(d)
+	v.recordConditions(d, outcome)
+	s.Status.ObservedGeneration = s.Generation
+	if stored { // the finalizer without a lifecycle must mean that a status was lost
+		controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer)
+	}
+	v.recordParked()
+	s.Spec.Power = ""
+	v.memory.settle(s.Name, outcome.Settled() && d.Halt == nil && !v.held && !d.Moves())
+}
+
+// recordMove carries a move into the status: the state, one more entry, the marks and the history.
+func (v *visit) recordMove(d engine.Decision) {
+	s := v.server
+	l := s.Status.Lifecycle
+	first := l == nil
+	if first && (d.Halt != nil || d.To == "") {
+		return
+	}
+	if !first && !d.Moves() {
+		if v.clock != nil {
+			l.Clock = v.clock
+		}
+		return
+	}
+	if first {
+		l = &v1alpha1.LifecycleStatus{Marks: policies.InheritedMarks(s, v.inventory), Entry: policies.LastEntry(v.inventory)}
+		s.Status.Lifecycle = l
+	}
+	rule := d.Rule
+	if rule == "" {
+		rule = ruleStarted
+	}
+	now := metav1.NewMicroTime(v.now)
+	from := s.Status.State
+	s.Status.State = v1alpha1.ServerState(d.To)
+	l.Entry++
+	l.EnteredAt, l.Rule, l.Clock, l.Credential = now, rule, nil, nil
+	l.Revision = v.bundle.Revision.Name
+	l.Marks = moved(l.Marks, d)
+	switch {
+	case d.ResetRetries || d.Stable:
+		l.Retries = 0
+	case d.Retry:
+		l.Retries++
+	}
+	if rule == ruleAdopted {
+		from = ""
+	}
+	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry, At: now, Revision: l.Revision})
+	if n := len(l.History); n > historyLength {
+		l.History = slices.Clone(l.History[n-historyLength:])
+	}
+}
+
+// moved is the marks after a move, sorted, so that the same set is always the same list.
+func moved(marks []string, d engine.Decision) []string {
+	var after []string
+	for _, m := range marks {
+		if !slices.Contains(d.Clears, m) {
+			after = append(after, m)
+		}
+	}
+	for _, m := range d.Marks {
+		if !slices.Contains(after, m) {
+			after = append(after, m)
+		}
+	}
+	slices.Sort(after)
+	return after
+}
+
+// recordRevision adopts the active revision in a stable state.
+func (v *visit) recordRevision() {
+	if l := v.server.Status.Lifecycle; l != nil && v.bundle != nil {
+		l.Revision = v.bundle.Revision.Name
+	}
+}
+
+// recordParked keeps the durable marker in step with the state, so that a lost status does not unpark a server.
+func (v *visit) recordParked() {
+	s := v.server
+	if s.Status.Lifecycle == nil {
+		return
+	}
+	_, marked := s.Annotations[v1alpha1.ParkedAnnotation]
+	parked := s.Status.State == v1alpha1.StateParked
+	switch {
+	case parked && !marked:
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ParkedAnnotation, "true")
+	case !parked && marked:
+		delete(s.Annotations, v1alpha1.ParkedAnnotation)
+	}
+}
+
+func (v *visit) condition(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&v.server.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
+		Message: message, ObservedGeneration: v.server.Generation, LastTransitionTime: metav1.NewTime(v.now)})
+}
+
+func entryText(entry int64) string { return strconv.FormatInt(entry, 10) }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metalaw/metalaw/api/fieldindex"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// newDesk makes the desk that reads servers' systems.
+func newDesk(clients hardware.Clients, woken func(name string)) *Desk {
+	return hardware.NewDesk(hardware.Options[redfish.SystemSnapshot]{Clients: clients, Read: read, Same: same, Wake: woken})
+}
+
+// read asks for the network interfaces as well until they were seen once; afterwards one request does.
+func read(ctx context.Context, bmc redfish.BMC, target hardware.Target) (redfish.SystemSnapshot, error) {
+	if target.Detail {
+		return bmc.SystemDetail(ctx, target.URI)
+	}
+	return bmc.System(ctx, target.URI)
+}
+
+// same says that two snapshots are equal in everything that a reconcile acts on or shows.
+func same(a, b redfish.SystemSnapshot) bool {
+	return a.Power == b.Power && a.Health == b.Health && a.LED == b.LED && a.Identity == b.Identity &&
+		a.BIOSVersion == b.BIOSVersion && a.MemoryBytes == b.MemoryBytes && a.Boot.Enabled == b.Boot.Enabled && len(a.NICs) == len(b.NICs)
+}
+
+// Setup adds the controller to the manager. The field indexes must be registered.
+func Setup(mgr ctrl.Manager, options Options) error {
+	options.setDefaults(mgr)
+	woken := &wake.Source{}
+	options.Desk = newDesk(options.Clients, woken.Wake)
+	if err := mgr.Add(closing(options.Desk)); err != nil {
+		return err
+	}
+	s := &subject{Options: options, memory: newMemory(), startedAt: options.Now()}
+	r := &loop.Reconciler[*v1alpha1.Server]{
+		Client:    options.Client,
+		Subject:   s,
+		New:       func() *v1alpha1.Server { return &v1alpha1.Server{} },
+		Finalizer: v1alpha1.FinalizerServer,
+		Tell:      s.tell,
+		HandsOff:  handsOff,
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("server").
+		For(&v1alpha1.Server{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&v1alpha1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(s.ofClaim)).
+		Watches(&v1alpha1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(ofBoot)).
+		Watches(&policyv1alpha1.ServerInventory{}, handler.EnqueueRequestsFromMapFunc(s.ofInventory)).
+		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(s.ofBMC), builder.WithPredicates(bmcChanged())).
+		WatchesRawSource(woken).
+		WithOptions(controller.Options{MaxConcurrentReconciles: options.Workers}).
+		Complete(r)
+}
+
+// closing ends the desk's work when the manager stops.
+func closing(desk *Desk) manager.Runnable {
+	return manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		desk.Close()
+		return nil
+	})
+}
+
+func request(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
+
+// ofClaim wakes the server that a claim names, and the one on which the claim is written.
+func (s *subject) ofClaim(ctx context.Context, o client.Object) []reconcile.Request {
+	claim, ok := o.(*v1alpha1.ServerClaim)
+	if !ok {
+		return nil
+	}
+	if claim.Spec.ServerRef != nil {
+		return []reconcile.Request{request(claim.Spec.ServerRef.Name)}
+	}
+	return s.serversBy(ctx, fieldindex.ServerByClaim, fieldindex.ClaimKey(claim.Namespace, claim.Name))
+}
+
+func ofBoot(_ context.Context, o client.Object) []reconcile.Request {
+	boot, ok := o.(*v1alpha1.ServerBootConfiguration)
+	if !ok || boot.Spec.ServerRef.Name == "" {
+		return nil
+	}
+	return []reconcile.Request{request(boot.Spec.ServerRef.Name)}
+}
+
+// ofInventory wakes the server of the machine that reported.
+func (s *subject) ofInventory(ctx context.Context, o client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, uuid := range policies.InventoryNames(o.GetName()) {
+		requests = append(requests, s.serversBy(ctx, fieldindex.ServerBySystemUUID, uuid)...)
+	}
+	return requests
+}
+
+// ofBMC wakes the servers behind a BMC that changed, and lets their next read be made at once.
+func (s *subject) ofBMC(ctx context.Context, o client.Object) []reconcile.Request {
+	requests := s.serversBy(ctx, fieldindex.ServerByBMC, o.GetName())
+	for _, r := range requests {
+		s.Desk.Retry(r.Name)
+	}
+	return requests
+}
+
+func (s *subject) serversBy(ctx context.Context, field, value string) []reconcile.Request {
+	var servers v1alpha1.ServerList
+	if err := s.Client.List(ctx, &servers, client.MatchingFields{field: value}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache answers from memory; it fails only while the manager stops
+	}
+	requests := make([]reconcile.Request, 0, len(servers.Items))
+	for i := range servers.Items {
+		requests = append(requests, request(servers.Items[i].Name))
+	}
+	return requests
+}
+
+// bmcChanged passes changes of how a BMC is reached, and of whether it can be.
+func bmcChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			was, ok1 := e.ObjectOld.(*v1alpha1.BMC)
+			now, ok2 := e.ObjectNew.(*v1alpha1.BMC)
+			return !ok1 || !ok2 || was.Generation != now.Generation || was.Status.State != now.Status.State || was.Status.IP != now.Status.IP
+		},
+	}
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+)
+
+// tell reports what a write changed: one event and one log line for a move, a halt, or the end of an operation. It is
+// called after the write has succeeded, so that nothing is told that did not happen.
+func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Server, d engine.Decision) {
+	s.tellMove(ctx, before, after)
+	s.tellHalt(ctx, before, after, d)
+	s.tellOperation(ctx, before, after)
+	s.tellConditions(before, after)
+}
+
+func (s *subject) tellMove(ctx context.Context, before, after *v1alpha1.Server) {
+	l := after.Status.Lifecycle
+	if l == nil || (before.Status.Lifecycle != nil && before.Status.Lifecycle.Entry == l.Entry) {
+		return
+	}
+	from, to := string(before.Status.State), string(after.Status.State)
+	s.Metrics.transitions.WithLabelValues(l.Rule, from, to).Inc()
+	kind := corev1.EventTypeNormal
+	if after.Status.State == v1alpha1.StateError {
+		kind = corev1.EventTypeWarning
+	}
+	if from == "" {
+		from = "no state"
+	}
+	s.Recorder.Eventf(after, nil, kind, l.Rule, "Move", "moved from %s to %s (entry %d, revision %s)", from, to, l.Entry, l.Revision)
+	logf.FromContext(ctx).Info("moved", "from", before.Status.State, "to", after.Status.State,
+		"rule", l.Rule, "entry", l.Entry, "revision", l.Revision)
+}
+
+func (s *subject) tellHalt(ctx context.Context, before, after *v1alpha1.Server, d engine.Decision) {
+	if d.Halt == nil {
+		return
+	}
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionPolicyHalted)
+	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionPolicyHalted)
+	if now == nil || (was != nil && was.Message == now.Message) {
+		return
+	}
+	s.Metrics.halts.WithLabelValues(string(d.Halt.Cause), d.Halt.Rule).Inc()
+	s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, v1alpha1.ConditionPolicyHalted, "Decide", "%s", now.Message)
+	logf.FromContext(ctx).Info("halted", "state", after.Status.State, "cause", d.Halt.Cause, "rule", d.Halt.Rule, "message", d.Halt.Message)
+}
+
+func (s *subject) tellOperation(ctx context.Context, before, after *v1alpha1.Server) {
+	op, was := after.Status.Operation, before.Status.Operation
+	if op == nil || op.FinishedAt == nil {
+		return
+	}
+	if was != nil && was.ID == op.ID && was.FinishedAt != nil {
+		return // it was told when it ended
+	}
+	kind := corev1.EventTypeNormal
+	if op.State != v1alpha1.OperationSucceeded {
+		kind = corev1.EventTypeWarning
+	}
+	s.Recorder.Eventf(after, nil, kind, "Operation"+string(op.State), "Operate", "%s: %s", op.Name, op.Message)
+	logf.FromContext(ctx).Info("operation ended", "operation", op.Name, "id", op.ID, "state", op.State, "message", op.Message)
+}
+
+// tellConditions reports the conditions that somebody has to act on, when they come and when they go.
+func (s *subject) tellConditions(before, after *v1alpha1.Server) {
+	for _, kind := range []string{v1alpha1.ConditionClaimMissing, v1alpha1.ConditionIdentityMismatch} {
+		was := meta.IsStatusConditionTrue(before.Status.Conditions, kind)
+		now := meta.FindStatusCondition(after.Status.Conditions, kind)
+		if now != nil && !was {
+			s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, kind, "Observe", "%s", now.Message)
+		}
+	}
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionBMCReachable)
+	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionBMCReachable)
+	if now == nil || was == nil || was.Status == now.Status {
+		return
+	}
+	kind, reason := corev1.EventTypeNormal, "BMCAnswers"
+	if now.Status != "True" {
+		kind, reason = corev1.EventTypeWarning, "BMCUnreachable"
+	}
+	s.Recorder.Eventf(after, nil, kind, reason, "Observe", "%s", fmt.Sprintf("%s: %s", now.Reason, now.Message))
+}
+
+// Notify implements loop.Notifier: it reports what was refused in a reconcile.
+func (v *visit) Notify(context.Context) {
+	for _, n := range v.notes {
+		kind := corev1.EventTypeNormal
+		if n.warning {
+			kind = corev1.EventTypeWarning
+		}
+		v.Recorder.Eventf(v.server, nil, kind, n.reason, "Operate", "%s", n.message)
+	}
+}
