@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+func inline(name, ip, mac string, change ...func(*v1alpha1.BMC)) *v1alpha1.BMC {
+	b := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.BMCSpec{
+		Access: &v1alpha1.InlineEndpoint{IP: ip, MACAddress: mac}, Protocol: v1alpha1.Protocol{Name: v1alpha1.ProtocolRedfish}}}
+	for _, c := range change {
+		c(b)
+	}
+	return b
+}
+
+func referring(name, endpoint string) *v1alpha1.BMC {
+	return &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.BMCSpec{
+		EndpointRef: &corev1.LocalObjectReference{Name: endpoint}, Protocol: v1alpha1.Protocol{Name: v1alpha1.ProtocolRedfish}}}
+}
+
+func port(p int32) func(*v1alpha1.BMC) { return func(b *v1alpha1.BMC) { b.Spec.Protocol.Port = p } }
+
+func TestBMC(t *testing.T) {
+	stored := []client.Object{
+		inline("inline", "10.0.0.1", mac),
+		inline("six", "fd00::1", ""),
+		endpoint("e", "b0:7b:25:00:0a:01"), // at 10.0.0.7
+		referring("referring", "e"),
+	}
+	for name, c := range map[string]struct {
+		before, after *v1alpha1.BMC
+		want          string
+	}{
+		"a place of its own passes":                       {after: inline("b", "10.0.0.2", "b0:7b:25:00:0a:02")},
+		"the address of another is refused":               {after: inline("b", "10.0.0.1", ""), want: "Invalid\nspec.access.ip: Duplicate value: \"[10.0.0.1]:443\": BMC \"inline\" has it"},
+		"the usual port written out is the same address":  {after: inline("b", "10.0.0.1", "", port(443)), want: "Invalid\nspec.access.ip: Duplicate value: \"[10.0.0.1]:443\": BMC \"inline\" has it"},
+		"another port is another service":                 {after: inline("b", "10.0.0.1", "", port(8443))},
+		"another spelling of an IPv6 address is the same": {after: inline("b", "fd00:0::0:1", ""), want: "Invalid\nspec.access.ip: Duplicate value: \"[fd00::1]:443\": BMC \"six\" has it"},
+		"the MAC address of another is refused":           {after: inline("b", "10.0.0.2", "B0-7B-25-00-0A-FF"), want: "Invalid\nspec.access.macAddress: Duplicate value: \"B0-7B-25-00-0A-FF\": BMC \"inline\" has it"},
+		"address and MAC address are refused together": {after: inline("b", "10.0.0.1", mac),
+			want: "Invalid\nspec.access.macAddress: Duplicate value: \"" + mac + "\": BMC \"inline\" has it\nspec.access.ip: Duplicate value: \"[10.0.0.1]:443\": BMC \"inline\" has it"},
+		"the address of an Endpoint's BMC is refused":      {after: inline("b", "10.0.0.7", ""), want: "Invalid\nspec.access.ip: Duplicate value: \"[10.0.0.7]:443\": BMC \"referring\" has it"},
+		"the MAC address of an Endpoint's BMC is refused":  {after: inline("b", "10.0.0.2", "b0:7b:25:00:0a:01"), want: "Invalid\nspec.access.macAddress: Duplicate value: \"b0:7b:25:00:0a:01\": BMC \"referring\" has it"},
+		"a second BMC of one Endpoint is refused":          {after: referring("b", "e"), want: "Invalid\nspec.endpointRef: Duplicate value: \"e\": BMC \"referring\" has it"},
+		"an Endpoint that does not exist yet passes":       {after: referring("b", "unknown")},
+		"a malformed MAC address is refused":               {after: inline("b", "10.0.0.2", "ff:ff:ff:ff:ff:ff"), want: "Invalid\nspec.access.macAddress: Invalid value: \"ff:ff:ff:ff:ff:ff\": MAC address \"ff:ff:ff:ff:ff:ff\": is all ones, which is the broadcast address"},
+		"its own place passes on an update":                {before: inline("inline", "10.0.0.1", mac), after: inline("inline", "10.0.0.1", mac, func(b *v1alpha1.BMC) { b.Spec.Hostname = "h" })},
+		"a change of port to another's address is refused": {before: inline("b", "10.0.0.1", "", port(8443)), after: inline("b", "10.0.0.1", "", port(443)), want: "Invalid\nspec.access.ip: Duplicate value: \"[10.0.0.1]:443\": BMC \"inline\" has it"},
+		"a deletion passes":                                {before: inline("inline", "10.0.0.1", mac)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, defaults(t), stored...)
+			var got string
+			switch {
+			case c.before == nil:
+				got, _ = w.ask(PathValidateBMC, user, admissionv1.Create, nil, c.after)
+			case c.after == nil:
+				got, _ = w.ask(PathValidateBMC, user, admissionv1.Delete, c.before, nil)
+			default:
+				got, _ = w.ask(PathValidateBMC, user, admissionv1.Update, c.before, c.after)
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestBMCSecret(t *testing.T) {
+	secret := func(immutable *bool, password, plain string) *v1alpha1.BMCSecret {
+		s := &v1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Immutable: immutable, Data: map[string][]byte{"password": []byte(password)}}
+		if plain != "" {
+			s.StringData = map[string]string{"username": plain}
+		}
+		return s
+	}
+	yes := ptr.To(true)
+	for name, c := range map[string]struct {
+		before, after *v1alpha1.BMCSecret
+		want          string
+	}{
+		"what is not immutable may change": {before: secret(nil, "a", ""), after: secret(yes, "b", "c")},
+		"what is immutable may stay":       {before: secret(yes, "a", "b"), after: secret(yes, "a", "b")},
+		"immutable cannot be taken back":   {before: secret(yes, "a", ""), after: secret(ptr.To(false), "a", ""), want: "Forbidden\nimmutable: Forbidden: it is true and cannot be taken back; make a new BMCSecret and let the BMCs name that"},
+		"immutable cannot be left out":     {before: secret(yes, "a", ""), after: secret(nil, "a", ""), want: "Forbidden\nimmutable: Forbidden: it is true and cannot be taken back; make a new BMCSecret and let the BMCs name that"},
+		"data is frozen":                   {before: secret(yes, "a", ""), after: secret(yes, "b", ""), want: "Forbidden\ndata: Forbidden: the BMCSecret is immutable; make a new BMCSecret and let the BMCs name that"},
+		"everything that is wrong is said": {before: secret(yes, "a", "b"), after: secret(nil, "b", "c"), want: "Forbidden\nimmutable: Forbidden: it is true and cannot be taken back; make a new BMCSecret and let the BMCs name that\ndata: Forbidden: the BMCSecret is immutable; make a new BMCSecret and let the BMCs name that\nstringData: Forbidden: the BMCSecret is immutable; make a new BMCSecret and let the BMCs name that"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := newWorld(t, defaults(t)).ask(PathValidateBMCSecret, user, admissionv1.Update, c.before, c.after)
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+func TestEndpoint(t *testing.T) {
+	other := endpoint("other", mac)
+	for name, c := range map[string]struct {
+		before, after string
+		want          string
+	}{
+		"a new MAC address passes":                  {after: "b0:7b:25:00:0a:fe"},
+		"a MAC address that another has is refused": {after: mac, want: "Invalid\nspec.MACAddress: Duplicate value: \"b0:7b:25:00:0a:ff\": Endpoint \"other\" has it"},
+		"another spelling of it is the same":        {after: "B0-7B-25-00-0A-FF", want: "Invalid\nspec.MACAddress: Duplicate value: \"B0-7B-25-00-0A-FF\": Endpoint \"other\" has it"},
+		"a change to it is refused":                 {before: "b0:7b:25:00:0a:fe", after: mac, want: "Invalid\nspec.MACAddress: Duplicate value: \"b0:7b:25:00:0a:ff\": Endpoint \"other\" has it"},
+		"its own MAC address passes on an update":   {before: mac, after: mac},
+		"a malformed MAC address is refused with what is wrong": {after: "b0:7b:25:00:0a", want: "Invalid\nspec.MACAddress: Invalid value: \"b0:7b:25:00:0a\": " +
+			"MAC address \"b0:7b:25:00:0a\": has 10 hexadecimal digits and needs 12; write every byte with two digits, like b0:7b:25:00:0a:ff"},
+		"a multicast address is refused": {after: "01:00:5e:00:00:01", want: "Invalid\nspec.MACAddress: Invalid value: \"01:00:5e:00:00:01\": " +
+			"MAC address \"01:00:5e:00:00:01\": is a multicast address (the lowest bit of its first byte is set), which no port has"},
+		"a stored mistake that stays is not held against an update": {before: "01:00:5e:00:00:01", after: "01:00:5e:00:00:01"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, defaults(t), other)
+			op, after := admissionv1.Create, endpoint("e", c.after)
+			var got string
+			if c.before != "" {
+				got, _ = w.ask(PathValidateEndpoint, user, admissionv1.Update, endpoint("e", c.before), after)
+			} else {
+				got, _ = w.ask(PathValidateEndpoint, user, op, nil, after)
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnEndpointOfAKnownBMCIsWarnedAbout(t *testing.T) {
+	w := newWorld(t, defaults(t), inline("b1", "10.0.0.9", mac))
+	denied, warnings := w.ask(PathValidateEndpoint, user, admissionv1.Create, nil, endpoint("e", mac))
+	want := "BMC b1 is reached at MAC address " + mac + " without an Endpoint already; delete one of the two"
+	if denied != "" || len(warnings) != 1 || warnings[0] != want {
+		t.Error(denied, warnings)
+	}
+}

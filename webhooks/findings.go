@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// findings is everything that the rules have to say about one request. The request passes when nothing is denied.
+type findings struct {
+	denials  []metav1.StatusCause
+	warnings []string
+}
+
+// deny adds a refusal in the form that the API server itself gives to mistakes in a field.
+func (f *findings) deny(errs ...*field.Error) {
+	for _, err := range errs {
+		f.denials = append(f.denials, metav1.StatusCause{Type: metav1.CauseType(err.Type), Field: err.Field, Message: err.ErrorBody()})
+	}
+}
+
+// warn adds a sentence that is shown to who asked; kubectl prints it.
+func (f *findings) warn(format string, args ...any) {
+	f.warnings = append(f.warnings, fmt.Sprintf(format, args...))
+}
+
+func (f *findings) add(other findings) {
+	f.denials = append(f.denials, other.denials...)
+	f.warnings = append(f.warnings, other.warnings...)
+}
+
+func (f *findings) pass() bool { return len(f.denials) == 0 }
+
+// text names every refusal, each with its field.
+func (f *findings) text() string {
+	lines := make([]string, len(f.denials))
+	for i, d := range f.denials {
+		lines[i] = d.Message
+		if d.Field != "" {
+			lines[i] = d.Field + ": " + d.Message
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+// response is the answer to the API server. A refusal is a Status as the API server itself would give: Forbidden (403)
+// where somebody must not do this, Invalid (422) where what is written is wrong; one cause for each finding.
+func (f *findings) response(req *admissionv1.AdmissionRequest, kind string) admission.Response {
+	if f.pass() {
+		return admission.Allowed("").WithWarnings(f.warnings...)
+	}
+	code, reason, is := int32(http.StatusForbidden), metav1.StatusReasonForbidden, "is not allowed"
+	for _, d := range f.denials {
+		if d.Type != metav1.CauseTypeForbidden {
+			code, reason, is = http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "is invalid"
+		}
+	}
+	if reason == metav1.StatusReasonForbidden {
+		is = strings.ToLower(string(req.Operation)) + " " + is
+	}
+	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
+		Warnings: f.warnings,
+		Result: &metav1.Status{
+			Status:  metav1.StatusFailure,
+			Code:    code,
+			Reason:  reason,
+			Message: fmt.Sprintf("%s %q: %s: %s", kind, req.Name, is, f.text()),
+			Details: &metav1.StatusDetails{Name: req.Name, Group: req.Kind.Group, Kind: kind, Causes: f.denials},
+		},
+	}}
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// change is one request with its objects decoded.
+type change[T any] struct {
+	// old is nil on a creation, new on a deletion.
+	old, new *T
+	// status says that the request is for the status subresource.
+	status bool
+	// dryRun says that nothing will be stored.
+	dryRun bool
+	// byManager says that the manager's own user asks.
+	byManager bool
+	// undo is called where the request is refused after all.
+	undo *[]func()
+}
+
+func (c change[T]) created() bool { return c.old == nil }
+func (c change[T]) deleted() bool { return c.new == nil }
+
+// onDenial registers what takes a reservation back.
+func (c change[T]) onDenial(f func()) { *c.undo = append(*c.undo, f) }
+
+// rules holds what there is to say about one kind.
+type rules[T any] struct {
+	kind string
+	// judge looks up what the rules need and asks them. facts are what the bundle's rules get to know besides. The error
+	// is a look-up that failed.
+	judge func(ctx context.Context, c change[T]) (found findings, facts map[string]any, err error)
+	// redact takes away what the bundle's rules must not see; nil where there is nothing.
+	redact func(object map[string]any)
+}
+
+// validator answers the reviews of one kind.
+type validator[T any] struct {
+	rules[T]
+	bundles     Bundles
+	managerUser string
+	metrics     *metrics
+	now         func() time.Time
+}
+
+// Handle implements admission.Handler.
+func (v *validator[T]) Handle(ctx context.Context, req admission.Request) admission.Response {
+	began := v.now()
+	found, err := v.decide(ctx, &req.AdmissionRequest)
+	verdict := verdictAllowed
+	log := logf.FromContext(ctx)
+	switch {
+	case err != nil:
+		verdict = verdictError
+		log.Error(err, "an admission review could not be decided", "operation", req.Operation)
+	case !found.pass():
+		verdict = verdictDenied
+		log.Info("denied", "operation", req.Operation, "because", found.text())
+	}
+	v.metrics.observe(v.kind, verdict, v.now().Sub(began))
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+	return found.response(&req.AdmissionRequest, v.kind)
+}
+
+func (v *validator[T]) decide(ctx context.Context, req *admissionv1.AdmissionRequest) (findings, error) {
+	c, err := decode[T](req)
+	if err != nil {
+		return findings{}, err
+	}
+	c.byManager = req.UserInfo.Username == v.managerUser
+	found, facts, err := v.judge(ctx, c)
+	if err == nil && !c.byManager && !c.status {
+		var policy findings
+		policy, err = askPolicy(ctx, v.bundles.Active(), v.kind, req, facts, v.redact)
+		found.add(policy)
+	}
+	if err != nil || !found.pass() {
+		for _, undo := range *c.undo {
+			undo()
+		}
+	}
+	return found, err
+}
+
+func decode[T any](req *admissionv1.AdmissionRequest) (change[T], error) {
+	c := change[T]{
+		status: req.SubResource == "status",
+		dryRun: req.DryRun != nil && *req.DryRun,
+		undo:   &[]func(){},
+	}
+	var err error
+	if c.new, err = object[T](req.Object.Raw); err != nil {
+		return c, fmt.Errorf("the object cannot be read: %w", err)
+	}
+	if c.old, err = object[T](req.OldObject.Raw); err != nil {
+		return c, fmt.Errorf("the stored object cannot be read: %w", err)
+	}
+	if c.new == nil && c.old == nil {
+		return c, fmt.Errorf("the review of a %s bears no object", req.Operation)
+	}
+	return c, nil
+}
+
+// object is nil where there is none.
+func object[T any](raw []byte) (*T, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	o := new(T)
+	return o, json.Unmarshal(raw, o)
+}

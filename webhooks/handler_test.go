@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+func failingGet(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errDown
+}
+
+func failingList(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+	return errDown
+}
+
+// rewire makes every look-up go to another client.
+func (w *world) rewire(c client.Client) {
+	w.t.Helper()
+	hooks, err := handlers(Options{Bundles: revisions{active: defaults(w.t)}, Client: c, Reader: c, ManagerUser: manager,
+		Registry: prometheus.NewRegistry()}, func() time.Time { return w.now })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.hooks = hooks
+}
+
+func TestARefusalIsAStatusWithACauseForEachFinding(t *testing.T) {
+	w := newWorld(t, defaults(t))
+	after := claim(naming("gone"), image("a b"))
+	got := w.hooks[PathValidateServerClaim].Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		Operation: admissionv1.Create, Name: "c", Kind: metav1.GroupVersionKind{Group: "metal.ironcore.dev", Version: "v1alpha1", Kind: "ServerClaim"},
+		Object: runtime.RawExtension{Raw: raw(t, after)}}})
+	want := &metav1.Status{
+		Status: "Failure", Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+		Message: "ServerClaim \"c\": is invalid: spec.serverRef.name: Not found: \"gone\": there is no Server of this name; " +
+			"see `kubectl get servers`, or select one by its labels with serverSelector; " +
+			"spec.image: the image contains white space; write a reference such as registry.example.com/os/linux:1.2",
+		Details: &metav1.StatusDetails{Name: "c", Group: "metal.ironcore.dev", Kind: "ServerClaim", Causes: []metav1.StatusCause{
+			{Type: metav1.CauseTypeFieldValueNotFound, Field: "spec.serverRef.name",
+				Message: "Not found: \"gone\": there is no Server of this name; see `kubectl get servers`, or select one by its labels with serverSelector"},
+			{Type: "image-malformed", Field: "spec.image",
+				Message: "the image contains white space; write a reference such as registry.example.com/os/linux:1.2"},
+		}},
+	}
+	if diff := cmp.Diff(want, got.Result); got.Allowed || diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNormalising(t *testing.T) {
+	for name, c := range map[string]struct {
+		path   string
+		object client.Object
+		want   string
+	}{
+		"a MAC address in upper case":    {PathMutateEndpoint, endpoint("e", "B0:7B:25:00:0A:FF"), `[{"op":"replace","path":"/spec/macAddress","value":"b0:7b:25:00:0a:ff"}]`},
+		"a MAC address with dashes":      {PathMutateEndpoint, endpoint("e", "b0-7b-25-00-0a-ff"), `[{"op":"replace","path":"/spec/macAddress","value":"b0:7b:25:00:0a:ff"}]`},
+		"a MAC address as it is stored":  {PathMutateEndpoint, endpoint("e", mac), ""},
+		"what is no MAC address is left": {PathMutateEndpoint, endpoint("e", "nonsense"), ""},
+		"a system UUID in upper case":    {PathMutateServer, server(standingFor("38947555-7742-3448-3784-82334782383A")), `[{"op":"replace","path":"/spec/systemUUID","value":"38947555-7742-3448-3784-82334782383a"}]`},
+		"a system UUID as it is stored":  {PathMutateServer, server(), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newWorld(t, defaults(t)).hooks[c.path].Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+				Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: raw(t, c.object)}}})
+			if !r.Allowed || string(r.Patch) != c.want {
+				t.Errorf("got %t %s, want %s", r.Allowed, r.Patch, c.want)
+			}
+		})
+	}
+}
+
+func TestRequestsAreCountedByKindAndVerdict(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	c := store(t, endpoint("other", mac))
+	hooks, err := handlers(Options{Bundles: revisions{active: defaults(t)}, Client: c, Reader: c, Registry: registry}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, hooks: hooks}
+	w.ask(PathValidateEndpoint, user, admissionv1.Create, nil, endpoint("e", mac))
+	w.ask(PathValidateEndpoint, user, admissionv1.Create, nil, endpoint("e", "b0:7b:25:00:0a:fe"))
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range families {
+		for _, m := range f.Metric {
+			var labels []string
+			for _, l := range m.Label {
+				labels = append(labels, l.GetValue())
+			}
+			got = append(got, f.GetName()+" "+strings.Join(labels, " "))
+		}
+	}
+	want := []string{"metalaw_admission_duration_seconds Endpoint", "metalaw_admission_requests_total Endpoint allowed", "metalaw_admission_requests_total Endpoint denied"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := newMetrics(registry); err != nil {
+		t.Errorf("a second manager in one process: %v", err)
+	}
+}
+
+func TestWhatIsNoObjectIsRefused(t *testing.T) {
+	w := newWorld(t, defaults(t))
+	for path, hook := range w.hooks {
+		r := hook.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Create,
+			Object: runtime.RawExtension{Raw: []byte(`{"metadata": 1}`)}}})
+		if r.Allowed || !strings.Contains(r.Result.Message, "cannot be read") {
+			t.Error(path, r.Allowed, r.Result)
+		}
+	}
+}
+
+// No object that somebody sends may bring a handler down.
+func FuzzReview(f *testing.F) {
+	for _, seed := range []client.Object{server(dirty, heldBy("a", "b")), claim(naming("s1"), selecting("a", "b")), endpoint("e", mac),
+		inline("b", "10.0.0.1", mac), referring("b", "e"), &v1alpha1.BMCSecret{Data: map[string][]byte{"a": {1}}}} {
+		f.Add(raw(f, seed), raw(f, seed))
+		f.Add(raw(f, seed), []byte("null"))
+	}
+	f.Add([]byte(`{"metadata":{"annotations":[]}}`), []byte(`[]`))
+	w := newWorld(f, defaults(f))
+	f.Fuzz(func(t *testing.T, before, after []byte) {
+		for _, hook := range w.hooks {
+			for _, sub := range []string{"", "status"} {
+				hook.Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Update,
+					SubResource: sub, OldObject: runtime.RawExtension{Raw: before}, Object: runtime.RawExtension{Raw: after}}})
+			}
+		}
+	})
+}

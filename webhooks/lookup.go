@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// lookup reads what rules need. What one reads of the cache is shared and must not be changed.
+type lookup struct {
+	cache client.Reader
+	// reader reads past the cache; it is asked only before a denial.
+	reader  client.Reader
+	bundles Bundles
+	unique  *uniqueness
+}
+
+// names lists the objects of a kind that an index finds.
+func names(ctx context.Context, cache client.Reader, list client.ObjectList, index, value string) ([]string, error) {
+	err := cache.List(ctx, list, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("the index %s cannot be read: %w", index, err)
+	}
+	var all []string
+	err = meta.EachListItem(list, func(o runtime.Object) error {
+		accessor, err := meta.Accessor(o)
+		if err == nil {
+			all = append(all, accessor.GetName())
+		}
+		return err
+	})
+	return all, err
+}
+
+// get reads an object from the cache and, where it is not there, past it. It returns nil where there is none.
+func get[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, l *lookup, name string,
+) (P, error) {
+	for _, from := range []client.Reader{l.cache, l.reader} {
+		o := P(new(T))
+		err := from.Get(ctx, client.ObjectKey{Name: name}, o)
+		if err == nil {
+			return o, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("%q cannot be read: %w", name, err)
+		}
+	}
+	return nil, nil
+}
+
+// reserve looks for a rival of the object in a change, and keeps the value for the object until it is stored.
+func reserve[T, C any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, l *lookup, c change[C], q question[T],
+) (*rival, error) {
+	q.keep = !c.dryRun
+	found, err := find[T, P](ctx, l.unique, q)
+	if found == nil && err == nil && q.keep {
+		c.onDenial(func() { l.unique.release(q.key, q.self) })
+	}
+	return found, err
+}
+
+// duplicate is the refusal of a value that another object has.
+func duplicate(path *field.Path, value, kind string, r *rival) *field.Error {
+	err := field.Duplicate(path, value)
+	err.Detail = fmt.Sprintf("%s %q has it", kind, r.name)
+	if r.pending {
+		err.Detail = fmt.Sprintf("%s %q was admitted with it a moment ago; if that was not stored, try again in two seconds", kind, r.name)
+	}
+	return err
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/metalaw/metalaw/engine/admission"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+// causePolicyError is the type of the cause that names a rule which could not be evaluated.
+const causePolicyError metav1.CauseType = "PolicyError"
+
+// askPolicy asks the admission.rego of the bundle in force. Its rules see the objects without managedFields. A rule that
+// cannot be evaluated refuses the request, unless the request only helps an object to go.
+func askPolicy(ctx context.Context, b *bundle.Bundle, kind string, req *admissionv1.AdmissionRequest, facts map[string]any,
+	redact func(map[string]any),
+) (findings, error) {
+	in := admission.Input{Operation: string(req.Operation), Kind: kind, Facts: facts,
+		User: admission.User{Name: req.UserInfo.Username, Groups: append([]string{}, req.UserInfo.Groups...)}}
+	var err error
+	if in.Object, err = generic(req.Object.Raw, redact); err != nil {
+		return findings{}, err
+	}
+	if in.OldObject, err = generic(req.OldObject.Raw, redact); err != nil {
+		return findings{}, err
+	}
+	verdict, err := b.Admission.Admit(ctx, in)
+	if err != nil {
+		return undecided(b, in, err), nil
+	}
+	var found findings
+	for _, d := range verdict.Denials {
+		found.denials = append(found.denials, metav1.StatusCause{Type: metav1.CauseType(d.Code), Field: d.Field, Message: d.Message})
+	}
+	for _, w := range verdict.Warnings {
+		if w.Field != "" {
+			w.Message = w.Field + ": " + w.Message
+		}
+		found.warn("%s [%s]", w.Message, w.Code)
+	}
+	return found, nil
+}
+
+// undecided is the answer where a rule failed.
+func undecided(b *bundle.Bundle, in admission.Input, err error) findings {
+	var found findings
+	if in.Operation == string(admissionv1.Delete) || onlyRemovesFinalizers(in.OldObject, in.Object) {
+		found.warn("policy %s could not be asked and is passed over, so that the object can go: %v", b.Revision.Name, err)
+		return found
+	}
+	remedy := "mend the rule or put the former bundle in force again"
+	var failed *admission.EvalError
+	if !errors.As(err, &failed) {
+		remedy = "see whether the object can be made smaller"
+	}
+	found.denials = []metav1.StatusCause{{Type: causePolicyError,
+		Message: "policy " + b.Revision.Name + " could not decide: " + err.Error() + "; " + remedy}}
+	return found
+}
+
+// generic is nil where there is no object.
+func generic(raw []byte, redact func(map[string]any)) (map[string]any, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var o map[string]any
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return nil, err
+	}
+	if meta, ok := o["metadata"].(map[string]any); ok {
+		delete(meta, "managedFields")
+	}
+	if redact != nil && o != nil {
+		redact(o)
+	}
+	return o, nil
+}
+
+// onlyRemovesFinalizers says that an update takes finalizers away and changes nothing else. It changes both objects.
+func onlyRemovesFinalizers(before, after map[string]any) bool {
+	was, is := takeFinalizers(before), takeFinalizers(after)
+	if len(is) >= len(was) {
+		return false
+	}
+	for _, f := range is {
+		if !slices.Contains(was, f) {
+			return false
+		}
+	}
+	return reflect.DeepEqual(before, after)
+}
+
+// takeFinalizers also takes what the API server counts up by itself.
+func takeFinalizers(o map[string]any) []any {
+	meta, ok := o["metadata"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	finalizers, _ := meta["finalizers"].([]any)
+	for _, name := range []string{"finalizers", "resourceVersion", "generation"} {
+		delete(meta, name)
+	}
+	return finalizers
+}

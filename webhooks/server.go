@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/fieldindex"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
+)
+
+var systemUUIDPath = field.NewPath("spec", "systemUUID")
+
+// serverFacts is what was looked up for a Server.
+type serverFacts struct {
+	// rival is another Server with this system UUID.
+	rival *rival
+	// data says why the server is taken to hold somebody's data; empty where it is not, or where nobody asked.
+	data string
+}
+
+// checkServer holds the object itself, without its status, against the rules.
+func checkServer(c change[v1alpha1.Server], f serverFacts) findings {
+	var found findings
+	if c.deleted() {
+		checkDeletion(c.old, f.data, &found)
+		return found
+	}
+	if f.rival != nil {
+		found.deny(duplicate(systemUUIDPath, c.new.Spec.SystemUUID, "Server", f.rival))
+	}
+	if !c.created() && uuidChanges(c) && f.data != "" {
+		found.deny(field.Forbidden(systemUUIDPath, fmt.Sprintf(
+			"the server stands for machine %s, and %s; it cannot stand for another", c.old.Spec.SystemUUID, f.data)))
+	}
+	if c.byManager {
+		return found
+	}
+	checkAnnotations(c, &found)
+	if losesFinalizer(c) && f.data != "" && !mayLoseData(c.new) {
+		found.deny(field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf(
+			"%s keeps what is known of the server's data, and %s; %s", v1alpha1.FinalizerServer, f.data, deleteDataRemedy)))
+	}
+	return found
+}
+
+// uuidChanges: another spelling is no change.
+func uuidChanges(c change[v1alpha1.Server]) bool {
+	return !c.deleted() && (c.created() || !strings.EqualFold(c.old.Spec.SystemUUID, c.new.Spec.SystemUUID))
+}
+
+// judgeServer looks up what checkServer and checkStatus need. The bundle's rules get to know holdsData where the request
+// makes it a question.
+func (l *lookup) judgeServer(ctx context.Context, c change[v1alpha1.Server]) (findings, map[string]any, error) {
+	if c.status {
+		return l.judgeStatus(c), nil, nil
+	}
+	var f serverFacts
+	var err error
+	if uuidChanges(c) {
+		uuid := strings.ToLower(c.new.Spec.SystemUUID)
+		cached, err := names(ctx, l.cache, &v1alpha1.ServerList{}, fieldindex.ServerBySystemUUID, uuid)
+		if err != nil {
+			return findings{}, nil, err
+		}
+		f.rival, err = reserve(ctx, l, c, question[v1alpha1.Server]{key: "server/uuid/" + uuid, self: c.new.Name, cached: cached,
+			has: func(s *v1alpha1.Server) bool { return strings.EqualFold(s.Spec.SystemUUID, uuid) }})
+		if err != nil {
+			return findings{}, nil, err
+		}
+	}
+	facts := map[string]any{}
+	if c.deleted() || (!c.created() && (uuidChanges(c) || losesFinalizer(c))) {
+		if f.data, err = l.dataOf(ctx, c.old); err != nil {
+			return findings{}, nil, err
+		}
+		facts["holdsData"] = f.data != ""
+	}
+	return checkServer(c, f), facts, nil
+}
+
+// dataOf says why a stored server is taken to hold somebody's data. What its inventory remembers counts as well, because
+// a status can be lost.
+func (l *lookup) dataOf(ctx context.Context, s *v1alpha1.Server) (string, error) {
+	if why := holdsData(s, nil); why != "" {
+		return why, nil
+	}
+	for _, name := range policies.InventoryNames(strings.ToLower(s.Spec.SystemUUID)) {
+		holds, err := l.inventoryHoldsData(ctx, s, name)
+		if err != nil {
+			return "", fmt.Errorf("the inventory of machine %s cannot be read: %w", s.Spec.SystemUUID, err)
+		}
+		if holds {
+			return inventoryHoldsData, nil
+		}
+	}
+	return "", nil
+}
+
+// inventoryHoldsData asks the cache, and confirms past it only what would deny the deletion.
+func (l *lookup) inventoryHoldsData(ctx context.Context, s *v1alpha1.Server, name string) (bool, error) {
+	for _, from := range []client.Reader{l.cache, l.reader} {
+		inventory := &policyv1alpha1.ServerInventory{}
+		if err := from.Get(ctx, client.ObjectKey{Name: name}, inventory); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		if holdsData(s, inventory) == "" {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+const otherUUID = "38947555-7742-3448-3784-823347823835"
+
+func standingFor(uuid string) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) { s.Spec.SystemUUID = uuid }
+}
+
+func withoutFinalizer(s *v1alpha1.Server) { s.Finalizers = nil }
+
+func TestServer(t *testing.T) {
+	const keep = "only the manager changes it; keep it as it is stored"
+	const release = "only the manager changes it; delete the claim, or where it is gone already set annotation metal.ironcore.dev/operation: release"
+	const remedy = "to let it go all the same, set annotation policy.metalaw.dev/delete-data: \"true\" first"
+	other := server(serverNamed("other"), standingFor(otherUUID))
+	for name, c := range map[string]struct {
+		before, after *v1alpha1.Server
+		stored        []client.Object
+		who           string
+		want          string
+		warnings      []string
+	}{
+		"a machine of its own passes":                {after: server()},
+		"the machine of another is refused":          {after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
+		"a change to the machine of another, too":    {before: server(), after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
+		"an empty server may stand for another":      {before: server(), after: server(standingFor("a"))},
+		"a server with data must not":                {before: server(dirty), after: server(dirty, standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it was not wiped since its last holder (mark Dirty); it cannot stand for another"},
+		"a held server must not":                     {before: server(heldBy("a", "b")), after: server(heldBy("a", "b"), standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it is held by a claim (spec.serverClaimRef); it cannot stand for another"},
+		"another spelling of the UUID is no change":  {before: server(dirty), after: server(dirty, standingFor("38947555-7742-3448-3784-823347823834"))},
+		"a reference to a claim may be set":          {before: server(), after: server(heldBy("a", "b"))},
+		"consent may be given":                       {before: server(), after: server(annotated(v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver))},
+		"a forged release is refused":                {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u"), annotated(v1alpha1.ReleasedAtAnnotation, "x")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-at]: Forbidden: " + release + "\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
+		"a forged holder is refused":                 {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(annotated(v1alpha1.ClaimUIDAnnotation, "v")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
+		"a holder that is taken away, too":           {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
+		"a record of a binding that is made up":      {before: server(), after: server(annotated(v1alpha1.BindingAnnotation, "{}")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/binding]: Forbidden: " + keep},
+		"the manager records a release":              {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: manager},
+		"a namesake in another namespace is not it":  {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: "system:serviceaccount:other:metalaw-manager", want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
+		"a backup brings a server with its holder":   {after: server(heldBy("a", "b"), annotated(v1alpha1.ClaimUIDAnnotation, "u"), annotated(v1alpha1.BindingAnnotation, "{}"))},
+		"a backup cannot bring a release record":     {after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: a release record leads to a wipe and cannot come with a new server; leave it out, and where the claim has ended set annotation metal.ironcore.dev/operation: release afterwards"},
+		"an empty server may lose its finalizer":     {before: server(), after: server(withoutFinalizer)},
+		"a server with data keeps its finalizer":     {before: server(dirty), after: server(dirty, withoutFinalizer), want: "Forbidden\nmetadata.finalizers: Forbidden: metal.ironcore.dev/server keeps what is known of the server's data, and it was not wiped since its last holder (mark Dirty); " + remedy},
+		"the manager takes its finalizer":            {before: server(dirty), after: server(dirty, withoutFinalizer), who: manager},
+		"with the annotation the finalizer may go":   {before: server(dirty), after: server(dirty, withoutFinalizer, annotated(v1alpha1.DeleteDataAnnotation, "true"))},
+		"an empty server is deleted":                 {before: server()},
+		"a held server is not deleted":               {before: server(heldBy("a", "b")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it is held by a claim (spec.serverClaimRef); " + remedy},
+		"a dirty server is not deleted":              {before: server(dirty), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"nor where only the inventory knows":         {before: server(), stored: []client.Object{dirtyInventory()}, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: its ServerInventory says that it was not wiped since its last holder (mark Dirty); " + remedy},
+		"another value of the annotation is no word": {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "yes")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"with the annotation it is deleted": {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "true")),
+			warnings: []string{"nothing erases the disks of machine " + uuid + ": it was not wiped since its last holder (mark Dirty), and its ServerInventory goes on saying so"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, defaults(t), append(c.stored, other)...)
+			if c.who == "" {
+				c.who = user
+			}
+			var got string
+			var warnings []string
+			switch {
+			case c.before == nil:
+				got, warnings = w.ask(PathValidateServer, c.who, admissionv1.Create, nil, c.after)
+			case c.after == nil:
+				got, warnings = w.ask(PathValidateServer, c.who, admissionv1.Delete, c.before, nil)
+			default:
+				got, warnings = w.ask(PathValidateServer, c.who, admissionv1.Update, c.before, c.after)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.warnings, warnings); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAnInventoryThatWasCleanedAMomentAgoKeepsNoServer(t *testing.T) {
+	w := newWorld(t, defaults(t), dirtyInventory())
+	w.onlyCached(dirtyInventory())
+	if got, _ := w.ask(PathValidateServer, user, admissionv1.Delete, server(), nil); got != "" {
+		t.Error(got)
+	}
+}
+
+// small leads from Initial to Available, to Reserved and back.
+const small = `apiVersion: policy.metalaw.dev/v1alpha1
+kind: Lifecycle
+initial: Initial
+define:
+  held: server.claimRefSet
+states:
+  Initial:
+    means: Starting.
+    exits:
+    - {rule: Started, to: Available, when: "!held"}
+    - {rule: Late, to: Available, after: 5m}
+  Available:
+    means: Free.
+    stable: true
+    exits:
+    - {rule: Claimed, to: Reserved, when: held}
+  Reserved:
+    means: Held.
+    stable: true
+    exits:
+    - {rule: Lost, to: Initial, when: "!held"}
+`
+
+func TestServerState(t *testing.T) {
+	inForce := withFiles(t, map[string]string{bundle.LifecycleFile: small})
+	name := inForce.Revision.Name
+	const record = "status.lifecycle: Forbidden: only the manager writes it; leave it as it is stored"
+	const lost = "status.state: Forbidden: policy revision lost, which governs the server, cannot be loaded; no move can be checked against it"
+	nowhere := func(to, from, instead string) string {
+		return "Invalid\nstatus.state: Unsupported value: \"" + to + "\": policy revision " + name + " has no rule that leads from " + from +
+			" to it; supported values: " + instead
+	}
+	for desc, c := range map[string]struct {
+		before, after *v1alpha1.Server
+		who           string
+		want          string
+	}{
+		"a status without a move passes":           {before: server(in("Available")), after: server(in("Available"), func(s *v1alpha1.Server) { s.Status.PowerState = "On" })},
+		"a server begins in the initial state":     {before: server(), after: server(in("Initial"))},
+		"a server begins where that leads":         {before: server(), after: server(in("Available"))},
+		"a server with a claim begins in Reserved": {before: server(), after: server(in("Reserved"))},
+		"a server begins nowhere else":             {before: server(), after: server(in("Error")), want: nowhere("Error", "no state", `"Available", "Initial", "Reserved"`)},
+		"a move along an edge passes":              {before: server(in("Available")), after: server(in("Reserved"))},
+		"a move along no edge is refused":          {before: server(in("Reserved")), after: server(in("Available")), want: nowhere("Available", "Reserved", `"Initial"`)},
+		"it is refused to the manager, too":        {before: server(in("Reserved")), after: server(in("Available")), who: manager, want: nowhere("Available", "Reserved", `"Initial"`)},
+		"a state cannot be taken away":             {before: server(in("Reserved")), after: server(), want: nowhere("", "Reserved", `"Initial"`)},
+		"the lifecycle is the manager's":           {before: server(governedBy(name)), after: server(governedBy("forged")), want: "Forbidden\n" + record},
+		"the lifecycle cannot be taken away":       {before: server(dirty), after: server(), want: "Forbidden\n" + record},
+		"the manager writes the lifecycle":         {before: server(), after: server(dirty), who: manager},
+		"a revision that cannot be loaded halts":   {before: server(in("Available"), governedBy("lost")), after: server(in("Reserved"), governedBy("lost")), want: "Forbidden\n" + lost},
+		"the manager adopts another revision":      {before: server(in("Available"), governedBy("lost")), after: server(in("Reserved"), governedBy(name)), who: manager},
+		"everything that is wrong is said":         {before: server(in("Available"), governedBy(name)), after: server(in("Reserved"), governedBy("lost")), want: "Forbidden\n" + record + "\n" + lost},
+	} {
+		t.Run(desc, func(t *testing.T) {
+			if c.who == "" {
+				c.who = user
+			}
+			got, _ := newWorld(t, inForce).ask(PathValidateServer, c.who, admissionv1.Update, c.before, c.after, inStatus)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Every edge of the shipped lifecycle is open, and a server may begin as it asks for.
+func TestEveryEdgeOfTheShippedLifecycleIsOpen(t *testing.T) {
+	w := newWorld(t, defaults(t))
+	for _, e := range defaults(t).Lifecycle.Edges() {
+		before, after := server(in(v1alpha1.ServerState(e.From))), server(in(v1alpha1.ServerState(e.To)))
+		if got, _ := w.ask(PathValidateServer, manager, admissionv1.Update, before, after, inStatus); got != "" {
+			t.Error(got)
+		}
+	}
+}
+
+func TestAMoveIsHeldAgainstTheRevisionThatItRecords(t *testing.T) {
+	inForce := defaults(t)
+	pinned := *inForce
+	pinned.Revision.Name = "pinned"
+	pinned.Lifecycle = withFiles(t, map[string]string{bundle.LifecycleFile: twoStates}).Lifecycle
+	l := &lookup{bundles: revisions{inForce, map[string]*bundle.Bundle{"pinned": &pinned}}}
+	for name, c := range map[string]struct {
+		revision string
+		from, to v1alpha1.ServerState
+		pass     bool
+	}{
+		"an edge of the revision that governs":       {"pinned", "Initial", "Resting", true},
+		"an edge of another revision":                {"pinned", "Initial", "Discovery", false},
+		"a state that this revision migrates":        {"pinned", "Available", "Resting", true},
+		"the revision in force where none is stored": {"", "Initial", "Discovery", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			undo := []func(){}
+			got := l.judgeStatus(change[v1alpha1.Server]{old: server(in(c.from), governedBy(c.revision)), new: server(in(c.to), governedBy(c.revision)), undo: &undo})
+			if got.pass() != c.pass {
+				t.Error(got.text())
+			}
+		})
+	}
+}
+
+const twoStates = `apiVersion: policy.metalaw.dev/v1alpha1
+kind: Lifecycle
+initial: Initial
+define:
+  held: server.claimRefSet
+migrate: {Available: Resting}
+states:
+  Initial:
+    means: Starting.
+    exits:
+    - {rule: Rested, to: Resting, when: "!held"}
+    - {rule: Late, to: Resting, after: 5m}
+  Resting:
+    means: Resting.
+    stable: true
+    exits:
+    - {rule: Woken, to: Initial, when: held}
+`
+
+func TestStatusIsNotAskedOfThePolicy(t *testing.T) {
+	b := withFiles(t, map[string]string{"admission.rego": `package metalaw.admission
+deny contains {"code": "no", "message": "never"}
+`, "admission_test.rego": "package metalaw.admission_test\n"})
+	w := newWorld(t, b)
+	if got, _ := w.ask(PathValidateServer, user, admissionv1.Update, server(in("Available")), server(in("Reserved")), inStatus); got != "" {
+		t.Error(got)
+	}
+	if got, _ := w.ask(PathValidateServer, user, admissionv1.Update, server(), server(func(s *v1alpha1.Server) { s.Labels = map[string]string{"a": "b"} })); got != "Invalid\nnever" {
+		t.Error(got)
+	}
+}

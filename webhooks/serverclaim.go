@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+)
+
+var (
+	serverRefPath = field.NewPath("spec", "serverRef")
+	selectorPath  = field.NewPath("spec", "serverSelector")
+)
+
+// claimFacts is what was looked up for a ServerClaim.
+type claimFacts struct {
+	// server is what spec.serverRef names; nil where it names none or there is none.
+	server *v1alpha1.Server
+	// matches says whether any server in the fleet, in any state, matches the selector; nil where it was not asked.
+	matches *bool
+	// sanitization is the setting of the bundle in force.
+	sanitization string
+}
+
+// checkClaim holds a claim against what the fleet is. What a stored claim says already is not held against it again: the
+// server of a bound claim may be gone, and the claim must still be able to change its image.
+func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
+	var found findings
+	if c.deleted() {
+		checkClaimDeletion(c.old, f, &found)
+		return found
+	}
+	if selectorChanges(c) {
+		found.deny(selectorErrors(c.new)...)
+	}
+	if refChanges(c) {
+		checkServerRef(c.new, f, &found)
+	}
+	checkKeepsServer(c, &found)
+	if found.pass() && f.matches != nil && !*f.matches {
+		found.warn("spec.serverSelector matches no server of the fleet, in whatever state; the claim stays Unbound until one bears these labels")
+	}
+	return found
+}
+
+func selectorChanges(c change[v1alpha1.ServerClaim]) bool {
+	return c.new.Spec.ServerSelector != nil &&
+		(c.created() || !equality.Semantic.DeepEqual(c.old.Spec.ServerSelector, c.new.Spec.ServerSelector))
+}
+
+func refChanges(c change[v1alpha1.ServerClaim]) bool {
+	return refOf(c.new) != "" && (c.created() || refOf(c.old) != refOf(c.new))
+}
+
+func refOf(c *v1alpha1.ServerClaim) string {
+	if c.Spec.ServerRef == nil {
+		return ""
+	}
+	return c.Spec.ServerRef.Name
+}
+
+// selectorErrors names every part of the selector that has no meaning.
+func selectorErrors(c *v1alpha1.ServerClaim) field.ErrorList {
+	errs := metavalidation.ValidateLabelSelector(c.Spec.ServerSelector, metavalidation.LabelSelectorValidationOptions{}, selectorPath)
+	slices.SortFunc(errs, func(a, b *field.Error) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.ErrorBody(), b.ErrorBody()))
+	})
+	if len(errs) > 0 {
+		return errs
+	}
+	// What the scheduler cannot read must not be stored, whoever finds it.
+	if _, err := policies.ClaimSpecOf(c); err != nil {
+		return field.ErrorList{field.Invalid(selectorPath, metav1.FormatLabelSelector(c.Spec.ServerSelector), err.Error())}
+	}
+	return nil
+}
+
+// checkServerRef: the server that a claim asks for by name exists, and the claim's selector matches it.
+func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
+	if f.server == nil {
+		err := field.NotFound(serverRefPath.Child("name"), refOf(c))
+		err.Detail = "there is no Server of this name; see `kubectl get servers`, or select one by its labels with serverSelector"
+		found.deny(err)
+		return
+	}
+	spec, err := policies.ClaimSpecOf(c)
+	if err == nil && !spec.Selector.Matches(f.server.Labels) {
+		found.deny(field.Invalid(selectorPath, metav1.FormatLabelSelector(c.Spec.ServerSelector), fmt.Sprintf(
+			"it does not match the labels of Server %q, which serverRef names, and both must match; take one of the two out", refOf(c))))
+	}
+	ref := f.server.Spec.ServerClaimRef
+	if ref != nil && (ref.Namespace != c.Namespace || ref.Name != c.Name) {
+		found.warn("Server %q is held by another claim; this one waits until it is released", refOf(c))
+	}
+}
+
+// checkKeepsServer: clients follow serverRef once it is there. The CRD says the same.
+func checkKeepsServer(c change[v1alpha1.ServerClaim], found *findings) {
+	if !c.created() && refOf(c.old) != "" && refOf(c.new) != refOf(c.old) {
+		found.deny(field.Forbidden(serverRefPath, "it cannot change once it is set; delete the claim and create another"))
+	}
+}
+
+// checkClaimDeletion tells what becomes of the data. Nothing is denied: a claim can always be given up.
+func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
+	s := f.server
+	if s == nil || s.Spec.ServerClaimRef == nil || s.Spec.ServerClaimRef.Namespace != c.Namespace || s.Spec.ServerClaimRef.Name != c.Name {
+		return
+	}
+	if !hasMark(s, policies.MarkDirty) {
+		return // nothing was booted for this claim
+	}
+	switch {
+	case s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain:
+		found.warn("Server %q will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared", s.Name)
+	case f.sanitization == bundle.SanitizationNone:
+		found.warn("Server %q will be powered off and offered again; its data is NOT erased (sanitization: none)", s.Name)
+	default:
+		found.warn("Server %q will be powered off and all data on its disks erased", s.Name)
+	}
+}
+
+func hasMark(s *v1alpha1.Server, mark string) bool {
+	return s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, mark)
+}
+
+// judgeClaim looks up what checkClaim needs. The bundle's rules get to know serverExists and selectorMatches, each where
+// the request makes it a question.
+func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim]) (findings, map[string]any, error) {
+	f, facts := claimFacts{sanitization: l.bundles.Active().Settings.Sanitization}, map[string]any{}
+	name := ""
+	switch {
+	case c.deleted():
+		name = refOf(c.old)
+	case refChanges(c):
+		name = refOf(c.new)
+	}
+	var err error
+	if name != "" {
+		if f.server, err = get[v1alpha1.Server](ctx, l, name); err != nil {
+			return findings{}, nil, err
+		}
+		facts["serverExists"] = f.server != nil
+	}
+	if !c.deleted() && refOf(c.new) == "" && selectorChanges(c) {
+		if f.matches, err = l.matchesAny(ctx, c.new.Spec.ServerSelector); err != nil {
+			return findings{}, nil, err
+		}
+		if f.matches != nil {
+			facts["selectorMatches"] = *f.matches
+		}
+	}
+	return checkClaim(c, f), facts, nil
+}
+
+// matchesAny looks at the labels of the cached fleet until one matches; no server is copied. It returns nil for a
+// selector that has no meaning.
+func (l *lookup) matchesAny(ctx context.Context, selector *metav1.LabelSelector) (*bool, error) {
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, nil //nolint:nilerr // selectorErrors says what is wrong with it
+	}
+	var first v1alpha1.ServerList
+	if err := l.cache.List(ctx, &first, client.MatchingLabelsSelector{Selector: parsed}, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("the fleet cannot be read: %w", err)
+	}
+	matches := len(first.Items) > 0
+	return &matches, nil
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+func claim(change ...func(*v1alpha1.ServerClaim)) *v1alpha1.ServerClaim {
+	c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "c"},
+		Spec: v1alpha1.ServerClaimSpec{Power: v1alpha1.PowerOn, Image: "registry.example.com/os:1"}}
+	for _, f := range change {
+		f(c)
+	}
+	return c
+}
+
+func naming(server string) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) { c.Spec.ServerRef = &corev1.LocalObjectReference{Name: server} }
+}
+
+func selecting(key, value string) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) {
+		c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+	}
+}
+
+func expressing(all ...metav1.LabelSelectorRequirement) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) { c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: all} }
+}
+
+func image(i string) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) { c.Spec.Image = i }
+}
+
+func TestServerClaim(t *testing.T) {
+	const noServer = "Invalid\nspec.serverRef.name: Not found: \"gone\": there is no Server of this name; see `kubectl get servers`, or select one by its labels with serverSelector"
+	const unsatisfiable = "spec.serverSelector matches no server of the fleet, in whatever state; the claim stays Unbound until one bears these labels"
+	fleet := []client.Object{server(labelled("rack", "r1")), server(serverNamed("taken"), heldBy("other", "c")), server(serverNamed("mine"), heldBy("team", "c"))}
+	for name, c := range map[string]struct {
+		before, after *v1alpha1.ServerClaim
+		want          string
+		warnings      []string
+	}{
+		"a claim for any server passes":                           {after: claim()},
+		"a selector that matches passes":                          {after: claim(selecting("rack", "r1"))},
+		"a server that exists passes":                             {after: claim(naming("s1"))},
+		"a server that does not exist is refused":                 {after: claim(naming("gone")), want: noServer},
+		"a server that is set later must exist too":               {before: claim(), after: claim(naming("gone")), want: noServer},
+		"a claim whose server is gone may still change its image": {before: claim(naming("gone")), after: claim(naming("gone"), image("os:2"))},
+		"a server held by another claim is warned about":          {after: claim(naming("taken")), warnings: []string{"Server \"taken\" is held by another claim; this one waits until it is released"}},
+		"a restored claim gets no warning about its own server":   {after: claim(naming("mine"))},
+		"server and selector must agree": {after: claim(naming("s1"), selecting("rack", "r2")),
+			want: "Invalid\nspec.serverSelector: Invalid value: \"rack=r2\": it does not match the labels of Server \"s1\", which serverRef names, and both must match; take one of the two out"},
+		"server and selector that agree pass": {after: claim(naming("s1"), selecting("rack", "r1"))},
+		"serverRef cannot be taken away": {before: claim(naming("s1")), after: claim(),
+			want: "Forbidden\nspec.serverRef: Forbidden: it cannot change once it is set; delete the claim and create another"},
+		"a selector that nothing matches is warned about": {after: claim(selecting("rack", "r9")), warnings: []string{unsatisfiable}},
+		"a stored selector is not warned about again":     {before: claim(selecting("rack", "r9")), after: claim(selecting("rack", "r9"), image("os:2"))},
+		"a stored selector that is broken does not keep the image from changing": {
+			before: claim(expressing(metav1.LabelSelectorRequirement{Key: "rack", Operator: "Like"})),
+			after:  claim(expressing(metav1.LabelSelectorRequirement{Key: "rack", Operator: "Like"}), image("os:2"))},
+		"every mistake in a selector is named": {after: claim(expressing(
+			metav1.LabelSelectorRequirement{Key: "rack", Operator: "Like", Values: []string{"r1"}},
+			metav1.LabelSelectorRequirement{Key: "rack", Operator: metav1.LabelSelectorOpIn},
+			metav1.LabelSelectorRequirement{Key: "rack", Operator: metav1.LabelSelectorOpExists, Values: []string{"r1"}})),
+			want: "Invalid\nspec.serverSelector.matchExpressions[0].operator: Invalid value: \"Like\": not a valid selector operator\n" +
+				"spec.serverSelector.matchExpressions[1].values: Required value: must be specified when `operator` is 'In' or 'NotIn'\n" +
+				"spec.serverSelector.matchExpressions[2].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"},
+		"the bundle's rules are asked besides": {after: claim(naming("gone"), image(" ")), want: noServer + "\nspec.image: a claim needs an image to boot; name one in spec.image"},
+		"the bundle's warnings are passed on":  {after: claim(image("os")), warnings: []string{"spec.image: the image has neither a tag nor a digest, so that what boots can change at any time; add one to spec.image [image-not-pinned]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, defaults(t), fleet...)
+			op := admissionv1.Create
+			var got string
+			var warnings []string
+			if c.before == nil {
+				got, warnings = w.ask(PathValidateServerClaim, user, op, nil, c.after)
+			} else {
+				got, warnings = w.ask(PathValidateServerClaim, user, admissionv1.Update, c.before, c.after)
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if diff := cmp.Diff(c.warnings, warnings); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAServerThatTheCacheDoesNotKnowYetCanBeNamed(t *testing.T) {
+	w := newWorld(t, defaults(t))
+	w.onlyStored(server())
+	if got, _ := w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim(naming("s1"))); got != "" {
+		t.Error(got)
+	}
+}
+
+func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
+	retain := func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain }
+	for name, c := range map[string]struct {
+		server       *v1alpha1.Server
+		sanitization string
+		want         []string
+	}{
+		"what was booted is erased":         {server: server(heldBy("team", "c"), dirty), want: []string{`Server "s1" will be powered off and all data on its disks erased`}},
+		"what is retained is kept":          {server: server(heldBy("team", "c"), dirty, retain), want: []string{`Server "s1" will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared`}},
+		"a waived wipe is said":             {server: server(heldBy("team", "c"), dirty), sanitization: "none", want: []string{`Server "s1" will be powered off and offered again; its data is NOT erased (sanitization: none)`}},
+		"a server that was never booted":    {server: server(heldBy("team", "c"))},
+		"a server in another claim's hands": {server: server(heldBy("team", "d"), dirty)},
+		"a server that is gone":             {server: server(serverNamed("s2"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := *defaults(t)
+			if c.sanitization != "" {
+				b.Settings.Sanitization = c.sanitization
+			}
+			got, warnings := newWorld(t, &b, c.server).ask(PathValidateServerClaim, user, admissionv1.Delete, claim(naming("s1")), nil)
+			if diff := cmp.Diff(c.want, warnings); got != "" || diff != "" {
+				t.Error(got, diff)
+			}
+		})
+	}
+}
+
+// A whole review: decoding, looking up a server, the rules and the bundle's rules.
+func BenchmarkClaim(b *testing.B) {
+	w := newWorld(b, defaults(b), server(labelled("rack", "r1")))
+	after := claim(naming("s1"), selecting("rack", "r1"))
+	b.ReportAllocs()
+	for b.Loop() {
+		if got, _ := w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, after); got != "" {
+			b.Fatal(got)
+		}
+	}
+}

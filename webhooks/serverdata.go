@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
+)
+
+const (
+	inventoryHoldsData = "its ServerInventory says that it was not wiped since its last holder (mark Dirty)"
+	deleteDataRemedy   = "to let it go all the same, set annotation " + v1alpha1.DeleteDataAnnotation + `: "true" first`
+)
+
+// guarded are the annotations by which safety is kept beyond the life of a status. Only the manager changes them: a
+// forged release record would cause a wipe, a lost holder would forget one.
+var guarded = []string{v1alpha1.BindingAnnotation, v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedAtAnnotation, v1alpha1.ReleasedClaimAnnotation}
+
+// holdsData says in words why a server is taken to hold somebody's data; empty where it is not. inventory may be nil.
+func holdsData(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory) string {
+	switch {
+	case s.Spec.ServerClaimRef != nil:
+		return "it is held by a claim (spec.serverClaimRef)"
+	case hasMark(s, policies.MarkDirty):
+		return "it was not wiped since its last holder (mark Dirty)"
+	case inventory != nil && inventory.Custody != nil && slices.Contains(inventory.Custody.Marks, policies.MarkDirty):
+		return inventoryHoldsData
+	}
+	return ""
+}
+
+// mayLoseData says that somebody has said so on the object.
+func mayLoseData(s *v1alpha1.Server) bool {
+	return s.Annotations[v1alpha1.DeleteDataAnnotation] == "true"
+}
+
+// checkDeletion: a server that holds data goes only when its annotation says so.
+func checkDeletion(s *v1alpha1.Server, data string, found *findings) {
+	switch {
+	case data == "":
+	case mayLoseData(s):
+		found.warn("nothing erases the disks of machine %s: %s, and its ServerInventory goes on saying so", s.Spec.SystemUUID, data)
+	default:
+		found.deny(field.Forbidden(field.NewPath("metadata", "annotations").Key(v1alpha1.DeleteDataAnnotation),
+			fmt.Sprintf("the server holds data: %s; %s", data, deleteDataRemedy)))
+	}
+}
+
+func losesFinalizer(c change[v1alpha1.Server]) bool {
+	return !c.created() && !c.deleted() && slices.Contains(c.old.Finalizers, v1alpha1.FinalizerServer) &&
+		!slices.Contains(c.new.Finalizers, v1alpha1.FinalizerServer)
+}
+
+// checkAnnotations keeps others off the guarded annotations. A backup may bring a server back with the UID of its holder,
+// which only guards; a release record it may not bring, because that would cause a wipe.
+func checkAnnotations(c change[v1alpha1.Server], found *findings) {
+	path := field.NewPath("metadata", "annotations")
+	for _, name := range guarded {
+		is, set := c.new.Annotations[name]
+		if c.created() {
+			if set && (name == v1alpha1.ReleasedClaimAnnotation || name == v1alpha1.ReleasedAtAnnotation) {
+				found.deny(field.Forbidden(path.Key(name), fmt.Sprintf(
+					"a release record leads to a wipe and cannot come with a new server; "+
+						"leave it out, and where the claim has ended set annotation %s: %s afterwards",
+					v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)))
+			}
+			continue
+		}
+		was, had := c.old.Annotations[name]
+		if set != had || is != was {
+			found.deny(field.Forbidden(path.Key(name), "only the manager changes it; "+remedyFor(name)))
+		}
+	}
+}
+
+func remedyFor(annotation string) string {
+	switch annotation {
+	case v1alpha1.ReleasedClaimAnnotation, v1alpha1.ReleasedAtAnnotation:
+		return fmt.Sprintf("delete the claim, or where it is gone already set annotation %s: %s",
+			v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)
+	}
+	return "keep it as it is stored"
+}

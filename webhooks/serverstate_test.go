@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"testing"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+func TestADirtyServerIsNeverOffered(t *testing.T) {
+	at := func(state v1alpha1.ServerState, marks ...string) *v1alpha1.Server {
+		s := &v1alpha1.Server{}
+		s.Status.State = state
+		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 3, Marks: marks}
+		return s
+	}
+	for name, c := range map[string]struct {
+		from, to *v1alpha1.Server
+		denied   bool
+	}{
+		"a move that leaves Dirty standing is refused, even the manager's": {at("Cleanup", "Dirty"), at("Available", "Dirty"), true},
+		"a move that clears Dirty passes":                                  {at("Cleanup", "Dirty"), at("Available"), false},
+		"a server that is Available already may change otherwise":          {at("Available", "Dirty"), at("Available", "Dirty"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := checkStatus(change[v1alpha1.Server]{old: c.from, new: c.to, byManager: true},
+				statusFacts{revision: "default", governing: defaults(t)})
+			if denied := len(found.denials) > 0; denied != c.denied {
+				t.Errorf("denied: %t, %+v", denied, found)
+			}
+		})
+	}
+}

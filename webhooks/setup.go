@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+// The paths at which the webhooks answer; config/webhook names them.
+const (
+	PathValidateServerClaim = "/validate/serverclaim"
+	PathValidateEndpoint    = "/validate/endpoint"
+	PathValidateBMC         = "/validate/bmc"
+	PathValidateBMCSecret   = "/validate/bmcsecret"
+	PathValidateServer      = "/validate/server"
+	PathMutateEndpoint      = "/mutate/endpoint"
+	PathMutateServer        = "/mutate/server"
+)
+
+// serviceAccount is the name of the manager's service account in the shipped manifests.
+const serviceAccount = "metalaw-manager"
+
+// Bundles gives the policies: the one in force, and one that servers are pinned to, by the name of its PolicyRevision.
+type Bundles interface {
+	Active() *bundle.Bundle
+	Revision(name string) (*bundle.Bundle, bool)
+}
+
+// Options is what the webhooks need.
+type Options struct {
+	Bundles Bundles
+	// Client reads the cache, with the indexes of api/fieldindex. Default: the manager's client.
+	Client client.Reader
+	// Reader reads past the cache. Default: the manager's API reader.
+	Reader client.Reader
+	// ManagerUser is the user whose writes are the manager's own, compared exactly. Default: the service account
+	// metalaw-manager of Namespace.
+	ManagerUser string
+	// Namespace is the manager's.
+	Namespace string
+	// Ready is closed when the serving certificate is in place; see AddRotator. Nil: it is in place already.
+	Ready <-chan struct{}
+	// Registry takes the metrics. Default: the one that the manager serves. Sharing one among several managers is fine.
+	Registry prometheus.Registerer
+}
+
+// Setup registers the webhooks on the manager's webhook server as soon as the certificate is in place, and a readiness
+// check named webhooks that fails until then. They answer on every replica. It must be called once, before the manager
+// starts.
+func Setup(mgr ctrl.Manager, o Options) error {
+	if o.Bundles == nil || (o.ManagerUser == "" && o.Namespace == "") {
+		return errors.New("webhooks need Bundles and ManagerUser or Namespace")
+	}
+	if o.Client == nil {
+		o.Client = mgr.GetClient()
+	}
+	if o.Reader == nil {
+		o.Reader = mgr.GetAPIReader()
+	}
+	if o.ManagerUser == "" {
+		o.ManagerUser = "system:serviceaccount:" + o.Namespace + ":" + serviceAccount
+	}
+	if o.Registry == nil {
+		o.Registry = ctrlmetrics.Registry
+	}
+	hooks, err := handlers(o, time.Now)
+	if err != nil {
+		return err
+	}
+	s := &serving{mgr: mgr, hooks: hooks, ready: o.Ready}
+	if err := mgr.AddReadyzCheck("webhooks", s.check); err != nil {
+		return err
+	}
+	if o.Ready == nil {
+		s.register()
+		return nil
+	}
+	return mgr.Add(s)
+}
+
+// handlers makes the handler of every path.
+func handlers(o Options, now func() time.Time) (map[string]admission.Handler, error) {
+	m, err := newMetrics(o.Registry)
+	if err != nil {
+		return nil, err
+	}
+	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles,
+		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
+	return map[string]admission.Handler{
+		PathValidateServerClaim: validating(o, m, now, rules[v1alpha1.ServerClaim]{kind: "ServerClaim", judge: l.judgeClaim}),
+		PathValidateEndpoint:    validating(o, m, now, rules[v1alpha1.Endpoint]{kind: "Endpoint", judge: l.judgeEndpoint}),
+		PathValidateBMC:         validating(o, m, now, rules[v1alpha1.BMC]{kind: "BMC", judge: l.judgeBMC}),
+		PathValidateBMCSecret: validating(o, m, now,
+			rules[v1alpha1.BMCSecret]{kind: "BMCSecret", judge: judgeBMCSecret, redact: redactBMCSecret}),
+		PathValidateServer: validating(o, m, now, rules[v1alpha1.Server]{kind: "Server", judge: l.judgeServer}),
+		PathMutateEndpoint: mutator(normalizeEndpoint),
+		PathMutateServer:   mutator(normalizeServer),
+	}, nil
+}
+
+func validating[T any](o Options, m *metrics, now func() time.Time, r rules[T]) admission.Handler {
+	return &validator[T]{rules: r, bundles: o.Bundles, managerUser: o.ManagerUser, metrics: m, now: now}
+}
+
+// serving puts the handlers on the webhook server once there is a certificate: the server cannot start without one, and
+// the manager starts it when it is first asked for.
+type serving struct {
+	mgr    ctrl.Manager
+	hooks  map[string]admission.Handler
+	ready  <-chan struct{}
+	server atomic.Pointer[webhook.Server]
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (s *serving) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (s *serving) Start(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+	case <-s.ready:
+		s.register()
+	}
+	return nil
+}
+
+func (s *serving) register() {
+	server := s.mgr.GetWebhookServer()
+	for path, handler := range s.hooks {
+		server.Register(path, &admission.Webhook{Handler: handler})
+	}
+	s.server.Store(&server)
+}
+
+// check is healthy while the server takes connections.
+func (s *serving) check(req *http.Request) error {
+	server := s.server.Load()
+	if server == nil {
+		return errors.New("the webhooks wait for their serving certificate")
+	}
+	return (*server).StartedChecker()(req)
+}
