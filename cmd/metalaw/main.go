@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command metalaw is the operator and its command line in one program.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+func main() {
+	root := &cobra.Command{
+		Use:           "metalaw",
+		Short:         "Bare-metal servers under rules that are data.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(newManagerCommand(), newVersionCommand())
+	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "metalaw:", err)
+		os.Exit(1)
+	}
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program and of its policy engine.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			version := "(devel)"
+			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+				version = info.Main.Version
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "metalaw %s\nengine  %s\n", version, bundle.EngineVersion)
+			return err
+		},
+	}
+}

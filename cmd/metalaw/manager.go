@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap/zapcore"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers"
+	"github.com/metalaw/metalaw/controllers/revision"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/metalprobe/registry"
+	"github.com/metalaw/metalaw/policies"
+)
+
+func newManagerCommand() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "manager",
+		Short: "Run the operator: controllers on the leader, webhooks and probe registry on every replica.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	o.register(cmd.Flags())
+	return cmd
+}
+
+// run starts everything and blocks until the context ends.
+func (o *options) run(ctx context.Context) error {
+	if err := setLogger(o.logLevel); err != nil {
+		return err
+	}
+	embedded, err := policies.Default()
+	if err != nil {
+		return err
+	}
+	mgr, err := o.newManager()
+	if err != nil {
+		return err
+	}
+	store := revision.NewStore(mgr.GetClient(), embedded)
+	c, err := o.controllers()
+	if err != nil {
+		return err
+	}
+	if err := controllers.Setup(ctx, mgr, store, c); err != nil {
+		return fmt.Errorf("controllers: %w", err)
+	}
+	if err := o.addRegistry(mgr, store); err != nil {
+		return err
+	}
+	if err := o.addWebhooks(mgr, store); err != nil {
+		return fmt.Errorf("webhooks: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func setLogger(level string) error {
+	parsed, err := zapcore.ParseLevel(level)
+	if err != nil {
+		return fmt.Errorf("--log-level: %w", err)
+	}
+	ctrl.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(parsed)))
+	return nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, policyv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+func (o *options) newManager() (ctrl.Manager, error) {
+	config, err := o.restConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no access to the API server: %w", err)
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	metrics := metricsserver.Options{BindAddress: o.metricsAddress}
+	if o.metricsSecure && o.metricsAddress != "0" {
+		metrics.SecureServing = true
+		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Metrics:                       metrics,
+		HealthProbeBindAddress:        o.healthAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "metalaw-leader",
+		LeaderElectionNamespace:       o.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       new(25 * time.Second),
+		WebhookServer:                 webhook.NewServer(webhook.Options{Host: o.webhookHost, Port: o.webhookPort, CertDir: o.webhookCerts}),
+		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Client: client.Options{Cache: &client.CacheOptions{
+			// Secrets of tenants are read when they are needed, and never kept.
+			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
+		}},
+	})
+}
+
+func (o *options) restConfig() (*rest.Config, error) {
+	var config *rest.Config
+	var err error
+	if o.kubeconfig != "" {
+		config, err = clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	} else {
+		config, err = ctrl.GetConfig()
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The API server's own priority and fairness is the limit; the client's would slow a burst of claims.
+	config.QPS = -1
+	config.UserAgent = "metalaw"
+	return config, nil
+}
+
+// addRegistry serves the agents on every replica.
+func (o *options) addRegistry(mgr ctrl.Manager, store *revision.Store) error {
+	r, err := registry.New(registry.Options{
+		Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Recorder: mgr.GetEventRecorder("metalaw-registry"),
+		Log:     slog.New(logr.ToSlogHandler(ctrl.Log.WithName("registry"))),
+		Address: o.registryAddress, CertDir: o.registryCertDir(), Plaintext: o.registryPlaintext,
+		AllowUnauthenticated: func(s *v1alpha1.Server) bool {
+			return mayReportUnauthenticated(s, store.Active().Settings)
+		},
+		AllowUnauthenticatedBootState: func(s *v1alpha1.Server) bool {
+			return mayReportBootState(s, store.Active().Settings)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return mgr.Add(r)
+}
+
+// mayReportUnauthenticated says whether a probe without a token may describe a server.
+func mayReportUnauthenticated(s *v1alpha1.Server, settings bundle.Settings) bool {
+	return s.Status.State == v1alpha1.StateDiscovery && settings.AllowUnauthenticated
+}
+
+// mayReportBootState says whether a claim's operating system, which has no token, may say that it is up.
+func mayReportBootState(s *v1alpha1.Server, settings bundle.Settings) bool {
+	return s.Status.State == v1alpha1.StateReserved && s.Spec.BootConfigurationRef != nil && settings.AllowUnauthenticated
+}
+
+func (o *options) registryCertDir() string {
+	if o.registryPlaintext {
+		return ""
+	}
+	return o.registryCerts
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	"github.com/metalaw/metalaw/controllers/revision"
+	"github.com/metalaw/metalaw/webhooks"
+)
+
+// addWebhooks serves admission on every replica, and makes the certificates where nobody else does. The probe registry
+// uses the same certificate unless it is given one of its own.
+func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store) error {
+	var ready <-chan struct{}
+	if o.rotateCerts && (o.webhooks || !o.registryPlaintext) {
+		var err error
+		ready, err = webhooks.AddRotator(mgr, webhooks.RotatorOptions{Namespace: o.namespace, SecretName: o.webhookSecret,
+			CertDir: o.webhookCerts, ExtraDNSNames: append([]string{"metalaw-registry." + o.namespace + ".svc"}, o.extraDNSNames...)})
+		if err != nil {
+			return err
+		}
+	}
+	if !o.webhooks {
+		return mgr.AddReadyzCheck("ping", healthz.Ping)
+	}
+	return webhooks.Setup(mgr, webhooks.Options{Bundles: store, Namespace: o.namespace, Ready: ready,
+		ManagerUser: "system:serviceaccount:" + o.namespace + ":" + o.serviceAccount})
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command metalprobe describes the server that it runs on to the registry, and erases the server's disks when it was
+// booted for that.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/metalaw/metalaw/metalprobe"
+)
+
+// version is set at build time.
+var version = "dev"
+
+func main() {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	options, err := metalprobe.ParseOptions(os.Args[1:], os.DirFS("/"), os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		log.Error("cannot start", "error", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err = metalprobe.Run(ctx, options, version, log)
+	stop()
+	if err != nil {
+		log.Error("stopped", "error", err)
+		os.Exit(1)
+	}
+}
