@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package env
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// Child is a program beside the control plane, such as the built manager. It never outlives this program, not even one
+// that is killed.
+type Child struct{ process *process }
+
+// StartChild runs a program with its output appended to LogDir()/name.log.
+func (e *Env) StartChild(name, path string, args ...string) (*Child, error) {
+	p, err := startProcess(name, e.LogDir(), path, args...)
+	if err != nil {
+		return nil, err
+	}
+	return &Child{process: p}, nil
+}
+
+// AwaitReady asks until ready returns nil. It gives up when the child ends or the time is over, with the end of the
+// child's log in the error.
+func (c *Child) AwaitReady(ctx context.Context, limit time.Duration, ready func(context.Context) error) error {
+	return c.process.awaitReady(ctx, limit, ready)
+}
+
+// Done is closed when the child has ended.
+func (c *Child) Done() <-chan struct{} { return c.process.done }
+
+// Failure says how a child ended that should be running, with the end of its log; nil while it runs.
+func (c *Child) Failure() error {
+	select {
+	case <-c.process.done:
+		return c.process.failure(fmt.Errorf("ended: %v", c.process.cmd.ProcessState))
+	default:
+		return nil
+	}
+}
+
+// Stop asks the child to end and kills it when it has not within grace. A child that is gone already is fine.
+func (c *Child) Stop(grace time.Duration) {
+	// An error says that it is gone already.
+	_ = c.process.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-c.process.done:
+	case <-time.After(grace):
+		c.process.kill()
+	}
+}
