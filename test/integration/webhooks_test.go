@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/metalaw/metalaw/api/fieldindex"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/revision"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/test/env"
+	"github.com/metalaw/metalaw/webhooks"
+)
+
+// door is the admission of one manager, in front of the API server, and two users who knock.
+type door struct {
+	// user is an administrator and not the manager.
+	user, manager client.Client
+	// told are the warnings that the user got.
+	told *told
+	stop func()
+}
+
+// openDoor puts the shipped webhook configurations in place and serves them in this process.
+func openDoor(ctx context.Context, certificate func(mgr ctrl.Manager, dir, address string) <-chan struct{}) *door {
+	GinkgoHelper()
+	Expect(controlPlane.ApplyKustomize(ctx, "config/webhook")).To(Succeed())
+	d := &door{told: &told{}}
+	rights, err := controlPlane.ConfigFor(env.Manager)
+	Expect(err).NotTo(HaveOccurred())
+	d.manager, err = client.New(rights, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	asUser := rest.CopyConfig(controlPlane.Config)
+	asUser.WarningHandlerWithContext = d.told
+	d.user, err = client.New(asUser, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	port := listener.Addr().(*net.TCPAddr).Port
+	Expect(listener.Close()).To(Succeed())
+	dir := GinkgoT().TempDir()
+	mgr, err := ctrl.NewManager(rights, ctrl.Options{
+		Scheme:        scheme,
+		Metrics:       metricsserver.Options{BindAddress: "0"},
+		Controller:    config.Controller{SkipNameValidation: ptr.To(true)},
+		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: dir}),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(fieldindex.Register(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	embedded, err := policies.Default()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(webhooks.Setup(mgr, webhooks.Options{
+		Bundles:   revision.NewStore(mgr.GetClient(), embedded),
+		Namespace: "metalaw-system",
+		Ready:     certificate(mgr, dir, fmt.Sprintf("127.0.0.1:%d", port)),
+		Registry:  prometheus.NewRegistry(),
+	})).To(Succeed())
+
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(running) }()
+	d.stop = sync.OnceFunc(func() {
+		cancel()
+		Expect(<-ended).To(Succeed())
+	})
+	DeferCleanup(func(ctx SpecContext) {
+		d.stop()
+		Expect(controlPlane.RemoveWebhooks(ctx)).To(Succeed())
+	})
+	Eventually(func(g Gomega) {
+		err := d.user.Create(ctx, &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: "knock"},
+			Spec: v1alpha1.EndpointSpec{MACAddress: "01:00:5e:00:00:01", IP: "10.0.0.1"}}, client.DryRunAll)
+		g.Expect(err).To(MatchError(ContainSubstring("multicast")))
+	}).WithTimeout(time.Minute).Should(Succeed())
+	d.told.take()
+	return d
+}
+
+// givenFiles is a certificate that somebody else brings, as cert-manager does.
+func givenFiles(ctx context.Context) func(ctrl.Manager, string, string) <-chan struct{} {
+	return func(_ ctrl.Manager, dir, address string) <-chan struct{} {
+		certPEM, keyPEM, caPEM, err := controlPlane.ServingCert("metalaw-system", "metalaw-webhook")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.WriteFile(filepath.Join(dir, "tls.crt"), certPEM, 0o600)).To(Succeed())
+		Expect(os.WriteFile(filepath.Join(dir, "tls.key"), keyPEM, 0o600)).To(Succeed())
+		Expect(controlPlane.PointWebhooksAt(ctx, address, caPEM)).To(Succeed())
+		return nil
+	}
+}
+
+// rotated is the manager's own certificate. The kubelet, which mounts the Secret, is played by a goroutine.
+func rotated(ctx context.Context) func(ctrl.Manager, string, string) <-chan struct{} {
+	return func(mgr ctrl.Manager, dir, address string) <-chan struct{} {
+		Expect(controlPlane.PointWebhooksAt(ctx, address, nil)).To(Succeed())
+		ready, err := webhooks.AddRotator(mgr, webhooks.RotatorOptions{Namespace: "metalaw-system", CertDir: dir})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(mgr.Add(mounting(dir))).To(Succeed())
+		return ready
+	}
+}
+
+type mounting string
+
+func (mounting) NeedLeaderElection() bool { return false }
+
+func (dir mounting) Start(ctx context.Context) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		secret := &corev1.Secret{}
+		err := admin.Get(ctx, types.NamespacedName{Namespace: "metalaw-system", Name: "metalaw-webhook-certs"}, secret)
+		if err == nil && len(secret.Data["tls.crt"]) > 0 {
+			for _, name := range []string{"tls.key", "tls.crt"} {
+				if err := os.WriteFile(filepath.Join(string(dir), name), secret.Data[name], 0o600); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// told keeps the warnings of the API server.
+type told struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (w *told) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.texts = append(w.texts, text)
+}
+
+func (w *told) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	texts := w.texts
+	w.texts = nil
+	return texts
+}
+
+// refusal matches a refusal with one cause, at a field, that says something.
+func refusal(at, says string) OmegaMatcher {
+	return WithTransform(func(err error) string {
+		status, ok := err.(apierrors.APIStatus)
+		if !ok || status.Status().Details == nil {
+			return fmt.Sprint(err)
+		}
+		var all []string
+		for _, c := range status.Status().Details.Causes {
+			all = append(all, c.Field+": "+c.Message)
+		}
+		return strings.Join(all, "\n")
+	}, And(HavePrefix(at+": "), ContainSubstring(says)))
+}
+
+func machine(name, uuid string, edit ...func(*v1alpha1.Server)) *v1alpha1.Server {
+	s := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ServerSpec{SystemUUID: uuid}}
+	for _, e := range edit {
+		e(s)
+	}
+	return s
+}
+
+func device(name, mac string) *v1alpha1.Endpoint {
+	return &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.EndpointSpec{MACAddress: mac, IP: "10.77.0.1"}}
+}
+
+var _ = Describe("Admission", Serial, Ordered, func() {
+	const uuid = "77777777-7742-3448-3784-82334782000"
+	var d *door
+	// gone removes objects whatever guards them: without webhooks, and without finalizers.
+	var made []client.Object
+	create := func(ctx context.Context, o client.Object) error {
+		err := d.user.Create(ctx, o)
+		if err == nil {
+			made = append(made, o)
+		}
+		return err
+	}
+	stored := func(ctx context.Context, name, uuid string, edit ...func(*v1alpha1.Server)) *v1alpha1.Server {
+		GinkgoHelper()
+		s := machine(name, uuid, edit...)
+		Expect(create(ctx, s)).To(Succeed())
+		return s
+	}
+	edited := func(ctx context.Context, c client.Client, o client.Object, edit func()) error {
+		GinkgoHelper()
+		before := o.DeepCopyObject().(client.Object)
+		edit()
+		return c.Patch(ctx, o, client.MergeFrom(before))
+	}
+	statusEdited := func(ctx context.Context, c client.Client, o client.Object, edit func()) error {
+		GinkgoHelper()
+		before := o.DeepCopyObject().(client.Object)
+		edit()
+		return c.Status().Patch(ctx, o, client.MergeFrom(before))
+	}
+
+	BeforeAll(func(ctx SpecContext) { d = openDoor(ctx, givenFiles(ctx)) })
+	AfterAll(func(ctx SpecContext) {
+		d.stop()
+		Expect(controlPlane.RemoveWebhooks(ctx)).To(Succeed())
+		for _, o := range made {
+			Expect(client.IgnoreNotFound(admin.Delete(ctx, o))).To(Succeed())
+		}
+	})
+
+	It("stores a MAC address in one spelling and refuses it a second time, however it is spelled", func(ctx SpecContext) {
+		first := device("adm-mac", "02-77-00-00-0A-01")
+		Expect(create(ctx, first)).To(Succeed())
+		Expect(first.Spec.MACAddress).To(Equal("02:77:00:00:0a:01"))
+		Expect(create(ctx, device("adm-mac-2", "02:77:00:00:0A:01"))).To(refusal("spec.MACAddress", `Endpoint "adm-mac" `))
+		Expect(edited(ctx, d.user, first, func() { first.Spec.IP = "10.77.0.2" })).To(Succeed(), "its own MAC address stays")
+	})
+
+	It("admits one of many endpoints with one MAC address that come at once", func(ctx SpecContext) {
+		errs := make(chan error, 8)
+		for i := range cap(errs) {
+			go func() {
+				errs <- d.user.Create(ctx, device(fmt.Sprint("adm-race-", i), "02:77:00:00:0a:02"))
+			}()
+		}
+		admitted := 0
+		for range cap(errs) {
+			if err := <-errs; err == nil {
+				admitted++
+			} else {
+				Expect(err).To(refusal("spec.MACAddress", "Duplicate value"))
+			}
+		}
+		Expect(admitted).To(Equal(1))
+		for i := range cap(errs) {
+			made = append(made, device(fmt.Sprint("adm-race-", i), ""))
+		}
+	})
+
+	It("admits generated names", func(ctx SpecContext) {
+		for i := range 2 {
+			e := device("", fmt.Sprintf("02:77:00:00:0b:0%d", i))
+			e.GenerateName = "adm-generated-"
+			Expect(create(ctx, e)).To(Succeed())
+		}
+		e := device("", "02:77:00:00:0b:00")
+		e.GenerateName = "adm-generated-"
+		Expect(create(ctx, e)).To(refusal("spec.MACAddress", "Duplicate value"))
+	})
+
+	It("says what is wrong with a MAC address", func(ctx SpecContext) {
+		Expect(create(ctx, device("adm-bad", "03:00:00:00:00:01"))).To(refusal("spec.MACAddress", "is a multicast address"))
+		Expect(create(ctx, device("adm-bad", "02:00:00"))).To(MatchError(ContainSubstring("spec.macAddress")))
+	})
+
+	It("stores a system UUID in lower case and refuses it a second time", func(ctx SpecContext) {
+		s := stored(ctx, "adm-uuid", "7777777A-7742-3448-3784-823347820000")
+		Expect(s.Spec.SystemUUID).To(Equal("7777777a-7742-3448-3784-823347820000"))
+		Expect(create(ctx, machine("adm-uuid-2", "7777777A-7742-3448-3784-823347820000"))).To(refusal("spec.systemUUID", `Server "adm-uuid" `))
+	})
+
+	It("refuses a second BMC at one address", func(ctx SpecContext) {
+		bmc := func(name, ip string) *v1alpha1.BMC {
+			return &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.BMCSpec{
+				Access: &v1alpha1.InlineEndpoint{IP: ip}, BMCSecretRef: corev1.LocalObjectReference{Name: "s"},
+				Protocol: v1alpha1.Protocol{Name: v1alpha1.ProtocolRedfish}}}
+		}
+		Expect(create(ctx, bmc("adm-bmc", "fd77::1"))).To(Succeed())
+		Expect(create(ctx, bmc("adm-bmc-2", "fd77:0::1"))).To(refusal("spec.access.ip", `BMC "adm-bmc" `))
+	})
+
+	It("moves a state along the edges of the lifecycle only, whoever writes", func(ctx SpecContext) {
+		s := stored(ctx, "adm-state", uuid+"1")
+		Expect(statusEdited(ctx, d.user, s.DeepCopy(), func() {})).To(Succeed())
+		for _, c := range []client.Client{d.user, d.manager} {
+			forged := s.DeepCopy()
+			Expect(statusEdited(ctx, c, forged, func() { forged.Status.State = v1alpha1.StateAvailable })).
+				To(refusal("status.state", "has no rule that leads from no state to it"))
+		}
+		Expect(statusEdited(ctx, d.manager, s, func() { s.Status.State = v1alpha1.StateReserved })).To(Succeed())
+		forged := s.DeepCopy()
+		Expect(statusEdited(ctx, d.manager, forged, func() { forged.Status.State = v1alpha1.StateAvailable })).
+			To(refusal("status.state", "leads from Reserved to it"))
+	})
+
+	It("keeps others off the record of the lifecycle", func(ctx SpecContext) {
+		s := stored(ctx, "adm-lifecycle", uuid+"2")
+		forged := s.DeepCopy()
+		write := func(s *v1alpha1.Server) func() {
+			return func() { s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 1, EnteredAt: metav1.NowMicro()} }
+		}
+		Expect(statusEdited(ctx, d.user, forged, write(forged))).To(refusal("status.lifecycle", "only the manager writes it"))
+		Expect(statusEdited(ctx, d.manager, s, write(s))).To(Succeed())
+		Expect(statusEdited(ctx, d.user, s, func() { s.Status.Lifecycle = nil })).To(refusal("status.lifecycle", "only the manager writes it"))
+	})
+
+	It("keeps others off the annotations that guard data", func(ctx SpecContext) {
+		at := func(name string) string { return "metadata.annotations[" + name + "]" }
+		released := machine("adm-restored", uuid+"3", func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{v1alpha1.ClaimUIDAnnotation: "u", v1alpha1.ReleasedClaimAnnotation: "u"}
+		})
+		Expect(create(ctx, released)).To(refusal(at(v1alpha1.ReleasedClaimAnnotation), "leads to a wipe"))
+		s := stored(ctx, "adm-guarded", uuid+"3", func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{v1alpha1.ClaimUIDAnnotation: "u"}
+		})
+		forged := s.DeepCopy()
+		Expect(edited(ctx, d.user, forged, func() { forged.Annotations[v1alpha1.ReleasedClaimAnnotation] = "u" })).
+			To(refusal(at(v1alpha1.ReleasedClaimAnnotation), "only the manager changes it"))
+		forged = s.DeepCopy()
+		Expect(edited(ctx, d.user, forged, func() { delete(forged.Annotations, v1alpha1.ClaimUIDAnnotation) })).
+			To(refusal(at(v1alpha1.ClaimUIDAnnotation), "only the manager changes it"))
+		Expect(edited(ctx, d.manager, s, func() { s.Annotations[v1alpha1.ReleasedClaimAnnotation] = "u" })).To(Succeed())
+	})
+
+	It("keeps a server that holds data, and its finalizer, until somebody says otherwise", func(ctx SpecContext) {
+		s := stored(ctx, "adm-data", uuid+"4", func(s *v1alpha1.Server) {
+			s.Finalizers = []string{v1alpha1.FinalizerServer}
+			s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "a", Name: "b"}
+		})
+		Expect(d.user.Delete(ctx, s)).To(refusal("metadata.annotations[policy.metalaw.dev/delete-data]", "it is held by a claim"))
+		forged := s.DeepCopy()
+		Expect(edited(ctx, d.user, forged, func() { forged.Finalizers = nil })).To(refusal("metadata.finalizers", "it is held by a claim"))
+		Expect(edited(ctx, d.user, s, func() { metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.DeleteDataAnnotation, "true") })).To(Succeed())
+		d.told.take()
+		Expect(d.user.Delete(ctx, s)).To(Succeed())
+		Expect(d.told.take()).To(ConsistOf(ContainSubstring("nothing erases the disks")))
+		Expect(edited(ctx, d.user, s, func() { s.Finalizers = nil })).To(Succeed())
+	})
+
+	It("holds an immutable BMCSecret", func(ctx SpecContext) {
+		s := &v1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "adm-secret"}, Immutable: ptr.To(true),
+			Data: map[string][]byte{"password": []byte("a")}}
+		Expect(create(ctx, s)).To(Succeed())
+		forged := s.DeepCopy()
+		Expect(edited(ctx, d.user, forged, func() { forged.Data["password"] = []byte("b") })).To(MatchError(ContainSubstring("immutable")))
+		forged = s.DeepCopy()
+		Expect(edited(ctx, d.user, forged, func() { forged.Immutable = ptr.To(false) })).To(MatchError(ContainSubstring("immutable")))
+	})
+
+	It("refuses a claim that cannot mean anything and warns about one that nothing can satisfy", func(ctx SpecContext) {
+		claim := func(edit func(*v1alpha1.ServerClaimSpec)) *v1alpha1.ServerClaim {
+			c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "adm-claim"},
+				Spec: v1alpha1.ServerClaimSpec{Power: v1alpha1.PowerOff, Image: "os:1"}}
+			edit(&c.Spec)
+			return c
+		}
+		Expect(create(ctx, claim(func(s *v1alpha1.ServerClaimSpec) {
+			s.ServerRef = &corev1.LocalObjectReference{Name: "adm-nothing"}
+		}))).To(refusal("spec.serverRef.name", "there is no Server of this name"))
+		Expect(create(ctx, claim(func(s *v1alpha1.ServerClaimSpec) {
+			s.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: "Like"}}}
+		}))).To(refusal("spec.serverSelector.matchExpressions[0].operator", "not a valid selector operator"))
+		Expect(create(ctx, claim(func(s *v1alpha1.ServerClaimSpec) { s.Image = " " }))).To(refusal("spec.image", "a claim needs an image"))
+		d.told.take()
+		Expect(create(ctx, claim(func(s *v1alpha1.ServerClaimSpec) {
+			s.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "adm-nowhere"}}
+		}))).To(Succeed())
+		Expect(d.told.take()).To(ConsistOf(ContainSubstring("matches no server of the fleet")))
+	})
+
+	It("names a server that was made a moment ago", func(ctx SpecContext) {
+		stored(ctx, "adm-fresh", uuid+"5")
+		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "adm-fresh"}, Spec: v1alpha1.ServerClaimSpec{
+			Power: v1alpha1.PowerOff, Image: "os:1", ServerRef: &corev1.LocalObjectReference{Name: "adm-fresh"}}}
+		Expect(create(ctx, c)).To(Succeed())
+	})
+
+	// The last one: it takes the webhooks down.
+	It("keeps out of every other write, so that a dead manager blocks none of them", func(ctx SpecContext) {
+		s := stored(ctx, "adm-down", uuid+"6", func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{v1alpha1.ClaimUIDAnnotation: "u"}
+			s.Finalizers = []string{v1alpha1.FinalizerServer}
+		})
+		e := device("adm-down", "02:77:00:00:0a:09")
+		Expect(create(ctx, e)).To(Succeed())
+		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "adm-down"},
+			Spec: v1alpha1.ServerClaimSpec{Power: v1alpha1.PowerOff, Image: "os:1"}}
+		Expect(create(ctx, c)).To(Succeed())
+		d.stop()
+
+		began := time.Now()
+		Expect(edited(ctx, d.user, s, func() {
+			s.Labels = map[string]string{"rack": "r1"}
+			s.Annotations["example.com/note"] = "unrelated"
+			s.Finalizers = append(s.Finalizers, "example.com/mine")
+		})).To(Succeed())
+		Expect(statusEdited(ctx, d.user, s, func() { s.Status.PowerState = v1alpha1.PowerStateOn })).To(Succeed())
+		Expect(edited(ctx, d.manager, s, func() { s.Spec.Unclaimable = true })).To(Succeed(), "the manager's own writes")
+		Expect(edited(ctx, d.user, s, func() { s.Finalizers = []string{v1alpha1.FinalizerServer} })).To(Succeed(), "another's finalizer")
+		Expect(edited(ctx, d.user, e, func() { e.Labels = map[string]string{"a": "b"} })).To(Succeed())
+		Expect(statusEdited(ctx, d.user, e, func() { e.Status.ObservedGeneration = 1 })).To(Succeed())
+		Expect(edited(ctx, d.user, c, func() { c.Finalizers = []string{"example.com/mine"} })).To(Succeed())
+		Expect(statusEdited(ctx, d.user, c, func() { c.Status.Phase = v1alpha1.PhaseUnbound })).To(Succeed())
+		Expect(edited(ctx, d.user, c, func() { c.Finalizers = nil })).To(Succeed())
+		Expect(d.user.Delete(ctx, c)).To(Succeed(), "a claim can always be given up")
+		Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second), "none of them waited for a webhook")
+
+		forged := s.DeepCopy()
+		Expect(edited(ctx, d.user, forged, func() { delete(forged.Annotations, v1alpha1.ClaimUIDAnnotation) })).
+			To(MatchError(ContainSubstring("failed calling webhook")), "what guards data is not open while nobody looks")
+		Expect(statusEdited(ctx, d.user, forged, func() { forged.Status.State = v1alpha1.StateAvailable })).
+			To(MatchError(ContainSubstring("failed calling webhook")))
+	})
+})
+
+var _ = Describe("The webhooks' own certificate", Serial, func() {
+	It("is made, mounted, made known to the API server and served", func(ctx SpecContext) {
+		d := openDoor(ctx, rotated(ctx))
+		Expect(d.user.Create(ctx, device("adm-rotated", "03:00:00:00:00:01"))).To(refusal("spec.MACAddress", "multicast"))
+	})
+})
