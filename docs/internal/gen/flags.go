@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// program is one command line and the code that declares it.
+type program struct{ title, about, folder, declaredIn string }
+
+var programs = []program{
+	{"metalaw manager", "Runs the operator: controllers on the elected replica, webhooks and probe registry on every one.",
+		"cmd/metalaw", "cmd/metalaw/flags.go"},
+	{"metalprobe", "The agent that the probe and the wipe image run. It usually finds what it needs in the file that the ignition brings.",
+		"metalprobe", "metalprobe/run.go"},
+	{"redfish-emulator", "A fleet of BMCs in one process, for tests and demos.",
+		"redfish/emulator", "redfish/emulator/serve/command.go"},
+}
+
+func flagsPage(root string) (string, error) {
+	m := newPage("Flags", "the declarations in the code")
+	m.paragraph("`metalaw version` prints the version of the program and of its policy engine. `--help` prints these lists.")
+	for _, p := range programs {
+		s, err := parseFolders(root, p.folder)
+		if err != nil {
+			return "", err
+		}
+		rows, err := flagsOf(s, p.declaredIn)
+		if err != nil {
+			return "", err
+		}
+		m.line("## %s", p.title)
+		m.line("")
+		m.paragraph(p.about)
+		m.table([]string{"flag", "type", "default", "meaning"}, rows)
+	}
+	return m.text(), nil
+}
+
+// flagsOf finds every call f.TypeVar(&x, name, default, usage) and f.Type(name, default, usage) of a file.
+func flagsOf(s *source, path string) ([][]string, error) {
+	var rows [][]string
+	var wrong error
+	for _, f := range s.files {
+		if f.path != path {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			row, is, err := flagOf(s, f, call)
+			if err != nil {
+				wrong = err
+			}
+			if is {
+				rows = append(rows, row)
+			}
+			return true
+		})
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%s declares no flags", path)
+	}
+	return rows, wrong
+}
+
+var flagTypes = map[string]string{
+	"String": "text", "Bool": "true or false", "Int": "number", "Uint64": "number", "Duration": "duration", "StringSlice": "list",
+}
+
+func flagOf(s *source, f *file, call *ast.CallExpr) ([]string, bool, error) {
+	function, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return nil, false, nil
+	}
+	word, known := flagTypes[strings.TrimSuffix(function.Sel.Name, "Var")]
+	args := call.Args
+	if strings.HasSuffix(function.Sel.Name, "Var") && len(args) > 0 {
+		args = args[1:]
+	}
+	if !known || len(args) != 3 {
+		return nil, false, nil
+	}
+	name, isName := s.evaluate(f.pkg, args[0])
+	usage, isUsage := s.evaluate(f.pkg, args[2])
+	if !isName || !isUsage {
+		return nil, false, nil
+	}
+	value, err := defaultOf(s, f.pkg, args[1])
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: the default of --%s: %w", f.path, name, err)
+	}
+	return []string{code("--" + name), word, value, usage}, true, nil
+}
+
+// defaultOf sets a default value in words.
+func defaultOf(s *source, pkg string, e ast.Expr) (string, error) {
+	if text, ok := s.evaluate(pkg, e); ok {
+		return code(text), nil
+	}
+	if d, ok := s.duration(pkg, e); ok {
+		return code(d.String()), nil
+	}
+	switch e := e.(type) {
+	case *ast.Ident:
+		switch e.Name {
+		case "true", "false":
+			return code(e.Name), nil
+		case "nil":
+			return "", nil
+		}
+	case *ast.CompositeLit:
+		var words []string
+		for _, element := range e.Elts {
+			text, ok := s.evaluate(pkg, element)
+			if !ok {
+				return "", fmt.Errorf("an element is not a constant")
+			}
+			words = append(words, text)
+		}
+		return codes(words), nil
+	case *ast.CallExpr:
+		if name, ok := e.Fun.(*ast.Ident); ok && name.Name == "envOr" && len(e.Args) == 2 {
+			variable, _ := s.evaluate(pkg, e.Args[0])
+			fallback, _ := s.evaluate(pkg, e.Args[1])
+			return code("$"+variable) + ", or " + code(fallback), nil
+		}
+	}
+	return "", fmt.Errorf("it is written in a way that the generator does not know (%T)", e)
+}
+
+var units = map[string]time.Duration{"Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour}
+
+// duration reads a number of units, such as 3 * time.Minute, a unit alone, or a constant of that form.
+func (s *source) duration(pkg string, e ast.Expr) (time.Duration, bool) {
+	switch e := e.(type) {
+	case *ast.SelectorExpr:
+		unit, ok := units[e.Sel.Name]
+		return unit, ok
+	case *ast.BinaryExpr:
+		n, isLiteral := e.X.(*ast.BasicLit)
+		unit, isUnit := s.duration(pkg, e.Y)
+		if !isLiteral || !isUnit || e.Op != token.MUL {
+			return 0, false
+		}
+		count, err := strconv.ParseInt(n.Value, 10, 64)
+		return time.Duration(count) * unit, err == nil
+	case *ast.Ident:
+		var found time.Duration
+		var ok bool
+		for _, f := range s.files {
+			if f.pkg != pkg {
+				continue
+			}
+			eachConstant(f, func(_ *ast.GenDecl, spec *ast.ValueSpec, i int) {
+				if spec.Names[i].Name == e.Name {
+					found, ok = s.duration(pkg, spec.Values[i])
+				}
+			})
+		}
+		return found, ok
+	}
+	return 0, false
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// source is the code of some folders, without tests.
+type source struct {
+	files []*file
+	// constants are the string constants by package and name, such as v1alpha1.StateError.
+	constants map[string]string
+}
+
+type file struct {
+	pkg string
+	// path is relative to the repository.
+	path string
+	ast  *ast.File
+}
+
+// constant is one documented string constant.
+type constant struct {
+	name, value, doc string
+	file             *file
+	// block is the comment of the const declaration around it.
+	block string
+}
+
+// parseFolders reads all Go files below some folders of the repository. A folder that ends in a file name reads that
+// file alone.
+func parseFolders(root string, folders ...string) (*source, error) {
+	s := &source{constants: map[string]string{}}
+	for _, folder := range folders {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			return s.parse(root, path)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(s.files, func(a, b *file) int { return cmp.Compare(a.path, b.path) })
+	s.resolve()
+	return s, nil
+}
+
+func (s *source) parse(root, path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	name, err := filepath.Rel(root, path)
+	if err != nil {
+		return err
+	}
+	s.files = append(s.files, &file{pkg: parsed.Name.Name, path: filepath.ToSlash(name), ast: parsed})
+	return nil
+}
+
+// resolve learns the values of all constants; one may be written with others, so that it takes a few turns.
+func (s *source) resolve() {
+	for range 3 {
+		for _, f := range s.files {
+			eachConstant(f, func(_ *ast.GenDecl, spec *ast.ValueSpec, i int) {
+				if value, ok := s.evaluate(f.pkg, spec.Values[i]); ok {
+					s.constants[f.pkg+"."+spec.Names[i].Name] = value
+				}
+			})
+		}
+	}
+}
+
+func eachConstant(f *file, do func(*ast.GenDecl, *ast.ValueSpec, int)) {
+	for _, d := range f.ast.Decls {
+		decl, ok := d.(*ast.GenDecl)
+		if !ok || decl.Tok != token.CONST {
+			continue
+		}
+		for _, sp := range decl.Specs {
+			if spec, ok := sp.(*ast.ValueSpec); ok {
+				for i := range spec.Values {
+					do(decl, spec, i)
+				}
+			}
+		}
+	}
+}
+
+// strings lists the exported string constants that pass, in the order in which they are written.
+func (s *source) strings(passes func(f *file, name string) bool) []constant {
+	var all []constant
+	for _, f := range s.files {
+		eachConstant(f, func(decl *ast.GenDecl, spec *ast.ValueSpec, i int) {
+			name := spec.Names[i].Name
+			value, ok := s.constants[f.pkg+"."+name]
+			if !ok || !ast.IsExported(name) || !passes(f, name) {
+				return
+			}
+			c := constant{name: name, value: value, file: f, doc: oneLine(spec.Doc.Text()), block: oneLine(decl.Doc.Text())}
+			if c.doc == "" && !decl.Lparen.IsValid() {
+				c.doc, c.block = c.block, ""
+			}
+			all = append(all, c)
+		})
+	}
+	return all
+}
+
+// evaluate gives the text of an expression of literals and known constants.
+func (s *source) evaluate(pkg string, e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if e.Kind != token.STRING {
+			return e.Value, e.Kind == token.INT
+		}
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil
+	case *ast.Ident:
+		value, ok := s.constants[pkg+"."+e.Name]
+		return value, ok
+	case *ast.SelectorExpr:
+		x, ok := e.X.(*ast.Ident)
+		if !ok {
+			return "", false
+		}
+		value, known := s.constants[x.Name+"."+e.Sel.Name]
+		return value, known
+	case *ast.BinaryExpr:
+		left, ok := s.evaluate(pkg, e.X)
+		right, also := s.evaluate(pkg, e.Y)
+		return left + right, ok && also && e.Op == token.ADD
+	}
+	return "", false
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// sentence turns the comment of a constant, "ReasonX: why." or "AnnotationX says why.", into a text that reads on from the
+// constant's value. Names of other constants become their values.
+func (s *source) sentence(c constant) (string, error) {
+	rest, ok := strings.CutPrefix(c.doc, c.name)
+	if !ok || rest == "" {
+		return "", fmt.Errorf("%s: the comment of %s does not begin with its name", c.file.path, c.name)
+	}
+	rest = strings.TrimSpace(strings.TrimPrefix(rest, ":"))
+	return s.named(strings.TrimPrefix(rest, ", ")), nil
+}
+
+var identifier = regexp.MustCompile(`[A-Z][a-z]+[A-Z]\w+`)
+
+// named sets the values of constants of the API in the place of their Go names.
+func (s *source) named(text string) string {
+	return identifier.ReplaceAllStringFunc(text, func(word string) string {
+		if value, ok := s.constants["v1alpha1."+word]; ok {
+			return code(value)
+		}
+		return word
+	})
+}

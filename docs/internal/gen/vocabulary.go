@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
+)
+
+func factsPage(string) (string, error) {
+	m := newPage("Facts", "the vocabulary in `policies/facts.go`")
+	m.paragraph("A fact is one thing that a lifecycle rule may ask about one server at one instant. Only the `define` part of a lifecycle reads " +
+		"facts; everything below it combines the names defined there. What was not observed has a word for it, such as `Unknown` " +
+		"or `None`, and is never taken for something else: a power that cannot be read is not `Off`.")
+	m.paragraph("An `enum` is compared with one of its words; another word is a compile error. An `age` grows by itself and may only be " +
+		"compared with a duration literal. A `set` is asked with a function, such as `marked(\"Dirty\")`.")
+	group, rows := "", [][]string(nil)
+	flush := func() {
+		if group == "" {
+			return
+		}
+		m.line("## %s", group)
+		m.line("")
+		m.table([]string{"fact", "type", "words", "meaning"}, rows)
+		rows = nil
+	}
+	for _, f := range policies.Vocabulary().Facts {
+		if f.Group() != group {
+			flush()
+			group = f.Group()
+		}
+		rows = append(rows, []string{code(f.Name), f.Kind.String(), codes(f.Values), f.Doc})
+	}
+	flush()
+	return m.text(), nil
+}
+
+func effectsPage(string) (string, error) {
+	m := newPage("Effects", "the vocabulary in `policies/effects.go`")
+	m.paragraph("An effect is something that must hold while a server is in a state. A state lists its effects under `ensure`, in order; the first " +
+		"that does not hold yet stops the rest. Effects are asserted again and again, so each says what a repeated call does.")
+	m.paragraph("A *disruptive* effect changes power or what boots: the server is read again past every cache before it is carried out. " +
+		"The [safety rules](safety-rules.md) that are named must hold whenever the effect is ensured, whatever the bundle says; " +
+		"else the decision is halted.")
+	for _, e := range policies.Vocabulary().Effects {
+		m.line("## %s", e.Name)
+		m.line("")
+		m.line("%s", e.Asserts)
+		m.line("")
+		m.line("* **How it knows:** %s", e.Proof)
+		m.line("* **Repeated:** %s", e.Repeat)
+		m.line("* **Writes to the machine or its BMC:** %s. **Disruptive:** %s.", yesNo(e.Touches), yesNo(e.Disruptive))
+		if len(e.Marks) > 0 {
+			m.line("* **Stored first:** the mark %s.", codes(e.Marks))
+		}
+		if len(e.Requires) > 0 {
+			m.line("* **Safety rules:** %s", ruleLinks(e.Requires))
+		}
+		m.line("")
+		if len(e.Params) > 0 {
+			var rows [][]string
+			for _, p := range e.Params {
+				rows = append(rows, []string{code(p.Name), p.Kind.String(), p.Doc})
+			}
+			m.table([]string{"parameter (`with`)", "type", "meaning"}, rows)
+		}
+	}
+	v := policies.Vocabulary()
+	m.line("## Marks")
+	m.line("")
+	m.paragraph("A mark is history that cannot be observed. It stands in `status.lifecycle.marks`.")
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(v.Marks)) {
+		rows = append(rows, []string{code(name), v.Marks[name]})
+	}
+	m.table([]string{"mark", "meaning"}, rows)
+	m.line("## Operations")
+	m.line("")
+	m.paragraph("A state may accept these operations, asked for with the annotation `metal.ironcore.dev/operation` " +
+		"(see [annotations](annotations.md)): " + codes(v.Operations) + ".")
+	return m.text(), nil
+}
+
+func ruleLinks(rules []engine.Requirement) string {
+	all := make([]string, len(rules))
+	for i, r := range rules {
+		all[i] = "[" + r.Rule + "](safety-rules.md#" + strings.ToLower(r.Rule) + ")"
+	}
+	return strings.Join(all, ", ")
+}
+
+// guarded is a safety rule with everything that it guards.
+type guarded struct {
+	engine.Requirement
+	guards []string
+}
+
+func safetyPage(string) (string, error) {
+	m := newPage("Safety rules", "the vocabulary in `policies/safety.go`")
+	m.paragraph("No bundle can switch these rules off. They are written over raw [facts](facts.md), so that no definition in a bundle can " +
+		"weaken them. A decision that would break one is halted: nothing moves, nothing is done, and the condition `PolicyHalted` names the rule.")
+	for _, g := range safetyRules(policies.Vocabulary()) {
+		m.line("## %s", g.Rule)
+		m.line("")
+		m.line("%s.", strings.ToUpper(g.Doc[:1])+g.Doc[1:])
+		m.line("")
+		m.line("* **Must hold:** %s", code(g.Must))
+		m.line("* **Guards:** %s", strings.Join(g.guards, ", "))
+		m.line("")
+	}
+	m.paragraph("What the rules mean for somebody who runs a fleet, with what else keeps a machine safe, is in [security](../security.md).")
+	return m.text(), nil
+}
+
+// safetyRules lists each rule once, in the order in which the vocabulary names it first.
+func safetyRules(v *engine.Vocabulary) []guarded {
+	var all []guarded
+	add := func(r engine.Requirement, guards string) {
+		for i := range all {
+			if all[i].Rule == r.Rule {
+				all[i].guards = append(all[i].guards, guards)
+				return
+			}
+		}
+		all = append(all, guarded{r, []string{guards}})
+	}
+	for _, state := range slices.Sorted(maps.Keys(v.Enter)) {
+		for _, r := range v.Enter[state] {
+			add(r, "entering state "+code(string(state)))
+		}
+	}
+	for _, mark := range slices.Sorted(maps.Keys(v.Clear)) {
+		for _, r := range v.Clear[mark] {
+			add(r, "clearing the mark "+code(mark))
+		}
+	}
+	for _, e := range v.Effects {
+		for _, r := range e.Requires {
+			add(r, "["+e.Name+"](effects.md#"+strings.ToLower(e.Name)+")")
+		}
+	}
+	return all
+}
