@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN := $(CURDIR)/bin
+TOOLS := $(BIN)/tools
+# Flags for every go test, for example TESTFLAGS='-run Claim -v'.
+TESTFLAGS ?=
+# How many packages with a control plane of their own are tested at once.
+CONTROL_PLANES ?= 2
+# Set to 1, the demo ends by itself and its exit code tells how it went.
+DEMO_ONCE ?=
+
+# Modules of their own, and those among them that hold tests.
+MODULES := $(patsubst %/go.mod,%,$(shell git ls-files --cached --others --exclude-standard 'go.mod' '*/go.mod'))
+MODULES := $(patsubst go.mod,.,$(MODULES))
+TEST_MODULES := $(filter-out . test/tools test/controlplane,$(MODULES))
+
+##@ Everyday
+
+.PHONY: help
+help: ## Print this list.
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z][a-z0-9-]*:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build every program into bin/.
+	go build -trimpath -o $(BIN)/ ./cmd/...
+
+.PHONY: demo
+demo: control-plane build ## Show the whole way on 20 emulated servers; DEMO_ONCE=1 ends by itself.
+	go build -trimpath -o $(BIN)/demo ./test/demo
+	DEMO_ONCE=$(DEMO_ONCE) exec $(BIN)/demo
+
+.PHONY: fmt
+fmt: $(TOOLS)/.built ## Format all Go code.
+	$(TOOLS)/golangci-lint fmt
+
+.PHONY: generate
+generate: ## Regenerate what is generated: deep copies, CRDs, docs (every go:generate line).
+	go generate ./...
+
+.PHONY: clean
+clean: ## Remove what was built; the cached control plane stays.
+	rm -rf $(BIN)
+
+##@ Checks
+
+.PHONY: lint
+lint: $(TOOLS)/.built ## Run the linters, among them the import rules and the API conventions.
+	$(TOOLS)/golangci-lint run ./...
+	for module in $(TEST_MODULES); do (cd $$module && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
+	$(TOOLS)/golangci-lint-kube-api-linter run --config .golangci-kal.yaml ./api/...
+
+.PHONY: verify
+verify: verify-generated verify-modules verify-purity kustomize-check ## Fail when anything generated is stale or a promise is broken.
+
+.PHONY: verify-generated
+verify-generated: ## Fail when `make generate` would change a file.
+	@.ci/unchanged-by $(MAKE) generate
+
+.PHONY: verify-modules
+verify-modules: ## Fail when a go.mod or go.sum is not tidy.
+	@for module in $(MODULES); do \
+	  (cd $$module && go mod tidy -diff) || { echo "verify: $$module is not tidy: run 'go mod tidy' there and commit" >&2; exit 1; }; \
+	done
+
+.PHONY: verify-purity
+verify-purity: ## Fail when the engine depends on Kubernetes.
+	@if go list -deps ./engine/... ./macprefixes/... | grep '^k8s\.io/'; then \
+	  echo "verify: the engine is pure: it must not depend on the packages above" >&2; exit 1; \
+	fi
+
+.PHONY: kustomize-check
+kustomize-check: $(TOOLS)/.built ## Fail when a kustomization does not build.
+	@for dir in config/default config/samples; do \
+	  $(TOOLS)/kustomize build $$dir >/dev/null || { echo "verify: $$dir does not build" >&2; exit 1; }; \
+	done
+
+##@ Tests
+
+.PHONY: test
+test: control-plane test-unit test-integration ## Run all tests but the end-to-end ones.
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need nothing but Go.
+	go test $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
+	for module in $(TEST_MODULES); do (cd $$module && go test $(TESTFLAGS) ./...); done
+
+.PHONY: test-integration
+test-integration: control-plane ## Run the tests against a real API server.
+	go test -p $(CONTROL_PLANES) -timeout 20m $(TESTFLAGS) $$(go list ./test/... | grep -v '/test/e2e')
+
+.PHONY: test-e2e
+test-e2e: control-plane build ## Run the end-to-end tests with the built programs.
+	go test -p 1 -timeout 30m $(TESTFLAGS) $$(go list ./test/... | grep '/test/e2e')
+
+.PHONY: test-race
+test-race: ## Run the unit tests under the race detector.
+	go test -race $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
+
+.PHONY: bench
+bench: ## Run the benchmarks.
+	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
+
+##@ Parts
+
+.PHONY: control-plane
+control-plane: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl (once, about five minutes).
+	@test/controlplane/build.sh
+
+.PHONY: tools
+tools: $(TOOLS)/.built ## Build the pinned tools into bin/tools.
+
+$(TOOLS)/.built: test/tools/go.mod test/tools/go.sum
+	@echo "tools: building (the first time takes two minutes) ..."
+	@mkdir -p $(TOOLS)
+	@cd test/tools && go build -o $(TOOLS)/ tool
+	@touch $@
