@@ -14,10 +14,7 @@ import (
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
-// PriorityAnnotation on a ServerClaim is a whole number; claims with a higher one are served first.
-const PriorityAnnotation = "policy.metalaw.dev/priority"
-
-// MaxPriority caps PriorityAnnotation in both directions.
+// MaxPriority caps v1alpha1.PriorityAnnotation in both directions.
 const MaxPriority = 1000
 
 // RackMetadata is the annotation (or label) of a Server that names its rack; the metadata service exports it too.
@@ -276,9 +273,9 @@ func tolerationsOf(c *v1alpha1.ServerClaim) []selection.Toleration {
 	return tolerations
 }
 
-// PriorityOf reads PriorityAnnotation, capped; what is not a whole number counts as 0.
+// PriorityOf reads v1alpha1.PriorityAnnotation, capped; what is not a whole number counts as 0.
 func PriorityOf(c *v1alpha1.ServerClaim) int64 {
-	n, err := strconv.ParseInt(c.Annotations[PriorityAnnotation], 10, 64)
+	n, err := strconv.ParseInt(c.Annotations[v1alpha1.PriorityAnnotation], 10, 64)
 	if err != nil {
 		return 0
 	}

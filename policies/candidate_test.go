@@ -120,7 +120,7 @@ func TestClaimSpecNamesWhatIsWrongWithASelector(t *testing.T) {
 
 func TestPriority(t *testing.T) {
 	for text, want := range map[string]int64{"": 0, "7": 7, "-3": -3, "1000000": 1000, "-1000000": -1000, "high": 0, "99999999999999999999": 0} {
-		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{PriorityAnnotation: text}}}
+		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.PriorityAnnotation: text}}}
 		if got := PriorityOf(c); got != want {
 			t.Errorf("priority of %q is %d, want %d", text, got, want)
 		}

@@ -113,6 +113,8 @@ const (
 	BootPurposeAnnotation = "policy.metalaw.dev/boot-purpose"
 	// BootEntryAnnotation on a ServerBootConfiguration is the lifecycle entry for which it was written.
 	BootEntryAnnotation = "policy.metalaw.dev/boot-entry"
+	// PriorityAnnotation on a ServerClaim is a whole number; claims with a higher one are served first.
+	PriorityAnnotation = "policy.metalaw.dev/priority"
 	// OperationIDAnnotation on a Server tells a repeated request of the same operation from the former one; optional.
 	OperationIDAnnotation = "policy.metalaw.dev/operation-id"
 )

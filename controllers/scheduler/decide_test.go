@@ -95,7 +95,7 @@ func (failing) Select(context.Context, selection.Claim, []*selection.PreparedCan
 
 func TestPendingClaimsAreServedByPriorityThenAgeThenName(t *testing.T) {
 	older := func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(epoch.Add(-1)) }
-	urgent := func(c *v1alpha1.ServerClaim) { c.Annotations = map[string]string{policies.PriorityAnnotation: "5"} }
+	urgent := func(c *v1alpha1.ServerClaim) { c.Annotations = map[string]string{v1alpha1.PriorityAnnotation: "5"} }
 	p := newPending()
 	for _, c := range []*v1alpha1.ServerClaim{aClaim("b"), aClaim("a"), aClaim("z-old", older), aClaim("y-urgent", urgent),
 		aClaim("never", func(c *v1alpha1.ServerClaim) { c.Finalizers = nil })} {

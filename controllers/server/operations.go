@@ -29,7 +29,7 @@ import (
 
 // Reasons of events about operations.
 const (
-	reasonOperationRefused = "OperationRefused"
+	reasonOperationRefused = v1alpha1.ReasonOperationRefused
 	reasonOperationUnknown = v1alpha1.ReasonUnknownOperation
 )
 

@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -93,10 +94,11 @@ func (s *subject) ofClaim(ctx context.Context, o client.Object) []reconcile.Requ
 	if !ok {
 		return nil
 	}
-	if claim.Spec.ServerRef != nil {
-		return []reconcile.Request{request(claim.Spec.ServerRef.Name)}
+	requests := s.serversBy(ctx, fieldindex.ServerByClaim, fieldindex.ClaimKey(claim.Namespace, claim.Name))
+	if ref := claim.Spec.ServerRef; ref != nil && !slices.Contains(requests, request(ref.Name)) {
+		requests = append(requests, request(ref.Name))
 	}
-	return s.serversBy(ctx, fieldindex.ServerByClaim, fieldindex.ClaimKey(claim.Namespace, claim.Name))
+	return requests
 }
 
 func ofBoot(_ context.Context, o client.Object) []reconcile.Request {

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/policies"
 )
 
 var _ = Describe("A claim", Ordered, func() {
@@ -189,7 +188,7 @@ var _ = Describe("A claim", Ordered, func() {
 	It("with a higher priority is served first", func(ctx context.Context) {
 		first := p.claim(ctx, "a-older")
 		urgent := p.claim(ctx, "b-urgent", func(c *v1alpha1.ServerClaim) {
-			c.Annotations = map[string]string{policies.PriorityAnnotation: "10"}
+			c.Annotations = map[string]string{v1alpha1.PriorityAnnotation: "10"}
 		})
 		Eventually(says(ctx, first, v1alpha1.ConditionBound)).Should(HavePrefix("False NoServers"))
 		Eventually(says(ctx, urgent, v1alpha1.ConditionBound)).Should(HavePrefix("False NoServers"))
