@@ -189,11 +189,6 @@ func (r *Report) Validate() error {
 	if _, err := NormalizeUUID(r.SystemUUID); err != nil {
 		b.note("%w", err)
 	}
-	own := r.Data.SystemInfo.SystemInformation.UUID
-	if len(b.problems) == 0 && PlausibleUUID(own) && !SameUUID(own, r.SystemUUID) {
-		b.note("data.systemInfo.systemInformation.uuid: %s is another machine than systemUUID %s; a server reports only about itself",
-			own, r.SystemUUID)
-	}
 	b.data(&r.Data)
 	return errors.Join(b.problems...)
 }

@@ -99,12 +99,7 @@ func TestValidateNamesEveryProblem(t *testing.T) {
 		want   []string
 	}{
 		"a good report has none": {Report{SystemUUID: uuid}, nil},
-		"a report about the machine with its UUID in the other byte order": {
-			Report{SystemUUID: uuid, Data: ofMachine("44454C4C-4200-1035-8054-B7C04F4D4D32")}, nil},
-		"a firmware that knows no UUID": {Report{SystemUUID: uuid, Data: ofMachine("00000000-0000-0000-0000-000000000000")}, nil},
-		"a report about another machine": {
-			Report{SystemUUID: uuid, Data: ofMachine("11111111-0042-3510-8054-b7c04f4d4d32")}, []string{"another machine"}},
-		"no UUID": {Report{SystemUUID: "../etc/passwd"}, []string{`system UUID "../etc/passwd"`}},
+		"no UUID":                {Report{SystemUUID: "../etc/passwd"}, []string{`system UUID "../etc/passwd"`}},
 		"a long name and a negative size": {
 			Report{SystemUUID: uuid, Data: Data{
 				NICs:    []NIC{{Name: long}},
@@ -149,28 +144,6 @@ func TestTrimMakesAnyDataValid(t *testing.T) {
 	}
 }
 
-func TestUUID(t *testing.T) {
-	if got, want := SwapUUID(uuid), "44454c4c-4200-1035-8054-b7c04f4d4d32"; got != want {
-		t.Errorf("swapped: got %s, want %s", got, want)
-	}
-	for name, c := range map[string]struct {
-		a, b string
-		want bool
-	}{
-		"in any case":               {uuid, strings.ToUpper(uuid), true},
-		"in the other byte order":   {uuid, "44454C4C-4200-1035-8054-B7C04F4D4D32", true},
-		"another machine":           {uuid, "44454c4c-4200-1035-8054-b7c04f4d4d33", false},
-		"empty equals nothing":      {"", "", false},
-		"a digit instead of a dash": {"4c4c4544000420351008054-b7c04f4d4d32", uuid, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := SameUUID(c.a, c.b); got != c.want {
-				t.Errorf("SameUUID(%q, %q) = %v", c.a, c.b, got)
-			}
-		})
-	}
-}
-
 func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"systemUUID":"` + uuid + `","data":` + everything + `}`))
 	f.Add([]byte(`{"data":{"timestamp":1e300,"lldp":{}}}`))
@@ -186,7 +159,6 @@ func FuzzReport(f *testing.F) {
 		}
 		report.Data.Trim()
 		report.SystemUUID, report.AgentVersion = uuid, ""
-		report.Data.SystemInfo.SystemInformation.UUID = ""
 		if err := report.Validate(); err != nil {
 			t.Fatalf("trimmed data is not valid: %v", err)
 		}
@@ -202,12 +174,6 @@ func FuzzReport(f *testing.F) {
 			t.Fatal("the digest changed on the way")
 		}
 	})
-}
-
-func ofMachine(own string) Data {
-	var data Data
-	data.SystemInfo.SystemInformation.UUID = own
-	return data
 }
 
 func expectProblems(t *testing.T, err error, want []string) {

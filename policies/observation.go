@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -95,15 +96,8 @@ func (o Observation) bmcFacts() BMCFacts {
 	if !o.System.Reachable {
 		return BMCFacts{Power: unknown, Health: unknown, Identity: unknown}
 	}
-	return BMCFacts{Reachable: true, Power: orUnknown(o.System.Power), Health: orUnknown(o.System.Health),
-		Identity: orUnknown(o.System.Identity), OverrideSet: o.System.OverrideSet}
-}
-
-func orUnknown(word string) string {
-	if word == "" {
-		return unknown
-	}
-	return word
+	return BMCFacts{Reachable: true, Power: cmp.Or(o.System.Power, unknown), Health: cmp.Or(o.System.Health, unknown),
+		Identity: cmp.Or(o.System.Identity, unknown), OverrideSet: o.System.OverrideSet}
 }
 
 // BootFactsOf reads a boot configuration that our own effect wrote. It counts as ready only if the boot operator has

@@ -2,7 +2,11 @@
 
 package redfish
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/metalaw/metalaw/redfish/internal/uuids"
+)
 
 // SameSystem reports whether got is the system that want names. UUIDs are compared in both byte orders of their first
 // three groups, because a BMC and the DMI table of its host often disagree about it. Where want has no UUID, the serial
@@ -10,7 +14,7 @@ import "strings"
 func SameSystem(want, got Identity) bool {
 	wantUUID, gotUUID := cleanUUID(want.UUID), cleanUUID(got.UUID)
 	if wantUUID != "" {
-		return gotUUID != "" && (wantUUID == gotUUID || swapUUID(wantUUID) == gotUUID)
+		return gotUUID != "" && (wantUUID == gotUUID || uuids.Swap(wantUUID) == gotUUID)
 	}
 	wantSerial, gotSerial := cleanSerial(want.SerialNumber), cleanSerial(got.SerialNumber)
 	return wantSerial != "" && strings.EqualFold(wantSerial, gotSerial)
@@ -36,22 +40,6 @@ func cleanUUID(raw string) string {
 		return ""
 	}
 	return text
-}
-
-// swapUUID turns the byte order of the first three groups of a clean UUID; other text is returned as it is.
-func swapUUID(uuid string) string {
-	if digits := strings.ReplaceAll(uuid, "-", ""); len(uuid) != 36 || len(digits) != 32 || !isHex(digits) {
-		return uuid
-	}
-	return turn(uuid[:8]) + "-" + turn(uuid[9:13]) + "-" + turn(uuid[14:18]) + uuid[18:]
-}
-
-func turn(hex string) string {
-	var out strings.Builder
-	for i := len(hex) - 2; i >= 0; i -= 2 {
-		out.WriteString(hex[i : i+2])
-	}
-	return out.String()
 }
 
 func isHex(s string) bool {

@@ -5,6 +5,8 @@ package redfish
 import (
 	"strings"
 	"testing"
+
+	"github.com/metalaw/metalaw/redfish/internal/uuids"
 )
 
 func TestSameSystem(t *testing.T) {
@@ -44,7 +46,7 @@ func FuzzSameSystem(f *testing.F) {
 		if SameSystem(id, id) != known {
 			t.Errorf("%q, %q: an identity is the same as itself exactly where it says something", uuid, serial)
 		}
-		if c := cleanUUID(uuid); swapUUID(swapUUID(c)) != c || cleanUUID(c) != c {
+		if c := cleanUUID(uuid); uuids.Swap(uuids.Swap(c)) != c || cleanUUID(c) != c {
 			t.Errorf("%q is not stable", uuid)
 		}
 	})

@@ -77,24 +77,46 @@ func TestBMC(t *testing.T) {
 }
 
 func TestBMCSecret(t *testing.T) {
-	secret := func(immutable *bool, password, plain string) *v1alpha1.BMCSecret {
-		s := &v1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Immutable: immutable, Data: map[string][]byte{"password": []byte(password)}}
-		if plain != "" {
-			s.StringData = map[string]string{"username": plain}
-		}
-		return s
+	type data = map[string][]byte
+	yes, no := ptr.To(true), ptr.To(false)
+	secret := func(immutable *bool, d data, plain map[string]string) *v1alpha1.BMCSecret {
+		return &v1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Immutable: immutable, Data: d, StringData: plain}
 	}
-	yes := ptr.To(true)
+	frozen := func(d data) *v1alpha1.BMCSecret { return secret(yes, d, nil) }
+	plain := func(d map[string]string) *v1alpha1.BMCSecret { return secret(yes, nil, d) }
+	const (
+		remedy  = "; make a new BMCSecret and let the BMCs name that"
+		because = ", because the BMCSecret is immutable" + remedy
+		back    = "\nimmutable: Forbidden: it is true and cannot be taken back" + remedy
+	)
+	slashes := data{"password": {0xfb, 0xff, 0xfe}} // +//+ in base64
 	for name, c := range map[string]struct {
 		before, after *v1alpha1.BMCSecret
 		want          string
 	}{
-		"what is not immutable may change": {before: secret(nil, "a", ""), after: secret(yes, "b", "c")},
-		"what is immutable may stay":       {before: secret(yes, "a", "b"), after: secret(yes, "a", "b")},
-		"immutable cannot be taken back":   {before: secret(yes, "a", ""), after: secret(ptr.To(false), "a", ""), want: "Forbidden\nimmutable: Forbidden: it is true and cannot be taken back; make a new BMCSecret and let the BMCs name that"},
-		"immutable cannot be left out":     {before: secret(yes, "a", ""), after: secret(nil, "a", ""), want: "Forbidden\nimmutable: Forbidden: it is true and cannot be taken back; make a new BMCSecret and let the BMCs name that"},
-		"data is frozen":                   {before: secret(yes, "a", ""), after: secret(yes, "b", ""), want: "Forbidden\ndata: Forbidden: the BMCSecret is immutable; make a new BMCSecret and let the BMCs name that"},
-		"everything that is wrong is said": {before: secret(yes, "a", "b"), after: secret(nil, "b", "c"), want: "Forbidden\nimmutable: Forbidden: it is true and cannot be taken back; make a new BMCSecret and let the BMCs name that\ndata: Forbidden: the BMCSecret is immutable; make a new BMCSecret and let the BMCs name that\nstringData: Forbidden: the BMCSecret is immutable; make a new BMCSecret and let the BMCs name that"},
+		"what is not immutable may change": {before: secret(nil, data{"password": []byte("a")}, nil), after: secret(yes, data{"password": []byte("b")}, map[string]string{"username": "c"})},
+		"what is immutable may stay":       {before: secret(yes, slashes, map[string]string{"a": "b"}), after: secret(yes, slashes, map[string]string{"a": "b"})},
+		"no data is as much as empty data": {before: frozen(nil), after: frozen(data{})},
+		"immutable cannot be taken back":   {before: frozen(slashes), after: secret(no, slashes, nil), want: "Forbidden" + back},
+		"immutable cannot be left out":     {before: frozen(slashes), after: secret(nil, slashes, nil), want: "Forbidden" + back},
+		"a value is frozen": {before: frozen(slashes), after: frozen(data{"password": {0xfb, 0xff, 0xff}}),
+			want: "Forbidden\ndata[password]: Forbidden: it cannot be changed" + because},
+		"no key is added": {before: frozen(slashes), after: frozen(data{"password": slashes["password"], "username": nil}),
+			want: "Forbidden\ndata[username]: Forbidden: it cannot be added" + because},
+		"no key goes": {before: frozen(data{"password": []byte("a"), "username": nil}), after: frozen(data{"password": []byte("a")}),
+			want: "Forbidden\ndata[username]: Forbidden: it cannot be removed" + because},
+		"data does not go": {before: frozen(slashes), after: frozen(nil), want: "Forbidden\ndata[password]: Forbidden: it cannot be removed" + because},
+		"plain text is not added": {before: frozen(nil), after: plain(map[string]string{"password": "a"}),
+			want: "Forbidden\nstringData[password]: Forbidden: it cannot be added" + because},
+		"plain text is frozen": {before: plain(map[string]string{"password": "a"}), after: plain(map[string]string{"password": "b"}),
+			want: "Forbidden\nstringData[password]: Forbidden: it cannot be changed" + because},
+		"plain text does not go": {before: plain(map[string]string{"password": "a"}), after: plain(nil),
+			want: "Forbidden\nstringData[password]: Forbidden: it cannot be removed" + because},
+		"everything that is wrong is said": {
+			before: secret(yes, data{"b": []byte("1"), "a": []byte("1")}, map[string]string{"c": "1"}),
+			after:  secret(nil, data{"b": []byte("2")}, map[string]string{"c": "1", "d": "2"}),
+			want: "Forbidden" + back + "\ndata[a]: Forbidden: it cannot be removed" + because +
+				"\ndata[b]: Forbidden: it cannot be changed" + because + "\nstringData[d]: Forbidden: it cannot be added" + because},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _ := newWorld(t, defaults(t)).ask(PathValidateBMCSecret, user, admissionv1.Update, c.before, c.after)

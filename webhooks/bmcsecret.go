@@ -6,30 +6,55 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// checkBMCSecret: immutable freezes the credentials and cannot be taken back. The CRD says the same; this holds where an
-// old CRD is installed, too.
+// checkBMCSecret: immutable freezes the credentials and cannot be taken back. That it cannot be taken back the CRD says,
+// too. The credentials are held here alone: a rule of the CRD reads base64 in the alphabet for URLs, and would refuse
+// every write of a secret in which there is a / or a +.
 func checkBMCSecret(c change[v1alpha1.BMCSecret]) findings {
 	var found findings
 	if c.created() || c.deleted() || !isTrue(c.old.Immutable) {
 		return found
 	}
-	const remedy = "make a new BMCSecret and let the BMCs name that"
 	if !isTrue(c.new.Immutable) {
-		found.deny(field.Forbidden(field.NewPath("immutable"), "it is true and cannot be taken back; "+remedy))
+		found.deny(field.Forbidden(field.NewPath("immutable"), "it is true and cannot be taken back; "+newBMCSecret))
 	}
-	if !maps.EqualFunc(c.old.Data, c.new.Data, bytes.Equal) {
-		found.deny(field.Forbidden(field.NewPath("data"), "the BMCSecret is immutable; "+remedy))
-	}
-	if !maps.Equal(c.old.StringData, c.new.StringData) {
-		found.deny(field.Forbidden(field.NewPath("stringData"), "the BMCSecret is immutable; "+remedy))
-	}
+	denyChanges(&found, field.NewPath("data"), c.old.Data, c.new.Data, bytes.Equal)
+	denyChanges(&found, field.NewPath("stringData"), c.old.StringData, c.new.StringData, func(a, b string) bool { return a == b })
 	return found
+}
+
+// newBMCSecret is how to go on from a secret that is frozen.
+const newBMCSecret = "make a new BMCSecret and let the BMCs name that"
+
+// denyChanges names every key that was added, changed or removed, in order.
+func denyChanges[V any](found *findings, path *field.Path, before, after map[string]V, same func(a, b V) bool) {
+	keys := slices.Collect(maps.Keys(before))
+	for key := range after {
+		if _, had := before[key]; !had {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		was, had := before[key]
+		is, has := after[key]
+		what := "changed"
+		switch {
+		case !had:
+			what = "added"
+		case !has:
+			what = "removed"
+		case same(was, is):
+			continue
+		}
+		found.deny(field.Forbidden(path.Key(key), "it cannot be "+what+", because the BMCSecret is immutable; "+newBMCSecret))
+	}
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/metalaw/metalaw/api/fieldindex"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/policies"
 )
 
 var systemUUIDPath = field.NewPath("spec", "systemUUID")
@@ -92,7 +92,7 @@ func (l *lookup) dataOf(ctx context.Context, s *v1alpha1.Server) (string, error)
 	if why := holdsData(s, nil); why != "" {
 		return why, nil
 	}
-	for _, name := range policies.InventoryNames(strings.ToLower(s.Spec.SystemUUID)) {
+	for _, name := range uuids.Spellings(s.Spec.SystemUUID) {
 		holds, err := l.inventoryHoldsData(ctx, s, name)
 		if err != nil {
 			return "", fmt.Errorf("the inventory of machine %s cannot be read: %w", s.Spec.SystemUUID, err)

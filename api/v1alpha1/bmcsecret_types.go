@@ -14,14 +14,13 @@ const (
 	BMCSecretPasswordKey = "password"
 )
 
-// BMCSecret holds the credentials of one or more BMCs; it is cluster-scoped because BMCs are.
+// BMCSecret holds the credentials of one or more BMCs; it is cluster-scoped because BMCs are. What immutable freezes is
+// held by the admission webhook.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=bmcsec
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="!oldSelf.?immutable.orValue(false) || self.?immutable.orValue(false)",message="immutable cannot be taken back once it is true"
-// +kubebuilder:validation:XValidation:rule="!oldSelf.?immutable.orValue(false) || (has(self.data) == has(oldSelf.data) && (!has(self.data) || self.data == oldSelf.data))",message="data cannot change while immutable is true"
-// +kubebuilder:validation:XValidation:rule="!oldSelf.?immutable.orValue(false) || (has(self.stringData) == has(oldSelf.stringData) && (!has(self.stringData) || self.stringData == oldSelf.stringData))",message="stringData cannot change while immutable is true"
 type BMCSecret struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.

@@ -4,7 +4,6 @@ package bmc
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -131,23 +130,12 @@ func (v *visit) setReset(holds bool, reason, message string, at time.Time) {
 	})
 }
 
-// maxMessage is what the API allows for a condition's message.
-const maxMessage = 32768
-
-// shortened cuts a text without breaking a character.
-func shortened(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "")
-}
-
 func (v *visit) set(kind string, holds bool, reason, message string) {
 	state := metav1.ConditionFalse
 	if holds {
 		state = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&v.bmc.Status.Conditions, metav1.Condition{
-		Type: kind, Status: state, Reason: reason, Message: shortened(message, maxMessage), ObservedGeneration: v.bmc.Generation,
+		Type: kind, Status: state, Reason: reason, Message: loop.Shortened(message, loop.MaxMessage), ObservedGeneration: v.bmc.Generation,
 	})
 }

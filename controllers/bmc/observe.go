@@ -17,10 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/fieldindex"
+	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/wake"
 )
 
 // visit is one BMC in one reconcile.
@@ -142,7 +144,7 @@ func (v *visit) readServers(ctx context.Context) error {
 // serversOf lists the servers with a UUID, in either byte order.
 func serversOf(ctx context.Context, r client.Reader, uuid string) ([]server, error) {
 	var known []server
-	for _, spelling := range spellings(uuid) {
+	for _, spelling := range uuids.Spellings(uuid) {
 		var list v1alpha1.ServerList
 		if err := r.List(ctx, &list, client.MatchingFields{fieldindex.ServerBySystemUUID: spelling}); err != nil {
 			return nil, fmt.Errorf("list the Servers with UUID %s: %w", spelling, err)
@@ -192,8 +194,5 @@ func lostFor(b *v1alpha1.BMC, now time.Time) time.Duration {
 
 // WakeAfter implements loop.Waker.
 func (v *visit) WakeAfter() time.Duration {
-	if v.plan.wakeAfter > 0 && (v.wake <= 0 || v.plan.wakeAfter < v.wake) {
-		return v.plan.wakeAfter
-	}
-	return v.wake
+	return wake.Sooner(v.wake, v.plan.wakeAfter)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -164,9 +165,7 @@ func (p *plan) refuse(reason, incumbent, format string, args ...any) {
 }
 
 func (p *plan) wake(after time.Duration) {
-	if p.wakeAfter == 0 || after < p.wakeAfter {
-		p.wakeAfter = after
-	}
+	p.wakeAfter = wake.Sooner(p.wakeAfter, after)
 }
 
 // verdict sums the refusals up for the condition SystemsAccepted.

@@ -159,23 +159,6 @@ func TestCopiedLabelsThatCannotBeReadAreNone(t *testing.T) {
 	}
 }
 
-func TestSpellings(t *testing.T) {
-	for _, c := range []struct {
-		name, uuid string
-		want       []string
-	}{
-		{"a UUID has two byte orders", ordered, []string{ordered, swapped}},
-		{"a UUID that reads alike in both has one", uuid1, []string{uuid1}},
-		{"what is no UUID has one", "node-7", []string{"node-7"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, spellings(c.uuid)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 func FuzzCopiedLabels(f *testing.F) {
 	f.Add(`{"rack":"r1"}`)
 	f.Fuzz(func(_ *testing.T, text string) { copiedLabels(text) })

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"sync"
 
+	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/controllers/hardware"
 )
 
@@ -71,7 +72,7 @@ type stripes struct{ locks [64]sync.Mutex }
 // lock holds off everybody else who makes a Server for the same UUID, in either byte order.
 func (s *stripes) lock(uuid string) (unlock func()) {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(min(uuid, otherOrder(uuid)))) // does not fail
+	_, _ = h.Write([]byte(min(uuid, uuids.Swap(uuid)))) // does not fail
 	l := &s.locks[h.Sum32()%uint32(len(s.locks))]
 	l.Lock()
 	return l.Unlock

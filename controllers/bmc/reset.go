@@ -4,7 +4,6 @@ package bmc
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -117,21 +116,15 @@ func (v *visit) dropOperation() {
 	}
 }
 
+// maxOperation keeps a hostile value from filling an event.
+const maxOperation = 60
+
 // refuseWords are the reason and the message of the event about an operation that is refused.
 func refuseWords(operation string) (reason, message string) {
 	if operation == v1alpha1.OperationRotateCredentials {
 		return v1alpha1.ReasonOperationUnavailable, "rotate-credentials is not available in this version; " +
 			"change the password at the BMC and in the BMCSecret; the annotation was removed"
 	}
-	return v1alpha1.ReasonUnknownOperation, "a BMC knows no operation " + strings.TrimSpace(clip(operation)) +
-		" (it knows graceful-restart-bmc and ignore); the annotation was removed"
-}
-
-// clip keeps a hostile value from filling an event.
-func clip(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return "\"" + s + "\""
-	}
-	return "\"" + strings.ToValidUTF8(s[:most], "") + "...\""
+	return v1alpha1.ReasonUnknownOperation, "a BMC knows no operation \"" + loop.Shortened(operation, maxOperation) +
+		"\" (it knows graceful-restart-bmc and ignore); the annotation was removed"
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -23,6 +24,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // Bundles knows the policy in force.
@@ -159,14 +161,17 @@ func Setup(mgr ctrl.Manager, o Options) error {
 
 func (s *subject) reconciler() reconcile.Reconciler {
 	return &loop.Reconciler[*v1alpha1.BMC]{
-		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerBMC, Tell: s.tell, HandsOff: handsOff,
-		New: func() *v1alpha1.BMC { return &v1alpha1.BMC{} },
+		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerBMC, Tell: s.tell, Withheld: s.withheld,
+		HandsOff: func(b *v1alpha1.BMC) bool { return policies.Ignored(b) },
+		New:      func() *v1alpha1.BMC { return &v1alpha1.BMC{} },
 	}
 }
 
-func handsOff(b *v1alpha1.BMC) bool {
-	operation := b.Annotations[v1alpha1.OperationAnnotation]
-	return operation == v1alpha1.OperationIgnore || operation == v1alpha1.OperationIgnoreReconciliation
+// withheld warns whoever waits for a BMC to go that nobody may let it go.
+func (s *subject) withheld(_ context.Context, b *v1alpha1.BMC) {
+	s.Recorder.Eventf(b, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Finalize",
+		"The BMC is being deleted, and stays for as long as the annotation %s has the value %q; remove it",
+		v1alpha1.OperationAnnotation, b.Annotations[v1alpha1.OperationAnnotation])
 }
 
 // release drops everything that is held for a BMC, and gives its session back. It may be called again.

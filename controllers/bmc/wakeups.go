@@ -19,6 +19,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
 )
 
@@ -127,7 +128,7 @@ func (s *subject) tell(ctx context.Context, before, after *v1alpha1.BMC, _ engin
 		if kind == v1alpha1.ConditionSystemsAccepted && was == nil && is.Status == metav1.ConditionTrue {
 			continue // the usual case needs no event
 		}
-		s.Recorder.Eventf(after, nil, severity(kind, is), is.Reason, kind, "%s", shortened(is.Message, maxNote))
+		s.Recorder.Eventf(after, nil, severity(kind, is), is.Reason, kind, "%s", loop.Shortened(is.Message, loop.MaxNote))
 		log.FromContext(ctx).Info("bmc condition changed", "bmc", after.Name,
 			"condition", kind, "status", is.Status, "reason", is.Reason, "message", is.Message)
 	}
@@ -148,6 +149,3 @@ func severity(kind string, c *metav1.Condition) string {
 	}
 	return corev1.EventTypeWarning
 }
-
-// maxNote is what the API allows for the note of an event.
-const maxNote = 1024

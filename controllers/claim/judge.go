@@ -3,6 +3,7 @@
 package claim
 
 import (
+	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,7 +117,7 @@ func (f facts) running() standing {
 		s.stalled, s.reason = true, v1alpha1.ReasonServerHalted
 		s.message = fmt.Sprintf("nothing is done for the server, and what is known of it may not hold: its condition %s is True", trouble)
 	case f.server.Status.State != v1alpha1.StateReserved:
-		s.reason, s.message = v1alpha1.ReasonServerNotReserved, fmt.Sprintf("the server is in state %s", orUnknown(string(f.server.Status.State)))
+		s.reason, s.message = v1alpha1.ReasonServerNotReserved, "the server is in state "+string(cmp.Or(f.server.Status.State, "unknown"))
 	case !f.bootIsOurs() || !f.bootFollows():
 		s.message = "the boot configuration is being written"
 	case boot.State == string(v1alpha1.ServerBootConfigurationStateError):
@@ -149,11 +150,4 @@ func (f facts) bootFollows() bool {
 		return a == b
 	}
 	return a.Name == b.Name
-}
-
-func orUnknown(word string) string {
-	if word == "" {
-		return "unknown"
-	}
-	return word
 }

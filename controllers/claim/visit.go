@@ -133,7 +133,7 @@ func (v *visit) condition(kind string, holds bool, reason, message string) {
 		status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&v.facts.claim.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
-		Message: truncate(message), ObservedGeneration: v.facts.claim.Generation, LastTransitionTime: metav1.NewTime(v.Now())})
+		Message: loop.Shortened(message, loop.MaxMessage), ObservedGeneration: v.facts.claim.Generation, LastTransitionTime: metav1.NewTime(v.Now())})
 }
 
 func (v *visit) conditionIf(kind string, holds bool) {
@@ -142,14 +142,4 @@ func (v *visit) conditionIf(kind string, holds bool) {
 		return
 	}
 	meta.RemoveStatusCondition(&v.facts.claim.Status.Conditions, kind)
-}
-
-// maxMessage keeps a condition readable; the API accepts more.
-const maxMessage = 2048
-
-func truncate(message string) string {
-	if len(message) > maxMessage {
-		return message[:maxMessage] + "..."
-	}
-	return message
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -127,8 +128,9 @@ func Setup(mgr ctrl.Manager, o Options) error {
 
 func (s *subject) reconciler() reconcile.Reconciler {
 	return &loop.Reconciler[*v1alpha1.Endpoint]{
-		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerEndpoint, Tell: s.tell, HandsOff: handsOff,
-		Withheld: s.withheld, New: func() *v1alpha1.Endpoint { return &v1alpha1.Endpoint{} },
+		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerEndpoint, Tell: s.tell, Withheld: s.withheld,
+		HandsOff: func(e *v1alpha1.Endpoint) bool { return policies.Ignored(e) },
+		New:      func() *v1alpha1.Endpoint { return &v1alpha1.Endpoint{} },
 	}
 }
 
@@ -137,11 +139,6 @@ func (s *subject) withheld(_ context.Context, e *v1alpha1.Endpoint) {
 	s.Recorder.Eventf(e, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Finalize",
 		"The endpoint is being deleted, and stays with its BMC for as long as the annotation %s has the value %q; remove it",
 		v1alpha1.OperationAnnotation, e.Annotations[v1alpha1.OperationAnnotation])
-}
-
-func handsOff(e *v1alpha1.Endpoint) bool {
-	operation := e.Annotations[v1alpha1.OperationAnnotation]
-	return operation == v1alpha1.OperationIgnore || operation == v1alpha1.OperationIgnoreReconciliation
 }
 
 // comesOrGoes lets through what exists or no longer exists; how it changes is of no concern here.
@@ -201,6 +198,6 @@ func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Endpoint, _ 
 	if is.Status == metav1.ConditionTrue || is.Reason == v1alpha1.ReasonUnknownPrefix || is.Reason == v1alpha1.ReasonNotABMC {
 		kind = "Normal"
 	}
-	s.Recorder.Eventf(after, nil, kind, is.Reason, EffectEnsureBMC, "%s", is.Message)
+	s.Recorder.Eventf(after, nil, kind, is.Reason, EffectEnsureBMC, "%s", loop.Shortened(is.Message, loop.MaxNote))
 	log.FromContext(ctx).Info("endpoint decided", "endpoint", after.Name, "mac", after.Spec.MACAddress, "reason", is.Reason, "message", is.Message)
 }

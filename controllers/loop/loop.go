@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine"
 )
 
@@ -170,21 +171,14 @@ func next(visit Visit, decision engine.Decision, outcome Outcome) (ctrl.Result, 
 	if outcome.Progress.Err != nil {
 		return retry(outcome.Progress.Err)
 	}
-	after := earliest(decision.WakeAfter, outcome.Progress.Again)
+	after := wake.Sooner(decision.WakeAfter, outcome.Progress.Again)
 	if w, ok := visit.(Waker); ok {
-		after = earliest(after, w.WakeAfter())
+		after = wake.Sooner(after, w.WakeAfter())
 	}
 	if decision.Moves() {
 		after = time.Millisecond // the state entered has effects of its own
 	}
 	return ctrl.Result{RequeueAfter: jittered(after)}, nil
-}
-
-func earliest(a, b time.Duration) time.Duration {
-	if a <= 0 || (b > 0 && b < a) {
-		return b
-	}
-	return a
 }
 
 // jittered adds up to a tenth, so that servers that were woken together do not stay together.

@@ -11,5 +11,5 @@
 //   - bind.go, settle.go: the writes;
 //   - patience.go: spaces the writes that come to nothing;
 //   - guard.go: keeps a claim's deletion and its binding apart;
-//   - scheduler.go, setup.go, waker.go, metrics.go: the loop and its wiring.
+//   - scheduler.go, setup.go, metrics.go: the loop and its wiring.
 package scheduler

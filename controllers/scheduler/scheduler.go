@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine"
 )
 
@@ -41,8 +42,8 @@ type Scheduler struct {
 	// freed says that this pass took a server back after claims had been served; only the loop uses it.
 	freed bool
 	// claims wakes the claim loop, passes the scheduler's own.
-	claims waker[reconcile.Request]
-	passes waker[pass]
+	claims wake.Source
+	passes wake.TypedSource[pass]
 }
 
 // pass is the one thing that the scheduler's queue holds, so that any number of events ends in one pass.
@@ -55,7 +56,7 @@ func (s *Scheduler) Verdict(uid types.UID) (Verdict, bool) { return s.verdicts.g
 func (s *Scheduler) Claims() source.Source { return &s.claims }
 
 // Wake asks for a pass, for a reason that the scheduler cannot see by itself: another policy is in force. It never blocks.
-func (s *Scheduler) Wake() { s.passes.wake(pass{}) }
+func (s *Scheduler) Wake() { s.passes.Add(pass{}) }
 
 // WithoutBinding runs f for a claim that ends: no binding of the claim is in flight while f runs, and none begins
 // afterwards. Calling it again is allowed. Its error is that of f.
@@ -80,12 +81,12 @@ func (s *Scheduler) Reconcile(ctx context.Context, _ pass) (reconcile.Result, er
 		if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
 			break // nobody answers: the others would only wait for it as well
 		}
-		again = sooner(again, wait)
+		again = wake.Sooner(again, wait)
 		if todo.action == refuse {
 			left = append(left, refused{c, todo})
 		}
 	}
-	again = sooner(again, s.explain(now, left))
+	again = wake.Sooner(again, s.explain(now, left))
 	if s.freed {
 		again = firstWait // our own write wakes nobody
 	}
@@ -146,20 +147,12 @@ func (s *Scheduler) explain(v view, left []refused) time.Duration {
 	now := s.now()
 	for _, r := range left {
 		changed, later := s.verdicts.give(r.claim.UID, v.finish(r.step, memo), now)
-		again = sooner(again, later)
+		again = wake.Sooner(again, later)
 		if changed {
-			s.claims.wake(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(r.claim)})
+			s.claims.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(r.claim)})
 		}
 	}
 	return again
-}
-
-// sooner is the earlier of two moments, where 0 is never.
-func sooner(a, b time.Duration) time.Duration {
-	if a <= 0 || (b > 0 && b < a) {
-		return b
-	}
-	return a
 }
 
 func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }

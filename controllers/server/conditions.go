@@ -53,7 +53,7 @@ func (v *visit) recordReachable() {
 	if !news && meta.IsStatusConditionFalse(v.server.Status.Conditions, v1alpha1.ConditionBMCReachable) {
 		return // it was not even asked; what was said before says more
 	}
-	v.condition(v1alpha1.ConditionBMCReachable, metav1.ConditionFalse, reason, truncate(message))
+	v.condition(v1alpha1.ConditionBMCReachable, metav1.ConditionFalse, reason, loop.Shortened(message, loop.MaxMessage))
 }
 
 // recordIdentity says it plainly when another machine answers in the server's place.
@@ -101,7 +101,7 @@ func (v *visit) recordHalt(d engine.Decision) {
 	if d.Halt.Rule != "" {
 		message = d.Halt.Rule + ": " + message
 	}
-	v.condition(v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue, string(d.Halt.Cause), truncate(message))
+	v.condition(v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue, string(d.Halt.Cause), loop.Shortened(message, loop.MaxMessage))
 }
 
 // recordPowerWait tells clients that the machine was asked to power on or off and takes its time.
@@ -162,16 +162,16 @@ func (v *visit) moving(d engine.Decision, outcome loop.Outcome) {
 }
 
 func (v *visit) ready(status metav1.ConditionStatus, reason, message string) {
-	v.condition(v1alpha1.ConditionReady, status, reason, truncate(message))
+	v.condition(v1alpha1.ConditionReady, status, reason, loop.Shortened(message, loop.MaxMessage))
 }
 
 func (v *visit) reconciling(reason, message string) {
-	v.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, truncate(message))
+	v.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, loop.Shortened(message, loop.MaxMessage))
 	v.drop(v1alpha1.ConditionStalled)
 }
 
 func (v *visit) stalled(reason, message string) {
-	v.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, truncate(message))
+	v.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, loop.Shortened(message, loop.MaxMessage))
 	v.drop(v1alpha1.ConditionReconciling)
 }
 
@@ -190,14 +190,4 @@ func (v *visit) pendingFor() time.Duration {
 		since = at
 	}
 	return v.now.Sub(since)
-}
-
-// maxMessage is what the API accepts as a condition's message.
-const maxMessage = 32768 / 16
-
-func truncate(message string) string {
-	if len(message) > maxMessage {
-		return message[:maxMessage] + "..."
-	}
-	return message
 }

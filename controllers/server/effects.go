@@ -129,7 +129,7 @@ func (v *visit) differs(now *v1alpha1.Server) string {
 		return "it"
 	case now.Status.State != was.Status.State || now.Status.Lifecycle == nil || now.Status.Lifecycle.Entry != was.Status.Lifecycle.Entry:
 		return "the state"
-	case handsOff(now):
+	case policies.Ignored(now):
 		return "the ignore annotation"
 	case (now.Spec.ServerClaimRef == nil) != (was.Spec.ServerClaimRef == nil):
 		return "the claim reference"

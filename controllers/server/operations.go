@@ -44,11 +44,6 @@ func canonical(operation string) string {
 	return operation
 }
 
-// handsOff says that somebody asked for the server to be left alone.
-func handsOff(s *v1alpha1.Server) bool {
-	return canonical(s.Annotations[v1alpha1.OperationAnnotation]) == v1alpha1.OperationIgnore
-}
-
 // recordOperation takes in what is asked for, and ends what is done.
 func (v *visit) recordOperation(d engine.Decision) {
 	if v.server.Status.Lifecycle == nil || v.bundle == nil {

@@ -278,7 +278,7 @@ func (v *visit) endReset(op *v1alpha1.OperationStatus, job hardware.Job) loop.Pr
 	case hardware.JobRunning:
 		return loop.Waiting("OperationRunning", op.Name+" to be accepted", 0)
 	case hardware.JobFailed:
-		v.finish(v1alpha1.OperationFailed, truncate(words(job.Err)))
+		v.finish(v1alpha1.OperationFailed, loop.Shortened(words(job.Err), loop.MaxMessage))
 	default:
 		v.finish(v1alpha1.OperationSucceeded, "accepted by the BMC")
 	}

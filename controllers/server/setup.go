@@ -19,6 +19,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/fieldindex"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
@@ -55,14 +56,6 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		return err
 	}
 	s := &subject{Options: options, memory: newMemory(), startedAt: options.Now()}
-	r := &loop.Reconciler[*v1alpha1.Server]{
-		Client:    options.Client,
-		Subject:   s,
-		New:       func() *v1alpha1.Server { return &v1alpha1.Server{} },
-		Finalizer: v1alpha1.FinalizerServer,
-		Tell:      s.tell,
-		HandsOff:  handsOff,
-	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("server").
 		For(&v1alpha1.Server{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
@@ -72,7 +65,19 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(s.ofBMC), builder.WithPredicates(bmcChanged())).
 		WatchesRawSource(woken).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Workers}).
-		Complete(r)
+		Complete(s.reconciler())
+}
+
+func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server] {
+	return &loop.Reconciler[*v1alpha1.Server]{
+		Client:    s.Client,
+		Subject:   s,
+		New:       func() *v1alpha1.Server { return &v1alpha1.Server{} },
+		Finalizer: v1alpha1.FinalizerServer,
+		Tell:      s.tell,
+		HandsOff:  func(o *v1alpha1.Server) bool { return policies.Ignored(o) },
+		Withheld:  s.withheld,
+	}
 }
 
 // closing ends the desk's work when the manager stops.
@@ -112,7 +117,7 @@ func ofBoot(_ context.Context, o client.Object) []reconcile.Request {
 // ofInventory wakes the server of the machine that reported.
 func (s *subject) ofInventory(ctx context.Context, o client.Object) []reconcile.Request {
 	var requests []reconcile.Request
-	for _, uuid := range policies.InventoryNames(o.GetName()) {
+	for _, uuid := range uuids.Spellings(o.GetName()) {
 		requests = append(requests, s.serversBy(ctx, fieldindex.ServerBySystemUUID, uuid)...)
 	}
 	return requests

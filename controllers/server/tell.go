@@ -4,13 +4,13 @@ package server
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
 )
 
@@ -21,6 +21,13 @@ func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Server, d en
 	s.tellHalt(ctx, before, after, d)
 	s.tellOperation(ctx, before, after)
 	s.tellConditions(before, after)
+}
+
+// withheld warns whoever waits for a server to go that nobody may let it go.
+func (s *subject) withheld(_ context.Context, server *v1alpha1.Server) {
+	s.Recorder.Eventf(server, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Finalize",
+		"The server is being deleted, and stays for as long as the annotation %s has the value %q; remove it",
+		v1alpha1.OperationAnnotation, server.Annotations[v1alpha1.OperationAnnotation])
 }
 
 func (s *subject) tellMove(ctx context.Context, before, after *v1alpha1.Server) {
@@ -52,7 +59,7 @@ func (s *subject) tellHalt(ctx context.Context, before, after *v1alpha1.Server, 
 		return
 	}
 	s.Metrics.halts.WithLabelValues(string(d.Halt.Cause), d.Halt.Rule).Inc()
-	s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, v1alpha1.ConditionPolicyHalted, "Decide", "%s", now.Message)
+	s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, v1alpha1.ConditionPolicyHalted, "Decide", "%s", loop.Shortened(now.Message, loop.MaxNote))
 	logf.FromContext(ctx).Info("halted", "state", after.Status.State, "cause", d.Halt.Cause, "rule", d.Halt.Rule, "message", d.Halt.Message)
 }
 
@@ -68,7 +75,7 @@ func (s *subject) tellOperation(ctx context.Context, before, after *v1alpha1.Ser
 	if op.State != v1alpha1.OperationSucceeded {
 		kind = corev1.EventTypeWarning
 	}
-	s.Recorder.Eventf(after, nil, kind, "Operation"+string(op.State), "Operate", "%s: %s", op.Name, op.Message)
+	s.Recorder.Eventf(after, nil, kind, "Operation"+string(op.State), "Operate", "%s", loop.Shortened(op.Name+": "+op.Message, loop.MaxNote))
 	logf.FromContext(ctx).Info("operation ended", "operation", op.Name, "id", op.ID, "state", op.State, "message", op.Message)
 }
 
@@ -78,7 +85,7 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 		was := meta.IsStatusConditionTrue(before.Status.Conditions, kind)
 		now := meta.FindStatusCondition(after.Status.Conditions, kind)
 		if now != nil && !was {
-			s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, kind, "Observe", "%s", now.Message)
+			s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, kind, "Observe", "%s", loop.Shortened(now.Message, loop.MaxNote))
 		}
 	}
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionBMCReachable)
@@ -90,7 +97,7 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 	if now.Status != "True" {
 		kind, reason = corev1.EventTypeWarning, "BMCUnreachable"
 	}
-	s.Recorder.Eventf(after, nil, kind, reason, "Observe", "%s", fmt.Sprintf("%s: %s", now.Reason, now.Message))
+	s.Recorder.Eventf(after, nil, kind, reason, "Observe", "%s", loop.Shortened(now.Reason+": "+now.Message, loop.MaxNote))
 }
 
 // Notify implements loop.Notifier: it reports what was refused in a reconcile.
@@ -100,6 +107,6 @@ func (v *visit) Notify(context.Context) {
 		if n.warning {
 			kind = corev1.EventTypeWarning
 		}
-		v.Recorder.Eventf(v.server, nil, kind, n.reason, "Operate", "%s", n.message)
+		v.Recorder.Eventf(v.server, nil, kind, n.reason, "Operate", "%s", loop.Shortened(n.message, loop.MaxNote))
 	}
 }

@@ -12,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
@@ -121,7 +123,7 @@ func (v *visit) readObjects(ctx context.Context) error {
 
 // readInventory finds what is known of the machine, in either spelling of its UUID: firmware may change the byte order.
 func (v *visit) readInventory(ctx context.Context) error {
-	for _, name := range policies.InventoryNames(v.server.Spec.SystemUUID) {
+	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
 		inventory := &policyv1alpha1.ServerInventory{}
 		err := v.Client.Get(ctx, types.NamespacedName{Name: name}, inventory)
 		if err == nil {
@@ -286,9 +288,7 @@ func (v *visit) systemReading() policies.SystemReading {
 
 // wakeIn notes a moment at which to look again; the earliest counts.
 func (v *visit) wakeIn(d time.Duration) {
-	if d > 0 && (v.wake == 0 || d < v.wake) {
-		v.wake = d
-	}
+	v.wake = wake.Sooner(v.wake, d)
 }
 
 // WakeAfter implements loop.Waker.

@@ -6,6 +6,7 @@ package wake
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -13,28 +14,46 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Source is a source of a controller that never blocks who wakes: a call is remembered in the controller's own queue,
-// once per object. Calls before the controller starts are kept out, because it reads every object when it starts.
-type Source struct {
+// TypedSource is a source of a controller that never blocks who wakes: a call is remembered in the controller's own
+// queue, once per request. Calls before the controller starts are kept out, because it reads every object when it starts.
+type TypedSource[Request comparable] struct {
 	mu    sync.Mutex
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	queue workqueue.TypedRateLimitingInterface[Request]
 }
 
-var _ source.Source = (*Source)(nil)
-
-// Start implements source.Source.
-func (s *Source) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+// Start implements source.TypedSource.
+func (s *TypedSource[Request]) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[Request]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = queue
 	return nil
 }
 
-// Wake has the cluster-scoped object reconciled as soon as a worker is free. Repeated calls before that are one.
-func (s *Source) Wake(name string) {
+// Add has the request reconciled as soon as a worker is free. Repeated calls before that are one.
+func (s *TypedSource[Request]) Add(request Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.queue != nil {
-		s.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+		s.queue.Add(request)
 	}
+}
+
+// Source is the TypedSource of a controller of objects.
+type Source struct {
+	TypedSource[reconcile.Request]
+}
+
+var _ source.Source = (*Source)(nil)
+
+// Wake has the cluster-scoped object reconciled as soon as a worker is free. Repeated calls before that are one.
+func (s *Source) Wake(name string) {
+	s.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+}
+
+// Sooner is the earlier of two times to look again, where 0 is never.
+func Sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || (b > 0 && b < a) {
+		return b
+	}
+	return a
 }

@@ -4,6 +4,7 @@ package wake
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,5 +34,20 @@ func TestWakingTwiceQueuesOnce(t *testing.T) {
 	s.Wake("a")
 	if got := queue.Len(); got != 1 {
 		t.Errorf("%d objects are queued, want 1", got)
+	}
+}
+
+func TestSooner(t *testing.T) {
+	for name, c := range map[string]struct{ a, b, want time.Duration }{
+		"never and never is never":         {0, 0, 0},
+		"never and something is something": {0, 3, 3},
+		"something and never is something": {3, 0, 3},
+		"of two the shorter":               {3, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Sooner(c.a, c.b); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
 	}
 }

@@ -2,7 +2,10 @@
 
 package selection
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // ClaimSpec is the part of a claim that the hard contract looks at.
 type ClaimSpec struct {
@@ -51,13 +54,13 @@ func Eligible(claim ClaimSpec, server ServerState) (ok bool, code, message strin
 	case server.Claimed:
 		return false, CodeClaimed, "another claim has it"
 	case server.State != stateAvailable:
-		return false, CodeState, "its state is " + orUnknown(server.State) + " and not Available"
+		return false, CodeState, "its state is " + cmp.Or(server.State, "unknown") + " and not Available"
 	case server.Unclaimable:
 		return false, CodeUnclaimable, "it is cordoned (spec.unclaimable)"
 	case server.Dirty:
 		return false, CodeDirty, "it holds data of an earlier holder"
 	case server.Power != powerOff:
-		return false, CodePower, "its power state is " + orUnknown(server.Power) + " and not Off"
+		return false, CodePower, "its power state is " + cmp.Or(server.Power, "unknown") + " and not Off"
 	}
 	if taint, found := Untolerated(server.Taints, claim.Tolerations); found {
 		return false, CodeTaint, fmt.Sprintf("the claim does not tolerate its taint %s", taint)
@@ -113,11 +116,4 @@ func (t Taint) String() string {
 		return t.Key + ":" + effect
 	}
 	return t.Key + "=" + t.Value + ":" + effect
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
 }

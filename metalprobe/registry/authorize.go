@@ -13,8 +13,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalaw/metalaw/api/uuids"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/metalprobe"
 )
 
 // grant is what a request may speak for.
@@ -80,12 +80,8 @@ func (r *Registry) authorize(
 
 // candidates finds the servers with a system UUID, in either byte order; the order given comes first.
 func (r *Registry) candidates(ctx context.Context, uuid string) ([]metalv1alpha1.Server, error) {
-	forms := []string{uuid}
-	if swapped := metalprobe.SwapUUID(uuid); swapped != uuid {
-		forms = append(forms, swapped)
-	}
 	var found []metalv1alpha1.Server
-	for _, form := range forms {
+	for _, form := range uuids.Spellings(uuid) {
 		var list metalv1alpha1.ServerList
 		if err := r.options.Reader.List(ctx, &list, client.MatchingFields{SystemUUIDIndex: form}); err != nil {
 			return nil, fmt.Errorf("finding the server with system UUID %s: %w", form, err)

@@ -12,24 +12,27 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// remember notes the fixed disks that an agent with a credential sees, so that a later wipe that does not see one of
-// them does not pass for a wipe of the whole machine. The first report of a probe boot replaces the list, because a
-// disk may have left the machine. Disks are only added where that could lose one: while the machine may hold data, by
-// later reports of the same boot, and by the agent that wipes. A report without any storage says nothing about disks.
-// Nothing else of the custody is touched; it belongs to the server controller.
+// remember notes which Server stands for the machine, and the fixed disks that an agent with a credential sees, so that a
+// later wipe that does not see one of them does not pass for a wipe of the whole machine. The first report of a probe
+// boot replaces the list, because a disk may have left the machine. Disks are only added where that could lose one: while
+// the machine may hold data, by later reports of the same boot, and by the agent that wipes. A report without any storage
+// says nothing about disks. The marks and the holder belong to the server controller.
 func remember(stored *policyv1alpha1.ServerInventory, g grant, devices []policyv1alpha1.BlockDevice) {
+	if stored.Custody == nil {
+		stored.Custody = &policyv1alpha1.Custody{}
+	}
+	stored.Custody.ServerName = g.server.Name
 	if g.unauthenticated || len(devices) == 0 {
 		return
 	}
 	var known []policyv1alpha1.CustodyDisk
-	if stored.Custody != nil && !replaces(stored, g) {
-		known = stored.Custody.Disks
+	if !replaces(stored, g) {
+		known = slices.Clone(stored.Custody.Disks)
 	}
 	have, seen := map[diskKey]int{}, map[diskKey]int{}
 	for _, disk := range known {
 		have[keyOf(disk)]++
 	}
-	known = slices.Clone(known)
 	for _, device := range devices {
 		if device.Removable || device.ReadOnly {
 			continue
@@ -42,12 +45,6 @@ func remember(stored *policyv1alpha1.ServerInventory, g grant, devices []policyv
 			known = append(known, disk)
 			have[key]++
 		}
-	}
-	if stored.Custody == nil {
-		if len(known) == 0 {
-			return
-		}
-		stored.Custody = &policyv1alpha1.Custody{}
 	}
 	stored.Custody.Disks = known
 }

@@ -59,7 +59,7 @@ func (r *Registry) register(request *http.Request) (*answer, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	if err := report.Validate(); err != nil {
+	if err := check(&report); err != nil {
 		return nil, invalid(err).about(g.server)
 	}
 	data, err := apiData(report.Data)
@@ -83,7 +83,7 @@ func (r *Registry) system(request *http.Request) (*answer, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	stored, err := inventory(request.Context(), r.options.Reader, inventoryName(g))
+	stored, err := inventory(request.Context(), r.options.Reader, g.server.Spec.SystemUUID)
 	if err != nil {
 		return nil, failed(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 
@@ -28,20 +29,20 @@ const (
 	writeAttempts = 8
 )
 
-// inventoryName is the name of the inventory of the server that a request speaks for.
-func inventoryName(g grant) string { return strings.ToLower(g.server.Spec.SystemUUID) }
-
-// inventory reads a server's inventory, nil where there is none.
-func inventory(ctx context.Context, reader client.Reader, name string) (*policyv1alpha1.ServerInventory, error) {
-	var found policyv1alpha1.ServerInventory
-	err := reader.Get(ctx, client.ObjectKey{Name: name}, &found)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+// inventory reads the inventory of a machine, nil where there is none. It may be named by the other byte order of the
+// UUID, because a machine may show one order today that it did not show when the inventory was made.
+func inventory(ctx context.Context, reader client.Reader, systemUUID string) (*policyv1alpha1.ServerInventory, error) {
+	for _, name := range uuids.Spellings(systemUUID) {
+		var found policyv1alpha1.ServerInventory
+		err := reader.Get(ctx, client.ObjectKey{Name: name}, &found)
+		if err == nil {
+			return &found, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading inventory %s: %w", name, err)
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading inventory %s: %w", name, err)
-	}
-	return &found, nil
+	return nil, nil
 }
 
 // update changes a server's inventory, which it makes where there is none. change works on a copy and may be called
@@ -50,16 +51,20 @@ func inventory(ctx context.Context, reader client.Reader, name string) (*policyv
 func (r *Registry) update(
 	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal,
 ) (changed bool, refused *refusal) {
-	name := inventoryName(g)
+	uuid := g.server.Spec.SystemUUID
 	reader := r.options.Reader
 	var last error
 	for range writeAttempts {
-		stored, err := inventory(ctx, reader, name)
+		stored, err := inventory(ctx, reader, uuid)
+		if err == nil && stored == nil {
+			// A cache that lags must not lead to a second inventory, under the other byte order of the UUID.
+			stored, err = inventory(ctx, r.options.Live, uuid)
+		}
 		if err != nil {
 			return false, failed(err)
 		}
 		if stored == nil {
-			err = r.create(ctx, name, change, &refused)
+			err = r.create(ctx, strings.ToLower(uuid), change, &refused)
 		} else {
 			changed, err = r.patch(ctx, stored, change, &refused)
 		}
@@ -72,11 +77,11 @@ func (r *Registry) update(
 		case apierrors.IsInvalid(err):
 			return false, invalid(fmt.Errorf("the API refused the report: %.512s", err.Error()))
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err):
-			return false, failed(fmt.Errorf("writing inventory %s: %w", name, err))
+			return false, failed(fmt.Errorf("writing inventory %s: %w", uuid, err))
 		}
 		last, reader = err, r.options.Live
 	}
-	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", name, writeAttempts, last))
+	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", uuid, writeAttempts, last))
 }
 
 func (r *Registry) create(

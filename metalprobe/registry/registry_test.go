@@ -168,7 +168,10 @@ func TestRegisterStoresTheReportOfItsEntry(t *testing.T) {
 	if diff := cmp.Diff(want, got.Report); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
-	if got.Spec.SystemUUID != uuid || got.Wipe != nil || got.Custody != nil {
+	if diff := cmp.Diff(&policyv1alpha1.Custody{ServerName: "srv"}, got.Custody); diff != "" {
+		t.Errorf("custody (-want +got):\n%s", diff)
+	}
+	if got.Spec.SystemUUID != uuid || got.Wipe != nil {
 		t.Errorf("inventory %+v", got)
 	}
 	if answer := f.do("GET", "/systems/"+uuid, "mine", ""); answer.Code != 200 || !strings.Contains(answer.Body.String(), `"totalCores":4`) {
@@ -182,8 +185,80 @@ func TestRegisterAcceptsTheOtherByteOrder(t *testing.T) {
 	if got := f.do("POST", "/register", "mine", report(swapped, data)); got.Code != http.StatusCreated {
 		t.Fatalf("got %d %s", got.Code, got.Body)
 	}
-	if f.inventory(uuid) == nil || len(f.stored()) != 1 {
-		t.Errorf("stored under %v, want %s only", f.stored(), uuid)
+	if stored := f.stored(); len(stored) != 1 || stored[0].Name != uuid {
+		t.Errorf("stored %+v, want one under %s", stored, uuid)
+	}
+}
+
+func TestAnInventoryInTheOtherByteOrderIsTheMachinesOwn(t *testing.T) {
+	former := func() *policyv1alpha1.ServerInventory {
+		return &policyv1alpha1.ServerInventory{
+			ObjectMeta: metav1.ObjectMeta{Name: swapped}, Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: swapped},
+			Custody: &policyv1alpha1.Custody{Marks: []string{"Dirty"}},
+		}
+	}
+	stale := func(s *metalv1alpha1.Server, o *Options) { // the cache does not know the inventory yet
+		o.Reader = fakeClient(s)
+	}
+	for name, change := range map[string]func(*metalv1alpha1.Server, *Options){
+		"and is added to": nil, "though the cache does not know it yet": stale,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, change, former())
+			f.registry.options.Live = f.client
+			if got := f.do("POST", "/register", "mine", report(uuid, `{"cpu":[{"id":1}]}`)); got.Code != http.StatusCreated {
+				t.Fatalf("got %d %s", got.Code, got.Body)
+			}
+			stored := f.stored()
+			if len(stored) != 1 || stored[0].Name != swapped || stored[0].Report == nil {
+				t.Fatalf("stored %+v, want one with the report under %s", stored, swapped)
+			}
+			want := &policyv1alpha1.Custody{Marks: []string{"Dirty"}, ServerName: "srv"}
+			if diff := cmp.Diff(want, stored[0].Custody); diff != "" {
+				t.Errorf("custody (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAWipeSettledUnderTheOtherByteOrderIsNotBegunAgain(t *testing.T) {
+	f := newFleet(t, asWipe, &policyv1alpha1.ServerInventory{
+		ObjectMeta: metav1.ObjectMeta{Name: swapped}, Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: swapped},
+		Wipe: &policyv1alpha1.WipeReport{Entry: 7, State: policyv1alpha1.WipeVerified},
+	})
+	if got := f.do("GET", "/wipe/"+uuid, "mine", ""); got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), `"current":false`) {
+		t.Errorf("may it go on? %d %s", got.Code, got.Body)
+	}
+}
+
+func TestAReportNamesTheServerThatStandsForTheMachine(t *testing.T) {
+	open := func(_ *metalv1alpha1.Server, o *Options) {
+		o.AllowUnauthenticated = func(*metalv1alpha1.Server) bool { return true }
+	}
+	formerly := func(name string) *policyv1alpha1.ServerInventory {
+		i := emptyInventory()
+		i.Custody = &policyv1alpha1.Custody{Marks: []string{"Dirty"}, ServerName: name}
+		return i
+	}
+	for name, c := range map[string]struct {
+		change func(*metalv1alpha1.Server, *Options)
+		before *policyv1alpha1.ServerInventory
+		token  string
+		want   policyv1alpha1.Custody
+	}{
+		"in an inventory that has no custody":      {nil, emptyInventory(), "mine", policyv1alpha1.Custody{ServerName: "srv"}},
+		"in a custody that names none":             {nil, formerly(""), "mine", policyv1alpha1.Custody{Marks: []string{"Dirty"}, ServerName: "srv"}},
+		"in place of one that stood for it":        {nil, formerly("former"), "mine", policyv1alpha1.Custody{Marks: []string{"Dirty"}, ServerName: "srv"}},
+		"though the agent has no token":            {open, emptyInventory(), "-", policyv1alpha1.Custody{ServerName: "srv"}},
+		"but not where the report is not accepted": {nil, formerly("former"), "forged", policyv1alpha1.Custody{Marks: []string{"Dirty"}, ServerName: "former"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, c.change, c.before)
+			f.do("POST", "/register", c.token, report(uuid, `{}`))
+			if diff := cmp.Diff(&c.want, f.inventory(uuid).Custody); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -148,14 +148,3 @@ func read(request *http.Request, into any) *refusal {
 	}
 	return invalid(fmt.Errorf("the body is not the JSON that was expected: %.256s", err.Error()))
 }
-
-// pathUUID reads the UUID of a path.
-func pathUUID(request *http.Request) (string, *refusal) { return checkUUID(request.PathValue("uuid")) }
-
-func checkUUID(text string) (string, *refusal) {
-	uuid, err := metalprobe.NormalizeUUID(text)
-	if err != nil {
-		return "", invalid(err)
-	}
-	return uuid, nil
-}

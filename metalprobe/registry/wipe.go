@@ -45,7 +45,7 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	stored, err := inventory(request.Context(), r.options.Live, inventoryName(g))
+	stored, err := inventory(request.Context(), r.options.Live, g.server.Spec.SystemUUID)
 	if err != nil {
 		return nil, failed(err)
 	}

@@ -175,18 +175,3 @@ func randomUUID(dice *rand.Rand) string {
 	s[12], s[16] = '4', "89ab"[dice.IntN(4)]
 	return fmt.Sprintf("%s-%s-%s-%s-%s", s[:8], s[8:12], s[12:16], s[16:20], s[20:])
 }
-
-// swapUUID reverses the bytes of the first three groups, as SMBIOS tables before 2.6 and some firmware do.
-func swapUUID(uuid string) string {
-	if len(uuid) != 36 {
-		return uuid
-	}
-	rev := func(s string) string {
-		out := make([]byte, 0, len(s))
-		for i := len(s); i >= 2; i -= 2 {
-			out = append(out, s[i-2:i]...)
-		}
-		return string(out)
-	}
-	return rev(uuid[:8]) + "-" + rev(uuid[9:13]) + "-" + rev(uuid[14:18]) + uuid[18:]
-}

@@ -2,7 +2,11 @@
 
 package emulator
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/metalaw/metalaw/redfish/internal/uuids"
+)
 
 // Trouble is one entry of the fault catalogue: something that real BMCs were seen to do.
 type Trouble struct {
@@ -123,7 +127,7 @@ func machineTroubles() []Trouble {
 			return func() { m.PowerBehindBack(was == PowerOn) }
 		}},
 		{Name: "AnotherSystem", Arrange: func(m *Machine) func() {
-			former := m.SwapIdentity(Identity{UUID: swapUUID(swapHalves(m.Identity().UUID)), SerialNumber: "REPLACED"})
+			former := m.SwapIdentity(Identity{UUID: uuids.Swap(swapHalves(m.Identity().UUID)), SerialNumber: "REPLACED"})
 			return func() { m.SwapIdentity(former) }
 		}},
 		{Name: "DuplicateMAC", Arrange: func(m *Machine) func() {

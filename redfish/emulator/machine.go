@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/metalaw/metalaw/redfish/internal/uuids"
 )
 
 // Machine is one system behind a BMC. Its methods may be called from any goroutine, a guest's included.
@@ -241,7 +243,7 @@ func (m *Machine) InBandUUID() string {
 	m.bmc.mu.Lock()
 	defer m.bmc.mu.Unlock()
 	if m.bmc.profile.SwapsUUID {
-		return swapUUID(m.identity.UUID)
+		return uuids.Swap(m.identity.UUID)
 	}
 	return m.identity.UUID
 }

@@ -5,197 +5,17 @@ package integration
 import (
 	"context"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/revision"
-	"github.com/metalaw/metalaw/policies"
-	"github.com/metalaw/metalaw/test/env"
-	"github.com/metalaw/metalaw/webhooks"
 )
-
-// door is the admission of one manager, in front of the API server, and two users who knock.
-type door struct {
-	// user is an administrator and not the manager.
-	user, manager client.Client
-	// told are the warnings that the user got.
-	told *told
-	stop func()
-}
-
-// openDoor puts the shipped webhook configurations in place and serves them in this process.
-func openDoor(ctx context.Context, certificate func(mgr ctrl.Manager, dir, address string) <-chan struct{}) *door {
-	GinkgoHelper()
-	Expect(controlPlane.ApplyKustomize(ctx, "config/webhook")).To(Succeed())
-	d := &door{told: &told{}}
-	rights, err := controlPlane.ConfigFor(env.Manager)
-	Expect(err).NotTo(HaveOccurred())
-	d.manager, err = client.New(rights, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
-	asUser := rest.CopyConfig(controlPlane.Config)
-	asUser.WarningHandlerWithContext = d.told
-	d.user, err = client.New(asUser, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
-
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	port := listener.Addr().(*net.TCPAddr).Port
-	Expect(listener.Close()).To(Succeed())
-	dir := GinkgoT().TempDir()
-	mgr, err := ctrl.NewManager(rights, ctrl.Options{
-		Scheme:        scheme,
-		Metrics:       metricsserver.Options{BindAddress: "0"},
-		Controller:    config.Controller{SkipNameValidation: ptr.To(true)},
-		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, CertDir: dir}),
-	})
-	Expect(err).NotTo(HaveOccurred())
-	Expect(fieldindex.Register(ctx, mgr.GetFieldIndexer())).To(Succeed())
-	embedded, err := policies.Default()
-	Expect(err).NotTo(HaveOccurred())
-	Expect(webhooks.Setup(mgr, webhooks.Options{
-		Bundles:   revision.NewStore(mgr.GetClient(), embedded),
-		Namespace: "metalaw-system",
-		Ready:     certificate(mgr, dir, fmt.Sprintf("127.0.0.1:%d", port)),
-		Registry:  prometheus.NewRegistry(),
-	})).To(Succeed())
-
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(running) }()
-	d.stop = sync.OnceFunc(func() {
-		cancel()
-		Expect(<-ended).To(Succeed())
-	})
-	DeferCleanup(func(ctx SpecContext) {
-		d.stop()
-		Expect(controlPlane.RemoveWebhooks(ctx)).To(Succeed())
-	})
-	Eventually(func(g Gomega) {
-		err := d.user.Create(ctx, &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: "knock"},
-			Spec: v1alpha1.EndpointSpec{MACAddress: "01:00:5e:00:00:01", IP: "10.0.0.1"}}, client.DryRunAll)
-		g.Expect(err).To(MatchError(ContainSubstring("multicast")))
-	}).WithTimeout(time.Minute).Should(Succeed())
-	d.told.take()
-	return d
-}
-
-// givenFiles is a certificate that somebody else brings, as cert-manager does.
-func givenFiles(ctx context.Context) func(ctrl.Manager, string, string) <-chan struct{} {
-	return func(_ ctrl.Manager, dir, address string) <-chan struct{} {
-		certPEM, keyPEM, caPEM, err := controlPlane.ServingCert("metalaw-system", "metalaw-webhook")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(os.WriteFile(filepath.Join(dir, "tls.crt"), certPEM, 0o600)).To(Succeed())
-		Expect(os.WriteFile(filepath.Join(dir, "tls.key"), keyPEM, 0o600)).To(Succeed())
-		Expect(controlPlane.PointWebhooksAt(ctx, address, caPEM)).To(Succeed())
-		return nil
-	}
-}
-
-// rotated is the manager's own certificate. The kubelet, which mounts the Secret, is played by a goroutine.
-func rotated(ctx context.Context) func(ctrl.Manager, string, string) <-chan struct{} {
-	return func(mgr ctrl.Manager, dir, address string) <-chan struct{} {
-		Expect(controlPlane.PointWebhooksAt(ctx, address, nil)).To(Succeed())
-		ready, err := webhooks.AddRotator(mgr, webhooks.RotatorOptions{Namespace: "metalaw-system", CertDir: dir})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(mgr.Add(mounting(dir))).To(Succeed())
-		return ready
-	}
-}
-
-type mounting string
-
-func (mounting) NeedLeaderElection() bool { return false }
-
-func (dir mounting) Start(ctx context.Context) error {
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		secret := &corev1.Secret{}
-		err := admin.Get(ctx, types.NamespacedName{Namespace: "metalaw-system", Name: "metalaw-webhook-certs"}, secret)
-		if err == nil && len(secret.Data["tls.crt"]) > 0 {
-			for _, name := range []string{"tls.key", "tls.crt"} {
-				if err := os.WriteFile(filepath.Join(string(dir), name), secret.Data[name], 0o600); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
-}
-
-// told keeps the warnings of the API server.
-type told struct {
-	mu    sync.Mutex
-	texts []string
-}
-
-// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
-func (w *told) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.texts = append(w.texts, text)
-}
-
-func (w *told) take() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	texts := w.texts
-	w.texts = nil
-	return texts
-}
-
-// refusal matches a refusal with one cause, at a field, that says something.
-func refusal(at, says string) OmegaMatcher {
-	return WithTransform(func(err error) string {
-		status, ok := err.(apierrors.APIStatus)
-		if !ok || status.Status().Details == nil {
-			return fmt.Sprint(err)
-		}
-		var all []string
-		for _, c := range status.Status().Details.Causes {
-			all = append(all, c.Field+": "+c.Message)
-		}
-		return strings.Join(all, "\n")
-	}, And(HavePrefix(at+": "), ContainSubstring(says)))
-}
-
-func machine(name, uuid string, edit ...func(*v1alpha1.Server)) *v1alpha1.Server {
-	s := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ServerSpec{SystemUUID: uuid}}
-	for _, e := range edit {
-		e(s)
-	}
-	return s
-}
-
-func device(name, mac string) *v1alpha1.Endpoint {
-	return &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.EndpointSpec{MACAddress: mac, IP: "10.77.0.1"}}
-}
 
 var _ = Describe("Admission", Serial, Ordered, func() {
 	const uuid = "77777777-7742-3448-3784-82334782000"
@@ -356,14 +176,26 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 		Expect(edited(ctx, d.user, s, func() { s.Finalizers = nil })).To(Succeed())
 	})
 
-	It("holds an immutable BMCSecret", func(ctx SpecContext) {
+	It("holds an immutable BMCSecret, and lets everything else about it change", func(ctx SpecContext) {
+		slashes := []byte{0xfb, 0xff, 0xfe} // +//+ in base64
 		s := &v1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "adm-secret"}, Immutable: ptr.To(true),
-			Data: map[string][]byte{"password": []byte("a")}}
+			Data: map[string][]byte{"username": []byte("root"), "password": slashes}}
 		Expect(create(ctx, s)).To(Succeed())
+		Expect(edited(ctx, d.user, s, func() { s.Labels = map[string]string{"rack": "r1"} })).To(Succeed())
+		refused := func(at, says string, edit func(*v1alpha1.BMCSecret)) {
+			GinkgoHelper()
+			forged := s.DeepCopy()
+			Expect(edited(ctx, d.user, forged, func() { edit(forged) })).To(refusal(at, says))
+		}
+		refused("data[password]", "it cannot be changed, because the BMCSecret is immutable", func(s *v1alpha1.BMCSecret) {
+			s.Data["password"] = []byte{0xfb, 0xff, 0xff}
+		})
+		refused("data[realm]", "it cannot be added", func(s *v1alpha1.BMCSecret) { s.Data["realm"] = slashes })
+		refused("data[username]", "it cannot be removed", func(s *v1alpha1.BMCSecret) { delete(s.Data, "username") })
+		refused("stringData[password]", "it cannot be added", func(s *v1alpha1.BMCSecret) { s.StringData = map[string]string{"password": "b"} })
 		forged := s.DeepCopy()
-		Expect(edited(ctx, d.user, forged, func() { forged.Data["password"] = []byte("b") })).To(MatchError(ContainSubstring("immutable")))
-		forged = s.DeepCopy()
-		Expect(edited(ctx, d.user, forged, func() { forged.Immutable = ptr.To(false) })).To(MatchError(ContainSubstring("immutable")))
+		Expect(edited(ctx, d.user, forged, func() { forged.Immutable = ptr.To(false) })).To(MatchError(ContainSubstring("cannot be taken back")))
+		Expect(edited(ctx, d.user, s, func() { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "example.com/note", "unrelated") })).To(Succeed())
 	})
 
 	It("refuses a claim that cannot mean anything and warns about one that nothing can satisfy", func(ctx SpecContext) {
@@ -405,6 +237,9 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "adm-down"},
 			Spec: v1alpha1.ServerClaimSpec{Power: v1alpha1.PowerOff, Image: "os:1"}}
 		Expect(create(ctx, c)).To(Succeed())
+		secret := &v1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "adm-down"}, Immutable: ptr.To(true),
+			Data: map[string][]byte{"password": []byte("a")}}
+		Expect(create(ctx, secret)).To(Succeed())
 		d.stop()
 
 		began := time.Now()
@@ -422,12 +257,15 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 		Expect(statusEdited(ctx, d.user, c, func() { c.Status.Phase = v1alpha1.PhaseUnbound })).To(Succeed())
 		Expect(edited(ctx, d.user, c, func() { c.Finalizers = nil })).To(Succeed())
 		Expect(d.user.Delete(ctx, c)).To(Succeed(), "a claim can always be given up")
+		Expect(edited(ctx, d.user, secret, func() { secret.Labels = map[string]string{"a": "b"} })).To(Succeed())
 		Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second), "none of them waited for a webhook")
 
 		forged := s.DeepCopy()
 		Expect(edited(ctx, d.user, forged, func() { delete(forged.Annotations, v1alpha1.ClaimUIDAnnotation) })).
 			To(MatchError(ContainSubstring("failed calling webhook")), "what guards data is not open while nobody looks")
 		Expect(statusEdited(ctx, d.user, forged, func() { forged.Status.State = v1alpha1.StateAvailable })).
+			To(MatchError(ContainSubstring("failed calling webhook")))
+		Expect(edited(ctx, d.user, secret, func() { secret.Data["password"] = []byte("b") })).
 			To(MatchError(ContainSubstring("failed calling webhook")))
 	})
 })

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policies
+package uuids
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestInventoryNames(t *testing.T) {
+func TestSpellings(t *testing.T) {
 	for name, c := range map[string]struct {
 		uuid string
 		want []string
@@ -24,23 +25,44 @@ func TestInventoryNames(t *testing.T) {
 		"none where nothing is given":           {"", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, InventoryNames(c.uuid)); diff != "" {
+			if diff := cmp.Diff(c.want, Spellings(c.uuid)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
 	}
 }
 
-func FuzzInventoryNamesLeadBackToEachOther(f *testing.F) {
+func TestSame(t *testing.T) {
+	const uuid = "4c4c4544-0042-3510-8054-b7c04f4d4d32"
+	for name, c := range map[string]struct {
+		a, b string
+		want bool
+	}{
+		"in any case":                   {uuid, strings.ToUpper(uuid), true},
+		"in the other byte order":       {uuid, "44454C4C-4200-1035-8054-B7C04F4D4D32", true},
+		"not another machine":           {uuid, "44454c4c-4200-1035-8054-b7c04f4d4d33", false},
+		"not a digit instead of a dash": {"4c4c4544000420351008054-b7c04f4d4d32", uuid, false},
+		"a name that is no UUID":        {"Node-7", "node-7", true},
+		"nothing is the same as empty":  {"", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Same(c.a, c.b); got != c.want {
+				t.Errorf("Same(%q, %q) = %v", c.a, c.b, got)
+			}
+		})
+	}
+}
+
+func FuzzSpellingsLeadBackToEachOther(f *testing.F) {
 	f.Add("00112233-4455-6677-8899-aabbccddeeff")
 	f.Add("----")
 	f.Add("Ⱥ")
 	f.Fuzz(func(t *testing.T, uuid string) {
-		names := InventoryNames(uuid)
+		names := Spellings(uuid)
 		if len(names) < 2 {
 			return
 		}
-		if diff := cmp.Diff([]string{names[1], names[0]}, InventoryNames(names[1])); diff != "" {
+		if diff := cmp.Diff([]string{names[1], names[0]}, Spellings(names[1])); diff != "" {
 			t.Errorf("%q (-want +got)\n%s", uuid, diff)
 		}
 	})

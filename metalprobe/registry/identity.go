@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/metalprobe"
+)
+
+// pathUUID reads the UUID of a path.
+func pathUUID(request *http.Request) (string, *refusal) { return checkUUID(request.PathValue("uuid")) }
+
+func checkUUID(text string) (string, *refusal) {
+	uuid, err := metalprobe.NormalizeUUID(text)
+	if err != nil {
+		return "", invalid(err)
+	}
+	return uuid, nil
+}
+
+// check says everything that is wrong with a report. A server reports only about itself: the UUID that its firmware
+// shows, where it shows one, is the one that the report speaks for, in either byte order.
+func check(report *metalprobe.Report) error {
+	if err := report.Validate(); err != nil {
+		return err
+	}
+	own := report.Data.SystemInfo.SystemInformation.UUID
+	if identifies(own) && !uuids.Same(own, report.SystemUUID) {
+		return fmt.Errorf("data.systemInfo.systemInformation.uuid: %s is another machine than systemUUID %s; a server reports only about itself",
+			own, report.SystemUUID)
+	}
+	return nil
+}
+
+// identifies tells a UUID of a machine from what vendors leave in an empty field: text that is no UUID, all zeros or all
+// ones.
+func identifies(text string) bool {
+	uuid, err := metalprobe.NormalizeUUID(text)
+	return err == nil && strings.Trim(uuid, "0-") != "" && strings.Trim(uuid, "f-") != ""
+}
