@@ -19,6 +19,9 @@ const (
 const (
 	// ConditionBound on a ServerClaim says that it has its server; while False its message counts why not.
 	ConditionBound = "Bound"
+	// ConditionWithheld on a Server, while True, says that something its state asks for is held back: by a freeze, a
+	// budget, the breaker, or because the manager only observes.
+	ConditionWithheld = "Withheld"
 	// ConditionClaimMissing on a Server, while True, says that its claim is gone without a release record.
 	ConditionClaimMissing = "ClaimMissing"
 	// ConditionServerMissing on a ServerClaim, while True, says that the server it is bound to is gone.
@@ -35,6 +38,8 @@ const (
 	ConditionWaitingForPowerOff = "WaitingForPowerOff"
 	// ConditionReset on a BMC says whether it is being reset.
 	ConditionReset = "Reset"
+	// ConditionUnreachable on a BMC, while True, says since when it has given no answer of any kind.
+	ConditionUnreachable = "Unreachable"
 	// ConditionSystemsAccepted on a BMC, while False, names systems behind it that wait for an accept annotation.
 	ConditionSystemsAccepted = "SystemsAccepted"
 	// ConditionMatched on an Endpoint says whether its MAC address was found in the prefix database.
@@ -82,15 +87,18 @@ const (
 	ReasonAutoResetting = "AutoResetting"
 	// ReasonResetComplete: the BMC answers again after its reset.
 	ReasonResetComplete = "ResetComplete"
-	// ReasonResetFailed: the BMC refused its reset.
+	// ReasonResetFailed: the BMC refused its reset, or was not asked because another one answers in its place.
 	ReasonResetFailed = "ResetFailed"
+	// ReasonInterrupted: the reset was recorded by a manager that ended since, so that nobody knows whether the BMC was
+	// asked; it answers, and is not asked again.
+	ReasonInterrupted = "Interrupted"
 )
 
 // Reasons of SystemsAccepted on a BMC.
 const (
 	// ReasonSystemUnaccepted: a system with a new UUID answers behind a known BMC and waits for the accept annotation.
 	ReasonSystemUnaccepted = "SystemUnaccepted"
-	// ReasonSystemConflict: a system is claimed by two BMCs; the incumbent keeps it.
+	// ReasonSystemConflict: a system is shown by two BMCs; the incumbent keeps it, and without one neither gets it.
 	ReasonSystemConflict = "SystemConflict"
 	// ReasonSystemUnidentified: a system shows no UUID, so that it cannot be managed.
 	ReasonSystemUnidentified = "SystemUnidentified"
@@ -193,6 +201,16 @@ const (
 	ReasonClaimNotFound = "ClaimNotFound"
 	// ReasonClaimUIDMismatch: a claim of that name exists, but it is another one.
 	ReasonClaimUIDMismatch = "ClaimUIDMismatch"
+	// ReasonClaimNamesAnother: the claim that holds the server names another one in its serverRef.
+	ReasonClaimNamesAnother = "ClaimNamesAnother"
+	// ReasonFrozen: a freeze of the FleetControl covers the server.
+	ReasonFrozen = "Frozen"
+	// ReasonBreakerTripped: the breaker of the FleetControl has tripped.
+	ReasonBreakerTripped = "BreakerTripped"
+	// ReasonBudgetExhausted: as many machines as a budget of the FleetControl allows are counted.
+	ReasonBudgetExhausted = "BudgetExhausted"
+	// ReasonObserveOnly: the manager runs with --observe-only.
+	ReasonObserveOnly = "ObserveOnly"
 	// ReasonOtherSystem: the BMC answers for another machine than the server's.
 	ReasonOtherSystem = "OtherSystem"
 	// ReasonUnknownState: the policy neither defines nor migrates the server's state.

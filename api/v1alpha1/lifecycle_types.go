@@ -41,11 +41,41 @@ type LifecycleStatus struct {
 	// clock is the counted time of the present entry; it is there only where time had to be left out.
 	// +optional
 	Clock *DeadlineClock `json:"clock,omitempty"`
+	// request is the last power change that was asked of the BMC. It is stored before the BMC is asked, so that a manager
+	// that comes after does not ask again for what may have been done.
+	// +optional
+	Request *PowerRequest `json:"request,omitempty"`
 	// history lists the last moves, the newest last.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	History []LifecycleMove `json:"history,omitempty"`
+}
+
+// PowerAction is a power change, in the words of Redfish's ResetType.
+// +kubebuilder:validation:Enum=On;GracefulShutdown;ForceOff
+type PowerAction string
+
+const (
+	// PowerActionOn switches the machine on.
+	PowerActionOn PowerAction = "On"
+	// PowerActionGracefulShutdown asks the operating system to shut down.
+	PowerActionGracefulShutdown PowerAction = "GracefulShutdown"
+	// PowerActionForceOff cuts the power.
+	PowerActionForceOff PowerAction = "ForceOff"
+)
+
+// PowerRequest is a power change that was asked of a BMC.
+type PowerRequest struct {
+	// action is what was asked for.
+	// +required
+	Action PowerAction `json:"action,omitempty"`
+	// askedAt is when the request was recorded, just before the BMC was asked.
+	// +required
+	AskedAt metav1.MicroTime `json:"askedAt,omitzero"`
+	// shownAt is when the BMC first showed what was asked for.
+	// +optional
+	ShownAt *metav1.MicroTime `json:"shownAt,omitempty"`
 }
 
 // ProbePurpose is what an agent was booted for.
@@ -118,7 +148,25 @@ type LifecycleMove struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Revision string `json:"revision,omitempty"`
+	// by is who forced the move; empty where a rule made it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	By string `json:"by,omitempty"`
+	// reason is why the move was forced.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+	// overrides are the safety rules that a forced move set aside, because whoever forced it asked for that as well.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Overrides []string `json:"overrides,omitempty"`
 }
+
+// RuleForced is the rule of a move that somebody forced past the rules of the policy.
+const RuleForced = "Forced"
 
 // OperationState is how far an operation has come.
 // +kubebuilder:validation:Enum=Pending;InProgress;Succeeded;Failed;Refused
@@ -167,4 +215,23 @@ type OperationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+	// by is who asked for it, as the API server knows the user.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	By string `json:"by,omitempty"`
+	// reason is why, in the words of whoever asked.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+	// to is the state that operation force leads to.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	To ServerState `json:"to,omitempty"`
+	// overrides are the safety rules that operation force sets aside.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Overrides []string `json:"overrides,omitempty"`
 }

@@ -35,6 +35,8 @@ const (
 	OperationRetryFailedStateResource = "retry-failed-state-resource"
 	// OperationRelease records by hand that a claim which vanished has ended; refused while the claim exists.
 	OperationRelease = "release"
+	// OperationForce moves a server into the state of ForceToAnnotation, past the rules of the policy.
+	OperationForce = "force"
 	// OperationRotateCredentials gives a BMC a new password.
 	OperationRotateCredentials = "rotate-credentials"
 	// OperationGracefulRestartServer asks the operating system to restart.
@@ -104,10 +106,13 @@ const (
 	AcceptSystemAnnotation = "policy.metalaw.dev/accept-system"
 	// DeleteDataAnnotation, with the value "true", allows a Server to be deleted while it holds data.
 	DeleteDataAnnotation = "policy.metalaw.dev/delete-data"
+	// DisklessAnnotation, with the value "true", on a Server says that the machine has no disk, so that a wipe which saw none
+	// is a wipe of the whole machine. It counts only where nothing else knows of a disk.
+	DisklessAnnotation = "policy.metalaw.dev/diskless"
 	// LabelsAnnotation on a Server holds the labels that were copied from its BMC, as a JSON object; it tells a label that
 	// went away from the BMC from one that somebody set on the Server.
 	LabelsAnnotation = "policy.metalaw.dev/bmc-labels"
-	// BindingAnnotation on a Server records how the claim was bound: a JSON object with revision, score and runnersUp.
+	// BindingAnnotation on a Server records how the claim was bound: a JSON object with revision, score, runnersUp and at.
 	BindingAnnotation = "policy.metalaw.dev/binding"
 	// BootPurposeAnnotation on a ServerBootConfiguration says what it boots: one of the BootPurpose values.
 	BootPurposeAnnotation = "policy.metalaw.dev/boot-purpose"
@@ -115,6 +120,18 @@ const (
 	BootEntryAnnotation = "policy.metalaw.dev/boot-entry"
 	// PriorityAnnotation on a ServerClaim is a whole number; claims with a higher one are served first.
 	PriorityAnnotation = "policy.metalaw.dev/priority"
+	// OperationReasonAnnotation on a Server says why an operation was asked for.
+	OperationReasonAnnotation = "policy.metalaw.dev/operation-reason"
+	// OperationByAnnotation on a Server is who asked for an operation; admission writes it.
+	OperationByAnnotation = "policy.metalaw.dev/operation-by"
+	// ForceToAnnotation on a Server is the state that operation force leads to.
+	ForceToAnnotation = "policy.metalaw.dev/force-to"
+	// ForceOverrideAnnotation, with the value "true", on a Server lets operation force set safety rules aside that guard
+	// data. Which were is recorded.
+	ForceOverrideAnnotation = "policy.metalaw.dev/force-override"
+	// UnclaimableReasonAnnotation on a Server says why spec.unclaimable was last set or cleared by metalaw server cordon or
+	// uncordon.
+	UnclaimableReasonAnnotation = "policy.metalaw.dev/unclaimable-reason"
 	// OperationIDAnnotation on a Server tells a repeated request of the same operation from the former one; optional.
 	OperationIDAnnotation = "policy.metalaw.dev/operation-id"
 )

@@ -26,6 +26,7 @@ var (
 
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
+		&FleetControl{}, &FleetControlList{},
 		&PolicyRevision{}, &PolicyRevisionList{},
 		&ServerInventory{}, &ServerInventoryList{},
 	)

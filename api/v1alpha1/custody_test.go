@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+func TestReleaseRecorded(t *testing.T) {
+	for name, c := range map[string]struct {
+		holder, record string
+		want           bool
+	}{
+		"a record that names the holder":    {"u", "u", true},
+		"no record":                         {"u", "", false},
+		"a record of another holder":        {"u", "v", false},
+		"a record where nobody is recorded": {"", "u", false},
+		"neither":                           {"", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+				v1alpha1.ClaimUIDAnnotation: c.holder, v1alpha1.ReleasedClaimAnnotation: c.record}}}
+			if got := v1alpha1.ReleaseRecorded(s); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if v1alpha1.ReleaseRecorded(&v1alpha1.Server{}) {
+		t.Error("a server without annotations has a record")
+	}
+}
+
+func TestIgnored(t *testing.T) {
+	for operation, want := range map[string]bool{"ignore": true, "ignore-reconciliation": true, "park": false, "": false} {
+		s := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.OperationAnnotation: operation}}}
+		if got := v1alpha1.Ignored(s); got != want {
+			t.Errorf("%q: got %v", operation, got)
+		}
+	}
+}
