@@ -29,6 +29,8 @@ type Param struct {
 type Effect struct {
 	Name   string
 	Params []Param
+	// Earns are the marks, not stored yet, that the shell stores in the write that records its request for the effect.
+	Earns []string
 }
 
 // Param returns the named parameter, or a Missing value.
@@ -63,6 +65,15 @@ type Halt struct {
 	Message string `json:"message"`
 }
 
+// Awaited is an effect that waits until something is known or ready. Neither it nor any effect after it is ensured
+// meanwhile.
+type Awaited struct {
+	// Effect is the effect that waits, and Rule the safety rule that it waits for.
+	Effect  string `json:"effect"`
+	Rule    string `json:"rule"`
+	Message string `json:"message"`
+}
+
 // Decision is the outcome of one evaluation. It either moves (To != From), or ensures effects, or is halted.
 type Decision struct {
 	From, To State
@@ -78,6 +89,9 @@ type Decision struct {
 	Stable bool
 	// Effects is what must hold now, in order. Empty when the decision moves or is halted.
 	Effects []Effect
+	// Awaits is the effect at which Effects ends because it cannot be told yet whether it may be ensured; nil where
+	// nothing waits.
+	Awaits *Awaited
 	// WakeAfter is when the passing of time alone may change the decision; 0 means never.
 	WakeAfter time.Duration
 	// Deadline and DeadlineRule name the earliest exit by time that is still ahead; 0 where there is none.

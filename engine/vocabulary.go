@@ -36,6 +36,10 @@ type Requirement struct {
 	Rule string
 	// Must is CEL over the vocabulary's facts.
 	Must string
+	// Awaits is CEL that holds while it is still open whether Must will hold, because something is not known or not ready
+	// yet. The effect, and every effect after it, then waits, and nothing is halted. Empty where Must is never open. It
+	// counts for effects and for the marks that they set.
+	Awaits string
 	// Doc says what the requirement protects, in one sentence.
 	Doc string
 }
@@ -54,10 +58,13 @@ type EffectType struct {
 	Disruptive bool
 	// Touches says that the effect writes to the machine or its BMC in any way.
 	Touches bool
-	// Requires must hold whenever the effect is ensured; else the decision is halted.
+	// Requires must hold whenever the effect is ensured; else the decision is halted, or the effect waits.
 	Requires []Requirement
 	// Marks must be stored before the effect is carried out; the engine sees to it by itself.
 	Marks []string
+	// Earns are the marks that asking for the effect earns. The shell stores them in the write that records its request,
+	// right before it asks: an effect that is held back, or holds already, earns nothing.
+	Earns []string
 }
 
 // Vocabulary is everything that a bundle may speak of.
@@ -68,6 +75,9 @@ type Vocabulary struct {
 	Enter map[State][]Requirement
 	// Clear lists what must hold to clear a mark, by mark name.
 	Clear map[string][]Requirement
+	// Set lists what must hold to set a mark, by mark name. Only effects set such a mark: a state that says so itself does
+	// not compile, because entering a state proves nothing about a machine.
+	Set map[string][]Requirement
 	// Marks lists the marks that the engine knows by itself, with one sentence each.
 	Marks map[string]string
 	// Operations lists the operation names that a state may accept.

@@ -198,13 +198,7 @@ func ServerStateOf(s *v1alpha1.Server) selection.ServerState {
 }
 
 // Ignored says that the operation annotation asks to leave an object alone, in its present or old spelling.
-func Ignored(o metav1.Object) bool {
-	switch o.GetAnnotations()[v1alpha1.OperationAnnotation] {
-	case v1alpha1.OperationIgnore, v1alpha1.OperationIgnoreReconciliation:
-		return true
-	}
-	return false
-}
+func Ignored(o metav1.Object) bool { return v1alpha1.Ignored(o) }
 
 func taintsOf(s *v1alpha1.Server) []selection.Taint {
 	if len(s.Spec.Taints) == 0 {

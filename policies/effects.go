@@ -23,15 +23,16 @@ const (
 
 // The marks that the engine and the shipped bundles use.
 const (
-	// MarkManaged says that this system booted what we told it to.
+	// MarkManaged says that this system booted what we told it to, or was booted for a claim.
 	MarkManaged = "Managed"
 	// MarkDirty says that a holder's data may be on the disks.
 	MarkDirty = "Dirty"
 )
 
 var marks = map[string]string{
-	MarkManaged: "The system booted what we told it to; its power is ours to change.",
-	MarkDirty:   "A holder's data may be on the disks. Set by the engine before the first boot for a claim; cleared by a verified wipe.",
+	MarkManaged: "The system booted what we told it to; its power is ours to change. " +
+		"Stored with the record of a power-on of ours from off, and before the first boot for a claim.",
+	MarkDirty: "A holder's data may be on the disks. Set by the engine before the first boot for a claim; cleared by a verified wipe.",
 }
 
 // The names of the operations that somebody may ask for by annotation and that a state may accept.
@@ -63,6 +64,7 @@ var effects = []engine.EffectType{
 		Proof:    "The BMC says On. The boot override is asserted while off, right before power-on.",
 		Repeat:   "Nothing while on, but that a boot override still set is cleared.",
 		Requires: []engine.Requirement{sameMachine, handsOff},
+		Earns:    []string{MarkManaged},
 	},
 	{
 		Name: EffectPowerAsClaimed, Disruptive: true, Touches: true,
@@ -91,12 +93,12 @@ var effects = []engine.EffectType{
 		Proof:    "The configuration is owned by the claim's UID and has its image and ignition; the boot operator says Ready.",
 		Repeat:   "Nothing while it stands; follows the claim's image and ignition and then asks for Ready anew.",
 		Requires: []engine.Requirement{onlyForTheHolder, handsOff},
-		Marks:    []string{MarkDirty},
+		Marks:    []string{MarkDirty, MarkManaged},
 	},
 	{
 		Name:     EffectClearBoot,
-		Asserts:  "No boot configuration of ours is left and the server names none.",
-		Proof:    "spec.bootConfigurationRef is empty and our configurations are gone.",
+		Asserts:  "No boot configuration of ours is left and the server names none; of a machine that is not ours, none of ours.",
+		Proof:    "Our configurations are gone, and spec.bootConfigurationRef is empty or another's.",
 		Repeat:   "Nothing.",
 		Requires: []engine.Requirement{neverOnAClaim},
 	},

@@ -45,10 +45,10 @@ type LifecycleFacts struct {
 // BMCFacts is the last coherent read of the server's BMC.
 type BMCFacts struct {
 	Reachable   bool   `fact:"reachable" doc:"The last read of the system succeeded."`
-	Power       string `fact:"power" enum:"On,Off,Paused,PoweringOn,PoweringOff,Unknown" doc:"Power as the BMC says; Unknown is not Off."`
-	Health      string `fact:"health" enum:"OK,Warning,Critical,Unknown" doc:"The rolled-up health of the system."`
+	Power       string `fact:"power" enum:"On,Off,Paused,PoweringOn,PoweringOff,Unknown" doc:"Power of the Server's own machine; Unknown is not Off."`
+	Health      string `fact:"health" enum:"OK,Warning,Critical,Unknown" doc:"The rolled-up health of the Server's own machine."`
 	Identity    string `fact:"identity" enum:"Same,Other,Unknown" doc:"Whether the system answering is the one that the Server names."`
-	OverrideSet bool   `fact:"overrideSet" doc:"A boot override is set on the system."`
+	OverrideSet bool   `fact:"overrideSet" doc:"A boot override is set on the system that the Server names."`
 }
 
 // BootFacts is the boot configuration that our own effect wrote for this entry, known by its UID.

@@ -3,12 +3,10 @@
 package policies
 
 import (
-	"cmp"
-	"strings"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -17,21 +15,9 @@ import (
 
 // Words of facts.
 const (
-	unknown       = "Unknown"
-	none          = "None"
-	IdentitySame  = "Same"
-	IdentityOther = "Other"
+	unknown = "Unknown"
+	none    = "None"
 )
-
-// SystemReading is the last word of a server's BMC, in the words of the facts.
-type SystemReading struct {
-	// Reachable says that the last read succeeded; where it did not, nothing else here counts.
-	Reachable   bool
-	Power       string
-	Health      string
-	Identity    string
-	OverrideSet bool
-}
 
 // Observation is everything from which the facts about one server are made.
 type Observation struct {
@@ -90,14 +76,6 @@ func (o Observation) lifecycleFacts() LifecycleFacts {
 		return LifecycleFacts{State: string(o.Server.Status.State), Marks: InheritedMarks(o.Server, o.Inventory)}
 	}
 	return LifecycleFacts{State: string(o.Server.Status.State), Entry: l.Entry, Age: o.Counted, Retries: int64(l.Retries), Marks: l.Marks}
-}
-
-func (o Observation) bmcFacts() BMCFacts {
-	if !o.System.Reachable {
-		return BMCFacts{Power: unknown, Health: unknown, Identity: unknown}
-	}
-	return BMCFacts{Reachable: true, Power: cmp.Or(o.System.Power, unknown), Health: cmp.Or(o.System.Health, unknown),
-		Identity: cmp.Or(o.System.Identity, unknown), OverrideSet: o.System.OverrideSet}
 }
 
 // BootFactsOf reads a boot configuration that our own effect wrote. It counts as ready only if the boot operator has
@@ -224,6 +202,9 @@ func (o Observation) operationFacts() OperationFacts {
 	if op.State == v1alpha1.OperationPending && o.Server.Annotations[v1alpha1.OperationAnnotation] != "" {
 		return f // the request is recorded, and still to be taken off the object, so that it happens once
 	}
+	if !slices.Contains(operations, op.Name) {
+		return f // not a matter of rules: force goes past them
+	}
 	f.Name, f.Entry = op.Name, op.Entry
 	f.Reset = IsReset(op.Name)
 	return f
@@ -252,68 +233,4 @@ func (o Observation) hardwareFacts() HardwareFacts {
 		f.Disks = int64(len(o.Inventory.Report.Data.Storage))
 	}
 	return f
-}
-
-// InheritedMarks are the marks of a server whose status is gone or was never written by us: what its inventory keeps,
-// and what must be feared or may be relied on by what its status and its reference say. A machine that is Available or
-// Initial by another operator's word, and of which nothing of ours tells, is one seen for the first time: whether it may
-// be stopped is for the bundle's setting to say.
-func InheritedMarks(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []string {
-	marks := map[string]bool{}
-	if inv != nil && inv.Custody != nil {
-		for _, m := range inv.Custody.Marks {
-			marks[m] = true
-		}
-	}
-	// The finalizer is added after the lifecycle, so with an inventory it says that the status was lost. Another operator
-	// uses a finalizer of the same name and keeps no inventory.
-	lost := inv != nil && hasFinalizer(s, v1alpha1.FinalizerServer)
-	held := s.Spec.ServerClaimRef != nil
-	data, booted := leftBehind(s.Status.State)
-	marks[MarkDirty] = marks[MarkDirty] || lost || held || data
-	marks[MarkManaged] = marks[MarkManaged] || lost || held || booted
-	var all []string
-	for _, m := range []string{MarkDirty, MarkManaged} {
-		if marks[m] {
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-// leftBehind says what another operator's state tells of a machine: that a holder's data may be on its disks, and that
-// the operator booted it.
-func leftBehind(state v1alpha1.ServerState) (data, booted bool) {
-	switch state {
-	case v1alpha1.StateReserved, v1alpha1.StateReleased, v1alpha1.StateCleanup:
-		return true, true
-	case v1alpha1.StateDiscovery:
-		return false, true // it was off before, and runs the probe image
-	case v1alpha1.StateMaintenance:
-		return true, false // somebody's hands are on it, and a claim may have come before them
-	default:
-		return false, false
-	}
-}
-
-// LastEntry is the highest entry that a machine's inventory speaks of. A lifecycle that begins anew counts on from there,
-// so that an old report or wipe never satisfies a new entry.
-func LastEntry(inv *policyv1alpha1.ServerInventory) int64 {
-	var last int64
-	if inv != nil && inv.Report != nil {
-		last = max(last, inv.Report.Entry)
-	}
-	if inv != nil && inv.Wipe != nil {
-		last = max(last, inv.Wipe.Entry)
-	}
-	return last
-}
-
-func hasFinalizer(o metav1.Object, name string) bool {
-	for _, f := range o.GetFinalizers() {
-		if strings.EqualFold(f, name) {
-			return true
-		}
-	}
-	return false
 }

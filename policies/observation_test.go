@@ -88,7 +88,22 @@ func TestClaimFacts(t *testing.T) {
 func TestInheritedMarks(t *testing.T) {
 	ours := func(s *v1alpha1.Server) { s.Finalizers = []string{v1alpha1.FinalizerServer} }
 	dirty := &policyv1alpha1.ServerInventory{Custody: &policyv1alpha1.Custody{Marks: []string{"Dirty"}}}
-	managed := &policyv1alpha1.ServerInventory{Custody: &policyv1alpha1.Custody{Marks: []string{"Managed"}}}
+	seen := func(change ...func(*policyv1alpha1.ServerInventory)) *policyv1alpha1.ServerInventory {
+		inv := &policyv1alpha1.ServerInventory{Custody: &policyv1alpha1.Custody{}}
+		for _, c := range change {
+			c(inv)
+		}
+		return inv
+	}
+	keeps := func(mark string) func(*policyv1alpha1.ServerInventory) {
+		return func(inv *policyv1alpha1.ServerInventory) { inv.Custody.Marks = []string{mark} }
+	}
+	wiped := func(state policyv1alpha1.WipeState) func(*policyv1alpha1.ServerInventory) {
+		return func(inv *policyv1alpha1.ServerInventory) { inv.Wipe = &policyv1alpha1.WipeReport{State: state} }
+	}
+	holder := func(inv *policyv1alpha1.ServerInventory) {
+		inv.Custody.LastHolder = &policyv1alpha1.Holder{Namespace: "team", Name: "web", UID: "1"}
+	}
 	in := func(state v1alpha1.ServerState) func(*v1alpha1.Server) {
 		return func(s *v1alpha1.Server) { s.Status.State = state }
 	}
@@ -111,15 +126,23 @@ func TestInheritedMarks(t *testing.T) {
 		"none for one that another operator left in Initial":                  {fresh(ours, in(v1alpha1.StateInitial)), nil, nil},
 		"none for one that another operator left in Available":                {fresh(ours, in(v1alpha1.StateAvailable)), nil, nil},
 		"none for one that another operator left in Error":                    {fresh(ours, in(v1alpha1.StateError)), nil, nil},
-		"none for one that another operator left in a state of its own":       {fresh(ours, in("Tainted")), nil, nil},
+		"Dirty for one in a state that another operator or bundle has named":  {fresh(ours, in("Tainted")), nil, []string{"Dirty"}},
+		"Dirty for one in such a state, whose inventory tells of no wipe":     {fresh(in("Tainted")), seen(), []string{"Dirty"}},
+		"Dirty for one in such a state, whose wipe failed":                    {fresh(in("Tainted")), seen(wiped(policyv1alpha1.WipeFailed)), []string{"Dirty"}},
+		"Dirty for one in such a state, that had a holder since its wipe":     {fresh(in("Tainted")), seen(wiped(policyv1alpha1.WipeVerified), holder), []string{"Dirty"}},
+		"Dirty for one in such a state, that was booted since its wipe":       {fresh(in("Tainted")), seen(wiped(policyv1alpha1.WipeVerified), keeps("Dirty")), []string{"Dirty"}},
+		"none for one in such a state, whose inventory proves it clean":       {fresh(in("Tainted")), seen(wiped(policyv1alpha1.WipeVerified)), nil},
+		"Dirty for one of ours in such a state that lost its lifecycle":       {fresh(ours, in("Tainted")), seen(wiped(policyv1alpha1.WipeVerified)), []string{"Dirty"}},
+		"Dirty for one of ours in Observing that lost its lifecycle":          {fresh(ours, in(v1alpha1.StateObserving)), seen(), []string{"Dirty"}},
 		"none for one that another operator left in Parked":                   {fresh(ours, in(v1alpha1.StateParked)), nil, nil},
 		"Managed for one that another operator left in Discovery":             {fresh(ours, in(v1alpha1.StateDiscovery)), nil, []string{"Managed"}},
 		"Dirty for one that another operator left in Maintenance":             {fresh(ours, in(v1alpha1.StateMaintenance)), nil, []string{"Dirty"}},
 		"Dirty and Managed for one that another operator left in Reserved":    {fresh(ours, in(v1alpha1.StateReserved)), nil, []string{"Dirty", "Managed"}},
 		"Dirty and Managed for one that another operator left in Released":    {fresh(ours, in(v1alpha1.StateReleased)), nil, []string{"Dirty", "Managed"}},
 		"Dirty and Managed for one that another operator left in Cleanup":     {fresh(ours, in(v1alpha1.StateCleanup)), nil, []string{"Dirty", "Managed"}},
-		"Dirty and Managed for one parked with a claim's reference":           {held(in(v1alpha1.StateParked)), nil, []string{"Dirty", "Managed"}},
-		"Managed for one in Available of which our inventory says so":         {fresh(in(v1alpha1.StateAvailable)), managed, []string{"Managed"}},
+		"Dirty for one parked with a claim's reference":                       {held(in(v1alpha1.StateParked)), nil, []string{"Dirty"}},
+		"Dirty for one with a claim's reference and no state":                 {held(in("")), nil, []string{"Dirty"}},
+		"none for one found again that once was ours to stop":                 {fresh(), seen(keeps("Managed")), nil},
 		"none for one in Available of which our inventory says nothing":       {fresh(in(v1alpha1.StateAvailable)), &policyv1alpha1.ServerInventory{}, nil},
 		"Dirty and Managed for one that is restored with a claim's reference": {held(), nil, []string{"Dirty", "Managed"}},
 	} {
@@ -145,7 +168,7 @@ func TestAMachineOfAnotherOperatorIsTreatedAsTheBundleSays(t *testing.T) {
 		"a running one in Initial is observed, and not stopped": {
 			v1alpha1.StateInitial, false, "On", bundle.FirstSeenObserve, "Observing", nil},
 		"a running one in Observing stays untouched": {
-			v1alpha1.StateObserving, false, "On", bundle.FirstSeenObserve, "Observing", nil},
+			v1alpha1.StateObserving, false, "On", bundle.FirstSeenObserve, "Observing", []string{EffectClearBoot}},
 		"one in Available that is off is offered": {
 			v1alpha1.StateAvailable, false, "Off", bundle.FirstSeenObserve, "Available",
 			[]string{EffectForgetHolder, EffectClearBoot, EffectApplyBootOrder, EffectLocate}},

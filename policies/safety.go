@@ -7,8 +7,11 @@ import "github.com/metalaw/metalaw/engine"
 // The safety rules. No bundle can switch them off: a decision that would break one is halted, and the shell checks again
 // before it acts. Each is written over raw facts, so that no definition of a bundle can weaken it.
 var (
+	// A BMC that cannot be reached, or that starts and does not know its system yet, leaves the identity open: that is
+	// waited out. Another machine in the Server's place is not: somebody has to act, and the halt says so. Whoever writes
+	// to a BMC compares once more right before.
 	sameMachine = engine.Requirement{
-		Rule: "IdentityFirst", Must: `bmc.identity != "Other"`,
+		Rule: "IdentityFirst", Must: `bmc.identity == "Same"`, Awaits: `bmc.identity == "Unknown"`,
 		Doc: "nothing is written to a machine whose identity is not the Server's",
 	}
 	wipeNeedsRecord = engine.Requirement{
@@ -47,13 +50,26 @@ var (
 		Rule: "NeverCutAnErase", Must: `!wipe.running`,
 		Doc: "power is never cut in the middle of an erase",
 	}
+	// A claim is booted for in Reserved, and Dirty is stored before that. What runs in a state before Reserved on a machine
+	// that is not Dirty is therefore no tenant's, though the claim may be bound already: it is an agent of ours that has
+	// done its work, and it must be off before the tenant's first boot.
 	notInUse = engine.Requirement{
-		Rule: "NotInUse", Must: `!claim.bound || claim.released || operation.name == "park"`,
+		Rule: "NotInUse",
+		Must: `!claim.bound || claim.released || operation.name == "park" || ` +
+			`(!marked("Dirty") && (lifecycle.state == "Available" || lifecycle.state == "Initial"))`,
 		Doc: "a machine in a claim's hands is powered off only as the claim, its release or an operation asks",
 	}
 	notAStranger = engine.Requirement{
 		Rule: "NotAStranger", Must: `bmc.power == "Off" || marked("Managed") || operation.consented`,
 		Doc: "a machine found running is not ours to stop",
+	}
+	// The mark Managed is what lets a machine be stopped, so it has to be earned. A machine that is off runs nothing that
+	// could be somebody's. The mark is stored with the request for the power-on, so that nobody comes between the two.
+	earnedByBoot = engine.Requirement{
+		Rule:   "EarnedByBoot",
+		Must:   `bmc.power == "Off" || (claim.bound && !claim.released) || operation.consented`,
+		Awaits: `bmc.power != "On"`,
+		Doc:    "a machine becomes ours by a boot of ours from off, by the claim that holds it or by consent, never by being found running",
 	}
 	handsOff = engine.Requirement{
 		Rule: "HandsOff",
@@ -73,6 +89,11 @@ var (
 // enterRules lists what must hold to enter a state. Available is the state that offers a server to claims.
 var enterRules = map[engine.State][]engine.Requirement{
 	"Available": {neverOfferDirty},
+}
+
+// setRules lists what must hold to set a mark. Dirty needs no reason: it only ever holds something back.
+var setRules = map[string][]engine.Requirement{
+	MarkManaged: {earnedByBoot},
 }
 
 // clearRules lists what must hold to take a mark away.

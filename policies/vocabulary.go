@@ -33,6 +33,7 @@ func buildVocabulary() table {
 		Effects:     effects,
 		Enter:       enterRules,
 		Clear:       clearRules,
+		Set:         setRules,
 		Marks:       marks,
 		Operations:  operations,
 		StateFact:   "lifecycle.state",

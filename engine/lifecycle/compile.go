@@ -181,12 +181,7 @@ func (c *compiler) compileState(s stateSpec, interrupts []exitSpec) *state {
 	if s.means == "" {
 		c.file.Errorf(s.key, "means-missing", s.name, "write one sentence: it becomes the condition's message", "the state has no means")
 	}
-	for _, op := range s.operations {
-		if !slices.Contains(c.vocabulary.Operations, op) {
-			c.file.Errorf(s.opsAt, "operation-unknown", s.name, "operations: "+strings.Join(c.vocabulary.Operations, ", "),
-				"there is no operation %q", op)
-		}
-	}
+	c.checkStateWords(s)
 	for _, e := range s.ensure {
 		if compiled := c.compileEnsure(s.name, e); compiled != nil {
 			st.ensure = append(st.ensure, compiled)
@@ -208,6 +203,22 @@ func (c *compiler) compileState(s stateSpec, interrupts []exitSpec) *state {
 			"a server may wait here for ever: the state is not stable and has no unconditional deadline")
 	}
 	return st
+}
+
+// checkStateWords checks the marks that a state sets and the operations that it accepts.
+func (c *compiler) checkStateWords(s stateSpec) {
+	for _, m := range s.marks {
+		if _, earned := c.vocabulary.Set[m]; earned {
+			c.file.Errorf(s.marksAt, "mark-earned", s.name, "take it out; the engine sets it with an effect that earns it",
+				"a state cannot set the mark %q: entering a state proves nothing about a machine", m)
+		}
+	}
+	for _, op := range s.operations {
+		if !slices.Contains(c.vocabulary.Operations, op) {
+			c.file.Errorf(s.opsAt, "operation-unknown", s.name, "operations: "+strings.Join(c.vocabulary.Operations, ", "),
+				"there is no operation %q", op)
+		}
+	}
 }
 
 func (c *compiler) compileEnsure(stateName string, e ensureSpec) *ensured {

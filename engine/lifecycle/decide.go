@@ -109,6 +109,13 @@ func halted(at engine.State, cause engine.HaltCause, rule, message string) engin
 	return engine.Decision{From: at, To: at, Message: message, Halt: &engine.Halt{Cause: cause, Rule: rule, Message: message}}
 }
 
+// ensuredNow is an effect that the state wants now.
+type ensuredNow struct {
+	*ensured
+	// open is the safety rule that the effect still waits for; nil where it waits for none.
+	open *requirement
+}
+
 // evaluation is one decision in progress. Each atom is evaluated at most once.
 type evaluation struct {
 	l      *Lifecycle
@@ -116,7 +123,7 @@ type evaluation struct {
 	in     activation
 	values [maxAtoms]truth
 	err    error
-	active []*ensured
+	active []ensuredNow
 	trace  *engine.Trace
 
 	wake         time.Duration
@@ -225,8 +232,10 @@ func (e *evaluation) move(x *exit) engine.Decision {
 		Retry: x.retry, ResetRetries: to.stable, Stable: to.stable, Groups: x.groups}
 }
 
-// ensure collects the effects that must hold now, up to the first that needs a mark which is not stored yet.
+// ensure collects the effects that must hold now. Each is checked against the safety rules and the invariants, also those
+// that have to wait for one before them.
 func (e *evaluation) ensure() engine.Decision {
+	stored := e.in.facts.Fact(e.l.marksFact)
 	for _, candidate := range e.state.ensure {
 		result := isTrue
 		if candidate.when != nil {
@@ -238,10 +247,11 @@ func (e *evaluation) ensure() engine.Decision {
 			return halted(e.state.name, engine.HaltGuardError, candidate.effect.Name,
 				fmt.Sprintf("whether to ensure %s cannot be evaluated: %v", candidate.effect.Name, e.err))
 		case isTrue:
-			if b := firstBreach(e.l.safety.effect[candidate.effect.Name], &e.in); b != nil {
-				return halted(e.state.name, engine.HaltSafety, candidate.effect.Name, b.message(candidate.effect.Name))
+			broken, open := e.l.safety.forEffect(candidate.effect.Name, stored, &e.in)
+			if broken != nil {
+				return halted(e.state.name, engine.HaltSafety, candidate.effect.Name, broken.message(candidate.effect.Name))
 			}
-			e.active = append(e.active, candidate)
+			e.active = append(e.active, ensuredNow{candidate, open})
 		case notEvaluated, isFalse:
 			// not wanted now
 		}
@@ -252,26 +262,48 @@ func (e *evaluation) ensure() engine.Decision {
 			return halted(e.state.name, engine.HaltInvariant, i.rule, fmt.Sprintf("the invariant %s does not hold: %s", i.rule, i.must.source))
 		}
 	}
-	return engine.Decision{From: e.state.name, To: e.state.name, Message: e.state.means, Stable: e.state.stable, Effects: e.effects(),
-		WakeAfter: e.wake, Deadline: e.deadline, DeadlineRule: e.deadlineRule}
+	effects, awaited := e.effects(stored)
+	return engine.Decision{From: e.state.name, To: e.state.name, Message: e.state.means, Stable: e.state.stable, Effects: effects,
+		Awaits: awaited, WakeAfter: e.wake, Deadline: e.deadline, DeadlineRule: e.deadlineRule}
 }
 
-func (e *evaluation) effects() []engine.Effect {
+// effects lists the effects that are wanted, up to the first that still waits for a safety rule, or that needs marks which
+// are not stored yet: then these come last.
+func (e *evaluation) effects(stored engine.Value) ([]engine.Effect, *engine.Awaited) {
 	if len(e.active) == 0 {
-		return nil
+		return nil, nil
 	}
 	effects := make([]engine.Effect, 0, len(e.active))
-	stored := e.in.facts.Fact(e.l.marksFact)
 	for _, a := range e.active {
+		if a.open != nil {
+			e.recordOpen(a.open)
+			return effects, &engine.Awaited{Effect: a.effect.Name, Rule: a.open.Rule, Message: a.open.Doc}
+		}
+		wanted := len(effects)
 		for _, mark := range a.kind.Marks {
 			if !stored.Has(mark) {
-				return append(effects, engine.Effect{Name: engine.MarkEffect,
+				effects = append(effects, engine.Effect{Name: engine.MarkEffect,
 					Params: []engine.Param{{Name: "mark", Value: engine.StringValue(mark)}}})
 			}
 		}
-		effects = append(effects, a.effect)
+		if len(effects) > wanted {
+			return effects, nil
+		}
+		effect := a.effect
+		for _, mark := range a.kind.Earns {
+			if !stored.Has(mark) {
+				effect.Earns = append(effect.Earns, mark)
+			}
+		}
+		effects = append(effects, effect)
 	}
-	return effects
+	return effects, nil
+}
+
+func (e *evaluation) recordOpen(r *requirement) {
+	if e.trace != nil {
+		*e.trace = append(*e.trace, engine.TraceStep{Kind: "safety", Rule: r.Rule, Guard: r.Must, Result: "waiting"})
+	}
 }
 
 func (e *evaluation) record(kind string, x *exit, result string, remaining time.Duration) {

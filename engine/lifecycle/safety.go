@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"go.yaml.in/yaml/v3"
@@ -16,12 +17,17 @@ import (
 type safety struct {
 	enter  map[engine.State][]requirement
 	clear  map[string][]requirement
+	set    map[string][]requirement
 	effect map[string][]requirement
+	// marks are those that each effect needs stored first, or earns.
+	marks map[string][]string
 }
 
 type requirement struct {
 	engine.Requirement
 	atom *atom
+	// awaits is nil where it is never open whether the requirement will hold.
+	awaits *atom
 }
 
 // breach is a requirement that does not hold, or that could not be evaluated.
@@ -39,37 +45,59 @@ func (b *breach) message(what string) string {
 
 // compileSafety fails only on a mistake in the vocabulary, which is the program's own.
 func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
-	s := &safety{enter: map[engine.State][]requirement{}, clear: map[string][]requirement{}, effect: map[string][]requirement{}}
-	compile := func(all []engine.Requirement) ([]requirement, error) {
-		var compiled []requirement
-		for _, r := range all {
-			file := &yamlpos.File{Name: "vocabulary"}
-			c := &atomCompiler{file: file, env: env, vocabulary: v}
-			a := c.compile(r.Rule, &yaml.Node{Kind: yaml.ScalarNode, Value: r.Must, Line: 1, Column: 1})
-			if a == nil {
-				return nil, fmt.Errorf("safety rule %s: %w", r.Rule, file.Found.Err())
-			}
-			compiled = append(compiled, requirement{Requirement: r, atom: a})
-		}
-		return compiled, nil
-	}
+	s := &safety{enter: map[engine.State][]requirement{}, clear: map[string][]requirement{}, set: map[string][]requirement{},
+		effect: map[string][]requirement{}, marks: map[string][]string{}}
 	var err error
 	for name, all := range v.Enter {
-		if s.enter[name], err = compile(all); err != nil {
+		if s.enter[name], err = compileRequirements(env, v, all); err != nil {
 			return nil, err
 		}
 	}
 	for name, all := range v.Clear {
-		if s.clear[name], err = compile(all); err != nil {
+		if s.clear[name], err = compileRequirements(env, v, all); err != nil {
+			return nil, err
+		}
+	}
+	for name, all := range v.Set {
+		if s.set[name], err = compileRequirements(env, v, all); err != nil {
 			return nil, err
 		}
 	}
 	for _, e := range v.Effects {
-		if s.effect[e.Name], err = compile(e.Requires); err != nil {
+		s.marks[e.Name] = slices.Concat(e.Marks, e.Earns)
+		if s.effect[e.Name], err = compileRequirements(env, v, e.Requires); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
+}
+
+func compileRequirements(env *cel.Env, v *engine.Vocabulary, all []engine.Requirement) ([]requirement, error) {
+	var compiled []requirement
+	for _, r := range all {
+		must, err := compileRequirement(env, v, r.Rule, r.Must)
+		if err != nil {
+			return nil, err
+		}
+		c := requirement{Requirement: r, atom: must}
+		if r.Awaits != "" {
+			if c.awaits, err = compileRequirement(env, v, r.Rule, r.Awaits); err != nil {
+				return nil, err
+			}
+		}
+		compiled = append(compiled, c)
+	}
+	return compiled, nil
+}
+
+func compileRequirement(env *cel.Env, v *engine.Vocabulary, rule, source string) (*atom, error) {
+	file := &yamlpos.File{Name: "vocabulary"}
+	c := &atomCompiler{file: file, env: env, vocabulary: v}
+	a := c.compile(rule, &yaml.Node{Kind: yaml.ScalarNode, Value: source, Line: 1, Column: 1})
+	if a == nil {
+		return nil, fmt.Errorf("safety rule %s: %w", rule, file.Found.Err())
+	}
+	return a, nil
 }
 
 func firstBreach(all []requirement, in *activation) *breach {
@@ -80,6 +108,48 @@ func firstBreach(all []requirement, in *activation) *breach {
 		}
 	}
 	return nil
+}
+
+// forEffect checks an effect: what it requires, and what must hold to set those of its marks that are not stored yet. It
+// returns the first requirement that is broken; else the first of which it is still open whether it will hold.
+func (s *safety) forEffect(name string, stored engine.Value, in *activation) (broken *breach, open *requirement) {
+	broken, open = firstBrokenOrOpen(s.effect[name], in)
+	for _, mark := range s.marks[name] {
+		if broken != nil {
+			return broken, nil
+		}
+		if stored.Has(mark) {
+			continue
+		}
+		var openMark *requirement
+		if broken, openMark = firstBrokenOrOpen(s.set[mark], in); open == nil {
+			open = openMark
+		}
+	}
+	if broken != nil {
+		return broken, nil
+	}
+	return nil, open
+}
+
+func firstBrokenOrOpen(all []requirement, in *activation) (broken *breach, open *requirement) {
+	for i := range all {
+		b := firstBreach(all[i:i+1], in)
+		if b == nil {
+			continue
+		}
+		if b.err == nil && all[i].awaits != nil {
+			var still bool
+			if still, b.err = all[i].awaits.evaluate(in); still && b.err == nil {
+				if open == nil {
+					open = &all[i]
+				}
+				continue
+			}
+		}
+		return b, nil
+	}
+	return nil, open
 }
 
 // forMove checks a move: what it clears against the facts as they are, and what it enters against the facts as they
@@ -116,12 +186,21 @@ func (s *safety) readsOfMove(to *state, e *exit) []int {
 	return append(facts, readsOf(s.enter[to.name])...)
 }
 
-func (s *safety) readsOfEffect(name string) []int { return readsOf(s.effect[name]) }
+func (s *safety) readsOfEffect(name string) []int {
+	facts := readsOf(s.effect[name])
+	for _, mark := range s.marks[name] {
+		facts = append(facts, readsOf(s.set[mark])...)
+	}
+	return facts
+}
 
 func readsOf(all []requirement) []int {
 	var facts []int
 	for _, r := range all {
 		facts = append(facts, r.atom.facts...)
+		if r.awaits != nil {
+			facts = append(facts, r.awaits.facts...)
+		}
 	}
 	return facts
 }

@@ -34,6 +34,7 @@ type stateSpec struct {
 	means      string
 	stable     bool
 	marks      []string
+	marksAt    *yaml.Node
 	operations []string
 	opsAt      *yaml.Node
 	ensure     []ensureSpec
@@ -130,7 +131,7 @@ func parseState(f *yamlpos.File, state yamlpos.Field) stateSpec {
 		case "stable":
 			s.stable = f.Bool(field.Value, "stable")
 		case "marks":
-			s.marks = f.Texts(field.Value, "marks")
+			s.marks, s.marksAt = f.Texts(field.Value, "marks"), field.Value
 		case "operations":
 			s.operations, s.opsAt = f.Texts(field.Value, "operations"), field.Value
 		case "ensure":

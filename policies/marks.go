@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// OutlivesServer says whether a mark belongs to the machine's custody, where it outlives the Server object. Dirty does:
+// the data stays on the disks. Managed does not: who deletes a Server gives its machine away, and one that is found again
+// running may by then be somebody else's.
+func OutlivesServer(mark string) bool { return mark == MarkDirty }
+
+// InheritedMarks are the marks of a server whose status is gone or was never written by us: what its inventory keeps,
+// and what must be feared or may be relied on by what its status and its reference say. A machine that is Available or
+// Initial by another operator's word, and of which nothing of ours tells, is one seen for the first time: whether it may
+// be stopped is for the bundle's setting to say. A claim's reference alone says that there may be data, and nothing of
+// who booted the machine: the claim itself, once both references agree, does.
+func InheritedMarks(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []string {
+	// The finalizer is added after the lifecycle, so with an inventory it says that the status was lost. Another operator
+	// uses a finalizer of the same name and keeps no inventory. An inventory begins with a boot of ours.
+	lost := inv != nil && hasFinalizer(s, v1alpha1.FinalizerServer)
+	data, booted := leftBehind(s.Status.State)
+	if !known(s.Status.State) {
+		data = !provenClean(inv)
+	}
+	var all []string
+	if keptDirty(inv) || lost || data || s.Spec.ServerClaimRef != nil {
+		all = append(all, MarkDirty)
+	}
+	if booted || (lost && s.Status.State == "") {
+		all = append(all, MarkManaged)
+	}
+	return all
+}
+
+// leftBehind says what a state that we know tells of a machine: that a holder's data may be on its disks, and that
+// whoever put it there booted it.
+func leftBehind(state v1alpha1.ServerState) (data, booted bool) {
+	switch state {
+	case v1alpha1.StateReserved, v1alpha1.StateReleased, v1alpha1.StateCleanup:
+		return true, true
+	case v1alpha1.StateDiscovery:
+		return false, true // it was off before, and runs the probe image
+	case v1alpha1.StateMaintenance:
+		return true, false // somebody's hands are on it, and a claim may have come before them
+	default:
+		return false, false
+	}
+}
+
+// known says whether a state means the same in every bundle. One that another operator or a bundle of somebody's own has
+// named may have been entered with a holder's data on the disks.
+func known(state v1alpha1.ServerState) bool {
+	switch state {
+	case "", v1alpha1.StateInitial, v1alpha1.StateObserving, v1alpha1.StateDiscovery, v1alpha1.StateAvailable, v1alpha1.StateReserved,
+		v1alpha1.StateReleased, v1alpha1.StateCleanup, v1alpha1.StateMaintenance, v1alpha1.StateParked, v1alpha1.StateError:
+		return true
+	}
+	return false
+}
+
+// provenClean says that the last thing which a machine's inventory tells is a verified wipe, with no holder since.
+func provenClean(inv *policyv1alpha1.ServerInventory) bool {
+	return inv != nil && inv.Custody != nil && inv.Custody.LastHolder == nil && !keptDirty(inv) &&
+		inv.Wipe != nil && inv.Wipe.State == policyv1alpha1.WipeVerified
+}
+
+func keptDirty(inv *policyv1alpha1.ServerInventory) bool {
+	return inv != nil && inv.Custody != nil && slices.Contains(inv.Custody.Marks, MarkDirty)
+}
+
+// LastEntry is the highest entry that a machine's inventory speaks of. A lifecycle that begins anew counts on from there,
+// so that an old report or wipe never satisfies a new entry.
+func LastEntry(inv *policyv1alpha1.ServerInventory) int64 {
+	var last int64
+	if inv != nil && inv.Report != nil {
+		last = max(last, inv.Report.Entry)
+	}
+	if inv != nil && inv.Wipe != nil {
+		last = max(last, inv.Wipe.Entry)
+	}
+	return last
+}
+
+func hasFinalizer(o metav1.Object, name string) bool {
+	return slices.ContainsFunc(o.GetFinalizers(), func(f string) bool { return strings.EqualFold(f, name) })
+}
