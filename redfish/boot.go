@@ -20,12 +20,41 @@ const (
 
 // SetBootOnce implements Boot.
 func (c *client) SetBootOnce(ctx context.Context, uri string, want Identity, target string) error {
-	return c.change(ctx, uri, change{
+	return c.change(ctx, uri, c.bootOnce(uri, want, target))
+}
+
+// PowerOnOnce implements Boot. The action goes with any ETag, because setting the override may have changed the system's.
+func (c *client) PowerOnOnce(ctx context.Context, uri string, want Identity, target string) error {
+	op, cancel, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	doc, err := op.apply(uri, c.bootOnce(uri, want, target))
+	if MayHaveHappened(err) {
+		return &NotAskedError{What: "the power-on", Err: fmt.Errorf("boot override: %w", err)}
+	}
+	if err != nil {
+		return err
+	}
+	return op.reset(uri, want, doc, ActionOn, "")
+}
+
+// notOff is the error for a system that does not read Off; nil for one that does.
+func notOff(s SystemSnapshot) error {
+	if s.Power == PowerOff {
+		return nil
+	}
+	return fmt.Errorf("redfish: %s reads %s: %w", s.URI, s.Power, ErrNotOff)
+}
+
+func (c *client) bootOnce(uri string, want Identity, target string) change {
+	return change{
 		want:            want,
 		throughSettings: true,
 		refuse: func(_ *systemDoc, s SystemSnapshot) error {
-			if s.Power != PowerOff {
-				return fmt.Errorf("redfish: %s reads %s: %w", uri, s.Power, ErrNotOff)
+			if err := notOff(s); err != nil {
+				return err
 			}
 			if len(s.Boot.Allowed) > 0 && !slices.Contains(s.Boot.Allowed, target) {
 				return &UnsupportedError{URI: uri, Wanted: "booting from " + target, Offered: s.Boot.Allowed}
@@ -47,7 +76,7 @@ func (c *client) SetBootOnce(ctx context.Context, uri string, want Identity, tar
 			return bootBodies(full, plain)
 		},
 		onlyLater: func() { c.learn(func(m *memory) { m.habits.noBootMode = true }) },
-	})
+	}
 }
 
 // ClearBoot implements Boot.
@@ -79,11 +108,11 @@ func (c *client) SetBootOrder(ctx context.Context, uri string, want Identity, or
 	return c.change(ctx, uri, change{
 		want:            want,
 		throughSettings: true,
-		refuse: func(doc *systemDoc, _ SystemSnapshot) error {
+		refuse: func(doc *systemDoc, s SystemSnapshot) error {
 			if !doc.Boot.Value.Order.Present {
 				return &UnsupportedError{URI: uri, Wanted: "a boot order", Hint: "it shows no BootOrder"}
 			}
-			return nil
+			return notOff(s)
 		},
 		holds: func(current, pending *systemDoc) bool {
 			effective := current.Boot.Value.Order
@@ -112,5 +141,6 @@ func (c *client) change(ctx context.Context, uri string, ch change) error {
 		return err
 	}
 	defer cancel()
-	return op.apply(uri, ch)
+	_, err = op.apply(uri, ch)
+	return err
 }

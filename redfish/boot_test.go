@@ -100,6 +100,95 @@ func TestClearBootWritesOnlyWhereAnOverrideStands(t *testing.T) {
 	}
 }
 
+func TestPowerOnOnceReadsTheSystemOnce(t *testing.T) {
+	for override, want := range map[string][]string{
+		`"BootSourceOverrideEnabled":"Disabled"`:                              {"GET " + systemURI, patchSystem + fullOverride, "POST " + resetURI + ` {"ResetType":"On"}`},
+		`"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"`: {"GET " + systemURI, "POST " + resetURI + ` {"ResetType":"On"}`},
+	} {
+		f := newFake(t)
+		f.set(systemURI, booting("Off", override))
+		c := f.warm(t)
+		if err := c.PowerOnOnce(t.Context(), systemURI, self, "Pxe"); err != nil {
+			t.Error(err)
+		}
+		wantLines(t, f.seen(), want...)
+	}
+}
+
+func TestPowerOnOnceWritesNothingToASystemThatIsNotOff(t *testing.T) {
+	for _, power := range []string{"On", "PoweringOn", "PoweringOff", "Paused", "", "null"} {
+		f := newFake(t)
+		f.set(systemURI, systemJSON(power))
+		if err := f.client(t).PowerOnOnce(t.Context(), systemURI, self, "Pxe"); !errors.Is(err, ErrNotOff) {
+			t.Errorf("power %q: error %v", power, err)
+		}
+		if sent := f.seen("PATCH", "POST"); len(sent) != 1 { // the login
+			t.Errorf("power %q: sent %q", power, sent)
+		}
+	}
+}
+
+func TestAPowerOnIsNotAskedForWithoutItsOverride(t *testing.T) {
+	lost := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	for name, c := range map[string]struct {
+		what string
+		h    http.HandlerFunc
+		sent int
+		may  bool
+	}{
+		"the override is refused":            {"PATCH " + systemURI, status(http.StatusConflict), 1, false},
+		"the override may have been written": {"PATCH " + systemURI, lost, 1, false},
+		"the power-on may have been asked":   {"POST " + resetURI, lost, 2, true},
+		"the power-on is refused":            {"POST " + resetURI, status(http.StatusForbidden), 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			client := f.warm(t)
+			f.on(c.what, c.h)
+			err := client.PowerOnOnce(t.Context(), systemURI, self, "Pxe")
+			if err == nil || MayHaveHappened(err) != c.may {
+				t.Errorf("error %v, may have happened %v", err, MayHaveHappened(err))
+			}
+			if sent := f.seen("PATCH", "POST"); len(sent) != c.sent {
+				t.Errorf("sent %q", sent)
+			}
+		})
+	}
+}
+
+func TestAPowerOnGoesWithAnyTagBecauseItsOverrideChangedTheSystem(t *testing.T) {
+	f := newFake(t)
+	f.etags[systemURI] = `"before"`
+	f.on("POST "+resetURI, func(w http.ResponseWriter, r *http.Request) {
+		switch r.Header.Get("If-Match") {
+		case "":
+			w.WriteHeader(http.StatusPreconditionRequired)
+		case "*":
+		default:
+			w.WriteHeader(http.StatusPreconditionFailed)
+		}
+	})
+	c := f.warm(t)
+	for range 2 {
+		if err := c.PowerOnOnce(t.Context(), systemURI, self, "Pxe"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestBootOrderIsWrittenOnlyWhileOff(t *testing.T) {
+	for _, power := range []string{"On", "PoweringOff", "", "null"} {
+		for _, order := range [][]string{{"Boot2", "Boot1"}, {"Boot1", "Boot2"}} {
+			f := newFake(t)
+			f.set(systemURI, systemJSON(power))
+			err := f.client(t).SetBootOrder(t.Context(), systemURI, self, order)
+			if !errors.Is(err, ErrNotOff) || len(f.seen("PATCH")) != 0 {
+				t.Errorf("power %q: error %v", power, err)
+			}
+		}
+	}
+}
+
 func TestBootOrderIsWrittenWhereItDiffers(t *testing.T) {
 	f := newFake(t)
 	c := f.client(t)

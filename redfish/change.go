@@ -31,17 +31,17 @@ func (o *operation) checked(uri string, want Identity) (*systemDoc, SystemSnapsh
 	return doc, snapshot, nil
 }
 
-// apply makes a change. A refusal for want of the right If-Match (412, 428) is answered once: everything is read and
-// checked anew, because it may also mean that somebody else was faster.
-func (o *operation) apply(uri string, ch change) error {
+// apply makes a change, and returns the system as it was read for it. A refusal for want of the right If-Match (412, 428)
+// is answered once: everything is read and checked anew, because it may also mean that somebody else was faster.
+func (o *operation) apply(uri string, ch change) (*systemDoc, error) {
 	for again := false; ; again = true {
 		doc, snapshot, err := o.checked(uri, ch.want)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if ch.refuse != nil {
 			if err := ch.refuse(doc, snapshot); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		target, etag := uri, string(doc.ETag)
@@ -52,14 +52,14 @@ func (o *operation) apply(uri string, ch change) error {
 			}
 		}
 		if ch.holds(doc, pending) {
-			return nil
+			return doc, nil
 		}
 		if again {
 			etag = strongETag(etag)
 		}
 		err = o.patch(target, etag, ch, doc)
 		if again || !statusIs(err, http.StatusPreconditionFailed, http.StatusPreconditionRequired) {
-			return err
+			return doc, err
 		}
 		if statusIs(err, http.StatusPreconditionRequired) && etag == "" {
 			o.c.learn(func(m *memory) { m.habits.patchIfMatch = true })

@@ -30,13 +30,21 @@ type client struct {
 	memory memory
 }
 
+// shared is what all clients of one process know of logins.
+type shared struct {
+	refused  *denials
+	sessions *openSessions
+}
+
+func newShared() shared { return shared{refused: newDenials(), sessions: newOpenSessions()} }
+
 // memory is what one BMC taught us. Losing it costs requests, never correctness.
 type memory struct {
 	root       *serviceRoot
 	managerURI string
 	systemURIs []string
 	listedAt   time.Time
-	resetSeen  text                // the manager's LastResetTime at the listing
+	listedBy   string              // the incarnation of the manager at the listing
 	resetTypes map[string][]string // by ActionInfo URI
 	habits     habits
 }
@@ -49,7 +57,7 @@ type habits struct {
 	noBootMode   bool // 400 on BootSourceOverrideMode
 }
 
-func newClient(key string, endpoint Endpoint, credentials Credentials, options PoolOptions, fleet chan struct{}, refused *denials) *client {
+func newClient(key string, endpoint Endpoint, credentials Credentials, options PoolOptions, fleet chan struct{}, shared shared) *client {
 	endpoint.CABundle = append([]byte(nil), endpoint.CABundle...)
 	c := &client{key: key, endpoint: endpoint, credentials: credentials, options: options}
 	c.memory.resetTypes = map[string][]string{}
@@ -60,7 +68,7 @@ func newClient(key string, endpoint Endpoint, credentials Credentials, options P
 		return c
 	}
 	c.http = &http.Client{Transport: chain(key, c.base.Host, options, fleet, c.transport), CheckRedirect: refuseRedirects}
-	c.login = newLogin(c, refused)
+	c.login = newLogin(c, shared)
 	return c
 }
 
@@ -101,7 +109,7 @@ func (c *client) forgetTopology() {
 // Nil means yes.
 func ProbeService(ctx context.Context, endpoint Endpoint) error {
 	options := PoolOptions{MaxInFlight: 1, PerBMC: 1, RequestTimeout: 15 * time.Second}.withDefaults()
-	c := newClient("", endpoint, Credentials{}, options, make(chan struct{}, 1), newDenials())
+	c := newClient("", endpoint, Credentials{}, options, make(chan struct{}, 1), newShared())
 	op, cancel, err := c.begin(ctx)
 	if err != nil {
 		return err

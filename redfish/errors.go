@@ -3,6 +3,8 @@
 package redfish
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,9 +12,9 @@ import (
 	"time"
 )
 
-// ErrNotOff says that a boot override was refused because the system does not read Off. A power state that the BMC does
-// not name is not Off.
-var ErrNotOff = errors.New("the system is not Off, and an override would change what its own reboot starts")
+// ErrNotOff says that a boot override or order was refused because the system does not read Off. A power state that the
+// BMC does not name is not Off.
+var ErrNotOff = errors.New("the system is not Off, and the write would change what its own reboot starts")
 
 // ErrOff says that a restart was refused because the system reads Off: there is nothing to restart, and switching a
 // machine on is asked for as such.
@@ -35,6 +37,21 @@ func (e *IdentityError) Error() string {
 func describe(id Identity) string {
 	return fmt.Sprintf("UUID %q, serial %q", id.UUID, id.SerialNumber)
 }
+
+// NotAskedError says that the BMC was surely not asked for what the operation is about: a guard kept the request from
+// being sent, or a step before it failed.
+type NotAskedError struct {
+	// What was not asked for.
+	What string
+	// Err is the cause.
+	Err error
+}
+
+func (e *NotAskedError) Error() string {
+	return fmt.Sprintf("redfish: %s was not asked for: %v", e.What, e.Err)
+}
+
+func (e *NotAskedError) Unwrap() error { return e.Err }
 
 // AuthError says that the BMC refuses the credentials, or the rights that they carry. While Until lies ahead, the client
 // answers with this error without asking the BMC again, so that no account is locked.
@@ -69,6 +86,8 @@ type UnreachableError struct {
 	Sent bool
 	// RetryAt is when the breaker lets the next attempt through; zero where the breaker has no part in it.
 	RetryAt time.Time
+	// crowded says that our own limits kept the request from being sent in time.
+	crowded bool
 }
 
 func (e *UnreachableError) Error() string {
@@ -156,9 +175,30 @@ func Reason(err error) string {
 	return ReasonUnknownError
 }
 
+// Unanswered reports whether err says that the BMC gave no answer of any kind: no error, no refusal, and no certificate
+// either, trusted or not. asked is false where the BMC was not asked at all, because it is left alone after earlier
+// failures or our own limits stood in the way; then nothing follows.
+func Unanswered(err error) (unanswered, asked bool) {
+	var unreachable *UnreachableError
+	if !errors.As(err, &unreachable) {
+		return false, true
+	}
+	if !unreachable.RetryAt.IsZero() || unreachable.crowded || errors.Is(err, context.Canceled) {
+		return false, false
+	}
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	return !errors.As(err, &certificate) && !errors.As(err, &record) && !errors.As(err, &alert), true
+}
+
 // MayHaveHappened reports whether the write that ended in err may still have been carried out by the BMC, so that the
-// caller has to read before it repeats. It is false for nil, for reads and for refusals.
+// caller has to read before it repeats. It is false for nil, for reads, for refusals, and where the write was not sent.
 func MayHaveHappened(err error) bool {
+	var notAsked *NotAskedError
+	if errors.As(err, &notAsked) {
+		return false
+	}
 	var unreachable *UnreachableError
 	if errors.As(err, &unreachable) {
 		return unreachable.Sent && writes(unreachable.Method)

@@ -57,8 +57,13 @@ func (c *client) Manager(ctx context.Context) (ManagerSnapshot, error) {
 		Power:           powerState(doc.PowerState),
 		LastResetTime:   plausible(doc.LastResetTime),
 	}
-	snapshot.SystemURIs, snapshot.Unreadable, err = op.systems(root, doc.LastResetTime)
+	err = op.systems(root, doc.incarnation(), &snapshot)
 	return snapshot, err
+}
+
+// incarnation names a BMC between two of its restarts, as far as it tells: what it listed in another one is not relied on.
+func (d *managerDoc) incarnation() string {
+	return string(d.UUID + "\x00" + d.SerialNumber + "\x00" + d.LastResetTime)
 }
 
 // manager reads the BMC's own resource, by its remembered URI where there is one.
@@ -143,18 +148,19 @@ func (o *operation) findManager(root *serviceRoot) (*managerDoc, string, error) 
 }
 
 // systems lists the hosts. A list is remembered only when every member could be read.
-func (o *operation) systems(root *serviceRoot, lastReset text) (uris, unreadable []string, err error) {
+func (o *operation) systems(root *serviceRoot, incarnation string, into *ManagerSnapshot) error {
 	known := o.c.recall()
-	if len(known.systemURIs) > 0 && known.resetSeen == lastReset && time.Since(known.listedAt) < o.c.options.SystemsFor {
-		return append([]string(nil), known.systemURIs...), nil, nil
+	if len(known.systemURIs) > 0 && known.listedBy == incarnation && time.Since(known.listedAt) < o.c.options.SystemsFor {
+		into.SystemURIs = append([]string(nil), known.systemURIs...)
+		return nil
 	}
 	if root.Systems == "" {
-		return nil, nil, o.bad(http.MethodGet, "/redfish/v1/", http.StatusOK,
+		return o.bad(http.MethodGet, "/redfish/v1/", http.StatusOK,
 			"the service root links no systems; this BMC may still be starting, or manages no host")
 	}
 	members, err := o.members(string(root.Systems))
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	var failed error
 	for _, m := range members {
@@ -162,26 +168,27 @@ func (o *operation) systems(root *serviceRoot, lastReset text) (uris, unreadable
 		switch {
 		case m.err == nil && json.Unmarshal(m.raw, &doc) == nil:
 			if doc.resettable(m.URI) {
-				uris = append(uris, m.URI)
+				into.SystemURIs = append(into.SystemURIs, m.URI)
+				into.Listed = append(into.Listed, doc.snapshot(m.URI))
 			}
 		case isTray(m.URI):
 		default:
 			failed = m.err
-			unreadable = append(unreadable, m.URI)
+			into.Unreadable = append(into.Unreadable, m.URI)
 		}
 	}
 	switch {
-	case len(uris) == 0 && failed != nil:
-		return nil, nil, failed
-	case len(uris) == 0:
-		return nil, nil, o.bad(http.MethodGet, string(root.Systems), http.StatusOK,
+	case len(into.SystemURIs) == 0 && failed != nil:
+		return failed
+	case len(into.SystemURIs) == 0:
+		return o.bad(http.MethodGet, string(root.Systems), http.StatusOK,
 			"the collection lists no system that can be reset; that is never taken for a system that is gone")
-	case len(unreadable) == 0:
+	case len(into.Unreadable) == 0:
 		o.c.learn(func(m *memory) {
-			m.systemURIs, m.listedAt, m.resetSeen = append([]string(nil), uris...), time.Now(), lastReset
+			m.systemURIs, m.listedAt, m.listedBy = append([]string(nil), into.SystemURIs...), time.Now(), incarnation
 		})
 	}
-	return uris, unreadable, nil
+	return nil
 }
 
 // plausible reads the time of the last reset; a clock that was never set gives the zero time.

@@ -2,10 +2,13 @@
 
 package redfish
 
-import "context"
+import (
+	"context"
+	"net/http"
+)
 
 // ResetManager implements ManagerReset.
-func (c *client) ResetManager(ctx context.Context, graceful bool) error {
+func (c *client) ResetManager(ctx context.Context, want ManagerIdentity, graceful bool) error {
 	op, cancel, err := c.begin(ctx)
 	if err != nil {
 		return err
@@ -24,6 +27,9 @@ func (c *client) ResetManager(ctx context.Context, graceful bool) error {
 	if err != nil {
 		return err
 	}
+	if err := op.meant(uri, want, doc); err != nil {
+		return err
+	}
 	if err := op.post(string(reset.Target), string(doc.ETag), map[string]string{"ResetType": word}); err != nil {
 		return err
 	}
@@ -31,4 +37,48 @@ func (c *client) ResetManager(ctx context.Context, graceful bool) error {
 	c.login.dropSession(op)
 	c.forgetTopology()
 	return nil
+}
+
+// meant proves that the BMC is the one that want names. What the BMC says of itself must not contradict; the proof is a
+// system behind it where one is known, because those tell who they are more often than BMCs do.
+func (o *operation) meant(uri string, want ManagerIdentity, doc *managerDoc) error {
+	self := Identity{UUID: want.UUID, SerialNumber: want.SerialNumber}
+	got := Identity{UUID: string(doc.UUID), SerialNumber: string(doc.SerialNumber)}
+	proven, contradicted := SameManager(self, got)
+	if contradicted || !proven && len(want.Systems) == 0 {
+		return &IdentityError{URI: uri, Want: self, Got: got}
+	}
+	var last *IdentityError
+	for _, known := range want.Systems {
+		_, snapshot, err := o.system(known.URI)
+		switch {
+		case err == nil && SameSystem(known.Identity, snapshot.Identity):
+			return nil
+		case err == nil:
+			last = &IdentityError{URI: known.URI, Want: known.Identity, Got: snapshot.Identity}
+		case statusIs(err, http.StatusNotFound):
+			last = &IdentityError{URI: known.URI, Want: known.Identity}
+		default:
+			return err
+		}
+	}
+	if last != nil {
+		return last
+	}
+	return nil
+}
+
+// SameManager compares what two reads of a BMC say of the BMC itself. proven says that they name one and the same;
+// contradicted that they cannot be the same. Where one of them says too little, both are false.
+func SameManager(want, got Identity) (proven, contradicted bool) {
+	compare := func(known bool, want, got Identity) {
+		same := SameSystem(want, got)
+		proven = proven || known && same
+		contradicted = contradicted || known && !same
+	}
+	wantUUID, gotUUID := cleanUUID(want.UUID), cleanUUID(got.UUID)
+	compare(wantUUID != "" && gotUUID != "", Identity{UUID: wantUUID}, Identity{UUID: gotUUID})
+	wantSerial, gotSerial := cleanSerial(want.SerialNumber), cleanSerial(got.SerialNumber)
+	compare(wantSerial != "" && gotSerial != "", Identity{SerialNumber: wantSerial}, Identity{SerialNumber: gotSerial})
+	return proven && !contradicted, contradicted
 }

@@ -37,8 +37,25 @@ func (c *client) SystemDetail(ctx context.Context, uri string) (SystemSnapshot, 
 	if err != nil {
 		return SystemSnapshot{}, err
 	}
+	if err := op.again(members); err != nil {
+		return SystemSnapshot{}, err
+	}
 	snapshot.NICs, snapshot.NICsIncomplete = hostNICs(members)
 	return snapshot, nil
+}
+
+// again reads once more the members that could not be read: a BMC that is busy fails one request among many.
+func (o *operation) again(members []member) error {
+	for i := range members {
+		m := &members[i]
+		if m.err == nil || m.URI == "" {
+			continue
+		}
+		if _, m.err = o.get(m.URI, &m.raw); m.err != nil && o.fatal(m.err) {
+			return m.err
+		}
+	}
+	return nil
 }
 
 // hostNICs keeps the host's own interfaces with a usable MAC address, each address once.

@@ -52,7 +52,7 @@ func (o *operation) send(method, uri string, payload any, header http.Header) (*
 		if err != nil {
 			return nil, err
 		}
-		got, err := o.raw(method, uri, body, header, cred)
+		got, err := o.rawIn(armed(o.ctx, method), method, uri, body, header, cred)
 		if err != nil {
 			return nil, err
 		}
@@ -101,8 +101,14 @@ func (o *operation) decode(uri string, got *answer, out any) error {
 	return nil
 }
 
-// raw makes one request as it stands. The error is an *UnreachableError or a *ResponseError; a status is no error.
+// raw makes one request as it stands, without a guard.
 func (o *operation) raw(method, uri string, body []byte, header http.Header, cred credential) (*answer, error) {
+	return o.rawIn(o.ctx, method, uri, body, header, cred)
+}
+
+// rawIn makes one request as it stands. The error is an *UnreachableError, a *ResponseError or a *NotAskedError; a status
+// is no error.
+func (o *operation) rawIn(ctx context.Context, method, uri string, body []byte, header http.Header, cred credential) (*answer, error) {
 	if o.left <= 0 {
 		return nil, o.bad(method, uri, 0, fmt.Sprintf("this would be more than the %d requests that one operation may make; "+
 			"the BMC's links may form a loop", o.c.options.RequestLimit))
@@ -113,7 +119,7 @@ func (o *operation) raw(method, uri string, body []byte, header http.Header, cre
 		return nil, o.bad(method, uri, 0, err.Error())
 	}
 	var sent atomic.Bool
-	ctx := httptrace.WithClientTrace(o.ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
 		return nil, o.bad(method, uri, 0, err.Error())
@@ -165,6 +171,10 @@ func (o *operation) classify(method, uri string, err error, sent bool) error {
 	if errors.As(err, &response) {
 		response.Address, response.Method, response.Path = o.c.base.Host, method, redactPath(uri)
 		return response
+	}
+	var notAsked *NotAskedError
+	if errors.As(err, &notAsked) {
+		return notAsked
 	}
 	var unreachable *UnreachableError
 	if !errors.As(err, &unreachable) {

@@ -28,7 +28,8 @@ type PoolOptions struct {
 	LoginCoolDown time.Duration
 	// BasicFor is how long Basic authentication stands in where no session can be had; default 10 min.
 	BasicFor time.Duration
-	// SystemsFor is how long Manager keeps a list of systems before it reads the list again; default 10 min.
+	// SystemsFor is how long Manager keeps a list of systems before it reads the list again; default 1 h. A system that is
+	// not where it was makes it read the list at once.
 	SystemsFor time.Duration
 	// CloseTimeout covers giving back one session; default 5 s.
 	CloseTimeout time.Duration
@@ -40,6 +41,9 @@ type PoolOptions struct {
 	BreakerMax time.Duration
 	// Logger gets one debug line per request, without bodies, headers and session names; nil logs nothing.
 	Logger *slog.Logger
+	// Orphans says that a former process, which was killed, may have left sessions behind: then the first login of each
+	// BMC looks for one, and does without a session of its own until that one has expired. It may block; nil says no.
+	Orphans func() bool
 	// OnRequest is called after each request that went out, with one of the Outcome constants; it must not block.
 	OnRequest func(key, method, outcome string, took time.Duration)
 }
@@ -66,7 +70,7 @@ func (o PoolOptions) withDefaults() PoolOptions {
 	orTime(&o.OperationTimeout, 3*time.Minute)
 	orTime(&o.LoginCoolDown, 5*time.Minute)
 	orTime(&o.BasicFor, 10*time.Minute)
-	orTime(&o.SystemsFor, 10*time.Minute)
+	orTime(&o.SystemsFor, time.Hour)
 	orTime(&o.CloseTimeout, 5*time.Second)
 	orTime(&o.BreakerBase, time.Second)
 	orTime(&o.BreakerMax, time.Minute)
@@ -78,7 +82,7 @@ func (o PoolOptions) withDefaults() PoolOptions {
 type Pool struct {
 	options PoolOptions
 	fleet   chan struct{}
-	denials *denials
+	shared  shared
 
 	mu      sync.Mutex
 	clients map[string]*client
@@ -92,7 +96,7 @@ func NewPool(options PoolOptions) *Pool {
 	return &Pool{
 		options: options,
 		fleet:   make(chan struct{}, options.MaxInFlight),
-		denials: newDenials(),
+		shared:  newShared(),
 		clients: map[string]*client{},
 	}
 }
@@ -107,7 +111,7 @@ func (p *Pool) Get(key string, endpoint Endpoint, credentials Credentials) BMC {
 	if old != nil && old.credentials == credentials && old.endpoint.equal(endpoint) {
 		return old
 	}
-	fresh := newClient(key, endpoint, credentials, p.options, p.fleet, p.denials)
+	fresh := newClient(key, endpoint, credentials, p.options, p.fleet, p.shared)
 	if p.closed {
 		fresh.broken = errClosed
 		return fresh

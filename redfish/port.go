@@ -107,6 +107,9 @@ type ManagerSnapshot struct {
 	LastResetTime   time.Time  // zero where absent or implausible
 	// SystemURIs lists the systems that can be reset, in the BMC's order (GPU trays and the like are left out).
 	SystemURIs []string
+	// Listed are those systems as the list showed them, where it was read now; empty where it is remembered. A list may
+	// show less of a system than its own resource does.
+	Listed []SystemSnapshot
 	// Unreadable lists members of the systems collection whose read failed. While it is not empty, a system that is
 	// missing from SystemURIs must not be taken for gone.
 	Unreadable []string
@@ -153,9 +156,14 @@ type Boot interface {
 	// BMC does not list is refused with an *UnsupportedError naming those that it lists. A repeated call writes nothing
 	// while the override stands.
 	SetBootOnce(ctx context.Context, uri string, want Identity, target string) error
+	// PowerOnOnce switches a system on that is Off, to boot once from target: SetBootOnce and then On, for which the system
+	// is read and checked once. Whether the power-on may have been carried out is what MayHaveHappened says of its error;
+	// the override may stand either way, and a repeated call does not write it again.
+	PowerOnOnce(ctx context.Context, uri string, want Identity, target string) error
 	// ClearBoot disables an override. It writes nothing where none is set.
 	ClearBoot(ctx context.Context, uri string, want Identity) error
-	// SetBootOrder sets the persistent boot order. It writes nothing where the order holds already, or is pending.
+	// SetBootOrder sets the persistent boot order. It refuses unless the system is Off (ErrNotOff), and writes nothing where
+	// the order holds already, or is pending.
 	SetBootOrder(ctx context.Context, uri string, want Identity, order []string) error
 }
 
@@ -166,11 +174,30 @@ type Locator interface {
 	SetLED(ctx context.Context, uri string, want Identity, led IndicatorLED) error
 }
 
+// ManagerIdentity is what tells one BMC from another. Many BMCs have no serial number and some no UUID, so the systems
+// behind one stand for it as well.
+type ManagerIdentity struct {
+	// UUID and SerialNumber are those of the BMC itself; empty where it does not say.
+	UUID         string
+	SerialNumber string
+	// Systems are known to be behind the BMC.
+	Systems []SystemAt
+}
+
+// SystemAt is a system and where its BMC lists it.
+type SystemAt struct {
+	URI      string
+	Identity Identity
+}
+
 // ManagerReset restarts the BMC itself.
 type ManagerReset interface {
-	// ResetManager asks for GracefulRestart or ForceRestart of the BMC, and refuses with an *UnsupportedError where it is
-	// not offered. Every call is a restart. The BMC's sessions and pending boot overrides may be lost with it.
-	ResetManager(ctx context.Context, graceful bool) error
+	// ResetManager asks for GracefulRestart or ForceRestart of the BMC. Right before it does, it reads the BMC, and writes
+	// nothing and returns an *IdentityError where another one answers: where its UUID or serial number differs from want,
+	// where none of want's systems is found, or where want has no system and nothing else proves it. It refuses with an
+	// *UnsupportedError where the action is not offered. Every call is a restart. The BMC's sessions and pending boot
+	// overrides may be lost with it.
+	ResetManager(ctx context.Context, want ManagerIdentity, graceful bool) error
 }
 
 // BMC is everything that the controllers use. Close gives the session back; it is safe to call twice.

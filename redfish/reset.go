@@ -42,15 +42,20 @@ func (c *client) Reset(ctx context.Context, uri string, want Identity, action Po
 	if plan.restart && snapshot.Power == PowerOff {
 		return ErrOff
 	}
-	reset := doc.Actions.Value.Reset.Value
-	word, err := op.resetWord(uri, action, reset, plan.hint)
+	return op.reset(uri, want, doc, action, string(doc.ETag))
+}
+
+// reset asks for an action of a system that was just checked.
+func (o *operation) reset(uri string, want Identity, doc *systemDoc, action PowerAction, etag string) error {
+	plan, reset := resetPlans[action], doc.Actions.Value.Reset.Value
+	word, err := o.resetWord(uri, action, reset, plan.hint)
 	if err != nil {
 		return err
 	}
-	err = op.post(string(reset.Target), string(doc.ETag), map[string]string{"ResetType": word})
+	err = o.post(string(reset.Target), etag, map[string]string{"ResetType": word})
 	if statusIs(err, http.StatusConflict, http.StatusBadRequest) {
 		// BMCs refuse what already is, and their power state lags behind by seconds: look once more.
-		if _, now, readErr := op.checked(uri, want); readErr == nil && plan.holds(now.Power) {
+		if _, now, readErr := o.checked(uri, want); readErr == nil && plan.holds(now.Power) {
 			return nil
 		}
 	}

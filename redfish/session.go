@@ -17,19 +17,23 @@ import (
 // login holds the one session of a client. Its lock is a channel, so that whoever waits for a login in progress still
 // obeys its own deadline; only one login is ever under way, so a wrong password is offered once and not once per caller.
 type login struct {
-	c       *client
-	digest  [32]byte
-	refused *denials
+	shared
+	c      *client
+	digest [32]byte
 
 	lock       chan struct{}
 	token      string
 	sessionURI string    // where the session is given back; empty where the BMC does not say
-	basicUntil time.Time // Basic authentication until then, because no session could be had
+	basicUntil time.Time // Basic authentication until then, because no session could be had, or should be
 	closed     bool
+
+	settled bool      // no session is left over that nobody knows
+	unheard bool      // a login of this process was not answered
+	expired time.Time // when a session that is left over has expired; zero where none was seen
 }
 
-func newLogin(c *client, refused *denials) *login {
-	return &login{c: c, refused: refused, digest: refused.digest(c.base.Host, c.credentials), lock: make(chan struct{}, 1)}
+func newLogin(c *client, s shared) *login {
+	return &login{c: c, shared: s, digest: s.refused.digest(c.base.Host, c.credentials), lock: make(chan struct{}, 1)}
 }
 
 func (l *login) acquire(ctx context.Context) error {
@@ -74,7 +78,7 @@ func (l *login) rejected(o *operation, cred credential, again bool, got *answer)
 	defer l.release()
 	if cred.token != "" && !again {
 		if l.token == cred.token { // else another caller has logged in meanwhile
-			l.token, l.sessionURI = "", ""
+			l.forget()
 		}
 		return nil
 	}
@@ -92,28 +96,46 @@ func (l *login) open(o *operation) (credential, error) {
 	if err != nil {
 		return credential{}, err
 	}
+	wait, refused, err := l.orphaned(o, root)
+	if err != nil {
+		return credential{}, err
+	}
+	if wait {
+		return credential{basic: true}, nil
+	}
 	adapter := &gofishClient{op: o, cred: &credential{}}
 	token, err := schemas.CreateSession(adapter, root.sessions(), l.c.credentials.Username, l.c.credentials.Password)
 	if err == nil {
 		l.sessionURI = orElse(token.Session, bodyLink(adapter.last.body))
 		if l.token = token.Token; l.token != "" {
+			l.sessions.add(l.c.base.Host, l.sessionURI)
 			return credential{token: l.token}, nil
 		}
 		return l.fallBack(o, root, adapter.last, "the BMC made a session but gave no token")
 	}
+	return l.notOpened(o, root, adapter.last, refused, err)
+}
+
+// notOpened decides what to do after a login that gave no session. refused is how the BMC refused Basic authentication a
+// moment ago, where it did.
+func (l *login) notOpened(o *operation, root *serviceRoot, last, refused *answer, err error) (credential, error) {
 	var unreachable *UnreachableError
-	if errors.As(err, &unreachable) || adapter.last == nil {
+	if errors.As(err, &unreachable) && unreachable.Sent { // the BMC may have made a session that nobody heard of
+		l.settled, l.unheard = false, true
+	}
+	if unreachable != nil || last == nil {
 		return credential{}, err
 	}
-	id, _ := errorMessage(adapter.last.body)
-	status := adapter.last.status
+	id, _ := errorMessage(last.body)
 	switch {
-	case status >= 300 && status < 400:
+	case last.status >= 300 && last.status < 400:
 		return credential{}, err
-	case status == http.StatusForbidden && !strings.Contains(id, "SessionLimit"):
-		return credential{}, l.deny(adapter.last, "login refused")
+	case last.status == http.StatusForbidden && !strings.Contains(id, "SessionLimit"):
+		return credential{}, l.deny(last, "login refused")
+	case last.status == http.StatusUnauthorized && refused != nil:
+		return credential{}, l.deny(last, "")
 	}
-	return l.fallBack(o, root, adapter.last, fmt.Sprintf("no session could be had (status %d %s)", status, id))
+	return l.fallBack(o, root, last, fmt.Sprintf("no session could be had (status %d %s)", last.status, id))
 }
 
 // fallBack proves Basic authentication by one read that needs it, and keeps to it for a while. Proving it here, under
@@ -154,15 +176,22 @@ func (l *login) deny(got *answer, message string) error {
 // dropSession forgets a session that ended with its BMC.
 func (l *login) dropSession(o *operation) {
 	if l.acquire(o.ctx) == nil {
-		l.token, l.sessionURI = "", ""
+		l.forget()
 		l.release()
 	}
 }
 
+// forget drops the session without a word to the BMC.
+func (l *login) forget() (token, uri string) {
+	token, uri = l.token, l.sessionURI
+	l.token, l.sessionURI = "", ""
+	l.sessions.remove(l.c.base.Host, uri)
+	return token, uri
+}
+
 // giveBack ends the session at the BMC and forgets it.
 func (l *login) giveBack(o *operation) error {
-	token, uri := l.token, l.sessionURI
-	l.token, l.sessionURI = "", ""
+	token, uri := l.forget()
 	if token == "" || uri == "" {
 		return nil
 	}

@@ -80,7 +80,7 @@ func newTransport(e Endpoint, perBMC int) (*http.Transport, error) {
 }
 
 // chain stacks the layers, outermost first: refuse while the breaker is open, wait for a slot of the BMC and of the
-// fleet, refuse again, count failures, limit the time, observe, check the body, read it, go out.
+// fleet, ask the guard of a write, refuse again, count failures, limit the time, observe, check the body, read it, go out.
 func chain(key, address string, options PoolOptions, fleet chan struct{}, base http.RoundTripper) http.RoundTripper {
 	guard := &breaker{threshold: options.BreakerThreshold, base: options.BreakerBase, max: options.BreakerMax}
 	var next http.RoundTripper = &wholeBody{limit: options.BodyLimit, next: base}
@@ -88,6 +88,7 @@ func chain(key, address string, options PoolOptions, fleet chan struct{}, base h
 	next = &observer{key: key, address: address, log: options.Logger, onRequest: options.OnRequest, next: next}
 	next = &deadline{after: options.RequestTimeout, next: next}
 	next = &breakerMeter{breaker: guard, next: next}
+	next = &guardPost{next: next}
 	next = &limiter{slots: fleet, of: "the fleet", next: next}
 	next = &limiter{slots: make(chan struct{}, options.PerBMC), of: "this BMC", next: next}
 	return &breakerGate{breaker: guard, next: next}

@@ -85,6 +85,7 @@ func TestRealTrees(t *testing.T) {
 			if want, known := realTrees[name]; known {
 				checkTree(t, c, manager, want)
 			}
+			checkManagerReset(t, f, c, manager)
 		})
 	}
 }
@@ -127,6 +128,25 @@ func walkTree(t *testing.T, f *fakeBMC, c BMC, uri string) {
 	}
 	if err := c.SetBootOnce(t.Context(), uri, snapshot.Identity, "Pxe"); (err == nil) != (snapshot.Power == PowerOff) || err != nil && !errors.Is(err, ErrNotOff) {
 		t.Errorf("%s: power %s, SetBootOnce: %v", uri, snapshot.Power, err)
+	}
+}
+
+// checkManagerReset resets the BMC by what it said of itself, and by nothing else.
+func checkManagerReset(t *testing.T, f *fakeBMC, c BMC, manager ManagerSnapshot) {
+	f.seen()
+	want := ManagerIdentity{UUID: manager.UUID, SerialNumber: manager.SerialNumber}
+	for _, s := range manager.Listed {
+		if s.Identity.UUID != "" {
+			want.Systems = append(want.Systems, SystemAt{URI: s.URI, Identity: s.Identity})
+		}
+	}
+	if err := c.ResetManager(t.Context(), want, true); err != nil || len(f.seen(http.MethodPost)) != 1 {
+		t.Errorf("reset of the BMC: %v", err)
+	}
+	want.UUID = "11111111-2222-3333-4444-555555555555"
+	var identity *IdentityError
+	if err := c.ResetManager(t.Context(), want, true); !errors.As(err, &identity) {
+		t.Errorf("reset of another BMC: %v", err)
 	}
 }
 

@@ -24,6 +24,7 @@ func TestNothingIsWrittenToAnotherSystem(t *testing.T) {
 			return c.Reset(ctx, systemURI, id, ActionForceOff)
 		},
 		"SetBootOnce": func(ctx context.Context, c BMC, id Identity) error { return c.SetBootOnce(ctx, systemURI, id, "Pxe") },
+		"PowerOnOnce": func(ctx context.Context, c BMC, id Identity) error { return c.PowerOnOnce(ctx, systemURI, id, "Pxe") },
 		"ClearBoot":   func(ctx context.Context, c BMC, id Identity) error { return c.ClearBoot(ctx, systemURI, id) },
 		"SetBootOrder": func(ctx context.Context, c BMC, id Identity) error {
 			return c.SetBootOrder(ctx, systemURI, id, []string{"Boot2"})
@@ -198,20 +199,5 @@ func TestAnActionGoesWithoutIfMatchUntilTheBMCDemandsIt(t *testing.T) {
 	})
 	if err := c.Reset(t.Context(), systemURI, self, ActionOn); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestTheBMCItselfIsReset(t *testing.T) {
-	f := newFake(t)
-	c := f.warm(t)
-	if err := c.ResetManager(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	post := "POST " + managerURI + `/Actions/Manager.Reset {"ResetType":"GracefulRestart"}`
-	wantLines(t, f.seen(), "GET "+managerURI, post)
-	err := c.ResetManager(t.Context(), false)
-	var unsupported *UnsupportedError
-	if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), "offers GracefulRestart") {
-		t.Errorf("error %v", err)
 	}
 }

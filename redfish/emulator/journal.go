@@ -103,6 +103,13 @@ func (j *journal) change(w *Write, change func(*Write)) {
 	change(w)
 }
 
+// read is a logged write as it stands.
+func (j *journal) read(w *Write) Write {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return *w
+}
+
 // Writes returns the logged writes that filter selects, oldest first. Logins and logouts are writes too: filter by
 // path "/redfish/v1/Systems/**" for what changes machines.
 func (f *Fleet) Writes(filter Filter) []Write {

@@ -4,7 +4,9 @@ package emulator
 
 import (
 	"context"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,5 +108,57 @@ func TestTheLogForgetsTheOldestWrites(t *testing.T) {
 	writes := f.Writes(Filter{})
 	if len(writes) > 10 || writes[len(writes)-1].Number != 25 {
 		t.Errorf("%d writes, the last is %d", len(writes), writes[len(writes)-1].Number)
+	}
+}
+
+func TestWhoeverInterferesSeesEachWriteBeforeAndAfterAndMayCutItOff(t *testing.T) {
+	type moment struct {
+		Method string
+		Status int
+		Done   bool
+		Power  PowerState
+	}
+	var mu sync.Mutex
+	var seen []moment
+	cut := func(Write, bool) bool { return false }
+	f, m := startFleet(t, Options{InMemory: true, Delays: instant, Interfere: func(w Write, done bool) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, moment{w.Method, w.Status, done, w.Power})
+		return cut(w, done)
+	}}, MachineSpec{Name: "a"})
+	reset := func() error {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.URL()+pathResetOf("1"), strings.NewReader(`{"ResetType":"On"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.SetBasicAuth(m.Credentials())
+		response, err := f.Client().Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return err
+	}
+	if err := reset(); err == nil || m.Power() != PowerOff {
+		t.Errorf("cut off before: error %v, power %s", err, m.Power())
+	}
+	cut = func(_ Write, done bool) bool { return !done }
+	if err := reset(); err == nil || m.Power() != PowerOn {
+		t.Errorf("cut off after: error %v, power %s", err, m.Power())
+	}
+	cut = func(Write, bool) bool { return true }
+	if err := reset(); err != nil {
+		t.Error(err)
+	}
+	var executed []bool
+	for _, w := range m.Writes() {
+		executed = append(executed, w.Executed)
+	}
+	want := []moment{{"POST", 0, false, PowerOff}, {"POST", 0, false, PowerOff}, {"POST", 0, true, PowerOff}, {"POST", 0, false, PowerOn}, {"POST", 0, true, PowerOn}}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]bool{false, true, true}, executed); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -62,6 +62,10 @@ type Options struct {
 	Guest Guest
 	// Clock is the fleet's time (default: the time package).
 	Clock Clock
+	// Interfere sees each write twice, once as it arrived and once after it was carried out, before the answer goes out
+	// (done). Where it returns false the connection is reset, and what it saw first is not carried out. It may block, and
+	// may be called by many goroutines; nil lets everything pass.
+	Interfere func(w Write, done bool) bool
 	// JournalLimit bounds the log of writes; the oldest are forgotten (default 100000).
 	JournalLimit int
 }

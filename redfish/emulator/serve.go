@@ -92,8 +92,28 @@ func (x *exchange) machine() *Machine {
 	return nil
 }
 
-// respond goes through the faults and the handler. It returns nil where the connection is to be reset.
+// respond answers a request, past whoever interferes with it. It returns nil where the connection is to be reset.
 func (x *exchange) respond() *reply {
+	if !x.undisturbed(false) {
+		return nil
+	}
+	rep := x.answered()
+	if rep != nil && !x.undisturbed(true) {
+		return nil
+	}
+	return rep
+}
+
+// undisturbed asks whoever interferes with writes, if anybody does.
+func (x *exchange) undisturbed(done bool) bool {
+	if x.write == nil || x.fleet.opts.Interfere == nil {
+		return true
+	}
+	return x.fleet.opts.Interfere(x.fleet.log.read(x.write), done)
+}
+
+// answered goes through the faults and the handler. It returns nil where the connection is to be reset.
+func (x *exchange) answered() *reply {
 	var decisive *Action
 	ignore := false
 	for _, i := range x.faults {

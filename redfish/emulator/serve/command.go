@@ -47,6 +47,7 @@ func Command(makeGuest GuestMaker) *cobra.Command {
 	flags.Uint64Var(&opts.Seed, "seed", 0, "decides every identity; the same seed gives the same fleet")
 	flags.DurationVar(&opts.PowerDelay, "power-delay", 2*time.Second, "how long powering on and off takes")
 	flags.DurationVar(&opts.BootDelay, "boot-delay", 5*time.Second, "how long the self test takes, from power-on to boot")
+	flags.DurationVar(&opts.Latency, "latency", 0, "added to every answer; a fault named latency, which ends with the others")
 	flags.StringVar(&opts.FaultFile, "faults", "", "YAML file of faults to begin with")
 	flags.StringVar(&opts.ControlAddress, "control-addr", "", "address of the control interface, without credentials: keep it local")
 	flags.StringVar(&opts.EndpointsOut, "endpoints-out", "", "file for Endpoint manifests; needs --addresses")

@@ -32,10 +32,12 @@ type Options struct {
 	Seed     uint64
 	// PowerDelay and BootDelay: 0 means at once.
 	PowerDelay, BootDelay time.Duration
-	FaultFile             string
-	ControlAddress        string
-	EndpointsOut          string
-	CAOut                 string
+	// Latency is added to every answer of a BMC.
+	Latency        time.Duration
+	FaultFile      string
+	ControlAddress string
+	EndpointsOut   string
+	CAOut          string
 	// Guest runs on every machine; nil: nothing does.
 	Guest emulator.Guest
 }
@@ -92,6 +94,9 @@ func build(opts Options) (*emulator.Fleet, error) {
 		Seed: opts.Seed, TLS: opts.TLS, Host: opts.Listen, Network: opts.Addresses, Port: opts.BasePort, Guest: opts.Guest,
 		Delays: emulator.Delays{Power: orAtOnce(opts.PowerDelay), Boot: orAtOnce(opts.BootDelay)},
 	})
+	if opts.Latency > 0 {
+		fleet.Inject(emulator.Fault{Name: "latency", Action: emulator.Action{Delay: opts.Latency}})
+	}
 	if opts.FaultFile != "" {
 		data, err := os.ReadFile(opts.FaultFile)
 		if err != nil {

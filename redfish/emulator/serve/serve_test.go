@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
@@ -32,6 +33,22 @@ func (l *lines) Write(p []byte) (int, error) {
 		close(l.found)
 	}
 	return n, err
+}
+
+func TestLatencyIsAddedToEveryAnswer(t *testing.T) {
+	for _, c := range []struct {
+		latency time.Duration
+		want    int
+	}{{0, 0}, {100 * time.Millisecond, 1}} {
+		fleet, err := build(Options{Machines: 1, Latency: c.latency})
+		if err != nil {
+			t.Fatal(err)
+		}
+		faults := fleet.Faults()
+		if len(faults) != c.want || (c.want > 0 && faults[0].Fault().Delay != c.latency) {
+			t.Errorf("latency %s: %d faults at work", c.latency, len(faults))
+		}
+	}
 }
 
 func TestTheProgramPrintsATableAndWritesManifests(t *testing.T) {
