@@ -121,6 +121,16 @@ func TestWipe(t *testing.T) {
 	revoked := func(from int) func(int) (WipeStatus, error) {
 		return func(call int) (WipeStatus, error) { return WipeStatus{Current: call < from, Reason: "claimed"}, nil }
 	}
+	// held is held back from one question on, and no more from the next on, and so on.
+	held := func(changes ...int) func(int) (WipeStatus, error) {
+		return func(call int) (WipeStatus, error) {
+			now := false
+			for _, from := range changes {
+				now = now != (call >= from)
+			}
+			return WipeStatus{Current: !now, Held: now, Reason: "frozen"}, nil
+		}
+	}
 	refusal := func() error { return &RefusedError{Status: 409, Message: "the entry is over"} }
 	for name, c := range map[string]struct {
 		registry *fakeRegistry
@@ -133,7 +143,7 @@ func TestWipe(t *testing.T) {
 			want: []string{"register", "Running Erasing,Pending", "ask", "erase a", "Running Verified,Erasing", "ask", "erase b",
 				"Verified Verified,Verified"},
 		},
-		"without disks there is nothing to prove": {want: []string{"register", "Verified "}},
+		"without disks it says that it saw none, and leaves the judgement to the registry": {want: []string{"register", "Verified "}},
 		"a disk that fails does not keep the next from being erased": {
 			disks: []*fakeDisk{{name: "a", erase: errors.New("I/O error")}, {name: "b"}},
 			want: []string{"register", "Running Erasing,Pending", "ask", "erase a", "Running Failed,Erasing", "ask", "erase b",
@@ -181,7 +191,45 @@ func TestWipe(t *testing.T) {
 				return WipeStatus{Current: true}, nil
 			}},
 			disks: []*fakeDisk{{name: "a"}},
-			want:  []string{"register", "Running Erasing", "ask", "ask", "ask", "erase a", "Verified Verified"},
+			want: []string{"register", "Running Erasing", "ask", "Running Pending", "ask", "Running Pending", "ask",
+				"Running Erasing", "ask", "erase a", "Verified Verified"},
+		},
+		"waits before the next disk for as long as it is held back": {
+			registry: &fakeRegistry{status: held(2, 4)},
+			disks:    []*fakeDisk{{name: "a"}, {name: "b"}},
+			want: []string{"register", "Running Erasing,Pending", "ask", "erase a", "Running Verified,Erasing", "ask",
+				"Running Verified,Pending", "ask", "Running Verified,Pending", "ask", "Running Verified,Erasing", "ask", "erase b",
+				"Verified Verified,Verified"},
+		},
+		"waits again where it is held back again before it began": {
+			registry: &fakeRegistry{status: held(1, 2, 3, 4)},
+			disks:    []*fakeDisk{{name: "a"}},
+			want: []string{"register", "Running Erasing", "ask", "Running Pending", "ask", "Running Erasing", "ask",
+				"Running Pending", "ask", "Running Erasing", "ask", "erase a", "Verified Verified"},
+		},
+		"goes on with a disk that it erases, and tells that it does, though it is held back": {
+			registry: &fakeRegistry{status: held(2, 100)},
+			disks:    []*fakeDisk{{name: "a", takes: 100 * time.Second}},
+			want: []string{"register", "Running Erasing", "ask", "erase a", "ask", "Running Erasing", "ask", "Running Erasing",
+				"ask", "Running Erasing", "Verified Verified"},
+		},
+		"goes on with a disk that it erases, and tells that it does, though nobody answers": {
+			registry: &fakeRegistry{status: func(call int) (WipeStatus, error) {
+				if call == 1 {
+					return WipeStatus{Current: true}, nil
+				}
+				return WipeStatus{}, errors.New("status 500")
+			}},
+			disks: []*fakeDisk{{name: "a", takes: 40 * time.Second}},
+			want:  []string{"register", "Running Erasing", "ask", "erase a", "ask", "Running Erasing", "Verified Verified"},
+		},
+		"gives a disk up for which it waits when no longer current": {
+			registry: &fakeRegistry{status: func(call int) (WipeStatus, error) {
+				return WipeStatus{Held: call < 3, Reason: "claimed"}, nil
+			}},
+			disks: []*fakeDisk{{name: "a"}},
+			want:  []string{"register", "Running Erasing", "ask", "Running Pending", "ask", "Running Pending", "ask"},
+			fails: "no longer current: claimed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,6 +251,43 @@ func TestWipe(t *testing.T) {
 				}
 				if !slices.Equal(log, c.want) {
 					t.Errorf("got  %q\nwant %q", log, c.want)
+				}
+			})
+		})
+	}
+}
+
+// The registry's answers say how long to wait; whatever they say, others must not take the wipe for silent.
+func TestAWipeThatIsHeldBackStaysAudible(t *testing.T) {
+	for name, c := range map[string]struct {
+		after, interval, want time.Duration
+	}{
+		"at the time that the registry names":    {after: 10 * time.Second, interval: time.Hour, want: 10 * time.Second},
+		"never later than the longest silence":   {after: 24 * time.Hour, interval: time.Hour, want: MaxWipeInterval},
+		"at its own pace where none is named":    {interval: 20 * time.Second, want: 20 * time.Second},
+		"and then never later than that, either": {interval: time.Hour, want: MaxWipeInterval},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 7*24*time.Hour)
+				defer cancel()
+				var told []time.Time
+				registry := &fakeRegistry{
+					status: func(int) (WipeStatus, error) { return WipeStatus{Held: true, RetryAfter: c.after}, nil },
+					report: func() error { told = append(told, time.Now()); return nil },
+				}
+				agent := agentOf(registry, PurposeWipe, &fakeDisk{name: "a"})
+				agent.Interval = c.interval
+				if err := agent.Run(ctx); err != nil {
+					t.Error(err)
+				}
+				for i := 2; i < len(told); i++ {
+					if pause := told[i].Sub(told[i-1]); pause != c.want {
+						t.Fatalf("report %d came after %s, want %s", i, pause, c.want)
+					}
+				}
+				if last := ctx.Err(); last == nil || len(told) < 100 || slices.Contains(registry.log, "erase a") {
+					t.Errorf("%d reports, %v", len(told), registry.log[:4])
 				}
 			})
 		})

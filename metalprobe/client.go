@@ -4,6 +4,7 @@ package metalprobe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -13,6 +14,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -54,11 +56,20 @@ func IsRefused(err error) bool {
 	return errors.As(err, &refused)
 }
 
+// heldError is an answer that the registry will change: the agent may not go on for now.
+type heldError struct {
+	reason string
+	after  time.Duration
+}
+
+// Error implements error.
+func (e *heldError) Error() string { return "held back: " + e.reason }
+
 // Client calls the registry. It is safe for concurrent use as long as its fields are not changed.
 //
 // Trouble on the way (transport errors, 5xx, and 429, which only asks for patience) is tried again with growing,
-// jittered delays; every other refusal is returned at once as a *RefusedError. Every call may be repeated:
-// the registry keeps the last word of a server.
+// jittered delays; every other refusal is returned at once as a *RefusedError, and so is, by WipeStatus, what is held
+// back. Every call may be repeated: the registry keeps the last word of a server.
 type Client struct {
 	// BaseURL is where the registry is, such as https://registry:10000.
 	BaseURL string
@@ -113,13 +124,18 @@ func (c *Client) BootState(ctx context.Context, uuid string, booted bool) error 
 }
 
 // WipeStatus asks whether the agent may go on erasing. Only a status with Current set, and no error, says yes.
-// "No longer" (409) is an answer, not an error; a credential that is not accepted is a *RefusedError.
+// "No longer" (409) and "not now" (503 with held) are answers, not errors; a credential that is not accepted is a
+// *RefusedError.
 func (c *Client) WipeStatus(ctx context.Context, uuid string) (WipeStatus, error) {
 	var status WipeStatus
 	err := c.call(ctx, http.MethodGet, "/wipe/"+uuid, nil, &status)
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusConflict {
 		return WipeStatus{Reason: refused.Message}, nil
+	}
+	var held *heldError
+	if errors.As(err, &held) {
+		return WipeStatus{Held: true, Reason: held.reason, RetryAfter: held.after}, nil
 	}
 	if err != nil {
 		return WipeStatus{}, err
@@ -214,7 +230,30 @@ func (c *Client) once(ctx context.Context, method, path string, content []byte, 
 	if err != nil {
 		return true, fmt.Errorf("reading the answer: %w", err)
 	}
+	if held := heldBack(response, text); held != nil {
+		return false, held
+	}
 	return judge(response.StatusCode, text, answer)
+}
+
+// heldBack tells "not now" from a registry that is away.
+func heldBack(response *http.Response, text []byte) error {
+	var words struct {
+		Held          bool
+		Error, Reason string
+	}
+	if response.StatusCode != http.StatusServiceUnavailable {
+		return nil
+	}
+	readable := json.Unmarshal(text, &words) == nil
+	if !readable || !words.Held {
+		return nil
+	}
+	held := &heldError{reason: cmp.Or(words.Reason, words.Error)}
+	// What cannot be read is 0: no time is named.
+	seconds, _ := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32)
+	held.after = time.Duration(seconds) * time.Second
+	return held
 }
 
 // judge reads an answer.

@@ -20,6 +20,7 @@ import (
 type answers struct {
 	statuses []int
 	body     string
+	header   http.Header
 	requests []*http.Request
 	bodies   []string
 	times    []time.Time
@@ -32,7 +33,11 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if status == 0 {
 		return nil, errors.New("connection reset")
 	}
-	return &http.Response{StatusCode: status, Header: http.Header{"Location": {"https://elsewhere/"}}, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
+	header := http.Header{"Location": {"https://elsewhere/"}}
+	if a.header != nil {
+		header = a.header
+	}
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }
 
 func TestClientTriesAgainOnlyWhereItMayHelp(t *testing.T) {
@@ -128,6 +133,30 @@ func TestWipeStatusIsYesOnlyWhenTheRegistrySaysSo(t *testing.T) {
 				status, err := clientOf(&answers{statuses: []int{c.status}, body: c.body}).WipeStatus(t.Context(), uuid)
 				if status.Current != c.current || (err != nil) != c.fails {
 					t.Errorf("got %+v, %v", status, err)
+				}
+			})
+		})
+	}
+}
+
+func TestWipeStatusTellsWhatIsHeldBackFromARegistryThatIsAway(t *testing.T) {
+	for name, c := range map[string]struct {
+		body, after string
+		calls       int
+		want        WipeStatus
+	}{
+		"held back":                          {`{"held":true,"reason":"frozen"}`, "30", 1, WipeStatus{Held: true, Reason: "frozen", RetryAfter: 30 * time.Second}},
+		"held back, in other words":          {`{"held":true,"error":"frozen"}`, "", 1, WipeStatus{Held: true, Reason: "frozen"}},
+		"held back until no time":            {`{"held":true}`, "soon", 1, WipeStatus{Held: true}},
+		"a registry that is busy":            {`{"error":"busy"}`, "5", 5, WipeStatus{}},
+		"what stands between, and is no yes": {`{"current":true}`, "", 5, WipeStatus{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				transport := &answers{statuses: []int{503}, body: c.body, header: http.Header{"Retry-After": {c.after}}}
+				status, err := clientOf(transport).WipeStatus(t.Context(), uuid)
+				if status != c.want || (err == nil) != c.want.Held || len(transport.requests) != c.calls {
+					t.Errorf("got %+v, %v after %d calls", status, err, len(transport.requests))
 				}
 			})
 		})

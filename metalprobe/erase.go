@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 )
 
 // ErrNotCurrent means that the registry no longer wants this wipe: nothing more may be erased.
@@ -25,8 +26,8 @@ type Disk interface {
 }
 
 // wipe erases all disks, one after the other, and reports before, between and after. Each disk needs a fresh
-// permission: no answer is no permission, so a registry that is away pauses the wipe. It returns an error only where
-// the registry refused, the entry is no longer current, or ctx ended.
+// permission: no answer is no permission, so a registry that is away, or that holds the wipe back, pauses it for as long
+// as that lasts. It returns an error only where the registry refused, the entry is no longer current, or ctx ended.
 func (a *Agent) wipe(ctx context.Context) error {
 	report := WipeReport{State: WipeRunning}
 	disks, err := a.Disks(ctx)
@@ -39,11 +40,7 @@ func (a *Agent) wipe(ctx context.Context) error {
 	}
 	failed := 0
 	for i, disk := range disks {
-		report.Disks[i].State = DiskErasing
-		if err := a.tell(ctx, report); err != nil {
-			return err
-		}
-		if err := a.permitted(ctx); err != nil {
+		if err := a.begin(ctx, &report, i); err != nil {
 			return err
 		}
 		proved, err := a.eraseWatched(ctx, disk, &report.Disks[i], copyOf(report))
@@ -55,70 +52,105 @@ func (a *Agent) wipe(ctx context.Context) error {
 		}
 	}
 	report.State = WipeVerified
-	if failed > 0 {
+	switch {
+	case failed > 0:
 		report.State, report.Message = WipeFailed, fmt.Sprintf("%d of %d disks may still hold data", failed, len(disks))
+	case len(disks) == 0:
+		report.Message = "this boot sees no disk" // whether there is none is for the registry to judge
 	}
 	a.Log.Info("wipe ended", "server", a.UUID, "state", report.State, "disks", len(disks), "failed", failed)
 	return a.tell(ctx, report)
 }
 
-// insist repeats a call until the registry answered: yes, or a refusal.
-func (a *Agent) insist(ctx context.Context, what string, call func() error) error {
+// begin announces that a disk is to be erased and waits until that is permitted, however long that takes. Announcing
+// comes first, so that nobody cuts the power unawares; asking comes last, so that no permission is old. While it waits it
+// says so often enough that nobody takes the wipe for silent.
+func (a *Agent) begin(ctx context.Context, report *WipeReport, i int) error {
 	for {
-		err := call()
+		report.Disks[i].State, report.Message = DiskErasing, ""
+		if err := a.tell(ctx, *report); err != nil {
+			return err
+		}
+		status, err := a.permitted(ctx)
+		if err != nil || !status.Held {
+			return err
+		}
+		report.Disks[i].State = DiskPending
+		for status.Held {
+			report.Message = shorten(fmt.Sprintf("waits before %s: %s", report.Disks[i].Path, status.Reason))
+			a.Log.Warn("waits for the permission to erase", "server", a.UUID, "disk", report.Disks[i].Path, "because", status.Reason)
+			if err := a.tell(ctx, *report); err != nil {
+				return err
+			}
+			if !wait(ctx, a.patience(status)) {
+				return ctx.Err()
+			}
+			if status, err = a.permitted(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// permitted asks the registry whether a disk may be erased now. Held without an error means: ask again. So does no answer.
+func (a *Agent) permitted(ctx context.Context) (WipeStatus, error) {
+	status, err := a.Registry.WipeStatus(ctx, a.UUID)
+	switch {
+	case IsRefused(err) || (err != nil && ctx.Err() != nil):
+		return WipeStatus{}, fmt.Errorf("asking whether to go on: %w", err)
+	case err != nil:
+		return WipeStatus{Held: true, Reason: err.Error()}, nil //nolint:nilerr // no answer means: ask again
+	case !status.Current && !status.Held:
+		return WipeStatus{}, fmt.Errorf("%w: %s", ErrNotCurrent, status.Reason)
+	}
+	return status, nil
+}
+
+// pace is the time between two signs of life.
+func (a *Agent) pace() time.Duration { return min(a.Interval, MaxWipeInterval) }
+
+// patience is how long to wait before asking again: as the registry says, and never so long that the wipe seems silent.
+func (a *Agent) patience(status WipeStatus) time.Duration {
+	if status.RetryAfter <= 0 {
+		return a.pace()
+	}
+	return min(status.RetryAfter, MaxWipeInterval)
+}
+
+// tell reports, again and again until the registry answered: yes, or a refusal.
+func (a *Agent) tell(ctx context.Context, report WipeReport) error {
+	for {
+		err := a.Registry.ReportWipe(ctx, a.UUID, report)
 		if err == nil {
 			return nil
 		}
-		if err = fmt.Errorf("%s: %w", what, err); IsRefused(err) {
+		if err = fmt.Errorf("reporting that the wipe is %s: %w", report.State, err); IsRefused(err) {
 			return err
 		}
-		a.Log.Warn("will try again", "server", a.UUID, "in", a.Interval, "error", err)
-		if !wait(ctx, a.Interval) {
+		a.Log.Warn("will try again", "server", a.UUID, "in", a.pace(), "error", err)
+		if !wait(ctx, a.pace()) {
 			return err
 		}
 	}
-}
-
-func (a *Agent) tell(ctx context.Context, report WipeReport) error {
-	return a.insist(ctx, "reporting that the wipe is "+string(report.State), func() error {
-		return a.Registry.ReportWipe(ctx, a.UUID, report)
-	})
-}
-
-// permitted asks the registry whether the entry is still current.
-func (a *Agent) permitted(ctx context.Context) error {
-	var status WipeStatus
-	err := a.insist(ctx, "asking whether to go on", func() (err error) {
-		status, err = a.Registry.WipeStatus(ctx, a.UUID)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if !status.Current {
-		return fmt.Errorf("%w: %s", ErrNotCurrent, status.Reason)
-	}
-	return nil
 }
 
 // eraseWatched erases one disk while it keeps telling that it does, and asking whether the entry is current; told that
-// it is not, it stops.
+// it is not, it stops. What is held back, or not answered, does not stop a disk that is being erased: half an erase
+// helps nobody.
 func (a *Agent) eraseWatched(ctx context.Context, disk Disk, record *DiskWipe, report WipeReport) (proved bool, err error) {
 	erasing, stop := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		for wait(erasing, min(a.Interval, MaxWipeInterval)) {
-			status, err := a.Registry.WipeStatus(erasing, a.UUID)
-			switch {
-			case err == nil && !status.Current:
-				stop(fmt.Errorf("%w: %s", ErrNotCurrent, status.Reason))
-			case IsRefused(err):
-				stop(fmt.Errorf("asking whether to go on: %w", err))
-			case err == nil:
-				// A report that is lost is repeated at the next turn, or overtaken by the disk's outcome.
-				if err := a.Registry.ReportWipe(erasing, a.UUID, report); err != nil && erasing.Err() == nil {
-					a.Log.Warn("progress not reported", "server", a.UUID, "error", err)
+		for wait(erasing, a.pace()) {
+			if _, err := a.permitted(erasing); err != nil {
+				if erasing.Err() == nil {
+					stop(err)
 				}
+				return
+			}
+			// A report that is lost is repeated at the next turn, or overtaken by the disk's outcome.
+			if err := a.Registry.ReportWipe(erasing, a.UUID, report); err != nil && erasing.Err() == nil {
+				a.Log.Warn("progress not reported", "server", a.UUID, "error", err)
 			}
 		}
 	})

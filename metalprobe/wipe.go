@@ -2,6 +2,8 @@
 
 package metalprobe
 
+import "time"
+
 // WipeState is how far the erasing of a server's disks has come.
 type WipeState string
 
@@ -55,8 +57,12 @@ type DiskWipe struct {
 type WipeStatus struct {
 	// Current is true only where the registry said so.
 	Current bool `json:"current"`
+	// Held says that the agent may not go on for now, and should ask again.
+	Held bool `json:"held,omitempty"`
 	// Entry is the lifecycle entry that the wipe belongs to.
 	Entry int64 `json:"entry,omitempty"`
 	// Reason says why not.
 	Reason string `json:"reason,omitempty"`
+	// RetryAfter is when to ask again, where the registry said so.
+	RetryAfter time.Duration `json:"-"`
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -71,13 +72,27 @@ func (g *Guests) fetchOnce(ctx context.Context, uuid string) (bootData, error) {
 	return data, nil
 }
 
-// agentConfig finds the agent's configuration in boot data. An ignition that is none of ours, in whatever language,
-// is an operating system's business: metalprobe.ErrNoConfig.
+// The flags by which an ignition that is not ours starts the agent, in whatever language it is written.
+var (
+	registryFlag = regexp.MustCompile(`--registry-url[= ]["']?([^\s"'\\]+)`)
+	serverFlag   = regexp.MustCompile(`--server-uuid[= ]["']?([^\s"'\\]+)`)
+)
+
+// agentConfig finds the agent's configuration in boot data: the file of our ignition, or the agent's flags in any other.
+// An ignition with neither is an operating system's business: metalprobe.ErrNoConfig.
 func agentConfig(data bootData) (metalprobe.Config, error) {
-	if data.Ignition == nil || !strings.Contains(*data.Ignition, metalprobe.ConfigPath) {
+	if data.Ignition == nil {
 		return metalprobe.Config{}, metalprobe.ErrNoConfig
 	}
-	return metalprobe.ParseIgnition([]byte(*data.Ignition))
+	if strings.Contains(*data.Ignition, metalprobe.ConfigPath) {
+		return metalprobe.ParseIgnition([]byte(*data.Ignition))
+	}
+	registry, server := registryFlag.FindStringSubmatch(*data.Ignition), serverFlag.FindStringSubmatch(*data.Ignition)
+	if registry == nil || server == nil {
+		return metalprobe.Config{}, metalprobe.ErrNoConfig
+	}
+	config := metalprobe.Config{RegistryURL: registry[1], ServerUUID: server[1], Purpose: metalprobe.PurposeProbe}
+	return config, config.Validate()
 }
 
 // runAgent is the agent, until the machine is switched off or the agent gives up.
@@ -94,6 +109,9 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 	if err != nil {
 		g.options.Log.Error("agent cannot start", "server", machine.UUID, "error", err)
 		return
+	}
+	if g.options.NoToken {
+		config.Token = ""
 	}
 	agent := &metalprobe.Agent{
 		Registry: &metalprobe.Client{BaseURL: config.RegistryURL, Token: config.Token, HTTP: shared, AgentVersion: "guest"},

@@ -98,6 +98,8 @@ type Options struct {
 	Retry Retry
 	// Interval is the time between two reports of an agent; zero means metalprobe.DefaultInterval.
 	Interval time.Duration
+	// NoToken makes agents send no credential, as those do that were given none.
+	NoToken bool
 	// BootState makes operating systems report; nil means that they are silent.
 	BootState *BootState
 	// OnBoot is told of each boot, before anything is reported; nil tells nobody. It must not block.

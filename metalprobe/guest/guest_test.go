@@ -27,6 +27,8 @@ type world struct {
 	boot    func(call int) (status int, body string)
 	refuses bool
 	fetches int
+	// credential is what the last report came with.
+	credential string
 }
 
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -45,6 +47,11 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	case strings.HasPrefix(r.URL.Path, "/boot/"):
 		w.fetches++
 		status, body = w.boot(w.fetches)
+	case r.URL.Path == "/register":
+		w.credential = r.Header.Get("Authorization")
+		if w.refuses {
+			status, body = http.StatusUnauthorized, `{"error":"no"}`
+		}
 	case w.refuses:
 		status, body = http.StatusUnauthorized, `{"error":"no"}`
 	case r.URL.Path == "/wipe":
@@ -208,6 +215,16 @@ func TestAMachineRunsWhatItBoots(t *testing.T) {
 			boot: Boot{UUID: uuid, Kind: KindProbe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
 			log:  []string{"GET /boot/" + uuid, "GET /boot/" + uuid, "GET /boot/" + uuid, "POST /register", "POST /register"},
 		},
+		"the agent, started by flags in an ignition of another language": {
+			world: world{boot: answer(t, "probe:1", "units:\n- contents: |\n    ExecStart=docker run --registry-url=http://registry --server-uuid="+uuid+" probe:1")},
+			from:  FromNetwork,
+			boot:  Boot{UUID: uuid, Kind: KindProbe, Image: "probe:1", Configuration: "ns/name"},
+			log:   []string{"GET /boot/" + uuid, "POST /register", "POST /register"},
+		},
+		"nothing, when the agent's flags are broken": {
+			world: world{boot: answer(t, "probe:1", "--registry-url=registry --server-uuid="+uuid)}, from: FromNetwork,
+			log: []string{"GET /boot/" + uuid},
+		},
 		"nothing, when its boot data is broken": {
 			world: world{boot: answer(t, "probe:1", strings.Replace(probe, "base64,", "base64,!", 1))}, from: FromNetwork,
 			log: []string{"GET /boot/" + uuid},
@@ -268,5 +285,25 @@ func TestNewNeedsABootProvider(t *testing.T) {
 	}
 	if _, err := New(Options{ProviderURL: "http://p", BootState: &BootState{CABundle: []byte("x")}}); err == nil {
 		t.Error("a bundle without certificates was accepted")
+	}
+}
+
+func TestAnAgentSendsItsTokenUnlessToldNotTo(t *testing.T) {
+	for name, c := range map[string]struct {
+		noToken bool
+		want    string
+	}{
+		"its own":              {false, "Bearer secret"},
+		"none, where told not": {true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{boot: answer(t, "probe:1", ignition(t, metalprobe.PurposeProbe))}
+				powered(t, guests(t, w, func(o *Options) { o.NoToken = c.noToken }), FromNetwork, Machine{}, time.Second)
+				if w.credential != c.want {
+					t.Errorf("sent %q, want %q", w.credential, c.want)
+				}
+			})
+		})
 	}
 }

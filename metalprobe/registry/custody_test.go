@@ -143,14 +143,13 @@ func TestAWipeMustCoverTheDisksOfBefore(t *testing.T) {
 	}{
 		"and it does, whatever they are called now": {
 			[]disk{{Name: "sdb", WWID: "A"}, {Name: "sda", Serial: "B"}}, []string{"sda A -", "sdb X B"}, "Verified", ""},
-		"and it does, known by name only":      {[]disk{{Name: "sda"}}, []string{"sda A B"}, "Verified", ""},
-		"not one that this boot does not see":  {[]disk{{Name: "sda", WWID: "A"}, {Name: "sdb", WWID: "B"}}, []string{"sda A -"}, "Failed", "sdb (wwid B)"},
-		"not one with another's name":          {[]disk{{Name: "sda", WWID: "A"}}, []string{"sda Z -"}, "Failed", "sda (wwid A)"},
-		"not a wwid by its serial number":      {[]disk{{Name: "sda", WWID: "A", Serial: "S"}}, []string{"sda - S"}, "Failed", "sda (wwid A)"},
-		"each of two with the same serial":     {[]disk{{Name: "sda", Serial: "0"}, {Name: "sdb", Serial: "0"}}, []string{"sda - 0"}, "Failed", "sdb (serial 0)"},
-		"all, where this boot sees none":       {[]disk{{Name: "sda", WWID: "A"}}, nil, "Failed", "sda (wwid A)"},
-		"one that has no identity whatsoever":  {[]disk{{SizeBytes: 7}}, []string{"sda A B"}, "Failed", "unnamed"},
-		"and a machine without disks has none": {nil, nil, "Verified", ""},
+		"and it does, known by name only":     {[]disk{{Name: "sda"}}, []string{"sda A B"}, "Verified", ""},
+		"not one that this boot does not see": {[]disk{{Name: "sda", WWID: "A"}, {Name: "sdb", WWID: "B"}}, []string{"sda A -"}, "Failed", "sdb (wwid B)"},
+		"not one with another's name":         {[]disk{{Name: "sda", WWID: "A"}}, []string{"sda Z -"}, "Failed", "sda (wwid A)"},
+		"not a wwid by its serial number":     {[]disk{{Name: "sda", WWID: "A", Serial: "S"}}, []string{"sda - S"}, "Failed", "sda (wwid A)"},
+		"each of two with the same serial":    {[]disk{{Name: "sda", Serial: "0"}, {Name: "sdb", Serial: "0"}}, []string{"sda - 0"}, "Failed", "sdb (serial 0)"},
+		"all, where this boot sees none":      {[]disk{{Name: "sda", WWID: "A"}}, nil, "Failed", "sda (wwid A)"},
+		"one that has no identity whatsoever": {[]disk{{SizeBytes: 7}}, []string{"sda A B"}, "Failed", "unnamed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, asWipe, custodyOf(c.before...))
@@ -165,6 +164,63 @@ func TestAWipeMustCoverTheDisksOfBefore(t *testing.T) {
 			wipe := f.inventory(uuid).Wipe
 			if string(wipe.State) != c.state || !strings.Contains(wipe.Message, c.names) || (c.state == "Verified") != (wipe.Message == "") {
 				t.Errorf("wipe %s: %q", wipe.State, wipe.Message)
+			}
+		})
+	}
+}
+
+func diskless(s *metalv1alpha1.Server, _ *Options) {
+	s.Annotations[metalv1alpha1.DisklessAnnotation] = "true"
+}
+
+func TestAWipeThatSawNoDisk(t *testing.T) {
+	shows := func(states ...metalv1alpha1.StorageState) func(*metalv1alpha1.Server, *Options) {
+		return func(s *metalv1alpha1.Server, _ *Options) {
+			storage := metalv1alpha1.Storage{Name: "1"}
+			for _, state := range states {
+				storage.Drives = append(storage.Drives, metalv1alpha1.StorageDrive{State: state})
+			}
+			s.Status.Storages = append(s.Status.Storages, storage)
+		}
+	}
+	both := func(all ...func(*metalv1alpha1.Server, *Options)) func(*metalv1alpha1.Server, *Options) {
+		return func(s *metalv1alpha1.Server, o *Options) {
+			for _, change := range all {
+				change(s, o)
+			}
+		}
+	}
+	as := func(value string) func(*metalv1alpha1.Server, *Options) {
+		return func(s *metalv1alpha1.Server, _ *Options) { s.Annotations[metalv1alpha1.DisklessAnnotation] = value }
+	}
+	const removable = `{"storage":[{"path":"/dev/sda","removable":true}]}`
+	for name, c := range map[string]struct {
+		change func(*metalv1alpha1.Server, *Options)
+		before []disk
+		data   string
+		state  policyv1alpha1.WipeState
+		says   string
+	}{
+		"has failed": {as(""), nil, `{}`, "Failed", "no disk was seen; "},
+		"has failed where only a removable one is":   {as(""), nil, removable, "Failed", "no disk was seen; "},
+		"has failed where the BMC shows one":         {both(as(""), shows("Enabled", "Absent", "Disabled")), nil, `{}`, "Failed", "no disk was seen, though the BMC shows 2"},
+		"is a wipe of a machine that has none":       {diskless, nil, `{}`, "Verified", ""},
+		"is so with an empty slot":                   {both(diskless, shows("Absent")), nil, removable, "Verified", ""},
+		"has failed where that word is not true":     {as("yes"), nil, `{}`, "Failed", "no disk was seen; "},
+		"has failed where the BMC says otherwise":    {both(diskless, shows("Enabled")), nil, `{}`, "Failed", "though the BMC shows 1"},
+		"has failed where a disk is remembered":      {diskless, []disk{{Name: "sda", WWID: "A"}}, `{}`, "Failed", "sda (wwid A)"},
+		"has failed where the same boot reports one": {diskless, nil, storage("sda A -"), "Failed", "sda (wwid A)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, both(asWipe, c.change), custodyOf(c.before...))
+			f.do("POST", "/register", "mine", report(uuid, c.data))
+			for range 2 { // an agent repeats what it is not sure to have said
+				if got := f.do("POST", "/wipe", "mine", `{"systemUUID":"`+uuid+`","state":"Verified"}`); got.Code != http.StatusOK {
+					t.Fatalf("got %d %s", got.Code, got.Body)
+				}
+			}
+			if got := f.inventory(uuid).Wipe; got.State != c.state || !strings.Contains(got.Message, c.says) || (c.says == "") != (got.Message == "") {
+				t.Errorf("the wipe is %s: %q", got.State, got.Message)
 			}
 		})
 	}

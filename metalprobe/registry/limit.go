@@ -18,6 +18,8 @@ const (
 	maxSources = 16384
 	// queueTime is how long a request waits for its turn.
 	queueTime = 5 * time.Second
+	// limitedRetry is when those may try again who send too much, or at a time when too much is going on.
+	limitedRetry = 5 * time.Second
 	// sourceShare is the part of all turns that one source may take, so that slow senders do not lock out the others.
 	sourceShare = 4
 )
@@ -59,7 +61,7 @@ func (s *sources) enter(ctx context.Context, remote string, now time.Time) (leav
 	from := s.find(prefixOf(remote), now)
 	if !from.limiter.AllowN(now, 1) {
 		return nil, &refusal{
-			status: http.StatusTooManyRequests, outcome: OutcomeLimited,
+			status: http.StatusTooManyRequests, outcome: OutcomeLimited, retryAfter: limitedRetry,
 			message: "too many requests from this address", remedy: "wait, then try again",
 		}
 	}
@@ -72,7 +74,7 @@ func (s *sources) enter(ctx context.Context, remote string, now time.Time) (leav
 		<-from.turns
 	}
 	return nil, &refusal{
-		status: http.StatusServiceUnavailable, outcome: OutcomeLimited,
+		status: http.StatusServiceUnavailable, outcome: OutcomeLimited, retryAfter: limitedRetry,
 		message: "too many requests at once", remedy: "wait, then try again",
 	}
 }

@@ -37,6 +37,8 @@ const (
 	OutcomeInvalid Outcome = "Invalid"
 	// OutcomeLimited came from a source that sends too much, or at a time when too much was going on.
 	OutcomeLimited Outcome = "Limited"
+	// OutcomeHeld may not be done for now: a freeze, the breaker or observe-only holds the wipe back.
+	OutcomeHeld Outcome = "Held"
 	// OutcomeFailed could not be served for a reason of ours.
 	OutcomeFailed Outcome = "Failed"
 )
@@ -47,6 +49,8 @@ type refusal struct {
 	outcome Outcome
 	message string
 	remedy  string
+	// retryAfter is when to ask again; zero where the answer does not say.
+	retryAfter time.Duration
 	// server is whom it concerns, where that is known; it gets an Event.
 	server *metalv1alpha1.Server
 	// err is the cause on our side, logged and not told.

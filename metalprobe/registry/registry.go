@@ -37,6 +37,8 @@ const (
 	DefaultBurst = 500
 	// DefaultConcurrency is how many requests are served at once.
 	DefaultConcurrency = 256
+	// DefaultConnections is how many connections are open at once.
+	DefaultConnections = 4096
 	// DefaultUnauthorizedDelay is how long every answer 401 takes at least.
 	DefaultUnauthorizedDelay = 250 * time.Millisecond
 )
@@ -45,7 +47,7 @@ const (
 type Options struct {
 	// Reader finds Servers by SystemUUIDIndex, and reads inventories and boot configurations; usually the cache.
 	Reader client.Reader
-	// Live reads past any cache. Nil means Reader.
+	// Live reads past any cache: whatever permits an erase is read with it. Nil means Reader.
 	Live client.Reader
 	// Writer writes ServerInventories and the status of boot configurations.
 	Writer client.Client
@@ -70,12 +72,18 @@ type Options struct {
 	// token. Nil means AllowUnauthenticated.
 	AllowUnauthenticatedBootState func(server *metalv1alpha1.Server) bool
 
+	// ObserveOnly lets no agent begin to erase a disk.
+	ObserveOnly bool
+
 	// PerSource and Burst limit the requests of one source (an IPv4 address or an IPv6 /64); zero means the default.
 	PerSource float64
 	Burst     int
 	// Concurrency limits the requests served at once, of which one source may take a quarter; the others wait for their
 	// turn. Zero means DefaultConcurrency.
 	Concurrency int
+	// Connections limits the connections that are open at once, of which one source may hold half; the others are closed.
+	// Zero means DefaultConnections.
+	Connections int
 	// UnauthorizedDelay is how long every answer 401 takes at least, so that its time does not tell whether a server
 	// exists; zero means DefaultUnauthorizedDelay, below zero none.
 	UnauthorizedDelay time.Duration
@@ -150,6 +158,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Concurrency <= 0 {
 		o.Concurrency = DefaultConcurrency
+	}
+	if o.Connections <= 0 {
+		o.Connections = DefaultConnections
 	}
 	if o.UnauthorizedDelay == 0 {
 		o.UnauthorizedDelay = DefaultUnauthorizedDelay

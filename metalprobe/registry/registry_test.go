@@ -149,7 +149,9 @@ func (f *fleet) heard() string {
 
 func report(uuid, data string) string { return `{"systemUUID":"` + uuid + `","data":` + data + `}` }
 
+// asWipe is a server whose holder is recorded as released, and whose agent was booted to wipe it.
 func asWipe(s *metalv1alpha1.Server, _ *Options) {
+	s.Annotations = map[string]string{metalv1alpha1.ClaimUIDAnnotation: "holder", metalv1alpha1.ReleasedClaimAnnotation: "holder"}
 	s.Status.Lifecycle.Credential.Purpose = metalv1alpha1.ProbePurposeWipe
 }
 

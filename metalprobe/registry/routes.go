@@ -56,15 +56,20 @@ func (r *Registry) guarded(name string, serve endpoint) http.Handler {
 		if refused.status == http.StatusUnauthorized {
 			r.delay(request, started)
 		}
-		if refused.outcome == OutcomeLimited {
-			w.Header().Set("Retry-After", "5")
+		if refused.retryAfter > 0 {
+			w.Header().Set("Retry-After", seconds(refused.retryAfter))
 		}
 		if refused.status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", "Bearer")
+			// Else the server would wait for the rest of the body before it answers.
+			w.Header().Set("Connection", "close")
 		}
 		body := map[string]any{"error": refused.message, "remedy": refused.remedy}
 		if name == "GET /wipe/{uuid}" && refused.status == http.StatusConflict {
 			body["current"], body["reason"] = false, refused.message
+		}
+		if refused.outcome == OutcomeHeld {
+			body["held"], body["reason"] = true, refused.message
 		}
 		write(w, refused.status, body)
 	})

@@ -20,6 +20,13 @@ import (
 const (
 	// drainTime is how long running requests may take once the manager stops.
 	drainTime = 10 * time.Second
+	// headerTime is how long a connection may take for its handshake and for the headers of a request, requestTime for a
+	// whole request, and idleTime for the next one.
+	headerTime  = 5 * time.Second
+	requestTime = 20 * time.Second
+	idleTime    = 90 * time.Second
+	// maxHeader bounds the headers of a request, in bytes.
+	maxHeader = 16 << 10
 	// certificateRetry is how often a certificate that is not there yet is looked for.
 	certificateRetry = time.Second
 )
@@ -93,13 +100,14 @@ func (r *Registry) serve(ctx context.Context) error {
 			return fmt.Errorf("probe registry: %w", err)
 		}
 	}
+	listener = newConnections(listener, r.options.Connections)
 	server := &http.Server{
 		Handler:           r,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       20 * time.Second,
-		WriteTimeout:      20 * time.Second,
-		IdleTimeout:       90 * time.Second,
-		MaxHeaderBytes:    16 << 10,
+		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       requestTime,
+		WriteTimeout:      requestTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeader,
 		// Port scans and broken handshakes are no news.
 		ErrorLog: slog.NewLogLogger(r.options.Log.Handler(), slog.LevelDebug),
 	}

@@ -5,35 +5,14 @@ package registry
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 )
-
-// authorizeWipe accepts only a token that was minted for a wipe, as the API has it now, not as a cache remembers it.
-func (r *Registry) authorizeWipe(request *http.Request, uuid string) (grant, *refusal) {
-	g, refused := r.authorize(request, uuid, nil, true)
-	if refused != nil {
-		return grant{}, refused
-	}
-	if g.purpose != metalv1alpha1.ProbePurposeWipe {
-		return grant{}, &refusal{
-			status: http.StatusForbidden, outcome: OutcomeWrongPurpose, server: g.server,
-			message: fmt.Sprintf("the credential was minted for purpose %s", g.purpose),
-			remedy:  "erase nothing; only a server that was booted to be wiped may be",
-		}
-	}
-	if ref := g.server.Spec.ServerClaimRef; ref != nil {
-		return grant{}, notExpected("a claim holds the server", "erase nothing more").about(g.server)
-	}
-	return g, nil
-}
 
 // wipeStatus answers GET /wipe/{uuid}: may the agent go on?
 func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
@@ -51,6 +30,9 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 	}
 	if stored != nil && settled(stored.Wipe, g.entry) {
 		return nil, notExpected(fmt.Sprintf("the wipe of this entry is %s already", stored.Wipe.State), "erase nothing more").about(g.server)
+	}
+	if refused := r.held(request.Context(), g.server); refused != nil {
+		return nil, refused
 	}
 	return &answer{
 		status: http.StatusOK, outcome: OutcomeAccepted,
@@ -117,7 +99,7 @@ func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*poli
 			return nil // said again, whatever is remembered of the machine since
 		}
 		if wipe.State == policyv1alpha1.WipeVerified {
-			if refused := prove(stored, g.entry, wipe); refused != nil {
+			if refused := prove(stored, g, wipe); refused != nil {
 				return refused
 			}
 		}
@@ -138,44 +120,4 @@ func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*poli
 // says is true where two reports differ in their times at most.
 func says(former, wipe *policyv1alpha1.WipeReport) bool {
 	return former.State == wipe.State && former.Message == wipe.Message && equality.Semantic.DeepEqual(former.Disks, wipe.Disks)
-}
-
-// prove lets a verified wipe stand only where it covers every disk that the machine is known to have: those that the
-// same agent reported, and those that are remembered from before, which this boot may not see. Else the wipe failed.
-func prove(stored *policyv1alpha1.ServerInventory, entry int64, wipe *policyv1alpha1.WipeReport) *refusal {
-	report := stored.Report
-	if report == nil || report.Entry != entry || report.Unauthenticated || report.Purpose != policyv1alpha1.PurposeWipe {
-		return notExpected("a wipe cannot be verified before the server reported its disks", "register first")
-	}
-	var left []policyv1alpha1.CustodyDisk
-	for _, device := range report.Data.Storage {
-		covered := slices.ContainsFunc(wipe.Disks, func(disk policyv1alpha1.DiskWipe) bool { return sameDisk(device, disk) })
-		if !covered && !device.Removable {
-			left = append(left, custodyDisk(device))
-		}
-	}
-	if stored.Custody != nil {
-		for _, disk := range missing(stored.Custody.Disks, wipe.Disks) {
-			named := func(other policyv1alpha1.CustodyDisk) bool { return keyOf(other) == keyOf(disk) }
-			if !slices.ContainsFunc(left, named) {
-				left = append(left, disk)
-			}
-		}
-	}
-	if len(left) > 0 {
-		wipe.State, wipe.Message = policyv1alpha1.WipeFailed, notCovered(left)
-	}
-	return nil
-}
-
-// sameDisk compares by the strongest identity that both sides have.
-func sameDisk(device policyv1alpha1.BlockDevice, disk policyv1alpha1.DiskWipe) bool {
-	switch {
-	case device.WWID != "" && disk.WWID != "":
-		return device.WWID == disk.WWID
-	case device.Serial != "" && disk.Serial != "":
-		return device.Serial == disk.Serial
-	default:
-		return device.Path == disk.Path
-	}
 }

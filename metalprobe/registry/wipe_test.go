@@ -118,29 +118,6 @@ func TestAnAgentThatTalksWithoutNeedIsNotWrittenEachTime(t *testing.T) {
 	}
 }
 
-func TestAWipeMayNotGoOn(t *testing.T) {
-	for name, change := range map[string]func(*metalv1alpha1.Server){
-		"when a claim holds the server": func(s *metalv1alpha1.Server) {
-			s.Spec.ServerClaimRef = &metalv1alpha1.ObjectReference{Namespace: "a", Name: "b"}
-		},
-		"when the server has moved on":      func(s *metalv1alpha1.Server) { s.Status.Lifecycle.Entry++ },
-		"when the credential was withdrawn": func(s *metalv1alpha1.Server) { s.Status.Lifecycle.Credential = nil },
-	} {
-		t.Run(name+", though the cache does not know yet", func(t *testing.T) {
-			current := serverOf("srv", uuid, "mine", metalv1alpha1.ProbePurposeWipe)
-			f := newFleet(t, asWipe)
-			change(current)
-			f.registry.options.Live = fakeClient(current)
-			if got := f.do("GET", "/wipe/"+uuid, "mine", ""); got.Code < 400 || strings.Contains(got.Body.String(), `"current":true`) {
-				t.Errorf("may it go on? %d %s", got.Code, got.Body)
-			}
-			if got := f.do("POST", "/wipe", "mine", running); got.Code < 400 || len(f.stored()) != 0 {
-				t.Errorf("got %d %s", got.Code, got.Body)
-			}
-		})
-	}
-}
-
 func TestBootStateSetsOneConditionAndKeepsTheOthers(t *testing.T) {
 	f := newFleet(t, nil)
 	for booted, want := range map[string]metav1.ConditionStatus{"true": metav1.ConditionTrue, "false": metav1.ConditionFalse} {

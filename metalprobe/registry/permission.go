@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/freeze"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// heldRetry is when an agent that is held back asks again: as often as it gives a sign of life.
+const heldRetry = policyv1alpha1.WipeReportInterval
+
+// authorizeWipe accepts only a token that was minted for a wipe of the entry in which the server is, and only while the
+// server itself may be wiped: all as the API has it now, not as a cache remembers it.
+func (r *Registry) authorizeWipe(request *http.Request, uuid string) (grant, *refusal) {
+	g, refused := r.authorize(request, uuid, nil, true)
+	if refused != nil {
+		return grant{}, refused
+	}
+	if g.purpose != metalv1alpha1.ProbePurposeWipe {
+		return grant{}, &refusal{
+			status: http.StatusForbidden, outcome: OutcomeWrongPurpose, server: g.server,
+			message: fmt.Sprintf("the credential was minted for purpose %s", g.purpose),
+			remedy:  "erase nothing; only a server that was booted to be wiped may be",
+		}
+	}
+	if why := mayNotErase(g.server); why != "" {
+		return grant{}, notExpected(why, "erase nothing more").about(g.server)
+	}
+	return g, nil
+}
+
+// mayNotErase says why no disk of a server may be erased, whatever token is shown; empty where it may.
+func mayNotErase(s *metalv1alpha1.Server) string {
+	switch {
+	case s.Spec.ServerClaimRef != nil:
+		return "a claim holds the server"
+	case !metalv1alpha1.ReleaseRecorded(s):
+		return "no release record names the last holder of the server"
+	case metalv1alpha1.Ignored(s):
+		return "the server is to be left alone (annotation " + metalv1alpha1.OperationAnnotation + ")"
+	case !s.DeletionTimestamp.IsZero():
+		return "the server is being deleted"
+	}
+	return ""
+}
+
+// held says that a wipe which is in order must not go on for now. What cannot be read holds back as well.
+func (r *Registry) held(ctx context.Context, server *metalv1alpha1.Server) *refusal {
+	if r.options.ObserveOnly {
+		return heldBack("the manager runs to observe only")
+	}
+	control := &policyv1alpha1.FleetControl{}
+	err := r.options.Live.Get(ctx, client.ObjectKey{Name: policyv1alpha1.FleetControlName}, control)
+	if client.IgnoreNotFound(err) != nil {
+		return failed(fmt.Errorf("reading FleetControl %s: %w", policyv1alpha1.FleetControlName, err))
+	}
+	if err != nil {
+		return nil
+	}
+	if hold := freeze.On(control, server.Labels, r.options.Now()); hold.Destructive() {
+		return heldBack(hold.Message)
+	}
+	return nil
+}
+
+func heldBack(why string) *refusal {
+	return &refusal{
+		status: http.StatusServiceUnavailable, outcome: OutcomeHeld, retryAfter: heldRetry,
+		message: why, remedy: "begin no further disk, and ask again",
+	}
+}
+
+// seconds is a Retry-After header.
+func seconds(d time.Duration) string { return fmt.Sprint(int64(d / time.Second)) }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"fmt"
+	"slices"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// prove lets a verified wipe stand only where it covers every disk that the machine is known to have: those that the
+// same agent reported, and those that are remembered from before, which this boot may not see. Else the wipe failed. It
+// failed, too, where it saw no disk at all, because a controller that did not come up looks the same as a machine
+// without disks.
+func prove(stored *policyv1alpha1.ServerInventory, g grant, wipe *policyv1alpha1.WipeReport) *refusal {
+	report := stored.Report
+	if report == nil || report.Entry != g.entry || report.Unauthenticated || report.Purpose != policyv1alpha1.PurposeWipe {
+		return notExpected("a wipe cannot be verified before the server reported its disks", "register first")
+	}
+	if left := uncovered(stored, wipe); len(left) > 0 {
+		wipe.State, wipe.Message = policyv1alpha1.WipeFailed, notCovered(left)
+		return nil
+	}
+	if len(wipe.Disks) == 0 {
+		if why := mayHaveDisks(g.server); why != "" {
+			wipe.State, wipe.Message = policyv1alpha1.WipeFailed, why
+		}
+	}
+	return nil
+}
+
+// uncovered lists the disks that are known of and that a wipe left out.
+func uncovered(stored *policyv1alpha1.ServerInventory, wipe *policyv1alpha1.WipeReport) []policyv1alpha1.CustodyDisk {
+	var left []policyv1alpha1.CustodyDisk
+	for _, device := range stored.Report.Data.Storage {
+		covered := slices.ContainsFunc(wipe.Disks, func(disk policyv1alpha1.DiskWipe) bool { return sameDisk(device, disk) })
+		if !covered && !device.Removable {
+			left = append(left, custodyDisk(device))
+		}
+	}
+	if stored.Custody == nil {
+		return left
+	}
+	for _, disk := range missing(stored.Custody.Disks, wipe.Disks) {
+		named := func(other policyv1alpha1.CustodyDisk) bool { return keyOf(other) == keyOf(disk) }
+		if !slices.ContainsFunc(left, named) {
+			left = append(left, disk)
+		}
+	}
+	return left
+}
+
+// mayHaveDisks says why a machine in which no agent sees a disk may have one all the same; empty where it is known to
+// have none.
+func mayHaveDisks(server *metalv1alpha1.Server) string {
+	if drives := drivesOf(server); drives > 0 {
+		return fmt.Sprintf("no disk was seen, though the BMC shows %d; see whether the disk controller works for the wipe image, and retry", drives)
+	}
+	if server.Annotations[metalv1alpha1.DisklessAnnotation] == "true" {
+		return ""
+	}
+	return "no disk was seen; see whether the disk controller works for the wipe image, and retry; where the machine has no disk, set " +
+		"annotation " + metalv1alpha1.DisklessAnnotation + `: "true" on its Server first`
+}
+
+// drivesOf counts what the BMC shows.
+func drivesOf(server *metalv1alpha1.Server) int {
+	drives := 0
+	for _, storage := range server.Status.Storages {
+		for _, drive := range storage.Drives {
+			if drive.State != metalv1alpha1.StorageStateAbsent {
+				drives++
+			}
+		}
+	}
+	return drives
+}
+
+// sameDisk compares by the strongest identity that both sides have.
+func sameDisk(device policyv1alpha1.BlockDevice, disk policyv1alpha1.DiskWipe) bool {
+	switch {
+	case device.WWID != "" && disk.WWID != "":
+		return device.WWID == disk.WWID
+	case device.Serial != "" && disk.Serial != "":
+		return device.Serial == disk.Serial
+	default:
+		return device.Path == disk.Path
+	}
+}
