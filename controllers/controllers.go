@@ -18,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/bmc"
 	"github.com/metalaw/metalaw/controllers/claim"
 	"github.com/metalaw/metalaw/controllers/endpoint"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/heartbeat"
 	"github.com/metalaw/metalaw/controllers/revision"
@@ -48,6 +49,8 @@ type Options struct {
 	PowerGrace time.Duration
 	// BootGrace is how long a machine may take from power-on to reading its boot override; default 10 min.
 	BootGrace time.Duration
+	// ObserveOnly runs everything and does nothing to any machine.
+	ObserveOnly bool
 	// Metrics registers the metrics; default the registry that the manager serves.
 	Metrics prometheus.Registerer
 }
@@ -60,15 +63,19 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err := fieldindex.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
+	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics})
+	if err != nil {
+		return err
+	}
 	requests, err := newRequestMetrics(o.Metrics)
 	if err != nil {
 		return err
 	}
-	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe})
 	beat := &heartbeat.Heartbeat{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: o.Namespace}
+	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled})
 	for _, r := range []manager.Runnable{beat,
 		&revision.Publisher{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Store: store},
-		givingSessionsBack(pool)} {
+		givingSessionsBack(pool, beat)} {
 		if err := mgr.Add(r); err != nil {
 			return err
 		}
@@ -76,20 +83,21 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err := endpoint.Setup(mgr, endpoint.Options{Bundles: store, Clients: pool, Namespace: o.Namespace, CABundle: o.BMCCABundle}); err != nil {
 		return err
 	}
-	if err := bmc.Setup(mgr, bmc.Options{Bundles: store, Clients: pool, CABundle: o.BMCCABundle, SteadyPoll: o.SteadyPoll}); err != nil {
+	if err := bmc.Setup(mgr, bmc.Options{Bundles: store, Clients: pool, CABundle: o.BMCCABundle, SteadyPoll: o.SteadyPoll,
+		Absent: beat.Absent, Gate: gate}); err != nil {
 		return err
 	}
-	claims, err := scheduler.Setup(mgr, scheduler.Options{Bundles: store})
+	claims, err := scheduler.Setup(mgr, scheduler.Options{Bundles: store, ObserveOnly: o.ObserveOnly})
 	if err != nil {
 		return err
 	}
 	if err := claim.Setup(mgr, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers}); err != nil {
 		return err
 	}
-	return setupServers(mgr, store, pool, beat, o)
+	return setupServers(mgr, store, pool, beat, gate, o)
 }
 
-func setupServers(mgr ctrl.Manager, store *revision.Store, pool *redfish.Pool, beat *heartbeat.Heartbeat, o Options) error {
+func setupServers(mgr ctrl.Manager, store *revision.Store, pool *redfish.Pool, beat *heartbeat.Heartbeat, gate *fleet.Gate, o Options) error {
 	counted, err := server.NewMetrics(o.Metrics)
 	if err != nil {
 		return err
@@ -101,19 +109,23 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, pool *redfish.Pool, b
 		return access.Resolve(ctx, mgr.GetClient(), b, settings, access.WithCABundle(o.BMCCABundle))
 	}
 	return server.Setup(mgr, server.Options{
-		Bundles: store, Access: resolve, Clients: pool, Metrics: counted, Outage: beat.Outage,
+		Bundles: store, Access: resolve, Gate: gate, Clients: pool, Metrics: counted, Outage: beat.Outage,
 		Namespace: o.Namespace, ProbeImage: o.ProbeImage, WipeImage: o.WipeImage, RegistryURL: o.RegistryURL, RegistryCA: o.RegistryCA,
 		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace,
 	})
 }
 
-// givingSessionsBack ends every session when the manager stops, so that none is left on a BMC that allows few.
-func givingSessionsBack(pool *redfish.Pool) manager.Runnable {
+// givingSessionsBack ends every session when the manager stops, so that none is left on a BMC that allows few, and says so
+// to the next manager.
+func givingSessionsBack(pool *redfish.Pool, beat *heartbeat.Heartbeat) manager.Runnable {
 	return manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 		defer cancel()
-		return pool.Close(closing)
+		if err := pool.Close(closing); err != nil {
+			return err
+		}
+		return beat.Leave(closing)
 	})
 }
 

@@ -28,6 +28,7 @@ func (v *visit) Record(_ engine.Decision, _ loop.Outcome) {
 	status.ObservedGeneration = v.bmc.Generation
 	status.IP, status.MACAddress = v.location.IP, v.location.MACAddress
 	v.recordReady()
+	v.recordUnreachable()
 	if v.usable() {
 		v.recordManager(v.reading.Value.Manager)
 		accepted, reason, message := v.plan.verdict()
@@ -91,7 +92,8 @@ func (v *visit) recordManager(m redfish.ManagerSnapshot) {
 	}
 }
 
-// recordReset ends a reset once the BMC answers again. A BMC may still answer for a moment after it accepted one.
+// recordReset ends a reset once the BMC answers again. A BMC may still answer for a moment after it accepted one. What
+// became of a reset that another process recorded is not known.
 func (v *visit) recordReset() {
 	if v.askedReset != nil {
 		v.setReset(true, v1alpha1.ReasonUserRequested, v.askedReset.message, v.askedReset.at)
@@ -103,11 +105,16 @@ func (v *visit) recordReset() {
 	if reset == nil {
 		return
 	}
-	if v.operation() == "" && v.reading.Reachable() && v.reading.At.After(reset.LastTransitionTime.Add(v.ResetSettle)) {
-		v.setReset(false, v1alpha1.ReasonResetComplete, "the BMC answers after its reset", v.now)
+	if v.operation() != "" || !v.reading.Reachable() || !v.reading.At.After(reset.LastTransitionTime.Add(v.ResetSettle)) {
+		v.bmc.Status.State = v1alpha1.BMCStatePending
 		return
 	}
-	v.bmc.Status.State = v1alpha1.BMCStatePending
+	if _, known := v.sent(); !known {
+		v.setReset(false, v1alpha1.ReasonInterrupted, "the manager that recorded the reset ended, so that nobody knows whether the BMC was "+
+			"asked; it answers; compare status.lastResetTime, and ask again if it did not restart", v.now)
+		return
+	}
+	v.setReset(false, v1alpha1.ReasonResetComplete, "the BMC answers after its reset", v.now)
 }
 
 // reset is the condition of a reset under way, or nil.

@@ -26,7 +26,7 @@ func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 		v.dropOperation()
 		return loop.Holds()
 	case EffectRestartBMC:
-		return v.restart()
+		return v.restart(ctx)
 	case EffectFollowLabels:
 		return v.followLabels(ctx)
 	case EffectRegisterSystems:
@@ -120,6 +120,9 @@ func (v *visit) createServer(ctx context.Context, step step) loop.Progress {
 	if len(known) > 0 {
 		return loop.Waiting("Raced", "the Server "+known[0].name+" stands for the system since a moment ago", settle)
 	}
+	if p := v.confirmAlone(ctx, step.uuid, ""); p.Phase != loop.Done {
+		return p
+	}
 	for index := step.index; index < step.index+maxIndex; index++ {
 		server := v.newServer(step, fmt.Sprintf("%s-system-%d", v.bmc.Name, index))
 		err := v.Client.Create(ctx, server)
@@ -163,6 +166,11 @@ func (v *visit) pointServer(ctx context.Context, step step) loop.Progress {
 			return p
 		}
 	}
+	if taking {
+		if p := v.confirmAlone(ctx, step.uuid, now.bmc); p.Phase != loop.Done {
+			return p
+		}
+	}
 	before := server.DeepCopy()
 	server.Spec.BMCRef = &corev1.LocalObjectReference{Name: v.bmc.Name}
 	server.Spec.SystemURI = step.uri
@@ -185,8 +193,23 @@ func (v *visit) confirmLost(ctx context.Context, name string) loop.Progress {
 	case err != nil:
 		return loop.Broken(fmt.Errorf("get BMC %s: %w", name, err))
 	}
-	if lost := lostFor(other, v.now); lost == 0 || lost < v.TakeOverAfter {
+	if lost := v.lostFor(other, v.now); lost == 0 || lost < v.TakeOverAfter {
 		return loop.Waiting("Raced", "the BMC "+name+" answers again", settle)
+	}
+	return loop.Holds()
+}
+
+// confirmAlone makes sure that no other BMC has come to show the system since the plan was made; former, which held it, is
+// judged apart.
+func (v *visit) confirmAlone(ctx context.Context, uuid, former string) loop.Progress {
+	rivals, err := v.rivals(ctx, uuid)
+	if err != nil {
+		return loop.Broken(err)
+	}
+	for _, rival := range rivals {
+		if rival != former {
+			return loop.Waiting("Raced", "the BMC "+rival+" shows the system as well since a moment ago", settle)
+		}
 	}
 	return loop.Holds()
 }

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,6 +42,8 @@ type visit struct {
 
 	askedReset  *resetRequest
 	failedReset error
+	// commit is what is done once the record of it is stored; nil where nothing is.
+	commit func()
 }
 
 // resetRequest is a reset that is recorded before it is done.
@@ -59,6 +59,9 @@ func (s *subject) Observe(ctx context.Context, b *v1alpha1.BMC) (loop.Visit, err
 		return v, nil
 	}
 	if err := v.resolve(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.readOwned(ctx); err != nil {
 		return nil, err
 	}
 	v.readHardware()
@@ -80,9 +83,20 @@ func (v *visit) resolve(ctx context.Context) error {
 	return nil
 }
 
+// readOwned finds the Servers behind the BMC.
+func (v *visit) readOwned(ctx context.Context) error {
+	var list v1alpha1.ServerList
+	if err := v.Client.List(ctx, &list, client.MatchingFields{fieldindex.ServerByBMC: v.bmc.Name}); err != nil {
+		return fmt.Errorf("list the Servers of BMC %s: %w", v.bmc.Name, err)
+	}
+	v.owned = list.Items
+	return nil
+}
+
 // readHardware asks the desk, which answers at once. A BMC that is reached in another way than before is another
 // subject: nothing that was read the old way is taken for the new.
 func (v *visit) readHardware() {
+	defer v.noteReading()
 	if v.targetErr != nil {
 		v.subjects.drop(v.desk, v.bmc.Name)
 		return
@@ -90,30 +104,38 @@ func (v *visit) readHardware() {
 	way := fingerprint(v.target)
 	v.name = v.bmc.Name + "/" + hex.EncodeToString(way[:8])
 	v.subjects.become(v.desk, v.bmc.Name, v.name)
-	maxAge := v.SteadyPoll
-	if v.reset() != nil {
-		maxAge = min(maxAge, v.TransitionPoll)
+	maxAge, due := v.pollInterval(), due(v.owned)
+	if !due.IsZero() && v.desk.Reading(v.name).Begun.Before(due) && !v.now.Before(due) {
+		maxAge = 0
+		v.reader.forget(v.target.Key)
 	}
 	reading, fresh := v.desk.Refresh(v.name, v.target, maxAge)
 	v.reading = reading
-	switch {
-	case fresh:
-		v.wake = max(maxAge-v.now.Sub(reading.At), time.Millisecond)
-	default:
+	if !fresh {
 		v.wake = v.desk.NextTry(v.name) // 0 while a read is under way, whose end wakes the BMC
+		return
+	}
+	v.wake = max(maxAge-v.now.Sub(reading.At), time.Millisecond)
+	if due.After(v.now) {
+		v.wake = min(v.wake, due.Sub(v.now))
+	}
+}
+
+// noteReading tells the other BMCs' visits what this one shows.
+func (v *visit) noteReading() {
+	if silent, known := v.silence(); known {
+		v.silences.note(v.bmc.Name, silent)
+	}
+	if v.usable() {
+		v.sightings.note(v.bmc.Name, v.reading.Value.Systems)
 	}
 }
 
 // readServers finds the servers that the systems behind the BMC are, and the BMCs that hold them.
 func (v *visit) readServers(ctx context.Context) error {
-	var list v1alpha1.ServerList
-	if err := v.Client.List(ctx, &list, client.MatchingFields{fieldindex.ServerByBMC: v.bmc.Name}); err != nil {
-		return fmt.Errorf("list the Servers of BMC %s: %w", v.bmc.Name, err)
-	}
-	v.owned = list.Items
 	v.facts = facts{
 		bmc: v.bmc.Name, accepted: strings.ToLower(v.bmc.Annotations[v1alpha1.AcceptSystemAnnotation]),
-		byUUID: map[string][]server{}, incumbents: map[string]incumbent{}, takeOverAfter: v.TakeOverAfter,
+		byUUID: map[string][]server{}, incumbents: map[string]incumbent{}, rivals: map[string][]string{}, takeOverAfter: v.TakeOverAfter,
 	}
 	for i := range v.owned {
 		v.facts.owned = append(v.facts.owned, asServer(&v.owned[i]))
@@ -123,22 +145,34 @@ func (v *visit) readServers(ctx context.Context) error {
 	}
 	v.facts.systems = v.reading.Value.Systems
 	for _, system := range v.facts.systems {
-		uuid := strings.ToLower(system.Identity.UUID)
-		if uuid == "" || v.facts.byUUID[uuid] != nil {
-			continue
-		}
-		known, err := serversOf(ctx, v.Client, uuid)
-		if err != nil {
-			return err
-		}
-		v.facts.byUUID[uuid] = known
-		for _, s := range known {
-			if err := v.readIncumbent(ctx, s.bmc); err != nil {
+		if uuid := strings.ToLower(system.Identity.UUID); uuid != "" && v.facts.byUUID[uuid] == nil {
+			if err := v.readSystem(ctx, uuid); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// readSystem finds who else has to do with a system.
+func (v *visit) readSystem(ctx context.Context, uuid string) error {
+	known, err := serversOf(ctx, v.Client, uuid)
+	if err != nil {
+		return err
+	}
+	v.facts.byUUID[uuid] = known
+	settled := false
+	for _, s := range known {
+		if err := v.readIncumbent(ctx, s.bmc); err != nil {
+			return err
+		}
+		settled = settled || s.bmc == v.bmc.Name
+	}
+	if settled {
+		return nil // it has its incumbent
+	}
+	v.facts.rivals[uuid], err = v.rivals(ctx, uuid)
+	return err
 }
 
 // serversOf lists the servers with a UUID, in either byte order.
@@ -179,17 +213,8 @@ func (v *visit) readIncumbent(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("get BMC %s: %w", name, err)
 	}
-	v.facts.incumbents[name] = incumbent{lost: lostFor(other, v.now)}
+	v.facts.incumbents[name] = incumbent{lost: v.lostFor(other, v.now)}
 	return nil
-}
-
-// lostFor is how long a BMC has been unreachable.
-func lostFor(b *v1alpha1.BMC, now time.Time) time.Duration {
-	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
-	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonConnectionFailed {
-		return 0
-	}
-	return max(now.Sub(c.LastTransitionTime.Time), 1)
 }
 
 // WakeAfter implements loop.Waker.

@@ -25,6 +25,8 @@ type facts struct {
 	byUUID map[string][]server
 	// incumbents are the other BMCs that those servers name.
 	incumbents map[string]incumbent
+	// rivals are the other BMCs that show a system as well, by UUID; left out where the system's Server names this BMC.
+	rivals map[string][]string
 	// takeOverAfter is how long an incumbent must have been unreachable before its server may be taken over.
 	takeOverAfter time.Duration
 }
@@ -123,10 +125,23 @@ func (p *plan) place(f facts, index int, uuid string, missing []server) {
 		p.refuse(v1alpha1.ReasonSystemUnaccepted, "", "the system %s has the new UUID %s, and %s (UUID %s) is no longer seen here; "+
 			"if the hardware was exchanged, set the annotation %s=%s on the BMC",
 			s.URI, uuid, missing[0].name, missing[0].uuid, v1alpha1.AcceptSystemAnnotation, uuid)
+	case p.contested(f, s, uuid, ""):
 	default:
 		p.steps = append(p.steps, step{kind: create, uuid: uuid, uri: s.URI, index: index})
 		p.consumed = p.consumed || accepts(f.accepted, uuid)
 	}
+}
+
+// contested refuses a system that no BMC holds and that another one shows as well; former is the BMC that held it.
+func (p *plan) contested(f facts, s System, uuid, former string) bool {
+	for _, rival := range f.rivals[uuid] {
+		if rival != former {
+			p.refuse(v1alpha1.ReasonSystemConflict, rival, "the system %s has the UUID %s, which BMC %s shows as well, as far as is known, "+
+				"so that neither is managed; correct the UUID in the firmware of one, or delete the BMC that is wrong", s.URI, uuid, rival)
+			return true
+		}
+	}
+	return false
 }
 
 // takeOver decides about a system whose Server names another BMC, or none: a BMC was replaced, or two machines claim to
@@ -139,7 +154,9 @@ func (p *plan) takeOver(f facts, known server, s System, uuid string) {
 			p.refuse(v1alpha1.ReasonSystemConflict, "", "%s, which has a BMC access of its own (spec.bmc); clear it to manage the Server here", where)
 			return
 		}
-		p.steps = append(p.steps, take)
+		if !p.contested(f, s, uuid, "") {
+			p.steps = append(p.steps, take)
+		}
 		return
 	}
 	in := f.incumbents[known.bmc]
@@ -149,6 +166,9 @@ func (p *plan) takeOver(f facts, known server, s System, uuid string) {
 		p.refuse(v1alpha1.ReasonSystemConflict, known.bmc, "%s behind BMC %s, but the serial number %s and not %s: "+
 			"two machines share one UUID; correct it in the firmware of one", where, known.bmc, serial, known.serial)
 	case in.gone, in.lost > 0 && in.lost >= f.takeOverAfter:
+		if p.contested(f, s, uuid, known.bmc) {
+			return
+		}
 		p.steps = append(p.steps, take)
 	case in.lost > 0:
 		p.refuse(v1alpha1.ReasonSystemConflict, known.bmc, "%s behind BMC %s, which is unreachable; "+

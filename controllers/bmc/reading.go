@@ -33,8 +33,9 @@ type System struct {
 // Same says that two readings are equal in everything that is acted upon.
 func Same(a, b Reading) bool { return reflect.DeepEqual(a, b) }
 
-// identityFor is how long the identity of a system is taken for granted; a read of the BMC is one request in between.
-const identityFor = 10 * time.Minute
+// identityFor is how long the identity of a system is taken for granted; a read of the BMC is one request in between. Each
+// read of its Server compares it, and a difference makes the BMC forget it.
+const identityFor = time.Hour
 
 // reader reads BMCs and remembers who their systems are.
 type reader struct {
@@ -73,6 +74,12 @@ func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Targ
 	}
 	from := origin{fingerprint(target), manager.UUID, manager.SerialNumber, manager.LastResetTime.UTC()}
 	known := r.recall(target.Key, from)
+	for _, listed := range manager.Listed {
+		if listed.Identity.UUID != "" { // a list may show less than the system itself
+			known[listed.URI] = remembered{identity: listed.Identity, at: r.now()}
+		}
+	}
+	manager.Listed = nil // the rest of it is not the BMC's
 	reading := Reading{Manager: manager}
 	for _, uri := range manager.SystemURIs {
 		if old, ok := known[uri]; ok && r.now().Sub(old.at) < identityFor {
@@ -86,6 +93,9 @@ func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Targ
 		}
 		known[uri] = remembered{identity: system.Identity, at: r.now()}
 		reading.Systems = append(reading.Systems, System{URI: uri, Identity: system.Identity})
+	}
+	for _, uri := range manager.Unreadable {
+		reading.Systems = append(reading.Systems, System{URI: uri, Err: "the BMC lists it and does not show it"})
 	}
 	r.learn(target.Key, from, known)
 	return reading, nil

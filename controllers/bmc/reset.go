@@ -3,50 +3,90 @@
 package bmc
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
-	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// armed remembers which resets this process recorded. One that another process recorded may have been sent by it, so it
-// is not sent again.
-type armed struct {
-	mu  sync.Mutex
-	ids map[string]map[string]bool // by the UID of the BMC
+// A reset goes through these steps, so that the BMC hears it once:
+//
+//  1. it is recorded in the condition Reset, while the annotation stays;
+//  2. once that is stored the BMC is asked, by the process that recorded it and by no other;
+//  3. the annotation goes when the outcome is known, or when another process recorded the reset;
+//  4. the condition ends when the BMC answers: with ResetComplete where this process asked, else with Interrupted.
+
+// resets remembers what became of the resets that this process recorded. One that it does not know was recorded by
+// another process, which may have sent it.
+type resets struct {
+	mu sync.Mutex
+	of map[string]sentReset // by the UID of the BMC
 }
 
-func (a *armed) add(uid, id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.ids[uid] == nil {
-		a.ids[uid] = map[string]bool{}
+type sentReset struct {
+	id    string
+	ended bool
+	err   error
+}
+
+func newResets() *resets { return &resets{of: map[string]sentReset{}} }
+
+func (r *resets) begin(uid, id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of[uid] = sentReset{id: id}
+}
+
+func (r *resets) end(uid, id string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of[uid].id == id {
+		r.of[uid] = sentReset{id: id, ended: true, err: err}
 	}
-	a.ids[uid][id] = true
 }
 
-func (a *armed) is(uid, id string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.ids[uid][id]
+func (r *resets) get(uid, id string) (sent sentReset, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sent, known = r.of[uid]
+	return sent, known && sent.id == id
 }
 
-func (a *armed) forget(uid string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.ids, uid)
+func (r *resets) forget(uid string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.of, uid)
 }
 
 func resetID(at time.Time) string { return "reset/" + at.UTC().Format(time.RFC3339) }
 
-// restart asks the BMC to restart, once: first the request is recorded, in the next reconcile it is sent, and then the
-// annotation goes. When the BMC answers again, Record says so.
-func (v *visit) restart() loop.Progress {
+// sent is what this process knows of the reset under way.
+func (v *visit) sent() (sentReset, bool) {
+	reset := v.reset()
+	if reset == nil {
+		return sentReset{}, false
+	}
+	return v.resets.get(string(v.bmc.UID), resetID(reset.LastTransitionTime.Time))
+}
+
+// restart asks the BMC to restart, once for each annotation.
+func (v *visit) restart(ctx context.Context) loop.Progress {
+	if reset := v.reset(); reset != nil && reset.Reason == v1alpha1.ReasonUserRequested {
+		return v.awaitReset()
+	}
 	if v.targetErr != nil {
 		return loop.Waiting(v.targetErr.Reason, v.targetErr.Message, 0)
 	}
@@ -58,28 +98,109 @@ func (v *visit) restart() loop.Progress {
 		v.dropOperation()
 		return loop.Holds()
 	}
-	reset := v.reset()
-	if reset == nil || reset.Reason != v1alpha1.ReasonUserRequested {
-		at := v.now.Truncate(time.Second)
-		v.askedReset = &resetRequest{message: "a restart of the BMC was asked for by annotation", at: at}
-		v.armed.add(string(v.bmc.UID), resetID(at))
-		return loop.Waiting(v1alpha1.ReasonUserRequested, "the request is recorded before it is sent", time.Millisecond)
+	if p, ok := v.permitted(ctx); !ok {
+		return p
 	}
-	id := resetID(reset.LastTransitionTime.Time)
-	if !v.armed.is(string(v.bmc.UID), id) {
-		v.dropOperation() // it may have been sent by a manager that ended since; never twice
-		return loop.Holds()
+	v.askedReset = &resetRequest{message: "a restart of the BMC was asked for by annotation", at: v.resetTime()}
+	v.commit = v.askForReset()
+	return loop.Waiting(v1alpha1.ReasonUserRequested, "the request is recorded before it is sent", 0)
+}
+
+// permitted asks the gate whether the BMC may be restarted at present.
+func (v *visit) permitted(ctx context.Context) (loop.Progress, bool) {
+	if v.Gate == nil {
+		return loop.Progress{}, true
 	}
-	job := v.desk.Do(v.name, v.target, id, func(ctx context.Context, bmc redfish.BMC) error { return bmc.ResetManager(ctx, true) })
+	verdict, err := v.Gate.PermitBMC(ctx, v.bmc.Labels, fleet.Setting)
+	if err != nil {
+		return loop.Broken(err), false
+	}
+	if !verdict.Allowed {
+		return loop.Waiting(verdict.Reason, "the restart of the BMC is held back: "+verdict.Message, max(verdict.Again, heldRetry)), false
+	}
+	return loop.Progress{}, true
+}
+
+// heldRetry is the time between two looks at whether a restart is still held back.
+const heldRetry = 30 * time.Second
+
+// awaitReset takes the annotation away once nothing more comes of it.
+func (v *visit) awaitReset() loop.Progress {
+	sent, known := v.sent()
 	switch {
-	case job.ID != id || job.State == hardware.JobRunning:
+	case known && !sent.ended:
 		return loop.Waiting("Asking", "the BMC was asked to restart", 0)
-	case job.State == hardware.JobFailed && !redfish.MayHaveHappened(job.Err):
-		message, _ := access.Describe(job.Err)
+	case known && sent.err != nil && !redfish.MayHaveHappened(sent.err):
+		message, _ := access.Describe(sent.err)
 		v.failedReset = resetError(message)
 	}
 	v.dropOperation()
 	return loop.Holds()
+}
+
+// resetTime names a new reset: no two of a BMC have the same second.
+func (v *visit) resetTime() time.Time {
+	at := v.now.Truncate(time.Second)
+	if last := meta.FindStatusCondition(v.bmc.Status.Conditions, v1alpha1.ConditionReset); last != nil && !at.After(last.LastTransitionTime.Time) {
+		at = last.LastTransitionTime.Add(time.Second)
+	}
+	return at
+}
+
+// askForReset returns what is done once the request is stored.
+func (v *visit) askForReset() func() {
+	uid, want := string(v.bmc.UID), v.expected()
+	return func() {
+		reset := v.reset()
+		if reset == nil {
+			return
+		}
+		id, at := resetID(reset.LastTransitionTime.Time), reset.LastTransitionTime
+		v.resets.begin(uid, id)
+		job := v.desk.Do(v.name, v.target, id, func(ctx context.Context, bmc redfish.BMC) error {
+			err := bmc.ResetManager(redfish.WithGuard(ctx, v.stillAsked(at)), want, true)
+			v.resets.end(uid, id, err)
+			return err
+		})
+		if job.ID != id {
+			v.resets.end(uid, id, errors.New("another request to the BMC was under way; ask again"))
+		}
+	}
+}
+
+// Commit implements loop.Committer.
+func (v *visit) Commit() {
+	if v.commit != nil {
+		v.commit()
+	}
+}
+
+// stillAsked looks past the cache, right before the request goes out, whether it is still wanted.
+func (v *visit) stillAsked(at metav1.Time) func(context.Context) error {
+	name, uid, generation := v.bmc.Name, v.bmc.UID, v.bmc.Generation
+	return func(ctx context.Context) error {
+		now := &v1alpha1.BMC{}
+		if err := v.Reader.Get(ctx, types.NamespacedName{Name: name}, now); err != nil {
+			return fmt.Errorf("the BMC object could not be read: %w", err)
+		}
+		reset := meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionReset)
+		if now.UID != uid || now.Generation != generation || !now.DeletionTimestamp.IsZero() || policies.Ignored(now) ||
+			reset == nil || reset.Status != metav1.ConditionTrue || !reset.LastTransitionTime.Equal(&at) {
+			return errors.New("the BMC object has changed meanwhile")
+		}
+		return nil
+	}
+}
+
+// expected is the BMC that is meant, as it was read and by the systems that are known behind it.
+func (v *visit) expected() redfish.ManagerIdentity {
+	manager := v.reading.Value.Manager
+	want := redfish.ManagerIdentity{UUID: cmp.Or(manager.UUID, v.bmc.Spec.BMCUUID), SerialNumber: manager.SerialNumber}
+	for i := range v.owned {
+		s := &v.owned[i]
+		want.Systems = append(want.Systems, redfish.SystemAt{URI: s.Spec.SystemURI, Identity: redfish.Identity{UUID: s.Spec.SystemUUID}})
+	}
+	return want
 }
 
 // strangerError says why the BMC that answers may not be the one that is meant.
@@ -87,7 +208,7 @@ type strangerError string
 
 func (e strangerError) Error() string { return string(e) }
 
-// resetError is what the BMC answered instead of restarting.
+// resetError is what kept the BMC from restarting.
 type resetError string
 
 func (e resetError) Error() string { return "the BMC was not restarted: " + string(e) }

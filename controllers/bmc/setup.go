@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/wake"
@@ -51,17 +52,24 @@ type Options struct {
 	Bundles Bundles
 	// Clients is the pool of BMC clients; required.
 	Clients Clients
+	// Gate is asked before a BMC is restarted; nil allows it.
+	Gate *fleet.Gate
 	// Recorder takes events; default the manager's.
 	Recorder events.EventRecorder
 	// CABundle is trusted instead of the system's certificates; PEM, may be empty.
 	CABundle []byte
 	// SteadyPoll is how old a reading may be while nothing is expected to change; default 3 min.
 	SteadyPoll time.Duration
+	// MetadataPoll is how old one may be while the one Server behind the BMC is read, and well; default 6 h. It is shorter
+	// where there are more Servers.
+	MetadataPoll time.Duration
 	// TransitionPoll is how old one may be while a BMC restarts; default 2 s.
 	TransitionPoll time.Duration
 	// TakeOverAfter is how long a BMC must have been unreachable before another one may take its servers over; default
 	// 10 min, which no BMC needs to restart.
 	TakeOverAfter time.Duration
+	// Absent tells how much of the time between two instants no manager was running; default none of it.
+	Absent func(from, until time.Time) time.Duration
 	// ResetSettle is how long after a reset an answer is not yet taken for its end; default 10 s.
 	ResetSettle time.Duration
 	// Timeout bounds one read of a BMC; default 2 min.
@@ -93,6 +101,7 @@ func (o Options) withDefaultTimes() Options {
 		}
 	}
 	or(&o.SteadyPoll, 3*time.Minute)
+	or(&o.MetadataPoll, 6*time.Hour)
 	or(&o.TransitionPoll, 2*time.Second)
 	or(&o.TakeOverAfter, 10*time.Minute)
 	or(&o.ResetSettle, 10*time.Second)
@@ -103,6 +112,9 @@ func (o Options) withDefaultTimes() Options {
 	if o.now == nil {
 		o.now = time.Now
 	}
+	if o.Absent == nil {
+		o.Absent = func(time.Time, time.Time) time.Duration { return 0 }
+	}
 	return o
 }
 
@@ -112,7 +124,9 @@ type subject struct {
 	desk      *hardware.Desk[Reading]
 	reader    *reader
 	subjects  *names
-	armed     *armed
+	resets    *resets
+	silences  *silences
+	sightings *sightings
 	newcomers *newcomers
 	systems   *stripes
 }
@@ -120,7 +134,8 @@ type subject struct {
 func newSubject(o Options, woken func(name string)) *subject {
 	s := &subject{
 		Options: o, reader: newReader(o.now), subjects: &names{current: map[string]string{}},
-		armed: &armed{ids: map[string]map[string]bool{}}, newcomers: &newcomers{waiting: map[string]map[string]bool{}}, systems: &stripes{},
+		resets: newResets(), silences: &silences{of: map[string]bool{}}, sightings: newSightings(),
+		newcomers: &newcomers{waiting: map[string]map[string]bool{}}, systems: &stripes{},
 	}
 	s.desk = hardware.NewDesk(hardware.Options[Reading]{
 		Clients: o.Clients, Read: s.reader.read, Same: Same, Timeout: o.Timeout, Now: o.now,
@@ -153,7 +168,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(s.ofSecret),
 			builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&v1alpha1.Server{}, ofServer(), builder.WithPredicates(moved)).
+		Watches(&v1alpha1.Server{}, ofServer(), builder.WithPredicates(concerning)).
 		WatchesRawSource(woken).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.MaxConcurrent}).
 		Complete(s.reconciler())
@@ -178,6 +193,8 @@ func (s *subject) withheld(_ context.Context, b *v1alpha1.BMC) {
 func (s *subject) release(b *v1alpha1.BMC) {
 	s.subjects.drop(s.desk, b.Name)
 	s.reader.forget(string(b.UID))
-	s.armed.forget(string(b.UID))
+	s.resets.forget(string(b.UID))
+	s.silences.note(b.Name, false)
+	s.sightings.forget(b.Name)
 	s.Clients.Forget(string(b.UID))
 }

@@ -4,6 +4,7 @@ package bmc
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -50,11 +51,22 @@ func (s *subject) indexed(ctx context.Context, index, value string) []reconcile.
 	return requests
 }
 
-// moved lets through that a Server went, or names another BMC; nothing else about it is of concern here.
-var moved = predicate.Funcs{
+// concerning lets through that a Server went, names another BMC, or came into trouble at its own; nothing else about it is
+// of concern here.
+var concerning = predicate.Funcs{
 	CreateFunc:  func(event.CreateEvent) bool { return false },
 	GenericFunc: func(event.GenericEvent) bool { return false },
-	UpdateFunc:  func(e event.UpdateEvent) bool { return bmcOf(e.ObjectOld) != bmcOf(e.ObjectNew) },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return bmcOf(e.ObjectOld) != bmcOf(e.ObjectNew) || !troubleOf(e.ObjectNew).Equal(troubleOf(e.ObjectOld))
+	},
+}
+
+func troubleOf(o client.Object) time.Time {
+	s, ok := o.(*v1alpha1.Server)
+	if !ok {
+		return time.Time{}
+	}
+	return troubleSince(s)
 }
 
 // ofServer wakes the BMC that a Server names, and the one that it named before.
@@ -84,7 +96,14 @@ func bmcOf(o client.Object) string {
 var reachabilityChanged = predicate.Funcs{
 	CreateFunc:  func(event.CreateEvent) bool { return false },
 	GenericFunc: func(event.GenericEvent) bool { return false },
-	UpdateFunc:  func(e event.UpdateEvent) bool { return reason(e.ObjectOld) != reason(e.ObjectNew) },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return reason(e.ObjectOld) != reason(e.ObjectNew) || unreachable(e.ObjectOld) != unreachable(e.ObjectNew)
+	},
+}
+
+func unreachable(o client.Object) bool {
+	b, ok := o.(*v1alpha1.BMC)
+	return ok && meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionUnreachable)
 }
 
 func reason(o client.Object) string {
@@ -142,7 +161,7 @@ func (s *subject) tell(ctx context.Context, before, after *v1alpha1.BMC, _ engin
 func severity(kind string, c *metav1.Condition) string {
 	good := c.Status == metav1.ConditionTrue
 	if kind == v1alpha1.ConditionReset {
-		good = c.Reason != v1alpha1.ReasonResetFailed
+		good = c.Reason != v1alpha1.ReasonResetFailed && c.Reason != v1alpha1.ReasonInterrupted
 	}
 	if good {
 		return corev1.EventTypeNormal

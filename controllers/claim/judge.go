@@ -91,7 +91,7 @@ func (f facts) waiting() standing {
 		return standing{reason: v1alpha1.ReasonBindingLost,
 			message: fmt.Sprintf("the server %q no longer refers to this claim", f.claim.Spec.ServerRef.Name)}
 	}
-	if len(f.claim.Status.Conditions) > 0 && f.claim.Status.ObservedGeneration == f.claim.Generation {
+	if len(f.claim.Status.Conditions) > 0 {
 		return standing{silent: true}
 	}
 	return standing{reason: v1alpha1.ReasonPending, message: "waits for its turn"}
@@ -128,7 +128,7 @@ func (f facts) running() standing {
 	case power == v1alpha1.PowerStateUnknown:
 		s.reason, s.message = v1alpha1.ReasonPowerUnknown, fmt.Sprintf("the server's BMC does not say whether it is on; %s is asked for", wanted)
 	case power != wanted:
-		s.message = fmt.Sprintf("the server's power is %s, %s is asked for", power, wanted)
+		s.message = fmt.Sprintf("the server is not %s yet", wanted)
 	case wanted == v1alpha1.PowerStateOff:
 		s.ready, s.reason, s.message = true, v1alpha1.ReasonPoweredOff, "the server is off, as asked"
 	default:

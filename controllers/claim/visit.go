@@ -79,6 +79,8 @@ type visit struct {
 	standing standing
 	operated operated
 	note     note
+	// quiet is how long the standing need not be written.
+	quiet time.Duration
 }
 
 // effectForward is the only effect of a claim: hand an operation on to its server.
@@ -87,6 +89,7 @@ const effectForward = "ForwardOperation"
 // Decide implements loop.Visit. A claim has no lifecycle of its own: its standing is read off, and it never moves.
 func (v *visit) Decide() engine.Decision {
 	v.standing = judge(v.facts)
+	v.quiet = v.facts.quiet(v.standing, v.Now())
 	d := engine.Decision{Rule: v.standing.reason, Message: v.standing.message}
 	if forwardable(v.facts.claim) {
 		d.Effects = []engine.Effect{{Name: effectForward}}
@@ -102,7 +105,7 @@ func (v *visit) Record(_ engine.Decision, _ loop.Outcome) {
 	c := v.facts.claim
 	controllerutil.AddFinalizer(c, v1alpha1.FinalizerServerClaim)
 	v.recordOperation()
-	if v.standing.silent {
+	if v.standing.silent || v.quiet > 0 {
 		return
 	}
 	c.Status.Phase = v1alpha1.PhaseUnbound
@@ -112,6 +115,9 @@ func (v *visit) Record(_ engine.Decision, _ loop.Outcome) {
 	c.Status.ObservedGeneration = c.Generation
 	v.recordConditions()
 }
+
+// WakeAfter implements loop.Waker.
+func (v *visit) WakeAfter() time.Duration { return v.quiet }
 
 // recordConditions follows kstatus. Reconciling, Stalled and ServerMissing are left out where they have nothing to say.
 func (v *visit) recordConditions() {

@@ -5,6 +5,7 @@ package hardware
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 // lamp is a subject that can be read and switched; reading takes a second.
 type lamp struct {
+	mu     sync.Mutex
 	reads  int
 	power  string
 	err    error
@@ -29,14 +31,29 @@ func (l *lamp) desk() *Desk[string] {
 	return NewDesk(Options[string]{
 		Clients: noClients{},
 		Read: func(context.Context, redfish.BMC, Target) (string, error) {
+			l.mu.Lock()
 			l.reads++
 			l.begins = append(l.begins, time.Now())
+			l.mu.Unlock()
 			time.Sleep(time.Second)
+			l.mu.Lock()
+			defer l.mu.Unlock()
 			return l.power, l.err
 		},
 		Same: func(a, b string) bool { return a == b },
-		Wake: func(string) { l.wakes++ },
+		Wake: func(string) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.wakes++
+		},
 	})
+}
+
+// becomes changes what the next reads return.
+func (l *lamp) becomes(power string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.power, l.err = power, err
 }
 
 func TestRefreshAnswersAtOnceAndWakesWhenTheReadHasEnded(t *testing.T) {
@@ -102,7 +119,7 @@ func TestAFailedReadKeepsTheLastValue(t *testing.T) {
 		defer d.Close()
 		d.Refresh("a", Target{}, 0)
 		time.Sleep(2 * time.Second)
-		l.err = errors.New("timeout")
+		l.becomes("On", errors.New("timeout"))
 		d.Refresh("a", Target{}, 0)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -123,7 +140,7 @@ func TestRetryReadsAtOnceAfterFailures(t *testing.T) {
 		}
 		synctest.Wait()
 		before := l.reads
-		l.err, l.power = nil, "On"
+		l.becomes("On", nil)
 		d.Retry("a")
 		d.Refresh("a", Target{}, 0)
 		time.Sleep(1100 * time.Millisecond)
@@ -142,7 +159,7 @@ func TestAJobIsDoneOnceAndReadAfterwards(t *testing.T) {
 		switched := 0
 		on := func(context.Context, redfish.BMC) error {
 			switched++
-			l.power = "On"
+			l.becomes("On", nil)
 			time.Sleep(time.Second)
 			return nil
 		}

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -34,14 +36,33 @@ type Reconciler[T client.Object] struct {
 	// Withheld reports, once in the life of this process, an object that is being deleted and is kept by our finalizer
 	// because HandsOff says so. May be nil.
 	Withheld func(ctx context.Context, object T)
+	// Gone forgets what is remembered of an object that does not exist any more. May be nil.
+	Gone func(name types.NamespacedName)
+	// Observed carries a new generation into a status that spoke of the former one, when our own change of the spec made
+	// it. May be nil for a kind whose spec we do not change.
+	Observed func(object T, former, now int64)
 
 	withheld sync.Map // the UID that was reported, by name
+	written  sync.Map // the resourceVersion of our last write, by name, until the cache shows it
 }
 
 // Waker is a Visit that wants to be called again by itself.
 type Waker interface {
 	// WakeAfter is when to look again, whatever the decision says; 0 for never.
 	WakeAfter() time.Duration
+}
+
+// Awaiter is a Visit that knows better than the safety rule what an effect waits for.
+type Awaiter interface {
+	// Await says what the effect waits for, and asks for it where it can. It is pending.
+	Await(engine.Awaited) Progress
+}
+
+// Committer is a Visit that does something only once the record of it is stored.
+type Committer interface {
+	// Commit is called once, after the write has succeeded and before anything is told. Where the write fails it is not
+	// called, and what the record announced is not done.
+	Commit()
 }
 
 // Notifier is a Visit with something to tell that no difference of the object shows, such as a request that was refused.
@@ -57,8 +78,15 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	if err := r.Client.Get(ctx, req.NamespacedName, object); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.withheld.Delete(req.NamespacedName)
+			r.written.Delete(req.NamespacedName)
+			if r.Gone != nil {
+				r.Gone(req.NamespacedName)
+			}
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.behind(req.NamespacedName, object) {
+		return ctrl.Result{RequeueAfter: cacheLag}, nil // the cache's own event comes first, as a rule
 	}
 	if r.HandsOff != nil && r.HandsOff(object) {
 		r.withhold(ctx, req, object)
@@ -79,6 +107,9 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	if err := r.write(ctx, before, object); err != nil {
 		return retry(client.IgnoreNotFound(err)) // the object is gone, and so is everything that it waited for
 	}
+	if c, ok := visit.(Committer); ok {
+		c.Commit()
+	}
 	if r.Tell != nil {
 		r.Tell(ctx, before, object, decision)
 	}
@@ -86,6 +117,25 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 		n.Notify(ctx)
 	}
 	return next(visit, decision, outcome)
+}
+
+// cacheLag is when to look again at an object of which the cache does not show our last write yet.
+const cacheLag = time.Second
+
+// behind says that the cache does not show our last write yet. What would be decided on that would be refused by the
+// optimistic lock.
+func (r *Reconciler[T]) behind(name types.NamespacedName, object T) bool {
+	stored, _ := r.written.Load(name)
+	written, ok := stored.(string)
+	if !ok {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), written)
+	if err == nil && order < 0 {
+		return true
+	}
+	r.written.Delete(name)
+	return false
 }
 
 // withhold reports an object that cannot go while nobody may touch it.
@@ -109,7 +159,19 @@ func apply(ctx context.Context, visit Visit, decision engine.Decision) Outcome {
 			return Outcome{Effect: effect.Name, Progress: p}
 		}
 	}
-	return Outcome{}
+	return awaited(visit, decision.Awaits)
+}
+
+// awaited is the outcome of effects that all hold, up to one that waits for a safety rule.
+func awaited(visit Visit, a *engine.Awaited) Outcome {
+	if a == nil {
+		return Outcome{}
+	}
+	p := Waiting(a.Rule, a.Message, 0)
+	if w, ok := visit.(Awaiter); ok {
+		p = w.Await(*a)
+	}
+	return Outcome{Effect: a.Effect, Progress: p}
 }
 
 func (r *Reconciler[T]) finalize(ctx context.Context, visit Visit, before, object T) (ctrl.Result, error) {
@@ -143,6 +205,9 @@ func (r *Reconciler[T]) write(ctx context.Context, before, object T) error {
 		}
 		base.SetResourceVersion(version)
 		wanted.SetResourceVersion(version)
+		if former := wanted.GetGeneration(); former != generation && r.Observed != nil {
+			r.Observed(wanted, former, generation)
+		}
 		wanted.SetGeneration(generation)
 	}
 	if statusChanged(before, wanted) {
@@ -151,6 +216,9 @@ func (r *Reconciler[T]) write(ctx context.Context, before, object T) error {
 		}
 	}
 	assign(object, wanted)
+	if version := object.GetResourceVersion(); version != before.GetResourceVersion() {
+		r.written.Store(client.ObjectKeyFromObject(object), version)
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -66,6 +67,19 @@ func (s *Store) Revision(name string) (*bundle.Bundle, bool) {
 	}
 	s.compiled[name] = b
 	return b, true
+}
+
+// Lost says that there is no PolicyRevision of that name. What cannot be read is not lost.
+func (s *Store) Lost(name string) bool {
+	s.mu.Lock()
+	_, known := s.compiled[name]
+	s.mu.Unlock()
+	if known {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return apierrors.IsNotFound(s.Reader.Get(ctx, types.NamespacedName{Name: name}, &policyv1alpha1.PolicyRevision{}))
 }
 
 // compile checks the content against the digest that it is stored under, then compiles it.

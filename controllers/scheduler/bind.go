@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,15 @@ type Binding struct {
 	Score float64 `json:"score"`
 	// RunnersUp is how many other servers the policy would have allowed.
 	RunnersUp int `json:"runnersUp"`
+	// At is when the server was reserved.
+	At time.Time `json:"at,omitzero"`
+}
+
+// BindingOf reads how the claim that holds a server was bound; false where nobody recorded that.
+func BindingOf(s *v1alpha1.Server) (Binding, bool) {
+	var b Binding
+	err := json.Unmarshal([]byte(s.Annotations[v1alpha1.BindingAnnotation]), &b)
+	return b, err == nil
 }
 
 // outcome is what became of a step.
@@ -52,7 +62,8 @@ func (s *Scheduler) bind(ctx context.Context, c *v1alpha1.ServerClaim, todo step
 		if e == nil || !isEligible(todo.spec, e) || s.patience.holds(c, e, s.now()) {
 			continue // it changed since it was ranked, or is not due
 		}
-		binding := Binding{Revision: todo.revision.Name, Score: choice.Score, RunnersUp: len(todo.ranked) - 1}
+		binding := Binding{Revision: todo.revision.Name, Score: choice.Score, RunnersUp: len(todo.ranked) - 1,
+			At: s.now().UTC().Truncate(time.Millisecond)}
 		server, err := s.writeServer(ctx, e, func(server *v1alpha1.Server) error { return reserve(server, c, binding) })
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			lostRaces.Inc()

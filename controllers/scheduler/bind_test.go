@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
@@ -92,5 +93,148 @@ func TestAReservationWhoseAnswerGotLostIsLookedUpBeforeAnythingElse(t *testing.T
 	}
 	if got := w.claims()[0].Spec.ServerRef; got == nil || got.Name != "a" {
 		t.Errorf("the claim names %v, want a", got)
+	}
+}
+
+func TestAServerWrittenForAClaimThatNamesAnotherIsTakenBack(t *testing.T) {
+	moved := func(s *v1alpha1.Server) {
+		s.Status.State, s.Status.Lifecycle = v1alpha1.StateReserved, &v1alpha1.LifecycleStatus{}
+	}
+	for _, c := range []struct {
+		name string
+		// y is the server that is written for the claim, which names x or nothing.
+		y     func(*v1alpha1.Server)
+		claim []func(*v1alpha1.ServerClaim)
+		back  bool
+	}{
+		{"while it is Available", inState(v1alpha1.StateAvailable), []func(*v1alpha1.ServerClaim){naming("x")}, true},
+		{"after it moved to Reserved", moved, []func(*v1alpha1.ServerClaim){naming("x")}, true},
+		{"not once it was booted", func(s *v1alpha1.Server) { moved(s); dirty(s) }, []func(*v1alpha1.ServerClaim){naming("x")}, false},
+		{"not where its lifecycle was lost", inState(v1alpha1.StateReserved), []func(*v1alpha1.ServerClaim){naming("x")}, false},
+		{"not where it is in maintenance", func(s *v1alpha1.Server) { moved(s); s.Status.State = v1alpha1.StateMaintenance }, []func(*v1alpha1.ServerClaim){naming("x")}, false},
+		{"not where its release is recorded", func(s *v1alpha1.Server) { moved(s); annotated(v1alpha1.ReleasedClaimAnnotation, "uid-claim")(s) },
+			[]func(*v1alpha1.ServerClaim){naming("x")}, false},
+		{"not where it moved for an earlier claim of the name", func(s *v1alpha1.Server) { moved(s); annotated(v1alpha1.ClaimUIDAnnotation, "former")(s) },
+			[]func(*v1alpha1.ServerClaim){naming("x")}, false},
+		{"not where it moved and its claim is gone", moved, nil, false},
+		{"not where the claim names it", moved, []func(*v1alpha1.ServerClaim){naming("y")}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.addServer(aServer("x"))
+			w.addServer(aServer("y", writtenFor("claim", "uid-claim"), c.y))
+			if c.claim != nil {
+				w.addClaim(aClaim("claim", c.claim...))
+			}
+			w.deliver(9)
+			w.settle()
+			if got := w.server("y").Spec.ServerClaimRef == nil; got != c.back {
+				t.Errorf("taken back: %t", got)
+			}
+		})
+	}
+}
+
+func TestAUserWhoNamesAServerWhileAnotherIsReservedGetsTheOneNamed(t *testing.T) {
+	w := newWorld(t)
+	w.addServer(aServer("x"))
+	w.addServer(aServer("a")) // the policy's choice
+	w.addClaim(aClaim("claim"))
+	w.deliver(9)
+	w.after = func(o client.Object) error {
+		w.after = nil
+		if s, ok := o.(*v1alpha1.Server); ok && s.Name == "a" { // between the two writes of the binding
+			c := w.claims()[0]
+			naming("x")(c)
+			w.must(w.api.Update(context.Background(), c))
+			w.shown(c)
+			w.changeServer(w.server("a"), func(s *v1alpha1.Server) {
+				s.Status.State, s.Status.Lifecycle = v1alpha1.StateReserved, &v1alpha1.LifecycleStatus{}
+			})
+		}
+		return nil
+	}
+	_ = w.pass() // the claim refuses the server
+	w.settle()
+	if got := w.server("a").Spec.ServerClaimRef; got != nil {
+		t.Errorf("server a stays with %v", got)
+	}
+	if got := w.server("x").Spec.ServerClaimRef; got == nil || got.Name != "claim" {
+		t.Errorf("server x has %v", got)
+	}
+}
+
+// during is a policy under which something happens while it is asked.
+type during struct{ happens func() }
+
+func (d during) Select(ctx context.Context, claim selection.Claim, all []*selection.PreparedCandidate, f selection.Fleet) (selection.Result, error) {
+	d.happens()
+	return byName{"a": "full"}.Select(ctx, claim, all, f)
+}
+
+func TestAClaimThatIsDeletedDuringAPassLeavesNoVerdict(t *testing.T) {
+	w := newWorld(t)
+	w.addServer(aServer("a"))
+	w.addClaim(aClaim("first"))
+	w.addClaim(aClaim("second"))
+	w.deliver(9)
+	before := pendingFor(t, "PolicyRejected")
+	asked := 0
+	w.s.policy = func() (Policy, engine.Revision) {
+		return during{func() {
+			if asked++; asked == 2 { // the watch shows that the first one went
+				w.s.pending.gone("uid-first")
+				w.s.verdicts.drop("uid-first")
+			}
+		}}, engine.Revision{Name: "test"}
+	}
+	w.must(w.pass())
+	if _, ok := w.s.Verdict("uid-first"); ok {
+		t.Error("a verdict is left for a claim that is gone")
+	}
+	if _, ok := w.s.Verdict("uid-second"); !ok {
+		t.Error("the claim that waits has no verdict")
+	}
+	if got := pendingFor(t, "PolicyRejected") - before; got != 1 {
+		t.Errorf("the metric counts %v claims", got)
+	}
+	w.s.verdicts.drop("uid-second")
+}
+
+// pendingFor reads the metric of claims that wait.
+func pendingFor(t *testing.T, reason string) float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "metalaw_claims_pending" && m.GetLabel()[0].GetValue() == reason {
+				return m.GetGauge().GetValue()
+			}
+		}
+	}
+	t.Fatalf("no metric for %s", reason)
+	return 0
+}
+
+func TestADoubtEndsWithItsClaim(t *testing.T) {
+	w := newWorld(t)
+	w.addServer(aServer("a"))
+	w.addClaim(aClaim("claim"))
+	w.deliver(9)
+	w.after = func(client.Object) error { return errors.New("injected: the answer got lost") }
+	if w.pass() == nil {
+		t.Fatal("the pass does not say that it failed")
+	}
+	w.after = nil
+	w.endClaim(w.claims()[0])
+	w.settle()
+	if len(w.s.doubts) != 0 {
+		t.Errorf("doubts are left: %v", w.s.doubts)
+	}
+	if got := w.server("a").Spec.ServerClaimRef; got != nil {
+		t.Errorf("server a stays with %v", got)
 	}
 }

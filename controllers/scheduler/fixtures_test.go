@@ -64,6 +64,10 @@ func inState(state v1alpha1.ServerState) func(*v1alpha1.Server) {
 	return func(s *v1alpha1.Server) { s.Status.State = state }
 }
 
+func dirty(s *v1alpha1.Server) {
+	s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Marks: []string{v1alpha1.MarkDirty}}
+}
+
 // aClaim is open, in namespace ns, with a UID after its name.
 func aClaim(name string, change ...func(*v1alpha1.ServerClaim)) *v1alpha1.ServerClaim {
 	c := &v1alpha1.ServerClaim{

@@ -199,14 +199,14 @@ func (f *fleet) heldBy(key claimKey) []*entry {
 	return all
 }
 
-// unmoved returns the servers that are written for a claim's UID and never left Available, in no order.
-func (f *fleet) unmoved() []*entry {
+// strays returns the servers that are written for a claim's UID and may be taken back, in no order.
+func (f *fleet) strays() []*entry {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	var all []*entry
 	for _, servers := range f.held {
 		for _, e := range servers {
-			if untouched(e.server) {
+			if retractable(e.server) {
 				all = append(all, e)
 			}
 		}

@@ -117,7 +117,7 @@ func TestVerdictsAreRewrittenSparingly(t *testing.T) {
 		{"another reason", verdict("PolicyRejected", map[string]int{"claimed": 11, "taint": 1}), 12 * time.Second, true, 0},
 		{"other counts, late enough", verdict("PolicyRejected", map[string]int{"claimed": 10, "taint": 2}), 42 * time.Second, true, 0},
 	} {
-		changed, again := v.give("uid", step.verdict, epoch.Add(step.at))
+		changed, again := v.give("uid", step.verdict, epoch.Add(step.at), func() bool { return true })
 		if changed != step.changed || again != step.again {
 			t.Errorf("%s: changed %t again %s, want %t %s", step.name, changed, again, step.changed, step.again)
 		}

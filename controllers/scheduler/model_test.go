@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
 )
 
 func TestClaimsAndServersStayOneToOneWhateverHappens(t *testing.T) {
@@ -81,11 +82,22 @@ func TestClaimsAndServersStayOneToOneWhateverHappens(t *testing.T) {
 			"server moves on": func(t *rapid.T) {
 				for _, s := range w.servers() {
 					if s.Spec.ServerClaimRef != nil && s.Status.State == v1alpha1.StateAvailable {
-						w.changeServer(s, inState(v1alpha1.StateReserved))
+						w.changeServer(s, inState(v1alpha1.StateReserved), func(s *v1alpha1.Server) { s.Status.Lifecycle = &v1alpha1.LifecycleStatus{} })
 						return
 					}
 				}
 				t.Skip("none is held")
+			},
+			"server boots": func(t *rapid.T) {
+				for _, s := range w.servers() {
+					for _, c := range w.claims() {
+						if s.Status.State == v1alpha1.StateReserved && policies.Bound(s, c) {
+							w.changeServer(s, dirty)
+							return
+						}
+					}
+				}
+				t.Skip("none is bound")
 			},
 			"server changes": func(t *rapid.T) {
 				all := w.servers()
@@ -105,6 +117,7 @@ func TestClaimsAndServersStayOneToOneWhateverHappens(t *testing.T) {
 		})
 		w.settle()
 		w.check()
+		w.checkMistakes()
 	})
 }
 

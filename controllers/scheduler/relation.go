@@ -50,8 +50,20 @@ func releaseRecorded(s *v1alpha1.Server) bool {
 // untouched says that a server was written for a claim's UID and that nothing was booted for it: it is still Available,
 // and the mark that is stored before the first boot is not there.
 func untouched(s *v1alpha1.Server) bool {
+	return s.Status.State == v1alpha1.StateAvailable && written(s)
+}
+
+// retractable says that a server was written for a claim's UID and may be taken back: nothing was booted for the claim. One
+// that has moved to Reserved is so only on the word of the claim itself, and where its lifecycle is known, because a status
+// that was lost shows no marks.
+func retractable(s *v1alpha1.Server) bool {
+	return untouched(s) || s.Status.State == v1alpha1.StateReserved && s.Status.Lifecycle != nil && written(s)
+}
+
+// written says that a server is written for a claim's UID, and not Dirty.
+func written(s *v1alpha1.Server) bool {
 	return s.Spec.ServerClaimRef != nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" && !releaseRecorded(s) &&
-		s.Status.State == v1alpha1.StateAvailable && !policies.ServerStateOf(s).Dirty
+		!policies.ServerStateOf(s).Dirty
 }
 
 // Untouched says that a server holds a claim only on paper: it never left Available since. Its reference may be taken

@@ -30,6 +30,8 @@ type Scheduler struct {
 	recorder events.EventRecorder
 	policy   func() (Policy, engine.Revision)
 	now      func() time.Time
+	// observeOnly has nothing bound, completed or taken back.
+	observeOnly bool
 
 	fleet    *fleet
 	pending  *pending
@@ -69,7 +71,10 @@ func (s *Scheduler) Reconcile(ctx context.Context, _ pass) (reconcile.Result, er
 	now.policy, now.revision = s.policy()
 	var left []refused
 	again := time.Duration(0)
-	failed := s.settleStrays(ctx) // first, because it frees servers
+	var failed error
+	if !s.observeOnly {
+		failed = errors.Join(s.resolveClosed(ctx), s.settleStrays(ctx)) // first, because it frees servers
+	}
 	s.freed = false
 	s.patience.keep(s.pending)
 	for _, c := range s.pending.inOrder() {
@@ -112,6 +117,9 @@ func (s *Scheduler) serve(ctx context.Context, v view, c *v1alpha1.ServerClaim) 
 	if todo.action == settled || todo.action == refuse {
 		return todo, 0, nil
 	}
+	if s.observeOnly {
+		return refusal(v1alpha1.ReasonObserveOnly, "the manager runs with --observe-only, and binds no claim"), 0, nil
+	}
 	var done outcome
 	_, err = s.guard.bind(c.UID, func() (err error) {
 		if current, _ := s.pending.get(c.UID); current == nil {
@@ -140,13 +148,14 @@ func (s *Scheduler) serve(ctx context.Context, v view, c *v1alpha1.ServerClaim) 
 }
 
 // explain hands the claims that were left without a server their verdicts, once all that could be bound are, so that
-// the counts hold for all. It returns when to do so again.
+// the counts hold for all. A claim that has closed since gets none. It returns when to do so again.
 func (s *Scheduler) explain(v view, left []refused) time.Duration {
 	memo := map[string]count{}
 	again := time.Duration(0)
 	now := s.now()
 	for _, r := range left {
-		changed, later := s.verdicts.give(r.claim.UID, v.finish(r.step, memo), now)
+		isOpen := func() bool { c, _ := s.pending.get(r.claim.UID); return c != nil }
+		changed, later := s.verdicts.give(r.claim.UID, v.finish(r.step, memo), now, isOpen)
 		again = wake.Sooner(again, later)
 		if changed {
 			s.claims.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(r.claim)})

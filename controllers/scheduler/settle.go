@@ -15,22 +15,23 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// settleStrays undoes bindings that no claim stands behind: a crash, or the end of the claim, came between the two
-// writes. Only servers that never left Available are touched; everything else is for the server's lifecycle.
+// settleStrays undoes bindings that no claim stands behind: a crash, the end of the claim, or a claim that named another
+// server, came between the two writes. Only servers for which nothing was booted are touched; everything else is for the
+// server's lifecycle.
 func (s *Scheduler) settleStrays(ctx context.Context) error {
 	var failed error
-	for _, e := range s.fleet.unmoved() {
+	for _, e := range s.fleet.strays() {
 		var known v1alpha1.ServerClaim
 		err := s.client.Get(ctx, types.NamespacedName{Namespace: e.key().namespace, Name: e.key().name}, &known)
-		if err == nil && standsBehind(&known, e.server) {
-			continue
-		}
-		if client.IgnoreNotFound(err) != nil {
+		switch {
+		case client.IgnoreNotFound(err) != nil:
 			failed = errors.Join(failed, err)
-			continue
-		}
-		if _, err := s.undo(ctx, e); err != nil {
-			failed = errors.Join(failed, err)
+		case err == nil && standsBehind(&known, e.server):
+		case !untouched(e.server) && !(err == nil && namesAnother(&known, e.server)):
+		default:
+			if _, err := s.undo(ctx, e); err != nil {
+				failed = errors.Join(failed, err)
+			}
 		}
 	}
 	return failed
@@ -38,15 +39,23 @@ func (s *Scheduler) settleStrays(ctx context.Context) error {
 
 // standsBehind says that a claim may still want the server that is written for it.
 func standsBehind(c *v1alpha1.ServerClaim, server *v1alpha1.Server) bool {
-	return string(c.UID) == server.Annotations[v1alpha1.ClaimUIDAnnotation] &&
-		(c.Spec.ServerRef == nil || c.Spec.ServerRef.Name == server.Name)
+	return holds(c, server) && (c.Spec.ServerRef == nil || c.Spec.ServerRef.Name == server.Name)
 }
 
-// undo takes a claim's reference off a server for which nothing was booted, if the claim is gone or has another server.
-// That is looked up uncached: a claim that the cache does not show is not known to be gone. A server that changed
-// meanwhile is left as it is.
+// namesAnother says that a claim has another server than the one that is written for it.
+func namesAnother(c *v1alpha1.ServerClaim, server *v1alpha1.Server) bool {
+	return holds(c, server) && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name != server.Name
+}
+
+func holds(c *v1alpha1.ServerClaim, server *v1alpha1.Server) bool {
+	return string(c.UID) == server.Annotations[v1alpha1.ClaimUIDAnnotation]
+}
+
+// undo takes a claim's reference off a server for which nothing was booted, if the claim has another server, or is gone
+// and the server never left Available. That is looked up uncached: a claim that the cache does not show is not known to be
+// gone. A server that changed meanwhile is left as it is.
 func (s *Scheduler) undo(ctx context.Context, e *entry) (bool, error) {
-	if !untouched(e.server) {
+	if !retractable(e.server) {
 		return false, nil
 	}
 	key := e.key()
@@ -56,6 +65,9 @@ func (s *Scheduler) undo(ctx context.Context, e *entry) (bool, error) {
 		return false, fmt.Errorf("look for claim %s/%s of server %s: %w", key.namespace, key.name, e.server.Name, err)
 	}
 	if err == nil && (standsBehind(&live, e.server) || RelationOf(e.server, &live) == Adoptable) {
+		return false, nil
+	}
+	if !untouched(e.server) && !(err == nil && namesAnother(&live, e.server)) {
 		return false, nil
 	}
 	_, err = s.writeServer(ctx, e, func(server *v1alpha1.Server) error {
@@ -75,7 +87,7 @@ func (s *Scheduler) undo(ctx context.Context, e *entry) (bool, error) {
 	return true, nil
 }
 
-// ForgetBinding takes a binding off a server in memory. It is for servers that are Untouched only.
+// ForgetBinding takes a binding off a server in memory. It is for servers only for which nothing was booted.
 func ForgetBinding(server *v1alpha1.Server) {
 	server.Spec.ServerClaimRef = nil
 	delete(server.Annotations, v1alpha1.ClaimUIDAnnotation)
@@ -99,4 +111,15 @@ func (s *Scheduler) resolve(ctx context.Context, uid types.UID) error {
 	}
 	delete(s.doubts, uid)
 	return nil
+}
+
+// resolveClosed does so for the claims that are no longer served, so that no doubt outlives its claim.
+func (s *Scheduler) resolveClosed(ctx context.Context) error {
+	var failed error
+	for uid := range s.doubts {
+		if c, _ := s.pending.get(uid); c == nil {
+			failed = errors.Join(failed, s.resolve(ctx, uid))
+		}
+	}
+	return failed
 }

@@ -30,6 +30,8 @@ type Bundles interface{ Active() *bundle.Bundle }
 // Options is what the scheduler needs from outside.
 type Options struct {
 	Bundles Bundles
+	// ObserveOnly has nothing bound.
+	ObserveOnly bool
 	// Now is the clock; time.Now where it is nil.
 	Now func() time.Time
 }
@@ -50,7 +52,7 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		o.Now = time.Now
 	}
 	return &Scheduler{
-		client: client.WithFieldOwner(c, fieldOwner), live: live, policy: inForce(o.Bundles), now: o.Now,
+		client: client.WithFieldOwner(c, fieldOwner), live: live, policy: inForce(o.Bundles), now: o.Now, observeOnly: o.ObserveOnly,
 		fleet: newFleet(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(),
 		doubts: map[types.UID]string{}, patience: patience{},
 	}
@@ -93,7 +95,7 @@ func Setup(mgr manager.Manager, o Options) (*Scheduler, error) {
 
 func (s *Scheduler) serverEvents() handler.TypedEventHandler[*v1alpha1.Server, pass] {
 	saw := func(server *v1alpha1.Server, q queue) {
-		if s.fleet.saw(server) && (!s.pending.empty() || untouched(server)) {
+		if s.fleet.saw(server) && (!s.pending.empty() || retractable(server)) {
 			q.Add(pass{})
 		}
 	}

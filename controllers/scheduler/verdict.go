@@ -94,10 +94,14 @@ type given struct {
 func newVerdicts() *verdicts { return &verdicts{all: map[types.UID]given{}} }
 
 // give stores a verdict. changed says that the claim's condition has to follow; again is when to give the same verdict
-// once more, because only its counts have changed and it is too early to say so; 0 for never.
-func (v *verdicts) give(uid types.UID, verdict Verdict, now time.Time) (changed bool, again time.Duration) {
+// once more, because only its counts have changed and it is too early to say so; 0 for never. Nothing is stored for a claim
+// that isOpen denies: whoever closes a claim does that first and drops the verdict then, so that none is left behind.
+func (v *verdicts) give(uid types.UID, verdict Verdict, now time.Time, isOpen func() bool) (changed bool, again time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if !isOpen() {
+		return false, 0
+	}
 	last, ok := v.all[uid]
 	switch {
 	case ok && last.Reason == verdict.Reason && last.Message == verdict.Message:

@@ -4,9 +4,11 @@ package scheduler
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -98,15 +100,22 @@ func (w *world) patchClaim(ctx context.Context, c client.WithWatch, o *v1alpha1.
 	if err := c.Get(ctx, client.ObjectKeyFromObject(o), stored); err != nil {
 		return err
 	}
-	trial := stored.DeepCopy()
-	if err := c.Patch(ctx, trial, p, append(opts, client.DryRunAll)...); err != nil {
+	data, err := p.Data(o)
+	if err != nil {
+		return err
+	}
+	var asked struct {
+		Metadata struct{ UID types.UID }
+		Spec     struct{ ServerRef *corev1.LocalObjectReference }
+	}
+	if err := json.Unmarshal(data, &asked); err != nil {
 		return err
 	}
 	group := schema.GroupResource{Resource: "serverclaims"}
-	if trial.UID != stored.UID {
+	if asked.Metadata.UID != stored.UID {
 		return apierrors.NewConflict(group, o.Name, errors.New("another UID"))
 	}
-	if stored.Spec.ServerRef != nil && (trial.Spec.ServerRef == nil || *trial.Spec.ServerRef != *stored.Spec.ServerRef) {
+	if is := stored.Spec.ServerRef; is != nil && (asked.Spec.ServerRef == nil || *asked.Spec.ServerRef != *is) {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "ServerClaim"}, o.Name, nil)
 	}
 	return c.Patch(ctx, o, p, opts...)
@@ -121,13 +130,16 @@ func (w *world) checkReservation(before, after *v1alpha1.Server) {
 			w.t.Fatalf("server %s was reserved though %s", before.Name, code)
 		}
 	case was != nil && is == nil:
-		if before.Status.State != v1alpha1.StateAvailable {
-			w.t.Fatalf("server %s lost its claim in state %s", before.Name, before.Status.State)
-		}
 		c := &v1alpha1.ServerClaim{}
 		err := w.api.Get(context.Background(), types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, c)
 		if err == nil && policies.Bound(before, c) {
 			w.t.Fatalf("server %s was taken from claim %s, which has it", before.Name, c.Name)
+		}
+		if policies.ServerStateOf(before).Dirty {
+			w.t.Fatalf("server %s lost its claim though it was booted", before.Name)
+		}
+		if before.Status.State != v1alpha1.StateAvailable && (err != nil || !namesAnother(c, before)) {
+			w.t.Fatalf("server %s lost its claim in state %s", before.Name, before.Status.State)
 		}
 	case was != nil && *was != *is:
 		w.t.Fatalf("server %s went from %v to %v", before.Name, was, is)
@@ -213,8 +225,10 @@ func (w *world) claims() []*v1alpha1.ServerClaim {
 	return all
 }
 
-func (w *world) changeServer(s *v1alpha1.Server, change func(*v1alpha1.Server)) {
-	change(s)
+func (w *world) changeServer(s *v1alpha1.Server, changes ...func(*v1alpha1.Server)) {
+	for _, change := range changes {
+		change(s)
+	}
 	status := s.Status
 	w.must(w.api.Update(context.Background(), s))
 	s.Status = status
@@ -263,6 +277,18 @@ func (w *world) settle() {
 	}
 }
 
+// checkMistakes is what must hold of claims that name a server while another one is written for them.
+func (w *world) checkMistakes() {
+	w.t.Helper()
+	for _, c := range w.claims() {
+		for _, s := range w.servers() {
+			if s.Spec.ServerClaimRef != nil && namesAnother(c, s) && !policies.ServerStateOf(s).Dirty {
+				w.t.Fatalf("server %s stays with claim %s, which has another", s.Name, c.Name)
+			}
+		}
+	}
+}
+
 // checkRest is what must hold once everything has come to rest.
 func (w *world) checkRest() {
 	w.t.Helper()
@@ -280,6 +306,7 @@ func (w *world) checkRest() {
 		if c.Spec.ServerRef == nil {
 			waiting++
 		}
+
 		if written[string(c.UID)] > 1 {
 			w.t.Fatalf("claim %s is written on %d servers", c.Name, written[string(c.UID)])
 		}

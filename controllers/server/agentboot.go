@@ -8,7 +8,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +22,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/policies"
@@ -28,6 +31,7 @@ import (
 // agentBoot is one of the two boots that are ours: the probe and the wipe.
 type agentBoot struct {
 	purpose string
+	action  fleet.Action
 	agent   metalprobe.Purpose
 	token   policyv1alpha1.AgentPurpose
 	name    string
@@ -35,12 +39,12 @@ type agentBoot struct {
 }
 
 func (v *visit) probeBoot() agentBoot {
-	return agentBoot{purpose: v1alpha1.BootPurposeProbe, agent: metalprobe.PurposeProbe, token: policyv1alpha1.PurposeProbe,
+	return agentBoot{purpose: v1alpha1.BootPurposeProbe, action: fleet.Setting, agent: metalprobe.PurposeProbe, token: policyv1alpha1.PurposeProbe,
 		name: v.server.Name, image: v.ProbeImage}
 }
 
 func (v *visit) wipeBoot() agentBoot {
-	return agentBoot{purpose: v1alpha1.BootPurposeWipe, agent: metalprobe.PurposeWipe, token: policyv1alpha1.PurposeWipe,
+	return agentBoot{purpose: v1alpha1.BootPurposeWipe, action: fleet.Wipe, agent: metalprobe.PurposeWipe, token: policyv1alpha1.PurposeWipe,
 		name: v.server.Name + "-wipe", image: v.WipeImage}
 }
 
@@ -53,10 +57,14 @@ func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
 	if v.bootStands(b) {
 		return loop.Holds()
 	}
-	if p, ok := v.confirm(ctx); !ok {
+	if p, ok := v.confirm(ctx, b.action); !ok {
 		return p
 	}
 	token, err := v.ensureIgnition(ctx, b)
+	if errors.Is(err, errTaken) {
+		return loop.Failing("BootConfigurationTaken", fmt.Sprintf(
+			"the Secret %s/%s belongs to something else; it is not touched; name the server otherwise", v.Namespace, b.name), time.Minute)
+	}
 	if err != nil {
 		return loop.Broken(err)
 	}
@@ -77,6 +85,9 @@ func (v *visit) bootStands(b agentBoot) bool {
 		l.Credential != nil && l.Credential.Entry == l.Entry && string(l.Credential.Purpose) == string(b.token)
 }
 
+// errTaken says that an object of the name that a boot needs belongs to somebody else.
+var errTaken = errors.New("taken")
+
 // ensureIgnition returns the token of the ignition that stands for this entry, or mints one. A token of another entry or
 // purpose is replaced.
 func (v *visit) ensureIgnition(ctx context.Context, b agentBoot) (string, error) {
@@ -86,6 +97,9 @@ func (v *visit) ensureIgnition(ctx context.Context, b agentBoot) (string, error)
 	exists := err == nil
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", err
+	}
+	if exists && !metav1.IsControlledBy(secret, v.server) {
+		return "", errTaken
 	}
 	entry := v.server.Status.Lifecycle.Entry
 	if exists {
@@ -131,7 +145,7 @@ func (v *visit) ensureAgentBoot(ctx context.Context, b agentBoot) (loop.Progress
 	switch {
 	case err == nil && v.isOurs(existing) && existing.Annotations[v1alpha1.BootPurposeAnnotation] == b.purpose:
 		return loop.Progress{}, true
-	case err == nil && metav1.GetControllerOf(existing) != nil && !metav1.IsControlledBy(existing, v.server):
+	case err == nil && !metav1.IsControlledBy(existing, v.server):
 		return loop.Failing("BootConfigurationTaken", fmt.Sprintf("the boot configuration %s/%s belongs to another object; it is not touched",
 			v.Namespace, b.name), time.Minute), false
 	case err == nil:
@@ -161,10 +175,18 @@ func (v *visit) ensureAgentBoot(ctx context.Context, b agentBoot) (loop.Progress
 	return loop.Progress{}, true
 }
 
-// clearBoot takes away the boot configurations that are ours, and their tokens.
+// clearBoot takes away the boot configurations that are ours, and their tokens. A machine that is not ours keeps a
+// reference to what is not ours either.
 func (v *visit) clearBoot(ctx context.Context) loop.Progress {
 	ref := v.server.Spec.BootConfigurationRef
+	if ref != nil {
+		if p, ok := v.permitted(ctx, fleet.Setting); !ok {
+			return p
+		}
+	}
+	clears := v.facts.Operation.Consented || slices.Contains(v.facts.Lifecycle.Marks, policies.MarkManaged)
 	for _, b := range []agentBoot{v.probeBoot(), v.wipeBoot()} {
+		clears = clears || (ref != nil && ref.Namespace == v.Namespace && ref.Name == b.name)
 		key := types.NamespacedName{Namespace: v.Namespace, Name: b.name}
 		found, err := v.deleteOwn(ctx, v.Client, key, &v1alpha1.ServerBootConfiguration{})
 		if err != nil {
@@ -176,7 +198,9 @@ func (v *visit) clearBoot(ctx context.Context) loop.Progress {
 			}
 		}
 	}
-	v.server.Spec.BootConfigurationRef = nil
+	if clears {
+		v.server.Spec.BootConfigurationRef = nil
+	}
 	v.server.Status.Lifecycle.Credential = nil
 	return loop.Holds()
 }

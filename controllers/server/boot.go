@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // bootMessage says what a power-on waits for.
@@ -37,8 +39,11 @@ func (v *visit) interfacesKnown() (loop.Progress, bool) {
 	if len(v.server.Status.NetworkInterfaces) > 0 {
 		return loop.Progress{}, true
 	}
-	if !v.reading.Reachable() {
+	if v.facts.BMC.Identity != policies.IdentitySame {
 		return loop.Waiting(waitsForReading, "the BMC to name the network interfaces", 0), false
+	}
+	if v.reading.Value.NICsIncomplete && v.now.Sub(v.server.Status.Lifecycle.EnteredAt.Time) < v.PowerGrace {
+		return loop.Waiting(waitsForReading, "the BMC to name all network interfaces", v.pollInterval()), false
 	}
 	nics := interfacesOf(v.reading.Value.NICs)
 	if len(nics) == 0 {
@@ -51,6 +56,12 @@ func (v *visit) interfacesKnown() (loop.Progress, bool) {
 // bootAsClaimed keeps the claim's boot configuration in the claim's namespace as the claim asks.
 func (v *visit) bootAsClaimed(ctx context.Context) loop.Progress {
 	if p, ok := v.interfacesKnown(); !ok {
+		return p
+	}
+	if v.claimBootStands() {
+		return loop.Holds()
+	}
+	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
 		return p
 	}
 	key := types.NamespacedName{Namespace: v.claim.Namespace, Name: v.claim.Name}
@@ -79,6 +90,12 @@ func (v *visit) bootAsClaimed(ctx context.Context) loop.Progress {
 	}
 	v.server.Spec.BootConfigurationRef = &v1alpha1.ObjectReference{Namespace: key.Namespace, Name: key.Name}
 	return loop.Holds()
+}
+
+// claimBootStands says that the cache shows the claim's boot configuration as the claim asks, and the reference to it.
+func (v *visit) claimBootStands() bool {
+	return v.boot != nil && v.boot.Namespace == v.claim.Namespace && v.boot.Name == v.claim.Name &&
+		equality.Semantic.DeepEqual(v.boot.Spec, v.claimBootSpec()) && specHandedOver(v.boot)
 }
 
 func (v *visit) claimBootSpec() v1alpha1.ServerBootConfigurationSpec {

@@ -33,6 +33,7 @@ func (v *visit) recordConditions(d engine.Decision, outcome loop.Outcome) {
 	v.recordClaimMissing()
 	v.recordHalt(d)
 	v.recordPowerWait(outcome)
+	v.recordWithheld(d, outcome)
 	v.recordReady(d, outcome)
 }
 
@@ -83,13 +84,23 @@ func (v *visit) recordClaimMissing() {
 				ref.Namespace, ref.Name, v1alpha1.OperationAnnotation, v1alpha1.OperationRelease))
 		return
 	}
-	if string(v.claim.UID) == v.server.Annotations[v1alpha1.ClaimUIDAnnotation] {
+	holder := string(v.claim.UID) == v.server.Annotations[v1alpha1.ClaimUIDAnnotation]
+	if named := v.claim.Spec.ServerRef; holder && named != nil && named.Name != v.server.Name {
+		v.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimNamesAnother, fmt.Sprintf(
+			"the claim %s/%s that holds this server names server %q: where nothing was booted for it the reference is taken back, "+
+				"else the server is kept until it is released", ref.Namespace, ref.Name, named.Name))
+		return
+	}
+	if holder {
 		v.drop(v1alpha1.ConditionClaimMissing) // the binding is being written
 		return
 	}
 	v.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimUIDMismatch,
-		fmt.Sprintf("the claim %s/%s is not the one that holds this server: it has UID %s, the holder had %q",
-			ref.Namespace, ref.Name, v.claim.UID, v.server.Annotations[v1alpha1.ClaimUIDAnnotation]))
+		fmt.Sprintf("the claim %s/%s is not the one that holds this server: it has UID %q, the holder had %q; "+
+			"the server is kept as it is until the holder returns, that claim takes it over by naming it in serverRef, "+
+			"or somebody releases it (annotation %s=%s)",
+			ref.Namespace, ref.Name, v.claim.UID, v.server.Annotations[v1alpha1.ClaimUIDAnnotation],
+			v1alpha1.OperationAnnotation, v1alpha1.OperationRelease))
 }
 
 func (v *visit) recordHalt(d engine.Decision) {
@@ -104,13 +115,24 @@ func (v *visit) recordHalt(d engine.Decision) {
 	v.condition(v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue, string(d.Halt.Cause), loop.Shortened(message, loop.MaxMessage))
 }
 
+// recordWithheld says what is held back, until something is let through or nothing is asked for any more.
+func (v *visit) recordWithheld(d engine.Decision, outcome loop.Outcome) {
+	switch {
+	case v.withheld != nil:
+		v.condition(v1alpha1.ConditionWithheld, metav1.ConditionTrue, v.withheld.Reason, loop.Shortened(v.withheld.Message, loop.MaxMessage))
+	case v.letThrough || d.Moves() || (outcome.Settled() && !v.held):
+		v.drop(v1alpha1.ConditionWithheld)
+	}
+}
+
 // recordPowerWait tells clients that the machine was asked to power on or off and takes its time.
 func (v *visit) recordPowerWait(outcome loop.Outcome) {
 	if v.server.Status.Lifecycle == nil {
 		return
 	}
 	waits := outcome.Progress.Reason == waitsForPower && v.pendingFor() > worthTelling
-	_, asked := v.Desk.Known(v.server.Name, v.jobID(jobOn))
+	request := v.server.Status.Lifecycle.Request
+	asked := request != nil && request.Action == v1alpha1.PowerActionOn
 	for kind, now := range map[string]bool{
 		v1alpha1.ConditionPoweringOn:         waits && asked,
 		v1alpha1.ConditionWaitingForPowerOff: waits && !asked,
@@ -137,6 +159,10 @@ func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
 		v.stalled(v.server.Status.Lifecycle.Rule, d.Message)
 	case d.Moves() || !stable:
 		v.moving(d, outcome)
+	case meta.IsStatusConditionTrue(v.server.Status.Conditions, v1alpha1.ConditionClaimMissing):
+		missing := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionClaimMissing)
+		v.ready(metav1.ConditionFalse, missing.Reason, missing.Message)
+		v.stalled(missing.Reason, missing.Message)
 	case outcome.Progress.Phase == loop.Failed && outcome.Progress.Err == nil:
 		v.ready(metav1.ConditionFalse, outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
 		v.reconciling(outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)

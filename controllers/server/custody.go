@@ -14,16 +14,20 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 )
 
-// storeMark writes a mark where it outlives the Server first, then into the status. The effects that need it follow in
+// storeMark writes a mark that guards data where it outlives the Server first; then it goes into the status. The effects that need it follow in
 // the next reconcile, once both are stored.
 func (v *visit) storeMark(ctx context.Context, mark string) loop.Progress {
-	if p, ok := v.confirm(ctx); !ok {
+	if p, ok := v.confirm(ctx, fleet.Record); !ok {
 		return p
+	}
+	if !policies.OutlivesServer(mark) {
+		return v.marked(mark)
 	}
 	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 		if !slices.Contains(c.Marks, mark) {
@@ -39,6 +43,10 @@ func (v *visit) storeMark(ctx context.Context, mark string) loop.Progress {
 	if err != nil {
 		return conflictOrBroken(err)
 	}
+	return v.marked(mark)
+}
+
+func (v *visit) marked(mark string) loop.Progress {
 	v.server.Status.Lifecycle.Marks = moved(v.server.Status.Lifecycle.Marks, engine.Decision{Marks: []string{mark}})
 	return loop.Waiting("MarkStored", mark+" is stored first", time.Millisecond)
 }
@@ -70,7 +78,7 @@ func (v *visit) releaseClaim(ctx context.Context) loop.Progress {
 	if v.server.Spec.ServerClaimRef == nil {
 		return loop.Holds()
 	}
-	if p, ok := v.confirm(ctx); !ok {
+	if p, ok := v.confirm(ctx, fleet.Record); !ok {
 		return p
 	}
 	v.server.Spec.ServerClaimRef = nil
@@ -80,7 +88,7 @@ func (v *visit) releaseClaim(ctx context.Context) loop.Progress {
 // forgetHolder clears what is remembered of the last holder of a server that is clean.
 func (v *visit) forgetHolder(ctx context.Context) loop.Progress {
 	if v.inventory != nil && v.inventory.Custody != nil && (len(v.inventory.Custody.Marks) > 0 || v.inventory.Custody.LastHolder != nil) {
-		if p, ok := v.confirm(ctx); !ok {
+		if p, ok := v.confirm(ctx, fleet.Record); !ok {
 			return p
 		}
 		err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
@@ -130,11 +138,7 @@ func (v *visit) Finalize(ctx context.Context) loop.Progress {
 			return loop.Broken(err)
 		}
 	}
-	operation := ""
-	if s.Status.Operation != nil {
-		operation = s.Status.Operation.ID
-	}
-	v.memory.forget(s.Name, operation)
+	v.memory.forget(s.Name)
 	v.Desk.Forget(s.Name)
 	return loop.Holds()
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
 )
 
 // Decide implements loop.Visit. A move that relies on what a BMC said needs a reading that was taken in this entry and
@@ -24,16 +26,28 @@ func (v *visit) Decide() engine.Decision {
 	d.Revision = v.bundle.Revision
 	if d.Moves() && d.Reads("bmc") && !v.fresh() {
 		v.held = true
-		v.Desk.Refresh(v.server.Name, v.target, 0)
+		v.refresh()
 		return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
 			Message: fmt.Sprintf("%s waits for a fresh reading of the BMC", d.Rule)}
+	}
+	if left := v.unsettledFor(redfish.PowerOn); d.Moves() && d.Reads("bmc") && left > 0 && v.shows(redfish.PowerOff) {
+		v.held = true
+		v.wakeIn(min(left, v.pollInterval()))
+		return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
+			Message: fmt.Sprintf("%s waits for the power-on that was asked for to show or to lapse", d.Rule)}
 	}
 	return d
 }
 
 func (v *visit) decide() engine.Decision {
 	l := v.bundle.Lifecycle
+	if v.readopted {
+		return v.adopt()
+	}
 	if v.server.Status.Lifecycle != nil {
+		if d, ok := v.decideForce(); ok {
+			return d
+		}
 		return l.Decide(v.facts)
 	}
 	if v.server.Status.State == "" {
@@ -74,15 +88,28 @@ const (
 	ruleAdopted = "Adopted"
 )
 
-// fresh says whether the reading was taken in this entry, succeeded, and is recent.
+// fresh says whether the reading is of this machine, was begun in this entry and after the last request, and is recent. A
+// reading that a decision waited for is recent enough however long the queue was.
 func (v *visit) fresh() bool {
-	if !v.reading.Reachable() || v.now.Sub(v.reading.At) > moveFreshness {
+	if !v.reading.Reachable() || v.facts.BMC.Identity != policies.IdentitySame {
 		return false
 	}
-	if l := v.server.Status.Lifecycle; l != nil && v.reading.Begun.Before(l.EnteredAt.Time) {
+	begun := v.reading.Begun
+	if begun.Before(v.memory.enteredAt(v.server)) || begun.Before(v.Desk.LastJob(v.server.Name)) {
 		return false
 	}
-	return !v.reading.Begun.Before(v.Desk.LastJob(v.server.Name))
+	return v.now.Sub(v.reading.At) <= moveFreshness || v.memory.waitedFor(v.server.Name, begun)
+}
+
+// refresh asks for a reading that a decision waits for. A BMC that has just answered for another machine, or did not say
+// for which, is read again in its own time.
+func (v *visit) refresh() {
+	if v.reading.Reachable() && v.facts.BMC.Identity != policies.IdentitySame {
+		v.wakeIn(v.pollInterval())
+		return
+	}
+	v.memory.waitFor(v.server.Name, v.now)
+	v.Desk.Refresh(v.server.Name, v.target, 0)
 }
 
 // operationActive says that an operation was recorded and has not ended.

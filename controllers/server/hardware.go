@@ -22,12 +22,14 @@ func (v *visit) recordHardware() {
 	if !v.reading.Tried {
 		return
 	}
-	if !v.reading.Reachable() || v.facts.BMC.Identity == policies.IdentityOther {
+	if v.facts.BMC.Identity != policies.IdentitySame {
 		st.PowerState = v1alpha1.PowerStateUnknown
 		return
 	}
 	s := v.reading.Value
-	st.PowerState = powerState(s.Power)
+	if !v.passing(s.Power) {
+		st.PowerState = powerState(s.Power)
+	}
 	if s.LED != redfish.LEDUnknown && s.LED != "" {
 		st.IndicatorLED = v1alpha1.IndicatorLED(s.LED)
 	}
@@ -39,7 +41,7 @@ func (v *visit) recordHardware() {
 	if s.MemoryBytes > 0 {
 		st.TotalSystemMemory = sameOrNew(st.TotalSystemMemory, s.MemoryBytes)
 	}
-	if len(st.NetworkInterfaces) == 0 {
+	if len(st.NetworkInterfaces) == 0 && !s.NICsIncomplete {
 		st.NetworkInterfaces = interfacesOf(s.NICs)
 	}
 	if v.inventory != nil && v.inventory.Report != nil {
@@ -66,6 +68,13 @@ func (v *visit) recordReport(data *policyv1alpha1.ProbeData) {
 	if memory > 0 {
 		st.TotalSystemMemory = sameOrNew(st.TotalSystemMemory, memory)
 	}
+}
+
+// passing says that a power state is on its way to what was just asked for: it is not worth a write of its own.
+func (v *visit) passing(p redfish.PowerState) bool {
+	l := v.server.Status.Lifecycle
+	return (p == redfish.PowerPoweringOn || p == redfish.PowerPoweringOff) &&
+		l != nil && l.Request != nil && l.Request.ShownAt == nil && v.since(l.Request) < worthTelling
 }
 
 func powerState(p redfish.PowerState) v1alpha1.PowerState {

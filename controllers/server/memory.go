@@ -2,56 +2,112 @@
 
 package server
 
-import "sync"
+import (
+	"sync"
+	"time"
 
-// memory is what this process remembers of servers between reconciles. Losing it costs a read or an operation that is
-// reported as interrupted, never a wrong action.
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// memory is what this process remembers of servers between reconciles. Losing it costs a read, never a wrong action.
 type memory struct {
 	mu      sync.Mutex
-	waiting map[string]bool
-	begun   map[string]bool
+	servers map[string]*remembered
 }
 
-func newMemory() *memory {
-	return &memory{waiting: map[string]bool{}, begun: map[string]bool{}}
+// remembered is what this process remembers of one server.
+type remembered struct {
+	// unsettled says that some effect of its state did not hold when we looked last.
+	unsettled bool
+	// entered is when, by this process's clock, it was moved into the entry of the object with that UID; zero where
+	// another process moved it, whose clock says nothing here and whose moves are older than any reading of ours.
+	entered time.Time
+	entry   int64
+	uid     types.UID
+	// waits is since when a decision waits for a reading; zero where none does.
+	waits time.Time
 }
 
-// unsettled says that some effect of the server's state did not hold when we looked last.
-func (m *memory) unsettled(server string) bool {
+func newMemory() *memory { return &memory{servers: map[string]*remembered{}} }
+
+// of is called with the lock held.
+func (m *memory) of(name string) *remembered {
+	r, ok := m.servers[name]
+	if !ok {
+		r = &remembered{}
+		m.servers[name] = r
+	}
+	return r
+}
+
+func (m *memory) unsettled(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.waiting[server]
+	r, ok := m.servers[name]
+	return ok && r.unsettled
 }
 
-func (m *memory) settle(server string, settled bool) {
+// settle notes whether all effects hold, and so that no decision waits.
+func (m *memory) settle(name string, settled bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	r := m.of(name)
+	r.unsettled = !settled
 	if settled {
-		delete(m.waiting, server)
-	} else {
-		m.waiting[server] = true
+		r.waits = time.Time{}
 	}
 }
 
-// begin notes that this process has recorded an operation as begun and may carry it out, once.
-func (m *memory) begin(operation string) {
+// enter notes that this process moved a server.
+func (m *memory) enter(s *v1alpha1.Server, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.begun[operation] = true
+	r := m.of(s.Name)
+	r.entered, r.entry, r.uid, r.waits = at, s.Status.Lifecycle.Entry, s.UID, time.Time{}
 }
 
-// send says whether an operation may be carried out now: this process began it, and send was not called for it before.
-func (m *memory) send(operation string) bool {
+// enteredAt is the moment before which a reading says nothing of a server's present entry.
+func (m *memory) enteredAt(s *v1alpha1.Server) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	mine := m.begun[operation]
-	delete(m.begun, operation)
-	return mine
+	r, ok := m.servers[s.Name]
+	if !ok || s.Status.Lifecycle == nil || r.uid != s.UID || r.entry != s.Status.Lifecycle.Entry {
+		return time.Time{}
+	}
+	return r.entered
 }
 
-func (m *memory) forget(server, operation string) {
+// waitFor notes since when a decision waits for a reading.
+func (m *memory) waitFor(name string, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.waiting, server)
-	delete(m.begun, operation)
+	if r := m.of(name); r.waits.IsZero() {
+		r.waits = now
+	}
+}
+
+// waitedFor says that a reading was begun since a decision waits for one.
+func (m *memory) waitedFor(name string, begun time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.servers[name]
+	return ok && !r.waits.IsZero() && !begun.Before(r.waits)
+}
+
+// answered notes that a decision was made on a reading that it may have waited for: the next one needs a reading of its
+// own.
+func (m *memory) answered(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, ok := m.servers[name]; ok {
+		r.waits = time.Time{}
+	}
+}
+
+func (m *memory) forget(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.servers, name)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -39,22 +40,40 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 
 func (m *Metrics) observe(took time.Duration) { m.decisions.Observe(took.Seconds()) }
 
-// states counts servers by state whenever it is scraped, so that the figures are right after a restart and a state
-// without servers says zero.
+// states counts servers by state, and by what is wrong with them, whenever it is scraped, so that the figures are right
+// after a restart and a state without servers says zero.
 type states struct {
 	reader  client.Reader
 	bundles Bundles
 	desc    *prometheus.Desc
+	// abnormal counts the conditions that somebody has to look at.
+	abnormal *prometheus.Desc
 }
 
-// NewStates makes a collector of servers by state. reader should be the cache.
+// abnormalStatus is the status in which a condition wants somebody's eye.
+var abnormalStatus = map[string]metav1.ConditionStatus{
+	v1alpha1.ConditionStalled:          metav1.ConditionTrue,
+	v1alpha1.ConditionPolicyHalted:     metav1.ConditionTrue,
+	v1alpha1.ConditionClaimMissing:     metav1.ConditionTrue,
+	v1alpha1.ConditionIdentityMismatch: metav1.ConditionTrue,
+	v1alpha1.ConditionBMCReachable:     metav1.ConditionFalse,
+}
+
+// NewStates makes a collector of servers by state and by abnormal condition. reader should be the cache.
 func NewStates(reader client.Reader, bundles Bundles) prometheus.Collector {
 	return &states{reader: reader, bundles: bundles, desc: prometheus.NewDesc("metalaw_servers",
-		"Servers by lifecycle state; none stands for a server that has no state yet.", []string{"state"}, nil)}
+		"Servers by lifecycle state; none stands for a server that has no state yet.", []string{"state"}, nil),
+		abnormal: prometheus.NewDesc("metalaw_servers_abnormal",
+			"Servers with a condition that wants somebody's eye, by its type and reason: Stalled, PolicyHalted, ClaimMissing or "+
+				"IdentityMismatch that is True, BMCReachable that is False. What no server has is left out.",
+			[]string{"condition", "reason"}, nil)}
 }
 
 // Describe implements prometheus.Collector.
-func (s *states) Describe(to chan<- *prometheus.Desc) { to <- s.desc }
+func (s *states) Describe(to chan<- *prometheus.Desc) {
+	to <- s.desc
+	to <- s.abnormal
+}
 
 // Collect implements prometheus.Collector.
 func (s *states) Collect(to chan<- prometheus.Metric) {
@@ -69,14 +88,23 @@ func (s *states) Collect(to chan<- prometheus.Metric) {
 	for _, name := range s.bundles.Active().Lifecycle.States() {
 		counts[string(name)] = 0
 	}
+	abnormal := map[[2]string]int{}
 	for i := range servers.Items {
 		state := string(servers.Items[i].Status.State)
 		if state == "" {
 			state = "none"
 		}
 		counts[state]++
+		for _, c := range servers.Items[i].Status.Conditions {
+			if status, watched := abnormalStatus[c.Type]; watched && c.Status == status {
+				abnormal[[2]string{c.Type, c.Reason}]++
+			}
+		}
 	}
 	for state, n := range counts {
 		to <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, float64(n), state)
+	}
+	for c, n := range abnormal {
+		to <- prometheus.MustNewConstMetric(s.abnormal, prometheus.GaugeValue, float64(n), c[0], c[1])
 	}
 }

@@ -5,7 +5,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,9 +14,11 @@ import (
 
 	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
 )
 
 // An operation asked for by annotation goes through these steps, each one write, so that it happens at most once:
@@ -50,17 +51,26 @@ func (v *visit) recordOperation(d engine.Decision) {
 		return
 	}
 	v.endOperation(d)
-	asked := canonical(v.server.Annotations[v1alpha1.OperationAnnotation])
+	v.recordForce(d)
+	asked := v.asked()
 	if asked == "" {
+		if _, written := v.server.Annotations[v1alpha1.OperationAnnotation]; written {
+			v.note(reasonOperationUnknown, "the operation annotation names no operation")
+			v.dropRequest()
+		}
 		return
 	}
 	op := v.server.Status.Operation
 	if operationActive(op) {
 		if op.State == v1alpha1.OperationPending && op.Name == asked {
-			delete(v.server.Annotations, v1alpha1.OperationAnnotation)
+			v.dropRequest()
 			v.wakeIn(time.Millisecond)
+			return
 		}
-		return // a second request waits until the first has ended
+		if op.State == v1alpha1.OperationInProgress || op.Name == asked {
+			return // a second request waits until the first has ended
+		}
+		v.finish(v1alpha1.OperationRefused, asked+" was asked for before it could be begun")
 	}
 	v.admitOperation(asked)
 }
@@ -71,27 +81,54 @@ func (v *visit) admitOperation(asked string) {
 	case asked == v1alpha1.OperationRelease && v.bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		v.releaseByHand()
 		return
-	case v.bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
-		now := metav1.NewMicroTime(v.now)
-		s.Status.Operation = &v1alpha1.OperationStatus{ID: string(uuid.NewUUID()), Name: asked, State: v1alpha1.OperationPending,
-			StartedAt: now, Entry: s.Status.Lifecycle.Entry}
-		v.wakeIn(time.Millisecond)
+	case asked == v1alpha1.OperationForce:
+		v.admitForce()
 		return
+	case v.bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
+		v.beginOperation(asked)
+		return
+	case otherKinds[asked]:
+		v.note(reasonOperationRefused, asked+" is an operation of other kinds than Server")
 	case knownOperations[asked]:
-		v.note(true, reasonOperationRefused, fmt.Sprintf("%s cannot be used in state %s", asked, s.Status.State))
+		v.note(reasonOperationRefused, fmt.Sprintf("%s cannot be used in state %s", asked, s.Status.State))
 	default:
-		v.note(true, reasonOperationUnknown, fmt.Sprintf("there is no operation %q", asked))
+		v.note(reasonOperationUnknown, fmt.Sprintf("there is no operation %q", asked))
 	}
-	delete(s.Annotations, v1alpha1.OperationAnnotation)
+	v.dropRequest()
+}
+
+// asked is the operation that the annotation asks for; empty where it asks for none.
+func (v *visit) asked() string { return canonical(v.server.Annotations[v1alpha1.OperationAnnotation]) }
+
+// beginOperation records an operation before anything is done about it.
+func (v *visit) beginOperation(name string) {
+	s := v.server
+	s.Status.Operation = &v1alpha1.OperationStatus{ID: string(uuid.NewUUID()), Name: name, State: v1alpha1.OperationPending,
+		StartedAt: metav1.NewMicroTime(v.now), Entry: s.Status.Lifecycle.Entry,
+		By: s.Annotations[v1alpha1.OperationByAnnotation], Reason: s.Annotations[v1alpha1.OperationReasonAnnotation]}
+	v.wakeIn(time.Millisecond)
+}
+
+// dropRequest takes the annotations of a request away.
+func (v *visit) dropRequest() {
+	for _, name := range []string{v1alpha1.OperationAnnotation, v1alpha1.OperationReasonAnnotation, v1alpha1.OperationByAnnotation,
+		v1alpha1.ForceToAnnotation, v1alpha1.ForceOverrideAnnotation} {
+		delete(v.server.Annotations, name)
+	}
 }
 
 // knownOperations are the words that the wire contract knows, so that a word which cannot be used here is told from a
 // word that is misspelt.
 var knownOperations = map[string]bool{
 	v1alpha1.OperationPark: true, v1alpha1.OperationUnpark: true, v1alpha1.OperationRetry: true, v1alpha1.OperationRelease: true,
-	v1alpha1.OperationRotateCredentials: true, v1alpha1.OperationGracefulRestartServer: true, v1alpha1.OperationHardRestartServer: true,
+	v1alpha1.OperationGracefulRestartServer: true, v1alpha1.OperationHardRestartServer: true,
 	v1alpha1.OperationPowerCycleServer: true, v1alpha1.OperationForceOffServer: true, v1alpha1.OperationForceOnServer: true,
-	v1alpha1.OperationGracefulRestartBMC: true, v1alpha1.OperationAllowInProgressDelete: true, v1alpha1.OperationAllowInProgressUpdate: true,
+}
+
+// otherKinds are the words of the wire contract that mean nothing on a Server.
+var otherKinds = map[string]bool{
+	v1alpha1.OperationRotateCredentials: true, v1alpha1.OperationGracefulRestartBMC: true,
+	v1alpha1.OperationAllowInProgressDelete: true, v1alpha1.OperationAllowInProgressUpdate: true,
 }
 
 // endOperation closes an operation that a move has served, or that the state entered cannot use any more.
@@ -130,70 +167,117 @@ func (v *visit) finish(state v1alpha1.OperationState, message string) {
 // known to have held the server.
 func (v *visit) releaseByHand() {
 	s := v.server
-	delete(s.Annotations, v1alpha1.OperationAnnotation)
-	holder := s.Annotations[v1alpha1.ClaimUIDAnnotation]
+	v.beginOperation(v1alpha1.OperationRelease)
+	v.dropRequest()
+	op := s.Status.Operation
 	switch {
-	case v.holderExists:
-		v.note(true, reasonOperationRefused, "release: the claim exists; delete the claim instead")
-	case holder == "" && !v.facts.Server.ClaimRefSet && !slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty):
-		v.note(true, reasonOperationRefused, "release: nobody is known to have held this server")
+	case v.holder != "":
+		v.finish(v1alpha1.OperationRefused, "the claim "+v.holder+" exists and holds this server; delete the claim instead")
+	case !v.hasHolder():
+		v.finish(v1alpha1.OperationRefused, "nobody is known to have held this server")
 	default:
-		if holder == "" {
-			holder = "by-hand-" + string(uuid.NewUUID())
-			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ClaimUIDAnnotation, holder)
-		}
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedClaimAnnotation, holder)
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedAtAnnotation, v.now.UTC().Format(time.RFC3339))
-		v.note(false, "ReleasedByHand", "the release of holder "+holder+" was recorded by hand")
+		ref := s.Spec.ServerClaimRef
+		letGo(s, v.now)
+		s.Spec.ServerClaimRef = ref // the state that wipes clears it
+		what := "the release of holder " + s.Annotations[v1alpha1.ClaimUIDAnnotation] + " was recorded by hand"
+		v.finish(v1alpha1.OperationSucceeded, said(what, op.By, op.Reason))
 	}
+}
+
+// said adds to what was done who asked for it and why.
+func said(what, by, reason string) string {
+	if by != "" {
+		what += " by " + by
+	}
+	if reason != "" {
+		what += ": " + reason
+	}
+	return what
 }
 
 // readHolder asks past the cache, where a release by hand is asked for: a claim that the cache does not show may exist.
-// The holder is whoever the reference names, or, where somebody has cleared that, a claim that still names the server.
+// The holder is the claim whose UID is recorded, on the server or in the inventory; where none is recorded, any claim that
+// names the server or that the server names.
 func (v *visit) readHolder(ctx context.Context) error {
-	if canonical(v.server.Annotations[v1alpha1.OperationAnnotation]) != v1alpha1.OperationRelease {
+	if v.asked() != v1alpha1.OperationRelease {
 		return nil
 	}
-	holder := v.server.Annotations[v1alpha1.ClaimUIDAnnotation]
-	holds := func(c *v1alpha1.ServerClaim) bool { return holder == "" || string(c.UID) == holder }
+	s := v.server
+	recorded := s.Annotations[v1alpha1.ClaimUIDAnnotation]
+	if recorded == "" && v.inventory != nil && v.inventory.Custody != nil && v.inventory.Custody.LastHolder != nil {
+		recorded = string(v.inventory.Custody.LastHolder.UID)
+	}
+	holds := func(c *v1alpha1.ServerClaim) bool { return recorded == "" || string(c.UID) == recorded }
 	var claims v1alpha1.ServerClaimList
-	if err := v.Reader.List(ctx, &claims, client.MatchingFields{fieldindex.ClaimByServer: v.server.Name}); err != nil {
+	if err := v.Reader.List(ctx, &claims, client.MatchingFields{fieldindex.ClaimByServer: s.Name}); err != nil {
 		return err
 	}
+	if ref := s.Spec.ServerClaimRef; ref != nil {
+		claim := &v1alpha1.ServerClaim{}
+		err := v.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err == nil {
+			claims.Items = append(claims.Items, *claim)
+		}
+	}
 	for i := range claims.Items {
-		v.holderExists = v.holderExists || holds(&claims.Items[i])
+		if c := &claims.Items[i]; holds(c) {
+			v.holder = c.Namespace + "/" + c.Name
+		}
 	}
-	ref := v.server.Spec.ServerClaimRef
-	if ref == nil {
-		return nil
-	}
-	claim := &v1alpha1.ServerClaim{}
-	err := v.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
-	v.holderExists = v.holderExists || (err == nil && holds(claim))
-	return client.IgnoreNotFound(err)
+	return nil
 }
 
-// resetAsAsked carries out the one reset or power change that an operation asks for.
+// resetAsAsked carries out the one reset or power change that an operation asks for. It is recorded as begun before the
+// BMC is asked; one that was begun by a manager that has ended since is not repeated.
 func (v *visit) resetAsAsked(ctx context.Context) loop.Progress {
 	op := v.server.Status.Operation
 	if op.State == v1alpha1.OperationPending {
-		v.memory.begin(op.ID)
-		op.State = v1alpha1.OperationInProgress
-		return loop.Waiting("OperationRecorded", op.Name+" is recorded as begun", time.Millisecond)
+		return v.beginReset(ctx, op)
 	}
 	job, known := v.Desk.Known(v.server.Name, op.ID)
-	switch {
-	case known:
-		return v.endReset(op, job)
-	case v.Desk.Busy(v.server.Name):
-		return loop.Waiting("OperationWaits", "another request to the BMC to end", 0)
-	}
-	if p, ok := v.confirm(ctx); !ok {
-		return p
-	}
-	if !v.memory.send(op.ID) {
+	if !known {
 		v.finish(v1alpha1.OperationFailed, "interrupted; whether it was carried out cannot be told, and it is not repeated")
 		return loop.Holds()
 	}
-	return v.beginReset(op)
+	return v.endReset(op, job)
+}
+
+var resetActions = map[string]redfish.PowerAction{
+	v1alpha1.OperationGracefulRestartServer: redfish.ActionGracefulRestart,
+	v1alpha1.OperationHardRestartServer:     redfish.ActionForceRestart,
+	v1alpha1.OperationPowerCycleServer:      redfish.ActionPowerCycle,
+	v1alpha1.OperationForceOffServer:        redfish.ActionForceOff,
+	v1alpha1.OperationForceOnServer:         redfish.ActionOn,
+}
+
+func (v *visit) beginReset(ctx context.Context, op *v1alpha1.OperationStatus) loop.Progress {
+	action, ok := resetActions[op.Name]
+	if !ok {
+		v.finish(v1alpha1.OperationFailed, "it asks for no reset")
+		return loop.Holds()
+	}
+	if v.Desk.Busy(v.server.Name) {
+		return loop.Waiting("OperationWaits", "another request to the BMC to end", 0)
+	}
+	if p, ok := v.permitted(ctx, fleet.OfOperation(op.Name)); !ok {
+		return p
+	}
+	op.State = v1alpha1.OperationInProgress
+	v.afterwards(op.ID, v.reset(action))
+	return loop.Waiting("OperationRunning", op.Name+" to be accepted", 0)
+}
+
+func (v *visit) endReset(op *v1alpha1.OperationStatus, job hardware.Job) loop.Progress {
+	switch job.State {
+	case hardware.JobRunning:
+		return loop.Waiting("OperationRunning", op.Name+" to be accepted", 0)
+	case hardware.JobFailed:
+		v.finish(v1alpha1.OperationFailed, loop.Shortened(words(job.Err), loop.MaxMessage))
+	default:
+		v.finish(v1alpha1.OperationSucceeded, "accepted by the BMC")
+	}
+	return loop.Holds()
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
@@ -25,6 +26,8 @@ type Bundles interface {
 	Active() *bundle.Bundle
 	// Revision is the bundle of a revision that some server is pinned to.
 	Revision(name string) (*bundle.Bundle, bool)
+	// Lost says that there is no revision of that name any more, rather than one that does not compile or cannot be read.
+	Lost(name string) bool
 }
 
 // Access resolves how a BMC is reached.
@@ -40,6 +43,8 @@ type Options struct {
 	Reader  client.Reader
 	Bundles Bundles
 	Access  Access
+	// Gate is asked before anything is done to a machine.
+	Gate *fleet.Gate
 	// Clients is the pool of BMC clients.
 	Clients hardware.Clients
 	// Desk is made by Setup.
@@ -74,6 +79,8 @@ const (
 	// something was asked of it.
 	fastestPoll = 100 * time.Millisecond
 	slowestPoll = 15 * time.Second
+	// missingRetry is the time between two looks for what is needed to reach a BMC.
+	missingRetry = time.Minute
 	// moveFreshness is how old a reading may be on which a move or a power action relies.
 	moveFreshness = 5 * time.Second
 	// shutdownGrace is how long an operating system may take to shut down where the policy does not say.

@@ -23,12 +23,18 @@ const historyLength = 10
 func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 	s := v.server
 	stored := s.Status.Lifecycle != nil
+	if v.fresh() {
+		v.memory.answered(s.Name)
+	}
 	v.recordHardware()
+	v.recordShown()
 	v.recordMove(d)
 	v.recordRevision()
 	v.recordOperation(d)
 	v.recordConditions(d, outcome)
-	s.Status.ObservedGeneration = s.Generation
+	if s.Status.Lifecycle != nil {
+		s.Status.ObservedGeneration = s.Generation
+	}
 	if stored { // the finalizer without a lifecycle must mean that a status was lost
 		controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer)
 	}
@@ -45,7 +51,7 @@ func (v *visit) recordMove(d engine.Decision) {
 	if first && (d.Halt != nil || d.To == "") {
 		return
 	}
-	if !first && !d.Moves() {
+	if !first && !d.Moves() && d.Rule != ruleAdopted {
 		if v.clock != nil {
 			l.Clock = v.clock
 		}
@@ -72,6 +78,7 @@ func (v *visit) recordMove(d engine.Decision) {
 	case d.Retry:
 		l.Retries++
 	}
+	v.memory.enter(s, v.now)
 	if rule == ruleAdopted {
 		from = ""
 	}

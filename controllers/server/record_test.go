@@ -20,7 +20,7 @@ var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 // newVisit is a visit of a server in a state, in entry 7, under the default bundle.
 func newVisit(t *testing.T, state v1alpha1.ServerState, change ...func(*visit)) *visit {
 	t.Helper()
-	b, err := policies.Default()
+	b, err := defaultBundle()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -44,7 +45,8 @@ func read(ctx context.Context, bmc redfish.BMC, target hardware.Target) (redfish
 // same says that two snapshots are equal in everything that a reconcile acts on or shows.
 func same(a, b redfish.SystemSnapshot) bool {
 	return a.Power == b.Power && a.Health == b.Health && a.LED == b.LED && a.Identity == b.Identity &&
-		a.BIOSVersion == b.BIOSVersion && a.MemoryBytes == b.MemoryBytes && a.Boot.Enabled == b.Boot.Enabled && len(a.NICs) == len(b.NICs)
+		a.BIOSVersion == b.BIOSVersion && a.MemoryBytes == b.MemoryBytes && a.Boot.Enabled == b.Boot.Enabled &&
+		len(a.NICs) == len(b.NICs) && a.NICsIncomplete == b.NICsIncomplete
 }
 
 // Setup adds the controller to the manager. The field indexes must be registered.
@@ -55,7 +57,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err := mgr.Add(closing(options.Desk)); err != nil {
 		return err
 	}
-	s := &subject{Options: options, memory: newMemory(), startedAt: options.Now()}
+	s := &subject{Options: options, memory: newMemory()}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("server").
 		For(&v1alpha1.Server{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
@@ -63,6 +65,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		Watches(&v1alpha1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(ofBoot)).
 		Watches(&policyv1alpha1.ServerInventory{}, handler.EnqueueRequestsFromMapFunc(s.ofInventory)).
 		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(s.ofBMC), builder.WithPredicates(bmcChanged())).
+		Watches(&policyv1alpha1.FleetControl{}, handler.EnqueueRequestsFromMapFunc(s.ofFleet), builder.WithPredicates(holdChanged())).
 		WatchesRawSource(woken).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Workers}).
 		Complete(s.reconciler())
@@ -77,6 +80,23 @@ func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server] {
 		Tell:      s.tell,
 		HandsOff:  func(o *v1alpha1.Server) bool { return policies.Ignored(o) },
 		Withheld:  s.withheld,
+		Gone: func(name types.NamespacedName) {
+			s.memory.forget(name.Name)
+			s.Desk.Forget(name.Name)
+		},
+		Observed: observed,
+	}
+}
+
+// observed has a status speak of the generation that our own write made.
+func observed(s *v1alpha1.Server, former, now int64) {
+	if s.Status.ObservedGeneration == former {
+		s.Status.ObservedGeneration = now
+	}
+	for i := range s.Status.Conditions {
+		if s.Status.Conditions[i].ObservedGeneration == former {
+			s.Status.Conditions[i].ObservedGeneration = now
+		}
 	}
 }
 
@@ -142,6 +162,31 @@ func (s *subject) serversBy(ctx context.Context, field, value string) []reconcil
 		requests = append(requests, request(servers.Items[i].Name))
 	}
 	return requests
+}
+
+// ofFleet wakes every server: what is held back may concern any.
+func (s *subject) ofFleet(ctx context.Context, _ client.Object) []reconcile.Request {
+	var servers v1alpha1.ServerList
+	if err := s.Client.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
+		return nil // the cache answers from memory; it fails only while the manager stops
+	}
+	requests := make([]reconcile.Request, 0, len(servers.Items))
+	for i := range servers.Items {
+		requests = append(requests, request(servers.Items[i].Name))
+	}
+	return requests
+}
+
+// holdChanged passes changes of what is held back.
+func holdChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			was, ok1 := e.ObjectOld.(*policyv1alpha1.FleetControl)
+			now, ok2 := e.ObjectNew.(*policyv1alpha1.FleetControl)
+			return !ok1 || !ok2 || was.Generation != now.Generation || !equality.Semantic.DeepEqual(was.Status.Trip, now.Status.Trip) ||
+				len(was.Status.Usage) != len(now.Status.Usage)
+		},
+	}
 }
 
 // bmcChanged passes changes of how a BMC is reached, and of whether it can be.

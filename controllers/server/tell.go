@@ -103,10 +103,6 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 // Notify implements loop.Notifier: it reports what was refused in a reconcile.
 func (v *visit) Notify(context.Context) {
 	for _, n := range v.notes {
-		kind := corev1.EventTypeNormal
-		if n.warning {
-			kind = corev1.EventTypeWarning
-		}
-		v.Recorder.Eventf(v.server, nil, kind, n.reason, "Operate", "%s", loop.Shortened(n.message, loop.MaxNote))
+		v.Recorder.Eventf(v.server, nil, corev1.EventTypeWarning, n.reason, "Operate", "%s", loop.Shortened(n.message, loop.MaxNote))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/wake"
@@ -28,8 +30,6 @@ import (
 type subject struct {
 	Options
 	memory *memory
-	// startedAt is when this process began.
-	startedAt time.Time
 }
 
 // visit is one server in one reconcile.
@@ -46,52 +46,72 @@ type visit struct {
 	inventory *policyv1alpha1.ServerInventory
 	facts     *policies.Facts
 	clock     *v1alpha1.DeadlineClock
-	// holderExists says, where a release by hand is asked for, that the claim which holds the server exists.
-	holderExists bool
+	// holder is, where a release by hand is asked for, the claim that holds the server; empty where it does not exist.
+	holder string
 	// held says that a move was put off until a fresh reading has arrived.
 	held bool
 	// confirmed says that the server was read uncached in this reconcile and is as we know it.
 	confirmed bool
+	// withheld is why something was held back in this reconcile, and letThrough says that something was let through.
+	withheld   *fleet.Verdict
+	letThrough bool
+	// heldBack says that a freeze or a budget holds the server back.
+	heldBack bool
+	// forcing is the move that an operation forces, and forceRefused why it is not made.
+	forcing      *forcing
+	forceRefused string
+	// readopted says that the revision which governed the server is gone, so that it comes under the active one anew.
+	readopted bool
+	// commit is what is done once the record of it is stored; nil where nothing is.
+	commit func()
 	// notes are what the events of this reconcile say besides moves.
 	notes []note
 	wake  time.Duration
 }
 
 type note struct {
-	warning         bool
 	reason, message string
 }
 
 // Observe implements loop.Subject.
 func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Visit, error) {
 	v := &visit{subject: s, server: server, now: s.Now()}
-	v.bundle = s.govern(server)
+	v.bundle, v.readopted = s.govern(server)
 	if err := v.readObjects(ctx); err != nil {
 		return nil, err
 	}
 	if err := v.readHardware(ctx); err != nil {
 		return nil, err
 	}
+	hold, err := s.Gate.HoldOn(ctx, server.Labels)
+	if err != nil {
+		return nil, err
+	}
+	v.heldBack = hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
 	v.makeFacts()
 	return v, nil
 }
 
 // govern finds the bundle that governs a server: the one it is pinned to, unless it rests in a stable state and may
-// adopt the active one. A pinned revision that cannot be had keeps the server where it is.
-func (s *subject) govern(server *v1alpha1.Server) *bundle.Bundle {
+// adopt the active one. A server whose revision does not exist any more comes under the active one, in whatever state that
+// knows, as a new entry; one whose revision does not compile in this engine is halted.
+func (s *subject) govern(server *v1alpha1.Server) (governs *bundle.Bundle, readopted bool) {
 	active := s.Bundles.Active()
 	l := server.Status.Lifecycle
 	if l == nil || l.Revision == "" || l.Revision == active.Revision.Name {
-		return active
+		return active, false
 	}
+	state := engine.State(server.Status.State)
 	pinned, ok := s.Bundles.Revision(l.Revision)
-	if !ok {
-		return nil
+	switch {
+	case !ok && s.Bundles.Lost(l.Revision) && adoptable(active, state):
+		return active, true
+	case !ok:
+		return nil, false
+	case pinned.Lifecycle.Stable(state) && adoptable(active, state):
+		return active, false
 	}
-	if pinned.Lifecycle.Stable(engine.State(server.Status.State)) && adoptable(active, engine.State(server.Status.State)) {
-		return active
-	}
-	return pinned
+	return pinned, false
 }
 
 func adoptable(b *bundle.Bundle, state engine.State) bool {
@@ -160,6 +180,9 @@ func (v *visit) readBoot(ctx context.Context) error {
 		return err
 	}
 	if boot.DeletionTimestamp.IsZero() && v.isOurs(boot) {
+		if v.claim != nil && ownedByClaim(boot, v.claim) { // also one that another operator of this API wrote
+			metav1.SetMetaDataAnnotation(&boot.ObjectMeta, v1alpha1.BootPurposeAnnotation, v1alpha1.BootPurposeClaim)
+		}
 		v.boot = boot
 	}
 	return nil
@@ -167,9 +190,10 @@ func (v *visit) readBoot(ctx context.Context) error {
 
 // isOurs says whether our effect wrote the boot configuration for what the server is doing now.
 func (v *visit) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
+	if v.claim != nil && ownedByClaim(boot, v.claim) {
+		return true // whoever wrote it: a claim's boot configuration is known by its owner
+	}
 	switch boot.Annotations[v1alpha1.BootPurposeAnnotation] {
-	case v1alpha1.BootPurposeClaim:
-		return v.claim != nil && ownedByClaim(boot, v.claim)
 	case v1alpha1.BootPurposeProbe, v1alpha1.BootPurposeWipe:
 		return v.server.Status.Lifecycle != nil && boot.Namespace == v.Namespace && metav1.IsControlledBy(boot, v.server) &&
 			boot.Annotations[v1alpha1.BootEntryAnnotation] == entryText(v.server.Status.Lifecycle.Entry)
@@ -183,6 +207,7 @@ func (v *visit) readHardware(ctx context.Context) error {
 	var missing *access.Error
 	if errors.As(v.targetErr, &missing) {
 		v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Err: missing, FailingSince: v.now}
+		v.wakeIn(missingRetry) // nothing tells when a Secret appears
 		return nil
 	}
 	if v.targetErr != nil {
@@ -258,11 +283,18 @@ func (v *visit) settings() bundle.Settings {
 }
 
 func (v *visit) makeFacts() {
-	o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: v.systemReading(),
+	system := v.systemReading()
+	o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: system,
 		Claim: v.claim, Boot: v.boot, Inventory: v.inventory}
 	if l := v.server.Status.Lifecycle; l != nil && v.bundle != nil && !v.bundle.Lifecycle.Stable(engine.State(v.server.Status.State)) {
-		held := v.reading.Tried && !v.reading.Reachable()
-		o.Counted, v.clock = policies.CountedTime(l, v.now, v.Outage(), held, "BMCUnreachable")
+		held, reason := v.heldBack, v1alpha1.ConditionWithheld
+		switch {
+		case v.reading.Tried && !v.reading.Reachable():
+			held, reason = true, "BMCUnreachable"
+		case system.Identity == policies.IdentityUnknown: // the BMC answers and does not say for which machine
+			held, reason = true, "IdentityUnknown"
+		}
+		o.Counted, v.clock = policies.CountedTime(l, v.now, v.Outage(), held, reason)
 	} else if l != nil {
 		o.Counted = v.now.Sub(l.EnteredAt.Time)
 	}
@@ -278,11 +310,8 @@ func (v *visit) systemReading() policies.SystemReading {
 		return policies.SystemReading{}
 	}
 	s := v.reading.Value
-	identity := policies.IdentityOther
-	if redfish.SameSystem(redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: v.server.Status.SerialNumber}, s.Identity) {
-		identity = policies.IdentitySame
-	}
-	return policies.SystemReading{Reachable: true, Power: string(s.Power), Health: string(s.Health), Identity: identity,
+	return policies.SystemReading{Reachable: true, Power: string(s.Power), Health: string(s.Health),
+		Identity:    policies.IdentityOf(redfish.SameSystem(v.want(), s.Identity), s.Identity.UUID),
 		OverrideSet: s.Boot.Enabled != "" && s.Boot.Enabled != "Disabled"}
 }
 
@@ -299,7 +328,7 @@ func (v *visit) want() redfish.Identity {
 	return redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: v.server.Status.SerialNumber}
 }
 
-// note keeps something to be told once in this reconcile.
-func (v *visit) note(warning bool, reason, message string) {
-	v.notes = append(v.notes, note{warning: warning, reason: reason, message: message})
+// note keeps a warning to be told once in this reconcile.
+func (v *visit) note(reason, message string) {
+	v.notes = append(v.notes, note{reason: reason, message: message})
 }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bmc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+const restart = v1alpha1.OperationGracefulRestartBMC
+
+// asked is how often the BMC b was asked to restart.
+func (w *world) asked() int {
+	d := w.devices["b"]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.resets)
+}
+
+func (w *world) operation() string {
+	w.t.Helper()
+	return w.bmc("b").Annotations[v1alpha1.OperationAnnotation]
+}
+
+func TestAResetIsAskedForOnceItIsRecorded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.rest("b")
+		w.annotate("b", restart)
+		w.refuses = func() error { return errors.New("the API server is away") }
+		for range 3 {
+			if _, err := w.look("b"); err == nil {
+				t.Fatal("the write did not fail")
+			}
+		}
+		if w.asked() != 0 || w.operation() != restart {
+			t.Errorf("asked %d times before it was recorded; annotation %q", w.asked(), w.operation())
+		}
+		w.refuses = nil
+		w.rest("b")
+		if w.asked() != 1 || w.operation() != "" {
+			t.Errorf("asked %d times; annotation %q", w.asked(), w.operation())
+		}
+		w.expect("b", "Reset", "True UserRequested")
+		w.pass("b", time.Minute)
+		w.expect("b", "Reset", "False ResetComplete")
+		if w.asked() != 1 {
+			t.Errorf("asked %d times", w.asked())
+		}
+	})
+}
+
+func TestTheBMCIsToldWhoIsMeant(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.devices["b"].manager.SerialNumber = "B1"
+		w.rest("b")
+		w.annotate("b", restart)
+		w.rest("b")
+		want := []redfish.ManagerIdentity{{UUID: uuid2, SerialNumber: "B1", Systems: []redfish.SystemAt{{URI: uri1, Identity: redfish.Identity{UUID: uuid1}}}}}
+		if diff := cmp.Diff(want, w.devices["b"].resets); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestAResetThatAnotherProcessRecordedIsNotAskedForAgain(t *testing.T) {
+	for name, gone := range map[string]bool{"before the annotation went": false, "after the annotation went": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.rest("b")
+				w.annotate("b", restart)
+				if gone {
+					w.rest("b")
+				} else if _, err := w.look("b"); err != nil {
+					t.Fatal(err)
+				}
+				asked := w.asked()
+				w.start()
+				w.pass("b", time.Minute)
+				if w.asked() > max(asked, 1) || w.operation() != "" {
+					t.Errorf("asked %d times; annotation %q", w.asked(), w.operation())
+				}
+				w.expect("b", "Reset", "False Interrupted")
+			})
+		})
+	}
+}
+
+func TestASecretThatChangesDuringAResetAsksForNoOther(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.rest("b")
+		w.annotate("b", restart)
+		w.devices["b"].answers = func() error { time.Sleep(20 * time.Second); return nil }
+		w.rest("b")
+		secret := &v1alpha1.BMCSecret{}
+		w.must(w.api.Get(t.Context(), types.NamespacedName{Name: "b"}, secret))
+		secret.Data["password"] = []byte("new")
+		w.must(w.api.Update(t.Context(), secret))
+		w.pass("b", 10*time.Second)
+		if w.operation() != restart {
+			t.Error("the annotation went before the outcome was known")
+		}
+		w.pass("b", time.Minute)
+		if w.asked() != 1 || w.operation() != "" {
+			t.Errorf("asked %d times; annotation %q", w.asked(), w.operation())
+		}
+		w.expect("b", "Reset", "False ResetComplete")
+	})
+}
+
+func TestHowAResetEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer error
+		want   string
+	}{
+		"the BMC accepted it":           {nil, "False ResetComplete"},
+		"another BMC answers":           {&redfish.IdentityError{URI: "/redfish/v1/Managers/1"}, "False ResetFailed"},
+		"it is not offered":             {&redfish.UnsupportedError{URI: "/redfish/v1/Managers/1", Wanted: "GracefulRestart"}, "False ResetFailed"},
+		"it was not sent":               {&redfish.NotAskedError{What: "POST", Err: errors.New("changed")}, "False ResetFailed"},
+		"the answer to it got lost":     {&redfish.UnreachableError{Method: http.MethodPost, Sent: true, Err: context.DeadlineExceeded}, "False ResetComplete"},
+		"nobody listened when it began": {&redfish.UnreachableError{Method: http.MethodGet, Err: context.DeadlineExceeded}, "False ResetFailed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.rest("b")
+				w.annotate("b", restart)
+				w.devices["b"].answers = func() error { return c.answer }
+				w.pass("b", time.Minute)
+				w.expect("b", "Reset", c.want)
+				if w.asked() != 1 || w.operation() != "" {
+					t.Errorf("asked %d times; annotation %q", w.asked(), w.operation())
+				}
+				w.annotate("b", restart) // whoever asks again is heard again
+				w.devices["b"].answers = nil
+				w.pass("b", time.Minute)
+				w.expect("b", "Reset", "False ResetComplete")
+				if w.asked() != 2 {
+					t.Errorf("asked %d times after the second annotation", w.asked())
+				}
+			})
+		})
+	}
+}
+
+func TestTwoResetsInOneSecondAreTwo(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.rest("b")
+		w.devices["b"].answers = func() error { return &redfish.IdentityError{} }
+		for range 2 {
+			w.annotate("b", restart)
+			w.rest("b")
+		}
+		if w.asked() != 2 || w.operation() != "" {
+			t.Errorf("asked %d times; annotation %q", w.asked(), w.operation())
+		}
+	})
+}
+
+func TestAResetIsNotSentForABMCThatChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.BMC)
+		stands bool
+	}{
+		"nothing changed": {func(*v1alpha1.BMC) {}, true},
+		"a label changed": {func(b *v1alpha1.BMC) { b.Labels = map[string]string{"a": "b"} }, true},
+		"the secret":      {func(b *v1alpha1.BMC) { b.Generation++ }, false},
+		"it is to be ignored": {func(b *v1alpha1.BMC) {
+			b.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnore}
+		}, false},
+		"the reset was ended": {func(b *v1alpha1.BMC) { b.Status.Conditions = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.rest("b")
+				w.annotate("b", restart)
+				w.rest("b")
+				b := w.bmc("b")
+				v := &visit{subject: w.subject, bmc: b.DeepCopy()}
+				check := v.stillAsked(v.reset().LastTransitionTime)
+				c.change(b)
+				w.must(w.api.Update(t.Context(), b.DeepCopy()))
+				stored := w.bmc("b")
+				stored.Status = b.Status
+				w.must(w.api.Status().Update(t.Context(), stored))
+				if err := check(t.Context()); (err == nil) != c.stands {
+					t.Errorf("still asked: %v", err)
+				}
+			})
+		})
+	}
+}

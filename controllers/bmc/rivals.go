@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bmc
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// sightings knows which systems each BMC showed this process when it answered last, by UUID in either byte order.
+type sightings struct {
+	mu sync.Mutex
+	of map[string][]string        // the UUIDs, by BMC
+	by map[string]map[string]bool // the BMCs, by UUID
+}
+
+func newSightings() *sightings {
+	return &sightings{of: map[string][]string{}, by: map[string]map[string]bool{}}
+}
+
+func oneSpelling(uuid string) string {
+	uuid = strings.ToLower(uuid)
+	return min(uuid, uuids.Swap(uuid))
+}
+
+func (s *sightings) note(bmc string, systems []System) {
+	shown := []string{}
+	for _, system := range systems {
+		if system.Err == "" && system.Identity.UUID != "" {
+			shown = append(shown, oneSpelling(system.Identity.UUID))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(bmc)
+	s.of[bmc] = shown
+	for _, uuid := range shown {
+		if s.by[uuid] == nil {
+			s.by[uuid] = map[string]bool{}
+		}
+		s.by[uuid][bmc] = true
+	}
+}
+
+func (s *sightings) forget(bmc string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(bmc)
+}
+
+func (s *sightings) remove(bmc string) {
+	for _, uuid := range s.of[bmc] {
+		delete(s.by[uuid], bmc)
+		if len(s.by[uuid]) == 0 {
+			delete(s.by, uuid)
+		}
+	}
+	delete(s.of, bmc)
+}
+
+// has says that the BMC was read by this process.
+func (s *sightings) has(bmc string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of[bmc] != nil
+}
+
+// showing lists the BMCs that show a system.
+func (s *sightings) showing(uuid string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.by[oneSpelling(uuid)]))
+}
+
+// rivals lists the other BMCs that show a system as well, sorted. One that has given no answer for as long as it takes to
+// lose its Servers is none.
+func (v *visit) rivals(ctx context.Context, uuid string) ([]string, error) {
+	names := v.sightings.showing(uuid)
+	undecided, err := v.undecided(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, name := range append(names, undecided...) {
+		if name == v.bmc.Name || slices.Contains(list, name) {
+			continue
+		}
+		other := &v1alpha1.BMC{}
+		if err := v.Client.Get(ctx, types.NamespacedName{Name: name}, other); err != nil {
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			return nil, fmt.Errorf("get BMC %s: %w", name, err)
+		}
+		if v.lostFor(other, v.now) < v.TakeOverAfter {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// undecided lists the BMCs that another process refused a system to as it did this one, and that this process has not read
+// yet: a restart must not make an incumbent of the one that is read first.
+func (v *visit) undecided(ctx context.Context) ([]string, error) {
+	if !inConflict(v.bmc) {
+		return nil, nil
+	}
+	var list v1alpha1.BMCList
+	if err := v.Client.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("list the BMCs: %w", err)
+	}
+	var names []string
+	for i := range list.Items {
+		if inConflict(&list.Items[i]) && !v.sightings.has(list.Items[i].Name) {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names, nil
+}
+
+func inConflict(b *v1alpha1.BMC) bool {
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSystemsAccepted)
+	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonSystemConflict
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler"
+)
+
+// What a client may rely on is written at once: that a claim is bound, that its machine is as asked, that somebody has to
+// act, and the end of each. What only says how far things are is written once it has been so for a while: as a rule the
+// next thing comes before that, and each write saved is one less for the API server.
+const (
+	// refusalQuiet is how long a new claim need not say why it has no server.
+	refusalQuiet = 1500 * time.Millisecond
+	// progressQuiet is how long a claim need not say that it waits for its turn, that its server is being reserved, or how
+	// far the boot of its machine is.
+	progressQuiet = 10 * time.Second
+)
+
+// quiet is how long what is known of a claim need not be written; 0 where it has to be, or is written already.
+func (f facts) quiet(s standing, now time.Time) time.Duration {
+	told := meta.FindStatusCondition(f.claim.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case s.silent, s.ready, s.stalled, s.bound != (f.claim.Status.Phase == v1alpha1.PhaseBound), told != nil && told.Status == metav1.ConditionTrue:
+		return 0
+	case told != nil && told.Reason == s.reason && told.Message == s.message && told.ObservedGeneration == f.claim.Generation:
+		return 0
+	case s.bound:
+		return f.bootingQuiet(s, told, now)
+	case s.reason == v1alpha1.ReasonReserving:
+		binding, ok := scheduler.BindingOf(f.server)
+		if !ok || binding.At.IsZero() {
+			return 0
+		}
+		return left(binding.At, progressQuiet, now)
+	case told == nil && f.verdict == nil:
+		return left(f.claim.CreationTimestamp.Time, progressQuiet, now)
+	case told == nil:
+		return left(f.claim.CreationTimestamp.Time, refusalQuiet, now)
+	}
+	return 0
+}
+
+// bootingQuiet counts from when the claim began to say that its machine boots, for this spec.
+func (f facts) bootingQuiet(s standing, told *metav1.Condition, now time.Time) time.Duration {
+	booting := s.reason == v1alpha1.ReasonBooting || s.reason == v1alpha1.ReasonPowerUnknown
+	if !booting || told == nil || told.Reason != v1alpha1.ReasonBooting || told.ObservedGeneration != f.claim.Generation {
+		return 0
+	}
+	since := told.LastTransitionTime.Time
+	if bound := meta.FindStatusCondition(f.claim.Status.Conditions, v1alpha1.ConditionBound); bound != nil && bound.LastTransitionTime.After(since) {
+		since = bound.LastTransitionTime.Time
+	}
+	return left(since, progressQuiet, now)
+}
+
+// left is how much of a span that began at some time is left. One that begins in the future is over: somebody's clock is
+// wrong, and must not keep a claim silent.
+func left(since time.Time, span time.Duration, now time.Time) time.Duration {
+	passed := now.Sub(since)
+	if passed < 0 {
+		return 0
+	}
+	return max(0, span-passed)
+}

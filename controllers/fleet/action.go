@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+
+// Action is something about to be done to a machine, or for one.
+type Action uint8
+
+const (
+	// Record writes down what must be remembered; no machine notices. Only observe-only holds it back.
+	Record Action = iota
+	// Setting changes what a machine shows or boots: lights, boot order, boot configurations, overrides.
+	Setting
+	// PowerOn switches a machine on.
+	PowerOn
+	// Shutdown asks an operating system to stop.
+	Shutdown
+	// ForcedOff cuts the power.
+	ForcedOff
+	// PowerCycle restarts a machine.
+	PowerCycle
+	// Wipe prepares or begins the erasure of disks.
+	Wipe
+)
+
+// String implements fmt.Stringer.
+func (a Action) String() string {
+	return [...]string{"record", "setting", "power-on", "shutdown", "forced power-off", "power cycle", "wipe"}[a]
+}
+
+// level is the mildest freeze that holds an action back; empty where none does.
+func (a Action) level() policyv1alpha1.FreezeLevel {
+	switch a {
+	case Record:
+		return ""
+	case Setting, PowerOn:
+		return policyv1alpha1.FreezeAll
+	default:
+		return policyv1alpha1.FreezeDestructive
+	}
+}
+
+// budgeted is how the budgets name an action; empty where none counts it.
+func (a Action) budgeted() policyv1alpha1.FleetAction {
+	switch a {
+	case PowerOn:
+		return policyv1alpha1.ActionPowerOn
+	case ForcedOff:
+		return policyv1alpha1.ActionForcedOff
+	case PowerCycle:
+		return policyv1alpha1.ActionPowerCycle
+	case Wipe:
+		return policyv1alpha1.ActionWipe
+	default:
+		return ""
+	}
+}

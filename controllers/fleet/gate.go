@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fleet holds back what the people who run the fleet do not allow at present: by freezes, budgets, a breaker, and
+// by running only to observe.
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/freeze"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// Verdict says whether something may be done now.
+type Verdict struct {
+	Allowed bool
+	// Reason is one word, for the condition: see the reasons of condition Withheld. Message says what holds the action
+	// back.
+	Reason, Message string
+	// Again is when to ask again; 0 where a change of the FleetControl will tell.
+	Again time.Duration
+}
+
+var allowed = Verdict{Allowed: true}
+
+// askAgain is how long a machine waits for a budget before it asks again, where nothing tells when there will be room.
+const askAgain = 15 * time.Second
+
+// Gate is asked before anything is done to a machine. It is safe for concurrent use.
+type Gate struct {
+	// Client reads the cache, Reader past it.
+	Client, Reader client.Reader
+	// ObserveOnly holds everything back.
+	ObserveOnly bool
+	Now         func() time.Time
+
+	census *census
+	// complete says that the census knows every server.
+	complete func() bool
+	// tripped tells the controller that the breaker has to be recorded as tripped.
+	tripped func()
+}
+
+// Control is the FleetControl as the cache has it; nil where there is none.
+func (g *Gate) Control(ctx context.Context) (*policyv1alpha1.FleetControl, error) {
+	return control(ctx, g.Client)
+}
+
+func control(ctx context.Context, from client.Reader) (*policyv1alpha1.FleetControl, error) {
+	c := &policyv1alpha1.FleetControl{}
+	err := from.Get(ctx, types.NamespacedName{Name: policyv1alpha1.FleetControlName}, c)
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return c, nil
+}
+
+// HoldOn is what keeps actions back on an object with these labels, as the cache has it.
+func (g *Gate) HoldOn(ctx context.Context, labels map[string]string) (freeze.Hold, error) {
+	if g.ObserveOnly {
+		return freeze.Hold{Level: policyv1alpha1.FreezeAll, Reason: v1alpha1.ReasonObserveOnly}, nil
+	}
+	c, err := g.Control(ctx)
+	return freeze.On(c, labels, g.Now()), err
+}
+
+// Permit says whether an action on a server is allowed now. What is allowed and counted by a budget counts from this call
+// on, before any write records it. An error means that the FleetControl could not be read; then nothing may be done.
+func (g *Gate) Permit(ctx context.Context, server *v1alpha1.Server, action Action) (Verdict, error) {
+	if g.ObserveOnly {
+		return Verdict{Reason: v1alpha1.ReasonObserveOnly, Message: "the manager runs with --observe-only"}, nil
+	}
+	if action == Record {
+		return allowed, nil
+	}
+	from := g.Reader
+	if action == Setting {
+		from = g.Client // repeated at every turn, and undone easily
+	}
+	c, err := control(ctx, from)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("read FleetControl %s: %w", policyv1alpha1.FleetControlName, err)
+	}
+	if c == nil {
+		return allowed, nil
+	}
+	if !g.complete() {
+		return Verdict{Reason: "Starting", Message: "the manager has not seen every server yet", Again: time.Second}, nil
+	}
+	return g.judge(c, server.Name, server.Labels, action), nil
+}
+
+// PermitBMC says whether an action on a BMC is allowed now. The labels of a BMC are those of its servers.
+func (g *Gate) PermitBMC(ctx context.Context, labels map[string]string, action Action) (Verdict, error) {
+	return g.Permit(ctx, &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Labels: labels}}, action)
+}
+
+func (g *Gate) judge(c *policyv1alpha1.FleetControl, name string, labels map[string]string, action Action) Verdict {
+	now := g.Now()
+	g.census.mu.Lock()
+	defer g.census.mu.Unlock()
+	machines := g.census.assumed(now)
+	if !freeze.Tripped(c) {
+		if trip := trips(c.Spec.Breaker, machines, now); trip != nil {
+			c.Status.Trip = trip
+			g.tripped()
+		}
+	}
+	if hold := freeze.On(c, labels, now); held(action, hold.Level) {
+		v := Verdict{Reason: hold.Reason, Message: hold.Message}
+		if !hold.Until.IsZero() {
+			v.Again = hold.Until.Sub(now)
+		}
+		return v
+	}
+	counted := action.budgeted()
+	if counted == "" {
+		return allowed
+	}
+	for i := range c.Spec.Budgets {
+		b := &c.Spec.Budgets[i]
+		if !concerns(b, counted, labels) {
+			continue
+		}
+		used, free := use(b, name, labels[b.Per], machines, now)
+		if used >= limit(b) {
+			return exhausted(b, labels, free)
+		}
+	}
+	if name != "" {
+		g.census.granted[name] = grant{action: counted, at: now}
+	}
+	return allowed
+}
+
+func exhausted(b *policyv1alpha1.Budget, labels map[string]string, free time.Duration) Verdict {
+	where := ""
+	if b.Per != "" {
+		where = fmt.Sprintf(" of %s=%s", b.Per, labels[b.Per])
+	}
+	if free == 0 || free > time.Minute {
+		free = askAgain
+	}
+	return Verdict{Reason: v1alpha1.ReasonBudgetExhausted, Again: free, Message: fmt.Sprintf(
+		"budget %q%s allows %d machines %s at a time, and as many are counted", b.Name, where, limit(b), counts[b.Action])}
+}
+
+var counts = map[policyv1alpha1.FleetAction]string{
+	policyv1alpha1.ActionWipe:       "being wiped",
+	policyv1alpha1.ActionForcedOff:  "powered off by force",
+	policyv1alpha1.ActionPowerCycle: "restarted",
+	policyv1alpha1.ActionPowerOn:    "switched on",
+}
+
+// held says that a freeze of a level holds an action back.
+func held(action Action, level policyv1alpha1.FreezeLevel) bool {
+	switch level {
+	case policyv1alpha1.FreezeAll:
+		return action.level() != ""
+	case policyv1alpha1.FreezeDestructive:
+		return action.level() == policyv1alpha1.FreezeDestructive
+	default:
+		return false
+	}
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// permitted asks the gate whether something may be done at present.
+func (v *visit) permitted(ctx context.Context, actions ...fleet.Action) (loop.Progress, bool) {
+	for _, action := range actions {
+		verdict, err := v.Gate.Permit(ctx, v.server, action)
+		if err != nil {
+			return loop.Broken(err), false
+		}
+		if !verdict.Allowed {
+			verdict.Message = fmt.Sprintf("the %s is held back: %s", action, verdict.Message)
+			v.withheld = &verdict
+			return loop.Waiting(verdict.Reason, verdict.Message, verdict.Again), false
+		}
+	}
+	v.letThrough = true
+	return loop.Progress{}, true
+}
+
+// confirm asks the gate, and then looks past the cache, once in a reconcile, whether the server is as the decision took it
+// to be. It stands before every write to the API that cannot be undone; see guarded for writes to the BMC.
+func (v *visit) confirm(ctx context.Context, action fleet.Action) (loop.Progress, bool) {
+	if p, ok := v.permitted(ctx, action); !ok || v.confirmed {
+		return p, ok
+	}
+	stale, err := v.decided().stale(ctx)
+	if err != nil {
+		return loop.Broken(err), false
+	}
+	if stale != "" {
+		return loop.Waiting("StaleRead", "the cache to show that "+stale+" changed", 100*time.Millisecond), false
+	}
+	v.confirmed = true
+	return loop.Progress{}, true
+}
+
+// guarded has the BMC client look past the cache right before each write whether the server is still as decided.
+func (v *visit) guarded(run func(context.Context, redfish.BMC) error) func(context.Context, redfish.BMC) error {
+	d := v.decided()
+	return func(ctx context.Context, bmc redfish.BMC) error {
+		return run(redfish.WithGuard(ctx, func(ctx context.Context) error {
+			stale, err := d.stale(ctx)
+			if err != nil {
+				return fmt.Errorf("not asked, because the server could not be read: %w", err)
+			}
+			if stale != "" {
+				return fmt.Errorf("not asked, because %s changed meanwhile", stale)
+			}
+			return nil
+		}), bmc)
+	}
+}
+
+// decided is what a decision was made on, as far as an action relies on it. Nobody changes it.
+type decided struct {
+	*subject
+	server    *v1alpha1.Server
+	claim     *v1alpha1.ServerClaim
+	inventory *policyv1alpha1.ServerInventory
+	settings  bundle.Settings
+	wiping    bool
+}
+
+func (v *visit) decided() decided {
+	return decided{subject: v.subject, server: v.server.DeepCopy(), claim: v.claim, inventory: v.inventory,
+		settings: v.settings(), wiping: v.facts.Wipe.Running}
+}
+
+// stale names the first thing that is stored otherwise than the decision took it to be; empty where there is none.
+func (d decided) stale(ctx context.Context) (string, error) {
+	now := &v1alpha1.Server{}
+	if err := d.Reader.Get(ctx, types.NamespacedName{Name: d.server.Name}, now); err != nil {
+		if apierrors.IsNotFound(err) {
+			return "the server's existence", nil
+		}
+		return "", err
+	}
+	if stale := differs(d.server, now); stale != "" {
+		return stale, nil
+	}
+	if stale, err := d.wipeDiffers(ctx); err != nil || stale != "" {
+		return stale, err
+	}
+	return d.claimDiffers(ctx)
+}
+
+// wipeDiffers says whether an erase has begun or ended meanwhile; any replica may have heard of that.
+func (d decided) wipeDiffers(ctx context.Context) (string, error) {
+	if d.inventory == nil {
+		return "", nil
+	}
+	now := &policyv1alpha1.ServerInventory{}
+	err := d.Reader.Get(ctx, client.ObjectKeyFromObject(d.inventory), now)
+	if client.IgnoreNotFound(err) != nil {
+		return "", err
+	}
+	seen := policies.Observation{Server: d.server, Now: d.Now(), Settings: d.settings, Inventory: now}
+	if seen.Facts().Wipe.Running != d.wiping {
+		return "the wipe", nil
+	}
+	return "", nil
+}
+
+func (d decided) claimDiffers(ctx context.Context) (string, error) {
+	was := d.claim
+	if was == nil {
+		return "", nil
+	}
+	now := &v1alpha1.ServerClaim{}
+	if err := d.Reader.Get(ctx, client.ObjectKeyFromObject(was), now); err != nil {
+		if apierrors.IsNotFound(err) {
+			return "the claim", nil
+		}
+		return "", err
+	}
+	if now.UID != was.UID || now.Spec.Power != was.Spec.Power || now.DeletionTimestamp.IsZero() != was.DeletionTimestamp.IsZero() {
+		return "the claim", nil
+	}
+	return "", nil
+}
+
+// differs names the first thing in which the stored server is not as the decision took it to be.
+func differs(was, now *v1alpha1.Server) string {
+	for _, c := range []struct {
+		what    string
+		differs bool
+	}{
+		{"the object", now.UID != was.UID},
+		{"its deletion", now.DeletionTimestamp != nil},
+		{"the state", now.Status.State != was.Status.State || now.Status.Lifecycle == nil ||
+			now.Status.Lifecycle.Entry != was.Status.Lifecycle.Entry},
+		{"the ignore annotation", v1alpha1.Ignored(now)},
+		{"the claim reference", (now.Spec.ServerClaimRef == nil) != (was.Spec.ServerClaimRef == nil)},
+		{"the holder", annotated(now, was, v1alpha1.ClaimUIDAnnotation)},
+		{"the release record", annotated(now, was, v1alpha1.ReleasedClaimAnnotation)},
+		{"the consent", annotated(now, was, v1alpha1.ConsentAnnotation)},
+		{"the reclaim policy", now.Spec.ReclaimPolicy != was.Spec.ReclaimPolicy},
+		{"the system UUID", now.Spec.SystemUUID != was.Spec.SystemUUID},
+		{"its BMC", now.Spec.SystemURI != was.Spec.SystemURI || !equality.Semantic.DeepEqual(now.Spec.BMCRef, was.Spec.BMCRef) ||
+			!equality.Semantic.DeepEqual(now.Spec.BMC, was.Spec.BMC)},
+	} {
+		if c.differs {
+			return c.what
+		}
+	}
+	return ""
+}
+
+// annotated says that an annotation is not on both alike.
+func annotated(a, b *v1alpha1.Server, name string) bool {
+	return a.Annotations[name] != b.Annotations[name]
+}

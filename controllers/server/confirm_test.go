@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// serverBecomes changes the stored server.
+func serverBecomes(change func(*v1alpha1.Server)) func(*world) {
+	return func(w *world) { edit(w, "a", &v1alpha1.Server{}, change) }
+}
+
+// statusBecomes changes the stored server's status.
+func statusBecomes(change func(*v1alpha1.Server)) func(*world) {
+	return func(w *world) {
+		s := w.server()
+		change(s)
+		if err := w.api.Status().Update(w.t.Context(), s); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// claimBecomes changes the stored claim.
+func claimBecomes(change func(*v1alpha1.ServerClaim)) func(*world) {
+	return func(w *world) { edit(w, "web", &v1alpha1.ServerClaim{}, change) }
+}
+
+func claimGoes(w *world) {
+	if err := w.api.Delete(w.t.Context(), &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// claimIsReplaced is a claim of the same name that somebody wrote in place of the one that was deleted.
+func claimIsReplaced(w *world) {
+	claim := &v1alpha1.ServerClaim{}
+	if err := w.api.Get(w.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, claim); err != nil {
+		w.t.Fatal(err)
+	}
+	claimGoes(w)
+	claim.UID, claim.ResourceVersion = "uid-new", ""
+	if err := w.api.Create(w.t.Context(), claim); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// wipeBegins is the first word of an agent that erases the disks.
+func wipeBegins(w *world) {
+	edit(w, machineUUID, &policyv1alpha1.ServerInventory{}, func(i *policyv1alpha1.ServerInventory) {
+		now := metav1.NewMicroTime(time.Now())
+		i.Wipe = &policyv1alpha1.WipeReport{Entry: 7, State: policyv1alpha1.WipeRunning, StartedAt: now, UpdatedAt: now}
+	})
+}
+
+// wipeEnds is the last word of that agent.
+func wipeEnds(w *world) {
+	edit(w, machineUUID, &policyv1alpha1.ServerInventory{}, func(i *policyv1alpha1.ServerInventory) { i.Wipe.State = policyv1alpha1.WipeVerified })
+}
+
+func serverGoes(w *world) {
+	serverBecomes(func(s *v1alpha1.Server) { s.Finalizers = nil })(w)
+	serverIsDeleted(w)
+}
+
+func serverIsDeleted(w *world) {
+	if err := w.api.Delete(w.t.Context(), w.server()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestWhatTheCacheDidNotShowYetIsSeenBeforeAnythingIsDone(t *testing.T) {
+	nothing := func(*world) {}
+	for name, c := range map[string]struct {
+		before, changes func(*world)
+		stale           string
+	}{
+		"nothing":                           {nothing, nothing, ""},
+		"a label":                           {nothing, serverBecomes(func(s *v1alpha1.Server) { s.Labels = map[string]string{"rack": "7"} }), ""},
+		"the claim's image":                 {nothing, claimBecomes(func(c *v1alpha1.ServerClaim) { c.Spec.Image = "other" }), ""},
+		"a wipe that goes on":               {wipeBegins, nothing, ""},
+		"a wipe that began":                 {nothing, wipeBegins, "the wipe"},
+		"a wipe that ended":                 {wipeBegins, wipeEnds, "the wipe"},
+		"a claim that asks for other power": {nothing, claimBecomes(func(c *v1alpha1.ServerClaim) { c.Spec.Power = v1alpha1.PowerOn }), "the claim"},
+		"a claim that is gone":              {nothing, claimGoes, "the claim"},
+		"a claim that was replaced":         {nothing, claimIsReplaced, "the claim"},
+		"a release":                         {nothing, serverBecomes(released), "the release record"},
+		"another holder":                    {nothing, serverBecomes(func(s *v1alpha1.Server) { s.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-other" }), "the holder"},
+		"a cleared reference":               {nothing, serverBecomes(func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = nil }), "the claim reference"},
+		"a retained server":                 {nothing, serverBecomes(func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain }), "the reclaim policy"},
+		"another machine":                   {nothing, serverBecomes(func(s *v1alpha1.Server) { s.Spec.SystemUUID = "1a2b3c4d-0000-0000-0000-000000000002" }), "the system UUID"},
+		"another system of its BMC":         {nothing, serverBecomes(func(s *v1alpha1.Server) { s.Spec.SystemURI = "/redfish/v1/Systems/2" }), "its BMC"},
+		"another BMC":                       {nothing, serverBecomes(func(s *v1alpha1.Server) { s.Spec.BMC.Address = "10.0.0.2" }), "its BMC"},
+		"a consent": {nothing, serverBecomes(func(s *v1alpha1.Server) {
+			s.Annotations[v1alpha1.ConsentAnnotation] = v1alpha1.ConsentTakeOver
+		}), "the consent"},
+		"hands off":          {nothing, serverBecomes(operates(v1alpha1.OperationIgnore)), "the ignore annotation"},
+		"another state":      {nothing, statusBecomes(func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateParked }), "the state"},
+		"another entry":      {nothing, statusBecomes(func(s *v1alpha1.Server) { s.Status.Lifecycle.Entry++ }), "the state"},
+		"a lost lifecycle":   {nothing, statusBecomes(func(s *v1alpha1.Server) { s.Status.Lifecycle = nil }), "the state"},
+		"a deletion":         {nothing, serverIsDeleted, "its deletion"},
+		"a server that went": {nothing, serverGoes, "the server's existence"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inventory := &policyv1alpha1.ServerInventory{}
+				inventory.Name, inventory.Spec.SystemUUID = machineUUID, machineUUID
+				w := inWorld(t, newMachine(redfish.PowerOn), append(reserved(v1alpha1.PowerOff), inventory)...)
+				c.before(w)
+				v := w.manager.observe(t)
+				before := v.decided()
+				c.changes(w)
+				if stale, err := before.stale(t.Context()); err != nil || stale != c.stale {
+					t.Errorf("before a write to the BMC %q is stale (%v), want %q", stale, err, c.stale)
+				}
+				p, ok := v.confirm(t.Context(), fleet.Record)
+				if ok != (c.stale == "") || (!ok && p.Reason != "StaleRead") {
+					t.Errorf("before a write to the API: confirmed %t, %+v", ok, p)
+				}
+			})
+		})
+	}
+}
+
+// observe is a visit of the server as it is stored now.
+func (p *process) observe(t *testing.T) *visit {
+	t.Helper()
+	v, err := p.subject.Observe(t.Context(), p.world.server())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.(*visit)
+}
+
+func TestAnAPIServerThatDoesNotAnswerConfirmsNothing(t *testing.T) {
+	for name, kind := range map[string]client.Object{
+		"about the server": &v1alpha1.Server{}, "about the claim": &v1alpha1.ServerClaim{}, "about the wipe": &policyv1alpha1.ServerInventory{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inventory := &policyv1alpha1.ServerInventory{}
+				inventory.Name, inventory.Spec.SystemUUID = machineUUID, machineUUID
+				w := inWorld(t, newMachine(redfish.PowerOn), append(reserved(v1alpha1.PowerOff), inventory)...)
+				w.manager.Reader = interceptor.NewClient(w.api, interceptor.Funcs{
+					Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+						if reflect.TypeOf(o) == reflect.TypeOf(kind) {
+							return errDown
+						}
+						return c.Get(ctx, key, o, opts...)
+					},
+				})
+				v := w.manager.observe(t)
+				if _, err := v.decided().stale(t.Context()); !errors.Is(err, errDown) {
+					t.Errorf("before a write to the BMC: %v", err)
+				}
+				if p, ok := v.confirm(t.Context(), fleet.Record); ok || !errors.Is(p.Err, errDown) {
+					t.Errorf("before a write to the API: confirmed %t, %+v", ok, p)
+				}
+			})
+		})
+	}
+}

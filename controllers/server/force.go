@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// ruleForced is the rule of a move that somebody forced.
+const ruleForced = v1alpha1.RuleForced
+
+// forcing is what it takes to force a server into a state.
+type forcing struct {
+	decision engine.Decision
+	// release and clean say that the move records a release by hand, and that it calls the server clean.
+	release, clean bool
+	// overrides are the safety rules that are set aside by that.
+	overrides []string
+}
+
+// planForce finds the mildest way to force the server into a state in which it may stay: as it is; with its release
+// recorded by hand and its claim let go; and called clean besides. The second return says why there is none.
+func (v *visit) planForce(to engine.State, override bool) (forcing, string) {
+	from := engine.State(v.server.Status.State)
+	switch {
+	case !v.bundle.Lifecycle.Defines(to):
+		return forcing{}, fmt.Sprintf("the policy defines no state %q (it defines %s)", to, joined(v.bundle.Lifecycle.States()))
+	case to == from:
+		return forcing{}, fmt.Sprintf("the server is in %s already", to)
+	}
+	plain, why := v.forced(to, false, false)
+	if why == "" {
+		return plain, ""
+	}
+	if !override {
+		return forcing{}, why + "; see whether that is what you want to set aside, and ask with " + v1alpha1.ForceOverrideAnnotation + "=true"
+	}
+	for _, clean := range []bool{false, true} {
+		f, still := v.forced(to, true, clean)
+		if still == "" {
+			f.overrides = v.overridden(clean)
+			return f, ""
+		}
+		why = still
+	}
+	return forcing{}, why
+}
+
+// forced looks at the server as it would be in the state, and says why it could not be there or would not stay.
+func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
+	s := v.server.DeepCopy()
+	d := engine.Decision{}
+	if release && v.hasHolder() {
+		letGo(s, v.now)
+	}
+	if clean {
+		d.Clears = []string{policies.MarkDirty}
+		s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, d)
+	}
+	s.Status.Operation = nil // it is what is asked about
+	o := policies.Observation{Server: s, Now: v.now, Settings: v.settings(), System: v.systemReading(), Inventory: v.inventory}
+	if s.Spec.ServerClaimRef != nil {
+		o.Claim = v.claim
+	}
+	entered := v.bundle.Lifecycle.Enter(o.Facts(), to)
+	if entered.Halt != nil {
+		return forcing{}, entered.Halt.Rule + ": " + entered.Halt.Message
+	}
+	s.Status.State = v1alpha1.ServerState(to)
+	s.Status.Lifecycle.Entry++
+	s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, entered)
+	switch there := v.bundle.Lifecycle.Decide(o.Facts()); {
+	case there.Halt != nil:
+		return forcing{}, there.Halt.Rule + ": " + there.Halt.Message
+	case there.Moves():
+		return forcing{}, fmt.Sprintf("%s would lead it from there to %s at once", there.Rule, there.To)
+	case bootsOurs(there) && v.facts.BMC.Power != string(redfish.PowerOff):
+		return forcing{}, fmt.Sprintf("in %s it boots an image of ours, and its power is %s: "+
+			"have it switched off first, by its claim or by parking it", to, v.facts.BMC.Power)
+	}
+	entered.From, entered.Rule, entered.Revision = engine.State(v.server.Status.State), ruleForced, v.bundle.Revision
+	entered.Clears = append(entered.Clears, d.Clears...)
+	return forcing{decision: entered, release: release && v.hasHolder(), clean: clean}, ""
+}
+
+// bootsOurs says that a state boots the probe or the wipe image.
+func bootsOurs(d engine.Decision) bool {
+	return slices.ContainsFunc(d.Effects, func(e engine.Effect) bool {
+		return e.Name == policies.EffectBootProbe || e.Name == policies.EffectBootWipe
+	})
+}
+
+func (v *visit) hasHolder() bool {
+	return v.server.Spec.ServerClaimRef != nil || v.server.Annotations[v1alpha1.ClaimUIDAnnotation] != "" ||
+		slices.Contains(v.server.Status.Lifecycle.Marks, policies.MarkDirty)
+}
+
+// overridden names the safety rules that letting the holder go, or calling the server clean, sets aside here.
+func (v *visit) overridden(clean bool) []string {
+	var all []string
+	if !v.facts.Claim.Released && v.hasHolder() {
+		all = append(all, "AbsenceIsNotEvidence")
+	}
+	if v.facts.Claim.Bound {
+		all = append(all, "NeverWipeClaimed")
+	}
+	if v.server.Spec.ServerClaimRef != nil && v.server.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain {
+		all = append(all, "NeverWipeRetained")
+	}
+	if clean && slices.Contains(v.server.Status.Lifecycle.Marks, policies.MarkDirty) {
+		all = append(all, "ClearOnlyOnProof")
+	}
+	return all
+}
+
+// letGo records on a server that its holder was released by hand, and takes the claim's reference off.
+func letGo(s *v1alpha1.Server, now time.Time) {
+	holder := s.Annotations[v1alpha1.ClaimUIDAnnotation]
+	if holder == "" {
+		holder = "by-hand-" + string(uuid.NewUUID())
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ClaimUIDAnnotation, holder)
+	}
+	if s.Annotations[v1alpha1.ReleasedClaimAnnotation] != holder {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedClaimAnnotation, holder)
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ReleasedAtAnnotation, now.UTC().Format(time.RFC3339))
+	}
+	s.Spec.ServerClaimRef = nil
+}
+
+// admitForce takes in the wish to force the server into a state, with what it sets aside, before anything is done.
+func (v *visit) admitForce() {
+	s := v.server
+	to := s.Annotations[v1alpha1.ForceToAnnotation]
+	f, why := v.planForce(engine.State(to), s.Annotations[v1alpha1.ForceOverrideAnnotation] == "true")
+	if why != "" {
+		v.note(reasonOperationRefused, fmt.Sprintf("force to %s: %s", to, why))
+		v.dropRequest()
+		return
+	}
+	v.beginOperation(v1alpha1.OperationForce)
+	s.Status.Operation.To, s.Status.Operation.Overrides = v1alpha1.ServerState(to), f.overrides
+}
+
+// decideForce is the move that an operation forces, once it is recorded. One that would set aside more than was recorded
+// is not made.
+func (v *visit) decideForce() (engine.Decision, bool) {
+	op := v.server.Status.Operation
+	if op == nil || op.Name != v1alpha1.OperationForce || op.State != v1alpha1.OperationPending || v.asked() == op.Name {
+		return engine.Decision{}, false
+	}
+	f, why := v.planForce(engine.State(op.To), len(op.Overrides) > 0)
+	for _, rule := range f.overrides {
+		if !slices.Contains(op.Overrides, rule) {
+			why = fmt.Sprintf("things have changed: it would set aside %s as well", rule)
+		}
+	}
+	v.forcing, v.forceRefused = &f, why
+	return f.decision, why == ""
+}
+
+// recordForce carries out what a forced move sets aside, and ends the operation.
+func (v *visit) recordForce(d engine.Decision) {
+	op := v.server.Status.Operation
+	if v.forceRefused != "" {
+		v.finish(v1alpha1.OperationFailed, v.forceRefused)
+		return
+	}
+	if d.Rule != ruleForced {
+		return
+	}
+	if v.forcing.release {
+		letGo(v.server, v.now)
+	}
+	last := &v.server.Status.Lifecycle.History[len(v.server.Status.Lifecycle.History)-1]
+	last.By, last.Reason, last.Overrides = op.By, op.Reason, op.Overrides
+	words := fmt.Sprintf("forced to %s", d.To)
+	if len(op.Overrides) > 0 {
+		words += ", setting aside " + strings.Join(op.Overrides, ", ")
+	}
+	v.finish(v1alpha1.OperationSucceeded, words)
+}
+
+func joined(states []engine.State) string {
+	words := make([]string, len(states))
+	for i, s := range states {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// operates is a server on which somebody asks for an operation.
+func operates(operation string) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) { s.Annotations[v1alpha1.OperationAnnotation] = operation }
+}
+
+// operation is how the last operation ended: its name and state.
+func (w *world) operation() string {
+	w.t.Helper()
+	op := w.server().Status.Operation
+	if op == nil {
+		return "none"
+	}
+	return op.Name + " " + string(op.State)
+}
+
+func TestAnOperationIsOneReset(t *testing.T) {
+	blinks := func(s *v1alpha1.Server) { s.Spec.IndicatorLED = v1alpha1.IndicatorLED("Blinking") }
+	dark := func(m *machine) { m.shows.LED = redfish.LEDOff }
+	for name, c := range map[string]struct {
+		operation string
+		server    func(*v1alpha1.Server)
+		machine   func(*machine)
+		asked     []string
+	}{
+		"a hard restart":     {"hard-restart-server", nil, nil, []string{"ForceRestart"}},
+		"a graceful restart": {"graceful-restart-server", nil, nil, []string{"GracefulRestart"}},
+		"a power cycle":      {"power-cycle-server", nil, nil, []string{"PowerCycle"}},
+		"beside a locator light that never shows as asked": {"hard-restart-server", blinks, dark, []string{"ForceRestart", "SetLED Blinking"}},
+		"for a machine that does not do what it accepted":  {"hard-restart-server", nil, func(m *machine) { m.obeys = deaf }, []string{"ForceRestart"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOn)
+				server := func(s *v1alpha1.Server) {
+					operates(c.operation)(s)
+					if c.server != nil {
+						c.server(s)
+					}
+				}
+				if c.machine != nil {
+					c.machine(m)
+				}
+				w := inWorld(t, m, reserved(v1alpha1.PowerOn, server)...)
+				var recorded []string
+				m.hears = func(string) { recorded = append(recorded, w.operation()) }
+				w.manager.run(10 * time.Minute)
+				m.wants(t, "in the end", c.asked...)
+				if got := w.operation(); got != c.operation+" Succeeded" {
+					t.Errorf("it ended as %s", got)
+				}
+				if first := c.operation + " InProgress"; len(recorded) == 0 || recorded[0] != first {
+					t.Errorf("when the BMC heard of it the record was %v, want first %s", recorded, first)
+				}
+			})
+		})
+	}
+}
+
+func TestAnOperationWhoseBeginningCouldNotBeStoredIsOneReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOn)
+		w := inWorld(t, m, reserved(v1alpha1.PowerOn, operates("hard-restart-server"))...)
+		refused := 0
+		w.refuses = func(s *v1alpha1.Server) error {
+			if op := s.Status.Operation; op != nil && op.State == v1alpha1.OperationInProgress && refused == 0 {
+				refused++
+				return errConflict
+			}
+			return nil
+		}
+		m.hears = func(string) {
+			if got := w.operation(); got != "hard-restart-server InProgress" {
+				t.Errorf("when the BMC heard of it the record was %s", got)
+			}
+		}
+		w.manager.run(10 * time.Minute)
+		m.wants(t, "in the end", "ForceRestart")
+		if got := w.operation(); refused != 1 || got != "hard-restart-server Succeeded" {
+			t.Errorf("refused %d times, ended as %s", refused, got)
+		}
+	})
+}
+
+func TestAnOperationWhoseEndCouldNotBeStoredIsOneReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOn)
+		w := inWorld(t, m, reserved(v1alpha1.PowerOn, operates("hard-restart-server"))...)
+		refused := 0
+		w.refuses = func(s *v1alpha1.Server) error {
+			if op := s.Status.Operation; op != nil && op.FinishedAt != nil && refused < 3 {
+				refused++
+				return errDown
+			}
+			return nil
+		}
+		w.manager.run(10 * time.Minute)
+		m.wants(t, "in the end", "ForceRestart")
+		if got := w.operation(); refused != 3 || got != "hard-restart-server Succeeded" {
+			t.Errorf("refused %d times, ended as %s", refused, got)
+		}
+	})
+}
+
+func TestAnOperationThatAFormerManagerBeganIsNotRepeated(t *testing.T) {
+	for name, c := range map[string]struct {
+		dies  bool
+		asked []string
+	}{
+		"it died before the BMC was asked": {true, nil},
+		"it died after the BMC was asked":  {false, []string{"ForceRestart"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOn)
+				w := inWorld(t, m, reserved(v1alpha1.PowerOn, operates("hard-restart-server"))...)
+				w.manager.dies = c.dies
+				if !c.dies {
+					w.refuses = func(s *v1alpha1.Server) error {
+						if op := s.Status.Operation; op != nil && op.FinishedAt != nil {
+							return errDown
+						}
+						return nil
+					}
+				}
+				w.manager.run(2 * time.Second)
+				if got := w.operation(); got != "hard-restart-server InProgress" {
+					t.Fatalf("when the manager died the record was %s", got)
+				}
+				w.refuses = nil
+				w.start().run(10 * time.Minute)
+				m.wants(t, "in the end", c.asked...)
+				if got := w.operation(); got != "hard-restart-server Failed" {
+					t.Errorf("it ended as %s", got)
+				}
+			})
+		})
+	}
+}
+
+func TestAResetThatTheBMCRefusesEndsTheOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOn)
+		m.refuses = func(string) error { return &redfish.ResponseError{Method: "POST", Status: 400} }
+		w := inWorld(t, m, reserved(v1alpha1.PowerOn, operates("hard-restart-server"))...)
+		w.manager.run(10 * time.Minute)
+		m.wants(t, "in the end", "ForceRestart")
+		if got := w.operation(); got != "hard-restart-server Failed" {
+			t.Errorf("it ended as %s", got)
+		}
+	})
+}
+
+func TestAReleaseByHandIsRefusedWhileTheHolderLives(t *testing.T) {
+	claim := func(uid types.UID, server string) *v1alpha1.ServerClaim {
+		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: uid}}
+		c.Spec.Power, c.Spec.Image = v1alpha1.PowerOff, "os"
+		if server != "" {
+			c.Spec.ServerRef = &corev1.LocalObjectReference{Name: server}
+		}
+		return c
+	}
+	cleared := func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = nil }
+	for name, c := range map[string]struct {
+		server   func(*v1alpha1.Server)
+		claim    client.Object
+		released bool
+	}{
+		"the reference and the claim stand":                           {nil, claim("uid-web", "a"), false},
+		"the claim does not name the server back":                     {nil, claim("uid-web", ""), false},
+		"somebody cleared the reference and the holder lives":         {cleared, claim("uid-web", "a"), false},
+		"somebody cleared the reference and the holder is gone":       {cleared, nil, true},
+		"the holder is gone":                                          {nil, nil, true},
+		"somebody cleared the reference and another names the server": {cleared, claim("uid-other", "a"), true},
+		"somebody cleared the reference and the claim names another":  {cleared, claim("uid-web", "b"), true},
+		"the holder is gone and another of its name names another":    {nil, claim("uid-other", "b"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serverIn(v1alpha1.StateError, holdsWeb, operates(v1alpha1.OperationRelease), func(s *v1alpha1.Server) {
+					s.Status.Lifecycle.Marks = []string{"Dirty", "Managed"}
+				})
+				if c.server != nil {
+					c.server(s)
+				}
+				objects := []client.Object{s}
+				if c.claim != nil {
+					objects = append(objects, c.claim)
+				}
+				w := inWorld(t, newMachine(redfish.PowerOff), objects...)
+				w.manager.run(5 * time.Second)
+				after := w.server().Annotations
+				if got := after[v1alpha1.ReleasedClaimAnnotation] == "uid-web"; got != c.released {
+					t.Errorf("its release is recorded: %t, want %t (events %v)", got, c.released, w.events)
+				}
+				if after[v1alpha1.OperationAnnotation] != "" {
+					t.Error("what was asked for was not taken off")
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+func TestABootOverrideStaysUntilTheMachineIsKnownToHaveBooted(t *testing.T) {
+	const early = 30 * time.Second
+	for name, c := range map[string]struct {
+		// happens a while after the power-on.
+		happens func(*world)
+		// cleared says whether the override is taken away soon after that.
+		cleared bool
+	}{
+		"nothing was heard of it":             {func(*world) {}, false},
+		"its boot was reported":               {func(w *world) { w.bootState(metav1.ConditionTrue, time.Now()) }, true},
+		"its boot failed":                     {func(w *world) { w.bootState(metav1.ConditionFalse, time.Now()) }, false},
+		"a boot before this one was reported": {func(w *world) { w.bootState(metav1.ConditionTrue, time.Now().Add(-time.Hour)) }, false},
+		"it reported from what it booted":     {func(w *world) { w.report(7) }, true},
+		"it had reported in a former entry":   {func(w *world) { w.report(6) }, false},
+	} {
+		for process, restarts := range map[string]bool{"": false, " and another manager came": true} {
+			t.Run(name+process, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m := newMachine(redfish.PowerOff)
+					m.obeys = slowly(5 * time.Second)
+					w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
+					began := time.Now()
+					w.manager.run(early)
+					m.wants(t, "before it was heard of", "On")
+					if restarts {
+						w.start()
+					}
+					c.happens(w)
+					w.manager.run(testBootGrace - time.Since(began) - time.Second)
+					if got := slices.Contains(m.asked(), "ClearBoot"); got != c.cleared {
+						t.Errorf("the override was cleared before the boot grace was over: %t, want %t", got, c.cleared)
+					}
+					w.manager.run(2 * time.Minute)
+					m.wants(t, "in the end", "On", "ClearBoot")
+				})
+			})
+		}
+	}
+}
+
+// bootState is what the machine, or whoever boots it, says of its boot.
+func (w *world) bootState(status metav1.ConditionStatus, at time.Time) {
+	w.t.Helper()
+	boot := &v1alpha1.ServerBootConfiguration{}
+	if err := w.api.Get(w.t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, boot); err != nil {
+		w.t.Fatal(err)
+	}
+	meta.SetStatusCondition(&boot.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBootStateReceived, Status: status,
+		Reason: "Reported", LastTransitionTime: metav1.NewTime(at)})
+	if err := w.api.Status().Update(w.t.Context(), boot); err != nil {
+		w.t.Fatal(err)
+	}
+	w.manager.wake("a")
+}
+
+// report is what an agent on the machine reports in an entry.
+func (w *world) report(entry int64) {
+	w.t.Helper()
+	inventory := &policyv1alpha1.ServerInventory{Report: &policyv1alpha1.ProbeReport{Entry: entry}}
+	inventory.Name, inventory.Spec.SystemUUID = machineUUID, machineUUID
+	if err := w.api.Create(w.t.Context(), inventory); err != nil {
+		w.t.Fatal(err)
+	}
+	w.manager.wake("a")
+}
+
+func TestABootOverrideThatStaysIsClearedAgainAfterAWhile(t *testing.T) {
+	for name, answer := range map[string]error{
+		"because the BMC refused":                    &redfish.ResponseError{Method: "PATCH", Status: 400},
+		"although the BMC accepted":                  nil,
+		"because the BMC asks to be left alone long": &redfish.ResponseError{Method: "PATCH", Status: 503, RetryAfter: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOn)
+				m.shows.Boot = redfish.BootOverride{Enabled: "Continuous", Target: "Pxe"}
+				m.keeps = true
+				m.refuses = func(string) error { return answer }
+				w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
+				w.manager.run(10 * time.Minute)
+				gaps := m.gaps("ClearBoot")
+				if len(gaps) < 8 {
+					t.Fatalf("cleared %d times in ten minutes", len(gaps)+1)
+				}
+				for _, gap := range gaps {
+					if gap < overrideRetry || gap > overrideRetry+overrideRetry/8 {
+						t.Errorf("cleared again after %s, want %s and no more than the queue's jitter", gap, overrideRetry)
+					}
+				}
+				if noted := slices.Contains(w.events, "BootOverrideStays"); noted != (answer != nil) {
+					t.Errorf("events %v", w.events)
+				}
+				if p := w.manager.outcome; !p.Settled() {
+					t.Errorf("it holds back %s: %+v", p.Effect, p.Progress)
+				}
+			})
+		})
+	}
+}
+
+func TestABootOverrideIsLeftAloneWhilePowerIsNotKnown(t *testing.T) {
+	for name, power := range map[string]redfish.PowerState{"Unknown": redfish.PowerUnknown, "going down": redfish.PowerPoweringOff} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(power)
+				m.shows.Boot = redfish.BootOverride{Enabled: "Once", Target: "Pxe"}
+				w := inWorld(t, m, reserved(v1alpha1.PowerOff)...)
+				w.manager.run(20 * time.Minute)
+				m.wants(t, "in twenty minutes")
+			})
+		})
+	}
+}
+
+func TestABootOverrideOfAPowerOnThatFailedIsClearedOnceNobodyCanNeedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		m.refuses = func(asked string) error {
+			if asked == "On" {
+				return &redfish.ResponseError{Method: "POST", Status: 400}
+			}
+			return nil
+		}
+		w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
+		w.manager.run(5 * time.Second)
+		w.claims(v1alpha1.PowerOff)
+		w.start().run(testBootGrace - 10*time.Second)
+		m.wants(t, "while the machine may yet boot by it", "On")
+		w.manager.run(time.Hour)
+		m.wants(t, "in the end", "On", "ClearBoot")
+	})
+}
+
+func TestAMachineThatComesOnWhenItsPowerOnHadLapsedIsGivenTheTimeToBoot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		m.obeys = deaf
+		w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
+		w.manager.run(5 * time.Minute)
+		asked := len(m.asked())
+		m.will(0, redfish.PowerOn)
+		w.manager.run(8 * time.Minute)
+		if got := m.asked(); len(got) > asked+1 || slices.Contains(got, "ClearBoot") {
+			t.Errorf("the BMC was asked for %v", got[asked:])
+		}
+		w.manager.run(10 * time.Minute)
+		if !slices.Contains(m.asked(), "ClearBoot") {
+			t.Error("the override was never cleared")
+		}
+	})
+}

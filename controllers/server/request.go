@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/access"
+	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// A power change goes through these steps, so that no crash makes the BMC hear it twice:
+//
+//  1. it is recorded in status.lifecycle.request, under the optimistic lock, by which nothing else changed meanwhile;
+//  2. once that is stored the BMC is asked, in the background;
+//  3. it is over when a reading shows it. Until PowerGrace has passed since it was recorded nobody asks again, whether or
+//     not this process knows what the BMC answered; afterwards only a reading that still shows the old state asks again.
+
+// askedWords say what a request waits for.
+var askedWords = map[v1alpha1.PowerAction]string{
+	v1alpha1.PowerActionOn:               "the power-on",
+	v1alpha1.PowerActionGracefulShutdown: "the shutdown of the operating system",
+	v1alpha1.PowerActionForceOff:         "the forced power-off",
+}
+
+// shownAs is the power state that a request leads to.
+var shownAs = map[v1alpha1.PowerAction]redfish.PowerState{
+	v1alpha1.PowerActionOn:               redfish.PowerOn,
+	v1alpha1.PowerActionGracefulShutdown: redfish.PowerOff,
+	v1alpha1.PowerActionForceOff:         redfish.PowerOff,
+}
+
+// askOnce asks the BMC for a power change and waits until it shows.
+func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run func(context.Context, redfish.BMC) error) loop.Progress {
+	what := askedWords[action]
+	if v.Desk.Busy(v.server.Name) {
+		return loop.Waiting(waitsForPower, "the BMC to answer a request, before "+what, 0)
+	}
+	if request := v.server.Status.Lifecycle.Request; request != nil && request.Action == action {
+		since := v.since(request)
+		if err := v.notDone(request); err != nil {
+			if left := retryAfter(err) - since; left > 0 {
+				return loop.Failing(requestFailed, what+": "+words(err), left)
+			}
+		} else if left := v.PowerGrace - since; left > 0 {
+			return loop.Waiting(waitsForPower, what+" to show", min(v.pollInterval(), left))
+		}
+	}
+	if p, ok := v.powerKnown(); !ok {
+		return p
+	}
+	if p, ok := v.permitted(ctx, v.actionsOf(action)...); !ok {
+		return p
+	}
+	at := metav1.NewMicroTime(v.now.Truncate(time.Microsecond)) // as it is stored, so that the request keeps its id
+	v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: action, AskedAt: at}
+	v.afterwards(requestID(v.server.Status.Lifecycle.Request), run)
+	return loop.Waiting(waitsForPower, what+" to be accepted", 0)
+}
+
+// actionsOf is what a power change amounts to: to boot the wipe image is to wipe.
+func (v *visit) actionsOf(action v1alpha1.PowerAction) []fleet.Action {
+	if action == v1alpha1.PowerActionGracefulShutdown {
+		return []fleet.Action{fleet.Shutdown}
+	}
+	if action == v1alpha1.PowerActionForceOff {
+		return []fleet.Action{fleet.ForcedOff}
+	}
+	if v.boot != nil && v.boot.Annotations[v1alpha1.BootPurposeAnnotation] == v1alpha1.BootPurposeWipe {
+		return []fleet.Action{fleet.Wipe, fleet.PowerOn}
+	}
+	return []fleet.Action{fleet.PowerOn}
+}
+
+// repeat makes a recorded request again that surely did nothing.
+func (v *visit) repeat(ctx context.Context, request *v1alpha1.PowerRequest, err error, action fleet.Action,
+	run func(context.Context, redfish.BMC) error) loop.Progress {
+	if left := retryAfter(err) - v.since(request); left > 0 {
+		return loop.Failing(requestFailed, askedWords[request.Action]+": "+words(err), left)
+	}
+	return v.askAgain(ctx, request, action, run)
+}
+
+// askAgain asks for what is recorded already.
+func (v *visit) askAgain(ctx context.Context, request *v1alpha1.PowerRequest, action fleet.Action,
+	run func(context.Context, redfish.BMC) error) loop.Progress {
+	if p, ok := v.powerKnown(); !ok {
+		return p
+	}
+	if p, ok := v.permitted(ctx, action); !ok {
+		return p
+	}
+	v.Desk.Repeat(v.server.Name, requestID(request))
+	v.Desk.Do(v.server.Name, v.target, requestID(request), v.guarded(run))
+	return loop.Waiting(waitsForPower, askedWords[request.Action]+" to be accepted", 0)
+}
+
+// afterwards has the BMC asked for something once the record of it is stored.
+func (v *visit) afterwards(id string, run func(context.Context, redfish.BMC) error) {
+	v.commit = func() { v.Desk.Do(v.server.Name, v.target, id, v.guarded(run)) }
+}
+
+// Commit implements loop.Committer.
+func (v *visit) Commit() {
+	if v.commit != nil {
+		v.commit()
+	}
+}
+
+// since is the time since the BMC was asked: since it answered, where this process knows that.
+func (v *visit) since(request *v1alpha1.PowerRequest) time.Duration {
+	asked := request.AskedAt.Time
+	if job, known := v.Desk.Known(v.server.Name, requestID(request)); known && job.EndedAt.After(asked) {
+		asked = job.EndedAt
+	}
+	return v.now.Sub(asked)
+}
+
+// unheard says that a request which another process recorded may never have reached the BMC: PowerGrace has passed, and
+// nothing shows.
+func (v *visit) unheard(request *v1alpha1.PowerRequest) bool {
+	_, known := v.Desk.Known(v.server.Name, requestID(request))
+	return !known && v.since(request) >= v.PowerGrace
+}
+
+// notDone is what a request failed with that surely did nothing; nil where it may have been done.
+func (v *visit) notDone(request *v1alpha1.PowerRequest) error {
+	job, known := v.Desk.Known(v.server.Name, requestID(request))
+	if known && job.State == hardware.JobFailed && !redfish.MayHaveHappened(job.Err) {
+		return job.Err
+	}
+	return nil
+}
+
+// outstanding waits for a request that may still lead to the power state given, though the machine shows the other one
+// now: a BMC may take a while to do what it accepted.
+func (v *visit) outstanding(power redfish.PowerState) loop.Progress {
+	if left := v.unsettledFor(power); left > 0 {
+		what := askedWords[v.server.Status.Lifecycle.Request.Action]
+		return loop.Waiting(waitsForPower, what+" that was asked for to show or to lapse", min(v.pollInterval(), left))
+	}
+	return loop.Holds()
+}
+
+// unsettledFor is how long a request that leads to a power state may still come true; 0 where there is none.
+func (v *visit) unsettledFor(power redfish.PowerState) time.Duration {
+	l := v.server.Status.Lifecycle
+	if l == nil || l.Request == nil || l.Request.ShownAt != nil || shownAs[l.Request.Action] != power || v.notDone(l.Request) != nil {
+		return 0
+	}
+	return max(0, v.PowerGrace-v.since(l.Request))
+}
+
+// recordShown notes that the machine is as was asked.
+func (v *visit) recordShown() {
+	l := v.server.Status.Lifecycle
+	if l == nil || l.Request == nil || l.Request.ShownAt != nil || v.facts.BMC.Identity != policies.IdentitySame {
+		return
+	}
+	if v.shows(shownAs[l.Request.Action]) && v.reading.Begun.After(l.Request.AskedAt.Time) {
+		at := metav1.NewMicroTime(v.now)
+		l.Request.ShownAt = &at
+	}
+}
+
+// requestID names a request among the desk's jobs. A request outlives the entry that made it, because a move does not
+// change what the BMC was asked.
+func requestID(r *v1alpha1.PowerRequest) string {
+	return string(r.Action) + "/" + r.AskedAt.UTC().Format(time.RFC3339Nano)
+}
+
+// jobID names a job by the entry that asks for it, so that one of a former entry is never taken for this one.
+func (v *visit) jobID(what string) string {
+	return entryText(v.server.Status.Lifecycle.Entry) + "/" + what
+}
+
+// retryAfter is how long to leave a BMC alone that refused a request: as long as it asks, and never less than a while; a
+// shorter one where it was not even asked.
+func retryAfter(err error) time.Duration {
+	const unasked, least = 2 * time.Second, 15 * time.Second
+	if notAsked(err) {
+		return unasked
+	}
+	var refused *redfish.ResponseError
+	switch {
+	case !errors.As(err, &refused):
+		return least
+	case refused.Method == http.MethodGet:
+		return max(unasked, refused.RetryAfter)
+	}
+	return max(least, refused.RetryAfter)
+}
+
+// words says what went wrong with a BMC, alike for as long as it is the same.
+func words(err error) string {
+	message, _ := access.Describe(err)
+	return message
+}

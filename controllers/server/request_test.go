@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+func TestAPowerChangeIsRecordedBeforeTheBMCHearsOfIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		found redfish.PowerState
+		claim v1alpha1.Power
+		want  string
+	}{
+		"a power-on": {redfish.PowerOff, v1alpha1.PowerOn, "On"},
+		"a shutdown": {redfish.PowerOn, v1alpha1.PowerOff, "GracefulShutdown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.found)
+				w := inWorld(t, m, reserved(c.claim)...)
+				var recorded []string
+				m.hears = func(string) { recorded = append(recorded, w.request()) }
+				w.manager.run(10 * time.Second)
+				m.wants(t, "in the end", c.want)
+				for _, r := range recorded {
+					if r != c.want {
+						t.Errorf("when the BMC heard of it the record was %q, want %q", r, c.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestWhatCannotBeRecordedIsNotAsked(t *testing.T) {
+	for name, answer := range map[string]error{"the API server is down": errDown, "somebody else wrote first": errConflict} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOff)
+				w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
+				w.refuses = func(s *v1alpha1.Server) error {
+					if s.Status.Lifecycle.Request != nil {
+						return answer
+					}
+					return nil
+				}
+				w.manager.run(time.Minute)
+				m.wants(t, "while nothing could be stored")
+				w.refuses = nil
+				w.manager.run(10 * time.Second)
+				m.wants(t, "once it could be stored", "On")
+			})
+		})
+	}
+}
+
+func TestAManagerThatComesAfterOneWhichDiedBetweenRecordAndRequestAsksOnceAfterTheGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
+		w.manager.dies = true
+		w.manager.run(10 * time.Second)
+		if got := w.request(); got != "On" {
+			t.Fatalf("recorded is %q", got)
+		}
+		m.wants(t, "before the manager died")
+		recorded := time.Now()
+		time.Sleep(10 * time.Second)
+
+		w.start().run(testPowerGrace - time.Since(recorded) - time.Second)
+		m.wants(t, "within the grace")
+		w.manager.run(10 * time.Minute)
+		m.wants(t, "after the grace", "On")
+	})
+}
+
+func TestAManagerThatComesAfterOneWhichDiedAfterTheRequestNeverAsksTwice(t *testing.T) {
+	for name, c := range map[string]struct {
+		found redfish.PowerState
+		claim v1alpha1.Power
+		want  string
+	}{
+		"a power-on": {redfish.PowerOff, v1alpha1.PowerOn, "On"},
+		"a shutdown": {redfish.PowerOn, v1alpha1.PowerOff, "GracefulShutdown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.found)
+				m.obeys = slowly(testPowerGrace - 5*time.Second)
+				w := inWorld(t, m, reserved(c.claim)...)
+				w.manager.run(5 * time.Second)
+				m.wants(t, "before the manager died", c.want)
+				for range 4 { // managers that come and go
+					w.start().run(5 * time.Second)
+				}
+				w.start().run(9 * time.Minute)
+				m.wants(t, "in the end", c.want)
+				if got := w.request(); got != c.want+" shown" {
+					t.Errorf("recorded is %q", got)
+				}
+			})
+		})
+	}
+}
+
+func TestARequestThatFailedIsMadeAgainWhenItMayBe(t *testing.T) {
+	refused := func(status int, after time.Duration) error {
+		return &redfish.ResponseError{Method: "POST", Status: status, RetryAfter: after}
+	}
+	for name, c := range map[string]struct {
+		answer error
+		after  time.Duration
+	}{
+		"what was refused after a while":                      {refused(400, 0), 15 * time.Second},
+		"what is not offered after a while":                   {&redfish.UnsupportedError{Wanted: "On"}, 15 * time.Second},
+		"what never got through after a while":                {&redfish.UnreachableError{Method: "POST", Err: errors.New("no route")}, 15 * time.Second},
+		"no sooner than after a while, whatever the BMC says": {refused(429, 3*time.Second), 15 * time.Second},
+		"as late as the BMC asks":                             {refused(429, 40*time.Second), 40 * time.Second},
+		"as late as the BMC asks, also after the grace":       {refused(429, 3*time.Minute), 3 * time.Minute},
+		"what may have been done after the grace":             {refused(500, 0), testPowerGrace},
+		"what may have arrived after the grace":               {&redfish.UnreachableError{Method: "POST", Sent: true, Err: errors.New("timeout")}, testPowerGrace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOff)
+				m.refuses = func(asked string) error {
+					if asked == "On" {
+						return c.answer
+					}
+					return nil
+				}
+				w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
+				w.manager.run(4*c.after + 5*time.Second)
+				gaps := m.gaps("On")
+				if len(gaps) < 3 {
+					t.Fatalf("asked %d times", len(gaps)+1)
+				}
+				for _, gap := range gaps {
+					if late := gap - c.after; late < 0 || late > c.after/8+time.Second {
+						t.Errorf("asked again after %s, want %s and no more than the queue's jitter", gap, c.after)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestWhatWasAskedForIsSeenOnlyByAReadingTakenSince(t *testing.T) {
+	asked := noon.Add(-10 * time.Second)
+	off := func(change ...func(*visit)) *visit {
+		return newVisit(t, "Reserved", append([]func(*visit){func(v *visit) {
+			v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionForceOff, AskedAt: metav1.NewMicroTime(asked)}
+			v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Begun: asked.Add(time.Second), At: noon}
+			v.reading.Value.Power = redfish.PowerOff
+			v.facts.BMC.Identity = policies.IdentitySame
+		}}, change...)...)
+	}
+	for name, c := range map[string]struct {
+		visit *visit
+		want  bool
+	}{
+		"a reading begun since shows it":                    {off(), true},
+		"a reading begun at the same time shows nothing":    {off(func(v *visit) { v.reading.Begun = asked }), false},
+		"a reading begun before shows nothing":              {off(func(v *visit) { v.reading.Begun = asked.Add(-time.Millisecond) }), false},
+		"a reading that failed shows nothing":               {off(func(v *visit) { v.reading.Err = errDown }), false},
+		"another machine shows nothing":                     {off(func(v *visit) { v.facts.BMC.Identity = policies.IdentityOther }), false},
+		"the opposite shows nothing":                        {off(func(v *visit) { v.reading.Value.Power = redfish.PowerOn }), false},
+		"a power state that nobody knows shows nothing":     {off(func(v *visit) { v.reading.Value.Power = redfish.PowerUnknown }), false},
+		"a power state on the way to Off is not Off":        {off(func(v *visit) { v.reading.Value.Power = redfish.PowerPoweringOff }), false},
+		"a shutdown is shown by the same reading as a cut":  {off(asks(v1alpha1.PowerActionGracefulShutdown)), true},
+		"a power-on is not shown by a machine which is Off": {off(asks(v1alpha1.PowerActionOn)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.visit.recordShown()
+			shown := c.visit.server.Status.Lifecycle.Request.ShownAt
+			if got := shown != nil; got != c.want {
+				t.Errorf("shown %t, want %t", got, c.want)
+			}
+			if shown != nil && !shown.Time.Equal(noon) {
+				t.Errorf("shown at %s, want %s", shown, noon)
+			}
+		})
+	}
+}
+
+func asks(action v1alpha1.PowerAction) func(*visit) {
+	return func(v *visit) { v.server.Status.Lifecycle.Request.Action = action }
+}
+
+func TestWhenSomethingWasFirstShownIsKept(t *testing.T) {
+	v := newVisit(t, "Reserved", func(v *visit) {
+		at, first := metav1.NewMicroTime(noon.Add(-time.Hour)), metav1.NewMicroTime(noon.Add(-30*time.Minute))
+		v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionOn, AskedAt: at, ShownAt: &first}
+		v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Begun: noon, At: noon}
+		v.reading.Value.Power = redfish.PowerOn
+		v.facts.BMC.Identity = policies.IdentitySame
+	})
+	v.recordShown()
+	if got := v.server.Status.Lifecycle.Request.ShownAt.Time; !got.Equal(noon.Add(-30 * time.Minute)) {
+		t.Errorf("shown at %s", got)
+	}
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// settingRetry is the time between two attempts to make a setting that a BMC refuses and that holds nothing back.
+const settingRetry = 10 * time.Minute
+
+// againAfter is how long to leave a setting alone that failed: not long where the BMC was not even asked.
+func againAfter(err error) time.Duration {
+	if notAsked(err) {
+		return retryAfter(err)
+	}
+	return settingRetry
+}
+
+// notAsked says that a request was withheld at the last moment, because the server was not as decided any more.
+func notAsked(err error) bool {
+	var never *redfish.NotAskedError
+	return errors.As(err, &never)
+}
+
+// refused tells of a setting that the BMC refuses.
+func (v *visit) refused(reason, what string, err error) {
+	if !notAsked(err) {
+		v.note(reason, what+words(err))
+	}
+}
+
+// locate shows what spec.indicatorLED asks, or what the state asks where that is silent. A light that cannot be set
+// holds nothing back.
+func (v *visit) locate(ctx context.Context, effect engine.Effect) loop.Progress {
+	wanted := redfish.IndicatorLED(v.server.Spec.IndicatorLED)
+	if wanted == "" || wanted == redfish.LEDUnknown {
+		wanted = redfish.IndicatorLED(effect.Param("unlessAsked").Text())
+	}
+	shown := v.reading.Value.LED
+	if wanted == "" || !v.reading.Reachable() || shown == wanted || shown == redfish.LEDUnknown || shown == "" {
+		return loop.Holds()
+	}
+	id := v.jobID("led-" + string(wanted))
+	if job, known := v.Desk.Known(v.server.Name, id); known {
+		if job.State != hardware.JobFailed {
+			return loop.Holds()
+		}
+		if left := againAfter(job.Err) - v.now.Sub(job.EndedAt); left > 0 {
+			v.wakeIn(left)
+			return loop.Holds()
+		}
+		v.refused("LocatorFailed", "the locator light could not be set: ", job.Err)
+		v.Desk.Repeat(v.server.Name, id)
+	}
+	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
+		return p
+	}
+	uri, want := v.server.Spec.SystemURI, v.want()
+	v.Desk.Do(v.server.Name, v.target, id,
+		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetLED(ctx, uri, want, wanted) }))
+	return loop.Holds()
+}
+
+// wantedBootOrder is the devices of spec.bootOrder, lowest priority first.
+func (v *visit) wantedBootOrder() []string {
+	order := slices.Clone(v.server.Spec.BootOrder)
+	slices.SortStableFunc(order, func(a, b v1alpha1.BootOrder) int { return int(a.Priority - b.Priority) })
+	var devices []string
+	for _, o := range order {
+		devices = append(devices, o.Device)
+	}
+	return devices
+}
+
+// applyBootOrder asserts spec.bootOrder.
+func (v *visit) applyBootOrder(ctx context.Context) loop.Progress {
+	devices := v.wantedBootOrder()
+	if len(devices) == 0 || !v.reading.Reachable() {
+		return loop.Holds()
+	}
+	shown := v.reading.Value.BootOrder
+	if len(shown) >= len(devices) && slices.Equal(shown[:len(devices)], devices) {
+		return loop.Holds()
+	}
+	if left := v.unsettledFor(redfish.PowerOn); left > 0 {
+		v.wakeIn(left)
+		return loop.Holds() // the machine may be booting, whatever the BMC shows
+	}
+	uri, want := v.server.Spec.SystemURI, v.want()
+	id := v.jobID("boot-order-" + strings.Join(devices, ","))
+	job, known := v.Desk.Known(v.server.Name, id)
+	switch {
+	case known && job.State == hardware.JobRunning:
+		return loop.Waiting("WaitsForBootOrder", "the boot order to be accepted", 0)
+	case known && job.State == hardware.JobSucceeded:
+		return loop.Holds() // the BMC accepted it; some show it only after the next boot
+	case known:
+		if left := againAfter(job.Err) - v.now.Sub(job.EndedAt); left > 0 {
+			v.wakeIn(left)
+			return loop.Holds() // the machine boots all the same
+		}
+		v.refused("BootOrderFailed", "the boot order could not be set: ", job.Err)
+		v.Desk.Repeat(v.server.Name, id)
+	}
+	if v.Desk.Busy(v.server.Name) {
+		return loop.Waiting("WaitsForBootOrder", "the BMC to answer a request, before the boot order", 0)
+	}
+	if p, ok := v.powerKnown(); !ok {
+		return p
+	}
+	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
+		return p
+	}
+	v.Desk.Do(v.server.Name, v.target, id,
+		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetBootOrder(ctx, uri, want, devices) }))
+	return loop.Waiting("WaitsForBootOrder", "the boot order to be accepted", 0)
+}
