@@ -16,6 +16,9 @@
 //   - A rule of admission.rego that cannot be evaluated is no permission: the request is refused and the rule named. Only
 //     what helps an object to go, a deletion or an update that takes finalizers away and changes nothing else, passes with
 //     a warning, so that a broken policy cannot trap an object.
+//   - A FleetControl is refused only for what is wrong in it, and never because something cannot be looked up or a rule of
+//     admission.rego, which is not asked about it, fails: nothing may keep anyone from freezing the fleet.
 //   - The manager's own writes are held against the lifecycle's edges and against uniqueness, and not against
-//     admission.rego, which speaks to users.
+//     admission.rego, which speaks to users. A move that somebody forced needs no edge; the one who asks for it has to
+//     hold the right to, at the time when it is asked for.
 package webhooks

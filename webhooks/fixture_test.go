@@ -5,6 +5,7 @@ package webhooks
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -90,13 +92,29 @@ func newWorld(t testing.TB, b *bundle.Bundle, objects ...client.Object) *world {
 	w := &world{t: t, stored: store(t, objects...), cached: store(t, objects...), now: time.Unix(1_800_000_000, 0)}
 	hooks, err := handlers(Options{
 		Bundles: revisions{b, map[string]*bundle.Bundle{b.Revision.Name: b}}, Client: w.cached, Reader: w.stored,
-		ManagerUser: manager, Registry: prometheus.NewRegistry(),
+		ManagerUser: manager, Registry: prometheus.NewRegistry(), Rights: rights{},
 	}, func() time.Time { return w.now })
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.hooks = hooks
 	return w
+}
+
+// rights gives everything to the group wheel, and the right to force server s1 to those in the group forcers.
+type rights struct{ client.Writer }
+
+func (rights) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	review := o.(*authorizationv1.SubjectAccessReview)
+	asked := review.Spec.ResourceAttributes
+	review.Status.Allowed = slices.Contains(review.Spec.Groups, "wheel") || (slices.Contains(review.Spec.Groups, "forcers") &&
+		*asked == authorizationv1.ResourceAttributes{Verb: "force", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"})
+	return nil
+}
+
+// of puts who asks into groups.
+func of(groups ...string) func(*admissionv1.AdmissionRequest) {
+	return func(req *admissionv1.AdmissionRequest) { req.UserInfo.Groups = groups }
 }
 
 // onlyStored stores an object that the cache does not know yet.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
@@ -22,7 +23,8 @@ type change[T any] struct {
 	status bool
 	// dryRun says that nothing will be stored.
 	dryRun bool
-	// byManager says that the manager's own user asks.
+	// user is who asks, and byManager says that it is the manager's own user.
+	user      authenticationv1.UserInfo
 	byManager bool
 	// undo is called where the request is refused after all.
 	undo *[]func()
@@ -42,6 +44,8 @@ type rules[T any] struct {
 	judge func(ctx context.Context, c change[T]) (found findings, facts map[string]any, err error)
 	// redact takes away what the bundle's rules must not see; nil where there is nothing.
 	redact func(object map[string]any)
+	// alone says that the bundle's rules are not asked.
+	alone bool
 }
 
 // validator answers the reviews of one kind.
@@ -79,9 +83,9 @@ func (v *validator[T]) decide(ctx context.Context, req *admissionv1.AdmissionReq
 	if err != nil {
 		return findings{}, err
 	}
-	c.byManager = req.UserInfo.Username == v.managerUser
+	c.user, c.byManager = req.UserInfo, req.UserInfo.Username == v.managerUser
 	found, facts, err := v.judge(ctx, c)
-	if err == nil && !c.byManager && !c.status {
+	if err == nil && !c.byManager && !c.status && !v.alone {
 		var policy findings
 		policy, err = askPolicy(ctx, v.bundles.Active(), v.kind, req, facts, v.redact)
 		found.add(policy)

@@ -20,6 +20,8 @@ type lookup struct {
 	reader  client.Reader
 	bundles Bundles
 	unique  *uniqueness
+	// rights takes SubjectAccessReviews.
+	rights client.Writer
 }
 
 // names lists the objects of a kind that an index finds.

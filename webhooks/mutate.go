@@ -10,53 +10,67 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/macprefixes"
 )
 
-// replacement is one field that is stored in another spelling.
+// replacement is one change of an object, as JSON patch spells it.
 type replacement struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
-	Value string `json:"value"`
+	Value string `json:"value,omitempty"`
+}
+
+// mutation is one request with its objects decoded, before it is held against any rule.
+type mutation[T any] struct {
+	// old is nil on a creation.
+	old, new *T
+	user     authenticationv1.UserInfo
+	// byManager says that the manager's own user asks.
+	byManager bool
 }
 
 // normalizeEndpoint writes the MAC address in lower case with colons. What is no MAC address is left for the validation,
 // which says so.
-func normalizeEndpoint(e *v1alpha1.Endpoint) *replacement {
-	mac, err := macprefixes.Normalize(e.Spec.MACAddress)
-	if err != nil || mac == e.Spec.MACAddress {
+func normalizeEndpoint(m mutation[v1alpha1.Endpoint]) []replacement {
+	mac, err := macprefixes.Normalize(m.new.Spec.MACAddress)
+	if err != nil || mac == m.new.Spec.MACAddress {
 		return nil
 	}
-	return &replacement{"replace", "/spec/macAddress", mac}
+	return []replacement{{"replace", "/spec/macAddress", mac}}
 }
 
-// normalizeServer writes the system UUID in lower case.
-func normalizeServer(s *v1alpha1.Server) *replacement {
-	uuid := strings.ToLower(s.Spec.SystemUUID)
-	if uuid == s.Spec.SystemUUID {
-		return nil
+// normalizeServer writes the system UUID in lower case, and who asks for an operation.
+func normalizeServer(m mutation[v1alpha1.Server]) []replacement {
+	var changes []replacement
+	if uuid := strings.ToLower(m.new.Spec.SystemUUID); uuid != m.new.Spec.SystemUUID {
+		changes = append(changes, replacement{"replace", "/spec/systemUUID", uuid})
 	}
-	return &replacement{"replace", "/spec/systemUUID", uuid}
+	return append(changes, recordWho(m)...)
 }
 
 // mutator answers the mutating reviews of one kind.
-func mutator[T any](normalize func(*T) *replacement) admission.Handler {
+func mutator[T any](managerUser string, normalize func(mutation[T]) []replacement) admission.Handler {
 	return admission.HandlerFunc(func(_ context.Context, req admission.Request) admission.Response {
-		o, err := object[T](req.Object.Raw)
-		if err != nil {
+		m := mutation[T]{user: req.UserInfo, byManager: req.UserInfo.Username == managerUser}
+		var err error
+		if m.new, err = object[T](req.Object.Raw); err != nil {
 			return admission.Errored(http.StatusBadRequest, fmt.Errorf("the object cannot be read: %w", err))
 		}
-		if o == nil {
+		if m.old, err = object[T](req.OldObject.Raw); err != nil {
+			return admission.Errored(http.StatusBadRequest, fmt.Errorf("the stored object cannot be read: %w", err))
+		}
+		if m.new == nil {
 			return admission.Allowed("")
 		}
-		change := normalize(o)
-		if change == nil {
+		changes := normalize(m)
+		if len(changes) == 0 {
 			return admission.Allowed("")
 		}
-		patch, err := json.Marshal([]replacement{*change})
+		patch, err := json.Marshal(changes)
 		if err != nil {
 			return admission.Errored(http.StatusInternalServerError, err)
 		}

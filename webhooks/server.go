@@ -5,6 +5,7 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -24,6 +25,8 @@ type serverFacts struct {
 	rival *rival
 	// data says why the server is taken to hold somebody's data; empty where it is not, or where nobody asked.
 	data string
+	// operation is what a request for an operation is held against.
+	operation operationFacts
 }
 
 // checkServer holds the object itself, without its status, against the rules.
@@ -44,6 +47,7 @@ func checkServer(c change[v1alpha1.Server], f serverFacts) findings {
 		return found
 	}
 	checkAnnotations(c, &found)
+	checkOperation(c, f.operation, &found)
 	if losesFinalizer(c) && f.data != "" && !mayLoseData(c.new) {
 		found.deny(field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf(
 			"%s keeps what is known of the server's data, and %s; %s", v1alpha1.FinalizerServer, f.data, deleteDataRemedy)))
@@ -51,9 +55,25 @@ func checkServer(c change[v1alpha1.Server], f serverFacts) findings {
 	return found
 }
 
-// uuidChanges: another spelling is no change.
+// uuidChanges: another spelling, in the other byte order as well, is no change.
 func uuidChanges(c change[v1alpha1.Server]) bool {
-	return !c.deleted() && (c.created() || !strings.EqualFold(c.old.Spec.SystemUUID, c.new.Spec.SystemUUID))
+	return !c.deleted() && (c.created() || !sameMachine(c.old.Spec.SystemUUID, c.new.Spec.SystemUUID))
+}
+
+// sameMachine compares text that is no UUID as well, so that a Server without one is like another without one.
+func sameMachine(a, b string) bool { return strings.EqualFold(a, b) || uuids.Same(a, b) }
+
+// standIns names the Servers that stand for a machine as far as the cache knows, in whatever spelling of its UUID.
+func (l *lookup) standIns(ctx context.Context, uuid string) ([]string, error) {
+	var all []string
+	for _, form := range uuids.Spellings(uuid) {
+		found, err := names(ctx, l.cache, &v1alpha1.ServerList{}, fieldindex.ServerBySystemUUID, form)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
 }
 
 // judgeServer looks up what checkServer and checkStatus need. The bundle's rules get to know holdsData where the request
@@ -65,16 +85,19 @@ func (l *lookup) judgeServer(ctx context.Context, c change[v1alpha1.Server]) (fi
 	var f serverFacts
 	var err error
 	if uuidChanges(c) {
-		uuid := strings.ToLower(c.new.Spec.SystemUUID)
-		cached, err := names(ctx, l.cache, &v1alpha1.ServerList{}, fieldindex.ServerBySystemUUID, uuid)
+		uuid := c.new.Spec.SystemUUID
+		cached, err := l.standIns(ctx, uuid)
 		if err != nil {
 			return findings{}, nil, err
 		}
-		f.rival, err = reserve(ctx, l, c, question[v1alpha1.Server]{key: "server/uuid/" + uuid, self: c.new.Name, cached: cached,
-			has: func(s *v1alpha1.Server) bool { return strings.EqualFold(s.Spec.SystemUUID, uuid) }})
+		f.rival, err = reserve(ctx, l, c, question[v1alpha1.Server]{key: machineKey(uuid), self: c.new.Name, cached: cached,
+			has: func(s *v1alpha1.Server) bool { return sameMachine(s.Spec.SystemUUID, uuid) }})
 		if err != nil {
 			return findings{}, nil, err
 		}
+	}
+	if f.operation, err = l.operation(ctx, c); err != nil {
+		return findings{}, nil, err
 	}
 	facts := map[string]any{}
 	if c.deleted() || (!c.created() && (uuidChanges(c) || losesFinalizer(c))) {
@@ -84,6 +107,14 @@ func (l *lookup) judgeServer(ctx context.Context, c change[v1alpha1.Server]) (fi
 		facts["holdsData"] = f.data != ""
 	}
 	return checkServer(c, f), facts, nil
+}
+
+// machineKey is the same for every spelling of a UUID.
+func machineKey(uuid string) string {
+	if spellings := uuids.Spellings(uuid); len(spellings) > 0 {
+		return "server/uuid/" + slices.Min(spellings)
+	}
+	return "server/uuid/"
 }
 
 // dataOf says why a stored server is taken to hold somebody's data. What its inventory remembers counts as well, because

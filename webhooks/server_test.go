@@ -13,7 +13,12 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
-const otherUUID = "38947555-7742-3448-3784-823347823835"
+const (
+	otherUUID = "38947555-7742-3448-3784-823347823835"
+	// swappedUUID and otherSwapped name the same machines as uuid and otherUUID in the other byte order.
+	swappedUUID  = "55759438-4277-4834-3784-823347823834"
+	otherSwapped = "55759438-4277-4834-3784-823347823835"
+)
 
 func standingFor(uuid string) func(*v1alpha1.Server) {
 	return func(s *v1alpha1.Server) { s.Spec.SystemUUID = uuid }
@@ -33,32 +38,34 @@ func TestServer(t *testing.T) {
 		want          string
 		warnings      []string
 	}{
-		"a machine of its own passes":                {after: server()},
-		"the machine of another is refused":          {after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
-		"a change to the machine of another, too":    {before: server(), after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
-		"an empty server may stand for another":      {before: server(), after: server(standingFor("a"))},
-		"a server with data must not":                {before: server(dirty), after: server(dirty, standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it was not wiped since its last holder (mark Dirty); it cannot stand for another"},
-		"a held server must not":                     {before: server(heldBy("a", "b")), after: server(heldBy("a", "b"), standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it is held by a claim (spec.serverClaimRef); it cannot stand for another"},
-		"another spelling of the UUID is no change":  {before: server(dirty), after: server(dirty, standingFor("38947555-7742-3448-3784-823347823834"))},
-		"a reference to a claim may be set":          {before: server(), after: server(heldBy("a", "b"))},
-		"consent may be given":                       {before: server(), after: server(annotated(v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver))},
-		"a forged release is refused":                {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u"), annotated(v1alpha1.ReleasedAtAnnotation, "x")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-at]: Forbidden: " + release + "\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
-		"a forged holder is refused":                 {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(annotated(v1alpha1.ClaimUIDAnnotation, "v")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
-		"a holder that is taken away, too":           {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
-		"a record of a binding that is made up":      {before: server(), after: server(annotated(v1alpha1.BindingAnnotation, "{}")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/binding]: Forbidden: " + keep},
-		"the manager records a release":              {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: manager},
-		"a namesake in another namespace is not it":  {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: "system:serviceaccount:other:metalaw-manager", want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
-		"a backup brings a server with its holder":   {after: server(heldBy("a", "b"), annotated(v1alpha1.ClaimUIDAnnotation, "u"), annotated(v1alpha1.BindingAnnotation, "{}"))},
-		"a backup cannot bring a release record":     {after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: a release record leads to a wipe and cannot come with a new server; leave it out, and where the claim has ended set annotation metal.ironcore.dev/operation: release afterwards"},
-		"an empty server may lose its finalizer":     {before: server(), after: server(withoutFinalizer)},
-		"a server with data keeps its finalizer":     {before: server(dirty), after: server(dirty, withoutFinalizer), want: "Forbidden\nmetadata.finalizers: Forbidden: metal.ironcore.dev/server keeps what is known of the server's data, and it was not wiped since its last holder (mark Dirty); " + remedy},
-		"the manager takes its finalizer":            {before: server(dirty), after: server(dirty, withoutFinalizer), who: manager},
-		"with the annotation the finalizer may go":   {before: server(dirty), after: server(dirty, withoutFinalizer, annotated(v1alpha1.DeleteDataAnnotation, "true"))},
-		"an empty server is deleted":                 {before: server()},
-		"a held server is not deleted":               {before: server(heldBy("a", "b")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it is held by a claim (spec.serverClaimRef); " + remedy},
-		"a dirty server is not deleted":              {before: server(dirty), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
-		"nor where only the inventory knows":         {before: server(), stored: []client.Object{dirtyInventory()}, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: its ServerInventory says that it was not wiped since its last holder (mark Dirty); " + remedy},
-		"another value of the annotation is no word": {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "yes")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"a machine of its own passes":                         {after: server()},
+		"the machine of another is refused":                   {after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
+		"a change to the machine of another, too":             {before: server(), after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
+		"the machine of another in the other byte order, too": {after: server(standingFor(otherSwapped)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherSwapped + "\": Server \"other\" has it"},
+		"the other byte order of its own UUID is no change":   {before: server(dirty), after: server(dirty, standingFor(swappedUUID))},
+		"an empty server may stand for another":               {before: server(), after: server(standingFor("a"))},
+		"a server with data must not":                         {before: server(dirty), after: server(dirty, standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it was not wiped since its last holder (mark Dirty); it cannot stand for another"},
+		"a held server must not":                              {before: server(heldBy("a", "b")), after: server(heldBy("a", "b"), standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it is held by a claim (spec.serverClaimRef); it cannot stand for another"},
+		"another spelling of the UUID is no change":           {before: server(dirty), after: server(dirty, standingFor("38947555-7742-3448-3784-823347823834"))},
+		"a reference to a claim may be set":                   {before: server(), after: server(heldBy("a", "b"))},
+		"consent may be given":                                {before: server(), after: server(annotated(v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver))},
+		"a forged release is refused":                         {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u"), annotated(v1alpha1.ReleasedAtAnnotation, "x")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-at]: Forbidden: " + release + "\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
+		"a forged holder is refused":                          {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(annotated(v1alpha1.ClaimUIDAnnotation, "v")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
+		"a holder that is taken away, too":                    {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
+		"a record of a binding that is made up":               {before: server(), after: server(annotated(v1alpha1.BindingAnnotation, "{}")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/binding]: Forbidden: " + keep},
+		"the manager records a release":                       {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: manager},
+		"a namesake in another namespace is not it":           {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: "system:serviceaccount:other:metalaw-manager", want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
+		"a backup brings a server with its holder":            {after: server(heldBy("a", "b"), annotated(v1alpha1.ClaimUIDAnnotation, "u"), annotated(v1alpha1.BindingAnnotation, "{}"))},
+		"a backup cannot bring a release record":              {after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: a release record leads to a wipe and cannot come with a new server; leave it out, and where the claim has ended set annotation metal.ironcore.dev/operation: release afterwards"},
+		"an empty server may lose its finalizer":              {before: server(), after: server(withoutFinalizer)},
+		"a server with data keeps its finalizer":              {before: server(dirty), after: server(dirty, withoutFinalizer), want: "Forbidden\nmetadata.finalizers: Forbidden: metal.ironcore.dev/server keeps what is known of the server's data, and it was not wiped since its last holder (mark Dirty); " + remedy},
+		"the manager takes its finalizer":                     {before: server(dirty), after: server(dirty, withoutFinalizer), who: manager},
+		"with the annotation the finalizer may go":            {before: server(dirty), after: server(dirty, withoutFinalizer, annotated(v1alpha1.DeleteDataAnnotation, "true"))},
+		"an empty server is deleted":                          {before: server()},
+		"a held server is not deleted":                        {before: server(heldBy("a", "b")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it is held by a claim (spec.serverClaimRef); " + remedy},
+		"a dirty server is not deleted":                       {before: server(dirty), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"nor where only the inventory knows":                  {before: server(), stored: []client.Object{dirtyInventory()}, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: its ServerInventory says that it was not wiped since its last holder (mark Dirty); " + remedy},
+		"another value of the annotation is no word":          {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "yes")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
 		"with the annotation it is deleted": {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "true")),
 			warnings: []string{"nothing erases the disks of machine " + uuid + ": it was not wiped since its last holder (mark Dirty), and its ServerInventory goes on saying so"}},
 	} {
@@ -133,21 +140,30 @@ func TestServerState(t *testing.T) {
 		who           string
 		want          string
 	}{
-		"a status without a move passes":           {before: server(in("Available")), after: server(in("Available"), func(s *v1alpha1.Server) { s.Status.PowerState = "On" })},
-		"a server begins in the initial state":     {before: server(), after: server(in("Initial"))},
-		"a server begins where that leads":         {before: server(), after: server(in("Available"))},
-		"a server with a claim begins in Reserved": {before: server(), after: server(in("Reserved"))},
-		"a server begins nowhere else":             {before: server(), after: server(in("Error")), want: nowhere("Error", "no state", `"Available", "Initial", "Reserved"`)},
-		"a move along an edge passes":              {before: server(in("Available")), after: server(in("Reserved"))},
-		"a move along no edge is refused":          {before: server(in("Reserved")), after: server(in("Available")), want: nowhere("Available", "Reserved", `"Initial"`)},
-		"it is refused to the manager, too":        {before: server(in("Reserved")), after: server(in("Available")), who: manager, want: nowhere("Available", "Reserved", `"Initial"`)},
-		"a state cannot be taken away":             {before: server(in("Reserved")), after: server(), want: nowhere("", "Reserved", `"Initial"`)},
-		"the lifecycle is the manager's":           {before: server(governedBy(name)), after: server(governedBy("forged")), want: "Forbidden\n" + record},
-		"the lifecycle cannot be taken away":       {before: server(dirty), after: server(), want: "Forbidden\n" + record},
-		"the manager writes the lifecycle":         {before: server(), after: server(dirty), who: manager},
-		"a revision that cannot be loaded halts":   {before: server(in("Available"), governedBy("lost")), after: server(in("Reserved"), governedBy("lost")), want: "Forbidden\n" + lost},
-		"the manager adopts another revision":      {before: server(in("Available"), governedBy("lost")), after: server(in("Reserved"), governedBy(name)), who: manager},
-		"everything that is wrong is said":         {before: server(in("Available"), governedBy(name)), after: server(in("Reserved"), governedBy("lost")), want: "Forbidden\n" + record + "\n" + lost},
+		"a status without a move passes":             {before: server(in("Available")), after: server(in("Available"), func(s *v1alpha1.Server) { s.Status.PowerState = "On" })},
+		"a server begins in the initial state":       {before: server(), after: server(in("Initial"))},
+		"a server begins where that leads":           {before: server(), after: server(in("Available"))},
+		"a server with a claim begins in Reserved":   {before: server(), after: server(in("Reserved"))},
+		"a server begins nowhere else":               {before: server(), after: server(in("Error")), want: nowhere("Error", "no state", `"Available", "Initial", "Reserved"`)},
+		"a move along an edge passes":                {before: server(in("Available")), after: server(in("Reserved"))},
+		"a move along no edge is refused":            {before: server(in("Reserved")), after: server(in("Available")), want: nowhere("Available", "Reserved", `"Initial"`)},
+		"it is refused to the manager, too":          {before: server(in("Reserved")), after: server(in("Available")), who: manager, want: nowhere("Available", "Reserved", `"Initial"`)},
+		"a state cannot be taken away":               {before: server(in("Reserved")), after: server(), want: nowhere("", "Reserved", `"Initial"`)},
+		"the lifecycle is the manager's":             {before: server(governedBy(name)), after: server(governedBy("forged")), want: "Forbidden\n" + record},
+		"the lifecycle cannot be taken away":         {before: server(dirty), after: server(), want: "Forbidden\n" + record},
+		"the manager writes the lifecycle":           {before: server(), after: server(dirty), who: manager},
+		"a revision that cannot be loaded halts":     {before: server(in("Available"), governedBy("lost")), after: server(in("Reserved"), governedBy("lost")), want: "Forbidden\n" + lost},
+		"the manager adopts another revision":        {before: server(in("Available"), governedBy("lost")), after: server(in("Reserved"), governedBy(name)), who: manager},
+		"a forced move needs no rule":                {before: server(in("Reserved")), after: server(in("Available"), forcedTo("Available")), who: manager},
+		"a forced move is the manager's":             {before: server(in("Reserved")), after: server(in("Available"), forcedTo("Available")), want: "Invalid\n" + record + "\n" + nowhere("Available", "Reserved", `"Initial"`)[len("Invalid\n"):]},
+		"a forced move leads where there is a state": {before: server(in("Reserved")), after: server(in("Error"), forcedTo("Error")), who: manager, want: nowhere("Error", "Reserved", `"Initial"`)},
+		"a forced move leads where it was asked to":  {before: server(in("Reserved")), after: server(in("Available"), forcedTo("Initial")), who: manager, want: nowhere("Available", "Reserved", `"Initial"`)},
+		"a forced move is asked for":                 {before: server(in("Reserved")), after: server(in("Available"), forcedTo("Available"), func(s *v1alpha1.Server) { s.Status.Operation.Name = "park" }), who: manager, want: nowhere("Available", "Reserved", `"Initial"`)},
+		"a move after a forced one needs a rule":     {before: server(in("Reserved"), forcedTo("Reserved")), after: server(in("Available"), forcedTo("Available"), func(s *v1alpha1.Server) { s.Status.Lifecycle.Rule = "Claimed" }), who: manager, want: nowhere("Available", "Reserved", `"Initial"`)},
+		"a forced move offers nothing dirty":         {before: server(in("Reserved")), after: server(in("Available"), forcedTo("Available"), func(s *v1alpha1.Server) { s.Status.Lifecycle.Marks = []string{"Dirty"} }), who: manager, want: "Forbidden\nstatus.state: Forbidden: the server may hold somebody's data (mark Dirty) and is never offered before it was wiped"},
+		"a forced move under what cannot be loaded":  {before: server(in("Available")), after: server(in("Reserved"), forcedTo("Reserved"), func(s *v1alpha1.Server) { s.Status.Lifecycle.Revision = "lost" }), who: manager, want: "Forbidden\n" + lost},
+		"the same state under another revision":      {before: server(in("Elsewhere"), governedBy("lost")), after: server(in("Elsewhere"), governedBy(name), func(s *v1alpha1.Server) { s.Status.Lifecycle.Rule, s.Status.Lifecycle.Entry = "Adopted", 1 }), who: manager},
+		"everything that is wrong is said":           {before: server(in("Available"), governedBy(name)), after: server(in("Reserved"), governedBy("lost")), want: "Forbidden\n" + record + "\n" + lost},
 	} {
 		t.Run(desc, func(t *testing.T) {
 			if c.who == "" {
@@ -158,6 +174,14 @@ func TestServerState(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// forcedTo is the record of a move that was forced, as the manager writes it.
+func forcedTo(state v1alpha1.ServerState) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) {
+		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Rule: v1alpha1.RuleForced, Entry: 1}
+		s.Status.Operation = &v1alpha1.OperationStatus{Name: v1alpha1.OperationForce, State: v1alpha1.OperationSucceeded, To: state}
 	}
 }
 

@@ -23,8 +23,8 @@ type statusFacts struct {
 	governing *bundle.Bundle
 }
 
-// checkStatus: the state moves only along the lifecycle, whoever writes it, and the record of the lifecycle is the
-// manager's alone.
+// checkStatus: the state moves only along the lifecycle, whoever writes it, unless somebody forced the server and the
+// manager records that; and the record of the lifecycle is the manager's alone.
 func checkStatus(c change[v1alpha1.Server], f statusFacts) findings {
 	var found findings
 	if c.created() || c.deleted() {
@@ -33,7 +33,7 @@ func checkStatus(c change[v1alpha1.Server], f statusFacts) findings {
 	if !c.byManager && !equality.Semantic.DeepEqual(c.old.Status.Lifecycle, c.new.Status.Lifecycle) {
 		found.deny(field.Forbidden(field.NewPath("status", "lifecycle"), "only the manager writes it; leave it as it is stored"))
 	}
-	checkMove(c.old.Status.State, c.new.Status.State, f, &found)
+	checkMove(c, f, &found)
 	if c.new.Status.State == v1alpha1.StateAvailable && c.old.Status.State != v1alpha1.StateAvailable && marked(c.new, v1alpha1.MarkDirty) {
 		found.deny(field.Forbidden(statePath, "the server may hold somebody's data (mark Dirty) and is never offered before it was wiped"))
 	}
@@ -44,7 +44,15 @@ func marked(s *v1alpha1.Server, mark string) bool {
 	return s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, mark)
 }
 
-func checkMove(from, to v1alpha1.ServerState, f statusFacts, found *findings) {
+// forced says that the manager records a move that somebody forced, to the state that was asked for.
+func forced(c change[v1alpha1.Server]) bool {
+	lifecycle, operation := c.new.Status.Lifecycle, c.new.Status.Operation
+	return c.byManager && lifecycle != nil && lifecycle.Rule == v1alpha1.RuleForced &&
+		operation != nil && operation.Name == v1alpha1.OperationForce && operation.To == c.new.Status.State
+}
+
+func checkMove(c change[v1alpha1.Server], f statusFacts, found *findings) {
+	from, to := c.old.Status.State, c.new.Status.State
 	if from == to {
 		return
 	}
@@ -59,6 +67,9 @@ func checkMove(from, to v1alpha1.ServerState, f statusFacts, found *findings) {
 	}
 	// A server that comes with a claim and without a state begins in Reserved, whatever else the lifecycle says.
 	if from == "" && to == v1alpha1.StateReserved && lifecycle.Defines(engine.State(to)) {
+		return
+	}
+	if forced(c) && lifecycle.Defines(engine.State(to)) {
 		return
 	}
 	err := field.NotSupported(statePath, string(to), reachable(f.governing, from))

@@ -16,19 +16,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 // The paths at which the webhooks answer; config/webhook names them.
 const (
-	PathValidateServerClaim = "/validate/serverclaim"
-	PathValidateEndpoint    = "/validate/endpoint"
-	PathValidateBMC         = "/validate/bmc"
-	PathValidateBMCSecret   = "/validate/bmcsecret"
-	PathValidateServer      = "/validate/server"
-	PathMutateEndpoint      = "/mutate/endpoint"
-	PathMutateServer        = "/mutate/server"
+	PathValidateServerClaim  = "/validate/serverclaim"
+	PathValidateEndpoint     = "/validate/endpoint"
+	PathValidateBMC          = "/validate/bmc"
+	PathValidateBMCSecret    = "/validate/bmcsecret"
+	PathValidateServer       = "/validate/server"
+	PathValidateFleetControl = "/validate/fleetcontrol"
+	PathMutateEndpoint       = "/mutate/endpoint"
+	PathMutateServer         = "/mutate/server"
 )
 
 // serviceAccount is the name of the manager's service account in the shipped manifests.
@@ -47,6 +49,8 @@ type Options struct {
 	Client client.Reader
 	// Reader reads past the cache. Default: the manager's API reader.
 	Reader client.Reader
+	// Rights takes SubjectAccessReviews. Default: the manager's client.
+	Rights client.Writer
 	// ManagerUser is the user whose writes are the manager's own, compared exactly. Default: the service account
 	// metalaw-manager of Namespace.
 	ManagerUser string
@@ -70,6 +74,9 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}
 	if o.Reader == nil {
 		o.Reader = mgr.GetAPIReader()
+	}
+	if o.Rights == nil {
+		o.Rights = mgr.GetClient()
 	}
 	if o.ManagerUser == "" {
 		o.ManagerUser = "system:serviceaccount:" + o.Namespace + ":" + serviceAccount
@@ -98,7 +105,7 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 	if err != nil {
 		return nil, err
 	}
-	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles,
+	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, rights: o.Rights,
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
 	return map[string]admission.Handler{
 		PathValidateServerClaim: validating(o, m, now, rules[v1alpha1.ServerClaim]{kind: "ServerClaim", judge: l.judgeClaim}),
@@ -107,8 +114,11 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		PathValidateBMCSecret: validating(o, m, now,
 			rules[v1alpha1.BMCSecret]{kind: "BMCSecret", judge: judgeBMCSecret, redact: redactBMCSecret}),
 		PathValidateServer: validating(o, m, now, rules[v1alpha1.Server]{kind: "Server", judge: l.judgeServer}),
-		PathMutateEndpoint: mutator(normalizeEndpoint),
-		PathMutateServer:   mutator(normalizeServer),
+		// A bundle whose rules fail must not keep anyone from freezing the fleet.
+		PathValidateFleetControl: validating(o, m, now,
+			rules[policyv1alpha1.FleetControl]{kind: "FleetControl", judge: l.judgeFleetControl, alone: true}),
+		PathMutateEndpoint: mutator(o.ManagerUser, normalizeEndpoint),
+		PathMutateServer:   mutator(o.ManagerUser, normalizeServer),
 	}, nil
 }
 

@@ -96,6 +96,19 @@ func TestOfManyCreationsAtOnceOnePasses(t *testing.T) {
 	}
 }
 
+func TestTwoSpellingsOfOneMachineAtOnceAreOne(t *testing.T) {
+	w := newWorld(t, defaults(t))
+	if got, _ := w.ask(PathValidateServer, user, admissionv1.Create, nil, server(serverNamed("first"))); got != "" {
+		t.Fatal(got)
+	}
+	got, _ := w.ask(PathValidateServer, user, admissionv1.Create, nil, server(serverNamed("second"), standingFor(swappedUUID)))
+	want := "Invalid\nspec.systemUUID: Duplicate value: \"" + swappedUUID + "\": Server \"first\" was admitted with it a moment ago; " +
+		"if that was not stored, try again in two seconds"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func TestTheMemoryOfAdmissionsStaysSmall(t *testing.T) {
 	now := time.Unix(0, 0)
 	u := &uniqueness{now: func() time.Time { return now }, recent: map[string]admitted{}}
