@@ -42,7 +42,10 @@ type options struct {
 	bootTarget string
 	bmcCAFile  string
 	steadyPoll time.Duration
+	powerGrace time.Duration
 	workers    int
+
+	observeOnly bool
 }
 
 func (o *options) register(f *pflag.FlagSet) {
@@ -73,6 +76,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.bootTarget, "boot-target", "Pxe", "boot source for network boots: Pxe or UefiHttp")
 	f.StringVar(&o.bmcCAFile, "bmc-ca-file", "", "PEM file with the certificates that BMCs are trusted by; empty uses the system's")
 	f.DurationVar(&o.steadyPoll, "steady-poll", 3*time.Minute, "how often a BMC is read while nothing is expected to change")
+	f.BoolVar(&o.observeOnly, "observe-only", false, "observe and decide, but do nothing to any machine and bind no claim")
+	f.DurationVar(&o.powerGrace, "power-grace", time.Minute, "how long a BMC may take to show what it accepted, before it is asked again")
 	f.IntVar(&o.workers, "workers", 16, "how many servers are looked at side by side")
 }
 
@@ -102,7 +107,7 @@ func (o *options) complete() error {
 
 func (o *options) controllers() (controllers.Options, error) {
 	c := controllers.Options{Namespace: o.namespace, ProbeImage: o.probeImage, WipeImage: o.wipeImage, RegistryURL: o.registryURL,
-		BootTarget: o.bootTarget, SteadyPoll: o.steadyPoll, Workers: o.workers}
+		BootTarget: o.bootTarget, SteadyPoll: o.steadyPoll, Workers: o.workers, PowerGrace: o.powerGrace, ObserveOnly: o.observeOnly}
 	if !o.registryPlaintext {
 		// The rotator may renew the certificate authority while the manager runs.
 		c.RegistryCA = func() []byte {

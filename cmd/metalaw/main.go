@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command metalaw is the operator and its command line in one program.
+// Command metalaw is the operator and its command line in one program. Called as kubectl-metalaw it is a plugin of kubectl.
 package main
 
 import (
@@ -11,21 +11,18 @@ import (
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/metalaw/metalaw/cmd/metalaw/cli"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 func main() {
-	root := &cobra.Command{
-		Use:           "metalaw",
-		Short:         "Bare-metal servers under rules that are data.",
-		SilenceUsage:  true,
-		SilenceErrors: true,
+	root := cli.New(cli.ReadCall(os.Args), newManagerCommand(), newVersionCommand())
+	err := root.ExecuteContext(ctrl.SetupSignalHandler())
+	if err != nil {
+		cli.Complain(os.Stderr, err)
 	}
-	root.AddCommand(newManagerCommand(), newVersionCommand())
-	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		fmt.Fprintln(os.Stderr, "metalaw:", err)
-		os.Exit(1)
-	}
+	os.Exit(terminal.ExitCode(err))
 }
 
 func newVersionCommand() *cobra.Command {

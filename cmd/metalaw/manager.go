@@ -156,8 +156,9 @@ func (o *options) restConfig() (*rest.Config, error) {
 func (o *options) addRegistry(mgr ctrl.Manager, store *revision.Store) error {
 	r, err := registry.New(registry.Options{
 		Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Recorder: mgr.GetEventRecorder("metalaw-registry"),
-		Log:     slog.New(logr.ToSlogHandler(ctrl.Log.WithName("registry"))),
-		Address: o.registryAddress, CertDir: o.registryCertDir(), Plaintext: o.registryPlaintext,
+		Log:         slog.New(logr.ToSlogHandler(ctrl.Log.WithName("registry"))),
+		ObserveOnly: o.observeOnly,
+		Address:     o.registryAddress, CertDir: o.registryCertDir(), Plaintext: o.registryPlaintext,
 		AllowUnauthenticated: func(s *v1alpha1.Server) bool {
 			return mayReportUnauthenticated(s, store.Active().Settings)
 		},

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package access reaches the API server with the rights of whoever runs the command.
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// FieldManager is the name under which the commands write.
+const FieldManager = "metalaw-cli"
+
+// Flags name the cluster and the user, as kubectl's flags of the same names do.
+type Flags struct {
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
+}
+
+// Register adds the flags to a command and those below it.
+func (f *Flags) Register(cmd *cobra.Command) {
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty uses $KUBECONFIG, ~/.kube/config, or the pod's service account")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	// Everything here is cluster-scoped, and the API server has had no passwords for years.
+	names.ContextOverrideFlags.Namespace, names.AuthOverrideFlags.Username, names.AuthOverrideFlags.Password = none, none, none
+	for flag, usage := range map[*clientcmd.FlagInfo]string{
+		&names.CurrentContext:                             "context of the kubeconfig",
+		&names.Timeout:                                    "how long a request may take, such as 30s; 0 is for ever",
+		&names.ContextOverrideFlags.ClusterName:           "cluster of the kubeconfig",
+		&names.ContextOverrideFlags.AuthInfoName:          "user of the kubeconfig",
+		&names.AuthOverrideFlags.ClientCertificate:        "file with a client certificate",
+		&names.AuthOverrideFlags.ClientKey:                "file with the key of the client certificate",
+		&names.AuthOverrideFlags.Token:                    "bearer token",
+		&names.AuthOverrideFlags.Impersonate:              "user to act as",
+		&names.AuthOverrideFlags.ImpersonateUID:           "UID to act as",
+		&names.AuthOverrideFlags.ImpersonateGroups:        "group to act as; may be repeated",
+		&names.ClusterOverrideFlags.APIServer:             "address of the API server",
+		&names.ClusterOverrideFlags.CertificateAuthority:  "file with the authority that signed the API server's certificate",
+		&names.ClusterOverrideFlags.InsecureSkipTLSVerify: "do not check the API server's certificate",
+		&names.ClusterOverrideFlags.TLSServerName:         "name that the API server's certificate is checked for",
+		&names.ClusterOverrideFlags.ProxyURL:              "URL of a proxy",
+		&names.ClusterOverrideFlags.DisableCompression:    "ask for responses without compression",
+	} {
+		flag.Description = usage
+	}
+	clientcmd.BindOverrideFlags(&f.overrides, flags, names)
+	// The error is about a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("context", f.completeContext)
+}
+
+// none is a flag that is not offered.
+var none clientcmd.FlagInfo
+
+func (f *Flags) config() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
+}
+
+func (f *Flags) completeContext(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	raw, err := f.config().RawConfig()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for name := range raw.Contexts {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// Connect makes a client; warnings of the API server go to the writer.
+func (f *Flags) Connect(warnings io.Writer) (client.WithWatch, error) {
+	config, err := f.config().ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("which cluster? There is no kubeconfig: name one with --kubeconfig or $KUBECONFIG")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no access to an API server: %w; name a kubeconfig with --kubeconfig or $KUBECONFIG", err)
+	}
+	// The commands tell by themselves what there is to tell.
+	log.SetLogger(logr.Discard())
+	// What is sent at once is bounded where it is sent, and the API server has a limit of its own.
+	config.QPS = -1
+	config.UserAgent = FieldManager
+	config.WarningHandlerWithContext = nil
+	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, policyv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, Explain(err, "get", "")
+	}
+	return c, nil
+}
+
+// WhoAmI is the user as the API server knows them; where it does not say, the user of the kubeconfig.
+func (f *Flags) WhoAmI(ctx context.Context, c client.Client) string {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Create(ctx, review); err == nil && review.Status.UserInfo.Username != "" {
+		return review.Status.UserInfo.Username
+	}
+	raw, err := f.config().RawConfig()
+	if err != nil {
+		return ""
+	}
+	name := raw.CurrentContext
+	if f.overrides.CurrentContext != "" {
+		name = f.overrides.CurrentContext
+	}
+	if in := raw.Contexts[name]; in != nil {
+		return in.AuthInfo
+	}
+	return ""
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// Resources, as RBAC names them.
+const (
+	Servers       = "servers.metal.ironcore.dev"
+	ServerClaims  = "serverclaims.metal.ironcore.dev"
+	FleetControls = "fleetcontrols.policy.metalaw.dev"
+	Events        = "events"
+)
+
+// VerbForce is the verb that operation force asks for, beside the right to patch.
+const VerbForce = "force"
+
+// explained is an API server's refusal in words that say what it takes.
+type explained struct {
+	text  string
+	cause error
+}
+
+// Error implements error.
+func (e explained) Error() string { return e.text }
+
+// Unwrap gives the API server's own error.
+func (e explained) Unwrap() error { return e.cause }
+
+// Explain says what a failed request takes: the verb and resource that were missing and a shipped role that has them, or
+// how to reach the API server at all.
+func Explain(err error, verb, resource string) error {
+	var unreached *url.Error
+	switch {
+	case err == nil || errors.As(err, new(explained)):
+		return err
+	case denied(err):
+		return explained{deniedWords(err, verb), err}
+	case apierrors.IsForbidden(err):
+		return explained{fmt.Sprintf("%s; it takes the verb %q on %s%s", subject(err), verb, resource, roleWords(verb, resource)), err}
+	case apierrors.IsUnauthorized(err):
+		return explained{"the API server does not know you (401 Unauthorized); see the user of your kubeconfig context", err}
+	case meta.IsNoMatchError(err):
+		return explained{fmt.Sprintf("the API server does not serve %s; is this the right cluster (--context), and are metalaw's CRDs applied?",
+			resource), err}
+	case errors.As(err, &unreached):
+		return explained{fmt.Sprintf("cannot reach the API server: %v; see --kubeconfig and --context", err), err}
+	default:
+		return err
+	}
+}
+
+// denied says that admission refused a request, not RBAC.
+func denied(err error) bool {
+	return strings.Contains(err.Error(), "admission webhook ") && strings.Contains(err.Error(), "denied the request")
+}
+
+// deniedWords are what admission said, without the API server's preamble.
+func deniedWords(err error, verb string) string {
+	_, words, found := strings.Cut(err.Error(), "denied the request: ")
+	if !found {
+		words = err.Error()
+	}
+	if verb == VerbForce && strings.Contains(words, VerbForce) && !strings.Contains(words, roles[VerbForce]) {
+		words += roleWords(VerbForce, Servers)
+	}
+	return "denied: " + words
+}
+
+// subject cuts the API server's words down to who may not do what.
+func subject(err error) string {
+	words := err.Error()
+	if i := strings.Index(words, "is forbidden: "); i >= 0 {
+		words = words[i+len("is forbidden: "):]
+	}
+	return "forbidden: " + words
+}
+
+// roles are the shipped ClusterRoles by what they are needed for.
+var roles = map[string]string{
+	"read":    "metalaw-fleet-viewer",
+	"write":   "metalaw-fleet-operator",
+	VerbForce: "metalaw-server-forcer",
+}
+
+func roleWords(verb, resource string) string {
+	kind := "write"
+	switch {
+	case resource == Events:
+		return "; no role of metalaw has it, but the cluster's own \"view\" has"
+	case verb == VerbForce:
+		kind = VerbForce
+	case verb == "get" || verb == "list" || verb == "watch":
+		kind = "read"
+	}
+	return fmt.Sprintf("; the ClusterRole %s has it", roles[kind])
+}

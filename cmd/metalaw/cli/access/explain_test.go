@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestARefusalIsExplained(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "metal.ironcore.dev", Resource: "servers"}, "s",
+		errors.New(`User "bob" cannot patch resource "servers" in API group "metal.ironcore.dev" at the cluster scope`))
+	webhook := func(words string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+			Message: `admission webhook "server.validate.metalaw.dev" denied the request: ` + words}}
+	}
+	for name, c := range map[string]struct {
+		err            error
+		verb, resource string
+		want           string
+	}{
+		"by RBAC, for a write": {forbidden, "patch", Servers,
+			`forbidden: User "bob" cannot patch resource "servers" in API group "metal.ironcore.dev" at the cluster scope; it takes the verb "patch" on servers.metal.ironcore.dev; the ClusterRole metalaw-fleet-operator has it`},
+		"by RBAC, for a read": {forbidden, "list", Servers,
+			`forbidden: User "bob" cannot patch resource "servers" in API group "metal.ironcore.dev" at the cluster scope; it takes the verb "list" on servers.metal.ironcore.dev; the ClusterRole metalaw-fleet-viewer has it`},
+		"by RBAC, for Events": {forbidden, "list", Events,
+			`forbidden: User "bob" cannot patch resource "servers" in API group "metal.ironcore.dev" at the cluster scope; it takes the verb "list" on events; no role of metalaw has it, but the cluster's own "view" has`},
+		"by admission, in its own words":               {webhook("a claim holds it"), "patch", Servers, "denied: a claim holds it"},
+		"by admission, about force, with the role":     {webhook("bob may not force servers"), VerbForce, Servers, "denied: bob may not force servers; the ClusterRole metalaw-server-forcer has it"},
+		"by admission, which has named the role":       {webhook("force takes metalaw-server-forcer"), VerbForce, Servers, "denied: force takes metalaw-server-forcer"},
+		"by a cluster without metalaw":                 {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Server"}}, "list", Servers, "the API server does not serve servers.metal.ironcore.dev; is this the right cluster (--context), and are metalaw's CRDs applied?"},
+		"by an API server that does not know the user": {apierrors.NewUnauthorized("who"), "list", Servers, "the API server does not know you (401 Unauthorized); see the user of your kubeconfig context"},
+		"by nobody, because nobody answers": {&url.Error{Op: "Get", URL: "https://x", Err: errors.New("connection refused")}, "list", Servers,
+			`cannot reach the API server: Get "https://x": connection refused; see --kubeconfig and --context`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Explain(c.err, c.verb, c.resource)
+			if got.Error() != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if !errors.Is(got, c.err) {
+				t.Error("the cause is lost")
+			}
+			if again := Explain(got, "get", "else"); again.Error() != c.want {
+				t.Errorf("explained twice: %s", again)
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cli is the command line of metalaw: every command but the manager, the name by which the program was called, and
+// the page that documents them.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/fleet"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/server"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+// Names by which kubectl calls a plugin, and asks it what a word on the command line may become.
+const (
+	pluginName     = "kubectl-metalaw"
+	completionName = "kubectl_complete-metalaw"
+)
+
+// Call is how the program was called.
+type Call struct {
+	// Plugin says that kubectl called it.
+	Plugin bool
+	// Args are the arguments for the command.
+	Args []string
+}
+
+// ReadCall reads the program's arguments, with its own name as the first.
+func ReadCall(argv []string) Call {
+	if len(argv) == 0 {
+		return Call{}
+	}
+	name := strings.TrimSuffix(filepath.Base(argv[0]), ".exe")
+	switch name {
+	case pluginName:
+		return Call{Plugin: true, Args: argv[1:]}
+	case completionName:
+		return Call{Plugin: true, Args: append([]string{cobra.ShellCompRequestCmd}, argv[1:]...)}
+	default:
+		return Call{Args: argv[1:]}
+	}
+}
+
+// New makes the root command for a call. The commands given are those of the program that are not part of its command
+// line proper, such as the manager; a plugin does not show them.
+func New(call Call, others ...*cobra.Command) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "metalaw",
+		Short:         "Bare-metal servers under rules that are data.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return terminal.Usagef("there is no command %q; see --help", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	program := "metalaw"
+	if call.Plugin {
+		program = "kubectl metalaw"
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: program}
+	}
+	root.SetArgs(call.Args)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return terminal.Usagef("%v; see --help", err) })
+	root.AddCommand(server.Command(program))
+	root.AddCommand(fleet.Commands(program)...)
+	for _, other := range others {
+		other.Hidden = other.Hidden || call.Plugin
+		root.AddCommand(other)
+	}
+	root.AddCommand(referenceCommand())
+	return root
+}
+
+// Complain tells an error that the output has not told of already.
+func Complain(w io.Writer, err error) {
+	if errors.Is(err, terminal.ErrIncomplete) {
+		return
+	}
+	fmt.Fprintln(w, "metalaw:", err) //nolint:errcheck // There is nobody left to tell.
+}

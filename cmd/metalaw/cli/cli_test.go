@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+func TestTheNameByWhichTheProgramIsCalled(t *testing.T) {
+	for name, c := range map[string]struct {
+		argv []string
+		want Call
+	}{
+		"its own":                       {[]string{"/usr/bin/metalaw", "server"}, Call{Args: []string{"server"}}},
+		"a plugin's":                    {[]string{"/usr/bin/kubectl-metalaw", "server"}, Call{Plugin: true, Args: []string{"server"}}},
+		"a plugin's, on Windows":        {[]string{"kubectl-metalaw.exe", "server"}, Call{Plugin: true, Args: []string{"server"}}},
+		"that of a plugin's completion": {[]string{"kubectl_complete-metalaw", "server", ""}, Call{Plugin: true, Args: []string{"__complete", "server", ""}}},
+		"none":                          {nil, Call{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ReadCall(c.argv)
+			if got.Plugin != c.want.Plugin || !slices.Equal(got.Args, c.want.Args) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// run executes a command line beside a stand-in for the manager.
+func run(plugin bool, args ...string) (string, error) {
+	manager := &cobra.Command{Use: "manager", Run: func(*cobra.Command, []string) {}}
+	root := New(Call{Plugin: plugin, Args: args}, manager)
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	err := root.Execute()
+	return out.String(), err
+}
+
+func TestAPluginCallsItselfAsKubectlDoesAndHidesTheManager(t *testing.T) {
+	help, err := run(true, "--help")
+	if err != nil || !strings.Contains(help, "kubectl metalaw [command]") || strings.Contains(help, "manager") {
+		t.Errorf("error %v, help:\n%s", err, help)
+	}
+	help, err = run(true, "server", "retry", "--help")
+	if err != nil || !strings.Contains(help, "kubectl metalaw server retry rack1-07-system-0") || strings.Contains(help, "\n  metalaw ") {
+		t.Errorf("error %v, help:\n%s", err, help)
+	}
+}
+
+func TestTheExitCodeOfACommandLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want int
+	}{
+		"a command of the program":    {[]string{"manager"}, terminal.ExitDone},
+		"help":                        {[]string{"server", "force", "--help"}, terminal.ExitDone},
+		"an unknown command":          {[]string{"explode"}, terminal.ExitUsage},
+		"an unknown verb":             {[]string{"server", "explode"}, terminal.ExitUsage},
+		"an unknown flag":             {[]string{"server", "retry", "--explode"}, terminal.ExitUsage},
+		"a flag without sense":        {[]string{"fleet", "status", "-o", "xml"}, terminal.ExitUsage},
+		"a missing reason":            {[]string{"server", "retry", "a"}, terminal.ExitUsage},
+		"a word where none belongs":   {[]string{"fleet", "status", "now"}, terminal.ExitUsage},
+		"a cluster that is not there": {[]string{"fleet", "status", "--kubeconfig", "/does/not/exist"}, terminal.ExitIncomplete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := run(false, c.args...)
+			if got := terminal.ExitCode(err); got != c.want {
+				t.Errorf("got %d (%v), want %d\n%s", got, err, c.want, out)
+			}
+		})
+	}
+}
+
+func TestTheReferenceHasEveryCommand(t *testing.T) {
+	page, err := run(false, "reference")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"## metalaw server retry", "## metalaw server uncordon", "## metalaw freeze", "## metalaw unfreeze",
+		"## metalaw fleet status", "| `--override-safety` | true or false | `false` |", "| `--context` | text |"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/freeze"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+// Commands are `metalaw freeze`, `unfreeze` and `fleet`; program is how the user calls this program.
+func Commands(program string) []*cobra.Command {
+	all := []*cobra.Command{freezeCommand(), unfreezeCommand(), groupCommand()}
+	for _, cmd := range all {
+		cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", program)
+	}
+	return all
+}
+
+func freezeCommand() *cobra.Command {
+	flags, r := &access.Flags{}, &freezeRequest{}
+	var output terminal.Output
+	cmd := &cobra.Command{
+		Use:   "freeze --reason TEXT [-l SELECTOR] [--level Destructive|All] [--for DURATION | --until TIME] [--name NAME]",
+		Short: "Hold back what would be done to machines",
+		Long: "Adds a freeze to FleetControl \"fleet\", and makes that where there is none. Level Destructive holds back whatever stops a machine " +
+			"or erases data: wipes, power-off, resets. Level All holds back everything that reaches a machine or changes what it " +
+			"boots. What is begun already is not cut off. Deadlines do not run while a server is held back, and its condition Withheld says why. " +
+			"A freeze ends when somebody unfreezes it, or by itself at --until or after --for.\n\n" +
+			"Exit codes: 0 the freeze holds; 1 it could not be stored, or the name is taken; 2 the command line makes no sense.",
+		Example: "  # Everything that stops machines or erases disks, in one rack, for two hours\n" +
+			"  {{.}} freeze -l rack=r1 --for 2h --reason 'switch upgrade in rack r1'\n\n" +
+			"  # The whole fleet, all of it, until somebody says otherwise\n" +
+			"  {{.}} freeze --level All --reason 'INC-1204: wrong bundle' --name inc-1204",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := r.freeze(time.Now())
+			if err != nil {
+				return err
+			}
+			t := terminal.Of(cmd)
+			c, err := flags.Connect(t.Err)
+			if err != nil {
+				return err
+			}
+			f.By = flags.WhoAmI(cmd.Context(), c)
+			return addFreeze(cmd.Context(), c, t, f, output.JSON())
+		},
+	}
+	flags.Register(cmd)
+	f := cmd.Flags()
+	f.StringVar(&r.level, "level", string(policyv1alpha1.FreezeDestructive), "what is held back: Destructive or All")
+	f.StringVarP(&r.selector, "selector", "l", "", "labels of the servers; every server where it is left out")
+	f.StringVar(&r.reason, "reason", "", "why; required, and shown to everybody who waits")
+	f.DurationVar(&r.lasts, "for", 0, "how long it lasts, such as 2h; for ever where neither this nor --until is given")
+	f.StringVar(&r.until, "until", "", "when it ends: 2026-01-31T18:00:00Z, or 2026-01-31 18:00 or 18:00 in the time of this machine")
+	f.StringVar(&r.name, "name", "", "name of the freeze; made from the reason where it is left out")
+	output.Register(cmd)
+	// The error is about a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("level", cobra.FixedCompletions([]string{"Destructive", "All"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// addFreeze stores a freeze and says what it covers.
+func addFreeze(ctx context.Context, c client.Client, t *terminal.Terminal, f policyv1alpha1.Freeze, asJSON bool) error {
+	var over []string
+	wanted := f // each attempt finds its own free name
+	err := edit(ctx, c, func(control *policyv1alpha1.FleetControl) (bool, error) {
+		added, ended, err := add(control, wanted, time.Now())
+		if err != nil {
+			return false, err
+		}
+		f, over = added, ended
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return terminal.JSON(t.Out, f)
+	}
+	words := freeze.Words(&f)
+	// Who may freeze and not read servers is not told how many there are.
+	var list v1alpha1.ServerList
+	if err := c.List(ctx, &list); err == nil {
+		words += fmt.Sprintf("; it covers %d of %d servers", covered(&f, list.Items), len(list.Items))
+	}
+	if len(over) > 0 {
+		words += fmt.Sprintf("; taken off, because it had ended: %s", strings.Join(over, ", "))
+	}
+	_, err = fmt.Fprintf(t.Out, "%s\n", words)
+	return err
+}
+
+func unfreezeCommand() *cobra.Command {
+	flags, r := &access.Flags{}, &unfreezeRequest{}
+	var output terminal.Output
+	cmd := &cobra.Command{
+		Use:   "unfreeze (--name NAME | --all | --breaker)",
+		Short: "Let go of what was held back",
+		Long: "Takes freezes off FleetControl \"fleet\", or closes its breaker after it has tripped. What was held back goes on at once.\n\n" +
+			"Exit codes: 0 it is lifted, or nothing was held back; 1 there is no freeze of that name, or it could not be stored; " +
+			"2 the command line makes no sense.",
+		Example: "  {{.}} unfreeze --name switch-upgrade-in-rack-r1\n\n" +
+			"  # Too many servers failed at once, the cause is found, and the fleet may go on\n" +
+			"  {{.}} unfreeze --breaker",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := r.check(); err != nil {
+				return err
+			}
+			t := terminal.Of(cmd)
+			c, err := flags.Connect(t.Err)
+			if err != nil {
+				return err
+			}
+			return lift(cmd.Context(), c, t.Out, r, output.JSON())
+		},
+	}
+	flags.Register(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&r.names, "name", nil, "name of a freeze; may be repeated")
+	f.BoolVar(&r.all, "all", false, "every freeze; the breaker is not one")
+	f.BoolVar(&r.breaker, "breaker", false, "the breaker, after it has tripped")
+	output.Register(cmd)
+	// The error is about a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("name", completeFreezes(flags))
+	return cmd
+}
+
+// lift stores what is let go and says what that was.
+func lift(ctx context.Context, c client.Client, out io.Writer, r *unfreezeRequest, asJSON bool) error {
+	lifted := []string{}
+	err := edit(ctx, c, func(control *policyv1alpha1.FleetControl) (bool, error) {
+		words, err := r.lift(control, time.Now())
+		if err != nil || len(words) == 0 {
+			return false, err
+		}
+		lifted = words
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return terminal.JSON(out, map[string][]string{"lifted": lifted})
+	}
+	if len(lifted) == 0 {
+		lifted = []string{"nothing: nothing was held back that way"}
+	}
+	for _, words := range lifted {
+		if _, err := fmt.Fprintf(out, "lifted %s\n", words); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completeFreezes offers the names of the freezes that stand.
+func completeFreezes(flags *access.Flags) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
+		defer cancel()
+		c, err := flags.Connect(cmd.ErrOrStderr())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		control, err := read(ctx, c)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for i := range control.Spec.Freezes {
+			if f := &control.Spec.Freezes[i]; strings.HasPrefix(f.Name, prefix) {
+				names = append(names, cobra.CompletionWithDesc(f.Name, f.Reason))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func groupCommand() *cobra.Command {
+	flags := &access.Flags{}
+	group := &cobra.Command{
+		Use:   "fleet",
+		Short: "Look at what holds the fleet back",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	flags.Register(group)
+	group.AddCommand(statusCommand(flags))
+	return group
+}
+
+func statusCommand(flags *access.Flags) *cobra.Command {
+	var output terminal.Output
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show freezes, budgets, the breaker, and the servers from which something is withheld",
+		Long: "Shows what FleetControl \"fleet\" holds back and on how many servers, how far each budget is used, whether the breaker has tripped, " +
+			"and every server from which something that its state asks for is withheld, with the reason. A manager that runs with " +
+			"--observe-only is seen by the reason ObserveOnly.\n\n" +
+			"Exit codes: 0 shown, whatever it shows; 1 it could not be read; 2 the command line makes no sense.",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := terminal.Of(cmd)
+			c, err := flags.Connect(t.Err)
+			if err != nil {
+				return err
+			}
+			control, err := read(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			var list v1alpha1.ServerList
+			if err := c.List(cmd.Context(), &list); err != nil && !apierrors.IsNotFound(err) {
+				return access.Explain(err, "list", access.Servers)
+			}
+			now := time.Now()
+			s := statusOf(control, list.Items, now)
+			if output.JSON() {
+				return terminal.JSON(t.Out, s)
+			}
+			return (&page{Terminal: t, now: now}).show(&s)
+		},
+	}
+	output.Register(cmd)
+	return cmd
+}
+
+// noArgs takes no arguments.
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return terminal.Usagef("there is nothing to be named here: %q; see --help", args[0])
+	}
+	return nil
+}

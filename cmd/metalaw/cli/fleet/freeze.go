@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fleet holds the commands that hold the whole fleet back and let it go again, and that show what is held back.
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/freeze"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+// Bounds of the API.
+const (
+	maxName    = 63
+	maxReason  = 1024
+	maxFreezes = 64
+)
+
+// freezeRequest is what the command line of freeze asks.
+type freezeRequest struct {
+	level, selector, reason, until, name string
+	lasts                                time.Duration
+}
+
+// freeze reads the command line: the freeze that it asks for, without the name of who asks.
+func (r *freezeRequest) freeze(now time.Time) (policyv1alpha1.Freeze, error) {
+	f := policyv1alpha1.Freeze{Name: r.name, Reason: r.reason}
+	switch {
+	case strings.TrimSpace(r.reason) == "":
+		return f, terminal.Usagef("--reason is required: whoever finds the fleet frozen wants to know why")
+	case utf8.RuneCountInString(r.reason) > maxReason:
+		return f, terminal.Usagef("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
+	case utf8.RuneCountInString(r.name) > maxName:
+		return f, terminal.Usagef("--name has %d characters; the API takes %d", utf8.RuneCountInString(r.name), maxName)
+	case r.lasts < 0:
+		return f, terminal.Usagef("--for must be more than 0")
+	case r.lasts > 0 && r.until != "":
+		return f, terminal.Usagef("--for and --until exclude each other")
+	}
+	level, err := parseLevel(r.level)
+	if err != nil {
+		return f, err
+	}
+	f.Level = level
+	if r.selector != "" {
+		if f.Selector, err = metav1.ParseToLabelSelector(r.selector); err != nil {
+			return f, terminal.Usagef("-l: %v", err)
+		}
+	}
+	end := now.Add(r.lasts)
+	if r.until != "" {
+		if end, err = parseTime(r.until, now); err != nil {
+			return f, err
+		}
+	}
+	if end.After(now) {
+		f.Until = &metav1.Time{Time: end.Truncate(time.Second)}
+	}
+	return f, nil
+}
+
+func parseLevel(word string) (policyv1alpha1.FreezeLevel, error) {
+	for _, level := range []policyv1alpha1.FreezeLevel{policyv1alpha1.FreezeDestructive, policyv1alpha1.FreezeAll} {
+		if strings.EqualFold(word, string(level)) {
+			return level, nil
+		}
+	}
+	return "", terminal.Usagef("--level is %q; write Destructive or All", word)
+}
+
+// parseTime reads a moment in the future: RFC 3339; a date and a time here; or a time, which is the next such one.
+func parseTime(word string, now time.Time) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, word)
+	if err != nil {
+		at, err = time.ParseInLocation("2006-01-02 15:04", word, now.Location())
+	}
+	if err != nil {
+		var clock time.Time
+		if clock, err = time.Parse("15:04", word); err == nil {
+			at = time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, now.Location())
+			if !at.After(now) {
+				at = at.AddDate(0, 0, 1)
+			}
+		}
+	}
+	switch {
+	case err != nil:
+		return at, terminal.Usagef("--until is %q; write 2026-01-31T18:00:00Z, or 2026-01-31 18:00 or 18:00 in the time of this machine", word)
+	case !at.After(now):
+		return at, terminal.Usagef("--until %s is over already", word)
+	}
+	return at, nil
+}
+
+// add puts a freeze into a FleetControl, and takes those off that have ended. A freeze without a name gets one from its
+// reason.
+func add(c *policyv1alpha1.FleetControl, f policyv1alpha1.Freeze, now time.Time) (added policyv1alpha1.Freeze, ended []string, err error) {
+	c.Spec.Freezes = slices.DeleteFunc(c.Spec.Freezes, func(old policyv1alpha1.Freeze) bool {
+		over := freeze.Ended(&old, now)
+		if over {
+			ended = append(ended, old.Name)
+		}
+		return over
+	})
+	taken := func(name string) bool { return find(c, name) != nil }
+	if f.Name == "" {
+		f.Name = freeName(f.Reason, taken)
+	}
+	if old := find(c, f.Name); old != nil {
+		return f, nil, fmt.Errorf("%s stands already; choose another --name, and unfreeze --name %s once the new one holds",
+			freeze.Words(old), f.Name)
+	}
+	if len(c.Spec.Freezes) >= maxFreezes {
+		return f, nil, fmt.Errorf("there are %d freezes, and the API takes no more; see metalaw fleet status, and unfreeze some", maxFreezes)
+	}
+	c.Spec.Freezes = append(c.Spec.Freezes, f)
+	return f, ended, nil
+}
+
+func find(c *policyv1alpha1.FleetControl, name string) *policyv1alpha1.Freeze {
+	for i := range c.Spec.Freezes {
+		if c.Spec.Freezes[i].Name == name {
+			return &c.Spec.Freezes[i]
+		}
+	}
+	return nil
+}
+
+// generatedName is the longest name that is made from a reason.
+const generatedName = 40
+
+// freeName makes a name from the words of a reason, with a number where that is taken.
+func freeName(reason string, taken func(string) bool) string {
+	words := strings.FieldsFunc(strings.ToLower(reason), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	name := ""
+	for _, word := range words {
+		if len(name)+1+len(word) > generatedName {
+			break
+		}
+		name = strings.TrimPrefix(name+"-"+word, "-")
+	}
+	if name == "" {
+		name = "freeze"
+	}
+	for free, n := name, 2; ; n++ {
+		if !taken(free) {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+}

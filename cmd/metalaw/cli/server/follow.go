@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+)
+
+// follower watches what becomes of requests.
+type follower struct {
+	*run
+	open map[string]*followed
+	told map[string]bool
+}
+
+// follow waits until every request has ended, and reports each as it does. The time limit is one for all.
+func (r *run) follow(ctx context.Context, asked []followed) {
+	if len(asked) == 0 {
+		return
+	}
+	f := &follower{run: r, open: map[string]*followed{}, told: map[string]bool{}}
+	for i := range asked {
+		f.open[asked[i].result.Name] = &asked[i]
+	}
+	limited, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	for len(f.open) > 0 && limited.Err() == nil {
+		err := f.turn(limited)
+		if err != nil && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
+			f.giveUp(func(o *followed) result {
+				o.result.Message = "stored, but what became of it cannot be seen: " + err.Error()
+				o.result.Outcome = outcomeFailed
+				return o.result
+			})
+			return
+		}
+		if len(f.open) > 0 {
+			pause(limited) // the watch ended, or the API server is away for a moment
+		}
+	}
+	f.giveUp(func(o *followed) result {
+		if ctx.Err() != nil {
+			o.result.Outcome, o.result.Message = outcomeTimedOut, "stored; you stopped waiting"
+			return o.result
+		}
+		return overdue(o.result, o.stored, stageOf(o.stored, r.verb.operation, o.before), r.timeout.String())
+	})
+}
+
+// pause is the time between two looks.
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(500 * time.Millisecond):
+	}
+}
+
+// turn lists the servers and watches them from there, until all requests have ended or the watch does.
+func (f *follower) turn(ctx context.Context) error {
+	scope := f.scope()
+	var list v1alpha1.ServerList
+	if err := f.client.List(ctx, &list, scope); err != nil {
+		return access.Explain(err, "list", access.Servers)
+	}
+	seen := map[string]bool{}
+	for i := range list.Items {
+		seen[list.Items[i].Name] = true
+		f.see(ctx, &list.Items[i])
+	}
+	for name, o := range f.open {
+		if !seen[name] {
+			f.gone(o.stored)
+		}
+	}
+	if len(f.open) == 0 {
+		return nil
+	}
+	w, err := f.client.Watch(ctx, &v1alpha1.ServerList{}, scope, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	if err != nil {
+		return access.Explain(err, "watch", access.Servers)
+	}
+	defer w.Stop()
+	return f.events(ctx, w)
+}
+
+// events takes in what a watch brings, until nothing is open any more or the watch ends.
+func (f *follower) events(ctx context.Context, w watch.Interface) error {
+	for len(f.open) > 0 {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, more := <-w.ResultChan():
+			if !more {
+				return nil
+			}
+			s, ok := e.Object.(*v1alpha1.Server)
+			switch {
+			case e.Type == watch.Error:
+				if err := apierrors.FromObject(e.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+					return access.Explain(err, "watch", access.Servers)
+				}
+				return nil
+			case ok && e.Type == watch.Deleted:
+				f.gone(s)
+			case ok:
+				f.see(ctx, s)
+			}
+		}
+	}
+	return nil
+}
+
+// scope is the narrowest list that holds every server that is waited for.
+func (f *follower) scope() client.ListOption {
+	if len(f.open) == 1 {
+		for name := range f.open {
+			return client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", name)}
+		}
+	}
+	// The labels of a server may change while it is waited for.
+	return client.MatchingFieldsSelector{Selector: fields.Everything()}
+}
+
+// see takes in the present form of a server.
+func (f *follower) see(ctx context.Context, s *v1alpha1.Server) {
+	o := f.open[s.Name]
+	if o == nil {
+		return
+	}
+	o.stored = s
+	switch stageOf(s, f.verb.operation, o.before) {
+	case stageUnseen:
+	case stageBegun:
+		f.tellOverrides(s)
+	case stageEnded:
+		f.tellOverrides(s)
+		f.close(ended(o.result, s.Status.Operation))
+	case stageUnrecorded:
+		f.close(f.unrecorded(ctx, o.result, s, o.before))
+	}
+}
+
+func (f *follower) gone(s *v1alpha1.Server) {
+	if o := f.open[s.Name]; o != nil {
+		o.result.Outcome, o.result.Message = outcomeFailed, "the server was deleted"
+		f.close(o.result)
+	}
+}
+
+func (f *follower) close(r result) {
+	delete(f.open, r.Name)
+	f.report.add(r)
+}
+
+func (f *follower) giveUp(outcome func(*followed) result) {
+	for _, name := range slices.Sorted(maps.Keys(f.open)) {
+		f.close(outcome(f.open[name]))
+	}
+}
+
+// tellOverrides says, as soon as the manager has recorded it, which safety rules a forced move sets aside.
+func (f *follower) tellOverrides(s *v1alpha1.Server) {
+	if overrides := s.Status.Operation.Overrides; len(overrides) > 0 && !f.told[s.Name] {
+		f.told[s.Name] = true
+		f.report.note("%s: sets aside %s", s.Name, strings.Join(overrides, ", "))
+	}
+}
+
+// unrecorded is the result of a request that the manager took away without a record: it says why in an Event. Both the
+// record and the Event may come a moment after the annotation is gone; a record that does is the result.
+func (f *follower) unrecorded(ctx context.Context, r result, s *v1alpha1.Server, before string) result {
+	var why string
+	var failure error
+	var late *v1alpha1.OperationStatus
+	look := func(ctx context.Context) (bool, error) {
+		now := &v1alpha1.Server{}
+		if err := f.client.Get(ctx, client.ObjectKeyFromObject(s), now); err == nil && stageOf(now, f.verb.operation, before) == stageEnded {
+			late = now.Status.Operation
+			return true, nil
+		}
+		if failure == nil {
+			why, failure = f.eventWords(ctx, s.Name)
+		}
+		return why != "", nil
+	}
+	// The error says that neither came in time, which is an outcome like the others.
+	_ = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, eventDelay, true, look)
+	r.Outcome, r.Message = outcomeRefused, why
+	switch {
+	case late != nil:
+		return ended(r, late)
+	case why != "":
+	case failure != nil:
+		r.Message = fmt.Sprintf("the manager says why in an Event, which you cannot see: %v", failure)
+	default:
+		r.Message = "the manager says why in an Event: kubectl get events -n default --field-selector involvedObject.name=" + s.Name
+	}
+	return r
+}
+
+// eventDelay is how long an Event, or a record, may take to appear after the write that it explains.
+const eventDelay = 3 * time.Second

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// Outcomes of a request to one server.
+const (
+	// outcomeAsked: the request is stored; the manager has not ended it yet.
+	outcomeAsked = "asked"
+	// outcomeDone: what was asked for is done.
+	outcomeDone = "done"
+	// outcomeUnchanged: the server is as asked already.
+	outcomeUnchanged = "unchanged"
+	// outcomeRefused: nothing was changed; the message says why.
+	outcomeRefused = "refused"
+	// outcomeFailed: it could not be stored, or the manager could not do it.
+	outcomeFailed = "failed"
+	// outcomeTimedOut: the request is stored and had not ended when the wait was over.
+	outcomeTimedOut = "timed-out"
+)
+
+// result is the outcome for one server, and what was known of it when it was asked.
+type result struct {
+	Name    string `json:"name"`
+	State   string `json:"state,omitempty"`
+	Holder  string `json:"holder,omitempty"`
+	Outcome string `json:"outcome"`
+	Message string `json:"message,omitempty"`
+	// Operation is what the manager recorded, where that was waited for.
+	Operation *v1alpha1.OperationStatus `json:"operation,omitempty"`
+}
+
+// complete says that nothing is left to complain about.
+func (r *result) complete() bool {
+	return r.Outcome == outcomeAsked || r.Outcome == outcomeDone || r.Outcome == outcomeUnchanged
+}
+
+// plan is what the request would come to on a server as it is: asked, unchanged or refused, with the reason.
+func (r *request) plan(s *v1alpha1.Server, claims *holders) result {
+	p := result{Name: s.Name, State: string(s.Status.State), Holder: holder(s), Outcome: outcomeAsked}
+	refuse := func(format string, args ...any) result {
+		p.Outcome, p.Message = outcomeRefused, fmt.Sprintf(format, args...)
+		return p
+	}
+	if r.verb.operation == "" {
+		p.Outcome, p.Message = outcomeDone, r.verb.done
+		if s.Spec.Unclaimable == r.verb.unclaimable {
+			p.Outcome = outcomeUnchanged
+		}
+		return p
+	}
+	if standing := s.Annotations[v1alpha1.OperationAnnotation]; standing != "" {
+		return refuse("operation %s is asked for already%s; %s", standing, standingBy(s), standingRemedy(s.Name, standing))
+	}
+	if op := s.Status.Operation; op != nil && op.Name == r.verb.operation &&
+		(op.State == v1alpha1.OperationPending || op.State == v1alpha1.OperationInProgress) {
+		return refuse("%s is under way already (%s)%s", op.Name, op.State, byWords(op.By, op.Reason))
+	}
+	if r.verb.operation == v1alpha1.OperationRelease {
+		if claim := claims.of(s); claim != nil {
+			return refuse("claim %s/%s exists; delete it instead: kubectl delete serverclaim -n %s %s",
+				claim.Namespace, claim.Name, claim.Namespace, claim.Name)
+		}
+	}
+	if r.verb.operation == v1alpha1.OperationForce && r.to == p.State {
+		return refuse("it is in %s already", r.to)
+	}
+	p.Message = r.words(&p)
+	return p
+}
+
+// words tell what is asked of a server, and in which situation.
+func (r *request) words(p *result) string {
+	words := r.verb.name
+	if r.to != "" {
+		words += " to " + r.to
+	}
+	if p.Holder == "" {
+		return fmt.Sprintf("%s; it was in %s", words, shown(p.State))
+	}
+	return fmt.Sprintf("%s; it was in %s, held by %s", words, shown(p.State), p.Holder)
+}
+
+// shown gives an empty value something to be seen by.
+func shown(value string) string {
+	if value == "" {
+		return "-"
+	}
+	return value
+}
+
+// holder says in a word who holds a server, or may have data on it.
+func holder(s *v1alpha1.Server) string {
+	switch {
+	case s.Spec.ServerClaimRef != nil:
+		return s.Spec.ServerClaimRef.Namespace + "/" + s.Spec.ServerClaimRef.Name
+	case s.Annotations[v1alpha1.ClaimUIDAnnotation] != "":
+		return "claim " + s.Annotations[v1alpha1.ClaimUIDAnnotation]
+	case s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, v1alpha1.MarkDirty):
+		return "unknown"
+	default:
+		return ""
+	}
+}
+
+// standingBy says who asked for the operation that stands: as admission recorded it, or the program that wrote it.
+func standingBy(s *v1alpha1.Server) string {
+	if by := s.Annotations[v1alpha1.OperationByAnnotation]; by != "" {
+		return byWords(by, s.Annotations[v1alpha1.OperationReasonAnnotation])
+	}
+	words := byWords("", s.Annotations[v1alpha1.OperationReasonAnnotation])
+	for _, m := range s.ManagedFields {
+		if m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:`+v1alpha1.OperationAnnotation+`"`) {
+			words = " by field manager " + m.Manager + words
+			break
+		}
+	}
+	return words
+}
+
+func byWords(by, reason string) string {
+	words := ""
+	if by != "" {
+		words = " by " + by
+	}
+	if reason != "" {
+		words += fmt.Sprintf(" (%q)", reason)
+	}
+	return words
+}
+
+// standingRemedy says how an operation that stands goes away.
+func standingRemedy(name, operation string) string {
+	if operation == v1alpha1.OperationIgnore || operation == v1alpha1.OperationIgnoreReconciliation {
+		return "the server is left alone until that is taken away: kubectl annotate server " + name + " " + v1alpha1.OperationAnnotation + "-"
+	}
+	return "wait until the manager has taken it in"
+}

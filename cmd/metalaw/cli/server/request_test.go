@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+func TestACommandLineThatMakesNoSense(t *testing.T) {
+	for name, c := range map[string]struct {
+		request request
+		want    string
+	}{
+		"no server":                 {request{reason: "r"}, "name servers, or choose them with -l, or say --all"},
+		"names and a selector":      {request{names: []string{"a"}, selector: "x=y", reason: "r"}, "names, -l and --all exclude each other"},
+		"names and all":             {request{names: []string{"a"}, all: true, reason: "r"}, "names, -l and --all exclude each other"},
+		"names and a state":         {request{names: []string{"a"}, state: "Error", reason: "r"}, "--state narrows -l and --all; servers that are named are asked in whatever state they are"},
+		"no reason":                 {request{all: true, reason: " "}, "--reason is required: whoever finds the server later wants to know why"},
+		"a reason that is too long": {request{all: true, reason: strings.Repeat("ä", 1025)}, "--reason has 1025 characters; the API takes 1024"},
+		"force without a state":     {request{verb: verbs[2], all: true, reason: "r"}, "--to is required: the state that the server is forced into"},
+		"a wait without time":       {request{all: true, reason: "r", wait: true}, "--timeout must be more than 0"},
+		"a selector that is none":   {request{selector: "a in b", reason: "r"}, "-l: unable to parse requirement: found 'b' expected: '('"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.request.check()
+			if !terminal.IsUsage(err) || err.Error() != c.want {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsWrittenIntoAServer(t *testing.T) {
+	leftovers := map[string]string{"keep": "me", v1alpha1.ForceToAnnotation: "Error", v1alpha1.ForceOverrideAnnotation: "true", v1alpha1.OperationByAnnotation: "eve"}
+	for name, c := range map[string]struct {
+		verb        string
+		override    bool
+		annotations map[string]string
+		unclaimable bool
+	}{
+		"retry, with nothing of an earlier request": {"retry", false, map[string]string{
+			"keep": "me", "metal.ironcore.dev/operation": "retry", "policy.metalaw.dev/operation-reason": "why"}, false},
+		"force, within the safety rules": {"force", false, map[string]string{
+			"keep": "me", "metal.ironcore.dev/operation": "force", "policy.metalaw.dev/operation-reason": "why", "policy.metalaw.dev/force-to": "Available"}, false},
+		"force, past the safety rules": {"force", true, map[string]string{
+			"keep": "me", "metal.ironcore.dev/operation": "force", "policy.metalaw.dev/operation-reason": "why", "policy.metalaw.dev/force-to": "Available",
+			"policy.metalaw.dev/force-override": "true"}, false},
+		"cordon, which is no operation": {"cordon", false, map[string]string{
+			"keep": "me", "policy.metalaw.dev/force-to": "Error", "policy.metalaw.dev/force-override": "true", "policy.metalaw.dev/operation-by": "eve",
+			"policy.metalaw.dev/unclaimable-reason": "why"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &v1alpha1.Server{}
+			s.Annotations = maps.Clone(leftovers)
+			r := request{verb: verbNamed(t, c.verb), reason: "why", to: "Available", override: c.override}
+			r.write(s)
+			if diff := cmp.Diff(c.annotations, s.Annotations); diff != "" {
+				t.Errorf("- want, + got:\n%s", diff)
+			}
+			if s.Spec.Unclaimable != c.unclaimable {
+				t.Errorf("unclaimable is %t", s.Spec.Unclaimable)
+			}
+		})
+	}
+}
+
+func TestWhenSomebodyHasToConfirm(t *testing.T) {
+	for name, c := range map[string]struct {
+		request request
+		want    bool
+	}{
+		"not for servers that were named":  {request{verb: verbs[0], names: []string{"a", "b"}}, false},
+		"for a selector":                   {request{verb: verbs[0], selector: "a=b"}, true},
+		"for all":                          {request{verb: verbs[0], all: true}, true},
+		"for a force of one server":        {request{verb: verbs[2], names: []string{"a"}}, true},
+		"not where that was said before":   {request{verb: verbs[2], all: true, yes: true}, false},
+		"not where nothing will be stored": {request{verb: verbs[0], all: true, dryRun: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.request.asksFirst(); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}

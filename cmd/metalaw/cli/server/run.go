@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+// atOnce is how many requests are in flight at a time.
+const atOnce = 8
+
+// run carries a request out: choose, plan, ask, store, follow, tell.
+type run struct {
+	request
+	client   client.WithWatch
+	terminal *terminal.Terminal
+	report   *report
+	// former are the refusals that were there before.
+	former formerEvents
+}
+
+func (r *run) do(ctx context.Context) error {
+	servers, missing, err := r.choose(ctx)
+	if err != nil {
+		return err
+	}
+	claims, err := r.readHolders(ctx, r.client)
+	if err != nil {
+		return err
+	}
+	plans := make([]result, len(servers))
+	for i := range servers {
+		plans[i] = r.plan(&servers[i], claims)
+	}
+	if err := r.confirm(ctx, plans); err != nil {
+		return err
+	}
+	r.report.begin(plans, missing)
+	for _, m := range missing {
+		r.report.add(m)
+	}
+	if r.follows() {
+		r.former = r.rememberEvents(ctx)
+	}
+	asked := r.storeAll(ctx, servers, plans, claims)
+	if r.follows() {
+		r.follow(ctx, asked)
+	}
+	return r.report.end()
+}
+
+// choose reads the servers that the request is about, by name. A name that does not exist is a result of its own.
+func (r *run) choose(ctx context.Context) (found []v1alpha1.Server, missing []result, err error) {
+	if len(r.names) == 0 {
+		selector, err := labels.Parse(r.selector)
+		if err != nil {
+			return nil, nil, err
+		}
+		var list v1alpha1.ServerList
+		if err := r.client.List(ctx, &list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+			return nil, nil, access.Explain(err, "list", access.Servers)
+		}
+		list.Items = slices.DeleteFunc(list.Items, func(s v1alpha1.Server) bool { return r.state != "" && string(s.Status.State) != r.state })
+		if len(list.Items) == 0 {
+			return nil, nil, fmt.Errorf("no server matches%s", r.choice())
+		}
+		slices.SortFunc(list.Items, func(a, b v1alpha1.Server) int { return strings.Compare(a.Name, b.Name) })
+		return list.Items, nil, nil
+	}
+	for _, name := range r.names {
+		s := v1alpha1.Server{}
+		switch err := r.client.Get(ctx, types.NamespacedName{Name: name}, &s); {
+		case apierrors.IsNotFound(err):
+			missing = append(missing, result{Name: name, Outcome: outcomeFailed, Message: "there is no server of this name"})
+		case err != nil:
+			return nil, nil, access.Explain(err, "get", access.Servers)
+		default:
+			found = append(found, s)
+		}
+	}
+	return found, missing, nil
+}
+
+// choice is how the servers were chosen, as on the command line.
+func (r *run) choice() string {
+	words := " --all"
+	if r.selector != "" {
+		words = " -l " + r.selector
+	}
+	if r.state != "" {
+		words += " --state " + r.state
+	}
+	return words
+}
+
+// confirm shows what is about to be asked and wants a yes where somebody has to say it.
+func (r *run) confirm(ctx context.Context, plans []result) error {
+	affected := 0
+	for i := range plans {
+		if plans[i].Outcome == outcomeAsked || plans[i].Outcome == outcomeDone {
+			affected++
+		}
+	}
+	if affected == 0 || !r.asksFirst() {
+		return nil
+	}
+	if !r.terminal.Asks {
+		return terminal.Usagef("%s of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, or look with --dry-run",
+			r.verb.name, countWords(affected))
+	}
+	if err := terminal.Table(r.terminal.Err, []string{"NAME", "STATE", "HOLDER", "WOULD BE", ""}, planRows(plans)); err != nil {
+		return err
+	}
+	question := fmt.Sprintf("%s: %s?", r.verb.name, countWords(affected))
+	if r.to != "" {
+		question = fmt.Sprintf("%s to %s: %s?", r.verb.name, r.to, countWords(affected))
+	}
+	if r.override {
+		question = "Safety rules that guard data may be set aside. " + question
+	}
+	if !r.terminal.Confirm(ctx, question) {
+		return fmt.Errorf("nothing was changed")
+	}
+	return nil
+}
+
+func countWords(n int) string {
+	if n == 1 {
+		return "1 server"
+	}
+	return fmt.Sprintf("%d servers", n)
+}
+
+func planRows(plans []result) [][]string {
+	rows := make([][]string, len(plans))
+	for i := range plans {
+		p := &plans[i]
+		note := p.Message
+		if p.Outcome == outcomeAsked {
+			note = ""
+		}
+		rows[i] = []string{p.Name, shown(p.State), shown(p.Holder), p.Outcome, note}
+	}
+	return rows
+}
+
+// followed is a request that was stored and has not ended.
+type followed struct {
+	result result
+	// before is the operation that was recorded when this one was asked for, stored the object as the API server has it.
+	before string
+	stored *v1alpha1.Server
+}
+
+// storeAll asks the servers, several at a time; it reports those that need no waiting for, by name, and returns the rest.
+func (r *run) storeAll(ctx context.Context, servers []v1alpha1.Server, plans []result, claims *holders) []followed {
+	var group sync.WaitGroup
+	tokens := make(chan struct{}, atOnce)
+	all := make([]followed, len(servers))
+	for i := range servers {
+		tokens <- struct{}{}
+		group.Go(func() {
+			defer func() { <-tokens }()
+			all[i] = r.store(ctx, &servers[i], plans[i], claims)
+		})
+	}
+	group.Wait()
+	var open []followed
+	for i := range all {
+		if all[i].result.Outcome == outcomeAsked && r.follows() {
+			open = append(open, all[i])
+			continue
+		}
+		r.report.add(all[i].result)
+	}
+	return open
+}
+
+// attempts is how often a change is tried that somebody else's write came before.
+const attempts = 5
+
+// store writes the request to one server. What came in between is looked at anew: a server that is in another state now,
+// or held by somebody else, is not what was shown and is left alone.
+func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims *holders) followed {
+	for range attempts {
+		if p.Outcome != outcomeAsked && p.Outcome != outcomeDone {
+			return followed{result: p}
+		}
+		changed := s.DeepCopy()
+		r.write(changed)
+		options := []client.PatchOption{client.FieldOwner(access.FieldManager)}
+		if r.dryRun {
+			options = append(options, client.DryRunAll)
+		}
+		err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(s, client.MergeFromWithOptimisticLock{}), options...)
+		if err == nil {
+			return followed{result: p, before: operationID(s), stored: changed}
+		}
+		if !apierrors.IsConflict(err) {
+			return followed{result: r.failed(p, err)}
+		}
+		if err := r.client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+			p.Outcome, p.Message = outcomeFailed, access.Explain(err, "get", access.Servers).Error()
+			return followed{result: p}
+		}
+		now := r.plan(s, claims)
+		if now.State != p.State || now.Holder != p.Holder {
+			p.Outcome = outcomeRefused
+			p.Message = fmt.Sprintf("it was in %s, held by %s, and is in %s, held by %s, now; look at it again",
+				shown(p.State), shown(p.Holder), shown(now.State), shown(now.Holder))
+			return followed{result: p}
+		}
+		p = now
+	}
+	p.Outcome, p.Message = outcomeFailed, "others keep changing it; try again"
+	return followed{result: p}
+}
+
+// failed is the result of a write that the API server did not take.
+func (r *run) failed(p result, err error) result {
+	verb := "patch"
+	if r.verb.operation == v1alpha1.OperationForce {
+		verb = access.VerbForce
+		if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook") {
+			verb = "patch"
+		}
+	}
+	p.Outcome, p.Message = outcomeFailed, access.Explain(err, verb, access.Servers).Error()
+	return p
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package terminal is what the commands share towards the person in front of them: streams, colour, questions, tables, JSON
+// and exit codes.
+package terminal
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Terminal is where a command reads and writes.
+type Terminal struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Asks says that somebody is there to answer a question.
+	Asks bool
+	// Coloured says that Out shows colours.
+	Coloured bool
+}
+
+// Of is the terminal of a command.
+func Of(cmd *cobra.Command) *Terminal {
+	t := &Terminal{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()}
+	t.Asks = isTerminal(t.In) && isTerminal(t.Err)
+	t.Coloured = isTerminal(t.Out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return t
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Confirm asks a question, and is true when the answer begins with y.
+func (t *Terminal) Confirm(ctx context.Context, question string) bool {
+	fmt.Fprintf(t.Err, "%s [y/N] ", question) //nolint:errcheck // Whoever cannot read the question does not say yes.
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(t.In).ReadString('\n')
+		answer <- line
+	}()
+	select {
+	case line := <-answer:
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y")
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Colour is the colour of a word.
+type Colour string
+
+// Colours by what they say.
+const (
+	Good Colour = "32"
+	Wary Colour = "33"
+	Bad  Colour = "31"
+)
+
+// Paint colours a word where colours are shown, and pads it to a width, which does not count the colour.
+func (t *Terminal) Paint(c Colour, word string, width int) string {
+	padding := strings.Repeat(" ", max(0, width-len(word)))
+	if !t.Coloured || c == "" {
+		return word + padding
+	}
+	return "\x1b[" + string(c) + "m" + word + "\x1b[0m" + padding
+}
+
+// Table writes rows under a head, in columns.
+func Table(w io.Writer, head []string, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, row := range append([][]string{head}, rows...) {
+		if _, err := fmt.Fprintln(t, strings.Join(row, "\t")); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+// JSON writes a value as indented JSON.
+func JSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
+}
+
+// Output is the form of a command's output: text or json. It implements pflag.Value.
+type Output string
+
+// String implements pflag.Value.
+func (o *Output) String() string { return string(*o) }
+
+// Type implements pflag.Value.
+func (*Output) Type() string { return "text|json" }
+
+// Set implements pflag.Value.
+func (o *Output) Set(s string) error {
+	if s != "text" && s != "json" {
+		return fmt.Errorf("%q is neither text nor json", s)
+	}
+	*o = Output(s)
+	return nil
+}
+
+// JSON says that the output is JSON.
+func (o *Output) JSON() bool { return *o == "json" }
+
+// Register adds the flag -o to a command.
+func (o *Output) Register(cmd *cobra.Command) {
+	*o = "text"
+	cmd.Flags().VarP(o, "output", "o", "form of the output: text or json")
+	// The error is about a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+}
