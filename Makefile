@@ -11,8 +11,19 @@ TOOLS := $(BIN)/tools
 TESTFLAGS ?=
 # How many packages with a control plane of their own are tested at once.
 CONTROL_PLANES ?= 2
+# How often `make test-e2e` kills the manager.
+KILLS ?= 200
 # Set to 1, the demo ends by itself and its exit code tells how it went.
 DEMO_ONCE ?=
+# What make load measures; docs/load.md explains each. LOADFLAGS takes the other flags of bin/load.
+N ?= 100
+CLAIMS ?= -1
+BOOT_DELAY ?= 0s
+LATENCY ?= 0s
+WEBHOOKS ?= true
+IDLE ?= 200s
+INVENTORY ?=
+LOADFLAGS ?=
 
 # Modules of their own, and those among them that hold tests.
 MODULES := $(patsubst %/go.mod,%,$(shell git ls-files --cached --others --exclude-standard 'go.mod' '*/go.mod'))
@@ -35,6 +46,13 @@ build: ## Build every program into bin/.
 demo: control-plane build ## Show the whole way on 20 emulated servers; DEMO_ONCE=1 ends by itself.
 	go build -trimpath -o $(BIN)/demo ./test/demo
 	DEMO_ONCE=$(DEMO_ONCE) exec $(BIN)/demo
+
+.PHONY: load
+load: ## Measure N emulated servers, as JSON: N= CLAIMS= BOOT_DELAY= LATENCY= WEBHOOKS= IDLE= INVENTORY= (docs/load.md).
+	@$(MAKE) control-plane build >&2
+	@go build -trimpath -o $(BIN)/load ./test/load >&2
+	@exec $(BIN)/load --servers=$(N) --claims=$(CLAIMS) --boot-delay=$(BOOT_DELAY) --latency=$(LATENCY) \
+	  --webhooks=$(WEBHOOKS) --idle=$(IDLE) --inventory="$(INVENTORY)" $(LOADFLAGS)
 
 .PHONY: fmt
 fmt: $(TOOLS)/.built ## Format all Go code.
@@ -92,12 +110,13 @@ test-unit: ## Run the tests that need nothing but Go.
 	for module in $(TEST_MODULES); do (cd $$module && go test $(TESTFLAGS) ./...); done
 
 .PHONY: test-integration
-test-integration: control-plane ## Run the tests against a real API server.
+test-integration: control-plane build ## Run the tests against a real API server.
 	go test -p $(CONTROL_PLANES) -timeout 20m $(TESTFLAGS) $$(go list ./test/... | grep -v '/test/e2e')
 
 .PHONY: test-e2e
-test-e2e: control-plane build ## Run the end-to-end tests with the built programs.
-	go test -p 1 -timeout 30m $(TESTFLAGS) $$(go list ./test/... | grep '/test/e2e')
+test-e2e: control-plane build ## Run the end-to-end tests with the built programs; KILLS=200 is how often the manager dies.
+	KILLS=$(KILLS) go test -timeout 60m $(TESTFLAGS) ./test/crash
+	packages=$$(go list ./test/e2e/... 2>/dev/null || true); [ -z "$$packages" ] || go test -p 1 -timeout 30m $(TESTFLAGS) $$packages
 
 .PHONY: test-race
 test-race: ## Run the unit tests under the race detector.

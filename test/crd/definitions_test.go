@@ -97,6 +97,8 @@ func TestEachKindHasTheNamesThatClientsKnow(t *testing.T) {
 			[]string{"Server", "Policy", "Reason", "State", "Priority", "Age"}, nil, nil},
 		"PolicyRevision": {"policyrevisions.policy.metalaw.dev", "Cluster", []string{"polrev"}, true,
 			[]string{"Bundle", "Version", "Stage", "Active", "Servers", "Age"}, nil, nil},
+		"FleetControl": {"fleetcontrols.policy.metalaw.dev", "Cluster", []string{"fctl"}, true,
+			[]string{"Frozen", "Breaker", "Budgets", "Age"}, []string{"Message"}, nil},
 		"ServerInventory": {"serverinventories.policy.metalaw.dev", "Cluster", []string{"sinv"}, false,
 			[]string{"UUID", "Server", "Reported", "Wiped", "Age"}, nil, nil},
 	}

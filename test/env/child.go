@@ -28,6 +28,9 @@ func (c *Child) AwaitReady(ctx context.Context, limit time.Duration, ready func(
 	return c.process.awaitReady(ctx, limit, ready)
 }
 
+// PID is the number of the child's process, also after its end.
+func (c *Child) PID() int { return c.process.cmd.Process.Pid }
+
 // Done is closed when the child has ended.
 func (c *Child) Done() <-chan struct{} { return c.process.done }
 
@@ -39,6 +42,19 @@ func (c *Child) Failure() error {
 	default:
 		return nil
 	}
+}
+
+// Kill ends the child and everything that it started at once, as a crash does, and waits until it is gone. A child that is
+// gone already is fine.
+func (c *Child) Kill() {
+	select {
+	case <-c.process.done:
+		return
+	default:
+	}
+	// An error says that it is gone already.
+	_ = syscall.Kill(-c.process.cmd.Process.Pid, syscall.SIGKILL)
+	<-c.process.done
 }
 
 // Stop asks the child to end and kills it when it has not within grace. A child that is gone already is fine.

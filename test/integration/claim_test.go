@@ -30,13 +30,13 @@ var _ = Describe("A claim", Ordered, func() {
 		Expect(s.Annotations).To(HaveKeyWithValue(v1alpha1.ClaimUIDAnnotation, string(c.UID)))
 		Expect(s.Annotations).To(HaveKeyWithValue(v1alpha1.BindingAnnotation, ContainSubstring(`"runnersUp":0`)))
 		Expect(live(ctx, c).Finalizers).To(ContainElement(v1alpha1.FinalizerServerClaim))
-		Consistently(phaseOf(ctx, c)).Should(Equal(v1alpha1.PhaseUnbound))
+		Consistently(phaseOf(ctx, c)).ShouldNot(Equal(v1alpha1.PhaseBound))
 
 		patchStatus(ctx, s, inState(v1alpha1.StateReserved))
-		Consistently(phaseOf(ctx, c)).Should(Equal(v1alpha1.PhaseUnbound))
+		Consistently(phaseOf(ctx, c)).ShouldNot(Equal(v1alpha1.PhaseBound))
 		boot := bootFor(c, s.Name)
 		Expect(admin.Create(ctx, boot)).To(Succeed())
-		Consistently(phaseOf(ctx, c)).Should(Equal(v1alpha1.PhaseUnbound))
+		Consistently(phaseOf(ctx, c)).ShouldNot(Equal(v1alpha1.PhaseBound))
 		patch(ctx, s, func(s *v1alpha1.Server) {
 			s.Spec.BootConfigurationRef = &v1alpha1.ObjectReference{Namespace: c.Namespace, Name: c.Name}
 		})

@@ -50,12 +50,13 @@ func at(state engine.State, change func(*policies.Facts)) *policies.Facts {
 const (
 	invariants = "- {rule: ProbeNeverOnAClaim, must: \"!held || !ensuring('BootProbe')\"}\n" +
 		"- {rule: StrangersUntouched, must: \"mayStop || state != 'Observing' || !acting()\"}"
-	observing   = "nothing is touched, also after a power cycle of its own, until somebody consents.\n"
-	revoked     = "    - {rule: WipeRevoked,  to: Error,     when: claimed || retained || !released}\n"
-	wipeFailed  = "    - {rule: WipeFailed,   to: Error,     when: wipeFailed}\n"
+	observing   = "    - {do: ClearBoot, when: \"!held\"}   # what we prepared never hijacks a reboot of its own\n"
+	revoked     = "    - {rule: WipeRevoked,    to: Error,     when: claimed || retained || !released}\n"
+	wipeFailed  = "    - {rule: WipeFailed,     to: Error,     when: wipeFailed}\n"
 	wipes       = "ensure: [ReleaseClaim, BootWipe, PowerOn]"
 	onlyWipes   = "ensure: [BootWipe, PowerOn]"
-	heldByClaim = "    - {do: BootAsClaimed,  when: claimed && !released && !parkAsked}\n"
+	heldByClaim = "    - {do: BootAsClaimed,  when: claimed && !released && (!parkAsked || !mayStop)}"
+	appeared    = "    - {rule: StrangerAppeared, to: Observing, when: running && !mayStop}"
 )
 
 var _ = Describe("Safety that no bundle can switch off", func() {
@@ -103,16 +104,19 @@ var _ = Describe("Safety that no bundle can switch off", func() {
 		}), "    - {rule: DataFound,       to: Initial,  when: dirty}\n", "", "- {do: ForgetHolder, when: \"!dirty && !held\"}", "- ForgetHolder"),
 		Entry("rule 4: a probe in the place of a claim's boot", "NeverOnAClaim", at("Discovery", func(f *policies.Facts) {
 			f.Server.ClaimRefSet, f.Probe.Entry = true, 6
-		}), "    - {rule: ClaimAppeared, to: Initial,   when: held || dirty}\n", "", "invariants:", "", invariants, ""),
+		}), "    - {rule: ClaimAppeared,    to: Initial,   when: held || dirty}\n", "", "invariants:", "", invariants, ""),
 		Entry("rule 4: a boot for a claim that does not hold the server", "OnlyForTheHolder", at("Reserved", func(f *policies.Facts) {
 			f.Server.ClaimRefSet, f.Claim.Missing = true, true
-		}), heldByClaim, "    - {do: BootAsClaimed,  when: held}\n"),
+		}), heldByClaim, "    - {do: BootAsClaimed,  when: held}"),
 		Entry("rule 5: stopping a machine found running", "NotAStranger", at("Observing", func(f *policies.Facts) {
 			f.Lifecycle.Marks, f.BMC.Power = nil, "On"
-		}), observing, observing+"    ensure: [PowerOff]\n", "invariants:", "", invariants, ""),
+		}), observing, "    - PowerOff\n", "invariants:", "", invariants, ""),
+		Entry("rule 5: taking a machine found running for ours", "EarnedByBoot", at("Discovery", func(f *policies.Facts) {
+			f.Lifecycle.Marks, f.BMC.Power, f.Probe.Entry = nil, "On", 6
+		}), appeared, "    - {rule: StrangerAppeared, to: Observing, when: spent}", "{do: PowerOn, when: poweredOff || mayStop}", "{do: PowerOn, when: running}"),
 		Entry("rule 5: stopping a machine that a claim uses", "NotInUse", at("Reserved", func(f *policies.Facts) {
 			f.Server.ClaimRefSet, f.Claim.Bound, f.Claim.Power, f.BMC.Power = true, true, "On", "On"
-		}), "when: (released || parkAsked) && !wiping}", "when: claimed}"),
+		}), "when: (released || parkAsked) && mayStop && !wiping}", "when: claimed}"),
 		Entry("rule 7: a write to another machine", "IdentityFirst", at("Available", func(f *policies.Facts) {
 			f.BMC.Identity = policies.IdentityOther
 		})),

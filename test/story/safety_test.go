@@ -4,11 +4,13 @@ package story
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -81,6 +83,7 @@ var _ = Describe("Safety rule 1: absence is not evidence", Serial, func() {
 		before := theWorld.fleet.LastWrite()
 		create(ctx, newClaim("twin", m))
 		Eventually(serverCondition(ctx, name, v1alpha1.ConditionClaimMissing)).Should(Equal("True/ClaimUIDMismatch"))
+		Eventually(claimCondition(ctx, "twin", "Bound")).Should(HavePrefix("False/"))
 		Consistently(claimCondition(ctx, "twin", "Bound")).Should(HavePrefix("False/"))
 		Expect(touched(m, before)()).To(BeEmpty())
 	})
@@ -282,6 +285,57 @@ var _ = Describe("Safety rule 5: a machine found running is not ours to stop", f
 		})
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 	})
+
+	It("takes a reference that no claim agrees with for no consent, nor that the reference goes again", func(ctx SpecContext) {
+		before := theWorld.fleet.LastWrite()
+		m := theWorld.machine(ctx, func(s *emulator.MachineSpec) { s.Power = emulator.PowerOn })
+		name := serverOf(m)
+		Eventually(state(ctx, name)).Should(Equal("Observing/On"))
+		changeServer(ctx, name, func(s *v1alpha1.Server) {
+			s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: tenants, Name: "nobody-made-this"}
+		})
+		Eventually(serverCondition(ctx, name, v1alpha1.ConditionClaimMissing)).Should(Equal("True/ClaimNotFound"))
+		Consistently(state(ctx, name)).Should(Equal("Observing/On"))
+		changeServer(ctx, name, func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = nil })
+		Eventually(serverCondition(ctx, name, v1alpha1.ConditionClaimMissing)).Should(Equal("none"))
+		Consistently(state(ctx, name)).Should(Equal("Observing/On"))
+		Expect(getServer(ctx, name).Status.Lifecycle.Marks).To(BeEmpty())
+		Expect(touched(m, before)()).To(BeEmpty())
+	})
+
+	It("makes a machine ours with the record of our own power-on, and not before", func(ctx SpecContext) {
+		history := record(ctx)
+		m := theWorld.available(ctx)
+		mine := func(s seen) bool {
+			return s.server != nil && s.server.Name == serverOf(m) && s.server.Status.Lifecycle != nil
+		}
+		inspected := first(history(), func(s seen) bool { return mine(s) && s.server.Status.State == v1alpha1.StateDiscovery })
+		asked := first(history(), func(s seen) bool { return mine(s) && s.server.Status.Lifecycle.Request != nil })
+		managed := first(history(), func(s seen) bool { return mine(s) && slices.Contains(s.server.Status.Lifecycle.Marks, "Managed") })
+		Expect(inspected).To(And(BeNumerically(">", 0), BeNumerically("<", managed)))
+		Expect(managed).To(Equal(asked), "one write stores both")
+	})
+
+	It("takes a machine that runs when it is claimed for nobody's boot but ours, and boots it anew for the claim", func(ctx SpecContext) {
+		m := theWorld.available(ctx)
+		name := serverOf(m)
+		theWorld.stopManager()
+		c := create(ctx, newClaim("found-on", m, func(c *v1alpha1.ServerClaim) {
+			c.Spec.ServerSelector = nil
+			c.Spec.ServerRef = &corev1.LocalObjectReference{Name: name}
+		}))
+		changeServer(ctx, name, func(s *v1alpha1.Server) {
+			s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: tenants, Name: c.Name}
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ClaimUIDAnnotation, string(c.UID))
+		})
+		m.PowerBehindBack(true)
+		boots, resets := m.Boots(), len(m.Resets())
+		theWorld.startManager(ctx)
+		Eventually(claimCondition(ctx, "found-on", "Ready")).Should(Equal("True/Running"))
+		Expect(running(m)()).To(Equal("Pxe"))
+		Expect(m.Boots()).To(Equal(boots + 1))
+		Expect(m.Resets()[resets:]).To(Equal([]emulator.ResetType{"ForceOff", "On"}))
+	}, Serial)
 })
 
 var _ = Describe("Safety rule 6: hands off", func() {
