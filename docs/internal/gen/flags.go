@@ -25,7 +25,8 @@ var programs = []program{
 
 func flagsPage(root string) (string, error) {
 	m := newPage("Flags", "the declarations in the code")
-	m.paragraph("`metalaw version` prints the version of the program and of its policy engine. `--help` prints these lists.")
+	m.paragraph("`metalaw version` prints the version of the program and of its policy engine. `--help` prints these lists. " +
+		"What an operator asks on the command line is in [commands](commands.md).")
 	for _, p := range programs {
 		s, err := parseFolders(root, p.folder)
 		if err != nil {

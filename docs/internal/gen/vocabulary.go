@@ -55,7 +55,10 @@ func effectsPage(string) (string, error) {
 		m.line("* **Repeated:** %s", e.Repeat)
 		m.line("* **Writes to the machine or its BMC:** %s. **Disruptive:** %s.", yesNo(e.Touches), yesNo(e.Disruptive))
 		if len(e.Marks) > 0 {
-			m.line("* **Stored first:** the mark %s.", codes(e.Marks))
+			m.line("* **Stored first:** %s %s.", plural(len(e.Marks), "the mark", "the marks"), codes(e.Marks))
+		}
+		if len(e.Earns) > 0 {
+			m.line("* **Earns:** %s %s, stored with the record of the request.", plural(len(e.Earns), "the mark", "the marks"), codes(e.Earns))
 		}
 		if len(e.Requires) > 0 {
 			m.line("* **Safety rules:** %s", ruleLinks(e.Requires))
@@ -85,6 +88,13 @@ func effectsPage(string) (string, error) {
 	return m.text(), nil
 }
 
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
+
 func ruleLinks(rules []engine.Requirement) string {
 	all := make([]string, len(rules))
 	for i, r := range rules {
@@ -103,12 +113,17 @@ func safetyPage(string) (string, error) {
 	m := newPage("Safety rules", "the vocabulary in `policies/safety.go`")
 	m.paragraph("No bundle can switch these rules off. They are written over raw [facts](facts.md), so that no definition in a bundle can " +
 		"weaken them. A decision that would break one is halted: nothing moves, nothing is done, and the condition `PolicyHalted` names the rule.")
+	m.paragraph("Of some rules it can be open whether they will hold, because something is not known or not ready yet. " +
+		"Then nothing is halted: the effect waits, and so does every effect after it.")
 	for _, g := range safetyRules(policies.Vocabulary()) {
 		m.line("## %s", g.Rule)
 		m.line("")
 		m.line("%s.", strings.ToUpper(g.Doc[:1])+g.Doc[1:])
 		m.line("")
 		m.line("* **Must hold:** %s", code(g.Must))
+		if g.Awaits != "" {
+			m.line("* **Is waited for while:** %s", code(g.Awaits))
+		}
 		m.line("* **Guards:** %s", strings.Join(g.guards, ", "))
 		m.line("")
 	}
@@ -136,6 +151,11 @@ func safetyRules(v *engine.Vocabulary) []guarded {
 	for _, mark := range slices.Sorted(maps.Keys(v.Clear)) {
 		for _, r := range v.Clear[mark] {
 			add(r, "clearing the mark "+code(mark))
+		}
+	}
+	for _, mark := range slices.Sorted(maps.Keys(v.Set)) {
+		for _, r := range v.Set[mark] {
+			add(r, "setting the mark "+code(mark)+", which no state can do by itself")
 		}
 	}
 	for _, e := range v.Effects {
