@@ -4,6 +4,14 @@ package policies
 
 import "github.com/metalaw/metalaw/engine"
 
+// The names of the safety rules that a person may set aside, by forcing a server with the override.
+const (
+	RuleAbsenceIsNotEvidence = "AbsenceIsNotEvidence"
+	RuleNeverWipeClaimed     = "NeverWipeClaimed"
+	RuleNeverWipeRetained    = "NeverWipeRetained"
+	RuleClearOnlyOnProof     = "ClearOnlyOnProof"
+)
+
 // The safety rules. No bundle can switch them off: a decision that would break one is halted, and the shell checks again
 // before it acts. Each is written over raw facts, so that no definition of a bundle can weaken it.
 var (
@@ -15,15 +23,15 @@ var (
 		Doc: "nothing is written to a machine whose identity is not the Server's",
 	}
 	wipeNeedsRecord = engine.Requirement{
-		Rule: "AbsenceIsNotEvidence", Must: `claim.released`,
+		Rule: RuleAbsenceIsNotEvidence, Must: `claim.released`,
 		Doc: "without a durable release record a claim that is not found is unknown, not ended",
 	}
 	neverWipeClaimed = engine.Requirement{
-		Rule: "NeverWipeClaimed", Must: `!claim.bound`,
+		Rule: RuleNeverWipeClaimed, Must: `!claim.bound`,
 		Doc: "a server that a claim holds is never wiped",
 	}
 	neverWipeRetained = engine.Requirement{
-		Rule: "NeverWipeRetained", Must: `!(server.claimRefSet && server.reclaimPolicy == "Retain")`,
+		Rule: RuleNeverWipeRetained, Must: `!(server.claimRefSet && server.reclaimPolicy == "Retain")`,
 		Doc: "a server whose data is retained is never wiped",
 	}
 	neverOfferDirty = engine.Requirement{
@@ -31,7 +39,7 @@ var (
 		Doc: "a server that may hold somebody's data is never offered",
 	}
 	clearOnProof = engine.Requirement{
-		Rule: "ClearOnlyOnProof", Must: `(wipe.entry == lifecycle.entry && wipe.verified) || policy.sanitization == "none"`,
+		Rule: RuleClearOnlyOnProof, Must: `(wipe.entry == lifecycle.entry && wipe.verified) || policy.sanitization == "none"`,
 		Doc: "only a verified wipe of this entry, or the recorded waiver, makes a server clean",
 	}
 	clearOnRecord = engine.Requirement{

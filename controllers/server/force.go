@@ -17,14 +17,11 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// ruleForced is the rule of a move that somebody forced.
-const ruleForced = v1alpha1.RuleForced
-
 // forcing is what it takes to force a server into a state.
 type forcing struct {
 	decision engine.Decision
-	// release and clean say that the move records a release by hand, and that it calls the server clean.
-	release, clean bool
+	// release says that the move records a release by hand.
+	release bool
 	// overrides are the safety rules that are set aside by that.
 	overrides []string
 }
@@ -89,9 +86,9 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 		return forcing{}, fmt.Sprintf("in %s it boots an image of ours, and its power is %s: "+
 			"have it switched off first, by its claim or by parking it", to, v.facts.BMC.Power)
 	}
-	entered.From, entered.Rule, entered.Revision = engine.State(v.server.Status.State), ruleForced, v.bundle.Revision
+	entered.From, entered.Rule, entered.Revision = engine.State(v.server.Status.State), v1alpha1.RuleForced, v.bundle.Revision
 	entered.Clears = append(entered.Clears, d.Clears...)
-	return forcing{decision: entered, release: release && v.hasHolder(), clean: clean}, ""
+	return forcing{decision: entered, release: release && v.hasHolder()}, ""
 }
 
 // bootsOurs says that a state boots the probe or the wipe image.
@@ -110,16 +107,16 @@ func (v *visit) hasHolder() bool {
 func (v *visit) overridden(clean bool) []string {
 	var all []string
 	if !v.facts.Claim.Released && v.hasHolder() {
-		all = append(all, "AbsenceIsNotEvidence")
+		all = append(all, policies.RuleAbsenceIsNotEvidence)
 	}
 	if v.facts.Claim.Bound {
-		all = append(all, "NeverWipeClaimed")
+		all = append(all, policies.RuleNeverWipeClaimed)
 	}
 	if v.server.Spec.ServerClaimRef != nil && v.server.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain {
-		all = append(all, "NeverWipeRetained")
+		all = append(all, policies.RuleNeverWipeRetained)
 	}
 	if clean && slices.Contains(v.server.Status.Lifecycle.Marks, policies.MarkDirty) {
-		all = append(all, "ClearOnlyOnProof")
+		all = append(all, policies.RuleClearOnlyOnProof)
 	}
 	return all
 }
@@ -176,7 +173,7 @@ func (v *visit) recordForce(d engine.Decision) {
 		v.finish(v1alpha1.OperationFailed, v.forceRefused)
 		return
 	}
-	if d.Rule != ruleForced {
+	if d.Rule != v1alpha1.RuleForced {
 		return
 	}
 	if v.forcing.release {

@@ -134,7 +134,7 @@ var otherKinds = map[string]bool{
 // endOperation closes an operation that a move has served, or that the state entered cannot use any more.
 func (v *visit) endOperation(d engine.Decision) {
 	op := v.server.Status.Operation
-	if !operationActive(op) || !d.Moves() {
+	if !operationActive(op) || !d.Moves() || d.Rule == v1alpha1.RuleForced { // recordForce ends what it forces
 		return
 	}
 	switch {
