@@ -204,7 +204,11 @@ func (w *world) inOrder() {
 func (w *world) judge(ctx context.Context) {
 	GinkgoHelper()
 	w.inOrder()
-	Expect(w.manager.stop(20*time.Second)).To(BeEmpty(), "the manager ended by itself")
+	for _, m := range []*manager{w.standby, w.manager} {
+		if m != nil {
+			Expect(m.stop(20*time.Second)).To(BeEmpty(), "%s ended by itself", m.name)
+		}
+	}
 	for _, m := range w.fleet.Machines() {
 		Expect(len(m.Sessions())).To(BeNumerically("<", mostSessions), "sessions left on %s", m.Name())
 	}

@@ -32,7 +32,8 @@ func (p point) String() string { return p.when.String() + " " + p.kind }
 
 // killer sees every write of the manager, and kills it at some of them.
 type killer struct {
-	manager *manager
+	// victim ends the manager at once. False: there is none at this moment.
+	victim func() bool
 
 	mu sync.Mutex
 	// counts are the kinds of writes that were seen.
@@ -46,8 +47,8 @@ type killer struct {
 	log    []string
 }
 
-func newKiller(m *manager) *killer {
-	return &killer{manager: m, counts: map[string]int{}, died: map[point]int{}}
+func newKiller(victim func() bool) *killer {
+	return &killer{victim: victim, counts: map[string]int{}, died: map[point]int{}}
 }
 
 // arm begins to kill, up to a number of times, wherever choose says so.
@@ -89,7 +90,7 @@ func (k *killer) killNow() bool {
 
 // kill is called with the lock held. A manager that is gone already cannot be killed once more.
 func (k *killer) kill(p point) bool {
-	if !k.manager.kill() {
+	if !k.victim() {
 		return false
 	}
 	k.died[p]++

@@ -18,6 +18,7 @@ const startLimit = 90 * time.Second
 // manager is the built program as a process of its own, started again whenever it has ended.
 type manager struct {
 	plane  *env.Env
+	name   string
 	binary string
 	args   []string
 	health string
@@ -42,7 +43,7 @@ func (m *manager) start() error {
 
 // launch is called with the lock held.
 func (m *manager) launch() error {
-	child, err := m.plane.StartChild("manager", m.binary, m.args...)
+	child, err := m.plane.StartChild(m.name, m.binary, m.args...)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -34,7 +36,7 @@ import (
 
 const (
 	managerNamespace = "metalaw-system"
-	certificates     = "metalaw-webhook-certs"
+	certificateName  = "metalaw-webhook-certs"
 	// bmcPort is the port of every emulated BMC; the MAC prefix database of the default bundle says the same.
 	bmcPort = 8000
 	// powerDelay is how long a machine takes to switch, and grace after which time a BMC is asked again.
@@ -49,7 +51,12 @@ type world struct {
 	ledger  *ledger
 	killer  *killer
 	manager *manager
-	proxy   *httptest.Server
+	// standby is the second manager, where two are asked for.
+	standby *manager
+	// leader leads at present, as far as the lease tells, and led are all that ever did.
+	leader  atomic.Pointer[manager]
+	led     sync.Map
+	proxies []*httptest.Server
 	guard   *bindings
 
 	dir      string
@@ -64,6 +71,12 @@ type world struct {
 // newWorld starts everything but the manager.
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
+	return newWorldFor(ctx, (*world).prepareManager)
+}
+
+// newWorldFor starts everything but the managers, which it has prepared.
+func newWorldFor(ctx context.Context, prepare func(*world, context.Context)) *world {
+	GinkgoHelper()
 	w := &world{ledger: newLedger(grace), dir: GinkgoT().TempDir()}
 	w.life, w.end = context.WithCancel(context.WithoutCancel(ctx))
 	DeferCleanup(w.close)
@@ -74,23 +87,25 @@ func newWorld(ctx context.Context) *world {
 	Expect(err).NotTo(HaveOccurred())
 	w.guard = watchBindings(w.life, &w.helpers, w.plane.Config)
 	w.startBootProvider()
-	w.prepareManager(ctx)
+	prepare(w, ctx)
 	w.startFleet()
 	return w
 }
 
 func (w *world) close() {
-	if w.manager != nil {
-		w.manager.stop(20 * time.Second)
+	for _, m := range []*manager{w.standby, w.manager} {
+		if m != nil {
+			m.stop(20 * time.Second)
+		}
 	}
 	if w.fleet != nil {
 		w.fleet.Close()
 	}
 	w.end()
 	w.helpers.Wait()
-	if w.proxy != nil {
-		w.proxy.CloseClientConnections()
-		w.proxy.Close()
+	for _, proxy := range w.proxies {
+		proxy.CloseClientConnections()
+		proxy.Close()
 	}
 	if w.plane != nil {
 		w.plane.KeepLogs = CurrentSpecReport().Failed()
@@ -137,45 +152,74 @@ func (w *world) startFleet() {
 // prepareManager makes everything that the manager needs to start: ports, rights, certificates.
 func (w *world) prepareManager(ctx context.Context) {
 	GinkgoHelper()
+	at := freeAddresses(ctx)
+	w.manager = w.newManager(ctx, "manager", at, at)
+	w.killer = newKiller(w.manager.kill)
+	w.mountCertificates(ctx, at.webhook)
+}
+
+// addresses are where a manager serves, each as a port of this machine.
+type addresses struct{ webhook, registry, health int }
+
+func freeAddresses(ctx context.Context) addresses {
+	GinkgoHelper()
+	var ports [3]int
+	for i := range ports {
+		var err error
+		ports[i], err = env.FreePort(ctx)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	return addresses{ports[0], ports[1], ports[2]}
+}
+
+// newManager makes a manager that serves at some addresses, and is known to others by public ones.
+func (w *world) newManager(ctx context.Context, name string, at, public addresses, flags ...string) *manager {
+	GinkgoHelper()
 	root, err := env.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
 	binary := filepath.Join(root, "bin", "metalaw")
 	Expect(binary).To(BeAnExistingFile(), "run `make build`")
-	var ports [3]int
-	for i := range ports {
-		ports[i], err = env.FreePort(ctx)
-		Expect(err).NotTo(HaveOccurred())
-	}
-	webhook, registry, health := ports[0], ports[1], ports[2]
-	certs := filepath.Join(w.dir, "certs")
-	Expect(os.MkdirAll(certs, 0o700)).To(Succeed())
-	w.manager = &manager{plane: w.plane, binary: binary, health: local(health)}
-	w.killer = newKiller(w.manager)
-	var ca []byte
-	w.proxy, ca, err = startProxy(w.plane.Config, w.killer.passes)
+	Expect(os.MkdirAll(w.certificates(), 0o700)).To(Succeed())
+	m := &manager{plane: w.plane, name: name, binary: binary, health: local(at.health)}
+	proxy, ca, err := startProxy(w.plane.Config, func(kind string, when moment) bool {
+		if when == afterwards && strings.HasSuffix(kind, " leases metalaw-leader") {
+			w.leader.Store(m)
+			w.led.Store(m, true)
+		}
+		return w.killer.passes(kind, when)
+	})
 	Expect(err).NotTo(HaveOccurred())
-	w.manager.args = []string{
-		"manager", "--kubeconfig=" + w.kubeconfig(ctx, ca), "--namespace=" + managerNamespace,
-		"--webhook-host=127.0.0.1", "--webhook-port=" + strconv.Itoa(webhook), "--webhook-cert-dir=" + certs, "--extra-dns-names=localhost",
-		"--registry-bind-address=" + local(registry), fmt.Sprintf("--registry-url=https://localhost:%d", registry),
-		"--health-probe-bind-address=" + local(health), "--metrics-bind-address=0",
+	w.proxies = append(w.proxies, proxy)
+	m.args = append([]string{
+		"manager", "--kubeconfig=" + w.kubeconfig(ctx, name, proxy.URL, ca), "--namespace=" + managerNamespace,
+		"--webhook-host=127.0.0.1", "--webhook-port=" + strconv.Itoa(at.webhook), "--webhook-cert-dir=" + w.certificates(), "--extra-dns-names=localhost",
+		"--registry-bind-address=" + local(at.registry), fmt.Sprintf("--registry-url=https://localhost:%d", public.registry),
+		"--health-probe-bind-address=" + local(at.health), "--metrics-bind-address=0",
 		"--power-grace=" + grace.String(), "--steady-poll=2s", "--log-level=debug",
-	}
-	Expect(w.plane.PointWebhooksAt(ctx, local(webhook), nil)).To(Succeed())
-	w.helpers.Go(func() { w.mount(certs) })
+	}, flags...)
+	return m
 }
 
-// kubeconfig is the manager's: its own token, at the proxy.
-func (w *world) kubeconfig(ctx context.Context, ca []byte) string {
+func (w *world) certificates() string { return filepath.Join(w.dir, "certs") }
+
+// mountCertificates has the API server call the webhooks at a port, and the managers find their certificates.
+func (w *world) mountCertificates(ctx context.Context, webhook int) {
+	GinkgoHelper()
+	Expect(w.plane.PointWebhooksAt(ctx, local(webhook), nil)).To(Succeed())
+	w.helpers.Go(func() { w.mount(w.certificates()) })
+}
+
+// kubeconfig is a manager's: its own token, at its proxy.
+func (w *world) kubeconfig(ctx context.Context, name, url string, ca []byte) string {
 	GinkgoHelper()
 	clients, err := kubernetes.NewForConfig(w.plane.Config)
 	Expect(err).NotTo(HaveOccurred())
 	token, err := clients.CoreV1().ServiceAccounts(managerNamespace).CreateToken(ctx, "metalaw-manager",
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(7200))}}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	path := filepath.Join(w.dir, "manager.kubeconfig")
+	path := filepath.Join(w.dir, name+".kubeconfig")
 	Expect(clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: w.proxy.URL, CertificateAuthorityData: ca}},
+		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: url, CertificateAuthorityData: ca}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"m": {Token: token.Status.Token}},
 		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "m"}},
 		CurrentContext: "x",
@@ -195,7 +239,7 @@ func (w *world) mount(dir string) {
 		case <-tick.C:
 		}
 		secret := &corev1.Secret{}
-		err := w.admin.Get(w.life, types.NamespacedName{Namespace: managerNamespace, Name: certificates}, secret)
+		err := w.admin.Get(w.life, types.NamespacedName{Namespace: managerNamespace, Name: certificateName}, secret)
 		if err != nil || secret.ResourceVersion == shown || len(secret.Data) == 0 {
 			continue
 		}
