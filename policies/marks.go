@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,12 +18,18 @@ import (
 // running may by then be somebody else's.
 func OutlivesServer(mark string) bool { return mark == MarkDirty }
 
-// InheritedMarks are the marks of a server whose status is gone or was never written by us: what its inventory keeps,
-// and what must be feared or may be relied on by what its status and its reference say. A machine that is Available or
-// Initial by another operator's word, and of which nothing of ours tells, is one seen for the first time: whether it may
+// Inherited is a mark that a lifecycle begins with, and why.
+type Inherited struct {
+	// Mark is MarkDirty or MarkManaged; Why says in words what tells so.
+	Mark, Why string
+}
+
+// Inheritance lists the marks of a server whose status is gone or was never written by us, sorted: what its inventory
+// keeps, and what must be feared or may be relied on by what its status and its reference say. A machine that is Available
+// or Initial by another operator's word, and of which nothing of ours tells, is one seen for the first time: whether it may
 // be stopped is for the bundle's setting to say. A claim's reference alone says that there may be data, and nothing of
 // who booted the machine: the claim itself, once both references agree, does.
-func InheritedMarks(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []string {
+func Inheritance(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []Inherited {
 	// The finalizer is added after the lifecycle, so with an inventory it says that the status was lost. Another operator
 	// uses a finalizer of the same name and keeps no inventory. An inventory begins with a boot of ours.
 	lost := inv != nil && hasFinalizer(s, v1alpha1.FinalizerServer)
@@ -30,12 +37,30 @@ func InheritedMarks(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []s
 	if !known(s.Status.State) {
 		data = !provenClean(inv)
 	}
-	var all []string
-	if keptDirty(inv) || lost || data || s.Spec.ServerClaimRef != nil {
-		all = append(all, MarkDirty)
+	var all []Inherited
+	for _, c := range []struct {
+		holds bool
+		Inherited
+	}{
+		{keptDirty(inv), Inherited{MarkDirty, "its inventory says so"}},
+		{s.Spec.ServerClaimRef != nil, Inherited{MarkDirty, "it names a claim"}},
+		{lost, Inherited{MarkDirty, "its status was lost"}},
+		{data, Inherited{MarkDirty, fmt.Sprintf("a machine in state %s may hold a claim's data", s.Status.State)}},
+		{booted, Inherited{MarkManaged, fmt.Sprintf("a machine in state %s was booted by its operator", s.Status.State)}},
+		{lost && s.Status.State == "", Inherited{MarkManaged, "it was ours before its status was lost"}},
+	} {
+		if c.holds && (len(all) == 0 || all[len(all)-1].Mark != c.Mark) {
+			all = append(all, c.Inherited)
+		}
 	}
-	if booted || (lost && s.Status.State == "") {
-		all = append(all, MarkManaged)
+	return all
+}
+
+// InheritedMarks are the marks of Inheritance alone; nil where there are none.
+func InheritedMarks(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []string {
+	var all []string
+	for _, i := range Inheritance(s, inv) {
+		all = append(all, i.Mark)
 	}
 	return all
 }

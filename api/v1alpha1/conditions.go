@@ -24,6 +24,9 @@ const (
 	ConditionWithheld = "Withheld"
 	// ConditionClaimMissing on a Server, while True, says that its claim is gone without a release record.
 	ConditionClaimMissing = "ClaimMissing"
+	// ConditionAdopted on a Server, while True, says how its lifecycle began anew on a machine that has a past, and what was
+	// made of it. It goes with the first move.
+	ConditionAdopted = "Adopted"
 	// ConditionServerMissing on a ServerClaim, while True, says that the server it is bound to is gone.
 	ConditionServerMissing = "ServerMissing"
 	// ConditionBMCReachable on a Server says that its BMC answers.
@@ -164,6 +167,9 @@ const (
 	ReasonReserving = "Reserving"
 	// ReasonBindingLost: the server that serverRef names no longer refers to this claim.
 	ReasonBindingLost = "BindingLost"
+	// ReasonAdopting: the server names this claim as the claim names it, and is about to record the claim's UID, as after a
+	// restore or another operator of this API.
+	ReasonAdopting = "Adopting"
 	// ReasonServerNotReserved: the server is bound to the claim but is in a state in which the claim does not own it, such
 	// as Maintenance or Parked.
 	ReasonServerNotReserved = "ServerNotReserved"
@@ -195,6 +201,10 @@ const (
 	ReasonStable = "Stable"
 	// ReasonMoving: the server is on its way to a stable state.
 	ReasonMoving = "Moving"
+	// ReasonFoundInState: another operator of this API, or a policy revision that is gone, left the server in its state.
+	ReasonFoundInState = "FoundInState"
+	// ReasonStatusLost: the server has no status, and what is known besides tells that its machine was in use.
+	ReasonStatusLost = "StatusLost"
 	// ReasonClaimFound: the claim that the server names exists with the UID recorded.
 	ReasonClaimFound = "ClaimFound"
 	// ReasonClaimNotFound: the claim that the server names does not exist, and no release record says that it ended.

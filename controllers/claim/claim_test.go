@@ -85,7 +85,10 @@ func TestJudge(t *testing.T) {
 			f.server = nil
 			f.claim.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionServerMissing, Status: metav1.ConditionTrue}}
 		}, "stalled vanished ServerVanished"},
-		{"the server was given another holder", func(f *facts) { f.server.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-x" }, "BindingLost"},
+		{"bound before us, while its UID is recorded", func(f *facts) { delete(f.server.Annotations, v1alpha1.ClaimUIDAnnotation) }, "bound Adopting"},
+		{"bound before a restore, which gave it another UID", func(f *facts) { f.server.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-x" }, "bound Adopting"},
+		{"named by a server of which it was never bound", func(f *facts) { unbound(f); delete(f.server.Annotations, v1alpha1.ClaimUIDAnnotation) }, "Pending"},
+		{"the server names another claim", func(f *facts) { f.server.Spec.ServerClaimRef.Name = "other" }, "BindingLost"},
 		{"the server was released", func(f *facts) { f.server.Annotations[v1alpha1.ReleasedClaimAnnotation] = "uid-c" }, "BindingLost"},
 		{"a named server that never existed", func(f *facts) { unbound(f); f.server = nil; f.verdict = &scheduler.Verdict{Reason: "ServerNotFound"} }, "stalled ServerNotFound"},
 		{"no server yet", func(f *facts) {

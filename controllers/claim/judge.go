@@ -46,6 +46,8 @@ func judge(f facts) standing {
 				f.claim.Spec.ServerRef.Name)}
 	case f.server == nil:
 		return f.waiting()
+	case !agree(f.server, f.claim) && f.adoptable():
+		return f.adopting()
 	case !agree(f.server, f.claim):
 		return f.waiting()
 	case f.claim.Status.Phase != v1alpha1.PhaseBound && !f.reserved():
@@ -57,6 +59,20 @@ func judge(f facts) standing {
 // agree says that both references and the UID agree and that no release is recorded.
 func agree(server *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
 	return policies.Bound(server, c) && server.Annotations[v1alpha1.ReleasedClaimAnnotation] != string(c.UID)
+}
+
+// adoptable says that the claim is Bound by the word of a backup or of another operator, and that its server names it as it
+// names the server. Its clients must not see it lose what it is about to be given back.
+func (f facts) adoptable() bool {
+	return f.claim.Status.Phase == v1alpha1.PhaseBound && scheduler.RelationOf(f.server, f.claim) == scheduler.Adoptable
+}
+
+func (f facts) adopting() standing {
+	s := standing{bound: true, reason: v1alpha1.ReasonAdopting, message: "its UID is about to be recorded on the server"}
+	if f.verdict != nil {
+		s.message += "; it is not yet, because " + f.verdict.Message
+	}
+	return s
 }
 
 // wasBound says that the claim had its server when it was last judged.

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -57,6 +58,7 @@ func (v *visit) recordMove(d engine.Decision) {
 		}
 		return
 	}
+	v.recordAdopted(d)
 	if first {
 		l = &v1alpha1.LifecycleStatus{Marks: policies.InheritedMarks(s, v.inventory), Entry: policies.LastEntry(v.inventory)}
 		s.Status.Lifecycle = l
@@ -86,6 +88,32 @@ func (v *visit) recordMove(d engine.Decision) {
 	if n := len(l.History); n > historyLength {
 		l.History = slices.Clone(l.History[n-historyLength:])
 	}
+}
+
+// recordAdopted explains a lifecycle that begins anew on a machine with a past, before it does.
+func (v *visit) recordAdopted(d engine.Decision) {
+	s := v.server
+	inherited := policies.Inheritance(s, v.inventory)
+	switch {
+	case s.Status.Lifecycle != nil && d.Rule != ruleAdopted:
+		v.drop(v1alpha1.ConditionAdopted)
+		return
+	case s.Status.Lifecycle != nil:
+		v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, v1alpha1.ReasonFoundInState, fmt.Sprintf(
+			"the policy revision %q, under which the server came to state %s, is gone; it goes on under %q with the marks that it has",
+			s.Status.Lifecycle.Revision, s.Status.State, v.bundle.Revision.Name))
+		return
+	case s.Status.State == "" && len(inherited) == 0:
+		return // seen for the first time
+	}
+	reason, words := v1alpha1.ReasonStatusLost, "the server has a past and no status"
+	if s.Status.State != "" {
+		reason, words = v1alpha1.ReasonFoundInState, fmt.Sprintf("the server was found in state %s without a record of ours", s.Status.State)
+	}
+	for _, i := range inherited {
+		words += fmt.Sprintf("; it is taken for %s, because %s", i.Mark, i.Why)
+	}
+	v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, reason, words+"; nothing was done to the machine for that")
 }
 
 // moved is the marks after a move, sorted, so that the same set is always the same list.
