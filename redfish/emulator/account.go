@@ -133,6 +133,13 @@ func (b *bmc) openSession(user string) *session {
 		Session: Session{ID: fmt.Sprint(b.sessionNo), Username: user, LastUsed: b.fleet.clock.Now()},
 		token:   randomHex(b.dice, 16),
 	}
-	b.sessions = append(b.sessions, s)
+	b.sessions, b.issued = append(b.sessions, s), append(b.issued, s.token)
 	return s
+}
+
+// SessionTokens are the tokens of all sessions that there ever were, for a test that looks for them where they must not be.
+func (m *Machine) SessionTokens() []string {
+	m.bmc.mu.Lock()
+	defer m.bmc.mu.Unlock()
+	return slices.Clone(m.bmc.issued)
 }

@@ -20,15 +20,17 @@ type bmc struct {
 	endpoint atomic.Pointer[endpoint]
 
 	// mu guards everything below, and the state of the machines behind this BMC.
-	mu        sync.Mutex
-	profile   *Profile
-	machines  []*Machine
-	uuid      string
-	serial    string
-	mac       string
-	dice      *rand.Rand
-	accounts  []*account
-	sessions  []*session
+	mu       sync.Mutex
+	profile  *Profile
+	machines []*Machine
+	uuid     string
+	serial   string
+	mac      string
+	dice     *rand.Rand
+	accounts []*account
+	sessions []*session
+	// issued are the tokens of all sessions, ended or not.
+	issued    []string
 	sessionNo int
 	tasks     []*task
 	bootedAt  time.Time

@@ -12,6 +12,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/metalaw/metalaw/test/env"
 )
 
 // prepareTwo makes two managers of which one leads. Webhooks and registry are reached at either, as by a Service.
@@ -79,7 +81,7 @@ var milestones = []point{
 
 var _ = Describe("Two managers of which one leads", func() {
 	It("hand the work on wherever the leader dies, and do nothing twice", func(ctx SpecContext) {
-		w := newWorldFor(ctx, (*world).prepareTwo)
+		w := newWorldFor(ctx, env.Options{}, (*world).prepareTwo)
 		milestones := milestones
 		if number(killsVariable, fewKills) < thorough {
 			milestones = milestones[:2]

@@ -71,17 +71,18 @@ type world struct {
 // newWorld starts everything but the manager.
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
-	return newWorldFor(ctx, (*world).prepareManager)
+	return newWorldFor(ctx, env.Options{}, (*world).prepareManager)
 }
 
 // newWorldFor starts everything but the managers, which it has prepared.
-func newWorldFor(ctx context.Context, prepare func(*world, context.Context)) *world {
+func newWorldFor(ctx context.Context, o env.Options, prepare func(*world, context.Context)) *world {
 	GinkgoHelper()
 	w := &world{ledger: newLedger(grace), dir: GinkgoT().TempDir()}
 	w.life, w.end = context.WithCancel(context.WithoutCancel(ctx))
 	DeferCleanup(w.close)
 	var err error
-	w.plane, err = env.Start(w.life, env.Options{Kustomize: []string{"config/default"}, StartTimeout: 2 * time.Minute})
+	o.Kustomize, o.StartTimeout = []string{"config/default"}, 2*time.Minute
+	w.plane, err = env.Start(w.life, o)
 	Expect(err).NotTo(HaveOccurred())
 	w.admin, err = client.New(w.plane.Config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())

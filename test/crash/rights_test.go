@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crash
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// right is a verb and a resource with its group: "patch servers.metal.ironcore.dev/status".
+type right string
+
+func rightOf(verb, group, resource, subresource string) right {
+	if group != "" {
+		resource += "." + group
+	}
+	if subresource != "" {
+		resource += "/" + subresource
+	}
+	return right(verb + " " + resource)
+}
+
+// rare are rights that a full run does not use, and what they are for.
+var rare = map[right]string{
+	"patch events":                                      "an event that repeats is counted",
+	"patch events.events.k8s.io":                        "an event that repeats is counted",
+	"update bmcs.metal.ironcore.dev/finalizers":         enforcement,
+	"update endpoints.metal.ironcore.dev/finalizers":    enforcement,
+	"update serverclaims.metal.ironcore.dev/finalizers": enforcement,
+	"update servers.metal.ironcore.dev/finalizers":      enforcement,
+}
+
+const enforcement = "clusters with the admission plugin OwnerReferencesPermissionEnforcement ask for it of whoever makes an owned object"
+
+// unused lists the rights that were neither used nor are known to be rare. An informer's first objects come by its watch
+// where the API server can stream them, and by a list from an older one.
+func unused(granted, used map[right]bool) []right {
+	var all []right
+	for r := range granted {
+		watch := right("watch " + strings.TrimPrefix(string(r), "list "))
+		if !used[r] && rare[r] == "" && !(strings.HasPrefix(string(r), "list ") && used[watch]) {
+			all = append(all, r)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// managerRights are those that the shipped roles give the manager.
+func managerRights(ctx context.Context, admin client.Client) map[right]bool {
+	GinkgoHelper()
+	wide, own := &rbacv1.ClusterRole{}, &rbacv1.Role{}
+	Expect(admin.Get(ctx, types.NamespacedName{Name: "metalaw-manager"}, wide)).To(Succeed())
+	Expect(admin.Get(ctx, types.NamespacedName{Namespace: managerNamespace, Name: "metalaw-manager"}, own)).To(Succeed())
+	granted := map[right]bool{}
+	for _, rule := range append(wide.Rules, own.Rules...) {
+		Expect(rule.NonResourceURLs).To(BeEmpty())
+		for _, group := range rule.APIGroups {
+			for _, name := range rule.Resources {
+				resource, subresource, _ := strings.Cut(name, "/")
+				for _, verb := range rule.Verbs {
+					Expect([]string{verb, group, name}).NotTo(ContainElement("*"))
+					granted[rightOf(verb, group, resource, subresource)] = true
+				}
+			}
+		}
+	}
+	return granted
+}
+
+// usedRights reads an audit log: what was done, and what RBAC refused.
+func usedRights(path string) (used map[right]bool, refused []right) {
+	GinkgoHelper()
+	file, err := os.Open(path)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = file.Close() }()
+	used = map[right]bool{}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var line struct {
+			Verb      string `json:"verb"`
+			ObjectRef *struct {
+				Resource    string `json:"resource"`
+				Subresource string `json:"subresource"`
+				APIGroup    string `json:"apiGroup"`
+			} `json:"objectRef"`
+			Annotations map[string]string `json:"annotations"`
+		}
+		Expect(json.Unmarshal(lines.Bytes(), &line)).To(Succeed())
+		if line.ObjectRef == nil {
+			continue // discovery of the API
+		}
+		r := rightOf(line.Verb, line.ObjectRef.APIGroup, line.ObjectRef.Resource, line.ObjectRef.Subresource)
+		if line.Annotations["authorization.k8s.io/decision"] == "forbid" {
+			refused = append(refused, r)
+		}
+		used[r] = true
+	}
+	Expect(lines.Err()).NotTo(HaveOccurred())
+	Expect(used).NotTo(BeEmpty())
+	return used, refused
+}
