@@ -13,6 +13,8 @@ TESTFLAGS ?=
 CONTROL_PLANES ?= 2
 # How often `make test-e2e` kills the manager.
 KILLS ?= 200
+# How long `make soak` lasts.
+TIME ?= 10m
 # Set to 1, the demo ends by itself and its exit code tells how it went.
 DEMO_ONCE ?=
 # What make load measures; docs/load.md explains each. LOADFLAGS takes the other flags of bin/load.
@@ -117,6 +119,10 @@ test-integration: control-plane build ## Run the tests against a real API server
 test-e2e: control-plane build ## Run the end-to-end tests with the built programs; KILLS=200 is how often the manager dies.
 	KILLS=$(KILLS) go test -timeout 60m $(TESTFLAGS) ./test/crash
 	packages=$$(go list ./test/e2e/... 2>/dev/null || true); [ -z "$$packages" ] || go test -p 1 -timeout 30m $(TESTFLAGS) $$packages
+
+.PHONY: soak
+soak: control-plane build ## See that goroutines and memory stay flat under load; TIME=10m is how long.
+	SOAK=$(TIME) go test -timeout 60m -v $(TESTFLAGS) ./test/crash -args -ginkgo.focus='A long life'
 
 .PHONY: test-race
 test-race: ## Run the unit tests under the race detector.

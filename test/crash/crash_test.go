@@ -41,8 +41,8 @@ const (
 	thorough, randomKills = 100, 30
 	// mostSessions are open at a BMC at any time: one that a killed manager left, and one in use.
 	mostSessions = 2
-	// side is how many stories are told side by side.
-	side = 4
+	// atOnce is how many stories are told side by side.
+	atOnce = 4
 )
 
 var scheme = runtime.NewScheme()
@@ -127,11 +127,11 @@ func count(ctx context.Context) (usual, all []string) {
 	w.tellSide(ctx)
 	all = w.killer.kinds()
 	for _, kind := range all {
-		if w.killer.seen(kind) >= side {
+		if w.killer.seen(kind) >= atOnce {
 			usual = append(usual, kind)
 		}
 	}
-	say("%d kinds of writes in %d stories without kills, %s:\n%s", len(all), side, time.Since(began).Round(time.Second), w.killer.table())
+	say("%d kinds of writes in %d stories without kills, %s:\n%s", len(all), atOnce, time.Since(began).Round(time.Second), w.killer.table())
 	w.judge(ctx)
 	w.close()
 	return usual, all
@@ -147,7 +147,7 @@ func (w *world) tellSide(ctx context.Context) {
 	GinkgoHelper()
 	var stories sync.WaitGroup
 	var ended atomic.Int32
-	for range side {
+	for range atOnce {
 		stories.Go(func() {
 			defer GinkgoRecover()
 			w.tell(ctx)
@@ -156,7 +156,7 @@ func (w *world) tellSide(ctx context.Context) {
 	}
 	stories.Wait()
 	w.inOrder()
-	Expect(ended.Load()).To(BeEquivalentTo(side), "stories that came to their end")
+	Expect(ended.Load()).To(BeEquivalentTo(atOnce), "stories that came to their end")
 }
 
 // tellUntil tells stories until enough says so; it hears how many kills the last of them brought.

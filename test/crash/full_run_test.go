@@ -4,22 +4,14 @@ package crash
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -67,7 +59,6 @@ type fullRun struct {
 	*world
 	audit   string
 	witness *witness
-	metrics string
 	// texts are what else was written: logs and metrics, by name.
 	texts    map[string]string
 	machines []*emulator.Machine
@@ -82,15 +73,7 @@ func newFullRun(ctx context.Context) *fullRun {
 	Expect(os.WriteFile(policy, []byte(auditPolicy), 0o600)).To(Succeed())
 	r := &fullRun{audit: filepath.Join(dir, "audit.log"), texts: map[string]string{}, words: map[string]string{
 		"a BMC's password": "wS-right-7f3c9a1e", "a password that was refused": "wS-wrong-52d8b06f", "a tenant's ignition": "wS-ignition-c41e77aa"}}
-	r.world = newWorldFor(ctx, env.Options{APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + r.audit}}, func(w *world, ctx context.Context) {
-		at := freeAddresses(ctx)
-		port, err := env.FreePort(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		r.metrics = local(port)
-		w.manager = w.newManager(ctx, "manager", at, at, "--leader-elect", "--metrics-bind-address="+r.metrics, "--metrics-secure=true")
-		w.killer = newKiller(w.manager.kill)
-		w.mountCertificates(ctx, at.webhook)
-	})
+	r.world = newWorldFor(ctx, env.Options{APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + r.audit}}, (*world).prepareMonitored)
 	r.witness = watchEverything(r.life, r.plane.Config)
 	return r
 }
@@ -160,30 +143,4 @@ func (r *fullRun) guarded(ctx context.Context) {
 		IgnitionSecretRef: &corev1.LocalObjectReference{Name: ignition.Name}}
 	s.do(ctx, func() error { return r.admin.Create(ctx, claim) })
 	s.runs(ctx, s.name, 1)
-}
-
-// scrape reads the metrics as a monitoring system does.
-func (r *fullRun) scrape(ctx context.Context) string {
-	GinkgoHelper()
-	clients, err := kubernetes.NewForConfig(r.plane.Config)
-	Expect(err).NotTo(HaveOccurred())
-	_, err = clients.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "scraper"},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "metalaw-metrics-reader"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: tenants, Name: "default"}}}, metav1.CreateOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	token, err := clients.CoreV1().ServiceAccounts(tenants).CreateToken(ctx, "default",
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(600))}}, metav1.CreateOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://%s/metrics", r.metrics), http.NoBody)
-	Expect(err).NotTo(HaveOccurred())
-	request.Header.Set("Authorization", "Bearer "+token.Status.Token)
-	scraper := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // it makes its own certificate
-	defer scraper.CloseIdleConnections()
-	response, err := scraper.Do(request)
-	Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(response).To(HaveHTTPStatus(http.StatusOK), string(text))
-	return string(text)
 }

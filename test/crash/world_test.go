@@ -57,6 +57,7 @@ type world struct {
 	leader  atomic.Pointer[manager]
 	led     sync.Map
 	proxies []*httptest.Server
+	metrics string // where the manager's metrics are; empty where nobody asks for them
 	guard   *bindings
 
 	dir      string
