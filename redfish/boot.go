@@ -18,11 +18,6 @@ const (
 	modeUEFI         = string(schemas.UEFIBootSourceOverrideMode)
 )
 
-// SetBootOnce implements Boot.
-func (c *client) SetBootOnce(ctx context.Context, uri string, want Identity, target string) error {
-	return c.change(ctx, uri, c.bootOnce(uri, want, target))
-}
-
 // PowerOnOnce implements Boot. The action goes with any ETag, because setting the override may have changed the system's.
 func (c *client) PowerOnOnce(ctx context.Context, uri string, want Identity, target string) error {
 	op, cancel, err := c.begin(ctx)
@@ -30,14 +25,50 @@ func (c *client) PowerOnOnce(ctx context.Context, uri string, want Identity, tar
 		return err
 	}
 	defer cancel()
-	doc, err := op.apply(uri, c.bootOnce(uri, want, target))
+	set, err := op.apply(uri, c.bootOnce(uri, want, target))
 	if MayHaveHappened(err) {
 		return &NotAskedError{What: "the power-on", Err: fmt.Errorf("boot override: %w", err)}
 	}
 	if err != nil {
 		return err
 	}
-	return op.reset(uri, want, doc, ActionOn, "")
+	if err := op.overrideShown(uri, want, target, set); err != nil {
+		return err
+	}
+	return op.reset(uri, want, set.doc, ActionOn, "")
+}
+
+// overrideShown reads an override back that was just written, where it was written: a BMC may accept what it then ignores,
+// and the machine would boot from its disk. Where a settings resource took it, the system may show it as well, or instead.
+func (o *operation) overrideShown(uri string, want Identity, target string, set applied) error {
+	if set.at == "" {
+		return nil // it was read right before
+	}
+	missing := &OverrideError{Address: o.c.base.Host, URI: uri, Asked: target, Later: set.later}
+	if set.at != uri {
+		pending := &systemDoc{}
+		if _, err := o.get(set.at, pending); err == nil && pending.Boot.Value.shows(target) {
+			return nil
+		}
+	}
+	now, snapshot, err := o.checked(uri, want)
+	if err != nil {
+		missing.Err = err
+		return missing
+	}
+	if err := notOff(snapshot); err != nil {
+		return err
+	}
+	if !now.Boot.Value.shows(target) {
+		missing.Enabled, missing.Target = string(now.Boot.Value.Enabled), string(now.Boot.Value.Target)
+		return missing
+	}
+	return nil
+}
+
+// shows reports that the next boot is from target. Some makes show Continuous for what was set once.
+func (b bootDoc) shows(target string) bool {
+	return b.overridden() && strings.EqualFold(string(b.Target), target)
 }
 
 // notOff is the error for a system that does not read Off; nil for one that does.

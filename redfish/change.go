@@ -31,17 +31,27 @@ func (o *operation) checked(uri string, want Identity) (*systemDoc, SystemSnapsh
 	return doc, snapshot, nil
 }
 
-// apply makes a change, and returns the system as it was read for it. A refusal for want of the right If-Match (412, 428)
-// is answered once: everything is read and checked anew, because it may also mean that somebody else was faster.
-func (o *operation) apply(uri string, ch change) (*systemDoc, error) {
+// applied is what came of a change.
+type applied struct {
+	// doc is the system as it was read for the change.
+	doc *systemDoc
+	// at is the resource that was written; empty where the change held already.
+	at string
+	// later says that the BMC took the change as a task (202), so that it may show after a while only.
+	later bool
+}
+
+// apply makes a change. A refusal for want of the right If-Match (412, 428) is answered once: everything is read and
+// checked anew, because it may also mean that somebody else was faster.
+func (o *operation) apply(uri string, ch change) (applied, error) {
 	for again := false; ; again = true {
 		doc, snapshot, err := o.checked(uri, ch.want)
 		if err != nil {
-			return nil, err
+			return applied{}, err
 		}
 		if ch.refuse != nil {
 			if err := ch.refuse(doc, snapshot); err != nil {
-				return nil, err
+				return applied{}, err
 			}
 		}
 		target, etag := uri, string(doc.ETag)
@@ -52,14 +62,14 @@ func (o *operation) apply(uri string, ch change) (*systemDoc, error) {
 			}
 		}
 		if ch.holds(doc, pending) {
-			return doc, nil
+			return applied{doc: doc}, nil
 		}
 		if again {
 			etag = strongETag(etag)
 		}
-		err = o.patch(target, etag, ch, doc)
+		later, err := o.patch(target, etag, ch, doc)
 		if again || !statusIs(err, http.StatusPreconditionFailed, http.StatusPreconditionRequired) {
-			return doc, err
+			return applied{doc: doc, at: target, later: later}, err
 		}
 		if statusIs(err, http.StatusPreconditionRequired) && etag == "" {
 			o.c.learn(func(m *memory) { m.habits.patchIfMatch = true })
@@ -67,24 +77,24 @@ func (o *operation) apply(uri string, ch change) (*systemDoc, error) {
 	}
 }
 
-// patch sends the bodies in turn.
-func (o *operation) patch(target, etag string, ch change, doc *systemDoc) error {
+// patch sends the bodies in turn, and says whether the one that was accepted was taken as a task.
+func (o *operation) patch(target, etag string, ch change, doc *systemDoc) (later bool, err error) {
 	if etag == "" && o.c.recall().habits.patchIfMatch {
 		etag = "*"
 	}
-	var err error
 	for i, body := range ch.bodies(doc) {
-		if _, err = o.send(http.MethodPatch, target, body, ifMatch(etag)); err == nil {
+		var got *answer
+		if got, err = o.send(http.MethodPatch, target, body, ifMatch(etag)); err == nil {
 			if i > 0 && ch.onlyLater != nil {
 				ch.onlyLater()
 			}
-			return nil
+			return got.status == http.StatusAccepted, nil
 		}
 		if !statusIs(err, http.StatusBadRequest) {
-			return err
+			return false, err
 		}
 	}
-	return err
+	return false, err
 }
 
 // settings reads the resource that takes changes for the next boot (AMI /SD, Lenovo /Pending, newer iDRAC /Settings),

@@ -148,6 +148,39 @@ func (e *UnsupportedError) Error() string {
 	return text
 }
 
+// OverrideError says that the BMC accepted a one-time boot override and does not show it. The system was not switched on,
+// because it would boot from something else.
+type OverrideError struct {
+	Address string
+	URI     string
+	// Asked is the target that was asked for; Enabled and Target are what is read back, empty where nothing is said.
+	Asked           string
+	Enabled, Target string
+	// Later says that the BMC took the override as a task, which may not have ended yet.
+	Later bool
+	// Err is why it could not be read back; nil where it was read.
+	Err error
+}
+
+func (e *OverrideError) Error() string {
+	text := fmt.Sprintf("redfish: %s at %s was not switched on: the boot override Once %s was accepted", e.URI, e.Address, e.Asked)
+	switch {
+	case e.Err != nil:
+		text += fmt.Sprintf(" and could not be read back: %v", e.Err)
+	case e.Later:
+		text += fmt.Sprintf(" as a task, and %s is read back so far", e.read())
+	default:
+		text += fmt.Sprintf(", but %s is read back", e.read())
+	}
+	return text + "; if it stays so, restart the BMC or update its firmware, and check that the account may change boot settings"
+}
+
+func (e *OverrideError) read() string {
+	return strings.TrimSpace(orElse(e.Enabled, "nothing") + " " + e.Target)
+}
+
+func (e *OverrideError) Unwrap() error { return e.Err }
+
 // Reasons that Reason returns; they are the reasons of the BMC's Ready condition.
 const (
 	ReasonConnected            = "Connected"
@@ -196,7 +229,8 @@ func Unanswered(err error) (unanswered, asked bool) {
 // caller has to read before it repeats. It is false for nil, for reads, for refusals, and where the write was not sent.
 func MayHaveHappened(err error) bool {
 	var notAsked *NotAskedError
-	if errors.As(err, &notAsked) {
+	var override *OverrideError
+	if errors.As(err, &notAsked) || errors.As(err, &override) {
 		return false
 	}
 	var unreachable *UnreachableError

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -156,9 +157,32 @@ func (f *fakeBMC) usual(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		delete(f.tokens, r.Header.Get("X-Auth-Token"))
 		w.WriteHeader(http.StatusNoContent)
+	case http.MethodPatch:
+		f.patchBoot(r)
+		w.WriteHeader(http.StatusNoContent)
 	default:
 		w.WriteHeader(http.StatusNoContent)
 	}
+}
+
+// patchBoot shows the boot override that is asked for from now on; other changes are accepted and forgotten.
+func (f *fakeBMC) patchBoot(r *http.Request) {
+	var asked struct{ Boot map[string]any }
+	var doc map[string]any
+	_ = json.NewDecoder(r.Body).Decode(&asked)
+	if json.Unmarshal([]byte(f.docs[r.URL.Path]), &doc) != nil || asked.Boot["BootSourceOverrideEnabled"] == nil {
+		return
+	}
+	boot, _ := doc["Boot"].(map[string]any)
+	if boot == nil {
+		return
+	}
+	maps.Copy(boot, asked.Boot)
+	changed, err := json.Marshal(doc)
+	if err != nil {
+		panic(err)
+	}
+	f.docs[r.URL.Path] = string(changed)
 }
 
 func (f *fakeBMC) logIn(w http.ResponseWriter, r *http.Request) {

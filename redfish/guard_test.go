@@ -14,7 +14,6 @@ import (
 // everyWrite is each call of the port that writes, on a system and a BMC on which each has something to write.
 var everyWrite = map[string]func(context.Context, BMC) error{
 	"Reset":        func(ctx context.Context, c BMC) error { return c.Reset(ctx, systemURI, self, ActionOn) },
-	"SetBootOnce":  func(ctx context.Context, c BMC) error { return c.SetBootOnce(ctx, systemURI, self, "Pxe") },
 	"PowerOnOnce":  func(ctx context.Context, c BMC) error { return c.PowerOnOnce(ctx, systemURI, self, "Pxe") },
 	"ClearBoot":    func(ctx context.Context, c BMC) error { return c.ClearBoot(ctx, systemURI, self) },
 	"SetBootOrder": func(ctx context.Context, c BMC) error { return c.SetBootOrder(ctx, systemURI, self, []string{"Boot2"}) },

@@ -151,14 +151,13 @@ type Power interface {
 
 // Boot changes what a system boots next, with the same identity check as Power.
 type Boot interface {
-	// SetBootOnce asks for one boot from target ("Pxe", "UefiHttp", "Hdd"). It refuses unless the system is Off
-	// (ErrNotOff), because an override on a running machine would hijack the workload's own reboot. A target that the
-	// BMC does not list is refused with an *UnsupportedError naming those that it lists. A repeated call writes nothing
-	// while the override stands.
-	SetBootOnce(ctx context.Context, uri string, want Identity, target string) error
-	// PowerOnOnce switches a system on that is Off, to boot once from target: SetBootOnce and then On, for which the system
-	// is read and checked once. Whether the power-on may have been carried out is what MayHaveHappened says of its error;
-	// the override may stand either way, and a repeated call does not write it again.
+	// PowerOnOnce switches a system on that is Off, to boot once from target ("Pxe", "UefiHttp", "Hdd"): it sets the boot
+	// override, reads it back and then asks for On. It refuses unless the system is Off (ErrNotOff), because an override on
+	// a running machine would hijack the workload's own reboot. A target that the BMC does not list is refused with an
+	// *UnsupportedError naming those that it lists. Where the override does not show it asks for nothing more and returns an
+	// *OverrideError; a BMC that takes a while shows it to a later call. Whether the power-on may have been carried out is
+	// what MayHaveHappened says of its error; the override may stand either way, and a repeated call does not write it again
+	// while it shows.
 	PowerOnOnce(ctx context.Context, uri string, want Identity, target string) error
 	// ClearBoot disables an override. It writes nothing where none is set.
 	ClearBoot(ctx context.Context, uri string, want Identity) error

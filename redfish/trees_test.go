@@ -126,8 +126,8 @@ func walkTree(t *testing.T, f *fakeBMC, c BMC, uri string) {
 	if !ok {
 		t.Errorf("%s: sent %q", uri, sent)
 	}
-	if err := c.SetBootOnce(t.Context(), uri, snapshot.Identity, "Pxe"); (err == nil) != (snapshot.Power == PowerOff) || err != nil && !errors.Is(err, ErrNotOff) {
-		t.Errorf("%s: power %s, SetBootOnce: %v", uri, snapshot.Power, err)
+	if err := c.PowerOnOnce(t.Context(), uri, snapshot.Identity, "Pxe"); (err == nil) != (snapshot.Power == PowerOff) || err != nil && !errors.Is(err, ErrNotOff) {
+		t.Errorf("%s: power %s, PowerOnOnce: %v", uri, snapshot.Power, err)
 	}
 }
 

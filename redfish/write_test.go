@@ -23,7 +23,6 @@ func TestNothingIsWrittenToAnotherSystem(t *testing.T) {
 		"ForceOff although Off already": func(ctx context.Context, c BMC, id Identity) error {
 			return c.Reset(ctx, systemURI, id, ActionForceOff)
 		},
-		"SetBootOnce": func(ctx context.Context, c BMC, id Identity) error { return c.SetBootOnce(ctx, systemURI, id, "Pxe") },
 		"PowerOnOnce": func(ctx context.Context, c BMC, id Identity) error { return c.PowerOnOnce(ctx, systemURI, id, "Pxe") },
 		"ClearBoot":   func(ctx context.Context, c BMC, id Identity) error { return c.ClearBoot(ctx, systemURI, id) },
 		"SetBootOrder": func(ctx context.Context, c BMC, id Identity) error {

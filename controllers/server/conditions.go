@@ -167,6 +167,9 @@ func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
 		v.ready(metav1.ConditionFalse, outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
 		v.reconciling(outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
 	case !outcome.Settled():
+		if v.saidOverrideIgnored() && v.unsolved() {
+			return // it is being tried again; whether that helps is not known yet
+		}
 		if v.saysNothingYet() || v.pendingFor() > worthTelling {
 			v.moving(d, outcome)
 		}
@@ -180,6 +183,16 @@ func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
 // moving says where the server is on its way to, and what it waits for once that is worth telling.
 func (v *visit) moving(d engine.Decision, outcome loop.Outcome) {
 	message := d.Message
+	switch {
+	case d.Moves():
+	case outcome.Progress.Reason == overrideIgnored:
+		message = outcome.Effect + ": " + outcome.Progress.Message
+		v.ready(metav1.ConditionFalse, overrideIgnored, message)
+		v.reconciling(overrideIgnored, message)
+		return
+	case v.saidOverrideIgnored() && v.unsolved():
+		return
+	}
 	if !outcome.Settled() && v.pendingFor() > worthTelling {
 		message = fmt.Sprintf("%s Waits in %s: %s", d.Message, outcome.Effect, outcome.Progress.Message)
 	}
@@ -203,6 +216,12 @@ func (v *visit) stalled(reason, message string) {
 
 func (v *visit) drop(kind string) {
 	meta.RemoveStatusCondition(&v.server.Status.Conditions, kind)
+}
+
+// saidOverrideIgnored says that Ready names the reason for which the machine was not switched on.
+func (v *visit) saidOverrideIgnored() bool {
+	ready := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Reason == overrideIgnored
 }
 
 func (v *visit) saysNothingYet() bool {

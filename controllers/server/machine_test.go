@@ -131,12 +131,13 @@ func (m *machine) set(what string, change func()) error {
 	return nil
 }
 
-func (m *machine) SetBootOnce(_ context.Context, _ string, _ redfish.Identity, target string) error {
+// setBootOnce is the first half of a power-on.
+func (m *machine) setBootOnce(target string) error {
 	return m.set("SetBootOnce", func() { m.shows.Boot = redfish.BootOverride{Enabled: "Once", Target: target} })
 }
 
 func (m *machine) PowerOnOnce(ctx context.Context, uri string, want redfish.Identity, target string) error {
-	if err := m.SetBootOnce(ctx, uri, want, target); err != nil {
+	if err := m.setBootOnce(target); err != nil {
 		return err
 	}
 	return m.Reset(ctx, uri, want, redfish.ActionOn)

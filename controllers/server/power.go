@@ -24,6 +24,8 @@ const (
 	waitsForPower   = "WaitsForPower"
 	waitsForBoot    = "WaitsForBoot"
 	requestFailed   = "RequestFailed"
+	// overrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
+	overrideIgnored = "BootOverrideIgnored"
 )
 
 // powerKnown sees to a fresh reading with a power state that can be acted on.

@@ -50,7 +50,7 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 		since := v.since(request)
 		if err := v.notDone(request); err != nil {
 			if left := retryAfter(err) - since; left > 0 {
-				return loop.Failing(requestFailed, what+": "+words(err), left)
+				return failedRequest(what, err, left)
 			}
 		} else if left := v.PowerGrace - since; left > 0 {
 			return loop.Waiting(waitsForPower, what+" to show", min(v.pollInterval(), left))
@@ -86,7 +86,7 @@ func (v *visit) actionsOf(action v1alpha1.PowerAction) []fleet.Action {
 func (v *visit) repeat(ctx context.Context, request *v1alpha1.PowerRequest, err error, action fleet.Action,
 	run func(context.Context, redfish.BMC) error) loop.Progress {
 	if left := retryAfter(err) - v.since(request); left > 0 {
-		return loop.Failing(requestFailed, askedWords[request.Action]+": "+words(err), left)
+		return failedRequest(askedWords[request.Action], err, left)
 	}
 	return v.askAgain(ctx, request, action, run)
 }
@@ -142,6 +142,25 @@ func (v *visit) notDone(request *v1alpha1.PowerRequest) error {
 	return nil
 }
 
+// failedRequest says why a power change was not made, and that it is asked for again after a while.
+func failedRequest(what string, err error, left time.Duration) loop.Progress {
+	var override *redfish.OverrideError
+	if errors.As(err, &override) {
+		return loop.Failing(overrideIgnored, what+": "+words(err), left)
+	}
+	return loop.Failing(requestFailed, what+": "+words(err), left)
+}
+
+// unsolved says that the last power change failed, or that it is not known yet whether it did.
+func (v *visit) unsolved() bool {
+	l := v.server.Status.Lifecycle
+	if l == nil || l.Request == nil || l.Request.ShownAt != nil {
+		return false
+	}
+	job, known := v.Desk.Known(v.server.Name, requestID(l.Request))
+	return !known || job.State != hardware.JobSucceeded
+}
+
 // outstanding waits for a request that may still lead to the power state given, though the machine shows the other one
 // now: a BMC may take a while to do what it accepted.
 func (v *visit) outstanding(power redfish.PowerState) loop.Progress {
@@ -187,12 +206,18 @@ func (v *visit) jobID(what string) string {
 // retryAfter is how long to leave a BMC alone that refused a request: as long as it asks, and never less than a while; a
 // shorter one where it was not even asked.
 func retryAfter(err error) time.Duration {
-	const unasked, least = 2 * time.Second, 15 * time.Second
+	const unasked, least, ignored = 2 * time.Second, 15 * time.Second, time.Minute
 	if notAsked(err) {
 		return unasked
 	}
 	var refused *redfish.ResponseError
+	var override *redfish.OverrideError
 	switch {
+	case errors.As(err, &override):
+		if override.Later {
+			return least
+		}
+		return ignored
 	case !errors.As(err, &refused):
 		return least
 	case refused.Method == http.MethodGet:

@@ -88,6 +88,10 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 			s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, kind, "Observe", "%s", loop.Shortened(now.Message, loop.MaxNote))
 		}
 	}
+	ready, stood := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
+	if ready != nil && ready.Reason == overrideIgnored && (stood == nil || stood.Reason != overrideIgnored) {
+		s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, overrideIgnored, "PowerOn", "%s", loop.Shortened(ready.Message, loop.MaxNote))
+	}
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionBMCReachable)
 	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionBMCReachable)
 	if now == nil || was == nil || was.Status == now.Status {
