@@ -5,9 +5,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -68,9 +66,8 @@ func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
 	if err != nil {
 		return loop.Broken(err)
 	}
-	hash := sha256.Sum256([]byte(token))
 	l := v.server.Status.Lifecycle
-	l.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurpose(b.token), Entry: l.Entry, TokenHash: hex.EncodeToString(hash[:])}
+	l.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurpose(b.token), Entry: l.Entry, TokenHash: metalprobe.HashToken(token)}
 	if p, ok := v.ensureAgentBoot(ctx, b); !ok {
 		return p
 	}

@@ -6,15 +6,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/uuids"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe"
 )
 
 // grant is what a request may speak for.
@@ -29,12 +30,6 @@ type grant struct {
 // noHash is compared with where there is no credential, so that this takes as long.
 var noHash = strings.Repeat("0", 2*sha256.Size)
 
-// HashToken gives the form in which a token is stored in status.lifecycle.credential.
-func HashToken(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
-
 // presented gives the hash of the token that a request shows; shown is false where it has no Authorization header.
 func presented(request *http.Request) (hash string, shown bool) {
 	header := request.Header.Get("Authorization")
@@ -46,7 +41,7 @@ func presented(request *http.Request) (hash string, shown bool) {
 	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > 512 {
 		return "", true
 	}
-	return HashToken(token), true
+	return metalprobe.HashToken(token), true
 }
 
 // authorize finds the server and checks that the request may speak for it. allow says who needs no token; nil: nobody.
@@ -83,7 +78,7 @@ func (r *Registry) candidates(ctx context.Context, uuid string) ([]metalv1alpha1
 	var found []metalv1alpha1.Server
 	for _, form := range uuids.Spellings(uuid) {
 		var list metalv1alpha1.ServerList
-		if err := r.options.Reader.List(ctx, &list, client.MatchingFields{SystemUUIDIndex: form}); err != nil {
+		if err := r.options.Reader.List(ctx, &list, client.MatchingFields{fieldindex.ServerBySystemUUID: form}); err != nil {
 			return nil, fmt.Errorf("finding the server with system UUID %s: %w", form, err)
 		}
 		found = append(found, list.Items...)

@@ -39,9 +39,9 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		"a server without a lifecycle":   {func(s *metalv1alpha1.Server, _ *Options) { s.Status.Lifecycle = nil }, "POST", "/register", "mine", good, 401, "no valid credential", "Unauthorized"},
 		"an oversized report":            {nil, "POST", "/register", "mine", report(uuid, `{"x":"`+strings.Repeat("x", metalprobe.MaxBody)+`"}`), 413, "larger than 1048576", ""},
 		"a token of a former boot": {lifecycle(func(l *metalv1alpha1.LifecycleStatus) {
-			l.Entry, l.Credential.Entry, l.Credential.TokenHash = 8, 8, HashToken("anew")
+			l.Entry, l.Credential.Entry, l.Credential.TokenHash = 8, 8, metalprobe.HashToken("anew")
 		}), "POST", "/register", "mine", good, 401, "no valid credential", "Unauthorized"},
-		"the stored hash in place of the token":    {nil, "POST", "/register", HashToken("mine"), good, 401, "no valid credential", "Unauthorized"},
+		"the stored hash in place of the token":    {nil, "POST", "/register", metalprobe.HashToken("mine"), good, 401, "no valid credential", "Unauthorized"},
 		"a token of two kilobytes":                 {nil, "POST", "/register", strings.Repeat("x", 2<<10), good, 401, "no valid credential", "Unauthorized"},
 		"brackets without an end":                  {nil, "POST", "/register", "mine", strings.Repeat("[", 64<<10), 422, "not the JSON", ""},
 		"objects without an end":                   {nil, "POST", "/register", "mine", strings.Repeat(`{"data":`, 8<<10), 422, "not the JSON", ""},
@@ -80,7 +80,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			if got.Code != c.status || !strings.Contains(got.Body.String(), c.message) {
 				t.Errorf("got %d %s, want %d with %q", got.Code, got.Body, c.status, c.message)
 			}
-			if strings.Contains(got.Body.String(), "mine") || strings.Contains(got.Body.String(), HashToken("mine")) {
+			if strings.Contains(got.Body.String(), "mine") || strings.Contains(got.Body.String(), metalprobe.HashToken("mine")) {
 				t.Error("the answer shows the credential")
 			}
 			if stored := f.stored(); len(stored) != 0 {

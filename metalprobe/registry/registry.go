@@ -21,9 +21,6 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// SystemUUIDIndex is the field index of Servers that Options.Reader must serve: spec.systemUUID in lower case.
-const SystemUUIDIndex = "spec.systemUUID"
-
 // ReasonReportRefused is the reason of the Event on a Server for which a report was refused.
 const ReasonReportRefused = "ProbeReportRefused"
 
@@ -45,7 +42,7 @@ const (
 
 // Options say what the registry works with.
 type Options struct {
-	// Reader finds Servers by SystemUUIDIndex, and reads inventories and boot configurations; usually the cache.
+	// Reader finds Servers by fieldindex.ServerBySystemUUID, and reads inventories and boot configurations; usually the cache.
 	Reader client.Reader
 	// Live reads past any cache: whatever permits an erase is read with it. Nil means Reader.
 	Live client.Reader

@@ -20,8 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/metalaw/metalaw/api/fieldindex"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe"
 )
 
 const (
@@ -52,7 +54,7 @@ func serverOf(name, uuid, token string, purpose metalv1alpha1.ProbePurpose) *met
 		},
 		Status: metalv1alpha1.ServerStatus{Lifecycle: &metalv1alpha1.LifecycleStatus{
 			Entry:      7,
-			Credential: &metalv1alpha1.ProbeCredential{Purpose: purpose, Entry: 7, TokenHash: HashToken(token)},
+			Credential: &metalv1alpha1.ProbeCredential{Purpose: purpose, Entry: 7, TokenHash: metalprobe.HashToken(token)},
 		}},
 	}
 }
@@ -101,7 +103,7 @@ func fakeClient(objects ...client.Object) client.WithWatch {
 		}
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).
-		WithIndex(&metalv1alpha1.Server{}, SystemUUIDIndex, func(o client.Object) []string {
+		WithIndex(&metalv1alpha1.Server{}, fieldindex.ServerBySystemUUID, func(o client.Object) []string {
 			return []string{o.(*metalv1alpha1.Server).Spec.SystemUUID}
 		}).
 		WithStatusSubresource(&metalv1alpha1.ServerBootConfiguration{}).

@@ -223,7 +223,7 @@ func FuzzRegister(f *testing.F) {
 		}
 		hash, _ := presented(request)
 		for _, stored := range fleet.stored() {
-			if stored.Name != uuid || recorder.Code != 201 || hash != HashToken("mine") {
+			if stored.Name != uuid || recorder.Code != 201 || hash != metalprobe.HashToken("mine") {
 				t.Fatalf("stored %s after status %d with %q", stored.Name, recorder.Code, header)
 			}
 		}
