@@ -29,6 +29,7 @@ func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 	}
 	v.recordHardware()
 	v.recordShown()
+	v.recordRunning()
 	v.recordMove(d)
 	v.recordRevision()
 	v.recordOperation(d)

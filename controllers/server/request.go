@@ -192,6 +192,18 @@ func (v *visit) recordShown() {
 	}
 }
 
+// recordRunning notes that the machine was seen on, so that an agent may be running on it.
+func (v *visit) recordRunning() {
+	l := v.server.Status.Lifecycle
+	if l == nil || l.Credential == nil || l.Credential.ShownAt != nil || l.Credential.Entry != l.Entry {
+		return
+	}
+	if (v.shows(redfish.PowerOn) || v.shows(redfish.PowerPoweringOn)) && v.reading.Begun.After(l.EnteredAt.Time) {
+		at := metav1.NewMicroTime(v.now)
+		l.Credential.ShownAt = &at
+	}
+}
+
 // requestID names a request among the desk's jobs. A request outlives the entry that made it, because a move does not
 // change what the BMC was asked.
 func requestID(r *v1alpha1.PowerRequest) string {

@@ -211,3 +211,35 @@ func TestWhenSomethingWasFirstShownIsKept(t *testing.T) {
 		t.Errorf("shown at %s", got)
 	}
 }
+
+func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
+	entered := noon.Add(-time.Hour)
+	in := func(change ...func(*visit)) *visit {
+		return newVisit(t, "Discovery", append([]func(*visit){func(v *visit) {
+			v.server.Status.Lifecycle.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurposeProbe, Entry: 7, TokenHash: "x"}
+			v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Begun: entered.Add(time.Second), At: noon}
+			v.reading.Value.Power = redfish.PowerOn
+			v.facts.BMC.Identity = policies.IdentitySame
+		}}, change...)...)
+	}
+	for name, c := range map[string]struct {
+		visit *visit
+		want  bool
+	}{
+		"On":                            {in(), true},
+		"on its way there":              {in(func(v *visit) { v.reading.Value.Power = redfish.PowerPoweringOn }), true},
+		"not while Off":                 {in(func(v *visit) { v.reading.Value.Power = redfish.PowerOff }), false},
+		"not while nobody knows":        {in(func(v *visit) { v.reading.Value.Power = redfish.PowerUnknown }), false},
+		"not when the BMC is silent":    {in(func(v *visit) { v.reading.Err = errDown }), false},
+		"not before the entry began":    {in(func(v *visit) { v.reading.Begun = entered.Add(-time.Second) }), false},
+		"not when it is another":        {in(func(v *visit) { v.facts.BMC.Identity = policies.IdentityOther }), false},
+		"not for a token of the former": {in(func(v *visit) { v.server.Status.Lifecycle.Credential.Entry = 6 }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.visit.recordRunning()
+			if got := c.visit.server.Status.Lifecycle.Credential.ShownAt != nil; got != c.want {
+				t.Errorf("seen on: %t, want %t", got, c.want)
+			}
+		})
+	}
+}

@@ -117,7 +117,7 @@ func (w *wiping) begin(t *testing.T, change func(*metalv1alpha1.Server, *Options
 			return c.Get(ctx, key, o, options...)
 		},
 	})
-	data := metalprobe.Data{}
+	data := metalprobe.Data{CPU: []metalprobe.CPU{{}}}
 	var disks []metalprobe.Disk
 	for _, name := range names {
 		disk := slowDisk{name: name, takes: takes, note: w.note}

@@ -28,7 +28,7 @@ func storage(disks ...string) string {
 		}
 		list = append(list, fmt.Sprintf(`{"path":"/dev/%s","name":"%s","wwid":"%s","serial":"%s","sizeBytes":7}`, w[0], w[0], w[1], w[2]))
 	}
-	return `{"storage":[` + strings.Join(list, ",") + `]}`
+	return `{"cpu":[{"id":0}],"storage":[` + strings.Join(list, ",") + `]}`
 }
 
 // custodyOf is an inventory whose machine had these disks, and holds data.
@@ -84,7 +84,7 @@ func TestFixedDisksAreRemembered(t *testing.T) {
 		"in addition while a claim holds the server":      {fleet: held, before: clean(old), data: []string{storage("sda A -")}, want: []disk{old, a}},
 		"in addition by a wipe, which proves no absence":  {fleet: asWipe, before: clean(old), data: []string{storage("sda A -")}, want: []disk{old, a}},
 		"also when a later report of the boot lacks them": {data: []string{storage("sda A -", "sdb - B"), storage("sda A -")}, want: []disk{a, b}},
-		"also when a report has no storage at all":        {before: clean(old), data: []string{`{}`}, want: []disk{old}},
+		"also when a report has no storage at all":        {before: clean(old), data: []string{least}, want: []disk{old}},
 		"never by an agent without a token":               {fleet: open, token: "-", before: clean(old), data: []string{storage("sda A -")}, want: []disk{old}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestAWipeMustCoverTheDisksOfBefore(t *testing.T) {
 			f := newFleet(t, asWipe, custodyOf(c.before...))
 			data := storage(c.seen...)
 			f.do("POST", "/register", "mine", report(uuid, data))
-			disks := strings.TrimSuffix(strings.TrimPrefix(data, `{"storage":`), `}`)
+			disks := strings.TrimSuffix(strings.TrimPrefix(data, `{"cpu":[{"id":0}],"storage":`), `}`)
 			disks = strings.ReplaceAll(disks, `"sizeBytes"`, `"state":"Verified","sizeBytes"`)
 			got := f.do("POST", "/wipe", "mine", `{"systemUUID":"`+uuid+`","state":"Verified","disks":`+disks+`}`)
 			if got.Code != http.StatusOK {
@@ -201,14 +201,14 @@ func TestAWipeThatSawNoDisk(t *testing.T) {
 		state  policyv1alpha1.WipeState
 		says   string
 	}{
-		"has failed": {as(""), nil, `{}`, "Failed", "no disk was seen; "},
+		"has failed": {as(""), nil, least, "Failed", "no disk was seen; "},
 		"has failed where only a removable one is":   {as(""), nil, removable, "Failed", "no disk was seen; "},
-		"has failed where the BMC shows one":         {both(as(""), shows("Enabled", "Absent", "Disabled")), nil, `{}`, "Failed", "no disk was seen, though the BMC shows 2"},
-		"is a wipe of a machine that has none":       {diskless, nil, `{}`, "Verified", ""},
+		"has failed where the BMC shows one":         {both(as(""), shows("Enabled", "Absent", "Disabled")), nil, least, "Failed", "no disk was seen, though the BMC shows 2"},
+		"is a wipe of a machine that has none":       {diskless, nil, least, "Verified", ""},
 		"is so with an empty slot":                   {both(diskless, shows("Absent")), nil, removable, "Verified", ""},
-		"has failed where that word is not true":     {as("yes"), nil, `{}`, "Failed", "no disk was seen; "},
-		"has failed where the BMC says otherwise":    {both(diskless, shows("Enabled")), nil, `{}`, "Failed", "though the BMC shows 1"},
-		"has failed where a disk is remembered":      {diskless, []disk{{Name: "sda", WWID: "A"}}, `{}`, "Failed", "sda (wwid A)"},
+		"has failed where that word is not true":     {as("yes"), nil, least, "Failed", "no disk was seen; "},
+		"has failed where the BMC says otherwise":    {both(diskless, shows("Enabled")), nil, least, "Failed", "though the BMC shows 1"},
+		"has failed where a disk is remembered":      {diskless, []disk{{Name: "sda", WWID: "A"}}, least, "Failed", "sda (wwid A)"},
 		"has failed where the same boot reports one": {diskless, nil, storage("sda A -"), "Failed", "sda (wwid A)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,6 +62,9 @@ func (r *Registry) register(request *http.Request) (*answer, *refusal) {
 	if err := check(&report); err != nil {
 		return nil, invalid(err).about(g.server)
 	}
+	if refused := r.running(request.Context(), g); refused != nil {
+		return nil, refused
+	}
 	data, err := apiData(report.Data)
 	if err != nil {
 		return nil, invalid(err).about(g.server)

@@ -97,7 +97,7 @@ func post(length int) string {
 }
 
 func TestASlowConnectionIsCutOff(t *testing.T) {
-	whole := report(uuid, `{}`)
+	whole := report(uuid, least)
 	for name, c := range map[string]struct {
 		// at once is sent, and then one byte of drip each second.
 		atOnce, drip string
@@ -171,7 +171,7 @@ func ask(t *testing.T, conn net.Conn, text ...string) int {
 
 func TestARequestThatIsTooLargeIsNotRead(t *testing.T) {
 	const kib64 = 64 << 10
-	whole := report(uuid, `{}`)
+	whole := report(uuid, least)
 	start := "POST /register HTTP/1.1\r\nHost: registry\r\n"
 	for name, c := range map[string]struct {
 		text []string
@@ -206,7 +206,7 @@ func TestARequestThatIsTooLargeIsNotRead(t *testing.T) {
 // Whoever holds connections open, or sends slowly over many, takes his share of them and no more.
 func TestManyConnectionsOfOneSourceLeaveRoomForTheOthers(t *testing.T) {
 	const most = 16
-	whole := report(uuid, `{}`)
+	whole := report(uuid, least)
 	for name, says := range map[string]string{
 		"that say nothing":           "",
 		"that send a body slowly":    post(1000),

@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -23,7 +24,7 @@ func checkUUID(text string) (string, *refusal) {
 }
 
 // check says everything that is wrong with a report. A server reports only about itself: the UUID that its firmware
-// shows, where it shows one, is the one that the report speaks for, in either byte order.
+// shows, where it shows one, is the one that the report speaks for, in either byte order. A report of nothing at all is none.
 func check(report *metalprobe.Report) error {
 	if err := report.Validate(); err != nil {
 		return err
@@ -32,6 +33,10 @@ func check(report *metalprobe.Report) error {
 	if identifies(own) && !uuids.Same(own, report.SystemUUID) {
 		return fmt.Errorf("data.systemInfo.systemInformation.uuid: %s is another machine than systemUUID %s; a server reports only about itself",
 			own, report.SystemUUID)
+	}
+	if d := &report.Data; len(d.CPU)+len(d.Memory)+len(d.Storage)+len(d.NICs)+len(d.NetworkInterfaces) == 0 {
+		return errors.New("data: no processor, memory, disk or network interface is in it; an agent that sees none of them cannot " +
+			"read its machine: see whether /sys and /proc are mounted in its image")
 	}
 	return nil
 }

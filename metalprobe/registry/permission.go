@@ -35,7 +35,7 @@ func (r *Registry) authorizeWipe(request *http.Request, uuid string) (grant, *re
 	if why := mayNotErase(g.server); why != "" {
 		return grant{}, notExpected(why, "erase nothing more").about(g.server)
 	}
-	return g, nil
+	return g, r.running(request.Context(), g)
 }
 
 // mayNotErase says why no disk of a server may be erased, whatever token is shown; empty where it may.

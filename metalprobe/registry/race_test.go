@@ -79,7 +79,7 @@ func TestAMarkThatIsWrittenMeanwhileIsNotLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, nil, c.before...)
 			f.interfere(func(k client.Client) error { return c.write(t, k) })
-			if got := f.do("POST", "/register", "mine", report(uuid, `{}`)); got.Code != http.StatusCreated {
+			if got := f.do("POST", "/register", "mine", report(uuid, least)); got.Code != http.StatusCreated {
 				t.Fatalf("got %d %s", got.Code, got.Body)
 			}
 			if got := f.inventory(uuid); got.Report == nil || got.Custody == nil || len(got.Custody.Marks) != 1 {

@@ -39,6 +39,8 @@ const (
 	OutcomeLimited Outcome = "Limited"
 	// OutcomeHeld may not be done for now: a freeze, the breaker or observe-only holds the wipe back.
 	OutcomeHeld Outcome = "Held"
+	// OutcomeNotShownOn came for a machine that its BMC has not shown on since it was to be booted.
+	OutcomeNotShownOn Outcome = "NotShownOn"
 	// OutcomeFailed could not be served for a reason of ours.
 	OutcomeFailed Outcome = "Failed"
 )
@@ -84,6 +86,17 @@ func oldEntry(server *metalv1alpha1.Server) *refusal {
 
 func notExpected(message, remedy string) *refusal {
 	return &refusal{status: http.StatusConflict, outcome: OutcomeNotExpected, message: message, remedy: remedy}
+}
+
+// shownRetry is when to ask again whether the machine was seen on: about as often as the manager looks.
+const shownRetry = 5 * time.Second
+
+func notShownOn() *refusal {
+	return &refusal{
+		status: http.StatusServiceUnavailable, outcome: OutcomeNotShownOn, retryAfter: shownRetry,
+		message: "the BMC has not shown this machine on since it was to be booted",
+		remedy:  "ask again; if the machine runs and it stays so, see what its BMC says of its power, and whether a manager leads",
+	}
 }
 
 func invalid(err error) *refusal {

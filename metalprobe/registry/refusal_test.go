@@ -16,7 +16,7 @@ import (
 )
 
 func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
-	good := report(uuid, `{}`)
+	good := report(uuid, least)
 	disks := `{"systemUUID":"` + uuid + `","state":"Running","disks":[{"path":"/dev/sda","state":"Erasing"}]}`
 	lifecycle := func(change func(*metalv1alpha1.LifecycleStatus)) func(*metalv1alpha1.Server, *Options) {
 		return func(s *metalv1alpha1.Server, _ *Options) { change(s.Status.Lifecycle) }
@@ -31,9 +31,11 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 	}{
 		"a forged token":                 {nil, "POST", "/register", "forged", good, 401, "no valid credential", "Unauthorized POST /register"},
 		"no token":                       {nil, "POST", "/register", "-", good, 401, "no valid credential", ""},
-		"an unknown server":              {nil, "POST", "/register", "mine", report(unknown, `{}`), 401, "no valid credential", ""},
+		"an unknown server":              {nil, "POST", "/register", "mine", report(unknown, least), 401, "no valid credential", ""},
 		"another server's report":        {nil, "POST", "/register", "theirs", good, 401, "no valid credential", "Unauthorized"},
 		"a report about another machine": {nil, "POST", "/register", "mine", report(uuid, `{"systemInfo":{"systemInformation":{"uuid":"`+otherUUID+`"}}}`), 422, "another machine", "Invalid"},
+		"a report of nothing":            {nil, "POST", "/register", "mine", report(uuid, `{}`), 422, "no processor, memory, disk or network interface", "Invalid"},
+		"a report of a board alone":      {nil, "POST", "/register", "mine", report(uuid, `{"systemInfo":{"boardInformation":{"product":"x"}},"lldp":[]}`), 422, "no processor", "Invalid"},
 		"a late report":                  {old, "POST", "/register", "mine", good, 409, "earlier entry", "OldEntry"},
 		"a server that expects none":     {lifecycle(func(l *metalv1alpha1.LifecycleStatus) { l.Credential = nil }), "POST", "/register", "mine", good, 401, "no valid credential", "Unauthorized"},
 		"a server without a lifecycle":   {func(s *metalv1alpha1.Server, _ *Options) { s.Status.Lifecycle = nil }, "POST", "/register", "mine", good, 401, "no valid credential", "Unauthorized"},
@@ -49,7 +51,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		"text that is no JSON":                     {nil, "POST", "/register", "mine", `<xml/>`, 422, "not the JSON", ""},
 		"two reports in one body":                  {nil, "POST", "/register", "mine", good + good, 422, "more after", ""},
 		"a string where a number belongs":          {nil, "POST", "/register", "mine", report(uuid, `{"cpu":[{"id":"one"}]}`), 422, "not the JSON", ""},
-		"a UUID that is none":                      {nil, "POST", "/register", "mine", report("../"+uuid, `{}`), 422, "system UUID", ""},
+		"a UUID that is none":                      {nil, "POST", "/register", "mine", report("../"+uuid, least), 422, "system UUID", ""},
 		"a name that is too long":                  {nil, "POST", "/register", "mine", report(uuid, `{"nics":[{"name":"`+strings.Repeat("x", 257)+`"}]}`), 422, "data.nics[0]", "Invalid"},
 		"an empty body":                            {nil, "POST", "/register", "mine", ``, 422, "not the JSON", ""},
 		"an inventory read without a token":        {nil, "GET", "/systems/" + uuid, "-", ``, 401, "no valid credential", ""},
@@ -102,8 +104,8 @@ func TestTheAnswerDoesNotTellWhetherAServerExists(t *testing.T) {
 		o.AllowUnauthenticated = func(*metalv1alpha1.Server) bool { return false }
 	})
 	for _, token := range []string{"forged", "-", ""} {
-		known := f.do("POST", "/register", token, report(uuid, `{}`))
-		unknown := f.do("POST", "/register", token, report(unknown, `{}`))
+		known := f.do("POST", "/register", token, report(uuid, least))
+		unknown := f.do("POST", "/register", token, report(unknown, least))
 		if known.Code != http.StatusUnauthorized || known.Code != unknown.Code || known.Body.String() != unknown.Body.String() {
 			t.Errorf("token %q: %d %s for a known server, %d %s for an unknown one", token, known.Code, known.Body, unknown.Code, unknown.Body)
 		}
@@ -116,13 +118,13 @@ func TestTheAnswerDoesNotTellWhetherAServerExists(t *testing.T) {
 func TestTheSameRefusalIsToldOnceInAWhile(t *testing.T) {
 	f := newFleet(t, nil)
 	for range 3 {
-		f.do("POST", "/register", "forged", report(uuid, `{}`))
+		f.do("POST", "/register", "forged", report(uuid, least))
 	}
 	if f.heard() == "" || f.heard() != "" {
 		t.Error("want exactly one event")
 	}
 	f.now = start.Add(eventPause)
-	f.do("POST", "/register", "forged", report(uuid, `{}`))
+	f.do("POST", "/register", "forged", report(uuid, least))
 	if f.heard() == "" {
 		t.Error("want another event after the pause")
 	}
@@ -130,9 +132,9 @@ func TestTheSameRefusalIsToldOnceInAWhile(t *testing.T) {
 
 func TestRequestsAreCountedByOutcome(t *testing.T) {
 	f := newFleet(t, nil)
-	f.do("POST", "/register", "mine", report(uuid, `{}`))
-	f.do("POST", "/register", "mine", report(uuid, `{}`))
-	f.do("POST", "/register", "forged", report(uuid, `{}`))
+	f.do("POST", "/register", "mine", report(uuid, least))
+	f.do("POST", "/register", "mine", report(uuid, least))
+	f.do("POST", "/register", "forged", report(uuid, least))
 	families, err := f.metrics.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -161,10 +163,10 @@ func TestASourceThatSendsTooMuchIsHeldOff(t *testing.T) {
 	f := newFleet(t, func(_ *metalv1alpha1.Server, o *Options) { o.PerSource, o.Burst = 1, 2 })
 	var codes []int
 	for range 3 {
-		codes = append(codes, f.do("POST", "/register", "mine", report(uuid, `{}`)).Code)
+		codes = append(codes, f.do("POST", "/register", "mine", report(uuid, least)).Code)
 	}
 	f.now = start.Add(time.Second)
-	codes = append(codes, f.do("POST", "/register", "mine", report(uuid, `{}`)).Code)
+	codes = append(codes, f.do("POST", "/register", "mine", report(uuid, least)).Code)
 	if want := "[201 201 429 201]"; fmt.Sprint(codes) != want {
 		t.Errorf("got %v, want %s", codes, want)
 	}
@@ -176,7 +178,7 @@ func TestUnauthenticatedReports(t *testing.T) {
 	}
 	t.Run("are accepted where the option says so, and say what they are", func(t *testing.T) {
 		f := newFleet(t, open)
-		if got := f.do("POST", "/register", "-", report(uuid, `{}`)); got.Code != http.StatusCreated {
+		if got := f.do("POST", "/register", "-", report(uuid, least)); got.Code != http.StatusCreated {
 			t.Fatalf("got %d %s", got.Code, got.Body)
 		}
 		if got := f.inventory(uuid).Report; !got.Unauthenticated || got.Entry != 7 || got.Purpose != "Probe" {
@@ -185,13 +187,13 @@ func TestUnauthenticatedReports(t *testing.T) {
 	})
 	t.Run("are refused for any other server", func(t *testing.T) {
 		f := newFleet(t, open)
-		if got := f.do("POST", "/register", "-", report(otherUUID, `{}`)); got.Code != http.StatusUnauthorized || len(f.stored()) != 0 {
+		if got := f.do("POST", "/register", "-", report(otherUUID, least)); got.Code != http.StatusUnauthorized || len(f.stored()) != 0 {
 			t.Errorf("got %d, stored %v", got.Code, f.stored())
 		}
 	})
 	t.Run("with a wrong token are refused all the same", func(t *testing.T) {
 		f := newFleet(t, open)
-		if got := f.do("POST", "/register", "forged", report(uuid, `{}`)); got.Code != http.StatusUnauthorized {
+		if got := f.do("POST", "/register", "forged", report(uuid, least)); got.Code != http.StatusUnauthorized {
 			t.Errorf("got %d", got.Code)
 		}
 	})
@@ -206,7 +208,7 @@ func TestUnauthenticatedReports(t *testing.T) {
 	t.Run("never replace one of the same entry that showed a token", func(t *testing.T) {
 		f := newFleet(t, open)
 		f.do("POST", "/register", "mine", report(uuid, `{"cpu":[{"id":1}]}`))
-		if got := f.do("POST", "/register", "-", report(uuid, `{}`)); got.Code != http.StatusConflict {
+		if got := f.do("POST", "/register", "-", report(uuid, least)); got.Code != http.StatusConflict {
 			t.Errorf("got %d", got.Code)
 		}
 		if got := f.inventory(uuid).Report; got.Unauthenticated || len(got.Data.CPU) != 1 {
@@ -215,8 +217,8 @@ func TestUnauthenticatedReports(t *testing.T) {
 	})
 	t.Run("are replaced by one that shows a token", func(t *testing.T) {
 		f := newFleet(t, open)
-		f.do("POST", "/register", "-", report(uuid, `{}`))
-		f.do("POST", "/register", "mine", report(uuid, `{}`))
+		f.do("POST", "/register", "-", report(uuid, least))
+		f.do("POST", "/register", "mine", report(uuid, least))
 		if f.inventory(uuid).Report.Unauthenticated {
 			t.Error("the report still counts as unauthenticated")
 		}

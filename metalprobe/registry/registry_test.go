@@ -53,8 +53,9 @@ func serverOf(name, uuid, token string, purpose metalv1alpha1.ProbePurpose) *met
 			BootConfigurationRef: &metalv1alpha1.ObjectReference{Namespace: "metalaw-system", Name: name},
 		},
 		Status: metalv1alpha1.ServerStatus{Lifecycle: &metalv1alpha1.LifecycleStatus{
-			Entry:      7,
-			Credential: &metalv1alpha1.ProbeCredential{Purpose: purpose, Entry: 7, TokenHash: metalprobe.HashToken(token)},
+			Entry: 7,
+			Credential: &metalv1alpha1.ProbeCredential{Purpose: purpose, Entry: 7, TokenHash: metalprobe.HashToken(token),
+				ShownAt: &metav1.MicroTime{Time: start.Add(-time.Minute)}},
 		}},
 	}
 }
@@ -149,6 +150,9 @@ func (f *fleet) heard() string {
 	}
 }
 
+// least is what an agent that reads anything at all reports.
+const least = `{"cpu":[{"id":0}]}`
+
 func report(uuid, data string) string { return `{"systemUUID":"` + uuid + `","data":` + data + `}` }
 
 // asWipe is a server whose holder is recorded as released, and whose agent was booted to wipe it.
@@ -185,7 +189,7 @@ func TestRegisterStoresTheReportOfItsEntry(t *testing.T) {
 
 func TestRegisterAcceptsTheOtherByteOrder(t *testing.T) {
 	f := newFleet(t, nil)
-	data := `{"systemInfo":{"systemInformation":{"uuid":"` + uuid + `"}}}`
+	data := `{"systemInfo":{"systemInformation":{"uuid":"` + uuid + `"}},"cpu":[{"id":0}]}`
 	if got := f.do("POST", "/register", "mine", report(swapped, data)); got.Code != http.StatusCreated {
 		t.Fatalf("got %d %s", got.Code, got.Body)
 	}
@@ -258,7 +262,7 @@ func TestAReportNamesTheServerThatStandsForTheMachine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, c.change, c.before)
-			f.do("POST", "/register", c.token, report(uuid, `{}`))
+			f.do("POST", "/register", c.token, report(uuid, least))
 			if diff := cmp.Diff(&c.want, f.inventory(uuid).Custody); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -297,14 +301,14 @@ func TestAnUnchangedReportIsWrittenAgainOnlyAfterTenMinutes(t *testing.T) {
 	f := newFleet(t, nil)
 	version := func() string { return f.inventory(uuid).ResourceVersion }
 	send := func(data string) { f.do("POST", "/register", "mine", report(uuid, data)) }
-	send(`{"timestamp":1}`)
+	send(`{"timestamp":1,"cpu":[{"id":0}]}`)
 	first := version()
 	f.now = start.Add(9 * time.Minute)
-	if send(`{"timestamp":2}`); version() != first {
+	if send(`{"timestamp":2,"cpu":[{"id":0}]}`); version() != first {
 		t.Error("the same report was written again")
 	}
 	f.now = start.Add(10 * time.Minute)
-	if send(`{"timestamp":3}`); version() == first {
+	if send(`{"timestamp":3,"cpu":[{"id":0}]}`); version() == first {
 		t.Error("a report of ten minutes was not refreshed")
 	}
 	second := version()
@@ -319,7 +323,7 @@ func TestCustodyAndWipeAreNotTouchedByAReport(t *testing.T) {
 	f := newFleet(t, nil, &policyv1alpha1.ServerInventory{
 		ObjectMeta: metav1.ObjectMeta{Name: uuid}, Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: uuid}, Custody: custody, Wipe: wipe})
 	for _, call := range [][2]string{{"POST", "/register"}, {"DELETE", "/delete/" + uuid}} {
-		if got := f.do(call[0], call[1], "mine", report(uuid, `{}`)); got.Code >= 300 {
+		if got := f.do(call[0], call[1], "mine", report(uuid, least)); got.Code >= 300 {
 			t.Fatalf("%s: %d %s", call[1], got.Code, got.Body)
 		}
 		got := f.inventory(uuid)
@@ -339,7 +343,7 @@ func TestACredentialYoungerThanTheCacheIsFound(t *testing.T) {
 	stale := serverOf("srv", uuid, "former", metalv1alpha1.ProbePurposeProbe)
 	f := newFleet(t, func(_ *metalv1alpha1.Server, o *Options) { o.Reader = fakeClient(stale) })
 	f.registry.options.Live = f.client
-	if got := f.do("POST", "/register", "mine", report(uuid, `{}`)); got.Code != http.StatusCreated {
+	if got := f.do("POST", "/register", "mine", report(uuid, least)); got.Code != http.StatusCreated {
 		t.Errorf("got %d %s", got.Code, got.Body)
 	}
 }

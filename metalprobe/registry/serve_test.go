@@ -90,14 +90,14 @@ func TestTheAgentReachesTheRegistryOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := &metalprobe.Client{BaseURL: "https://" + address, Token: "mine", HTTP: agent}
-	if err := client.Register(t.Context(), uuid, metalprobe.Data{}); err != nil {
+	if err := client.Register(t.Context(), uuid, metalprobe.Data{CPU: []metalprobe.CPU{{}}}); err != nil {
 		t.Fatal(err)
 	}
 	if f.inventory(uuid).Report == nil {
 		t.Error("the report was not stored")
 	}
 	client.Token = "forged"
-	if err := client.Register(t.Context(), uuid, metalprobe.Data{}); !metalprobe.IsRefused(err) {
+	if err := client.Register(t.Context(), uuid, metalprobe.Data{CPU: []metalprobe.CPU{{}}}); !metalprobe.IsRefused(err) {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }
@@ -119,7 +119,7 @@ func TestACertificateThatAppearsLateIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := &metalprobe.Client{BaseURL: "https://" + address, Token: "mine", HTTP: agent}
-	if err := client.Register(t.Context(), uuid, metalprobe.Data{}); err != nil {
+	if err := client.Register(t.Context(), uuid, metalprobe.Data{CPU: []metalprobe.CPU{{}}}); err != nil {
 		t.Error(err)
 	}
 	if err := f.registry.Ready(nil); err != nil {
@@ -140,7 +140,7 @@ func TestNewRefusesToServeWithoutTLSUnlessAllowed(t *testing.T) {
 func TestEveryUnauthorizedAnswerTakesTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, func(_ *metalv1alpha1.Server, o *Options) { o.UnauthorizedDelay = time.Second })
-		for _, body := range []string{report(uuid, `{}`), report(unknown, `{}`)} {
+		for _, body := range []string{report(uuid, least), report(unknown, least)} {
 			started := time.Now()
 			if got := f.do("POST", "/register", "forged", body); got.Code != http.StatusUnauthorized {
 				t.Errorf("got %d", got.Code)

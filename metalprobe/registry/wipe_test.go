@@ -148,7 +148,7 @@ func TestBootStateWithoutATokenNeedsTheOption(t *testing.T) {
 	if got := f.do("POST", "/bootstate", "-", body); got.Code != http.StatusOK {
 		t.Errorf("got %d", got.Code)
 	}
-	if got := f.do("POST", "/register", "-", report(uuid, `{}`)); got.Code != http.StatusUnauthorized {
+	if got := f.do("POST", "/register", "-", report(uuid, least)); got.Code != http.StatusUnauthorized {
 		t.Errorf("a report: got %d", got.Code)
 	}
 }
