@@ -16,10 +16,12 @@ type denials struct {
 
 	mu      sync.Mutex
 	refused map[[32]byte]*AuthError
+	// lifted is until when a refusal that was lifted may not be lifted again.
+	lifted map[[32]byte]time.Time
 }
 
 func newDenials() *denials {
-	d := &denials{refused: map[[32]byte]*AuthError{}}
+	d := &denials{refused: map[[32]byte]*AuthError{}, lifted: map[[32]byte]time.Time{}}
 	_, _ = rand.Read(d.salt[:]) // does not fail
 	return d
 }
@@ -44,6 +46,32 @@ func (d *denials) standing(digest [32]byte) *AuthError {
 		return nil
 	}
 	return refusal
+}
+
+// lift ends a refusal before its time, once in each pause; else it says when it may be lifted or ends by itself. Where none
+// stands there is nothing to lift.
+func (d *denials) lift(digest [32]byte, pause time.Duration) (lifted bool, again time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	refusal := d.refused[digest]
+	if refusal == nil || !now.Before(refusal.Until) {
+		return true, time.Time{}
+	}
+	if until := d.lifted[digest]; now.Before(until) {
+		if refusal.Until.Before(until) {
+			until = refusal.Until
+		}
+		return false, until
+	}
+	for key, until := range d.lifted {
+		if !now.Before(until) {
+			delete(d.lifted, key)
+		}
+	}
+	delete(d.refused, digest)
+	d.lifted[digest] = now.Add(pause)
+	return true, time.Time{}
 }
 
 // add keeps a refusal and drops those that have ended, which bounds the map.

@@ -123,6 +123,19 @@ func (p *Pool) Get(key string, endpoint Endpoint, credentials Credentials) BMC {
 	return fresh
 }
 
+// Retry lets credentials that the BMC of key refused be tried again before their cool-down has ended, because somebody says
+// that they are right now. That is done once in each cool-down, so that no account is locked by it: else nothing changes,
+// and again says when they are tried next. An unknown key is fine.
+func (p *Pool) Retry(key string) (done bool, again time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.clients[key]
+	if c == nil || c.login == nil {
+		return true, time.Time{}
+	}
+	return p.shared.refused.lift(c.login.digest, p.options.LoginCoolDown)
+}
+
 // Forget drops the client for key and gives its session back in the background. An unknown key is fine.
 func (p *Pool) Forget(key string) {
 	p.mu.Lock()

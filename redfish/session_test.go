@@ -246,3 +246,50 @@ func TestThePoolKeepsReplacesAndReturnsClients(t *testing.T) {
 		t.Errorf("a closed pool answered %v", err)
 	}
 }
+
+func TestARefusedPasswordIsTriedAgainByHandOnceInEachCoolDown(t *testing.T) {
+	f := newFake(t)
+	pool := poolOf(t)
+	c := pool.Get("bmc", f.endpoint(), Credentials{Username: "admin", Password: "wrong"})
+	for i, want := range []struct {
+		asked  bool // by hand, before the read
+		done   bool
+		logins int
+	}{{false, false, 2}, {false, false, 2}, {true, true, 4}, {true, false, 4}, {true, false, 4}} {
+		if want.asked {
+			done, again := pool.Retry("bmc")
+			if done != want.done || again.IsZero() != want.done {
+				t.Errorf("%d: done %t, again %s", i, done, again)
+			}
+		}
+		if err := read(t, c); Reason(err) != ReasonAuthenticationFailed || f.logins != want.logins {
+			t.Errorf("%d: %v after %d logins, want %d", i, err, f.logins, want.logins)
+		}
+	}
+	if done, _ := pool.Retry("nobody"); !done {
+		t.Error("a BMC that nobody knows is held up")
+	}
+}
+
+func TestARefusalMayBeLiftedAgainAfterTheCoolDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pause = 5 * time.Minute
+		d := newDenials()
+		key := d.digest("a:443", login0)
+		refuse := func() { d.add(key, &AuthError{Until: time.Now().Add(pause)}) }
+		refuse()
+		if done, _ := d.lift(key, pause); !done || d.standing(key) != nil {
+			t.Error("not lifted")
+		}
+		lifted := time.Now()
+		time.Sleep(time.Minute)
+		refuse()
+		if done, again := d.lift(key, pause); done || !again.Equal(lifted.Add(pause)) || d.standing(key) == nil {
+			t.Errorf("lifted a second time: %t, again at %s", done, again)
+		}
+		time.Sleep(4 * time.Minute)
+		if done, _ := d.lift(key, pause); !done {
+			t.Error("not lifted after the pause")
+		}
+	})
+}

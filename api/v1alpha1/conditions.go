@@ -113,6 +113,9 @@ const (
 const (
 	// ReasonOperationUnavailable: the operation is known, and this version cannot do it.
 	ReasonOperationUnavailable = "OperationUnavailable"
+	// ReasonRetriedLately: credentials that the BMC refused were tried again by hand a while ago already; they are not yet
+	// tried once more, so that no account is locked.
+	ReasonRetriedLately = "RetriedLately"
 	// ReasonServerCreated: a Server was made for a system behind the BMC.
 	ReasonServerCreated = "ServerCreated"
 	// ReasonServerTakenOver: a Server that named another BMC, or none, names this one now.

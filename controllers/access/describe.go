@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -31,9 +32,20 @@ func Describe(err error) (message string, news bool) {
 		plain.Until = time.Time{}
 		message = plain.Error()
 		if !auth.Until.IsZero() {
-			message += "; correct the BMCSecret; the same credentials are tried again only after a pause, so that no account is locked"
+			message += "; correct the BMCSecret, which is then tried at once; so that no account is locked, the same credentials are not tried again before " +
+				wholeMinute(auth.Until).Format("15:04 MST") + "; if they were corrected at the BMC, have them tried now by annotation " +
+				v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationRetry + " on the BMC"
 		}
 		return message, true
 	}
 	return err.Error(), true
+}
+
+// wholeMinute is the first whole minute that is not before t: a pause is said to end no sooner than it does.
+func wholeMinute(t time.Time) time.Time {
+	t = t.UTC()
+	if whole := t.Truncate(time.Minute); whole.Equal(t) {
+		return t
+	}
+	return t.Truncate(time.Minute).Add(time.Minute)
 }

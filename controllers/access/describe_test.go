@@ -10,6 +10,10 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
+const untilFive = "redfish: a refuses the credentials (status 401); correct the BMCSecret, which is then tried at once; so that no account is " +
+	"locked, the same credentials are not tried again before 03:05 UTC; if they were corrected at the BMC, have them tried now by annotation " +
+	"metal.ironcore.dev/operation=retry on the BMC"
+
 func TestDescribe(t *testing.T) {
 	moment := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct {
@@ -27,8 +31,9 @@ func TestDescribe(t *testing.T) {
 			"redfish: GET /x at [fd00::7]:443: read tcp [fd00::7]:443: connection reset by peer", true},
 		{"the breaker's time is left out, and is no news", &redfish.UnreachableError{Address: "a", Method: "GET", Path: "/x", Err: errors.New("left alone"), RetryAt: moment},
 			"redfish: GET /x at a: left alone", false},
-		{"the end of a cool-down is left out", &redfish.AuthError{Address: "a", Status: 401, Until: moment},
-			"redfish: a refuses the credentials (status 401); correct the BMCSecret; the same credentials are tried again only after a pause, so that no account is locked", true},
+		{"the end of a cool-down is told to the minute", &redfish.AuthError{Address: "a", Status: 401, Until: moment}, untilFive, true},
+		{"a moment later in that minute it says the same", &redfish.AuthError{Address: "a", Status: 401, Until: moment.Add(40 * time.Second)}, untilFive, true},
+		{"a refusal without a cool-down names no time", &redfish.AuthError{Address: "a", Status: 403}, "redfish: a refuses the credentials (status 403)", true},
 		{"any other error speaks for itself", errors.New("odd"), "odd", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -13,6 +13,9 @@ const (
 	EffectRefuseOperation = "RefuseOperation"
 	// EffectRestartBMC restarts the BMC once for each time it is asked for: the request is recorded first.
 	EffectRestartBMC = "RestartBMC"
+	// EffectRetryAccess asks the BMC again at once, with credentials that it refused as well, where they were not tried again
+	// by hand a while ago.
+	EffectRetryAccess = "RetryAccess"
 	// EffectRegisterSystems makes a Server for each system behind the BMC, or lets the one that exists name it.
 	EffectRegisterSystems = "RegisterSystems"
 	// EffectFollowLabels carries changes of the BMC's labels over to its Servers.
@@ -34,6 +37,8 @@ func effects(operation string) []engine.Effect {
 	case "":
 	case v1alpha1.OperationGracefulRestartBMC:
 		list = append(list, engine.Effect{Name: EffectRestartBMC})
+	case v1alpha1.OperationRetry, v1alpha1.OperationRetryFailedStateResource:
+		list = append(list, engine.Effect{Name: EffectRetryAccess})
 	default:
 		list = append(list, engine.Effect{Name: EffectRefuseOperation})
 	}

@@ -27,6 +27,8 @@ func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 		return loop.Holds()
 	case EffectRestartBMC:
 		return v.restart(ctx)
+	case EffectRetryAccess:
+		return v.retryAccess()
 	case EffectFollowLabels:
 		return v.followLabels(ctx)
 	case EffectRegisterSystems:

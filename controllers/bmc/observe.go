@@ -40,8 +40,10 @@ type visit struct {
 	owned []v1alpha1.Server
 	wake  time.Duration
 
-	askedReset  *resetRequest
-	failedReset error
+	// retriedLately says why the credentials are not tried again; empty where nothing is to be said.
+	retriedLately string
+	askedReset    *resetRequest
+	failedReset   error
 	// commit is what is done once the record of it is stored; nil where nothing is.
 	commit func()
 }

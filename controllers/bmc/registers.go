@@ -26,6 +26,13 @@ func (n *names) become(desk *hardware.Desk[Reading], bmc, name string) {
 	n.current[bmc] = name
 }
 
+// of is the name by which the desk knows a BMC; empty where it knows none.
+func (n *names) of(bmc string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.current[bmc]
+}
+
 func (n *names) drop(desk *hardware.Desk[Reading], bmc string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -247,5 +247,5 @@ func refuseWords(operation string) (reason, message string) {
 			"change the password at the BMC and in the BMCSecret; the annotation was removed"
 	}
 	return v1alpha1.ReasonUnknownOperation, "a BMC knows no operation \"" + loop.Shortened(operation, maxOperation) +
-		"\" (it knows graceful-restart-bmc and ignore); the annotation was removed"
+		"\" (it knows graceful-restart-bmc, retry and ignore); the annotation was removed"
 }

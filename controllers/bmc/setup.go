@@ -38,6 +38,7 @@ type Bundles interface {
 type Clients interface {
 	hardware.Clients
 	Forget(key string)
+	Retry(key string) (done bool, again time.Time)
 }
 
 // FieldOwner owns the fields that metalaw writes.
@@ -168,7 +169,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(s.ofSecret),
 			builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
-		Watches(&v1alpha1.Server{}, ofServer(), builder.WithPredicates(concerning)).
+		Watches(&v1alpha1.Server{}, s.ofServer(), builder.WithPredicates(concerning)).
 		WatchesRawSource(woken).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.MaxConcurrent}).
 		Complete(s.reconciler())

@@ -70,10 +70,11 @@ func troubleOf(o client.Object) time.Time {
 }
 
 // ofServer wakes the BMC that a Server names, and the one that it named before.
-func ofServer() handler.EventHandler {
+func (s *subject) ofServer() handler.EventHandler {
 	add := func(q queue, objects ...client.Object) {
 		for _, o := range objects {
 			if name := bmcOf(o); name != "" {
+				s.desk.Retry(s.subjects.of(name)) // what concerns the one concerns the other: it is not waited for
 				q.Add(request(name))
 			}
 		}
@@ -152,10 +153,16 @@ func (s *subject) tell(ctx context.Context, before, after *v1alpha1.BMC, _ engin
 			"condition", kind, "status", is.Status, "reason", is.Reason, "message", is.Message)
 	}
 	asked, still := before.Annotations[v1alpha1.OperationAnnotation], after.Annotations[v1alpha1.OperationAnnotation]
-	if asked != "" && still == "" && asked != v1alpha1.OperationGracefulRestartBMC {
+	if asked != "" && still == "" && refused(asked) {
 		reason, message := refuseWords(asked)
 		s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, reason, EffectRefuseOperation, "%s", message)
 	}
+}
+
+// refused says that a BMC cannot act upon an operation.
+func refused(operation string) bool {
+	list := effects(operation)
+	return list[0].Name == EffectRefuseOperation
 }
 
 func severity(kind string, c *metav1.Condition) string {

@@ -101,6 +101,9 @@ type world struct {
 	loop    reconcile.Reconciler
 	// refuses says what a write of a status is answered with; nil stores everything.
 	refuses func() error
+	// retried are the BMCs whose refused credentials were to be tried again, and again is what that is answered with.
+	retried []string
+	again   time.Time
 
 	mu    sync.Mutex
 	woken map[string]bool
@@ -117,6 +120,10 @@ func (c clients) Get(key string, _ redfish.Endpoint, _ redfish.Credentials) redf
 	return c.devices[key]
 }
 func (clients) Forget(string) {}
+func (c clients) Retry(key string) (bool, time.Time) {
+	c.retried = append(c.retried, key)
+	return c.again.IsZero(), c.again
+}
 
 // inWorld runs a test in a world with one BMC, b, behind which is the Server b-system-0.
 func inWorld(t *testing.T, test func(*world)) {
@@ -130,6 +137,9 @@ func inWorld(t *testing.T, test func(*world)) {
 		w.api = fake.NewClientBuilder().WithScheme(scheme).
 			WithStatusSubresource(&v1alpha1.BMC{}, &v1alpha1.Server{}).
 			WithIndex(&v1alpha1.Server{}, fieldindex.ServerByBMC, func(o client.Object) []string { return []string{bmcOf(o)} }).
+			WithIndex(&v1alpha1.BMC{}, fieldindex.BMCBySecret, func(o client.Object) []string {
+				return []string{o.(*v1alpha1.BMC).Spec.BMCSecretRef.Name}
+			}).
 			WithIndex(&v1alpha1.Server{}, fieldindex.ServerBySystemUUID, func(o client.Object) []string {
 				return []string{o.(*v1alpha1.Server).Spec.SystemUUID}
 			}).
