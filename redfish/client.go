@@ -15,7 +15,6 @@ var errClosed = errors.New("redfish: this client was given back because its BMC,
 
 // client is the one client of one BMC; it implements BMC.
 type client struct {
-	key         string
 	endpoint    Endpoint
 	credentials Credentials
 	options     PoolOptions
@@ -27,7 +26,14 @@ type client struct {
 	login     *login
 
 	mu     sync.Mutex
+	key    string // may change while nobody uses the client
 	memory memory
+}
+
+func (c *client) name() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.key
 }
 
 // shared is what all clients of one process know of logins.
@@ -67,7 +73,7 @@ func newClient(key string, endpoint Endpoint, credentials Credentials, options P
 	if c.transport, c.broken = newTransport(endpoint, options.PerBMC); c.broken != nil {
 		return c
 	}
-	c.http = &http.Client{Transport: chain(key, c.base.Host, options, fleet, c.transport), CheckRedirect: refuseRedirects}
+	c.http = &http.Client{Transport: chain(c.name, c.base.Host, options, fleet, c.transport), CheckRedirect: refuseRedirects}
 	c.login = newLogin(c, shared)
 	return c
 }
@@ -105,17 +111,15 @@ func (c *client) forgetTopology() {
 	})
 }
 
-// ProbeService asks whether a Redfish service answers at the endpoint: one GET of /redfish/v1/, without credentials.
-// Nil means yes.
-func ProbeService(ctx context.Context, endpoint Endpoint) error {
+// probeService reads the service root, without credentials.
+func probeService(ctx context.Context, endpoint Endpoint) (*serviceRoot, error) {
 	options := PoolOptions{MaxInFlight: 1, PerBMC: 1, RequestTimeout: 15 * time.Second}.withDefaults()
 	c := newClient("", endpoint, Credentials{}, options, make(chan struct{}, 1), newShared())
 	op, cancel, err := c.begin(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer cancel()
 	defer c.transport.CloseIdleConnections()
-	_, err = op.root()
-	return err
+	return op.root()
 }

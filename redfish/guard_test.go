@@ -96,7 +96,7 @@ func TestAGuardIsAskedOnceTheRequestHasItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := make(chan struct{}, 1)
 		asked, sent := 0, 0
-		rt := chain("bmc", "address", PoolOptions{}.withDefaults(), fleet, roundTripFunc(func(*http.Request) (*http.Response, error) {
+		rt := chain(func() string { return "bmc" }, "address", PoolOptions{}.withDefaults(), fleet, roundTripFunc(func(*http.Request) (*http.Response, error) {
 			sent++
 			return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, nil
 		}))

@@ -27,7 +27,7 @@ const (
 
 // observer reports each request that really goes out. It logs neither bodies nor headers, and no query.
 type observer struct {
-	key       string
+	key       func() string
 	address   string
 	log       *slog.Logger
 	onRequest func(key, method, outcome string, took time.Duration)
@@ -40,14 +40,14 @@ func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
 	took := time.Since(start)
 	result := outcome(req, resp, err)
 	if o.onRequest != nil {
-		o.onRequest(o.key, req.Method, result, took)
+		o.onRequest(o.key(), req.Method, result, took)
 	}
 	if o.log != nil && o.log.Enabled(req.Context(), slog.LevelDebug) {
 		status := 0
 		if resp != nil {
 			status = resp.StatusCode
 		}
-		o.log.DebugContext(req.Context(), "redfish request", "bmc", o.key, "address", o.address, "method", req.Method,
+		o.log.DebugContext(req.Context(), "redfish request", "bmc", o.key(), "address", o.address, "method", req.Method,
 			"path", redactPath(req.URL.Path), "status", status, "outcome", result, "took", took)
 	}
 	return resp, err

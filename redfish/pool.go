@@ -86,6 +86,8 @@ type Pool struct {
 
 	mu      sync.Mutex
 	clients map[string]*client
+	parked  map[account]*parked
+	roots   map[string]freshRoot // by base URL
 	closed  bool
 	closing sync.WaitGroup // sessions that are being given back
 }
@@ -98,6 +100,8 @@ func NewPool(options PoolOptions) *Pool {
 		fleet:   make(chan struct{}, options.MaxInFlight),
 		shared:  newShared(),
 		clients: map[string]*client{},
+		parked:  map[account]*parked{},
+		roots:   map[string]freshRoot{},
 	}
 }
 
@@ -111,7 +115,11 @@ func (p *Pool) Get(key string, endpoint Endpoint, credentials Credentials) BMC {
 	if old != nil && old.credentials == credentials && old.endpoint.equal(endpoint) {
 		return old
 	}
-	fresh := newClient(key, endpoint, credentials, p.options, p.fleet, p.shared)
+	fresh := p.adopt(key, endpoint, credentials)
+	if fresh == nil {
+		fresh = newClient(key, endpoint, credentials, p.options, p.fleet, p.shared)
+		p.seed(fresh)
+	}
 	if p.closed {
 		fresh.broken = errClosed
 		return fresh
@@ -152,7 +160,7 @@ func (p *Pool) giveBack(c *client) {
 		ctx, cancel := context.WithTimeout(context.Background(), p.options.CloseTimeout)
 		defer cancel()
 		if err := c.Close(ctx); err != nil && p.options.Logger != nil {
-			p.options.Logger.Debug("redfish session not given back", "bmc", c.key, "error", err)
+			p.options.Logger.Debug("redfish session not given back", "bmc", c.name(), "error", err)
 		}
 	})
 }
@@ -162,6 +170,11 @@ func (p *Pool) giveBack(c *client) {
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
+	for _, waiting := range p.parked {
+		waiting.timer.Stop()
+		p.giveBack(waiting.client)
+	}
+	clear(p.parked)
 	for key, c := range p.clients {
 		delete(p.clients, key)
 		p.giveBack(c)

@@ -81,7 +81,7 @@ func newTransport(e Endpoint, perBMC int) (*http.Transport, error) {
 
 // chain stacks the layers, outermost first: refuse while the breaker is open, wait for a slot of the BMC and of the
 // fleet, ask the guard of a write, refuse again, count failures, limit the time, observe, check the body, read it, go out.
-func chain(key, address string, options PoolOptions, fleet chan struct{}, base http.RoundTripper) http.RoundTripper {
+func chain(key func() string, address string, options PoolOptions, fleet chan struct{}, base http.RoundTripper) http.RoundTripper {
 	guard := &breaker{threshold: options.BreakerThreshold, base: options.BreakerBase, max: options.BreakerMax}
 	var next http.RoundTripper = &wholeBody{limit: options.BodyLimit, next: base}
 	next = &objectOnly{next: next}

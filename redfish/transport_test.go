@@ -213,7 +213,7 @@ func TestACertificateForAnotherNameIsRefused(t *testing.T) {
 	f := newTLSFake(t)
 	endpoint := f.endpoint()
 	endpoint.CABundle, endpoint.Address = f.pem(), "localhost"
-	err := ProbeService(t.Context(), endpoint)
+	err := poolOf(t).Probe(t.Context(), endpoint)
 	if err == nil || !strings.Contains(err.Error(), "for another name") {
 		t.Errorf("error %v", err)
 	}
@@ -314,18 +314,18 @@ func TestLogsHoldNeitherSecretsNorSessionNames(t *testing.T) {
 	}
 }
 
-func TestProbeServiceAsksWithoutCredentials(t *testing.T) {
+func TestAProbeAsksWithoutCredentials(t *testing.T) {
 	f := newFake(t)
-	if err := ProbeService(t.Context(), f.endpoint()); err != nil {
+	if err := poolOf(t).Probe(t.Context(), f.endpoint()); err != nil {
 		t.Error(err)
 	}
 	wantLines(t, f.seen(), "GET /redfish/v1/")
 	f.set("/redfish/v1/", `{"hello":"world"}`)
-	if err := ProbeService(t.Context(), f.endpoint()); err == nil || !strings.Contains(err.Error(), "not a Redfish service root") {
+	if err := poolOf(t).Probe(t.Context(), f.endpoint()); err == nil || !strings.Contains(err.Error(), "not a Redfish service root") {
 		t.Errorf("another web service passed as Redfish: %v", err)
 	}
 	for _, endpoint := range []Endpoint{{Address: "10.0.0.1", Scheme: "ftp"}, {Scheme: "https"}, {Address: "a/b", Scheme: "https"}, {Address: "x", Scheme: "http", Port: 70000}} {
-		if err := ProbeService(t.Context(), endpoint); err == nil {
+		if err := poolOf(t).Probe(t.Context(), endpoint); err == nil {
 			t.Errorf("endpoint %+v was accepted", endpoint)
 		}
 	}

@@ -17,6 +17,10 @@ import (
 type Clients interface {
 	Get(key string, endpoint redfish.Endpoint, credentials redfish.Credentials) redfish.BMC
 	Forget(key string)
+	// Park is Forget, for a client that is about to be asked for under another key.
+	Park(key string)
+	// Probe asks for the service alone, without credentials.
+	Probe(ctx context.Context, endpoint redfish.Endpoint) error
 }
 
 // question is what is asked about a device. The same question is asked once, until it may be asked again.
@@ -207,6 +211,7 @@ func (p *prober) probe(ctx context.Context, key string, q question) answer {
 		var auth *redfish.AuthError
 		switch {
 		case err == nil:
+			p.clients.Park(key) // the BMC object that is made next goes on with the session
 			return answer{outcome: accepted, credentials: candidate}
 		case errors.As(err, &auth):
 			p.rest(account)

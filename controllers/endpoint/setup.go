@@ -93,8 +93,8 @@ func (o Options) withDefaultTimes() Options {
 	if o.MaxConcurrent == 0 {
 		o.MaxConcurrent = 4
 	}
-	if o.probe == nil {
-		o.probe = redfish.ProbeService
+	if o.probe == nil && o.Clients != nil {
+		o.probe = o.Clients.Probe
 	}
 	if o.now == nil {
 		o.now = time.Now

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"context"
+	"time"
+)
+
+// A BMC is found by one part of the operator, under the key of where it was found, and used by another, under its own.
+// What the first learned is handed over, so that a BMC is logged in to once.
+
+// handover is how long what was learned waits for whoever goes on with it.
+const handover = time.Minute
+
+// account is where a parked client is logged in, and as whom.
+type account struct {
+	address  string
+	port     int
+	scheme   string
+	username string
+	password string
+}
+
+func accountOf(e Endpoint, c Credentials) account {
+	return account{e.Address, e.Port, e.Scheme, c.Username, c.Password}
+}
+
+type parked struct {
+	client *client
+	timer  *time.Timer
+}
+
+type freshRoot struct {
+	root     *serviceRoot
+	endpoint Endpoint
+	until    time.Time
+}
+
+// Probe asks whether a Redfish service answers at the endpoint: one GET of /redfish/v1/, without credentials. Nil means
+// yes. A client for the same endpoint that is made within a minute does not ask again.
+func (p *Pool) Probe(ctx context.Context, endpoint Endpoint) error {
+	root, err := probeService(ctx, endpoint)
+	if err != nil {
+		return err
+	}
+	base, err := endpoint.baseURL()
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	for other, known := range p.roots {
+		if !now.Before(known.until) {
+			delete(p.roots, other)
+		}
+	}
+	p.roots[base.String()] = freshRoot{root: root, endpoint: endpoint, until: now.Add(handover)}
+	return nil
+}
+
+// seed gives a new client what Probe has just read. It is called with mu held.
+func (p *Pool) seed(c *client) {
+	if c.base == nil {
+		return
+	}
+	if known, ok := p.roots[c.base.String()]; ok && time.Now().Before(known.until) && known.endpoint.equal(c.endpoint) {
+		c.memory.root = known.root
+	}
+}
+
+// Park drops the client for key as Forget does, but keeps its session for a minute: a Get for another key with the same
+// endpoint and credentials goes on with it. An unknown key is fine.
+func (p *Pool) Park(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.clients[key]
+	if c == nil || p.closed {
+		return
+	}
+	delete(p.clients, key)
+	at := accountOf(c.endpoint, c.credentials)
+	if former := p.parked[at]; former != nil {
+		former.timer.Stop()
+		p.giveBack(former.client)
+	}
+	waiting := &parked{client: c}
+	p.parked[at] = waiting
+	waiting.timer = time.AfterFunc(handover, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.parked[at] == waiting {
+			delete(p.parked, at)
+			p.giveBack(c)
+		}
+	})
+}
+
+// adopt takes a parked client over; nil where none fits. It is called with mu held.
+func (p *Pool) adopt(key string, endpoint Endpoint, credentials Credentials) *client {
+	at := accountOf(endpoint, credentials)
+	waiting := p.parked[at]
+	if waiting == nil || !waiting.client.endpoint.equal(endpoint) {
+		return nil
+	}
+	waiting.timer.Stop()
+	delete(p.parked, at)
+	c := waiting.client
+	c.mu.Lock()
+	c.key = key
+	c.mu.Unlock()
+	return c
+}
