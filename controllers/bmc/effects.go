@@ -115,12 +115,12 @@ const maxIndex = 256
 func (v *visit) createServer(ctx context.Context, step step) loop.Progress {
 	unlock := v.systems.lock(step.uuid)
 	defer unlock()
-	known, err := serversOf(ctx, v.Reader, step.uuid)
+	name, err := v.standsFor(ctx, step.uuid)
 	if err != nil {
 		return loop.Broken(err)
 	}
-	if len(known) > 0 {
-		return loop.Waiting("Raced", "the Server "+known[0].name+" stands for the system since a moment ago", settle)
+	if name != "" {
+		return raced(name)
 	}
 	if p := v.confirmAlone(ctx, step.uuid, ""); p.Phase != loop.Done {
 		return p
@@ -129,16 +129,27 @@ func (v *visit) createServer(ctx context.Context, step step) loop.Progress {
 		server := v.newServer(step, fmt.Sprintf("%s-system-%d", v.bmc.Name, index))
 		err := v.Client.Create(ctx, server)
 		if apierrors.IsAlreadyExists(err) {
+			switch stands, err := v.namedFor(ctx, server.Name, step.uuid); {
+			case err != nil:
+				return loop.Broken(err)
+			case stands:
+				return raced(server.Name)
+			}
 			continue // a name of another system, which keeps it
 		}
 		if err != nil {
 			return loop.Broken(fmt.Errorf("create Server %s: %w", server.Name, err))
 		}
+		v.standing.note(step.uuid, server.Name)
 		v.Recorder.Eventf(v.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerCreated, EffectRegisterSystems,
 			"made Server %s for the system %s with UUID %s", server.Name, step.uri, step.uuid)
 		return loop.Holds()
 	}
 	return loop.Failing("NoFreeName", fmt.Sprintf("no name %s-system-N is free for the system with UUID %s", v.bmc.Name, step.uuid), time.Minute)
+}
+
+func raced(server string) loop.Progress {
+	return loop.Waiting("Raced", "the Server "+server+" stands for the system since a moment ago", settle)
 }
 
 func (v *visit) newServer(step step, name string) *v1alpha1.Server {

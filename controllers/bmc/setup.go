@@ -130,13 +130,14 @@ type subject struct {
 	sightings *sightings
 	newcomers *newcomers
 	systems   *stripes
+	standing  *standing
 }
 
 func newSubject(o Options, woken func(name string)) *subject {
 	s := &subject{
 		Options: o, reader: newReader(o.now), subjects: &names{current: map[string]string{}},
 		resets: newResets(), silences: &silences{of: map[string]bool{}}, sightings: newSightings(),
-		newcomers: &newcomers{waiting: map[string]map[string]bool{}}, systems: &stripes{},
+		newcomers: &newcomers{waiting: map[string]map[string]bool{}}, systems: &stripes{}, standing: newStanding(),
 	}
 	s.desk = hardware.NewDesk(hardware.Options[Reading]{
 		Clients: o.Clients, Read: s.reader.read, Same: Same, Timeout: o.Timeout, Now: o.now,
