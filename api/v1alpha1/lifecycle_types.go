@@ -73,6 +73,10 @@ type PowerRequest struct {
 	// askedAt is when the request was recorded, just before the BMC was asked.
 	// +required
 	AskedAt metav1.MicroTime `json:"askedAt,omitzero"`
+	// attempts counts the power-ons of this entry that did not show, this one included; the pause before the next grows with it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Attempts int32 `json:"attempts,omitempty"`
 	// shownAt is when the BMC first showed what was asked for.
 	// +optional
 	ShownAt *metav1.MicroTime `json:"shownAt,omitempty"`

@@ -90,6 +90,9 @@ func (v *visit) stop(ctx context.Context, graceful time.Duration, force bool) lo
 		if p := v.outstanding(redfish.PowerOn); p.Phase != loop.Done {
 			return p
 		}
+		if request := v.server.Status.Lifecycle.Request; request != nil {
+			request.Attempts = 0 // nobody wants that power-on any more; the next one begins anew
+		}
 		return v.clearOverride(ctx) // of a power-on that failed
 	}
 	if graceful > 0 {

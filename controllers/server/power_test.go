@@ -272,9 +272,9 @@ func TestAPowerChangeReliesOnAReadingOfItsOwn(t *testing.T) {
 		m := newMachine(redfish.PowerOff)
 		m.obeys = deaf
 		w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
-		w.manager.run(20 * time.Minute)
-		if n := len(w.manager.relied); n < 15 {
-			t.Errorf("asked %d times in twenty minutes", n)
+		w.manager.run(3 * time.Hour)
+		if n := len(w.manager.relied); n < 8 {
+			t.Errorf("asked %d times in three hours", n)
 		}
 		for _, age := range w.manager.relied {
 			if age > moveFreshness {

@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -24,7 +25,8 @@ import (
 //  1. it is recorded in status.lifecycle.request, under the optimistic lock, by which nothing else changed meanwhile;
 //  2. once that is stored the BMC is asked, in the background;
 //  3. it is over when a reading shows it. Until PowerGrace has passed since it was recorded nobody asks again, whether or
-//     not this process knows what the BMC answered; afterwards only a reading that still shows the old state asks again.
+//     not this process knows what the BMC answered; afterwards only a reading that still shows the old state asks again,
+//     a power-on after twice that pause each further time.
 
 // askedWords say what a request waits for.
 var askedWords = map[v1alpha1.PowerAction]string{
@@ -47,13 +49,11 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 		return loop.Waiting(waitsForPower, "the BMC to answer a request, before "+what, 0)
 	}
 	if request := v.server.Status.Lifecycle.Request; request != nil && request.Action == action {
-		since := v.since(request)
-		if err := v.notDone(request); err != nil {
-			if left := retryAfter(err) - since; left > 0 {
-				return failedRequest(what, err, left)
-			}
-		} else if left := v.PowerGrace - since; left > 0 {
-			return loop.Waiting(waitsForPower, what+" to show", min(v.pollInterval(), left))
+		err := v.notDone(request)
+		if left := v.pause(request, err) - v.since(request); left > 0 && err != nil {
+			return failedRequest(what, err, left)
+		} else if left > 0 {
+			return loop.Waiting(waitsForPower, what+asOften(request.Attempts)+" to show", min(v.pollInterval(), left))
 		}
 	}
 	if p, ok := v.powerKnown(); !ok {
@@ -63,9 +63,57 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 		return p
 	}
 	at := metav1.NewMicroTime(v.now.Truncate(time.Microsecond)) // as it is stored, so that the request keeps its id
-	v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: action, AskedAt: at}
+	v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: action, AskedAt: at, Attempts: v.attempt(action)}
 	v.afterwards(requestID(v.server.Status.Lifecycle.Request), run)
 	return loop.Waiting(waitsForPower, what+" to be accepted", 0)
+}
+
+// The longest pauses between two power-ons: of one that the BMC accepts and nothing comes of, and
+// of one that it refuses.
+const (
+	slowestRepeat = 30 * time.Minute
+	slowestRetry  = 5 * time.Minute
+)
+
+// pause is how long after a request the same may be asked for again; err is what it failed with, where it surely did
+// nothing. That of a power-on doubles with each attempt; a machine that is to be off is cut off again and again.
+func (v *visit) pause(request *v1alpha1.PowerRequest, err error) time.Duration {
+	base, longest := v.PowerGrace, slowestRepeat
+	var override *redfish.OverrideError
+	switch {
+	case notAsked(err):
+		return retryAfter(err)
+	case errors.As(err, &override):
+		base = retryAfter(err)
+	case err != nil:
+		base, longest = retryAfter(err), slowestRetry
+	}
+	if request.Action != v1alpha1.PowerActionOn || v.ofFormerEntry(request) {
+		return base
+	}
+	return max(base, min(base<<min(max(request.Attempts-1, 0), 12), longest))
+}
+
+// attempt counts how often a power-on is asked for in a row, now included. Another state begins anew, and so does a
+// request after one that came true; one that the BMC never heard of is not counted.
+func (v *visit) attempt(action v1alpha1.PowerAction) int32 {
+	former := v.server.Status.Lifecycle.Request
+	switch {
+	case action != v1alpha1.PowerActionOn:
+		return 0
+	case former == nil || former.Action != action || former.ShownAt != nil || v.ofFormerEntry(former):
+		return 1
+	case notAsked(v.notDone(former)):
+		return max(former.Attempts, 1)
+	}
+	return former.Attempts + 1
+}
+
+func asOften(attempts int32) string {
+	if attempts < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", asked for %d times,", attempts)
 }
 
 // actionsOf is what a power change amounts to: to boot the wipe image is to wipe.

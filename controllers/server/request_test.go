@@ -120,16 +120,19 @@ func TestARequestThatFailedIsMadeAgainWhenItMayBe(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		answer error
-		after  time.Duration
+		after  time.Duration // the first time; twice that each further time
+		most   time.Duration
 	}{
-		"what was refused after a while":                      {refused(400, 0), 15 * time.Second},
-		"what is not offered after a while":                   {&redfish.UnsupportedError{Wanted: "On"}, 15 * time.Second},
-		"what never got through after a while":                {&redfish.UnreachableError{Method: "POST", Err: errors.New("no route")}, 15 * time.Second},
-		"no sooner than after a while, whatever the BMC says": {refused(429, 3*time.Second), 15 * time.Second},
-		"as late as the BMC asks":                             {refused(429, 40*time.Second), 40 * time.Second},
-		"as late as the BMC asks, also after the grace":       {refused(429, 3*time.Minute), 3 * time.Minute},
-		"what may have been done after the grace":             {refused(500, 0), testPowerGrace},
-		"what may have arrived after the grace":               {&redfish.UnreachableError{Method: "POST", Sent: true, Err: errors.New("timeout")}, testPowerGrace},
+		"what was refused after a while":                      {refused(400, 0), 15 * time.Second, 5 * time.Minute},
+		"what is not offered after a while":                   {&redfish.UnsupportedError{Wanted: "On"}, 15 * time.Second, 5 * time.Minute},
+		"what never got through after a while":                {&redfish.UnreachableError{Method: "POST", Err: errors.New("no route")}, 15 * time.Second, 5 * time.Minute},
+		"no sooner than after a while, whatever the BMC says": {refused(429, 3*time.Second), 15 * time.Second, 5 * time.Minute},
+		"as late as the BMC asks":                             {refused(429, 40*time.Second), 40 * time.Second, 5 * time.Minute},
+		"as late as the BMC asks, also after the grace":       {refused(429, 3*time.Minute), 3 * time.Minute, 5 * time.Minute},
+		"an override that does not show":                      {&redfish.OverrideError{}, time.Minute, 30 * time.Minute},
+		"an override that is being set":                       {&redfish.OverrideError{Later: true}, 15 * time.Second, 30 * time.Minute},
+		"what may have been done after the grace":             {refused(500, 0), testPowerGrace, 30 * time.Minute},
+		"what may have arrived after the grace":               {&redfish.UnreachableError{Method: "POST", Sent: true, Err: errors.New("timeout")}, testPowerGrace, 30 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -141,14 +144,15 @@ func TestARequestThatFailedIsMadeAgainWhenItMayBe(t *testing.T) {
 					return nil
 				}
 				w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
-				w.manager.run(4*c.after + 5*time.Second)
+				w.manager.run(8*c.after + 5*time.Second)
 				gaps := m.gaps("On")
-				if len(gaps) < 3 {
+				if len(gaps) < 2 {
 					t.Fatalf("asked %d times", len(gaps)+1)
 				}
-				for _, gap := range gaps {
-					if late := gap - c.after; late < 0 || late > c.after/8+time.Second {
-						t.Errorf("asked again after %s, want %s and no more than the queue's jitter", gap, c.after)
+				for i, gap := range gaps {
+					want := max(c.after, min(c.after<<i, c.most))
+					if late := gap - want; late < 0 || late > want/8+time.Second {
+						t.Errorf("asked again after %s, want %s and no more than the queue's jitter", gap, want)
 					}
 				}
 			})
@@ -242,4 +246,80 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAMachineThatNeverComesOnIsAskedLessAndLess(t *testing.T) {
+	for name, restarts := range map[string]bool{"by one manager": false, "by managers that come and go": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOff)
+				m.obeys = deaf
+				w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
+				for range 24 {
+					w.manager.run(15 * time.Minute)
+					if restarts {
+						w.start()
+					}
+				}
+				gaps := m.gaps("On")
+				for i, gap := range gaps {
+					want := min(testPowerGrace<<i, 30*time.Minute)
+					if late := gap - want; late < 0 || late > want/8+20*time.Second {
+						t.Errorf("asked again after %s, want %s", gap, want)
+					}
+				}
+				if n := len(gaps); n < 12 || n > 16 {
+					t.Errorf("asked %d times again in six hours", n)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatWasAskedForInVainBeginsAnew(t *testing.T) {
+	former := func(change ...func(*v1alpha1.PowerRequest)) *visit {
+		return newVisit(t, "Reserved", func(v *visit) {
+			r := &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionOn, AskedAt: metav1.NewMicroTime(noon.Add(-time.Minute)), Attempts: 4}
+			for _, c := range change {
+				c(r)
+			}
+			v.server.Status.Lifecycle.Request = r
+			v.Desk = newDesk(nil, func(string) {})
+		})
+	}
+	at := metav1.NewMicroTime(noon)
+	for name, c := range map[string]struct {
+		visit *visit
+		want  int32
+	}{
+		"not after one that did not show":       {former(), 5},
+		"after one that nobody wanted any more": {former(func(r *v1alpha1.PowerRequest) { r.Attempts = 0 }), 1},
+		"after one that came true":              {former(func(r *v1alpha1.PowerRequest) { r.ShownAt = &at }), 1},
+		"after another":                         {former(func(r *v1alpha1.PowerRequest) { r.Action = v1alpha1.PowerActionForceOff }), 1},
+		"after one of a former entry":           {former(func(r *v1alpha1.PowerRequest) { r.AskedAt = metav1.NewMicroTime(noon.Add(-2 * time.Hour)) }), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer c.visit.Desk.Close()
+			if got := c.visit.attempt(v1alpha1.PowerActionOn); got != c.want {
+				t.Errorf("attempt %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAClaimThatIsSwitchedOffAndOnAgainNeedNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		m.obeys = deaf
+		w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
+		w.manager.run(40 * time.Minute) // half an hour from one power-on to the next by now
+		w.claims(v1alpha1.PowerOff)
+		w.manager.run(2 * time.Minute)
+		before := len(m.gaps("On"))
+		w.claims(v1alpha1.PowerOn)
+		w.manager.run(30 * time.Second)
+		if again := len(m.gaps("On")) - before; again != 1 {
+			t.Errorf("asked %d times in half a minute", again)
+		}
+	})
 }
