@@ -88,20 +88,6 @@ func Resolve(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC, settings b
 	return hardware.Target{Key: string(bmc.UID), Endpoint: endpoint, Credentials: credentials}, nil
 }
 
-// ResolveInline returns how the BMC of a Server without a BMC object is reached. key is the Server's UID.
-func ResolveInline(ctx context.Context, r client.Reader, key string, inline *v1alpha1.BMCAccess,
-	settings bundle.Settings, options ...Option) (hardware.Target, error) {
-	endpoint, err := reach(inline.Protocol, inline.Address, settings, options)
-	if err != nil {
-		return hardware.Target{}, err
-	}
-	credentials, err := Credentials(ctx, r, inline.BMCSecretRef.Name)
-	if err != nil {
-		return hardware.Target{}, err
-	}
-	return hardware.Target{Key: key, Endpoint: endpoint, Credentials: credentials}, nil
-}
-
 const (
 	schemeHTTPS = string(v1alpha1.ProtocolSchemeHTTPS)
 	portHTTPS   = 443
@@ -113,7 +99,7 @@ func reach(p v1alpha1.Protocol, address string, settings bundle.Settings, option
 	case v1alpha1.ProtocolRedfish, v1alpha1.ProtocolRedfishLocal, v1alpha1.ProtocolRedfishWithRegistryPatch:
 	default:
 		return redfish.Endpoint{}, &Error{v1alpha1.ReasonProtocolUnsupported,
-			fmt.Sprintf("the protocol %q is reserved and not spoken; use Redfish", p.Name)}
+			fmt.Sprintf("the protocol %q is reserved and not spoken, so that the BMC is never asked; set spec.protocol.name to Redfish", p.Name)}
 	}
 	return Reach(address, p.Scheme, p.Port, settings, options...), nil
 }

@@ -25,8 +25,8 @@ func (d *fakeDevice) Get(_ string, _ redfish.Endpoint, c redfish.Credentials) re
 	return &fakeClient{device: d, credentials: c}
 }
 
-func (*fakeDevice) Forget(string)                                  {}
-func (*fakeDevice) Park(string)                                    {}
+func (*fakeDevice) Forget(string)                                 {}
+func (*fakeDevice) Park(string)                                   {}
 func (*fakeDevice) Probe(context.Context, redfish.Endpoint) error { return nil }
 
 type fakeClient struct {
