@@ -32,8 +32,9 @@ func Describe(err error) (message string, news bool) {
 		plain.Until = time.Time{}
 		message = plain.Error()
 		if !auth.Until.IsZero() {
-			message += "; correct the BMCSecret, which is then tried at once; so that no account is locked, the same credentials are not tried again before " +
-				wholeMinute(auth.Until).Format("15:04 MST") + "; if they were corrected at the BMC, have them tried now by annotation " +
+			message += "; correct the BMCSecret, which is then tried at once; so that no account is locked, " +
+				"the same credentials are not tried again before " + wholeMinute(auth.Until).Format("15:04 MST") +
+				"; if they were corrected at the BMC, have them tried now by annotation " +
 				v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationRetry + " on the BMC"
 		}
 		return message, true

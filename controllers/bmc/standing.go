@@ -71,7 +71,8 @@ func (s *standing) forget(uuid, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	uuid = oneSpelling(uuid)
-	if delete(s.names[uuid], name); len(s.names[uuid]) == 0 {
+	delete(s.names[uuid], name)
+	if len(s.names[uuid]) == 0 {
 		delete(s.names, uuid)
 	}
 }

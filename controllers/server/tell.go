@@ -88,10 +88,7 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 			s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, kind, "Observe", "%s", loop.Shortened(now.Message, loop.MaxNote))
 		}
 	}
-	ready, stood := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady), meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
-	if ready != nil && ready.Reason == overrideIgnored && (stood == nil || stood.Reason != overrideIgnored) {
-		s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, overrideIgnored, "PowerOn", "%s", loop.Shortened(ready.Message, loop.MaxNote))
-	}
+	s.tellOverride(before, after)
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionBMCReachable)
 	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionBMCReachable)
 	if now == nil || was == nil || was.Status == now.Status {
@@ -102,6 +99,15 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 		kind, reason = corev1.EventTypeWarning, "BMCUnreachable"
 	}
 	s.Recorder.Eventf(after, nil, kind, reason, "Observe", "%s", loop.Shortened(now.Reason+": "+now.Message, loop.MaxNote))
+}
+
+// tellOverride reports that a machine was not switched on because its BMC ignores the boot override.
+func (s *subject) tellOverride(before, after *v1alpha1.Server) {
+	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
+	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
+	if now != nil && now.Reason == overrideIgnored && (was == nil || was.Reason != overrideIgnored) {
+		s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, overrideIgnored, "PowerOn", "%s", loop.Shortened(now.Message, loop.MaxNote))
+	}
 }
 
 // Notify implements loop.Notifier: it reports what was refused in a reconcile.
