@@ -186,7 +186,7 @@ func ServerStateOf(s *v1alpha1.Server) selection.ServerState {
 		Power:       string(s.Status.PowerState),
 		Taints:      taintsOf(s),
 		Claimed:     s.Spec.ServerClaimRef != nil,
-		Unclaimable: s.Spec.Unclaimable || Ignored(s),
+		Unclaimable: s.Spec.Unclaimable || v1alpha1.Ignored(s),
 		Deleting:    !s.DeletionTimestamp.IsZero(),
 	}
 	if s.Status.Lifecycle != nil {
@@ -196,9 +196,6 @@ func ServerStateOf(s *v1alpha1.Server) selection.ServerState {
 	}
 	return state
 }
-
-// Ignored says that the operation annotation asks to leave an object alone, in its present or old spelling.
-func Ignored(o metav1.Object) bool { return v1alpha1.Ignored(o) }
 
 func taintsOf(s *v1alpha1.Server) []selection.Taint {
 	if len(s.Spec.Taints) == 0 {

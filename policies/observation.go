@@ -65,7 +65,7 @@ func (o Observation) serverFacts() ServerFacts {
 		ReclaimPolicy: reclaim,
 		Unclaimable:   s.Spec.Unclaimable,
 		Parked:        parked && s.Status.Lifecycle == nil,
-		Ignored:       Ignored(s),
+		Ignored:       v1alpha1.Ignored(s),
 		Deleting:      !s.DeletionTimestamp.IsZero(),
 	}
 }
@@ -108,8 +108,7 @@ func Armed(boot *v1alpha1.ServerBootConfiguration) bool {
 // Released says that a durable record names the last holder of a server and that the grace period is over; otherwise it
 // says how long the grace period still lasts, 0 where there is no record.
 func Released(s *v1alpha1.Server, grace time.Duration, now time.Time) (released bool, remaining time.Duration) {
-	record := s.Annotations[v1alpha1.ReleasedClaimAnnotation]
-	if record == "" || record != s.Annotations[v1alpha1.ClaimUIDAnnotation] {
+	if !v1alpha1.ReleaseRecorded(s) {
 		return false, 0
 	}
 	at, err := time.Parse(time.RFC3339, s.Annotations[v1alpha1.ReleasedAtAnnotation])
@@ -128,8 +127,7 @@ func Bound(s *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
 }
 
 func (o Observation) claimFacts() ClaimFacts {
-	recorded := o.Server.Annotations[v1alpha1.ReleasedClaimAnnotation]
-	hasRecord := recorded != "" && recorded == o.Server.Annotations[v1alpha1.ClaimUIDAnnotation]
+	hasRecord := v1alpha1.ReleaseRecorded(o.Server)
 	released, _ := Released(o.Server, o.Settings.ReleaseGrace, o.Now)
 	f := ClaimFacts{Released: released, Power: none}
 	f.Bound = !hasRecord && Bound(o.Server, o.Claim)
@@ -196,7 +194,7 @@ func (o Observation) operationFacts() OperationFacts {
 	f := OperationFacts{Name: none, Entry: -1}
 	f.Consented = o.Server.Annotations[v1alpha1.ConsentAnnotation] == v1alpha1.ConsentTakeOver || o.Settings.FirstSeen == bundle.FirstSeenManage
 	op := o.Server.Status.Operation
-	if op == nil || (op.State != v1alpha1.OperationPending && op.State != v1alpha1.OperationInProgress) {
+	if !op.Active() {
 		return f
 	}
 	if op.State == v1alpha1.OperationPending && o.Server.Annotations[v1alpha1.OperationAnnotation] != "" {

@@ -33,12 +33,3 @@ func TestReleaseRecorded(t *testing.T) {
 		t.Error("a server without annotations has a record")
 	}
 }
-
-func TestIgnored(t *testing.T) {
-	for operation, want := range map[string]bool{"ignore": true, "ignore-reconciliation": true, "park": false, "": false} {
-		s := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.OperationAnnotation: operation}}}
-		if got := v1alpha1.Ignored(s); got != want {
-			t.Errorf("%q: got %v", operation, got)
-		}
-	}
-}

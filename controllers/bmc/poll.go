@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/policies"
 )
 
 // A BMC is read seldom while the reads of its Servers show that it answers: they come often, each proves as much, and
@@ -37,7 +36,7 @@ func vouching(servers []v1alpha1.Server) int {
 	count := 0
 	for i := range servers {
 		s := &servers[i]
-		if policies.Ignored(s) || !s.DeletionTimestamp.IsZero() {
+		if v1alpha1.Ignored(s) || !s.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if !meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionBMCReachable) || !troubleSince(s).IsZero() {

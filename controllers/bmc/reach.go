@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -66,7 +65,7 @@ func (v *visit) recordUnreachable() {
 // manager was running does not count, and what another process saw has to be seen by this one before it counts in full.
 func (s *subject) lostFor(b *v1alpha1.BMC, now time.Time) time.Duration {
 	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionUnreachable)
-	if c == nil || c.Status != metav1.ConditionTrue || policies.Ignored(b) {
+	if c == nil || c.Status != metav1.ConditionTrue || v1alpha1.Ignored(b) {
 		return 0
 	}
 	since := c.LastTransitionTime.Time

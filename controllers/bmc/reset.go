@@ -18,7 +18,6 @@ import (
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -184,7 +183,7 @@ func (v *visit) stillAsked(at metav1.Time) func(context.Context) error {
 			return fmt.Errorf("the BMC object could not be read: %w", err)
 		}
 		reset := meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionReset)
-		if now.UID != uid || now.Generation != generation || !now.DeletionTimestamp.IsZero() || policies.Ignored(now) ||
+		if now.UID != uid || now.Generation != generation || !now.DeletionTimestamp.IsZero() || v1alpha1.Ignored(now) ||
 			reset == nil || reset.Status != metav1.ConditionTrue || !reset.LastTransitionTime.Equal(&at) {
 			return errors.New("the BMC object has changed meanwhile")
 		}

@@ -25,7 +25,6 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/policies"
 )
 
 // Bundles knows the policy in force.
@@ -40,9 +39,6 @@ type Clients interface {
 	Forget(key string)
 	Retry(key string) (done bool, again time.Time)
 }
-
-// FieldOwner owns the fields that metalaw writes.
-const FieldOwner = "metalaw"
 
 // Options is what the controller needs from outside. A zero field takes its default where one is named.
 type Options struct {
@@ -85,7 +81,7 @@ func (o Options) withDefaults(mgr ctrl.Manager) Options {
 	if o.Client == nil {
 		o.Client = mgr.GetClient()
 	}
-	o.Client = client.WithFieldOwner(o.Client, FieldOwner)
+	o.Client = client.WithFieldOwner(o.Client, loop.FieldOwner)
 	if o.Reader == nil {
 		o.Reader = mgr.GetAPIReader()
 	}
@@ -179,7 +175,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 func (s *subject) reconciler() reconcile.Reconciler {
 	return &loop.Reconciler[*v1alpha1.BMC]{
 		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerBMC, Tell: s.tell, Withheld: s.withheld,
-		HandsOff: func(b *v1alpha1.BMC) bool { return policies.Ignored(b) },
+		HandsOff: func(b *v1alpha1.BMC) bool { return v1alpha1.Ignored(b) },
 		New:      func() *v1alpha1.BMC { return &v1alpha1.BMC{} },
 	}
 }

@@ -38,7 +38,7 @@ func forwardable(c *v1alpha1.ServerClaim) bool {
 
 // refusedOperation returns an operation that claims do not know; empty where there is none.
 func refusedOperation(c *v1alpha1.ServerClaim) string {
-	if forwardable(c) || policies.Ignored(c) {
+	if forwardable(c) || v1alpha1.Ignored(c) {
 		return ""
 	}
 	return c.Annotations[v1alpha1.OperationAnnotation]
@@ -86,8 +86,7 @@ func isFree(s *v1alpha1.Server) bool {
 	if s.Annotations[v1alpha1.OperationAnnotation] != "" {
 		return false
 	}
-	op := s.Status.Operation
-	return op == nil || (op.State != v1alpha1.OperationPending && op.State != v1alpha1.OperationInProgress)
+	return !s.Status.Operation.Active()
 }
 
 // recordOperation brings the claim's annotations up to date with what became of the operation.

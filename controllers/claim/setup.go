@@ -40,10 +40,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-const (
-	fieldOwner        = "metalaw"
-	defaultConcurrent = 4
-)
+const defaultConcurrent = 4
 
 // Setup adds the claim loop to the manager.
 func Setup(mgr manager.Manager, o Options) error {
@@ -56,7 +53,7 @@ func Setup(mgr manager.Manager, o Options) error {
 	if o.MaxConcurrent == 0 {
 		o.MaxConcurrent = defaultConcurrent
 	}
-	writer := client.WithFieldOwner(mgr.GetClient(), fieldOwner)
+	writer := client.WithFieldOwner(mgr.GetClient(), loop.FieldOwner)
 	reconciler := newReconciler(&Subject{Client: writer, Live: mgr.GetAPIReader(), Scheduler: o.Scheduler,
 		Recorder: mgr.GetEventRecorder("metalaw-claim"), Now: o.Now})
 	return builder.ControllerManagedBy(mgr).Named("serverclaim").
@@ -74,7 +71,7 @@ func newReconciler(s *Subject) *loop.Reconciler[*v1alpha1.ServerClaim] {
 		Subject:   s,
 		New:       func() *v1alpha1.ServerClaim { return &v1alpha1.ServerClaim{} },
 		Finalizer: v1alpha1.FinalizerServerClaim,
-		HandsOff:  func(c *v1alpha1.ServerClaim) bool { return policies.Ignored(c) },
+		HandsOff:  func(c *v1alpha1.ServerClaim) bool { return v1alpha1.Ignored(c) },
 		Withheld:  s.withheld,
 	}
 }

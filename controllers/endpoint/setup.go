@@ -30,7 +30,6 @@ import (
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -66,14 +65,11 @@ type Options struct {
 	now   func() time.Time
 }
 
-// FieldOwner owns the fields that metalaw writes.
-const FieldOwner = "metalaw"
-
 func (o Options) withDefaults(mgr ctrl.Manager) Options {
 	if o.Client == nil {
 		o.Client = mgr.GetClient()
 	}
-	o.Client = client.WithFieldOwner(o.Client, FieldOwner)
+	o.Client = client.WithFieldOwner(o.Client, loop.FieldOwner)
 	if o.Reader == nil {
 		o.Reader = mgr.GetAPIReader()
 	}
@@ -129,7 +125,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 func (s *subject) reconciler() reconcile.Reconciler {
 	return &loop.Reconciler[*v1alpha1.Endpoint]{
 		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerEndpoint, Tell: s.tell, Withheld: s.withheld,
-		HandsOff: func(e *v1alpha1.Endpoint) bool { return policies.Ignored(e) },
+		HandsOff: func(e *v1alpha1.Endpoint) bool { return v1alpha1.Ignored(e) },
 		New:      func() *v1alpha1.Endpoint { return &v1alpha1.Endpoint{} },
 	}
 }

@@ -5,6 +5,7 @@ package loop
 import (
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -18,16 +19,16 @@ func statusOf(object client.Object) any {
 }
 
 func statusChanged(before, after client.Object) bool {
-	return !equal(statusOf(before), statusOf(after))
+	return !equality.Semantic.DeepEqual(statusOf(before), statusOf(after))
 }
 
 // mainChanged says whether anything but the status differs that a client may write.
 func mainChanged(before, after client.Object) bool {
-	if !equal(before.GetLabels(), after.GetLabels()) || !equal(before.GetAnnotations(), after.GetAnnotations()) ||
-		!equal(before.GetFinalizers(), after.GetFinalizers()) || !equal(before.GetOwnerReferences(), after.GetOwnerReferences()) {
+	if !equality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels()) || !equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()) ||
+		!equality.Semantic.DeepEqual(before.GetFinalizers(), after.GetFinalizers()) || !equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()) {
 		return true
 	}
-	return !equal(fieldOf(before, "Spec"), fieldOf(after, "Spec"))
+	return !equality.Semantic.DeepEqual(fieldOf(before, "Spec"), fieldOf(after, "Spec"))
 }
 
 func fieldOf(object client.Object, name string) any {

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -264,5 +263,3 @@ func copyOf[T client.Object](object T) T {
 	}
 	return copied
 }
-
-func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }

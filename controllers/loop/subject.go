@@ -12,6 +12,10 @@ import (
 	"github.com/metalaw/metalaw/engine"
 )
 
+// FieldOwner owns the fields that metalaw writes, so that clients which apply an object again and again do not take them
+// away.
+const FieldOwner = "metalaw"
+
 // Subject is one kind as the loop sees it.
 type Subject[T client.Object] interface {
 	// Observe reads everything that one decision about the object needs, and writes nothing. Trouble with hardware is a

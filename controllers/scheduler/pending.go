@@ -4,6 +4,7 @@ package scheduler
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -52,7 +53,7 @@ func (p *pending) saw(c *v1alpha1.ServerClaim, now time.Time) bool {
 // asksAnew leaves out the writes of status, and our own of serverRef.
 func asksAnew(before, after *v1alpha1.ServerClaim) bool {
 	return before.Generation != after.Generation || policies.PriorityOf(before) != policies.PriorityOf(after) ||
-		!equal(before.Labels, after.Labels) || !equal(before.Annotations, after.Annotations)
+		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations)
 }
 
 // wrote takes in the answer to our own write. A claim that is gone by now stays gone.

@@ -44,6 +44,8 @@ func RelationOf(s *v1alpha1.Server, c *v1alpha1.ServerClaim) Relation {
 }
 
 // releaseRecorded says that a record ends the binding that the server names. One that names an earlier holder does not.
+// Other than for v1alpha1.ReleaseRecorded, on whose word disks are erased, a record counts as well where no holder's UID is
+// recorded: on that word nothing is erased, and a claim must not adopt a server whose release is recorded at all.
 func releaseRecorded(s *v1alpha1.Server) bool {
 	record, uid := s.Annotations[v1alpha1.ReleasedClaimAnnotation], s.Annotations[v1alpha1.ClaimUIDAnnotation]
 	return record != "" && (uid == "" || uid == record)
@@ -75,7 +77,7 @@ func Untouched(s *v1alpha1.Server) bool { return untouched(s) }
 // open says that a claim is the scheduler's business: it can be bound and is not known to be.
 func open(c *v1alpha1.ServerClaim) bool {
 	return c.DeletionTimestamp.IsZero() && slices.Contains(c.Finalizers, v1alpha1.FinalizerServerClaim) &&
-		!policies.Ignored(c) && !confirmed(c)
+		!v1alpha1.Ignored(c) && !confirmed(c)
 }
 
 // confirmed says that the claim is Bound by our own word. One that a backup or another operator calls Bound is not: its UID

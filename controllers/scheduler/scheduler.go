@@ -8,7 +8,6 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -163,5 +162,3 @@ func (s *Scheduler) explain(v view, left []refused) time.Duration {
 	}
 	return again
 }
-
-func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }

@@ -19,6 +19,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
@@ -37,9 +38,6 @@ type Options struct {
 }
 
 const (
-	// fieldOwner owns the fields that we write, so that clients which apply a claim again and again do not take
-	// spec.serverRef away.
-	fieldOwner = "metalaw"
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = 30 * time.Second
 )
@@ -52,7 +50,7 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		o.Now = time.Now
 	}
 	return &Scheduler{
-		client: client.WithFieldOwner(c, fieldOwner), live: live, policy: inForce(o.Bundles), now: o.Now, observeOnly: o.ObserveOnly,
+		client: client.WithFieldOwner(c, loop.FieldOwner), live: live, policy: inForce(o.Bundles), now: o.Now, observeOnly: o.ObserveOnly,
 		fleet: newFleet(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(),
 		doubts: map[types.UID]string{}, patience: patience{},
 	}

@@ -5,7 +5,6 @@ package server
 import (
 	"fmt"
 
-	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -110,9 +109,4 @@ func (v *visit) refresh() {
 	}
 	v.memory.waitFor(v.server.Name, v.now)
 	v.Desk.Refresh(v.server.Name, v.target, 0)
-}
-
-// operationActive says that an operation was recorded and has not ended.
-func operationActive(op *v1alpha1.OperationStatus) bool {
-	return op != nil && (op.State == v1alpha1.OperationPending || op.State == v1alpha1.OperationInProgress)
 }

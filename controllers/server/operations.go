@@ -61,7 +61,7 @@ func (v *visit) recordOperation(d engine.Decision) {
 		return
 	}
 	op := v.server.Status.Operation
-	if operationActive(op) {
+	if op.Active() {
 		if op.State == v1alpha1.OperationPending && op.Name == asked {
 			v.dropRequest()
 			v.wakeIn(time.Millisecond)
@@ -134,7 +134,7 @@ var otherKinds = map[string]bool{
 // endOperation closes an operation that a move has served, or that the state entered cannot use any more.
 func (v *visit) endOperation(d engine.Decision) {
 	op := v.server.Status.Operation
-	if !operationActive(op) || !d.Moves() || d.Rule == v1alpha1.RuleForced { // recordForce ends what it forces
+	if !op.Active() || !d.Moves() || d.Rule == v1alpha1.RuleForced { // recordForce ends what it forces
 		return
 	}
 	switch {

@@ -15,6 +15,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -87,14 +88,11 @@ const (
 	shutdownGrace = 5 * time.Minute
 )
 
-// FieldOwner owns the fields that metalaw writes.
-const FieldOwner = "metalaw"
-
 func (o *Options) setDefaults(mgr ctrl.Manager) {
 	if o.Client == nil {
 		o.Client = mgr.GetClient()
 	}
-	o.Client = client.WithFieldOwner(o.Client, FieldOwner)
+	o.Client = client.WithFieldOwner(o.Client, loop.FieldOwner)
 	if o.Reader == nil {
 		o.Reader = mgr.GetAPIReader()
 	}

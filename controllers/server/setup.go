@@ -25,7 +25,6 @@ import (
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/wake"
-	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -78,7 +77,7 @@ func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server] {
 		New:       func() *v1alpha1.Server { return &v1alpha1.Server{} },
 		Finalizer: v1alpha1.FinalizerServer,
 		Tell:      s.tell,
-		HandsOff:  func(o *v1alpha1.Server) bool { return policies.Ignored(o) },
+		HandsOff:  func(o *v1alpha1.Server) bool { return v1alpha1.Ignored(o) },
 		Withheld:  s.withheld,
 		Gone: func(name types.NamespacedName) {
 			s.memory.forget(name.Name)

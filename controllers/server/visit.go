@@ -272,7 +272,7 @@ func (v *visit) inTransition() bool {
 	if s.Status.Lifecycle == nil || v.bundle == nil || !v.bundle.Lifecycle.Stable(engine.State(s.Status.State)) {
 		return true
 	}
-	return operationActive(s.Status.Operation) || v.memory.unsettled(s.Name)
+	return s.Status.Operation.Active() || v.memory.unsettled(s.Name)
 }
 
 func (v *visit) settings() bundle.Settings {
