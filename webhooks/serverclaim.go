@@ -47,6 +47,7 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 	}
 	if refChanges(c) {
 		checkServerRef(c.new, f, &found)
+		checkTakesOver(c, f.server, &found)
 	}
 	checkKeepsServer(c, &found)
 	if found.pass() && f.matches != nil && !*f.matches {
@@ -100,10 +101,29 @@ func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
 		found.deny(field.Invalid(selectorPath, metav1.FormatLabelSelector(c.Spec.ServerSelector), fmt.Sprintf(
 			"it does not match the labels of Server %q, which serverRef names, and both must match; take one of the two out", refOf(c))))
 	}
-	ref := f.server.Spec.ServerClaimRef
-	if ref != nil && (ref.Namespace != c.Namespace || ref.Name != c.Name) {
+	if f.server.Spec.ServerClaimRef != nil && !namesClaim(f.server, c) {
 		found.warn("Server %q is held by another claim; this one waits until it is released", refOf(c))
 	}
+}
+
+// checkTakesOver: a server that a former claim of this name holds becomes this claim's, with all that is on it. So a claim
+// restored from a backup gets its machine back; whoever only wanted a fresh one has to know.
+func checkTakesOver(c change[v1alpha1.ServerClaim], s *v1alpha1.Server, found *findings) {
+	isItself := !c.created() && s != nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.new.UID)
+	if s == nil || !namesClaim(s, c.new) || isItself {
+		return
+	}
+	if v1alpha1.BindingEnded(s) {
+		found.warn("Server %q is still held by the former claim of this name, whose release is recorded; "+
+			"this claim waits until the server is Available again", s.Name)
+		return
+	}
+	data := "whatever is on its disks"
+	if hasMark(s, policies.MarkDirty) {
+		data = "its data: nothing was erased since"
+	}
+	found.warn("this claim takes over Server %q of the former claim of this name, with %s; where that is not meant, "+
+		"delete this claim, which releases the server, and claim another one", s.Name, data)
 }
 
 // checkKeepsServer: clients follow serverRef once it is there. The CRD says the same.
@@ -116,7 +136,7 @@ func checkKeepsServer(c change[v1alpha1.ServerClaim], found *findings) {
 // checkClaimDeletion tells what becomes of the data. Nothing is denied: a claim can always be given up.
 func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
 	s := f.server
-	if s == nil || s.Spec.ServerClaimRef == nil || s.Spec.ServerClaimRef.Namespace != c.Namespace || s.Spec.ServerClaimRef.Name != c.Name {
+	if s == nil || !namesClaim(s, c) {
 		return
 	}
 	if !hasMark(s, policies.MarkDirty) {
@@ -130,6 +150,12 @@ func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *findings) 
 	default:
 		found.warn("Server %q will be powered off and all data on its disks erased", s.Name)
 	}
+}
+
+// namesClaim says that a server names a claim, or a former one of that name.
+func namesClaim(s *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
+	ref := s.Spec.ServerClaimRef
+	return ref != nil && ref.Namespace == c.Namespace && ref.Name == c.Name
 }
 
 func hasMark(s *v1alpha1.Server, mark string) bool {

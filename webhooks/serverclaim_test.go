@@ -44,7 +44,9 @@ func image(i string) func(*v1alpha1.ServerClaim) {
 func TestServerClaim(t *testing.T) {
 	const noServer = "Invalid\nspec.serverRef.name: Not found: \"gone\": there is no Server of this name; see `kubectl get servers`, or select one by its labels with serverSelector"
 	const unsatisfiable = "spec.serverSelector matches no server of the fleet, in whatever state; the claim stays Unbound until one bears these labels"
-	fleet := []client.Object{server(labelled("rack", "r1")), server(serverNamed("taken"), heldBy("other", "c")), server(serverNamed("mine"), heldBy("team", "c"))}
+	fleet := []client.Object{server(labelled("rack", "r1")), server(serverNamed("taken"), heldBy("other", "c")), server(serverNamed("adopted"), heldBy("team", "c")),
+		server(serverNamed("mine"), heldBy("team", "c"), annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty),
+		server(serverNamed("released"), heldBy("team", "c"), annotated(v1alpha1.ClaimUIDAnnotation, "u1"), annotated(v1alpha1.ReleasedClaimAnnotation, "u1"), dirty)}
 	for name, c := range map[string]struct {
 		before, after *v1alpha1.ServerClaim
 		want          string
@@ -57,7 +59,15 @@ func TestServerClaim(t *testing.T) {
 		"a server that is set later must exist too":               {before: claim(), after: claim(naming("gone")), want: noServer},
 		"a claim whose server is gone may still change its image": {before: claim(naming("gone")), after: claim(naming("gone"), image("os:2"))},
 		"a server held by another claim is warned about":          {after: claim(naming("taken")), warnings: []string{"Server \"taken\" is held by another claim; this one waits until it is released"}},
-		"a restored claim gets no warning about its own server":   {after: claim(naming("mine"))},
+		"a claim that takes a server over with its data is told": {after: claim(naming("mine")), warnings: []string{
+			`this claim takes over Server "mine" of the former claim of this name, with its data: nothing was erased since; ` +
+				"where that is not meant, delete this claim, which releases the server, and claim another one"}},
+		"a claim that takes over a server of which less is known is told": {after: claim(naming("adopted")), warnings: []string{
+			`this claim takes over Server "adopted" of the former claim of this name, with whatever is on its disks; ` +
+				"where that is not meant, delete this claim, which releases the server, and claim another one"}},
+		"a claim whose predecessor was released is told that it waits": {after: claim(naming("released")), warnings: []string{
+			`Server "released" is still held by the former claim of this name, whose release is recorded; this claim waits until the server is Available again`}},
+		"the claim that a server was written for gets no warning": {before: claim(), after: claim(naming("adopted"))},
 		"server and selector must agree": {after: claim(naming("s1"), selecting("rack", "r2")),
 			want: "Invalid\nspec.serverSelector: Invalid value: \"rack=r2\": it does not match the labels of Server \"s1\", which serverRef names, and both must match; take one of the two out"},
 		"server and selector that agree pass": {after: claim(naming("s1"), selecting("rack", "r1"))},

@@ -190,6 +190,8 @@ const (
 	ReasonRunning = "Running"
 	// ReasonPoweredOff: the machine is off, as the claim asks.
 	ReasonPoweredOff = "PoweredOff"
+	// ReasonServerAdopted: the claim took a server over that named a former claim of its name, with the data that is on it.
+	ReasonServerAdopted = "ServerAdopted"
 	// ReasonServerVanished: the server that the claim is bound to no longer exists; the claim keeps its reference.
 	ReasonServerVanished = "ServerVanished"
 	// ReasonReleasing: the claim is being deleted and its server released.

@@ -8,3 +8,11 @@ func ReleaseRecorded(s *Server) bool {
 	record := s.Annotations[ReleasedClaimAnnotation]
 	return record != "" && record == s.Annotations[ClaimUIDAnnotation]
 }
+
+// BindingEnded says that a record ends the binding that the server names. One that names an earlier holder does not. Other
+// than for ReleaseRecorded, on whose word disks are erased, a record counts as well where no holder's UID is recorded: on
+// this word nothing is erased, and no claim may take over a server whose release is recorded at all.
+func BindingEnded(s *Server) bool {
+	record, uid := s.Annotations[ReleasedClaimAnnotation], s.Annotations[ClaimUIDAnnotation]
+	return record != "" && (uid == "" || uid == record)
+}

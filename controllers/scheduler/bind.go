@@ -229,6 +229,7 @@ func (s *Scheduler) adoptServer(ctx context.Context, c *v1alpha1.ServerClaim, na
 	logf.FromContext(ctx).Info("adopted", "claim", claimName(c), "claimUID", live.UID, "server", server.Name,
 		"formerUID", e.server.Annotations[v1alpha1.ClaimUIDAnnotation])
 	s.told(ctx, &live, server.Name)
+	s.tellAdopted(&live, server, e.server.Annotations[v1alpha1.ClaimUIDAnnotation])
 	return wasBound, nil
 }
 
@@ -254,6 +255,22 @@ func (s *Scheduler) told(ctx context.Context, c *v1alpha1.ServerClaim, server st
 	if e := s.fleet.get(server); e != nil {
 		s.recorder.Eventf(e.server, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to claim %s/%s", c.Namespace, c.Name)
 	}
+}
+
+// tellAdopted says on both that the claim has what is on the machine. Where a former claim of the name held it, that is a
+// warning: its author may have wanted a fresh machine.
+func (s *Scheduler) tellAdopted(c *v1alpha1.ServerClaim, server *v1alpha1.Server, former string) {
+	if s.recorder == nil {
+		return
+	}
+	kind, of := corev1.EventTypeNormal, "; nobody had recorded which claim of that name is meant"
+	if former != "" {
+		kind, of = corev1.EventTypeWarning, " that a former claim of that name ("+former+") left there"
+	}
+	s.recorder.Eventf(c, server, kind, v1alpha1.ReasonServerAdopted, "Bind",
+		"Took over server %s with the data%s", server.Name, of)
+	s.recorder.Eventf(server, c, kind, v1alpha1.ReasonServerAdopted, "Bind",
+		"Taken over by claim %s/%s with the data%s", c.Namespace, c.Name, of)
 }
 
 func claimName(c *v1alpha1.ServerClaim) string { return c.Namespace + "/" + c.Name }

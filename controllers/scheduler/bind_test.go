@@ -5,8 +5,11 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -236,5 +239,39 @@ func TestADoubtEndsWithItsClaim(t *testing.T) {
 	}
 	if got := w.server("a").Spec.ServerClaimRef; got != nil {
 		t.Errorf("server a stays with %v", got)
+	}
+}
+
+func TestAnAdoptionIsToldOnTheClaimAndTheServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		former string
+		want   []string
+	}{
+		"from a former claim of the name": {"uid-former", []string{
+			"Warning ServerAdopted Took over server a with the data that a former claim of that name (uid-former) left there",
+			"Warning ServerAdopted Taken over by claim ns/claim with the data that a former claim of that name (uid-former) left there"}},
+		"from before any UID was recorded": {"", []string{
+			"Normal ServerAdopted Took over server a with the data; nobody had recorded which claim of that name is meant",
+			"Normal ServerAdopted Taken over by claim ns/claim with the data; nobody had recorded which claim of that name is meant"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.addServer(aServer("a", inState(v1alpha1.StateReserved), dirty, writtenFor("claim", c.former)))
+			w.addClaim(aClaim("claim", naming("a")))
+			w.deliver(9)
+			recorder := events.NewFakeRecorder(9)
+			w.s.recorder = recorder
+			w.must(w.pass())
+			close(recorder.Events)
+			var told []string
+			for event := range recorder.Events {
+				if strings.Contains(event, v1alpha1.ReasonServerAdopted) {
+					told = append(told, event)
+				}
+			}
+			if diff := cmp.Diff(c.want, told); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

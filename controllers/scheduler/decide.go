@@ -107,7 +107,7 @@ func (v view) written(c *v1alpha1.ServerClaim) (step, bool) {
 			if wanted == e.server.Name {
 				return step{action: settled, server: wanted}, true
 			}
-			if !releaseRecorded(e.server) && (holding == "" || e.server.Name < holding) {
+			if !v1alpha1.BindingEnded(e.server) && (holding == "" || e.server.Name < holding) {
 				holding = e.server.Name
 			}
 		case Adoptable:

@@ -36,19 +36,11 @@ func RelationOf(s *v1alpha1.Server, c *v1alpha1.ServerClaim) Relation {
 		return Unrelated
 	case s.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.UID):
 		return Holds
-	case c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == s.Name && !releaseRecorded(s):
+	case c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == s.Name && !v1alpha1.BindingEnded(s):
 		return Adoptable
 	default:
 		return Another
 	}
-}
-
-// releaseRecorded says that a record ends the binding that the server names. One that names an earlier holder does not.
-// Other than for v1alpha1.ReleaseRecorded, on whose word disks are erased, a record counts as well where no holder's UID is
-// recorded: on that word nothing is erased, and a claim must not adopt a server whose release is recorded at all.
-func releaseRecorded(s *v1alpha1.Server) bool {
-	record, uid := s.Annotations[v1alpha1.ReleasedClaimAnnotation], s.Annotations[v1alpha1.ClaimUIDAnnotation]
-	return record != "" && (uid == "" || uid == record)
 }
 
 // untouched says that a server was written for a claim's UID and that nothing was booted for it: it is still Available,
@@ -66,7 +58,7 @@ func retractable(s *v1alpha1.Server) bool {
 
 // written says that a server is written for a claim's UID, and not Dirty.
 func written(s *v1alpha1.Server) bool {
-	return s.Spec.ServerClaimRef != nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" && !releaseRecorded(s) &&
+	return s.Spec.ServerClaimRef != nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" && !v1alpha1.BindingEnded(s) &&
 		!policies.ServerStateOf(s).Dirty
 }
 
@@ -95,7 +87,7 @@ func matters(a, b *entry) bool {
 		return true
 	}
 	if a.server.Annotations[v1alpha1.ClaimUIDAnnotation] != b.server.Annotations[v1alpha1.ClaimUIDAnnotation] ||
-		releaseRecorded(a.server) != releaseRecorded(b.server) {
+		v1alpha1.BindingEnded(a.server) != v1alpha1.BindingEnded(b.server) {
 		return true
 	}
 	if !maps.Equal(a.state.Labels, b.state.Labels) || !slices.Equal(a.state.Taints, b.state.Taints) || a.rack != b.rack {
