@@ -136,13 +136,19 @@ func checkKeepsServer(c change[v1alpha1.ServerClaim], found *findings) {
 // checkClaimDeletion tells what becomes of the data. Nothing is denied: a claim can always be given up.
 func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
 	s := f.server
-	if s == nil || !namesClaim(s, c) {
-		return
-	}
-	if !hasMark(s, policies.MarkDirty) {
+	if s == nil || !hasMark(s, policies.MarkDirty) {
 		return // nothing was booted for this claim
 	}
+	isHolder := s.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.UID)
 	switch {
+	case s.Spec.ServerClaimRef == nil && !isHolder:
+	case s.Spec.ServerClaimRef == nil && f.sanitization == bundle.SanitizationNone:
+		found.warn("Server %q still records this claim as its holder, though its serverClaimRef was cleared: deleting the claim "+
+			"counts as its release, and the server may be offered again; its data is NOT erased (sanitization: none)", s.Name)
+	case s.Spec.ServerClaimRef == nil:
+		found.warn("Server %q still records this claim as its holder, though its serverClaimRef was cleared: deleting the claim "+
+			"counts as its release, and all data on the server's disks will be erased", s.Name)
+	case !namesClaim(s, c):
 	case s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain:
 		found.warn("Server %q will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared", s.Name)
 	case f.sanitization == bundle.SanitizationNone:

@@ -123,19 +123,29 @@ func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
 		sanitization string
 		want         []string
 	}{
-		"what was booted is erased":         {server: server(heldBy("team", "c"), dirty), want: []string{`Server "s1" will be powered off and all data on its disks erased`}},
-		"what is retained is kept":          {server: server(heldBy("team", "c"), dirty, retain), want: []string{`Server "s1" will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared`}},
-		"a waived wipe is said":             {server: server(heldBy("team", "c"), dirty), sanitization: "none", want: []string{`Server "s1" will be powered off and offered again; its data is NOT erased (sanitization: none)`}},
-		"a server that was never booted":    {server: server(heldBy("team", "c"))},
-		"a server in another claim's hands": {server: server(heldBy("team", "d"), dirty)},
-		"a server that is gone":             {server: server(serverNamed("s2"))},
+		"what was booted is erased": {server: server(heldBy("team", "c"), dirty), want: []string{`Server "s1" will be powered off and all data on its disks erased`}},
+		"what is retained is kept":  {server: server(heldBy("team", "c"), dirty, retain), want: []string{`Server "s1" will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared`}},
+		"a waived wipe is said":     {server: server(heldBy("team", "c"), dirty), sanitization: "none", want: []string{`Server "s1" will be powered off and offered again; its data is NOT erased (sanitization: none)`}},
+		"a holder whose reference was cleared by hand is told that it is a release": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty),
+			want: []string{`Server "s1" still records this claim as its holder, though its serverClaimRef was cleared: ` +
+				"deleting the claim counts as its release, and all data on the server's disks will be erased"}},
+		"a cleared reference ends what is retained": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty, retain),
+			want: []string{`Server "s1" still records this claim as its holder, though its serverClaimRef was cleared: ` +
+				"deleting the claim counts as its release, and all data on the server's disks will be erased"}},
+		"a cleared reference where the wipe is waived": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty), sanitization: "none",
+			want: []string{`Server "s1" still records this claim as its holder, though its serverClaimRef was cleared: ` +
+				"deleting the claim counts as its release, and the server may be offered again; its data is NOT erased (sanitization: none)"}},
+		"a cleared reference of another holder": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u2"), dirty)},
+		"a server that was never booted":        {server: server(heldBy("team", "c"))},
+		"a server in another claim's hands":     {server: server(heldBy("team", "d"), dirty)},
+		"a server that is gone":                 {server: server(serverNamed("s2"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := *defaults(t)
 			if c.sanitization != "" {
 				b.Settings.Sanitization = c.sanitization
 			}
-			got, warnings := newWorld(t, &b, c.server).ask(PathValidateServerClaim, user, admissionv1.Delete, claim(naming("s1")), nil)
+			got, warnings := newWorld(t, &b, c.server).ask(PathValidateServerClaim, user, admissionv1.Delete, claim(naming("s1"), func(c *v1alpha1.ServerClaim) { c.UID = "u1" }), nil)
 			if diff := cmp.Diff(c.want, warnings); got != "" || diff != "" {
 				t.Error(got, diff)
 			}

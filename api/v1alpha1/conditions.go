@@ -168,7 +168,8 @@ const (
 	ReasonBindingRefused = "BindingRefused"
 	// ReasonReserving: a server was found and is being reserved.
 	ReasonReserving = "Reserving"
-	// ReasonBindingLost: the server that serverRef names no longer refers to this claim.
+	// ReasonBindingLost: the claim was bound, and the server that serverRef names no longer refers to it; the message says
+	// what became of the server and what to do.
 	ReasonBindingLost = "BindingLost"
 	// ReasonAdopting: the server names this claim as the claim names it, and is about to record the claim's UID, as after a
 	// restore or another operator of this API.

@@ -53,6 +53,13 @@ func afflicted(s *v1alpha1.Server, kind string, status metav1.ConditionStatus) {
 
 func unbound(f *facts) { f.claim.Status.Phase = v1alpha1.PhaseUnbound }
 
+// foundAgain is a claim whose server was deleted with its data and made anew for the same machine.
+func foundAgain(f *facts) {
+	unbound(f)
+	f.server = &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Status: v1alpha1.ServerStatus{State: v1alpha1.StateError}}
+	f.verdict = &scheduler.Verdict{Reason: "NoneClaimable", Message: "1 of 1 servers match: not-available 1"}
+}
+
 func TestJudge(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -90,6 +97,22 @@ func TestJudge(t *testing.T) {
 		{"named by a server of which it was never bound", func(f *facts) { unbound(f); delete(f.server.Annotations, v1alpha1.ClaimUIDAnnotation) }, "Pending"},
 		{"the server names another claim", func(f *facts) { f.server.Spec.ServerClaimRef.Name = "other" }, "BindingLost"},
 		{"the server was released", func(f *facts) { f.server.Annotations[v1alpha1.ReleasedClaimAnnotation] = "uid-c" }, "BindingLost"},
+		{"the server was deleted and found again", func(f *facts) {
+			foundAgain(f)
+			f.claim.Status.Conditions = []metav1.Condition{{Type: "Bound", Status: "False", Reason: "ServerVanished"}}
+		}, "stalled BindingLost"},
+		{"the server was found again a while ago", func(f *facts) {
+			foundAgain(f)
+			f.claim.Status.Conditions = []metav1.Condition{{Type: "Bound", Status: "False", Reason: "BindingLost"}}
+		}, "stalled BindingLost"},
+		{"the server was found again and nothing else is left on it", func(f *facts) {
+			foundAgain(f)
+			f.claim.Status.Conditions = []metav1.Condition{{Type: "Bound", Status: "False", Reason: "BindingLost"}}
+			f.server.Status.State = v1alpha1.StateAvailable
+		}, "BindingLost"},
+		{"the reference was cleared by hand", func(f *facts) { f.server.Spec.ServerClaimRef = nil }, "stalled BindingLost"},
+		{"the server has another claim now", func(f *facts) { f.server.Spec.ServerClaimRef.Name = "other" }, "stalled BindingLost"},
+		{"a claim that never had the server it names", func(f *facts) { foundAgain(f) }, "NoneClaimable"},
 		{"a named server that never existed", func(f *facts) { unbound(f); f.server = nil; f.verdict = &scheduler.Verdict{Reason: "ServerNotFound"} }, "stalled ServerNotFound"},
 		{"no server yet", func(f *facts) {
 			unbound(f)

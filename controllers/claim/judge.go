@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -48,6 +49,8 @@ func judge(f facts) standing {
 		return f.waiting()
 	case !agree(f.server, f.claim) && f.adoptable():
 		return f.adopting()
+	case !agree(f.server, f.claim) && wasBound(f.claim):
+		return f.lost()
 	case !agree(f.server, f.claim):
 		return f.waiting()
 	case f.claim.Status.Phase != v1alpha1.PhaseBound && !f.reserved():
@@ -75,17 +78,41 @@ func (f facts) adopting() standing {
 	return s
 }
 
-// wasBound says that the claim had its server when it was last judged.
+// wasBound says that the claim had its server when it was last judged, or had lost it by then and did not get it back.
 func wasBound(c *v1alpha1.ServerClaim) bool {
-	if c.Status.Phase == v1alpha1.PhaseBound {
+	if c.Status.Phase == v1alpha1.PhaseBound || meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionServerMissing) {
 		return true
 	}
-	for _, condition := range c.Status.Conditions {
-		if condition.Type == v1alpha1.ConditionServerMissing && condition.Status == metav1.ConditionTrue {
-			return true
-		}
+	told := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionBound)
+	return told != nil && told.Status == metav1.ConditionFalse &&
+		(told.Reason == v1alpha1.ReasonBindingLost || told.Reason == v1alpha1.ReasonServerVanished)
+}
+
+// lost says what became of the server of a claim that was bound. It stands in the place of the scheduler's word, which
+// counts servers and knows nothing of a machine that the claim had.
+func (f facts) lost() standing {
+	s := standing{reason: v1alpha1.ReasonBindingLost}
+	name, ref := f.server.Name, f.server.Spec.ServerClaimRef
+	switch {
+	case scheduler.RelationOf(f.server, f.claim) == scheduler.Adoptable:
+		s.message = fmt.Sprintf("the server %q names this claim, and is being taken over", name)
+	case v1alpha1.BindingEnded(f.server):
+		s.message = fmt.Sprintf("the server %q was released, and what the claim had on it goes; "+
+			"the claim gets the machine again once it is Available", name)
+	case ref != nil && (ref.Namespace != f.claim.Namespace || ref.Name != f.claim.Name):
+		s.stalled = true
+		s.message = fmt.Sprintf("the server %q, to which the claim was bound, is held by another claim; "+
+			"serverRef cannot be changed, so delete this claim and create another", name)
+	case f.server.Status.State == v1alpha1.StateAvailable:
+		s.message = fmt.Sprintf("the server %q, to which the claim was bound, is free without what the claim had on it, "+
+			"and can be had again", name)
+	default:
+		s.stalled = true
+		s.message = fmt.Sprintf("the server %q no longer refers to this claim: it was deleted and found again, or its "+
+			"spec.serverClaimRef was cleared. Nothing is booted for the claim. To have the machine back with its data, let an "+
+			"operator write the claim into spec.serverClaimRef of the server; to give the data up, delete the claim and let an operator release the server", name)
 	}
-	return false
+	return s
 }
 
 // reserved says that everything is in place that a client may rely on once the phase is Bound. What is bound stays bound
@@ -102,10 +129,6 @@ func (f facts) bootIsOurs() bool { return f.boot != nil && metav1.IsControlledBy
 func (f facts) waiting() standing {
 	if f.verdict != nil {
 		return standing{reason: f.verdict.Reason, message: f.verdict.Message, stalled: isFinal(f.verdict.Reason)}
-	}
-	if f.claim.Status.Phase == v1alpha1.PhaseBound && f.claim.Spec.ServerRef != nil {
-		return standing{reason: v1alpha1.ReasonBindingLost,
-			message: fmt.Sprintf("the server %q no longer refers to this claim", f.claim.Spec.ServerRef.Name)}
 	}
 	if len(f.claim.Status.Conditions) > 0 {
 		return standing{silent: true}
