@@ -189,6 +189,8 @@ const (
 	// ReasonRunning: the BMC says On, and the boot configuration is as the claim asks; an image or ignition that was changed
 	// while the machine was on is used at its next boot.
 	ReasonRunning = "Running"
+	// ReasonPoweringOff: the claim asks for Off, and the machine is not off yet.
+	ReasonPoweringOff = "PoweringOff"
 	// ReasonPoweredOff: the machine is off, as the claim asks.
 	ReasonPoweredOff = "PoweredOff"
 	// ReasonServerAdopted: the claim took a server over that named a former claim of its name, with the data that is on it.

@@ -79,6 +79,10 @@ func TestJudge(t *testing.T) {
 		{"bound, the ignition was changed", func(f *facts) { f.claim.Spec.IgnitionSecretRef = nil }, "bound Booting"},
 		{"a Ready that speaks of a former spec does not count", func(f *facts) { f.boot.Generation = 2 }, "bound Booting"},
 		{"bound, powering on", func(f *facts) { f.server.Status.PowerState = v1alpha1.PowerStatePoweringOn }, "bound Booting"},
+		{"bound, switching off", func(f *facts) { f.claim.Spec.Power = "Off" }, "bound PoweringOff"},
+		{"bound, the machine shuts down", func(f *facts) { f.claim.Spec.Power, f.server.Status.PowerState = "Off", "PoweringOff" }, "bound PoweringOff"},
+		{"off waits for no boot", func(f *facts) { f.claim.Spec.Power, f.boot = "Off", nil }, "bound PoweringOff"},
+		{"bound, off, the boot waits", func(f *facts) { f.claim.Spec.Power, f.server.Status.PowerState, f.boot = "Off", "Off", nil }, "bound Booting"},
 		{"unknown power is not Off", func(f *facts) { f.claim.Spec.Power, f.server.Status.PowerState = "Off", "" }, "bound PowerUnknown"},
 		{"unknown power is not On", func(f *facts) { f.server.Status.PowerState = "" }, "bound PowerUnknown"},
 		{"unknown power is not what nobody asked for", func(f *facts) { f.claim.Spec.Power, f.server.Status.PowerState = "", "" }, "bound PowerUnknown"},
@@ -151,6 +155,7 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 			"at that time uses at its next boot"},
 		{"halted", func(f *facts) { afflicted(f.server, "PolicyHalted", "True") },
 			"nothing is done for the server, and what is known of it may not hold: its condition PolicyHalted (Because) is True"},
+		{"switching off", func(f *facts) { f.claim.Spec.Power = "Off" }, "Off is asked for, and the BMC still says On"},
 		{"unknown power", func(f *facts) { f.server.Status.PowerState = "" }, "the server's BMC does not say whether it is on; On is asked for"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -157,6 +157,8 @@ func (f facts) running() standing {
 		s.message = fmt.Sprintf("nothing is done for the server, and what is known of it may not hold: its condition %s is True", trouble)
 	case f.server.Status.State != v1alpha1.StateReserved:
 		s.reason, s.message = v1alpha1.ReasonServerNotReserved, "the server is in state "+string(cmp.Or(f.server.Status.State, "unknown"))
+	case wanted == v1alpha1.PowerStateOff && power != wanted && power != v1alpha1.PowerStateUnknown: // Off waits for no boot
+		s.reason, s.message = v1alpha1.ReasonPoweringOff, fmt.Sprintf("Off is asked for, and the BMC still says %s", power)
 	case !f.bootIsOurs() || !f.bootFollows():
 		s.message = "the boot configuration is being written"
 	case boot.State == string(v1alpha1.ServerBootConfigurationStateError):
