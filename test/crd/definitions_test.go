@@ -78,15 +78,15 @@ func TestEachKindHasTheNamesThatClientsKnow(t *testing.T) {
 	}
 	want := map[string]names{
 		"Endpoint": {"endpoints.metal.ironcore.dev", "Cluster", []string{"mep"}, true,
-			[]string{"MACAddress", "IP", "Age"}, nil, nil},
+			[]string{"MACAddress", "IP", "Age"}, []string{"Ready", "Reason"}, nil},
 		"BMC": {"bmcs.metal.ironcore.dev", "Cluster", nil, true,
 			[]string{"MACAddress", "IP", "Model", "State", "PowerState", "Age"},
-			[]string{"SKU", "SerialNumber", "FirmwareVersion"}, nil},
+			[]string{"SKU", "SerialNumber", "FirmwareVersion", "Ready", "Reason"}, nil},
 		"BMCSecret": {"bmcsecrets.metal.ironcore.dev", "Cluster", []string{"bmcsec"}, false,
 			[]string{"Age"}, nil, nil},
 		"Server": {"servers.metal.ironcore.dev", "Cluster", []string{"srv"}, true,
 			[]string{"SystemUUID", "Manufacturer", "Model", "Memory", "PowerState", "State", "Age"},
-			[]string{"SKU", "SerialNumber", "IndicatorLED", "Unclaimable"},
+			[]string{"SKU", "SerialNumber", "IndicatorLED", "Unclaimable", "Claim", "Ready", "Reason"},
 			[]string{".spec.systemUUID", ".spec.bmcRef.name", ".spec.serverClaimRef.name", ".spec.serverClaimRef.namespace"}},
 		"ServerClaim": {"serverclaims.metal.ironcore.dev", "Namespaced", []string{"scl"}, true,
 			[]string{"Server", "Ignition", "Image", "Phase", "Age"}, []string{"Ready", "Reason"},
