@@ -37,6 +37,9 @@ func checkBMC(c change[v1alpha1.BMC], f bmcFacts) findings {
 			found.deny(field.Invalid(bmcAccessPath.Child("macAddress"), access.MACAddress, err.Error()))
 		}
 	}
+	if access != nil && c.created() {
+		found.deny(addressErrors(bmcAccessPath.Child("ip"), access.IP)...)
+	}
 	if f.byMAC != nil {
 		found.deny(duplicate(bmcAccessPath.Child("macAddress"), access.MACAddress, "BMC", f.byMAC))
 	}

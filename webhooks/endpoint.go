@@ -12,8 +12,13 @@ import (
 	"github.com/metalaw/metalaw/macprefixes"
 )
 
-// endpointMACPath is the path that clients of this API know, in its spelling.
-var endpointMACPath = field.NewPath("spec", "MACAddress")
+var (
+	endpointMACPath = field.NewPath("spec", "macAddress")
+	endpointIPPath  = field.NewPath("spec", "ip")
+	// knownMACPath is the path under which clients of this API look for a duplicate, in its spelling; the field itself is
+	// called spec.macAddress, which the refusal says in words.
+	knownMACPath = field.NewPath("spec", "MACAddress")
+)
 
 // endpointFacts is what was looked up for an Endpoint.
 type endpointFacts struct {
@@ -27,6 +32,9 @@ type endpointFacts struct {
 // stays is not held against the rules again.
 func checkEndpoint(c change[v1alpha1.Endpoint], f endpointFacts) findings {
 	var found findings
+	if !c.deleted() && (c.created() || c.old.Spec.IP != c.new.Spec.IP) {
+		found.deny(addressErrors(endpointIPPath, c.new.Spec.IP)...)
+	}
 	if !macChanges(c) {
 		return found
 	}
@@ -35,7 +43,9 @@ func checkEndpoint(c change[v1alpha1.Endpoint], f endpointFacts) findings {
 		found.deny(field.Invalid(endpointMACPath, mac, err.Error()))
 	}
 	if f.rival != nil {
-		found.deny(duplicate(endpointMACPath, mac, "Endpoint", f.rival))
+		err := duplicate(knownMACPath, mac, "Endpoint", f.rival)
+		err.Detail += "; no two Endpoints have one spec.macAddress"
+		found.deny(err)
 	}
 	if f.bmc != "" {
 		found.warn("BMC %s is reached at MAC address %s without an Endpoint already; delete one of the two", f.bmc, mac)

@@ -15,13 +15,13 @@ func TestEndpoint(t *testing.T) {
 		want          string
 	}{
 		"a new MAC address passes":                  {after: "b0:7b:25:00:0a:fe"},
-		"a MAC address that another has is refused": {after: mac, want: "Invalid\nspec.MACAddress: Duplicate value: \"b0:7b:25:00:0a:ff\": Endpoint \"other\" has it"},
-		"another spelling of it is the same":        {after: "B0-7B-25-00-0A-FF", want: "Invalid\nspec.MACAddress: Duplicate value: \"B0-7B-25-00-0A-FF\": Endpoint \"other\" has it"},
-		"a change to it is refused":                 {before: "b0:7b:25:00:0a:fe", after: mac, want: "Invalid\nspec.MACAddress: Duplicate value: \"b0:7b:25:00:0a:ff\": Endpoint \"other\" has it"},
+		"a MAC address that another has is refused": {after: mac, want: "Invalid\nspec.MACAddress: Duplicate value: \"b0:7b:25:00:0a:ff\": Endpoint \"other\" has it; no two Endpoints have one spec.macAddress"},
+		"another spelling of it is the same":        {after: "B0-7B-25-00-0A-FF", want: "Invalid\nspec.MACAddress: Duplicate value: \"B0-7B-25-00-0A-FF\": Endpoint \"other\" has it; no two Endpoints have one spec.macAddress"},
+		"a change to it is refused":                 {before: "b0:7b:25:00:0a:fe", after: mac, want: "Invalid\nspec.MACAddress: Duplicate value: \"b0:7b:25:00:0a:ff\": Endpoint \"other\" has it; no two Endpoints have one spec.macAddress"},
 		"its own MAC address passes on an update":   {before: mac, after: mac},
-		"a malformed MAC address is refused with what is wrong": {after: "b0:7b:25:00:0a", want: "Invalid\nspec.MACAddress: Invalid value: \"b0:7b:25:00:0a\": " +
+		"a malformed MAC address is refused with what is wrong": {after: "b0:7b:25:00:0a", want: "Invalid\nspec.macAddress: Invalid value: \"b0:7b:25:00:0a\": " +
 			"MAC address \"b0:7b:25:00:0a\": has 10 hexadecimal digits and needs 12; write every byte with two digits, like b0:7b:25:00:0a:ff"},
-		"a multicast address is refused": {after: "01:00:5e:00:00:01", want: "Invalid\nspec.MACAddress: Invalid value: \"01:00:5e:00:00:01\": " +
+		"a multicast address is refused": {after: "01:00:5e:00:00:01", want: "Invalid\nspec.macAddress: Invalid value: \"01:00:5e:00:00:01\": " +
 			"MAC address \"01:00:5e:00:00:01\": is a multicast address (the lowest bit of its first byte is set), which no port has"},
 		"a stored mistake that stays is not held against an update": {before: "01:00:5e:00:00:01", after: "01:00:5e:00:00:01"},
 	} {
@@ -47,5 +47,47 @@ func TestAnEndpointOfAKnownBMCIsWarnedAbout(t *testing.T) {
 	want := "BMC b1 is reached at MAC address " + mac + " without an Endpoint already; delete one of the two"
 	if denied != "" || len(warnings) != 1 || warnings[0] != want {
 		t.Error(denied, warnings)
+	}
+}
+
+func TestAnAddressAtWhichNoDeviceAnswersIsRefused(t *testing.T) {
+	const remedy = ", at which no single device answers; write the address that the device has"
+	for ip, want := range map[string]string{
+		"0.0.0.0":         "it is the unspecified address",
+		"::":              "it is the unspecified address",
+		"224.0.0.1":       "it is a multicast address",
+		"::ffff:e000:1":   "it is a multicast address",
+		"ff02::1":         "it is a multicast address",
+		"255.255.255.255": "it is the broadcast address",
+		"127.0.0.2":       "", // emulated BMCs answer there
+		"10.0.0.7":        "",
+		"fd00::7":         "",
+	} {
+		t.Run(ip, func(t *testing.T) {
+			e, b := endpoint("e", mac), inline("b", ip, "")
+			e.Spec.IP = ip
+			wanted := func(path string) string {
+				if want == "" {
+					return ""
+				}
+				return "Invalid\n" + path + ": Invalid value: \"" + ip + "\": " + want + remedy
+			}
+			w := newWorld(t, defaults(t))
+			if got, _ := w.ask(PathValidateEndpoint, user, admissionv1.Create, nil, e); got != wanted("spec.ip") {
+				t.Errorf("a new Endpoint: %s", got)
+			}
+			if got, _ := w.ask(PathValidateEndpoint, user, admissionv1.Update, endpoint("e", mac), e); got != wanted("spec.ip") {
+				t.Errorf("a changed Endpoint: %s", got)
+			}
+			if got, _ := w.ask(PathValidateEndpoint, user, admissionv1.Update, e, e); got != "" {
+				t.Errorf("a stored Endpoint: %s", got)
+			}
+			if got, _ := w.ask(PathValidateBMC, user, admissionv1.Create, nil, b); got != wanted("spec.access.ip") {
+				t.Errorf("a new BMC: %s", got)
+			}
+			if got, _ := w.ask(PathValidateBMC, user, admissionv1.Update, b, b); got != "" {
+				t.Errorf("a stored BMC: %s", got)
+			}
+		})
 	}
 }

@@ -46,6 +46,8 @@ func checkServer(c change[v1alpha1.Server], f serverFacts) findings {
 	if c.byManager {
 		return found
 	}
+	checkTaints(c, &found)
+	checkBootOrder(c, &found)
 	checkAnnotations(c, &found)
 	checkOperation(c, f.operation, &found)
 	if losesFinalizer(c) && f.data != "" && !mayLoseData(c.new) {

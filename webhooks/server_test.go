@@ -24,6 +24,18 @@ func standingFor(uuid string) func(*v1alpha1.Server) {
 	return func(s *v1alpha1.Server) { s.Spec.SystemUUID = uuid }
 }
 
+func tainted(taints ...v1alpha1.Taint) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) { s.Spec.Taints = taints }
+}
+
+func booting(devices ...string) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) {
+		for i, d := range devices {
+			s.Spec.BootOrder = append(s.Spec.BootOrder, v1alpha1.BootOrder{Name: d, Priority: int32(i), Device: d})
+		}
+	}
+}
+
 func withoutFinalizer(s *v1alpha1.Server) { s.Finalizers = nil }
 
 func TestServer(t *testing.T) {
@@ -38,34 +50,47 @@ func TestServer(t *testing.T) {
 		want          string
 		warnings      []string
 	}{
-		"a machine of its own passes":                         {after: server()},
-		"the machine of another is refused":                   {after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
-		"a change to the machine of another, too":             {before: server(), after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
-		"the machine of another in the other byte order, too": {after: server(standingFor(otherSwapped)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherSwapped + "\": Server \"other\" has it"},
-		"the other byte order of its own UUID is no change":   {before: server(dirty), after: server(dirty, standingFor(swappedUUID))},
-		"an empty server may stand for another":               {before: server(), after: server(standingFor("a"))},
-		"a server with data must not":                         {before: server(dirty), after: server(dirty, standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it was not wiped since its last holder (mark Dirty); it cannot stand for another"},
-		"a held server must not":                              {before: server(heldBy("a", "b")), after: server(heldBy("a", "b"), standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it is held by a claim (spec.serverClaimRef); it cannot stand for another"},
-		"another spelling of the UUID is no change":           {before: server(dirty), after: server(dirty, standingFor("38947555-7742-3448-3784-823347823834"))},
-		"a reference to a claim may be set":                   {before: server(), after: server(heldBy("a", "b"))},
-		"consent may be given":                                {before: server(), after: server(annotated(v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver))},
-		"a forged release is refused":                         {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u"), annotated(v1alpha1.ReleasedAtAnnotation, "x")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-at]: Forbidden: " + release + "\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
-		"a forged holder is refused":                          {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(annotated(v1alpha1.ClaimUIDAnnotation, "v")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
-		"a holder that is taken away, too":                    {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
-		"a record of a binding that is made up":               {before: server(), after: server(annotated(v1alpha1.BindingAnnotation, "{}")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/binding]: Forbidden: " + keep},
-		"the manager records a release":                       {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: manager},
-		"a namesake in another namespace is not it":           {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: "system:serviceaccount:other:metalaw-manager", want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
-		"a backup brings a server with its holder":            {after: server(heldBy("a", "b"), annotated(v1alpha1.ClaimUIDAnnotation, "u"), annotated(v1alpha1.BindingAnnotation, "{}"))},
-		"a backup cannot bring a release record":              {after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: a release record leads to a wipe and cannot come with a new server; leave it out, and where the claim has ended set annotation metal.ironcore.dev/operation: release afterwards"},
-		"an empty server may lose its finalizer":              {before: server(), after: server(withoutFinalizer)},
-		"a server with data keeps its finalizer":              {before: server(dirty), after: server(dirty, withoutFinalizer), want: "Forbidden\nmetadata.finalizers: Forbidden: metal.ironcore.dev/server keeps what is known of the server's data, and it was not wiped since its last holder (mark Dirty); " + remedy},
-		"the manager takes its finalizer":                     {before: server(dirty), after: server(dirty, withoutFinalizer), who: manager},
-		"with the annotation the finalizer may go":            {before: server(dirty), after: server(dirty, withoutFinalizer, annotated(v1alpha1.DeleteDataAnnotation, "true"))},
-		"an empty server is deleted":                          {before: server()},
-		"a held server is not deleted":                        {before: server(heldBy("a", "b")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it is held by a claim (spec.serverClaimRef); " + remedy},
-		"a dirty server is not deleted":                       {before: server(dirty), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
-		"nor where only the inventory knows":                  {before: server(), stored: []client.Object{dirtyInventory()}, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: its ServerInventory says that it was not wiped since its last holder (mark Dirty); " + remedy},
-		"another value of the annotation is no word":          {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "yes")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"a taint that evicts is warned about": {after: server(tainted(v1alpha1.Taint{Key: "a", Effect: "NoBind"}, v1alpha1.Taint{Key: "b", Effect: "Evict"})),
+			warnings: []string{"spec.taints[1].effect: the effect Evict does nothing in this version: it ends no claim and keeps none away; to keep new claims away use the effect NoBind"}},
+		"a stored taint that evicts is not warned about again": {before: server(tainted(v1alpha1.Taint{Key: "b", Effect: "Evict"})),
+			after: server(tainted(v1alpha1.Taint{Key: "a", Effect: "NoBind"}, v1alpha1.Taint{Key: "b", Effect: "Evict"}))},
+		"a taint whose key is no name is refused": {after: server(tainted(v1alpha1.Taint{Key: "b@d", Effect: "NoBind"})),
+			want: "Invalid\nspec.taints[0].key: Invalid value: \"b@d\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
+				"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"},
+		"a taint with a prefix passes": {after: server(tainted(v1alpha1.Taint{Key: "example.com/gpu", Effect: "NoBind"}))},
+		"a stored key that is no name does not keep the rest from changing": {before: server(tainted(v1alpha1.Taint{Key: "b@d", Effect: "NoBind"})),
+			after: server(tainted(v1alpha1.Taint{Key: "b@d", Value: "x", Effect: "NoBind"}), standingFor("a"))},
+		"a device that is booted twice is refused": {after: server(booting("Boot0001", "Boot0002", "Boot0001")),
+			want: "Invalid\nspec.bootOrder[2].device: Duplicate value: \"Boot0001\": spec.bootOrder[0] names it already, and a device has one place in the boot order; take one of the two out"},
+		"a stored boot order does not keep the rest from changing": {before: server(booting("Boot0001", "Boot0001")), after: server(booting("Boot0002", "Boot0001", "Boot0001"))},
+		"a machine of its own passes":                              {after: server()},
+		"the machine of another is refused":                        {after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
+		"a change to the machine of another, too":                  {before: server(), after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
+		"the machine of another in the other byte order, too":      {after: server(standingFor(otherSwapped)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherSwapped + "\": Server \"other\" has it"},
+		"the other byte order of its own UUID is no change":        {before: server(dirty), after: server(dirty, standingFor(swappedUUID))},
+		"an empty server may stand for another":                    {before: server(), after: server(standingFor("a"))},
+		"a server with data must not":                              {before: server(dirty), after: server(dirty, standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it was not wiped since its last holder (mark Dirty); it cannot stand for another"},
+		"a held server must not":                                   {before: server(heldBy("a", "b")), after: server(heldBy("a", "b"), standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it is held by a claim (spec.serverClaimRef); it cannot stand for another"},
+		"another spelling of the UUID is no change":                {before: server(dirty), after: server(dirty, standingFor("38947555-7742-3448-3784-823347823834"))},
+		"a reference to a claim may be set":                        {before: server(), after: server(heldBy("a", "b"))},
+		"consent may be given":                                     {before: server(), after: server(annotated(v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver))},
+		"a forged release is refused":                              {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u"), annotated(v1alpha1.ReleasedAtAnnotation, "x")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-at]: Forbidden: " + release + "\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
+		"a forged holder is refused":                               {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(annotated(v1alpha1.ClaimUIDAnnotation, "v")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
+		"a holder that is taken away, too":                         {before: server(annotated(v1alpha1.ClaimUIDAnnotation, "u")), after: server(), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/claim-uid]: Forbidden: " + keep},
+		"a record of a binding that is made up":                    {before: server(), after: server(annotated(v1alpha1.BindingAnnotation, "{}")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/binding]: Forbidden: " + keep},
+		"the manager records a release":                            {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: manager},
+		"a namesake in another namespace is not it":                {before: server(), after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), who: "system:serviceaccount:other:metalaw-manager", want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: " + release},
+		"a backup brings a server with its holder":                 {after: server(heldBy("a", "b"), annotated(v1alpha1.ClaimUIDAnnotation, "u"), annotated(v1alpha1.BindingAnnotation, "{}"))},
+		"a backup cannot bring a release record":                   {after: server(annotated(v1alpha1.ReleasedClaimAnnotation, "u")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/released-claim]: Forbidden: a release record leads to a wipe and cannot come with a new server; leave it out, and where the claim has ended set annotation metal.ironcore.dev/operation: release afterwards"},
+		"an empty server may lose its finalizer":                   {before: server(), after: server(withoutFinalizer)},
+		"a server with data keeps its finalizer":                   {before: server(dirty), after: server(dirty, withoutFinalizer), want: "Forbidden\nmetadata.finalizers: Forbidden: metal.ironcore.dev/server keeps what is known of the server's data, and it was not wiped since its last holder (mark Dirty); " + remedy},
+		"the manager takes its finalizer":                          {before: server(dirty), after: server(dirty, withoutFinalizer), who: manager},
+		"with the annotation the finalizer may go":                 {before: server(dirty), after: server(dirty, withoutFinalizer, annotated(v1alpha1.DeleteDataAnnotation, "true"))},
+		"an empty server is deleted":                               {before: server()},
+		"a held server is not deleted":                             {before: server(heldBy("a", "b")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it is held by a claim (spec.serverClaimRef); " + remedy},
+		"a dirty server is not deleted":                            {before: server(dirty), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"nor where only the inventory knows":                       {before: server(), stored: []client.Object{dirtyInventory()}, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: its ServerInventory says that it was not wiped since its last holder (mark Dirty); " + remedy},
+		"another value of the annotation is no word":               {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "yes")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
 		"with the annotation it is deleted": {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "true")),
 			warnings: []string{"nothing erases the disks of machine " + uuid + ": it was not wiped since its last holder (mark Dirty), and its ServerInventory goes on saying so"}},
 	} {

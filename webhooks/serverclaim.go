@@ -50,6 +50,7 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 		checkTakesOver(c, f.server, &found)
 	}
 	checkKeepsServer(c, &found)
+	checkTolerations(c, &found)
 	if found.pass() && f.matches != nil && !*f.matches {
 		found.warn("spec.serverSelector matches no server of the fleet, in whatever state; the claim stays Unbound until one bears these labels")
 	}

@@ -37,6 +37,10 @@ func expressing(all ...metav1.LabelSelectorRequirement) func(*v1alpha1.ServerCla
 	return func(c *v1alpha1.ServerClaim) { c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: all} }
 }
 
+func tolerating(all ...v1alpha1.Toleration) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) { c.Spec.Tolerations = all }
+}
+
 func image(i string) func(*v1alpha1.ServerClaim) {
 	return func(c *v1alpha1.ServerClaim) { c.Spec.Image = i }
 }
@@ -73,6 +77,15 @@ func TestServerClaim(t *testing.T) {
 		"server and selector that agree pass": {after: claim(naming("s1"), selecting("rack", "r1"))},
 		"serverRef cannot be taken away": {before: claim(naming("s1")), after: claim(),
 			want: "Forbidden\nspec.serverRef: Forbidden: it cannot change once it is set; delete the claim and create another"},
+		"a toleration of nothing is refused": {after: claim(tolerating(v1alpha1.Toleration{Key: "a"}, v1alpha1.Toleration{Operator: "Equal", Value: "x"})),
+			want: "Invalid\nspec.tolerations[1].operator: Invalid value: \"Equal\": without a key it tolerates nothing; name the key, or use the operator Exists, which then tolerates every taint"},
+		"a toleration of nothing whose operator is left out, too": {after: claim(tolerating(v1alpha1.Toleration{Effect: "NoBind"})),
+			want: "Invalid\nspec.tolerations[0].operator: Invalid value: \"\": without a key it tolerates nothing; name the key, or use the operator Exists, which then tolerates every taint"},
+		"a value that does not count is refused": {after: claim(tolerating(v1alpha1.Toleration{Key: "a", Operator: "Exists", Value: "x"})),
+			want: "Invalid\nspec.tolerations[0].value: Invalid value: \"x\": the operator Exists tolerates every value; leave the value out, or use the operator Equal"},
+		"a toleration of everything passes": {after: claim(tolerating(v1alpha1.Toleration{Operator: "Exists"}))},
+		"a stored toleration does not keep the image from changing": {before: claim(tolerating(v1alpha1.Toleration{Operator: "Equal"})),
+			after: claim(tolerating(v1alpha1.Toleration{Operator: "Exists"}, v1alpha1.Toleration{Operator: "Equal"}), image("os:2"))},
 		"a selector that nothing matches is warned about": {after: claim(selecting("rack", "r9")), warnings: []string{unsatisfiable}},
 		"a stored selector is not warned about again":     {before: claim(selecting("rack", "r9")), after: claim(selecting("rack", "r9"), image("os:2"))},
 		"a stored selector that is broken does not keep the image from changing": {

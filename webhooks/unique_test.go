@@ -11,10 +11,10 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-const justAdmitted = "Invalid\nspec.MACAddress: Duplicate value: \"" + mac + "\": Endpoint \"first\" was admitted with it a moment ago; if that was not stored, try again in two seconds"
+const justAdmitted = "Invalid\nspec.MACAddress: Duplicate value: \"" + mac + "\": Endpoint \"first\" was admitted with it a moment ago; if that was not stored, try again in two seconds; no two Endpoints have one spec.macAddress"
 
 func TestTwoCreationsOfOneValueAtOnce(t *testing.T) {
-	const taken = "Invalid\nspec.MACAddress: Duplicate value: \"" + mac + "\": Endpoint \"first\" has it"
+	const taken = "Invalid\nspec.MACAddress: Duplicate value: \"" + mac + "\": Endpoint \"first\" has it; no two Endpoints have one spec.macAddress"
 	for name, c := range map[string]struct {
 		between func(*world)
 		want    string

@@ -26,7 +26,7 @@ type TaintEffect string
 const (
 	// TaintEffectNoBind keeps new claims away.
 	TaintEffectNoBind TaintEffect = "NoBind"
-	// TaintEffectEvict keeps new claims away and ends those that are there.
+	// TaintEffectEvict speaks of claims that are there. It is accepted and does nothing yet.
 	TaintEffectEvict TaintEffect = "Evict"
 )
 

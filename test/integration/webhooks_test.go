@@ -98,7 +98,7 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 	})
 
 	It("says what is wrong with a MAC address", func(ctx SpecContext) {
-		Expect(create(ctx, device("adm-bad", "03:00:00:00:00:01"))).To(refusal("spec.MACAddress", "is a multicast address"))
+		Expect(create(ctx, device("adm-bad", "03:00:00:00:00:01"))).To(refusal("spec.macAddress", "is a multicast address"))
 		Expect(create(ctx, device("adm-bad", "02:00:00"))).To(MatchError(ContainSubstring("spec.macAddress")))
 	})
 
@@ -273,6 +273,6 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 var _ = Describe("The webhooks' own certificate", Serial, func() {
 	It("is made, mounted, made known to the API server and served", func(ctx SpecContext) {
 		d := openDoor(ctx, rotated(ctx))
-		Expect(d.user.Create(ctx, device("adm-rotated", "03:00:00:00:00:01"))).To(refusal("spec.MACAddress", "multicast"))
+		Expect(d.user.Create(ctx, device("adm-rotated", "03:00:00:00:00:01"))).To(refusal("spec.macAddress", "multicast"))
 	})
 })

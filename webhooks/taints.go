@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+var (
+	taintsPath      = field.NewPath("spec", "taints")
+	tolerationsPath = field.NewPath("spec", "tolerations")
+)
+
+// checkTaints holds every taint that a change brings against what a taint can mean.
+func checkTaints(c change[v1alpha1.Server], found *findings) {
+	var stored []v1alpha1.Taint
+	if !c.created() {
+		stored = c.old.Spec.Taints
+	}
+	for i, taint := range c.new.Spec.Taints {
+		at := taintsPath.Index(i)
+		if errs := validation.IsQualifiedName(taint.Key); len(errs) > 0 &&
+			!slices.ContainsFunc(stored, func(t v1alpha1.Taint) bool { return t.Key == taint.Key }) {
+			found.deny(field.Invalid(at.Child("key"), taint.Key, strings.Join(errs, "; ")))
+		}
+		if taint.Effect == v1alpha1.TaintEffectEvict && !slices.Contains(stored, taint) {
+			found.warn("%s: the effect Evict does nothing in this version: it ends no claim and keeps none away; "+
+				"to keep new claims away use the effect NoBind", at.Child("effect"))
+		}
+	}
+}
+
+// checkTolerations refuses what reads like a toleration and is none: it would tolerate nothing, or more than it says.
+func checkTolerations(c change[v1alpha1.ServerClaim], found *findings) {
+	for i, t := range c.new.Spec.Tolerations {
+		if !c.created() && slices.Contains(c.old.Spec.Tolerations, t) {
+			continue
+		}
+		at := tolerationsPath.Index(i)
+		exists := t.Operator == v1alpha1.TolerationOpExists
+		if t.Key == "" && !exists {
+			found.deny(field.Invalid(at.Child("operator"), string(t.Operator),
+				"without a key it tolerates nothing; name the key, or use the operator Exists, which then tolerates every taint"))
+		}
+		if exists && t.Value != "" {
+			found.deny(field.Invalid(at.Child("value"), t.Value,
+				"the operator Exists tolerates every value; leave the value out, or use the operator Equal"))
+		}
+	}
+}
