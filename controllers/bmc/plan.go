@@ -132,12 +132,16 @@ func (p *plan) place(f facts, index int, uuid string, missing []server) {
 	}
 }
 
+// deleteWrongBMC is how to go on where one of two BMCs is wrong. One that was made from an Endpoint is made anew for as
+// long as that exists.
+const deleteWrongBMC = "delete the BMC that is wrong, and first the Endpoint that it was made from, if there is one, because that makes it again"
+
 // contested refuses a system that no BMC holds and that another one shows as well; former is the BMC that held it.
 func (p *plan) contested(f facts, s System, uuid, former string) bool {
 	for _, rival := range f.rivals[uuid] {
 		if rival != former {
 			p.refuse(v1alpha1.ReasonSystemConflict, rival, "the system %s has the UUID %s, which BMC %s shows as well, as far as is known, "+
-				"so that neither is managed; correct the UUID in the firmware of one, or delete the BMC that is wrong", s.URI, uuid, rival)
+				"so that neither is managed; correct the UUID in the firmware of one, or "+deleteWrongBMC, s.URI, uuid, rival)
 			return true
 		}
 	}
@@ -175,7 +179,7 @@ func (p *plan) takeOver(f facts, known server, s System, uuid string) {
 			"it is taken over once that has lasted %s, or at once when that BMC is deleted", where, known.bmc, f.takeOverAfter)
 		p.wake(f.takeOverAfter - in.lost)
 	default:
-		p.refuse(v1alpha1.ReasonSystemConflict, known.bmc, "%s behind BMC %s, which is in use and keeps it; delete the BMC that is wrong",
+		p.refuse(v1alpha1.ReasonSystemConflict, known.bmc, "%s behind BMC %s, which is in use and keeps it; "+deleteWrongBMC,
 			where, known.bmc)
 	}
 }

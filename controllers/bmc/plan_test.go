@@ -3,6 +3,7 @@
 package bmc
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -174,4 +175,19 @@ func TestCopiedLabelsThatCannotBeReadAreNone(t *testing.T) {
 func FuzzCopiedLabels(f *testing.F) {
 	f.Add(`{"rack":"r1"}`)
 	f.Fuzz(func(_ *testing.T, text string) { copiedLabels(text) })
+}
+
+func TestAConflictSaysThatAnEndpointMakesItsBMCAgain(t *testing.T) {
+	const remedy = "delete the BMC that is wrong, and first the Endpoint that it was made from, if there is one, because that makes it again"
+	var p plan
+	p.contested(facts{rivals: map[string][]string{uuid1: {"twin"}}}, System{}, uuid1, "")
+	p.takeOver(facts{incumbents: map[string]incumbent{"old": {}}}, behind("old", "s", uuid1, ""), System{}, uuid1)
+	for _, r := range p.refusals {
+		if !strings.HasSuffix(r.message, remedy) {
+			t.Error(r.message)
+		}
+	}
+	if len(p.refusals) != 2 {
+		t.Errorf("%d refusals", len(p.refusals))
+	}
 }

@@ -246,19 +246,22 @@ func TestEndBinding(t *testing.T) {
 
 func TestOnlyTheOperationsOfAServerAreForwarded(t *testing.T) {
 	for operation, want := range map[string]string{
-		"": "none", "ignore": "none", "ignore-reconciliation": "none", "graceful-restart-server": "forward", "hard-restart-server": "forward",
+		"": "refuse", "ignore": "none", "ignore-reconciliation": "none", "graceful-restart-server": "forward", "hard-restart-server": "forward",
 		"power-cycle-server": "forward", "force-off-server": "forward", "force-on-server": "forward", "park": "refuse", "unpark": "refuse", "make-tea": "refuse",
 	} {
 		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.OperationAnnotation: operation}}}
 		got := "none"
 		if forwardable(c) {
 			got = "forward"
-		} else if refusedOperation(c) != "" {
+		} else if refuses(c) {
 			got = "refuse"
 		}
 		if got != want {
 			t.Errorf("%q: %s, want %s", operation, got, want)
 		}
+	}
+	if c := bound().claim; forwardable(c) || refuses(c) {
+		t.Error("something is made of a claim that asks for nothing")
 	}
 }
 

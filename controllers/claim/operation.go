@@ -36,12 +36,10 @@ func forwardable(c *v1alpha1.ServerClaim) bool {
 	return policies.IsReset(c.Annotations[v1alpha1.OperationAnnotation])
 }
 
-// refusedOperation returns an operation that claims do not know; empty where there is none.
-func refusedOperation(c *v1alpha1.ServerClaim) string {
-	if forwardable(c) || v1alpha1.Ignored(c) {
-		return ""
-	}
-	return c.Annotations[v1alpha1.OperationAnnotation]
+// refuses says that a claim asks for an operation that claims do not know, or by an empty annotation for none.
+func refuses(c *v1alpha1.ServerClaim) bool {
+	_, written := c.Annotations[v1alpha1.OperationAnnotation]
+	return written && !forwardable(c) && !v1alpha1.Ignored(c)
 }
 
 // forward hands the operation on, or waits until the server can take it.
@@ -94,7 +92,7 @@ func (v *visit) recordOperation() {
 	c := v.facts.claim
 	operation := c.Annotations[v1alpha1.OperationAnnotation]
 	switch {
-	case refusedOperation(c) != "":
+	case refuses(c):
 		v.note = note{v1alpha1.ReasonUnknownOperation, fmt.Sprintf("A claim does not know the operation %q; it was removed. "+
 			"Known are ignore, and the five that restart or switch the claim's server", operation)}
 	case v.operated == operationRefused:

@@ -46,7 +46,8 @@ func decide(f facts) verdict {
 	}
 	if !f.found {
 		return unmatched(v1alpha1.ReasonUnknownPrefix, fmt.Sprintf(
-			"no row of macprefixes.yaml in bundle %s matches %s; add one, or create the BMC by hand", bundleName(f.revision), f.mac))
+			"no row of macprefixes.yaml in bundle %s matches %s. The rows come with the policy bundle, and cannot be added to yet; "+
+				"if the device is a BMC, create its BMCSecret and its BMC by hand", bundleName(f.revision), f.mac))
 	}
 	v := verdict{
 		matched: true, matchReason: v1alpha1.ReasonPrefixFound,

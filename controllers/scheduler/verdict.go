@@ -73,7 +73,11 @@ func noServer(named bool, c count, rejected map[string]int) Verdict {
 			c.byCode[code] += n
 		}
 	}
-	return Verdict{Reason: reason, Message: c.String(), counts: c.byCode}
+	message := c.String()
+	if reason == v1alpha1.ReasonServerTaken {
+		message = "the server that spec.serverRef names is held by another claim; this claim gets it once that one has ended and the server is Available"
+	}
+	return Verdict{Reason: reason, Message: message, counts: c.byCode}
 }
 
 // worthRewriting is how long a verdict stands when nothing but its counts has changed: in a busy fleet they change all

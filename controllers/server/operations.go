@@ -87,8 +87,8 @@ func (v *visit) admitOperation(asked string) {
 	case v.bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		v.beginOperation(asked)
 		return
-	case otherKinds[asked]:
-		v.note(reasonOperationRefused, asked+" is an operation of other kinds than Server")
+	case otherKinds[asked] != "":
+		v.note(reasonOperationRefused, asked+" is no operation of a Server: "+otherKinds[asked])
 	case knownOperations[asked]:
 		v.note(reasonOperationRefused, fmt.Sprintf("%s cannot be used in state %s", asked, s.Status.State))
 	default:
@@ -125,11 +125,15 @@ var knownOperations = map[string]bool{
 	v1alpha1.OperationPowerCycleServer: true, v1alpha1.OperationForceOffServer: true, v1alpha1.OperationForceOnServer: true,
 }
 
-// otherKinds are the words of the wire contract that mean nothing on a Server.
-var otherKinds = map[string]bool{
-	v1alpha1.OperationRotateCredentials: true, v1alpha1.OperationGracefulRestartBMC: true,
-	v1alpha1.OperationAllowInProgressDelete: true, v1alpha1.OperationAllowInProgressUpdate: true,
+// otherKinds are the words of the wire contract that mean nothing on a Server, each with where it belongs.
+var otherKinds = map[string]string{
+	v1alpha1.OperationGracefulRestartBMC:    "set it on the BMC that spec.bmcRef names",
+	v1alpha1.OperationRotateCredentials:     "it belongs on a BMC, and is not available in this version; change the password at the BMC and in its BMCSecret",
+	v1alpha1.OperationAllowInProgressDelete: inProgress,
+	v1alpha1.OperationAllowInProgressUpdate: inProgress,
 }
+
+const inProgress = "it belongs on an object that applies firmware or settings to a machine, and this version does nothing about those"
 
 // endOperation closes an operation that a move has served, or that the state entered cannot use any more.
 func (v *visit) endOperation(d engine.Decision) {

@@ -145,6 +145,8 @@ func TestRecordOperation(t *testing.T) {
 			newVisit(t, "Available", asks("unpark")), stay, "", "", []string{"OperationRefused"}},
 		"what nobody knows is refused": {
 			newVisit(t, "Available", asks("explode")), stay, "", "", []string{"UnknownOperation"}},
+		"what names nothing is refused": {
+			newVisit(t, "Available", asks("")), stay, "", "", []string{"UnknownOperation"}},
 		"a move that reads the operation ends it well": {
 			newVisit(t, "Available", under("park", v1alpha1.OperationPending)),
 			engine.Decision{From: "Available", To: "Parked", Rule: "ParkedAvailable", Groups: []string{"operation"}}, "park Succeeded", "", nil},
@@ -170,5 +172,22 @@ func TestRecordOperation(t *testing.T) {
 					c.visit.server.Annotations[v1alpha1.OperationAnnotation], notes, c.operation, c.annotation, c.notes)
 			}
 		})
+	}
+}
+
+func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
+	for operation, want := range map[string]string{
+		"graceful-restart-bmc": "graceful-restart-bmc is no operation of a Server: set it on the BMC that spec.bmcRef names",
+		"rotate-credentials": "rotate-credentials is no operation of a Server: it belongs on a BMC, and is not available in this version; " +
+			"change the password at the BMC and in its BMCSecret",
+		"allow-in-progress-delete": "allow-in-progress-delete is no operation of a Server: it belongs on an object that applies firmware or " +
+			"settings to a machine, and this version does nothing about those",
+		"unpark": "unpark cannot be used in state Available",
+	} {
+		v := newVisit(t, "Available", func(v *visit) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation })
+		v.recordOperation(engine.Decision{})
+		if len(v.notes) != 1 || v.notes[0].message != want {
+			t.Errorf("got  %v\nwant %s", v.notes, want)
+		}
 	}
 }
