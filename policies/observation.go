@@ -29,6 +29,8 @@ type Observation struct {
 	System   SystemReading
 	// Claim is the claim that spec.serverClaimRef names; nil where it was not found.
 	Claim *v1alpha1.ServerClaim
+	// Maintenance is the maintenance that spec.serverMaintenanceRef names; nil where it was not found.
+	Maintenance *v1alpha1.ServerMaintenance
 	// Boot is the boot configuration of the present entry; nil where there is none.
 	Boot *v1alpha1.ServerBootConfiguration
 	// Inventory is what is known of the machine beyond its Server; nil where there is nothing.
@@ -48,7 +50,7 @@ func (o Observation) Facts() *Facts {
 		Operation:   o.operationFacts(),
 		Hardware:    o.hardwareFacts(),
 		Policy:      PolicyFacts{Sanitization: o.Settings.Sanitization},
-		Maintenance: MaintenanceFacts{},
+		Maintenance: o.maintenanceFacts(),
 	}
 	return f
 }
@@ -138,6 +140,14 @@ func (o Observation) claimFacts() ClaimFacts {
 		f.Power = string(o.Claim.Spec.Power)
 	}
 	return f
+}
+
+// maintenanceFacts: whoever grants a maintenance writes it on the server. It is over when that is cleared, or when the
+// maintenance goes.
+func (o Observation) maintenanceFacts() MaintenanceFacts {
+	ref, m := o.Server.Spec.ServerMaintenanceRef, o.Maintenance
+	return MaintenanceFacts{Granted: ref != nil && m != nil && m.Namespace == ref.Namespace && m.Name == ref.Name &&
+		m.Spec.ServerRef.Name == o.Server.Name && m.DeletionTimestamp.IsZero()}
 }
 
 func (o Observation) probeFacts() ProbeFacts {

@@ -152,6 +152,7 @@ func differs(was, now *v1alpha1.Server) string {
 			now.Status.Lifecycle.Entry != was.Status.Lifecycle.Entry},
 		{"the ignore annotation", v1alpha1.Ignored(now)},
 		{"the claim reference", (now.Spec.ServerClaimRef == nil) != (was.Spec.ServerClaimRef == nil)},
+		{"the maintenance reference", !equality.Semantic.DeepEqual(now.Spec.ServerMaintenanceRef, was.Spec.ServerMaintenanceRef)},
 		{"the holder", annotated(now, was, v1alpha1.ClaimUIDAnnotation)},
 		{"the release record", annotated(now, was, v1alpha1.ReleasedClaimAnnotation)},
 		{"the consent", annotated(now, was, v1alpha1.ConsentAnnotation)},

@@ -217,3 +217,44 @@ func TestAReleaseByHandIsRefusedWhileTheHolderLives(t *testing.T) {
 		})
 	}
 }
+
+func TestAServerThatAnotherOperatorGaveToAClaimIsReserved(t *testing.T) {
+	foreign := func(state v1alpha1.ServerState, change ...func(*v1alpha1.Server)) func(*v1alpha1.Server) {
+		return func(s *v1alpha1.Server) {
+			s.Status.State, s.Status.Lifecycle, s.Finalizers = state, nil, []string{"metal.ironcore.dev/server"}
+			s.Spec.BootConfigurationRef = nil
+			for _, c := range change {
+				c(s)
+			}
+		}
+	}
+	withoutUID := func(s *v1alpha1.Server) { delete(s.Annotations, v1alpha1.ClaimUIDAnnotation) }
+	inService := func(s *v1alpha1.Server) {
+		s.Spec.ServerMaintenanceRef = &v1alpha1.ObjectReference{Namespace: "ops", Name: "disks"}
+	}
+	disks := &v1alpha1.ServerMaintenance{ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "disks"}}
+	disks.Spec.ServerRef.Name = "a"
+	for name, c := range map[string]struct {
+		server func(*v1alpha1.Server)
+		more   []client.Object
+		power  redfish.PowerState
+		want   v1alpha1.ServerState
+	}{
+		"whose claim is still to be told apart, and which is off": {foreign(v1alpha1.StateAvailable, withoutUID), nil, redfish.PowerOff, "Reserved"},
+		"whose claim is still to be told apart, and which runs":   {foreign(v1alpha1.StateAvailable, withoutUID), nil, redfish.PowerOn, "Reserved"},
+		"and to a maintenance stays there":                        {foreign(v1alpha1.StateMaintenance, inService), []client.Object{disks}, redfish.PowerOn, "Maintenance"},
+		"and to a maintenance that is over comes back":            {foreign(v1alpha1.StateMaintenance, inService, withoutUID), nil, redfish.PowerOn, "Reserved"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.power)
+				w := inWorld(t, m, append(reserved(v1alpha1.PowerOff, c.server), c.more...)...)
+				w.manager.run(30 * time.Minute)
+				if got := w.server().Status.State; got != c.want {
+					t.Errorf("it is in state %q", got)
+				}
+				m.wants(t, "in the end")
+			})
+		})
+	}
+}
