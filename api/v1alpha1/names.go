@@ -98,7 +98,8 @@ const (
 	ReleasedClaimAnnotation = "policy.metalaw.dev/released-claim"
 	// ReleasedAtAnnotation on a Server is when that claim ended (RFC 3339).
 	ReleasedAtAnnotation = "policy.metalaw.dev/released-at"
-	// ConsentAnnotation, with the value ConsentTakeOver, on a Server allows a machine found running to be managed.
+	// ConsentAnnotation, with the value ConsentTakeOver, on a Server allows a machine found running to be managed. It is
+	// removed once the machine is ours (mark Managed).
 	ConsentAnnotation = "policy.metalaw.dev/consent"
 	// ConsentTakeOver is the value of ConsentAnnotation.
 	ConsentTakeOver = "take-over"

@@ -99,7 +99,7 @@ func TestJudge(t *testing.T) {
 		{"bound before us, while its UID is recorded", func(f *facts) { delete(f.server.Annotations, v1alpha1.ClaimUIDAnnotation) }, "bound Adopting"},
 		{"bound before a restore, which gave it another UID", func(f *facts) { f.server.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-x" }, "bound Adopting"},
 		{"named by a server of which it was never bound", func(f *facts) { unbound(f); delete(f.server.Annotations, v1alpha1.ClaimUIDAnnotation) }, "Pending"},
-		{"the server names another claim", func(f *facts) { f.server.Spec.ServerClaimRef.Name = "other" }, "BindingLost"},
+		{"the server names another claim", func(f *facts) { f.server.Spec.ServerClaimRef.Name = "other" }, "stalled BindingLost"},
 		{"the server was released", func(f *facts) { f.server.Annotations[v1alpha1.ReleasedClaimAnnotation] = "uid-c" }, "BindingLost"},
 		{"the server was deleted and found again", func(f *facts) {
 			foundAgain(f)
@@ -115,7 +115,6 @@ func TestJudge(t *testing.T) {
 			f.server.Status.State = v1alpha1.StateAvailable
 		}, "BindingLost"},
 		{"the reference was cleared by hand", func(f *facts) { f.server.Spec.ServerClaimRef = nil }, "stalled BindingLost"},
-		{"the server has another claim now", func(f *facts) { f.server.Spec.ServerClaimRef.Name = "other" }, "stalled BindingLost"},
 		{"a claim that never had the server it names", func(f *facts) { foundAgain(f) }, "NoneClaimable"},
 		{"a named server that never existed", func(f *facts) { unbound(f); f.server = nil; f.verdict = &scheduler.Verdict{Reason: "ServerNotFound"} }, "stalled ServerNotFound"},
 		{"no server yet", func(f *facts) {

@@ -258,3 +258,28 @@ func TestAServerThatAnotherOperatorGaveToAClaimIsReserved(t *testing.T) {
 		})
 	}
 }
+
+func TestAConsentIsUsedUpOnceTheMachineIsOurs(t *testing.T) {
+	consented := func(s *v1alpha1.Server) { s.Annotations[v1alpha1.ConsentAnnotation] = v1alpha1.ConsentTakeOver }
+	stranger := func(s *v1alpha1.Server) { s.Status.Lifecycle.Marks = nil }
+	for name, c := range map[string]struct {
+		server *v1alpha1.Server
+		power  redfish.PowerState
+		stays  bool
+	}{
+		"ours already":                    {serverIn(v1alpha1.StateAvailable, consented), redfish.PowerOff, false},
+		"not booted by us yet":            {serverIn(v1alpha1.StateAvailable, consented, stranger), redfish.PowerOff, true},
+		"found running and being stopped": {serverIn(v1alpha1.StateObserving, consented, stranger), redfish.PowerOn, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := inWorld(t, newMachine(c.power), c.server)
+				w.manager.run(10 * time.Minute)
+				s := w.server()
+				if _, stays := s.Annotations[v1alpha1.ConsentAnnotation]; stays != c.stays {
+					t.Errorf("in state %s with marks %v; the annotation stays: %t", s.Status.State, s.Status.Lifecycle.Marks, stays)
+				}
+			})
+		})
+	}
+}

@@ -41,6 +41,7 @@ func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 		controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer)
 	}
 	v.recordParked()
+	v.consumeConsent()
 	s.Spec.Power = ""
 	v.memory.settle(s.Name, outcome.Settled() && d.Halt == nil && !v.held && !d.Moves())
 }
@@ -138,6 +139,14 @@ func moved(marks []string, d engine.Decision) []string {
 func (v *visit) recordRevision() {
 	if l := v.server.Status.Lifecycle; l != nil && v.bundle != nil {
 		l.Revision = v.bundle.Revision.Name
+	}
+}
+
+// consumeConsent takes the consent to manage a machine away once it has served: from when the mark Managed is stored, the
+// mark lets the machine be stopped. A consent that stayed would hold as well for whoever runs the machine later.
+func (v *visit) consumeConsent() {
+	if v.server.Status.Lifecycle != nil && slices.Contains(v.facts.Lifecycle.Marks, policies.MarkManaged) {
+		delete(v.server.Annotations, v1alpha1.ConsentAnnotation)
 	}
 }
 

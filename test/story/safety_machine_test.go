@@ -60,6 +60,7 @@ var _ = Describe("Safety rule 5: a machine found running is not ours to stop", f
 			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver)
 		})
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
+		Expect(getServer(ctx, name).Annotations).NotTo(HaveKey(v1alpha1.ConsentAnnotation), "it is used up")
 	})
 
 	It("takes a reference that no claim agrees with for no consent, nor that the reference goes again", func(ctx SpecContext) {
