@@ -139,7 +139,8 @@ func (v *visit) secretExists(ctx context.Context) (bool, error) {
 func (v *visit) create(ctx context.Context, c redfish.Credentials) error {
 	if c != (redfish.Credentials{}) {
 		secret := &v1alpha1.BMCSecret{
-			ObjectMeta: metav1.ObjectMeta{Name: v.endpoint.Name},
+			ObjectMeta: metav1.ObjectMeta{Name: v.endpoint.Name,
+				Annotations: map[string]string{v1alpha1.FactoryCredentialsAnnotation: string(v.endpoint.UID)}},
 			Data: map[string][]byte{
 				v1alpha1.BMCSecretUsernameKey: []byte(c.Username), v1alpha1.BMCSecretPasswordKey: []byte(c.Password),
 			},
@@ -174,8 +175,8 @@ func newBMC(e *v1alpha1.Endpoint, row macprefixes.Row) *v1alpha1.BMC {
 // proberKey names the device to the pool of clients; a BMC's own key is its UID.
 func proberKey(e *v1alpha1.Endpoint) string { return "endpoint/" + string(e.UID) }
 
-// Finalize implements loop.Visit: the BMC made from the endpoint goes, its BMCSecret and its Servers stay. A BMC that
-// somebody made by hand stays as well.
+// Finalize implements loop.Visit: the BMC made from the endpoint goes, and a BMCSecret that holds nothing but the factory
+// account; its Servers stay. A BMC that somebody made by hand stays as well, and so does a secret that somebody changed.
 func (v *visit) Finalize(ctx context.Context) loop.Progress {
 	v.prober.forget(v.endpoint.Name)
 	bmcs, err := v.ownBMCs(ctx)
@@ -196,7 +197,7 @@ func (v *visit) Finalize(ctx context.Context) loop.Progress {
 	if len(bmcs) > 0 {
 		return loop.Waiting("DeletingBMC", fmt.Sprintf("BMC %s is being deleted", bmcs[0].Name), 0)
 	}
-	return loop.Holds()
+	return progressOf(v.dropSecret(ctx))
 }
 
 // ownBMCs lists the BMCs that were made from the endpoint. The one of its name is read uncached, because it may have

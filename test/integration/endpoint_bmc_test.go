@@ -142,7 +142,7 @@ var _ = Describe("An Endpoint", func() {
 		Expect(servers(ctx)()).To(ConsistOf(serverLine("e1-system-0", "e1", m, m.Identity().UUID)))
 	})
 
-	It("takes its BMC along when it is deleted, and leaves the Server and the secret", func(ctx SpecContext) {
+	It("takes its BMC and the factory account along when it is deleted, and leaves the Server", func(ctx SpecContext) {
 		m := r.machine(1, nil)
 		r.start(ctx)
 		e := createEndpoint(ctx, "e1", m.BMCMAC(), m.Address())
@@ -152,6 +152,20 @@ var _ = Describe("An Endpoint", func() {
 		Eventually(endpointCondition(ctx, "e1", "Ready")).Should(Equal("NotFound"))
 		Eventually(m.Sessions).Should(BeEmpty())
 		Expect(servers(ctx)()).To(HaveLen(1))
-		Expect(admin.Get(ctx, types.NamespacedName{Name: "e1"}, &v1alpha1.BMCSecret{})).To(Succeed())
+		Expect(apierrors.IsNotFound(admin.Get(ctx, types.NamespacedName{Name: "e1"}, &v1alpha1.BMCSecret{}))).To(BeTrue())
+	})
+
+	It("leaves a secret that was changed since it was made when it is deleted", func(ctx SpecContext) {
+		m := r.machine(1, nil)
+		r.start(ctx)
+		e := createEndpoint(ctx, "e1", m.BMCMAC(), m.Address())
+		Eventually(servers(ctx)).Should(HaveLen(1))
+		var secret v1alpha1.BMCSecret
+		Expect(admin.Get(ctx, types.NamespacedName{Name: "e1"}, &secret)).To(Succeed())
+		secret.Data["password"] = []byte("rotated")
+		Expect(admin.Update(ctx, &secret)).To(Succeed())
+		Expect(admin.Delete(ctx, e)).To(Succeed())
+		Eventually(endpointCondition(ctx, "e1", "Ready")).Should(Equal("NotFound"))
+		Expect(admin.Get(ctx, types.NamespacedName{Name: "e1"}, &secret)).To(Succeed())
 	})
 })
