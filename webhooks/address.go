@@ -15,7 +15,7 @@ func addressErrors(path *field.Path, ip string) field.ErrorList {
 	if err != nil {
 		return nil
 	}
-	what := ""
+	var what string
 	switch address = address.Unmap(); {
 	case address.IsUnspecified():
 		what = "is the unspecified address"

@@ -110,7 +110,8 @@ func (f facts) lost() standing {
 		s.stalled = true
 		s.message = fmt.Sprintf("the server %q no longer refers to this claim: it was deleted and found again, or its "+
 			"spec.serverClaimRef was cleared. Nothing is booted for the claim. To have the machine back with its data, let an "+
-			"operator write the claim into spec.serverClaimRef of the server; to give the data up, delete the claim and let an operator release the server", name)
+			"operator write the claim into spec.serverClaimRef of the server; to give the data up, delete the claim and "+
+			"let an operator release the server", name)
 	}
 	return s
 }

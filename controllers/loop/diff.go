@@ -3,7 +3,9 @@
 package loop
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,8 +26,9 @@ func statusChanged(before, after client.Object) bool {
 
 // mainChanged says whether anything but the status differs that a client may write.
 func mainChanged(before, after client.Object) bool {
-	if !equality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels()) || !equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()) ||
-		!equality.Semantic.DeepEqual(before.GetFinalizers(), after.GetFinalizers()) || !equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()) {
+	if !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
+		!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()) {
 		return true
 	}
 	return !equality.Semantic.DeepEqual(fieldOf(before, "Spec"), fieldOf(after, "Spec"))

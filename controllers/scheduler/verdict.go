@@ -75,7 +75,8 @@ func noServer(named bool, c count, rejected map[string]int) Verdict {
 	}
 	message := c.String()
 	if reason == v1alpha1.ReasonServerTaken {
-		message = "the server that spec.serverRef names is held by another claim; this claim gets it once that one has ended and the server is Available"
+		message = "the server that spec.serverRef names is held by another claim; " +
+			"this claim gets it once that one has ended and the server is Available"
 	}
 	return Verdict{Reason: reason, Message: message, counts: c.byCode}
 }

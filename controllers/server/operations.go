@@ -127,8 +127,9 @@ var knownOperations = map[string]bool{
 
 // otherKinds are the words of the wire contract that mean nothing on a Server, each with where it belongs.
 var otherKinds = map[string]string{
-	v1alpha1.OperationGracefulRestartBMC:    "set it on the BMC that spec.bmcRef names",
-	v1alpha1.OperationRotateCredentials:     "it belongs on a BMC, and is not available in this version; change the password at the BMC and in its BMCSecret",
+	v1alpha1.OperationGracefulRestartBMC: "set it on the BMC that spec.bmcRef names",
+	v1alpha1.OperationRotateCredentials: "it belongs on a BMC, and is not available in this version; " +
+		"change the password at the BMC and in its BMCSecret",
 	v1alpha1.OperationAllowInProgressDelete: inProgress,
 	v1alpha1.OperationAllowInProgressUpdate: inProgress,
 }
