@@ -88,21 +88,14 @@ func envOr(name, fallback string) string {
 	return fallback
 }
 
-// complete fills what follows from other flags, and says what is wrong.
-func (o *options) complete() error {
-	if o.registryURL == "" {
-		return fmt.Errorf("--registry-url is required: agents on the servers report to it, for example https://metalaw-registry.example:10000")
-	}
-	if o.bootTarget != "Pxe" && o.bootTarget != "UefiHttp" {
-		return fmt.Errorf("--boot-target is %q; write Pxe or UefiHttp", o.bootTarget)
-	}
+// complete fills what follows from other flags.
+func (o *options) complete() {
 	if o.wipeImage == "" {
 		o.wipeImage = o.probeImage
 	}
 	if o.registryCerts == "" {
 		o.registryCerts = o.webhookCerts
 	}
-	return nil
 }
 
 func (o *options) controllers() (controllers.Options, error) {

@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -39,11 +41,14 @@ func newManagerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "manager",
 		Short: "Run the operator: controllers on the leader, webhooks and probe registry on every replica.",
-		Args:  cobra.NoArgs,
+		Long: "Exits with 2 before anything is started when flags cannot be used, and names all of them; with 1 when it cannot start " +
+			"or go on, such as without access to an API server; with 0 when it was asked to stop.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.complete(); err != nil {
+			if err := o.validate(); err != nil {
 				return err
 			}
+			o.complete()
 			return o.run(cmd.Context())
 		},
 	}
@@ -106,7 +111,7 @@ func newScheme() (*runtime.Scheme, error) {
 func (o *options) newManager() (ctrl.Manager, error) {
 	config, err := o.restConfig()
 	if err != nil {
-		return nil, fmt.Errorf("no access to the API server: %w", err)
+		return nil, err
 	}
 	scheme, err := newScheme()
 	if err != nil {
@@ -135,16 +140,25 @@ func (o *options) newManager() (ctrl.Manager, error) {
 	})
 }
 
+// restConfig is the access to the API server: of --kubeconfig, else of $KUBECONFIG, else of the pod's service account, else of
+// the user's own kubeconfig.
 func (o *options) restConfig() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
 	var config *rest.Config
-	var err error
-	if o.kubeconfig != "" {
-		config, err = clientcmd.BuildConfigFromFlags("", o.kubeconfig)
-	} else {
-		config, err = ctrl.GetConfig()
+	err := rest.ErrNotInCluster
+	if o.kubeconfig == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
+		config, err = rest.InClusterConfig()
+	}
+	if errors.Is(err, rest.ErrNotInCluster) {
+		config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	}
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("which cluster? There is no kubeconfig, and this is no pod with a service account: " +
+			"name a kubeconfig with --kubeconfig or $KUBECONFIG")
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no access to an API server: %w; name a kubeconfig with --kubeconfig or $KUBECONFIG", err)
 	}
 	// The API server's own priority and fairness is the limit; the client's would slow a burst of claims.
 	config.QPS = -1

@@ -22,8 +22,8 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "redfish-emulator:", err)
-		os.Exit(1)
 	}
+	os.Exit(serve.ExitCode(err))
 }
 
 // newGuest makes machines boot what the boot provider says and report as the agent does.

@@ -27,6 +27,9 @@ func flagsPage(root string) (string, error) {
 	m := newPage("Flags", "the declarations in the code")
 	m.paragraph("`metalaw version` prints the version of the program and of its policy engine. `--help` prints these lists. " +
 		"What an operator asks on the command line is in [commands](commands.md).")
+	m.paragraph("Flags are checked before anything is started, and all that cannot be used are named at once, each with its value, " +
+		"the cause and a remedy; metalprobe names the first. Exit codes: 2 when flags cannot be used, and nothing was started; 1 when the " +
+		"program could not start or go on; 0 when it was asked to stop.")
 	for _, p := range programs {
 		s, err := parseFolders(root, p.folder)
 		if err != nil {

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,18 +18,27 @@ type GuestMaker func(bootProvider string) (emulator.Guest, error)
 // flag --boot-provider.
 func Command(makeGuest GuestMaker) *cobra.Command {
 	var opts Options
-	var bootProvider string
 	cmd := &cobra.Command{
 		Use:   "redfish-emulator",
 		Short: "A fleet of Redfish BMCs that behave like hardware",
 		Example: `  redfish-emulator --machines 20 --addresses 127.0.1.0/24 --base-port 8443 --tls --endpoints-out endpoints.yaml
   redfish-emulator --machines 7 --profile dell,hpe,openbmc --control-addr 127.0.0.1:9000`,
-		Args:          cobra.NoArgs,
+		Long: "A fleet of Redfish BMCs that behave like hardware. It serves until it is interrupted, and exits with 2 before anything is " +
+			"started when flags cannot be used; it names all of them.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if bootProvider != "" {
-				guest, err := makeGuest(bootProvider)
+			if err := opts.validate(); err != nil {
+				return err
+			}
+			if opts.BootProvider != "" {
+				guest, err := makeGuest(opts.BootProvider)
 				if err != nil {
 					return err
 				}
@@ -37,6 +47,7 @@ func Command(makeGuest GuestMaker) *cobra.Command {
 			return Run(cmd.Context(), opts, cmd.OutOrStdout())
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{fmt.Errorf("%w; see --help", err)} })
 	flags := cmd.Flags()
 	flags.IntVar(&opts.Machines, "machines", 1, "how many machines to emulate")
 	flags.StringVar(&opts.Listen, "listen", "127.0.0.1", "address that all BMCs share")
@@ -53,7 +64,7 @@ func Command(makeGuest GuestMaker) *cobra.Command {
 	flags.StringVar(&opts.EndpointsOut, "endpoints-out", "", "file for Endpoint manifests; needs --addresses")
 	flags.StringVar(&opts.CAOut, "ca-out", "", "file for the PEM certificate of the CA; needs --tls")
 	if makeGuest != nil {
-		flags.StringVar(&bootProvider, "boot-provider", "", "URL of the boot provider that tells the machines what to boot")
+		flags.StringVar(&opts.BootProvider, "boot-provider", "", "URL of the boot provider that tells the machines what to boot")
 	}
 	return cmd
 }

@@ -38,17 +38,26 @@ type Options struct {
 	ControlAddress string
 	EndpointsOut   string
 	CAOut          string
+	// BootProvider is the URL that machines ask what to boot.
+	BootProvider string
 	// Guest runs on every machine; nil: nothing does.
 	Guest emulator.Guest
 }
 
-// Run serves until ctx ends. It prints the table of machines to out.
+// Run serves until ctx ends. It prints the table of machines to out once every address is taken.
 func Run(ctx context.Context, opts Options, out io.Writer) error {
 	fleet, err := build(opts)
 	if err != nil {
 		return err
 	}
 	defer fleet.Close()
+	control, err := listen(ctx, opts.ControlAddress)
+	if err != nil {
+		return err
+	}
+	if control != nil {
+		defer func() { _ = control.Close() }() // the server has closed it, unless there never was one
+	}
 	if err := fleet.Start(ctx); err != nil {
 		return err
 	}
@@ -58,37 +67,43 @@ func Run(ctx context.Context, opts Options, out io.Writer) error {
 	if _, err := fmt.Fprintln(out, table(fleet)); err != nil {
 		return err
 	}
-	if opts.ControlAddress == "" {
+	if control == nil {
 		<-ctx.Done()
 		return nil
 	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", opts.ControlAddress)
-	if err != nil {
-		return fmt.Errorf("control interface: %w: choose another --control-addr", err)
-	}
-	if _, err := fmt.Fprintf(out, "control interface: http://%s/machines\n", listener.Addr()); err != nil {
+	if _, err := fmt.Fprintf(out, "control interface: http://%s/machines\n", control.Addr()); err != nil {
 		return err
 	}
 	server := &http.Server{Handler: Control(fleet), ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() }) // the end of the program needs no error
 	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(control); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("control interface: %w", err)
 	}
 	return nil
 }
 
+// listen takes the address of the control interface; nil where there is none.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil //nolint:nilnil // No address is no listener and no error.
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("control interface: %w: choose another --control-addr", err)
+	}
+	return listener, nil
+}
+
 // build makes the fleet that the flags describe, faults included.
 func build(opts Options) (*emulator.Fleet, error) {
-	if opts.Machines < 1 {
-		return nil, fmt.Errorf("--machines %d: at least one is needed", opts.Machines)
+	if err := opts.validate(); err != nil {
+		return nil, err
 	}
-	if opts.EndpointsOut != "" && opts.Addresses == "" {
-		return nil, errors.New("--endpoints-out needs --addresses: an Endpoint names an address and no port")
-	}
-	if opts.CAOut != "" && !opts.TLS {
-		return nil, errors.New("--ca-out needs --tls")
+	faults, err := opts.faults()
+	if err != nil {
+		return nil, fmt.Errorf("--faults: %w", err)
 	}
 	fleet := emulator.New(emulator.Options{
 		Seed: opts.Seed, TLS: opts.TLS, Host: opts.Listen, Network: opts.Addresses, Port: opts.BasePort, Guest: opts.Guest,
@@ -97,18 +112,8 @@ func build(opts Options) (*emulator.Fleet, error) {
 	if opts.Latency > 0 {
 		fleet.Inject(emulator.Fault{Name: "latency", Action: emulator.Action{Delay: opts.Latency}})
 	}
-	if opts.FaultFile != "" {
-		data, err := os.ReadFile(opts.FaultFile)
-		if err != nil {
-			return nil, fmt.Errorf("--faults: %w", err)
-		}
-		faults, err := emulator.ParseFaults(data)
-		if err != nil {
-			return nil, fmt.Errorf("--faults %s: %w", opts.FaultFile, err)
-		}
-		for _, f := range faults {
-			fleet.Inject(f)
-		}
+	for _, f := range faults {
+		fleet.Inject(f)
 	}
 	for i := range opts.Machines {
 		spec := emulator.MachineSpec{}

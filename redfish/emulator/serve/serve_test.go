@@ -111,29 +111,6 @@ spec:
 	}
 }
 
-func TestFlagsThatDoNotFitAreRefused(t *testing.T) {
-	for name, c := range map[string]struct {
-		args []string
-		want string
-	}{
-		"no machines":                    {[]string{"--machines", "0"}, "at least one"},
-		"manifests without addresses":    {[]string{"--endpoints-out", "x"}, "needs --addresses"},
-		"a CA without TLS":               {[]string{"--ca-out", "x"}, "needs --tls"},
-		"a fault file that is not there": {[]string{"--faults", "/nonexistent"}, "--faults"},
-		"a make that does not exist":     {[]string{"--profile", "nokia", "--base-port", "0"}, `"nokia", which does not exist`},
-		"an argument":                    {[]string{"now"}, "unknown command"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cmd := Command(nil)
-			cmd.SetArgs(c.args)
-			cmd.SetOut(io.Discard)
-			if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want it to say %s", err, c.want)
-			}
-		})
-	}
-}
-
 func TestTheBootProviderGoesToTheGuest(t *testing.T) {
 	cmd := Command(func(url string) (emulator.Guest, error) { return nil, io.ErrNoProgress })
 	cmd.SetArgs([]string{"--boot-provider", "http://127.0.0.1:1"})
