@@ -160,12 +160,33 @@ func TestWrapBreaksAtSpaces(t *testing.T) {
 	}
 }
 
-func TestPickedNetworkHasRoom(t *testing.T) {
-	network, err := pickNetwork(t.Context(), 300)
-	if err != nil {
-		t.Fatal(err)
+func TestAProgramIsStartedAgainUntilItCrashesInARow(t *testing.T) {
+	const short, long = time.Second, time.Hour
+	type end struct {
+		life   time.Duration
+		killed bool
 	}
-	if !network.Addr().IsLoopback() || network.Bits() != 23 {
-		t.Errorf("%s", network)
+	for name, c := range map[string]struct {
+		ends  []end
+		pause time.Duration
+		again bool
+	}{
+		"its first end is followed soon":            {[]end{{long, false}}, time.Second, true},
+		"each short life makes the pause longer":    {[]end{{long, true}, {short, true}, {short, true}}, 4 * time.Second, true},
+		"up to a bound, however often it is killed": {slices.Repeat([]end{{short, true}}, 100), 15 * time.Second, true},
+		"a long life begins anew":                   {[]end{{short, false}, {short, false}, {short, false}, {long, false}}, time.Second, true},
+		"crashes in a row are the end of it":        {slices.Repeat([]end{{short, false}}, 4), 8 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lives series
+			var pause time.Duration
+			var again bool
+			for _, e := range c.ends {
+				pause, again = lives.after(e.life, e.killed)
+			}
+			if pause != c.pause || again != c.again {
+				t.Errorf("pause %s, again %v", pause, again)
+			}
+		})
 	}
 }

@@ -32,8 +32,10 @@ func show(ctx context.Context, o options) (err error) {
 	}
 	teller := &teller{world: w, view: seen, chapters: story(w)}
 	w.view = seen
+	w.announcer.through(seen.say)
 	seen.open(teller.titles(), o.servers, w.logDir())
 	err = teller.tell(ctx)
+	w.announcer.through(func(text string) { tell(out, text+"\n") })
 	seen.close(err)
 	if err != nil {
 		if o.keep && ctx.Err() == nil {

@@ -110,30 +110,43 @@ func (w *world) startEmulator(ctx context.Context) error {
 	})
 }
 
+// startManager runs the manager. Where somebody may play with it, it survives its own end; otherwise that is a failure.
 func (w *world) startManager(ctx context.Context) error {
 	rights, err := w.plane.KubeconfigFor(env.Manager)
 	if err != nil {
 		return err
 	}
-	child, err := w.start("metalaw", "manager",
-		"--kubeconfig="+rights,
-		"--namespace="+managerNamespace,
+	p := program{name: "metalaw", ready: func(ctx context.Context) error {
+		return w.answers(ctx, "http://"+local(w.ports.health)+"/readyz")
+	}}
+	p.args = []string{
+		"manager",
+		"--kubeconfig=" + rights,
+		"--namespace=" + managerNamespace,
 		"--webhook-host=127.0.0.1",
-		"--webhook-port="+strconv.Itoa(w.ports.webhook),
-		"--webhook-cert-dir="+w.mount.dir,
+		"--webhook-port=" + strconv.Itoa(w.ports.webhook),
+		"--webhook-cert-dir=" + w.mount.dir,
 		"--extra-dns-names=localhost",
-		"--registry-bind-address="+local(w.ports.registry),
+		"--registry-bind-address=" + local(w.ports.registry),
 		fmt.Sprintf("--registry-url=https://localhost:%d", w.ports.registry),
-		"--health-probe-bind-address="+local(w.ports.health),
-		"--metrics-bind-address="+local(w.ports.metrics),
+		"--health-probe-bind-address=" + local(w.ports.health),
+		"--metrics-bind-address=" + local(w.ports.metrics),
 		"--metrics-secure=false",
-	)
+	}
+	run := w.launch
+	if w.options.once {
+		run = w.start
+	}
+	child, err := run(p.name, p.args...)
 	if err != nil {
 		return err
 	}
-	return child.AwaitReady(ctx, startLimit, func(ctx context.Context) error {
-		return w.answers(ctx, "http://"+local(w.ports.health)+"/readyz")
-	})
+	if err := child.AwaitReady(ctx, startLimit, p.ready); err != nil || w.options.once {
+		return err
+	}
+	w.manager.Store(child)
+	go w.keep(p, child)
+	return nil
 }
 
 func (w *world) answers(ctx context.Context, url string) error {

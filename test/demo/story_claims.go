@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +31,7 @@ func claims(w *world) chapter {
 	return chapter{title: "Claim", steps: []step{
 		{
 			name:  "the claims of config/samples each get a server",
-			do:    func(ctx context.Context) error { return w.plane.ApplyKustomize(ctx, "config/samples") },
+			do:    w.applySamples,
 			await: w.bound(web, storage, spare),
 		},
 		{name: "the policy's choice is on record", do: w.tellBindings},
@@ -70,6 +71,16 @@ func claims(w *world) chapter {
 			await: w.runs(web),
 		},
 	}}
+}
+
+// applySamples is what a user types, so that the same command later finds what it left.
+func (w *world) applySamples(ctx context.Context) error {
+	command := exec.CommandContext(ctx, w.plane.Kubectl(), "--kubeconfig="+w.kubeconfig(), "apply", "-k", "config/samples")
+	command.Dir = w.root
+	if said, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl apply -k config/samples: %w: %s", err, said)
+	}
+	return nil
 }
 
 // machineOf is the emulated machine that a claim has.

@@ -30,6 +30,7 @@ func release(w *world) chapter {
 		{name: "somebody clears the reference: it goes to Cleanup", do: retained.clearReference, await: retained.passes(v1alpha1.StateCleanup)},
 		{name: "erased and verified, it is Available again", limit: fleetLimit, await: retained.offered},
 		{name: "the data is gone, and nothing remembers the tenant", await: retained.clean},
+		{name: "its reclaim policy is put back: what the next tenant leaves is wiped", do: retained.restore},
 	}}
 }
 
@@ -38,6 +39,8 @@ type parting struct {
 	*world
 	claim  string
 	server string
+	// policy is what becomes of the server after a claim, as it was before the story changed it.
+	policy v1alpha1.ReclaimPolicy
 	// entry is the lifecycle entry before the claim ended.
 	entry int64
 }
@@ -73,7 +76,23 @@ func (p *parting) retain(ctx context.Context) error {
 	if err := p.leaveData(ctx); err != nil {
 		return err
 	}
-	return p.patchServer(ctx, p.server, map[string]any{"spec": map[string]any{"reclaimPolicy": v1alpha1.ReclaimPolicyRetain}})
+	server, err := p.world.server(ctx, p.server)
+	if err != nil {
+		return err
+	}
+	p.policy = server.Spec.ReclaimPolicy
+	return p.reclaim(ctx, v1alpha1.ReclaimPolicyRetain)
+}
+
+// restore gives the server the reclaim policy that it had; the next tenant's data is not to be kept.
+func (p *parting) restore(ctx context.Context) error { return p.reclaim(ctx, p.policy) }
+
+func (p *parting) reclaim(ctx context.Context, policy v1alpha1.ReclaimPolicy) error {
+	fields := map[string]any{"reclaimPolicy": policy}
+	if policy == "" {
+		fields["reclaimPolicy"] = nil
+	}
+	return p.patchServer(ctx, p.server, map[string]any{"spec": fields})
 }
 
 func (p *parting) clearReference(ctx context.Context) error {

@@ -34,6 +34,9 @@ func (t *teller) summary() string {
 	}
 	fmt.Fprintf(&b, "  curl %s/machines   # the emulated machines themselves\n", t.world.machines.url)
 	fmt.Fprintf(&b, "  curl http://%s/metrics    # the manager's metrics\n", local(t.world.ports.metrics))
+	if manager := t.world.manager.Load(); manager != nil {
+		fmt.Fprintf(&b, "  kill -9 %d    # the manager: it is started again, and a restart loses nothing\n", manager.PID())
+	}
 	fmt.Fprintf(&b, "  logs are in %s\n", t.world.logDir())
 	return b.String()
 }

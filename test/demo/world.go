@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,8 +50,15 @@ type world struct {
 	mount    mount
 	machines machines
 	ports    ports
-	children []*env.Child
 	trouble  chan error
+	// announcer speaks beside the story.
+	announcer announcer
+
+	// running guards children, of which none is added once life has ended.
+	running  sync.Mutex
+	children []*env.Child
+	// manager is the process that runs the manager now.
+	manager atomic.Pointer[env.Child]
 
 	endpointsFile string
 	providerURL   string
@@ -84,8 +94,11 @@ func newWorld(o options) (*world, error) {
 
 // close ends everything, also after a failure, and returns that failure with what went wrong at the end.
 func (w *world) close(failure error) error {
+	w.running.Lock()
 	w.end()
-	for _, child := range w.children {
+	children := slices.Clone(w.children)
+	w.running.Unlock()
+	for _, child := range children {
 		child.Stop(stopGrace)
 	}
 	var errs []error
@@ -163,13 +176,27 @@ func (w *world) connect(ctx context.Context) error {
 	return errors.Join(err, ctx.Err())
 }
 
-// start runs one of our programs beside the control plane.
-func (w *world) start(name string, args ...string) (*env.Child, error) {
+// launch runs one of our programs beside the control plane.
+func (w *world) launch(name string, args ...string) (*env.Child, error) {
+	w.running.Lock()
+	defer w.running.Unlock()
+	if err := w.life.Err(); err != nil {
+		return nil, err
+	}
 	child, err := w.plane.StartChild(name, filepath.Join(w.root, "bin", name), args...)
 	if err != nil {
 		return nil, fmt.Errorf("%w: run `make build`", err)
 	}
 	w.children = append(w.children, child)
+	return child, nil
+}
+
+// start runs one of our programs, whose end is the end of the demo.
+func (w *world) start(name string, args ...string) (*env.Child, error) {
+	child, err := w.launch(name, args...)
+	if err != nil {
+		return nil, err
+	}
 	go func() {
 		<-child.Done()
 		if w.life.Err() == nil {

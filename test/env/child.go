@@ -44,6 +44,27 @@ func (c *Child) Failure() error {
 	}
 }
 
+// Killed says that a signal ended the child.
+func (c *Child) Killed() bool {
+	select {
+	case <-c.process.done:
+		status, is := c.process.cmd.ProcessState.Sys().(syscall.WaitStatus)
+		return is && status.Signaled()
+	default:
+		return false
+	}
+}
+
+// State says how the child ended, such as "signal: killed"; "running" where it has not.
+func (c *Child) State() string {
+	select {
+	case <-c.process.done:
+		return c.process.cmd.ProcessState.String()
+	default:
+		return "running"
+	}
+}
+
 // Kill ends the child and everything that it started at once, as a crash does, and waits until it is gone. A child that is
 // gone already is fine.
 func (c *Child) Kill() {
