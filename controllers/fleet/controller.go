@@ -136,7 +136,7 @@ func describe(c *policyv1alpha1.FleetControl, now time.Time) {
 			ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(now)})
 	}
 	level, words := inForce(c, now)
-	set(policyv1alpha1.ConditionFrozen, level != policyv1alpha1.FreezeNone, [2]string{policyv1alpha1.ReasonNotFrozen, string(level)}, words)
+	set(policyv1alpha1.ConditionFrozen, level != policyv1alpha1.FreezeNone, [2]string{policyv1alpha1.ReasonNotFrozen, frozenReason(level)}, words)
 	tripped, message := freeze.Tripped(c), "the breaker is closed"
 	if tripped {
 		message = fmt.Sprintf("%d of %d servers had entered the states that it watches; metalaw unfreeze --breaker closes it",
@@ -154,6 +154,14 @@ func describe(c *policyv1alpha1.FleetControl, now time.Time) {
 	}
 	set(policyv1alpha1.ConditionBudgetExhausted, spent,
 		[2]string{policyv1alpha1.ReasonBudgetsLeft, policyv1alpha1.ReasonBudgetsExhausted}, message)
+}
+
+// frozenReason is how the condition Frozen names a level.
+func frozenReason(level policyv1alpha1.FreezeLevel) string {
+	if level == policyv1alpha1.FreezeAll {
+		return policyv1alpha1.ReasonFrozenAll
+	}
+	return policyv1alpha1.ReasonFrozenDestructive
 }
 
 // inForce is the strictest level of the freezes that have not ended, and the names of all of them.

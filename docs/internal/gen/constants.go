@@ -27,7 +27,7 @@ func conditionsPage(root string) (string, error) {
 		"see [the default lifecycle](../lifecycle.md). A rule's name is its only name: in conditions, events, metrics and logs.")
 	given := givenBy(s)
 	inAPI := s.strings(func(f *file, name string) bool {
-		return f.path == "api/v1alpha1/conditions.go" && (strings.HasPrefix(name, "Condition") || strings.HasPrefix(name, "Reason"))
+		return f.path == apiFolder+"/conditions.go" && (strings.HasPrefix(name, "Condition") || strings.HasPrefix(name, "Reason"))
 	})
 	if err := constantTables(m, s, inAPI, given); err != nil {
 		return "", err
@@ -68,7 +68,7 @@ func constantTables(m *markdown, s *source, all []constant, given func(constant)
 		if title == "" {
 			title = "The operation annotation"
 		}
-		m.line("## %s", strings.TrimSuffix(s.named(title), "."))
+		m.line("## %s", strings.TrimSuffix(s.named(all[0].file, title), "."))
 		m.line("")
 		if more != "" {
 			m.paragraph(strings.ToUpper(more[:1]) + more[1:])
@@ -117,8 +117,8 @@ func annotationsPage(root string) (string, error) {
 	}
 	m := newPage("Annotations, labels and finalizers", "`api/v1alpha1/names.go` and `policies/candidate.go`")
 	m.paragraph("The annotations of `policy.metalaw.dev` that guard data (" + codes([]string{
-		s.constants["v1alpha1.ClaimUIDAnnotation"], s.constants["v1alpha1.ReleasedClaimAnnotation"],
-		s.constants["v1alpha1.ReleasedAtAnnotation"], s.constants["v1alpha1.BindingAnnotation"],
+		s.constants[apiFolder+".ClaimUIDAnnotation"], s.constants[apiFolder+".ReleasedClaimAnnotation"],
+		s.constants[apiFolder+".ReleasedAtAnnotation"], s.constants[apiFolder+".BindingAnnotation"],
 	}) + ") are the manager's alone: admission refuses changes by others. " +
 		"Which operations a server accepts depends on its [state](../lifecycle.md); one that the state cannot use, or that nobody knows, " +
 		"is answered with a Warning event and removed. How to use them is in [operations](../operations.md).")
@@ -162,9 +162,9 @@ func givenBy(s *source) func(constant) bool {
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
-				spoken[n.Sel.Name] = true
+				spoken[f.refersTo(n)] = true
 			case *ast.BasicLit: // the engine and the port know no API and give the same words
-				if text, ok := s.evaluate(f.pkg, n); ok && !strings.HasPrefix(f.path, "controllers/") {
+				if text, ok := s.evaluate(f, n); ok && !strings.HasPrefix(f.path, "controllers/") {
 					spoken[text] = true
 				}
 			}
@@ -172,6 +172,6 @@ func givenBy(s *source) func(constant) bool {
 		})
 	}
 	return func(c constant) bool {
-		return spoken[c.name] || spoken[c.value] || strings.Contains(c.doc, "belongs to")
+		return spoken[c.file.folder()+"."+c.name] || spoken[c.value] || strings.Contains(c.doc, "belongs to")
 	}
 }

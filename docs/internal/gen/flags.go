@@ -93,12 +93,12 @@ func flagOf(s *source, f *file, call *ast.CallExpr) ([]string, bool, error) {
 	if !known || len(args) != 3 {
 		return nil, false, nil
 	}
-	name, isName := s.evaluate(f.pkg, args[0])
-	usage, isUsage := s.evaluate(f.pkg, args[2])
+	name, isName := s.evaluate(f, args[0])
+	usage, isUsage := s.evaluate(f, args[2])
 	if !isName || !isUsage {
 		return nil, false, nil
 	}
-	value, err := defaultOf(s, f.pkg, args[1])
+	value, err := defaultOf(s, f, args[1])
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: the default of --%s: %w", f.path, name, err)
 	}
@@ -106,11 +106,11 @@ func flagOf(s *source, f *file, call *ast.CallExpr) ([]string, bool, error) {
 }
 
 // defaultOf sets a default value in words.
-func defaultOf(s *source, pkg string, e ast.Expr) (string, error) {
-	if text, ok := s.evaluate(pkg, e); ok {
+func defaultOf(s *source, f *file, e ast.Expr) (string, error) {
+	if text, ok := s.evaluate(f, e); ok {
 		return code(text), nil
 	}
-	if d, ok := s.duration(pkg, e); ok {
+	if d, ok := s.duration(f, e); ok {
 		return code(d.String()), nil
 	}
 	switch e := e.(type) {
@@ -124,7 +124,7 @@ func defaultOf(s *source, pkg string, e ast.Expr) (string, error) {
 	case *ast.CompositeLit:
 		var words []string
 		for _, element := range e.Elts {
-			text, ok := s.evaluate(pkg, element)
+			text, ok := s.evaluate(f, element)
 			if !ok {
 				return "", fmt.Errorf("an element is not a constant")
 			}
@@ -133,8 +133,8 @@ func defaultOf(s *source, pkg string, e ast.Expr) (string, error) {
 		return codes(words), nil
 	case *ast.CallExpr:
 		if name, ok := e.Fun.(*ast.Ident); ok && name.Name == "envOr" && len(e.Args) == 2 {
-			variable, _ := s.evaluate(pkg, e.Args[0])
-			fallback, _ := s.evaluate(pkg, e.Args[1])
+			variable, _ := s.evaluate(f, e.Args[0])
+			fallback, _ := s.evaluate(f, e.Args[1])
 			return code("$"+variable) + ", or " + code(fallback), nil
 		}
 	}
@@ -144,14 +144,14 @@ func defaultOf(s *source, pkg string, e ast.Expr) (string, error) {
 var units = map[string]time.Duration{"Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour}
 
 // duration reads a number of units, such as 3 * time.Minute, a unit alone, or a constant of that form.
-func (s *source) duration(pkg string, e ast.Expr) (time.Duration, bool) {
+func (s *source) duration(of *file, e ast.Expr) (time.Duration, bool) {
 	switch e := e.(type) {
 	case *ast.SelectorExpr:
 		unit, ok := units[e.Sel.Name]
 		return unit, ok
 	case *ast.BinaryExpr:
 		n, isLiteral := e.X.(*ast.BasicLit)
-		unit, isUnit := s.duration(pkg, e.Y)
+		unit, isUnit := s.duration(of, e.Y)
 		if !isLiteral || !isUnit || e.Op != token.MUL {
 			return 0, false
 		}
@@ -161,12 +161,12 @@ func (s *source) duration(pkg string, e ast.Expr) (time.Duration, bool) {
 		var found time.Duration
 		var ok bool
 		for _, f := range s.files {
-			if f.pkg != pkg {
+			if f.folder() != of.folder() {
 				continue
 			}
 			eachConstant(f, func(_ *ast.GenDecl, spec *ast.ValueSpec, i int) {
 				if spec.Names[i].Name == e.Name {
-					found, ok = s.duration(pkg, spec.Values[i])
+					found, ok = s.duration(of, spec.Values[i])
 				}
 			})
 		}

@@ -85,15 +85,15 @@ func metricOf(s *source, f *file, call *ast.CallExpr) (metric, bool, error) {
 		}
 	case "desc":
 		one.kind = "gauge"
-		one.name, _ = s.evaluate(f.pkg, call.Args[0])
-		one.help, _ = s.evaluate(f.pkg, call.Args[1])
+		one.name, _ = s.evaluate(f, call.Args[0])
+		one.help, _ = s.evaluate(f, call.Args[1])
 		labels = call.Args[2]
 	default:
 		return metric{}, false, nil
 	}
 	if list, isLiteral := labels.(*ast.CompositeLit); isLiteral {
 		for _, e := range list.Elts {
-			label, known := s.evaluate(f.pkg, e)
+			label, known := s.evaluate(f, e)
 			if !known {
 				return metric{}, false, fmt.Errorf("%s: a label of %s is not a constant", f.path, one.name)
 			}
@@ -110,7 +110,7 @@ func fieldText(s *source, f *file, literal *ast.CompositeLit, name string) strin
 	for _, e := range literal.Elts {
 		if pair, ok := e.(*ast.KeyValueExpr); ok {
 			if key, ok := pair.Key.(*ast.Ident); ok && key.Name == name {
-				text, _ := s.evaluate(f.pkg, pair.Value)
+				text, _ := s.evaluate(f, pair.Value)
 				return text
 			}
 		}

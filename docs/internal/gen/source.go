@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,15 +21,59 @@ import (
 // source is the code of some folders, without tests.
 type source struct {
 	files []*file
-	// constants are the string constants by package and name, such as v1alpha1.StateError.
+	// constants are the string constants by the folder of their package and their name, such as api/v1alpha1.StateError.
 	constants map[string]string
 }
+
+// module is what the import paths of the repository's packages begin with.
+const module = "github.com/metalaw/metalaw/"
+
+// The packages of the API. Both are called v1alpha1.
+const (
+	apiFolder       = "api/v1alpha1"
+	policyAPIFolder = "api/policy/v1alpha1"
+)
 
 type file struct {
 	pkg string
 	// path is relative to the repository.
 	path string
-	ast  *ast.File
+	// imports are the folders of the repository's packages by the names that they have in this file.
+	imports map[string]string
+	ast     *ast.File
+}
+
+// folder is that of the file's package.
+func (f *file) folder() string { return path.Dir(f.path) }
+
+// refersTo is the key in source.constants of what an expression names; empty where it names nothing of the repository.
+func (f *file) refersTo(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return f.folder() + "." + e.Name
+	case *ast.SelectorExpr:
+		if x, ok := e.X.(*ast.Ident); ok && f.imports[x.Name] != "" {
+			return f.imports[x.Name] + "." + e.Sel.Name
+		}
+	}
+	return ""
+}
+
+// importsOf are the imports of a file from this repository.
+func importsOf(parsed *ast.File) map[string]string {
+	imports := map[string]string{}
+	for _, i := range parsed.Imports {
+		folder, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module)
+		if !ours {
+			continue
+		}
+		name := path.Base(folder)
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		imports[name] = folder
+	}
+	return imports
 }
 
 // constant is one documented string constant.
@@ -44,11 +89,11 @@ type constant struct {
 func parseFolders(root string, folders ...string) (*source, error) {
 	s := &source{constants: map[string]string{}}
 	for _, folder := range folders {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 				return err
 			}
-			return s.parse(root, path)
+			return s.parse(root, file)
 		})
 		if err != nil {
 			return nil, err
@@ -59,20 +104,20 @@ func parseFolders(root string, folders ...string) (*source, error) {
 	return s, nil
 }
 
-func (s *source) parse(root, path string) error {
-	text, err := os.ReadFile(path)
+func (s *source) parse(root, at string) error {
+	text, err := os.ReadFile(at)
 	if err != nil {
 		return err
 	}
-	parsed, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments|parser.SkipObjectResolution)
+	parsed, err := parser.ParseFile(token.NewFileSet(), at, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}
-	name, err := filepath.Rel(root, path)
+	name, err := filepath.Rel(root, at)
 	if err != nil {
 		return err
 	}
-	s.files = append(s.files, &file{pkg: parsed.Name.Name, path: filepath.ToSlash(name), ast: parsed})
+	s.files = append(s.files, &file{pkg: parsed.Name.Name, path: filepath.ToSlash(name), imports: importsOf(parsed), ast: parsed})
 	return nil
 }
 
@@ -81,8 +126,8 @@ func (s *source) resolve() {
 	for range 3 {
 		for _, f := range s.files {
 			eachConstant(f, func(_ *ast.GenDecl, spec *ast.ValueSpec, i int) {
-				if value, ok := s.evaluate(f.pkg, spec.Values[i]); ok {
-					s.constants[f.pkg+"."+spec.Names[i].Name] = value
+				if value, ok := s.evaluate(f, spec.Values[i]); ok {
+					s.constants[f.refersTo(spec.Names[i])] = value
 				}
 			})
 		}
@@ -111,7 +156,7 @@ func (s *source) strings(passes func(f *file, name string) bool) []constant {
 	for _, f := range s.files {
 		eachConstant(f, func(decl *ast.GenDecl, spec *ast.ValueSpec, i int) {
 			name := spec.Names[i].Name
-			value, ok := s.constants[f.pkg+"."+name]
+			value, ok := s.constants[f.folder()+"."+name]
 			if !ok || !ast.IsExported(name) || !passes(f, name) {
 				return
 			}
@@ -126,7 +171,7 @@ func (s *source) strings(passes func(f *file, name string) bool) []constant {
 }
 
 // evaluate gives the text of an expression of literals and known constants.
-func (s *source) evaluate(pkg string, e ast.Expr) (string, bool) {
+func (s *source) evaluate(f *file, e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		if e.Kind != token.STRING {
@@ -134,19 +179,12 @@ func (s *source) evaluate(pkg string, e ast.Expr) (string, bool) {
 		}
 		text, err := strconv.Unquote(e.Value)
 		return text, err == nil
-	case *ast.Ident:
-		value, ok := s.constants[pkg+"."+e.Name]
+	case *ast.Ident, *ast.SelectorExpr:
+		value, ok := s.constants[f.refersTo(e)]
 		return value, ok
-	case *ast.SelectorExpr:
-		x, ok := e.X.(*ast.Ident)
-		if !ok {
-			return "", false
-		}
-		value, known := s.constants[x.Name+"."+e.Sel.Name]
-		return value, known
 	case *ast.BinaryExpr:
-		left, ok := s.evaluate(pkg, e.X)
-		right, also := s.evaluate(pkg, e.Y)
+		left, ok := s.evaluate(f, e.X)
+		right, also := s.evaluate(f, e.Y)
 		return left + right, ok && also && e.Op == token.ADD
 	}
 	return "", false
@@ -162,16 +200,18 @@ func (s *source) sentence(c constant) (string, error) {
 		return "", fmt.Errorf("%s: the comment of %s does not begin with its name", c.file.path, c.name)
 	}
 	rest = strings.TrimSpace(strings.TrimPrefix(rest, ":"))
-	return s.named(strings.TrimPrefix(rest, ", ")), nil
+	return s.named(c.file, strings.TrimPrefix(rest, ", ")), nil
 }
 
 var identifier = regexp.MustCompile(`[A-Z][a-z]+[A-Z]\w+`)
 
-// named sets the values of constants of the API in the place of their Go names.
-func (s *source) named(text string) string {
+// named sets the values of constants in the place of their Go names: of those of the file's own package, and of the API.
+func (s *source) named(f *file, text string) string {
 	return identifier.ReplaceAllStringFunc(text, func(word string) string {
-		if value, ok := s.constants["v1alpha1."+word]; ok {
-			return code(value)
+		for _, folder := range []string{f.folder(), apiFolder, policyAPIFolder} {
+			if value, ok := s.constants[folder+"."+word]; ok {
+				return code(value)
+			}
 		}
 		return word
 	})
