@@ -227,6 +227,8 @@ const (
 	ReasonBreakerTripped = "BreakerTripped"
 	// ReasonBudgetExhausted: as many machines as a budget of the FleetControl allows are counted.
 	ReasonBudgetExhausted = "BudgetExhausted"
+	// ReasonStarting: the manager has started and has not seen every server yet, so that it cannot count for budgets and breaker.
+	ReasonStarting = "Starting"
 	// ReasonObserveOnly: the manager runs with --observe-only.
 	ReasonObserveOnly = "ObserveOnly"
 	// ReasonOtherSystem: the BMC answers for another machine than the server's.

@@ -32,7 +32,7 @@ func trips(b *policyv1alpha1.Breaker, machines map[string]machine, now time.Time
 	}
 	var entered int32
 	for _, m := range machines {
-		if m.enteredAt.After(from) && slices.Contains(states, m.state) {
+		if slices.ContainsFunc(states, func(state string) bool { return m.entered[state].After(from) }) {
 			entered++
 		}
 	}

@@ -56,14 +56,18 @@ func limit(b *policyv1alpha1.Budget) int32 {
 	return *b.Max
 }
 
-// valuesOf lists the values of the label that a budget is divided by, sorted; one empty value where it is not.
+// valuesOf lists the values of the label that a budget is divided by, among the machines that it covers, sorted; one empty
+// value where it is not divided.
 func valuesOf(b *policyv1alpha1.Budget, machines map[string]machine) []string {
 	if b.Per == "" {
 		return []string{""}
 	}
+	selector := freeze.Selector(b.Selector)
 	values := map[string]bool{}
 	for _, m := range machines {
-		values[m.labels[b.Per]] = true
+		if selector.Matches(labels.Set(m.labels)) {
+			values[m.labels[b.Per]] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(values))
 }

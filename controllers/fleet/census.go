@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -15,24 +16,21 @@ import (
 // grantTime is how long a grant counts that the stored object does not show: the write that was to record it failed.
 const grantTime = time.Minute
 
-// grant is an action that was allowed and is about to be recorded.
-type grant struct {
-	action policyv1alpha1.FleetAction
-	at     time.Time
-}
+// grants are the actions that were allowed to a machine and are about to be recorded, and when they were.
+type grants map[policyv1alpha1.FleetAction]time.Time
 
 // census is every server as far as budgets and the breaker need it, kept up to date by the cache's events. It is safe for
 // concurrent use.
 type census struct {
 	mu       sync.Mutex
 	machines map[string]machine
-	granted  map[string]grant
+	granted  map[string]grants
 	// changed is called, without the lock, when a machine changed its state, or why something is withheld from it.
 	changed func()
 }
 
 func newCensus(changed func()) *census {
-	return &census{machines: map[string]machine{}, granted: map[string]grant{}, changed: changed}
+	return &census{machines: map[string]machine{}, granted: map[string]grants{}, changed: changed}
 }
 
 // handler keeps the census in step with the cache.
@@ -59,9 +57,12 @@ func (c *census) see(o any) {
 	now := machineOf(s)
 	c.mu.Lock()
 	was, known := c.machines[s.Name]
+	now.recall(&was)
 	c.machines[s.Name] = now
-	if g, ok := c.granted[s.Name]; ok && now.shows(g) {
-		delete(c.granted, s.Name)
+	for action, at := range c.granted[s.Name] {
+		if now.shows(action, at) {
+			delete(c.granted[s.Name], action)
+		}
 	}
 	c.mu.Unlock()
 	if !known || was.state != now.state || was.withheld != now.withheld || was.wiping != now.wiping {
@@ -77,12 +78,24 @@ func (c *census) forget(name string) {
 	c.changed()
 }
 
+// grant counts an action from now on. It is called with the lock held.
+func (c *census) grant(name string, action policyv1alpha1.FleetAction, now time.Time) {
+	m := c.machines[name]
+	if m.shows(action, now) {
+		return
+	}
+	if c.granted[name] == nil {
+		c.granted[name] = grants{}
+	}
+	c.granted[name][action] = now
+}
+
 // shows says that the stored object records what was granted.
-func (m *machine) shows(g grant) bool {
-	if g.action == policyv1alpha1.ActionWipe {
+func (m *machine) shows(action policyv1alpha1.FleetAction, at time.Time) bool {
+	if action == policyv1alpha1.ActionWipe {
 		return m.wiping
 	}
-	return !m.began[g.action].Before(g.at)
+	return !m.began[action].Before(at)
 }
 
 // assumed is every machine with what was granted and is not recorded yet. It is called with the lock held.
@@ -90,24 +103,19 @@ func (c *census) assumed(now time.Time) map[string]machine {
 	if len(c.granted) == 0 {
 		return c.machines
 	}
-	all := make(map[string]machine, len(c.machines))
-	for name, m := range c.machines {
-		all[name] = m
-	}
-	for name, g := range c.granted {
-		if now.Sub(g.at) > grantTime {
+	all := maps.Clone(c.machines)
+	for name, granted := range c.granted {
+		maps.DeleteFunc(granted, func(_ policyv1alpha1.FleetAction, at time.Time) bool { return now.Sub(at) > grantTime })
+		if len(granted) == 0 {
 			delete(c.granted, name)
 			continue
 		}
 		m := all[name]
-		m.wiping = m.wiping || g.action == policyv1alpha1.ActionWipe
-		began := map[policyv1alpha1.FleetAction]time.Time{g.action: g.at}
-		for action, at := range m.began {
-			if action != g.action {
-				began[action] = at
-			}
+		m.began = maps.Clone(m.began)
+		for action, at := range granted {
+			m.wiping = m.wiping || action == policyv1alpha1.ActionWipe
+			m.begin(action, at)
 		}
-		m.began = began
 		all[name] = m
 	}
 	return all

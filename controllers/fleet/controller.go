@@ -77,17 +77,13 @@ func (r *controller) Reconcile(ctx context.Context, _ ctrl.Request) (reconcile.R
 	if err != nil || c == nil {
 		return reconcile.Result{}, err
 	}
+	if !r.gate.complete() {
+		// The share of a fleet of which a part is known says nothing.
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
 	before := c.DeepCopy()
 	now := r.gate.Now()
-	r.gate.census.mu.Lock()
-	machines := r.gate.census.assumed(now)
-	if !freeze.Tripped(c) {
-		if trip := trips(c.Spec.Breaker, machines, now); trip != nil {
-			c.Status.Trip = trip
-		}
-	}
-	c.Status.Usage = usage(c.Spec.Budgets, machines, now)
-	r.gate.census.mu.Unlock()
+	r.judge(c, now)
 	describe(c, now)
 	if !equality.Semantic.DeepEqual(before.Status, c.Status) {
 		if err := r.client.Status().Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
@@ -98,30 +94,28 @@ func (r *controller) Reconcile(ctx context.Context, _ ctrl.Request) (reconcile.R
 	return reconcile.Result{RequeueAfter: nextEnd(c, now)}, nil
 }
 
-// usage lists the budgets that machines wait for. What changes with every action is left out where nobody waits, because
-// nobody reads it and it would cost a write each time.
-func usage(budgets []policyv1alpha1.Budget, machines map[string]machine, now time.Time) []policyv1alpha1.BudgetUsage {
-	waiting := 0
+// judge writes into the status whether the breaker has tripped, and which budgets machines wait for. A trip ends with its
+// breaker: one that is set again later starts anew.
+func (r *controller) judge(c *policyv1alpha1.FleetControl, now time.Time) {
+	r.gate.census.mu.Lock()
+	defer r.gate.census.mu.Unlock()
+	machines := r.gate.census.assumed(now)
+	if c.Spec.Breaker == nil {
+		c.Status.Trip = nil
+	}
+	if !freeze.Tripped(c) {
+		if trip := trips(c.Spec.Breaker, machines, now); trip != nil {
+			c.Status.Trip = trip
+		}
+	}
+	c.Status.Usage = nil
+	// What changes with every action is left out where nobody waits: nobody reads it, and it would cost a write each time.
 	for _, m := range machines {
 		if m.withheld == v1alpha1.ReasonBudgetExhausted {
-			waiting++
+			c.Status.Usage = usage(c.Spec.Budgets, machines, now, exhausting)
+			return
 		}
 	}
-	if waiting == 0 {
-		return nil
-	}
-	var all []policyv1alpha1.BudgetUsage
-	for i := range budgets {
-		b := &budgets[i]
-		for _, value := range valuesOf(b, machines) {
-			used, _ := use(b, "", value, machines, now)
-			if used < limit(b) {
-				continue
-			}
-			all = append(all, policyv1alpha1.BudgetUsage{Name: b.Name, Value: value, Used: used})
-		}
-	}
-	return all
 }
 
 // describe brings the conditions up to date.
@@ -232,7 +226,7 @@ func (withheldGauge) Describe(ch chan<- *prometheus.Desc) { ch <- withheldDesc }
 func (w withheldGauge) Collect(ch chan<- prometheus.Metric) {
 	count := w.census.withheld()
 	for _, reason := range []string{
-		v1alpha1.ReasonFrozen, v1alpha1.ReasonBreakerTripped, v1alpha1.ReasonBudgetExhausted, v1alpha1.ReasonObserveOnly,
+		v1alpha1.ReasonFrozen, v1alpha1.ReasonBreakerTripped, v1alpha1.ReasonBudgetExhausted, v1alpha1.ReasonObserveOnly, v1alpha1.ReasonStarting,
 	} {
 		ch <- prometheus.MustNewConstMetric(withheldDesc, prometheus.GaugeValue, float64(count[reason]), reason)
 	}

@@ -16,13 +16,24 @@ func Count(budgets []policyv1alpha1.Budget, servers []v1alpha1.Server, now time.
 	for i := range servers {
 		machines[servers[i].Name] = machineOf(&servers[i])
 	}
+	return usage(budgets, machines, now, func(*policyv1alpha1.Budget, int32) bool { return true })
+}
+
+// usage lists how far budgets are used, where that is worth telling: one entry for each value of the label that a budget is
+// divided by.
+func usage(budgets []policyv1alpha1.Budget, machines map[string]machine, now time.Time,
+	tells func(b *policyv1alpha1.Budget, used int32) bool) []policyv1alpha1.BudgetUsage {
 	var all []policyv1alpha1.BudgetUsage
 	for i := range budgets {
 		b := &budgets[i]
 		for _, value := range valuesOf(b, machines) {
-			used, _ := use(b, "", value, machines, now)
-			all = append(all, policyv1alpha1.BudgetUsage{Name: b.Name, Value: value, Used: used})
+			if used, _ := use(b, "", value, machines, now); tells(b, used) {
+				all = append(all, policyv1alpha1.BudgetUsage{Name: b.Name, Value: value, Used: used})
+			}
 		}
 	}
 	return all
 }
+
+// exhausting says that a budget has no room.
+func exhausting(b *policyv1alpha1.Budget, used int32) bool { return used >= limit(b) }

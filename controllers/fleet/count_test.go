@@ -35,6 +35,13 @@ func TestEveryBudgetIsCountedAlsoWhereNobodyWaits(t *testing.T) {
 	}, []v1alpha1.Server{
 		server("a", "r1", on(time.Minute)), server("b", "r1", on(time.Hour)), server("c", "r2", wiped),
 	}, now)
+	rest := Count([]policyv1alpha1.Budget{
+		{Name: "r1", Action: policyv1alpha1.ActionPowerOn, Max: new(int32(4)), Per: "rack",
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r1"}}},
+	}, []v1alpha1.Server{server("a", "r1", on(time.Minute)), server("c", "r2", wiped)}, now)
+	if diff := cmp.Diff([]policyv1alpha1.BudgetUsage{{Name: "r1", Value: "r1", Used: 1}}, rest); diff != "" {
+		t.Errorf("racks that the budget does not cover: - want, + got:\n%s", diff)
+	}
 	want := []policyv1alpha1.BudgetUsage{
 		{Name: "inrush", Value: "r1", Used: 1}, {Name: "inrush", Value: "r2", Used: 0}, {Name: "wipes", Used: 1},
 	}

@@ -92,7 +92,7 @@ func (g *Gate) Permit(ctx context.Context, server *v1alpha1.Server, action Actio
 		return allowed, nil
 	}
 	if !g.complete() {
-		return Verdict{Reason: "Starting", Message: "the manager has not seen every server yet", Again: time.Second}, nil
+		return Verdict{Reason: v1alpha1.ReasonStarting, Message: "the manager has not seen every server yet", Again: time.Second}, nil
 	}
 	return g.judge(c, server.Name, server.Labels, action), nil
 }
@@ -135,7 +135,7 @@ func (g *Gate) judge(c *policyv1alpha1.FleetControl, name string, labels map[str
 		}
 	}
 	if name != "" {
-		g.census.granted[name] = grant{action: counted, at: now}
+		g.census.grant(name, counted, now)
 	}
 	return allowed
 }

@@ -241,3 +241,74 @@ func TestTheBreaker(t *testing.T) {
 		})
 	}
 }
+
+func TestAServerThatPassedThroughAStateEnteredIt(t *testing.T) {
+	passed := func(ago time.Duration) func(*v1alpha1.Server) {
+		return func(s *v1alpha1.Server) {
+			entered(v1alpha1.StateAvailable, ago-time.Second)(s)
+			s.Status.Lifecycle.History = []v1alpha1.LifecycleMove{
+				{From: "Reserved", To: "Cleanup", At: metav1.NewMicroTime(noon.Add(-ago))},
+				{From: "Cleanup", To: "Available", At: metav1.NewMicroTime(noon.Add(-ago + time.Second))},
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		ago   time.Duration
+		trips bool
+	}{
+		"within the window": {9 * time.Minute, true},
+		"before the window": {11 * time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var servers []*v1alpha1.Server
+			for _, name := range []string{"a", "b", "c", "d", "e"} {
+				servers = append(servers, newServer(name, "z", passed(c.ago)))
+			}
+			g := newGate(t, &policyv1alpha1.FleetControlSpec{Breaker: &policyv1alpha1.Breaker{MaxPercent: 50}}, servers...)
+			if v := permit(t, g, servers[0], Wipe); v.Allowed == c.trips {
+				t.Errorf("allowed %v, want it to trip: %v", v.Allowed, c.trips)
+			}
+		})
+	}
+}
+
+func TestWhatAMachineUnderwentCountsAlsoWhenItIsAskedForSomethingElse(t *testing.T) {
+	spec := &policyv1alpha1.FleetControlSpec{Budgets: []policyv1alpha1.Budget{{Name: "b", Action: "PowerOn", Max: ptr.To[int32](1)}}}
+	b := newServer("b", "z")
+	g := newGate(t, spec, newServer("a", "z", asked("On", 2*time.Minute)), b)
+	g.census.see(newServer("a", "z", asked("ForceOff", time.Minute)))
+	if permit(t, g, b, PowerOn).Allowed {
+		t.Error("the power-on is forgotten with the next request")
+	}
+	g.census.forget("a")
+	if !permit(t, g, b, PowerOn).Allowed {
+		t.Error("a server that is gone counts")
+	}
+}
+
+func TestSeveralGrantsOfOneMachineCountEach(t *testing.T) {
+	spec := &policyv1alpha1.FleetControlSpec{Budgets: []policyv1alpha1.Budget{
+		{Name: "on", Action: "PowerOn", Max: ptr.To[int32](1)}, {Name: "off", Action: "ForcedOff", Max: ptr.To[int32](1)},
+	}}
+	a, b := newServer("a", "z"), newServer("b", "z")
+	g := newGate(t, spec, a, b)
+	if !permit(t, g, a, PowerOn).Allowed || !permit(t, g, a, ForcedOff).Allowed {
+		t.Fatal("the first are not allowed")
+	}
+	if permit(t, g, b, PowerOn).Allowed || permit(t, g, b, ForcedOff).Allowed {
+		t.Error("the later grant took the place of the former")
+	}
+}
+
+func TestAWipeThatHasEndedCountsNoMore(t *testing.T) {
+	spec := &policyv1alpha1.FleetControlSpec{Budgets: []policyv1alpha1.Budget{{Name: "b", Action: "Wipe", Max: ptr.To[int32](1)}}}
+	a, b := newServer("a", "z", beingWiped), newServer("b", "z")
+	g := newGate(t, spec, a, b)
+	if !permit(t, g, a, Wipe).Allowed { // it goes on
+		t.Fatal("its own wipe stands in its way")
+	}
+	g.census.see(newServer("a", "z"))
+	if v := permit(t, g, b, Wipe); !v.Allowed {
+		t.Error(v.Message)
+	}
+}

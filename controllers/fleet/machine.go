@@ -16,8 +16,8 @@ import (
 type machine struct {
 	labels map[string]string
 	state  string
-	// enteredAt is when it entered its state.
-	enteredAt time.Time
+	// entered is when it last entered each state, as far as its history goes back.
+	entered map[string]time.Time
 	// began is when each action was last begun.
 	began map[policyv1alpha1.FleetAction]time.Time
 	// wiping says that a wipe is prepared or under way.
@@ -48,7 +48,7 @@ func machineOf(s *v1alpha1.Server) machine {
 		m.withheld = withheld.Reason
 	}
 	if l := s.Status.Lifecycle; l != nil {
-		m.enteredAt = l.EnteredAt.Time
+		m.entered = entries(m.state, l)
 		m.wiping = l.Credential != nil && l.Credential.Purpose == v1alpha1.ProbePurposeWipe
 		if l.Request != nil {
 			m.begin(powerActions[l.Request.Action], l.Request.AskedAt.Time)
@@ -58,6 +58,25 @@ func machineOf(s *v1alpha1.Server) machine {
 		m.begin(operationActions[op.Name].budgeted(), op.StartedAt.Time)
 	}
 	return m
+}
+
+// entries is when a server last entered each state. A state that it has left again within a breaker's window counts too.
+func entries(state string, l *v1alpha1.LifecycleStatus) map[string]time.Time {
+	all := map[string]time.Time{}
+	for i := range l.History {
+		if move := &l.History[i]; move.At.After(all[string(move.To)]) {
+			all[string(move.To)] = move.At.Time
+		}
+	}
+	all[state] = l.EnteredAt.Time
+	return all
+}
+
+// recall takes over what was begun before: the stored object keeps the last request alone.
+func (m *machine) recall(was *machine) {
+	for action, at := range was.began {
+		m.begin(action, at)
+	}
 }
 
 func (m *machine) begin(action policyv1alpha1.FleetAction, at time.Time) {
