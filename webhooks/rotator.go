@@ -37,7 +37,7 @@ func AddRotator(mgr ctrl.Manager, o RotatorOptions) (ready <-chan struct{}, err 
 	}
 	service := cmp.Or(o.ServiceName, "metalaw-webhook")
 	done := make(chan struct{})
-	err = rotator.AddRotator(mgr, &rotator.CertRotator{
+	err = rotator.AddRotator(onlyChanges(mgr), &rotator.CertRotator{
 		SecretKey:      types.NamespacedName{Namespace: o.Namespace, Name: cmp.Or(o.SecretName, "metalaw-webhook-certs")},
 		CertDir:        o.CertDir,
 		CAName:         "metalaw-webhook-ca",
