@@ -18,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/bmc"
 	"github.com/metalaw/metalaw/controllers/claim"
 	"github.com/metalaw/metalaw/controllers/endpoint"
+	"github.com/metalaw/metalaw/controllers/figures"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/heartbeat"
@@ -61,6 +62,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		o.Metrics = metrics.Registry
 	}
 	if err := fieldindex.Register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	if err := o.Metrics.Register(figures.New(mgr.GetCache())); err != nil {
 		return err
 	}
 	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics})

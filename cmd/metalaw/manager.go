@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -34,6 +35,7 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/metalprobe/registry"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/webhooks"
 )
 
 func newManagerCommand() *cobra.Command {
@@ -82,6 +84,9 @@ func (o *options) run(ctx context.Context) error {
 	}
 	if err := o.addWebhooks(mgr, store); err != nil {
 		return fmt.Errorf("webhooks: %w", err)
+	}
+	if err := ctrlmetrics.Registry.Register(webhooks.NewExpiry(o.certificates())); err != nil {
+		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err

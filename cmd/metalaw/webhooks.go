@@ -3,12 +3,28 @@
 package main
 
 import (
+	"path/filepath"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/webhooks"
 )
+
+// certificates are the files of the certificates that the manager serves, by what each is for.
+func (o *options) certificates() map[string]string {
+	files := map[string]string{}
+	if o.webhooks {
+		files["webhook"] = filepath.Join(o.webhookCerts, "tls.crt")
+		files["webhook-authority"] = filepath.Join(o.webhookCerts, "ca.crt")
+	}
+	if !o.registryPlaintext {
+		files["registry"] = filepath.Join(o.registryCerts, "tls.crt")
+		files["registry-authority"] = filepath.Join(o.registryCerts, "ca.crt")
+	}
+	return files
+}
 
 // addWebhooks serves admission on every replica, and makes the certificates where nobody else does. The probe registry
 // uses the same certificate unless it is given one of its own.
