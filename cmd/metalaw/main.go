@@ -29,7 +29,7 @@ func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program and of its policy engine.",
-		Args:  cobra.NoArgs,
+		Args:  terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			version := "(devel)"
 			if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {

@@ -30,6 +30,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/controllers"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -45,7 +46,7 @@ func newManagerCommand() *cobra.Command {
 		Short: "Run the operator: controllers on the leader, webhooks and probe registry on every replica.",
 		Long: "Exits with 2 before anything is started when flags cannot be used, and names all of them; with 1 when it cannot start " +
 			"or go on, such as without access to an API server; with 0 when it was asked to stop.",
-		Args: cobra.NoArgs,
+		Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
 				return err

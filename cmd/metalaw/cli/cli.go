@@ -51,22 +51,29 @@ func ReadCall(argv []string) Call {
 // New makes the root command for a call. The commands given are those of the program that are not part of its command
 // line proper, such as the manager; a plugin does not show them.
 func New(call Call, others ...*cobra.Command) *cobra.Command {
-	root := &cobra.Command{
-		Use:           "metalaw",
-		Short:         "Bare-metal servers under rules that are data.",
+	program := "metalaw"
+	if call.Plugin {
+		program = "kubectl metalaw"
+	}
+	var root *cobra.Command
+	root = &cobra.Command{
+		Use:   "metalaw",
+		Short: "Bare-metal servers under rules that are data.",
+		Long: "Bare-metal servers under rules that are data.\n\nWhat holds servers back, and the ways out of a state in which one is stuck. " +
+			"Look at servers and claims with kubectl.\n\nExit codes: 0 done; 1 not everything was done; 2 the command line makes no sense.",
+		Example: strings.ReplaceAll("  {{.}} fleet status\n  {{.}} server retry NAME --reason 'DIMM replaced' --wait\n"+
+			"  {{.}} freeze --reason 'many servers in Error'", "{{.}}", program),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return terminal.Usagef("there is no command %q; see --help", args[0])
+				return terminal.Usagef("there is no command %q%s", args[0], terminal.Suggest(root, args[0], "--help"))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	program := "metalaw"
 	if call.Plugin {
-		program = "kubectl metalaw"
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: program}
 	}
 	root.SetArgs(call.Args)

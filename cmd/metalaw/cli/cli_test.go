@@ -79,6 +79,27 @@ func TestTheExitCodeOfACommandLine(t *testing.T) {
 	}
 }
 
+func TestAMistypedCommandIsAnsweredWithWhatMayBeMeant(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a command":                 {[]string{"fleat"}, `there is no command "fleat"; did you mean fleet? See --help`},
+		"a verb":                    {[]string{"server", "rety"}, `there is no verb "rety"; did you mean retry? See metalaw server --help`},
+		"a word below fleet":        {[]string{"fleet", "stats"}, `there is no command "stats"; did you mean status? See --help`},
+		"nothing like it":           {[]string{"explode"}, `there is no command "explode"; see --help`},
+		"a freeze without its flag": {[]string{"unfreeze", "inc-1204"}, "name a freeze with --name inc-1204; see --help"},
+		"a word where none belongs": {[]string{"fleet", "status", "now"}, `metalaw fleet status takes no arguments, and "now" was given; see --help`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := run(false, c.args...)
+			if !terminal.IsUsage(err) || err.Error() != c.want {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestTheReferenceHasEveryCommand(t *testing.T) {
 	page, err := run(false, "reference")
 	if err != nil {

@@ -69,7 +69,9 @@ func deniedWords(err error, verb string) string {
 	if !found {
 		words = err.Error()
 	}
-	if verb == VerbForce && strings.Contains(words, VerbForce) && !strings.Contains(words, roles[VerbForce]) {
+	// A request that makes no sense is no question of rights.
+	aboutRights := strings.Contains(words, VerbForce) && !strings.Contains(words, "is invalid: ")
+	if verb == VerbForce && aboutRights && !strings.Contains(words, roles[VerbForce]) {
 		words += roleWords(VerbForce, Servers)
 	}
 	return "denied: " + words

@@ -44,7 +44,7 @@ func freezeCommand() *cobra.Command {
 			"  {{.}} freeze -l rack=r1 --for 2h --reason 'switch upgrade in rack r1'\n\n" +
 			"  # The whole fleet, all of it, until somebody says otherwise\n" +
 			"  {{.}} freeze --level All --reason 'INC-1204: wrong bundle' --name inc-1204",
-		Args: noArgs,
+		Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := r.freeze(time.Now())
 			if err != nil {
@@ -116,7 +116,12 @@ func unfreezeCommand() *cobra.Command {
 		Example: "  {{.}} unfreeze --name switch-upgrade-in-rack-r1\n\n" +
 			"  # Too many servers failed at once, the cause is found, and the fleet may go on\n" +
 			"  {{.}} unfreeze --breaker",
-		Args: noArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return terminal.Usagef("name a freeze with --name %s; see --help", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := r.check(); err != nil {
 				return err
@@ -193,11 +198,17 @@ func completeFreezes(flags *access.Flags) cobra.CompletionFunc {
 
 func groupCommand() *cobra.Command {
 	flags := &access.Flags{}
-	group := &cobra.Command{
+	var group *cobra.Command
+	group = &cobra.Command{
 		Use:   "fleet",
 		Short: "Look at what holds the fleet back",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return terminal.Usagef("there is no command %q%s", args[0], terminal.Suggest(group, args[0], "--help"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags.Register(group)
 	group.AddCommand(statusCommand(flags))
@@ -213,7 +224,7 @@ func statusCommand(flags *access.Flags) *cobra.Command {
 			"and every server from which something that its state asks for is withheld, with the reason. A manager that runs with " +
 			"--observe-only is seen by the reason ObserveOnly.\n\n" +
 			"Exit codes: 0 shown, whatever it shows; 1 it could not be read; 2 the command line makes no sense.",
-		Args: noArgs,
+		Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := terminal.Of(cmd)
 			c, err := flags.Connect(t.Err)
@@ -238,12 +249,4 @@ func statusCommand(flags *access.Flags) *cobra.Command {
 	}
 	output.Register(cmd)
 	return cmd
-}
-
-// noArgs takes no arguments.
-func noArgs(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return terminal.Usagef("there is nothing to be named here: %q; see --help", args[0])
-	}
-	return nil
 }

@@ -19,7 +19,8 @@ import (
 // Command is `metalaw server` with its verbs; program is how the user calls this program.
 func Command(program string) *cobra.Command {
 	flags := &access.Flags{}
-	group := &cobra.Command{
+	var group *cobra.Command
+	group = &cobra.Command{
 		Use:   "server",
 		Short: "Ask something of servers: retry, release, force, park, unpark, cordon, uncordon",
 		Long: "The ways out of a state in which a server is stuck, and what keeps servers away from claims. Each verb stores a request on the " +
@@ -29,7 +30,7 @@ func Command(program string) *cobra.Command {
 			"2 the command line makes no sense, or a confirmation was needed and nobody was there to give it.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return terminal.Usagef("there is no verb %q; see metalaw server --help", args[0])
+				return terminal.Usagef("there is no verb %q%s", args[0], terminal.Suggest(group, args[0], program+" server --help"))
 			}
 			return nil
 		},
@@ -51,7 +52,7 @@ func (v verb) command(flags *access.Flags, program string) *cobra.Command {
 		Long:    v.long,
 		Example: strings.ReplaceAll(v.example, "{{.}}", program),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			r.names = names
+			r.names, r.timed = names, cmd.Flags().Changed("timeout")
 			if err := r.check(); err != nil {
 				return err
 			}

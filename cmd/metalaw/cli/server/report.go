@@ -62,6 +62,14 @@ func (r *report) note(format string, args ...any) {
 	r.wrong = errors.Join(r.wrong, err)
 }
 
+// nothing is the report in JSON where no server was chosen: whoever reads it gets a document all the same.
+func (r *report) nothing() error {
+	if !r.json {
+		return nil
+	}
+	return terminal.JSON(r.terminal.Out, document{Verb: r.verb, DryRun: r.dryRun, Servers: []result{}})
+}
+
 // end closes the report; the error says that not everything was done, or that it could not be told.
 func (r *report) end() error {
 	d := document{Verb: r.verb, DryRun: r.dryRun, Complete: true, Servers: r.results}

@@ -34,6 +34,8 @@ type request struct {
 
 	dryRun, yes, wait bool
 	timeout           time.Duration
+	// timed says that the timeout was given.
+	timed bool
 }
 
 // check says what is wrong with the command line.
@@ -51,6 +53,21 @@ func (r *request) check() error {
 		return terminal.Usagef("names, -l and --all exclude each other")
 	case r.state != "" && len(r.names) > 0:
 		return terminal.Usagef("--state narrows -l and --all; servers that are named are asked in whatever state they are")
+	}
+	if _, err := labels.Parse(r.selector); err != nil {
+		return terminal.Usagef("-l: %v", err)
+	}
+	if err := r.bareNames(); err != nil {
+		return err
+	}
+	slices.Sort(r.names)
+	r.names = slices.Compact(r.names)
+	return r.checkRest()
+}
+
+// checkRest says what is wrong with what does not choose servers.
+func (r *request) checkRest() error {
+	switch {
 	case strings.TrimSpace(r.reason) == "":
 		return terminal.Usagef("--reason is required: whoever finds the server later wants to know why")
 	case utf8.RuneCountInString(r.reason) > maxReason:
@@ -59,12 +76,25 @@ func (r *request) check() error {
 		return terminal.Usagef("--to is required: the state that the server is forced into")
 	case r.wait && r.timeout <= 0:
 		return terminal.Usagef("--timeout must be more than 0")
+	case r.timed && !r.wait:
+		return terminal.Usagef("--timeout is how long --wait waits, and --wait is not asked for")
 	}
-	if _, err := labels.Parse(r.selector); err != nil {
-		return terminal.Usagef("-l: %v", err)
+	return nil
+}
+
+// bareNames takes the kind off names that kubectl get -o name has printed.
+func (r *request) bareNames() error {
+	for i, given := range r.names {
+		kind, name, has := strings.Cut(given, "/")
+		if !has {
+			continue
+		}
+		kind, _, _ = strings.Cut(kind, ".")
+		if (kind != "server" && kind != "servers") || name == "" || strings.Contains(name, "/") {
+			return terminal.Usagef("%q is the name of no server; write NAME, or server/NAME", given)
+		}
+		r.names[i] = name
 	}
-	slices.Sort(r.names)
-	r.names = slices.Compact(r.names)
 	return nil
 }
 

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"bytes"
 	"maps"
 	"strings"
 	"testing"
@@ -26,6 +27,9 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		"a reason that is too long": {request{all: true, reason: strings.Repeat("ä", 1025)}, "--reason has 1025 characters; the API takes 1024"},
 		"force without a state":     {request{verb: verbs[2], all: true, reason: "r"}, "--to is required: the state that the server is forced into"},
 		"a wait without time":       {request{all: true, reason: "r", wait: true}, "--timeout must be more than 0"},
+		"a timeout without a wait":  {request{all: true, reason: "r", timed: true}, "--timeout is how long --wait waits, and --wait is not asked for"},
+		"a name of another kind":    {request{names: []string{"bmc/a"}, reason: "r"}, `"bmc/a" is the name of no server; write NAME, or server/NAME`},
+		"a name without a name":     {request{names: []string{"server/"}, reason: "r"}, `"server/" is the name of no server; write NAME, or server/NAME`},
 		"a selector that is none":   {request{selector: "a in b", reason: "r"}, "-l: unable to parse requirement: found 'b' expected: '('"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -34,6 +38,41 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+func TestNamesAreTakenAsKubectlPrintsThem(t *testing.T) {
+	r := request{names: []string{"server.metal.ironcore.dev/b", "servers/c", "server/a", "a"}, reason: "r"}
+	if err := r.check(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, r.names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheStatesAreToldToWhoAskedForAnother(t *testing.T) {
+	in := func(state v1alpha1.ServerState) v1alpha1.Server {
+		return v1alpha1.Server{Status: v1alpha1.ServerStatus{State: state}}
+	}
+	got := statesOf([]v1alpha1.Server{in("Error"), in("Available"), in("Error")})
+	if want := "; without --state there are 1 Available, 2 Error"; got != want {
+		t.Errorf("got %q", got)
+	}
+	if got := statesOf(nil); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestJSONHasADocumentWhereNothingMatches(t *testing.T) {
+	var out bytes.Buffer
+	r := &report{terminal: &terminal.Terminal{Out: &out}, json: true, verb: "retry"}
+	if err := r.nothing(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "{\n  \"verb\": \"retry\",\n  \"complete\": false,\n  \"servers\": []\n}\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
 	}
 }
 

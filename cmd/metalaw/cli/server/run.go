@@ -4,7 +4,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -73,9 +75,10 @@ func (r *run) choose(ctx context.Context) (found []v1alpha1.Server, missing []re
 		if err := r.client.List(ctx, &list, client.MatchingLabelsSelector{Selector: selector}); err != nil {
 			return nil, nil, access.Explain(err, "list", access.Servers)
 		}
+		states := statesOf(list.Items)
 		list.Items = slices.DeleteFunc(list.Items, func(s v1alpha1.Server) bool { return r.state != "" && string(s.Status.State) != r.state })
 		if len(list.Items) == 0 {
-			return nil, nil, fmt.Errorf("no server matches%s", r.choice())
+			return nil, nil, errors.Join(fmt.Errorf("no server matches%s%s", r.choice(), states), r.report.nothing())
 		}
 		slices.SortFunc(list.Items, func(a, b v1alpha1.Server) int { return strings.Compare(a.Name, b.Name) })
 		return list.Items, nil, nil
@@ -92,6 +95,22 @@ func (r *run) choose(ctx context.Context) (found []v1alpha1.Server, missing []re
 		}
 	}
 	return found, missing, nil
+}
+
+// statesOf says in which states servers are, for whoever asked for another one; nothing where there are none.
+func statesOf(servers []v1alpha1.Server) string {
+	if len(servers) == 0 {
+		return ""
+	}
+	count := map[string]int{}
+	for i := range servers {
+		count[shown(string(servers[i].Status.State))]++
+	}
+	var words []string
+	for _, state := range slices.Sorted(maps.Keys(count)) {
+		words = append(words, fmt.Sprintf("%d %s", count[state], state))
+	}
+	return "; without --state there are " + strings.Join(words, ", ")
 }
 
 // choice is how the servers were chosen, as on the command line.
