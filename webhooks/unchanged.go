@@ -20,7 +20,7 @@ type changing struct {
 // onlyChanges makes the rotator write a webhook configuration only where the authority in it is another one: it would
 // otherwise write every one of them whenever it starts, and for each event of its Secret.
 func onlyChanges(mgr ctrl.Manager) ctrl.Manager {
-	return &changing{Manager: mgr, client: &changeWriter{Client: mgr.GetClient(), live: mgr.GetAPIReader()}}
+	return &changing{Manager: mgr, client: &changeWriter{Client: mgr.GetClient(), stored: mgr.GetCache()}}
 }
 
 // GetClient implements manager.Manager.
@@ -29,8 +29,9 @@ func (m *changing) GetClient() client.Client { return m.client }
 // changeWriter leaves out updates that would change nothing.
 type changeWriter struct {
 	client.Client
-	// live reads past the cache.
-	live client.Reader
+	// stored reads the cache: the manager may list and watch configurations, and not get them. What it is behind of comes as an
+	// event, for which the rotator looks again.
+	stored client.Reader
 }
 
 // Update implements client.Writer. What cannot be read is written: the write says what is wrong.
@@ -38,7 +39,7 @@ func (w *changeWriter) Update(ctx context.Context, object client.Object, options
 	if wanted, is := object.(*unstructured.Unstructured); is {
 		stored := &unstructured.Unstructured{}
 		stored.SetGroupVersionKind(wanted.GroupVersionKind())
-		err := w.live.Get(ctx, client.ObjectKeyFromObject(wanted), stored)
+		err := w.stored.Get(ctx, client.ObjectKeyFromObject(wanted), stored)
 		if err == nil && equality.Semantic.DeepEqual(content(stored), content(wanted)) {
 			return nil
 		}

@@ -62,7 +62,7 @@ func TestAWebhookConfigurationIsWrittenOnlyWhereItChanges(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			writer := &changeWriter{Client: api, live: api}
+			writer := &changeWriter{Client: api, stored: api}
 			if err := writer.Update(t.Context(), wanted); (err != nil) != c.missing {
 				t.Fatal(err)
 			}
