@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -85,6 +86,7 @@ func (r *fullRun) live(ctx context.Context) {
 	Expect(r.manager.awaitReady(ctx)).To(BeTrue())
 	r.freeze(ctx)
 	r.guarded(ctx)
+	r.twins(ctx)
 	r.tell(ctx)
 	r.machines = r.fleet.Machines()
 	r.texts["metrics"] = r.scrape(ctx)
@@ -97,6 +99,24 @@ func (r *fullRun) live(ctx context.Context) {
 		Expect(err).NotTo(HaveOccurred())
 		r.texts[filepath.Base(path)] = string(text)
 	}
+}
+
+// twins asks for things twice that there may be only once, and sees the second of each refused.
+func (r *fullRun) twins(ctx context.Context) {
+	GinkgoHelper()
+	endpoint := func(name string) *v1alpha1.Endpoint {
+		return &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.EndpointSpec{MACAddress: "0a:00:00:00:00:01", IP: "127.0.0.9"}}
+	}
+	(&story{world: r.world}).do(ctx, func() error { return r.admin.Create(ctx, endpoint("twin-a")) })
+	Expect(r.admin.Create(ctx, endpoint("twin-b"))).To(MatchError(ContainSubstring("twin-a")))
+	var bmc v1alpha1.BMC
+	Expect(r.admin.Get(ctx, client.ObjectKey{Name: "guarded"}, &bmc)).To(Succeed())
+	second := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "guarded-too"}, Spec: *bmc.Spec.DeepCopy()}
+	Expect(r.admin.Create(ctx, second)).To(MatchError(ContainSubstring(`"guarded"`)))
+	var server v1alpha1.Server
+	Expect(r.admin.Get(ctx, client.ObjectKey{Name: "guarded-system-0"}, &server)).To(Succeed())
+	other := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "guarded-too"}, Spec: v1alpha1.ServerSpec{SystemUUID: server.Spec.SystemUUID}}
+	Expect(r.admin.Create(ctx, other)).To(MatchError(ContainSubstring(server.Name)))
 }
 
 // freeze freezes nothing in particular, so that the manager says what it holds back.
