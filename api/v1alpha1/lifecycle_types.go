@@ -107,8 +107,8 @@ type ProbeCredential struct {
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	// +kubebuilder:validation:MaxLength=64
 	TokenHash string `json:"tokenHash,omitempty"`
-	// shownAt is when the BMC first showed the machine on, or on its way there, in the entry. Until then no agent can be
-	// running on it, and nobody's report is taken for one.
+	// shownAt is when the BMC first showed the machine on in the entry. Until then nobody's report is taken for that of an
+	// agent which runs on it.
 	// +optional
 	ShownAt *metav1.MicroTime `json:"shownAt,omitempty"`
 }

@@ -246,7 +246,7 @@ func (v *visit) recordRunning() {
 	if l == nil || l.Credential == nil || l.Credential.ShownAt != nil || l.Credential.Entry != l.Entry {
 		return
 	}
-	if (v.shows(redfish.PowerOn) || v.shows(redfish.PowerPoweringOn)) && v.reading.Begun.After(l.EnteredAt.Time) {
+	if v.shows(redfish.PowerOn) && v.reading.Begun.After(l.EnteredAt.Time) {
 		at := metav1.NewMicroTime(v.now)
 		l.Credential.ShownAt = &at
 	}

@@ -231,7 +231,7 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 		want  bool
 	}{
 		"On":                            {in(), true},
-		"on its way there":              {in(func(v *visit) { v.reading.Value.Power = redfish.PowerPoweringOn }), true},
+		"not while on its way there":    {in(func(v *visit) { v.reading.Value.Power = redfish.PowerPoweringOn }), false},
 		"not while Off":                 {in(func(v *visit) { v.reading.Value.Power = redfish.PowerOff }), false},
 		"not while nobody knows":        {in(func(v *visit) { v.reading.Value.Power = redfish.PowerUnknown }), false},
 		"not when the BMC is silent":    {in(func(v *visit) { v.reading.Err = errDown }), false},

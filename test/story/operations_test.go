@@ -117,6 +117,24 @@ var _ = Describe("What a server's spec asks", func() {
 })
 
 var _ = Describe("Reports that do not prove anything", func() {
+	It("counts none, whatever its token, while the BMC says that the machine is off", func(ctx SpecContext) {
+		deaf := emulator.ResetIgnored()
+		m := theWorld.machine(ctx, nil)
+		trouble := m.Inject(deaf)
+		Eventually(state(ctx, serverOf(m))).Should(Equal("Discovery/Off"))
+		c := &metalprobe.Client{BaseURL: theWorld.registryURL, Token: tokenOf(ctx, serverOf(m)), HTTP: http.DefaultClient, Attempts: 1}
+		register := func() error {
+			return c.Register(ctx, m.Identity().UUID, metalprobe.Data{CPU: []metalprobe.CPU{{TotalCores: 4}}})
+		}
+		Eventually(register).Should(MatchError(ContainSubstring("status 503")), "the token is good, and does not help")
+		Consistently(register).Should(MatchError(ContainSubstring("status 503")))
+		Expect(state(ctx, serverOf(m))()).To(Equal("Discovery/Off"))
+
+		By("the machine coming on after all")
+		trouble.Remove()
+		Eventually(state(ctx, serverOf(m))).Should(Equal("Available/Off"))
+	})
+
 	It("refuses one that is forged, one of another server, and one of an entry that is over", func(ctx SpecContext) {
 		hung := func(s *emulator.MachineSpec) { s.Delays = emulator.Delays{Boot: time.Hour} } // it never reports by itself
 		victim, other := theWorld.machine(ctx, hung), theWorld.machine(ctx, hung)
@@ -124,7 +142,8 @@ var _ = Describe("Reports that do not prove anything", func() {
 			Eventually(state(ctx, serverOf(m))).Should(HavePrefix("Discovery/"))
 		}
 		token := tokenOf(ctx, serverOf(other))
-		report := metalprobe.Data{SystemInfo: metalprobe.SystemInfo{SystemInformation: metalprobe.SystemInformation{UUID: victim.Identity().UUID}}}
+		report := metalprobe.Data{CPU: []metalprobe.CPU{{TotalCores: 4}},
+			SystemInfo: metalprobe.SystemInfo{SystemInformation: metalprobe.SystemInformation{UUID: victim.Identity().UUID}}}
 		register := func(token string) error {
 			c := &metalprobe.Client{BaseURL: theWorld.registryURL, Token: token, HTTP: http.DefaultClient, Attempts: 1}
 			return c.Register(ctx, victim.Identity().UUID, report)
@@ -137,7 +156,7 @@ var _ = Describe("Reports that do not prove anything", func() {
 
 		By("the right token while its entry lasts, and no longer")
 		mine := tokenOf(ctx, serverOf(victim))
-		Expect(register(mine)).To(Succeed())
+		Eventually(func() error { return register(mine) }).Should(Succeed(), "once the BMC has shown the machine on")
 		Eventually(state(ctx, serverOf(victim))).Should(Equal("Available/Off"))
 		Expect(register(mine)).NotTo(Succeed(), "its entry is over")
 	})
