@@ -5,7 +5,10 @@ package controllers
 
 import (
 	"context"
+	"log/slog"
 	"time"
+
+	"github.com/go-logr/logr"
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -76,7 +79,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		return err
 	}
 	beat := &heartbeat.Heartbeat{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: o.Namespace}
-	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled})
+	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled,
+		Logger: slog.New(logr.ToSlogHandler(mgr.GetLogger().WithName("redfish")))})
 	for _, r := range []manager.Runnable{beat,
 		&revision.Publisher{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Store: store},
 		givingSessionsBack(pool, beat)} {

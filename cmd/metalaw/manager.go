@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -22,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -61,9 +59,11 @@ func newManagerCommand() *cobra.Command {
 
 // run starts everything and blocks until the context ends.
 func (o *options) run(ctx context.Context) error {
-	if err := setLogger(o.logLevel); err != nil {
+	logger, err := newLogger(o.logLevel, os.Stderr)
+	if err != nil {
 		return err
 	}
+	ctrl.SetLogger(logger)
 	embedded, err := policies.Default()
 	if err != nil {
 		return err
@@ -93,15 +93,6 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	return mgr.Start(ctx)
-}
-
-func setLogger(level string) error {
-	parsed, err := zapcore.ParseLevel(level)
-	if err != nil {
-		return fmt.Errorf("--log-level: %w", err)
-	}
-	ctrl.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(parsed)))
-	return nil
 }
 
 func newScheme() (*runtime.Scheme, error) {

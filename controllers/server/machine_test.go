@@ -31,6 +31,8 @@ type machine struct {
 	// hears is called with every request that arrives.
 	hears func(asked string)
 	heard []heard
+	// reads counts how often it was read.
+	reads int
 	// keeps is a boot override that stays, whatever was accepted.
 	keeps bool
 }
@@ -81,6 +83,7 @@ func (m *machine) System(context.Context, string) (redfish.SystemSnapshot, error
 	time.Sleep(readTakes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.reads++
 	now := time.Now()
 	for _, t := range m.turns {
 		if !t.at.After(now) {

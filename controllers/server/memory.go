@@ -19,8 +19,9 @@ type memory struct {
 
 // remembered is what this process remembers of one server.
 type remembered struct {
-	// unsettled says that some effect of its state did not hold when we looked last.
-	unsettled bool
+	// unsettled says that some effect of its state did not hold when we looked last, and awaitsBMC that it was for the BMC
+	// to show something.
+	unsettled, awaitsBMC bool
 	// entered is when, by this process's clock, it was moved into the entry of the object with that UID; zero where
 	// another process moved it, whose clock says nothing here and whose moves are older than any reading of ours.
 	entered time.Time
@@ -49,12 +50,19 @@ func (m *memory) unsettled(name string) bool {
 	return ok && r.unsettled
 }
 
-// settle notes whether all effects hold, and so that no decision waits.
-func (m *memory) settle(name string, settled bool) {
+func (m *memory) awaitsBMC(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.servers[name]
+	return ok && r.awaitsBMC
+}
+
+// settle notes whether all effects hold, and so that no decision waits, and whether the BMC is to show something.
+func (m *memory) settle(name string, settled, awaitsBMC bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of(name)
-	r.unsettled = !settled
+	r.unsettled, r.awaitsBMC = !settled, awaitsBMC
 	if settled {
 		r.waits = time.Time{}
 	}

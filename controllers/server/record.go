@@ -43,7 +43,7 @@ func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 	v.recordParked()
 	v.consumeConsent()
 	s.Spec.Power = ""
-	v.memory.settle(s.Name, outcome.Settled() && d.Halt == nil && !v.held && !d.Moves())
+	v.memory.settle(s.Name, outcome.Settled() && d.Halt == nil && !v.held && !d.Moves(), v.awaitsBMC)
 }
 
 // recordMove carries a move into the status: the state, one more entry, the marks and the history.

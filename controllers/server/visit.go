@@ -56,6 +56,8 @@ type visit struct {
 	// withheld is why something was held back in this reconcile, and letThrough says that something was let through.
 	withheld   *fleet.Verdict
 	letThrough bool
+	// awaitsBMC says that something waits for the BMC to show it.
+	awaitsBMC bool
 	// heldBack says that a freeze or a budget holds the server back.
 	heldBack bool
 	// forcing is the move that an operation forces, and forceRefused why it is not made.
@@ -222,7 +224,7 @@ func (v *visit) readHardware(ctx context.Context) error {
 	if v.targetErr != nil {
 		return v.targetErr
 	}
-	age := v.pollInterval()
+	age := v.readingAge()
 	v.reading, _ = v.Desk.Refresh(v.server.Name, v.target, age)
 	v.wakeIn(age)
 	if !v.reading.Reachable() {
@@ -258,12 +260,26 @@ func (v *visit) resolve(ctx context.Context) (hardware.Target, error) {
 	return target, err
 }
 
-// pollInterval is how old a reading may be: long while the server rests as it should, and growing from very short while
-// something is under way.
-func (v *visit) pollInterval() time.Duration {
-	if !v.inTransition() {
+// readingAge is how old a reading may be: long while the server rests as it should, shorter on its way, where what it waits
+// for says so by itself, and very short at first where that is for the BMC to show.
+func (v *visit) readingAge() time.Duration {
+	switch {
+	case !v.inTransition():
 		return v.SteadyPoll
+	case v.memory.awaitsBMC(v.server.Name):
+		return v.shortly()
 	}
+	return min(slowestPoll, v.SteadyPoll)
+}
+
+// pollInterval is when to read the BMC again for what waits until it shows something, and has that done.
+func (v *visit) pollInterval() time.Duration {
+	v.awaitsBMC = true
+	return v.shortly()
+}
+
+// shortly grows with the time since something was asked of the BMC.
+func (v *visit) shortly() time.Duration {
 	since := v.server.CreationTimestamp.Time
 	if l := v.server.Status.Lifecycle; l != nil {
 		since = l.EnteredAt.Time
