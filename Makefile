@@ -113,16 +113,16 @@ test-unit: ## Run the tests that need nothing but Go.
 
 .PHONY: test-integration
 test-integration: control-plane build ## Run the tests against a real API server.
-	go test -p $(CONTROL_PLANES) -timeout 20m $(TESTFLAGS) $$(go list ./test/... | grep -v '/test/e2e')
+	go test -p $(CONTROL_PLANES) -timeout 40m $(TESTFLAGS) $$(go list ./test/... | grep -v '/test/e2e')
 
 .PHONY: test-e2e
 test-e2e: control-plane build ## Run the end-to-end tests with the built programs; KILLS=200 is how often the manager dies.
-	KILLS=$(KILLS) go test -timeout 60m $(TESTFLAGS) ./test/crash
+	KILLS=$(KILLS) go test -timeout 120m $(TESTFLAGS) ./test/crash -args -ginkgo.timeout=120m
 	packages=$$(go list ./test/e2e/... 2>/dev/null || true); [ -z "$$packages" ] || go test -p 1 -timeout 30m $(TESTFLAGS) $$packages
 
 .PHONY: soak
 soak: control-plane build ## See that goroutines and memory stay flat under load; TIME=10m is how long.
-	SOAK=$(TIME) go test -timeout 60m -v $(TESTFLAGS) ./test/crash -args -ginkgo.focus='A long life'
+	SOAK=$(TIME) go test -timeout 0 -v $(TESTFLAGS) ./test/crash -args -ginkgo.timeout=100h -ginkgo.focus='A long life'
 
 .PHONY: test-race
 test-race: ## Run the unit tests under the race detector.

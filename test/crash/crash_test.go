@@ -101,7 +101,7 @@ var _ = Describe("A manager that is killed", func() {
 		for _, kind := range usual {
 			Expect(missed).NotTo(ContainElement(HaveField("kind", kind)))
 		}
-	}, SpecTimeout(50*time.Minute))
+	}, SpecTimeout(limit(8*time.Minute, 50*time.Minute)))
 })
 
 // dieAt meets some points in another world: what is written once in the life of a cluster is easily missed, where the
@@ -215,6 +215,14 @@ func (w *world) judge(ctx context.Context) {
 	beat := &coordinationv1.Lease{}
 	Expect(w.admin.Get(ctx, types.NamespacedName{Namespace: managerNamespace, Name: "metalaw-heartbeat"}, beat)).To(Succeed())
 	Expect(beat.Spec.HolderIdentity).To(BeNil(), "a manager that ended in order gives its lease back")
+}
+
+// limit is a time limit where few kills are asked for, and another one for many.
+func limit(few, many time.Duration) time.Duration {
+	if number(killsVariable, fewKills) >= thorough {
+		return many
+	}
+	return few
 }
 
 func say(format string, args ...any) {

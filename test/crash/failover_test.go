@@ -26,9 +26,25 @@ func (w *world) prepareTwo(ctx context.Context) {
 	})
 	w.manager = w.newManager(ctx, "manager-a", first, public, "--leader-elect")
 	w.standby = w.newManager(ctx, "manager-b", second, public, "--leader-elect")
+	for _, m := range []*manager{w.manager, w.standby} {
+		m.await = func(ctx context.Context) { w.awaitOther(ctx, m) }
+	}
 	w.balance(ctx, public.registry, first.registry, second.registry)
 	w.balance(ctx, public.webhook, first.webhook, second.webhook)
 	w.mountCertificates(ctx, public.webhook)
+}
+
+// awaitOther waits until another manager leads than the one given, so that a leader that died comes back as the standby.
+func (w *world) awaitOther(ctx context.Context, m *manager) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for w.leader.Load() == m {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // balance passes connections to a port on to the first of others that takes them.

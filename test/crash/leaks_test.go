@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -134,6 +135,17 @@ func (r *fullRun) secrets() map[string]string {
 	return all
 }
 
+// encodings are a word as it is and within something in base64, at each of the three places where it can begin there.
+func encodings(word string) []string {
+	all := []string{word}
+	for lead := range 3 {
+		text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", lead) + word))
+		// The first characters hold bits of what comes before, the last one those of what follows.
+		all = append(all, text[(lead*8+5)/6:len(text)-1])
+	}
+	return all
+}
+
 // leaks lists where a secret is found, as it is or in base64.
 func (r *fullRun) leaks(secrets map[string]string) []string {
 	r.witness.mu.Lock()
@@ -142,7 +154,7 @@ func (r *fullRun) leaks(secrets map[string]string) []string {
 	for _, places := range []map[string]string{r.texts, r.witness.objects} {
 		for place, text := range places {
 			for name, word := range secrets {
-				if strings.Contains(text, word) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(word))) {
+				if slices.ContainsFunc(encodings(word), func(e string) bool { return strings.Contains(text, e) }) {
 					all = append(all, name+" is in "+place)
 				}
 			}

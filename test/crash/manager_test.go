@@ -22,6 +22,12 @@ type manager struct {
 	binary string
 	args   []string
 	health string
+	// await holds back the next process after a kill until it returns; nil holds nothing back.
+	await func(context.Context)
+
+	// life ends with stop.
+	life context.Context
+	end  context.CancelFunc
 
 	mu      sync.Mutex
 	child   *env.Child
@@ -38,6 +44,7 @@ type manager struct {
 func (m *manager) start() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.life, m.end = context.WithCancel(context.Background())
 	return m.launch()
 }
 
@@ -60,6 +67,9 @@ func (m *manager) follow(child *env.Child, ready chan struct{}) {
 		close(ready)
 	}
 	<-child.Done()
+	if m.await != nil {
+		m.await(m.life)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.stopped {
@@ -128,6 +138,9 @@ func (m *manager) stop(grace time.Duration) []error {
 	m.stopped = true
 	child := m.child
 	m.mu.Unlock()
+	if m.end != nil {
+		m.end()
+	}
 	if child != nil {
 		child.Stop(grace)
 	}

@@ -42,7 +42,7 @@ var _ = Describe("A control plane that is restarted", func() {
 		}
 		Expect(w.manager.starts).To(Equal(1), "the manager lived on")
 		w.judge(ctx)
-	}, SpecTimeout(20*time.Minute))
+	}, SpecTimeout(limit(8*time.Minute, 20*time.Minute)))
 })
 
 // restartPlane kills the API server and etcd by turns, a random while after the one before is back.

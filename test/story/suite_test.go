@@ -52,6 +52,12 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	theWorld = newWorld(ctx)
 }, NodeTimeout(3*time.Minute))
 
+var _ = AfterEach(func(ctx SpecContext) {
+	if theWorld != nil && theWorld.stop == nil {
+		theWorld.startManager(ctx)
+	}
+})
+
 var _ = AfterSuite(func() {
 	if theWorld != nil {
 		theWorld.close()

@@ -41,8 +41,9 @@ type world struct {
 	providerURL string
 	registryURL string
 	stopBoots   func()
-	stopManager func()
-	machines    atomic.Int32
+	// stop ends the manager that runs; nil while none does.
+	stop     func()
+	machines atomic.Int32
 }
 
 func newWorld(ctx context.Context) *world {
@@ -60,9 +61,7 @@ func newWorld(ctx context.Context) *world {
 }
 
 func (w *world) close() {
-	if w.stopManager != nil {
-		w.stopManager()
-	}
+	w.stopManager()
 	w.fleet.Close()
 	w.stopBoots()
 }
@@ -115,10 +114,19 @@ func (w *world) startManager(ctx context.Context) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(running) }()
-	w.stopManager = func() {
+	w.stop = func() {
 		cancel()
 		Expect(<-ended).To(Succeed())
-		w.stopManager = nil
+	}
+}
+
+// stopManager ends the manager, if one runs. A spec that fails meanwhile leaves none behind; the next one finds one all the
+// same.
+func (w *world) stopManager() {
+	GinkgoHelper()
+	if stop := w.stop; stop != nil {
+		w.stop = nil
+		stop()
 	}
 }
 
