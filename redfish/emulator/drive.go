@@ -32,6 +32,7 @@ type Drive struct {
 
 	clock Clock
 	takes time.Duration
+	tell  func(what HappeningKind, contents string)
 
 	mu       sync.Mutex
 	contents string
@@ -45,6 +46,7 @@ func newDrive(spec DriveSpec, clock Clock, takes time.Duration) *Drive {
 		Name: spec.Name, Serial: spec.Serial, WWID: spec.WWID, Vendor: spec.Vendor, Model: spec.Model,
 		SizeBytes: spec.SizeBytes, Rotational: spec.Rotational,
 		clock: clock, takes: takes, contents: spec.Contents, failure: spec.EraseFailure,
+		tell: func(HappeningKind, string) {},
 	}
 }
 
@@ -53,6 +55,7 @@ func (d *Drive) Write(contents string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.contents, d.erased = contents, false
+	d.tell(DriveWritten, contents)
 }
 
 // Contents is what the drive holds; empty after an erasure.
@@ -86,6 +89,9 @@ func (d *Drive) FailErase(message string) {
 // Erase erases the drive and returns when it is done. Where ctx ends first (a power-off, say) the data survives.
 // A repeated call erases again.
 func (d *Drive) Erase(ctx context.Context) error {
+	d.mu.Lock()
+	d.tell(EraseBegun, d.contents)
+	d.mu.Unlock()
 	if !sleep(ctx, d.clock, d.takes) {
 		return fmt.Errorf("drive %s: erasure broken off, the data is still there: erase it again: %w", d.Name, context.Cause(ctx))
 	}
@@ -96,5 +102,6 @@ func (d *Drive) Erase(ctx context.Context) error {
 	}
 	d.contents, d.erased = "", true
 	d.erasures++
+	d.tell(DriveErased, "")
 	return nil
 }

@@ -74,6 +74,11 @@ func newMachine(b *bmc, index int, spec MachineSpec) *Machine {
 	m.hardware = newHardware(spec.Hardware)
 	m.nics = newNICs(b.profile, f.opts.Seed, index, spec.NICs)
 	m.drives = newDrives(f.clock, m.delays.Erase, m.identity.SerialNumber+m.name, dice, spec.Drives)
+	for _, d := range m.drives {
+		d.tell = func(what HappeningKind, contents string) {
+			f.happened(Happening{Machine: m.name, What: what, Drive: d.Name, Contents: contents})
+		}
+	}
 	m.systemID = strings.ReplaceAll(b.profile.SystemID, "{serial}", m.identity.SerialNumber)
 	if spec.Behind != nil {
 		b.mu.Lock()

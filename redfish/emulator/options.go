@@ -66,6 +66,9 @@ type Options struct {
 	// (done). Where it returns false the connection is reset, and what it saw first is not carried out. It may block, and
 	// may be called by many goroutines; nil lets everything pass.
 	Interfere func(w Write, done bool) bool
+	// Witness is told what truly happens to machines, in order for each of them. It must neither block nor ask the fleet
+	// anything; nil tells nobody.
+	Witness func(Happening)
 	// JournalLimit bounds the log of writes; the oldest are forgotten (default 100000).
 	JournalLimit int
 }

@@ -28,6 +28,7 @@ func (m *Machine) setState(state PowerState) {
 		m.history = slices.Delete(m.history, 0, over)
 	}
 	m.bmc.notify()
+	m.bmc.fleet.happened(Happening{Machine: m.name, What: PowerChanged, Power: state})
 }
 
 // stateSince is the state as it was stale ago. bmc.mu is held.
