@@ -29,6 +29,7 @@ type Operator struct {
 	child    *Child
 	ready    chan struct{} // closed once the present process is ready
 	stopped  bool
+	held     bool
 	starts   int
 	failures []error
 	followed sync.WaitGroup
@@ -101,7 +102,7 @@ func (o *Operator) follow(child *Child, ready chan struct{}) {
 	<-child.Done()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.stopped {
+	if o.stopped || o.held {
 		return
 	}
 	if o.child == child { // nobody asked it to end
@@ -150,6 +151,27 @@ func (o *Operator) end(how func(*Child)) bool {
 	o.child = nil
 	how(child)
 	return true
+}
+
+// Hold ends the manager at once, as a crash does. None runs before the function that it returns is called.
+func (o *Operator) Hold() (resume func() error) {
+	o.mu.Lock()
+	o.held = true
+	child := o.child
+	o.child = nil
+	o.mu.Unlock()
+	if child != nil {
+		child.Kill()
+	}
+	o.followed.Wait()
+	return func() error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.held = false; o.stopped {
+			return nil
+		}
+		return o.launch()
+	}
 }
 
 // AwaitReady waits until a manager is ready, whichever process that is.

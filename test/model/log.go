@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe/guest"
+	"github.com/metalaw/metalaw/redfish/emulator"
+)
+
+// boot is what a machine booted, and what its drives held at that moment.
+type boot struct {
+	guest.Boot
+	drives map[string]string
+}
+
+// deed is something that was done to the world.
+type deed struct {
+	at      time.Time
+	machine string // empty where it is about no machine in particular
+	text    string
+}
+
+// record is everything that became known in one run: what the API showed, what truly happened to the machines, and what
+// was done. It is the oracle's only source besides the log of writes.
+type record struct {
+	mu      sync.Mutex
+	begun   time.Time
+	servers map[string]history[*v1alpha1.Server]
+	// claims are by tenant, see tenantOf.
+	claims  map[string]history[*v1alpha1.ServerClaim]
+	tenants map[types.UID]string
+	control history[*policyv1alpha1.FleetControl]
+
+	power  map[string]history[emulator.PowerState]
+	drives map[string]map[string]history[string] // contents, by machine and drive
+	erases map[string][]emulator.Happening       // begun
+	boots  map[string][]boot
+
+	// swapped says that another machine answers in a machine's place, lying that its BMC does not tell its power.
+	swapped, lying map[string]history[bool]
+	// forebears are tenants whose claim was restored, by that of the restored claim.
+	forebears map[string]string
+	// waived are the times in which the rules that guard a machine's data are set aside, by somebody who may do that; each
+	// ends with the next erasure.
+	waived map[string][]span
+	// releases are the moments at which somebody asked for a release by hand, by server.
+	releases map[string][]time.Time
+	// meddled are the servers whose binding was broken by hand.
+	meddled map[string]bool
+
+	deeds    []deed
+	breaches []breach
+}
+
+// span is a time; one without an end lasts.
+type span struct{ from, to time.Time }
+
+func newRecord() *record {
+	return &record{begun: time.Now(),
+		servers: map[string]history[*v1alpha1.Server]{}, claims: map[string]history[*v1alpha1.ServerClaim]{}, tenants: map[types.UID]string{},
+		power: map[string]history[emulator.PowerState]{}, drives: map[string]map[string]history[string]{},
+		erases: map[string][]emulator.Happening{}, boots: map[string][]boot{},
+		swapped: map[string]history[bool]{}, lying: map[string]history[bool]{}, forebears: map[string]string{},
+		waived: map[string][]span{}, releases: map[string][]time.Time{}, meddled: map[string]bool{}}
+}
+
+// did notes a deed.
+func (r *record) did(machine, format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deeds = append(r.deeds, deed{at: time.Now(), machine: machine, text: fmt.Sprintf(format, args...)})
+}
+
+// happened is the emulator's witness.
+func (r *record) happened(h emulator.Happening) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch h.What {
+	case emulator.PowerChanged:
+		put(r.power, h.Machine, h.At, h.Power)
+	case emulator.EraseBegun:
+		r.erases[h.Machine] = append(r.erases[h.Machine], h)
+	case emulator.DriveWritten, emulator.DriveErased:
+		if r.drives[h.Machine] == nil {
+			r.drives[h.Machine] = map[string]history[string]{}
+		}
+		put(r.drives[h.Machine], h.Drive, h.At, h.Contents)
+		if h.What == emulator.DriveErased {
+			for i := range r.waived[h.Machine] {
+				if r.waived[h.Machine][i].to.IsZero() {
+					r.waived[h.Machine][i].to = h.At
+				}
+			}
+		}
+	}
+}
+
+// booted hears what a machine boots, before that does anything.
+func (r *record) booted(machine string, b guest.Boot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	on := boot{Boot: b, drives: map[string]string{}}
+	for drive, h := range r.drives[machine] {
+		on.drives[drive], _ = h.last()
+	}
+	r.boots[machine] = append(r.boots[machine], on)
+}
+
+// put appends a version to one of several histories.
+func put[T any](all map[string]history[T], name string, at time.Time, object T) {
+	h := all[name]
+	h.put(at, object)
+	all[name] = h
+}
+
+// saw notes a version of an object.
+func (r *record) saw(object any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := time.Now()
+	switch o := object.(type) {
+	case *v1alpha1.Server:
+		r.judgeServer(at, o)
+		put(r.servers, o.Name, at, o)
+	case *v1alpha1.ServerClaim:
+		tenant := tenantOf(o.Spec.Image)
+		r.judgeClaim(at, tenant, o)
+		r.tenants[o.UID] = tenant
+		put(r.claims, tenant, at, o)
+	case *policyv1alpha1.FleetControl:
+		r.control.put(at, o)
+	}
+}
+
+// lost notes that an object is gone.
+func (r *record) lost(object any) {
+	if last, is := object.(toolscache.DeletedFinalStateUnknown); is {
+		object = last.Obj
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := time.Now()
+	switch o := object.(type) {
+	case *v1alpha1.Server:
+		h := r.servers[o.Name]
+		h.end(at)
+		r.servers[o.Name] = h
+	case *v1alpha1.ServerClaim:
+		h := r.claims[tenantOf(o.Spec.Image)]
+		h.end(at)
+		r.claims[tenantOf(o.Spec.Image)] = h
+	case *policyv1alpha1.FleetControl:
+		r.control.end(at)
+	}
+}
+
+// watch tells a record, which may change from run to run, every version of the objects that matter.
+func watch(ctx context.Context, running *sync.WaitGroup, config *rest.Config, scheme *runtime.Scheme, to func() *record) error {
+	objects, err := cache.New(config, cache.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	for _, kind := range []client.Object{&v1alpha1.Server{}, &v1alpha1.ServerClaim{}, &policyv1alpha1.FleetControl{}} {
+		informer, err := objects.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		if err != nil {
+			return err
+		}
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc: func(o any) { to().saw(o) }, UpdateFunc: func(_, o any) { to().saw(o) }, DeleteFunc: func(o any) { to().lost(o) },
+		})
+		if err != nil {
+			return err
+		}
+	}
+	running.Go(func() { _ = objects.Start(ctx) }) // it ends with ctx
+	if !objects.WaitForCacheSync(ctx) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// image is what a claim boots. It names the tenant, so that what is found on a disk tells whose it is.
+func image(tenant string, version int) string { return fmt.Sprintf("os-%s:v%d", tenant, version) }
+
+// tenantOf is the tenant that an image, or what it wrote to a disk, belongs to; empty where it is nobody's.
+func tenantOf(text string) string {
+	_, rest, found := strings.Cut(text, "os-")
+	if !found {
+		return ""
+	}
+	tenant, _, _ := strings.Cut(rest, ":")
+	return tenant
+}
+
+// heir says that what belongs to one tenant may be used by another: it is the same one, or its claim was restored.
+func (r *record) heir(tenant, of string) bool {
+	for known := 0; tenant != "" && known < 50; known++ {
+		if tenant == of {
+			return true
+		}
+		tenant = r.forebears[tenant]
+	}
+	return false
+}
+
+// slice tells what is known of a machine in the order of time, at most so many lines, the newest.
+func (r *record) slice(machine string, writes []emulator.Write, most int) []string {
+	type line struct {
+		at   time.Time
+		text string
+	}
+	var all []line
+	add := func(at time.Time, format string, args ...any) {
+		all = append(all, line{at, fmt.Sprintf(format, args...)})
+	}
+	for _, d := range r.deeds {
+		if d.machine == "" || d.machine == machine {
+			add(d.at, "did    %s", d.text)
+		}
+	}
+	for _, w := range writes {
+		add(w.Time, "BMC    %s %s %s -> %d executed=%t power=%s uuid=%s %v", w.Method, w.Path, w.Body, w.Status, w.Executed, w.Power, w.SystemUUID, w.Faults)
+	}
+	for _, v := range r.power[machine] {
+		add(v.at, "truth  power %s", v.object)
+	}
+	for drive, h := range r.drives[machine] {
+		for _, v := range h {
+			add(v.at, "truth  %s holds %q", drive, v.object)
+		}
+	}
+	for _, e := range r.erases[machine] {
+		add(e.At, "truth  erase of %s begun, which holds %q", e.Drive, e.Contents)
+	}
+	for _, b := range r.boots[machine] {
+		add(b.At, "truth  boots %s %s %s entry %d, drives %v", b.Kind, b.Configuration, b.Image, b.Entry, b.drives)
+	}
+	before := ""
+	for _, v := range r.servers[serverOf(machine)] {
+		text := "gone"
+		if !v.gone {
+			text = describeServer(v.object)
+		}
+		if text != before {
+			add(v.at, "server %s", text)
+		}
+		before = text
+	}
+	slices.SortStableFunc(all, func(a, b line) int { return a.at.Compare(b.at) })
+	var lines []string
+	for _, l := range all[max(0, len(all)-most):] {
+		lines = append(lines, l.at.Format("15:04:05.000 ")+l.text)
+	}
+	return lines
+}
+
+// describeServer is a server in one line, as far as rules speak of it.
+func describeServer(s *v1alpha1.Server) string {
+	text := fmt.Sprintf("%s power=%s uid=%.8s", s.Status.State, s.Status.PowerState, s.UID)
+	if l := s.Status.Lifecycle; l != nil {
+		text += fmt.Sprintf(" entry=%d rule=%s marks=%v", l.Entry, l.Rule, l.Marks)
+		if l.Request != nil {
+			text += fmt.Sprintf(" request=%s@%s", l.Request.Action, l.Request.AskedAt.Format("05.000"))
+		}
+	}
+	if ref := s.Spec.ServerClaimRef; ref != nil {
+		text += " claim=" + ref.Name
+	}
+	for _, name := range []string{v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedClaimAnnotation, v1alpha1.OperationAnnotation, v1alpha1.ConsentAnnotation} {
+		if value := s.Annotations[name]; value != "" {
+			text += fmt.Sprintf(" %s=%.12s", name[strings.LastIndexByte(name, '/')+1:], value)
+		}
+	}
+	if op := s.Status.Operation; op != nil {
+		text += fmt.Sprintf(" op=%s/%s", op.Name, op.State)
+	}
+	if s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain {
+		text += " Retain"
+	}
+	for _, c := range s.Status.Conditions {
+		switch c.Type {
+		case v1alpha1.ConditionPolicyHalted, v1alpha1.ConditionStalled, v1alpha1.ConditionWithheld, v1alpha1.ConditionClaimMissing, v1alpha1.ConditionIdentityMismatch:
+			if c.Status == "True" {
+				text += " " + c.Type + "=" + c.Reason
+			}
+		}
+	}
+	if !s.DeletionTimestamp.IsZero() {
+		text += " deleting"
+	}
+	return text
+}
+
+func serverOf(machine string) string { return machine + "-system-0" }

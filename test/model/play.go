@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// tellLines is how much of a machine's story a report tells.
+const tellLines = 90
+
+// outcome is how a plan went.
+type outcome struct {
+	plan plan
+	// carried is how many steps were carried out, in what time.
+	carried int
+	took    time.Duration
+	// broken is the first rule that was broken; nil where none was.
+	broken *breach
+	story  []string
+	// idle are the steps that found nothing to do.
+	idle map[int]bool
+}
+
+// atRest is the rule of what should have come to rest and did not.
+const atRest = "everything comes to rest, or says why not"
+
+// play carries a plan out and judges it after every step, and then, unless only the safety rules matter, whether everything comes to
+// rest. An error means that it could not be carried out.
+func play(ctx context.Context, w *world, p plan, safetyOnly bool) (outcome, error) {
+	o := outcome{plan: p}
+	r, err := newRun(ctx, w)
+	if err != nil {
+		return o, fmt.Errorf("run %d could not begin: %w", w.runs, err)
+	}
+	j := &judgement{r: r.log, until: r.log.begun}
+	begun := time.Now()
+	for _, s := range p {
+		if err := r.perform(ctx, s); err != nil {
+			return o, err
+		}
+		o.carried++
+		if o.broken = j.judge(r.machines); o.broken != nil {
+			break
+		}
+	}
+	o.took, o.idle = time.Since(begun), r.idle
+	if o.broken == nil {
+		o.broken, err = r.conclude(ctx, j, safetyOnly)
+	}
+	if err == nil && len(w.operator.Failures()) > 0 {
+		o.broken = &breach{rule: "the manager does not end by itself", at: time.Now(), text: fmt.Sprint(w.operator.Failures())}
+	}
+	if o.broken != nil {
+		r.log.mu.Lock()
+		o.story = r.log.slice(o.broken.machine, j.written[o.broken.machine], tellLines)
+		r.log.mu.Unlock()
+	}
+	if err != nil {
+		return o, err
+	}
+	return o, r.leave(ctx)
+}
+
+// conclude lets everything come to rest, and judges what happens meanwhile.
+func (r *run) conclude(ctx context.Context, j *judgement, safetyOnly bool) (*breach, error) {
+	if safetyOnly {
+		if err := r.pause(ctx, 2*after); err != nil {
+			return nil, err
+		}
+		return j.judge(r.machines), nil
+	}
+	if err := r.mend(ctx); err != nil {
+		return nil, err
+	}
+	for _, phase := range []func(context.Context) error{r.rests, r.home} {
+		err := phase(ctx)
+		if broken := j.judge(r.machines); broken != nil {
+			return broken, nil
+		}
+		if err != nil {
+			return &breach{rule: atRest, machine: r.named(err.Error()), at: time.Now(), text: err.Error()}, nil
+		}
+	}
+	if err := r.pause(ctx, after); err != nil {
+		return nil, err
+	}
+	return j.judge(r.machines), nil
+}
+
+// named is the machine that a text speaks of first.
+func (r *run) named(text string) string {
+	for i, m := range r.machines {
+		if strings.Contains(text, fmt.Sprintf("machine %d", i+1)) || strings.Contains(text, serverOf(m.Name())) {
+			return m.Name()
+		}
+	}
+	return r.machines[0].Name()
+}
+
+// shrink looks for fewer steps that break the same rule, until the time is over. A plan is a sequence of whole steps, and each
+// try takes seconds, so it leaves out what is likely not to matter first: what came after, what did nothing, other machines,
+// then halves, quarters, and so on.
+func shrink(ctx context.Context, w *world, failed outcome, limit time.Duration, say func(string, ...any)) outcome {
+	failed.plan = slices.Clone(failed.plan[:failed.carried])
+	end := time.Now().Add(limit)
+	try := func(smaller plan) bool {
+		if len(smaller) >= len(failed.plan) || !time.Now().Before(end) {
+			return false
+		}
+		o, err := play(ctx, w, smaller, failed.broken.rule != atRest)
+		if err != nil || o.broken == nil || o.broken.rule != failed.broken.rule {
+			return false
+		}
+		o.plan = slices.Clone(smaller[:o.carried])
+		failed = o
+		say("shrunk to %d steps", len(o.plan))
+		return true
+	}
+	busy := plan{}
+	for i, s := range failed.plan {
+		if !failed.idle[i] {
+			busy = append(busy, s)
+		}
+	}
+	try(busy)
+	machine := failed.broken.machine
+	try(slices.DeleteFunc(slices.Clone(failed.plan), func(s step) bool {
+		return strings.HasPrefix(s.String(), "machine") && !strings.HasSuffix(machine, "-"+s.machineName())
+	}))
+	for size := len(failed.plan) / 2; size > 0 && time.Now().Before(end); {
+		smaller := false
+		for from := 0; from < len(failed.plan) && time.Now().Before(end); {
+			if try(slices.Delete(slices.Clone(failed.plan), from, min(from+size, len(failed.plan)))) {
+				smaller = true
+				continue
+			}
+			from += size
+		}
+		if !smaller || size > len(failed.plan)/2 {
+			size /= 2
+		}
+	}
+	return failed
+}
+
+// String is the report of a plan that broke a rule.
+func (o outcome) String() string {
+	if o.broken == nil {
+		return fmt.Sprintf("%d steps in %s", o.carried, o.took.Round(time.Second))
+	}
+	return fmt.Sprintf("broken: %s\n\nsteps:\n%s\nwhat is known of machine %q, newest last:\n%s", o.broken, o.plan, o.broken.machine, strings.Join(o.story, "\n"))
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe/guest"
+	"github.com/metalaw/metalaw/redfish/emulator"
+)
+
+// restLimit is the time in which everything comes to rest once nothing is wrong any more: a BMC that was away is asked
+// again after a minute at the latest, and so is one that refused a request.
+const restLimit = 3 * time.Minute
+
+// mend ends everything that is wrong, and everything that holds the operator back.
+func (r *run) mend(ctx context.Context) error {
+	r.log.did("", "everything is mended")
+	r.world.ambush.Store(atPeace)
+	for i, m := range r.machines {
+		r.heal(i)
+		r.swap(i, false)
+		r.world.guests.unmute(m.Name())
+		m.Drives()[0].FailErase("")
+		if err := m.SetReachability(emulator.Reachable); err != nil {
+			return err
+		}
+	}
+	if err := r.world.operator.AwaitReady(ctx); err != nil {
+		return err
+	}
+	fleet := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}}
+	if err := r.world.admin.Delete(ctx, fleet); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	for i := range r.machines {
+		err := r.changeServer(ctx, i, func(s *v1alpha1.Server) {
+			s.Spec.Unclaimable, s.Spec.Taints = false, nil
+			if v1alpha1.Ignored(s) {
+				delete(s.Annotations, v1alpha1.OperationAnnotation)
+			}
+		})
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rests waits until nothing moves any more, and checks that whatever is not as its users asked says why.
+func (r *run) rests(ctx context.Context) error {
+	quiet := 0
+	return r.until(ctx, restLimit, "rest", func() error {
+		err := errors.Join(r.announce(ctx), r.prepareBoots(ctx), r.unplug(ctx), r.atRest(ctx))
+		if err != nil {
+			quiet = 0
+			return err
+		}
+		if quiet++; quiet < 10 {
+			return errors.New("it has only just come to rest")
+		}
+		return nil
+	})
+}
+
+// prepareBoots is the boot operator, which mends what it had called an error.
+func (r *run) prepareBoots(ctx context.Context) error {
+	for number := range claims {
+		b := &v1alpha1.ServerBootConfiguration{}
+		err := r.world.admin.Get(ctx, key(tenants, r.claimName(number)), b)
+		if err == nil && b.Status.State == v1alpha1.ServerBootConfigurationStateError {
+			b.Status.State = v1alpha1.ServerBootConfigurationStateReady
+			err = r.world.admin.Status().Update(ctx, b)
+		}
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// unplug switches off, by hand, machines that booted their own disk where an agent was to be booted, because the boot
+// override was lost. The operator waits for them until a deadline that is hours away, and begins anew once they are off.
+func (r *run) unplug(ctx context.Context) error {
+	for i, m := range r.machines {
+		s, err := r.server(ctx, i)
+		if err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		r.log.mu.Lock()
+		var last boot
+		if all := r.log.boots[m.Name()]; len(all) > 0 {
+			last = all[len(all)-1]
+		}
+		r.log.mu.Unlock()
+		agent := last.Kind == guest.KindProbe || last.Kind == guest.KindWipe
+		_, running := m.Running()
+		if in(v1alpha1.StateDiscovery, v1alpha1.StateCleanup)(s) && running && !agent && time.Since(last.At) > grace {
+			r.log.did(m.Name(), "switched off by hand, because it booted its own disk")
+			m.PowerBehindBack(false)
+		}
+	}
+	return nil
+}
+
+func (r *run) atRest(ctx context.Context) error {
+	var problems []error
+	free := map[string]bool{}
+	for i, m := range r.machines {
+		s, err := r.server(ctx, i)
+		if err == nil {
+			err = r.serverRests(ctx, s, m)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("machine %d: %w", i+1, err))
+		} else if s.Status.State == v1alpha1.StateAvailable {
+			free[s.Name] = true
+		}
+	}
+	for number := range claims {
+		c, err := r.claim(ctx, number)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err == nil {
+			err = claimRests(c, free)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("claim %c: %w", 'a'+number, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// serverRests says what is still to come, or is stuck without saying why.
+func (r *run) serverRests(ctx context.Context, s *v1alpha1.Server, m *emulator.Machine) error {
+	moves := func(why string) error { return fmt.Errorf("%s: %s, power %s", why, describeServer(s), m.Power()) }
+	if s.Annotations[v1alpha1.OperationAnnotation] != "" {
+		return moves("an operation is asked for")
+	}
+	if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionPolicyHalted) {
+		return moves("it is halted though nothing is wrong")
+	}
+	released := s.Annotations[v1alpha1.ReleasedClaimAnnotation] != ""
+	off := m.Power() == emulator.PowerOff
+	switch s.Status.State {
+	case v1alpha1.StateParked:
+		return nil
+	case v1alpha1.StateObserving:
+		if s.Annotations[v1alpha1.ConsentAnnotation] != "" {
+			return moves("consent was given")
+		}
+		return nil
+	case v1alpha1.StateAvailable:
+		if off && s.Spec.ServerClaimRef == nil {
+			return nil
+		}
+	case v1alpha1.StateReleased:
+		if off && s.Spec.ServerClaimRef != nil && s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain {
+			return nil
+		}
+	case v1alpha1.StateError:
+		if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue && c.Message != "" {
+			return nil
+		}
+	case v1alpha1.StateReserved:
+		return r.holderRests(ctx, s, m, released, moves)
+	}
+	return moves("it should go on")
+}
+
+// holderRests looks at a server in a claim's hands.
+func (r *run) holderRests(ctx context.Context, s *v1alpha1.Server, m *emulator.Machine, released bool, moves func(string) error) error {
+	if released || s.Spec.ServerClaimRef == nil {
+		return moves("it should go on")
+	}
+	c := &v1alpha1.ServerClaim{}
+	err := r.world.admin.Get(ctx, key(s.Spec.ServerClaimRef.Namespace, s.Spec.ServerClaimRef.Name), c)
+	if client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if err != nil || string(c.UID) != s.Annotations[v1alpha1.ClaimUIDAnnotation] {
+		if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionClaimMissing) {
+			return nil
+		}
+		return moves("its claim is gone, and nothing says so")
+	}
+	sel, running := m.Running()
+	switch {
+	case c.Spec.Power == v1alpha1.PowerOff && m.Power() != emulator.PowerOff:
+		return moves("its claim wants it off")
+	case c.Spec.Power == v1alpha1.PowerOn && !running:
+		return moves("its claim wants it on")
+	}
+	if enabled, target := m.Override(); running && enabled != "Disabled" {
+		return moves(fmt.Sprintf("an override (%s %s) would hijack its next reboot, after %v", enabled, target, sel))
+	}
+	return nil
+}
+
+// claimRests says what a claim waits for, or that it does not say it.
+func claimRests(c *v1alpha1.ServerClaim, free map[string]bool) error {
+	if !c.DeletionTimestamp.IsZero() {
+		return errors.New("it is being deleted")
+	}
+	if c.Annotations[v1alpha1.OperationAnnotation] != "" {
+		return errors.New("an operation is asked for")
+	}
+	bound, ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionBound), meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case bound == nil || ready == nil || bound.Reason == "" || ready.Reason == "":
+		return fmt.Errorf("it does not say how it is: %v", c.Status.Conditions)
+	case c.Spec.ServerRef == nil && len(free) > 0:
+		return fmt.Errorf("it could have one of %v, and says %s: %s", free, bound.Reason, bound.Message)
+	case c.Spec.ServerRef != nil && bound.Status != metav1.ConditionTrue && free[c.Spec.ServerRef.Name]:
+		return fmt.Errorf("it could have the server that it names, and says %s: %s", bound.Reason, bound.Message)
+	}
+	return nil
+}
+
+// home brings every server back to where it can be claimed, as the people who run a fleet would, with the ways that
+// there are for it. It fails where one of them does not get there.
+func (r *run) home(ctx context.Context) error {
+	r.log.did("", "every claim is deleted, and every server brought home")
+	for number := range claims {
+		if err := r.world.admin.Delete(ctx, &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: r.claimName(number)}}); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return r.until(ctx, restLimit, "every server to be free and clean", func() error {
+		if err := errors.Join(r.announce(ctx), r.unplug(ctx)); err != nil {
+			return err
+		}
+		var waiting []string
+		for i, m := range r.machines {
+			s, err := r.server(ctx, i)
+			if err != nil {
+				return err
+			}
+			if s.Status.State == v1alpha1.StateAvailable && s.Spec.ServerClaimRef == nil && m.Power() == emulator.PowerOff {
+				continue
+			}
+			waiting = append(waiting, fmt.Sprintf("machine %d: %s, power %s", i+1, describeServer(s), m.Power()))
+			if err := r.help(ctx, i, s); err != nil && !apierrors.IsConflict(err) {
+				return err
+			}
+		}
+		if len(waiting) > 0 {
+			return errors.New(strings.Join(waiting, "\n"))
+		}
+		return nil
+	})
+}
+
+// help does what an operator of the fleet does with a server that does not go on by itself.
+func (r *run) help(ctx context.Context, machine int, s *v1alpha1.Server) error {
+	if s.Annotations[v1alpha1.OperationAnnotation] != "" {
+		return nil
+	}
+	gone := meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionClaimMissing)
+	released := s.Annotations[v1alpha1.ReleasedClaimAnnotation] != ""
+	op := s.Status.Operation
+	retried := op != nil && op.Name == v1alpha1.OperationRetry && op.FinishedAt == nil
+	switch {
+	case s.Status.State == v1alpha1.StateParked:
+		return r.operate(ctx, machine, v1alpha1.OperationUnpark)
+	case s.Status.State == v1alpha1.StateObserving && s.Annotations[v1alpha1.ConsentAnnotation] == "":
+		return consent(ctx, r, step{machine: machine})
+	case s.Status.State == v1alpha1.StateReleased && s.Spec.ServerClaimRef != nil:
+		return r.changeServer(ctx, machine, func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = nil })
+	case s.Status.State == v1alpha1.StateReserved && gone && !released:
+		return r.operate(ctx, machine, v1alpha1.OperationRelease)
+	case s.Status.State == v1alpha1.StateError && s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" && !released:
+		return r.operate(ctx, machine, v1alpha1.OperationRelease)
+	case s.Status.State == v1alpha1.StateError && s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain:
+		return r.changeServer(ctx, machine, func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRecycle })
+	case s.Status.State == v1alpha1.StateError && !retried:
+		return r.operate(ctx, machine, v1alpha1.OperationRetry)
+	}
+	return nil
+}
+
+// leave takes everything of this run away, by force where need be.
+func (r *run) leave(ctx context.Context) error {
+	if err := r.mend(ctx); err != nil {
+		return err
+	}
+	var objects []client.Object
+	for number := range claims {
+		objects = append(objects, &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: r.claimName(number)}})
+	}
+	for i, m := range r.machines {
+		if i == byEndpoint {
+			objects = append(objects, &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: m.Name()}})
+		}
+		objects = append(objects, &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: m.Name()}}, &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: serverOf(m.Name())}})
+	}
+	begun := time.Now()
+	err := r.until(ctx, time.Minute, "everything to be gone", func() error {
+		left := 0
+		for _, o := range objects {
+			gone, err := r.remove(ctx, o, time.Since(begun) > 5*time.Second)
+			if err != nil {
+				return err
+			}
+			if !gone {
+				left++
+			}
+		}
+		if left > 0 {
+			return fmt.Errorf("%d objects are left", left)
+		}
+		return nil
+	})
+	for _, m := range r.machines {
+		m.PowerBehindBack(false)
+		err = errors.Join(err, m.SetReachability(emulator.Refusing))
+	}
+	return err
+}
+
+// remove deletes an object. By force means without whoever holds it back.
+func (r *run) remove(ctx context.Context, o client.Object, force bool) (gone bool, err error) {
+	err = r.world.admin.Get(ctx, client.ObjectKeyFromObject(o), o)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if s, is := o.(*v1alpha1.Server); is && s.Annotations[v1alpha1.DeleteDataAnnotation] == "" {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.DeleteDataAnnotation, "true")
+		return false, ignoreRace(r.world.admin.Update(ctx, s))
+	}
+	if o.GetDeletionTimestamp() == nil {
+		return false, ignoreRace(r.world.admin.Delete(ctx, o))
+	}
+	if force {
+		o.SetFinalizers(nil)
+		return false, ignoreRace(r.world.admin.Update(ctx, o))
+	}
+	return false, nil
+}
+
+func ignoreRace(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
