@@ -13,8 +13,10 @@ TESTFLAGS ?=
 CONTROL_PLANES ?= 2
 # How often `make test-e2e` kills the manager.
 KILLS ?= 200
-# How long `make soak` lasts.
+# How long `make soak` and `make test-model` last.
 TIME ?= 10m
+# The seed that `make test-model` begins with; empty takes one that changes with time.
+SEED ?=
 # Set to 1, the demo ends by itself and its exit code tells how it went.
 DEMO_ONCE ?=
 # What make load measures; docs/load.md explains each. LOADFLAGS takes the other flags of bin/load.
@@ -123,6 +125,10 @@ test-e2e: control-plane build ## Run the end-to-end tests with the built program
 .PHONY: soak
 soak: control-plane build ## See that goroutines and memory stay flat under load; TIME=10m is how long.
 	SOAK=$(TIME) go test -timeout 0 -v $(TESTFLAGS) ./test/crash -args -ginkgo.timeout=100h -ginkgo.focus='A long life'
+
+.PHONY: test-model
+test-model: control-plane build ## Do random things to a whole fleet for TIME=10m, from SEED=n on, and judge them by the safety rules.
+	seed=$(SEED); MODEL=$(TIME) SEED=$${seed:-$$(date +%s)} go test -timeout 0 -count 1 -v $(TESTFLAGS) -run TestModel ./test/model
 
 .PHONY: test-race
 test-race: ## Run the unit tests under the race detector.

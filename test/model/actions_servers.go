@@ -95,13 +95,18 @@ func (r *run) operate(ctx context.Context, machine int, operation string) error 
 }
 
 func force(ctx context.Context, r *run, s step) error {
-	return r.changeServer(ctx, s.machine, func(o *v1alpha1.Server) {
+	return r.force(ctx, s.machine, pick(s, 0, forcedStates...), overrides(s))
+}
+
+// force asks for a move past the rules, and maybe past those that guard data as well.
+func (r *run) force(ctx context.Context, machine int, to v1alpha1.ServerState, override bool) error {
+	return r.changeServer(ctx, machine, func(o *v1alpha1.Server) {
 		metav1.SetMetaDataAnnotation(&o.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationForce)
-		metav1.SetMetaDataAnnotation(&o.ObjectMeta, v1alpha1.ForceToAnnotation, string(pick(s, 0, forcedStates...)))
+		metav1.SetMetaDataAnnotation(&o.ObjectMeta, v1alpha1.ForceToAnnotation, string(to))
 		metav1.SetMetaDataAnnotation(&o.ObjectMeta, v1alpha1.OperationReasonAnnotation, "a step")
-		if overrides(s) {
+		if override {
 			metav1.SetMetaDataAnnotation(&o.ObjectMeta, v1alpha1.ForceOverrideAnnotation, "true")
-			r.waive(s.machine)
+			r.waive(machine)
 		}
 		r.meddle(o.Name)
 	})

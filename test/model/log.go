@@ -52,8 +52,9 @@ type record struct {
 	erases map[string][]emulator.Happening       // begun
 	boots  map[string][]boot
 
-	// swapped says that another machine answers in a machine's place, lying that its BMC does not tell its power.
-	swapped, lying map[string]history[bool]
+	// answering is the UUID of the machine that answers in a machine's place, lying that its BMC does not tell its power.
+	answering map[string]history[string]
+	lying     map[string]history[bool]
 	// forebears are tenants whose claim was restored, by that of the restored claim.
 	forebears map[string]string
 	// waived are the times in which the rules that guard a machine's data are set aside, by somebody who may do that; each
@@ -76,7 +77,7 @@ func newRecord() *record {
 		servers: map[string]history[*v1alpha1.Server]{}, claims: map[string]history[*v1alpha1.ServerClaim]{}, tenants: map[types.UID]string{},
 		power: map[string]history[emulator.PowerState]{}, drives: map[string]map[string]history[string]{},
 		erases: map[string][]emulator.Happening{}, boots: map[string][]boot{},
-		swapped: map[string]history[bool]{}, lying: map[string]history[bool]{}, forebears: map[string]string{},
+		answering: map[string]history[string]{}, lying: map[string]history[bool]{}, forebears: map[string]string{},
 		waived: map[string][]span{}, releases: map[string][]time.Time{}, meddled: map[string]bool{}}
 }
 

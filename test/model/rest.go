@@ -45,6 +45,9 @@ func (r *run) mend(ctx context.Context) error {
 		return err
 	}
 	for i := range r.machines {
+		if err := r.oust(ctx, i); err != nil {
+			return err
+		}
 		err := r.changeServer(ctx, i, func(s *v1alpha1.Server) {
 			s.Spec.Unclaimable, s.Spec.Taints = false, nil
 			if v1alpha1.Ignored(s) {
@@ -58,11 +61,24 @@ func (r *run) mend(ctx context.Context) error {
 	return nil
 }
 
+// oust deletes the Server that was made for another machine, which answered while the machine's own Server was deleted.
+func (r *run) oust(ctx context.Context, machine int) error {
+	s, err := r.server(ctx, machine)
+	if err != nil || strings.EqualFold(s.Spec.SystemUUID, r.own[machine].UUID) {
+		return client.IgnoreNotFound(err)
+	}
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.DeleteDataAnnotation, "true")
+	if err := r.world.admin.Update(ctx, s); err != nil {
+		return ignoreRace(err)
+	}
+	return ignoreRace(r.world.admin.Delete(ctx, s))
+}
+
 // rests waits until nothing moves any more, and checks that whatever is not as its users asked says why.
 func (r *run) rests(ctx context.Context) error {
 	quiet := 0
 	return r.until(ctx, restLimit, "rest", func() error {
-		err := errors.Join(r.announce(ctx), r.prepareBoots(ctx), r.unplug(ctx), r.atRest(ctx))
+		err := errors.Join(r.announce(ctx), r.prepareBoots(ctx), r.unplug(ctx), r.mind(ctx), r.atRest(ctx))
 		if err != nil {
 			quiet = 0
 			return err
@@ -72,6 +88,16 @@ func (r *run) rests(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// mind ousts whoever was let in after everything was mended.
+func (r *run) mind(ctx context.Context) error {
+	for i := range r.machines {
+		if err := r.oust(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepareBoots is the boot operator, which mends what it had called an error.
@@ -167,6 +193,9 @@ func (r *run) serverRests(ctx context.Context, s *v1alpha1.Server, m *emulator.M
 			return nil
 		}
 	case v1alpha1.StateReleased:
+		if stranded(s) {
+			return nil
+		}
 		if off && s.Spec.ServerClaimRef != nil && s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain {
 			return nil
 		}
@@ -178,6 +207,12 @@ func (r *run) serverRests(ctx context.Context, s *v1alpha1.Server, m *emulator.M
 		return r.holderRests(ctx, s, m, released, moves)
 	}
 	return moves("it should go on")
+}
+
+// stranded says that a server was forced into Released though nobody had ever held it: what is forced stays.
+func stranded(s *v1alpha1.Server) bool {
+	return s.Status.State == v1alpha1.StateReleased && s.Status.Lifecycle.Rule == v1alpha1.RuleForced && s.Spec.ServerClaimRef == nil &&
+		s.Annotations[v1alpha1.ReleasedClaimAnnotation] == ""
 }
 
 // holderRests looks at a server in a claim's hands.
@@ -273,6 +308,8 @@ func (r *run) help(ctx context.Context, machine int, s *v1alpha1.Server) error {
 	op := s.Status.Operation
 	retried := op != nil && op.Name == v1alpha1.OperationRetry && op.FinishedAt == nil
 	switch {
+	case stranded(s):
+		return r.force(ctx, machine, v1alpha1.StateInitial, false)
 	case s.Status.State == v1alpha1.StateParked:
 		return r.operate(ctx, machine, v1alpha1.OperationUnpark)
 	case s.Status.State == v1alpha1.StateObserving && s.Annotations[v1alpha1.ConsentAnnotation] == "":

@@ -5,6 +5,7 @@ package model
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -50,7 +51,8 @@ func (r *record) judgeWrite(machine string, w emulator.Write, all []emulator.Wri
 	if r.throughout(machine, w.Time, func(s *v1alpha1.Server) bool { return v1alpha1.Ignored(s) }) {
 		found("6 hands off", "it was to be left alone")
 	}
-	if r.swapped[machine].throughout(from, w.Time, func(away bool) bool { return away }) {
+	if r.answering[machine].throughout(from, w.Time, func(uuid string) bool { return uuid == w.SystemUUID }) &&
+		r.throughout(machine, w.Time, func(s *v1alpha1.Server) bool { return !strings.EqualFold(s.Spec.SystemUUID, w.SystemUUID) }) {
 		found("7 identity first", "another machine answered")
 	}
 	switch {

@@ -66,8 +66,8 @@ func newRun(ctx context.Context, w *world) (*run, error) {
 		r.machines = append(r.machines, m)
 		r.own = append(r.own, m.Identity())
 		r.absent = append(r.absent, true)
-		r.note(r.log.swapped, i, false)
-		r.note(r.log.lying, i, false)
+		note(r, r.log.answering, i, m.Identity().UUID)
+		note(r, r.log.lying, i, false)
 	}
 	r.faults = make([][]*emulator.Injected, machines)
 	if err := r.announce(ctx); err != nil {
@@ -315,7 +315,7 @@ func (r *run) waive(machine int) {
 func (r *run) trouble(machine int, f emulator.Fault) {
 	r.faults[machine] = append(r.faults[machine], r.machines[machine].Inject(f))
 	if lies(f) {
-		r.note(r.log.lying, machine, true)
+		note(r, r.log.lying, machine, true)
 	}
 }
 
@@ -324,7 +324,7 @@ func (r *run) heal(machine int) {
 		f.Remove()
 	}
 	r.faults[machine] = nil
-	r.note(r.log.lying, machine, false)
+	note(r, r.log.lying, machine, false)
 }
 
 func (r *run) swap(machine int, away bool) {
@@ -333,10 +333,11 @@ func (r *run) swap(machine int, away bool) {
 		to = emulator.Identity{UUID: fmt.Sprintf("0badcafe-0000-4000-8000-%012d", r.world.runs*machines+machine), SerialNumber: "STRANGER" + r.machines[machine].Name()}
 	}
 	r.machines[machine].SwapIdentity(to)
-	r.note(r.log.swapped, machine, away)
+	r.world.names.Store(to.UUID, r.machines[machine].Name())
+	note(r, r.log.answering, machine, to.UUID)
 }
 
-func (r *run) note(in map[string]history[bool], machine int, value bool) {
+func note[T any](r *run, in map[string]history[T], machine int, value T) {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
 	put(in, r.machines[machine].Name(), time.Now(), value)
