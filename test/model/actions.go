@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package model does at random what users, hands, hardware, networks and crashes do to a fleet, and judges by an oracle of its
+// own whether the safety rules held, at every moment, and whether everything comes to rest afterwards.
 package model
 
 import (

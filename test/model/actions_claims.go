@@ -25,10 +25,10 @@ func claimActions() map[string]action {
 			if pick(s, 0, false, false, true) {
 				how = "machine " + s.machineName() + " by name"
 			}
-			return fmt.Sprintf("claim %s: created, asks for %s, power %s", s.claimName(), how, pick(s, 4, v1alpha1.PowerOn, v1alpha1.PowerOn, v1alpha1.PowerOn, v1alpha1.PowerOff))
+			return fmt.Sprintf("claim %s: created, asks for %s, power %s", s.claimName(), how, firstPower(s))
 		}},
 		"unclaim": {weight: 9, do: deleteClaim, words: onClaim("deleted")},
-		"claim again": {weight: 2, words: onClaim("deleted, and created again under the same name at once"), do: func(ctx context.Context, r *run, s step) error {
+		"claim again": {weight: 2, words: onClaim("deleted, and created again at once"), do: func(ctx context.Context, r *run, s step) error {
 			if err := deleteClaim(ctx, r, s); err != nil {
 				return err
 			}
@@ -66,6 +66,11 @@ func (r *run) newClaim(number int) *v1alpha1.ServerClaim {
 	return c
 }
 
+// firstPower is what a new claim asks for: mostly On.
+func firstPower(s step) v1alpha1.Power {
+	return pick(s, 4, v1alpha1.PowerOn, v1alpha1.PowerOn, v1alpha1.PowerOn, v1alpha1.PowerOff)
+}
+
 func createClaim(ctx context.Context, r *run, s step) error {
 	c := r.newClaim(s.claim)
 	c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{runLabel: r.name}}
@@ -73,7 +78,7 @@ func createClaim(ctx context.Context, r *run, s step) error {
 		c.Spec.ServerSelector, c.Spec.ServerRef = nil, &corev1.LocalObjectReference{Name: serverOf(r.machines[s.machine].Name())}
 		r.succeed(c)
 	}
-	c.Spec.Power = pick(s, 4, v1alpha1.PowerOn, v1alpha1.PowerOn, v1alpha1.PowerOn, v1alpha1.PowerOff)
+	c.Spec.Power = firstPower(s)
 	if pick(s, 8, false, true) {
 		c.Spec.Tolerations = []v1alpha1.Toleration{{Key: "model", Operator: v1alpha1.TolerationOpExists}}
 	}
@@ -118,7 +123,8 @@ func breakBoot(ctx context.Context, r *run, s step) error {
 	if err := r.world.admin.Get(ctx, key(tenants, r.claimName(s.claim)), b); err != nil {
 		return err
 	}
-	b.Status.State = pick(s, 0, v1alpha1.ServerBootConfigurationStateError, v1alpha1.ServerBootConfigurationStateError, v1alpha1.ServerBootConfigurationStateReady)
+	b.Status.State = pick(s, 0, v1alpha1.ServerBootConfigurationStateError, v1alpha1.ServerBootConfigurationStateError,
+		v1alpha1.ServerBootConfigurationStateReady)
 	return r.world.admin.Status().Update(ctx, b)
 }
 
@@ -130,13 +136,13 @@ func vanish(ctx context.Context, r *run, s step) error {
 
 // takeAway removes a claim while no manager runs. The manager that comes after finds it gone.
 func takeAway(ctx context.Context, r *run, s step) (gone *v1alpha1.ServerClaim, err error) {
-	c, err := r.claim(ctx, s.claim)
-	if err != nil {
+	if _, err := r.claim(ctx, s.claim); err != nil {
 		return nil, err
 	}
 	resume := r.world.operator.Hold()
 	defer func() { err = errors.Join(err, resume()) }()
-	if c, err = r.claim(ctx, s.claim); err != nil {
+	c, err := r.claim(ctx, s.claim)
+	if err != nil {
 		return nil, err
 	}
 	was := c.DeepCopy()

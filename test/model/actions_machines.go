@@ -33,9 +33,11 @@ var troubles = []emulator.Fault{
 	{Name: "ResetsIgnored", Method: "POST", Path: pathReset, Count: 2, Action: emulator.Action{Ignore: true}},
 	{Name: "ResetsBreakButHappen", Method: "POST", Path: pathReset, Count: 2, Action: emulator.Action{Execute: true, Reset: true}},
 	{Name: "ChangesIgnored", Method: "PATCH", Path: "/redfish/v1/Systems/**", Count: 2, Action: emulator.Action{Ignore: true}},
-	{Name: "NoSystems", Method: "GET", Path: "/redfish/v1/Systems", Action: emulator.Action{Set: map[string]any{"Members": []any{}, "Members@odata.count": 0}}},
+	{Name: "NoSystems", Method: "GET", Path: "/redfish/v1/Systems", Action: emulator.Action{
+		Set: map[string]any{"Members": []any{}, "Members@odata.count": 0}}},
 	{Name: "SystemMissing", Method: "GET", Path: pathSystem, Action: emulator.Action{Status: http.StatusNotFound}},
-	{Name: "LoginsRefused", Method: "POST", Path: "/redfish/v1/SessionService/Sessions", Action: emulator.Action{Status: http.StatusServiceUnavailable}},
+	{Name: "LoginsRefused", Method: "POST", Path: "/redfish/v1/SessionService/Sessions", Action: emulator.Action{
+		Status: http.StatusServiceUnavailable}},
 	{Name: "NoUUID", Method: "GET", Path: pathSystem, Action: emulator.Action{Remove: []string{"UUID"}}},
 }
 
@@ -75,11 +77,26 @@ func machineActions() map[string]action {
 			r.trouble(s.machine, pick(s, 0, troubles...))
 			return nil
 		}},
-		"heal":      hand(10, "its BMC is healed", func(r *run, _ *emulator.Machine, s step) error { r.heal(s.machine); return nil }),
-		"swap":      hand(2, "another machine answers in its place", func(r *run, _ *emulator.Machine, s step) error { r.swap(s.machine, true); return nil }),
-		"swap back": hand(4, "it answers itself", func(r *run, _ *emulator.Machine, s step) error { r.swap(s.machine, false); return nil }),
-		"hang":      hand(2, "what it boots next hangs", func(r *run, m *emulator.Machine, _ step) error { r.world.guests.mute(m.Name()); return nil }),
-		"unhang":    hand(3, "what hangs goes on", func(r *run, m *emulator.Machine, _ step) error { r.world.guests.unmute(m.Name()); return nil }),
+		"heal": hand(10, "its BMC is healed", func(r *run, _ *emulator.Machine, s step) error {
+			r.heal(s.machine)
+			return nil
+		}),
+		"swap": hand(2, "another machine answers in its place", func(r *run, _ *emulator.Machine, s step) error {
+			r.swap(s.machine, true)
+			return nil
+		}),
+		"swap back": hand(4, "it answers itself", func(r *run, _ *emulator.Machine, s step) error {
+			r.swap(s.machine, false)
+			return nil
+		}),
+		"hang": hand(2, "what it boots next hangs", func(r *run, m *emulator.Machine, _ step) error {
+			r.world.guests.mute(m.Name())
+			return nil
+		}),
+		"unhang": hand(3, "what hangs goes on", func(r *run, m *emulator.Machine, _ step) error {
+			r.world.guests.unmute(m.Name())
+			return nil
+		}),
 		"disk bad":  simple(2, "its disk cannot be erased", func(m *emulator.Machine) { m.Drives()[0].FailErase("it is worn out") }),
 		"disk good": simple(3, "its disk can be erased", func(m *emulator.Machine) { m.Drives()[0].FailErase("") }),
 	}

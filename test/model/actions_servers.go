@@ -13,8 +13,9 @@ import (
 )
 
 // operations are what somebody who runs the fleet may ask of a server.
-var operations = []string{v1alpha1.OperationPark, v1alpha1.OperationUnpark, v1alpha1.OperationRetry, v1alpha1.OperationRelease, v1alpha1.OperationPark,
-	v1alpha1.OperationUnpark, v1alpha1.OperationHardRestartServer, v1alpha1.OperationForceOffServer, v1alpha1.OperationPowerCycleServer, v1alpha1.OperationForceOnServer}
+var operations = []string{v1alpha1.OperationPark, v1alpha1.OperationUnpark, v1alpha1.OperationRetry, v1alpha1.OperationRelease,
+	v1alpha1.OperationPark, v1alpha1.OperationUnpark, v1alpha1.OperationHardRestartServer, v1alpha1.OperationForceOffServer,
+	v1alpha1.OperationPowerCycleServer, v1alpha1.OperationForceOnServer}
 
 // forcedStates are those that a server is forced to.
 var forcedStates = []v1alpha1.ServerState{v1alpha1.StateCleanup, v1alpha1.StateAvailable, v1alpha1.StateReserved, v1alpha1.StateError,
@@ -55,12 +56,8 @@ func serverActions() map[string]action {
 		}},
 		"consent":       {weight: 3, do: consent, words: onMachine("somebody consents to its take-over")},
 		"delete server": {weight: 2, do: deleteServer, words: onMachine("its Server deleted, with or without its data")},
-		"delete bmc": {weight: 1, words: onMachine("its BMC or Endpoint object deleted, and made again"), do: func(ctx context.Context, r *run, s step) error {
-			return r.forget(ctx, s.machine)
-		}},
-		"strip server": {weight: 1, words: onMachine("the finalizers of its Server removed by force"), do: func(ctx context.Context, r *run, s step) error {
-			return r.changeServer(ctx, s.machine, func(o *v1alpha1.Server) { o.Finalizers = nil })
-		}},
+		"delete bmc":    {weight: 1, do: forgetBMC, words: onMachine("its BMC or Endpoint object deleted, and made again")},
+		"strip server":  {weight: 1, do: stripServer, words: onMachine("the finalizers of its Server removed by force")},
 	}
 }
 
@@ -75,6 +72,12 @@ func taints(tainted bool) []v1alpha1.Taint {
 		return nil
 	}
 	return []v1alpha1.Taint{{Key: "model", Value: "x", Effect: v1alpha1.TaintEffectNoBind}}
+}
+
+func forgetBMC(ctx context.Context, r *run, s step) error { return r.forget(ctx, s.machine) }
+
+func stripServer(ctx context.Context, r *run, s step) error {
+	return r.changeServer(ctx, s.machine, func(o *v1alpha1.Server) { o.Finalizers = nil })
 }
 
 func operate(ctx context.Context, r *run, s step) error {

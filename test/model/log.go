@@ -201,11 +201,11 @@ func image(tenant string, version int) string { return fmt.Sprintf("os-%s:v%d", 
 
 // tenantOf is the tenant that an image, or what it wrote to a disk, belongs to; empty where it is nobody's.
 func tenantOf(text string) string {
-	_, rest, found := strings.Cut(text, "os-")
+	_, after, found := strings.Cut(text, "os-")
 	if !found {
 		return ""
 	}
-	tenant, _, _ := strings.Cut(rest, ":")
+	tenant, _, _ := strings.Cut(after, ":")
 	return tenant
 }
 
@@ -236,7 +236,8 @@ func (r *record) slice(machine string, writes []emulator.Write, most int) []stri
 		}
 	}
 	for _, w := range writes {
-		add(w.Time, "BMC    %s %s %s -> %d executed=%t power=%s uuid=%s %v", w.Method, w.Path, w.Body, w.Status, w.Executed, w.Power, w.SystemUUID, w.Faults)
+		add(w.Time, "BMC    %s %s %s -> %d executed=%t power=%s uuid=%s %v",
+			w.Method, w.Path, w.Body, w.Status, w.Executed, w.Power, w.SystemUUID, w.Faults)
 	}
 	for _, v := range r.power[machine] {
 		add(v.at, "truth  power %s", v.object)
@@ -283,7 +284,8 @@ func describeServer(s *v1alpha1.Server) string {
 	if ref := s.Spec.ServerClaimRef; ref != nil {
 		text += " claim=" + ref.Name
 	}
-	for _, name := range []string{v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedClaimAnnotation, v1alpha1.OperationAnnotation, v1alpha1.ConsentAnnotation} {
+	for _, name := range []string{v1alpha1.ClaimUIDAnnotation, v1alpha1.ReleasedClaimAnnotation,
+		v1alpha1.OperationAnnotation, v1alpha1.ConsentAnnotation} {
 		if value := s.Annotations[name]; value != "" {
 			text += fmt.Sprintf(" %s=%.12s", name[strings.LastIndexByte(name, '/')+1:], value)
 		}
@@ -296,7 +298,8 @@ func describeServer(s *v1alpha1.Server) string {
 	}
 	for _, c := range s.Status.Conditions {
 		switch c.Type {
-		case v1alpha1.ConditionPolicyHalted, v1alpha1.ConditionStalled, v1alpha1.ConditionWithheld, v1alpha1.ConditionClaimMissing, v1alpha1.ConditionIdentityMismatch:
+		case v1alpha1.ConditionPolicyHalted, v1alpha1.ConditionStalled, v1alpha1.ConditionWithheld, v1alpha1.ConditionClaimMissing,
+			v1alpha1.ConditionIdentityMismatch:
 			if c.Status == "True" {
 				text += " " + c.Type + "=" + c.Reason
 			}

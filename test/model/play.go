@@ -39,14 +39,18 @@ func play(ctx context.Context, w *world, p plan, safetyOnly bool) (outcome, erro
 	}
 	j := &judgement{r: r.log, until: r.log.begun}
 	begun := time.Now()
+	if err := r.found(ctx); err != nil {
+		o.broken = r.stuck(j, err)
+	}
 	for _, s := range p {
+		if o.broken != nil {
+			break
+		}
 		if err := r.perform(ctx, s); err != nil {
 			return o, err
 		}
 		o.carried++
-		if o.broken = j.judge(r.machines); o.broken != nil {
-			break
-		}
+		o.broken = j.judge(r.machines)
 	}
 	o.took, o.idle = time.Since(begun), r.idle
 	if o.broken == nil {
@@ -83,13 +87,21 @@ func (r *run) conclude(ctx context.Context, j *judgement, safetyOnly bool) (*bre
 			return broken, nil
 		}
 		if err != nil {
-			return &breach{rule: atRest, machine: r.named(err.Error()), at: time.Now(), text: err.Error()}, nil
+			return r.stuck(j, err), nil
 		}
 	}
 	if err := r.pause(ctx, after); err != nil {
 		return nil, err
 	}
 	return j.judge(r.machines), nil
+}
+
+// stuck is the breach that something did not come to rest, unless a worse one is the cause.
+func (r *run) stuck(j *judgement, cause error) *breach {
+	if broken := j.judge(r.machines); broken != nil {
+		return broken
+	}
+	return &breach{rule: atRest, machine: r.named(cause.Error()), at: time.Now(), text: cause.Error()}
 }
 
 // named is the machine that a text speaks of first.
@@ -102,50 +114,54 @@ func (r *run) named(text string) string {
 	return r.machines[0].Name()
 }
 
-// shrink looks for fewer steps that break the same rule, until the time is over. A plan is a sequence of whole steps, and each
-// try takes seconds, so it leaves out what is likely not to matter first: what came after, what did nothing, other machines,
-// then halves, quarters, and so on.
+// shrinker looks for fewer steps that break the same rule, until the time is over.
+type shrinker struct {
+	world *world
+	best  outcome
+	end   time.Time
+	say   func(string, ...any)
+}
+
+// shrink leaves steps out. Each try takes seconds, so what is likely not to matter goes first: what came after, what did
+// nothing, other machines; then halves, quarters, and so on.
 func shrink(ctx context.Context, w *world, failed outcome, limit time.Duration, say func(string, ...any)) outcome {
 	failed.plan = slices.Clone(failed.plan[:failed.carried])
-	end := time.Now().Add(limit)
-	try := func(smaller plan) bool {
-		if len(smaller) >= len(failed.plan) || !time.Now().Before(end) {
-			return false
-		}
-		o, err := play(ctx, w, smaller, failed.broken.rule != atRest)
-		if err != nil || o.broken == nil || o.broken.rule != failed.broken.rule {
-			return false
-		}
-		o.plan = slices.Clone(smaller[:o.carried])
-		failed = o
-		say("shrunk to %d steps", len(o.plan))
-		return true
-	}
+	s := &shrinker{world: w, best: failed, end: time.Now().Add(limit), say: say}
 	busy := plan{}
-	for i, s := range failed.plan {
+	for i, step := range failed.plan {
 		if !failed.idle[i] {
-			busy = append(busy, s)
+			busy = append(busy, step)
 		}
 	}
-	try(busy)
-	machine := failed.broken.machine
-	try(slices.DeleteFunc(slices.Clone(failed.plan), func(s step) bool {
-		return strings.HasPrefix(s.String(), "machine") && !strings.HasSuffix(machine, "-"+s.machineName())
+	s.try(ctx, busy)
+	s.try(ctx, slices.DeleteFunc(slices.Clone(s.best.plan), func(one step) bool {
+		return strings.HasPrefix(one.String(), "machine") && !strings.HasSuffix(failed.broken.machine, "-"+one.machineName())
 	}))
-	for size := len(failed.plan) / 2; size > 0 && time.Now().Before(end); {
-		smaller := false
-		for from := 0; from < len(failed.plan) && time.Now().Before(end); {
-			if try(slices.Delete(slices.Clone(failed.plan), from, min(from+size, len(failed.plan)))) {
-				smaller = true
-				continue
+	for size := (len(s.best.plan) + 1) / 2; size > 0 && s.left(); size /= 2 {
+		for from := 0; from < len(s.best.plan) && s.left(); {
+			if !s.try(ctx, slices.Delete(slices.Clone(s.best.plan), from, min(from+size, len(s.best.plan)))) {
+				from += size
 			}
-			from += size
-		}
-		if !smaller || size > len(failed.plan)/2 {
-			size /= 2
 		}
 	}
-	return failed
+	return s.best
+}
+
+func (s *shrinker) left() bool { return time.Now().Before(s.end) }
+
+// try plays a plan, and keeps it where it breaks the same rule.
+func (s *shrinker) try(ctx context.Context, smaller plan) bool {
+	if len(smaller) >= len(s.best.plan) || !s.left() {
+		return false
+	}
+	o, err := play(ctx, s.world, smaller, s.best.broken.rule != atRest)
+	if err != nil || o.broken == nil || o.broken.rule != s.best.broken.rule {
+		return false
+	}
+	o.plan = slices.Clone(smaller[:o.carried])
+	s.best = o
+	s.say("shrunk to %d steps", len(o.plan))
+	return true
 }
 
 // String is the report of a plan that broke a rule.
@@ -153,5 +169,6 @@ func (o outcome) String() string {
 	if o.broken == nil {
 		return fmt.Sprintf("%d steps in %s", o.carried, o.took.Round(time.Second))
 	}
-	return fmt.Sprintf("broken: %s\n\nsteps:\n%s\nwhat is known of machine %q, newest last:\n%s", o.broken, o.plan, o.broken.machine, strings.Join(o.story, "\n"))
+	return fmt.Sprintf("broken: %s\n\nsteps:\n%s\nwhat is known of machine %q, newest last:\n%s",
+		o.broken, o.plan, o.broken.machine, strings.Join(o.story, "\n"))
 }

@@ -24,6 +24,9 @@ import (
 // again after a minute at the latest, and so is one that refused a request.
 const restLimit = 3 * time.Minute
 
+// helpAgain is how long a server is left alone after it was helped.
+const helpAgain = 2 * time.Second
+
 // mend ends everything that is wrong, and everything that holds the operator back.
 func (r *run) mend(ctx context.Context) error {
 	r.log.did("", "everything is mended")
@@ -41,7 +44,7 @@ func (r *run) mend(ctx context.Context) error {
 		return err
 	}
 	fleet := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}}
-	if err := r.world.admin.Delete(ctx, fleet); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(r.world.admin.Delete(ctx, fleet)); err != nil {
 		return err
 	}
 	for i := range r.machines {
@@ -83,7 +86,8 @@ func (r *run) rests(ctx context.Context) error {
 			quiet = 0
 			return err
 		}
-		if quiet++; quiet < 10 {
+		quiet++
+		if quiet < 10 {
 			return errors.New("it has only just come to rest")
 		}
 		return nil
@@ -178,35 +182,32 @@ func (r *run) serverRests(ctx context.Context, s *v1alpha1.Server, m *emulator.M
 	if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionPolicyHalted) {
 		return moves("it is halted though nothing is wrong")
 	}
-	released := s.Annotations[v1alpha1.ReleasedClaimAnnotation] != ""
 	off := m.Power() == emulator.PowerOff
-	switch s.Status.State {
+	rests := false
+	switch s.Status.State { //nolint:exhaustive // in every other state a server goes on
 	case v1alpha1.StateParked:
-		return nil
+		rests = true
 	case v1alpha1.StateObserving:
-		if s.Annotations[v1alpha1.ConsentAnnotation] != "" {
-			return moves("consent was given")
-		}
-		return nil
+		rests = s.Annotations[v1alpha1.ConsentAnnotation] == ""
 	case v1alpha1.StateAvailable:
-		if off && s.Spec.ServerClaimRef == nil {
-			return nil
-		}
+		rests = off && s.Spec.ServerClaimRef == nil
 	case v1alpha1.StateReleased:
-		if stranded(s) {
-			return nil
-		}
-		if off && s.Spec.ServerClaimRef != nil && s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain {
-			return nil
-		}
+		rests = stranded(s) || (off && s.Spec.ServerClaimRef != nil && s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain)
 	case v1alpha1.StateError:
-		if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue && c.Message != "" {
-			return nil
-		}
+		rests = stalled(s)
 	case v1alpha1.StateReserved:
-		return r.holderRests(ctx, s, m, released, moves)
+		return r.holderRests(ctx, s, m, s.Annotations[v1alpha1.ReleasedClaimAnnotation] != "", moves)
 	}
-	return moves("it should go on")
+	if !rests {
+		return moves("it should go on")
+	}
+	return nil
+}
+
+// stalled says that a server tells why it does not go on.
+func stalled(s *v1alpha1.Server) bool {
+	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionStalled)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Message != ""
 }
 
 // stranded says that a server was forced into Released though nobody had ever held it: what is forced stays.
@@ -252,7 +253,8 @@ func claimRests(c *v1alpha1.ServerClaim, free map[string]bool) error {
 	if c.Annotations[v1alpha1.OperationAnnotation] != "" {
 		return errors.New("an operation is asked for")
 	}
-	bound, ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionBound), meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
+	bound := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionBound)
+	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case bound == nil || ready == nil || bound.Reason == "" || ready.Reason == "":
 		return fmt.Errorf("it does not say how it is: %v", c.Status.Conditions)
@@ -269,10 +271,12 @@ func claimRests(c *v1alpha1.ServerClaim, free map[string]bool) error {
 func (r *run) home(ctx context.Context) error {
 	r.log.did("", "every claim is deleted, and every server brought home")
 	for number := range claims {
-		if err := r.world.admin.Delete(ctx, &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: r.claimName(number)}}); client.IgnoreNotFound(err) != nil {
+		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: r.claimName(number)}}
+		if err := client.IgnoreNotFound(r.world.admin.Delete(ctx, c)); err != nil {
 			return err
 		}
 	}
+	helped := make([]time.Time, machines)
 	return r.until(ctx, restLimit, "every server to be free and clean", func() error {
 		if err := errors.Join(r.announce(ctx), r.unplug(ctx)); err != nil {
 			return err
@@ -287,6 +291,10 @@ func (r *run) home(ctx context.Context) error {
 				continue
 			}
 			waiting = append(waiting, fmt.Sprintf("machine %d: %s, power %s", i+1, describeServer(s), m.Power()))
+			if time.Since(helped[i]) < helpAgain {
+				continue
+			}
+			helped[i] = time.Now()
 			if err := r.help(ctx, i, s); err != nil && !apierrors.IsConflict(err) {
 				return err
 			}
@@ -305,24 +313,33 @@ func (r *run) help(ctx context.Context, machine int, s *v1alpha1.Server) error {
 	}
 	gone := meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionClaimMissing)
 	released := s.Annotations[v1alpha1.ReleasedClaimAnnotation] != ""
-	op := s.Status.Operation
-	retried := op != nil && op.Name == v1alpha1.OperationRetry && op.FinishedAt == nil
+	state := s.Status.State
 	switch {
 	case stranded(s):
-		return r.force(ctx, machine, v1alpha1.StateInitial, false)
-	case s.Status.State == v1alpha1.StateParked:
+		return r.force(ctx, machine, v1alpha1.StateError, false) // from where a retry leads on
+	case state == v1alpha1.StateParked:
 		return r.operate(ctx, machine, v1alpha1.OperationUnpark)
-	case s.Status.State == v1alpha1.StateObserving && s.Annotations[v1alpha1.ConsentAnnotation] == "":
+	case state == v1alpha1.StateObserving && s.Annotations[v1alpha1.ConsentAnnotation] == "":
 		return consent(ctx, r, step{machine: machine})
-	case s.Status.State == v1alpha1.StateReleased && s.Spec.ServerClaimRef != nil:
+	case state == v1alpha1.StateReleased && s.Spec.ServerClaimRef != nil:
 		return r.changeServer(ctx, machine, func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = nil })
-	case s.Status.State == v1alpha1.StateReserved && gone && !released:
+	case state == v1alpha1.StateReserved && gone && !released:
 		return r.operate(ctx, machine, v1alpha1.OperationRelease)
-	case s.Status.State == v1alpha1.StateError && s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" && !released:
+	case state == v1alpha1.StateError:
+		return r.helpOut(ctx, machine, s, released)
+	}
+	return nil
+}
+
+// helpOut leads a server out of Error: what its data waits for first.
+func (r *run) helpOut(ctx context.Context, machine int, s *v1alpha1.Server, released bool) error {
+	op := s.Status.Operation
+	switch {
+	case s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" && !released:
 		return r.operate(ctx, machine, v1alpha1.OperationRelease)
-	case s.Status.State == v1alpha1.StateError && s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain:
+	case s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain:
 		return r.changeServer(ctx, machine, func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRecycle })
-	case s.Status.State == v1alpha1.StateError && !retried:
+	case op == nil || op.Name != v1alpha1.OperationRetry || op.FinishedAt != nil:
 		return r.operate(ctx, machine, v1alpha1.OperationRetry)
 	}
 	return nil
@@ -341,7 +358,8 @@ func (r *run) leave(ctx context.Context) error {
 		if i == byEndpoint {
 			objects = append(objects, &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: m.Name()}})
 		}
-		objects = append(objects, &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: m.Name()}}, &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: serverOf(m.Name())}})
+		objects = append(objects, &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: m.Name()}},
+			&v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: serverOf(m.Name())}})
 	}
 	begun := time.Now()
 	err := r.until(ctx, time.Minute, "everything to be gone", func() error {

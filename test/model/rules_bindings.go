@@ -45,18 +45,22 @@ func (r *record) judgeServer(at time.Time, s *v1alpha1.Server) {
 func (r *record) judgeClaim(at time.Time, tenant string, c *v1alpha1.ServerClaim) {
 	was, there := r.claims[tenant].last()
 	if there && was.Spec.ServerRef != nil && (c.Spec.ServerRef == nil || *c.Spec.ServerRef != *was.Spec.ServerRef) {
-		r.breach("a claim keeps its server", machineOf(was.Spec.ServerRef.Name), at, "claim %s named %s, and now names %v", c.Name, was.Spec.ServerRef.Name, c.Spec.ServerRef)
+		former := was.Spec.ServerRef.Name
+		r.breach("a claim keeps its server", machineOf(former), at, "claim %s named %s, and now names %v", c.Name, former, c.Spec.ServerRef)
 	}
-	if c.Status.Phase != v1alpha1.PhaseBound || c.Spec.ServerRef == nil || !c.DeletionTimestamp.IsZero() || r.meddled[c.Spec.ServerRef.Name] {
+	if !has(c) || r.meddled[c.Spec.ServerRef.Name] {
 		return
 	}
 	for name, h := range r.claims {
-		other, there := h.last()
-		if there && name != tenant && other.DeletionTimestamp.IsZero() && other.Status.Phase == v1alpha1.PhaseBound &&
-			other.Spec.ServerRef != nil && *other.Spec.ServerRef == *c.Spec.ServerRef {
+		if other, there := h.last(); there && name != tenant && has(other) && *other.Spec.ServerRef == *c.Spec.ServerRef {
 			r.breach("one claim for one server", machineOf(c.Spec.ServerRef.Name), at, "it has the claims %s and %s", other.Name, c.Name)
 		}
 	}
+}
+
+// has says that a claim is told to have the server that it names.
+func has(c *v1alpha1.ServerClaim) bool {
+	return c.Status.Phase == v1alpha1.PhaseBound && c.Spec.ServerRef != nil && c.DeletionTimestamp.IsZero()
 }
 
 // machineOf is the machine that a server stands for.

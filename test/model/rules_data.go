@@ -43,8 +43,10 @@ func (r *record) judgeBoot(machine string, b boot) {
 
 // judgeHijack finds an agent that was booted where none belongs.
 func (r *record) judgeHijack(machine string, b boot) {
-	if r.throughout(machine, b.At, in(v1alpha1.StateReserved, v1alpha1.StateReleased, v1alpha1.StateParked, v1alpha1.StateObserving, v1alpha1.StateAvailable)) {
-		r.breach("4 what a running machine boots", machine, b.At, "an agent was booted (%s %s), which its state asks for at no moment", b.Kind, b.Configuration)
+	if r.throughout(machine, b.At, in(v1alpha1.StateReserved, v1alpha1.StateReleased, v1alpha1.StateParked, v1alpha1.StateObserving,
+		v1alpha1.StateAvailable)) {
+		r.breach("4 what a running machine boots", machine, b.At, "an agent was booted (%s %s), which its state asks for at no moment",
+			b.Kind, b.Configuration)
 	}
 }
 

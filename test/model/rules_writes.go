@@ -37,6 +37,11 @@ func (a asked) restarts() bool {
 	return slices.Contains([]emulator.ResetType{emulator.ResetForceRestart, emulator.ResetGracefulRestart, emulator.ResetPowerCycle}, a.ResetType)
 }
 
+// arms says that it sets a boot override.
+func (a asked) arms() bool {
+	return a.Boot.BootSourceOverrideEnabled != "" && a.Boot.BootSourceOverrideEnabled != "Disabled"
+}
+
 // judgeWrite judges one write to a BMC, whether or not the BMC carried it out.
 func (r *record) judgeWrite(machine string, w emulator.Write, all []emulator.Write) {
 	a := askedOf(w)
@@ -55,22 +60,26 @@ func (r *record) judgeWrite(machine string, w emulator.Write, all []emulator.Wri
 		r.throughout(machine, w.Time, func(s *v1alpha1.Server) bool { return !strings.EqualFold(s.Spec.SystemUUID, w.SystemUUID) }) {
 		found("7 identity first", "another machine answered")
 	}
-	switch {
-	case r.frozen(machine, w.Time, policyv1alpha1.FreezeAll):
-		found("8 freeze", "everything was frozen")
-	case a.stops() && r.frozen(machine, w.Time, policyv1alpha1.FreezeAll, policyv1alpha1.FreezeDestructive):
-		found("8 freeze", "what stops machines was frozen")
-	case a.on() && r.throughout(machine, w.Time, in(v1alpha1.StateCleanup)) && r.frozen(machine, w.Time, policyv1alpha1.FreezeAll, policyv1alpha1.FreezeDestructive):
-		found("8 freeze", "wipes were frozen")
-	}
+	r.judgeFreeze(machine, w, a, found)
 	if a.stops() && !r.ours(machine, w, all) {
 		found("5 a machine found running", "it was never ours, and nobody had consented")
 	}
-	if set := a.Boot.BootSourceOverrideEnabled; set != "" && set != "Disabled" && w.Power != emulator.PowerOff && !r.lied(machine, w.Time) &&
+	if a.arms() && w.Power != emulator.PowerOff && !r.lied(machine, w.Time) &&
 		r.power[machine].throughout(from, w.Time, func(p emulator.PowerState) bool { return p != emulator.PowerOff }) {
 		found("4 what a running machine boots", "its power was %s", w.Power)
 	}
 	r.judgePower(machine, w, a, found)
+}
+
+// judgeFreeze asks whether what was asked for was frozen.
+func (r *record) judgeFreeze(machine string, w emulator.Write, a asked, found func(string, string, ...any)) {
+	wipes := a.on() && r.throughout(machine, w.Time, in(v1alpha1.StateCleanup))
+	switch {
+	case r.frozen(machine, w.Time, policyv1alpha1.FreezeAll):
+		found("8 freeze", "everything was frozen")
+	case (a.stops() || wipes) && r.frozen(machine, w.Time, policyv1alpha1.FreezeAll, policyv1alpha1.FreezeDestructive):
+		found("8 freeze", "what stops machines or erases data was frozen")
+	}
 }
 
 // judgePower asks whether anybody wanted what was asked for.
@@ -86,7 +95,8 @@ func (r *record) judgePower(machine string, w emulator.Write, a asked, found fun
 	case a.on() && r.throughout(machine, w.Time, in(v1alpha1.StateAvailable, v1alpha1.StateReleased, v1alpha1.StateError, v1alpha1.StateInitial)):
 		found("nobody switches on", "its state asks for no such thing")
 	case a.on() && reserved && r.idle(machine, "", w.Time):
-		if tenant := r.held(machine, w.Time, func(c *v1alpha1.ServerClaim) bool { return c.Spec.Power == v1alpha1.PowerOff }); tenant != "" && r.idle(machine, tenant, w.Time) {
+		tenant := r.held(machine, w.Time, func(c *v1alpha1.ServerClaim) bool { return c.Spec.Power == v1alpha1.PowerOff })
+		if tenant != "" && r.idle(machine, tenant, w.Time) {
 			found("nobody switches on", "claim %s wants it off", tenant)
 		}
 		if r.throughout(machine, w.Time, func(s *v1alpha1.Server) bool { return s.Annotations[v1alpha1.ReleasedClaimAnnotation] != "" }) {
@@ -137,100 +147,13 @@ func (r *record) ours(machine string, w emulator.Write, all []emulator.Write) bo
 func (r *record) claimOf(s *v1alpha1.Server) string {
 	for tenant, h := range r.claims {
 		for _, v := range h {
-			if !v.gone && string(v.object.UID) == s.Annotations[v1alpha1.ClaimUIDAnnotation] && v.object.Spec.ServerRef != nil && v.object.Spec.ServerRef.Name == s.Name {
+			if v.gone || string(v.object.UID) != s.Annotations[v1alpha1.ClaimUIDAnnotation] {
+				continue
+			}
+			if ref := v.object.Spec.ServerRef; ref != nil && ref.Name == s.Name {
 				return tenant
 			}
 		}
 	}
 	return ""
-}
-
-// judgeCounts compares the power changes that a BMC carried out with the decisions that were recorded for them.
-func (r *record) judgeCounts(machine string, all []emulator.Write, now time.Time) {
-	decided, operations := map[v1alpha1.PowerAction]map[time.Time]bool{}, map[string]bool{}
-	for _, v := range r.servers[serverOf(machine)] {
-		if v.gone {
-			continue
-		}
-		if l := v.object.Status.Lifecycle; l != nil && l.Request != nil {
-			if decided[l.Request.Action] == nil {
-				decided[l.Request.Action] = map[time.Time]bool{}
-			}
-			decided[l.Request.Action][l.Request.AskedAt.Time] = true
-		}
-		if op := v.object.Status.Operation; op != nil && op.Name != v1alpha1.OperationPark {
-			operations[op.ID] = true
-		}
-	}
-	done := map[v1alpha1.PowerAction]int{}
-	restarts := 0
-	for _, w := range all {
-		if !w.Executed || w.Time.After(now) {
-			continue
-		}
-		switch a := askedOf(w); {
-		case a.restarts():
-			restarts++
-		case a.ResetType == emulator.ResetOn:
-			done[v1alpha1.PowerActionOn]++
-		case a.ResetType == emulator.ResetForceOff:
-			done[v1alpha1.PowerActionForceOff]++
-		}
-	}
-	for action, n := range done {
-		if extra := n - len(decided[action]); extra > len(operations) {
-			r.breach("one request for one decision", machine, now, "%s was carried out %d times, for %d decisions and %d operations", action, n, len(decided[action]), len(operations))
-		}
-	}
-	if restarts > len(operations) {
-		r.breach("one request for one decision", machine, now, "%d restarts were made, for %d operations", restarts, len(operations))
-	}
-}
-
-// judgeBudgets counts the machines that are switched on, and those that are wiped, at a time.
-func (r *record) judgeBudgets(writes map[string][]emulator.Write, since, now time.Time) {
-	for machine, all := range writes {
-		for _, w := range all {
-			if !w.Time.After(since) || w.Time.After(now) || !askedOf(w).on() {
-				continue
-			}
-			for _, kind := range []policyv1alpha1.FleetAction{policyv1alpha1.ActionPowerOn, policyv1alpha1.ActionWipe} {
-				r.judgeBudget(kind, machine, w, writes)
-			}
-		}
-	}
-}
-
-func (r *record) judgeBudget(kind policyv1alpha1.FleetAction, machine string, w emulator.Write, writes map[string][]emulator.Write) {
-	const span = budgetWindow*time.Second - 2*time.Second
-	wipe := kind == policyv1alpha1.ActionWipe
-	if wipe && !r.throughout(machine, w.Time, in(v1alpha1.StateCleanup)) {
-		return
-	}
-	others := 0
-	earliest := w.Time
-	for other, all := range writes {
-		if other == machine {
-			continue
-		}
-		for _, o := range slices.Backward(all) {
-			if o.Time.After(w.Time) || !askedOf(o).on() || (!wipe && w.Time.Sub(o.Time) > span) {
-				continue
-			}
-			if wipe && !r.servers[serverOf(other)].throughout(o.Time.Add(-before), w.Time.Add(after), in(v1alpha1.StateCleanup)) {
-				break
-			}
-			others++
-			earliest = o.Time
-			break
-		}
-	}
-	for most := range 3 {
-		if others >= most && r.control.throughout(earliest.Add(-2*before), w.Time.Add(after), func(c *policyv1alpha1.FleetControl) bool {
-			return slices.ContainsFunc(c.Spec.Budgets, func(b policyv1alpha1.Budget) bool { return b.Action == kind && int(*b.Max) <= most })
-		}) {
-			r.breach("8 budget", machine, w.Time, "%d other machines were under %s, and the budget allowed %d in all: write %d", others, kind, most, w.Number)
-			return
-		}
-	}
 }

@@ -70,10 +70,13 @@ func newRun(ctx context.Context, w *world) (*run, error) {
 		note(r, r.log.lying, i, false)
 	}
 	r.faults = make([][]*emulator.Injected, machines)
-	if err := r.announce(ctx); err != nil {
-		return nil, err
-	}
-	return r, r.until(ctx, time.Minute, "every machine to be found", func() error {
+	err := r.announce(ctx)
+	return r, err
+}
+
+// found waits until every machine is free, but the one that was found running.
+func (r *run) found(ctx context.Context) error {
+	return r.until(ctx, time.Minute, "every machine to be found", func() error {
 		if err := r.announce(ctx); err != nil {
 			return err
 		}
@@ -86,8 +89,9 @@ func newRun(ctx context.Context, w *world) (*run, error) {
 			if i == stranger {
 				want = v1alpha1.StateObserving
 			}
-			if s.Status.State != want || (i != stranger && s.Status.PowerState != v1alpha1.PowerStateOff) || s.Labels[machineLabel] == "" {
-				return errors.New(describeServer(s))
+			off := s.Status.PowerState == v1alpha1.PowerStateOff || i == stranger
+			if s.Status.State != want || !off || s.Labels[machineLabel] == "" {
+				return fmt.Errorf("machine %d: %s", i+1, describeServer(s))
 			}
 		}
 		return nil
@@ -128,8 +132,9 @@ func (r *run) announce(ctx context.Context) error {
 
 func (r *run) createBMC(ctx context.Context, m *emulator.Machine, labels map[string]string) error {
 	user, password := m.Credentials()
-	secret := &v1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: m.Name()}, Data: map[string][]byte{"username": []byte(user), "password": []byte(password)}}
-	if err := r.world.admin.Create(ctx, secret); client.IgnoreAlreadyExists(err) != nil {
+	secret := &v1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: m.Name()},
+		Data: map[string][]byte{"username": []byte(user), "password": []byte(password)}}
+	if err := client.IgnoreAlreadyExists(r.world.admin.Create(ctx, secret)); err != nil {
 		return err
 	}
 	b := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: m.Name(), Labels: labels}}
@@ -201,7 +206,7 @@ func (r *run) settle(ctx context.Context, machine int, limit time.Duration) erro
 		if err != nil {
 			return err
 		}
-		switch s.Status.State {
+		switch s.Status.State { //nolint:exhaustive // in every other state a server goes on
 		case v1alpha1.StateAvailable, v1alpha1.StateReleased:
 			if s.Status.PowerState == v1alpha1.PowerStateOff && s.Spec.ServerClaimRef == nil {
 				return nil
@@ -330,7 +335,8 @@ func (r *run) heal(machine int) {
 func (r *run) swap(machine int, away bool) {
 	to := r.own[machine]
 	if away {
-		to = emulator.Identity{UUID: fmt.Sprintf("0badcafe-0000-4000-8000-%012d", r.world.runs*machines+machine), SerialNumber: "STRANGER" + r.machines[machine].Name()}
+		to = emulator.Identity{UUID: fmt.Sprintf("0badcafe-0000-4000-8000-%012d", r.world.runs*machines+machine),
+			SerialNumber: "STRANGER" + r.machines[machine].Name()}
 	}
 	r.machines[machine].SwapIdentity(to)
 	r.world.names.Store(to.UUID, r.machines[machine].Name())

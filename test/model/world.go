@@ -153,7 +153,8 @@ func (w *world) startFleet(provider string) error {
 	w.guests = &guests{next: stand, muted: map[string]chan struct{}{}}
 	for range 20 { // somebody else may use the network
 		w.fleet = emulator.New(emulator.Options{Network: fmt.Sprintf("127.%d.0.0/16", 100+rand.IntN(100)), Port: bmcPort, Guest: w.guests,
-			Delays:       emulator.Delays{Power: 200 * time.Millisecond, Erase: 400 * time.Millisecond, Shutdown: 200 * time.Millisecond, BMCReset: time.Second},
+			Delays: emulator.Delays{Power: 200 * time.Millisecond, Erase: 400 * time.Millisecond, Shutdown: 200 * time.Millisecond,
+				BMCReset: time.Second},
 			JournalLimit: 1_000_000, Interfere: w.interfere, Witness: func(h emulator.Happening) { w.log.Load().happened(h) }})
 		w.fleet.Add(emulator.MachineSpec{Name: "first"}) // it takes the first address, and tells whether the network is free
 		if err = w.fleet.Start(w.life); err == nil {
@@ -175,7 +176,8 @@ func (w *world) interfere(write emulator.Write, done bool) bool {
 	if !w.operator.Kill() {
 		return true
 	}
-	w.log.Load().did(write.Machine, "the manager was killed %s %s %s", map[bool]string{false: "before", true: "after"}[done], write.Method, write.Path)
+	when := map[bool]string{false: "before", true: "after"}[done]
+	w.log.Load().did(write.Machine, "the manager was killed %s %s %s", when, write.Method, write.Path)
 	return false
 }
 
