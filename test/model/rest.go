@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -335,7 +336,7 @@ func (r *run) help(ctx context.Context, machine int, s *v1alpha1.Server) error {
 func (r *run) helpOut(ctx context.Context, machine int, s *v1alpha1.Server, released bool) error {
 	op := s.Status.Operation
 	switch {
-	case s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" && !released:
+	case !released && (s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" || slices.Contains(s.Status.Lifecycle.Marks, "Dirty")):
 		return r.operate(ctx, machine, v1alpha1.OperationRelease)
 	case s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain:
 		return r.changeServer(ctx, machine, func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRecycle })

@@ -93,6 +93,8 @@ func (r *record) judgeWipe(machine string, at time.Time, what, owner string) {
 		switch {
 		case !r.released(machine, tenant, at):
 			refused = append(refused, "nobody asked for the release of "+record+" ("+tenant+")")
+		case owner != "" && tenant == "" && r.released(machine, owner, at): // of a Server that was made anew
+			return
 		case owner != "" && !r.heir(tenant, owner):
 			refused = append(refused, "the data is "+owner+"'s, and the release "+tenant+"'s")
 		default:
