@@ -130,17 +130,18 @@ func (r *record) ours(machine string, w emulator.Write, all []emulator.Write) bo
 			return true
 		}
 	}
-	return h.ever(since, w.Time.Add(after), func(v *v1alpha1.Server) bool {
-		switch {
-		case v.UID != s.UID:
-			return false
-		case v.Annotations[v1alpha1.ConsentAnnotation] == v1alpha1.ConsentTakeOver:
-			return true
-		case v.Status.Lifecycle != nil && v.Status.Lifecycle.Request != nil && v.Status.Lifecycle.Request.Action == v1alpha1.PowerActionOn:
-			return true // recorded, though it may never have reached the BMC
-		}
-		return v.Spec.ServerClaimRef != nil && r.claimOf(v) != ""
-	})
+	return h.ever(since, w.Time.Add(after), func(v *v1alpha1.Server) bool { return v.UID == s.UID && r.takenOver(v, w.Time) })
+}
+
+// takenOver says that a version of a server tells why its machine may be stopped.
+func (r *record) takenOver(s *v1alpha1.Server, by time.Time) bool {
+	if s.Annotations[v1alpha1.ConsentAnnotation] == v1alpha1.ConsentTakeOver || (s.Spec.ServerClaimRef != nil && r.claimOf(s) != "") {
+		return true
+	}
+	if l := s.Status.Lifecycle; l != nil && l.Request != nil { // recorded before, though it may never have reached the BMC
+		return l.Request.Action == v1alpha1.PowerActionOn && l.Request.AskedAt.Time.Before(by)
+	}
+	return false
 }
 
 // claimOf is the tenant whose claim agreed at some time with what a server version says.
