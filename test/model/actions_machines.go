@@ -67,7 +67,8 @@ func machineActions() map[string]action {
 		"bmc restart":        simple(2, "its BMC restarts", (*emulator.Machine).ResetBMC),
 		"sessions forgotten": simple(1, "its BMC forgets all sessions", (*emulator.Machine).EndSessions),
 		"override lost":      simple(1, "its BMC forgets the boot override", func(m *emulator.Machine) { m.SetOverride("Disabled", "None") }),
-		"bmc down": hand(3, "its BMC is unreachable", func(_ *run, m *emulator.Machine, s step) error {
+		"bmc down": hand(3, "its BMC is unreachable", func(r *run, m *emulator.Machine, s step) error {
+			r.suffers(s.machine)
 			return m.SetReachability(pick(s, 0, emulator.Refusing, emulator.Refusing, emulator.Silent))
 		}),
 		"bmc up": hand(5, "its BMC is reachable", func(_ *run, m *emulator.Machine, _ step) error { return m.SetReachability(emulator.Reachable) }),
@@ -81,7 +82,7 @@ func machineActions() map[string]action {
 			r.heal(s.machine)
 			return nil
 		}),
-		"swap": hand(2, "another machine answers in its place", func(r *run, _ *emulator.Machine, s step) error {
+		"swap": hand(4, "another machine answers in its place", func(r *run, _ *emulator.Machine, s step) error {
 			r.swap(s.machine, true)
 			return nil
 		}),

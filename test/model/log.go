@@ -62,6 +62,8 @@ type record struct {
 	waived map[string][]span
 	// releases are the moments at which somebody asked for a release by hand, by server.
 	releases map[string][]time.Time
+	// troubled are machines whose BMC did not always answer.
+	troubled map[string]bool
 	// meddled are the servers whose binding was broken by hand.
 	meddled map[string]bool
 
@@ -78,7 +80,7 @@ func newRecord() *record {
 		power: map[string]history[emulator.PowerState]{}, drives: map[string]map[string]history[string]{},
 		erases: map[string][]emulator.Happening{}, boots: map[string][]boot{},
 		answering: map[string]history[string]{}, lying: map[string]history[bool]{}, forebears: map[string]string{},
-		waived: map[string][]span{}, releases: map[string][]time.Time{}, meddled: map[string]bool{}}
+		waived: map[string][]span{}, releases: map[string][]time.Time{}, meddled: map[string]bool{}, troubled: map[string]bool{}}
 }
 
 // did notes a deed.

@@ -52,6 +52,12 @@ func play(ctx context.Context, w *world, p plan, safetyOnly bool) (outcome, erro
 		o.carried++
 		o.broken = j.judge(r.machines)
 	}
+	if o.broken != nil { // what broke it may have come first, and is judged later
+		if err := r.pause(ctx, after); err != nil {
+			return o, err
+		}
+		o.broken = j.judge(r.machines)
+	}
 	o.took, o.idle = time.Since(begun), r.idle
 	if o.broken == nil {
 		o.broken, err = r.conclude(ctx, j, safetyOnly)

@@ -318,10 +318,18 @@ func (r *run) waive(machine int) {
 }
 
 func (r *run) trouble(machine int, f emulator.Fault) {
+	r.suffers(machine)
 	r.faults[machine] = append(r.faults[machine], r.machines[machine].Inject(f))
 	if lies(f) {
 		note(r, r.log.lying, machine, true)
 	}
+}
+
+// suffers notes that a BMC does not always answer.
+func (r *run) suffers(machine int) {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	r.log.troubled[r.machines[machine].Name()] = true
 }
 
 func (r *run) heal(machine int) {
