@@ -32,7 +32,7 @@ const atRest = "everything comes to rest, or says why not"
 // play carries a plan out and judges it after every step, and then, unless only the safety rules matter, whether everything comes to
 // rest. An error means that it could not be carried out.
 func play(ctx context.Context, w *world, p plan, safetyOnly bool) (outcome, error) {
-	o := outcome{plan: p}
+	o := outcome{plan: slices.Clone(p)}
 	r, err := newRun(ctx, w)
 	if err != nil {
 		return o, fmt.Errorf("run %d could not begin: %w", w.runs, err)
@@ -42,11 +42,14 @@ func play(ctx context.Context, w *world, p plan, safetyOnly bool) (outcome, erro
 	if err := r.found(ctx); err != nil {
 		o.broken = r.stuck(j, err)
 	}
-	for _, s := range p {
+	for i := range o.plan {
 		if o.broken != nil {
 			break
 		}
-		if err := r.perform(ctx, s); err != nil {
+		if o.plan[i], err = r.resolve(ctx, o.plan[i]); err != nil {
+			return o, err
+		}
+		if err := r.perform(ctx, o.plan[i]); err != nil {
 			return o, err
 		}
 		o.carried++
@@ -164,7 +167,7 @@ func (s *shrinker) try(ctx context.Context, smaller plan) bool {
 	if err != nil || o.broken == nil || o.broken.rule != s.best.broken.rule {
 		return false
 	}
-	o.plan = slices.Clone(smaller[:o.carried])
+	o.plan = o.plan[:o.carried]
 	s.best = o
 	s.say("shrunk to %d steps", len(o.plan))
 	return true

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -154,12 +155,31 @@ func (r *run) forget(ctx context.Context, machine int) error {
 	return r.world.admin.Delete(ctx, &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
+// resolve gives a step about a claim that does not exist the next one that does, and a new claim the next free name.
+func (r *run) resolve(ctx context.Context, s step) (step, error) {
+	if !strings.HasPrefix(s.String(), "claim") {
+		return s, nil
+	}
+	for offset := range claims {
+		number := (s.claim + offset) % claims
+		_, err := r.claim(ctx, number)
+		if client.IgnoreNotFound(err) != nil {
+			return s, err
+		}
+		if apierrors.IsNotFound(err) == (s.action == "claim") {
+			s.claim = number
+			break
+		}
+	}
+	return s, nil
+}
+
 // perform carries out one step. What was refused is noted and no failure.
 func (r *run) perform(ctx context.Context, s step) error {
 	limited, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	about := ""
-	if words := s.String(); len(words) > 7 && words[:7] == "machine" {
+	if strings.HasPrefix(s.String(), "machine") {
 		about = r.machines[s.machine].Name()
 	}
 	r.log.did(about, "step %d: %s", r.done+1, s)
