@@ -51,7 +51,7 @@ func serverActions() map[string]action {
 		}, do: func(ctx context.Context, r *run, s step) error {
 			return r.changeServer(ctx, s.machine, func(o *v1alpha1.Server) { o.Spec.Taints = taints(pick(s, 0, true, false, false)) })
 		}},
-		"ignore": {weight: 3, do: ignore, words: func(s step) string {
+		"ignore": {weight: 5, do: ignore, words: func(s step) string {
 			return fmt.Sprintf("machine %s: left alone %t", s.machineName(), pick(s, 0, true, false))
 		}},
 		"consent":       {weight: 3, do: consent, words: onMachine("somebody consents to its take-over")},

@@ -274,6 +274,27 @@ func (r *record) slice(machine string, writes []emulator.Write, most int) []stri
 	return lines
 }
 
+// counts tell how much happened: boots by what was booted, erasures, and moves by the state that they led to.
+func (r *record) counts() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[string]int{}
+	for machine := range r.power {
+		for _, b := range r.boots[machine] {
+			all["boots of "+string(b.Kind)]++
+		}
+		all["erasures begun"] += len(r.erases[machine])
+		var before v1alpha1.ServerState
+		for _, v := range r.servers[serverOf(machine)] {
+			if !v.gone && v.object.Status.State != before {
+				before = v.object.Status.State
+				all["moves to "+string(before)]++
+			}
+		}
+	}
+	return all
+}
+
 // describeServer is a server in one line, as far as rules speak of it.
 func describeServer(s *v1alpha1.Server) string {
 	text := fmt.Sprintf("%s power=%s uid=%.8s", s.Status.State, s.Status.PowerState, s.UID)

@@ -60,7 +60,7 @@ func TestModel(t *testing.T) {
 		}
 		seed++
 	}
-	t.Logf("%d steps, %s each", carried, (took / time.Duration(max(1, carried))).Round(time.Millisecond))
+	t.Logf("%d steps, %s each; %d starts of the manager", carried, (took / time.Duration(max(1, carried))).Round(time.Millisecond), w.operator.Starts())
 }
 
 // check plays the plan of one seed. rapid only draws it: what it draws is shrunk step by step here, since rapid would
@@ -92,7 +92,7 @@ func playAndShrink(t *testing.T, w *world, p plan, seed uint64) outcome {
 	if err != nil {
 		t.Fatalf("seed %d: %v\n%s", seed, err, o)
 	}
-	t.Logf("seed %d: %d steps in %s", seed, o.carried, o.took.Round(time.Millisecond))
+	t.Logf("seed %d: %d steps in %s: %v", seed, o.carried, o.took.Round(time.Millisecond), o.counts)
 	if o.broken == nil {
 		return o
 	}

@@ -24,6 +24,8 @@ type outcome struct {
 	story  []string
 	// idle are the steps that found nothing to do.
 	idle map[int]bool
+	// counts tell what came of the steps.
+	counts map[string]int
 }
 
 // atRest is the rule of what should have come to rest and did not.
@@ -76,6 +78,7 @@ func play(ctx context.Context, w *world, p plan, safetyOnly bool) (outcome, erro
 	if err != nil {
 		return o, err
 	}
+	o.counts = r.log.counts()
 	return o, r.leave(ctx)
 }
 

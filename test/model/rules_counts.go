@@ -40,7 +40,7 @@ func (r *record) judgeCounts(machine string, all []emulator.Write, now time.Time
 	done := map[v1alpha1.PowerAction]int{}
 	restarts := 0
 	for _, w := range all {
-		if !w.Executed || w.Time.After(now) {
+		if !accepted(w) || w.Time.After(now) {
 			continue
 		}
 		switch a := askedOf(w); {
@@ -61,6 +61,28 @@ func (r *record) judgeCounts(machine string, all []emulator.Write, now time.Time
 	}
 	if restarts > len(d.operations) {
 		r.breach("one request for one decision", machine, now, "%d restarts were made, for %d operations", restarts, len(d.operations))
+	}
+}
+
+// patience is the time within which nobody asks for the same again, as long as it has not come true: what the operator gives a
+// BMC, less what a request may have waited on its way.
+const patience = grace / 2
+
+// judgePatience finds a power change that was asked for again before the BMC had its time to show it.
+func (r *record) judgePatience(machine string, w emulator.Write, a asked, all []emulator.Write, found func(string, string, ...any)) {
+	if a.ResetType == "" || a.restarts() || !accepted(w) || r.lied(machine, w.Time) || !r.idle(machine, "", w.Time) {
+		return
+	}
+	for _, former := range slices.Backward(all) {
+		b := askedOf(former)
+		if former.Number >= w.Number || b.ResetType == "" || !accepted(former) {
+			continue
+		}
+		if b.ResetType == a.ResetType && w.Time.Sub(former.Time) < patience &&
+			!r.power[machine].ever(former.Time, w.Time, func(p emulator.PowerState) bool { return p == a.reaches() }) {
+			found("one request for one decision", "it had been asked for %s before (write %d)", w.Time.Sub(former.Time), former.Number)
+		}
+		return
 	}
 }
 

@@ -4,6 +4,7 @@ package model
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,19 @@ func (a asked) stops() bool { return a.ResetType != "" && !a.on() }
 // restarts says that it is a request that only an operation makes.
 func (a asked) restarts() bool {
 	return slices.Contains([]emulator.ResetType{emulator.ResetForceRestart, emulator.ResetGracefulRestart, emulator.ResetPowerCycle}, a.ResetType)
+}
+
+// accepted says that the BMC said it would do what was asked, or did it.
+func accepted(w emulator.Write) bool {
+	return w.Executed || (w.Status >= http.StatusOK && w.Status < http.StatusMultipleChoices)
+}
+
+// reaches is the power state that a request leads to.
+func (a asked) reaches() emulator.PowerState {
+	if a.on() {
+		return emulator.PowerOn
+	}
+	return emulator.PowerOff
 }
 
 // arms says that it sets a boot override.
@@ -69,6 +83,7 @@ func (r *record) judgeWrite(machine string, w emulator.Write, all []emulator.Wri
 		found("4 what a running machine boots", "its power was %s", w.Power)
 	}
 	r.judgePower(machine, w, a, found)
+	r.judgePatience(machine, w, a, all, found)
 }
 
 // judgeFreeze asks whether what was asked for was frozen.
