@@ -236,6 +236,9 @@ func (r *run) holderRests(ctx context.Context, s *v1alpha1.Server, m *emulator.M
 	case c.Spec.Power == v1alpha1.PowerOn && !running:
 		return moves("its claim wants it on")
 	}
+	if r.log.suffered(m.Name()) { // what a BMC that lies was told in vain may stay for as long as a boot may take
+		return nil
+	}
 	if enabled, target := m.Override(); running && enabled != "Disabled" {
 		return moves(fmt.Sprintf("an override (%s %s) would hijack its next reboot, after %v", enabled, target, sel))
 	}

@@ -352,6 +352,13 @@ func (r *run) suffers(machine int) {
 	r.log.troubled[r.machines[machine].Name()] = true
 }
 
+// suffered says that a BMC did not always answer, or lied.
+func (r *record) suffered(machine string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.troubled[machine]
+}
+
 func (r *run) heal(machine int) {
 	for _, f := range r.faults[machine] {
 		f.Remove()
