@@ -16,9 +16,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The environment says how much is done. Without TIME it is one short run.
+// The environment says how much is done. Without MODEL, which is a time, it is one short run.
 const (
-	timeVariable, seedVariable, stepsVariable, shrinkVariable = "TIME", "SEED", "STEPS", "SHRINK"
+	timeVariable, seedVariable, stepsVariable, shrinkVariable = "MODEL", "SEED", "STEPS", "SHRINK"
 	fewSteps, manySteps                                       = 60, 120
 	usualSeed                                                 = 1
 	shrinkTime                                                = 3 * time.Minute
