@@ -29,6 +29,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/test/env"
 )
 
 // The environment says how much is done: KILLS is the number of kills (12 by default), SEED makes the random ones the
@@ -41,6 +42,8 @@ const (
 	thorough, randomKills = 100, 30
 	// mostSessions are open at a BMC at any time: one that a killed manager left, and one in use.
 	mostSessions = 2
+	// stopGrace is how long a manager may take to end in order.
+	stopGrace = 20 * time.Second
 	// atOnce is how many stories are told side by side.
 	atOnce = 4
 )
@@ -74,11 +77,11 @@ var _ = Describe("A manager that is killed", func() {
 		began := time.Now()
 		if kills < thorough {
 			w.killer.arm(kills, sometimes(w.killer, rand.New(rand.NewPCG(seed, 0))))
-			Expect(w.manager.start()).To(Succeed())
+			Expect(w.manager.Start()).To(Succeed())
 		} else {
 			By("dying at each kind of write")
 			w.killer.arm(math.MaxInt, w.killer.onceEach)
-			Expect(w.manager.start()).To(Succeed())
+			Expect(w.manager.Start()).To(Succeed())
 			w.tellUntil(ctx, func(news int) bool { return news == 0 })
 			w.killer.arm(max(kills, w.killer.kills()+randomKills), w.killer.onceEach)
 			say("%d kills at %d kinds of writes; not met: %s", w.killer.kills(), len(w.killer.kinds()), w.killer.missing(counted))
@@ -88,7 +91,7 @@ var _ = Describe("A manager that is killed", func() {
 		w.tellUntil(ctx, func(int) bool { return w.killer.spent() })
 		took := time.Since(began)
 		say("%d kills in %s, %s each; %d starts of the manager\n%s", w.killer.kills(), took.Round(time.Second),
-			(took / time.Duration(w.killer.kills())).Round(time.Millisecond), w.manager.starts, w.killer.table())
+			(took / time.Duration(w.killer.kills())).Round(time.Millisecond), w.manager.Starts(), w.killer.table())
 		w.judge(ctx)
 		missed := w.killer.missing(counted)
 		for range 3 {
@@ -111,7 +114,7 @@ func dieAt(ctx context.Context, points []point) []point {
 	By("dying where it did not die yet")
 	w := newWorld(ctx)
 	w.killer.arm(len(points), func(p point) bool { return w.killer.died[p] == 0 && slices.Contains(points, p) })
-	Expect(w.manager.start()).To(Succeed())
+	Expect(w.manager.Start()).To(Succeed())
 	w.tellSide(ctx)
 	w.judge(ctx)
 	w.close()
@@ -122,7 +125,7 @@ func dieAt(ctx context.Context, points []point) []point {
 func count(ctx context.Context) (usual, all []string) {
 	GinkgoHelper()
 	w := newWorld(ctx)
-	Expect(w.manager.start()).To(Succeed())
+	Expect(w.manager.Start()).To(Succeed())
 	began := time.Now()
 	w.tellSide(ctx)
 	all = w.killer.kinds()
@@ -175,9 +178,9 @@ func (w *world) dieAtRandom(ctx context.Context, dice *rand.Rand) {
 	w.helpers.Go(func() {
 		for !w.killer.spent() && w.life.Err() == nil {
 			ready, cancel := context.WithTimeout(ctx, 10*time.Second)
-			up := w.manager.awaitReady(ready)
+			err := w.manager.AwaitReady(ready)
 			cancel()
-			if !up {
+			if err != nil {
 				time.Sleep(20 * time.Millisecond)
 				continue
 			}
@@ -204,9 +207,10 @@ func (w *world) inOrder() {
 func (w *world) judge(ctx context.Context) {
 	GinkgoHelper()
 	w.inOrder()
-	for _, m := range []*manager{w.standby, w.manager} {
+	for _, m := range []*env.Operator{w.standby, w.manager} {
 		if m != nil {
-			Expect(m.stop(20*time.Second)).To(BeEmpty(), "%s ended by itself", m.name)
+			m.Stop(stopGrace)
+			Expect(m.Failures()).To(BeEmpty(), "%s ended by itself", m.Name)
 		}
 	}
 	for _, m := range w.fleet.Machines() {

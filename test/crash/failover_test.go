@@ -22,12 +22,12 @@ func (w *world) prepareTwo(ctx context.Context) {
 	first, second, public := freeAddresses(ctx), freeAddresses(ctx), freeAddresses(ctx)
 	w.killer = newKiller(func() bool {
 		leader := w.leader.Load()
-		return leader != nil && leader.kill()
+		return leader != nil && leader.Kill()
 	})
 	w.manager = w.newManager(ctx, "manager-a", first, public, "--leader-elect")
 	w.standby = w.newManager(ctx, "manager-b", second, public, "--leader-elect")
-	for _, m := range []*manager{w.manager, w.standby} {
-		m.await = func(ctx context.Context) { w.awaitOther(ctx, m) }
+	for _, m := range []*env.Operator{w.manager, w.standby} {
+		m.Await = func(ctx context.Context) { w.awaitOther(ctx, m) }
 	}
 	w.balance(ctx, public.registry, first.registry, second.registry)
 	w.balance(ctx, public.webhook, first.webhook, second.webhook)
@@ -35,7 +35,7 @@ func (w *world) prepareTwo(ctx context.Context) {
 }
 
 // awaitOther waits until another manager leads than the one given, so that a leader that died comes back as the standby.
-func (w *world) awaitOther(ctx context.Context, m *manager) {
+func (w *world) awaitOther(ctx context.Context, m *env.Operator) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for w.leader.Load() == m {
@@ -111,13 +111,13 @@ var _ = Describe("Two managers of which one leads", func() {
 			died[milestones[i]] = true
 			return true
 		})
-		Expect(w.manager.start()).To(Succeed())
-		Expect(w.standby.start()).To(Succeed())
+		Expect(w.manager.Start()).To(Succeed())
+		Expect(w.standby.Start()).To(Succeed())
 		w.tell(ctx)
 		Expect(w.killer.kills()).To(Equal(len(milestones)), w.killer.table())
-		for _, m := range []*manager{w.manager, w.standby} {
+		for _, m := range []*env.Operator{w.manager, w.standby} {
 			_, led := w.led.Load(m)
-			Expect(led).To(BeTrue(), "%s led at some time", m.name)
+			Expect(led).To(BeTrue(), "%s led at some time", m.Name)
 		}
 		w.judge(ctx)
 	}, SpecTimeout(10*time.Minute))

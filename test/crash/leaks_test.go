@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -27,8 +26,6 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 )
-
-const stopGrace = 20 * time.Second
 
 // openKinds are those that hold no secret, in which none may be found.
 var openKinds = []schema.GroupVersionResource{

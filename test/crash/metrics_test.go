@@ -29,7 +29,7 @@ func (w *world) prepareMonitored(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	w.metrics = local(port)
 	w.manager = w.newManager(ctx, "manager", at, at, "--leader-elect", "--metrics-bind-address="+w.metrics, "--metrics-secure=true")
-	w.killer = newKiller(w.manager.kill)
+	w.killer = newKiller(w.manager.Kill)
 	w.mountCertificates(ctx, at.webhook)
 }
 

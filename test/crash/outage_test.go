@@ -24,8 +24,8 @@ var _ = Describe("A control plane that is restarted", func() {
 		// A watch that is cut tells what came in between in no order, so that a server's next claim may be seen before its
 		// last one goes. What matters is what the machines do, and the ledger hears that from them.
 		w.guard = &bindings{}
-		Expect(w.manager.start()).To(Succeed())
-		Expect(w.manager.awaitReady(ctx)).To(BeTrue())
+		Expect(w.manager.Start()).To(Succeed())
+		Expect(w.manager.AwaitReady(ctx)).To(Succeed())
 		ended := make(chan struct{})
 		w.helpers.Go(func() {
 			defer GinkgoRecover()
@@ -40,7 +40,7 @@ var _ = Describe("A control plane that is restarted", func() {
 			default:
 			}
 		}
-		Expect(w.manager.starts).To(Equal(1), "the manager lived on")
+		Expect(w.manager.Starts()).To(Equal(1), "the manager lived on")
 		w.judge(ctx)
 	}, SpecTimeout(limit(8*time.Minute, 20*time.Minute)))
 })

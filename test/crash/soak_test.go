@@ -47,8 +47,8 @@ var _ = Describe("A long life", func() {
 
 	It("uses no more goroutines and no more memory as it goes on", func(ctx SpecContext) {
 		w := newWorldFor(ctx, env.Options{}, (*world).prepareMonitored)
-		Expect(w.manager.start()).To(Succeed())
-		Expect(w.manager.awaitReady(ctx)).To(BeTrue())
+		Expect(w.manager.Start()).To(Succeed())
+		Expect(w.manager.AwaitReady(ctx)).To(Succeed())
 		stories := make([]*story, soaked)
 		side(stories, func(i int) {
 			stories[i] = &story{world: w, m: w.machine()}

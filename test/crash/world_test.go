@@ -50,11 +50,11 @@ type world struct {
 	fleet   *emulator.Fleet
 	ledger  *ledger
 	killer  *killer
-	manager *manager
+	manager *env.Operator
 	// standby is the second manager, where two are asked for.
-	standby *manager
+	standby *env.Operator
 	// leader leads at present, as far as the lease tells, and led are all that ever did.
-	leader  atomic.Pointer[manager]
+	leader  atomic.Pointer[env.Operator]
 	led     sync.Map
 	proxies []*httptest.Server
 	metrics string // where the manager's metrics are; empty where nobody asks for them
@@ -95,9 +95,9 @@ func newWorldFor(ctx context.Context, o env.Options, prepare func(*world, contex
 }
 
 func (w *world) close() {
-	for _, m := range []*manager{w.standby, w.manager} {
+	for _, m := range []*env.Operator{w.standby, w.manager} {
 		if m != nil {
-			m.stop(20 * time.Second)
+			m.Stop(stopGrace)
 		}
 	}
 	if w.fleet != nil {
@@ -156,7 +156,7 @@ func (w *world) prepareManager(ctx context.Context) {
 	GinkgoHelper()
 	at := freeAddresses(ctx)
 	w.manager = w.newManager(ctx, "manager", at, at)
-	w.killer = newKiller(w.manager.kill)
+	w.killer = newKiller(w.manager.Kill)
 	w.mountCertificates(ctx, at.webhook)
 }
 
@@ -175,14 +175,14 @@ func freeAddresses(ctx context.Context) addresses {
 }
 
 // newManager makes a manager that serves at some addresses, and is known to others by public ones.
-func (w *world) newManager(ctx context.Context, name string, at, public addresses, flags ...string) *manager {
+func (w *world) newManager(ctx context.Context, name string, at, public addresses, flags ...string) *env.Operator {
 	GinkgoHelper()
 	root, err := env.RepoRoot()
 	Expect(err).NotTo(HaveOccurred())
 	binary := filepath.Join(root, "bin", "metalaw")
 	Expect(binary).To(BeAnExistingFile(), "run `make build`")
 	Expect(os.MkdirAll(w.certificates(), 0o700)).To(Succeed())
-	m := &manager{plane: w.plane, name: name, binary: binary, health: local(at.health)}
+	var m *env.Operator
 	proxy, ca, err := startProxy(w.plane.Config, func(kind string, when moment) bool {
 		if when == afterwards && strings.HasSuffix(kind, " leases metalaw-leader") {
 			w.leader.Store(m)
@@ -192,13 +192,13 @@ func (w *world) newManager(ctx context.Context, name string, at, public addresse
 	})
 	Expect(err).NotTo(HaveOccurred())
 	w.proxies = append(w.proxies, proxy)
-	m.args = append([]string{
+	m = w.plane.OperatorWith(name, binary, local(at.health), append([]string{
 		"manager", "--kubeconfig=" + w.kubeconfig(ctx, name, proxy.URL, ca), "--namespace=" + managerNamespace,
 		"--webhook-host=127.0.0.1", "--webhook-port=" + strconv.Itoa(at.webhook), "--webhook-cert-dir=" + w.certificates(), "--extra-dns-names=localhost",
 		"--registry-bind-address=" + local(at.registry), fmt.Sprintf("--registry-url=https://localhost:%d", public.registry),
 		"--health-probe-bind-address=" + local(at.health), "--metrics-bind-address=0",
 		"--power-grace=" + grace.String(), "--steady-poll=2s", "--log-level=debug",
-	}, flags...)
+	}, flags...))
 	return m
 }
 

@@ -20,10 +20,17 @@ const operatorStartLimit = 90 * time.Second
 // Operator is the built manager beside a control plane, with the shipped rights and the shipped webhooks, started again
 // whenever it has ended. Its methods may be called by several goroutines.
 type Operator struct {
-	plane  *Env
-	binary string
-	args   []string
-	health string
+	// Name is that of its log.
+	Name string
+	// Await, where it is set before Start, holds each process but the first back until it returns; Stop ends its context.
+	Await func(context.Context)
+
+	plane   *Env
+	binary  string
+	args    []string
+	health  string
+	life    context.Context
+	release context.CancelFunc
 
 	mu       sync.Mutex
 	child    *Child
@@ -64,14 +71,19 @@ func (e *Env) NewOperator(ctx context.Context, binary, dir string, flags ...stri
 	if err := e.PointWebhooksAt(ctx, local(ports[0]), authority); err != nil {
 		return nil, err
 	}
-	o := &Operator{plane: e, binary: binary, health: local(ports[2])}
-	o.args = append([]string{
+	return e.OperatorWith("manager", binary, local(ports[2]), append([]string{
 		"manager", "--kubeconfig=" + rights, "--namespace=metalaw-system", "--metrics-bind-address=0",
 		"--webhook-host=127.0.0.1", "--webhook-port=" + strconv.Itoa(ports[0]), "--webhook-cert-dir=" + dir, "--webhook-cert-rotation=false",
 		"--registry-plaintext", "--registry-bind-address=" + local(ports[1]), "--registry-url=http://" + local(ports[1]),
 		"--health-probe-bind-address=" + local(ports[2]),
-	}, flags...)
-	return o, nil
+	}, flags...)), nil
+}
+
+// OperatorWith is a manager for which everything is made already: a program, its arguments, and where it serves /readyz.
+func (e *Env) OperatorWith(name, binary, health string, args []string) *Operator {
+	o := &Operator{Name: name, plane: e, binary: binary, args: args, health: health}
+	o.life, o.release = context.WithCancel(context.Background())
+	return o
 }
 
 // Start runs the manager until Stop.
@@ -83,7 +95,7 @@ func (o *Operator) Start() error {
 
 // launch is called with the lock held.
 func (o *Operator) launch() error {
-	child, err := o.plane.StartChild("manager", o.binary, o.args...)
+	child, err := o.plane.StartChild(o.Name, o.binary, o.args...)
 	if err != nil {
 		return err
 	}
@@ -100,6 +112,9 @@ func (o *Operator) follow(child *Child, ready chan struct{}) {
 		close(ready)
 	}
 	<-child.Done()
+	if o.Await != nil {
+		o.Await(o.life)
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.stopped || o.held {
@@ -236,6 +251,7 @@ func (o *Operator) Stop(grace time.Duration) {
 	o.stopped = true
 	child := o.child
 	o.mu.Unlock()
+	o.release()
 	if child != nil {
 		child.Stop(grace)
 	}
