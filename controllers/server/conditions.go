@@ -95,6 +95,12 @@ func (v *visit) recordClaimMissing() {
 		v.drop(v1alpha1.ConditionClaimMissing) // the binding is being written
 		return
 	}
+	if named := v.claim.Spec.ServerRef; named != nil && named.Name != v.server.Name && v.server.Annotations[v1alpha1.ClaimUIDAnnotation] == "" {
+		v.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimNamesAnother, fmt.Sprintf(
+			"the claim %s/%s names server %q and holds nothing here: clear spec.serverClaimRef of this server; do not delete the claim for it",
+			ref.Namespace, ref.Name, named.Name))
+		return
+	}
 	v.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimUIDMismatch,
 		fmt.Sprintf("the claim %s/%s is not the one that holds this server: it has UID %q, the holder had %q; "+
 			"the server is kept as it is until the holder returns, that claim takes it over by naming it in serverRef, "+
@@ -133,6 +139,12 @@ func (v *visit) recordPowerWait(outcome loop.Outcome) {
 	waits := outcome.Progress.Reason == waitsForPower && v.pendingFor() > worthTelling
 	request := v.server.Status.Lifecycle.Request
 	asked := request != nil && request.Action == v1alpha1.PowerActionOn
+	switch outcome.Effect { // the request may be one of a former state
+	case policies.EffectPowerOn:
+		asked = true
+	case policies.EffectPowerOff:
+		asked = false
+	}
 	for kind, now := range map[string]bool{
 		v1alpha1.ConditionPoweringOn:         waits && asked,
 		v1alpha1.ConditionWaitingForPowerOff: waits && !asked,
@@ -155,8 +167,9 @@ func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
 		v.ready(metav1.ConditionFalse, string(d.Halt.Cause), d.Halt.Message)
 		v.stalled(string(d.Halt.Cause), d.Halt.Message)
 	case state == v1alpha1.StateError:
-		v.ready(metav1.ConditionFalse, v.server.Status.Lifecycle.Rule, d.Message)
-		v.stalled(v.server.Status.Lifecycle.Rule, d.Message)
+		rule, says := v.server.Status.Lifecycle.Rule, v.says(d.Message)
+		v.ready(metav1.ConditionFalse, rule, says)
+		v.stalled(rule, says)
 	case d.Moves() || !stable:
 		v.moving(d, outcome)
 	case meta.IsStatusConditionTrue(v.server.Status.Conditions, v1alpha1.ConditionClaimMissing):
@@ -178,6 +191,20 @@ func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
 		v.drop(v1alpha1.ConditionReconciling)
 		v.drop(v1alpha1.ConditionStalled)
 	}
+}
+
+// says is what the policy has to say of the rule that led here; what the state means where it says nothing.
+func (v *visit) says(means string) string {
+	l := v.server.Status.Lifecycle
+	switch {
+	case v.bundle.Lifecycle.Says(l.Rule) != "":
+		return v.bundle.Lifecycle.Says(l.Rule)
+	case l.Rule == v1alpha1.RuleForced:
+		return "Somebody forced it here; status.lifecycle.history says who and why. When that is over, retry."
+	case l.Rule == ruleAdopted:
+		return "Whoever ran it before left it here. See to the cause, then retry."
+	}
+	return means
 }
 
 // moving says where the server is on its way to, and what it waits for once that is worth telling.

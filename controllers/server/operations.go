@@ -177,7 +177,7 @@ func (v *visit) releaseByHand() {
 	op := s.Status.Operation
 	switch {
 	case v.holder != "":
-		v.finish(v1alpha1.OperationRefused, "the claim "+v.holder+" exists and holds this server; delete the claim instead")
+		v.finish(v1alpha1.OperationRefused, v.holdsWords())
 	case !v.hasHolder():
 		v.finish(v1alpha1.OperationRefused, "nobody is known to have held this server")
 	default:
@@ -187,6 +187,16 @@ func (v *visit) releaseByHand() {
 		what := "the release of holder " + s.Annotations[v1alpha1.ClaimUIDAnnotation] + " was recorded by hand"
 		v.finish(v1alpha1.OperationSucceeded, said(what, op.By, op.Reason))
 	}
+}
+
+// holdsWords says why a claim that exists stands in the way of a release by hand. One that holds another server is not to
+// be deleted for the sake of this one.
+func (v *visit) holdsWords() string {
+	if c := v.claim; c != nil && c.Namespace+"/"+c.Name == v.holder && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name != v.server.Name {
+		return fmt.Sprintf("the server names the claim %s, which names server %q and holds nothing here; clear spec.serverClaimRef of this server instead",
+			v.holder, c.Spec.ServerRef.Name)
+	}
+	return "the claim " + v.holder + " exists and holds this server; delete the claim instead"
 }
 
 // said adds to what was done who asked for it and why.

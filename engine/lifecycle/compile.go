@@ -102,10 +102,21 @@ func (c *compiler) compile(s spec) (*Lifecycle, error) {
 		l.states[compiled.name] = compiled
 		l.order = append(l.order, compiled.name)
 	}
+	c.compileSayings(l, s.says)
 	c.compileInvariants(l, s.invariants)
 	c.compileMigrations(l, s.migrate)
 	l.atoms = c.list
 	return l, nil
+}
+
+func (c *compiler) compileSayings(l *Lifecycle, all []saying) {
+	l.says = make(map[string]string, len(all))
+	for _, s := range all {
+		if _, ok := c.rules[s.rule]; !ok {
+			c.file.Errorf(s.at, "rule-unknown", s.rule, "name the rule of an exit or of an interrupt", "says: there is no rule %q", s.rule)
+		}
+		l.says[s.rule] = s.text
+	}
 }
 
 func (c *compiler) position(fact string) (int, error) {

@@ -18,6 +18,7 @@ type Lifecycle struct {
 	states     map[engine.State]*state
 	invariants []*invariant
 	migrate    map[engine.State]engine.State
+	says       map[string]string
 	safety     *safety
 
 	stateFact, ageFact, marksFact int
@@ -87,6 +88,10 @@ func (l *Lifecycle) Stable(s engine.State) bool {
 	st, ok := l.states[s]
 	return ok && st.stable
 }
+
+// Says is what the author has a server tell that the rule has led to where it is: cause and remedy; empty where nothing is
+// said of the rule.
+func (l *Lifecycle) Says(rule string) string { return l.says[rule] }
 
 // Means is the sentence that the author gave the state; empty for a state that the lifecycle does not have.
 func (l *Lifecycle) Means(s engine.State) string {

@@ -18,6 +18,7 @@ type spec struct {
 	define     []definition
 	interrupts []exitSpec
 	states     []stateSpec
+	says       []saying
 	invariants []invariantSpec
 	migrate    []migration
 }
@@ -68,6 +69,13 @@ type invariantSpec struct {
 	must *yaml.Node
 }
 
+// saying is what a server tells that a rule has led to where it is.
+type saying struct {
+	rule string
+	at   *yaml.Node
+	text string
+}
+
 type migration struct {
 	from string
 	to   string
@@ -82,7 +90,7 @@ const (
 func parseSpec(f *yamlpos.File) spec {
 	var s spec
 	for _, field := range f.Fields(f.Root, "the lifecycle",
-		"apiVersion", "kind", "initial", "define", "interrupts", "states", "invariants", "migrate") {
+		"apiVersion", "kind", "initial", "define", "interrupts", "states", "says", "invariants", "migrate") {
 		switch field.Name {
 		case "apiVersion":
 			parseWord(f, field, "yaml-api-version", apiVersion)
@@ -102,6 +110,10 @@ func parseSpec(f *yamlpos.File) spec {
 		case "states":
 			for _, state := range f.Fields(field.Value, "states") {
 				s.states = append(s.states, parseState(f, state))
+			}
+		case "says":
+			for _, said := range f.Fields(field.Value, "says") {
+				s.says = append(s.says, saying{rule: said.Name, at: said.Key, text: f.Text(said.Value, "what "+said.Name+" says")})
 			}
 		case "invariants":
 			s.invariants = parseInvariants(f, field.Value)
