@@ -45,11 +45,40 @@ type LifecycleStatus struct {
 	// that comes after does not ask again for what may have been done.
 	// +optional
 	Request *PowerRequest `json:"request,omitempty"`
+	// begun is when each kind of power change was last asked of the BMC, by a request or by an operation. It is stored with
+	// the request or operation itself, and outlives it: budgets count from here.
+	// +optional
+	// +listType=map
+	// +listMapKey=action
+	// +kubebuilder:validation:MaxItems=8
+	Begun []BegunAction `json:"begun,omitempty"`
 	// history lists the last moves, the newest last.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	History []LifecycleMove `json:"history,omitempty"`
+}
+
+// BegunAction is when one kind of power change was last asked of the BMC.
+type BegunAction struct {
+	// action is what budgets call it.
+	// +required
+	// +kubebuilder:validation:Enum=ForcedOff;PowerCycle;PowerOn
+	Action string `json:"action,omitempty"`
+	// at is when it was recorded, just before the BMC was asked.
+	// +required
+	At metav1.MicroTime `json:"at,omitzero"`
+}
+
+// Begin notes that a kind of power change is about to be asked of the BMC.
+func (l *LifecycleStatus) Begin(action string, at metav1.MicroTime) {
+	for i := range l.Begun {
+		if l.Begun[i].Action == action {
+			l.Begun[i].At = at
+			return
+		}
+	}
+	l.Begun = append(l.Begun, BegunAction{Action: action, At: at})
 }
 
 // PowerAction is a power change, in the words of Redfish's ResetType.
@@ -176,6 +205,10 @@ type LifecycleMove struct {
 // RuleForced is the rule of a move that somebody forced past the rules of the policy.
 const RuleForced = "Forced"
 
+// RuleAdopted is the rule of an entry in which a server was taken over in the state that it had: nothing happened to the
+// machine.
+const RuleAdopted = "Adopted"
+
 // OperationState is how far an operation has come.
 // +kubebuilder:validation:Enum=Pending;InProgress;Succeeded;Failed;Refused
 type OperationState string
@@ -212,6 +245,10 @@ type OperationStatus struct {
 	// startedAt is when the operation was recorded.
 	// +required
 	StartedAt metav1.MicroTime `json:"startedAt,omitzero"`
+	// begunAt is when the reset or power change that the operation asks for was recorded as begun, just before the BMC was
+	// asked; it is not there where nothing was asked of a BMC. An operation may wait for long before.
+	// +optional
+	BegunAt *metav1.MicroTime `json:"begunAt,omitempty"`
 	// finishedAt is when the operation ended.
 	// +optional
 	FinishedAt *metav1.MicroTime `json:"finishedAt,omitempty"`

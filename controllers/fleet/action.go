@@ -2,7 +2,12 @@
 
 package fleet
 
-import policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
 
 // Action is something about to be done to a machine, or for one.
 type Action uint8
@@ -54,5 +59,13 @@ func (a Action) budgeted() policyv1alpha1.FleetAction {
 		return policyv1alpha1.ActionWipe
 	default:
 		return ""
+	}
+}
+
+// Begin notes in a lifecycle that a power change is about to be begun, for budgets to count whatever is asked for next. A
+// wipe shows by its credential.
+func Begin(l *v1alpha1.LifecycleStatus, action Action, at metav1.MicroTime) {
+	if what := action.budgeted(); what != "" && action != Wipe {
+		l.Begin(string(what), at)
 	}
 }

@@ -17,32 +17,61 @@ const defaultMinServers = 5
 
 var defaultStates = []string{string(v1alpha1.StateError), string(v1alpha1.StateCleanup)}
 
-// trips returns the trip that the breaker makes now; nil where it makes none.
-func trips(b *policyv1alpha1.Breaker, machines map[string]machine, now time.Time) *policyv1alpha1.BreakerTrip {
+// watch is the machines that entered the states which a breaker names, each for as long as the breaker looks back. A nil
+// watch sees nothing.
+type watch struct {
+	breaker *policyv1alpha1.Breaker
+	states  []string
+	window  time.Duration
+	entered tally
+}
+
+func newWatch(b *policyv1alpha1.Breaker) *watch {
 	if b == nil {
 		return nil
 	}
-	states := b.States
-	if len(states) == 0 {
-		states = defaultStates
+	w := &watch{breaker: b.DeepCopy(), states: b.States, window: window(b.WindowSeconds)}
+	if len(w.states) == 0 {
+		w.states = defaultStates
 	}
-	from := now.Add(-window(b.WindowSeconds))
-	if at := b.AcknowledgedAt; at != nil && at.After(from) {
-		from = at.Time
+	return w
+}
+
+// enter counts a machine from when it last entered one of the states, unless that was acknowledged.
+func (w *watch) enter(name string, m *machine) {
+	if w == nil {
+		return
 	}
-	var entered int32
-	for _, m := range machines {
-		if slices.ContainsFunc(states, func(state string) bool { return m.entered[state].After(from) }) {
-			entered++
+	var last time.Time
+	for state, at := range m.entered {
+		if at.After(last) && slices.Contains(w.states, state) {
+			last = at
 		}
 	}
-	least := int32(defaultMinServers)
-	if b.MinServers != nil {
-		least = *b.MinServers
+	if last.IsZero() || (w.breaker.AcknowledgedAt != nil && !last.After(w.breaker.AcknowledgedAt.Time)) {
+		return
 	}
-	of := int32(len(machines))
-	if entered < least || int64(entered)*100 <= int64(b.MaxPercent)*int64(of) {
+	w.entered.set(name, last.Add(w.window))
+}
+
+func (w *watch) strike(name string) {
+	if w != nil {
+		w.entered.drop(name)
+	}
+}
+
+// trips returns the trip that the breaker makes now in a fleet of so many; nil where it makes none.
+func (w *watch) trips(of int, now time.Time) *policyv1alpha1.BreakerTrip {
+	if w == nil {
 		return nil
 	}
-	return &policyv1alpha1.BreakerTrip{At: metav1.NewMicroTime(now.Truncate(time.Microsecond)), Servers: entered, Of: of}
+	entered, _ := w.entered.count("", now)
+	least := int32(defaultMinServers)
+	if w.breaker.MinServers != nil {
+		least = *w.breaker.MinServers
+	}
+	if entered < least || int64(entered)*100 <= int64(w.breaker.MaxPercent)*int64(of) {
+		return nil
+	}
+	return &policyv1alpha1.BreakerTrip{At: metav1.NewMicroTime(now.Truncate(time.Microsecond)), Servers: entered, Of: int32(of)}
 }

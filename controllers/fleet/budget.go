@@ -23,51 +23,85 @@ func window(seconds *int32) time.Duration {
 	return time.Duration(*seconds) * time.Second
 }
 
-// concerns says that a budget bounds an action on a machine with these labels.
-func concerns(b *policyv1alpha1.Budget, action policyv1alpha1.FleetAction, of map[string]string) bool {
-	return b.Action == action && freeze.Selector(b.Selector).Matches(labels.Set(of))
+// account is how far one budget is used, for each value of the label that it is divided by; for the empty value alone
+// where it is not divided.
+type account struct {
+	budget   *policyv1alpha1.Budget
+	selector labels.Selector
+	window   time.Duration
+	shares   map[string]*share
 }
 
-// use is how many machines count against a budget, besides the one that asks, and when the first of them ceases to; 0
-// where that cannot be told.
-func use(b *policyv1alpha1.Budget, asks string, value string, machines map[string]machine, now time.Time) (used int32, free time.Duration) {
-	selector := freeze.Selector(b.Selector)
-	for name, m := range machines {
-		if name == asks || !selector.Matches(labels.Set(m.labels)) || (b.Per != "" && m.labels[b.Per] != value) {
-			continue
-		}
-		counts, left := m.undergoes(b.Action, window(b.WindowSeconds), now)
-		if !counts {
-			continue
-		}
-		used++
-		if left > 0 && (free == 0 || left < free) {
-			free = left
-		}
+// share is how far a budget is used for one value of its label.
+type share struct {
+	// covers is how many machines with the value the budget is about.
+	covers int
+	used   tally
+}
+
+func newAccount(b *policyv1alpha1.Budget) *account {
+	a := &account{budget: b.DeepCopy(), selector: freeze.Selector(b.Selector), window: window(b.WindowSeconds), shares: map[string]*share{}}
+	if b.Per == "" {
+		a.shares[""] = &share{covers: 1} // told of also where there is no machine
 	}
-	return used, free
+	return a
 }
 
-// limit is the number of machines that a budget allows. One without a number allows none.
-func limit(b *policyv1alpha1.Budget) int32 {
-	if b.Max == nil {
+// covers says that the budget counts and bounds machines with these labels.
+func (a *account) covers(of map[string]string) bool { return a.selector.Matches(labels.Set(of)) }
+
+func (a *account) value(of map[string]string) string {
+	if a.budget.Per == "" {
+		return ""
+	}
+	return of[a.budget.Per]
+}
+
+func (a *account) enter(name string, m *machine) {
+	if !a.covers(m.labels) {
+		return
+	}
+	value := a.value(m.labels)
+	s := a.shares[value]
+	if s == nil {
+		s = &share{}
+		a.shares[value] = s
+	}
+	s.covers++
+	if until, counts := m.undergoes(a.budget.Action, a.window); counts {
+		s.used.set(name, until)
+	}
+}
+
+func (a *account) strike(name string, m *machine) {
+	value := a.value(m.labels)
+	s := a.shares[value]
+	if s == nil || !a.covers(m.labels) {
+		return
+	}
+	s.used.drop(name)
+	if s.covers--; s.covers == 0 {
+		delete(a.shares, value)
+	}
+}
+
+// use is how many machines count against the budget for a value, besides the one that asks, and in which time the first of
+// them ceases to; 0 where that cannot be told.
+func (a *account) use(value, asks string, now time.Time) (used int32, free time.Duration) {
+	s := a.shares[value]
+	if s == nil {
+		return 0, 0
+	}
+	return s.used.count(asks, now)
+}
+
+// limit is the number of machines that the budget allows. One without a number allows none.
+func (a *account) limit() int32 {
+	if a.budget.Max == nil {
 		return 0
 	}
-	return *b.Max
+	return *a.budget.Max
 }
 
-// valuesOf lists the values of the label that a budget is divided by, among the machines that it covers, sorted; one empty
-// value where it is not divided.
-func valuesOf(b *policyv1alpha1.Budget, machines map[string]machine) []string {
-	if b.Per == "" {
-		return []string{""}
-	}
-	selector := freeze.Selector(b.Selector)
-	values := map[string]bool{}
-	for _, m := range machines {
-		if selector.Matches(labels.Set(m.labels)) {
-			values[m.labels[b.Per]] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(values))
-}
+// values lists the values of the label that the budget is divided by, among the machines that it covers, sorted.
+func (a *account) values() []string { return slices.Sorted(maps.Keys(a.shares)) }

@@ -3,133 +3,232 @@
 package fleet
 
 import (
+	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+	informers "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// grantTime is how long a grant counts that the stored object does not show: the write that was to record it failed.
-const grantTime = time.Minute
-
-// grants are the actions that were allowed to a machine and are about to be recorded, and when they were.
-type grants map[policyv1alpha1.FleetAction]time.Time
-
 // census is every server as far as budgets and the breaker need it, kept up to date by the cache's events. It is safe for
-// concurrent use.
+// concurrent use. The zero census knows no server.
 type census struct {
 	mu       sync.Mutex
-	machines map[string]machine
-	granted  map[string]grants
+	machines map[string]*machine
+	// ledger counts the machines for the FleetControl that was asked about last; nil before the first question.
+	ledger *ledger
+	// erasing is until when the machine of each inventory counts as being erased.
+	erasing map[string]time.Time
+	// named are the servers of each machine, by its UUID in the spelling that sorts first.
+	named map[string]map[string]bool
+	// withheld counts the machines from which something is withheld, by reason.
+	withheld map[string]int
 	// changed is called, without the lock, when a machine changed its state, or why something is withheld from it.
 	changed func()
 }
 
-func newCensus(changed func()) *census {
-	return &census{machines: map[string]machine{}, granted: map[string]grants{}, changed: changed}
+// follow keeps the census in step with the servers and the inventories of a cache, and returns what says that it has seen
+// all of them.
+func (c *census) follow(ctx context.Context, from informers.Cache) (complete func() bool, err error) {
+	var synced []cache.InformerSynced
+	for _, of := range []struct {
+		object  client.Object
+		handler cache.ResourceEventHandler
+	}{
+		{&v1alpha1.Server{}, handles(c.see, func(s *v1alpha1.Server) { c.forget(s.Name) })},
+		{&policyv1alpha1.ServerInventory{}, handles(
+			func(i *policyv1alpha1.ServerInventory) { c.hear(i.Name, erasingUntil(i)) },
+			func(i *policyv1alpha1.ServerInventory) { c.hear(i.Name, time.Time{}) })},
+	} {
+		informer, err := from.GetInformer(ctx, of.object)
+		if err != nil {
+			return nil, err
+		}
+		registered, err := informer.AddEventHandler(of.handler)
+		if err != nil {
+			return nil, err
+		}
+		synced = append(synced, registered.HasSynced)
+	}
+	return func() bool { return synced[0]() && synced[1]() }, nil
 }
 
-// handler keeps the census in step with the cache.
-func (c *census) handler() cache.ResourceEventHandler {
+func handles[T any](see, forget func(T)) cache.ResourceEventHandler {
+	seen := func(o any) {
+		if object, ok := o.(T); ok {
+			see(object)
+		}
+	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { c.see(o) },
-		UpdateFunc: func(_, o any) { c.see(o) },
+		AddFunc:    seen,
+		UpdateFunc: func(_, o any) { seen(o) },
 		DeleteFunc: func(o any) {
 			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 				o = gone.Obj
 			}
-			if s, ok := o.(*v1alpha1.Server); ok {
-				c.forget(s.Name)
+			if object, ok := o.(T); ok {
+				forget(object)
 			}
 		},
 	}
 }
 
-func (c *census) see(o any) {
-	s, ok := o.(*v1alpha1.Server)
-	if !ok {
-		return
+// erasingUntil is until when an inventory says that disks are being erased; zero where it does not. An agent that falls
+// silent is given up at that moment, as everywhere.
+func erasingUntil(i *policyv1alpha1.ServerInventory) time.Time {
+	if i.Wipe == nil || i.Wipe.State != policyv1alpha1.WipeRunning {
+		return time.Time{}
 	}
-	now := machineOf(s)
+	return i.Wipe.UpdatedAt.Add(policyv1alpha1.WipeSilence)
+}
+
+func (c *census) see(s *v1alpha1.Server) {
 	c.mu.Lock()
-	was, known := c.machines[s.Name]
-	now.recall(&was)
-	c.machines[s.Name] = now
-	for action, at := range c.granted[s.Name] {
-		if now.shows(action, at) {
-			delete(c.granted[s.Name], action)
-		}
+	was, now := c.machines[s.Name], machineOf(s)
+	if was != nil {
+		now.inherit(was)
 	}
+	now.erasing = c.erasingOf(now.uuid)
+	c.put(s.Name, now)
 	c.mu.Unlock()
-	if !known || was.state != now.state || was.withheld != now.withheld || was.wiping != now.wiping {
-		c.changed()
+	if was == nil || was.state != now.state || was.withheld != now.withheld || was.wiping() != now.wiping() {
+		c.tell()
 	}
 }
 
 func (c *census) forget(name string) {
 	c.mu.Lock()
-	delete(c.machines, name)
-	delete(c.granted, name)
+	c.remove(name)
 	c.mu.Unlock()
-	c.changed()
+	c.tell()
 }
 
-// grant counts an action from now on. It is called with the lock held.
-func (c *census) grant(name string, action policyv1alpha1.FleetAction, now time.Time) {
+// hear takes in until when the machine of an inventory counts as being erased.
+func (c *census) hear(inventory string, until time.Time) {
+	c.mu.Lock()
+	if c.erasing == nil {
+		c.erasing = map[string]time.Time{}
+	}
+	if c.erasing[inventory] = until; until.IsZero() {
+		delete(c.erasing, inventory)
+	}
+	changes := false
+	for _, name := range slices.Collect(maps.Keys(c.named[spelled(inventory)])) { // put changes it
+		now := *c.machines[name]
+		was := now.wiping()
+		now.erasing = c.erasingOf(now.uuid)
+		changes = changes || was != now.wiping()
+		c.put(name, &now)
+	}
+	c.mu.Unlock()
+	if changes {
+		c.tell()
+	}
+}
+
+func (c *census) tell() {
+	if c.changed != nil {
+		c.changed()
+	}
+}
+
+// erasingOf is until when a machine counts as being erased, in whichever spelling its inventory is named.
+func (c *census) erasingOf(uuid string) time.Time {
+	var until time.Time
+	for _, name := range uuids.Spellings(uuid) {
+		if at := c.erasing[name]; at.After(until) {
+			until = at
+		}
+	}
+	return until
+}
+
+// spelled is the spelling of a UUID under which named knows its servers; empty for none.
+func spelled(uuid string) string {
+	if all := uuids.Spellings(uuid); len(all) > 0 {
+		return slices.Min(all)
+	}
+	return ""
+}
+
+// put replaces what is known of a machine. It is called with the lock held.
+func (c *census) put(name string, m *machine) {
+	c.remove(name)
+	if c.machines == nil {
+		c.machines, c.named, c.withheld = map[string]*machine{}, map[string]map[string]bool{}, map[string]int{}
+	}
+	c.machines[name] = m
+	if uuid := spelled(m.uuid); uuid != "" {
+		if c.named[uuid] == nil {
+			c.named[uuid] = map[string]bool{}
+		}
+		c.named[uuid][name] = true
+	}
+	if m.withheld != "" {
+		c.withheld[m.withheld]++
+	}
+	if c.ledger != nil {
+		c.ledger.enter(name, m)
+	}
+}
+
+// remove is called with the lock held.
+func (c *census) remove(name string) {
 	m := c.machines[name]
-	if m.shows(action, now) {
+	if m == nil {
 		return
 	}
-	if c.granted[name] == nil {
-		c.granted[name] = grants{}
-	}
-	c.granted[name][action] = now
-}
-
-// shows says that the stored object records what was granted.
-func (m *machine) shows(action policyv1alpha1.FleetAction, at time.Time) bool {
-	if action == policyv1alpha1.ActionWipe {
-		return m.wiping
-	}
-	return !m.began[action].Before(at)
-}
-
-// assumed is every machine with what was granted and is not recorded yet. It is called with the lock held.
-func (c *census) assumed(now time.Time) map[string]machine {
-	if len(c.granted) == 0 {
-		return c.machines
-	}
-	all := maps.Clone(c.machines)
-	for name, granted := range c.granted {
-		maps.DeleteFunc(granted, func(_ policyv1alpha1.FleetAction, at time.Time) bool { return now.Sub(at) > grantTime })
-		if len(granted) == 0 {
-			delete(c.granted, name)
-			continue
+	delete(c.machines, name)
+	if uuid := spelled(m.uuid); uuid != "" {
+		if delete(c.named[uuid], name); len(c.named[uuid]) == 0 {
+			delete(c.named, uuid)
 		}
-		m := all[name]
-		m.began = maps.Clone(m.began)
-		for action, at := range granted {
-			m.wiping = m.wiping || action == policyv1alpha1.ActionWipe
-			m.begin(action, at)
-		}
-		all[name] = m
 	}
-	return all
+	if m.withheld != "" {
+		c.withheld[m.withheld]--
+	}
+	if c.ledger != nil {
+		c.ledger.strike(name, m)
+	}
 }
 
-// withheld counts the machines from which something is withheld, by reason.
-func (c *census) withheld() map[string]int {
+// grant counts an action from now on, before the stored object shows it. It is called with the lock held.
+func (c *census) grant(s *v1alpha1.Server, action policyv1alpha1.FleetAction, now time.Time) {
+	m := machineOf(s)
+	if known := c.machines[s.Name]; known != nil {
+		was := *known
+		was.granted = maps.Clone(known.granted)
+		m = &was
+	}
+	if action == policyv1alpha1.ActionWipe && m.preparing {
+		return
+	}
+	m.allow(action, grant{at: now, before: m.began[action]})
+	c.put(s.Name, m)
+}
+
+// counts is the ledger of a FleetControl. It is called with the lock held.
+func (c *census) counts(control *policyv1alpha1.FleetControl) *ledger {
+	if of := editionOf(control); c.ledger == nil || c.ledger.of != of {
+		c.ledger = newLedger(of, control.Spec.Budgets, control.Spec.Breaker)
+		for name, m := range c.machines {
+			c.ledger.enter(name, m)
+		}
+	}
+	return c.ledger
+}
+
+// withheldBy counts the machines from which something is withheld, by reason.
+func (c *census) withheldBy() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	count := map[string]int{}
-	for _, m := range c.machines {
-		if m.withheld != "" {
-			count[m.withheld]++
-		}
-	}
-	return count
+	return maps.Clone(c.withheld)
 }

@@ -3,6 +3,8 @@
 package fleet
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -11,34 +13,67 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// reconciled lets the controller look once, at a fleet of which it knows these servers.
-func reconciled(t *testing.T, control *policyv1alpha1.FleetControl, complete bool, servers ...*v1alpha1.Server) (*policyv1alpha1.FleetControl, reconcile.Result) {
+// checked is a client of an API server with a FleetControl, which refuses a status that the schema does not take.
+func checked(t *testing.T, control *policyv1alpha1.FleetControl) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := policyv1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	control.Name = policyv1alpha1.FleetControlName
-	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(control).WithStatusSubresource(control).Build()
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(control).WithStatusSubresource(control).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object,
+			p client.Patch, opts ...client.SubResourcePatchOption) error {
+			if c, ok := o.(*policyv1alpha1.FleetControl); ok && len(c.Status.Usage) > 200 {
+				return errors.New("status.usage: Too many: must have at most 200 items")
+			}
+			return c.SubResource(sub).Patch(ctx, o, p, opts...)
+		}}).Build()
+}
+
+// reconciled lets the controller look once, at a fleet of which it knows these servers.
+func reconciled(t *testing.T, control *policyv1alpha1.FleetControl, complete bool, servers ...*v1alpha1.Server) (*policyv1alpha1.FleetControl, reconcile.Result) {
+	t.Helper()
+	api := checked(t, control)
 	g := newGate(t, nil, servers...)
 	g.Client, g.Reader, g.complete = api, api, func() bool { return complete }
 	c := &controller{gate: g, client: api, recorder: events.NewFakeRecorder(10)}
 	result, err := c.Reconcile(t.Context(), reconcile.Request{})
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	after, err := g.Control(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return after, result
+}
+
+// eventsOf is what the controller tells when it first looks at a FleetControl.
+func eventsOf(t *testing.T, control *policyv1alpha1.FleetControl) []string {
+	t.Helper()
+	g, api, recorder := newGate(t, nil), checked(t, control), events.NewFakeRecorder(10)
+	g.Client, g.Reader, g.complete = api, api, func() bool { return true }
+	if _, err := (&controller{gate: g, client: api, recorder: recorder}).Reconcile(t.Context(), reconcile.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for len(recorder.Events) > 0 {
+		all = append(all, <-recorder.Events)
+	}
+	if len(all) == 0 {
+		t.Fatal("nothing is told")
+	}
+	return all
 }
 
 func TestTheBreakerJudgesNoFleetOfWhichItKnowsAPart(t *testing.T) {

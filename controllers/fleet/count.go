@@ -3,37 +3,59 @@
 package fleet
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// Count says how far budgets are used by what is stored of these servers: one entry for each budget, and for each value of
-// the label that it is divided by. What the manager has just allowed and not recorded yet is not in it.
-func Count(budgets []policyv1alpha1.Budget, servers []v1alpha1.Server, now time.Time) []policyv1alpha1.BudgetUsage {
-	machines := make(map[string]machine, len(servers))
-	for i := range servers {
-		machines[servers[i].Name] = machineOf(&servers[i])
+// Count says how far budgets are used by what is stored of these servers and of their machines: one entry for each budget,
+// and for each value of the label that it is divided by. A manager counts besides what it has allowed and not recorded yet,
+// and what it saw begun of a server whose status was lost since.
+func Count(budgets []policyv1alpha1.Budget, servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInventory,
+	now time.Time) []policyv1alpha1.BudgetUsage {
+	c := &census{ledger: newLedger(edition{}, budgets, nil)}
+	for i := range inventories {
+		c.hear(inventories[i].Name, erasingUntil(&inventories[i]))
 	}
-	return usage(budgets, machines, now, func(*policyv1alpha1.Budget, int32) bool { return true })
+	for i := range servers {
+		c.see(&servers[i])
+	}
+	return c.ledger.usage(now, func(*account, int32) bool { return true })
 }
 
 // usage lists how far budgets are used, where that is worth telling: one entry for each value of the label that a budget is
 // divided by.
-func usage(budgets []policyv1alpha1.Budget, machines map[string]machine, now time.Time,
-	tells func(b *policyv1alpha1.Budget, used int32) bool) []policyv1alpha1.BudgetUsage {
+func (l *ledger) usage(now time.Time, tells func(a *account, used int32) bool) []policyv1alpha1.BudgetUsage {
 	var all []policyv1alpha1.BudgetUsage
-	for i := range budgets {
-		b := &budgets[i]
-		for _, value := range valuesOf(b, machines) {
-			if used, _ := use(b, "", value, machines, now); tells(b, used) {
-				all = append(all, policyv1alpha1.BudgetUsage{Name: b.Name, Value: value, Used: used})
+	for _, a := range l.budgets {
+		for _, value := range a.values() {
+			if used, _ := a.use(value, "", now); tells(a, used) {
+				all = append(all, policyv1alpha1.BudgetUsage{Name: a.budget.Name, Value: value, Used: used})
 			}
 		}
 	}
 	return all
 }
 
-// exhausting says that a budget has no room.
-func exhausting(b *policyv1alpha1.Budget, used int32) bool { return used >= limit(b) }
+// maxUsage is how many entries the status of a FleetControl holds.
+const maxUsage = 200
+
+// exhausted lists the budgets that have no room: those that are the furthest beyond their number first, as many as a
+// status holds, and how many more there are.
+func (l *ledger) exhausted(now time.Time) (usage []policyv1alpha1.BudgetUsage, omitted int32) {
+	limits := make(map[string]int32, len(l.budgets))
+	for _, a := range l.budgets {
+		limits[a.budget.Name] = a.limit()
+	}
+	all := l.usage(now, func(a *account, used int32) bool { return used >= a.limit() })
+	slices.SortStableFunc(all, func(a, b policyv1alpha1.BudgetUsage) int {
+		return cmp.Compare(b.Used-limits[b.Name], a.Used-limits[a.Name])
+	})
+	if len(all) <= maxUsage {
+		return all, 0
+	}
+	return all[:maxUsage], int32(len(all) - maxUsage)
+}

@@ -34,11 +34,11 @@ func TestEveryBudgetIsCountedAlsoWhereNobodyWaits(t *testing.T) {
 		{Name: "wipes", Action: policyv1alpha1.ActionWipe, Max: new(int32(2))},
 	}, []v1alpha1.Server{
 		server("a", "r1", on(time.Minute)), server("b", "r1", on(time.Hour)), server("c", "r2", wiped),
-	}, now)
+	}, nil, now)
 	rest := Count([]policyv1alpha1.Budget{
 		{Name: "r1", Action: policyv1alpha1.ActionPowerOn, Max: new(int32(4)), Per: "rack",
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r1"}}},
-	}, []v1alpha1.Server{server("a", "r1", on(time.Minute)), server("c", "r2", wiped)}, now)
+	}, []v1alpha1.Server{server("a", "r1", on(time.Minute)), server("c", "r2", wiped)}, nil, now)
 	if diff := cmp.Diff([]policyv1alpha1.BudgetUsage{{Name: "r1", Value: "r1", Used: 1}}, rest); diff != "" {
 		t.Errorf("racks that the budget does not cover: - want, + got:\n%s", diff)
 	}

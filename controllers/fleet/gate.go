@@ -41,11 +41,13 @@ type Gate struct {
 	ObserveOnly bool
 	Now         func() time.Time
 
-	census *census
-	// complete says that the census knows every server.
+	census census
+	// complete says that the census knows every server; nil for a gate that is asked about no other.
 	complete func() bool
 	// tripped tells the controller that the breaker has to be recorded as tripped.
 	tripped func()
+	// latched is a trip that the store is not known to show. It is under the census's lock.
+	latched *policyv1alpha1.BreakerTrip
 }
 
 // Control is the FleetControl as the cache has it; nil where there is none.
@@ -68,12 +70,35 @@ func (g *Gate) HoldOn(ctx context.Context, labels map[string]string) (freeze.Hol
 		return freeze.Hold{Level: policyv1alpha1.FreezeAll, Reason: v1alpha1.ReasonObserveOnly}, nil
 	}
 	c, err := g.Control(ctx)
-	return freeze.On(c, labels, g.Now()), err
+	if err != nil || c == nil {
+		return freeze.Hold{}, err
+	}
+	g.census.mu.Lock()
+	g.latch(c)
+	g.census.mu.Unlock()
+	return freeze.On(c, labels, g.Now()), nil
 }
 
 // Permit says whether an action on a server is allowed now. What is allowed and counted by a budget counts from this call
 // on, before any write records it. An error means that the FleetControl could not be read; then nothing may be done.
 func (g *Gate) Permit(ctx context.Context, server *v1alpha1.Server, action Action) (Verdict, error) {
+	return g.ask(ctx, server, action, g.spend)
+}
+
+// Recheck says whether an action that was permitted is still not held back, by a freeze or by the breaker: it may have
+// waited for its turn since. It reads the FleetControl as Permit does. Budgets are not asked, which count it already.
+func (g *Gate) Recheck(ctx context.Context, server *v1alpha1.Server, action Action) (Verdict, error) {
+	return g.ask(ctx, server, action, func(*ledger, *v1alpha1.Server, Action, time.Time) Verdict { return allowed })
+}
+
+// PermitBMC says whether an action on a BMC is allowed now. The labels of a BMC are those of its servers.
+func (g *Gate) PermitBMC(ctx context.Context, labels map[string]string, action Action) (Verdict, error) {
+	return g.Permit(ctx, &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Labels: labels}}, action)
+}
+
+// ask holds an action against freezes and the breaker, and then against what else there is to hold it against.
+func (g *Gate) ask(ctx context.Context, server *v1alpha1.Server, action Action,
+	further func(*ledger, *v1alpha1.Server, Action, time.Time) Verdict) (Verdict, error) {
 	if g.ObserveOnly {
 		return Verdict{Reason: v1alpha1.ReasonObserveOnly, Message: "the manager runs with --observe-only"}, nil
 	}
@@ -91,57 +116,78 @@ func (g *Gate) Permit(ctx context.Context, server *v1alpha1.Server, action Actio
 	if c == nil {
 		return allowed, nil
 	}
-	if !g.complete() {
+	if g.complete != nil && !g.complete() {
 		return Verdict{Reason: v1alpha1.ReasonStarting, Message: "the manager has not seen every server yet", Again: time.Second}, nil
 	}
-	return g.judge(c, server.Name, server.Labels, action), nil
-}
-
-// PermitBMC says whether an action on a BMC is allowed now. The labels of a BMC are those of its servers.
-func (g *Gate) PermitBMC(ctx context.Context, labels map[string]string, action Action) (Verdict, error) {
-	return g.Permit(ctx, &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Labels: labels}}, action)
-}
-
-func (g *Gate) judge(c *policyv1alpha1.FleetControl, name string, labels map[string]string, action Action) Verdict {
 	now := g.Now()
 	g.census.mu.Lock()
 	defer g.census.mu.Unlock()
-	machines := g.census.assumed(now)
-	if !freeze.Tripped(c) {
-		if trip := trips(c.Spec.Breaker, machines, now); trip != nil {
-			c.Status.Trip = trip
-			g.tripped()
-		}
-	}
-	if hold := freeze.On(c, labels, now); held(action, hold.Level) {
+	counts := g.judge(c, now)
+	if hold := freeze.On(c, server.Labels, now); held(action, hold.Level) {
 		v := Verdict{Reason: hold.Reason, Message: hold.Message}
 		if !hold.Until.IsZero() {
 			v.Again = hold.Until.Sub(now)
 		}
-		return v
+		return v, nil
 	}
-	counted := action.budgeted()
-	if counted == "" {
+	return further(counts, server, action, now), nil
+}
+
+// judge has the breaker of a FleetControl trip where it must, and returns what the FleetControl counts. It is called with
+// the census's lock held.
+func (g *Gate) judge(c *policyv1alpha1.FleetControl, now time.Time) *ledger {
+	counts := g.census.counts(c)
+	g.latch(c)
+	if c.Spec.Breaker == nil || freeze.Tripped(c) {
+		return counts
+	}
+	if trip := counts.breaker.trips(len(g.census.machines), now); trip != nil {
+		g.latched, c.Status.Trip = trip, trip.DeepCopy()
+		if g.tripped != nil {
+			g.tripped()
+		}
+	}
+	return counts
+}
+
+// latch shows the trip in a FleetControl that was judged before and is not stored yet, so that the breaker does not open
+// again as its window passes. The trip is kept until the store shows it, somebody acknowledges it, or the breaker is taken
+// away. It is called with the census's lock held.
+func (g *Gate) latch(c *policyv1alpha1.FleetControl) {
+	if g.latched == nil {
+		return
+	}
+	b, stored := c.Spec.Breaker, c.Status.Trip
+	if b == nil || (b.AcknowledgedAt != nil && !b.AcknowledgedAt.Time.Before(g.latched.At.Time)) ||
+		(stored != nil && !stored.At.Time.Before(g.latched.At.Time)) {
+		g.latched = nil
+		return
+	}
+	c.Status.Trip = g.latched.DeepCopy()
+}
+
+// spend asks the budgets, and counts what they allow.
+func (g *Gate) spend(counts *ledger, server *v1alpha1.Server, action Action, now time.Time) Verdict {
+	what := action.budgeted()
+	if what == "" {
 		return allowed
 	}
-	for i := range c.Spec.Budgets {
-		b := &c.Spec.Budgets[i]
-		if !concerns(b, counted, labels) {
+	for _, a := range counts.budgets {
+		if a.budget.Action != what || !a.covers(server.Labels) {
 			continue
 		}
-		used, free := use(b, name, labels[b.Per], machines, now)
-		if used >= limit(b) {
-			return exhausted(b, labels, free)
+		if used, free := a.use(a.value(server.Labels), server.Name, now); used >= a.limit() {
+			return exhausted(a, server.Labels, free)
 		}
 	}
-	if name != "" {
-		g.census.grant(name, counted, now)
+	if server.Name != "" {
+		g.census.grant(server, what, now)
 	}
 	return allowed
 }
 
-func exhausted(b *policyv1alpha1.Budget, labels map[string]string, free time.Duration) Verdict {
-	where := ""
+func exhausted(a *account, labels map[string]string, free time.Duration) Verdict {
+	b, where := a.budget, ""
 	if b.Per != "" {
 		where = fmt.Sprintf(" of %s=%s", b.Per, labels[b.Per])
 	}
@@ -149,10 +195,10 @@ func exhausted(b *policyv1alpha1.Budget, labels map[string]string, free time.Dur
 		free = askAgain
 	}
 	return Verdict{Reason: v1alpha1.ReasonBudgetExhausted, Again: free, Message: fmt.Sprintf(
-		"budget %q%s allows %d machines %s at a time, and as many are counted", b.Name, where, limit(b), counts[b.Action])}
+		"budget %q%s allows %d machines %s at a time, and as many are counted", b.Name, where, a.limit(), inWords[b.Action])}
 }
 
-var counts = map[policyv1alpha1.FleetAction]string{
+var inWords = map[policyv1alpha1.FleetAction]string{
 	policyv1alpha1.ActionWipe:       "being wiped",
 	policyv1alpha1.ActionForcedOff:  "powered off by force",
 	policyv1alpha1.ActionPowerCycle: "restarted",

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -37,9 +38,12 @@ func asked(action v1alpha1.PowerAction, ago time.Duration) func(*v1alpha1.Server
 	}
 }
 
+// operated is a server with an operation that was recorded an hour ago and had to wait before it was begun.
 func operated(name string, ago time.Duration) func(*v1alpha1.Server) {
 	return func(s *v1alpha1.Server) {
-		s.Status.Operation = &v1alpha1.OperationStatus{Name: name, State: v1alpha1.OperationSucceeded, StartedAt: metav1.NewMicroTime(noon.Add(-ago))}
+		begun := metav1.NewMicroTime(noon.Add(-ago))
+		s.Status.Operation = &v1alpha1.OperationStatus{Name: name, State: v1alpha1.OperationSucceeded,
+			StartedAt: metav1.NewMicroTime(noon.Add(-time.Hour)), BegunAt: &begun}
 	}
 }
 
@@ -64,12 +68,25 @@ func newGate(t *testing.T, spec *policyv1alpha1.FleetControlSpec, servers ...*v1
 		api = api.WithObjects(&policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: "fleet"}, Spec: *spec})
 	}
 	reader := api.Build()
-	g := &Gate{Client: reader, Reader: reader, Now: func() time.Time { return noon }, census: newCensus(func() {}), tripped: func() {},
-		complete: func() bool { return true }}
+	g := &Gate{Client: reader, Reader: reader, Now: func() time.Time { return noon }}
 	for _, s := range servers {
 		g.census.see(s)
 	}
 	return g
+}
+
+// changeControl changes the stored FleetControl, as an API server does: with another generation.
+func changeControl(t *testing.T, g *Gate, change func(*policyv1alpha1.FleetControl)) {
+	t.Helper()
+	c, err := g.Control(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(c)
+	c.Generation++
+	if err := g.Client.(client.Client).Update(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func permit(t *testing.T, g *Gate, s *v1alpha1.Server, action Action) Verdict {
@@ -154,6 +171,10 @@ func TestWhatABudgetAllows(t *testing.T) {
 			[]*v1alpha1.Server{newServer("o", "a", operated("force-off-server", 9*time.Minute+50*time.Second))}, ForcedOff, false, 10 * time.Second},
 		"no power cycle beyond the number": {budget("PowerCycle", 1, ""),
 			[]*v1alpha1.Server{newServer("o", "a", operated("hard-restart-server", 9*time.Minute+50*time.Second))}, PowerCycle, false, 10 * time.Second},
+		"a power cycle while one waits or ended before it was begun": {budget("PowerCycle", 1, ""),
+			[]*v1alpha1.Server{newServer("o", "a", func(s *v1alpha1.Server) {
+				s.Status.Operation = &v1alpha1.OperationStatus{Name: "hard-restart-server", State: v1alpha1.OperationFailed, StartedAt: metav1.NewMicroTime(noon)}
+			})}, PowerCycle, true, 0},
 		"nothing where the number is none":    {budget("PowerOn", 0, ""), nil, PowerOn, false, askAgain},
 		"a shutdown, which no budget counts":  {budget("ForcedOff", 0, ""), nil, Shutdown, true, 0},
 		"its own former power-on is no other": {budget("PowerOn", 1, ""), []*v1alpha1.Server{newServer("s", "a", asked("On", time.Minute))}, PowerOn, true, 0},

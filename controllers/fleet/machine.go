@@ -11,20 +11,36 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// machine is what budgets and the breaker need to know of one server. All of it is read from the stored object, so that a
-// manager that comes after counts what its predecessor did.
+// machine is what budgets and the breaker need to know of one server. What was begun is read from the stored objects, so
+// that a manager that comes after counts what its predecessor did; granted is what is not stored yet.
 type machine struct {
 	labels map[string]string
 	state  string
+	// uuid names the machine's inventory, in one of its spellings.
+	uuid string
 	// entered is when it last entered each state, as far as its history goes back.
 	entered map[string]time.Time
-	// began is when each action was last begun.
+	// began is when each power change was last recorded as begun, just before the BMC was asked.
 	began map[policyv1alpha1.FleetAction]time.Time
-	// wiping says that a wipe is prepared or under way.
-	wiping bool
+	// preparing says that a wipe is prepared or under way.
+	preparing bool
+	// erasing is until when its agent counts as erasing disks, whatever its server's state is; zero where none does.
+	erasing time.Time
+	// granted is what was allowed and is about to be recorded.
+	granted map[policyv1alpha1.FleetAction]grant
 	// withheld is why an effect of its state is held back; empty where none is.
 	withheld string
 }
+
+// grant is an action that was allowed.
+type grant struct {
+	at time.Time
+	// before is when the action was recorded before it was allowed; a later record is that of the grant.
+	before time.Time
+}
+
+// grantTime is how long a grant counts at most that no record follows: the write that was to record it failed.
+const grantTime = time.Minute
 
 var powerActions = map[v1alpha1.PowerAction]policyv1alpha1.FleetAction{
 	v1alpha1.PowerActionOn:       policyv1alpha1.ActionPowerOn,
@@ -42,42 +58,73 @@ var operationActions = map[string]Action{
 // OfOperation is the action that an operation amounts to; Record for one that reaches no machine.
 func OfOperation(name string) Action { return operationActions[name] }
 
-func machineOf(s *v1alpha1.Server) machine {
-	m := machine{labels: s.Labels, state: string(s.Status.State)}
+func machineOf(s *v1alpha1.Server) *machine {
+	m := &machine{labels: s.Labels, state: string(s.Status.State), uuid: s.Spec.SystemUUID}
 	if withheld := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionWithheld); withheld != nil {
 		m.withheld = withheld.Reason
 	}
 	if l := s.Status.Lifecycle; l != nil {
 		m.entered = entries(m.state, l)
-		m.wiping = l.Credential != nil && l.Credential.Purpose == v1alpha1.ProbePurposeWipe
+		m.preparing = l.Credential != nil && l.Credential.Purpose == v1alpha1.ProbePurposeWipe
+		for _, b := range l.Begun {
+			m.begin(policyv1alpha1.FleetAction(b.Action), b.At.Time)
+		}
 		if l.Request != nil {
 			m.begin(powerActions[l.Request.Action], l.Request.AskedAt.Time)
 		}
 	}
-	if op := s.Status.Operation; op != nil && op.State != v1alpha1.OperationPending && op.State != v1alpha1.OperationRefused {
-		m.begin(operationActions[op.Name].budgeted(), op.StartedAt.Time)
+	if op := s.Status.Operation; op != nil && op.BegunAt != nil {
+		m.begin(operationActions[op.Name].budgeted(), op.BegunAt.Time)
 	}
 	return m
 }
 
 // entries is when a server last entered each state. A state that it has left again within a breaker's window counts too.
+// One that was taken over in the state that it had did not enter it then: a fleet that is adopted has not failed.
 func entries(state string, l *v1alpha1.LifecycleStatus) map[string]time.Time {
 	all := map[string]time.Time{}
 	for i := range l.History {
-		if move := &l.History[i]; move.At.After(all[string(move.To)]) {
+		if move := &l.History[i]; move.Rule != v1alpha1.RuleAdopted && move.At.After(all[string(move.To)]) {
 			all[string(move.To)] = move.At.Time
 		}
 	}
-	all[state] = l.EnteredAt.Time
+	if l.Rule != v1alpha1.RuleAdopted {
+		all[state] = l.EnteredAt.Time
+	}
 	return all
 }
 
-// recall takes over what was begun before: the stored object keeps the last request alone.
-func (m *machine) recall(was *machine) {
+// inherit takes over from what was known of the machine what its stored object does not show: grants that are not recorded
+// yet, and what was begun under a status that was lost.
+func (m *machine) inherit(was *machine) {
 	for action, at := range was.began {
 		m.begin(action, at)
 	}
+	for action, g := range was.granted {
+		if !m.shows(action, g) {
+			m.allow(action, g)
+		}
+	}
 }
+
+// shows says that the stored object records what was granted. The time of the record says nothing about that: it is when
+// the visit began that asked for the grant.
+func (m *machine) shows(action policyv1alpha1.FleetAction, g grant) bool {
+	if action == policyv1alpha1.ActionWipe {
+		return m.preparing
+	}
+	return m.began[action].After(g.before)
+}
+
+func (m *machine) allow(action policyv1alpha1.FleetAction, g grant) {
+	if m.granted == nil {
+		m.granted = map[policyv1alpha1.FleetAction]grant{}
+	}
+	m.granted[action] = g
+}
+
+// wiping says that a wipe of the machine is prepared or under way.
+func (m *machine) wiping() bool { return m.preparing || !m.erasing.IsZero() }
 
 func (m *machine) begin(action policyv1alpha1.FleetAction, at time.Time) {
 	if action == "" || at.Before(m.began[action]) {
@@ -89,11 +136,21 @@ func (m *machine) begin(action policyv1alpha1.FleetAction, at time.Time) {
 	m.began[action] = at
 }
 
-// undergoes says whether a machine counts against a budget now, and for how much longer; 0 where that cannot be told.
-func (m *machine) undergoes(action policyv1alpha1.FleetAction, window time.Duration, now time.Time) (bool, time.Duration) {
+// undergoes says whether a machine counts against a budget for an action, and until when; the zero time where that cannot
+// be told. It may be over already.
+func (m *machine) undergoes(action policyv1alpha1.FleetAction, window time.Duration) (until time.Time, counts bool) {
 	if action == policyv1alpha1.ActionWipe {
-		return m.wiping, 0
+		if m.preparing {
+			return time.Time{}, true
+		}
+		until, window = m.erasing, grantTime
+	} else if at, ok := m.began[action]; ok {
+		until = at.Add(window)
 	}
-	left := m.began[action].Add(window).Sub(now)
-	return left > 0, max(0, left)
+	if g, ok := m.granted[action]; ok {
+		if end := g.at.Add(min(window, grantTime)); end.After(until) {
+			until = end
+		}
+	}
+	return until, !until.IsZero()
 }

@@ -55,8 +55,10 @@ func (v *visit) confirm(ctx context.Context, action fleet.Action) (loop.Progress
 	return loop.Progress{}, true
 }
 
-// guarded has the BMC client look past the cache right before each write whether the server is still as decided.
-func (v *visit) guarded(run func(context.Context, redfish.BMC) error) func(context.Context, redfish.BMC) error {
+// guarded has the BMC client look past the cache right before each write whether the server is still as decided, and
+// whether a freeze or the breaker has come to hold one of the actions back that the write amounts to: it may have waited
+// for its turn.
+func (v *visit) guarded(run func(context.Context, redfish.BMC) error, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
 	d := v.decided()
 	return func(ctx context.Context, bmc redfish.BMC) error {
 		return run(redfish.WithGuard(ctx, func(ctx context.Context) error {
@@ -67,7 +69,7 @@ func (v *visit) guarded(run func(context.Context, redfish.BMC) error) func(conte
 			if stale != "" {
 				return fmt.Errorf("not asked, because %s changed meanwhile", stale)
 			}
-			return nil
+			return d.heldBack(ctx, actions)
 		}), bmc)
 	}
 }
@@ -85,6 +87,20 @@ type decided struct {
 func (v *visit) decided() decided {
 	return decided{subject: v.subject, server: v.server.DeepCopy(), claim: v.claim, inventory: v.inventory,
 		settings: v.settings(), wiping: v.facts.Wipe.Running}
+}
+
+// heldBack says why one of the actions may not be done any more, though it was permitted.
+func (d decided) heldBack(ctx context.Context, actions []fleet.Action) error {
+	for _, action := range actions {
+		verdict, err := d.Gate.Recheck(ctx, d.server, action)
+		if err != nil {
+			return fmt.Errorf("not asked, because it cannot be told what is frozen: %w", err)
+		}
+		if !verdict.Allowed {
+			return fmt.Errorf("not asked, because the %s is held back meanwhile: %s", action, verdict.Message)
+		}
+	}
+	return nil
 }
 
 // stale names the first thing that is stored otherwise than the decision took it to be; empty where there is none.

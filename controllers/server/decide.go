@@ -5,6 +5,7 @@ package server
 import (
 	"fmt"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -89,7 +90,7 @@ func (v *visit) adopt() engine.Decision {
 // The names of moves that no bundle writes.
 const (
 	ruleStarted = "Started"
-	ruleAdopted = "Adopted"
+	ruleAdopted = v1alpha1.RuleAdopted
 )
 
 // fresh says whether the reading is of this machine, was begun in this entry and after the last request, and is recent. A

@@ -277,11 +277,14 @@ func (v *visit) beginReset(ctx context.Context, op *v1alpha1.OperationStatus) lo
 	if v.Desk.Busy(v.server.Name) {
 		return loop.Waiting("OperationWaits", "another request to the BMC to end", 0)
 	}
-	if p, ok := v.permitted(ctx, fleet.OfOperation(op.Name)); !ok {
+	amountsTo := fleet.OfOperation(op.Name)
+	if p, ok := v.permitted(ctx, amountsTo); !ok {
 		return p
 	}
-	op.State = v1alpha1.OperationInProgress
-	v.afterwards(op.ID, v.reset(action))
+	at := metav1.NewMicroTime(v.now)
+	op.State, op.BegunAt = v1alpha1.OperationInProgress, &at
+	fleet.Begin(v.server.Status.Lifecycle, amountsTo, at)
+	v.afterwards(op.ID, v.reset(action), amountsTo)
 	return loop.Waiting("OperationRunning", op.Name+" to be accepted", 0)
 }
 

@@ -51,7 +51,7 @@ func (v *visit) clearOverride(ctx context.Context) loop.Progress {
 		}
 		uri, want := v.server.Spec.SystemURI, v.want()
 		v.Desk.Do(v.server.Name, v.target, id,
-			v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.ClearBoot(ctx, uri, want) }))
+			v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.ClearBoot(ctx, uri, want) }, fleet.Setting))
 	}
 	return loop.Holds()
 }

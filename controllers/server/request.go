@@ -59,12 +59,16 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 	if p, ok := v.powerKnown(); !ok {
 		return p
 	}
-	if p, ok := v.permitted(ctx, v.actionsOf(action)...); !ok {
+	actions := v.actionsOf(action)
+	if p, ok := v.permitted(ctx, actions...); !ok {
 		return p
 	}
 	at := metav1.NewMicroTime(v.now.Truncate(time.Microsecond)) // as it is stored, so that the request keeps its id
 	v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: action, AskedAt: at, Attempts: v.attempt(action)}
-	v.afterwards(requestID(v.server.Status.Lifecycle.Request), run)
+	for _, a := range actions {
+		fleet.Begin(v.server.Status.Lifecycle, a, at)
+	}
+	v.afterwards(requestID(v.server.Status.Lifecycle.Request), run, actions...)
 	return loop.Waiting(waitsForPower, what+" to be accepted", 0)
 }
 
@@ -149,13 +153,13 @@ func (v *visit) askAgain(ctx context.Context, request *v1alpha1.PowerRequest, ac
 		return p
 	}
 	v.Desk.Repeat(v.server.Name, requestID(request))
-	v.Desk.Do(v.server.Name, v.target, requestID(request), v.guarded(run))
+	v.Desk.Do(v.server.Name, v.target, requestID(request), v.guarded(run, action))
 	return loop.Waiting(waitsForPower, askedWords[request.Action]+" to be accepted", 0)
 }
 
 // afterwards has the BMC asked for something once the record of it is stored.
-func (v *visit) afterwards(id string, run func(context.Context, redfish.BMC) error) {
-	v.commit = func() { v.Desk.Do(v.server.Name, v.target, id, v.guarded(run)) }
+func (v *visit) afterwards(id string, run func(context.Context, redfish.BMC) error, actions ...fleet.Action) {
+	v.commit = func() { v.Desk.Do(v.server.Name, v.target, id, v.guarded(run, actions...)) }
 }
 
 // Commit implements loop.Committer.

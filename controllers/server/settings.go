@@ -69,7 +69,7 @@ func (v *visit) locate(ctx context.Context, effect engine.Effect) loop.Progress 
 	}
 	uri, want := v.server.Spec.SystemURI, v.want()
 	v.Desk.Do(v.server.Name, v.target, id,
-		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetLED(ctx, uri, want, wanted) }))
+		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetLED(ctx, uri, want, wanted) }, fleet.Setting))
 	return loop.Holds()
 }
 
@@ -124,6 +124,6 @@ func (v *visit) applyBootOrder(ctx context.Context) loop.Progress {
 		return p
 	}
 	v.Desk.Do(v.server.Name, v.target, id,
-		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetBootOrder(ctx, uri, want, devices) }))
+		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetBootOrder(ctx, uri, want, devices) }, fleet.Setting))
 	return loop.Waiting("WaitsForBootOrder", "the boot order to be accepted", 0)
 }

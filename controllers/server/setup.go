@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -66,6 +67,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		Watches(&policyv1alpha1.ServerInventory{}, handler.EnqueueRequestsFromMapFunc(s.ofInventory)).
 		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(s.ofBMC), builder.WithPredicates(bmcChanged())).
 		Watches(&policyv1alpha1.FleetControl{}, handler.EnqueueRequestsFromMapFunc(s.ofFleet), builder.WithPredicates(holdChanged())).
+		Watches(&policyv1alpha1.FleetControl{}, handler.EnqueueRequestsFromMapFunc(s.ofWithheld), builder.WithPredicates(budgetsChanged())).
 		WatchesRawSource(woken).
 		WithOptions(controller.Options{MaxConcurrentReconciles: options.Workers}).
 		Complete(s.reconciler())
@@ -172,29 +174,64 @@ func (s *subject) serversBy(ctx context.Context, field, value string) []reconcil
 	return requests
 }
 
-// ofFleet wakes every server: what is held back may concern any.
+// ofFleet wakes every server: a freeze may concern any, and stops the clock of its deadline from when it is seen.
 func (s *subject) ofFleet(ctx context.Context, _ client.Object) []reconcile.Request {
+	return s.serversThat(ctx, func(*v1alpha1.Server) bool { return true })
+}
+
+// ofWithheld wakes the servers from which something is withheld: no other waits for a budget.
+func (s *subject) ofWithheld(ctx context.Context, _ client.Object) []reconcile.Request {
+	return s.serversThat(ctx, func(o *v1alpha1.Server) bool {
+		return meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionWithheld)
+	})
+}
+
+func (s *subject) serversThat(ctx context.Context, wanted func(*v1alpha1.Server) bool) []reconcile.Request {
 	var servers v1alpha1.ServerList
 	if err := s.Client.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // the cache answers from memory; it fails only while the manager stops
 	}
-	requests := make([]reconcile.Request, 0, len(servers.Items))
+	var requests []reconcile.Request
 	for i := range servers.Items {
-		requests = append(requests, request(servers.Items[i].Name))
+		if wanted(&servers.Items[i]) {
+			requests = append(requests, request(servers.Items[i].Name))
+		}
 	}
 	return requests
 }
 
-// holdChanged passes changes of what is held back.
+// holdChanged passes changes of freezes and of the breaker.
 func holdChanged() predicate.Predicate {
 	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool { return controlDiffers(e, holdsOtherwise) },
+	}
+}
+
+// budgetsChanged passes changes of budgets alone. How far they are used is nobody's call: each server that waits asks again
+// in its own time.
+func budgetsChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			was, ok1 := e.ObjectOld.(*policyv1alpha1.FleetControl)
-			now, ok2 := e.ObjectNew.(*policyv1alpha1.FleetControl)
-			return !ok1 || !ok2 || was.Generation != now.Generation || !equality.Semantic.DeepEqual(was.Status.Trip, now.Status.Trip) ||
-				len(was.Status.Usage) != len(now.Status.Usage)
+			return controlDiffers(e, func(was, now *policyv1alpha1.FleetControl) bool {
+				return !holdsOtherwise(was, now) && was.Generation != now.Generation
+			})
 		},
 	}
+}
+
+func controlDiffers(e event.UpdateEvent, differs func(was, now *policyv1alpha1.FleetControl) bool) bool {
+	was, ok1 := e.ObjectOld.(*policyv1alpha1.FleetControl)
+	now, ok2 := e.ObjectNew.(*policyv1alpha1.FleetControl)
+	return ok1 && ok2 && differs(was, now)
+}
+
+func holdsOtherwise(was, now *policyv1alpha1.FleetControl) bool {
+	return !equality.Semantic.DeepEqual(was.Spec.Freezes, now.Spec.Freezes) ||
+		!equality.Semantic.DeepEqual(was.Spec.Breaker, now.Spec.Breaker) ||
+		!equality.Semantic.DeepEqual(was.Status.Trip, now.Status.Trip)
 }
 
 // bmcChanged passes changes of how a BMC is reached, and of whether it can be.

@@ -157,11 +157,16 @@ type FleetControlStatus struct {
 	// trip is the last time that the breaker tripped.
 	// +optional
 	Trip *BreakerTrip `json:"trip,omitempty"`
-	// usage is what the budgets had let through when somebody last had to wait for one.
+	// usage is what the budgets without room had let through when somebody last had to wait for one: those that are the
+	// furthest beyond their number, where there are more than 200.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=200
 	Usage []BudgetUsage `json:"usage,omitempty"`
+	// usageOmitted is how many entries usage leaves out.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	UsageOmitted int32 `json:"usageOmitted,omitempty"`
 }
 
 // BreakerTrip is one time that the breaker tripped.

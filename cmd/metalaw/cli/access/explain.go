@@ -17,6 +17,7 @@ const (
 	Servers       = "servers.metal.ironcore.dev"
 	ServerClaims  = "serverclaims.metal.ironcore.dev"
 	FleetControls = "fleetcontrols.policy.metalaw.dev"
+	Inventories   = "serverinventories.policy.metalaw.dev"
 	Events        = "events"
 )
 

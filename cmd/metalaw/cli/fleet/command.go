@@ -239,8 +239,12 @@ func statusCommand(flags *access.Flags) *cobra.Command {
 			if err := c.List(cmd.Context(), &list); err != nil && !apierrors.IsNotFound(err) {
 				return access.Explain(err, "list", access.Servers)
 			}
+			var inventories policyv1alpha1.ServerInventoryList
+			if err := c.List(cmd.Context(), &inventories); err != nil && !apierrors.IsNotFound(err) {
+				return access.Explain(err, "list", access.Inventories)
+			}
 			now := time.Now()
-			s := statusOf(control, list.Items, now)
+			s := statusOf(control, list.Items, inventories.Items, now)
 			if output.JSON() {
 				return terminal.JSON(t.Out, s)
 			}

@@ -69,7 +69,7 @@ type withheldStatus struct {
 
 // statusOf puts together what a FleetControl and the servers say. Budgets are counted here, by the manager's own rules:
 // the FleetControl's status shows them only while somebody waits for one.
-func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, now time.Time) status {
+func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInventory, now time.Time) status {
 	s := status{Servers: len(servers), Freezes: []freezeStatus{}, Budgets: []budgetStatus{}, Withheld: []withheldStatus{}}
 	for i := range c.Spec.Freezes {
 		f := &c.Spec.Freezes[i]
@@ -80,7 +80,7 @@ func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, now tim
 		}
 		s.Freezes = append(s.Freezes, one)
 	}
-	for _, u := range fleet.Count(c.Spec.Budgets, servers, now) {
+	for _, u := range fleet.Count(c.Spec.Budgets, servers, inventories, now) {
 		b := budgetOf(c, u.Name)
 		one := budgetStatus{Name: u.Name, Action: b.Action, Per: b.Per, Value: u.Value, Used: u.Used}
 		if b.Max != nil {

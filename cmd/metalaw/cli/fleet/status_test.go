@@ -78,7 +78,7 @@ Withheld:  from 1 of 3 servers
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			s := statusOf(c.control, c.servers, noon)
+			s := statusOf(c.control, c.servers, nil, noon)
 			if err := (&page{Terminal: &terminal.Terminal{Out: &out}, now: noon}).show(&s); err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ Withheld:  from 1 of 3 servers
 
 func TestTheStatusInJSONHasListsEvenWhereTheyAreEmpty(t *testing.T) {
 	var out bytes.Buffer
-	if err := terminal.JSON(&out, statusOf(control(), nil, noon)); err != nil {
+	if err := terminal.JSON(&out, statusOf(control(), nil, nil, noon)); err != nil {
 		t.Fatal(err)
 	}
 	want := `{
