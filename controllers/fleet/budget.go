@@ -80,7 +80,8 @@ func (a *account) strike(name string, m *machine) {
 		return
 	}
 	s.used.drop(name)
-	if s.covers--; s.covers == 0 {
+	s.covers--
+	if s.covers == 0 {
 		delete(a.shares, value)
 	}
 }

@@ -188,7 +188,8 @@ func (c *census) remove(name string) {
 	}
 	delete(c.machines, name)
 	if uuid := spelled(m.uuid); uuid != "" {
-		if delete(c.named[uuid], name); len(c.named[uuid]) == 0 {
+		delete(c.named[uuid], name)
+		if len(c.named[uuid]) == 0 {
 			delete(c.named, uuid)
 		}
 	}

@@ -26,8 +26,8 @@ func describe(c *policyv1alpha1.FleetControl, now time.Time) {
 		if is {
 			status, reason = metav1.ConditionTrue, reasons[1]
 		}
-		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: loop.Shortened(message, loop.MaxMessage),
-			ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(now)})
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
+			Message: loop.Shortened(message, loop.MaxMessage), ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(now)})
 	}
 	level, words := inForce(c, now)
 	set(policyv1alpha1.ConditionFrozen, level != policyv1alpha1.FreezeNone, [2]string{policyv1alpha1.ReasonNotFrozen, frozenReason(level)}, words)

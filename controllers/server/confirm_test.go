@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,4 +176,63 @@ func TestAnAPIServerThatDoesNotAnswerConfirmsNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAFreezeThatCameWhileARequestWaitedHoldsItBack(t *testing.T) {
+	frozen := func(level policyv1alpha1.FreezeLevel, rack string) policyv1alpha1.FleetControlSpec {
+		return policyv1alpha1.FleetControlSpec{Freezes: []policyv1alpha1.Freeze{{Name: "incident", Level: level,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": rack}}}}}
+	}
+	spent := int32(0)
+	for name, c := range map[string]struct {
+		spec policyv1alpha1.FleetControlSpec
+		held []fleet.Action
+	}{
+		"at level Destructive":        {frozen(policyv1alpha1.FreezeDestructive, "r1"), []fleet.Action{fleet.Shutdown, fleet.ForcedOff, fleet.PowerCycle, fleet.Wipe}},
+		"at level All":                {frozen(policyv1alpha1.FreezeAll, "r1"), []fleet.Action{fleet.Setting, fleet.PowerOn, fleet.Shutdown, fleet.ForcedOff, fleet.PowerCycle, fleet.Wipe}},
+		"but not of other servers":    {frozen(policyv1alpha1.FreezeAll, "r2"), nil},
+		"but no budget, which it has": {policyv1alpha1.FleetControlSpec{Budgets: []policyv1alpha1.Budget{{Name: "b", Action: policyv1alpha1.ActionForcedOff, Max: &spent}}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := inWorld(t, newMachine(redfish.PowerOn), reserved(v1alpha1.PowerOff, func(s *v1alpha1.Server) {
+					s.Labels = map[string]string{"rack": "r1"}
+				})...)
+				v := w.manager.observe(t)
+				if p, ok := v.permitted(t.Context(), fleet.ForcedOff); !ok {
+					t.Fatalf("not permitted: %+v", p)
+				}
+				decided := v.decided()
+				control := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}, Spec: c.spec}
+				if err := w.api.Create(t.Context(), control); err != nil {
+					t.Fatal(err)
+				}
+				var held []fleet.Action
+				for _, action := range []fleet.Action{fleet.Setting, fleet.PowerOn, fleet.Shutdown, fleet.ForcedOff, fleet.PowerCycle, fleet.Wipe} {
+					if decided.heldBack(t.Context(), []fleet.Action{action}) != nil {
+						held = append(held, action)
+					}
+				}
+				if !slices.Equal(held, c.held) {
+					t.Errorf("held back: %v, want %v", held, c.held)
+				}
+			})
+		})
+	}
+}
+
+func TestNothingIsAskedWhileItCannotBeToldWhatIsFrozen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOn), reserved(v1alpha1.PowerOff)...)
+		decided := w.manager.observe(t).decided()
+		down := interceptor.NewClient(w.api, interceptor.Funcs{
+			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+				return errDown
+			},
+		})
+		decided.Gate.Reader = down
+		if err := decided.heldBack(t.Context(), []fleet.Action{fleet.ForcedOff}); !errors.Is(err, errDown) {
+			t.Errorf("%v", err)
+		}
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -282,4 +283,28 @@ func TestAConsentIsUsedUpOnceTheMachineIsOurs(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestBudgetsCountAnOperationFromWhenItIsBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		frozen := metav1.NewTime(time.Now().Add(5 * time.Minute).Truncate(time.Second))
+		control := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}}
+		control.Spec.Freezes = []policyv1alpha1.Freeze{{Name: "night", Level: policyv1alpha1.FreezeDestructive, Until: &frozen}}
+		m := newMachine(redfish.PowerOn)
+		w := inWorld(t, m, append(reserved(v1alpha1.PowerOn, operates(v1alpha1.OperationPowerCycleServer)), control)...)
+		w.manager.run(time.Minute)
+		if op := w.server().Status.Operation; op == nil || op.State != v1alpha1.OperationPending || op.BegunAt != nil {
+			t.Errorf("while frozen the record is %+v", op)
+		}
+		w.manager.run(10 * time.Minute)
+		m.wants(t, "in the end", "PowerCycle")
+		s := w.server()
+		op, begun := s.Status.Operation, s.Status.Lifecycle.Begun
+		if op.BegunAt == nil || op.BegunAt.Before(&metav1.MicroTime{Time: frozen.Time}) {
+			t.Fatalf("begun at %v, which was frozen until %v", op.BegunAt, frozen)
+		}
+		if len(begun) != 1 || begun[0].Action != "PowerCycle" || !begun[0].At.Equal(op.BegunAt) {
+			t.Errorf("%+v outlives the operation, begun at %v", begun, op.BegunAt)
+		}
+	})
 }

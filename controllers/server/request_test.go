@@ -323,3 +323,23 @@ func TestAClaimThatIsSwitchedOffAndOnAgainNeedNotWait(t *testing.T) {
 		}
 	})
 }
+
+func TestWhenEachPowerChangeWasAskedForLastIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOff), reserved(v1alpha1.PowerOn)...)
+		w.manager.run(time.Minute)
+		on := w.server().Status.Lifecycle.Request.AskedAt
+		w.machine.obeys = func(m *machine, action redfish.PowerAction) {
+			if action == redfish.ActionForceOff {
+				m.shows.Power = redfish.PowerOff
+			}
+		}
+		w.claims(v1alpha1.PowerOff)
+		w.manager.run(time.Hour)
+		l := w.server().Status.Lifecycle
+		if len(l.Begun) != 2 || l.Begun[0] != (v1alpha1.BegunAction{Action: "PowerOn", At: l.Begun[0].At}) || !l.Begun[0].At.Equal(&on) ||
+			l.Begun[1].Action != "ForcedOff" || !l.Begun[1].At.Equal(&l.Request.AskedAt) {
+			t.Errorf("%+v after a power-on at %v and %+v", l.Begun, on, l.Request)
+		}
+	})
+}
