@@ -243,6 +243,8 @@ func propertiesOf(v valuation, d engine.Decision) error {
 		switch {
 		case kind.Touches && !v.has("bmc.identity", IdentitySame):
 			return fmt.Errorf("%s writes to a machine that is not known to be the Server's", e.Name)
+		case kind.Touches && v.is("maintenance.granted") && d.From != "Cleanup" && !v.is("wipe.running"):
+			return fmt.Errorf("%s touches a machine that is handed to a maintenance", e.Name)
 		case kind.Touches && (d.From == "Parked" || d.From == "Observing" || d.From == "Maintenance"):
 			return fmt.Errorf("%s touches a machine in %s", e.Name, d.From)
 		case e.Name == EffectBootWipe && (!released || bound || retained):
@@ -309,6 +311,9 @@ func moveOf(v valuation, d engine.Decision) error {
 	proven := v.thisEntrys("wipe.entry") && v.is("wipe.verified") && released
 	if d.To == "Available" && v.marked(MarkDirty) && (!slices.Contains(d.Clears, MarkDirty) || !proven) {
 		return fmt.Errorf("offers a server that may hold data")
+	}
+	if d.From == "Maintenance" && v.is("maintenance.granted") {
+		return fmt.Errorf("leaves a maintenance that the server still names")
 	}
 	if len(d.Marks) > 0 {
 		return fmt.Errorf("a move alone sets %v", d.Marks)

@@ -29,8 +29,6 @@ type Observation struct {
 	System   SystemReading
 	// Claim is the claim that spec.serverClaimRef names; nil where it was not found.
 	Claim *v1alpha1.ServerClaim
-	// Maintenance is the maintenance that spec.serverMaintenanceRef names; nil where it was not found.
-	Maintenance *v1alpha1.ServerMaintenance
 	// Boot is the boot configuration of the present entry; nil where there is none.
 	Boot *v1alpha1.ServerBootConfiguration
 	// Inventory is what is known of the machine beyond its Server; nil where there is nothing.
@@ -142,12 +140,10 @@ func (o Observation) claimFacts() ClaimFacts {
 	return f
 }
 
-// maintenanceFacts: whoever grants a maintenance writes it on the server. It is over when that is cleared, or when the
-// maintenance goes.
+// maintenanceFacts: whoever grants a maintenance writes it on the server, and it is over when that is cleared. That the
+// object named is not found, or is being deleted, ends nothing: somebody's hands may be on the machine still.
 func (o Observation) maintenanceFacts() MaintenanceFacts {
-	ref, m := o.Server.Spec.ServerMaintenanceRef, o.Maintenance
-	return MaintenanceFacts{Granted: ref != nil && m != nil && m.Namespace == ref.Namespace && m.Name == ref.Name &&
-		m.Spec.ServerRef.Name == o.Server.Name && m.DeletionTimestamp.IsZero()}
+	return MaintenanceFacts{Granted: o.Server.Spec.ServerMaintenanceRef != nil}
 }
 
 func (o Observation) probeFacts() ProbeFacts {

@@ -70,7 +70,6 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 	if s.Spec.ServerClaimRef != nil {
 		o.Claim = v.claim
 	}
-	o.Maintenance = v.maintenance
 	entered := v.bundle.Lifecycle.Enter(o.Facts(), to)
 	if entered.Halt != nil {
 		return forcing{}, entered.Halt.Rule + ": " + entered.Halt.Message

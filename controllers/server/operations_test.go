@@ -230,11 +230,6 @@ func TestAServerThatAnotherOperatorGaveToAClaimIsReserved(t *testing.T) {
 		}
 	}
 	withoutUID := func(s *v1alpha1.Server) { delete(s.Annotations, v1alpha1.ClaimUIDAnnotation) }
-	inService := func(s *v1alpha1.Server) {
-		s.Spec.ServerMaintenanceRef = &v1alpha1.ObjectReference{Namespace: "ops", Name: "disks"}
-	}
-	disks := &v1alpha1.ServerMaintenance{ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "disks"}}
-	disks.Spec.ServerRef.Name = "a"
 	for name, c := range map[string]struct {
 		server func(*v1alpha1.Server)
 		more   []client.Object
@@ -243,8 +238,9 @@ func TestAServerThatAnotherOperatorGaveToAClaimIsReserved(t *testing.T) {
 	}{
 		"whose claim is still to be told apart, and which is off": {foreign(v1alpha1.StateAvailable, withoutUID), nil, redfish.PowerOff, "Reserved"},
 		"whose claim is still to be told apart, and which runs":   {foreign(v1alpha1.StateAvailable, withoutUID), nil, redfish.PowerOn, "Reserved"},
-		"and to a maintenance stays there":                        {foreign(v1alpha1.StateMaintenance, inService), []client.Object{disks}, redfish.PowerOn, "Maintenance"},
-		"and to a maintenance that is over comes back":            {foreign(v1alpha1.StateMaintenance, inService, withoutUID), nil, redfish.PowerOn, "Reserved"},
+		"and to a maintenance that is not found stays there":      {foreign(v1alpha1.StateMaintenance, inService), nil, redfish.PowerOn, "Maintenance"},
+		"and to a maintenance stays there":                        {foreign(v1alpha1.StateMaintenance, inService), []client.Object{maintenance()}, redfish.PowerOn, "Maintenance"},
+		"and to a maintenance that is over comes back":            {foreign(v1alpha1.StateMaintenance, withoutUID), nil, redfish.PowerOn, "Reserved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -62,7 +62,6 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		Named("server").
 		For(&v1alpha1.Server{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&v1alpha1.ServerClaim{}, handler.EnqueueRequestsFromMapFunc(s.ofClaim)).
-		Watches(&v1alpha1.ServerMaintenance{}, handler.EnqueueRequestsFromMapFunc(ofMaintenance)).
 		Watches(&v1alpha1.ServerBootConfiguration{}, handler.EnqueueRequestsFromMapFunc(ofBoot)).
 		Watches(&policyv1alpha1.ServerInventory{}, handler.EnqueueRequestsFromMapFunc(s.ofInventory)).
 		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(s.ofBMC), builder.WithPredicates(bmcChanged())).
@@ -126,14 +125,6 @@ func (s *subject) ofClaim(ctx context.Context, o client.Object) []reconcile.Requ
 		requests = append(requests, request(ref.Name))
 	}
 	return requests
-}
-
-func ofMaintenance(_ context.Context, o client.Object) []reconcile.Request {
-	maintenance, ok := o.(*v1alpha1.ServerMaintenance)
-	if !ok || maintenance.Spec.ServerRef.Name == "" {
-		return nil
-	}
-	return []reconcile.Request{request(maintenance.Spec.ServerRef.Name)}
 }
 
 func ofBoot(_ context.Context, o client.Object) []reconcile.Request {

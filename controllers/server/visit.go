@@ -35,18 +35,17 @@ type subject struct {
 // visit is one server in one reconcile.
 type visit struct {
 	*subject
-	server      *v1alpha1.Server
-	now         time.Time
-	bundle      *bundle.Bundle
-	target      hardware.Target
-	targetErr   error
-	reading     hardware.Reading[redfish.SystemSnapshot]
-	claim       *v1alpha1.ServerClaim
-	maintenance *v1alpha1.ServerMaintenance
-	boot        *v1alpha1.ServerBootConfiguration
-	inventory   *policyv1alpha1.ServerInventory
-	facts       *policies.Facts
-	clock       *v1alpha1.DeadlineClock
+	server    *v1alpha1.Server
+	now       time.Time
+	bundle    *bundle.Bundle
+	target    hardware.Target
+	targetErr error
+	reading   hardware.Reading[redfish.SystemSnapshot]
+	claim     *v1alpha1.ServerClaim
+	boot      *v1alpha1.ServerBootConfiguration
+	inventory *policyv1alpha1.ServerInventory
+	facts     *policies.Facts
+	clock     *v1alpha1.DeadlineClock
 	// holder is, where a release by hand is asked for, the claim that holds the server; empty where it does not exist.
 	holder string
 	// held says that a move was put off until a fresh reading has arrived.
@@ -131,14 +130,6 @@ func (v *visit) readObjects(ctx context.Context) error {
 		claim := &v1alpha1.ServerClaim{}
 		if err := v.Client.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim); err == nil {
 			v.claim = claim
-		} else if !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	if ref := s.Spec.ServerMaintenanceRef; ref != nil {
-		maintenance := &v1alpha1.ServerMaintenance{}
-		if err := v.Client.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, maintenance); err == nil {
-			v.maintenance = maintenance
 		} else if !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -310,7 +301,7 @@ func (v *visit) settings() bundle.Settings {
 func (v *visit) makeFacts() {
 	system := v.systemReading()
 	o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: system,
-		Claim: v.claim, Maintenance: v.maintenance, Boot: v.boot, Inventory: v.inventory}
+		Claim: v.claim, Boot: v.boot, Inventory: v.inventory}
 	if l := v.server.Status.Lifecycle; l != nil && v.bundle != nil && !v.bundle.Lifecycle.Stable(engine.State(v.server.Status.State)) {
 		held, reason := v.heldBack, v1alpha1.ConditionWithheld
 		switch {
