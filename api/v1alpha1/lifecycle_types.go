@@ -272,6 +272,9 @@ type OperationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	To ServerState `json:"to,omitempty"`
+	// override says that operation force was asked to set safety rules aside where it must.
+	// +optional
+	Override bool `json:"override,omitempty"`
 	// overrides are the safety rules that operation force sets aside.
 	// +optional
 	// +listType=set

@@ -55,6 +55,25 @@ func (v *visit) confirm(ctx context.Context, action fleet.Action) (loop.Progress
 	return loop.Progress{}, true
 }
 
+// byHand says that somebody asks for what is recorded past the rules: a forced move or a release.
+func (v *visit) byHand() bool {
+	op := v.server.Status.Operation
+	return v.asked() == v1alpha1.OperationRelease || v.asked() == v1alpha1.OperationForce ||
+		(op.Active() && op.Name == v1alpha1.OperationForce)
+}
+
+// confirmByHand confirms what is asked for by hand before anything is made of it: no effect does, because a record is all
+// that it is.
+func (v *visit) confirmByHand(ctx context.Context) error {
+	if v.server.Status.Lifecycle == nil || !v.byHand() {
+		return nil
+	}
+	p, ok := v.confirm(ctx, fleet.Record)
+	v.unconfirmed = !ok
+	v.wakeIn(p.Again)
+	return p.Err
+}
+
 // guarded has the BMC client look past the cache right before each write whether the server is still as decided, and
 // whether a freeze or the breaker has come to hold one of the actions back that the write amounts to: it may have waited
 // for its turn.

@@ -74,6 +74,7 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 	if entered.Halt != nil {
 		return forcing{}, entered.Halt.Rule + ": " + entered.Halt.Message
 	}
+	ours := v.bootsOurs(to)
 	s.Status.State = v1alpha1.ServerState(to)
 	s.Status.Lifecycle.Entry++
 	s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, entered)
@@ -82,20 +83,34 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 		return forcing{}, there.Halt.Rule + ": " + there.Halt.Message
 	case there.Moves():
 		return forcing{}, fmt.Sprintf("%s would lead it from there to %s at once", there.Rule, there.To)
-	case bootsOurs(there) && v.facts.BMC.Power != string(redfish.PowerOff):
+	case ours && v.facts.Maintenance.Granted:
+		return forcing{}, fmt.Sprintf("in %s it boots an image of ours, and it is handed to a maintenance: "+
+			"clear spec.serverMaintenanceRef first, when that is over", to)
+	case ours && v.notOff():
 		return forcing{}, fmt.Sprintf("in %s it boots an image of ours, and its power is %s: "+
 			"have it switched off first, by its claim or by parking it", to, v.facts.BMC.Power)
+	}
+	if ours {
+		entered.Groups = []string{"bmc"} // it is made on a fresh reading only
 	}
 	entered.From, entered.Rule, entered.Revision = engine.State(v.server.Status.State), v1alpha1.RuleForced, v.bundle.Revision
 	entered.Clears = append(entered.Clears, d.Clears...)
 	return forcing{decision: entered, release: release && v.hasHolder()}, ""
 }
 
-// bootsOurs says that a state boots the probe or the wipe image.
-func bootsOurs(d engine.Decision) bool {
-	return slices.ContainsFunc(d.Effects, func(e engine.Effect) bool {
-		return e.Name == policies.EffectBootProbe || e.Name == policies.EffectBootWipe
-	})
+// bootsOurs says that a state boots the probe or the wipe image, now or once what that waits for has come.
+func (v *visit) bootsOurs(s engine.State) bool {
+	l := v.bundle.Lifecycle
+	return l.Ensures(s, policies.EffectBootProbe) || l.Ensures(s, policies.EffectBootWipe)
+}
+
+// notOff says that the machine is seen not to be off, or that its BMC does not tell. What an older reading says counts for
+// nothing: the move waits for a fresh one, on which it is judged again.
+func (v *visit) notOff() bool {
+	if v.reading.Tried && v.facts.BMC.Identity != policies.IdentitySame {
+		return true
+	}
+	return v.fresh() && !v.shows(redfish.PowerOff)
 }
 
 func (v *visit) hasHolder() bool {
@@ -139,24 +154,26 @@ func letGo(s *v1alpha1.Server, now time.Time) {
 func (v *visit) admitForce() {
 	s := v.server
 	to := s.Annotations[v1alpha1.ForceToAnnotation]
-	f, why := v.planForce(engine.State(to), s.Annotations[v1alpha1.ForceOverrideAnnotation] == "true")
+	override := s.Annotations[v1alpha1.ForceOverrideAnnotation] == "true"
+	f, why := v.planForce(engine.State(to), override)
 	if why != "" {
 		v.note(reasonOperationRefused, fmt.Sprintf("force to %s: %s", to, why))
 		v.dropRequest()
 		return
 	}
 	v.beginOperation(v1alpha1.OperationForce)
-	s.Status.Operation.To, s.Status.Operation.Overrides = v1alpha1.ServerState(to), f.overrides
+	op := s.Status.Operation
+	op.To, op.Override, op.Overrides = v1alpha1.ServerState(to), override, f.overrides
 }
 
 // decideForce is the move that an operation forces, once it is recorded. One that would set aside more than was recorded
 // is not made.
 func (v *visit) decideForce() (engine.Decision, bool) {
 	op := v.server.Status.Operation
-	if op == nil || op.Name != v1alpha1.OperationForce || op.State != v1alpha1.OperationPending || v.asked() == op.Name {
+	if op == nil || op.Name != v1alpha1.OperationForce || op.State != v1alpha1.OperationPending || v.asked() == op.Name || v.unconfirmed {
 		return engine.Decision{}, false
 	}
-	f, why := v.planForce(engine.State(op.To), len(op.Overrides) > 0)
+	f, why := v.planForce(engine.State(op.To), op.Override || len(op.Overrides) > 0)
 	for _, rule := range f.overrides {
 		if !slices.Contains(op.Overrides, rule) {
 			why = fmt.Sprintf("things have changed: it would set aside %s as well", rule)

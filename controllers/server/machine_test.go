@@ -33,6 +33,8 @@ type machine struct {
 	heard []heard
 	// reads counts how often it was read.
 	reads int
+	// silent is what reading it fails with; nil where it answers.
+	silent error
 	// keeps is a boot override that stays, whatever was accepted.
 	keeps bool
 }
@@ -84,6 +86,9 @@ func (m *machine) System(context.Context, string) (redfish.SystemSnapshot, error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads++
+	if m.silent != nil {
+		return redfish.SystemSnapshot{}, m.silent
+	}
 	now := time.Now()
 	for _, t := range m.turns {
 		if !t.at.After(now) {

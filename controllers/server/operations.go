@@ -72,6 +72,9 @@ func (v *visit) recordOperation(d engine.Decision) {
 		}
 		v.finish(v1alpha1.OperationRefused, asked+" was asked for before it could be begun")
 	}
+	if v.unconfirmed {
+		return
+	}
 	v.admitOperation(asked)
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/uuids"
@@ -52,6 +53,8 @@ type visit struct {
 	held bool
 	// confirmed says that the server was read uncached in this reconcile and is as we know it.
 	confirmed bool
+	// unconfirmed says that what is asked for by hand may not be done in this reconcile.
+	unconfirmed bool
 	// withheld is why something was held back in this reconcile, and letThrough says that something was let through.
 	withheld   *fleet.Verdict
 	letThrough bool
@@ -91,7 +94,7 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Vi
 	}
 	v.heldBack = hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
 	v.makeFacts()
-	return v, nil
+	return v, v.confirmByHand(ctx)
 }
 
 // govern finds the bundle that governs a server: the one it is pinned to, unless it rests in a stable state and may
@@ -128,7 +131,11 @@ func (v *visit) readObjects(ctx context.Context) error {
 	s := v.server
 	if ref := s.Spec.ServerClaimRef; ref != nil {
 		claim := &v1alpha1.ServerClaim{}
-		if err := v.Client.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim); err == nil {
+		var from client.Reader = v.Client
+		if v.byHand() {
+			from = v.Reader
+		}
+		if err := from.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim); err == nil {
 			v.claim = claim
 		} else if !apierrors.IsNotFound(err) {
 			return err

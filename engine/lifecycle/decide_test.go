@@ -239,3 +239,23 @@ func TestHasEdge(t *testing.T) {
 		})
 	}
 }
+
+func TestEnsuresSaysWhatAStateDoesAtSomeTime(t *testing.T) {
+	l := compiled(t, shop)
+	for name, c := range map[string]struct {
+		state  engine.State
+		effect string
+		want   bool
+	}{
+		"of an effect that it ensures":                    {"Test", "SwitchOn", true},
+		"of an effect with a guard that may be false now": {"Shelf", "SwitchOff", true},
+		"of an effect that only another state ensures":    {"Bin", "SwitchOn", false},
+		"of a state that it does not have":                {"Attic", "SwitchOn", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := l.Ensures(c.state, c.effect); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}

@@ -107,6 +107,12 @@ func (l *Lifecycle) Accepts(s engine.State, operation string) bool {
 	return ok && slices.Contains(st.operations, operation)
 }
 
+// Ensures says whether the state ensures an effect at some time, whatever holds now.
+func (l *Lifecycle) Ensures(s engine.State, effect string) bool {
+	st, ok := l.states[s]
+	return ok && slices.ContainsFunc(st.ensure, func(e *ensured) bool { return e.effect.Name == effect })
+}
+
 // Migrates returns the state that takes the place of one that the lifecycle has dropped.
 func (l *Lifecycle) Migrates(s engine.State) (engine.State, bool) {
 	to, ok := l.migrate[s]
