@@ -80,7 +80,8 @@ const (
 )
 
 // pause is how long after a request the same may be asked for again; err is what it failed with, where it surely did
-// nothing. That of a power-on doubles with each attempt; a machine that is to be off is cut off again and again.
+// nothing. That of a power-on doubles with each attempt until one comes true; a machine that is to be off is cut off again
+// and again.
 func (v *visit) pause(request *v1alpha1.PowerRequest, err error) time.Duration {
 	base, longest := v.PowerGrace, slowestRepeat
 	var override *redfish.OverrideError
@@ -92,7 +93,7 @@ func (v *visit) pause(request *v1alpha1.PowerRequest, err error) time.Duration {
 	case err != nil:
 		base, longest = retryAfter(err), slowestRetry
 	}
-	if request.Action != v1alpha1.PowerActionOn || v.ofFormerEntry(request) {
+	if request.Action != v1alpha1.PowerActionOn || request.ShownAt != nil || v.ofFormerEntry(request) {
 		return base
 	}
 	return max(base, min(base<<min(max(request.Attempts-1, 0), 12), longest))

@@ -343,3 +343,26 @@ func TestWhenEachPowerChangeWasAskedForLastIsKept(t *testing.T) {
 		}
 	})
 }
+
+func TestAMachineThatCameOnAndGoesOffIsSwitchedOnAgainSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		m.obeys = deaf // its rack has no power
+		w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
+		w.manager.run(40 * time.Minute)
+		if n := w.server().Status.Lifecycle.Request.Attempts; n != 6 {
+			t.Fatalf("asked %d times", n)
+		}
+		m.will(0, redfish.PowerOn)
+		w.manager.run(5 * time.Minute)
+		if got := w.request(); got != "On shown" {
+			t.Fatalf("recorded is %q", got)
+		}
+		before := len(m.gaps("On"))
+		m.will(0, redfish.PowerOff)
+		w.manager.run(5 * time.Minute)
+		if again := len(m.gaps("On")) - before; again < 1 {
+			t.Errorf("asked %d times in five minutes", again)
+		}
+	})
+}
