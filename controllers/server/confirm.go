@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -190,7 +191,7 @@ func differs(was, now *v1alpha1.Server) string {
 		{"the maintenance reference", !equality.Semantic.DeepEqual(now.Spec.ServerMaintenanceRef, was.Spec.ServerMaintenanceRef)},
 		{"the holder", annotated(now, was, v1alpha1.ClaimUIDAnnotation)},
 		{"the release record", annotated(now, was, v1alpha1.ReleasedClaimAnnotation)},
-		{"the consent", annotated(now, was, v1alpha1.ConsentAnnotation)},
+		{"the consent", annotated(now, was, v1alpha1.ConsentAnnotation) && !(managed(was) && managed(now))},
 		{"the reclaim policy", now.Spec.ReclaimPolicy != was.Spec.ReclaimPolicy},
 		{"the system UUID", now.Spec.SystemUUID != was.Spec.SystemUUID},
 		{"its BMC", now.Spec.SystemURI != was.Spec.SystemURI || !equality.Semantic.DeepEqual(now.Spec.BMCRef, was.Spec.BMCRef) ||
@@ -201,6 +202,11 @@ func differs(was, now *v1alpha1.Server) string {
 		}
 	}
 	return ""
+}
+
+// managed says that a machine is ours to stop, so that a consent to that makes no difference; it is used up then.
+func managed(s *v1alpha1.Server) bool {
+	return s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkManaged)
 }
 
 // annotated says that an annotation is not on both alike.

@@ -38,6 +38,10 @@ func statusBecomes(change func(*v1alpha1.Server)) func(*world) {
 	}
 }
 
+func consented(s *v1alpha1.Server) {
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver)
+}
+
 // claimBecomes changes the stored claim.
 func claimBecomes(change func(*v1alpha1.ServerClaim)) func(*world) {
 	return func(w *world) { edit(w, "web", &v1alpha1.ServerClaim{}, change) }
@@ -108,9 +112,22 @@ func TestWhatTheCacheDidNotShowYetIsSeenBeforeAnythingIsDone(t *testing.T) {
 		"another machine":                   {nothing, serverBecomes(func(s *v1alpha1.Server) { s.Spec.SystemUUID = "1a2b3c4d-0000-0000-0000-000000000002" }), "the system UUID"},
 		"another system of its BMC":         {nothing, serverBecomes(func(s *v1alpha1.Server) { s.Spec.SystemURI = "/redfish/v1/Systems/2" }), "its BMC"},
 		"another BMC":                       {nothing, serverBecomes(func(s *v1alpha1.Server) { s.Spec.BMC.Address = "10.0.0.2" }), "its BMC"},
-		"a consent": {nothing, serverBecomes(func(s *v1alpha1.Server) {
-			s.Annotations[v1alpha1.ConsentAnnotation] = v1alpha1.ConsentTakeOver
-		}), "the consent"},
+		"a consent":                         {statusBecomes(marked("Dirty")), serverBecomes(consented), "the consent"},
+		"a consent that is taken back": {func(w *world) {
+			statusBecomes(marked("Dirty"))(w)
+			serverBecomes(consented)(w)
+		}, serverBecomes(func(s *v1alpha1.Server) { delete(s.Annotations, v1alpha1.ConsentAnnotation) }), "the consent"},
+		"a consent to what is ours already": {nothing, serverBecomes(consented), ""},
+		"a consent that was used up": {serverBecomes(consented), serverBecomes(func(s *v1alpha1.Server) {
+			delete(s.Annotations, v1alpha1.ConsentAnnotation)
+		}), ""},
+		"a maintenance": {nothing, serverBecomes(inService), "the maintenance reference"},
+		"another maintenance": {serverBecomes(inService), serverBecomes(func(s *v1alpha1.Server) {
+			s.Spec.ServerMaintenanceRef.Name = "fans"
+		}), "the maintenance reference"},
+		"a maintenance that is over": {serverBecomes(inService), serverBecomes(func(s *v1alpha1.Server) {
+			s.Spec.ServerMaintenanceRef = nil
+		}), "the maintenance reference"},
 		"hands off":          {nothing, serverBecomes(operates(v1alpha1.OperationIgnore)), "the ignore annotation"},
 		"another state":      {nothing, statusBecomes(func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateParked }), "the state"},
 		"another entry":      {nothing, statusBecomes(func(s *v1alpha1.Server) { s.Status.Lifecycle.Entry++ }), "the state"},

@@ -27,6 +27,8 @@ type remembered struct {
 	entered time.Time
 	entry   int64
 	uid     types.UID
+	// asked is the last power change that this process recorded, by its clock; see entered.
+	asked time.Time
 	// waits is since when a decision waits for a reading; zero where none does.
 	waits time.Time
 }
@@ -85,6 +87,24 @@ func (m *memory) enteredAt(s *v1alpha1.Server) time.Time {
 		return time.Time{}
 	}
 	return r.entered
+}
+
+// ask notes that this process records a power change.
+func (m *memory) ask(name string, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of(name).asked = at
+}
+
+// askedAt is the moment before which a reading says nothing of a power change that was recorded at a time; zero where
+// another process recorded it.
+func (m *memory) askedAt(name string, recorded time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, ok := m.servers[name]; ok && r.asked.Equal(recorded) {
+		return recorded
+	}
+	return time.Time{}
 }
 
 // waitFor notes since when a decision waits for a reading.

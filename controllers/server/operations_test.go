@@ -3,6 +3,7 @@
 package server
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -257,7 +258,6 @@ func TestAServerThatAnotherOperatorGaveToAClaimIsReserved(t *testing.T) {
 }
 
 func TestAConsentIsUsedUpOnceTheMachineIsOurs(t *testing.T) {
-	consented := func(s *v1alpha1.Server) { s.Annotations[v1alpha1.ConsentAnnotation] = v1alpha1.ConsentTakeOver }
 	stranger := func(s *v1alpha1.Server) { s.Status.Lifecycle.Marks = nil }
 	for name, c := range map[string]struct {
 		server *v1alpha1.Server
@@ -275,6 +275,9 @@ func TestAConsentIsUsedUpOnceTheMachineIsOurs(t *testing.T) {
 				s := w.server()
 				if _, stays := s.Annotations[v1alpha1.ConsentAnnotation]; stays != c.stays {
 					t.Errorf("in state %s with marks %v; the annotation stays: %t", s.Status.State, s.Status.Lifecycle.Marks, stays)
+				}
+				if told := slices.Contains(w.events, consentUsed); told == c.stays {
+					t.Errorf("it is told that it was used: %t", told)
 				}
 			})
 		})

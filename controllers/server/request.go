@@ -64,6 +64,7 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 		return p
 	}
 	at := metav1.NewMicroTime(v.now.Truncate(time.Microsecond)) // as it is stored, so that the request keeps its id
+	v.memory.ask(v.server.Name, at.Time)
 	v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: action, AskedAt: at, Attempts: v.attempt(action)}
 	for _, a := range actions {
 		fleet.Begin(v.server.Status.Lifecycle, a, at)
@@ -239,7 +240,7 @@ func (v *visit) recordShown() {
 	if l == nil || l.Request == nil || l.Request.ShownAt != nil || v.facts.BMC.Identity != policies.IdentitySame {
 		return
 	}
-	if v.shows(shownAs[l.Request.Action]) && v.reading.Begun.After(l.Request.AskedAt.Time) {
+	if v.shows(shownAs[l.Request.Action]) && v.reading.Begun.After(v.memory.askedAt(v.server.Name, l.Request.AskedAt.Time)) {
 		at := metav1.NewMicroTime(v.now)
 		l.Request.ShownAt = &at
 	}
@@ -251,7 +252,7 @@ func (v *visit) recordRunning() {
 	if l == nil || l.Credential == nil || l.Credential.ShownAt != nil || l.Credential.Entry != l.Entry {
 		return
 	}
-	if v.shows(redfish.PowerOn) && v.reading.Begun.After(l.EnteredAt.Time) {
+	if v.shows(redfish.PowerOn) && v.reading.Begun.After(v.memory.enteredAt(v.server)) {
 		at := metav1.NewMicroTime(v.now)
 		l.Credential.ShownAt = &at
 	}

@@ -165,6 +165,7 @@ func TestWhatWasAskedForIsSeenOnlyByAReadingTakenSince(t *testing.T) {
 	off := func(change ...func(*visit)) *visit {
 		return newVisit(t, "Reserved", append([]func(*visit){func(v *visit) {
 			v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionForceOff, AskedAt: metav1.NewMicroTime(asked)}
+			v.memory.ask(v.server.Name, asked)
 			v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Begun: asked.Add(time.Second), At: noon}
 			v.reading.Value.Power = redfish.PowerOff
 			v.facts.BMC.Identity = policies.IdentitySame
@@ -174,9 +175,12 @@ func TestWhatWasAskedForIsSeenOnlyByAReadingTakenSince(t *testing.T) {
 		visit *visit
 		want  bool
 	}{
-		"a reading begun since shows it":                    {off(), true},
-		"a reading begun at the same time shows nothing":    {off(func(v *visit) { v.reading.Begun = asked }), false},
-		"a reading begun before shows nothing":              {off(func(v *visit) { v.reading.Begun = asked.Add(-time.Millisecond) }), false},
+		"a reading begun since shows it":                 {off(), true},
+		"a reading begun at the same time shows nothing": {off(func(v *visit) { v.reading.Begun = asked }), false},
+		"a reading begun before shows nothing":           {off(func(v *visit) { v.reading.Begun = asked.Add(-time.Millisecond) }), false},
+		"a reading of this process shows what another asked, whose clock is ahead": {off(func(v *visit) {
+			v.server.Status.Lifecycle.Request.AskedAt = metav1.NewMicroTime(noon.Add(10 * time.Minute))
+		}), true},
 		"a reading that failed shows nothing":               {off(func(v *visit) { v.reading.Err = errDown }), false},
 		"another machine shows nothing":                     {off(func(v *visit) { v.facts.BMC.Identity = policies.IdentityOther }), false},
 		"the opposite shows nothing":                        {off(func(v *visit) { v.reading.Value.Power = redfish.PowerOn }), false},
@@ -221,6 +225,7 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 	in := func(change ...func(*visit)) *visit {
 		return newVisit(t, "Discovery", append([]func(*visit){func(v *visit) {
 			v.server.Status.Lifecycle.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurposeProbe, Entry: 7, TokenHash: "x"}
+			v.memory.enter(v.server, entered)
 			v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Begun: entered.Add(time.Second), At: noon}
 			v.reading.Value.Power = redfish.PowerOn
 			v.facts.BMC.Identity = policies.IdentitySame
@@ -230,11 +235,15 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 		visit *visit
 		want  bool
 	}{
-		"On":                            {in(), true},
-		"not while on its way there":    {in(func(v *visit) { v.reading.Value.Power = redfish.PowerPoweringOn }), false},
-		"not while Off":                 {in(func(v *visit) { v.reading.Value.Power = redfish.PowerOff }), false},
-		"not while nobody knows":        {in(func(v *visit) { v.reading.Value.Power = redfish.PowerUnknown }), false},
-		"not when the BMC is silent":    {in(func(v *visit) { v.reading.Err = errDown }), false},
+		"On":                         {in(), true},
+		"not while on its way there": {in(func(v *visit) { v.reading.Value.Power = redfish.PowerPoweringOn }), false},
+		"not while Off":              {in(func(v *visit) { v.reading.Value.Power = redfish.PowerOff }), false},
+		"not while nobody knows":     {in(func(v *visit) { v.reading.Value.Power = redfish.PowerUnknown }), false},
+		"not when the BMC is silent": {in(func(v *visit) { v.reading.Err = errDown }), false},
+		"in an entry that another process began, whose clock is ahead": {in(func(v *visit) {
+			v.memory = newMemory()
+			v.server.Status.Lifecycle.EnteredAt = metav1.NewMicroTime(noon.Add(10 * time.Minute))
+		}), true},
 		"not before the entry began":    {in(func(v *visit) { v.reading.Begun = entered.Add(-time.Second) }), false},
 		"not when it is another":        {in(func(v *visit) { v.facts.BMC.Identity = policies.IdentityOther }), false},
 		"not for a token of the former": {in(func(v *visit) { v.server.Status.Lifecycle.Credential.Entry = 6 }), false},

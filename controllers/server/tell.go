@@ -21,6 +21,20 @@ func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Server, d en
 	s.tellHalt(ctx, before, after, d)
 	s.tellOperation(ctx, before, after)
 	s.tellConditions(before, after)
+	s.tellConsent(before, after)
+}
+
+// consentUsed: the annotation that consented to manage a machine was removed.
+const consentUsed = "ConsentUsed"
+
+// tellConsent reports that a consent has served and was taken away.
+func (s *subject) tellConsent(before, after *v1alpha1.Server) {
+	if before.Annotations[v1alpha1.ConsentAnnotation] == "" || after.Annotations[v1alpha1.ConsentAnnotation] != "" {
+		return
+	}
+	s.Recorder.Eventf(after, nil, corev1.EventTypeNormal, consentUsed, "Record",
+		"The machine is ours to stop from now on; annotation %s=%s was used for that and removed",
+		v1alpha1.ConsentAnnotation, before.Annotations[v1alpha1.ConsentAnnotation])
 }
 
 // withheld warns whoever waits for a server to go that nobody may let it go.
