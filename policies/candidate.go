@@ -187,6 +187,7 @@ func ServerStateOf(s *v1alpha1.Server) selection.ServerState {
 		Taints:      taintsOf(s),
 		Claimed:     s.Spec.ServerClaimRef != nil,
 		Unclaimable: s.Spec.Unclaimable || v1alpha1.Ignored(s),
+		InService:   s.Spec.ServerMaintenanceRef != nil,
 		Deleting:    !s.DeletionTimestamp.IsZero(),
 	}
 	if s.Status.Lifecycle != nil {

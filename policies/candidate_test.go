@@ -79,6 +79,9 @@ func TestServerState(t *testing.T) {
 		{"a server that is to be left alone counts as cordoned", free(func(s *v1alpha1.Server) {
 			s.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnoreReconciliation}
 		}), selection.CodeUnclaimable},
+		{"a server that names a maintenance is not offered", free(func(s *v1alpha1.Server) {
+			s.Spec.ServerMaintenanceRef = &v1alpha1.ObjectReference{Namespace: "ops", Name: "disks"}
+		}), selection.CodeMaintenance},
 		{"the Dirty mark keeps claims away", free(func(s *v1alpha1.Server) {
 			s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Marks: []string{MarkManaged, MarkDirty}}
 		}), selection.CodeDirty},

@@ -171,6 +171,10 @@ func (f facts) running() standing {
 		s.reason, s.message = v1alpha1.ReasonPowerUnknown, fmt.Sprintf("the server's BMC does not say whether it is on; %s is asked for", wanted)
 	case power != wanted:
 		s.message = fmt.Sprintf("the server is not %s yet", wanted)
+		if wanted == v1alpha1.PowerStateOn && overrideIgnored(f.server) {
+			s.message += ": its BMC ignores what the machine is to boot from, so that it is not switched on; " +
+				"see condition Ready of the Server, reason " + v1alpha1.ReasonBootOverrideIgnored
+		}
 	case wanted == v1alpha1.PowerStateOff:
 		s.ready, s.reason, s.message = true, v1alpha1.ReasonPoweredOff, "the server is off, as asked"
 	default:
@@ -180,6 +184,12 @@ func (f facts) running() standing {
 		}
 	}
 	return s
+}
+
+// overrideIgnored says that the server is not switched on because its BMC ignores the boot override.
+func overrideIgnored(s *v1alpha1.Server) bool {
+	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonBootOverrideIgnored
 }
 
 // bootFollows says that the boot configuration asks for what the claim asks for now.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -59,6 +60,8 @@ func (v *visit) forward(ctx context.Context) loop.Progress {
 	switch {
 	case err != nil:
 		return loop.Broken(err)
+	case found && !agree(&server, c) && scheduler.RelationOf(&server, c) == scheduler.Adoptable:
+		return loop.Waiting(v1alpha1.ReasonAdopting, "the operation waits until the claim's UID is recorded on its server", 0)
 	case !found || !agree(&server, c):
 		v.operated = operationRefused
 		return loop.Failing("NotBound", "the claim has no server", 0)

@@ -83,7 +83,8 @@ func confirmed(c *v1alpha1.ServerClaim) bool {
 // matters says whether the difference between two versions of a server can change what some claim gets or is told.
 func matters(a, b *entry) bool {
 	if (a.server.Spec.ServerClaimRef == nil) != (b.server.Spec.ServerClaimRef == nil) || a.state.State != b.state.State ||
-		a.state.Unclaimable != b.state.Unclaimable || a.state.Deleting != b.state.Deleting || a.state.Dirty != b.state.Dirty {
+		a.state.Unclaimable != b.state.Unclaimable || a.state.Deleting != b.state.Deleting || a.state.Dirty != b.state.Dirty ||
+		a.state.InService != b.state.InService {
 		return true
 	}
 	if a.server.Annotations[v1alpha1.ClaimUIDAnnotation] != b.server.Annotations[v1alpha1.ClaimUIDAnnotation] ||

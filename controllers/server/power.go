@@ -25,7 +25,7 @@ const (
 	waitsForBoot    = "WaitsForBoot"
 	requestFailed   = "RequestFailed"
 	// overrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
-	overrideIgnored = "BootOverrideIgnored"
+	overrideIgnored = v1alpha1.ReasonBootOverrideIgnored
 )
 
 // powerKnown sees to a fresh reading with a power state that can be acted on.

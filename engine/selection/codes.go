@@ -16,6 +16,8 @@ const (
 	CodeState = "not-available"
 	// CodeUnclaimable: somebody has cordoned the server.
 	CodeUnclaimable = "unclaimable"
+	// CodeMaintenance: the server is handed to a maintenance.
+	CodeMaintenance = "maintenance"
 	// CodeDirty: the server holds data of an earlier holder.
 	CodeDirty = "dirty"
 	// CodePower: the server is not known to be off.
@@ -59,6 +61,10 @@ func Codes() []Code {
 		{
 			Code: CodeUnclaimable, Meaning: "The server is cordoned: spec.unclaimable is true.",
 			Remedy: "Set spec.unclaimable to false when the server may be used again.",
+		},
+		{
+			Code: CodeMaintenance, Meaning: "The server is handed to a maintenance: spec.serverMaintenanceRef is set.",
+			Remedy: "Wait until the maintenance is over and the reference is cleared.",
 		},
 		{
 			Code: CodeDirty, Meaning: "The server holds data of an earlier holder and has not been wiped.",

@@ -26,6 +26,8 @@ type ServerState struct {
 	Claimed bool
 	// Unclaimable is spec.unclaimable.
 	Unclaimable bool
+	// InService: spec.serverMaintenanceRef is set, whether or not that maintenance exists.
+	InService bool
 	// Dirty: a data-guarding mark says that data of an earlier holder may be there.
 	Dirty bool
 	// Deleting: the object has a deletion timestamp.
@@ -57,6 +59,8 @@ func Eligible(claim ClaimSpec, server ServerState) (ok bool, code, message strin
 		return false, CodeState, "its state is " + cmp.Or(server.State, "unknown") + " and not Available"
 	case server.Unclaimable:
 		return false, CodeUnclaimable, "it is cordoned (spec.unclaimable)"
+	case server.InService:
+		return false, CodeMaintenance, "it is handed to a maintenance (spec.serverMaintenanceRef)"
 	case server.Dirty:
 		return false, CodeDirty, "it holds data of an earlier holder"
 	case server.Power != powerOff:

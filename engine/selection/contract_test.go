@@ -31,10 +31,12 @@ func TestEligible(t *testing.T) {
 		"a server in another state is not given away":      {ClaimSpec{}, free(func(s *ServerState) { s.State = "Cleanup" }), CodeState, "its state is Cleanup and not Available"},
 		"a server without state is not given away":         {ClaimSpec{}, free(func(s *ServerState) { s.State = "" }), CodeState, "its state is unknown and not Available"},
 		"a cordoned server is not given away":              {ClaimSpec{}, free(func(s *ServerState) { s.Unclaimable = true }), CodeUnclaimable, "it is cordoned (spec.unclaimable)"},
-		"a dirty server is not given away":                 {ClaimSpec{}, free(func(s *ServerState) { s.Dirty = true }), CodeDirty, "it holds data of an earlier holder"},
-		"a running server is not given away":               {ClaimSpec{}, free(func(s *ServerState) { s.Power = "On" }), CodePower, "its power state is On and not Off"},
-		"unknown power is not Off":                         {ClaimSpec{}, free(func(s *ServerState) { s.Power = "" }), CodePower, "its power state is unknown and not Off"},
-		"a taint keeps claims away":                        {ClaimSpec{}, free(func(s *ServerState) { s.Taints = gpuTaint }), CodeTaint, "the claim does not tolerate its taint gpu=h100:NoBind"},
+		"a server in maintenance is not given away": {ClaimSpec{}, free(func(s *ServerState) { s.InService = true }), CodeMaintenance,
+			"it is handed to a maintenance (spec.serverMaintenanceRef)"},
+		"a dirty server is not given away":   {ClaimSpec{}, free(func(s *ServerState) { s.Dirty = true }), CodeDirty, "it holds data of an earlier holder"},
+		"a running server is not given away": {ClaimSpec{}, free(func(s *ServerState) { s.Power = "On" }), CodePower, "its power state is On and not Off"},
+		"unknown power is not Off":           {ClaimSpec{}, free(func(s *ServerState) { s.Power = "" }), CodePower, "its power state is unknown and not Off"},
+		"a taint keeps claims away":          {ClaimSpec{}, free(func(s *ServerState) { s.Taints = gpuTaint }), CodeTaint, "the claim does not tolerate its taint gpu=h100:NoBind"},
 		"a tolerated taint does not": {ClaimSpec{Tolerations: []Toleration{{Key: "gpu", Operator: "Exists"}}}, free(func(s *ServerState) { s.Taints = gpuTaint }),
 			"", ""},
 		"what the claim asked for is named before what will pass": {ClaimSpec{ServerRef: "b"}, free(func(s *ServerState) { s.Claimed = true }),
@@ -140,7 +142,7 @@ func TestEveryCodeIsDocumentedOnce(t *testing.T) {
 		}
 		seen[c.Code] = true
 	}
-	for _, code := range []string{CodeServerRef, CodeSelector, CodeDeleting, CodeClaimed, CodeState, CodeUnclaimable, CodeDirty, CodePower, CodeTaint, CodeNotAllowed} {
+	for _, code := range []string{CodeServerRef, CodeSelector, CodeDeleting, CodeClaimed, CodeState, CodeUnclaimable, CodeMaintenance, CodeDirty, CodePower, CodeTaint, CodeNotAllowed} {
 		if !seen[code] {
 			t.Errorf("%s is not documented", code)
 		}
