@@ -155,6 +155,11 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 		{"halted", func(f *facts) { afflicted(f.server, "PolicyHalted", "True") },
 			"nothing is done for the server, and what is known of it may not hold: its condition PolicyHalted (Because) is True"},
 		{"switching off", func(f *facts) { f.claim.Spec.Power = "Off" }, "Off is asked for, and the BMC still says On"},
+		{"switching on, past a BMC that ignores the boot override", func(f *facts) {
+			f.server.Status.PowerState = "Off"
+			f.server.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "BootOverrideIgnored"}}
+		}, "the server is not On yet: its BMC ignores what the machine is to boot from, so that it is not switched on; " +
+			"see condition Ready of the Server, reason BootOverrideIgnored"},
 		{"unknown power", func(f *facts) { f.server.Status.PowerState = "" }, "the server's BMC does not say whether it is on; On is asked for"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
