@@ -20,6 +20,10 @@ type LifecycleStatus struct {
 	// enteredAt is when the present state was entered.
 	// +optional
 	EnteredAt metav1.MicroTime `json:"enteredAt,omitzero"`
+	// seenOnAt is when the BMC first showed the machine on in the present entry. Until then nobody's report is taken for that
+	// of something which runs on it.
+	// +optional
+	SeenOnAt *metav1.MicroTime `json:"seenOnAt,omitempty"`
 	// retries counts the exits marked as a retry since the server last rested in a stable state.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -136,10 +140,6 @@ type ProbeCredential struct {
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	// +kubebuilder:validation:MaxLength=64
 	TokenHash string `json:"tokenHash,omitempty"`
-	// shownAt is when the BMC first showed the machine on in the entry. Until then nobody's report is taken for that of an
-	// agent which runs on it.
-	// +optional
-	ShownAt *metav1.MicroTime `json:"shownAt,omitempty"`
 }
 
 // DeadlineClock counts the time of an entry without the time in which the server was held back.

@@ -67,11 +67,7 @@ func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
 		return loop.Broken(err)
 	}
 	l := v.server.Status.Lifecycle
-	minted := &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurpose(b.token), Entry: l.Entry, TokenHash: metalprobe.HashToken(token)}
-	if former := l.Credential; former != nil && former.TokenHash == minted.TokenHash {
-		minted.ShownAt = former.ShownAt
-	}
-	l.Credential = minted
+	l.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurpose(b.token), Entry: l.Entry, TokenHash: metalprobe.HashToken(token)}
 	if p, ok := v.ensureAgentBoot(ctx, b); !ok {
 		return p
 	}

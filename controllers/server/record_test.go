@@ -94,6 +94,19 @@ func TestAHaltBeginsNoLifecycle(t *testing.T) {
 	}
 }
 
+func TestAMachineWasNotSeenOnInAnEntryThatBegins(t *testing.T) {
+	v := newVisit(t, "Initial")
+	v.server.Status.Lifecycle.SeenOnAt = &metav1.MicroTime{Time: noon}
+	v.recordMove(engine.Decision{From: "Initial", To: "Initial"})
+	if v.server.Status.Lifecycle.SeenOnAt == nil {
+		t.Error("forgotten within the entry")
+	}
+	v.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
+	if v.server.Status.Lifecycle.SeenOnAt != nil {
+		t.Error("it counts for the next entry as well")
+	}
+}
+
 func TestHistoryKeepsTheLastTenMoves(t *testing.T) {
 	v := newVisit(t, "Initial")
 	for range 25 {

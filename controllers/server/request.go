@@ -246,15 +246,16 @@ func (v *visit) recordShown() {
 	}
 }
 
-// recordRunning notes that the machine was seen on, so that an agent may be running on it.
+// recordRunning notes that the machine was seen on in this entry, so that something may be running on it. It does not ask
+// for a credential: a report may come without one.
 func (v *visit) recordRunning() {
 	l := v.server.Status.Lifecycle
-	if l == nil || l.Credential == nil || l.Credential.ShownAt != nil || l.Credential.Entry != l.Entry {
+	if l == nil || l.SeenOnAt != nil {
 		return
 	}
 	if v.shows(redfish.PowerOn) && v.reading.Begun.After(v.memory.enteredAt(v.server)) {
 		at := metav1.NewMicroTime(v.now)
-		l.Credential.ShownAt = &at
+		l.SeenOnAt = &at
 	}
 }
 

@@ -224,7 +224,6 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 	entered := noon.Add(-time.Hour)
 	in := func(change ...func(*visit)) *visit {
 		return newVisit(t, "Discovery", append([]func(*visit){func(v *visit) {
-			v.server.Status.Lifecycle.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurposeProbe, Entry: 7, TokenHash: "x"}
 			v.memory.enter(v.server, entered)
 			v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Begun: entered.Add(time.Second), At: noon}
 			v.reading.Value.Power = redfish.PowerOn
@@ -246,11 +245,10 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 		}), true},
 		"not before the entry began":    {in(func(v *visit) { v.reading.Begun = entered.Add(-time.Second) }), false},
 		"not when it is another":        {in(func(v *visit) { v.facts.BMC.Identity = policies.IdentityOther }), false},
-		"not for a token of the former": {in(func(v *visit) { v.server.Status.Lifecycle.Credential.Entry = 6 }), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.visit.recordRunning()
-			if got := c.visit.server.Status.Lifecycle.Credential.ShownAt != nil; got != c.want {
+			if got := c.visit.server.Status.Lifecycle.SeenOnAt != nil; got != c.want {
 				t.Errorf("seen on: %t, want %t", got, c.want)
 			}
 		})

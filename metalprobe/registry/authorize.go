@@ -103,28 +103,6 @@ func (r *Registry) refresh(ctx context.Context, servers []metalv1alpha1.Server) 
 	return nil
 }
 
-// running refuses what an agent says of a machine that its BMC has not shown on since its entry began: whoever says it, it
-// is not the agent that was booted there. That may only not be known yet, so the agent is asked to come again.
-func (r *Registry) running(ctx context.Context, g grant) *refusal {
-	if shownOn(g.server) {
-		return nil
-	}
-	servers := []metalv1alpha1.Server{*g.server} // the power-on may be younger than the cache
-	if err := r.refresh(ctx, servers); err != nil {
-		return failed(err)
-	}
-	if shownOn(&servers[0]) {
-		return nil
-	}
-	return notShownOn()
-}
-
-// shownOn says that an agent may be running on a server. One for which no token stands was not booted by the manager.
-func shownOn(server *metalv1alpha1.Server) bool {
-	l := server.Status.Lifecycle
-	return l == nil || l.Credential == nil || l.Credential.Entry != l.Entry || l.Credential.ShownAt != nil
-}
-
 // match finds the server whose credential the token is.
 func match(servers []metalv1alpha1.Server, hash string) (grant, *refusal) {
 	var old *refusal

@@ -106,6 +106,9 @@ func (r *Registry) remove(request *http.Request) (*answer, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
+	if refused := r.running(request.Context(), g); refused != nil {
+		return nil, refused
+	}
 	changed, refused := r.update(request.Context(), g, func(stored *policyv1alpha1.ServerInventory) *refusal {
 		if stored.Report == nil {
 			return notFound("this server has not reported")
@@ -135,6 +138,9 @@ func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
 	}
 	g, refused := r.authorize(request, uuid, allow, false)
 	if refused != nil {
+		return nil, refused
+	}
+	if refused := r.running(request.Context(), g); refused != nil {
 		return nil, refused
 	}
 	ref := g.server.Spec.BootConfigurationRef

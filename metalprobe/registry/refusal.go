@@ -39,7 +39,9 @@ const (
 	OutcomeLimited Outcome = "Limited"
 	// OutcomeHeld may not be done for now: a freeze, the breaker or observe-only holds the wipe back.
 	OutcomeHeld Outcome = "Held"
-	// OutcomeNotShownOn came for a machine that its BMC has not shown on since it was to be booted.
+	// OutcomeNotYetShownOn came for a machine that its BMC has not shown on since its entry began, as at many a boot.
+	OutcomeNotYetShownOn Outcome = "NotYetShownOn"
+	// OutcomeNotShownOn came for such a machine, for which reports have come for minutes.
 	OutcomeNotShownOn Outcome = "NotShownOn"
 	// OutcomeFailed could not be served for a reason of ours.
 	OutcomeFailed Outcome = "Failed"
@@ -91,10 +93,16 @@ func notExpected(message, remedy string) *refusal {
 // shownRetry is when to ask again whether the machine was seen on: about as often as the manager looks.
 const shownRetry = 5 * time.Second
 
+func notYetShownOn() *refusal {
+	refused := notShownOn()
+	refused.outcome = OutcomeNotYetShownOn
+	return refused
+}
+
 func notShownOn() *refusal {
 	return &refusal{
 		status: http.StatusServiceUnavailable, outcome: OutcomeNotShownOn, retryAfter: shownRetry,
-		message: "the BMC has not shown this machine on since it was to be booted",
+		message: "the BMC has not shown this machine on since the present entry of its lifecycle began",
 		remedy:  "ask again; if the machine runs and it stays so, see what its BMC says of its power, and whether a manager leads",
 	}
 }

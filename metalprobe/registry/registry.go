@@ -99,6 +99,7 @@ type Registry struct {
 	handler     http.Handler
 	sources     *sources
 	refusals    *refusalEvents
+	unseen      *unseenReports
 	requests    *prometheus.CounterVec
 	certificate certificate
 }
@@ -132,6 +133,7 @@ func New(options Options) (*Registry, error) {
 		requests: requests,
 	}
 	r.refusals = newRefusalEvents(options.Recorder)
+	r.unseen = newUnseenReports()
 	r.certificate.get = options.GetCertificate
 	r.handler = r.routes()
 	return r, nil

@@ -53,9 +53,9 @@ func serverOf(name, uuid, token string, purpose metalv1alpha1.ProbePurpose) *met
 			BootConfigurationRef: &metalv1alpha1.ObjectReference{Namespace: "metalaw-system", Name: name},
 		},
 		Status: metalv1alpha1.ServerStatus{Lifecycle: &metalv1alpha1.LifecycleStatus{
-			Entry: 7,
-			Credential: &metalv1alpha1.ProbeCredential{Purpose: purpose, Entry: 7, TokenHash: metalprobe.HashToken(token),
-				ShownAt: &metav1.MicroTime{Time: start.Add(-time.Minute)}},
+			Entry:      7,
+			Credential: &metalv1alpha1.ProbeCredential{Purpose: purpose, Entry: 7, TokenHash: metalprobe.HashToken(token)},
+			SeenOnAt:   &metav1.MicroTime{Time: start.Add(-time.Minute)},
 		}},
 	}
 }
