@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -51,6 +52,8 @@ type Options struct {
 	Workers int
 	// PowerGrace is how long a BMC may take to show what it accepted, before it is asked again; default 1 min.
 	PowerGrace time.Duration
+	// RetryPause is how long after a refusal a BMC's credentials are not tried again by hand either; default 1 min.
+	RetryPause time.Duration
 	// BootGrace is how long a machine may take from power-on to reading its boot override; default 10 min.
 	BootGrace time.Duration
 	// ObserveOnly runs everything and does nothing to any machine.
@@ -79,7 +82,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		return err
 	}
 	beat := &heartbeat.Heartbeat{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: o.Namespace}
-	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled,
+	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled, RetryPause: o.RetryPause,
 		Logger: slog.New(logr.ToSlogHandler(mgr.GetLogger().WithName("redfish")))})
 	for _, r := range []manager.Runnable{beat,
 		&revision.Publisher{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Store: store},
@@ -124,14 +127,15 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, pool *redfish.Pool, b
 }
 
 // givingSessionsBack ends every session when the manager stops, so that none is left on a BMC that allows few, and says so
-// to the next manager.
+// to the next manager. Where one may be left, the next manager is told the same as after a kill.
 func givingSessionsBack(pool *redfish.Pool, beat *heartbeat.Heartbeat) manager.Runnable {
 	return manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 		defer cancel()
 		if err := pool.Close(closing); err != nil {
-			return err
+			logf.FromContext(ctx).WithName("redfish").Info("the next manager waits for sessions that may be left, as after a kill", "cause", err.Error())
+			return nil
 		}
 		return beat.Leave(closing)
 	})

@@ -40,9 +40,12 @@ func (c *client) name() string {
 type shared struct {
 	refused  *denials
 	sessions *openSessions
+	left     *leftSessions
 }
 
-func newShared() shared { return shared{refused: newDenials(), sessions: newOpenSessions()} }
+func newShared() shared {
+	return shared{refused: newDenials(), sessions: newOpenSessions(), left: newLeftSessions()}
+}
 
 // memory is what one BMC taught us. Losing it costs requests, never correctness.
 type memory struct {
@@ -79,7 +82,7 @@ func newClient(key string, endpoint Endpoint, credentials Credentials, options P
 }
 
 // Close gives the session back and closes idle connections; afterwards every call fails. The error says that the BMC
-// did not confirm. A second call does nothing.
+// did not confirm that no session is left. A second call asks the BMC nothing.
 func (c *client) Close(ctx context.Context) error {
 	if c.login == nil {
 		return nil
@@ -111,10 +114,14 @@ func (c *client) forgetTopology() {
 	})
 }
 
-// probeService reads the service root, without credentials.
-func probeService(ctx context.Context, endpoint Endpoint) (*serviceRoot, error) {
-	options := PoolOptions{MaxInFlight: 1, PerBMC: 1, RequestTimeout: 15 * time.Second}.withDefaults()
-	c := newClient("", endpoint, Credentials{}, options, make(chan struct{}, 1), newShared())
+// probeTimeout covers the one request of a probe: what answers there is mostly no BMC.
+const probeTimeout = 15 * time.Second
+
+// probeService reads the service root, without credentials, within the limits of the pool.
+func (p *Pool) probeService(ctx context.Context, endpoint Endpoint) (*serviceRoot, error) {
+	options := p.options
+	options.PerBMC, options.RequestTimeout = 1, min(options.RequestTimeout, probeTimeout)
+	c := newClient("", endpoint, Credentials{}, options, p.fleet, newShared())
 	op, cancel, err := c.begin(ctx)
 	if err != nil {
 		return nil, err

@@ -48,9 +48,9 @@ func (d *denials) standing(digest [32]byte) *AuthError {
 	return refusal
 }
 
-// lift ends a refusal before its time, once in each pause; else it says when it may be lifted or ends by itself. Where none
-// stands there is nothing to lift.
-func (d *denials) lift(digest [32]byte, pause time.Duration) (lifted bool, again time.Time) {
+// lift ends a refusal before its time, once in each cool-down and not before it is settle old; else it says when it may be
+// lifted or ends by itself. Where none stands there is nothing to lift.
+func (d *denials) lift(digest [32]byte, coolDown, settle time.Duration) (lifted bool, again time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -58,7 +58,11 @@ func (d *denials) lift(digest [32]byte, pause time.Duration) (lifted bool, again
 	if refusal == nil || !now.Before(refusal.Until) {
 		return true, time.Time{}
 	}
-	if until := d.lifted[digest]; now.Before(until) {
+	until := refusal.Until.Add(settle - coolDown)
+	if lifted := d.lifted[digest]; lifted.After(until) {
+		until = lifted
+	}
+	if now.Before(until) {
 		if refusal.Until.Before(until) {
 			until = refusal.Until
 		}
@@ -70,8 +74,15 @@ func (d *denials) lift(digest [32]byte, pause time.Duration) (lifted bool, again
 		}
 	}
 	delete(d.refused, digest)
-	d.lifted[digest] = now.Add(pause)
+	d.lifted[digest] = now.Add(coolDown)
 	return true, time.Time{}
+}
+
+// once says that credentials were let off a short while ago, so that they are offered once and in one way only.
+func (d *denials) once(digest [32]byte) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Now().Before(d.lifted[digest])
 }
 
 // add keeps a refusal and drops those that have ended, which bounds the map.

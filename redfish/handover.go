@@ -10,9 +10,6 @@ import (
 // A BMC is found by one part of the operator, under the key of where it was found, and used by another, under its own.
 // What the first learned is handed over, so that a BMC is logged in to once.
 
-// handover is how long what was learned waits for whoever goes on with it.
-const handover = time.Minute
-
 // account is where a parked client is logged in, and as whom.
 type account struct {
 	address  string
@@ -40,7 +37,7 @@ type freshRoot struct {
 // Probe asks whether a Redfish service answers at the endpoint: one GET of /redfish/v1/, without credentials. Nil means
 // yes. A client for the same endpoint that is made within a minute does not ask again.
 func (p *Pool) Probe(ctx context.Context, endpoint Endpoint) error {
-	root, err := probeService(ctx, endpoint)
+	root, err := p.probeService(ctx, endpoint)
 	if err != nil {
 		return err
 	}
@@ -56,7 +53,7 @@ func (p *Pool) Probe(ctx context.Context, endpoint Endpoint) error {
 			delete(p.roots, other)
 		}
 	}
-	p.roots[base.String()] = freshRoot{root: root, endpoint: endpoint, until: now.Add(handover)}
+	p.roots[base.String()] = freshRoot{root: root, endpoint: endpoint, until: now.Add(p.options.HandOver)}
 	return nil
 }
 
@@ -87,7 +84,7 @@ func (p *Pool) Park(key string) {
 	}
 	waiting := &parked{client: c}
 	p.parked[at] = waiting
-	waiting.timer = time.AfterFunc(handover, func() {
+	waiting.timer = time.AfterFunc(p.options.HandOver, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.parked[at] == waiting {

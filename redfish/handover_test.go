@@ -67,17 +67,39 @@ func TestAParkedClientReportsUnderItsNewKey(t *testing.T) {
 
 func TestAClientThatStaysParkedGivesItsSessionBack(t *testing.T) {
 	f := newFake(t)
-	pool := NewPool(PoolOptions{})
+	ended := make(chan struct{}, 1)
+	pool := poolOf(t, PoolOptions{HandOver: time.Millisecond, OnRequest: func(_, method, _ string, _ time.Duration) {
+		if method == "DELETE" {
+			ended <- struct{}{}
+		}
+	}})
 	if _, err := pool.Get("found", f.endpoint(), login0).Manager(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	pool.Park("found")
-	if err := pool.Close(t.Context()); err != nil {
-		t.Fatal(err)
+	select {
+	case <-ended:
+	case <-t.Context().Done():
 	}
 	if gone := f.seen("DELETE"); len(gone) != 1 {
 		t.Errorf("given back: %q", gone)
 	}
+}
+
+func TestAProbeCountsAsOtherRequestsDo(t *testing.T) {
+	f := newFake(t)
+	var asked []string
+	pool := poolOf(t, PoolOptions{MaxInFlight: 1, OnRequest: func(_, method, outcome string, _ time.Duration) { asked = append(asked, method+" "+outcome) }})
+	if err := pool.Probe(t.Context(), f.endpoint()); err != nil || len(asked) != 1 || asked[0] != "GET "+OutcomeOK {
+		t.Errorf("%v, asked %q", err, asked)
+	}
+	pool.fleet <- struct{}{} // the fleet's one place is taken
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := pool.Probe(ctx, f.endpoint()); err == nil || len(asked) != 1 {
+		t.Errorf("it passed the limit of the fleet by: %v, asked %q", err, asked)
+	}
+	<-pool.fleet
 }
 
 // What a BMC is asked from the moment it is found until the power of its system is known.

@@ -5,6 +5,7 @@ package redfish
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -85,6 +86,23 @@ func (l *login) orphaned(o *operation, root *serviceRoot) (wait bool, refused *a
 	}
 	l.basicUntil = now.Add(min(l.c.options.BasicFor, l.expired.Sub(now)))
 	return true, nil, nil
+}
+
+// mayBeLeft notes that a session of this process may be left over at the BMC, unknown to it.
+func (l *login) mayBeLeft() { l.settled, l.unheard = false, true }
+
+// account says what a login that has ended may have left at the BMC, whoever opened it. It is called under the lock.
+func (l *login) account() error {
+	now := time.Now()
+	killed := l.c.options.Orphans != nil && l.c.options.Orphans()
+	switch {
+	case l.settled || !l.unheard && !killed, !l.expired.IsZero() && !now.Before(l.expired):
+		l.left.clear(l)
+		return nil
+	case !l.expired.IsZero():
+		l.left.note(l, l.c.base.Host, l.expired)
+	}
+	return fmt.Errorf("redfish: a session may be left at %s, because a login or its end was not confirmed; it expires by itself", l.c.base.Host)
 }
 
 func (l *login) settle() { l.settled, l.unheard, l.expired = true, false, time.Time{} }

@@ -5,7 +5,9 @@ package redfish
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 )
@@ -31,6 +33,10 @@ type PoolOptions struct {
 	// SystemsFor is how long Manager keeps a list of systems before it reads the list again; default 1 h. A system that is
 	// not where it was makes it read the list at once.
 	SystemsFor time.Duration
+	// RetryPause is how long after a refusal credentials are not tried again by hand either; default 1 min.
+	RetryPause time.Duration
+	// HandOver is how long what was learned of a BMC waits for whoever goes on with it; default 1 min.
+	HandOver time.Duration
 	// CloseTimeout covers giving back one session; default 5 s.
 	CloseTimeout time.Duration
 	// BreakerThreshold is how many connection failures in a row open the breaker; default 3.
@@ -71,6 +77,8 @@ func (o PoolOptions) withDefaults() PoolOptions {
 	orTime(&o.LoginCoolDown, 5*time.Minute)
 	orTime(&o.BasicFor, 10*time.Minute)
 	orTime(&o.SystemsFor, time.Hour)
+	orTime(&o.RetryPause, time.Minute)
+	orTime(&o.HandOver, time.Minute)
 	orTime(&o.CloseTimeout, 5*time.Second)
 	orTime(&o.BreakerBase, time.Second)
 	orTime(&o.BreakerMax, time.Minute)
@@ -132,8 +140,9 @@ func (p *Pool) Get(key string, endpoint Endpoint, credentials Credentials) BMC {
 }
 
 // Retry lets credentials that the BMC of key refused be tried again before their cool-down has ended, because somebody says
-// that they are right now. That is done once in each cool-down, so that no account is locked by it: else nothing changes,
-// and again says when they are tried next. An unknown key is fine.
+// that they are right now. They are then tried once, for a session, and not with Basic authentication as well. That is done
+// once in each cool-down and not within RetryPause of the refusal, so that it adds little to what may lock an account: else
+// nothing changes, and again says when it may be asked for or they are tried next. An unknown key is fine.
 func (p *Pool) Retry(key string) (done bool, again time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +150,7 @@ func (p *Pool) Retry(key string) (done bool, again time.Time) {
 	if c == nil || c.login == nil {
 		return true, time.Time{}
 	}
-	return p.shared.refused.lift(c.login.digest, p.options.LoginCoolDown)
+	return p.shared.refused.lift(c.login.digest, p.options.LoginCoolDown, p.options.RetryPause)
 }
 
 // Forget drops the client for key and gives its session back in the background. An unknown key is fine.
@@ -165,8 +174,9 @@ func (p *Pool) giveBack(c *client) {
 	})
 }
 
-// Close gives back every session, all at once within the fleet's limits, and returns when that is done or ctx ends. A
-// BMC that does not answer keeps its session until it expires there; that is no error. A second call waits again.
+// Close gives back every session, all at once within the fleet's limits, and returns when that is done or ctx ends. The
+// error says at which BMCs a session may be left until it expires there: one whose end was not confirmed, one of a login
+// whose answer was lost, or one of a former process that is still waited for. A second call waits again.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
@@ -187,10 +197,13 @@ func (p *Pool) Close(ctx context.Context) error {
 	}()
 	select {
 	case <-done:
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return fmt.Errorf("redfish: not all sessions were given back: %w", ctx.Err())
 	}
+	if hosts := p.shared.left.hosts(time.Now()); len(hosts) > 0 {
+		return fmt.Errorf("redfish: a session may be left at %d BMCs, where it expires by itself: %s", len(hosts), clip(strings.Join(hosts, ", "), 500))
+	}
+	return nil
 }
 
 func (e Endpoint) equal(other Endpoint) bool {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/stmcginnis/gofish/schemas"
@@ -25,7 +26,8 @@ type login struct {
 	token      string
 	sessionURI string    // where the session is given back; empty where the BMC does not say
 	basicUntil time.Time // Basic authentication until then, because no session could be had, or should be
-	closed     bool
+	// closed is set before the lock is waited for, so that whoever holds it knows that nobody comes for the session any more.
+	closed atomic.Bool
 
 	settled bool      // no session is left over that nobody knows
 	unheard bool      // a login of this process was not answered
@@ -37,6 +39,9 @@ func newLogin(c *client, s shared) *login {
 }
 
 func (l *login) acquire(ctx context.Context) error {
+	if l.tryAcquire() {
+		return nil
+	}
 	select {
 	case l.lock <- struct{}{}:
 		return nil
@@ -46,7 +51,30 @@ func (l *login) acquire(ctx context.Context) error {
 	}
 }
 
-func (l *login) release() { <-l.lock }
+func (l *login) tryAcquire() bool {
+	select {
+	case l.lock <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// release lets the next caller in. Where the client was dropped meanwhile, the session is given back here: whoever dropped
+// it may have stopped waiting for a slow login.
+func (l *login) release() {
+	<-l.lock
+	if !l.closed.Load() || !l.tryAcquire() {
+		return // or whoever holds the lock now sees to it
+	}
+	defer func() { <-l.lock }()
+	if l.token != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), l.c.options.CloseTimeout)
+		defer cancel()
+		_ = l.giveBack(&operation{c: l.c, ctx: ctx, left: 1})
+	}
+	_ = l.account()
+}
 
 // credential returns what the next request is sent with; it logs in where needed. While a refusal stands, it returns
 // that refusal and asks nobody.
@@ -55,7 +83,7 @@ func (l *login) credential(o *operation) (credential, error) {
 		return credential{}, err
 	}
 	defer l.release()
-	if l.closed {
+	if l.closed.Load() {
 		return credential{}, errClosed
 	}
 	if refusal := l.refused.standing(l.digest); refusal != nil {
@@ -84,7 +112,7 @@ func (l *login) rejected(o *operation, cred credential, again bool, got *answer)
 	}
 	l.basicUntil = time.Time{}
 	if cred.token != "" && l.token == cred.token {
-		_ = l.giveBack(o)
+		_ = l.giveBack(o) // what fails is remembered as a session that may be left over
 		return l.deny(got, "a session was given, but is not accepted")
 	}
 	return l.deny(got, "")
@@ -102,6 +130,9 @@ func (l *login) open(o *operation) (credential, error) {
 	}
 	if wait {
 		return credential{basic: true}, nil
+	}
+	if refused != nil && l.refused.once(l.digest) {
+		return credential{}, l.deny(refused, "")
 	}
 	adapter := &gofishClient{op: o, cred: &credential{}}
 	token, err := schemas.CreateSession(adapter, root.sessions(), l.c.credentials.Username, l.c.credentials.Password)
@@ -121,7 +152,7 @@ func (l *login) open(o *operation) (credential, error) {
 func (l *login) notOpened(o *operation, root *serviceRoot, last, refused *answer, err error) (credential, error) {
 	var unreachable *UnreachableError
 	if errors.As(err, &unreachable) && unreachable.Sent { // the BMC may have made a session that nobody heard of
-		l.settled, l.unheard = false, true
+		l.mayBeLeft()
 	}
 	if unreachable != nil || last == nil {
 		return credential{}, err
@@ -132,14 +163,15 @@ func (l *login) notOpened(o *operation, root *serviceRoot, last, refused *answer
 		return credential{}, err
 	case last.status == http.StatusForbidden && !strings.Contains(id, "SessionLimit"):
 		return credential{}, l.deny(last, "login refused")
-	case last.status == http.StatusUnauthorized && refused != nil:
+	case last.status == http.StatusUnauthorized && (refused != nil || l.refused.once(l.digest)):
 		return credential{}, l.deny(last, "")
 	}
 	return l.fallBack(o, root, last, fmt.Sprintf("no session could be had (status %d %s)", last.status, id))
 }
 
 // fallBack proves Basic authentication by one read that needs it, and keeps to it for a while. Proving it here, under
-// the lock, bounds the attempts with a wrong password to two per cool-down.
+// the lock, bounds the attempts with a wrong password: two in each cool-down (a session, then Basic, because some BMCs
+// answer 401 to a login for want of sessions), and one more where somebody has a refusal lifted by hand.
 func (l *login) fallBack(o *operation, root *serviceRoot, session *answer, why string) (credential, error) {
 	basic := credential{basic: true}
 	got, err := o.raw(http.MethodGet, orElse(string(root.Systems), root.sessions()), nil, nil, basic)
@@ -158,7 +190,9 @@ func (l *login) fallBack(o *operation, root *serviceRoot, session *answer, why s
 	}
 	l.basicUntil = time.Now().Add(l.c.options.BasicFor)
 	if l.sessionURI != "" { // a session without a token still occupies a place
-		_, _ = o.sendAs(basic, http.MethodDelete, l.sessionURI, nil, nil)
+		if _, err := o.sendAs(basic, http.MethodDelete, l.sessionURI, nil, nil); err != nil && !statusIs(err, http.StatusNotFound) {
+			l.mayBeLeft()
+		}
 		l.sessionURI = ""
 	}
 	return basic, nil
@@ -189,26 +223,39 @@ func (l *login) forget() (token, uri string) {
 	return token, uri
 }
 
-// giveBack ends the session at the BMC and forgets it.
+// giveBack ends the session at the BMC and forgets it. The error says that the BMC did not confirm it; a session that had
+// ended already is confirmed.
 func (l *login) giveBack(o *operation) error {
 	token, uri := l.forget()
-	if token == "" || uri == "" {
+	if token == "" {
 		return nil
+	}
+	if uri == "" {
+		l.mayBeLeft()
+		return fmt.Errorf("redfish: %s did not say where its session is, so that it cannot be ended; it expires by itself", l.c.base.Host)
 	}
 	err := schemas.DeleteSession(&gofishClient{op: o, cred: &credential{token: token}}, uri)
-	if statusIs(err, http.StatusUnauthorized, http.StatusNotFound) { // it had ended already
+	if err == nil || statusIs(err, http.StatusUnauthorized, http.StatusNotFound) {
 		return nil
 	}
+	l.mayBeLeft()
 	return err
 }
 
+// close ends the login for good. It is noted as one that may leave a session behind before its lock is waited for, so that
+// one which is still under way when ctx ends counts until it has ended.
 func (l *login) close(o *operation) error {
+	l.left.note(l, l.c.base.Host, time.Now().Add(sessionTimeout))
+	l.closed.Store(true)
 	if err := l.acquire(o.ctx); err != nil {
 		return err
 	}
-	defer l.release()
-	l.closed = true
-	return l.giveBack(o)
+	defer func() { <-l.lock }()
+	if err := l.giveBack(o); err != nil {
+		_ = l.account()
+		return err
+	}
+	return l.account()
 }
 
 func bodyLink(body []byte) string {

@@ -249,13 +249,13 @@ func TestThePoolKeepsReplacesAndReturnsClients(t *testing.T) {
 
 func TestARefusedPasswordIsTriedAgainByHandOnceInEachCoolDown(t *testing.T) {
 	f := newFake(t)
-	pool := poolOf(t)
+	pool := poolOf(t, PoolOptions{RetryPause: 1})
 	c := pool.Get("bmc", f.endpoint(), Credentials{Username: "admin", Password: "wrong"})
 	for i, want := range []struct {
 		asked  bool // by hand, before the read
 		done   bool
 		logins int
-	}{{false, false, 2}, {false, false, 2}, {true, true, 4}, {true, false, 4}, {true, false, 4}} {
+	}{{false, false, 2}, {false, false, 2}, {true, true, 3}, {true, false, 3}, {true, false, 3}} {
 		if want.asked {
 			done, again := pool.Retry("bmc")
 			if done != want.done || again.IsZero() != want.done {
@@ -271,24 +271,42 @@ func TestARefusedPasswordIsTriedAgainByHandOnceInEachCoolDown(t *testing.T) {
 	}
 }
 
-func TestARefusalMayBeLiftedAgainAfterTheCoolDown(t *testing.T) {
+func TestACredentialThatIsTriedByHandIsOfferedOnceWhereOrphansAreLookedFor(t *testing.T) {
+	f := newFake(t)
+	f.leftBehind("admin")
+	pool := poolOf(t, PoolOptions{RetryPause: 1, Orphans: killedBefore})
+	c := pool.Get("bmc", f.endpoint(), Credentials{Username: "admin", Password: "wrong"})
+	_ = read(t, c)
+	before := f.logins
+	pool.Retry("bmc")
+	if err := read(t, c); Reason(err) != ReasonAuthenticationFailed || f.logins != before+1 {
+		t.Errorf("%v after %d logins, want %d", err, f.logins, before+1)
+	}
+}
+
+func TestARefusalIsLiftedOnceInEachCoolDownAndNotAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pause = 5 * time.Minute
 		d := newDenials()
 		key := d.digest("a:443", login0)
 		refuse := func() { d.add(key, &AuthError{Until: time.Now().Add(pause)}) }
 		refuse()
-		if done, _ := d.lift(key, pause); !done || d.standing(key) != nil {
+		refused := time.Now()
+		if done, again := d.lift(key, pause, time.Minute); done || !again.Equal(refused.Add(time.Minute)) {
+			t.Errorf("lifted right after the refusal: %t, again at %s", done, again)
+		}
+		time.Sleep(time.Minute)
+		if done, _ := d.lift(key, pause, time.Minute); !done || d.standing(key) != nil || !d.once(key) {
 			t.Error("not lifted")
 		}
 		lifted := time.Now()
 		time.Sleep(time.Minute)
 		refuse()
-		if done, again := d.lift(key, pause); done || !again.Equal(lifted.Add(pause)) || d.standing(key) == nil {
+		if done, again := d.lift(key, pause, time.Minute); done || !again.Equal(lifted.Add(pause)) || d.standing(key) == nil {
 			t.Errorf("lifted a second time: %t, again at %s", done, again)
 		}
 		time.Sleep(4 * time.Minute)
-		if done, _ := d.lift(key, pause); !done {
+		if done, _ := d.lift(key, pause, time.Minute); !done {
 			t.Error("not lifted after the pause")
 		}
 	})

@@ -21,7 +21,7 @@ func (v *visit) retryAccess() loop.Progress {
 		return loop.Holds() // what is missing is looked for without being asked
 	}
 	if done, again := v.Clients.Retry(v.target.Key); !done {
-		v.retriedLately = fmt.Sprintf("the credentials were tried again by hand a while ago and are not tried once more before %s, "+
+		v.retriedLately = fmt.Sprintf("the credentials were refused or tried again by hand a short while ago and are not tried once more before %s, "+
 			"so that no account is locked; correct the BMCSecret, which is then tried at once", again.UTC().Format("15:04:05 MST"))
 		return loop.Holds()
 	}

@@ -243,8 +243,8 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 			v.memory = newMemory()
 			v.server.Status.Lifecycle.EnteredAt = metav1.NewMicroTime(noon.Add(10 * time.Minute))
 		}), true},
-		"not before the entry began":    {in(func(v *visit) { v.reading.Begun = entered.Add(-time.Second) }), false},
-		"not when it is another":        {in(func(v *visit) { v.facts.BMC.Identity = policies.IdentityOther }), false},
+		"not before the entry began": {in(func(v *visit) { v.reading.Begun = entered.Add(-time.Second) }), false},
+		"not when it is another":     {in(func(v *visit) { v.facts.BMC.Identity = policies.IdentityOther }), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.visit.recordRunning()
