@@ -34,7 +34,8 @@ func TestTheNextManagerIsToldOfASessionThatMayBeLeft(t *testing.T) {
 				case http.MethodDelete:
 					w.WriteHeader(c.end)
 				default:
-					_, _ = w.Write([]byte(`{"@odata.type":"#ServiceRoot.v1_9_0.ServiceRoot","RedfishVersion":"1.11.0"}`))
+					_, _ = w.Write([]byte(`{"@odata.id":"/redfish/v1/","@odata.type":"#ServiceRoot.v1_9_0.ServiceRoot","RedfishVersion":"1.11.0",
+						"Managers":{"@odata.id":"/redfish/v1/Managers"},"Links":{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}}}`))
 				}
 			}))
 			defer bmc.Close()

@@ -292,3 +292,40 @@ func TestEveryAlertReadsMetricsThatExist(t *testing.T) {
 		}
 	}
 }
+
+// A counter of ours is born with its first value, so that its increase misses what happened first, and all that another
+// replica counted before it lost the lease.
+func TestNoAlertDependsOnTheIncreaseOfACounterThatIsBornLate(t *testing.T) {
+	root, err := repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := regexp.MustCompile(`increase\(metalaw_`)
+	for _, a := range alerts(t, root) {
+		if late.MatchString(a.Expr) {
+			t.Errorf("alert %s: use a gauge that is read from what is stored in place of the increase in %q", a.Alert, a.Expr)
+		}
+	}
+}
+
+func TestEveryStallThatAnAlertCountsIsOne(t *testing.T) {
+	root, err := repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`metalaw_servers_abnormal\{condition="Stalled", reason=~"([^"]+)"`)
+	found := 0
+	for _, a := range alerts(t, root) {
+		for _, match := range named.FindAllStringSubmatch(a.Expr, -1) {
+			for _, rule := range strings.Split(match[1], "|") {
+				found++
+				if !slices.Contains(stalling(t), rule) {
+					t.Errorf("alert %s: no rule %q leads to Error", a.Alert, rule)
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no alert counts a stall by its rule")
+	}
+}
