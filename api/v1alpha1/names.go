@@ -111,7 +111,8 @@ const (
 	// is a wipe of the whole machine. It counts only where nothing else knows of a disk.
 	DisklessAnnotation = "policy.metalaw.dev/diskless"
 	// FactoryCredentialsAnnotation on a BMCSecret that holds the factory account of a device is the UID of the Endpoint that
-	// it was made for. Such a secret goes with the Endpoint unless somebody changed it or something else names it.
+	// it was made for, a salt and the digest of its data. Such a secret goes with the Endpoint unless its data is another or
+	// something else names it.
 	FactoryCredentialsAnnotation = "policy.metalaw.dev/factory-credentials-of"
 	// LabelsAnnotation on a Server holds the labels that were copied from its BMC, as a JSON object; it tells a label that
 	// went away from the BMC from one that somebody set on the Server.

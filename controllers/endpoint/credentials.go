@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish"
@@ -87,53 +86,4 @@ func (v *visit) rests(refusal string) time.Duration {
 	}
 	// remember sees to it that this is the time of the last refusal.
 	return max(0, c.LastTransitionTime.Add(v.CredentialCoolDown).Sub(v.now()))
-}
-
-// dropSecret deletes the BMCSecret that was made for the endpoint and still is as it was made: the factory account that it
-// holds is known to the policy. One that was changed may hold the only copy of a password.
-func (v *visit) dropSecret(ctx context.Context) error {
-	secret := &v1alpha1.BMCSecret{}
-	err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, secret)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("get BMCSecret %s: %w", v.endpoint.Name, err)
-	}
-	made := secret.Annotations[v1alpha1.FactoryCredentialsAnnotation] == string(v.endpoint.UID)
-	if !made || secret.Generation > 1 || !secret.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	if used, err := v.secretIsUsed(ctx, secret.Name); used || err != nil {
-		return err
-	}
-	err = v.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete BMCSecret %s: %w", secret.Name, err)
-	}
-	return nil
-}
-
-// secretIsUsed says that a BMC which was not made from the endpoint, or a Server, names a BMCSecret.
-func (v *visit) secretIsUsed(ctx context.Context, name string) (bool, error) {
-	var bmcs v1alpha1.BMCList
-	if err := v.Client.List(ctx, &bmcs, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("list the BMCs that name BMCSecret %s: %w", name, err)
-	}
-	for i := range bmcs.Items {
-		// The endpoint's own are gone by now, and the cache may still show them.
-		if b := &bmcs.Items[i]; b.Spec.BMCSecretRef.Name == name && !metav1.IsControlledBy(b, v.endpoint) {
-			return true, nil
-		}
-	}
-	var servers v1alpha1.ServerList
-	if err := v.Client.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("list the Servers that name BMCSecret %s: %w", name, err)
-	}
-	for i := range servers.Items {
-		if access := servers.Items[i].Spec.BMC; access != nil && access.BMCSecretRef.Name == name {
-			return true, nil
-		}
-	}
-	return false, nil
 }

@@ -138,12 +138,11 @@ func (v *visit) secretExists(ctx context.Context) (bool, error) {
 // secret may have been rotated since.
 func (v *visit) create(ctx context.Context, c redfish.Credentials) error {
 	if c != (redfish.Credentials{}) {
+		data := map[string][]byte{v1alpha1.BMCSecretUsernameKey: []byte(c.Username), v1alpha1.BMCSecretPasswordKey: []byte(c.Password)}
 		secret := &v1alpha1.BMCSecret{
 			ObjectMeta: metav1.ObjectMeta{Name: v.endpoint.Name,
-				Annotations: map[string]string{v1alpha1.FactoryCredentialsAnnotation: string(v.endpoint.UID)}},
-			Data: map[string][]byte{
-				v1alpha1.BMCSecretUsernameKey: []byte(c.Username), v1alpha1.BMCSecretPasswordKey: []byte(c.Password),
-			},
+				Annotations: map[string]string{v1alpha1.FactoryCredentialsAnnotation: seal(v.endpoint.UID, data)}},
+			Data: data,
 		}
 		if err := v.Client.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create BMCSecret %s: %w", secret.Name, err)

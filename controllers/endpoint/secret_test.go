@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -23,13 +24,18 @@ func TestOnlyTheFactoryAccountOfAnEndpointGoesWithIt(t *testing.T) {
 	server.Spec.BMC.BMCSecretRef.Name = "e"
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.BMCSecret)
-		others []client.Object
+		others []client.Object // past the cache
 		stays  bool
 	}{
-		"as it was made":               {func(*v1alpha1.BMCSecret) {}, nil, false},
-		"rotated since":                {func(s *v1alpha1.BMCSecret) { s.Generation = 2 }, nil, true},
-		"made by hand":                 {func(s *v1alpha1.BMCSecret) { s.Annotations = nil }, nil, true},
-		"made for a former Endpoint":   {func(s *v1alpha1.BMCSecret) { s.Annotations[v1alpha1.FactoryCredentialsAnnotation] = "former" }, nil, true},
+		"as it was made":    {func(*v1alpha1.BMCSecret) {}, nil, false},
+		"rotated since":     {func(s *v1alpha1.BMCSecret) { s.Data["password"] = []byte("mine") }, nil, true},
+		"with one more key": {func(s *v1alpha1.BMCSecret) { s.Data["password-2"] = []byte("mine") }, nil, true},
+		"labelled since":    {func(s *v1alpha1.BMCSecret) { s.Labels = map[string]string{"rack": "7"} }, nil, false},
+		"without a digest":  {func(s *v1alpha1.BMCSecret) { s.Annotations[v1alpha1.FactoryCredentialsAnnotation] = "uid-e" }, nil, true},
+		"made by hand":      {func(s *v1alpha1.BMCSecret) { s.Annotations = nil }, nil, true},
+		"made for a former Endpoint": {func(s *v1alpha1.BMCSecret) {
+			s.Annotations[v1alpha1.FactoryCredentialsAnnotation] = seal("former", s.Data)
+		}, nil, true},
 		"named by another BMC":         {func(*v1alpha1.BMCSecret) {}, []client.Object{bmc}, true},
 		"named by a Server of its own": {func(*v1alpha1.BMCSecret) {}, []client.Object{server}, true},
 	} {
@@ -38,24 +44,30 @@ func TestOnlyTheFactoryAccountOfAnEndpointGoesWithIt(t *testing.T) {
 			if err := v1alpha1.AddToScheme(scheme); err != nil {
 				t.Fatal(err)
 			}
-			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.others...).Build()
+			api := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&v1alpha1.BMC{}, fieldindex.BMCBySecret, func(o client.Object) []string {
+				return []string{o.(*v1alpha1.BMC).Spec.BMCSecretRef.Name}
+			}).Build()
+			past := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.others...).Build()
 			e := &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: "e", UID: "uid-e"}}
-			v := &visit{subject: &subject{Options: Options{Client: api, Reader: api}}, endpoint: e}
+			v := &visit{subject: &subject{Options: Options{Client: api, Reader: past}}, endpoint: e}
 			if err := v.create(t.Context(), redfish.Credentials{Username: "admin", Password: "factory"}); err != nil {
 				t.Fatal(err)
 			}
 			if err := api.Delete(t.Context(), &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "e"}}); err != nil {
 				t.Fatal(err)
 			}
-			// The API server counts generations; the client that stands for it does not.
+			// It is written anew, as by kubectl replace --force: the new one has the annotations and the first generation.
 			secret := &v1alpha1.BMCSecret{}
 			key := types.NamespacedName{Name: "e"}
 			if err := api.Get(t.Context(), key, secret); err != nil {
 				t.Fatal(err)
 			}
-			secret.Generation = 1
+			if err := api.Delete(t.Context(), secret); err != nil {
+				t.Fatal(err)
+			}
+			secret.UID, secret.ResourceVersion = "uid-new", ""
 			c.change(secret)
-			if err := api.Update(t.Context(), secret); err != nil {
+			if err := api.Create(t.Context(), secret); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
