@@ -134,7 +134,8 @@ func givingSessionsBack(pool *redfish.Pool, beat *heartbeat.Heartbeat) manager.R
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 		defer cancel()
 		if err := pool.Close(closing); err != nil {
-			logf.FromContext(ctx).WithName("redfish").Info("the next manager waits for sessions that may be left, as after a kill", "cause", err.Error())
+			logf.FromContext(ctx).WithName("redfish").Info("the next manager waits for sessions that may be left, as after a kill",
+				"cause", err.Error())
 			return nil
 		}
 		return beat.Leave(closing)

@@ -201,7 +201,8 @@ func (p *Pool) Close(ctx context.Context) error {
 		return fmt.Errorf("redfish: not all sessions were given back: %w", ctx.Err())
 	}
 	if hosts := p.shared.left.hosts(time.Now()); len(hosts) > 0 {
-		return fmt.Errorf("redfish: a session may be left at %d BMCs, where it expires by itself: %s", len(hosts), clip(strings.Join(hosts, ", "), 500))
+		return fmt.Errorf("redfish: a session may be left at %d BMCs, where it expires by itself: %s",
+			len(hosts), clip(strings.Join(hosts, ", "), 500))
 	}
 	return nil
 }

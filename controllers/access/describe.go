@@ -33,20 +33,20 @@ func Describe(err error) (message string, news bool) {
 		message = plain.Error()
 		if !auth.Until.IsZero() {
 			message += "; correct the BMCSecret, which is then tried at once; so that no account is locked, " +
-				"the same credentials are not tried again before " + wholeMinute(auth.Until).Format("15:04 MST") +
-				"; if they were corrected at the BMC, have them tried now by annotation " +
-				v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationRetry + " on the BMC"
+				"the same credentials are tried again only after a pause of minutes"
 		}
 		return message, true
 	}
 	return err.Error(), true
 }
 
-// wholeMinute is the first whole minute that is not before t: a pause is said to end no sooner than it does.
-func wholeMinute(t time.Time) time.Time {
-	t = t.UTC()
-	if whole := t.Truncate(time.Minute); whole.Equal(t) {
-		return t
+// Retry says how refused credentials that were put right at the BMC are tried before their pause has ended: by an annotation
+// on the BMC object of that name. It says nothing of another error, nor where there is no such object.
+func Retry(err error, bmc string) string {
+	var auth *redfish.AuthError
+	if bmc == "" || !errors.As(err, &auth) || auth.Until.IsZero() {
+		return ""
 	}
-	return t.Truncate(time.Minute).Add(time.Minute)
+	return "; if they were corrected at the BMC, have them tried sooner by annotation " +
+		v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationRetry + " on BMC " + bmc
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-const untilFive = "redfish: a refuses the credentials (status 401); correct the BMCSecret, which is then tried at once; so that no account is " +
-	"locked, the same credentials are not tried again before 03:05 UTC; if they were corrected at the BMC, have them tried now by annotation " +
-	"metal.ironcore.dev/operation=retry on the BMC"
+const refused = "redfish: a refuses the credentials (status 401); correct the BMCSecret, which is then tried at once; so that no account is " +
+	"locked, the same credentials are tried again only after a pause of minutes"
 
 func TestDescribe(t *testing.T) {
 	moment := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -31,8 +30,8 @@ func TestDescribe(t *testing.T) {
 			"redfish: GET /x at [fd00::7]:443: read tcp [fd00::7]:443: connection reset by peer", true},
 		{"the breaker's time is left out, and is no news", &redfish.UnreachableError{Address: "a", Method: "GET", Path: "/x", Err: errors.New("left alone"), RetryAt: moment},
 			"redfish: GET /x at a: left alone", false},
-		{"the end of a cool-down is told to the minute", &redfish.AuthError{Address: "a", Status: 401, Until: moment}, untilFive, true},
-		{"a moment later in that minute it says the same", &redfish.AuthError{Address: "a", Status: 401, Until: moment.Add(40 * time.Second)}, untilFive, true},
+		{"a refusal is told with its remedy", &redfish.AuthError{Address: "a", Status: 401, Until: moment}, refused, true},
+		{"the next refusal says the same", &redfish.AuthError{Address: "a", Status: 401, Until: moment.Add(5 * time.Minute)}, refused, true},
 		{"a refusal without a cool-down names no time", &redfish.AuthError{Address: "a", Status: 403}, "redfish: a refuses the credentials (status 403)", true},
 		{"any other error speaks for itself", errors.New("odd"), "odd", true},
 	} {
@@ -40,6 +39,26 @@ func TestDescribe(t *testing.T) {
 			got, news := Describe(c.err)
 			if got != c.want || news != c.news {
 				t.Errorf("got %q, news %t, want %q, news %t", got, news, c.want, c.news)
+			}
+		})
+	}
+}
+
+func TestOnlyABMCObjectCanBeAskedToTryAgain(t *testing.T) {
+	rests := &redfish.AuthError{Address: "a", Status: 401, Until: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	for name, c := range map[string]struct {
+		err  error
+		bmc  string
+		want string
+	}{
+		"credentials of a BMC object": {rests, "b", "; if they were corrected at the BMC, have them tried sooner by annotation metal.ironcore.dev/operation=retry on BMC b"},
+		"access that a Server holds":  {rests, "", ""},
+		"a right that is missing":     {&redfish.AuthError{Address: "a", Status: 403}, "b", ""},
+		"another error":               {errors.New("odd"), "b", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Retry(c.err, c.bmc); got != c.want {
+				t.Errorf("got %q", got)
 			}
 		})
 	}

@@ -61,7 +61,7 @@ func (v *visit) trouble() (reason, message string, news bool) {
 		return v.targetErr.Reason, v.targetErr.Message, true
 	case v.reading.Err != nil:
 		message, news = access.Describe(v.reading.Err)
-		return redfish.Reason(v.reading.Err), message, news
+		return redfish.Reason(v.reading.Err), message + access.Retry(v.reading.Err, v.bmc.Name), news
 	}
 	return v1alpha1.ReasonUnknownError, v.mismatch(), true
 }

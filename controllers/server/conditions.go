@@ -54,6 +54,9 @@ func (v *visit) recordReachable() {
 	if !news && meta.IsStatusConditionFalse(v.server.Status.Conditions, v1alpha1.ConditionBMCReachable) {
 		return // it was not even asked; what was said before says more
 	}
+	if ref := v.server.Spec.BMCRef; ref != nil {
+		message += access.Retry(v.reading.Err, ref.Name)
+	}
 	v.condition(v1alpha1.ConditionBMCReachable, metav1.ConditionFalse, reason, loop.Shortened(message, loop.MaxMessage))
 }
 

@@ -98,7 +98,7 @@ func roleWords(verb, resource string) string {
 	kind := "write"
 	switch {
 	case resource == Events:
-		return "; no role of metalaw has it, but the cluster's own \"view\" has"
+		return "; the ClusterRole metalaw-fleet-viewer has it, and so has the cluster's own \"view\""
 	case verb == VerbForce:
 		kind = VerbForce
 	case verb == "get" || verb == "list" || verb == "watch":

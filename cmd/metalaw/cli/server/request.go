@@ -41,7 +41,11 @@ type request struct {
 // check says what is wrong with the command line.
 func (r *request) check() error {
 	ways := 0
-	for _, given := range []bool{len(r.names) > 0, r.selector != "", r.all} {
+	chosen := r.selector != ""
+	if r.selector = strings.TrimSpace(r.selector); chosen && r.selector == "" {
+		return terminal.Usagef("-l is empty and would choose every server; say --all for that")
+	}
+	for _, given := range []bool{len(r.names) > 0, chosen, r.all} {
 		if given {
 			ways++
 		}
@@ -54,8 +58,10 @@ func (r *request) check() error {
 	case r.state != "" && len(r.names) > 0:
 		return terminal.Usagef("--state narrows -l and --all; servers that are named are asked in whatever state they are")
 	}
-	if _, err := labels.Parse(r.selector); err != nil {
+	if selector, err := labels.Parse(r.selector); err != nil {
 		return terminal.Usagef("-l: %v", err)
+	} else if chosen && selector.Empty() {
+		return terminal.Usagef("-l %q chooses every server; say --all for that", r.selector)
 	}
 	if err := r.bareNames(); err != nil {
 		return err

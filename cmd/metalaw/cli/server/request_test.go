@@ -30,6 +30,8 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 		"a timeout without a wait":  {request{all: true, reason: "r", timed: true}, "--timeout is how long --wait waits, and --wait is not asked for"},
 		"a name of another kind":    {request{names: []string{"bmc/a"}, reason: "r"}, `"bmc/a" is the name of no server; write NAME, or server/NAME`},
 		"a name without a name":     {request{names: []string{"server/"}, reason: "r"}, `"server/" is the name of no server; write NAME, or server/NAME`},
+		"a selector of a blank":     {request{selector: " ", reason: "r"}, "-l is empty and would choose every server; say --all for that"},
+		"a selector of a comma":     {request{selector: ",", reason: "r"}, "-l: found ',', expected: !, identifier, or 'end of string'"},
 		"a selector that is none":   {request{selector: "a in b", reason: "r"}, "-l: unable to parse requirement: found 'b' expected: '('"},
 	} {
 		t.Run(name, func(t *testing.T) {

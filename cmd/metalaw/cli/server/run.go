@@ -235,6 +235,10 @@ func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims *h
 			p.Outcome, p.Message = outcomeFailed, access.Explain(err, "get", access.Servers).Error()
 			return followed{result: p}
 		}
+		if selector, err := labels.Parse(r.selector); err != nil || !selector.Matches(labels.Set(s.Labels)) {
+			p.Outcome, p.Message = outcomeRefused, fmt.Sprintf("-l %s does not match it any more; look at it again", r.selector)
+			return followed{result: p}
+		}
 		now := r.plan(s, claims)
 		if now.State != p.State || now.Holder != p.Holder {
 			p.Outcome = outcomeRefused
