@@ -20,14 +20,14 @@ var claimOperations = []string{v1alpha1.OperationHardRestartServer, v1alpha1.Ope
 // claimActions is what tenants do.
 func claimActions() map[string]action {
 	return map[string]action{
-		"claim": {weight: 16, do: createClaim, words: func(s step) string {
+		"claim": {weight: 24, do: createClaim, words: func(s step) string {
 			how := "any machine"
 			if pick(s, 0, false, false, true) {
 				how = "machine " + s.machineName() + " by name"
 			}
 			return fmt.Sprintf("claim %s: created, asks for %s, power %s", s.claimName(), how, firstPower(s))
 		}},
-		"unclaim": {weight: 9, do: deleteClaim, words: onClaim("deleted")},
+		"unclaim": {weight: 12, do: deleteClaim, words: onClaim("deleted")},
 		"claim again": {weight: 2, words: onClaim("deleted, and created again at once"), do: func(ctx context.Context, r *run, s step) error {
 			if err := deleteClaim(ctx, r, s); err != nil {
 				return err
@@ -47,7 +47,7 @@ func claimActions() map[string]action {
 			return fmt.Sprintf("claim %s: operation %s", s.claimName(), pick(s, 0, claimOperations...))
 		}},
 		"boot error": {weight: 3, do: breakBoot, words: func(s step) string {
-			return fmt.Sprintf("claim %s: the boot operator says %s", s.claimName(), pick(s, 0, "Error", "Error", "Ready"))
+			return fmt.Sprintf("claim %s: the boot operator says %s", s.claimName(), pick(s, 0, "Error", "Ready", "Ready"))
 		}},
 		"strip claim": {weight: 1, words: onClaim("its finalizers removed by force"), do: func(ctx context.Context, r *run, s step) error {
 			return r.changeClaim(ctx, s.claim, func(c *v1alpha1.ServerClaim) { c.Finalizers = nil })
@@ -123,7 +123,7 @@ func breakBoot(ctx context.Context, r *run, s step) error {
 	if err := r.world.admin.Get(ctx, key(tenants, r.claimName(s.claim)), b); err != nil {
 		return err
 	}
-	b.Status.State = pick(s, 0, v1alpha1.ServerBootConfigurationStateError, v1alpha1.ServerBootConfigurationStateError,
+	b.Status.State = pick(s, 0, v1alpha1.ServerBootConfigurationStateError, v1alpha1.ServerBootConfigurationStateReady,
 		v1alpha1.ServerBootConfigurationStateReady)
 	return r.world.admin.Status().Update(ctx, b)
 }

@@ -18,7 +18,7 @@ const budgetWindow = 6
 // fleetActions is what the people who run the fleet do to all of it.
 func fleetActions() map[string]action {
 	return map[string]action{
-		"freeze": {weight: 4, words: func(s step) string {
+		"freeze": {weight: 3, words: func(s step) string {
 			return fmt.Sprintf("freeze %s of %s", level(s), scope(s))
 		}, do: func(ctx context.Context, r *run, s step) error {
 			f := policyv1alpha1.Freeze{Name: "model", Level: level(s), Reason: "a step"}
@@ -27,7 +27,7 @@ func fleetActions() map[string]action {
 			}
 			return r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) { c.Freezes = []policyv1alpha1.Freeze{f} })
 		}},
-		"thaw": {weight: 5, words: fixed("every freeze lifted"), do: func(ctx context.Context, r *run, _ step) error {
+		"thaw": {weight: 9, words: fixed("every freeze lifted"), do: func(ctx context.Context, r *run, _ step) error {
 			return r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) { c.Freezes = nil })
 		}},
 		"budget": {weight: 2, words: func(s step) string {
@@ -35,7 +35,7 @@ func fleetActions() map[string]action {
 		}, do: func(ctx context.Context, r *run, s step) error {
 			return r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) { c.Budgets = []policyv1alpha1.Budget{budget(s)} })
 		}},
-		"no budget": {weight: 2, words: fixed("every budget lifted"), do: func(ctx context.Context, r *run, _ step) error {
+		"no budget": {weight: 4, words: fixed("every budget lifted"), do: func(ctx context.Context, r *run, _ step) error {
 			return r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) { c.Budgets = nil })
 		}},
 	}

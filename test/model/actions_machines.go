@@ -67,26 +67,26 @@ func machineActions() map[string]action {
 		"bmc restart":        simple(2, "its BMC restarts", (*emulator.Machine).ResetBMC),
 		"sessions forgotten": simple(1, "its BMC forgets all sessions", (*emulator.Machine).EndSessions),
 		"override lost":      simple(1, "its BMC forgets the boot override", func(m *emulator.Machine) { m.SetOverride("Disabled", "None") }),
-		"bmc down": hand(3, "its BMC is unreachable", func(r *run, m *emulator.Machine, s step) error {
+		"bmc down": hand(2, "its BMC is unreachable", func(r *run, m *emulator.Machine, s step) error {
 			r.suffers(s.machine)
 			return m.SetReachability(pick(s, 0, emulator.Refusing, emulator.Refusing, emulator.Silent))
 		}),
-		"bmc up": hand(5, "its BMC is reachable", func(_ *run, m *emulator.Machine, _ step) error { return m.SetReachability(emulator.Reachable) }),
-		"fault": {weight: 10, words: func(s step) string {
+		"bmc up": hand(8, "its BMC is reachable", func(_ *run, m *emulator.Machine, _ step) error { return m.SetReachability(emulator.Reachable) }),
+		"fault": {weight: 7, words: func(s step) string {
 			return fmt.Sprintf("machine %s: its BMC suffers from %s", s.machineName(), pick(s, 0, troubles...).Name)
 		}, do: func(_ context.Context, r *run, s step) error {
 			r.trouble(s.machine, pick(s, 0, troubles...))
 			return nil
 		}},
-		"heal": hand(10, "its BMC is healed", func(r *run, _ *emulator.Machine, s step) error {
+		"heal": hand(16, "its BMC is healed", func(r *run, _ *emulator.Machine, s step) error {
 			r.heal(s.machine)
 			return nil
 		}),
-		"swap": hand(4, "another machine answers in its place", func(r *run, _ *emulator.Machine, s step) error {
+		"swap": hand(3, "another machine answers in its place", func(r *run, _ *emulator.Machine, s step) error {
 			r.swap(s.machine, true)
 			return nil
 		}),
-		"swap back": hand(4, "it answers itself", func(r *run, _ *emulator.Machine, s step) error {
+		"swap back": hand(8, "it answers itself", func(r *run, _ *emulator.Machine, s step) error {
 			r.swap(s.machine, false)
 			return nil
 		}),
@@ -94,7 +94,7 @@ func machineActions() map[string]action {
 			r.world.guests.mute(m.Name())
 			return nil
 		}),
-		"unhang": hand(3, "what hangs goes on", func(r *run, m *emulator.Machine, _ step) error {
+		"unhang": hand(6, "what hangs goes on", func(r *run, m *emulator.Machine, _ step) error {
 			r.world.guests.unmute(m.Name())
 			return nil
 		}),
@@ -130,7 +130,7 @@ func fateActions() map[string]action {
 		"settle": {weight: 14, words: onMachine("wait until it rests, or 6s"), do: func(ctx context.Context, r *run, s step) error {
 			return r.settle(ctx, s.machine, 6*time.Second)
 		}},
-		"await claim": {weight: 10, words: onClaim("wait until it runs, or 8s"), do: func(ctx context.Context, r *run, s step) error {
+		"await claim": {weight: 24, words: onClaim("wait until it runs, or 8s"), do: func(ctx context.Context, r *run, s step) error {
 			return r.awaitClaim(ctx, s.claim, 8*time.Second)
 		}},
 	}

@@ -51,8 +51,8 @@ func serverActions() map[string]action {
 		}, do: func(ctx context.Context, r *run, s step) error {
 			return r.changeServer(ctx, s.machine, func(o *v1alpha1.Server) { o.Spec.Taints = taints(pick(s, 0, true, false, false)) })
 		}},
-		"ignore": {weight: 5, do: ignore, words: func(s step) string {
-			return fmt.Sprintf("machine %s: left alone %t", s.machineName(), pick(s, 0, true, false))
+		"ignore": {weight: 6, do: ignore, words: func(s step) string {
+			return fmt.Sprintf("machine %s: left alone %t", s.machineName(), pick(s, 0, true, false, false))
 		}},
 		"consent":       {weight: 3, do: consent, words: onMachine("somebody consents to its take-over")},
 		"delete server": {weight: 2, do: deleteServer, words: onMachine("its Server deleted, with or without its data")},
@@ -117,7 +117,7 @@ func (r *run) force(ctx context.Context, machine int, to v1alpha1.ServerState, o
 
 func ignore(ctx context.Context, r *run, s step) error {
 	return r.changeServer(ctx, s.machine, func(o *v1alpha1.Server) {
-		if pick(s, 0, true, false) {
+		if pick(s, 0, true, false, false) {
 			metav1.SetMetaDataAnnotation(&o.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationIgnore)
 		} else if v1alpha1.Ignored(o) {
 			delete(o.Annotations, v1alpha1.OperationAnnotation)

@@ -102,6 +102,11 @@ func TestTheOracleJudgesWrites(t *testing.T) {
 			c.Spec.Power = v1alpha1.PowerOff
 			put(r.claims, "a-1", at(9), c)
 		}, ""},
+		"nor one whose claim is only gone": {claimed("Reserved", nil), write(`{"ResetType":"ForceOff"}`), func(r *record) {
+			h := r.claims["a-1"]
+			h.end(at(1))
+			r.claims["a-1"] = h
+		}, "1 absence is not evidence"},
 		"a parked one is left alone":     {claimed("Parked", nil), write(`{"IndicatorLED":"Lit"}`), nil, "6 hands off"},
 		"a released one is switched off": {claimed("Released", released), write(`{"ResetType":"ForceOff"}`), nil, ""},
 		"and not on":                     {claimed("Released", released), write(`{"ResetType":"On"}`), nil, "nobody switches on"},

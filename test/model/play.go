@@ -48,9 +48,7 @@ func play(ctx context.Context, w *world, p plan, safetyOnly bool) (outcome, erro
 		if o.broken != nil {
 			break
 		}
-		if o.plan[i], err = r.resolve(ctx, o.plan[i]); err != nil {
-			return o, err
-		}
+		o.plan[i] = r.resolve(ctx, o.plan[i])
 		if err := r.perform(ctx, o.plan[i]); err != nil {
 			return o, err
 		}

@@ -107,6 +107,9 @@ func (r *record) judgePower(machine string, w emulator.Write, a asked, found fun
 		if tenant != "" && r.idle(machine, tenant, w.Time) {
 			found("a holder's machine runs", "claim %s wants it on, and nobody asked for anything else", tenant)
 		}
+		if r.orphaned(machine, w.Time) && r.idle(machine, "", w.Time) {
+			found("1 absence is not evidence", "its claim is gone, and no release was recorded")
+		}
 	case a.on() && r.throughout(machine, w.Time, in(v1alpha1.StateAvailable, v1alpha1.StateReleased, v1alpha1.StateError, v1alpha1.StateInitial)):
 		found("nobody switches on", "its state asks for no such thing")
 	case a.on() && reserved && r.idle(machine, "", w.Time):
@@ -118,6 +121,24 @@ func (r *record) judgePower(machine string, w emulator.Write, a asked, found fun
 			found("nobody switches on", "its claim was released")
 		}
 	}
+}
+
+// orphaned says that the claim which a server names is gone, that nothing says it was released, and that no other has taken its
+// place, whatever the moment around an act.
+func (r *record) orphaned(machine string, at time.Time) bool {
+	from, _ := window(at)
+	s, there := r.servers[serverOf(machine)].at(at)
+	if !there || s.Spec.ServerClaimRef == nil {
+		return false
+	}
+	uid := s.Annotations[v1alpha1.ClaimUIDAnnotation]
+	tenant := r.tenants[uidOf(uid)]
+	if _, exists := r.claims[tenant].at(from); exists || tenant == "" {
+		return false
+	}
+	return r.throughout(machine, at, func(s *v1alpha1.Server) bool {
+		return s.Spec.ServerClaimRef != nil && s.Annotations[v1alpha1.ReleasedClaimAnnotation] == "" && s.Annotations[v1alpha1.ClaimUIDAnnotation] == uid
+	})
 }
 
 // lied says that the BMC did not tell its power in the time before an act.

@@ -155,23 +155,24 @@ func (r *run) forget(ctx context.Context, machine int) error {
 	return r.world.admin.Delete(ctx, &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// resolve gives a step about a claim that does not exist the next one that does, and a new claim the next free name.
-func (r *run) resolve(ctx context.Context, s step) (step, error) {
+// resolve gives a step about a claim that does not exist the next one that does, and a new claim the next free name. Where
+// the API server does not answer, the step stays as it is.
+func (r *run) resolve(ctx context.Context, s step) step {
 	if !strings.HasPrefix(s.String(), "claim") {
-		return s, nil
+		return s
 	}
 	for offset := range claims {
 		number := (s.claim + offset) % claims
 		_, err := r.claim(ctx, number)
 		if client.IgnoreNotFound(err) != nil {
-			return s, err
+			break
 		}
 		if apierrors.IsNotFound(err) == (s.action == "claim") {
 			s.claim = number
 			break
 		}
 	}
-	return s, nil
+	return s
 }
 
 // perform carries out one step. What was refused is noted and no failure.
