@@ -52,7 +52,7 @@ func claimActions() map[string]action {
 		"strip claim": {weight: 1, words: onClaim("its finalizers removed by force"), do: func(ctx context.Context, r *run, s step) error {
 			return r.changeClaim(ctx, s.claim, func(c *v1alpha1.ServerClaim) { c.Finalizers = nil })
 		}},
-		"vanish":  {weight: 4, do: vanish, words: onClaim("vanishes while no manager runs")},
+		"vanish":  {weight: 8, do: vanish, words: onClaim("vanishes while no manager runs")},
 		"restore": {weight: 2, do: restore, words: onClaim("vanishes while no manager runs, and is restored from a backup")},
 	}
 }

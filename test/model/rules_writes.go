@@ -103,13 +103,7 @@ func (r *record) judgePower(machine string, w emulator.Write, a asked, found fun
 	switch {
 	case a.ResetType == "":
 	case a.stops() && reserved:
-		tenant := r.held(machine, w.Time, func(c *v1alpha1.ServerClaim) bool { return c.Spec.Power == v1alpha1.PowerOn })
-		if tenant != "" && r.idle(machine, tenant, w.Time) {
-			found("a holder's machine runs", "claim %s wants it on, and nobody asked for anything else", tenant)
-		}
-		if r.orphaned(machine, w.Time) && r.idle(machine, "", w.Time) {
-			found("1 absence is not evidence", "its claim is gone, and no release was recorded")
-		}
+		r.judgeStop(machine, w, found)
 	case a.on() && r.throughout(machine, w.Time, in(v1alpha1.StateAvailable, v1alpha1.StateReleased, v1alpha1.StateError, v1alpha1.StateInitial)):
 		found("nobody switches on", "its state asks for no such thing")
 	case a.on() && reserved && r.idle(machine, "", w.Time):
@@ -123,22 +117,32 @@ func (r *record) judgePower(machine string, w emulator.Write, a asked, found fun
 	}
 }
 
-// orphaned says that the claim which a server names is gone, that nothing says it was released, and that no other has taken its
-// place, whatever the moment around an act.
-func (r *record) orphaned(machine string, at time.Time) bool {
-	from, _ := window(at)
-	s, there := r.servers[serverOf(machine)].at(at)
-	if !there || s.Spec.ServerClaimRef == nil {
-		return false
+// judgeStop asks whether the holder of a machine, or its end, or anybody else wanted it to stop.
+func (r *record) judgeStop(machine string, w emulator.Write, found func(string, string, ...any)) {
+	from, to := window(w.Time)
+	s, there := r.servers[serverOf(machine)].at(w.Time)
+	if !there || r.lied(machine, w.Time) {
+		return
 	}
 	uid := s.Annotations[v1alpha1.ClaimUIDAnnotation]
 	tenant := r.tenants[uidOf(uid)]
-	if _, exists := r.claims[tenant].at(from); exists || tenant == "" {
-		return false
+	holds := func(s *v1alpha1.Server) bool {
+		return s.Spec.ServerClaimRef != nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] == uid &&
+			s.Annotations[v1alpha1.ReleasedClaimAnnotation] == ""
 	}
-	return r.throughout(machine, at, func(s *v1alpha1.Server) bool {
-		return s.Spec.ServerClaimRef != nil && s.Annotations[v1alpha1.ReleasedClaimAnnotation] == "" && s.Annotations[v1alpha1.ClaimUIDAnnotation] == uid
-	})
+	ends := func(c *v1alpha1.ServerClaim) bool {
+		return c.Spec.Power == v1alpha1.PowerOff || !c.DeletionTimestamp.IsZero()
+	}
+	asked := func(c *v1alpha1.ServerClaim) bool { return c.Annotations[v1alpha1.OperationAnnotation] != "" }
+	if tenant == "" || !r.throughout(machine, w.Time, holds) || !r.idle(machine, "", w.Time) ||
+		r.claims[tenant].ever(from, to, ends) || r.claims[tenant].ever(from, to, asked) {
+		return
+	}
+	if _, exists := r.claims[tenant].at(w.Time); !exists {
+		found("1 absence is not evidence", "claim %s is gone, and no release was recorded", tenant)
+		return
+	}
+	found("a holder's machine runs", "claim %s wants it on, and nobody asked for anything else", tenant)
 }
 
 // lied says that the BMC did not tell its power in the time before an act.
