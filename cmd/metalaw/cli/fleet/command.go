@@ -100,7 +100,7 @@ func addFreeze(ctx context.Context, c client.Client, t *terminal.Terminal, f pol
 	if len(over) > 0 {
 		words += fmt.Sprintf("; taken off, because it had ended: %s", strings.Join(over, ", "))
 	}
-	_, err = fmt.Fprintf(t.Out, "%s\n", words)
+	_, err = fmt.Fprintf(t.Out, "%s\n", terminal.Plain(words))
 	return err
 }
 
@@ -166,7 +166,7 @@ func lift(ctx context.Context, c client.Client, out io.Writer, r *unfreezeReques
 		lifted = []string{"nothing: nothing was held back that way"}
 	}
 	for _, words := range lifted {
-		if _, err := fmt.Fprintf(out, "lifted %s\n", words); err != nil {
+		if _, err := fmt.Fprintf(out, "lifted %s\n", terminal.Plain(words)); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func (r *report) add(o result) {
 	if r.dryRun && o.complete() {
 		message = strings.TrimSpace(message + " (dry run: nothing was stored)")
 	}
-	_, err := fmt.Fprintf(r.terminal.Out, "%-*s  %s  %s\n", r.width, o.Name, r.terminal.Paint(colour, word, outcomeWidth), message)
+	_, err := fmt.Fprintf(r.terminal.Out, "%-*s  %s  %s\n", r.width, o.Name, r.terminal.Paint(colour, word, outcomeWidth), terminal.Plain(message))
 	r.wrong = errors.Join(r.wrong, err)
 }
 

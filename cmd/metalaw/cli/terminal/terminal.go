@@ -11,8 +11,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -76,11 +79,29 @@ func (t *Terminal) Paint(c Colour, word string, width int) string {
 	return "\x1b[" + string(c) + "m" + word + "\x1b[0m" + padding
 }
 
-// Table writes rows under a head, in columns.
+// Plain is text that others wrote, made fit for one line of a terminal: what would steer the terminal is shown in words, as
+// in a Go string.
+func Plain(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// Table writes rows under a head, in columns, each cell as Plain shows it.
 func Table(w io.Writer, head []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	for _, row := range append([][]string{head}, rows...) {
-		if _, err := fmt.Fprintln(t, strings.Join(row, "\t")); err != nil {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = Plain(cell)
+		}
+		if _, err := fmt.Fprintln(t, strings.Join(cells, "\t")); err != nil {
 			return err
 		}
 	}
