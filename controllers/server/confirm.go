@@ -170,7 +170,8 @@ func (d decided) claimDiffers(ctx context.Context) (string, error) {
 		}
 		return "", err
 	}
-	if now.UID != was.UID || now.Spec.Power != was.Spec.Power || now.DeletionTimestamp.IsZero() != was.DeletionTimestamp.IsZero() {
+	if now.UID != was.UID || now.Spec.Power != was.Spec.Power || now.DeletionTimestamp.IsZero() != was.DeletionTimestamp.IsZero() ||
+		v1alpha1.Ignored(now) != v1alpha1.Ignored(was) {
 		return "the claim", nil
 	}
 	return "", nil

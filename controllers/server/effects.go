@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
@@ -26,8 +27,14 @@ func (v *visit) Await(a engine.Awaited) loop.Progress {
 	return loop.Waiting(a.Rule, a.Message, v.pollInterval())
 }
 
+// asClaimed are the effects that do what a claim asks for.
+var asClaimed = map[string]bool{policies.EffectPowerAsClaimed: true, policies.EffectBootAsClaimed: true}
+
 // carryOut has one line for each effect of the vocabulary.
 func (v *visit) carryOut(ctx context.Context, effect engine.Effect) loop.Progress {
+	if asClaimed[effect.Name] && v.claim != nil && v1alpha1.Ignored(v.claim) {
+		return loop.Holds() // a claim that is to be left alone asks for nothing
+	}
 	switch effect.Name {
 	case engine.MarkEffect:
 		return v.storeMark(ctx, effect.Param("mark").Text())

@@ -53,6 +53,17 @@ func TestAManagerThatComesLongAfterAShutdownAsksOnceMoreAndThenCutsThePower(t *t
 	})
 }
 
+func TestAClaimThatIsLeftAloneSwitchesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOn)
+		objects := reserved(v1alpha1.PowerOff)
+		objects[1].SetAnnotations(map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnore})
+		w := inWorld(t, m, objects...)
+		w.manager.run(time.Hour)
+		m.wants(t, "while its claim is to be left alone")
+	})
+}
+
 func TestABMCThatCannotAskForAShutdownIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(redfish.PowerOn)
