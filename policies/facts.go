@@ -84,7 +84,7 @@ type WipeFacts struct {
 
 // MaintenanceFacts is what maintenance asks of the server.
 type MaintenanceFacts struct {
-	Granted bool `fact:"granted" doc:"The server names a maintenance (spec.serverMaintenanceRef), whether or not that is found. It is over once the reference is cleared."`
+	Granted bool `fact:"granted" doc:"The server names a maintenance (spec.serverMaintenanceRef), found or not; over once that is cleared."`
 }
 
 // OperationFacts is what somebody asked for by annotation.

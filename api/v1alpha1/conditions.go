@@ -245,6 +245,8 @@ const (
 	ReasonDecided = "Decided"
 	// ReasonIgnored: the operation annotation asks to leave the object alone; one that is being deleted stays for that long.
 	ReasonIgnored = "Ignored"
+	// ReasonBootConfigurationTaken: the boot configuration that is to be written exists and belongs to something else.
+	ReasonBootConfigurationTaken = "BootConfigurationTaken"
 	// ReasonBootOverrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
 	ReasonBootOverrideIgnored = "BootOverrideIgnored"
 	// ReasonUnknownOperation: the operation annotation has a value that nobody knows; it was removed.

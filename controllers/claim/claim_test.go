@@ -160,6 +160,16 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 			f.server.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "BootOverrideIgnored"}}
 		}, "the server is not On yet: its BMC ignores what the machine is to boot from, so that it is not switched on; " +
 			"see condition Ready of the Server, reason BootOverrideIgnored"},
+		{"switching off, under a freeze", func(f *facts) {
+			f.claim.Spec.Power = "Off"
+			f.server.Status.Conditions = []metav1.Condition{{Type: "Withheld", Status: "True", Reason: "Frozen"}}
+		}, "Off is asked for, and the BMC still says On: that is held back at present (Frozen)"},
+		{"being reserved, with a boot configuration of somebody else in the way", func(f *facts) {
+			unbound(f)
+			f.boot.OwnerReferences = nil
+			f.server.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "BootConfigurationTaken"}}
+		}, "a server was found and is being reserved: a ServerBootConfiguration of the claim's name exists and does not belong to the claim; " +
+			"delete it, or claim under another name"},
 		{"unknown power", func(f *facts) { f.server.Status.PowerState = "" }, "the server's BMC does not say whether it is on; On is asked for"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -173,7 +183,7 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 }
 
 func TestAConditionThatAClaimFollowsWakesIt(t *testing.T) {
-	for _, kind := range []string{"PolicyHalted", "IdentityMismatch"} {
+	for _, kind := range []string{"PolicyHalted", "IdentityMismatch", "Withheld"} {
 		before := bound().server
 		after := before.DeepCopy()
 		afflicted(after, kind, "True")

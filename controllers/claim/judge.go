@@ -54,7 +54,7 @@ func judge(f facts) standing {
 	case !agree(f.server, f.claim):
 		return f.waiting()
 	case f.claim.Status.Phase != v1alpha1.PhaseBound && !f.reserved():
-		return standing{reason: v1alpha1.ReasonReserving, message: "a server was found and is being reserved"}
+		return standing{reason: v1alpha1.ReasonReserving, message: but("a server was found and is being reserved", f.server)}
 	}
 	return f.running()
 }
@@ -159,9 +159,9 @@ func (f facts) running() standing {
 	case f.server.Status.State != v1alpha1.StateReserved:
 		s.reason, s.message = v1alpha1.ReasonServerNotReserved, "the server is in state "+string(cmp.Or(f.server.Status.State, "unknown"))
 	case wanted == v1alpha1.PowerStateOff && power != wanted && power != v1alpha1.PowerStateUnknown: // Off waits for no boot
-		s.reason, s.message = v1alpha1.ReasonPoweringOff, fmt.Sprintf("Off is asked for, and the BMC still says %s", power)
-	case !f.bootIsOurs() || !f.bootFollows():
-		s.message = "the boot configuration is being written"
+		s.reason, s.message = v1alpha1.ReasonPoweringOff, but(fmt.Sprintf("Off is asked for, and the BMC still says %s", power), f.server)
+	case !f.bootFollows():
+		s.message = but("the boot configuration is being written", f.server)
 	case boot.State == string(v1alpha1.ServerBootConfigurationStateError):
 		s.reason = v1alpha1.ReasonBootError
 		s.message = "the boot service reports an error; see the conditions of the ServerBootConfiguration of the same name"
@@ -170,11 +170,7 @@ func (f facts) running() standing {
 	case power == v1alpha1.PowerStateUnknown:
 		s.reason, s.message = v1alpha1.ReasonPowerUnknown, fmt.Sprintf("the server's BMC does not say whether it is on; %s is asked for", wanted)
 	case power != wanted:
-		s.message = fmt.Sprintf("the server is not %s yet", wanted)
-		if wanted == v1alpha1.PowerStateOn && overrideIgnored(f.server) {
-			s.message += ": its BMC ignores what the machine is to boot from, so that it is not switched on; " +
-				"see condition Ready of the Server, reason " + v1alpha1.ReasonBootOverrideIgnored
-		}
+		s.message = but(fmt.Sprintf("the server is not %s yet", wanted), f.server)
 	case wanted == v1alpha1.PowerStateOff:
 		s.ready, s.reason, s.message = true, v1alpha1.ReasonPoweredOff, "the server is off, as asked"
 	default:
@@ -186,15 +182,37 @@ func (f facts) running() standing {
 	return s
 }
 
-// overrideIgnored says that the server is not switched on because its BMC ignores the boot override.
-func overrideIgnored(s *v1alpha1.Server) bool {
+// hindrance says what keeps the server from doing what its claim asks for, as far as the claim's owner can or has to know;
+// empty where nothing is known to.
+func hindrance(s *v1alpha1.Server) string {
+	if held := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionWithheld); held != nil && held.Status == metav1.ConditionTrue {
+		return fmt.Sprintf("that is held back at present (%s)", held.Reason)
+	}
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
-	return ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonBootOverrideIgnored
+	if ready == nil || ready.Status != metav1.ConditionFalse {
+		return ""
+	}
+	switch ready.Reason {
+	case v1alpha1.ReasonBootOverrideIgnored:
+		return "its BMC ignores what the machine is to boot from, so that it is not switched on; " +
+			"see condition Ready of the Server, reason " + ready.Reason
+	case v1alpha1.ReasonBootConfigurationTaken:
+		return "a ServerBootConfiguration of the claim's name exists and does not belong to the claim; delete it, or claim under another name"
+	}
+	return ""
 }
 
-// bootFollows says that the boot configuration asks for what the claim asks for now.
+// but adds what is in the way.
+func but(message string, s *v1alpha1.Server) string {
+	if hindrance := hindrance(s); hindrance != "" {
+		return message + ": " + hindrance
+	}
+	return message
+}
+
+// bootFollows says that the boot configuration is ours and asks for what the claim asks for now.
 func (f facts) bootFollows() bool {
-	if f.boot.Spec.Image != f.claim.Spec.Image || f.boot.Spec.ServerRef.Name != f.server.Name {
+	if !f.bootIsOurs() || f.boot.Spec.Image != f.claim.Spec.Image || f.boot.Spec.ServerRef.Name != f.server.Name {
 		return false
 	}
 	a, b := f.boot.Spec.IgnitionSecretRef, f.claim.Spec.IgnitionSecretRef

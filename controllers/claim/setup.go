@@ -143,15 +143,14 @@ type concern struct {
 	state               v1alpha1.ServerState
 	power               v1alpha1.PowerState
 	operation, progress string
-	trouble             string
-	ignored             bool
+	trouble, hindrance  string
 }
 
 func concernOf(s *v1alpha1.Server) concern {
 	c := concern{
 		uid: s.Annotations[v1alpha1.ClaimUIDAnnotation], released: s.Annotations[v1alpha1.ReleasedClaimAnnotation],
 		state: s.Status.State, power: s.Status.PowerState, operation: s.Annotations[v1alpha1.OperationAnnotation],
-		trouble: troubleOf(s), ignored: overrideIgnored(s),
+		trouble: troubleOf(s), hindrance: hindrance(s),
 	}
 	if s.Spec.ServerClaimRef != nil {
 		c.claim = *s.Spec.ServerClaimRef

@@ -60,7 +60,7 @@ func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
 	}
 	token, err := v.ensureIgnition(ctx, b)
 	if errors.Is(err, errTaken) {
-		return loop.Failing("BootConfigurationTaken", fmt.Sprintf(
+		return loop.Failing(v1alpha1.ReasonBootConfigurationTaken, fmt.Sprintf(
 			"the Secret %s/%s belongs to something else; it is not touched; name the server otherwise", v.Namespace, b.name), time.Minute)
 	}
 	if err != nil {
@@ -143,7 +143,8 @@ func (v *visit) ensureAgentBoot(ctx context.Context, b agentBoot) (loop.Progress
 	case err == nil && v.isOurs(existing) && existing.Annotations[v1alpha1.BootPurposeAnnotation] == b.purpose:
 		return loop.Progress{}, true
 	case err == nil && !metav1.IsControlledBy(existing, v.server):
-		return loop.Failing("BootConfigurationTaken", fmt.Sprintf("the boot configuration %s/%s belongs to another object; it is not touched",
+		return loop.Failing(v1alpha1.ReasonBootConfigurationTaken, fmt.Sprintf(
+			"the boot configuration %s/%s belongs to another object; it is not touched",
 			v.Namespace, b.name), time.Minute), false
 	case err == nil:
 		uid := existing.UID

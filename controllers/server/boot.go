@@ -79,7 +79,7 @@ func (v *visit) bootAsClaimed(ctx context.Context) loop.Progress {
 		}
 	}
 	if !ownedByClaim(boot, v.claim) {
-		return loop.Failing("BootConfigurationTaken", fmt.Sprintf(
+		return loop.Failing(v1alpha1.ReasonBootConfigurationTaken, fmt.Sprintf(
 			"the boot configuration %s exists and does not belong to this claim; delete it, or claim under another name", key), time.Minute)
 	}
 	if !boot.DeletionTimestamp.IsZero() {

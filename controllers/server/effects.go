@@ -16,6 +16,9 @@ func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 	if v.held {
 		return loop.Waiting(waitsForReading, "a fresh reading of the BMC", 0)
 	}
+	if asClaimed[effect.Name] && v.claim != nil && v1alpha1.Ignored(v.claim) {
+		return loop.Holds() // a claim that is to be left alone asks for nothing
+	}
 	return v.carryOut(ctx, effect)
 }
 
@@ -32,9 +35,6 @@ var asClaimed = map[string]bool{policies.EffectPowerAsClaimed: true, policies.Ef
 
 // carryOut has one line for each effect of the vocabulary.
 func (v *visit) carryOut(ctx context.Context, effect engine.Effect) loop.Progress {
-	if asClaimed[effect.Name] && v.claim != nil && v1alpha1.Ignored(v.claim) {
-		return loop.Holds() // a claim that is to be left alone asks for nothing
-	}
 	switch effect.Name {
 	case engine.MarkEffect:
 		return v.storeMark(ctx, effect.Param("mark").Text())

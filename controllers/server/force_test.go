@@ -175,7 +175,7 @@ func TestForceSetsAsideNoMoreThanItSays(t *testing.T) {
 func TestForceAsksForTheClaimPastTheCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := inWorld(t, newMachine(redfish.PowerOff), append(reserved(v1alpha1.PowerOff), inventoryOfA())...)
-		w.manager.subject.Client = interceptor.NewClient(w.api, interceptor.Funcs{
+		w.manager.Client = interceptor.NewClient(w.api, interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 				if _, ok := o.(*v1alpha1.ServerClaim); ok {
 					return apierrors.NewNotFound(schema.GroupResource{Resource: "serverclaims"}, key.Name)

@@ -196,8 +196,8 @@ func (v *visit) releaseByHand() {
 // be deleted for the sake of this one.
 func (v *visit) holdsWords() string {
 	if c := v.claim; c != nil && c.Namespace+"/"+c.Name == v.holder && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name != v.server.Name {
-		return fmt.Sprintf("the server names the claim %s, which names server %q and holds nothing here; clear spec.serverClaimRef of this server instead",
-			v.holder, c.Spec.ServerRef.Name)
+		return fmt.Sprintf("the server names the claim %s, which names server %q and holds nothing here; "+
+			"clear spec.serverClaimRef of this server instead", v.holder, c.Spec.ServerRef.Name)
 	}
 	return "the claim " + v.holder + " exists and holds this server; delete the claim instead"
 }

@@ -94,7 +94,8 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Vi
 	}
 	v.heldBack = hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
 	v.makeFacts()
-	return v, v.confirmByHand(ctx)
+	err = v.confirmByHand(ctx)
+	return v, err
 }
 
 // govern finds the bundle that governs a server: the one it is pinned to, unless it rests in a stable state and may

@@ -78,8 +78,8 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 			replace("operations: [sell]", "operations: [give]"),
 			`lifecycle.yaml:25:17: error: Shelf: there is no operation "give" (operations: sell) [operation-unknown]`},
 		"a saying about a rule that does not exist": {
-			replace("migrate: {Attic: Bin}", "says: {Pased: It went through.}\nmigrate: {Attic: Bin}"),
-			`lifecycle.yaml:34:8: error: Pased: says: there is no rule "Pased" (name the rule of an exit or of an interrupt) [rule-unknown]`},
+			replace("migrate: {Attic: Bin}", "says: {Gone: It went through.}\nmigrate: {Attic: Bin}"),
+			`lifecycle.yaml:34:8: error: Gone: says: there is no rule "Gone" (name the rule of an exit or of an interrupt) [rule-unknown]`},
 		"a deadline that is neither a length nor a fact": {
 			replace("after: lamp.budget", "after: soon"),
 			`lifecycle.yaml:21:39: error: TooSlow: "soon" is neither a duration nor a duration fact (write a duration such as 15m, or the name of a duration fact such as wipe.budget) [after-type]`},

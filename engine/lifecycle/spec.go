@@ -112,9 +112,7 @@ func parseSpec(f *yamlpos.File) spec {
 				s.states = append(s.states, parseState(f, state))
 			}
 		case "says":
-			for _, said := range f.Fields(field.Value, "says") {
-				s.says = append(s.says, saying{rule: said.Name, at: said.Key, text: f.Text(said.Value, "what "+said.Name+" says")})
-			}
+			s.says = parseSayings(f, field.Value)
 		case "invariants":
 			s.invariants = parseInvariants(f, field.Value)
 		case "migrate":
@@ -201,6 +199,14 @@ func parseExit(f *yamlpos.File, item *yaml.Node, what string, allowed ...string)
 		}
 	}
 	return e
+}
+
+func parseSayings(f *yamlpos.File, n *yaml.Node) []saying {
+	var all []saying
+	for _, said := range f.Fields(n, "says") {
+		all = append(all, saying{rule: said.Name, at: said.Key, text: f.Text(said.Value, "what "+said.Name+" says")})
+	}
+	return all
 }
 
 func parseInvariants(f *yamlpos.File, n *yaml.Node) []invariantSpec {
