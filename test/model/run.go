@@ -155,23 +155,30 @@ func (r *run) forget(ctx context.Context, machine int) error {
 	return r.world.admin.Delete(ctx, &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// resolve gives a step about a claim that does not exist the next one that does, and a new claim the next free name. Where
-// the API server does not answer, the step stays as it is.
+// resolve gives a step about a claim the next one that has a server, or else that exists, and a new claim the next free name.
+// Where the API server does not answer, the step stays as it is.
 func (r *run) resolve(ctx context.Context, s step) step {
 	if !strings.HasPrefix(s.String(), "claim") {
 		return s
 	}
+	best, rank := s.claim, 0
 	for offset := range claims {
 		number := (s.claim + offset) % claims
-		_, err := r.claim(ctx, number)
-		if client.IgnoreNotFound(err) != nil {
-			break
+		c, err := r.claim(ctx, number)
+		suits := 0
+		switch {
+		case s.action == "claim" && apierrors.IsNotFound(err):
+			suits = 1
+		case s.action != "claim" && err == nil && c.Spec.ServerRef == nil:
+			suits = 1
+		case s.action != "claim" && err == nil:
+			suits = 2
 		}
-		if apierrors.IsNotFound(err) == (s.action == "claim") {
-			s.claim = number
-			break
+		if suits > rank {
+			best, rank = number, suits
 		}
 	}
+	s.claim = best
 	return s
 }
 

@@ -125,7 +125,9 @@ func (w *world) startManager(ctx context.Context) error {
 	if err := w.operator.Start(); err != nil {
 		return err
 	}
-	return w.operator.AwaitReady(ctx)
+	limited, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	return w.operator.AwaitReady(limited)
 }
 
 func (w *world) startBootProvider(ctx context.Context) (string, error) {
