@@ -100,7 +100,8 @@ func (r *rig) start(ctx context.Context) {
 	DeferCleanup(func(ctx SpecContext) {
 		removeNew(ctx, r.before)
 		r.stop()
-		Expect(r.pool.Close(ctx)).To(Succeed())
+		// A spec may have taken away a BMC that still has a session of ours.
+		Expect(r.pool.Close(ctx)).To(Or(Succeed(), MatchError(ContainSubstring("a session may be left"))))
 	})
 }
 
