@@ -21,8 +21,9 @@ import (
 )
 
 // restLimit is the time in which everything comes to rest once nothing is wrong any more: a BMC that was away is asked
-// again after a minute at the latest, and so is one that refused a request.
-const restLimit = 3 * time.Minute
+// again after a minute at the latest, and so is one that refused a request; an operating system that did not hear of its
+// shutdown has five minutes before its power is cut.
+const restLimit = 7 * time.Minute
 
 // mend ends everything that is wrong, and everything that holds the operator back.
 func (r *run) mend(ctx context.Context) error {
