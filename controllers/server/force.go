@@ -74,7 +74,7 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 	if entered.Halt != nil {
 		return forcing{}, entered.Halt.Rule + ": " + entered.Halt.Message
 	}
-	ours := v.bootsOurs(to)
+	ours, taken := v.bootsOurs(to), release && v.facts.Claim.Bound
 	s.Status.State = v1alpha1.ServerState(to)
 	s.Status.Lifecycle.Entry++
 	s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, entered)
@@ -83,19 +83,32 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 		return forcing{}, there.Halt.Rule + ": " + there.Halt.Message
 	case there.Moves():
 		return forcing{}, fmt.Sprintf("%s would lead it from there to %s at once", there.Rule, there.To)
-	case ours && v.facts.Maintenance.Granted:
-		return forcing{}, fmt.Sprintf("in %s it boots an image of ours, and it is handed to a maintenance: "+
-			"clear spec.serverMaintenanceRef first, when that is over", to)
-	case ours && v.notOff():
-		return forcing{}, fmt.Sprintf("in %s it boots an image of ours, and its power is %s: "+
-			"have it switched off first, by its claim or by parking it", to, v.facts.BMC.Power)
 	}
-	if ours {
+	if why := v.inTheWay(to, ours, taken); why != "" {
+		return forcing{}, why
+	}
+	if ours || taken {
 		entered.Groups = []string{"bmc"} // it is made on a fresh reading only
 	}
 	entered.From, entered.Rule, entered.Revision = engine.State(v.server.Status.State), v1alpha1.RuleForced, v.bundle.Revision
 	entered.Clears = append(entered.Clears, d.Clears...)
 	return forcing{decision: entered, release: release && v.hasHolder()}, ""
+}
+
+// inTheWay says what about the machine keeps it from being forced to a state that boots an image of ours, or from being taken
+// from a claim that exists; empty where nothing does.
+func (v *visit) inTheWay(to engine.State, ours, taken bool) string {
+	const remedy = "have it switched off first, by its claim or by parking it"
+	switch {
+	case ours && v.facts.Maintenance.Granted:
+		return fmt.Sprintf("in %s it boots an image of ours, and it is handed to a maintenance: "+
+			"clear spec.serverMaintenanceRef first, when that is over", to)
+	case ours && v.notOff():
+		return fmt.Sprintf("in %s it boots an image of ours, and its power is %s: %s", to, v.facts.BMC.Power, remedy)
+	case taken && v.notOff():
+		return fmt.Sprintf("the claim %s/%s exists, and its machine's power is %s: %s", v.claim.Namespace, v.claim.Name, v.facts.BMC.Power, remedy)
+	}
+	return ""
 }
 
 // bootsOurs says that a state boots the probe or the wipe image, now or once what that waits for has come.

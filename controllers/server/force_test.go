@@ -172,6 +172,27 @@ func TestForceSetsAsideNoMoreThanItSays(t *testing.T) {
 	}
 }
 
+func TestForceNeverTakesARunningMachineFromItsClaim(t *testing.T) {
+	for _, to := range []v1alpha1.ServerState{v1alpha1.StateAvailable, v1alpha1.StateCleanup, v1alpha1.StateDiscovery} {
+		t.Run(string(to), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOn)
+				w := inWorld(t, m, append(reserved(v1alpha1.PowerOn), inventoryOfA())...)
+				w.manager.run(time.Minute)
+				serverBecomes(forcedTo(to, true))(w)
+				w.manager.run(20 * time.Second)
+				if got := w.forced(); got.State != v1alpha1.StateReserved || got.Operation == v1alpha1.OperationSucceeded {
+					t.Errorf("%+v, events %v, operation %+v", got, w.events, w.server().Status.Operation)
+				}
+				if w.server().Spec.ServerClaimRef == nil {
+					t.Error("its claim was let go")
+				}
+				m.wants(t, "while its claim runs on it")
+			})
+		})
+	}
+}
+
 func TestForceAsksForTheClaimPastTheCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := inWorld(t, newMachine(redfish.PowerOff), append(reserved(v1alpha1.PowerOff), inventoryOfA())...)
