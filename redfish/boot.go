@@ -53,8 +53,7 @@ func (o *operation) overrideShown(uri string, want Identity, target string, set 
 	}
 	now, snapshot, err := o.checked(uri, want)
 	if err != nil {
-		missing.Err = err
-		return missing
+		return &NotAskedError{What: "the power-on", Err: fmt.Errorf("the boot override could not be read back: %w", err)}
 	}
 	if err := notOff(snapshot); err != nil {
 		return err

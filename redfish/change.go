@@ -42,9 +42,10 @@ type applied struct {
 }
 
 // apply makes a change. A refusal for want of the right If-Match (412, 428) is answered once: everything is read and
-// checked anew, because it may also mean that somebody else was faster.
+// checked anew, because it may also mean that somebody else was faster. So it is after a refusal of a busy BMC: what was
+// read then shows whether the change was made all the same.
 func (o *operation) apply(uri string, ch change) (applied, error) {
-	for again := false; ; again = true {
+	for again, repeats := false, 0; ; {
 		doc, snapshot, err := o.checked(uri, ch.want)
 		if err != nil {
 			return applied{}, err
@@ -68,12 +69,17 @@ func (o *operation) apply(uri string, ch change) (applied, error) {
 			etag = strongETag(etag)
 		}
 		later, err := o.patch(target, etag, ch, doc)
+		if o.waitedOut(err, repeats) {
+			repeats++
+			continue
+		}
 		if again || !statusIs(err, http.StatusPreconditionFailed, http.StatusPreconditionRequired) {
 			return applied{doc: doc, at: target, later: later}, err
 		}
 		if statusIs(err, http.StatusPreconditionRequired) && etag == "" {
 			o.c.learn(func(m *memory) { m.habits.patchIfMatch = true })
 		}
+		again = true
 	}
 }
 

@@ -158,18 +158,13 @@ type OverrideError struct {
 	Enabled, Target string
 	// Later says that the BMC took the override as a task, which may not have ended yet.
 	Later bool
-	// Err is why it could not be read back; nil where it was read.
-	Err error
 }
 
 func (e *OverrideError) Error() string {
 	text := fmt.Sprintf("redfish: %s at %s was not switched on: the boot override Once %s was accepted", e.URI, e.Address, e.Asked)
-	switch {
-	case e.Err != nil:
-		text += fmt.Sprintf(" and could not be read back: %v", e.Err)
-	case e.Later:
+	if e.Later {
 		text += fmt.Sprintf(" as a task, and %s is read back so far", e.read())
-	default:
+	} else {
 		text += fmt.Sprintf(", but %s is read back", e.read())
 	}
 	return text + "; if it stays so, restart the BMC or update its firmware, and check that the account may change boot settings"
@@ -178,8 +173,6 @@ func (e *OverrideError) Error() string {
 func (e *OverrideError) read() string {
 	return strings.TrimSpace(orElse(e.Enabled, "nothing") + " " + e.Target)
 }
-
-func (e *OverrideError) Unwrap() error { return e.Err }
 
 // Reasons that Reason returns; they are the reasons of the BMC's Ready condition.
 const (

@@ -271,7 +271,11 @@ func (f *fakeBMC) warm(t *testing.T, options ...PoolOptions) BMC {
 }
 
 func poolOf(t *testing.T, options ...PoolOptions) *Pool {
-	pool := NewPool(append(options, PoolOptions{})[0])
+	first := append(options, PoolOptions{})[0]
+	if first.BusyPause == 0 {
+		first.BusyPause = 1
+	}
+	pool := NewPool(first)
 	t.Cleanup(func() { _ = pool.Close(t.Context()) })
 	return pool
 }

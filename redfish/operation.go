@@ -41,13 +41,14 @@ func (c *client) begin(ctx context.Context) (*operation, context.CancelFunc, err
 }
 
 // send makes one authenticated request. On a 401 it logs in again and repeats once: the BMC refused, so nothing was
-// done. Any other status outside 2xx is a *ResponseError (403: *AuthError); nothing else is ever repeated.
+// done. A read that a busy BMC refused is repeated too (waitedOut). Any other status outside 2xx is a *ResponseError (403:
+// *AuthError); nothing else is ever repeated.
 func (o *operation) send(method, uri string, payload any, header http.Header) (*answer, error) {
 	body, err := encode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("redfish: %s %s: %w", method, uri, err)
 	}
-	for attempt := 0; ; attempt++ {
+	for logins, repeats := 0, 0; ; {
 		cred, err := o.c.login.credential(o)
 		if err != nil {
 			return nil, err
@@ -56,12 +57,18 @@ func (o *operation) send(method, uri string, payload any, header http.Header) (*
 		if err != nil {
 			return nil, err
 		}
-		if got.status != http.StatusUnauthorized {
-			return got, o.failure(method, uri, got)
+		if got.status == http.StatusUnauthorized {
+			if err := o.c.login.rejected(o, cred, logins > 0, got); err != nil {
+				return nil, err
+			}
+			logins++
+			continue
 		}
-		if err := o.c.login.rejected(o, cred, attempt > 0, got); err != nil {
-			return nil, err
+		err = o.failure(method, uri, got)
+		if method != http.MethodGet || !o.waitedOut(err, repeats) {
+			return got, err
 		}
+		repeats++
 	}
 }
 

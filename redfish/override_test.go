@@ -74,8 +74,8 @@ func TestAnOverrideThatCannotBeReadBackKeepsTheSystemOff(t *testing.T) {
 		f.on("GET "+systemURI, status(http.StatusServiceUnavailable))
 	})
 	err := client.PowerOnOnce(t.Context(), systemURI, self, "Pxe")
-	var override *OverrideError
-	if !errors.As(err, &override) || !statusIs(err, 503) || MayHaveHappened(err) || len(f.seen("POST")) != 0 {
+	var never *NotAskedError
+	if !errors.As(err, &never) || !statusIs(err, 503) || MayHaveHappened(err) || len(f.seen("POST")) != 0 {
 		t.Errorf("error %v", err)
 	}
 }

@@ -35,6 +35,9 @@ type PoolOptions struct {
 	SystemsFor time.Duration
 	// RetryPause is how long after a refusal credentials are not tried again by hand either; default 1 min.
 	RetryPause time.Duration
+	// BusyPause is how long a read waits before it is made again that the BMC refused because it is busy, doubled with the
+	// second and last repeat; default 250 ms.
+	BusyPause time.Duration
 	// HandOver is how long what was learned of a BMC waits for whoever goes on with it; default 1 min.
 	HandOver time.Duration
 	// CloseTimeout covers giving back one session; default 5 s.
@@ -78,6 +81,7 @@ func (o PoolOptions) withDefaults() PoolOptions {
 	orTime(&o.BasicFor, 10*time.Minute)
 	orTime(&o.SystemsFor, time.Hour)
 	orTime(&o.RetryPause, time.Minute)
+	orTime(&o.BusyPause, 250*time.Millisecond)
 	orTime(&o.HandOver, time.Minute)
 	orTime(&o.CloseTimeout, 5*time.Second)
 	orTime(&o.BreakerBase, time.Second)

@@ -89,8 +89,7 @@ func (v *visit) pause(request *v1alpha1.PowerRequest, err error) time.Duration {
 	switch {
 	case notAsked(err):
 		return retryAfter(err)
-	case errors.As(err, &override):
-		base = retryAfter(err)
+	case errors.As(err, &override) && !override.Later: // as long as for anything that was accepted and does not show
 	case err != nil:
 		base, longest = retryAfter(err), slowestRetry
 	}
@@ -273,18 +272,12 @@ func (v *visit) jobID(what string) string {
 // retryAfter is how long to leave a BMC alone that refused a request: as long as it asks, and never less than a while; a
 // shorter one where it was not even asked.
 func retryAfter(err error) time.Duration {
-	const unasked, least, ignored = 2 * time.Second, 15 * time.Second, time.Minute
+	const unasked, least = 2 * time.Second, 15 * time.Second
 	if notAsked(err) {
 		return unasked
 	}
 	var refused *redfish.ResponseError
-	var override *redfish.OverrideError
 	switch {
-	case errors.As(err, &override):
-		if override.Later {
-			return least
-		}
-		return ignored
 	case !errors.As(err, &refused):
 		return least
 	case refused.Method == http.MethodGet:

@@ -130,7 +130,7 @@ func TestARequestThatFailedIsMadeAgainWhenItMayBe(t *testing.T) {
 		"as late as the BMC asks":                             {refused(429, 40*time.Second), 40 * time.Second, 5 * time.Minute},
 		"as late as the BMC asks, also after the grace":       {refused(429, 3*time.Minute), 3 * time.Minute, 5 * time.Minute},
 		"an override that does not show":                      {&redfish.OverrideError{}, time.Minute, 30 * time.Minute},
-		"an override that is being set":                       {&redfish.OverrideError{Later: true}, 15 * time.Second, 30 * time.Minute},
+		"an override that is being set":                       {&redfish.OverrideError{Later: true}, 15 * time.Second, 5 * time.Minute},
 		"what may have been done after the grace":             {refused(500, 0), testPowerGrace, 30 * time.Minute},
 		"what may have arrived after the grace":               {&redfish.UnreachableError{Method: "POST", Sent: true, Err: errors.New("timeout")}, testPowerGrace, 30 * time.Minute},
 	} {

@@ -36,8 +36,8 @@ var _ = Describe("A boot override that the BMC accepts and ignores", func() {
 
 		By("the BMC doing as it says")
 		trouble.Remove()
-		Eventually(claimCondition(ctx, "override-ignored", "Ready")).WithTimeout(100 * time.Second).Should(Equal("True/Running"))
+		Eventually(claimCondition(ctx, "override-ignored", "Ready")).WithTimeout(time.Minute).Should(Equal("True/Running"))
 		Expect(m.Boots()).To(Equal(boots + 1))
 		Expect(written(`"ResetType":"On"`)).To(Equal(1))
-	}, SpecTimeout(3*time.Minute))
+	})
 })
