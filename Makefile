@@ -11,6 +11,8 @@ TOOLS := $(BIN)/tools
 TESTFLAGS ?=
 # How many packages with a control plane of their own are tested at once.
 CONTROL_PLANES ?= 2
+# How many processes share the specs of test/story, each with a control plane of its own: they mostly wait.
+STORY_PROCS ?= 3
 # How often `make test-e2e` kills the manager.
 KILLS ?= 200
 # How long `make soak` and `make test-model` last.
@@ -114,8 +116,9 @@ test-unit: ## Run the tests that need nothing but Go.
 	for module in $(TEST_MODULES); do (cd $$module && go test $(TESTFLAGS) ./...); done
 
 .PHONY: test-integration
-test-integration: control-plane build ## Run the tests against a real API server.
-	go test -p $(CONTROL_PLANES) -timeout 40m $(TESTFLAGS) $$(go list ./test/... | grep -v '/test/e2e')
+test-integration: control-plane build $(TOOLS)/ginkgo ## Run the tests against a real API server.
+	go test -p $(CONTROL_PLANES) -timeout 40m $(TESTFLAGS) $$(go list ./test/... | grep -Ev '/test/(e2e|story)')
+	$(TOOLS)/ginkgo run --procs $(STORY_PROCS) --timeout 40m $(TESTFLAGS) ./test/story
 
 .PHONY: test-e2e
 test-e2e: control-plane build ## Run the end-to-end tests with the built programs; KILLS=200 is how often the manager dies.
@@ -146,6 +149,12 @@ control-plane: ## Build etcd, kube-apiserver, kube-controller-manager and kubect
 
 .PHONY: tools
 tools: $(TOOLS)/.built ## Build the pinned tools into bin/tools.
+
+# On its own, so that tests do not wait for all the linters.
+$(TOOLS)/ginkgo: test/tools/go.mod test/tools/go.sum
+	@mkdir -p $(TOOLS)
+	@cd test/tools && go build -o $@ github.com/onsi/ginkgo/v2/ginkgo
+	@touch $@
 
 $(TOOLS)/.built: test/tools/go.mod test/tools/go.sum
 	@echo "tools: building (the first time takes two minutes) ..."

@@ -15,9 +15,6 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// heldRetry is when an agent that is held back asks again: as often as it gives a sign of life.
-const heldRetry = policyv1alpha1.WipeReportInterval
-
 // authorizeWipe accepts only a token that was minted for a wipe of the entry in which the server is, and only while the
 // server itself may be wiped: all as the API has it now, not as a cache remembers it.
 func (r *Registry) authorizeWipe(request *http.Request, uuid string) (grant, *refusal) {
@@ -56,7 +53,7 @@ func mayNotErase(s *metalv1alpha1.Server) string {
 // held says that a wipe which is in order must not go on for now. What cannot be read holds back as well.
 func (r *Registry) held(ctx context.Context, server *metalv1alpha1.Server) *refusal {
 	if r.options.ObserveOnly {
-		return heldBack("the manager runs to observe only")
+		return r.heldBack("the manager runs to observe only")
 	}
 	control := &policyv1alpha1.FleetControl{}
 	err := r.options.Live.Get(ctx, client.ObjectKey{Name: policyv1alpha1.FleetControlName}, control)
@@ -67,14 +64,14 @@ func (r *Registry) held(ctx context.Context, server *metalv1alpha1.Server) *refu
 		return nil
 	}
 	if hold := freeze.On(control, server.Labels, r.options.Now()); hold.Destructive() {
-		return heldBack(hold.Message)
+		return r.heldBack(hold.Message)
 	}
 	return nil
 }
 
-func heldBack(why string) *refusal {
+func (r *Registry) heldBack(why string) *refusal {
 	return &refusal{
-		status: http.StatusServiceUnavailable, outcome: OutcomeHeld, retryAfter: heldRetry,
+		status: http.StatusServiceUnavailable, outcome: OutcomeHeld, retryAfter: r.options.HeldRetry,
 		message: why, remedy: "begin no further disk, and ask again",
 	}
 }

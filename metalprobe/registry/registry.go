@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 )
 
@@ -71,6 +72,9 @@ type Options struct {
 
 	// ObserveOnly lets no agent begin to erase a disk.
 	ObserveOnly bool
+	// HeldRetry is when an agent asks again that may not begin a disk for now, in whole seconds; zero means as often as it
+	// gives a sign of life (WipeReportInterval).
+	HeldRetry time.Duration
 
 	// PerSource and Burst limit the requests of one source (an IPv4 address or an IPv6 /64); zero means the default.
 	PerSource float64
@@ -160,6 +164,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Connections <= 0 {
 		o.Connections = DefaultConnections
+	}
+	if o.HeldRetry == 0 {
+		o.HeldRetry = policyv1alpha1.WipeReportInterval
 	}
 	if o.UnauthorizedDelay == 0 {
 		o.UnauthorizedDelay = DefaultUnauthorizedDelay

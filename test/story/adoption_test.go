@@ -63,7 +63,7 @@ func (l left) leave(ctx context.Context, name string) *emulator.Machine {
 	return m
 }
 
-var _ = Describe("A fleet that metal-operator ran", Serial, func() {
+var _ = Describe("A fleet that metal-operator ran", func() {
 	It("is adopted: no machine is powered, booted or wiped, and every server says what was made of it", func(ctx SpecContext) {
 		dirty := []string{"Dirty", "Managed"}
 		fleet := map[string]left{

@@ -194,14 +194,17 @@ func powerOns(m *emulator.Machine, since int) int {
 	return count
 }
 
-var _ = Describe("Safety rule 8: breaker", Serial, func() {
+var _ = Describe("Safety rule 8: breaker", func() {
 	It("freezes the fleet by itself when too many servers fail, until somebody acknowledges it", func(ctx SpecContext) {
-		m, bystander := claimed(ctx, "trips"), claimed(ctx, "bystander")
+		m, n, bystander := claimed(ctx, "trips"), claimed(ctx, "trips-too"), claimed(ctx, "bystander")
+		earlier := metav1.NowMicro() // what other specs parked does not count
 		control(ctx, func(s *policyv1alpha1.FleetControlSpec) {
-			s.Breaker = &policyv1alpha1.Breaker{MaxPercent: 1, MinServers: ptr.To[int32](1), States: []string{"Parked"}}
+			s.Breaker = &policyv1alpha1.Breaker{MaxPercent: 1, MinServers: ptr.To[int32](2), States: []string{"Parked"}, AcknowledgedAt: &earlier}
 		})
 		operate(ctx, serverOf(m), v1alpha1.OperationPark)
 		Eventually(state(ctx, serverOf(m))).Should(Equal("Parked/Off"))
+		operate(ctx, serverOf(n), v1alpha1.OperationPark)
+		Eventually(state(ctx, serverOf(n))).Should(HavePrefix("Parked"))
 		Eventually(controlCondition(ctx, policyv1alpha1.ConditionBreakerTripped)).Should(Equal("True/Tripped"))
 		before := theWorld.fleet.LastWrite()
 		deleteClaim(ctx, "bystander")

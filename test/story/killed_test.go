@@ -13,7 +13,7 @@ import (
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
-var _ = Describe("A manager that was killed between the record of a request and the request", Serial, func() {
+var _ = Describe("A manager that was killed between the record of a request and the request", func() {
 	It("is followed by one that asks the operating system to shut down, and does not just wait to cut its power", func(ctx SpecContext) {
 		m := claimed(ctx, "unheard")
 		theWorld.stopManager()

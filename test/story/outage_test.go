@@ -64,7 +64,7 @@ var _ = Describe("Outages", func() {
 		Expect(m.SetReachability(emulator.Reachable)).To(Succeed())
 		Eventually(serverCondition(ctx, name, v1alpha1.ConditionBMCReachable)).WithTimeout(40 * time.Second).Should(Equal("True/Connected"))
 		Consistently(func() v1alpha1.ServerState { return getServer(ctx, name).Status.State }).Should(Equal(v1alpha1.StateDiscovery))
-	}, Serial)
+	})
 
 	It("nothing is done to a running machine by a manager that was away", func(ctx SpecContext) {
 		m := claimed(ctx, "left-alone")
@@ -74,5 +74,5 @@ var _ = Describe("Outages", func() {
 		Consistently(touched(m, before)).Should(BeEmpty())
 		Expect(m.Boots()).To(Equal(boots))
 		Expect(claimCondition(ctx, "left-alone", "Ready")()).To(Equal("True/Running"))
-	}, Serial)
+	})
 })

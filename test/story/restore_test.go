@@ -40,7 +40,7 @@ func lostInventory(ctx context.Context, systemUUID string) *policyv1alpha1.Serve
 	return lost(ctx, inventory)
 }
 
-var _ = Describe("A cluster that is restored from a backup", Serial, func() {
+var _ = Describe("A cluster that is restored from a backup", func() {
 	DescribeTable("leaves the machines of servers that come before their claims alone, and gives the claims their servers back",
 		func(ctx SpecContext, claim string, withInventory bool) {
 			m := claimed(ctx, claim)

@@ -15,7 +15,7 @@ import (
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
-var _ = Describe("Safety rule 1: absence is not evidence", Serial, func() {
+var _ = Describe("Safety rule 1: absence is not evidence", func() {
 	It("keeps a server whose claim vanished without a release, and says so, until somebody releases it by hand", func(ctx SpecContext) {
 		m := claimed(ctx, "vanished")
 		name := serverOf(m)
@@ -177,7 +177,7 @@ var _ = Describe("Safety rule 3: never offer while Dirty", func() {
 		Eventually(state(ctx, name)).Should(Equal("Observing/On"))
 		Expect(getServer(ctx, name).Status.Lifecycle.Marks).To(ContainElement("Dirty"))
 		Expect(touched(m, before)()).To(BeEmpty())
-	}, Serial)
+	})
 
 	It("keeps a held server Reserved when its status is lost", func(ctx SpecContext) {
 		m := claimed(ctx, "lost-status")
@@ -191,10 +191,10 @@ var _ = Describe("Safety rule 3: never offer while Dirty", func() {
 		Eventually(state(ctx, name)).Should(Equal("Reserved/On"))
 		Expect(getServer(ctx, name).Status.Lifecycle.Marks).To(ContainElement("Dirty"))
 		Consistently(touched(m, before)).Should(BeEmpty())
-	}, Serial)
+	})
 })
 
-var _ = Describe("A machine's inventory and a lifecycle that begins anew", Serial, func() {
+var _ = Describe("A machine's inventory and a lifecycle that begins anew", func() {
 	It("never takes an old wipe for a new one", func(ctx SpecContext) {
 		m := claimed(ctx, "wiped-before")
 		name := serverOf(m)

@@ -112,7 +112,7 @@ var _ = Describe("Safety rule 5: a machine found running is not ours to stop", f
 		Expect(running(m)()).To(Equal("Pxe"))
 		Expect(m.Boots()).To(Equal(boots + 1))
 		Expect(m.Resets()[resets:]).To(Equal([]emulator.ResetType{"ForceOff", "On"}))
-	}, Serial)
+	})
 })
 
 var _ = Describe("Safety rule 6: hands off", func() {
@@ -149,7 +149,7 @@ var _ = Describe("Safety rule 6: hands off", func() {
 		theWorld.startManager(ctx)
 		Eventually(state(ctx, name)).Should(Equal("Parked/Off"))
 		Expect(touched(m, before)()).To(BeEmpty())
-	}, Serial)
+	})
 
 	It("touches nothing while a server is ignored, not even for its claim", func(ctx SpecContext) {
 		m := claimed(ctx, "ignored")

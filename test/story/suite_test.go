@@ -37,7 +37,7 @@ func TestStory(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	log.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	SetDefaultConsistentlyDuration(1500 * time.Millisecond)
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())

@@ -54,7 +54,7 @@ func newWorld(ctx context.Context) *world {
 	Expect(err).NotTo(HaveOccurred())
 	w.bmcPort, err = env.FreePort(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	w.fleet = emulator.New(emulator.Options{Network: "127.67.0.0/16", Port: w.bmcPort, Guest: guests, Delays: emulator.Delays{Shutdown: -1}})
+	w.fleet = emulator.New(emulator.Options{Network: fmt.Sprintf("127.%d.0.0/16", 66+GinkgoParallelProcess()), Port: w.bmcPort, Guest: guests, Delays: emulator.Delays{Shutdown: -1}})
 	Expect(w.fleet.Start(context.WithoutCancel(ctx))).To(Succeed())
 	w.startManager(ctx)
 	return w
@@ -109,7 +109,8 @@ func (w *world) startManager(ctx context.Context) {
 		RegistryURL: w.registryURL, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second,
 		RetryPause: time.Millisecond, Metrics: metrics})).To(Succeed())
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
-		Recorder: mgr.GetEventRecorder("registry"), Address: w.registryURL[len("http://"):], Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1})
+		Recorder: mgr.GetEventRecorder("registry"), Address: w.registryURL[len("http://"):], Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1,
+		HeldRetry: time.Second})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(mgr.Add(agents)).To(Succeed())
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
