@@ -13,6 +13,8 @@ TESTFLAGS ?=
 CONTROL_PLANES ?= 2
 # How many processes share the specs of test/story, each with a control plane of its own: they mostly wait.
 STORY_PROCS ?= 3
+# Flags of ginkgo for them, for example STORYFLAGS='--focus breaker -v'.
+STORYFLAGS ?=
 # How often `make test-e2e` kills the manager.
 KILLS ?= 200
 # How long `make soak` and `make test-model` last.
@@ -118,7 +120,7 @@ test-unit: ## Run the tests that need nothing but Go.
 .PHONY: test-integration
 test-integration: control-plane build $(TOOLS)/ginkgo ## Run the tests against a real API server.
 	go test -p $(CONTROL_PLANES) -timeout 40m $(TESTFLAGS) $$(go list ./test/... | grep -Ev '/test/(e2e|story)')
-	$(TOOLS)/ginkgo run --procs $(STORY_PROCS) --timeout 40m $(TESTFLAGS) ./test/story
+	$(TOOLS)/ginkgo run --procs $(STORY_PROCS) --timeout 40m $(STORYFLAGS) ./test/story
 
 .PHONY: test-e2e
 test-e2e: control-plane build ## Run the end-to-end tests with the built programs; KILLS=200 is how often the manager dies.
