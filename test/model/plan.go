@@ -63,10 +63,37 @@ func drawPlan(t *rapid.T, length int) plan {
 	var p plan
 	for i, n := range draws {
 		dice := rand.New(rand.NewPCG(n, uint64(i)))
-		p = append(p, step{action: kinds[dice.IntN(len(kinds))], machine: dice.IntN(machines), claim: dice.IntN(claims),
-			choice: dice.IntN(1 << 16), pause: time.Duration(dice.IntN(longestPause)) * time.Millisecond})
+		if dice.IntN(tenancyOdds) == 0 {
+			p = append(p, drawTenancy(dice, kinds)...)
+		} else {
+			p = append(p, drawStep(dice, kinds[dice.IntN(len(kinds))]))
+		}
+		if len(p) >= length {
+			return p[:length]
+		}
 	}
 	return p
+}
+
+// tenancyOdds is how seldom a whole tenancy is drawn in place of one step. Most rules are about what one tenant leaves to
+// the next, and of steps drawn one by one hardly any gets that far.
+const tenancyOdds = 5
+
+// drawTenancy draws a tenancy that something happens to while it lasts, and something while it ends.
+func drawTenancy(dice *rand.Rand, kinds []string) []step {
+	one := drawStep(dice, "claim")
+	as := func(action string) step {
+		s := one
+		s.action, s.choice = action, dice.IntN(1<<16)
+		return s
+	}
+	anything := func() step { return drawStep(dice, kinds[dice.IntN(len(kinds))]) }
+	return []step{one, as("await claim"), anything(), as("unclaim"), anything(), as("settle")}
+}
+
+func drawStep(dice *rand.Rand, action string) step {
+	return step{action: action, machine: dice.IntN(machines), claim: dice.IntN(claims),
+		choice: dice.IntN(1 << 16), pause: time.Duration(dice.IntN(longestPause)) * time.Millisecond}
 }
 
 // pick takes one of several by the step's choice, and shift how often it was asked before.
