@@ -38,7 +38,7 @@ func serverActions() map[string]action {
 		"let go": {weight: 3, words: onMachine("serverClaimRef cleared by hand"), do: func(ctx context.Context, r *run, s step) error {
 			return r.changeServer(ctx, s.machine, func(o *v1alpha1.Server) {
 				o.Spec.ServerClaimRef = nil
-				r.meddle(o.Name)
+				r.takeFrom(o.Name)
 			})
 		}},
 		"cordon": {weight: 2, words: func(s step) string {
@@ -111,7 +111,7 @@ func (r *run) force(ctx context.Context, machine int, to v1alpha1.ServerState, o
 			metav1.SetMetaDataAnnotation(&o.ObjectMeta, v1alpha1.ForceOverrideAnnotation, "true")
 			r.waive(machine)
 		}
-		r.meddle(o.Name)
+		r.takeFrom(o.Name)
 	})
 }
 

@@ -66,6 +66,8 @@ type record struct {
 	troubled map[string]bool
 	// meddled are the servers whose binding was broken by hand.
 	meddled map[string]bool
+	// handed are the servers that were taken from their holder by hand: their reference was cleared, or they were forced.
+	handed map[string]bool
 
 	deeds    []deed
 	breaches []breach
@@ -80,7 +82,8 @@ func newRecord() *record {
 		power: map[string]history[emulator.PowerState]{}, drives: map[string]map[string]history[string]{},
 		erases: map[string][]emulator.Happening{}, boots: map[string][]boot{},
 		answering: map[string]history[string]{}, lying: map[string]history[bool]{}, forebears: map[string]string{},
-		waived: map[string][]span{}, releases: map[string][]time.Time{}, meddled: map[string]bool{}, troubled: map[string]bool{}}
+		waived: map[string][]span{}, releases: map[string][]time.Time{}, meddled: map[string]bool{}, handed: map[string]bool{},
+		troubled: map[string]bool{}}
 }
 
 // did notes a deed.

@@ -5,10 +5,13 @@ package model
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
 const (
@@ -24,6 +27,8 @@ type step struct {
 	action string
 	// machine and claim are numbers; which of them counts, if any, is the action's business.
 	machine, claim int
+	// holder prefers the claim that has the machine of the step.
+	holder bool
 	// choice is for the action to use, as often as it has to choose.
 	choice int
 	pause  time.Duration
@@ -79,16 +84,42 @@ func drawPlan(t *rapid.T, length int) plan {
 // the next, and of steps drawn one by one hardly any gets that far.
 const tenancyOdds = 5
 
-// drawTenancy draws a tenancy that something happens to while it lasts, and something while it ends.
+// drawTenancy draws a tenancy of one kind, with steps of any kind in between.
 func drawTenancy(dice *rand.Rand, kinds []string) []step {
 	one := drawStep(dice, "claim")
-	as := func(action string) step {
+	as := func(action string, choice int) step {
 		s := one
-		s.action, s.choice = action, dice.IntN(1<<16)
+		s.action, s.choice, s.holder = action, choice, action != "claim"
 		return s
 	}
+	by := func(action string) step { return as(action, dice.IntN(1<<16)) }
 	anything := func() step { return drawStep(dice, kinds[dice.IntN(len(kinds))]) }
-	return []step{one, as("await claim"), anything(), as("unclaim"), anything(), as("settle")}
+	switch dice.IntN(5) {
+	case 0: // its machine is left alone when the tenancy ends
+		return []step{as("claim", byName), by("await claim"), as("ignore", 0), as("wait", longestWait), as("wait", longestWait),
+			by("unclaim"), as("wait", longestWait), as("ignore", 1), by("settle")}
+	case 1: // its machine is deaf for a while
+		return []step{as("fault", deaf()), as("claim", byName), by("await claim"), anything(), by("heal"), by("unclaim"), by("settle")}
+	case 2: // two at once, where only one machine may be switched on at a time
+		other := drawStep(dice, "claim")
+		return []step{as("budget", oneOn), one, other, by("settle"), by("no budget"), by("await claim"), by("unclaim"), by("unclaim")}
+	}
+	return []step{one, by("await claim"), anything(), by("unclaim"), anything(), by("settle")}
+}
+
+// Choices that have a step do one thing of those that it may do.
+const (
+	// byName has a claim ask for power on the machine of its step.
+	byName = 2
+	// oneOn is a budget of one machine that is switched on.
+	oneOn = 1
+	// longestWait is of two seconds.
+	longestWait = 19
+)
+
+// deaf is the choice of a BMC that says it does what it is asked, and does not.
+func deaf() int {
+	return slices.IndexFunc(troubles, func(f emulator.Fault) bool { return f.Name == "ResetsIgnored" })
 }
 
 func drawStep(dice *rand.Rand, action string) step {

@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
@@ -104,6 +105,8 @@ func (r *record) judgePower(machine string, w emulator.Write, a asked, found fun
 	case a.ResetType == "":
 	case a.stops() && reserved:
 		r.judgeStop(machine, w, found)
+	case a.stops():
+		r.judgeEviction(machine, w, found)
 	case a.on() && r.throughout(machine, w.Time, in(v1alpha1.StateAvailable, v1alpha1.StateReleased, v1alpha1.StateError, v1alpha1.StateInitial)):
 		found("nobody switches on", "its state asks for no such thing")
 	case a.on() && reserved && r.idle(machine, "", w.Time):
@@ -143,6 +146,33 @@ func (r *record) judgeStop(machine string, w emulator.Write, found func(string, 
 		return
 	}
 	found("a holder's machine runs", "claim %s wants it on, and nobody asked for anything else", tenant)
+}
+
+// judgeEviction asks whether anybody ended the tenancy of whoever runs on a machine that is stopped for another end. The
+// hands that clear a reference or force a server end it too.
+func (r *record) judgeEviction(machine string, w emulator.Write, found func(string, string, ...any)) {
+	if !r.throughout(machine, w.Time, in(v1alpha1.StateCleanup, v1alpha1.StateReleased)) || r.waivedBy(machine, w.Time) ||
+		r.handed[serverOf(machine)] || r.lied(machine, w.Time) {
+		return
+	}
+	var runs string
+	for _, b := range r.boots[machine] {
+		if b.At.Before(w.Time) {
+			runs = ""
+			if b.Kind == guest.KindImage {
+				runs = tenantOf(b.Image)
+			}
+		}
+	}
+	if runs == "" || w.Power != emulator.PowerOn {
+		return
+	}
+	for tenant := range r.claims {
+		if r.heir(tenant, runs) && r.released(machine, tenant, w.Time) {
+			return
+		}
+	}
+	found("1 absence is not evidence", "claim %s runs on it, and nobody had ended it", runs)
 }
 
 // lied says that the BMC did not tell its power in the time before an act.

@@ -155,8 +155,8 @@ func (r *run) forget(ctx context.Context, machine int) error {
 	return r.world.admin.Delete(ctx, &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// resolve gives a step about a claim the next one that has a server, or else that exists, and a new claim the next free name.
-// Where the API server does not answer, the step stays as it is.
+// resolve gives a step about a claim the next one that has a server, at best the machine of the step where that is asked, or
+// else that exists, and a new claim the next free name. Where the API server does not answer, the step stays as it is.
 func (r *run) resolve(ctx context.Context, s step) step {
 	if !strings.HasPrefix(s.String(), "claim") {
 		return s
@@ -171,6 +171,8 @@ func (r *run) resolve(ctx context.Context, s step) step {
 			suits = 1
 		case s.action != "claim" && err == nil && c.Spec.ServerRef == nil:
 			suits = 1
+		case s.action != "claim" && err == nil && s.holder && c.Spec.ServerRef.Name == serverOf(r.machines[s.machine].Name()):
+			suits = 3
 		case s.action != "claim" && err == nil:
 			suits = 2
 		}
@@ -335,6 +337,14 @@ func (r *run) meddle(server string) {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
 	r.log.meddled[server] = true
+}
+
+// takeFrom notes that a server was taken from its holder by hand.
+func (r *run) takeFrom(server string) {
+	r.meddle(server)
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	r.log.handed[server] = true
 }
 
 // waive notes that the rules which guard a machine's data were set aside by somebody who may do that.
