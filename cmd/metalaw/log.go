@@ -3,18 +3,22 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"go.uber.org/zap/zapcore"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
 // everything is the level of logr below which nothing of ours lies: what slog calls debug is V(4) there.
 const everything = zapcore.Level(-4)
 
-// newLogger writes JSON lines of a level and above: debug, info or error.
+// newLogger writes JSON lines of a level and above: debug, info or error. Errors that pass by themselves are info.
 func newLogger(level string, to io.Writer) (logr.Logger, error) {
 	parsed, err := zapcore.ParseLevel(level)
 	if err != nil {
@@ -23,10 +27,43 @@ func newLogger(level string, to io.Writer) (logr.Logger, error) {
 	if parsed == zapcore.DebugLevel {
 		parsed = everything
 	}
-	return zap.New(zap.UseDevMode(false), zap.Level(parsed), zap.WriteTo(to), zap.JSONEncoder(func(c *zapcore.EncoderConfig) {
+	logger := zap.New(zap.UseDevMode(false), zap.Level(parsed), zap.WriteTo(to), zap.JSONEncoder(func(c *zapcore.EncoderConfig) {
 		c.EncodeTime = zapcore.TimeEncoderOfLayout("2006-01-02T15:04:05.000Z07:00")
 		c.EncodeLevel = func(l zapcore.Level, to zapcore.PrimitiveArrayEncoder) {
 			zapcore.LowercaseLevelEncoder(max(l, zapcore.DebugLevel), to)
 		}
-	})), nil
+	}))
+	return logger.WithSink(calm{logger.GetSink()}), nil
+}
+
+// calm is a sink that tells errors which pass by themselves as what they are: news, without a stack trace.
+type calm struct{ logr.LogSink }
+
+// Error implements logr.LogSink.
+func (c calm) Error(err error, message string, more ...any) {
+	if !passes(err) {
+		c.LogSink.Error(err, message, more...)
+		return
+	}
+	if c.Enabled(0) {
+		c.Info(0, message, append([]any{"passing", err.Error()}, more...)...)
+	}
+}
+
+// WithValues implements logr.LogSink.
+func (c calm) WithValues(more ...any) logr.LogSink { return calm{c.LogSink.WithValues(more...)} }
+
+// WithName implements logr.LogSink.
+func (c calm) WithName(name string) logr.LogSink { return calm{c.LogSink.WithName(name)} }
+
+// passes says that there is nothing to an error but writes that came after somebody else's, which are made again, and
+// calls that were cut off because the manager stops.
+func passes(err error) bool {
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Every error that is joined is looked at.
+		return !slices.ContainsFunc(many.Unwrap(), func(one error) bool { return !passes(one) })
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return passes(inner)
+	}
+	return err == context.Canceled || apierrors.IsConflict(err) //nolint:errorlint // Nothing is wrapped here.
 }

@@ -4,12 +4,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestWhatALogLevelShows(t *testing.T) {
@@ -38,6 +44,45 @@ func TestWhatALogLevelShows(t *testing.T) {
 			}
 			if strings.Join(got, " ") != want {
 				t.Errorf("got %v, want %s", got, want)
+			}
+		})
+	}
+}
+
+func TestAnErrorThatPassesByItselfIsNewsWithoutAStackTrace(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "servers"}, "a", errors.New("changed"))
+	cut := &url.Error{Op: "Get", URL: "https://api", Err: context.Canceled}
+	trouble := errors.New("down")
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a write that came after another":     {conflict, "info"},
+		"one that is wrapped":                 {fmt.Errorf("observe: %w", conflict), "info"},
+		"a call that was cut off":             {cut, "info"},
+		"several of these":                    {errors.Join(conflict, cut), "info"},
+		"one of these, and trouble":           {errors.Join(conflict, trouble), "error, with a stack trace"},
+		"a call that took too long":           {context.DeadlineExceeded, "error, with a stack trace"},
+		"trouble":                             {trouble, "error, with a stack trace"},
+		"trouble that is no error, just told": {nil, "error, with a stack trace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			logger, err := newLogger("info", &out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			logger.WithName("controller").WithValues("server", "a").Error(c.err, "Reconciler error")
+			var entry struct{ Level, Msg, Logger, Server, Stacktrace string }
+			if err := json.Unmarshal(out.Bytes(), &entry); err != nil {
+				t.Fatal(err)
+			}
+			got := entry.Level
+			if entry.Stacktrace != "" {
+				got += ", with a stack trace"
+			}
+			if got != c.want || entry.Msg != "Reconciler error" || entry.Logger != "controller" || entry.Server != "a" {
+				t.Errorf("got %+v", entry)
 			}
 		})
 	}

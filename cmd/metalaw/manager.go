@@ -43,7 +43,7 @@ func newManagerCommand() *cobra.Command {
 		Use:   "manager",
 		Short: "Run the operator: controllers on the leader, webhooks and probe registry on every replica.",
 		Long: "Exits with 2 before anything is started when flags cannot be used, and names all of them; with 1 when it cannot start " +
-			"or go on, such as without access to an API server; with 0 when it was asked to stop.",
+			"or go on, such as without access to an API server, at an address in use, or in a namespace that does not exist; with 0 when it was asked to stop.",
 		Args: terminal.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
@@ -68,8 +68,18 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := o.newManager()
+	config, err := o.restConfig()
 	if err != nil {
+		return err
+	}
+	if err := o.checkPlaces(ctx); err != nil {
+		return err
+	}
+	mgr, err := o.newManager(config)
+	if err != nil {
+		return err
+	}
+	if err := o.checkNamespace(ctx, mgr.GetAPIReader()); err != nil {
 		return err
 	}
 	store := revision.NewStore(mgr.GetClient(), embedded)
@@ -105,11 +115,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func (o *options) newManager() (ctrl.Manager, error) {
-	config, err := o.restConfig()
-	if err != nil {
-		return nil, err
-	}
+func (o *options) newManager(config *rest.Config) (ctrl.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err

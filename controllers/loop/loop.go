@@ -4,6 +4,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -71,8 +72,17 @@ type Notifier interface {
 }
 
 // Reconcile implements reconcile.Reconciler. It reads the object from the cache; a stale read is caught by the
-// optimistic lock of the patch.
+// optimistic lock of the patch. What is cut off because the manager stops is no error: the next one looks at everything.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, err := r.look(ctx, req)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return ctrl.Result{}, nil
+	}
+	return result, err
+}
+
+// look is one reconcile of the object.
+func (r *Reconciler[T]) look(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	object := r.New()
 	if err := r.Client.Get(ctx, req.NamespacedName, object); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -95,7 +105,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	before := copyOf(object)
 	visit, err := r.Subject.Observe(ctx, object)
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
+		return retry(fmt.Errorf("observe: %w", err))
 	}
 	if !object.GetDeletionTimestamp().IsZero() {
 		return r.finalize(ctx, visit, before, object)

@@ -4,6 +4,8 @@ package loop
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -94,6 +96,45 @@ func TestAnObjectThatWentWhileItWasLookedAtIsNoError(t *testing.T) {
 	r.Subject = changing{p}
 	if result, err := look(t, r); err != nil || !result.IsZero() {
 		t.Errorf("got %v, %v", result, err)
+	}
+}
+
+// unobserved is a subject of which nothing can be observed.
+type unobserved struct{ err error }
+
+func (u unobserved) Observe(context.Context, *v1alpha1.Server) (Visit, error) { return nil, u.err }
+
+func TestARaceLostWhileObservingIsNoErrorAndIsRunAgain(t *testing.T) {
+	r, _ := running(t, nil, &v1alpha1.Server{})
+	r.Subject = unobserved{apierrors.NewConflict(schema.GroupResource{Resource: "serverclaims"}, "c", errors.New("changed"))}
+	if result, err := look(t, r); err != nil || result.RequeueAfter == 0 {
+		t.Errorf("got %v, %v", result, err)
+	}
+}
+
+func TestWhatIsCutOffByTheEndOfTheManagerIsNoError(t *testing.T) {
+	cut := fmt.Errorf("get bmcs: %w", context.Canceled)
+	for name, c := range map[string]struct {
+		stops bool
+		err   error
+		want  bool
+	}{
+		"cut off as the manager stops":             {true, cut, false},
+		"another error as the manager stops":       {true, errors.New("down"), true},
+		"cut off though the manager does not stop": {false, cut, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := running(t, nil, &v1alpha1.Server{})
+			r.Subject = unobserved{c.err}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if c.stops {
+				stop()
+			}
+			if _, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: types.NamespacedName{Name: "a"}}); (err != nil) != c.want {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 

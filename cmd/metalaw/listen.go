@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// place is an address that the manager listens on, and the flags that say which.
+type place struct {
+	flag, address string
+}
+
+// places are the addresses that the manager will listen on.
+func (o *options) places() []place {
+	all := []place{{"registry-bind-address", o.registryAddress}}
+	if o.webhooks {
+		all = append(all, place{"webhook-port", net.JoinHostPort(o.webhookHost, strconv.Itoa(o.webhookPort))})
+	}
+	if o.metricsAddress != "0" {
+		all = append(all, place{"metrics-bind-address", o.metricsAddress})
+	}
+	if o.healthAddress != "0" {
+		all = append(all, place{"health-probe-bind-address", o.healthAddress})
+	}
+	return all
+}
+
+// checkPlaces takes every address that the manager will listen on, all at once, and lets go of them: their servers start
+// beside the controllers, and one that cannot listen would end a manager that reconciles already.
+func (o *options) checkPlaces(ctx context.Context) error {
+	var config net.ListenConfig
+	var wrong []string
+	taken := map[string]string{}
+	for _, p := range o.places() {
+		listener, err := config.Listen(ctx, "tcp", p.address)
+		if err != nil {
+			wrong = append(wrong, p.words(err, taken))
+			continue
+		}
+		defer func() { _ = listener.Close() }() // whoever cannot listen there later says so
+		if _, port, err := net.SplitHostPort(p.address); err == nil && port != "0" {
+			taken[port] = p.flag
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return errors.New("nothing was started: " + strings.Join(wrong, "; "))
+}
+
+// words say why the manager cannot listen at a place, and what helps.
+func (p place) words(err error, taken map[string]string) string {
+	cause, remedy := err.Error(), "choose an address of this host"
+	if system := new(syscall.Errno); errors.As(err, system) {
+		cause = system.Error()
+	}
+	_, port, _ := net.SplitHostPort(p.address)
+	switch other := taken[port]; {
+	case errors.Is(err, syscall.EADDRINUSE) && other != "":
+		cause, remedy = "--"+other+" has this port already", "give each a port of its own"
+	case errors.Is(err, syscall.EADDRINUSE):
+		remedy = "end what listens there, or choose another port"
+	case errors.Is(err, syscall.EACCES):
+		remedy = "choose a port from 1024, or give the manager the right to it"
+	}
+	return fmt.Sprintf("--%s: cannot listen on %s: %s; %s", p.flag, p.address, cause, remedy)
+}
