@@ -102,7 +102,32 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", Ordered, fu
 			"metalaw: there is no freeze \"inc-8\"; there are: switch-upgrade-rack-1, inc-7\n"))
 		Expect(operator.says(ctx, "unfreeze", "--name", "inc-7").out).To(Equal("lifted freeze \"inc-7\" (All) by olga: wrong bundle\n"))
 		Expect(names(ctx)).To(Equal([]string{"switch-upgrade-rack-1"}))
-		Expect(operator.says(ctx, "unfreeze", "--all").out).To(HavePrefix("lifted freeze \"switch-upgrade-rack-1\" (Destructive) by olga"))
+	})
+
+	It("lift all only for whoever has seen which, and no other", func(ctx SpecContext) {
+		Expect(operator.says(ctx, "unfreeze", "--all")).To(Equal(said{code: 2, err: "metalaw: unfreeze of 1 freeze wants a confirmation, " +
+			"and nobody is at this terminal to give one: add --yes, or look with metalaw fleet status\n"}))
+		Expect(names(ctx)).To(Equal([]string{"switch-upgrade-rack-1"}))
+
+		person := operator.talks(ctx, "unfreeze", "--all")
+		person.awaits("unfreeze: 1 freeze? [y/N] ")
+		Expect(person.heard()).To(MatchRegexp(`(?s)NAME +LEVEL +BY +REASON\s+switch-upgrade-rack-1 +Destructive +olga +Switch upgrade, rack 1\s`))
+		person.answers("n")
+		Expect(person.ends()).To(Equal(1))
+		Expect(person.heard()).To(ContainSubstring("nothing was changed"))
+		Expect(names(ctx)).To(Equal([]string{"switch-upgrade-rack-1"}))
+
+		By("a freeze that somebody adds while the question stands")
+		person = operator.talks(ctx, "unfreeze", "--all")
+		person.awaits("unfreeze: 1 freeze? [y/N] ")
+		Expect(operator.says(ctx, "freeze", "--reason", "meanwhile").code).To(BeZero())
+		person.answers("y")
+		Expect(person.ends()).To(Equal(1))
+		Expect(person.heard()).To(And(ContainSubstring("lifted freeze \"switch-upgrade-rack-1\" (Destructive) by olga"),
+			ContainSubstring("added or changed meanwhile and stay; look at them again: freeze \"meanwhile\" (Destructive) by olga")))
+		Expect(names(ctx)).To(Equal([]string{"meanwhile"}))
+
+		Expect(operator.says(ctx, "unfreeze", "--all", "--yes")).To(Equal(said{out: "lifted freeze \"meanwhile\" (Destructive) by olga: meanwhile\n"}))
 		Expect(names(ctx)).To(BeEmpty())
 		Expect(fleet(ctx).Spec.Budgets).To(HaveLen(1), "the rest stays")
 	})

@@ -5,7 +5,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -108,11 +107,13 @@ func unfreezeCommand() *cobra.Command {
 	flags, r := &access.Flags{}, &unfreezeRequest{}
 	var output terminal.Output
 	cmd := &cobra.Command{
-		Use:   "unfreeze (--name NAME | --all | --breaker)",
+		Use:   "unfreeze (--name NAME | --all [--yes] | --breaker)",
 		Short: "Let go of what was held back",
-		Long: "Takes freezes off FleetControl \"fleet\", or closes its breaker after it has tripped. What was held back goes on at once.\n\n" +
-			"Exit codes: 0 it is lifted, or nothing was held back; 1 there is no freeze of that name, or it could not be stored; " +
-			"2 the command line makes no sense.",
+		Long: "Takes freezes off FleetControl \"fleet\", or closes its breaker after it has tripped. What was held back goes on at once. " +
+			"With --all it shows the freezes that stand and asks first; one that somebody adds or changes meanwhile stays.\n\n" +
+			"Exit codes: 0 it is lifted, or nothing was held back; 1 there is no freeze of that name, somebody said no or changed a freeze that " +
+			"was shown, or it could not be stored; " +
+			"2 the command line makes no sense, or a confirmation was needed and nobody was there to give it.",
 		Example: "  {{.}} unfreeze --name switch-upgrade-in-rack-r1\n\n" +
 			"  # Too many servers failed at once, the cause is found, and the fleet may go on\n" +
 			"  {{.}} unfreeze --breaker",
@@ -131,7 +132,16 @@ func unfreezeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return lift(cmd.Context(), c, t.Out, r, output.JSON())
+			if r.all {
+				control, err := read(cmd.Context(), c)
+				if err != nil {
+					return err
+				}
+				if err := r.confirm(cmd.Context(), t, control); err != nil {
+					return err
+				}
+			}
+			return lift(cmd.Context(), c, t, r, output.JSON())
 		},
 	}
 	flags.Register(cmd)
@@ -139,6 +149,7 @@ func unfreezeCommand() *cobra.Command {
 	f.StringArrayVar(&r.names, "name", nil, "name of a freeze; may be repeated")
 	f.BoolVar(&r.all, "all", false, "every freeze; the breaker is not one")
 	f.BoolVar(&r.breaker, "breaker", false, "the breaker, after it has tripped")
+	f.BoolVarP(&r.yes, "yes", "y", false, "with --all: do not ask for a confirmation")
 	output.Register(cmd)
 	// The error is about a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("name", completeFreezes(flags))
@@ -146,31 +157,37 @@ func unfreezeCommand() *cobra.Command {
 }
 
 // lift stores what is let go and says what that was.
-func lift(ctx context.Context, c client.Client, out io.Writer, r *unfreezeRequest, asJSON bool) error {
-	lifted := []string{}
+func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreezeRequest, asJSON bool) error {
+	lifted, left := []string{}, []string(nil)
 	err := edit(ctx, c, func(control *policyv1alpha1.FleetControl) (bool, error) {
 		words, err := r.lift(control, time.Now())
-		if err != nil || len(words) == 0 {
+		if err != nil {
 			return false, err
 		}
-		lifted = words
-		return true, nil
+		lifted, left = words, nil
+		for i := range control.Spec.Freezes {
+			left = append(left, freeze.Words(&control.Spec.Freezes[i]))
+		}
+		return len(words) > 0, nil
 	})
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return terminal.JSON(out, map[string][]string{"lifted": lifted})
+		if err := terminal.JSON(t.Out, map[string][]string{"lifted": append([]string{}, lifted...)}); err != nil {
+			return err
+		}
+		return r.leftOver(left)
 	}
 	if len(lifted) == 0 {
 		lifted = []string{"nothing: nothing was held back that way"}
 	}
 	for _, words := range lifted {
-		if _, err := fmt.Fprintf(out, "lifted %s\n", terminal.Plain(words)); err != nil {
+		if _, err := fmt.Fprintf(t.Out, "lifted %s\n", terminal.Plain(words)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.leftOver(left)
 }
 
 // completeFreezes offers the names of the freezes that stand.

@@ -128,8 +128,13 @@ func TestWhatUnfreezeLifts(t *testing.T) {
 		left    string
 		err     string
 	}{
-		"one by name":                       {unfreezeRequest{names: []string{"b"}}, []string{`freeze "b" (Destructive) by bob`}, "a", ""},
-		"all":                               {unfreezeRequest{all: true}, []string{`freeze "a" (All)`, `freeze "b" (Destructive) by bob`}, "none", ""},
+		"one by name": {unfreezeRequest{names: []string{"b"}}, []string{`freeze "b" (Destructive) by bob`}, "a", ""},
+		"all that were shown": {unfreezeRequest{all: true, shown: []policyv1alpha1.Freeze{a, b}},
+			[]string{`freeze "a" (All)`, `freeze "b" (Destructive) by bob`}, "none", ""},
+		"none that was added since": {unfreezeRequest{all: true, shown: []policyv1alpha1.Freeze{a}}, []string{`freeze "a" (All)`}, "b", ""},
+		"none that was changed since": {unfreezeRequest{all: true, shown: []policyv1alpha1.Freeze{a, {Name: "b", Level: "Destructive", By: "eve"}}},
+			[]string{`freeze "a" (All)`}, "b", ""},
+		"nothing, where none was shown":     {unfreezeRequest{all: true}, nil, "a, b", ""},
 		"none where one of them is unknown": {unfreezeRequest{names: []string{"a", "c"}}, nil, "a, b", `there is no freeze "c"; there are: a, b`},
 		"nothing, where no breaker tripped": {unfreezeRequest{breaker: true}, nil, "a, b", ""},
 	} {

@@ -3,11 +3,14 @@
 package fleet
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/freeze"
@@ -15,10 +18,14 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
-// unfreezeRequest is what the command line of unfreeze asks: exactly one of its fields.
+// unfreezeRequest is what the command line of unfreeze asks: exactly one of names, all and breaker.
 type unfreezeRequest struct {
 	names        []string
 	all, breaker bool
+	// yes says that nobody has to confirm all.
+	yes bool
+	// shown are the freezes that stood when all of them were asked for; no other goes with them.
+	shown []policyv1alpha1.Freeze
 }
 
 // check says what is wrong with the command line.
@@ -51,13 +58,58 @@ func (r *unfreezeRequest) lift(c *policyv1alpha1.FleetControl, now time.Time) ([
 	}
 	var lifted []string
 	c.Spec.Freezes = slices.DeleteFunc(c.Spec.Freezes, func(f policyv1alpha1.Freeze) bool {
-		goes := r.all || slices.Contains(r.names, f.Name)
+		goes := slices.Contains(r.names, f.Name) || r.isShown(&f)
 		if goes {
 			lifted = append(lifted, freeze.Words(&f))
 		}
 		return goes
 	})
 	return lifted, nil
+}
+
+// isShown says that a freeze is one of those that were shown, and the same still.
+func (r *unfreezeRequest) isShown(f *policyv1alpha1.Freeze) bool {
+	return slices.ContainsFunc(r.shown, func(s policyv1alpha1.Freeze) bool { return equality.Semantic.DeepEqual(&s, f) })
+}
+
+// confirm shows every freeze that stands and wants a yes, where nobody has said so on the command line. What it has shown
+// is what all means from then on.
+func (r *unfreezeRequest) confirm(ctx context.Context, t *terminal.Terminal, c *policyv1alpha1.FleetControl) error {
+	r.shown = c.Spec.Freezes
+	if len(r.shown) == 0 || r.yes {
+		return nil
+	}
+	if !t.Asks {
+		return terminal.Usagef("unfreeze of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, "+
+			"or look with metalaw fleet status", countWords(len(r.shown)))
+	}
+	rows := make([][]string, len(r.shown))
+	for i := range r.shown {
+		f := &r.shown[i]
+		rows[i] = []string{f.Name, string(f.Level), f.By, f.Reason}
+	}
+	if err := terminal.Table(t.Err, []string{"NAME", "LEVEL", "BY", "REASON"}, rows); err != nil {
+		return err
+	}
+	if !t.Confirm(ctx, fmt.Sprintf("unfreeze: %s?", countWords(len(r.shown)))) {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}
+
+// leftOver says which freezes stand after all of them were to go.
+func (r *unfreezeRequest) leftOver(left []string) error {
+	if !r.all || len(left) == 0 {
+		return nil
+	}
+	return fmt.Errorf("these were added or changed meanwhile and stay; look at them again: %s", terminal.Plain(strings.Join(left, "; ")))
+}
+
+func countWords(n int) string {
+	if n == 1 {
+		return "1 freeze"
+	}
+	return fmt.Sprintf("%d freezes", n)
 }
 
 // closeBreaker acknowledges a trip. The acknowledgement is never before the trip, whatever this machine's clock says.
