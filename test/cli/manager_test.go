@@ -5,13 +5,16 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -63,6 +66,34 @@ func startManager(ctx context.Context) {
 	})).To(Succeed())
 }
 
+var _ = Describe("A manager that cannot run", func() {
+	// starts calls the manager under the shipped rights, and expects that it ends by itself.
+	starts := func(ctx SpecContext, args ...string) said {
+		GinkgoHelper()
+		rights, err := controlPlane.KubeconfigFor(env.Manager)
+		Expect(err).NotTo(HaveOccurred())
+		return operator.says(ctx, append([]string{"manager", "--kubeconfig=" + rights, "--namespace=metalaw-system", "--webhooks=false",
+			"--webhook-cert-rotation=false", "--metrics-bind-address=0", "--health-probe-bind-address=127.0.0.1:0", "--registry-plaintext",
+			"--registry-bind-address=127.0.0.1:0", "--registry-url=http://127.0.0.1:1"}, args...)...)
+	}
+
+	It("says which address is taken, and looks at no server", func(ctx SpecContext) {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(listener.Close)
+		Expect(starts(ctx, "--registry-bind-address="+listener.Addr().String())).To(Equal(said{code: 1, err: "metalaw: nothing was started: " +
+			"--registry-bind-address: cannot listen on " + listener.Addr().String() + ": address already in use; " +
+			"end what listens there, or choose another port\n"}))
+	}, SpecTimeout(time.Minute))
+
+	It("says that its namespace is not there", func(ctx SpecContext) {
+		got := starts(ctx, "--namespace=nowhere")
+		Expect(got.code).To(Equal(1))
+		Expect(got.err).To(HavePrefix(`metalaw: nothing was started: --namespace="nowhere": there is no such namespace, or the manager has no rights in it`))
+		Expect(strings.Count(got.err, "\n")).To(Equal(1), got.err)
+	}, SpecTimeout(time.Minute))
+})
+
 var _ = Describe("The verbs, with the manager at the other end", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) { startManager(ctx) })
 
@@ -78,6 +109,25 @@ var _ = Describe("The verbs, with the manager at the other end", Ordered, func()
 		got := operator.says(ctx, "server", "unpark", "m-refused", "--reason", "INC-1", "--wait")
 		Expect(got.code).To(Equal(1), got.err)
 		Expect(got.out).To(MatchRegexp(`^m-refused  refused    unpark cannot be used in state \w+\n$`))
+	})
+
+	It("judge by what can be read, for somebody who may not read Events", func(ctx SpecContext) {
+		Expect(admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "servers-only"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"metal.ironcore.dev"}, Resources: []string{"servers"}, Verbs: []string{"get", "list", "watch", "patch"}}}})).To(Succeed())
+		sam := person{"sam", []string{"servers-only"}}
+		var err error
+		kubeconfigs[sam.name], err = controlPlane.KubeconfigFor(env.User{Name: sam.name})
+		Expect(err).NotTo(HaveOccurred())
+		sam.bind(ctx)
+		for _, name := range []string{"m-blind-1", "m-blind-2", "m-blind-3", "m-blind-4"} {
+			newServer(ctx, name, map[string]string{"rack": "blind"}, "")
+			taken(ctx, name)
+		}
+		got := sam.says(ctx, "server", "unpark", "-l", "rack=blind", "--reason", "INC-1", "--yes", "--wait", "--timeout", "9s")
+		Expect(got.code).To(Equal(1), got.err)
+		Expect(got.err).To(And(HavePrefix("why something is refused cannot be read: forbidden: "), ContainSubstring(`it takes the verb "list" on events`)))
+		Expect(strings.Split(strings.TrimSpace(got.out), "\n")).To(HaveLen(4))
+		Expect(got.out).To(MatchRegexp(`^(m-blind-\d  refused    the manager took the request away and recorded nothing; .*\n){4}$`))
 	})
 
 	It("force only for those who may, and wait until it is done", func(ctx SpecContext) {

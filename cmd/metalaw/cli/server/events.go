@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,42 +18,62 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 )
 
-// eventsOf lists the Events about a server, or about all where none is named.
-func (r *run) eventsOf(ctx context.Context, name string) ([]corev1.Event, error) {
-	set := fields.Set{"involvedObject.kind": "Server"}
-	if name != "" {
-		set["involvedObject.name"] = name
-	} else {
-		set["reason"] = v1alpha1.ReasonOperationRefused
+// listRefusals lists the Events about servers in which the manager refuses what was asked.
+func (r *run) listRefusals(ctx context.Context) ([]corev1.Event, error) {
+	var all []corev1.Event
+	for _, reason := range []string{v1alpha1.ReasonOperationRefused, v1alpha1.ReasonUnknownOperation} {
+		var list corev1.EventList
+		// Events about what has no namespace are in this one.
+		where := client.InNamespace(metav1.NamespaceDefault)
+		about := fields.Set{"involvedObject.kind": "Server", "reason": reason}
+		if err := r.client.List(ctx, &list, where, client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(about)}); err != nil {
+			return nil, err
+		}
+		all = append(all, list.Items...)
 	}
-	var list corev1.EventList
-	// Events about what has no namespace are in this one.
-	where := client.InNamespace(metav1.NamespaceDefault)
-	err := r.client.List(ctx, &list, where, client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(set)})
-	return list.Items, access.Explain(err, "list", access.Events)
+	return all, nil
 }
 
 // formerEvents are the resource versions of Events about refusals that were there before anything was asked, by UID. They
 // tell a new refusal from a former one without anybody's clock: a repeated Event is one object with a new version.
 type formerEvents map[types.UID]string
 
-// rememberEvents looks at what was refused before. Where that cannot be read, the refusals to come cannot be either.
-func (r *run) rememberEvents(ctx context.Context) formerEvents {
-	former := formerEvents{}
-	events, err := r.eventsOf(ctx, "")
-	if err != nil {
-		return former
+// rememberEvents looks at what was refused before. Where the right to do so is missing, it says at once what cannot be told.
+func (r *run) rememberEvents(ctx context.Context) {
+	r.former = formerEvents{}
+	events, err := r.listRefusals(ctx)
+	if r.blind(err) {
+		r.report.note("why something is refused cannot be read: %v", r.unreadable)
 	}
 	for i := range events {
-		former[events[i].UID] = events[i].ResourceVersion
+		r.former[events[i].UID] = events[i].ResourceVersion
 	}
-	return former
 }
 
-// eventWords looks for the Event that explains why a request was taken away; empty where there is none yet.
-func (f *follower) eventWords(ctx context.Context, name string) (string, error) {
-	events, err := f.eventsOf(ctx, name)
-	return newest(events, f.verb.operation, f.former), err
+// readRefusals are the Events about refusals by the name of the server; none where they cannot be read.
+func (r *run) readRefusals(ctx context.Context) map[string][]corev1.Event {
+	if r.unreadable != nil {
+		return nil
+	}
+	events, err := r.listRefusals(ctx)
+	if r.blind(err) {
+		return nil
+	}
+	by := map[string][]corev1.Event{}
+	for i := range events {
+		name := events[i].InvolvedObject.Name
+		by[name] = append(by[name], events[i])
+	}
+	return by
+}
+
+// blind says that an error in reading Events is about rights, and keeps it; another one may pass.
+func (r *run) blind(err error) bool {
+	if err == nil || !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		return false
+	}
+	r.unreadable = access.Explain(err, "list", access.Events)
+	return true
 }
 
 // newest is what the last Event about an operation says that was not there before.

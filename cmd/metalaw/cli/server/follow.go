@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,6 +57,9 @@ func (r *run) follow(ctx context.Context, asked []followed) {
 			o.result.Outcome, o.result.Message = outcomeTimedOut, "stored; you stopped waiting"
 			return o.result
 		}
+		if !o.takenAway.IsZero() {
+			return f.unexplained(o)
+		}
 		return overdue(o.result, o.stored, stageOf(o.stored, r.verb.operation, o.before), r.timeout.String())
 	})
 }
@@ -80,7 +82,7 @@ func (f *follower) turn(ctx context.Context) error {
 	seen := map[string]bool{}
 	for i := range list.Items {
 		seen[list.Items[i].Name] = true
-		f.see(ctx, &list.Items[i])
+		f.see(&list.Items[i], time.Now())
 	}
 	for name, o := range f.open {
 		if !seen[name] {
@@ -100,10 +102,14 @@ func (f *follower) turn(ctx context.Context) error {
 
 // events takes in what a watch brings, until nothing is open any more or the watch ends.
 func (f *follower) events(ctx context.Context, w watch.Interface) error {
+	looks := time.NewTicker(eventLook)
+	defer looks.Stop()
 	for len(f.open) > 0 {
 		select {
 		case <-ctx.Done():
 			return nil
+		case now := <-looks.C:
+			f.settle(ctx, now)
 		case e, more := <-w.ResultChan():
 			if !more {
 				return nil
@@ -118,7 +124,7 @@ func (f *follower) events(ctx context.Context, w watch.Interface) error {
 			case ok && e.Type == watch.Deleted:
 				f.gone(s)
 			case ok:
-				f.see(ctx, s)
+				f.see(s, time.Now())
 			}
 		}
 	}
@@ -137,13 +143,17 @@ func (f *follower) scope() client.ListOption {
 }
 
 // see takes in the present form of a server.
-func (f *follower) see(ctx context.Context, s *v1alpha1.Server) {
+func (f *follower) see(s *v1alpha1.Server, now time.Time) {
 	o := f.open[s.Name]
 	if o == nil {
 		return
 	}
 	o.stored = s
-	switch stageOf(s, f.verb.operation, o.before) {
+	stage := stageOf(s, f.verb.operation, o.before)
+	if stage != stageUnrecorded {
+		o.takenAway = time.Time{}
+	}
+	switch stage {
 	case stageUnseen:
 	case stageBegun:
 		f.tellOverrides(s)
@@ -151,7 +161,9 @@ func (f *follower) see(ctx context.Context, s *v1alpha1.Server) {
 		f.tellOverrides(s)
 		f.close(ended(o.result, s.Status.Operation))
 	case stageUnrecorded:
-		f.close(f.unrecorded(ctx, o.result, s, o.before))
+		if o.takenAway.IsZero() {
+			o.takenAway = now
+		}
 	}
 }
 
@@ -181,37 +193,46 @@ func (f *follower) tellOverrides(s *v1alpha1.Server) {
 	}
 }
 
-// unrecorded is the result of a request that the manager took away without a record: it says why in an Event. Both the
-// record and the Event may come a moment after the annotation is gone; a record that does is the result.
-func (f *follower) unrecorded(ctx context.Context, r result, s *v1alpha1.Server, before string) result {
-	var why string
-	var failure error
-	var late *v1alpha1.OperationStatus
-	look := func(ctx context.Context) (bool, error) {
-		now := &v1alpha1.Server{}
-		if err := f.client.Get(ctx, client.ObjectKeyFromObject(s), now); err == nil && stageOf(now, f.verb.operation, before) == stageEnded {
-			late = now.Status.Operation
-			return true, nil
+// settle ends the requests that the manager took away without a record: it says why in an Event. Both the Event and a
+// record may come a moment after the annotation is gone; a record comes by the watch. All of them are looked for at once,
+// so that many refusals take no longer than one.
+func (f *follower) settle(ctx context.Context, now time.Time) {
+	var waiting []*followed
+	for _, name := range slices.Sorted(maps.Keys(f.open)) {
+		if o := f.open[name]; !o.takenAway.IsZero() {
+			waiting = append(waiting, o)
 		}
-		if failure == nil {
-			why, failure = f.eventWords(ctx, s.Name)
-		}
-		return why != "", nil
 	}
-	// The error says that neither came in time, which is an outcome like the others.
-	_ = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, eventDelay, true, look)
-	r.Outcome, r.Message = outcomeRefused, why
-	switch {
-	case late != nil:
-		return ended(r, late)
-	case why != "":
-	case failure != nil:
-		r.Message = fmt.Sprintf("the manager says why in an Event, which you cannot see: %v", failure)
-	default:
-		r.Message = "the manager says why in an Event: kubectl get events -n default --field-selector involvedObject.name=" + s.Name
+	if len(waiting) == 0 {
+		return
+	}
+	refusals := f.readRefusals(ctx)
+	for _, o := range waiting {
+		if why := newest(refusals[o.result.Name], f.verb.operation, f.former); why != "" {
+			o.result.Outcome, o.result.Message = outcomeRefused, why
+			f.close(o.result)
+		} else if now.Sub(o.takenAway) >= eventDelay {
+			f.close(f.unexplained(o))
+		}
+	}
+}
+
+// unexplained is the result of a request that the manager took away, and of which nothing that can be read says why. The
+// manager records what it begins, so that this is a refusal.
+func (f *follower) unexplained(o *followed) result {
+	r := o.result
+	r.Outcome, r.Message = outcomeRefused, "the manager took the request away and recorded nothing; it says why in an Event"
+	if f.unreadable != nil {
+		r.Message += fmt.Sprintf(", which you cannot see: %v", f.unreadable)
+	} else {
+		r.Message += ": kubectl get events -n default --field-selector involvedObject.name=" + r.Name
 	}
 	return r
 }
 
-// eventDelay is how long an Event, or a record, may take to appear after the write that it explains.
-const eventDelay = 3 * time.Second
+const (
+	// eventDelay is how long an Event, or a record, may take to appear after the write that it explains.
+	eventDelay = 3 * time.Second
+	// eventLook is how often they are looked for.
+	eventLook = 200 * time.Millisecond
+)

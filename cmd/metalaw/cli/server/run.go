@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
@@ -32,6 +33,8 @@ type run struct {
 	report   *report
 	// former are the refusals that were there before.
 	former formerEvents
+	// unreadable is why Events cannot be read, for want of a right; nil where they can be.
+	unreadable error
 }
 
 func (r *run) do(ctx context.Context) error {
@@ -55,7 +58,7 @@ func (r *run) do(ctx context.Context) error {
 		r.report.add(m)
 	}
 	if r.follows() {
-		r.former = r.rememberEvents(ctx)
+		r.rememberEvents(ctx)
 	}
 	asked := r.storeAll(ctx, servers, plans, claims)
 	if r.follows() {
@@ -182,6 +185,8 @@ type followed struct {
 	// before is the operation that was recorded when this one was asked for, stored the object as the API server has it.
 	before string
 	stored *v1alpha1.Server
+	// takenAway is when it was seen first that the annotation is gone and nothing is recorded; zero where it is not so.
+	takenAway time.Time
 }
 
 // storeAll asks the servers, several at a time; it reports those that need no waiting for, by name, and returns the rest.
