@@ -38,13 +38,19 @@ func (o *options) checkPlaces(ctx context.Context) error {
 	var config net.ListenConfig
 	var wrong []string
 	taken := map[string]string{}
+	var held []net.Listener
+	defer func() {
+		for _, listener := range held {
+			_ = listener.Close() // whoever cannot listen there later says so
+		}
+	}()
 	for _, p := range o.places() {
 		listener, err := config.Listen(ctx, "tcp", p.address)
 		if err != nil {
 			wrong = append(wrong, p.words(err, taken))
 			continue
 		}
-		defer func() { _ = listener.Close() }() // whoever cannot listen there later says so
+		held = append(held, listener)
 		if _, port, err := net.SplitHostPort(p.address); err == nil && port != "0" {
 			taken[port] = p.flag
 		}

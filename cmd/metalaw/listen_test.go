@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 )
 
 // occupied is an address that somebody listens on until the test ends.
@@ -54,7 +54,7 @@ func TestAnAddressInUseIsToldBeforeAnythingStarts(t *testing.T) {
 			err := listening(t, c.args...)
 			want := "nothing was started: --" + c.flag + ": cannot listen on " + address + ": address already in use; " +
 				"end what listens there, or choose another port"
-			if err == nil || err.Error() != want || terminal.ExitCode(err) != 1 {
+			if err == nil || err.Error() != want || usage.ExitCode(err) != 1 {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		})

@@ -59,7 +59,7 @@ func (c calm) WithName(name string) logr.LogSink { return calm{c.LogSink.WithNam
 // passes says that there is nothing to an error but writes that came after somebody else's, which are made again, and
 // calls that were cut off because the manager stops.
 func passes(err error) bool {
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Every error that is joined is looked at.
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(many.Unwrap(), func(one error) bool { return !passes(one) })
 	}
 	if inner := errors.Unwrap(err); inner != nil {

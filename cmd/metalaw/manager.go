@@ -28,7 +28,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/controllers"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -43,8 +43,9 @@ func newManagerCommand() *cobra.Command {
 		Use:   "manager",
 		Short: "Run the operator: controllers on the leader, webhooks and probe registry on every replica.",
 		Long: "Exits with 2 before anything is started when flags cannot be used, and names all of them; with 1 when it cannot start " +
-			"or go on, such as without access to an API server, at an address in use, or in a namespace that does not exist; with 0 when it was asked to stop.",
-		Args: terminal.NoArgs,
+			"or go on, such as without access to an API server, at an address in use, or in a namespace that does not exist; " +
+			"with 0 when it was asked to stop.",
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
 				return err

@@ -4,9 +4,7 @@ package main
 
 import (
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
 	"net/url"
@@ -20,45 +18,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 )
 
 // leastPoll is the shortest time between two readings of a BMC at rest: a mistyped unit must not flood the fleet.
 const leastPoll = time.Second
 
-// problems are the flags that cannot be used, one line each.
-type problems []string
-
-func (p *problems) add(flag string, value any, cause, remedy string) {
-	if text, is := value.(string); is {
-		value = strconv.Quote(text)
-	}
-	*p = append(*p, fmt.Sprintf("--%s=%v: %s; %s", flag, value, cause, remedy))
-}
-
-// err is all of them as one error about the command line; nil where there is none.
-func (p problems) err() error {
-	if len(p) == 0 {
-		return nil
-	}
-	return terminal.Usagef("these flags cannot be used, and nothing was started:\n  %s", strings.Join(p, "\n  "))
-}
-
 // validate lists everything that is wrong with the flags. It reads the files that they name, and opens nothing else.
 func (o *options) validate() error {
-	p := &problems{}
+	p := &usage.Problems{}
 	o.validateNames(p)
 	o.validateAddresses(p)
 	o.validateRegistryURL(p)
 	o.validateFiles(p)
 	o.validateMachines(p)
-	return p.err()
+	return p.Err()
 }
 
-func (o *options) validateNames(p *problems) {
+func (o *options) validateNames(p *usage.Problems) {
 	name := func(flag, value, remedy string, rule func(string) []string) {
 		if wrong := rule(value); len(wrong) > 0 {
-			p.add(flag, value, "no object can have this name", remedy)
+			p.Add(flag, value, "no object can have this name", remedy)
 		}
 	}
 	name("namespace", o.namespace, "write the namespace that the manager runs in, such as metalaw-system", validation.IsDNS1123Label)
@@ -69,15 +49,15 @@ func (o *options) validateNames(p *problems) {
 	}
 	for _, host := range o.extraDNSNames {
 		if !isHost(strings.TrimPrefix(host, "*.")) {
-			p.add("extra-dns-names", host, "this is no host name", "write names without scheme and port, such as metalaw-registry.example")
+			p.Add("extra-dns-names", host, "this is no host name", "write names without scheme and port, such as metalaw-registry.example")
 		}
 	}
 	if _, err := zapcore.ParseLevel(o.logLevel); err != nil {
-		p.add("log-level", o.logLevel, "there is no such level", "write debug, info or error")
+		p.Add("log-level", o.logLevel, "there is no such level", "write debug, info or error")
 	}
 }
 
-func (o *options) validateAddresses(p *problems) {
+func (o *options) validateAddresses(p *usage.Problems) {
 	listen := func(flag, value string, off bool) {
 		if off && value == "0" {
 			return
@@ -87,7 +67,7 @@ func (o *options) validateAddresses(p *problems) {
 			remedy += ", or 0 to serve none"
 		}
 		if cause := badAddress(value); cause != "" {
-			p.add(flag, value, cause, remedy)
+			p.Add(flag, value, cause, remedy)
 		}
 	}
 	listen("metrics-bind-address", o.metricsAddress, true)
@@ -97,10 +77,10 @@ func (o *options) validateAddresses(p *problems) {
 		return
 	}
 	if o.webhookPort < 1 || o.webhookPort > 65535 {
-		p.add("webhook-port", o.webhookPort, "this is no port", "write a number from 1 to 65535, such as 9443")
+		p.Add("webhook-port", o.webhookPort, "this is no port", "write a number from 1 to 65535, such as 9443")
 	}
 	if o.webhookHost != "" && !isHost(o.webhookHost) {
-		p.add("webhook-host", o.webhookHost, "this is neither an address nor a host name",
+		p.Add("webhook-host", o.webhookHost, "this is neither an address nor a host name",
 			"write one without scheme and port, or nothing for every address")
 	}
 }
@@ -127,22 +107,22 @@ func isHost(host string) bool {
 	return len(validation.IsDNS1123Subdomain(strings.ToLower(host))) == 0
 }
 
-func (o *options) validateRegistryURL(p *problems) {
+func (o *options) validateRegistryURL(p *usage.Problems) {
 	const flag, remedy = "registry-url", "write the URL that the agents on the servers dial, such as https://metalaw-registry.example:10000"
 	u, err := url.Parse(o.registryURL)
 	switch {
 	case o.registryURL == "":
-		p.add(flag, "", "it is required", remedy)
+		p.Add(flag, "", "it is required", remedy)
 	case err != nil:
-		p.add(flag, o.registryURL, "this is no URL", remedy)
+		p.Add(flag, o.registryURL, "this is no URL", remedy)
 	case u.Scheme != "http" && u.Scheme != "https":
-		p.add(flag, o.registryURL, "agents speak http and https alone", remedy)
+		p.Add(flag, o.registryURL, "agents speak http and https alone", remedy)
 	case !isHost(u.Hostname()) || badAddress(net.JoinHostPort(u.Hostname(), portOr(u, "443"))) != "":
-		p.add(flag, o.registryURL, "it names no host and port that an agent could dial", remedy)
+		p.Add(flag, o.registryURL, "it names no host and port that an agent could dial", remedy)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		p.add(flag, u.Redacted(), "it may hold a scheme, a host, a port and a path, and nothing else", remedy)
+		p.Add(flag, u.Redacted(), "it may hold a scheme, a host, a port and a path, and nothing else", remedy)
 	case u.Scheme == "http" && !o.registryPlaintext:
-		p.add(flag, o.registryURL, "the registry speaks TLS, and agents told http would send their tokens in the clear",
+		p.Add(flag, o.registryURL, "the registry speaks TLS, and agents told http would send their tokens in the clear",
 			"write https, or add --registry-plaintext on a closed network")
 	}
 }
@@ -154,14 +134,14 @@ func portOr(u *url.URL, fallback string) string {
 	return fallback
 }
 
-func (o *options) validateFiles(p *problems) {
+func (o *options) validateFiles(p *usage.Problems) {
 	if o.kubeconfig != "" {
 		if _, err := clientcmd.LoadFromFile(o.kubeconfig); err != nil {
-			p.add("kubeconfig", o.kubeconfig, reading(err), "name a kubeconfig that the manager may read")
+			p.Add("kubeconfig", o.kubeconfig, usage.Reading(err), "name a kubeconfig that the manager may read")
 		}
 	}
 	if o.webhookCerts == "" && (o.webhooks || (!o.registryPlaintext && (o.rotateCerts || o.registryCerts == ""))) {
-		p.add("webhook-cert-dir", "", "the certificates have to be somewhere", "name the directory of tls.crt, tls.key and ca.crt, such as /certs")
+		p.Add("webhook-cert-dir", "", "the certificates have to be somewhere", "name the directory of tls.crt, tls.key and ca.crt, such as /certs")
 	}
 	if o.bmcCAFile == "" {
 		return
@@ -169,38 +149,30 @@ func (o *options) validateFiles(p *problems) {
 	pem, err := os.ReadFile(o.bmcCAFile)
 	switch {
 	case err != nil:
-		p.add("bmc-ca-file", o.bmcCAFile, reading(err), "name a PEM file that the manager may read")
+		p.Add("bmc-ca-file", o.bmcCAFile, usage.Reading(err), "name a PEM file that the manager may read")
 	case !x509.NewCertPool().AppendCertsFromPEM(pem):
-		p.add("bmc-ca-file", o.bmcCAFile, "it holds no certificate", "name a PEM file with the certificates that BMCs are trusted by")
+		p.Add("bmc-ca-file", o.bmcCAFile, "it holds no certificate", "name a PEM file with the certificates that BMCs are trusted by")
 	}
 }
 
-// reading says why a file could not be read, without its name, which the flag tells.
-func reading(err error) string {
-	if path := new(fs.PathError); errors.As(err, &path) {
-		return path.Err.Error()
-	}
-	return err.Error()
-}
-
-func (o *options) validateMachines(p *problems) {
+func (o *options) validateMachines(p *usage.Problems) {
 	if cause := badImage(o.probeImage); cause != "" {
-		p.add("probe-image", o.probeImage, cause, "write an image, such as ghcr.io/metalaw/metalprobe:latest")
+		p.Add("probe-image", o.probeImage, cause, "write an image, such as ghcr.io/metalaw/metalprobe:latest")
 	}
 	if cause := badImage(o.wipeImage); cause != "" && o.wipeImage != "" {
-		p.add("wipe-image", o.wipeImage, cause, "write an image, or nothing to use --probe-image")
+		p.Add("wipe-image", o.wipeImage, cause, "write an image, or nothing to use --probe-image")
 	}
 	if targets := []string{"Pxe", "UefiHttp"}; !slices.Contains(targets, o.bootTarget) {
-		p.add("boot-target", o.bootTarget, "there is no such boot source", "write "+strings.Join(targets, " or "))
+		p.Add("boot-target", o.bootTarget, "there is no such boot source", "write "+strings.Join(targets, " or "))
 	}
 	if o.steadyPoll < leastPoll {
-		p.add("steady-poll", o.steadyPoll, "BMCs cannot be read so often", fmt.Sprintf("write a duration of at least %s, such as 3m", leastPoll))
+		p.Add("steady-poll", o.steadyPoll, "BMCs cannot be read so often", fmt.Sprintf("write a duration of at least %s, such as 3m", leastPoll))
 	}
 	if o.powerGrace <= 0 {
-		p.add("power-grace", o.powerGrace, "a BMC needs time to show what it accepted", "write a duration above 0, such as 1m")
+		p.Add("power-grace", o.powerGrace, "a BMC needs time to show what it accepted", "write a duration above 0, such as 1m")
 	}
 	if o.workers < 1 {
-		p.add("workers", o.workers, "no server would be looked at", "write a number from 1, such as 16")
+		p.Add("workers", o.workers, "no server would be looked at", "write a number from 1, such as 16")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 )
 
 // validateLine is what the manager says of a command line before it starts anything.
@@ -78,8 +78,8 @@ func TestAFlagThatCannotBeUsedIsToldWithValueCauseAndRemedy(t *testing.T) {
 			if diff := cmp.Diff(head+c.want, err.Error()); diff != "" {
 				t.Errorf("- want, + got:\n%s", diff)
 			}
-			if terminal.ExitCode(err) != 2 {
-				t.Errorf("exit code %d", terminal.ExitCode(err))
+			if usage.ExitCode(err) != 2 {
+				t.Errorf("exit code %d", usage.ExitCode(err))
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func TestWithoutAClusterTheManagerSaysSoInOneSentence(t *testing.T) {
 	cmd.SetArgs([]string{"--registry-url=https://a"})
 	err := cmd.ExecuteContext(t.Context())
 	const want = "which cluster? There is no kubeconfig, and this is no pod with a service account: name a kubeconfig with --kubeconfig or $KUBECONFIG"
-	if err == nil || err.Error() != want || out.Len() > 0 || terminal.ExitCode(err) != 1 {
+	if err == nil || err.Error() != want || out.Len() > 0 || usage.ExitCode(err) != 1 {
 		t.Errorf("got %v\n%s", err, out.String())
 	}
 }

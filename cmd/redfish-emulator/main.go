@@ -10,20 +10,20 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/metalprobe/emulated"
 	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
-	"github.com/metalaw/metalaw/redfish/emulator/serve"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := serve.Command(newGuest).ExecuteContext(ctx)
+	err := newCommand(newGuest).ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "redfish-emulator:", err)
 	}
-	os.Exit(serve.ExitCode(err))
+	os.Exit(usage.ExitCode(err))
 }
 
 // newGuest makes machines boot what the boot provider says and report as the agent does.

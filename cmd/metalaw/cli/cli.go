@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/fleet"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/server"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -67,7 +68,7 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return terminal.Usagef("there is no command %q%s", args[0], terminal.Suggest(root, args[0], "--help"))
+				return usage.Errorf("there is no command %q%s", args[0], terminal.Suggest(root, args[0], "--help"))
 			}
 			return nil
 		},
@@ -77,7 +78,7 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: program}
 	}
 	root.SetArgs(call.Args)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return terminal.Usagef("%v; see --help", err) })
+	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddCommand(server.Command(program))
 	root.AddCommand(fleet.Commands(program)...)
 	for _, other := range others {

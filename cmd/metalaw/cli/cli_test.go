@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 )
 
 func TestTheNameByWhichTheProgramIsCalled(t *testing.T) {
@@ -60,19 +60,19 @@ func TestTheExitCodeOfACommandLine(t *testing.T) {
 		args []string
 		want int
 	}{
-		"a command of the program":    {[]string{"manager"}, terminal.ExitDone},
-		"help":                        {[]string{"server", "force", "--help"}, terminal.ExitDone},
-		"an unknown command":          {[]string{"explode"}, terminal.ExitUsage},
-		"an unknown verb":             {[]string{"server", "explode"}, terminal.ExitUsage},
-		"an unknown flag":             {[]string{"server", "retry", "--explode"}, terminal.ExitUsage},
-		"a flag without sense":        {[]string{"fleet", "status", "-o", "xml"}, terminal.ExitUsage},
-		"a missing reason":            {[]string{"server", "retry", "a"}, terminal.ExitUsage},
-		"a word where none belongs":   {[]string{"fleet", "status", "now"}, terminal.ExitUsage},
-		"a cluster that is not there": {[]string{"fleet", "status", "--kubeconfig", "/does/not/exist"}, terminal.ExitIncomplete},
+		"a command of the program":    {[]string{"manager"}, usage.ExitDone},
+		"help":                        {[]string{"server", "force", "--help"}, usage.ExitDone},
+		"an unknown command":          {[]string{"explode"}, usage.ExitUsage},
+		"an unknown verb":             {[]string{"server", "explode"}, usage.ExitUsage},
+		"an unknown flag":             {[]string{"server", "retry", "--explode"}, usage.ExitUsage},
+		"a flag without sense":        {[]string{"fleet", "status", "-o", "xml"}, usage.ExitUsage},
+		"a missing reason":            {[]string{"server", "retry", "a"}, usage.ExitUsage},
+		"a word where none belongs":   {[]string{"fleet", "status", "now"}, usage.ExitUsage},
+		"a cluster that is not there": {[]string{"fleet", "status", "--kubeconfig", "/does/not/exist"}, usage.ExitIncomplete},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := run(false, c.args...)
-			if got := terminal.ExitCode(err); got != c.want {
+			if got := usage.ExitCode(err); got != c.want {
 				t.Errorf("got %d (%v), want %d\n%s", got, err, c.want, out)
 			}
 		})
@@ -93,7 +93,7 @@ func TestAMistypedCommandIsAnsweredWithWhatMayBeMeant(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := run(false, c.args...)
-			if !terminal.IsUsage(err) || err.Error() != c.want {
+			if !usage.Is(err) || err.Error() != c.want {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -12,15 +12,19 @@ import (
 )
 
 // program is one command line and the code that declares it.
-type program struct{ title, about, folder, declaredIn string }
+type program struct {
+	title, about string
+	folders      []string
+	declaredIn   string
+}
 
 var programs = []program{
 	{"metalaw manager", "Runs the operator: controllers on the elected replica, webhooks and probe registry on every one.",
-		"cmd/metalaw", "cmd/metalaw/flags.go"},
+		[]string{"cmd/metalaw"}, "cmd/metalaw/flags.go"},
 	{"metalprobe", "The agent that the probe and the wipe image run. It usually finds what it needs in the file that the ignition brings.",
-		"metalprobe", "metalprobe/run.go"},
+		[]string{"metalprobe"}, "metalprobe/run.go"},
 	{"redfish-emulator", "A fleet of BMCs in one process, for tests and demos.",
-		"redfish/emulator", "redfish/emulator/serve/command.go"},
+		[]string{"redfish/emulator", "cmd/redfish-emulator"}, "cmd/redfish-emulator/command.go"},
 }
 
 func flagsPage(root string) (string, error) {
@@ -31,7 +35,7 @@ func flagsPage(root string) (string, error) {
 		"the cause and a remedy; metalprobe names the first. Exit codes: 2 when flags cannot be used, and nothing was started; 1 when the " +
 		"program could not start or go on; 0 when it was asked to stop.")
 	for _, p := range programs {
-		s, err := parseFolders(root, p.folder)
+		s, err := parseFolders(root, p.folders...)
 		if err != nil {
 			return "", err
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve is the program redfish-emulator without its main: a fleet on real addresses, a table of what is where,
+// Package serve is what the program redfish-emulator does: a fleet on real addresses, a table of what is where,
 // and an HTTP interface to look into the fleet and to let things go wrong.
 package serve
 
@@ -17,7 +17,7 @@ import (
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
-// Options are the program's flags.
+// Options say what is served.
 type Options struct {
 	// Machines is how many machines to emulate.
 	Machines int
@@ -33,23 +33,19 @@ type Options struct {
 	// PowerDelay and BootDelay: 0 means at once.
 	PowerDelay, BootDelay time.Duration
 	// Latency is added to every answer of a BMC.
-	Latency        time.Duration
-	FaultFile      string
+	Latency time.Duration
+	// Faults are at work from the beginning.
+	Faults         []emulator.Fault
 	ControlAddress string
 	EndpointsOut   string
 	CAOut          string
-	// BootProvider is the URL that machines ask what to boot.
-	BootProvider string
 	// Guest runs on every machine; nil: nothing does.
 	Guest emulator.Guest
 }
 
 // Run serves until ctx ends. It prints the table of machines to out once every address is taken.
 func Run(ctx context.Context, opts Options, out io.Writer) error {
-	fleet, err := build(opts)
-	if err != nil {
-		return err
-	}
+	fleet := build(opts)
 	defer fleet.Close()
 	control, err := listen(ctx, opts.ControlAddress)
 	if err != nil {
@@ -96,15 +92,8 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// build makes the fleet that the flags describe, faults included.
-func build(opts Options) (*emulator.Fleet, error) {
-	if err := opts.validate(); err != nil {
-		return nil, err
-	}
-	faults, err := opts.faults()
-	if err != nil {
-		return nil, fmt.Errorf("--faults: %w", err)
-	}
+// build makes the fleet that the options describe, faults included.
+func build(opts Options) *emulator.Fleet {
 	fleet := emulator.New(emulator.Options{
 		Seed: opts.Seed, TLS: opts.TLS, Host: opts.Listen, Network: opts.Addresses, Port: opts.BasePort, Guest: opts.Guest,
 		Delays: emulator.Delays{Power: orAtOnce(opts.PowerDelay), Boot: orAtOnce(opts.BootDelay)},
@@ -112,7 +101,7 @@ func build(opts Options) (*emulator.Fleet, error) {
 	if opts.Latency > 0 {
 		fleet.Inject(emulator.Fault{Name: "latency", Action: emulator.Action{Delay: opts.Latency}})
 	}
-	for _, f := range faults {
+	for _, f := range opts.Faults {
 		fleet.Inject(f)
 	}
 	for i := range opts.Machines {
@@ -122,7 +111,7 @@ func build(opts Options) (*emulator.Fleet, error) {
 		}
 		fleet.Add(spec)
 	}
-	return fleet, nil
+	return fleet
 }
 
 // orAtOnce turns the flag's zero into the emulator's word for at once.

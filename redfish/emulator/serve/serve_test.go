@@ -3,15 +3,10 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,103 +14,15 @@ import (
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
-// lines collects output and tells when a text is there.
-type lines struct {
-	buf   bytes.Buffer
-	want  string
-	found chan struct{}
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	had := strings.Contains(l.buf.String(), l.want)
-	n, err := l.buf.Write(p)
-	if !had && strings.Contains(l.buf.String(), l.want) {
-		close(l.found)
-	}
-	return n, err
-}
-
 func TestLatencyIsAddedToEveryAnswer(t *testing.T) {
 	for _, c := range []struct {
 		latency time.Duration
 		want    int
 	}{{0, 0}, {100 * time.Millisecond, 1}} {
-		fleet, err := build(Options{Machines: 1, Latency: c.latency})
-		if err != nil {
-			t.Fatal(err)
-		}
-		faults := fleet.Faults()
+		faults := build(Options{Machines: 1, Latency: c.latency}).Faults()
 		if len(faults) != c.want || (c.want > 0 && faults[0].Fault().Delay != c.latency) {
 			t.Errorf("latency %s: %d faults at work", c.latency, len(faults))
 		}
-	}
-}
-
-func TestTheProgramPrintsATableAndWritesManifests(t *testing.T) {
-	dir := t.TempDir()
-	faults := filepath.Join(dir, "faults.yaml")
-	if err := os.WriteFile(faults, []byte("faults:\n- use: ServiceUnavailable\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	manifests, ca := filepath.Join(dir, "endpoints.yaml"), filepath.Join(dir, "ca.pem")
-	out := &lines{want: "control interface", found: make(chan struct{})}
-	cmd := Command(nil)
-	cmd.SetOut(out)
-	cmd.SetArgs([]string{
-		"--machines", "2", "--addresses", "127.0.0.0/29", "--base-port", "0", "--tls", "--profile", "dell,openbmc", "--seed", "3",
-		"--power-delay", "0", "--faults", faults, "--endpoints-out", manifests, "--ca-out", ca, "--control-addr", "127.0.0.1:0",
-	})
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- cmd.ExecuteContext(ctx) }()
-	select {
-	case <-out.found:
-	case err := <-done:
-		t.Fatal(err)
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"machine-000", "machine-001", "dell", "openbmc", "https://127.0.0.1:", "https://127.0.0.2:", "calvin", "0penBmc"} {
-		if !strings.Contains(out.buf.String(), want) {
-			t.Errorf("the output lacks %s:\n%s", want, out.buf.String())
-		}
-	}
-	got, err := os.ReadFile(manifests)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `---
-apiVersion: metal.ironcore.dev/v1alpha1
-kind: Endpoint
-metadata:
-  name: machine-000
-spec:
-  macAddress: "c8:4b:d6:01:da:a5"
-  ip: 127.0.0.1
----
-apiVersion: metal.ironcore.dev/v1alpha1
-kind: Endpoint
-metadata:
-  name: machine-001
-spec:
-  macAddress: "d8:c4:97:01:da:b5"
-  ip: 127.0.0.2
-`
-	if string(got) != want {
-		t.Errorf("manifests:\n%s", got)
-	}
-	if pem, err := os.ReadFile(ca); err != nil || !bytes.Contains(pem, []byte("BEGIN CERTIFICATE")) {
-		t.Errorf("CA %q, %v", pem, err)
-	}
-}
-
-func TestTheBootProviderGoesToTheGuest(t *testing.T) {
-	cmd := Command(func(url string) (emulator.Guest, error) { return nil, io.ErrNoProgress })
-	cmd.SetArgs([]string{"--boot-provider", "http://127.0.0.1:1"})
-	if err := cmd.ExecuteContext(t.Context()); !errors.Is(err, io.ErrNoProgress) {
-		t.Errorf("got %v", err)
 	}
 }
 

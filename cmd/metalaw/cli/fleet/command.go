@@ -15,6 +15,7 @@ import (
 	"github.com/metalaw/metalaw/api/freeze"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
@@ -43,7 +44,7 @@ func freezeCommand() *cobra.Command {
 			"  {{.}} freeze -l rack=r1 --for 2h --reason 'switch upgrade in rack r1'\n\n" +
 			"  # The whole fleet, all of it, until somebody says otherwise\n" +
 			"  {{.}} freeze --level All --reason 'INC-1204: wrong bundle' --name inc-1204",
-		Args: terminal.NoArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := r.freeze(time.Now())
 			if err != nil {
@@ -119,7 +120,7 @@ func unfreezeCommand() *cobra.Command {
 			"  {{.}} unfreeze --breaker",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return terminal.Usagef("name a freeze with --name %s; see --help", args[0])
+				return usage.Errorf("name a freeze with --name %s; see --help", args[0])
 			}
 			return nil
 		},
@@ -221,7 +222,7 @@ func groupCommand() *cobra.Command {
 		Short: "Look at what holds the fleet back",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return terminal.Usagef("there is no command %q%s", args[0], terminal.Suggest(group, args[0], "--help"))
+				return usage.Errorf("there is no command %q%s", args[0], terminal.Suggest(group, args[0], "--help"))
 			}
 			return nil
 		},
@@ -241,7 +242,7 @@ func statusCommand(flags *access.Flags) *cobra.Command {
 			"and every server from which something that its state asks for is withheld, with the reason. A manager that runs with " +
 			"--observe-only is seen by the reason ObserveOnly.\n\n" +
 			"Exit codes: 0 shown, whatever it shows; 1 it could not be read; 2 the command line makes no sense.",
-		Args: terminal.NoArgs,
+		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := terminal.Of(cmd)
 			c, err := flags.Connect(t.Err)

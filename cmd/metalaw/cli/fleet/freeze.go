@@ -14,7 +14,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/freeze"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 )
 
 // Bounds of the API.
@@ -35,15 +35,15 @@ func (r *freezeRequest) freeze(now time.Time) (policyv1alpha1.Freeze, error) {
 	f := policyv1alpha1.Freeze{Name: r.name, Reason: r.reason}
 	switch {
 	case strings.TrimSpace(r.reason) == "":
-		return f, terminal.Usagef("--reason is required: whoever finds the fleet frozen wants to know why")
+		return f, usage.Errorf("--reason is required: whoever finds the fleet frozen wants to know why")
 	case utf8.RuneCountInString(r.reason) > maxReason:
-		return f, terminal.Usagef("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
+		return f, usage.Errorf("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
 	case utf8.RuneCountInString(r.name) > maxName:
-		return f, terminal.Usagef("--name has %d characters; the API takes %d", utf8.RuneCountInString(r.name), maxName)
+		return f, usage.Errorf("--name has %d characters; the API takes %d", utf8.RuneCountInString(r.name), maxName)
 	case r.lasts < 0:
-		return f, terminal.Usagef("--for must be more than 0")
+		return f, usage.Errorf("--for must be more than 0")
 	case r.lasts > 0 && r.until != "":
-		return f, terminal.Usagef("--for and --until exclude each other")
+		return f, usage.Errorf("--for and --until exclude each other")
 	}
 	level, err := parseLevel(r.level)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *freezeRequest) freeze(now time.Time) (policyv1alpha1.Freeze, error) {
 	f.Level = level
 	if r.selector != "" {
 		if f.Selector, err = metav1.ParseToLabelSelector(r.selector); err != nil {
-			return f, terminal.Usagef("-l: %v", err)
+			return f, usage.Errorf("-l: %v", err)
 		}
 	}
 	end := now.Add(r.lasts)
@@ -73,7 +73,7 @@ func parseLevel(word string) (policyv1alpha1.FreezeLevel, error) {
 			return level, nil
 		}
 	}
-	return "", terminal.Usagef("--level is %q; write Destructive or All", word)
+	return "", usage.Errorf("--level is %q; write Destructive or All", word)
 }
 
 // parseTime reads a moment in the future: RFC 3339; a date and a time here; or a time, which is the next such one.
@@ -93,9 +93,9 @@ func parseTime(word string, now time.Time) (time.Time, error) {
 	}
 	switch {
 	case err != nil:
-		return at, terminal.Usagef("--until is %q; write 2026-01-31T18:00:00Z, or 2026-01-31 18:00 or 18:00 in the time of this machine", word)
+		return at, usage.Errorf("--until is %q; write 2026-01-31T18:00:00Z, or 2026-01-31 18:00 or 18:00 in the time of this machine", word)
 	case !at.After(now):
-		return at, terminal.Usagef("--until %s is over already", word)
+		return at, usage.Errorf("--until %s is over already", word)
 	}
 	return at, nil
 }

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 )
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.FixedZone("here", 3600))
@@ -65,7 +65,7 @@ func TestAFreezeThatMakesNoSense(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.request.freeze(noon)
-			if !terminal.IsUsage(err) || !strings.HasPrefix(err.Error(), c.want) {
+			if !usage.Is(err) || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
@@ -186,7 +186,7 @@ func TestUnfreezeSaysWhich(t *testing.T) {
 		"all, and the breaker": {all: true, breaker: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := r.check(); !terminal.IsUsage(err) {
+			if err := r.check(); !usage.Is(err) {
 				t.Errorf("got %v", err)
 			}
 		})

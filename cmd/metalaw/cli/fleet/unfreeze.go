@@ -15,6 +15,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/freeze"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
@@ -38,9 +39,9 @@ func (r *unfreezeRequest) check() error {
 	}
 	switch {
 	case ways == 0:
-		return terminal.Usagef("say which: --name NAME, --all, or --breaker; metalaw fleet status shows what there is")
+		return usage.Errorf("say which: --name NAME, --all, or --breaker; metalaw fleet status shows what there is")
 	case ways > 1:
-		return terminal.Usagef("--name, --all and --breaker exclude each other")
+		return usage.Errorf("--name, --all and --breaker exclude each other")
 	}
 	return nil
 }
@@ -80,7 +81,7 @@ func (r *unfreezeRequest) confirm(ctx context.Context, t *terminal.Terminal, c *
 		return nil
 	}
 	if !t.Asks {
-		return terminal.Usagef("unfreeze of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, "+
+		return usage.Errorf("unfreeze of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, "+
 			"or look with metalaw fleet status", countWords(len(r.shown)))
 	}
 	rows := make([][]string, len(r.shown))

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
@@ -30,7 +31,7 @@ func Command(program string) *cobra.Command {
 			"2 the command line makes no sense, or a confirmation was needed and nobody was there to give it.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return terminal.Usagef("there is no verb %q%s", args[0], terminal.Suggest(group, args[0], program+" server --help"))
+				return usage.Errorf("there is no verb %q%s", args[0], terminal.Suggest(group, args[0], program+" server --help"))
 			}
 			return nil
 		},

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 )
 
 // maxReason is the longest reason that status.operation takes, in characters.
@@ -43,7 +43,7 @@ func (r *request) check() error {
 	ways := 0
 	chosen := r.selector != ""
 	if r.selector = strings.TrimSpace(r.selector); chosen && r.selector == "" {
-		return terminal.Usagef("-l is empty and would choose every server; say --all for that")
+		return usage.Errorf("-l is empty and would choose every server; say --all for that")
 	}
 	for _, given := range []bool{len(r.names) > 0, chosen, r.all} {
 		if given {
@@ -52,16 +52,16 @@ func (r *request) check() error {
 	}
 	switch {
 	case ways == 0:
-		return terminal.Usagef("name servers, or choose them with -l, or say --all")
+		return usage.Errorf("name servers, or choose them with -l, or say --all")
 	case ways > 1:
-		return terminal.Usagef("names, -l and --all exclude each other")
+		return usage.Errorf("names, -l and --all exclude each other")
 	case r.state != "" && len(r.names) > 0:
-		return terminal.Usagef("--state narrows -l and --all; servers that are named are asked in whatever state they are")
+		return usage.Errorf("--state narrows -l and --all; servers that are named are asked in whatever state they are")
 	}
 	if selector, err := labels.Parse(r.selector); err != nil {
-		return terminal.Usagef("-l: %v", err)
+		return usage.Errorf("-l: %v", err)
 	} else if chosen && selector.Empty() {
-		return terminal.Usagef("-l %q chooses every server; say --all for that", r.selector)
+		return usage.Errorf("-l %q chooses every server; say --all for that", r.selector)
 	}
 	if err := r.bareNames(); err != nil {
 		return err
@@ -75,15 +75,15 @@ func (r *request) check() error {
 func (r *request) checkRest() error {
 	switch {
 	case strings.TrimSpace(r.reason) == "":
-		return terminal.Usagef("--reason is required: whoever finds the server later wants to know why")
+		return usage.Errorf("--reason is required: whoever finds the server later wants to know why")
 	case utf8.RuneCountInString(r.reason) > maxReason:
-		return terminal.Usagef("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
+		return usage.Errorf("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
 	case r.verb.operation == v1alpha1.OperationForce && r.to == "":
-		return terminal.Usagef("--to is required: the state that the server is forced into")
+		return usage.Errorf("--to is required: the state that the server is forced into")
 	case r.wait && r.timeout <= 0:
-		return terminal.Usagef("--timeout must be more than 0")
+		return usage.Errorf("--timeout must be more than 0")
 	case r.timed && !r.wait:
-		return terminal.Usagef("--timeout is how long --wait waits, and --wait is not asked for")
+		return usage.Errorf("--timeout is how long --wait waits, and --wait is not asked for")
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (r *request) bareNames() error {
 		}
 		kind, _, _ = strings.Cut(kind, ".")
 		if (kind != "server" && kind != "servers") || name == "" || strings.Contains(name, "/") {
-			return terminal.Usagef("%q is the name of no server; write NAME, or server/NAME", given)
+			return usage.Errorf("%q is the name of no server; write NAME, or server/NAME", given)
 		}
 		r.names[i] = name
 	}

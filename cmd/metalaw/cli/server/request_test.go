@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
@@ -36,7 +37,7 @@ func TestACommandLineThatMakesNoSense(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.request.check()
-			if !terminal.IsUsage(err) || err.Error() != c.want {
+			if !usage.Is(err) || err.Error() != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})

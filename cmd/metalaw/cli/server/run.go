@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
@@ -140,7 +141,7 @@ func (r *run) confirm(ctx context.Context, plans []result) error {
 		return nil
 	}
 	if !r.terminal.Asks {
-		return terminal.Usagef("%s of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, or look with --dry-run",
+		return usage.Errorf("%s of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, or look with --dry-run",
 			r.verb.name, countWords(affected))
 	}
 	if err := terminal.Table(r.terminal.Err, []string{"NAME", "STATE", "HOLDER", "WOULD BE", ""}, planRows(plans)); err != nil {

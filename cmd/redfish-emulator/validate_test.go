@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package serve
+package main
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
@@ -19,7 +20,7 @@ import (
 func execute(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := Command(func(string) (emulator.Guest, error) { return nil, nil })
+	cmd := newCommand(func(string) (emulator.Guest, error) { return nil, nil })
 	cmd.SetArgs(args)
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
@@ -54,7 +55,7 @@ func TestAFlagThatCannotBeUsedIsToldBeforeAnythingIsPrinted(t *testing.T) {
 		"a CA without TLS":               {[]string{"--ca-out=x"}, head + `--ca-out="x": without TLS there is no CA; it needs --tls`},
 		"a file in no folder":            {[]string{"--tls", "--ca-out=/nonexistent/x"}, head + `--ca-out="/nonexistent/x": its folder does not exist; name a file in a folder that does`},
 		"a fault file that is not there": {[]string{"--faults=/nonexistent"}, head + `--faults="/nonexistent": no such file or directory; docs/emulator.md shows the form of the file`},
-		"an argument":                    {[]string{"now"}, `unknown command "now" for "redfish-emulator"`},
+		"an argument":                    {[]string{"now"}, `redfish-emulator takes no arguments, and "now" was given; see --help`},
 		"a number that is none":          {[]string{"--machines=many"}, `invalid argument "many" for "--machines" flag: strconv.ParseInt: parsing "many": invalid syntax; see --help`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,8 +63,8 @@ func TestAFlagThatCannotBeUsedIsToldBeforeAnythingIsPrinted(t *testing.T) {
 			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
 				t.Errorf("- want, + got:\n%s", diff)
 			}
-			if out != "" || ExitCode(err) != 2 {
-				t.Errorf("exit code %d, printed %q", ExitCode(err), out)
+			if out != "" || usage.ExitCode(err) != 2 {
+				t.Errorf("exit code %d, printed %q", usage.ExitCode(err), out)
 			}
 		})
 	}
@@ -86,7 +87,7 @@ func TestAnAddressInUseIsNoFaultOfTheCommandLine(t *testing.T) {
 	}
 	defer func() { _ = taken.Close() }()
 	out, err := execute(t, "--base-port=0", "--control-addr="+taken.Addr().String())
-	if !strings.Contains(err.Error(), "choose another --control-addr") || ExitCode(err) != 1 || out != "" {
-		t.Errorf("got %v, exit code %d, printed %q", err, ExitCode(err), out)
+	if !strings.Contains(err.Error(), "choose another --control-addr") || usage.ExitCode(err) != 1 || out != "" {
+		t.Errorf("got %v, exit code %d, printed %q", err, usage.ExitCode(err), out)
 	}
 }

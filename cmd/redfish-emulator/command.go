@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package serve
+package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/redfish/emulator"
+	"github.com/metalaw/metalaw/redfish/emulator/serve"
 )
 
-// GuestMaker makes what runs on the machines, given the URL of the boot provider that tells a machine what to boot.
-type GuestMaker func(bootProvider string) (emulator.Guest, error)
+// guestMaker makes what runs on the machines, given the URL of the boot provider that tells a machine what to boot.
+type guestMaker func(bootProvider string) (emulator.Guest, error)
 
-// Command is the program's command line. Where makeGuest is nil, machines power on and run nothing, and there is no
-// flag --boot-provider.
-func Command(makeGuest GuestMaker) *cobra.Command {
-	var opts Options
+// options are the flags: what is served, and what is made of it before.
+type options struct {
+	serve.Options
+	// faultFile holds the faults to begin with; empty for none.
+	faultFile string
+	// bootProvider is the URL that machines ask what to boot; empty for machines that run nothing.
+	bootProvider string
+}
+
+// newCommand is the program's command line.
+func newCommand(makeGuest guestMaker) *cobra.Command {
+	var opts options
 	cmd := &cobra.Command{
 		Use:   "redfish-emulator",
 		Short: "A fleet of Redfish BMCs that behave like hardware",
@@ -25,29 +34,24 @@ func Command(makeGuest GuestMaker) *cobra.Command {
   redfish-emulator --machines 7 --profile dell,hpe,openbmc --control-addr 127.0.0.1:9000`,
 		Long: "A fleet of Redfish BMCs that behave like hardware. It serves until it is interrupted, and exits with 2 before anything is " +
 			"started when flags cannot be used; it names all of them.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return usageError{err}
-			}
-			return nil
-		},
+		Args:          usage.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opts.validate(); err != nil {
 				return err
 			}
-			if opts.BootProvider != "" {
-				guest, err := makeGuest(opts.BootProvider)
+			if opts.bootProvider != "" {
+				guest, err := makeGuest(opts.bootProvider)
 				if err != nil {
 					return err
 				}
 				opts.Guest = guest
 			}
-			return Run(cmd.Context(), opts, cmd.OutOrStdout())
+			return serve.Run(cmd.Context(), opts.Options, cmd.OutOrStdout())
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{fmt.Errorf("%w; see --help", err)} })
+	cmd.SetFlagErrorFunc(usage.FlagError)
 	flags := cmd.Flags()
 	flags.IntVar(&opts.Machines, "machines", 1, "how many machines to emulate")
 	flags.StringVar(&opts.Listen, "listen", "127.0.0.1", "address that all BMCs share")
@@ -59,12 +63,10 @@ func Command(makeGuest GuestMaker) *cobra.Command {
 	flags.DurationVar(&opts.PowerDelay, "power-delay", 2*time.Second, "how long powering on and off takes")
 	flags.DurationVar(&opts.BootDelay, "boot-delay", 5*time.Second, "how long the self test takes, from power-on to boot")
 	flags.DurationVar(&opts.Latency, "latency", 0, "added to every answer; a fault named latency, which ends with the others")
-	flags.StringVar(&opts.FaultFile, "faults", "", "YAML file of faults to begin with")
+	flags.StringVar(&opts.faultFile, "faults", "", "YAML file of faults to begin with")
 	flags.StringVar(&opts.ControlAddress, "control-addr", "", "address of the control interface, without credentials: keep it local")
 	flags.StringVar(&opts.EndpointsOut, "endpoints-out", "", "file for Endpoint manifests; needs --addresses")
 	flags.StringVar(&opts.CAOut, "ca-out", "", "file for the PEM certificate of the CA; needs --tls")
-	if makeGuest != nil {
-		flags.StringVar(&opts.BootProvider, "boot-provider", "", "URL of the boot provider that tells the machines what to boot")
-	}
+	flags.StringVar(&opts.bootProvider, "boot-provider", "", "URL of the boot provider that tells the machines what to boot")
 	return cmd
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package usage is what the programs share about command lines that make no sense: what is wrong with flags, collected and
+// told at once, and the exit codes.
+package usage
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of every command.
+const (
+	// ExitDone: everything that was asked for was done.
+	ExitDone = 0
+	// ExitIncomplete: something was refused, failed, or did not end in time; the output says what.
+	ExitIncomplete = 1
+	// ExitUsage: the command line makes no sense; nothing was done.
+	ExitUsage = 2
+)
+
+// usageError is a command line that makes no sense.
+type usageError struct{ text string }
+
+// Error implements error.
+func (e usageError) Error() string { return e.text }
+
+// Errorf is an error about the command line itself.
+func Errorf(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
+
+// Is says that an error is about the command line itself.
+func Is(err error) bool { return errors.As(err, new(usageError)) }
+
+// ExitCode is the exit code that an error stands for.
+func ExitCode(err error) int {
+	switch {
+	case err == nil:
+		return ExitDone
+	case Is(err):
+		return ExitUsage
+	default:
+		return ExitIncomplete
+	}
+}
+
+// FlagError is the error of a command for flags that it does not know or that hold what is no value.
+func FlagError(_ *cobra.Command, err error) error { return Errorf("%v; see --help", err) }
+
+// NoArgs takes no arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Errorf("%s takes no arguments, and %q was given; see --help", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
