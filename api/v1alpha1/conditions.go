@@ -116,6 +116,11 @@ const (
 	// ReasonRetriedLately: credentials that the BMC refused were tried again by hand a while ago already; they are not yet
 	// tried once more, so that no account is locked.
 	ReasonRetriedLately = "RetriedLately"
+	// ReasonAcceptanceWaits: the annotation policy.metalaw.dev/accept-system names a system that is not behind the BMC, cannot
+	// be read, or is kept away by something else; it stays, and the message says what it waits for.
+	ReasonAcceptanceWaits = "AcceptanceWaits"
+	// ReasonAcceptanceRemoved: the annotation policy.metalaw.dev/accept-system could not serve any purpose; it was removed.
+	ReasonAcceptanceRemoved = "AcceptanceRemoved"
 	// ReasonServerCreated: a Server was made for a system behind the BMC.
 	ReasonServerCreated = "ServerCreated"
 	// ReasonServerTakenOver: a Server that named another BMC, or none, names this one now.

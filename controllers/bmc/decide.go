@@ -27,7 +27,11 @@ func (v *visit) Decide() engine.Decision {
 	if v.usable() {
 		v.plan = makePlan(v.facts)
 	}
-	return engine.Decision{Effects: effects(v.operation())}
+	list := effects(v.operation())
+	if v.operation() == "" && v.asks() {
+		list = append([]engine.Effect{{Name: EffectRefuseOperation}}, list...)
+	}
+	return engine.Decision{Effects: list}
 }
 
 // effects lists what must hold, for the operation that the annotation asks for.
@@ -43,6 +47,12 @@ func effects(operation string) []engine.Effect {
 		list = append(list, engine.Effect{Name: EffectRefuseOperation})
 	}
 	return append(list, engine.Effect{Name: EffectFollowLabels}, engine.Effect{Name: EffectRegisterSystems})
+}
+
+// asks says that the operation annotation is written, with an empty value also.
+func (v *visit) asks() bool {
+	_, written := v.bmc.Annotations[v1alpha1.OperationAnnotation]
+	return written
 }
 
 func (v *visit) operation() string { return v.bmc.Annotations[v1alpha1.OperationAnnotation] }

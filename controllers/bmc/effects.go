@@ -100,6 +100,8 @@ func (v *visit) register(ctx context.Context) loop.Progress {
 	}
 	if v.plan.consumed {
 		delete(v.bmc.Annotations, v1alpha1.AcceptSystemAnnotation)
+		v.acceptances.forget(string(v.bmc.UID)) // the same value, written again, is another acceptance
+		v.consumed = true
 	}
 	for _, r := range v.plan.refusals {
 		v.newcomers.await(r.incumbent, v.bmc.Name)

@@ -42,8 +42,10 @@ type visit struct {
 
 	// retriedLately says why the credentials are not tried again; empty where nothing is to be said.
 	retriedLately string
-	askedReset    *resetRequest
-	failedReset   error
+	// consumed says that the accept annotation was taken away.
+	consumed    bool
+	askedReset  *resetRequest
+	failedReset error
 	// commit is what is done once the record of it is stored; nil where nothing is.
 	commit func()
 }
@@ -107,6 +109,10 @@ func (v *visit) readHardware() {
 	v.name = v.bmc.Name + "/" + hex.EncodeToString(way[:8])
 	v.subjects.become(v.desk, v.bmc.Name, v.name)
 	maxAge, due := v.pollInterval(), due(v.owned)
+	if !v.unreadSince().IsZero() {
+		maxAge = 0
+		v.reader.forget(v.target.Key)
+	}
 	if !due.IsZero() && v.desk.Reading(v.name).Begun.Before(due) && !v.now.Before(due) {
 		maxAge = 0
 		v.reader.forget(v.target.Key)
@@ -136,8 +142,11 @@ func (v *visit) noteReading() {
 // readServers finds the servers that the systems behind the BMC are, and the BMCs that hold them.
 func (v *visit) readServers(ctx context.Context) error {
 	v.facts = facts{
-		bmc: v.bmc.Name, accepted: strings.ToLower(v.bmc.Annotations[v1alpha1.AcceptSystemAnnotation]),
+		bmc:    v.bmc.Name,
 		byUUID: map[string][]server{}, incumbents: map[string]incumbent{}, rivals: map[string][]string{}, takeOverAfter: v.TakeOverAfter,
+	}
+	if v.acceptanceCounts() {
+		v.facts.accepted = acceptedText(v.bmc)
 	}
 	for i := range v.owned {
 		v.facts.owned = append(v.facts.owned, asServer(&v.owned[i]))

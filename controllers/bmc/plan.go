@@ -16,7 +16,8 @@ import (
 // facts is everything that a decision about the systems behind a BMC depends on.
 type facts struct {
 	bmc string
-	// accepted is the UUID that the accept annotation names; lower case, may be empty.
+	// accepted is the UUID that the accept annotation names; lower case. It is empty where there is none, and until the BMC
+	// was read anew after the annotation was seen.
 	accepted string
 	systems  []System
 	// owned are the servers whose bmcRef names the BMC.
@@ -69,6 +70,8 @@ type step struct {
 
 type refusal struct {
 	reason, message string
+	// uuid is that of the system; empty where it shows none that can be used.
+	uuid string
 	// incumbent is the BMC whose change may end the refusal.
 	incumbent string
 }
@@ -77,8 +80,10 @@ type refusal struct {
 type plan struct {
 	steps    []step
 	refusals []refusal
-	// consumed says that the accept annotation has served its purpose.
+	// consumed says that the accept annotation has served its purpose, or cannot serve any.
 	consumed bool
+	// remark says what becomes of the accept annotation where it did not serve to make a Server; empty else.
+	remark string
 	// wakeAfter is when the passing of time alone may change the plan.
 	wakeAfter time.Duration
 }
@@ -103,7 +108,7 @@ func makePlan(f facts) plan {
 			p.place(f, i, uuid, missing)
 		}
 	}
-	p.consumed = p.consumed || f.accepted != "" && f.registered(f.accepted)
+	p.judgeAcceptance(f)
 	return p
 }
 
@@ -125,6 +130,7 @@ func (p *plan) place(f facts, index int, uuid string, missing []server) {
 		p.refuse(v1alpha1.ReasonSystemUnaccepted, "", "the system %s has the new UUID %s, and %s (UUID %s) is no longer seen here; "+
 			"if the hardware was exchanged, set the annotation %s=%s on the BMC",
 			s.URI, uuid, missing[0].name, missing[0].uuid, v1alpha1.AcceptSystemAnnotation, uuid)
+		p.refusals[len(p.refusals)-1].uuid = uuid
 	case p.contested(f, s, uuid, ""):
 	default:
 		p.steps = append(p.steps, step{kind: create, uuid: uuid, uri: s.URI, index: index})
@@ -194,15 +200,19 @@ func (p *plan) wake(after time.Duration) {
 
 // verdict sums the refusals up for the condition SystemsAccepted.
 func (p *plan) verdict() (accepted bool, reason, message string) {
+	waits := ""
+	if p.remark != "" && !p.consumed {
+		waits = "; " + p.remark
+	}
 	if len(p.refusals) == 0 {
-		return true, v1alpha1.ReasonSystemsKnown, "every system behind the BMC that can be read is known"
+		return true, v1alpha1.ReasonSystemsKnown, "every system behind the BMC that can be read is known" + waits
 	}
 	messages := make([]string, 0, len(p.refusals))
 	for _, r := range p.refusals {
 		messages = append(messages, r.message)
 	}
 	sort.Strings(messages)
-	return false, p.refusals[0].reason, strings.Join(messages, "; ")
+	return false, p.refusals[0].reason, strings.Join(messages, "; ") + waits
 }
 
 // unseen lists the servers of the BMC that none of its systems is.

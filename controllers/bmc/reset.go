@@ -245,6 +245,10 @@ func refuseWords(operation string) (reason, message string) {
 		return v1alpha1.ReasonOperationUnavailable, "rotate-credentials is not available in this version; " +
 			"change the password at the BMC and in the BMCSecret; the annotation was removed"
 	}
+	if operation == "" {
+		return v1alpha1.ReasonUnknownOperation, "the operation annotation names no operation (a BMC knows graceful-restart-bmc, retry and ignore); " +
+			"it was removed"
+	}
 	return v1alpha1.ReasonUnknownOperation, "a BMC knows no operation \"" + loop.Shortened(operation, maxOperation) +
 		"\" (it knows graceful-restart-bmc, retry and ignore); the annotation was removed"
 }

@@ -35,4 +35,5 @@ func (v *visit) Notify(context.Context) {
 	if v.retriedLately != "" {
 		v.Recorder.Eventf(v.bmc, nil, corev1.EventTypeWarning, v1alpha1.ReasonRetriedLately, EffectRetryAccess, "%s", v.retriedLately)
 	}
+	v.tellAcceptance()
 }

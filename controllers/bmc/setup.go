@@ -127,6 +127,8 @@ type subject struct {
 	newcomers *newcomers
 	systems   *stripes
 	standing  *standing
+	// acceptances are the accept annotations that were seen.
+	acceptances *acceptances
 }
 
 func newSubject(o Options, woken func(name string)) *subject {
@@ -134,6 +136,7 @@ func newSubject(o Options, woken func(name string)) *subject {
 		Options: o, reader: newReader(o.now), subjects: &names{current: map[string]string{}},
 		resets: newResets(), silences: &silences{of: map[string]bool{}}, sightings: newSightings(),
 		newcomers: &newcomers{waiting: map[string]map[string]bool{}}, systems: &stripes{}, standing: newStanding(),
+		acceptances: newAcceptances(),
 	}
 	s.desk = hardware.NewDesk(hardware.Options[Reading]{
 		Clients: o.Clients, Read: s.reader.read, Same: Same, Timeout: o.Timeout, Now: o.now,
@@ -192,6 +195,7 @@ func (s *subject) release(b *v1alpha1.BMC) {
 	s.subjects.drop(s.desk, b.Name)
 	s.reader.forget(string(b.UID))
 	s.resets.forget(string(b.UID))
+	s.acceptances.forget(string(b.UID))
 	s.silences.note(b.Name, false)
 	s.sightings.forget(b.Name)
 	s.Clients.Forget(string(b.UID))

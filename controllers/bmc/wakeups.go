@@ -152,8 +152,9 @@ func (s *subject) tell(ctx context.Context, before, after *v1alpha1.BMC, _ engin
 		log.FromContext(ctx).Info("bmc condition changed", "bmc", after.Name,
 			"condition", kind, "status", is.Status, "reason", is.Reason, "message", is.Message)
 	}
-	asked, still := before.Annotations[v1alpha1.OperationAnnotation], after.Annotations[v1alpha1.OperationAnnotation]
-	if asked != "" && still == "" && refused(asked) {
+	asked, written := before.Annotations[v1alpha1.OperationAnnotation]
+	_, still := after.Annotations[v1alpha1.OperationAnnotation]
+	if written && !still && refused(asked) {
 		reason, message := refuseWords(asked)
 		s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, reason, EffectRefuseOperation, "%s", message)
 	}
@@ -161,8 +162,7 @@ func (s *subject) tell(ctx context.Context, before, after *v1alpha1.BMC, _ engin
 
 // refused says that a BMC cannot act upon an operation.
 func refused(operation string) bool {
-	list := effects(operation)
-	return list[0].Name == EffectRefuseOperation
+	return operation == "" || effects(operation)[0].Name == EffectRefuseOperation
 }
 
 func severity(kind string, c *metav1.Condition) string {
