@@ -103,11 +103,11 @@ func (p *plan) judgeAcceptance(f facts) {
 	case !usableUUID.MatchString(f.accepted):
 		p.consumed = true
 		p.remark = fmt.Sprintf("the annotation %s is no UUID of a system (%q), and was removed; %s",
-			name, loop.Shortened(f.accepted, maxOperation), p.acceptable(f))
+			name, loop.Shortened(f.accepted, maxOperation), p.acceptable())
 	case f.registered(f.accepted):
 		p.consumed = true
-		p.remark = fmt.Sprintf("the system with UUID %s has its Server behind this BMC, so that nothing is left to accept; the annotation %s was removed",
-			f.accepted, name)
+		p.remark = fmt.Sprintf("the system with UUID %s has its Server behind this BMC, so that nothing is left to accept; "+
+			"the annotation %s was removed", f.accepted, name)
 	case shown != "" && slices.ContainsFunc(p.steps, func(s step) bool { return s.uuid == shown }):
 		p.consumed = true // the Server that stands for it comes here
 	case shown != "" && len(held) > 0:
@@ -121,7 +121,7 @@ func (p *plan) judgeAcceptance(f facts) {
 			name, f.accepted)
 	default:
 		p.remark = fmt.Sprintf("the annotation %s=%s names no system behind the BMC, and waits for one; %s; correct the annotation, or remove it",
-			name, f.accepted, p.acceptable(f))
+			name, f.accepted, p.acceptable())
 	}
 }
 
@@ -154,7 +154,7 @@ func (f facts) look(uuid string) (shown string, unread bool) {
 }
 
 // acceptable says what an acceptance could name.
-func (p *plan) acceptable(f facts) string {
+func (p *plan) acceptable() string {
 	var waiting []string
 	for _, r := range p.refusals {
 		if r.reason == v1alpha1.ReasonSystemUnaccepted {

@@ -110,10 +110,28 @@ func (f facts) lost() standing {
 		s.stalled = true
 		s.message = fmt.Sprintf("the server %q no longer refers to this claim: it was deleted and found again, or its "+
 			"spec.serverClaimRef was cleared. Nothing is booted for the claim. To have the machine back with its data, let an "+
-			"operator write the claim into spec.serverClaimRef of the server; to give the data up, delete the claim and "+
-			"let an operator release the server", name)
+			"operator write the claim into spec.serverClaimRef of the server; to give the data up, delete the claim and %s",
+			name, givingUp(f.server))
 	}
 	return s
+}
+
+// givingUp says what an operator does with a server whose claim is gone without a release, by what its state takes.
+func givingUp(s *v1alpha1.Server) string {
+	const release = "release the server (metalaw server release), then retry it (metalaw server retry)"
+	switch s.Status.State {
+	case v1alpha1.StateReserved, v1alpha1.StateReleased:
+		return "let an operator release the server (metalaw server release)"
+	case v1alpha1.StateError:
+		return "let an operator " + release
+	case v1alpha1.StateObserving:
+		return fmt.Sprintf("let an operator take the machine over, which switches it off where it may (annotation %s=%s on the server); "+
+			"should it stop in Error then, let them %s", v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver, release)
+	case v1alpha1.StateParked:
+		return "let an operator unpark the server; should it stop in Error then, let them " + release
+	}
+	return fmt.Sprintf("wait until the server, which is in state %s, has come to rest; should it stop in Error, let an operator %s",
+		cmp.Or(s.Status.State, "unknown"), release)
 }
 
 // reserved says that everything is in place that a client may rely on once the phase is Bound. What is bound stays bound

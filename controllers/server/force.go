@@ -41,17 +41,32 @@ func (v *visit) planForce(to engine.State, override bool) (forcing, string) {
 		return plain, ""
 	}
 	if !override {
-		return forcing{}, why + "; see whether that is what you want to set aside, and ask with " + v1alpha1.ForceOverrideAnnotation + "=true"
+		return forcing{}, why + v.hint(to, why)
 	}
+	return v.forcedAside(to)
+}
+
+// forcedAside looks for the mildest way with safety rules set aside, and says why there is none.
+func (v *visit) forcedAside(to engine.State) (f forcing, why string) {
 	for _, clean := range []bool{false, true} {
-		f, still := v.forced(to, true, clean)
-		if still == "" {
+		if f, why = v.forced(to, true, clean); why == "" {
 			f.overrides = v.overridden(clean)
 			return f, ""
 		}
-		why = still
 	}
 	return forcing{}, why
+}
+
+// hint says what is to be had by setting safety rules aside, where that helps or fails for another cause.
+func (v *visit) hint(to engine.State, why string) string {
+	switch _, still := v.forcedAside(to); still {
+	case "":
+		return "; see whether that is what you want to set aside, and ask with " + v1alpha1.ForceOverrideAnnotation + "=true"
+	case why:
+		return ""
+	default:
+		return "; nor would it be possible with safety rules set aside: " + still
+	}
 }
 
 // forced looks at the server as it would be in the state, and says why it could not be there or would not stay.

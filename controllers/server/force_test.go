@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -248,4 +249,63 @@ func TestWhatIsAskedForByHandIsHeldBackWithTheRest(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAHintToSetRulesAsideIsGivenWhereThatHelps(t *testing.T) {
+	const hint, nor = "ask with policy.metalaw.dev/force-override=true", "; nor would it be possible with safety rules set aside: "
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Server)
+		to     v1alpha1.ServerState
+		hint   bool
+		says   string
+	}{
+		"a dirty machine that is off":        {marked("Dirty", "Managed"), "Available", true, "NeverOfferDirty"},
+		"a state in which it would not stay": {marked("Dirty", "Managed"), "Initial", false, "would lead it from there to Error at once"},
+		"a state that there is not":          {marked("Dirty", "Managed"), "Attic", false, "the policy defines no state \"Attic\""},
+		"a dirty machine that is handed to a maintenance, to be wiped": {func(s *v1alpha1.Server) {
+			marked("Dirty", "Managed")(s)
+			inService(s)
+			s.Status.State = v1alpha1.StateMaintenance
+		}, "Cleanup", false, nor + "in Cleanup it boots an image of ours, and it is handed to a maintenance: clear spec.serverMaintenanceRef first, when that is over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := inWorld(t, newMachine(redfish.PowerOff), serverIn(v1alpha1.StateError, c.change), inventoryOfA())
+				w.manager.run(time.Minute)
+				serverBecomes(forcedTo(c.to, false))(w)
+				w.manager.run(20 * time.Second)
+				said := strings.Join(w.said, "\n")
+				if !strings.Contains(said, c.says) || strings.Contains(said, hint) != c.hint {
+					t.Errorf("said %s", said)
+				}
+			})
+		})
+	}
+}
+
+func TestTheWayOutOfObservingThatIsAdvisedErasesTheData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOn), serverIn(v1alpha1.StateObserving, marked("Dirty")), inventoryOfA())
+		w.manager.run(time.Minute)
+		asks := func(operation string) func(*v1alpha1.Server) {
+			return func(s *v1alpha1.Server) {
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationAnnotation, operation)
+			}
+		}
+		for _, step := range []struct {
+			change func(*v1alpha1.Server)
+			want   v1alpha1.ServerState
+		}{
+			{asks(v1alpha1.OperationRelease), v1alpha1.StateObserving},
+			{consented, v1alpha1.StateError},
+			{asks(v1alpha1.OperationRelease), v1alpha1.StateError},
+			{asks(v1alpha1.OperationRetry), v1alpha1.StateCleanup},
+		} {
+			serverBecomes(step.change)(w)
+			w.manager.run(10 * time.Minute)
+			if got := w.server(); got.Status.State != step.want {
+				t.Fatalf("in %s and not %s: %v", got.Status.State, step.want, w.said)
+			}
+		}
+	})
 }

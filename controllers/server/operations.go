@@ -93,11 +93,30 @@ func (v *visit) admitOperation(asked string) {
 	case otherKinds[asked] != "":
 		v.note(reasonOperationRefused, asked+" is no operation of a Server: "+otherKinds[asked])
 	case knownOperations[asked]:
-		v.note(reasonOperationRefused, fmt.Sprintf("%s cannot be used in state %s", asked, s.Status.State))
+		v.note(reasonOperationRefused, fmt.Sprintf("%s cannot be used in state %s", asked, s.Status.State)+v.insteadOf(asked))
 	default:
 		v.note(reasonOperationUnknown, fmt.Sprintf("there is no operation %q", asked))
 	}
 	v.dropRequest()
+}
+
+// insteadOf says where a release can be recorded, and how a server that cannot be released where it is gets there.
+func (v *visit) insteadOf(asked string) string {
+	if asked != v1alpha1.OperationRelease {
+		return ""
+	}
+	var states []engine.State
+	for _, s := range v.bundle.Lifecycle.States() {
+		if v.bundle.Lifecycle.Accepts(s, asked) {
+			states = append(states, s)
+		}
+	}
+	words := "; it can in " + joined(states)
+	if v.server.Status.State == v1alpha1.StateObserving {
+		words += fmt.Sprintf("; a machine that was found running is taken over first, by annotation %s=%s, which may switch it off",
+			v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver)
+	}
+	return words
 }
 
 // asked is the operation that the annotation asks for; empty where it asks for none.

@@ -188,6 +188,20 @@ func TestRecordOperation(t *testing.T) {
 	}
 }
 
+func TestAReleaseIsToldWhereItCanBeRecorded(t *testing.T) {
+	for state, want := range map[v1alpha1.ServerState]string{
+		"Available": "release cannot be used in state Available; it can in Reserved, Released, Error",
+		"Observing": "release cannot be used in state Observing; it can in Reserved, Released, Error; a machine that was found running is " +
+			"taken over first, by annotation policy.metalaw.dev/consent=take-over, which may switch it off",
+	} {
+		v := newVisit(t, state, func(v *visit) { v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationRelease })
+		v.recordOperation(engine.Decision{})
+		if len(v.notes) != 1 || v.notes[0].message != want {
+			t.Errorf("got  %v\nwant %s", v.notes, want)
+		}
+	}
+}
+
 func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
 	for operation, want := range map[string]string{
 		"graceful-restart-bmc": "graceful-restart-bmc is no operation of a Server: set it on the BMC that spec.bmcRef names",

@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -48,7 +49,8 @@ type world struct {
 	// refuses says what a write of the server's status is answered with; nil stores everything.
 	refuses func(*v1alpha1.Server) error
 	manager *process
-	events  []string
+	// events are the reasons of those that were recorded, and said their texts.
+	events, said []string
 }
 
 // inWorld makes a world in which a server and what belongs to it were written already, and starts a manager.
@@ -129,8 +131,9 @@ func (w *world) start() *process {
 }
 
 // Eventf implements events.EventRecorder.
-func (w *world) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
+func (w *world) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...any) {
 	w.events = append(w.events, reason)
+	w.said = append(w.said, fmt.Sprintf(note, args...))
 }
 
 // server is the server as it is stored.
