@@ -102,7 +102,11 @@ func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
 		found.deny(field.Invalid(selectorPath, metav1.FormatLabelSelector(c.Spec.ServerSelector), fmt.Sprintf(
 			"it does not match the labels of Server %q, which serverRef names, and both must match; take one of the two out", refOf(c))))
 	}
-	if f.server.Spec.ServerClaimRef != nil && !namesClaim(f.server, c) {
+	switch {
+	case v1alpha1.KeptAfterRelease(f.server):
+		found.warn("the claim that held Server %q has ended, and its data is kept (reclaimPolicy Retain); this claim waits until an operator "+
+			"clears the server's spec.serverClaimRef, which gives that data up", refOf(c))
+	case f.server.Spec.ServerClaimRef != nil && !namesClaim(f.server, c):
 		found.warn("Server %q is held by another claim; this one waits until it is released", refOf(c))
 	}
 }
@@ -114,9 +118,12 @@ func checkTakesOver(c change[v1alpha1.ServerClaim], s *v1alpha1.Server, found *f
 	if s == nil || !namesClaim(s, c.new) || isItself {
 		return
 	}
-	if v1alpha1.BindingEnded(s) {
+	if v1alpha1.BindingEnded(s) && !v1alpha1.KeptAfterRelease(s) { // of one that is kept checkServerRef tells
 		found.warn("Server %q is still held by the former claim of this name, whose release is recorded; "+
 			"this claim waits until the server is Available again", s.Name)
+		return
+	}
+	if v1alpha1.BindingEnded(s) {
 		return
 	}
 	data := "whatever is on its disks"

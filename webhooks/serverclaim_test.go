@@ -41,6 +41,8 @@ func tolerating(all ...v1alpha1.Toleration) func(*v1alpha1.ServerClaim) {
 	return func(c *v1alpha1.ServerClaim) { c.Spec.Tolerations = all }
 }
 
+func retain(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain }
+
 func image(i string) func(*v1alpha1.ServerClaim) {
 	return func(c *v1alpha1.ServerClaim) { c.Spec.Image = i }
 }
@@ -48,7 +50,8 @@ func image(i string) func(*v1alpha1.ServerClaim) {
 func TestServerClaim(t *testing.T) {
 	const noServer = "Invalid\nspec.serverRef.name: Not found: \"gone\": there is no Server of this name; see `kubectl get servers`, or select one by its labels with serverSelector"
 	const unsatisfiable = "spec.serverSelector matches no server of the fleet, in whatever state; the claim stays Unbound until one bears these labels"
-	fleet := []client.Object{server(labelled("rack", "r1")), server(serverNamed("taken"), heldBy("other", "c")), server(serverNamed("adopted"), heldBy("team", "c")),
+	fleet := []client.Object{server(labelled("rack", "r1")), server(serverNamed("taken"), heldBy("other", "c")),
+		server(serverNamed("kept"), heldBy("other", "c"), annotated(v1alpha1.ClaimUIDAnnotation, "u2"), annotated(v1alpha1.ReleasedClaimAnnotation, "u2"), retain), server(serverNamed("adopted"), heldBy("team", "c")),
 		server(serverNamed("mine"), heldBy("team", "c"), annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty),
 		server(serverNamed("released"), heldBy("team", "c"), annotated(v1alpha1.ClaimUIDAnnotation, "u1"), annotated(v1alpha1.ReleasedClaimAnnotation, "u1"), dirty)}
 	for name, c := range map[string]struct {
@@ -75,6 +78,9 @@ func TestServerClaim(t *testing.T) {
 		"server and selector must agree": {after: claim(naming("s1"), selecting("rack", "r2")),
 			want: "Invalid\nspec.serverSelector: Invalid value: \"rack=r2\": it does not match the labels of Server \"s1\", which serverRef names, and both must match; take one of the two out"},
 		"server and selector that agree pass": {after: claim(naming("s1"), selecting("rack", "r1"))},
+		"a claim for a server that keeps the data of a holder that has ended is told what it waits for": {after: claim(naming("kept")), warnings: []string{
+			`the claim that held Server "kept" has ended, and its data is kept (reclaimPolicy Retain); this claim waits until an operator ` +
+				"clears the server's spec.serverClaimRef, which gives that data up"}},
 		"serverRef cannot be taken away": {before: claim(naming("s1")), after: claim(),
 			want: "Forbidden\nspec.serverRef: Forbidden: it cannot change once it is set; delete the claim and create another"},
 		"a toleration of nothing is refused": {after: claim(tolerating(v1alpha1.Toleration{Key: "a"}, v1alpha1.Toleration{Operator: "Equal", Value: "x"})),
@@ -130,7 +136,6 @@ func TestAServerThatTheCacheDoesNotKnowYetCanBeNamed(t *testing.T) {
 }
 
 func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
-	retain := func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain }
 	for name, c := range map[string]struct {
 		server       *v1alpha1.Server
 		sanitization string

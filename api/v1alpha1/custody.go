@@ -16,3 +16,8 @@ func BindingEnded(s *Server) bool {
 	record, uid := s.Annotations[ReleasedClaimAnnotation], s.Annotations[ClaimUIDAnnotation]
 	return record != "" && (uid == "" || uid == record)
 }
+
+// KeptAfterRelease says that a server's holder has ended, and that its data is kept until somebody clears serverClaimRef.
+func KeptAfterRelease(s *Server) bool {
+	return s.Spec.ServerClaimRef != nil && s.Spec.ReclaimPolicy == ReclaimPolicyRetain && BindingEnded(s)
+}

@@ -136,7 +136,20 @@ func (v view) finish(s step, memo map[string]count) Verdict {
 		c.total, c.matching, c.byCode = v.fleet.tally(s.spec)
 		memo[key] = c
 	}
-	return noServer(s.spec.ServerRef != "", c, s.rejected)
+	verdict := noServer(s.spec.ServerRef != "", c, s.rejected)
+	if verdict.Reason == v1alpha1.ReasonServerTaken {
+		if e := v.fleet.get(s.spec.ServerRef); e != nil && v1alpha1.KeptAfterRelease(e.server) {
+			verdict.Message = keptWords(e.server.Name)
+		}
+	}
+	return verdict
+}
+
+// keptWords says how a claim gets a server whose holder has ended and which keeps that one's data.
+func keptWords(server string) string {
+	return fmt.Sprintf("the claim that held the server %q has ended, and its data is kept (reclaimPolicy Retain) until an operator clears "+
+		"spec.serverClaimRef of the server: kubectl patch server %s --type merge -p '{\"spec\":{\"serverClaimRef\":null}}'; "+
+		"that gives the data up, and this claim gets the server", server, server)
 }
 
 // askedFor is the same text for claims that ask the hard contract for the same.

@@ -88,7 +88,8 @@ func matters(a, b *entry) bool {
 		return true
 	}
 	if a.server.Annotations[v1alpha1.ClaimUIDAnnotation] != b.server.Annotations[v1alpha1.ClaimUIDAnnotation] ||
-		v1alpha1.BindingEnded(a.server) != v1alpha1.BindingEnded(b.server) {
+		v1alpha1.BindingEnded(a.server) != v1alpha1.BindingEnded(b.server) ||
+		v1alpha1.KeptAfterRelease(a.server) != v1alpha1.KeptAfterRelease(b.server) {
 		return true
 	}
 	if !maps.Equal(a.state.Labels, b.state.Labels) || !slices.Equal(a.state.Taints, b.state.Taints) || a.rack != b.rack {
