@@ -3,6 +3,7 @@
 package webhooks
 
 import (
+	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -124,5 +125,31 @@ func TestBMCSecret(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestAnAcceptanceThatNamesNoSystemIsRefused(t *testing.T) {
+	const path = "metadata.annotations[policy.metalaw.dev/accept-system]: "
+	accepting := func(value string) *v1alpha1.BMC {
+		b := inline("b", "10.0.0.2", "")
+		b.Annotations = map[string]string{v1alpha1.AcceptSystemAnnotation: value}
+		return b
+	}
+	for value, c := range map[string]struct{ denied, warning string }{
+		"38947555-7742-3448-3784-82334782383A": {},
+		"the new board": {denied: "Invalid\n" + path + "Invalid value: \"the new board\": it is no UUID of a system; " +
+			"write the one that the condition SystemsAccepted of the BMC names"},
+		"": {denied: "Invalid\n" + path + "Invalid value: \"\": it is no UUID of a system; write the one that the condition SystemsAccepted of the BMC names"},
+		"yes": {warning: path + "\"yes\" is no UUID; it accepts nothing unless the BMC shows a system by this very text. " +
+			"Write the UUID that the condition SystemsAccepted of the BMC names"},
+	} {
+		w := newWorld(t, defaults(t))
+		denied, warnings := w.ask(PathValidateBMC, user, admissionv1.Update, inline("b", "10.0.0.2", ""), accepting(value))
+		if denied != c.denied || strings.Join(warnings, "") != c.warning {
+			t.Errorf("%q: %s %q", value, denied, warnings)
+		}
+		if denied, warnings = w.ask(PathValidateBMC, user, admissionv1.Update, accepting(value), accepting(value)); denied != "" || warnings != nil {
+			t.Errorf("%q, stored: %s %q", value, denied, warnings)
+		}
 	}
 }

@@ -4,6 +4,7 @@ package webhooks
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -26,6 +27,8 @@ type endpointFacts struct {
 	rival *rival
 	// bmc is a BMC that is reached at this MAC address without an Endpoint; empty where there is none.
 	bmc string
+	// sharing is another Endpoint with this IP address; empty where there is none.
+	sharing string
 }
 
 // checkEndpoint: a MAC address is that of one port, and no two Endpoints share one. A stored Endpoint whose MAC address
@@ -34,6 +37,11 @@ func checkEndpoint(c change[v1alpha1.Endpoint], f endpointFacts) findings {
 	var found findings
 	if !c.deleted() && (c.created() || c.old.Spec.IP != c.new.Spec.IP) {
 		found.deny(addressErrors(endpointIPPath, c.new.Spec.IP)...)
+	}
+	if f.sharing != "" {
+		found.warn("Endpoint %s has IP address %s as well; one device answers there, and is taken for both "+
+			"until one of the two is corrected or deleted",
+			f.sharing, c.new.Spec.IP)
 	}
 	if !macChanges(c) {
 		return found
@@ -57,9 +65,28 @@ func macChanges(c change[v1alpha1.Endpoint]) bool {
 	return !c.deleted() && (c.created() || fieldindex.MACKey(c.old.Spec.MACAddress) != fieldindex.MACKey(c.new.Spec.MACAddress))
 }
 
+// sharesIP names another Endpoint with the IP address that a change brings; empty where there is none.
+func (l *lookup) sharesIP(ctx context.Context, c change[v1alpha1.Endpoint]) string {
+	if c.deleted() || !c.created() && fieldindex.IPKey(c.old.Spec.IP) == fieldindex.IPKey(c.new.Spec.IP) {
+		return ""
+	}
+	all, err := names(ctx, l.cache, &v1alpha1.EndpointList{}, fieldindex.EndpointByIP, fieldindex.IPKey(c.new.Spec.IP))
+	if err != nil {
+		return "" // it leads to a warning only
+	}
+	slices.Sort(all)
+	for _, name := range all {
+		if name != c.new.Name {
+			return name
+		}
+	}
+	return ""
+}
+
 // judgeEndpoint looks up what checkEndpoint needs.
 func (l *lookup) judgeEndpoint(ctx context.Context, c change[v1alpha1.Endpoint]) (findings, map[string]any, error) {
 	var f endpointFacts
+	f.sharing = l.sharesIP(ctx, c)
 	if macChanges(c) {
 		key := fieldindex.MACKey(c.new.Spec.MACAddress)
 		cached, err := names(ctx, l.cache, &v1alpha1.EndpointList{}, fieldindex.EndpointByMAC, key)

@@ -5,7 +5,10 @@ package webhooks
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
 func TestEndpoint(t *testing.T) {
@@ -87,6 +90,38 @@ func TestAnAddressAtWhichNoDeviceAnswersIsRefused(t *testing.T) {
 			}
 			if got, _ := w.ask(PathValidateBMC, user, admissionv1.Update, b, b); got != "" {
 				t.Errorf("a stored BMC: %s", got)
+			}
+		})
+	}
+}
+
+func TestAnIPAddressThatAnotherEndpointHasIsWarnedAbout(t *testing.T) {
+	const warning = "Endpoint other has IP address 10.0.0.7 as well; one device answers there, and is taken for both until one of the two is corrected or deleted"
+	mine := func(ip string) *v1alpha1.Endpoint {
+		e := endpoint("e", "b0:7b:25:00:0a:fe")
+		e.Spec.IP = ip
+		return e
+	}
+	for name, c := range map[string]struct {
+		before, after *v1alpha1.Endpoint
+		want          []string
+	}{
+		"a new Endpoint":                    {nil, mine("10.0.0.7"), []string{warning}},
+		"an Endpoint that comes to have it": {mine("10.0.0.8"), mine("10.0.0.7"), []string{warning}},
+		"one that has it already":           {mine("10.0.0.7"), mine("10.0.0.7"), nil},
+		"one with an address of its own":    {nil, mine("10.0.0.8"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, defaults(t), endpoint("other", mac))
+			var denied string
+			var got []string
+			if c.before == nil {
+				denied, got = w.ask(PathValidateEndpoint, user, admissionv1.Create, nil, c.after)
+			} else {
+				denied, got = w.ask(PathValidateEndpoint, user, admissionv1.Update, c.before, c.after)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || denied != "" {
+				t.Errorf("%s%s", denied, diff)
 			}
 		})
 	}

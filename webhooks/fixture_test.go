@@ -15,6 +15,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -206,7 +207,7 @@ func dryRun(req *admissionv1.AdmissionRequest) { req.DryRun = ptr.To(true) }
 
 func server(change ...func(*v1alpha1.Server)) *v1alpha1.Server {
 	s := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "s1", Finalizers: []string{v1alpha1.FinalizerServer}},
-		Spec: v1alpha1.ServerSpec{SystemUUID: uuid}}
+		Spec: v1alpha1.ServerSpec{SystemUUID: uuid, SystemURI: "/redfish/v1/Systems/1", BMCRef: &corev1.LocalObjectReference{Name: "b1"}}}
 	for _, c := range change {
 		c(s)
 	}

@@ -82,6 +82,7 @@ func formerly[T any](all []T, name string, nameOf func(*T) string) *T {
 }
 
 func checkFreeze(f, former *policyv1alpha1.Freeze, path *field.Path, now time.Time, found *findings) {
+	checkFleetName(f.Name, former == nil, path.Child("name"), found)
 	same := former != nil && equality.Semantic.DeepEqual(f.Selector, former.Selector)
 	checkFleetSelector(f.Selector, same, path.Child("selector"), found)
 	if f.Until == nil || now.Before(f.Until.Time) || (former != nil && former.Until.Equal(f.Until)) {
@@ -92,6 +93,7 @@ func checkFreeze(f, former *policyv1alpha1.Freeze, path *field.Path, now time.Ti
 }
 
 func checkBudget(b, former *policyv1alpha1.Budget, path *field.Path, found *findings) {
+	checkFleetName(b.Name, former == nil, path.Child("name"), found)
 	same := former != nil && equality.Semantic.DeepEqual(b.Selector, former.Selector)
 	checkFleetSelector(b.Selector, same, path.Child("selector"), found)
 	if b.Per == "" {
@@ -100,6 +102,14 @@ func checkBudget(b, former *policyv1alpha1.Budget, path *field.Path, found *find
 	if wrong := validation.IsQualifiedName(b.Per); len(wrong) > 0 {
 		refuseOrWarn(field.Invalid(path.Child("per"), b.Per, "it is no key of a label: "+strings.Join(wrong, "; ")),
 			former != nil && former.Per == b.Per, "the whole fleet shares the budget", found)
+	}
+}
+
+// checkFleetName: a name is written on command lines and stands in messages and labels of metrics.
+func checkFleetName(name string, added bool, path *field.Path, found *findings) {
+	if added && name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
+		found.deny(field.Invalid(path, name, "a name consists of lower-case letters, digits, '-' and '.', and begins and "+
+			"ends with a letter or digit, like rack-7; say the rest in the reason"))
 	}
 }
 

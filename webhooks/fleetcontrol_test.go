@@ -165,3 +165,32 @@ func TestTheFleetCanAlwaysBeFrozen(t *testing.T) {
 		}
 	})
 }
+
+func TestANameThatIsNoneIsRefusedWhereItIsNew(t *testing.T) {
+	const rule = "a name consists of lower-case letters, digits, '-' and '.', and begins and ends with a letter or digit, like rack-7; say the rest in the reason"
+	budget := func(name string) func(*policyv1alpha1.FleetControlSpec) {
+		return func(s *policyv1alpha1.FleetControlSpec) {
+			s.Budgets = append(s.Budgets, policyv1alpha1.Budget{Name: name, Action: policyv1alpha1.ActionWipe, Max: ptr.To[int32](1)})
+		}
+	}
+	for name, c := range map[string]struct {
+		before, after *policyv1alpha1.FleetControl
+		want          string
+	}{
+		"a freeze":          {nil, fleetControl(frozen("Bad Name!")), "Invalid\nspec.freezes[0].name: Invalid value: \"Bad Name!\": " + rule},
+		"a budget":          {fleetControl(), fleetControl(budget("Wipes")), "Invalid\nspec.budgets[0].name: Invalid value: \"Wipes\": " + rule},
+		"one that is":       {nil, fleetControl(frozen("rack-7.power"), budget("wipes")), ""},
+		"beside one stored": {fleetControl(frozen("Bad Name!")), fleetControl(frozen("Bad Name!"), budget("wipes")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, defaults(t))
+			op, before := admissionv1.Create, client.Object(nil)
+			if c.before != nil {
+				op, before = admissionv1.Update, c.before
+			}
+			if got, _ := w.ask(PathValidateFleetControl, user, op, before, c.after); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

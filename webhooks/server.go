@@ -23,6 +23,8 @@ var systemUUIDPath = field.NewPath("spec", "systemUUID")
 type serverFacts struct {
 	// rival is another Server with this system UUID.
 	rival *rival
+	// known says that there is a ServerInventory by this system UUID; looked up where the text is no UUID.
+	known bool
 	// data says why the server is taken to hold somebody's data; empty where it is not, or where nobody asked.
 	data string
 	// operation is what a request for an operation is held against.
@@ -46,6 +48,9 @@ func checkServer(c change[v1alpha1.Server], f serverFacts) findings {
 	if c.byManager {
 		return found
 	}
+	checkAnswers(c, &found)
+	checkSystemUUID(c, f.known, &found)
+	checkReach(c, &found)
 	checkTaints(c, &found)
 	checkBootOrder(c, &found)
 	checkAnnotations(c, &found)
@@ -88,6 +93,9 @@ func (l *lookup) judgeServer(ctx context.Context, c change[v1alpha1.Server]) (fi
 	var err error
 	if uuidChanges(c) {
 		uuid := c.new.Spec.SystemUUID
+		if f.known, err = l.inventoried(ctx, uuid); err != nil {
+			return findings{}, nil, err
+		}
 		cached, err := l.standIns(ctx, uuid)
 		if err != nil {
 			return findings{}, nil, err
@@ -109,6 +117,15 @@ func (l *lookup) judgeServer(ctx context.Context, c change[v1alpha1.Server]) (fi
 		facts["holdsData"] = f.data != ""
 	}
 	return checkServer(c, f), facts, nil
+}
+
+// inventoried says that a machine which no UUID tells is known by its text all the same.
+func (l *lookup) inventoried(ctx context.Context, text string) (bool, error) {
+	if text == "" || uuidForm.MatchString(text) {
+		return false, nil
+	}
+	inventory, err := get[policyv1alpha1.ServerInventory](ctx, l, text)
+	return inventory != nil, err
 }
 
 // machineKey is the same for every spelling of a UUID.

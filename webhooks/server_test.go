@@ -7,14 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 const (
 	otherUUID = "38947555-7742-3448-3784-823347823835"
+	thirdUUID = "38947555-7742-3448-3784-823347823836"
 	// swappedUUID and otherSwapped name the same machines as uuid and otherUUID in the other byte order.
 	swappedUUID  = "55759438-4277-4834-3784-823347823834"
 	otherSwapped = "55759438-4277-4834-3784-823347823835"
@@ -36,12 +40,24 @@ func booting(devices ...string) func(*v1alpha1.Server) {
 	}
 }
 
+// reachedBy has no system's URI.
+func reachedBy(bmc string, access *v1alpha1.BMCAccess) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) {
+		s.Spec.SystemURI, s.Spec.BMCRef, s.Spec.BMC = "", nil, access
+		if bmc != "" {
+			s.Spec.BMCRef = &corev1.LocalObjectReference{Name: bmc}
+		}
+	}
+}
+
 func withoutFinalizer(s *v1alpha1.Server) { s.Finalizers = nil }
 
 func TestServer(t *testing.T) {
 	const keep = "only the manager changes it; keep it as it is stored"
 	const release = "only the manager changes it; delete the claim, or where it is gone already set annotation metal.ironcore.dev/operation: release"
 	const remedy = "to let it go all the same, set annotation policy.metalaw.dev/delete-data: \"true\" first"
+	const noUUID = "it is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; write the one that the BMC shows for the system (UUID at its Redfish URI), " +
+		"in either byte order; or leave the Server to be made when its BMC is read"
 	other := server(serverNamed("other"), standingFor(otherUUID))
 	for name, c := range map[string]struct {
 		before, after *v1alpha1.Server
@@ -59,7 +75,7 @@ func TestServer(t *testing.T) {
 				"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"},
 		"a taint with a prefix passes": {after: server(tainted(v1alpha1.Taint{Key: "example.com/gpu", Effect: "NoBind"}))},
 		"a stored key that is no name does not keep the rest from changing": {before: server(tainted(v1alpha1.Taint{Key: "b@d", Effect: "NoBind"})),
-			after: server(tainted(v1alpha1.Taint{Key: "b@d", Value: "x", Effect: "NoBind"}), standingFor("a"))},
+			after: server(tainted(v1alpha1.Taint{Key: "b@d", Value: "x", Effect: "NoBind"}), standingFor(thirdUUID))},
 		"a device that is booted twice is refused": {after: server(booting("Boot0001", "Boot0002", "Boot0001")),
 			want: "Invalid\nspec.bootOrder[2].device: Duplicate value: \"Boot0001\": spec.bootOrder[0] names it already, and a device has one place in the boot order; take one of the two out"},
 		"a stored boot order does not keep the rest from changing": {before: server(booting("Boot0001", "Boot0001")), after: server(booting("Boot0002", "Boot0001", "Boot0001"))},
@@ -68,9 +84,9 @@ func TestServer(t *testing.T) {
 		"a change to the machine of another, too":                  {before: server(), after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
 		"the machine of another in the other byte order, too":      {after: server(standingFor(otherSwapped)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherSwapped + "\": Server \"other\" has it"},
 		"the other byte order of its own UUID is no change":        {before: server(dirty), after: server(dirty, standingFor(swappedUUID))},
-		"an empty server may stand for another":                    {before: server(), after: server(standingFor("a"))},
-		"a server with data must not":                              {before: server(dirty), after: server(dirty, standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it was not wiped since its last holder (mark Dirty); it cannot stand for another"},
-		"a held server must not":                                   {before: server(heldBy("a", "b")), after: server(heldBy("a", "b"), standingFor("a")), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it is held by a claim (spec.serverClaimRef); it cannot stand for another"},
+		"an empty server may stand for another":                    {before: server(), after: server(standingFor(thirdUUID))},
+		"a server with data must not":                              {before: server(dirty), after: server(dirty, standingFor(thirdUUID)), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it was not wiped since its last holder (mark Dirty); it cannot stand for another"},
+		"a held server must not":                                   {before: server(heldBy("a", "b")), after: server(heldBy("a", "b"), standingFor(thirdUUID)), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it is held by a claim (spec.serverClaimRef); it cannot stand for another"},
 		"another spelling of the UUID is no change":                {before: server(dirty), after: server(dirty, standingFor("38947555-7742-3448-3784-823347823834"))},
 		"a reference to a claim may be set":                        {before: server(), after: server(heldBy("a", "b"))},
 		"consent may be given":                                     {before: server(), after: server(annotated(v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver))},
@@ -86,11 +102,36 @@ func TestServer(t *testing.T) {
 		"a server with data keeps its finalizer":                   {before: server(dirty), after: server(dirty, withoutFinalizer), want: "Forbidden\nmetadata.finalizers: Forbidden: metal.ironcore.dev/server keeps what is known of the server's data, and it was not wiped since its last holder (mark Dirty); " + remedy},
 		"the manager takes its finalizer":                          {before: server(dirty), after: server(dirty, withoutFinalizer), who: manager},
 		"with the annotation the finalizer may go":                 {before: server(dirty), after: server(dirty, withoutFinalizer, annotated(v1alpha1.DeleteDataAnnotation, "true"))},
-		"an empty server is deleted":                               {before: server()},
-		"a held server is not deleted":                             {before: server(heldBy("a", "b")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it is held by a claim (spec.serverClaimRef); " + remedy},
-		"a dirty server is not deleted":                            {before: server(dirty), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
-		"nor where only the inventory knows":                       {before: server(), stored: []client.Object{dirtyInventory()}, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: its ServerInventory says that it was not wiped since its last holder (mark Dirty); " + remedy},
-		"another value of the annotation is no word":               {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "yes")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"a UUID that is none is refused":                           {after: server(standingFor("rack-7")), want: "Invalid\nspec.systemUUID: Invalid value: \"rack-7\": " + noUUID},
+		"a change to one, too":                                     {before: server(), after: server(standingFor("rack-7")), want: "Invalid\nspec.systemUUID: Invalid value: \"rack-7\": " + noUUID},
+		"a UUID without dashes is refused": {after: server(standingFor("4c4c4544005136108052b4c04f4d4d32")),
+			want: "Invalid\nspec.systemUUID: Invalid value: \"4c4c4544005136108052b4c04f4d4d32\": " + noUUID},
+		"a UUID that firmware shows without one is refused": {after: server(standingFor("00000000-0000-0000-0000-000000000000")),
+			want: "Invalid\nspec.systemUUID: Invalid value: \"00000000-0000-0000-0000-000000000000\": it is what firmware shows that was never given a UUID, " +
+				"and tells no machine from another; give the machine a UUID in its firmware"},
+		"the manager registers what a BMC shows": {after: server(standingFor("rack-7")), who: manager},
+		"a machine that was known by other text may come back": {after: server(standingFor("rack-7")), stored: []client.Object{
+			&policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: "rack-7"}, Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: "rack-7"}}}},
+		"a stored text that is no UUID does not keep the rest from changing": {before: server(standingFor("rack-7")), after: server(standingFor("rack-7"), booting("Boot0001"))},
+		"a server without a URI is told what fills it in": {after: server(reachedBy("b1", nil)),
+			warnings: []string{"spec.systemURI is empty; until BMC b1 shows a system with this systemUUID, nothing is known of the machine"}},
+		"one with an access of its own, that nothing does": {after: server(reachedBy("", &v1alpha1.BMCAccess{Address: "10.0.0.7"})),
+			warnings: []string{"spec.systemURI is empty, and nothing fills it in beside spec.bmc; write the URI of the system at its BMC, like /redfish/v1/Systems/1"}},
+		"one that names no BMC, what it lacks": {after: server(reachedBy("", nil)),
+			warnings: []string{"the Server names no BMC (spec.bmcRef or spec.bmc); until a BMC object whose BMC shows its systemUUID fills that in, nothing is known of the machine"}},
+		"a consent that is none is refused": {before: server(), after: server(annotated(v1alpha1.ConsentAnnotation, "sure")),
+			want: "Invalid\nmetadata.annotations[policy.metalaw.dev/consent]: Unsupported value: \"sure\": supported values: \"take-over\"; to say no, leave the annotation out"},
+		"an answer that is neither yes nor no is refused": {before: server(), after: server(annotated(v1alpha1.DisklessAnnotation, "perhaps"), annotated(v1alpha1.DeleteDataAnnotation, "yes")),
+			want: "Invalid\nmetadata.annotations[policy.metalaw.dev/delete-data]: Unsupported value: \"yes\": supported values: \"true\", \"false\"; to say no, leave the annotation out\n" +
+				"metadata.annotations[policy.metalaw.dev/diskless]: Unsupported value: \"perhaps\": supported values: \"true\", \"false\"; to say no, leave the annotation out"},
+		"an answer that is one passes": {before: server(), after: server(annotated(v1alpha1.DisklessAnnotation, "true"), annotated(v1alpha1.DeleteDataAnnotation, "false"))},
+		"a stored answer that is none does not keep the rest from changing": {before: server(annotated(v1alpha1.DisklessAnnotation, "perhaps")),
+			after: server(annotated(v1alpha1.DisklessAnnotation, "perhaps"), booting("Boot0001"))},
+		"an empty server is deleted":                 {before: server()},
+		"a held server is not deleted":               {before: server(heldBy("a", "b")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it is held by a claim (spec.serverClaimRef); " + remedy},
+		"a dirty server is not deleted":              {before: server(dirty), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
+		"nor where only the inventory knows":         {before: server(), stored: []client.Object{dirtyInventory()}, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: its ServerInventory says that it was not wiped since its last holder (mark Dirty); " + remedy},
+		"another value of the annotation is no word": {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "yes")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/delete-data]: Forbidden: the server holds data: it was not wiped since its last holder (mark Dirty); " + remedy},
 		"with the annotation it is deleted": {before: server(dirty, annotated(v1alpha1.DeleteDataAnnotation, "true")),
 			warnings: []string{"nothing erases the disks of machine " + uuid + ": it was not wiped since its last holder (mark Dirty), and its ServerInventory goes on saying so"}},
 	} {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -51,10 +52,32 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 	}
 	checkKeepsServer(c, &found)
 	checkTolerations(c, &found)
+	checkSecretNames(c, &found)
+	checkPriority(c, &found)
 	if found.pass() && f.matches != nil && !*f.matches {
 		found.warn("spec.serverSelector matches no server of the fleet, in whatever state; the claim stays Unbound until one bears these labels")
 	}
 	return found
+}
+
+// checkSecretNames: a reference that is given names a Secret.
+func checkSecretNames(c change[v1alpha1.ServerClaim], found *findings) {
+	former := v1alpha1.ServerClaimSpec{}
+	if !c.created() {
+		former = c.old.Spec
+	}
+	for _, ref := range []struct {
+		name    string
+		is, was *corev1.LocalObjectReference
+	}{
+		{"ignitionSecretRef", c.new.Spec.IgnitionSecretRef, former.IgnitionSecretRef},
+		{"userDataRef", c.new.Spec.UserDataRef, former.UserDataRef},
+	} {
+		if ref.is != nil && ref.is.Name == "" && (ref.was == nil || ref.was.Name != "") {
+			found.deny(field.Required(field.NewPath("spec", ref.name, "name"),
+				"write the name of a Secret in the claim's namespace, or leave "+ref.name+" out"))
+		}
+	}
 }
 
 func selectorChanges(c change[v1alpha1.ServerClaim]) bool {

@@ -43,6 +43,22 @@ func tolerating(all ...v1alpha1.Toleration) func(*v1alpha1.ServerClaim) {
 
 func retain(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain }
 
+func ignition(name string) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) {
+		c.Spec.IgnitionSecretRef = &corev1.LocalObjectReference{Name: name}
+	}
+}
+
+func userData(name string) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) { c.Spec.UserDataRef = &corev1.LocalObjectReference{Name: name} }
+}
+
+func prioritized(priority string) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PriorityAnnotation, priority)
+	}
+}
+
 func image(i string) func(*v1alpha1.ServerClaim) {
 	return func(c *v1alpha1.ServerClaim) { c.Spec.Image = i }
 }
@@ -81,6 +97,18 @@ func TestServerClaim(t *testing.T) {
 		"a claim for a server that keeps the data of a holder that has ended is told what it waits for": {after: claim(naming("kept")), warnings: []string{
 			`the claim that held Server "kept" has ended, and its data is kept (reclaimPolicy Retain); this claim waits until an operator ` +
 				"clears the server's spec.serverClaimRef, which gives that data up"}},
+		"a reference to a Secret without a name is refused": {after: claim(ignition(""), userData("")),
+			want: "Invalid\nspec.ignitionSecretRef.name: Required value: write the name of a Secret in the claim's namespace, or leave ignitionSecretRef out\n" +
+				"spec.userDataRef.name: Required value: write the name of a Secret in the claim's namespace, or leave userDataRef out"},
+		"a change to one, too": {before: claim(ignition("x")), after: claim(ignition("")),
+			want: "Invalid\nspec.ignitionSecretRef.name: Required value: write the name of a Secret in the claim's namespace, or leave ignitionSecretRef out"},
+		"a reference to a Secret passes":                                    {after: claim(ignition("x"), userData("y"))},
+		"a stored one without a name does not keep the image from changing": {before: claim(ignition("")), after: claim(ignition(""), image("os:2"))},
+		"a priority that is no number is warned about": {after: claim(prioritized("high")), warnings: []string{
+			`metadata.annotations[policy.metalaw.dev/priority]: "high" counts as 0; a priority is a whole number from -1000 to 1000`}},
+		"a priority that is too high, too": {after: claim(prioritized("5000")), warnings: []string{
+			`metadata.annotations[policy.metalaw.dev/priority]: "5000" counts as 1000; a priority is a whole number from -1000 to 1000`}},
+		"a priority passes": {after: claim(prioritized("-7"))},
 		"serverRef cannot be taken away": {before: claim(naming("s1")), after: claim(),
 			want: "Forbidden\nspec.serverRef: Forbidden: it cannot change once it is set; delete the claim and create another"},
 		"a toleration of nothing is refused": {after: claim(tolerating(v1alpha1.Toleration{Key: "a"}, v1alpha1.Toleration{Operator: "Equal", Value: "x"})),

@@ -26,6 +26,18 @@ func Same(a, b string) bool {
 	return slices.Contains(Spellings(a), strings.ToLower(b))
 }
 
+// shared are identities that whole product lines carry, so they identify nothing; package redfish, which stands alone, knows
+// the same.
+var shared = map[string]bool{
+	"00000000-0000-0000-0000-000000000000": true,
+	"ffffffff-ffff-ffff-ffff-ffffffffffff": true,
+	// The reference BIOS default of AMI boards that were never given a UUID.
+	"03000200-0400-0500-0006-000700080009": true,
+}
+
+// Shared says that a lower-case UUID is what firmware shows that was never given one of its own.
+func Shared(uuid string) bool { return shared[uuid] }
+
 // Swap turns the bytes of the first three groups of a lower-case UUID with dashes; other text is returned as it is.
 func Swap(uuid string) string {
 	groups := strings.Split(uuid, "-")

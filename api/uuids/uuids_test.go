@@ -67,3 +67,16 @@ func FuzzSpellingsLeadBackToEachOther(f *testing.F) {
 		}
 	})
 }
+
+func TestShared(t *testing.T) {
+	for uuid, want := range map[string]bool{
+		"00000000-0000-0000-0000-000000000000": true,
+		"03000200-0400-0500-0006-000700080009": true,
+		"38947555-7742-3448-3784-823347823834": false,
+		"":                                     false,
+	} {
+		if got := Shared(uuid); got != want {
+			t.Errorf("%q: %t", uuid, got)
+		}
+	}
+}

@@ -80,6 +80,8 @@ const (
 	ReasonProtocolUnsupported = "ProtocolUnsupported"
 	// ReasonBMCMissing: the Server names no BMC, or one that does not exist.
 	ReasonBMCMissing = "BMCMissing"
+	// ReasonSystemURIMissing: the Server does not say which system of its BMC it is.
+	ReasonSystemURIMissing = "SystemURIMissing"
 )
 
 // Reasons of Reset on a BMC.

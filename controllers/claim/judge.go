@@ -119,7 +119,7 @@ func (f facts) lost() standing {
 // givingUp says what an operator does with a server whose claim is gone without a release, by what its state takes.
 func givingUp(s *v1alpha1.Server) string {
 	const release = "release the server (metalaw server release), then retry it (metalaw server retry)"
-	switch s.Status.State {
+	switch s.Status.State { //nolint:exhaustive // the others pass by themselves
 	case v1alpha1.StateReserved, v1alpha1.StateReleased:
 		return "let an operator release the server (metalaw server release)"
 	case v1alpha1.StateError:

@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -251,12 +252,25 @@ func (v *visit) resolve(ctx context.Context) (hardware.Target, error) {
 		bmc.Spec.BMCSecretRef = s.Spec.BMC.BMCSecretRef
 		bmc.Spec.Protocol = s.Spec.BMC.Protocol
 	default:
-		return hardware.Target{}, &access.Error{Reason: v1alpha1.ReasonBMCMissing, Message: "the server names no BMC"}
+		return hardware.Target{}, &access.Error{Reason: v1alpha1.ReasonBMCMissing, Message: "the server names no BMC (spec.bmcRef or spec.bmc); " +
+			"a BMC object whose BMC shows its UUID is written there by itself"}
+	}
+	if s.Spec.SystemURI == "" {
+		return hardware.Target{}, &access.Error{Reason: v1alpha1.ReasonSystemURIMissing, Message: withoutURI(s)}
 	}
 	target, err := v.Access(ctx, bmc, v.settings())
 	target.URI = s.Spec.SystemURI
 	target.Detail = len(s.Status.NetworkInterfaces) == 0
 	return target, err
+}
+
+// withoutURI says what a server waits for that names its BMC and not the system there.
+func withoutURI(s *v1alpha1.Server) string {
+	if s.Spec.BMCRef != nil {
+		return fmt.Sprintf("spec.systemURI is empty: it is filled in once BMC %s shows a system with the UUID %s; if it does not, compare the UUID, "+
+			"or write the URI of the system at its BMC, like /redfish/v1/Systems/1", s.Spec.BMCRef.Name, s.Spec.SystemUUID)
+	}
+	return "spec.systemURI is empty, and nothing fills it in beside spec.bmc; write the URI of the system at its BMC, like /redfish/v1/Systems/1"
 }
 
 // readingAge is how old a reading may be: long while the server rests as it should, shorter on its way, where what it waits

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
+)
+
+var annotationsPath = field.NewPath("metadata", "annotations")
+
+// answers are the values of those annotations of a Server that say yes or no. Any other would be read as no, without a word,
+// by somebody who meant yes. That of v1alpha1.ForceOverrideAnnotation is held against the right to force besides.
+var answers = map[string][]string{
+	v1alpha1.ConsentAnnotation:    {v1alpha1.ConsentTakeOver},
+	v1alpha1.DeleteDataAnnotation: {"true", "false"},
+	v1alpha1.DisklessAnnotation:   {"true", "false"},
+}
+
+// checkAnswers refuses a value that means nothing. What is stored already is not held against a change of something else.
+func checkAnswers(c change[v1alpha1.Server], found *findings) {
+	for _, name := range []string{v1alpha1.ConsentAnnotation, v1alpha1.DeleteDataAnnotation, v1alpha1.DisklessAnnotation} {
+		value, set := written(c.old, c.new, name)
+		if set && !slices.Contains(answers[name], value) {
+			err := field.NotSupported(annotationsPath.Key(name), value, answers[name])
+			err.Detail += "; to say no, leave the annotation out"
+			found.deny(err)
+		}
+	}
+}
+
+// written is the value of an annotation that a change writes; set is false where it writes none, or one that is stored.
+func written[T any, P interface {
+	*T
+	client.Object
+}](before, after *T, name string,
+) (value string, set bool) {
+	value, set = P(after).GetAnnotations()[name]
+	if before == nil || !set {
+		return value, set
+	}
+	was, had := P(before).GetAnnotations()[name]
+	return value, !had || was != value
+}
+
+// checkAcceptance refuses the acceptance of a system that no text tells, and warns of one that no UUID tells.
+func checkAcceptance(c change[v1alpha1.BMC], found *findings) {
+	value, set := written(c.old, c.new, v1alpha1.AcceptSystemAnnotation)
+	path := annotationsPath.Key(v1alpha1.AcceptSystemAnnotation)
+	switch {
+	case !set || uuidForm.MatchString(strings.ToLower(value)):
+	case !namesSystem(value):
+		found.deny(field.Invalid(path, value, "it is no UUID of a system; write the one that the condition SystemsAccepted of the BMC names"))
+	default:
+		found.warn("%s: %q is no UUID; it accepts nothing unless the BMC shows a system by this very text. "+
+			"Write the UUID that the condition SystemsAccepted of the BMC names", path, value)
+	}
+}
+
+// namesSystem says that text may be the UUID of a system as the condition SystemsAccepted shows it, in any case. It need not
+// have the form of one: where a BMC shows other text, that is what tells the system.
+func namesSystem(text string) bool {
+	return systemText.MatchString(text) && len(text) <= maxSystemText
+}
+
+var systemText = regexp.MustCompile(`^[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$`)
+
+// maxSystemText is how long spec.systemUUID of a Server may be.
+const maxSystemText = 64
+
+// checkPriority warns of a priority that counts as another.
+func checkPriority(c change[v1alpha1.ServerClaim], found *findings) {
+	value, set := written(c.old, c.new, v1alpha1.PriorityAnnotation)
+	if !set {
+		return
+	}
+	number, err := strconv.ParseInt(value, 10, 64)
+	counts := policies.PriorityOf(c.new)
+	if err != nil || number != counts {
+		found.warn("%s: %q counts as %d; a priority is a whole number from %d to %d",
+			annotationsPath.Key(v1alpha1.PriorityAnnotation), value, counts, -policies.MaxPriority, policies.MaxPriority)
+	}
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// uuidForm is a UUID as a BMC's is stored: in lower case with dashes, in either byte order.
+var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// checkSystemUUID refuses what no machine can be known by. A machine whose BMC shows other text is registered by the manager,
+// and known says that it was: its ServerInventory is there, so that its Server may come back out of a backup.
+func checkSystemUUID(c change[v1alpha1.Server], known bool, found *findings) {
+	if c.byManager || !uuidChanges(c) {
+		return
+	}
+	uuid := c.new.Spec.SystemUUID
+	switch {
+	case uuids.Shared(uuid):
+		found.deny(field.Invalid(systemUUIDPath, uuid,
+			"it is what firmware shows that was never given a UUID, and tells no machine from another; give the machine a UUID in its firmware"))
+	case !uuidForm.MatchString(uuid) && !known:
+		found.deny(field.Invalid(systemUUIDPath, uuid, "it is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; write the one that the BMC shows "+
+			"for the system (UUID at its Redfish URI), in either byte order; or leave the Server to be made when its BMC is read"))
+	}
+}
+
+// checkReach tells what a Server lacks to be reached. It may be made so: a BMC that shows its UUID fills both in.
+func checkReach(c change[v1alpha1.Server], found *findings) {
+	if !c.created() || c.byManager {
+		return
+	}
+	const filled = "until a BMC object whose BMC shows its systemUUID fills that in, nothing is known of the machine"
+	spec := c.new.Spec
+	switch {
+	case spec.BMC != nil && spec.BMCRef == nil && spec.SystemURI == "":
+		found.warn("spec.systemURI is empty, and nothing fills it in beside spec.bmc; " +
+			"write the URI of the system at its BMC, like /redfish/v1/Systems/1")
+	case spec.BMC == nil && spec.BMCRef == nil:
+		found.warn("the Server names no BMC (spec.bmcRef or spec.bmc); %s", filled)
+	case spec.SystemURI == "":
+		found.warn("spec.systemURI is empty; until BMC %s shows a system with this systemUUID, nothing is known of the machine", spec.BMCRef.Name)
+	}
+}
