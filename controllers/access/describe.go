@@ -33,11 +33,16 @@ func Describe(err error) (message string, news bool) {
 		message = plain.Error()
 		if !auth.Until.IsZero() {
 			message += "; correct the BMCSecret, which is then tried at once; so that no account is locked, " +
-				"the same credentials are tried again only after a pause of minutes"
+				"the same credentials are tried again only after " + toTheMinute(auth.Until)
 		}
 		return message, true
 	}
 	return err.Error(), true
+}
+
+// toTheMinute is the end of the minute in which a moment lies, so that a text which holds it changes seldom.
+func toTheMinute(at time.Time) string {
+	return at.UTC().Add(time.Minute - 1).Truncate(time.Minute).Format("2006-01-02 15:04 MST")
 }
 
 // Retry says how refused credentials that were put right at the BMC are tried before their pause has ended: by an annotation

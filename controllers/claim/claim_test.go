@@ -163,7 +163,8 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 		{"switching off, under a freeze", func(f *facts) {
 			f.claim.Spec.Power = "Off"
 			f.server.Status.Conditions = []metav1.Condition{{Type: "Withheld", Status: "True", Reason: "Frozen"}}
-		}, "Off is asked for, and the BMC still says On: that is held back at present (Frozen)"},
+		}, "Off is asked for, and the BMC still says On: that is held back by a freeze, " +
+			"until those who run the fleet lift it or it runs out (Frozen)"},
 		{"being reserved, with a boot configuration of somebody else in the way", func(f *facts) {
 			unbound(f)
 			f.boot.OwnerReferences = nil

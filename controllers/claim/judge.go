@@ -182,7 +182,7 @@ func (f facts) running() standing {
 		s.message = but("the boot configuration is being written", f.server)
 	case boot.State == string(v1alpha1.ServerBootConfigurationStateError):
 		s.reason = v1alpha1.ReasonBootError
-		s.message = "the boot service reports an error; see the conditions of the ServerBootConfiguration of the same name"
+		s.message = bootErrorWords(f.boot)
 	case !boot.Ready:
 		s.message = "the boot is being prepared"
 	case power == v1alpha1.PowerStateUnknown:
@@ -204,7 +204,7 @@ func (f facts) running() standing {
 // empty where nothing is known to.
 func hindrance(s *v1alpha1.Server) string {
 	if held := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionWithheld); held != nil && held.Status == metav1.ConditionTrue {
-		return fmt.Sprintf("that is held back at present (%s)", held.Reason)
+		return heldWords(held)
 	}
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {

@@ -106,7 +106,8 @@ func bootChanges() predicate.Predicate {
 				return true
 			}
 			return before.Generation != after.Generation || before.UID != after.UID ||
-				policies.BootFactsOf(before) != policies.BootFactsOf(after)
+				policies.BootFactsOf(before) != policies.BootFactsOf(after) ||
+				after.Status.State == v1alpha1.ServerBootConfigurationStateError && bootErrorWords(before) != bootErrorWords(after)
 		},
 	}
 }

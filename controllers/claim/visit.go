@@ -117,7 +117,15 @@ func (v *visit) Record(_ engine.Decision, _ loop.Outcome) {
 }
 
 // WakeAfter implements loop.Waker.
-func (v *visit) WakeAfter() time.Duration { return v.quiet }
+func (v *visit) WakeAfter() time.Duration {
+	if v.standing.reason == v1alpha1.ReasonBindingLost && v.standing.stalled {
+		return lostAgain // what is advised follows the state of a server that names no claim, of which nothing else tells
+	}
+	return v.quiet
+}
+
+// lostAgain is when to look again at a claim that lost its server.
+const lostAgain = time.Minute
 
 // recordConditions follows kstatus. Reconciling, Stalled and ServerMissing are left out where they have nothing to say.
 func (v *visit) recordConditions() {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+)
+
+// maxCause bounds what is quoted of a boot service.
+const maxCause = 300
+
+// bootErrorWords quotes what the boot service says of a boot configuration that is the claim's own, in the claim's namespace,
+// so that its owner reads nothing here that they could not read there.
+func bootErrorWords(boot *v1alpha1.ServerBootConfiguration) string {
+	const said = "the boot service reports an error"
+	var causes []string
+	for _, c := range boot.Status.Conditions {
+		if c.Status == metav1.ConditionFalse && c.Message != "" && c.Type != v1alpha1.ConditionBootStateReceived {
+			causes = append(causes, fmt.Sprintf("%s: %s", c.Type, loop.Shortened(c.Message, maxCause)))
+		}
+	}
+	slices.Sort(causes)
+	if len(causes) == 0 {
+		return said + "; see the conditions of the ServerBootConfiguration of the same name"
+	}
+	return said + " in the ServerBootConfiguration of the same name: " + strings.Join(causes, "; ")
+}
+
+// heldWords says by what something is held back and what ends that. The names of freezes and budgets, and the words of those
+// who wrote them, are left to the people who run the fleet.
+func heldWords(held *metav1.Condition) string {
+	until := map[string]string{
+		v1alpha1.ReasonFrozen:          "by a freeze, until those who run the fleet lift it or it runs out",
+		v1alpha1.ReasonBreakerTripped:  "by the fleet's breaker, until those who run the fleet acknowledge that it tripped",
+		v1alpha1.ReasonBudgetExhausted: "by a budget, until another machine is done",
+		v1alpha1.ReasonStarting:        "until the manager, which has started, has seen the fleet",
+		v1alpha1.ReasonObserveOnly:     "by --observe-only, until the manager runs without it",
+	}[held.Reason]
+	if until == "" {
+		return fmt.Sprintf("that is held back at present (%s)", held.Reason)
+	}
+	return fmt.Sprintf("that is held back %s (%s)", until, held.Reason)
+}
