@@ -56,6 +56,7 @@ type memory struct {
 	listedBy   string              // the incarnation of the manager at the listing
 	resetTypes map[string][]string // by ActionInfo URI
 	habits     habits
+	listed     map[string]listedSystem // by URI; see SystemDetail
 }
 
 // habits are deviations that a BMC showed by an error status; each costs one refused request, once.
@@ -109,7 +110,7 @@ func (c *client) learn(change func(m *memory)) {
 // forgetTopology makes the next read of the manager look at everything again.
 func (c *client) forgetTopology() {
 	c.learn(func(m *memory) {
-		m.root, m.managerURI, m.systemURIs, m.listedAt = nil, "", nil, time.Time{}
+		m.root, m.managerURI, m.systemURIs, m.listedAt, m.listed = nil, "", nil, time.Time{}, nil
 		m.resetTypes = map[string][]string{}
 	})
 }

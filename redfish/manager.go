@@ -152,16 +152,20 @@ func (o *operation) systems(root *serviceRoot, incarnation string, into *Manager
 	known := o.c.recall()
 	if len(known.systemURIs) > 0 && known.listedBy == incarnation && time.Since(known.listedAt) < o.c.options.SystemsFor {
 		into.SystemURIs = append([]string(nil), known.systemURIs...)
+		into.Listed = o.c.listedLately()
 		return nil
 	}
 	if root.Systems == "" {
 		return o.bad(http.MethodGet, "/redfish/v1/", http.StatusOK,
 			"the service root links no systems; this BMC may still be starting, or manages no host")
 	}
+	asked := time.Now()
 	members, err := o.members(string(root.Systems))
 	if err != nil {
 		return err
 	}
+	listed := map[string]listedSystem{}
+	defer func() { o.c.learn(func(m *memory) { m.listed = listed }) }()
 	var failed error
 	for _, m := range members {
 		var doc systemDoc
@@ -170,6 +174,7 @@ func (o *operation) systems(root *serviceRoot, incarnation string, into *Manager
 			if doc.resettable(m.URI) {
 				into.SystemURIs = append(into.SystemURIs, m.URI)
 				into.Listed = append(into.Listed, doc.snapshot(m.URI))
+				listed[m.URI] = listedSystem{doc: &doc, asked: asked}
 			}
 		case isTray(m.URI):
 		default:

@@ -26,7 +26,10 @@ func (c *client) SystemDetail(ctx context.Context, uri string) (SystemSnapshot, 
 		return SystemSnapshot{}, err
 	}
 	defer cancel()
-	doc, snapshot, err := op.system(uri)
+	doc, snapshot := op.justListed(uri)
+	if doc == nil {
+		doc, snapshot, err = op.system(uri)
+	}
 	if err != nil || doc.EthernetInterfaces == "" {
 		return snapshot, err
 	}

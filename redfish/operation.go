@@ -48,6 +48,9 @@ func (o *operation) send(method, uri string, payload any, header http.Header) (*
 	if err != nil {
 		return nil, fmt.Errorf("redfish: %s %s: %w", method, uri, err)
 	}
+	if writes(method) {
+		o.c.learn(func(m *memory) { m.listed = nil })
+	}
 	for logins, repeats := 0, 0; ; {
 		cred, err := o.c.login.credential(o)
 		if err != nil {

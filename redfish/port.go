@@ -91,7 +91,7 @@ type SystemSnapshot struct {
 	NICs []NIC
 	// NICsIncomplete says that at least one interface could not be read, so that NICs is no full list.
 	NICsIncomplete bool
-	// TakenAt is when the answer arrived, by our clock.
+	// TakenAt is when the answer arrived, by our clock; where a list of systems gave it, when that was asked for.
 	TakenAt time.Time
 }
 
@@ -107,8 +107,8 @@ type ManagerSnapshot struct {
 	LastResetTime   time.Time  // zero where absent or implausible
 	// SystemURIs lists the systems that can be reset, in the BMC's order (GPU trays and the like are left out).
 	SystemURIs []string
-	// Listed are those systems as the list showed them, where it was read now; empty where it is remembered. A list may
-	// show less of a system than its own resource does.
+	// Listed are those systems as the list showed them, where it was read now or a moment ago; empty where it is remembered
+	// for longer. A list may show less of a system than its own resource does.
 	Listed []SystemSnapshot
 	// Unreadable lists members of the systems collection whose read failed. While it is not empty, a system that is
 	// missing from SystemURIs must not be taken for gone.

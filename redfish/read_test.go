@@ -235,12 +235,22 @@ func TestAListThatIsReadShowsItsSystems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := c.Manager(t.Context())
+	again, err := c.Manager(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(first.Listed) != 1 || first.Listed[0].URI != systemURI || first.Listed[0].Identity.UUID != systemUUID || len(second.Listed) != 0 {
-		t.Errorf("first %+v, second %+v", first.Listed, second.Listed)
+	for _, read := range []ManagerSnapshot{first, again} {
+		if len(read.Listed) != 1 || read.Listed[0].URI != systemURI || read.Listed[0].Identity.UUID != systemUUID {
+			t.Errorf("listed %+v", read.Listed)
+		}
+	}
+	bmc := c.(*client)
+	bmc.learn(func(m *memory) {
+		l := m.listed[systemURI]
+		m.listed = map[string]listedSystem{systemURI: {doc: l.doc, asked: l.asked.Add(-2 * listedFor)}}
+	})
+	if later, err := c.Manager(t.Context()); err != nil || len(later.Listed) != 0 {
+		t.Errorf("later %+v, %v", later.Listed, err)
 	}
 }
 
@@ -300,7 +310,62 @@ func TestExpandSavesTheReadsOfMembers(t *testing.T) {
 	q := "?$expand=.($levels=1)"
 	got := f.seen()
 	got[1] = got[1][:len("POST "+sessions)]
-	wantLines(t, got, "GET /redfish/v1/", "POST "+sessions, "GET /redfish/v1/Managers"+q, "GET /redfish/v1/Systems"+q, "GET "+systemURI, "GET "+nicsURI+q)
+	wantLines(t, got, "GET /redfish/v1/", "POST "+sessions, "GET /redfish/v1/Managers"+q, "GET /redfish/v1/Systems"+q, "GET "+nicsURI+q)
+}
+
+func TestASystemThatWasJustListedIsNotReadAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		doc   string
+		then  func(c *client)
+		reads int
+	}{
+		"one that is listed whole":           {doc: "", reads: 0},
+		"one that is listed in part":         {doc: `{"@odata.id":"` + systemURI + `","UUID":"` + systemUUID + `","PowerState":"Off"}`, reads: 1},
+		"one that was read of the list once": {then: func(c *client) { _, _ = c.SystemDetail(t.Context(), systemURI) }, reads: 1},
+		"one that was written to since": {then: func(c *client) {
+			_ = c.SetLED(t.Context(), systemURI, self, LEDLit)
+		}, reads: 1},
+		"one that was listed a while ago": {then: func(c *client) {
+			c.learn(func(m *memory) {
+				l := m.listed[systemURI]
+				l.asked = l.asked.Add(-2 * listedFor)
+				m.listed[systemURI] = l
+			})
+		}, reads: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			f.set("/redfish/v1/", strings.TrimSuffix(f.docs["/redfish/v1/"], "}")+expandOffer+"}")
+			withNICs(f, `{"@odata.id":"/n/1","Id":"1","MACAddress":"70:b5:e8:f0:52:dc"}`)
+			f.set("/redfish/v1/Systems", `{"Members":[`+orElse(c.doc, f.docs[systemURI])+`]}`)
+			bmc := f.client(t)
+			before := time.Now()
+			if _, err := bmc.Manager(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			after := time.Now()
+			if c.then != nil {
+				c.then(bmc.(*client))
+			}
+			f.seen()
+			got, err := bmc.SystemDetail(t.Context(), systemURI)
+			if err != nil || got.Power != PowerOff || got.Identity.UUID != systemUUID || len(got.NICs) != 1 {
+				t.Fatal(got, err)
+			}
+			if listed := !got.TakenAt.Before(before) && !got.TakenAt.After(after); listed != (c.reads == 0) {
+				t.Errorf("taken at %s, listed between %s and %s", got.TakenAt, before, after)
+			}
+			reads := 0
+			for _, line := range f.seen() {
+				if line == "GET "+systemURI {
+					reads++
+				}
+			}
+			if reads != c.reads {
+				t.Errorf("the system was read %d times, want %d", reads, c.reads)
+			}
+		})
+	}
 }
 
 func TestExpandThatIsRefusedIsAskedOnce(t *testing.T) {

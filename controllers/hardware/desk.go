@@ -63,6 +63,9 @@ type Options[S any] struct {
 	Read func(ctx context.Context, bmc redfish.BMC, target Target) (S, error)
 	// Same says that two values are equal in everything that a reconcile could act on.
 	Same func(a, b S) bool
+	// TakenAt is when the BMC was asked for what a value says, where that may be before the read that returned it began;
+	// nil where it never is.
+	TakenAt func(S) time.Time
 	// Wake is called, from any goroutine, when a subject's reading changed, when a read that was waited for has ended,
 	// and when a job has ended.
 	Wake func(subject string)
@@ -232,6 +235,11 @@ func (d *Desk[S]) endRead(name string, s *subject[S], target Target, began time.
 		s.nextTry = now.Add(backoff(s.failures))
 	} else {
 		s.reading.Value, s.reading.At, s.reading.Begun = value, now, began
+		if d.options.TakenAt != nil {
+			if taken := d.options.TakenAt(value); !taken.IsZero() && taken.Before(began) {
+				s.reading.At, s.reading.Begun = taken, taken
+			}
+		}
 		s.reading.FailingSince, s.failures, s.nextTry = time.Time{}, 0, time.Time{}
 	}
 	wake := s.waited || changed(before, s.reading, d.options.Same)

@@ -185,6 +185,47 @@ func TestAJobIsDoneOnceAndReadAfterwards(t *testing.T) {
 	})
 }
 
+func TestAJobThatShowsLaterIsReadForOnlyWhereItFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		err   error
+		reads int
+	}{
+		"accepted": {nil, 0},
+		"refused":  {errors.New("no"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &lamp{power: "Off"}
+				d := l.desk()
+				defer d.Close()
+				d.DoLater("a", Target{}, "1/on", func(context.Context, redfish.BMC) error { return c.err })
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if l.reads != c.reads || l.wakes == 0 {
+					t.Errorf("%d reads, want %d; %d wakes", l.reads, c.reads, l.wakes)
+				}
+			})
+		})
+	}
+}
+
+func TestAValueIsAsOldAsItsAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		taken := time.Now()
+		time.Sleep(4 * time.Second)
+		l := &lamp{power: "Off"}
+		d := l.desk()
+		d.options.TakenAt = func(string) time.Time { return taken }
+		defer d.Close()
+		d.Refresh("a", Target{}, time.Minute)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if r := d.Reading("a"); !r.Begun.Equal(taken) || !r.At.Equal(taken) {
+			t.Errorf("begun %s, at %s, want both to be %s", r.Begun, r.At, taken)
+		}
+	})
+}
+
 func TestASecondJobWaitsForTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{}

@@ -29,6 +29,8 @@ type Job struct {
 	Err   error
 	// EndedAt is when the job ended; zero while it runs.
 	EndedAt time.Time
+	// later says that what it asked for shows only after a while.
+	later bool
 }
 
 // maxJobs bounds how many jobs that have ended are remembered for each subject; the oldest are forgotten first. A subject
@@ -39,16 +41,25 @@ const maxJobs = 32
 // of the subject runs the new one is not begun: that other job is returned, and the caller looks again when woken.
 // A job that has ended stays known until Repeat forgets it.
 func (d *Desk[S]) Do(name string, target Target, id string, run func(ctx context.Context, bmc redfish.BMC) error) Job {
+	return d.do(name, target, &Job{ID: id, State: JobRunning}, run)
+}
+
+// DoLater is Do for what takes a while to show: the end of a job that succeeds does not read the subject anew, because
+// that would show too little. Whoever waits for it asks for a reading in its own time.
+func (d *Desk[S]) DoLater(name string, target Target, id string, run func(ctx context.Context, bmc redfish.BMC) error) Job {
+	return d.do(name, target, &Job{ID: id, State: JobRunning, later: true}, run)
+}
+
+func (d *Desk[S]) do(name string, target Target, j *Job, run func(ctx context.Context, bmc redfish.BMC) error) Job {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.subject(name)
 	s.aim(target)
 	for _, known := range s.jobs {
-		if known.ID == id || known.State == JobRunning {
+		if known.ID == j.ID || known.State == JobRunning {
 			return *known
 		}
 	}
-	j := &Job{ID: id, State: JobRunning}
 	if d.closed {
 		return *j
 	}
@@ -96,18 +107,20 @@ func (d *Desk[S]) Repeat(name string, ids ...string) {
 	s.jobs = kept
 }
 
-// endJob reads the subject anew, because a job changes what is true, and wakes it.
+// endJob reads the subject anew, because a job changes what is true, and wakes it. What shows later is not read for yet.
 func (d *Desk[S]) endJob(name string, s *subject[S], j *Job, target Target, err error) {
 	d.mu.Lock()
 	j.Err, j.EndedAt, j.State = err, d.options.Now(), JobSucceeded
 	if err != nil {
 		j.State = JobFailed
 	}
-	s.waited = true
-	if s.inFlight {
-		s.again = true
-	} else if d.options.Now().After(s.nextTry) {
-		d.beginRead(name, s, target)
+	if !j.later || err != nil {
+		s.waited = true
+		if s.inFlight {
+			s.again = true
+		} else if d.options.Now().After(s.nextTry) {
+			d.beginRead(name, s, target)
+		}
 	}
 	closed := d.closed
 	d.mu.Unlock()

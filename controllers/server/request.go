@@ -69,7 +69,8 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 	for _, a := range actions {
 		fleet.Begin(v.server.Status.Lifecycle, a, at)
 	}
-	v.afterwards(requestID(v.server.Status.Lifecycle.Request), run, actions...)
+	id, guarded := requestID(v.server.Status.Lifecycle.Request), v.guarded(run, actions...)
+	v.commit = func() { v.Desk.DoLater(v.server.Name, v.target, id, guarded) }
 	return loop.Waiting(waitsForPower, what+" to be accepted", 0)
 }
 
@@ -154,7 +155,7 @@ func (v *visit) askAgain(ctx context.Context, request *v1alpha1.PowerRequest, ac
 		return p
 	}
 	v.Desk.Repeat(v.server.Name, requestID(request))
-	v.Desk.Do(v.server.Name, v.target, requestID(request), v.guarded(run, action))
+	v.Desk.DoLater(v.server.Name, v.target, requestID(request), v.guarded(run, action))
 	return loop.Waiting(waitsForPower, askedWords[request.Action]+" to be accepted", 0)
 }
 

@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,7 +32,8 @@ import (
 
 // newDesk makes the desk that reads servers' systems.
 func newDesk(clients hardware.Clients, woken func(name string)) *Desk {
-	return hardware.NewDesk(hardware.Options[redfish.SystemSnapshot]{Clients: clients, Read: read, Same: same, Wake: woken})
+	return hardware.NewDesk(hardware.Options[redfish.SystemSnapshot]{Clients: clients, Read: read, Same: same, Wake: woken,
+		TakenAt: func(s redfish.SystemSnapshot) time.Time { return s.TakenAt }})
 }
 
 // read asks for the network interfaces as well until they were seen once; afterwards one request does.

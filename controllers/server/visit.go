@@ -225,8 +225,12 @@ func (v *visit) readHardware(ctx context.Context) error {
 		return v.targetErr
 	}
 	age := v.readingAge()
+	next := age
+	if known := v.Desk.Reading(v.server.Name); known.Begun.Before(v.Desk.LastJob(v.server.Name)) {
+		age, next = v.ageAfterJob(known.At, age)
+	}
 	v.reading, _ = v.Desk.Refresh(v.server.Name, v.target, age)
-	v.wakeIn(age)
+	v.wakeIn(next)
 	if !v.reading.Reachable() {
 		v.wakeIn(max(v.Desk.NextTry(v.server.Name), fastestPoll))
 	}
@@ -285,6 +289,20 @@ func (v *visit) readingAge() time.Duration {
 	return min(slowestPoll, v.SteadyPoll)
 }
 
+// ageAfterJob is how old a reading may be that says nothing of the last request to the BMC, and when to look next. Nothing
+// is read while the request is under way, nor right after it: a reading would show too little. Then one is taken soon.
+func (v *visit) ageAfterJob(at time.Time, age time.Duration) (maxAge, next time.Duration) {
+	left := fastestPoll - v.now.Sub(v.Desk.LastJob(v.server.Name))
+	if v.Desk.Busy(v.server.Name) {
+		left = slowestPoll // its end tells
+	}
+	if left > 0 {
+		return max(age, v.now.Sub(at)+left), left
+	}
+	age = min(age, v.shortly())
+	return age, age
+}
+
 // pollInterval is when to read the BMC again for what waits until it shows something, and has that done.
 func (v *visit) pollInterval() time.Duration {
 	v.awaitsBMC = true
@@ -300,7 +318,7 @@ func (v *visit) shortly() time.Duration {
 	if at := v.Desk.LastJob(v.server.Name); at.After(since) {
 		since = at
 	}
-	return min(max(v.now.Sub(since)/4, fastestPoll), slowestPoll)
+	return min(max(v.now.Sub(since)/3, fastestPoll), slowestPoll)
 }
 
 // inTransition says that the server is to leave its state, or that some effect of its state did not hold when we looked

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import "time"
+
+// A BMC is first read as such, and then each of its systems for itself. Where the list of systems showed them whole, the
+// first of those reads needs no request for the system.
+
+// listedFor is how long what a list showed of a system may stand for a read of it.
+const listedFor = 5 * time.Second
+
+// listedSystem is a system as the list of systems showed it.
+type listedSystem struct {
+	doc *systemDoc
+	// asked is when the list was asked for: what happened afterwards may not be in it.
+	asked time.Time
+}
+
+// justListed returns a system as it was listed a moment ago, once; nil where it was not, where anything was written to the
+// BMC since, and where the list shows less than a system's own resource does. The snapshot is as old as the list.
+func (o *operation) justListed(uri string) (*systemDoc, SystemSnapshot) {
+	var found listedSystem
+	o.c.learn(func(m *memory) {
+		found = m.listed[uri]
+		delete(m.listed, uri)
+	})
+	if !found.lately() || !found.doc.whole() {
+		return nil, SystemSnapshot{}
+	}
+	snapshot := found.snapshot(uri)
+	if len(snapshot.ResetTypes) == 0 {
+		snapshot.ResetTypes = o.c.knownResetTypes(string(found.doc.Actions.Value.Reset.Value.ActionInfo))
+	}
+	return found.doc, snapshot
+}
+
+// listedLately are the systems that were listed a moment ago, in the BMC's order.
+func (c *client) listedLately() []SystemSnapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []SystemSnapshot
+	for _, uri := range c.memory.systemURIs {
+		if l := c.memory.listed[uri]; l.lately() {
+			all = append(all, l.snapshot(uri))
+		}
+	}
+	return all
+}
+
+func (l listedSystem) lately() bool { return l.doc != nil && time.Since(l.asked) <= listedFor }
+
+// snapshot is as old as the list.
+func (l listedSystem) snapshot(uri string) SystemSnapshot {
+	s := l.doc.snapshot(uri)
+	s.TakenAt = l.asked
+	return s
+}
+
+// whole reports that a document shows all that is acted upon.
+func (d *systemDoc) whole() bool {
+	return cleanUUID(string(d.UUID)) != "" && d.PowerState != "" && d.Status.Present && d.Boot.Present &&
+		d.EthernetInterfaces != "" && d.Actions.Value.Reset.Value.Target != ""
+}
