@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
@@ -84,7 +86,7 @@ func (v *visit) guarded(run func(context.Context, redfish.BMC) error, actions ..
 		return run(redfish.WithGuard(ctx, func(ctx context.Context) error {
 			stale, err := d.stale(ctx)
 			if err != nil {
-				return fmt.Errorf("not asked, because the server could not be read: %w", err)
+				return &postponedError{fmt.Errorf("not asked, because the server could not be read: %w", err)}
 			}
 			if stale != "" {
 				return fmt.Errorf("not asked, because %s changed meanwhile", stale)
@@ -92,6 +94,18 @@ func (v *visit) guarded(run func(context.Context, redfish.BMC) error, actions ..
 			return d.heldBack(ctx, actions)
 		}), bmc)
 	}
+}
+
+// postponedError says that a request was kept from being sent by what ends by itself or is lifted, such as a freeze, rather
+// than because what was decided does not hold any more.
+type postponedError struct{ error }
+
+func (e *postponedError) Unwrap() error { return e.error }
+
+// postponed says that a request was surely not made, and is still wanted.
+func postponed(err error) bool {
+	var held *postponedError
+	return notAsked(err) && errors.As(err, &held)
 }
 
 // decided is what a decision was made on, as far as an action relies on it. Nobody changes it.
@@ -114,10 +128,10 @@ func (d decided) heldBack(ctx context.Context, actions []fleet.Action) error {
 	for _, action := range actions {
 		verdict, err := d.Gate.Recheck(ctx, d.server, action)
 		if err != nil {
-			return fmt.Errorf("not asked, because it cannot be told what is frozen: %w", err)
+			return &postponedError{fmt.Errorf("not asked, because it cannot be told what is frozen: %w", err)}
 		}
 		if !verdict.Allowed {
-			return fmt.Errorf("not asked, because the %s is held back meanwhile: %s", action, verdict.Message)
+			return &postponedError{fmt.Errorf("not asked, because the %s is held back meanwhile: %s", action, verdict.Message)}
 		}
 	}
 	return nil
@@ -141,14 +155,11 @@ func (d decided) stale(ctx context.Context) (string, error) {
 	return d.claimDiffers(ctx)
 }
 
-// wipeDiffers says whether an erase has begun or ended meanwhile; any replica may have heard of that.
+// wipeDiffers says whether an erase has begun or ended meanwhile; any replica may have heard of that, and the inventory may
+// have been written since.
 func (d decided) wipeDiffers(ctx context.Context) (string, error) {
-	if d.inventory == nil {
-		return "", nil
-	}
-	now := &policyv1alpha1.ServerInventory{}
-	err := d.Reader.Get(ctx, client.ObjectKeyFromObject(d.inventory), now)
-	if client.IgnoreNotFound(err) != nil {
+	now, err := d.inventoryNow(ctx)
+	if err != nil {
 		return "", err
 	}
 	seen := policies.Observation{Server: d.server, Now: d.Now(), Settings: d.settings, Inventory: now}
@@ -156,6 +167,25 @@ func (d decided) wipeDiffers(ctx context.Context) (string, error) {
 		return "the wipe", nil
 	}
 	return "", nil
+}
+
+// inventoryNow is the inventory as it is stored; nil where there is none.
+func (d decided) inventoryNow(ctx context.Context) (*policyv1alpha1.ServerInventory, error) {
+	names := uuids.Spellings(d.server.Spec.SystemUUID)
+	if d.inventory != nil {
+		names = []string{d.inventory.Name}
+	}
+	for _, name := range names {
+		now := &policyv1alpha1.ServerInventory{}
+		err := d.Reader.Get(ctx, types.NamespacedName{Name: name}, now)
+		if err == nil {
+			return now, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
 func (d decided) claimDiffers(ctx context.Context) (string, error) {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/redfish"
@@ -164,6 +165,35 @@ func (p *process) observe(t *testing.T) *visit {
 		t.Fatal(err)
 	}
 	return v.(*visit)
+}
+
+func TestAnInventoryThatWasWrittenSinceIsSeenBeforeAnythingIsDone(t *testing.T) {
+	running := policyv1alpha1.WipeRunning
+	for name, c := range map[string]struct {
+		named string
+		wipe  policyv1alpha1.WipeState
+		stale string
+	}{
+		"one whose disks are being erased":    {machineUUID, running, "the wipe"},
+		"one named by the UUID's other order": {uuids.Swap(machineUUID), running, "the wipe"},
+		"one whose disks were erased":         {machineUUID, policyv1alpha1.WipeVerified, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := inWorld(t, newMachine(redfish.PowerOn), reserved(v1alpha1.PowerOff)...)
+				before := w.manager.observe(t).decided()
+				now := metav1.NewMicroTime(time.Now())
+				inventory := &policyv1alpha1.ServerInventory{Wipe: &policyv1alpha1.WipeReport{Entry: 7, State: c.wipe, StartedAt: now, UpdatedAt: now}}
+				inventory.Name, inventory.Spec.SystemUUID = c.named, machineUUID
+				if err := w.api.Create(t.Context(), inventory); err != nil {
+					t.Fatal(err)
+				}
+				if stale, err := before.stale(t.Context()); err != nil || stale != c.stale {
+					t.Errorf("%q is stale (%v), want %q", stale, err, c.stale)
+				}
+			})
+		})
+	}
 }
 
 func TestAnAPIServerThatDoesNotAnswerConfirmsNothing(t *testing.T) {

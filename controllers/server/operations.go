@@ -268,7 +268,8 @@ func (v *visit) readHolder(ctx context.Context) error {
 }
 
 // resetAsAsked carries out the one reset or power change that an operation asks for. It is recorded as begun before the
-// BMC is asked; one that was begun by a manager that has ended since is not repeated.
+// BMC is asked; one that was begun by a manager that has ended since is not repeated. One that came to be held back before
+// the BMC was asked is to be begun again, and waits for that as any other.
 func (v *visit) resetAsAsked(ctx context.Context) loop.Progress {
 	op := v.server.Status.Operation
 	if op.State == v1alpha1.OperationPending {
@@ -278,6 +279,11 @@ func (v *visit) resetAsAsked(ctx context.Context) loop.Progress {
 	if !known {
 		v.finish(v1alpha1.OperationFailed, "interrupted; whether it was carried out cannot be told, and it is not repeated")
 		return loop.Holds()
+	}
+	if job.State == hardware.JobFailed && postponed(job.Err) {
+		v.Desk.Repeat(v.server.Name, op.ID)
+		op.State, op.BegunAt = v1alpha1.OperationPending, nil
+		return v.beginReset(ctx, op)
 	}
 	return v.endReset(op, job)
 }

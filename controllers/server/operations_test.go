@@ -3,18 +3,21 @@
 package server
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -306,4 +309,57 @@ func TestBudgetsCountAnOperationFromWhenItIsBegun(t *testing.T) {
 			t.Errorf("%+v outlives the operation, begun at %v", begun, op.BegunAt)
 		}
 	})
+}
+
+func TestAnOperationThatAFreezeStopsAtTheLastMomentGoesOnWhenItIsLifted(t *testing.T) {
+	changed := &redfish.NotAskedError{What: "the reset", Err: errors.New("the claim changed meanwhile")}
+	for name, c := range map[string]struct {
+		freezes bool
+		answer  error // besides the freeze
+		within  string
+		asked   []string
+		end     v1alpha1.OperationState
+	}{
+		"a freeze":                 {true, nil, "Pending Withheld", []string{"PowerCycle", "PowerCycle"}, v1alpha1.OperationSucceeded},
+		"what was decided changed": {false, changed, "Failed", []string{"PowerCycle"}, v1alpha1.OperationFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOn)
+				w := inWorld(t, m, reserved(v1alpha1.PowerOn, operates(v1alpha1.OperationPowerCycleServer))...)
+				control := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}}
+				control.Spec.Freezes = []policyv1alpha1.Freeze{{Name: "night", Level: policyv1alpha1.FreezeDestructive}}
+				m.refuses = func(string) error {
+					if c.freezes && len(m.asked()) == 1 { // it is set while the request waits for its turn
+						if err := w.api.Create(t.Context(), control); err != nil {
+							t.Fatal(err)
+						}
+						held := decided{subject: w.manager.subject, server: w.server()}.heldBack(t.Context(), []fleet.Action{fleet.PowerCycle})
+						return &redfish.NotAskedError{What: "the reset", Err: held}
+					}
+					return c.answer
+				}
+				w.manager.run(time.Minute)
+				s := w.server()
+				got := string(s.Status.Operation.State)
+				if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionWithheld) {
+					got += " Withheld"
+				}
+				if got != c.within || len(m.asked()) != 1 {
+					t.Errorf("within a minute it is %q (%s) after %v, want %q", got, s.Status.Operation.Message, m.asked(), c.within)
+				}
+				if c.freezes {
+					if err := w.api.Delete(t.Context(), control); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.manager.wake("a")
+				w.manager.run(time.Minute)
+				m.wants(t, "in the end", c.asked...)
+				if op := w.server().Status.Operation; op.State != c.end {
+					t.Errorf("it ended as %s: %s", op.State, op.Message)
+				}
+			})
+		})
+	}
 }
