@@ -177,7 +177,9 @@ func (g *Gate) spend(counts *ledger, server *v1alpha1.Server, action Action, now
 			continue
 		}
 		if used, free := a.use(a.value(server.Labels), server.Name, now); used >= a.limit() {
-			return exhausted(a, server.Labels, free)
+			v := exhausted(a, server.Labels, free)
+			v.Again += g.census.stagger(server)
+			return v
 		}
 	}
 	if server.Name != "" {
