@@ -27,12 +27,16 @@ const (
 	MarkManaged = "Managed"
 	// MarkDirty says that a holder's data may be on the disks.
 	MarkDirty = "Dirty"
+	// MarkLocated says that this system switched the locator light on because a state asks for it.
+	MarkLocated = "Located"
 )
 
 var marks = map[string]string{
 	MarkManaged: "The system booted what we told it to; its power is ours to change. " +
 		"Stored with the record of a power-on of ours from off, and before the first boot for a claim.",
 	MarkDirty: "A holder's data may be on the disks. Set by the engine before the first boot for a claim; cleared by a verified wipe.",
+	MarkLocated: "The system switched the locator light on because a state asks for it, and switches it off where no state does. " +
+		"Stored before the light is; gone once it shows off, or somebody asks for a light.",
 }
 
 // The names of the operations that somebody may ask for by annotation and that a state may accept.
@@ -125,7 +129,8 @@ var effects = []engine.EffectType{
 	},
 	{
 		Name: EffectLocate, Touches: true,
-		Asserts: "The locator light shows what spec.indicatorLED asks, or what the state asks where nothing is asked.",
+		Asserts: "The locator light shows what spec.indicatorLED asks, or what the state asks where nothing is asked. " +
+			"Where neither asks, a light that a state had switched on is off, and any other is left alone.",
 		Proof:   "The BMC says so; a BMC without a light is left alone.",
 		Repeat:  "Nothing while it shows.",
 		Params: []engine.ParamType{{Name: "unlessAsked", Kind: engine.String,

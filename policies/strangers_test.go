@@ -280,9 +280,9 @@ func TestTheDefaultLifecycleLeavesStrangersAlone(t *testing.T) {
 		"one that its owner switches on before our boot of it is observed": {
 			stranger("Discovery", nil), "StrangerAppeared", ""},
 		"one that is still off is booted, which earns the right to stop it": {
-			stranger("Discovery", off), "", "BootProbe, PowerOn earns Managed"},
+			stranger("Discovery", off), "", "BootProbe, PowerOn earns Managed, Locate"},
 		"one of ours that runs in Discovery goes on": {
-			free("Discovery", func(f *Facts) { f.BMC.Power = "On" }), "", "BootProbe, PowerOn"},
+			free("Discovery", func(f *Facts) { f.BMC.Power = "On" }), "", "BootProbe, PowerOn, Locate"},
 		"one whose wipe was prepared, and that somebody switched on, is observed": {
 			stranger("Cleanup", func(f *Facts) { f.Claim.Released, f.Lifecycle.Marks = true, []string{MarkDirty} }), "StrangerBooted", ""},
 		"one that was released before it was booted for its claim is observed": {

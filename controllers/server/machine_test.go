@@ -35,6 +35,8 @@ type machine struct {
 	reads int
 	// silent is what reading it fails with; nil where it answers.
 	silent error
+	// shines says that its light shows what was accepted.
+	shines bool
 	// keeps is a boot override that stays, whatever was accepted.
 	keeps bool
 }
@@ -163,9 +165,13 @@ func (m *machine) SetBootOrder(_ context.Context, _ string, _ redfish.Identity, 
 	return m.set("SetBootOrder "+strings.Join(order, ","), func() { m.shows.BootOrder = order })
 }
 
-// SetLED is accepted and never shows, as on machines whose light is wired to nothing.
+// SetLED is accepted and never shows, as on machines whose light is wired to nothing, unless it shines.
 func (m *machine) SetLED(_ context.Context, _ string, _ redfish.Identity, led redfish.IndicatorLED) error {
-	return m.hear("SetLED " + string(led))
+	return m.set("SetLED "+string(led), func() {
+		if m.shines {
+			m.shows.LED = led
+		}
+	})
 }
 
 // asked is what the BMC was asked for, in order, without the boot override that goes before each power-on.

@@ -13,7 +13,6 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -39,38 +38,6 @@ func (v *visit) refused(reason, what string, err error) {
 	if !notAsked(err) {
 		v.note(reason, what+words(err))
 	}
-}
-
-// locate shows what spec.indicatorLED asks, or what the state asks where that is silent. A light that cannot be set
-// holds nothing back.
-func (v *visit) locate(ctx context.Context, effect engine.Effect) loop.Progress {
-	wanted := redfish.IndicatorLED(v.server.Spec.IndicatorLED)
-	if wanted == "" || wanted == redfish.LEDUnknown {
-		wanted = redfish.IndicatorLED(effect.Param("unlessAsked").Text())
-	}
-	shown := v.reading.Value.LED
-	if wanted == "" || !v.reading.Reachable() || shown == wanted || shown == redfish.LEDUnknown || shown == "" {
-		return loop.Holds()
-	}
-	id := v.jobID("led-" + string(wanted))
-	if job, known := v.Desk.Known(v.server.Name, id); known {
-		if job.State != hardware.JobFailed {
-			return loop.Holds()
-		}
-		if left := againAfter(job.Err) - v.now.Sub(job.EndedAt); left > 0 {
-			v.wakeIn(left)
-			return loop.Holds()
-		}
-		v.refused("LocatorFailed", "the locator light could not be set: ", job.Err)
-		v.Desk.Repeat(v.server.Name, id)
-	}
-	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
-		return p
-	}
-	uri, want := v.server.Spec.SystemURI, v.want()
-	v.Desk.Do(v.server.Name, v.target, id,
-		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetLED(ctx, uri, want, wanted) }, fleet.Setting))
-	return loop.Holds()
 }
 
 // wantedBootOrder is the devices of spec.bootOrder, lowest priority first.

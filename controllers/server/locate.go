@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// locate shows what spec.indicatorLED asks, or what the state asks where that is silent. A light that a state switched on
+// is known by a mark, so that it is switched off where neither asks, and one that somebody switched on by hand is not. A
+// light that cannot be set holds nothing back.
+func (v *visit) locate(ctx context.Context, effect engine.Effect) loop.Progress {
+	wanted, byState := v.wantedLight(effect)
+	shown := v.reading.Value.LED
+	if !v.reading.Reachable() || shown == redfish.LEDUnknown || shown == "" {
+		return loop.Holds()
+	}
+	v.forgetLight(byState, shown)
+	if wanted == "" || shown == wanted {
+		return loop.Holds()
+	}
+	id := v.jobID("led-" + string(wanted))
+	if job, known := v.Desk.Known(v.server.Name, id); known {
+		if job.State != hardware.JobFailed {
+			return loop.Holds()
+		}
+		if left := againAfter(job.Err) - v.now.Sub(job.EndedAt); left > 0 {
+			v.wakeIn(left)
+			return loop.Holds()
+		}
+		v.refused("LocatorFailed", "the locator light could not be set: ", job.Err)
+		v.Desk.Repeat(v.server.Name, id)
+	}
+	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
+		return p
+	}
+	if byState && !v.located() {
+		return v.marked(policies.MarkLocated) // stored first, so that nobody has to guess whose light it is
+	}
+	uri, want := v.server.Spec.SystemURI, v.want()
+	v.Desk.Do(v.server.Name, v.target, id,
+		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetLED(ctx, uri, want, wanted) }, fleet.Setting))
+	return loop.Holds()
+}
+
+// wantedLight is the light to show; empty for whichever there is. byState says that it is the state that asks for a light.
+func (v *visit) wantedLight(effect engine.Effect) (wanted redfish.IndicatorLED, byState bool) {
+	wanted = redfish.IndicatorLED(v.server.Spec.IndicatorLED)
+	if wanted != "" && wanted != redfish.LEDUnknown {
+		return wanted, false
+	}
+	wanted = redfish.IndicatorLED(effect.Param("unlessAsked").Text())
+	if wanted == "" && v.located() {
+		return redfish.LEDOff, false
+	}
+	return wanted, wanted != "" && wanted != redfish.LEDOff
+}
+
+// forgetLight takes the mark away once the light that a state asked for is somebody else's to want, or is off and no state
+// asks for it any more.
+func (v *visit) forgetLight(byState bool, shown redfish.IndicatorLED) {
+	asked := v.server.Spec.IndicatorLED != "" && redfish.IndicatorLED(v.server.Spec.IndicatorLED) != redfish.LEDUnknown
+	if v.located() && (asked || (!byState && shown == redfish.LEDOff)) {
+		l := v.server.Status.Lifecycle
+		l.Marks = moved(l.Marks, engine.Decision{Clears: []string{policies.MarkLocated}})
+	}
+}
+
+// located says that a state had the light switched on.
+func (v *visit) located() bool {
+	l := v.server.Status.Lifecycle
+	return l != nil && slices.Contains(l.Marks, policies.MarkLocated)
+}
