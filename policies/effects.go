@@ -131,8 +131,8 @@ var effects = []engine.EffectType{
 		Name: EffectLocate, Touches: true,
 		Asserts: "The locator light shows what spec.indicatorLED asks, or what the state asks where nothing is asked. " +
 			"Where neither asks, a light that a state had switched on is off, and any other is left alone.",
-		Proof:   "The BMC says so; a BMC without a light is left alone.",
-		Repeat:  "Nothing while it shows.",
+		Proof:  "The BMC says so; a BMC without a light is left alone.",
+		Repeat: "Nothing while it shows.",
 		Params: []engine.ParamType{{Name: "unlessAsked", Kind: engine.String,
 			Doc: "What to show where spec.indicatorLED asks for nothing; nothing by default."}},
 		Requires: []engine.Requirement{sameMachine, handsOff},

@@ -110,7 +110,7 @@ func (v *visit) permitted(ctx context.Context) (loop.Progress, bool) {
 	if v.Gate == nil {
 		return loop.Progress{}, true
 	}
-	verdict, err := v.Gate.PermitBMC(ctx, v.bmc.Labels, fleet.Setting)
+	verdict, err := v.Gate.PermitBMC(ctx, v.bmc.Labels, fleet.BMCRestart)
 	if err != nil {
 		return loop.Broken(err), false
 	}
@@ -126,9 +126,13 @@ const heldRetry = 30 * time.Second
 // awaitReset takes the annotation away once nothing more comes of it.
 func (v *visit) awaitReset() loop.Progress {
 	sent, known := v.sent()
+	var held *heldError
 	switch {
 	case known && !sent.ended:
 		return loop.Waiting("Asking", "the BMC was asked to restart", 0)
+	case known && errors.As(sent.err, &held) && !redfish.MayHaveHappened(sent.err):
+		v.failedReset = held // the annotation stays, and is heard again once nothing holds it back
+		return loop.Waiting(held.reason, held.Error(), time.Second)
 	case known && sent.err != nil && !redfish.MayHaveHappened(sent.err):
 		message, _ := access.Describe(sent.err)
 		v.failedReset = resetError(message)
@@ -187,8 +191,30 @@ func (v *visit) stillAsked(at metav1.Time) func(context.Context) error {
 			reset == nil || reset.Status != metav1.ConditionTrue || !reset.LastTransitionTime.Equal(&at) {
 			return errors.New("the BMC object has changed meanwhile")
 		}
+		return v.heldBack(ctx, now.Labels)
+	}
+}
+
+// heldBack says why the BMC may not be restarted any more, though it was permitted.
+func (v *visit) heldBack(ctx context.Context, labels map[string]string) error {
+	if v.Gate == nil {
 		return nil
 	}
+	verdict, err := v.Gate.PermitBMC(ctx, labels, fleet.BMCRestart)
+	if err != nil {
+		return fmt.Errorf("it cannot be told what is frozen: %w", err)
+	}
+	if !verdict.Allowed {
+		return &heldError{reason: verdict.Reason, message: verdict.Message}
+	}
+	return nil
+}
+
+// heldError is what came to hold a restart back while it waited for its turn.
+type heldError struct{ reason, message string }
+
+func (e *heldError) Error() string {
+	return "the BMC was not restarted, and is once nothing holds that back: " + e.message
 }
 
 // expected is the BMC that is meant, as it was read and by the systems that are known behind it.

@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -192,6 +195,58 @@ func TestAResetIsNotSentForABMCThatChanged(t *testing.T) {
 				w.must(w.api.Status().Update(t.Context(), stored))
 				if err := check(t.Context()); (err == nil) != c.stands {
 					t.Errorf("still asked: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestAFreezeThatComesRightBeforeAResetHoldsItBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		level policyv1alpha1.FreezeLevel
+		held  bool
+	}{
+		"at level All":             {policyv1alpha1.FreezeAll, true},
+		"not at level Destructive": {policyv1alpha1.FreezeDestructive, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.must(policyv1alpha1.AddToScheme(w.api.Scheme()))
+				w.subject.Gate = &fleet.Gate{Client: w.api, Reader: w.api, Now: time.Now}
+				control := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}}
+				control.Spec.Freezes = []policyv1alpha1.Freeze{{Name: "night", Level: c.level}}
+				w.rest("b")
+				w.annotate("b", restart)
+				sent := 0
+				w.devices["b"].answers = func() error { // as the client does right before it sends
+					v := &visit{subject: w.subject, bmc: w.bmc("b")}
+					if err := v.stillAsked(v.reset().LastTransitionTime)(t.Context()); err != nil {
+						return &redfish.NotAskedError{What: "the restart", Err: err}
+					}
+					sent++
+					return nil
+				}
+				w.refuses = func() error { // the freeze comes between the decision and its record
+					w.refuses = nil
+					w.create(control)
+					return nil
+				}
+				w.pass("b", time.Minute)
+				if held := sent == 0; held != c.held {
+					t.Errorf("the BMC was asked %d times", sent)
+				}
+				if !c.held {
+					return
+				}
+				w.expect("b", "Reset", "False ResetFailed")
+				if w.operation() != restart {
+					t.Error("the annotation is gone")
+				}
+				w.must(w.api.Delete(t.Context(), control))
+				w.pass("b", 2*time.Minute)
+				w.expect("b", "Reset", "False ResetComplete")
+				if sent != 1 || w.operation() != "" {
+					t.Errorf("once it is lifted the BMC was asked %d times; annotation %q", sent, w.operation())
 				}
 			})
 		})

@@ -27,11 +27,13 @@ const (
 	PowerCycle
 	// Wipe prepares or begins the erasure of disks.
 	Wipe
+	// BMCRestart restarts a BMC, which its machine does not notice.
+	BMCRestart
 )
 
 // String implements fmt.Stringer.
 func (a Action) String() string {
-	return [...]string{"record", "setting", "power-on", "shutdown", "forced power-off", "power cycle", "wipe"}[a]
+	return [...]string{"record", "setting", "power-on", "shutdown", "forced power-off", "power cycle", "wipe", "restart of the BMC"}[a]
 }
 
 // level is the mildest freeze that holds an action back; empty where none does.
@@ -39,7 +41,7 @@ func (a Action) level() policyv1alpha1.FreezeLevel {
 	switch a {
 	case Record:
 		return ""
-	case Setting, PowerOn:
+	case Setting, PowerOn, BMCRestart:
 		return policyv1alpha1.FreezeAll
 	default:
 		return policyv1alpha1.FreezeDestructive
