@@ -29,6 +29,9 @@ type remembered struct {
 	uid     types.UID
 	// asked is the last power change that this process recorded, by its clock; see entered.
 	asked time.Time
+	// request is the power change that this process has seen last, and seen when it first did.
+	request string
+	seen    time.Time
 	// waits is since when a decision waits for a reading; zero where none does.
 	waits time.Time
 }
@@ -105,6 +108,17 @@ func (m *memory) askedAt(name string, recorded time.Time) time.Time {
 		return recorded
 	}
 	return time.Time{}
+}
+
+// firstSeen is when this process first saw the record of a power change.
+func (m *memory) firstSeen(name, request string, now time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.of(name)
+	if r.request != request {
+		r.request, r.seen = request, now
+	}
+	return r.seen
 }
 
 // waitFor notes since when a decision waits for a reading.

@@ -64,7 +64,7 @@ func (v *visit) untilBooted() time.Duration {
 	l := v.server.Status.Lifecycle
 	since := l.EnteredAt.Time
 	if l.Request != nil && l.Request.Action == v1alpha1.PowerActionOn && l.Request.AskedAt.After(since) {
-		since = l.Request.AskedAt.Time
+		since = v.recordedAt(l.Request)
 	}
 	if op := v.server.Status.Operation; op != nil && op.FinishedAt != nil && resetActions[op.Name] != "" && op.FinishedAt.After(since) {
 		since = op.FinishedAt.Time

@@ -117,9 +117,9 @@ func (v *visit) shutDown(ctx context.Context, graceful time.Duration, force bool
 		return v.askAgain(ctx, request, fleet.Shutdown, ask), true
 	}
 	// Counted from the record, so that no restart begins it anew; who was asked late still has a while.
-	left := max(graceful-v.now.Sub(request.AskedAt.Time), v.PowerGrace-v.since(request))
+	left := max(graceful-v.now.Sub(v.recordedAt(request)), v.PowerGrace-v.since(request))
 	if err := v.notDone(request); err != nil {
-		if left = 0; !cannotAsk(err) && v.now.Sub(request.AskedAt.Time) < graceful {
+		if left = 0; !cannotAsk(err) && v.now.Sub(v.recordedAt(request)) < graceful {
 			return v.repeat(ctx, request, err, fleet.Shutdown, ask), true
 		}
 	}

@@ -173,11 +173,21 @@ func (v *visit) Commit() {
 
 // since is the time since the BMC was asked: since it answered, where this process knows that.
 func (v *visit) since(request *v1alpha1.PowerRequest) time.Duration {
-	asked := request.AskedAt.Time
+	asked := v.recordedAt(request)
 	if job, known := v.Desk.Known(v.server.Name, requestID(request)); known && job.EndedAt.After(asked) {
 		asked = job.EndedAt
 	}
 	return v.now.Sub(asked)
+}
+
+// recordedAt is when a request was recorded, and no later than this process first saw it: the clock of another process that
+// recorded it may be ahead, and nobody is to wait for that.
+func (v *visit) recordedAt(request *v1alpha1.PowerRequest) time.Time {
+	seen := v.memory.firstSeen(v.server.Name, requestID(request), v.now)
+	if request.AskedAt.After(seen) {
+		return seen
+	}
+	return request.AskedAt.Time
 }
 
 // unheard says that a request which another process recorded may never have reached the BMC: PowerGrace has passed, and

@@ -318,6 +318,9 @@ func (v *visit) shortly() time.Duration {
 	if at := v.Desk.LastJob(v.server.Name); at.After(since) {
 		since = at
 	}
+	if since.After(v.now) { // another process entered the state, whose clock is ahead
+		return slowestPoll
+	}
 	return min(max(v.now.Sub(since)/3, fastestPoll), slowestPoll)
 }
 
