@@ -54,6 +54,44 @@ func TestATripHoldsUntilItIsStoredOrAcknowledged(t *testing.T) {
 	}
 }
 
+func TestAManagerThatComesAfterTripsTheBreakerByWhatIsStored(t *testing.T) {
+	// failed left Error again, and its history tells.
+	failed := func(ago time.Duration) func(*v1alpha1.Server) {
+		return func(s *v1alpha1.Server) {
+			s.Status.State, s.Status.Lifecycle.EnteredAt = v1alpha1.StateAvailable, metav1.NewMicroTime(noon.Add(-ago/2))
+			s.Status.Lifecycle.History = []v1alpha1.LifecycleMove{{To: v1alpha1.StateError, At: metav1.NewMicroTime(noon.Add(-ago))}}
+		}
+	}
+	for name, c := range map[string]struct {
+		entered func(time.Duration) func(*v1alpha1.Server)
+		later   time.Duration
+		tripped bool
+	}{
+		"servers that are in Error still":       {func(ago time.Duration) func(*v1alpha1.Server) { return entered(v1alpha1.StateError, ago) }, 5 * time.Minute, true},
+		"servers that have left it":             {failed, 5 * time.Minute, true},
+		"not once the window has passed for it": {failed, time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var servers []*v1alpha1.Server
+			for _, name := range []string{"a", "b", "c", "d", "e"} {
+				servers = append(servers, newServer(name, "z", c.entered(time.Minute)))
+			}
+			spec := &policyv1alpha1.FleetControlSpec{Breaker: &policyv1alpha1.Breaker{MaxPercent: 50}}
+			if v := permit(t, newGate(t, spec, servers...), servers[0], Wipe); v.Reason != v1alpha1.ReasonBreakerTripped {
+				t.Fatalf("the first manager: %+v", v)
+			}
+			after := newGate(t, spec, servers...) // the trip was not stored
+			after.Now = func() time.Time { return noon.Add(c.later) }
+			if v := permit(t, after, servers[0], Wipe); (v.Reason == v1alpha1.ReasonBreakerTripped) != c.tripped {
+				t.Errorf("the one that comes after: %+v", v)
+			}
+			if (after.latched != nil) != c.tripped {
+				t.Errorf("it is about to store %+v", after.latched)
+			}
+		})
+	}
+}
+
 // racks is so many servers, each the only one in its rack, that wait for a budget which allows none.
 func racks(n int, change ...func(*v1alpha1.Server)) []*v1alpha1.Server {
 	var all []*v1alpha1.Server

@@ -78,10 +78,10 @@ func (v *visit) adopt() engine.Decision {
 			Message: fmt.Sprintf("the policy defines no state %q and does not migrate it", state)}}
 	}
 	d := l.Enter(v.facts, state)
-	if d.Halt != nil && d.Halt.Cause == engine.HaltSafety && v.server.Spec.ServerClaimRef != nil {
-		// It was given to a claim and had no time to leave the state in which servers are offered. Where it belongs the
-		// policy says, as it does for a server that comes with a claim and without a state.
-		return l.Start(v.facts)
+	if d.Halt != nil && d.Halt.Cause == engine.HaltSafety {
+		// It may not be in the state in which servers are offered: it was given to a claim and had no time to leave it, or its
+		// disks may hold data. Where it belongs the policy says, as it does for a server that comes without a state.
+		return v.start()
 	}
 	d.Rule = ruleAdopted
 	return d
