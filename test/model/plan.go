@@ -94,13 +94,15 @@ func drawTenancy(dice *rand.Rand, kinds []string) []step {
 	}
 	by := func(action string) step { return as(action, dice.IntN(1<<16)) }
 	anything := func() step { return drawStep(dice, kinds[dice.IntN(len(kinds))]) }
-	switch dice.IntN(5) {
+	switch dice.IntN(6) {
 	case 0: // its machine is left alone when the tenancy ends
 		return []step{as("claim", byName), by("await claim"), as("ignore", 0), as("wait", longestWait), as("wait", longestWait),
 			by("unclaim"), as("wait", longestWait), as("ignore", 1), by("settle")}
 	case 1: // its machine is deaf for a while
 		return []step{as("fault", deaf()), as("claim", byName), by("await claim"), anything(), by("heal"), by("unclaim"), by("settle")}
-	case 2: // two at once, where only one machine may be switched on at a time
+	case 2: // its claim vanishes
+		return []step{as("claim", byName), by("await claim"), by("vanish"), anything(), by("settle")}
+	case 3: // two at once, where only one machine may be switched on at a time
 		other := drawStep(dice, "claim")
 		return []step{as("budget", oneOn), one, other, by("settle"), by("no budget"), by("await claim"), by("unclaim"), by("unclaim")}
 	}
