@@ -106,6 +106,10 @@ type PowerRequest struct {
 	// askedAt is when the request was recorded, just before the BMC was asked.
 	// +required
 	AskedAt metav1.MicroTime `json:"askedAt,omitzero"`
+	// entry is the entry in which it was recorded; a request of a former one was made for another reason.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Entry int64 `json:"entry,omitempty"`
 	// attempts counts the power-ons of this entry that did not show, this one included; the pause before the next grows with it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -29,11 +29,25 @@ type remembered struct {
 	uid     types.UID
 	// asked is the last power change that this process recorded, by its clock; see entered.
 	asked time.Time
-	// request is the power change that this process has seen last, and seen when it first did.
-	request string
-	seen    time.Time
+	// seen is when this process first saw the latest record of each kind.
+	seen map[recordKind]sighting
 	// waits is since when a decision waits for a reading; zero where none does.
 	waits time.Time
+}
+
+// recordKind is what a record with a time tells of.
+type recordKind uint8
+
+const (
+	powerRecord recordKind = iota
+	entryRecord
+	operationRecord
+)
+
+// sighting is when a record was first seen.
+type sighting struct {
+	id string
+	at time.Time
 }
 
 func newMemory() *memory { return &memory{servers: map[string]*remembered{}} }
@@ -110,15 +124,18 @@ func (m *memory) askedAt(name string, recorded time.Time) time.Time {
 	return time.Time{}
 }
 
-// firstSeen is when this process first saw the record of a power change.
-func (m *memory) firstSeen(name, request string, now time.Time) time.Time {
+// firstSeen is when this process first saw a record of a server.
+func (m *memory) firstSeen(name string, kind recordKind, id string, now time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of(name)
-	if r.request != request {
-		r.request, r.seen = request, now
+	if r.seen == nil {
+		r.seen = map[recordKind]sighting{}
 	}
-	return r.seen
+	if r.seen[kind].id != id {
+		r.seen[kind] = sighting{id: id, at: now}
+	}
+	return r.seen[kind].at
 }
 
 // waitFor notes since when a decision waits for a reading.

@@ -281,7 +281,6 @@ func (v *visit) resetAsAsked(ctx context.Context) loop.Progress {
 		return loop.Holds()
 	}
 	if job.State == hardware.JobFailed && postponed(job.Err) {
-		v.Desk.Repeat(v.server.Name, op.ID)
 		op.State, op.BegunAt = v1alpha1.OperationPending, nil
 		return v.beginReset(ctx, op)
 	}

@@ -315,13 +315,15 @@ func TestAnOperationThatAFreezeStopsAtTheLastMomentGoesOnWhenItIsLifted(t *testi
 	changed := &redfish.NotAskedError{What: "the reset", Err: errors.New("the claim changed meanwhile")}
 	for name, c := range map[string]struct {
 		freezes bool
+		lost    int   // writes that come at the same time as another
 		answer  error // besides the freeze
 		within  string
 		asked   []string
 		end     v1alpha1.OperationState
 	}{
-		"a freeze":                 {true, nil, "Pending Withheld", []string{"PowerCycle", "PowerCycle"}, v1alpha1.OperationSucceeded},
-		"what was decided changed": {false, changed, "Failed", []string{"PowerCycle"}, v1alpha1.OperationFailed},
+		"a freeze": {true, 0, nil, "Pending Withheld", []string{"PowerCycle", "PowerCycle"}, v1alpha1.OperationSucceeded},
+		"a freeze that is told only at the third try": {true, 2, nil, "Pending Withheld", []string{"PowerCycle", "PowerCycle"}, v1alpha1.OperationSucceeded},
+		"what was decided changed":                    {false, 0, changed, "Failed", []string{"PowerCycle"}, v1alpha1.OperationFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -329,6 +331,13 @@ func TestAnOperationThatAFreezeStopsAtTheLastMomentGoesOnWhenItIsLifted(t *testi
 				w := inWorld(t, m, reserved(v1alpha1.PowerOn, operates(v1alpha1.OperationPowerCycleServer))...)
 				control := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}}
 				control.Spec.Freezes = []policyv1alpha1.Freeze{{Name: "night", Level: policyv1alpha1.FreezeDestructive}}
+				w.refuses = func(s *v1alpha1.Server) error {
+					if op := s.Status.Operation; op != nil && op.State == v1alpha1.OperationPending && len(m.asked()) == 1 && c.lost > 0 {
+						c.lost--
+						return errConflict
+					}
+					return nil
+				}
 				m.refuses = func(string) error {
 					if c.freezes && len(m.asked()) == 1 { // it is set while the request waits for its turn
 						if err := w.api.Create(t.Context(), control); err != nil {

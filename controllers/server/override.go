@@ -62,12 +62,12 @@ func (v *visit) untilBooted() time.Duration {
 		return 0
 	}
 	l := v.server.Status.Lifecycle
-	since := l.EnteredAt.Time
-	if l.Request != nil && l.Request.Action == v1alpha1.PowerActionOn && l.Request.AskedAt.After(since) {
-		since = v.recordedAt(l.Request)
+	since := v.notAhead(entryRecord, entryText(l.Entry), l.EnteredAt.Time)
+	if l.Request != nil && l.Request.Action == v1alpha1.PowerActionOn {
+		since = later(since, v.recordedAt(l.Request))
 	}
-	if op := v.server.Status.Operation; op != nil && op.FinishedAt != nil && resetActions[op.Name] != "" && op.FinishedAt.After(since) {
-		since = op.FinishedAt.Time
+	if op := v.server.Status.Operation; op != nil && op.FinishedAt != nil && resetActions[op.Name] != "" {
+		since = later(since, v.notAhead(operationRecord, op.ID, op.FinishedAt.Time))
 	}
 	if v.boot != nil {
 		up := meta.FindStatusCondition(v.boot.Status.Conditions, v1alpha1.ConditionBootStateReceived)
@@ -76,4 +76,11 @@ func (v *visit) untilBooted() time.Duration {
 		}
 	}
 	return max(0, v.BootGrace-v.now.Sub(since))
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }

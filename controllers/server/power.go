@@ -138,9 +138,17 @@ func (v *visit) cutting(request *v1alpha1.PowerRequest) bool {
 		(v.since(request) < v.PowerGrace || (request.ShownAt == nil && !v.ofFormerEntry(request)))
 }
 
-// ofFormerEntry says that a request was made before the present entry, and so for another reason.
+// ofFormerEntry says that a request was made before the present entry, and so for another reason. Times tell it only where
+// the record does not say: those of two managers are by two clocks.
 func (v *visit) ofFormerEntry(request *v1alpha1.PowerRequest) bool {
-	return request != nil && request.AskedAt.Time.Before(v.server.Status.Lifecycle.EnteredAt.Time)
+	l := v.server.Status.Lifecycle
+	switch {
+	case request == nil:
+		return false
+	case request.Entry != 0:
+		return request.Entry != l.Entry
+	}
+	return request.AskedAt.Time.Before(l.EnteredAt.Time)
 }
 
 // cannotAsk says that a BMC has no way to ask the operating system, rather than none at the moment.

@@ -65,7 +65,8 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 	}
 	at := metav1.NewMicroTime(v.now.Truncate(time.Microsecond)) // as it is stored, so that the request keeps its id
 	v.memory.ask(v.server.Name, at.Time)
-	v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: action, AskedAt: at, Attempts: v.attempt(action)}
+	v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: action, AskedAt: at,
+		Entry: v.server.Status.Lifecycle.Entry, Attempts: v.attempt(action)}
 	for _, a := range actions {
 		fleet.Begin(v.server.Status.Lifecycle, a, at)
 	}
@@ -161,7 +162,10 @@ func (v *visit) askAgain(ctx context.Context, request *v1alpha1.PowerRequest, ac
 
 // afterwards has the BMC asked for something once the record of it is stored.
 func (v *visit) afterwards(id string, run func(context.Context, redfish.BMC) error, actions ...fleet.Action) {
-	v.commit = func() { v.Desk.Do(v.server.Name, v.target, id, v.guarded(run, actions...)) }
+	v.commit = func() {
+		v.Desk.Repeat(v.server.Name, id) // one that was put off is known, and forgotten only now that it is recorded anew
+		v.Desk.Do(v.server.Name, v.target, id, v.guarded(run, actions...))
+	}
 }
 
 // Commit implements loop.Committer.
@@ -180,14 +184,18 @@ func (v *visit) since(request *v1alpha1.PowerRequest) time.Duration {
 	return v.now.Sub(asked)
 }
 
-// recordedAt is when a request was recorded, and no later than this process first saw it: the clock of another process that
-// recorded it may be ahead, and nobody is to wait for that.
+// recordedAt is when a request was recorded; see notAhead.
 func (v *visit) recordedAt(request *v1alpha1.PowerRequest) time.Time {
-	seen := v.memory.firstSeen(v.server.Name, requestID(request), v.now)
-	if request.AskedAt.After(seen) {
+	return v.notAhead(powerRecord, requestID(request), request.AskedAt.Time)
+}
+
+// notAhead is the time of a record, and no later than this process first saw it: the clock of another process that
+// recorded it may be ahead, and nobody is to wait for that.
+func (v *visit) notAhead(kind recordKind, id string, recorded time.Time) time.Time {
+	if seen := v.memory.firstSeen(v.server.Name, kind, id, v.now); recorded.After(seen) {
 		return seen
 	}
-	return request.AskedAt.Time
+	return recorded
 }
 
 // unheard says that a request which another process recorded may never have reached the BMC: PowerGrace has passed, and

@@ -27,10 +27,12 @@ func againAfter(err error) time.Duration {
 	return settingRetry
 }
 
-// notAsked says that a request was withheld at the last moment, because the server was not as decided any more.
+// notAsked says that a request was withheld at the last moment by what we know: the server is not as decided any more, is
+// held back, or could not be looked up. A step before it that the BMC failed at is the BMC's doing.
 func notAsked(err error) bool {
 	var never *redfish.NotAskedError
-	return errors.As(err, &never)
+	var refused *redfish.ResponseError
+	return errors.As(err, &never) && !errors.As(never.Err, &refused) && redfish.Reason(never.Err) == redfish.ReasonUnknownError
 }
 
 // refused tells of a setting that the BMC refuses.

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+func enteredAhead(s *v1alpha1.Server) {
+	s.Status.Lifecycle.EnteredAt = metav1.NewMicroTime(time.Now().Add(time.Hour))
+}
+
+func TestAnEntryThatAClockAheadRecordedChangesNothingAboutItsRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		power  redfish.PowerState
+		wanted v1alpha1.Power
+		within time.Duration
+		asked  []string
+	}{
+		"the power is cut once the operating system had its time": {redfish.PowerOn, v1alpha1.PowerOff,
+			shutdownGrace + testPowerGrace, []string{"GracefulShutdown", "ForceOff"}},
+		"pauses between power-ons grow": {redfish.PowerOff, v1alpha1.PowerOn,
+			3*testPowerGrace - time.Second, []string{"On", "On"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.power)
+				m.obeys = deaf
+				w := inWorld(t, m, reserved(c.wanted, enteredAhead)...)
+				w.manager.run(c.within)
+				m.wants(t, "meanwhile", c.asked...)
+			})
+		})
+	}
+}
+
+func TestAnOverrideIsClearedThoughAClockAheadRecordedTheEntry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOn)
+		m.shows.Boot = redfish.BootOverride{Enabled: "Once", Target: "Pxe"}
+		w := inWorld(t, m, reserved(v1alpha1.PowerOn, enteredAhead)...)
+		w.manager.run(testBootGrace + time.Minute)
+		if !slices.Contains(m.asked(), "ClearBoot") {
+			t.Errorf("asked %v: what stays set hijacks the next reboot", m.asked())
+		}
+	})
+}
+
+func TestWhatTheBMCFailedAtIsNotTakenForWithheld(t *testing.T) {
+	withheld := func(err error) error { return &redfish.NotAskedError{What: "the power-on", Err: err} }
+	busy := &redfish.ResponseError{Method: "GET", Status: 503, RetryAfter: 2 * time.Minute}
+	for name, c := range map[string]struct {
+		err   error
+		asked bool
+		after time.Duration
+	}{
+		"a server that changed meanwhile":     {withheld(errors.New("the claim changed")), false, 2 * time.Second},
+		"an override that no answer confirms": {withheld(fmt.Errorf("read back: %w", busy)), true, 2 * time.Minute},
+		"a BMC that refuses the question":     {withheld(fmt.Errorf("read back: %w", &redfish.ResponseError{Method: "GET", Status: 404})), true, 2 * time.Second},
+		"a BMC that does not answer":          {withheld(&redfish.UnreachableError{Method: "GET", Err: errors.New("no route")}), true, 15 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := !notAsked(c.err); got != c.asked {
+				t.Errorf("asked %t", got)
+			}
+			if got := retryAfter(c.err); got != c.after {
+				t.Errorf("again after %s, want %s", got, c.after)
+			}
+		})
+	}
+}
