@@ -119,6 +119,17 @@ func Released(s *v1alpha1.Server, grace time.Duration, now time.Time) (released 
 	return remaining <= 0, max(0, remaining)
 }
 
+// BootedForClaim says that a server which a claim found free was since switched on to boot what the claim asks for. Of one
+// that came into the claim's hands otherwise, such as by a backup or from another operator, nobody knows better.
+func BootedForClaim(s *v1alpha1.Server) bool {
+	l := s.Status.Lifecycle
+	if l == nil || l.BootedAt != nil || len(l.History) == 0 {
+		return true
+	}
+	last := l.History[len(l.History)-1]
+	return last.To != s.Status.State || last.From != v1alpha1.StateAvailable || last.Entry != l.Entry
+}
+
 // Bound says that both references and the claim's UID agree.
 func Bound(s *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
 	return c != nil && s.Spec.ServerClaimRef != nil && c.Spec.ServerRef != nil &&

@@ -256,6 +256,8 @@ const (
 	ReasonBootConfigurationTaken = "BootConfigurationTaken"
 	// ReasonBootOverrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
 	ReasonBootOverrideIgnored = "BootOverrideIgnored"
+	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.
+	ReasonSwitchedOnByHand = "SwitchedOnByHand"
 	// ReasonUnknownOperation: the operation annotation has a value that nobody knows; it was removed.
 	ReasonUnknownOperation = "UnknownOperation"
 )

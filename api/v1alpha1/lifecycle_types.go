@@ -24,6 +24,10 @@ type LifecycleStatus struct {
 	// of something which runs on it.
 	// +optional
 	SeenOnAt *metav1.MicroTime `json:"seenOnAt,omitempty"`
+	// bootedAt is when the BMC first showed on, in the present entry, a machine that was asked to boot what the entry prepared.
+	// Without it a machine that is on was switched on by somebody else, and runs what it found.
+	// +optional
+	BootedAt *metav1.MicroTime `json:"bootedAt,omitempty"`
 	// retries counts the exits marked as a retry since the server last rested in a stable state.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -452,6 +452,10 @@ func (in *LifecycleStatus) DeepCopyInto(out *LifecycleStatus) {
 		in, out := &in.SeenOnAt, &out.SeenOnAt
 		*out = (*in).DeepCopy()
 	}
+	if in.BootedAt != nil {
+		in, out := &in.BootedAt, &out.BootedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.Marks != nil {
 		in, out := &in.Marks, &out.Marks
 		*out = make([]string, len(*in))

@@ -60,6 +60,12 @@ func foundAgain(f *facts) {
 	f.verdict = &scheduler.Verdict{Reason: "NoneClaimable", Message: "1 of 1 servers match: not-available 1"}
 }
 
+// claimedWhenFree is what is recorded of a server that a claim found Available.
+func claimedWhenFree() *v1alpha1.LifecycleStatus {
+	return &v1alpha1.LifecycleStatus{Entry: 3, History: []v1alpha1.LifecycleMove{
+		{From: v1alpha1.StateAvailable, To: v1alpha1.StateReserved, Entry: 3}}}
+}
+
 func TestJudge(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -89,6 +95,15 @@ func TestJudge(t *testing.T) {
 		{"the policy of the server is halted", func(f *facts) { afflicted(f.server, "PolicyHalted", "True") }, "bound stalled ServerHalted"},
 		{"another machine answers for the server", func(f *facts) { afflicted(f.server, "IdentityMismatch", "True") }, "bound stalled ServerHalted"},
 		{"a halt that is over", func(f *facts) { afflicted(f.server, "PolicyHalted", "False") }, "bound ready Running"},
+		{"switched on by somebody else before it was booted", func(f *facts) { f.server.Status.Lifecycle = claimedWhenFree() }, "bound stalled SwitchedOnByHand"},
+		{"switched on as asked", func(f *facts) {
+			f.server.Status.Lifecycle = claimedWhenFree()
+			f.server.Status.Lifecycle.BootedAt = &metav1.MicroTime{}
+		}, "bound ready Running"},
+		{"found in the claim's hands", func(f *facts) {
+			f.server.Status.Lifecycle = claimedWhenFree()
+			f.server.Status.Lifecycle.History[0].From = ""
+		}, "bound ready Running"},
 		{"off as asked", func(f *facts) { f.claim.Spec.Power, f.server.Status.PowerState = "Off", "Off" }, "bound ready PoweredOff"},
 		{"the server vanished", func(f *facts) { f.server = nil }, "stalled vanished ServerVanished"},
 		{"the server vanished a while ago", func(f *facts) {

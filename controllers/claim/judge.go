@@ -191,6 +191,10 @@ func (f facts) running() standing {
 		s.message = but(fmt.Sprintf("the server is not %s yet", wanted), f.server)
 	case wanted == v1alpha1.PowerStateOff:
 		s.ready, s.reason, s.message = true, v1alpha1.ReasonPoweredOff, "the server is off, as asked"
+	case !policies.BootedForClaim(f.server):
+		s.stalled, s.reason = true, v1alpha1.ReasonSwitchedOnByHand
+		s.message = "somebody else switched the machine on before it was booted for the claim, and it runs what it found; " +
+			"to have it booted, set spec.power to Off, and to On once it is off"
 	default:
 		s.ready, s.reason, s.message = true, v1alpha1.ReasonRunning, "the BMC says On, and the boot configuration is as the claim asks"
 		if f.boot.Generation > 1 {

@@ -175,7 +175,12 @@ func (v *visit) giveUp() {
 // powerAsClaimed follows the bound claim.
 func (v *visit) powerAsClaimed(ctx context.Context, effect engine.Effect) loop.Progress {
 	if v.claim.Spec.Power == v1alpha1.PowerOn {
-		return v.powerOn(ctx, effect)
+		p := v.powerOn(ctx, effect)
+		if p.Phase == loop.Done && !policies.BootedForClaim(v.server) {
+			return loop.Failing(v1alpha1.ReasonSwitchedOnByHand, "somebody else switched the machine on before it was booted for the claim, and it runs what "+
+				"it found; it boots once the claim asks for power Off and then On", 0)
+		}
+		return p
 	}
 	return v.stop(ctx, shutdownGrace, true)
 }

@@ -8,10 +8,43 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/redfish"
 )
+
+func TestAMachineThatSomebodyElseSwitchedOnWasNotBootedForItsClaim(t *testing.T) {
+	claimedWhenFree := func(s *v1alpha1.Server) {
+		l := s.Status.Lifecycle
+		l.History = []v1alpha1.LifecycleMove{{From: v1alpha1.StateAvailable, To: v1alpha1.StateReserved, Rule: "Claimed", Entry: l.Entry}}
+	}
+	for name, c := range map[string]struct {
+		power redfish.PowerState
+		asked []string
+		ready string
+	}{
+		"switched on by somebody else":     {redfish.PowerOn, nil, v1alpha1.ReasonSwitchedOnByHand},
+		"switched on to boot what it asks": {redfish.PowerOff, []string{"On"}, v1alpha1.ReasonStable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.power)
+				w := inWorld(t, m, reserved(v1alpha1.PowerOn, claimedWhenFree)...)
+				w.manager.run(time.Minute)
+				m.wants(t, "for its claim", c.asked...)
+				ready := meta.FindStatusCondition(w.server().Status.Conditions, v1alpha1.ConditionReady)
+				if ready == nil || ready.Reason != c.ready {
+					t.Fatalf("%+v", ready)
+				}
+				if booted := w.server().Status.Lifecycle.BootedAt != nil; booted != (c.ready == v1alpha1.ReasonStable) {
+					t.Errorf("booted: %t", booted)
+				}
+			})
+		})
+	}
+}
 
 func TestAShutdownKeepsItsGraceAcrossManagersAndEachAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -73,7 +73,7 @@ func (v *visit) recordMove(d engine.Decision) {
 	from := s.Status.State
 	s.Status.State = v1alpha1.ServerState(d.To)
 	l.Entry++
-	l.EnteredAt, l.SeenOnAt, l.Rule, l.Clock, l.Credential = now, nil, rule, nil, nil
+	l.EnteredAt, l.SeenOnAt, l.BootedAt, l.Rule, l.Clock, l.Credential = now, nil, nil, rule, nil, nil
 	l.Revision = v.bundle.Revision.Name
 	l.Marks = moved(l.Marks, d)
 	switch {

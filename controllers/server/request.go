@@ -261,6 +261,9 @@ func (v *visit) recordShown() {
 	if v.shows(shownAs[l.Request.Action]) && v.reading.Begun.After(v.memory.askedAt(v.server.Name, l.Request.AskedAt.Time)) {
 		at := metav1.NewMicroTime(v.now)
 		l.Request.ShownAt = &at
+		if l.Request.Action == v1alpha1.PowerActionOn && !v.ofFormerEntry(l.Request) && v.notDone(l.Request) == nil {
+			l.BootedAt = &at
+		}
 	}
 }
 
