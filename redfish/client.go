@@ -57,6 +57,7 @@ type memory struct {
 	resetTypes map[string][]string // by ActionInfo URI
 	habits     habits
 	listed     map[string]listedSystem // by URI; see SystemDetail
+	writes     int                     // counts the beginnings and the ends of writes; a list that spans one is not kept
 }
 
 // habits are deviations that a BMC showed by an error status; each costs one refused request, once.
@@ -105,6 +106,14 @@ func (c *client) learn(change func(m *memory)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change(&c.memory)
+}
+
+// wrote makes what was listed so far, and what is being listed, no longer stand for a read of a system.
+func (c *client) wrote() {
+	c.learn(func(m *memory) {
+		m.listed = nil
+		m.writes++
+	})
 }
 
 // forgetTopology makes the next read of the manager look at everything again.

@@ -35,17 +35,13 @@ func (o *operation) justListed(uri string) (*systemDoc, SystemSnapshot) {
 	return found.doc, snapshot
 }
 
-// listedLately are the systems that were listed a moment ago, in the BMC's order.
-func (c *client) listedLately() []SystemSnapshot {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var all []SystemSnapshot
-	for _, uri := range c.memory.systemURIs {
-		if l := c.memory.listed[uri]; l.lately() {
-			all = append(all, l.snapshot(uri))
+// keepListed remembers a list that was asked for after so many writes, unless there was one since: it may not be in it.
+func (c *client) keepListed(listed map[string]listedSystem, writes int) {
+	c.learn(func(m *memory) {
+		if m.writes == writes {
+			m.listed = listed
 		}
-	}
-	return all
+	})
 }
 
 func (l listedSystem) lately() bool { return l.doc != nil && time.Since(l.asked) <= listedFor }

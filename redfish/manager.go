@@ -152,20 +152,19 @@ func (o *operation) systems(root *serviceRoot, incarnation string, into *Manager
 	known := o.c.recall()
 	if len(known.systemURIs) > 0 && known.listedBy == incarnation && time.Since(known.listedAt) < o.c.options.SystemsFor {
 		into.SystemURIs = append([]string(nil), known.systemURIs...)
-		into.Listed = o.c.listedLately()
 		return nil
 	}
 	if root.Systems == "" {
 		return o.bad(http.MethodGet, "/redfish/v1/", http.StatusOK,
 			"the service root links no systems; this BMC may still be starting, or manages no host")
 	}
-	asked := time.Now()
+	asked, writes := time.Now(), o.c.recall().writes
 	members, err := o.members(string(root.Systems))
 	if err != nil {
 		return err
 	}
 	listed := map[string]listedSystem{}
-	defer func() { o.c.learn(func(m *memory) { m.listed = listed }) }()
+	defer func() { o.c.keepListed(listed, writes) }()
 	var failed error
 	for _, m := range members {
 		var doc systemDoc
@@ -173,8 +172,8 @@ func (o *operation) systems(root *serviceRoot, incarnation string, into *Manager
 		case m.err == nil && json.Unmarshal(m.raw, &doc) == nil:
 			if doc.resettable(m.URI) {
 				into.SystemURIs = append(into.SystemURIs, m.URI)
-				into.Listed = append(into.Listed, doc.snapshot(m.URI))
 				listed[m.URI] = listedSystem{doc: &doc, asked: asked}
+				into.Listed = append(into.Listed, listed[m.URI].snapshot(m.URI))
 			}
 		case isTray(m.URI):
 		default:

@@ -49,7 +49,8 @@ func (o *operation) send(method, uri string, payload any, header http.Header) (*
 		return nil, fmt.Errorf("redfish: %s %s: %w", method, uri, err)
 	}
 	if writes(method) {
-		o.c.learn(func(m *memory) { m.listed = nil })
+		o.c.wrote()
+		defer o.c.wrote() // a list that was asked for meanwhile may show less than the write changed
 	}
 	for logins, repeats := 0, 0; ; {
 		cred, err := o.c.login.credential(o)

@@ -107,8 +107,8 @@ type ManagerSnapshot struct {
 	LastResetTime   time.Time  // zero where absent or implausible
 	// SystemURIs lists the systems that can be reset, in the BMC's order (GPU trays and the like are left out).
 	SystemURIs []string
-	// Listed are those systems as the list showed them, where it was read now or a moment ago; empty where it is remembered
-	// for longer. A list may show less of a system than its own resource does.
+	// Listed are those systems as the list showed them, where this call read it; empty where the list is remembered. A list
+	// may show less of a system than its own resource does.
 	Listed []SystemSnapshot
 	// Unreadable lists members of the systems collection whose read failed. While it is not empty, a system that is
 	// missing from SystemURIs must not be taken for gone.

@@ -228,32 +228,6 @@ func TestAnInterfaceThatFailsOnceIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestAListThatIsReadShowsItsSystems(t *testing.T) {
-	f := newFake(t)
-	c := f.client(t)
-	first, err := c.Manager(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := c.Manager(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, read := range []ManagerSnapshot{first, again} {
-		if len(read.Listed) != 1 || read.Listed[0].URI != systemURI || read.Listed[0].Identity.UUID != systemUUID {
-			t.Errorf("listed %+v", read.Listed)
-		}
-	}
-	bmc := c.(*client)
-	bmc.learn(func(m *memory) {
-		l := m.listed[systemURI]
-		m.listed = map[string]listedSystem{systemURI: {doc: l.doc, asked: l.asked.Add(-2 * listedFor)}}
-	})
-	if later, err := c.Manager(t.Context()); err != nil || len(later.Listed) != 0 {
-		t.Errorf("later %+v, %v", later.Listed, err)
-	}
-}
-
 func TestAListOfAnotherBMCIsNotRemembered(t *testing.T) {
 	f := newFake(t)
 	f.set(managerURI, naming(`"UUID":"`+managerUUID+`"`))

@@ -5,6 +5,7 @@ package bmc
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -156,7 +157,7 @@ func TestOnlyTroubleOfAServerWakesItsBMC(t *testing.T) {
 
 func TestASystemThatTheListShowedIsNotReadAgain(t *testing.T) {
 	listed := func(uuid string) redfish.SystemSnapshot {
-		return redfish.SystemSnapshot{URI: uri1, Identity: redfish.Identity{UUID: uuid}}
+		return redfish.SystemSnapshot{URI: uri1, Identity: redfish.Identity{UUID: uuid}, TakenAt: time.Now()}
 	}
 	for name, c := range map[string]struct {
 		listed     []redfish.SystemSnapshot
@@ -191,4 +192,23 @@ func TestASystemThatTheListShowedIsNotReadAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnIdentityIsAsOldAsTheListThatShowedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDevice(uuid1)
+		d.manager.Listed = []redfish.SystemSnapshot{{URI: uri1, Identity: redfish.Identity{UUID: uuid1}, TakenAt: time.Now()}}
+		time.Sleep(time.Minute)
+		r := newReader(time.Now)
+		for _, after := range []time.Duration{0, identityFor - time.Minute} { // the second is when the list was read an hour ago
+			time.Sleep(after)
+			if _, err := r.read(t.Context(), d, targetOf("b")); err != nil {
+				t.Fatal(err)
+			}
+			d.manager.Listed = nil
+		}
+		if diff := cmp.Diff([]string{"manager", "manager", uri1}, d.seen()); diff != "" {
+			t.Errorf("reads: %s", diff)
+		}
+	})
 }

@@ -76,7 +76,7 @@ func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Targ
 	known := r.recall(target.Key, from)
 	for _, listed := range manager.Listed {
 		if listed.Identity.UUID != "" { // a list may show less than the system itself
-			known[listed.URI] = remembered{identity: listed.Identity, at: r.now()}
+			known[listed.URI] = remembered{identity: listed.Identity, at: listed.TakenAt}
 		}
 	}
 	manager.Listed = nil // the rest of it is not the BMC's
