@@ -234,11 +234,14 @@ func (d *Desk[S]) endRead(name string, s *subject[S], target Target, began time.
 		s.failures++
 		s.nextTry = now.Add(backoff(s.failures))
 	} else {
-		s.reading.Value, s.reading.At, s.reading.Begun = value, now, began
+		at := now
 		if d.options.TakenAt != nil {
 			if taken := d.options.TakenAt(value); !taken.IsZero() && taken.Before(began) {
-				s.reading.At, s.reading.Begun = taken, taken
+				at, began = taken, taken
 			}
+		}
+		if !began.Before(before.Begun) { // an older value than the one that is known tells nothing
+			s.reading.Value, s.reading.At, s.reading.Begun = value, at, began
 		}
 		s.reading.FailingSince, s.failures, s.nextTry = time.Time{}, 0, time.Time{}
 	}

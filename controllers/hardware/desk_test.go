@@ -226,6 +226,50 @@ func TestAValueIsAsOldAsItsAnswer(t *testing.T) {
 	})
 }
 
+func TestAnOlderAnswerDoesNotTakeThePlaceOfANewerOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		target Target
+		failed bool // a read between the two failed
+		want   string
+	}{
+		"of the same target":                   {first(), false, "Off"},
+		"of the same target, failed meanwhile": {first(), true, "Off"},
+		"of another target":                    {first(func(t *Target) { t.Key = "uid-2" }), false, "On"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				listed := time.Now()
+				time.Sleep(4 * time.Second)
+				l := &lamp{power: "Off"}
+				d := l.desk()
+				d.options.TakenAt = func(power string) time.Time {
+					if power == "On" {
+						return listed
+					}
+					return time.Now()
+				}
+				defer d.Close()
+				d.Refresh("a", first(), 0)
+				time.Sleep(2 * time.Second)
+				begun := d.Reading("a").Begun
+				if c.failed {
+					l.becomes("", errors.New("timeout"))
+					d.Refresh("a", first(), 0)
+					time.Sleep(4 * time.Second)
+				}
+				l.becomes("On", nil) // as a list showed it, that was asked for before
+				d.Refresh("a", c.target, 0)
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				r := d.Reading("a")
+				if r.Value != c.want || !r.Reachable() || c.want == "Off" && !r.Begun.Equal(begun) {
+					t.Errorf("got %+v, want %s; the first was begun at %s", r, c.want, begun)
+				}
+			})
+		})
+	}
+}
+
 func TestASecondJobWaitsForTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{}
