@@ -4,8 +4,12 @@ package redfish
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -91,16 +95,72 @@ func TestAnActionThatABusyBMCRefusesIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-func TestAReadIsNotWaitedForPastItsTime(t *testing.T) {
-	f := newFake(t)
-	client := f.warm(t, PoolOptions{BusyPause: time.Minute})
-	f.on("GET "+systemURI, status(http.StatusServiceUnavailable))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-	defer cancel()
-	if _, err := client.System(ctx, systemURI); !statusIs(err, 503) {
-		t.Errorf("error %v", err)
+func TestAChangeThatIsOpenIsToldWhateverStopsTheRepeat(t *testing.T) {
+	fails := func(code int) func(*fakeBMC) {
+		return func(f *fakeBMC) { f.on("GET "+systemURI, status(code)) }
 	}
-	if reads := len(f.seen("GET")); reads != 1 {
-		t.Errorf("%d reads, though the wait is longer than anybody waits", reads)
+	shows := func(doc string) func(*fakeBMC) {
+		return func(f *fakeBMC) { f.set(systemURI, doc) }
+	}
+	var identity *IdentityError
+	for name, c := range map[string]struct {
+		write int
+		then  func(*fakeBMC)
+		stops func(error) bool
+		open  bool
+	}{
+		"the read fails":          {503, fails(500), func(err error) bool { return statusIs(err, 500) }, true},
+		"the read is refused":     {503, fails(404), func(err error) bool { return statusIs(err, 404) }, true},
+		"no answer comes":         {503, func(f *fakeBMC) { f.on("GET "+systemURI, hangUp) }, func(err error) bool { return Reason(err) == ReasonConnectionFailed }, true},
+		"another system answers":  {502, shows(strings.ReplaceAll(systemJSON("Off"), systemUUID, otherUUID)), func(err error) bool { return errors.As(err, &identity) }, true},
+		"the system is not Off":   {504, shows(systemJSON("On")), func(err error) bool { return errors.Is(err, ErrNotOff) }, true},
+		"the write was not taken": {429, fails(500), func(err error) bool { return statusIs(err, 500) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			client := f.warm(t)
+			f.on("PATCH "+systemURI, func(w http.ResponseWriter, _ *http.Request) {
+				c.then(f)
+				w.WriteHeader(c.write)
+			})
+			err := client.SetBootOrder(t.Context(), systemURI, self, []string{"Boot2", "Boot1"})
+			if !c.stops(err) || MayHaveHappened(err) != c.open {
+				t.Errorf("error %v, may have happened %t", err, MayHaveHappened(err))
+			}
+			if c.open && !strings.Contains(err.Error(), fmt.Sprintf("may have been made: redfish: PATCH %s at %s: status %d", systemURI, f.server.Listener.Addr(), c.write)) {
+				t.Errorf("error %v does not name the write", err)
+			}
+		})
+	}
+}
+
+// hangUp ends the connection without an answer.
+func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+func TestABusyBMCIsWaitedForNoLongerThanThereIsTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		pause, left time.Duration
+		repeats     int
+		waits       bool
+		took        time.Duration
+	}{
+		"there is time":                       {time.Second, time.Minute, 0, true, time.Second},
+		"the second wait is longer":           {time.Second, time.Minute, 1, true, 2 * time.Second},
+		"the call ends before":                {time.Second, 500 * time.Millisecond, 0, false, 0},
+		"the call ends before the second":     {time.Second, 1500 * time.Millisecond, 1, false, 0},
+		"the wait is longer than anyone's is": {time.Minute, time.Hour, 0, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), c.left)
+				defer cancel()
+				o := &operation{c: &client{options: PoolOptions{BusyPause: c.pause}}, ctx: ctx, left: 1}
+				began := time.Now()
+				waits := o.waitedOut(&ResponseError{Method: http.MethodGet, Status: http.StatusServiceUnavailable}, c.repeats)
+				if took := time.Since(began); waits != c.waits || took != c.took {
+					t.Errorf("to be repeated: %t, after %s", waits, took)
+				}
+			})
+		})
 	}
 }

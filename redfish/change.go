@@ -43,17 +43,17 @@ type applied struct {
 
 // apply makes a change. A refusal for want of the right If-Match (412, 428) is answered once: everything is read and
 // checked anew, because it may also mean that somebody else was faster. So it is after a refusal of a busy BMC: what was
-// read then shows whether the change was made all the same.
+// read then shows whether the change was made all the same. Where that cannot be read, the error still says that the change
+// may have been made.
 func (o *operation) apply(uri string, ch change) (applied, error) {
+	var open error // the first write whose outcome is not known
 	for again, repeats := false, 0; ; {
 		doc, snapshot, err := o.checked(uri, ch.want)
-		if err != nil {
-			return applied{}, err
+		if err == nil && ch.refuse != nil {
+			err = ch.refuse(doc, snapshot)
 		}
-		if ch.refuse != nil {
-			if err := ch.refuse(doc, snapshot); err != nil {
-				return applied{}, err
-			}
+		if err != nil {
+			return applied{}, afterOpen(open, err)
 		}
 		target, etag := uri, string(doc.ETag)
 		var pending *systemDoc
@@ -70,6 +70,7 @@ func (o *operation) apply(uri string, ch change) (applied, error) {
 		}
 		later, err := o.patch(target, etag, ch, doc)
 		if o.waitedOut(err, repeats) {
+			open = firstOpen(open, err)
 			repeats++
 			continue
 		}

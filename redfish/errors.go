@@ -218,6 +218,35 @@ func Unanswered(err error) (unanswered, asked bool) {
 	return !errors.As(err, &certificate) && !errors.As(err, &record) && !errors.As(err, &alert), true
 }
 
+// openError says that an operation ended after a write whose outcome is not known, and that is not known since either.
+type openError struct {
+	// write is what the write ended with, last what the operation did.
+	write, last error
+}
+
+// firstOpen is the first of two errors of writes whose outcome is not known; nil where both are known.
+func firstOpen(earlier, later error) error {
+	if earlier == nil && MayHaveHappened(later) {
+		return later
+	}
+	return earlier
+}
+
+// afterOpen is the error of an operation that ended with last; write is nil where the outcome of each write is known.
+func afterOpen(write, last error) error {
+	if write == nil {
+		return last
+	}
+	return &openError{write: write, last: last}
+}
+
+func (e *openError) Error() string {
+	return fmt.Sprintf("%v; before that, a change was sent that may have been made: %v", e.last, e.write)
+}
+
+// Unwrap gives the last error first: it is the one that stopped the operation.
+func (e *openError) Unwrap() []error { return []error{e.last, e.write} }
+
 // MayHaveHappened reports whether the write that ended in err may still have been carried out by the BMC, so that the
 // caller has to read before it repeats. It is false for nil, for reads, for refusals, and where the write was not sent.
 func MayHaveHappened(err error) bool {
@@ -225,6 +254,10 @@ func MayHaveHappened(err error) bool {
 	var override *OverrideError
 	if errors.As(err, &notAsked) || errors.As(err, &override) {
 		return false
+	}
+	var open *openError
+	if errors.As(err, &open) {
+		return true
 	}
 	var unreachable *UnreachableError
 	if errors.As(err, &unreachable) {
