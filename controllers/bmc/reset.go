@@ -184,7 +184,7 @@ func (v *visit) stillAsked(at metav1.Time) func(context.Context) error {
 	return func(ctx context.Context) error {
 		now := &v1alpha1.BMC{}
 		if err := v.Reader.Get(ctx, types.NamespacedName{Name: name}, now); err != nil {
-			return fmt.Errorf("the BMC object could not be read: %w", err)
+			return notTold(fmt.Errorf("the BMC object could not be read: %w", err))
 		}
 		reset := meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionReset)
 		if now.UID != uid || now.Generation != generation || !now.DeletionTimestamp.IsZero() || v1alpha1.Ignored(now) ||
@@ -202,7 +202,7 @@ func (v *visit) heldBack(ctx context.Context, labels map[string]string) error {
 	}
 	verdict, err := v.Gate.PermitBMC(ctx, labels, fleet.BMCRestart)
 	if err != nil {
-		return fmt.Errorf("it cannot be told what is frozen: %w", err)
+		return notTold(fmt.Errorf("it cannot be told what is frozen: %w", err))
 	}
 	if !verdict.Allowed {
 		return &heldError{reason: verdict.Reason, message: verdict.Message}
@@ -212,6 +212,9 @@ func (v *visit) heldBack(ctx context.Context, labels map[string]string) error {
 
 // heldError is what came to hold a restart back while it waited for its turn.
 type heldError struct{ reason, message string }
+
+// notTold holds a restart back for as long as the API server does not tell whether it is still wanted.
+func notTold(err error) error { return &heldError{reason: "NotRead", message: err.Error()} }
 
 func (e *heldError) Error() string {
 	return "the BMC was not restarted, and is once nothing holds that back: " + e.message

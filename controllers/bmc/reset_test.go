@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -247,6 +248,56 @@ func TestAFreezeThatComesRightBeforeAResetHoldsItBack(t *testing.T) {
 				w.expect("b", "Reset", "False ResetComplete")
 				if sent != 1 || w.operation() != "" {
 					t.Errorf("once it is lifted the BMC was asked %d times; annotation %q", sent, w.operation())
+				}
+			})
+		})
+	}
+}
+
+// shaky is a reader that fails while it is told to.
+type shaky struct {
+	client.Reader
+	fails error
+}
+
+func (s *shaky) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	if s.fails != nil {
+		return s.fails
+	}
+	return s.Reader.Get(ctx, key, into, options...)
+}
+
+func TestAnAPIServerThatFailsRightBeforeAResetOnlyDelaysIt(t *testing.T) {
+	for name, of := range map[string]func(w *world, s *shaky){
+		"the BMC cannot be read":     func(w *world, s *shaky) { w.subject.Reader = s },
+		"the freezes cannot be read": func(w *world, s *shaky) { w.subject.Gate = &fleet.Gate{Client: w.api, Reader: s, Now: time.Now} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.must(policyv1alpha1.AddToScheme(w.api.Scheme()))
+				reader := &shaky{Reader: w.api}
+				of(w, reader)
+				w.rest("b")
+				w.annotate("b", restart)
+				sent := 0
+				failures := 1
+				w.devices["b"].answers = func() error { // as the client does right before it sends
+					v := &visit{subject: w.subject, bmc: w.bmc("b")}
+					if failures--; failures >= 0 {
+						reader.fails = errors.New("etcdserver: leader changed")
+					}
+					err := v.stillAsked(v.reset().LastTransitionTime)(t.Context())
+					reader.fails = nil
+					if err != nil {
+						return &redfish.NotAskedError{What: "the restart", Err: err}
+					}
+					sent++
+					return nil
+				}
+				w.pass("b", 2*time.Minute)
+				w.expect("b", "Reset", "False ResetComplete")
+				if sent != 1 || w.asked() != 2 || w.operation() != "" {
+					t.Errorf("restarted %d times in %d attempts; annotation %q", sent, w.asked(), w.operation())
 				}
 			})
 		})
