@@ -3,8 +3,11 @@
 package main
 
 import (
+	"fmt"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
@@ -62,15 +65,39 @@ func TestAnAddressInUseIsToldBeforeAnythingStarts(t *testing.T) {
 }
 
 func TestTwoFlagsWithOnePortAreToldOfEachOther(t *testing.T) {
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	inUse := fmt.Errorf("listen tcp 127.0.0.1:8081: %w", os.NewSyscallError("bind", syscall.EADDRINUSE))
+	for name, c := range map[string]struct {
+		taken map[string]string
+		want  string
+	}{
+		"another flag has the port": {map[string]string{"8080": "metrics-bind-address", "8081": "registry-bind-address"},
+			"--registry-bind-address has this port already; give each a port of its own"},
+		"another flag has another port": {map[string]string{"8080": "metrics-bind-address"},
+			"address already in use; end what listens there, or choose another port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := place{"health-probe-bind-address", "127.0.0.1:8081"}.words(inUse, c.taken)
+			if want := "--health-probe-bind-address: cannot listen on 127.0.0.1:8081: " + c.want; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// The flag that comes first has the same port of another loopback address: the test holds the one that clashes.
+func TestAPortThatAFlagTookIsKnownToTheNextOne(t *testing.T) {
+	address := occupied(t)
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
+	other := "127.0.0.2:" + port
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skipf("this host has one loopback address only: %v", err)
 	}
-	err = listening(t, "--registry-bind-address="+address, "--health-probe-bind-address="+address)
+	_ = listener.Close()
+	err = listening(t, "--registry-bind-address="+other, "--health-probe-bind-address="+address)
 	want := "nothing was started: --health-probe-bind-address: cannot listen on " + address +
 		": --registry-bind-address has this port already; give each a port of its own"
 	if err == nil || err.Error() != want {
