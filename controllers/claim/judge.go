@@ -54,7 +54,7 @@ func judge(f facts) standing {
 	case !agree(f.server, f.claim):
 		return f.waiting()
 	case f.claim.Status.Phase != v1alpha1.PhaseBound && !f.reserved():
-		return standing{reason: v1alpha1.ReasonReserving, message: but("a server was found and is being reserved", f.server)}
+		return standing{reason: v1alpha1.ReasonReserving, message: because("a server was found and is being reserved", obstacle(f.server))}
 	}
 	return f.running()
 }
@@ -224,12 +224,43 @@ func hindrance(s *v1alpha1.Server) string {
 	return ""
 }
 
-// but adds what is in the way.
-func but(message string, s *v1alpha1.Server) string {
+// obstacle says what keeps a server from being reserved; empty where nothing is known to.
+func obstacle(s *v1alpha1.Server) string {
 	if hindrance := hindrance(s); hindrance != "" {
-		return message + ": " + hindrance
+		return hindrance
 	}
-	return message
+	if trouble := troubleOf(s); trouble != "" {
+		return "nothing is done for it while its condition is " + trouble
+	}
+	if reason := unreachable(s); reason != "" {
+		return fmt.Sprintf("its BMC cannot be used (%s)", reason)
+	}
+	switch power := s.Status.PowerState; {
+	case s.Status.State != v1alpha1.StateAvailable || power == v1alpha1.PowerStateOff:
+		return ""
+	case power == v1alpha1.PowerStateUnknown:
+		return "its BMC does not say whether it is on"
+	default:
+		return fmt.Sprintf("its BMC says %s, and it has to be Off first", power)
+	}
+}
+
+// unreachable is the reason for which a server's BMC cannot be used; empty where it can, or nobody has said.
+func unreachable(s *v1alpha1.Server) string {
+	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionBMCReachable); c != nil && c.Status == metav1.ConditionFalse {
+		return c.Reason
+	}
+	return ""
+}
+
+// but adds what is in the way.
+func but(message string, s *v1alpha1.Server) string { return because(message, hindrance(s)) }
+
+func because(message, cause string) string {
+	if cause == "" {
+		return message
+	}
+	return message + ": " + cause
 }
 
 // bootFollows says that the boot configuration is ours and asks for what the claim asks for now.

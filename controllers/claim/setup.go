@@ -145,13 +145,15 @@ type concern struct {
 	power               v1alpha1.PowerState
 	operation, progress string
 	trouble, hindrance  string
+	unreachable         string
+	booted              bool
 }
 
 func concernOf(s *v1alpha1.Server) concern {
 	c := concern{
 		uid: s.Annotations[v1alpha1.ClaimUIDAnnotation], released: s.Annotations[v1alpha1.ReleasedClaimAnnotation],
 		state: s.Status.State, power: s.Status.PowerState, operation: s.Annotations[v1alpha1.OperationAnnotation],
-		trouble: troubleOf(s), hindrance: hindrance(s),
+		trouble: troubleOf(s), hindrance: hindrance(s), unreachable: unreachable(s), booted: policies.BootedForClaim(s),
 	}
 	if s.Spec.ServerClaimRef != nil {
 		c.claim = *s.Spec.ServerClaimRef

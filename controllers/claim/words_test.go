@@ -48,3 +48,34 @@ func TestWhatIsHeldBackSaysByWhatAndUntilWhen(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatKeepsAServerFromBeingReservedIsSaid(t *testing.T) {
+	condition := func(kind, status, reason string) func(*v1alpha1.Server) {
+		return func(s *v1alpha1.Server) {
+			s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: reason})
+		}
+	}
+	power := func(p v1alpha1.PowerState) func(*v1alpha1.Server) {
+		return func(s *v1alpha1.Server) { s.Status.PowerState = p }
+	}
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Server)
+		want   string
+	}{
+		"nothing":                     {func(*v1alpha1.Server) {}, ""},
+		"a policy that is halted":     {condition("PolicyHalted", "True", "GuardError"), "nothing is done for it while its condition is PolicyHalted (GuardError)"},
+		"a BMC that refuses its user": {condition("BMCReachable", "False", "AuthenticationFailed"), "its BMC cannot be used (AuthenticationFailed)"},
+		"a BMC of which nobody knows": {condition("BMCReachable", "Unknown", "NotTried"), ""},
+		"a power that nobody knows":   {power(""), "its BMC does not say whether it is on"},
+		"a machine that is on":        {power("On"), "its BMC says On, and it has to be Off first"},
+		"a server that moved on":      {func(s *v1alpha1.Server) { s.Status.State, s.Status.PowerState = "Reserved", "On" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &v1alpha1.Server{Status: v1alpha1.ServerStatus{State: v1alpha1.StateAvailable, PowerState: v1alpha1.PowerStateOff}}
+			c.change(s)
+			if got := obstacle(s); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
