@@ -35,7 +35,8 @@ var marks = map[string]string{
 	MarkManaged: "The system booted what we told it to; its power is ours to change. " +
 		"Stored with the record of a power-on of ours from off, and before the first boot for a claim.",
 	MarkDirty: "A holder's data may be on the disks. Set by the engine before the first boot for a claim; cleared by a verified wipe.",
-	MarkLocated: "The system switched the locator light on because a state asks for it, and switches it off where no state does. " +
+	MarkLocated: "The system switched the locator light on because a state asks for it, and switches it off once it is in a state " +
+		"that has Locate and does not. " +
 		"Stored before the light is; gone once it shows off, or somebody asks for a light.",
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 // locate shows what spec.indicatorLED asks, or what the state asks where that is silent. A light that a state switched on
-// is known by a mark, so that it is switched off where neither asks, and one that somebody switched on by hand is not. A
-// light that cannot be set holds nothing back.
+// is known by a mark, so that it is switched off where neither asks, and one that somebody switched on by hand is not. In a
+// state without this effect the light stays as it is. A light that cannot be set holds nothing back.
 func (v *visit) locate(ctx context.Context, effect engine.Effect) loop.Progress {
 	wanted, byState := v.wantedLight(effect)
 	shown := v.reading.Value.LED
@@ -65,10 +65,11 @@ func (v *visit) wantedLight(effect engine.Effect) (wanted redfish.IndicatorLED, 
 }
 
 // forgetLight takes the mark away once the light that a state asked for is somebody else's to want, or is off and no state
-// asks for it any more.
+// asks for it any more. "Off" that was read before the last request was answered says nothing of what that request did.
 func (v *visit) forgetLight(byState bool, shown redfish.IndicatorLED) {
 	asked := v.server.Spec.IndicatorLED != "" && redfish.IndicatorLED(v.server.Spec.IndicatorLED) != redfish.LEDUnknown
-	if v.located() && (asked || (!byState && shown == redfish.LEDOff)) {
+	off := shown == redfish.LEDOff && !v.Desk.Busy(v.server.Name) && !v.reading.Begun.Before(v.Desk.LastJob(v.server.Name))
+	if v.located() && (asked || (!byState && off)) {
 		l := v.server.Status.Lifecycle
 		l.Marks = moved(l.Marks, engine.Decision{Clears: []string{policies.MarkLocated}})
 	}

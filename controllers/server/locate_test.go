@@ -94,3 +94,25 @@ func TestALightThatCannotBeSwitchedOffIsTriedAgainAndStaysMarked(t *testing.T) {
 		}
 	})
 }
+
+func TestALightThatDoesNotShowYetIsStillOursToSwitchOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		m.shines, m.shows.LED = true, redfish.LEDOff
+		w := inWorld(t, m, serverIn(v1alpha1.StateError))
+		m.hears = func(asked string) {
+			if asked == "SetLED Blinking" { // the state is left while the BMC still works on the light
+				m.hears = nil
+				w.leavesError()
+			}
+		}
+		w.manager.run(10 * time.Minute)
+		m.wants(t, "in the end", "SetLED Blinking", "SetLED Off")
+		if m.shows.LED != redfish.LEDOff {
+			t.Errorf("the light is %s", m.shows.LED)
+		}
+		if slices.Contains(w.server().Status.Lifecycle.Marks, "Located") {
+			t.Error("the mark is kept")
+		}
+	})
+}
