@@ -5,6 +5,8 @@ package webhooks
 import (
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
+
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
@@ -28,6 +30,27 @@ func TestADirtyServerIsNeverOffered(t *testing.T) {
 				statusFacts{revision: "default", governing: defaults(t)})
 			if denied := len(found.denials) > 0; denied != c.denied {
 				t.Errorf("denied: %t, %+v", denied, found)
+			}
+		})
+	}
+}
+
+func TestAServerThatWasNeverGovernedMovesFromTheStateThatIsStored(t *testing.T) {
+	for name, c := range map[string]struct {
+		to     v1alpha1.ServerState
+		denied bool
+	}{
+		"one that may not stay Available finds its place in Initial": {"Initial", false},
+		"and goes nowhere that Initial alone leads to":               {"Cleanup", true},
+		"nor where it would keep a claim's data":                     {"Released", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := defaults(t)
+			w := newWorld(t, b)
+			before := server(in(v1alpha1.StateAvailable))
+			got, _ := w.ask(PathValidateServer, manager, admissionv1.Update, before, server(in(c.to), governedBy(b.Revision.Name)), inStatus)
+			if denied := got != ""; denied != c.denied {
+				t.Errorf("denied: %t, %s", denied, got)
 			}
 		})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// Decide implements loop.Visit. A move that relies on what a BMC said needs a reading that was taken in this entry and
-// is fresh; until there is one, nothing moves and nothing is done.
+// Decide implements loop.Visit. A move that relies on what a BMC said needs a fresh reading; until there is one, nothing
+// moves and nothing is done.
 func (v *visit) Decide() engine.Decision {
 	state := engine.State(v.server.Status.State)
 	if v.bundle == nil {
@@ -60,13 +60,15 @@ func (v *visit) decide() engine.Decision {
 // state is the right one; a BMC that cannot be reached gives that word too.
 func (v *visit) start() engine.Decision {
 	if !v.reading.Tried {
-		return engine.Decision{Message: "waits for the first word of its BMC"}
+		return awaitsFirstWord
 	}
 	return v.bundle.Lifecycle.Start(v.facts)
 }
 
+var awaitsFirstWord = engine.Decision{Message: "waits for the first word of its BMC"}
+
 // adopt takes over a server that has a state and no lifecycle of ours: another operator of this API left it there. The
-// state is kept; what its marks must be is read from it.
+// state is kept where it may be; what its marks must be is read from it.
 func (v *visit) adopt() engine.Decision {
 	state := engine.State(v.server.Status.State)
 	l := v.bundle.Lifecycle
@@ -78,10 +80,14 @@ func (v *visit) adopt() engine.Decision {
 			Message: fmt.Sprintf("the policy defines no state %q and does not migrate it", state)}}
 	}
 	d := l.Enter(v.facts, state)
-	if d.Halt != nil && d.Halt.Cause == engine.HaltSafety {
+	if d.Halt != nil && d.Halt.Cause == engine.HaltSafety && l.HasEdge(engine.State(v.server.Status.State), l.Initial()) {
 		// It may not be in the state in which servers are offered: it was given to a claim and had no time to leave it, or its
-		// disks may hold data. Where it belongs the policy says, as it does for a server that comes without a state.
-		return v.start()
+		// disks may hold data. It finds its place from the initial state, where the lifecycle leads there from the state that is
+		// stored: admission accepts no other move.
+		if !v.reading.Tried {
+			return awaitsFirstWord
+		}
+		d = l.Enter(v.facts, l.Initial())
 	}
 	d.Rule = ruleAdopted
 	return d

@@ -95,7 +95,8 @@ func (m *memory) enter(s *v1alpha1.Server, at time.Time) {
 	r.entered, r.entry, r.uid, r.waits = at, s.Status.Lifecycle.Entry, s.UID, time.Time{}
 }
 
-// enteredAt is the moment before which a reading says nothing of a server's present entry.
+// enteredAt is when, by this process's clock, a server came into its present entry: a machine counts as seen on in that
+// entry by a reading begun after it. Zero where another process moved it; see entered.
 func (m *memory) enteredAt(s *v1alpha1.Server) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
