@@ -315,11 +315,15 @@ func (v *visit) shortly() time.Duration {
 	if l := v.server.Status.Lifecycle; l != nil {
 		since = l.EnteredAt.Time
 	}
-	if at := v.Desk.LastJob(v.server.Name); at.After(since) {
-		since = at
-	}
 	if since.After(v.now) { // another process entered the state, whose clock is ahead
 		return slowestPoll
+	}
+	at := v.Desk.LastJob(v.server.Name)
+	if at.After(v.now) { // a request is under way, or was a moment ago: its end tells
+		return slowestPoll
+	}
+	if at.After(since) {
+		since = at
 	}
 	return min(max(v.now.Sub(since)/3, fastestPoll), slowestPoll)
 }
