@@ -145,11 +145,11 @@ func (v view) finish(s step, memo map[string]count) Verdict {
 	return verdict
 }
 
-// keptWords says how a claim gets a server whose holder has ended and which keeps that one's data.
+// keptWords says how a claim may get a server whose holder has ended and which keeps that one's data. The command that gives
+// the data up is for whoever runs the fleet, and not for a claim's author.
 func keptWords(server string) string {
-	return fmt.Sprintf("the claim that held the server %q has ended, and its data is kept (reclaimPolicy Retain) until an operator clears "+
-		"spec.serverClaimRef of the server: kubectl patch server %s --type merge -p '{\"spec\":{\"serverClaimRef\":null}}'; "+
-		"that gives the data up, and this claim gets the server", server, server)
+	return fmt.Sprintf("the claim that held the server %q has ended, and its data is kept (reclaimPolicy Retain) until it is given up; "+
+		"this claim may get the server once it is wiped; ask who runs the fleet", server)
 }
 
 // askedFor is the same text for claims that ask the hard contract for the same.

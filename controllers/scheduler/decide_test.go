@@ -59,9 +59,8 @@ func TestDecide(t *testing.T) {
 			byName{}, aClaim("c", naming("a")), serverTaken},
 		{"kept after the end of its holder", fleetOf(aServer("a", writtenFor("other", "uid-other"), annotated(v1alpha1.ReleasedClaimAnnotation, "uid-other"),
 			func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain })), byName{}, aClaim("c", naming("a")),
-			`ServerTaken: the claim that held the server "a" has ended, and its data is kept (reclaimPolicy Retain) until an operator clears ` +
-				`spec.serverClaimRef of the server: kubectl patch server a --type merge -p '{"spec":{"serverClaimRef":null}}'; ` +
-				`that gives the data up, and this claim gets the server`},
+			`ServerTaken: the claim that held the server "a" has ended, and its data is kept (reclaimPolicy Retain) until it is given up; ` +
+				`this claim may get the server once it is wiped; ask who runs the fleet`},
 		{"a record of an earlier holder does not end a binding", fleetOf(aServer("a", writtenFor("c", "uid-old"), annotated(v1alpha1.ReleasedClaimAnnotation, "uid-older"))),
 			byName{}, aClaim("c", naming("a")), "adopt a"},
 	} {
