@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 
@@ -158,8 +159,10 @@ func (v *visit) create(ctx context.Context, c redfish.Credentials) error {
 	return nil
 }
 
+// newBMC bears the Endpoint's labels from the beginning, so that one that is made again has them too. They are the BMC's own
+// from then on.
 func newBMC(e *v1alpha1.Endpoint, row macprefixes.Row) *v1alpha1.BMC {
-	bmc := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: e.Name, Finalizers: []string{v1alpha1.FinalizerBMC}}}
+	bmc := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: e.Name, Labels: maps.Clone(e.Labels), Finalizers: []string{v1alpha1.FinalizerBMC}}}
 	bmc.Spec.EndpointRef = &corev1.LocalObjectReference{Name: e.Name}
 	bmc.Spec.BMCSecretRef.Name = e.Name
 	bmc.Spec.Protocol = v1alpha1.Protocol{

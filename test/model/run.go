@@ -103,21 +103,12 @@ func (r *run) found(ctx context.Context) error {
 func (r *run) announce(ctx context.Context) error {
 	for i, m := range r.machines {
 		labels := map[string]string{runLabel: r.name, machineLabel: m.Name()}
-		if i == byEndpoint {
-			b := &v1alpha1.BMC{}
-			if err := r.world.admin.Get(ctx, key("", m.Name()), b); err == nil && b.Labels[machineLabel] == "" {
-				b.Labels = labels
-				if err := r.world.admin.Update(ctx, b); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-					return err
-				}
-			}
-		}
 		if !r.absent[i] {
 			continue
 		}
 		var err error
 		if i == byEndpoint {
-			err = r.world.admin.Create(ctx, &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: m.Name()},
+			err = r.world.admin.Create(ctx, &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: m.Name(), Labels: labels},
 				Spec: v1alpha1.EndpointSpec{MACAddress: m.BMCMAC(), IP: m.Address()}})
 		} else {
 			err = r.createBMC(ctx, m, labels)
