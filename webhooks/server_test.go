@@ -58,6 +58,8 @@ func TestServer(t *testing.T) {
 	const remedy = "to let it go all the same, set annotation policy.metalaw.dev/delete-data: \"true\" first"
 	const noUUID = "it is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; write the one that the BMC shows for the system (UUID at its Redfish URI), " +
 		"in either byte order; or leave the Server to be made when its BMC is read"
+	unknown := []string{`spec.systemUUID: "rack-7" is no UUID, and no ServerInventory of that name exists; as the Server bears what the manager writes, ` +
+		"it is taken to come out of a backup: restore ServerInventories before Servers, or nobody knows what data is on the disks"}
 	other := server(serverNamed("other"), standingFor(otherUUID))
 	for name, c := range map[string]struct {
 		before, after *v1alpha1.Server
@@ -102,15 +104,17 @@ func TestServer(t *testing.T) {
 		"a server with data keeps its finalizer":                   {before: server(dirty), after: server(dirty, withoutFinalizer), want: "Forbidden\nmetadata.finalizers: Forbidden: metal.ironcore.dev/server keeps what is known of the server's data, and it was not wiped since its last holder (mark Dirty); " + remedy},
 		"the manager takes its finalizer":                          {before: server(dirty), after: server(dirty, withoutFinalizer), who: manager},
 		"with the annotation the finalizer may go":                 {before: server(dirty), after: server(dirty, withoutFinalizer, annotated(v1alpha1.DeleteDataAnnotation, "true"))},
-		"a UUID that is none is refused":                           {after: server(standingFor("rack-7")), want: "Invalid\nspec.systemUUID: Invalid value: \"rack-7\": " + noUUID},
+		"a UUID that is none is refused":                           {after: server(standingFor("rack-7"), withoutFinalizer), want: "Invalid\nspec.systemUUID: Invalid value: \"rack-7\": " + noUUID},
 		"a change to one, too":                                     {before: server(), after: server(standingFor("rack-7")), want: "Invalid\nspec.systemUUID: Invalid value: \"rack-7\": " + noUUID},
-		"a UUID without dashes is refused": {after: server(standingFor("4c4c4544005136108052b4c04f4d4d32")),
+		"a UUID without dashes is refused": {after: server(standingFor("4c4c4544005136108052b4c04f4d4d32"), withoutFinalizer),
 			want: "Invalid\nspec.systemUUID: Invalid value: \"4c4c4544005136108052b4c04f4d4d32\": " + noUUID},
 		"a UUID that firmware shows without one is refused": {after: server(standingFor("00000000-0000-0000-0000-000000000000")),
 			want: "Invalid\nspec.systemUUID: Invalid value: \"00000000-0000-0000-0000-000000000000\": it is what firmware shows that was never given a UUID, " +
 				"and tells no machine from another; give the machine a UUID in its firmware"},
-		"the manager registers what a BMC shows": {after: server(standingFor("rack-7")), who: manager},
-		"a machine that was known by other text may come back": {after: server(standingFor("rack-7")), stored: []client.Object{
+		"the manager registers what a BMC shows":                                               {after: server(standingFor("rack-7")), who: manager},
+		"one that bears our finalizer comes out of a backup, and its inventory may come later": {after: server(standingFor("rack-7")), warnings: unknown},
+		"so does one that bears the record of a holder":                                        {after: server(standingFor("rack-7"), withoutFinalizer, annotated(v1alpha1.ClaimUIDAnnotation, "uid")), warnings: unknown},
+		"a machine that was known by other text may come back": {after: server(standingFor("rack-7"), withoutFinalizer), stored: []client.Object{
 			&policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: "rack-7"}, Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: "rack-7"}}}},
 		"a stored text that is no UUID does not keep the rest from changing": {before: server(standingFor("rack-7")), after: server(standingFor("rack-7"), booting("Boot0001"))},
 		"a server without a URI is told what fills it in": {after: server(reachedBy("b1", nil)),

@@ -4,6 +4,7 @@ package webhooks
 
 import (
 	"regexp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -15,7 +16,8 @@ import (
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // checkSystemUUID refuses what no machine can be known by. A machine whose BMC shows other text is registered by the manager,
-// and known says that it was: its ServerInventory is there, so that its Server may come back out of a backup.
+// and known says that it was: its ServerInventory is there, so that its Server may come back out of a backup. One that bears what
+// the manager writes on a Server comes out of a backup too, before its inventory.
 func checkSystemUUID(c change[v1alpha1.Server], known bool, found *findings) {
 	if c.byManager || !uuidChanges(c) {
 		return
@@ -25,10 +27,20 @@ func checkSystemUUID(c change[v1alpha1.Server], known bool, found *findings) {
 	case uuids.Shared(uuid):
 		found.deny(field.Invalid(systemUUIDPath, uuid,
 			"it is what firmware shows that was never given a UUID, and tells no machine from another; give the machine a UUID in its firmware"))
-	case !uuidForm.MatchString(uuid) && !known:
+	case uuidForm.MatchString(uuid) || known:
+	case c.created() && restored(c.new):
+		found.warn("spec.systemUUID: %q is no UUID, and no ServerInventory of that name exists; as the Server bears what the manager writes, "+
+			"it is taken to come out of a backup: restore ServerInventories before Servers, or nobody knows what data is on the disks", uuid)
+	default:
 		found.deny(field.Invalid(systemUUIDPath, uuid, "it is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; write the one that the BMC shows "+
 			"for the system (UUID at its Redfish URI), in either byte order; or leave the Server to be made when its BMC is read"))
 	}
+}
+
+// restored says that a Server bears what only the manager writes there: it was one of ours.
+func restored(s *v1alpha1.Server) bool {
+	return slices.Contains(s.Finalizers, v1alpha1.FinalizerServer) ||
+		s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" || s.Annotations[v1alpha1.ReleasedClaimAnnotation] != ""
 }
 
 // checkReach tells what a Server lacks to be reached. It may be made so: a BMC that shows its UUID fills both in.
