@@ -261,10 +261,15 @@ func (v *visit) recordShown() {
 	if v.shows(shownAs[l.Request.Action]) && v.reading.Begun.After(v.memory.askedAt(v.server.Name, l.Request.AskedAt.Time)) {
 		at := metav1.NewMicroTime(v.now)
 		l.Request.ShownAt = &at
-		if l.Request.Action == v1alpha1.PowerActionOn && !v.ofFormerEntry(l.Request) && v.notDone(l.Request) == nil {
+		if l.Request.Action == v1alpha1.PowerActionOn && !v.ofFormerEntry(l.Request) && v.mayHaveBooted(l.Request) {
 			l.BootedAt = &at
 		}
 	}
+}
+
+// mayHaveBooted says that a power-on, or one before it that did not show in time, may be what the machine is on for.
+func (v *visit) mayHaveBooted(request *v1alpha1.PowerRequest) bool {
+	return request.Attempts > 1 || v.notDone(request) == nil
 }
 
 // recordRunning notes that the machine was seen on in this entry, so that something may be running on it. It does not ask
