@@ -29,6 +29,8 @@ type serverFacts struct {
 	data string
 	// operation is what a request for an operation is held against.
 	operation operationFacts
+	// sanitization is what becomes of data that is given up, by the policy in force.
+	sanitization string
 }
 
 // checkServer holds the object itself, without its status, against the rules.
@@ -41,13 +43,15 @@ func checkServer(c change[v1alpha1.Server], f serverFacts) findings {
 	if f.rival != nil {
 		found.deny(duplicate(systemUUIDPath, c.new.Spec.SystemUUID, "Server", f.rival))
 	}
-	if !c.created() && uuidChanges(c) && f.data != "" {
+	if c.byManager && !c.created() && uuidChanges(c) && f.data != "" {
 		found.deny(field.Forbidden(systemUUIDPath, fmt.Sprintf(
 			"the server stands for machine %s, and %s; it cannot stand for another", c.old.Spec.SystemUUID, f.data)))
 	}
 	if c.byManager {
 		return found
 	}
+	checkMachine(c, &found)
+	checkRetention(c, f.sanitization, &found)
 	checkAnswers(c, &found)
 	checkSystemUUID(c, f.known, &found)
 	checkReach(c, &found)
@@ -89,7 +93,7 @@ func (l *lookup) judgeServer(ctx context.Context, c change[v1alpha1.Server]) (fi
 	if c.status {
 		return l.judgeStatus(c), nil, nil
 	}
-	var f serverFacts
+	f := serverFacts{sanitization: l.bundles.Active().Settings.Sanitization}
 	var err error
 	if uuidChanges(c) {
 		uuid := c.new.Spec.SystemUUID

@@ -60,6 +60,9 @@ func TestServer(t *testing.T) {
 		"in either byte order; or leave the Server to be made when its BMC is read"
 	unknown := []string{`spec.systemUUID: "rack-7" is no UUID, and no ServerInventory of that name exists; as the Server bears what the manager writes, ` +
 		"it is taken to come out of a backup: restore ServerInventories before Servers, or nobody knows what data is on the disks"}
+	const giveUp = "to give the Server up, delete it, with annotation policy.metalaw.dev/delete-data: \"true\" where it holds data"
+	const another = "spec.systemUUID: Forbidden: the server stands for machine " + uuid + " and cannot stand for another; a machine that was exchanged behind its BMC " +
+		"becomes a Server of its own: set annotation policy.metalaw.dev/accept-system: NEW-UUID on the BMC; " + giveUp
 	other := server(serverNamed("other"), standingFor(otherUUID))
 	for name, c := range map[string]struct {
 		before, after *v1alpha1.Server
@@ -77,18 +80,19 @@ func TestServer(t *testing.T) {
 				"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"},
 		"a taint with a prefix passes": {after: server(tainted(v1alpha1.Taint{Key: "example.com/gpu", Effect: "NoBind"}))},
 		"a stored key that is no name does not keep the rest from changing": {before: server(tainted(v1alpha1.Taint{Key: "b@d", Effect: "NoBind"})),
-			after: server(tainted(v1alpha1.Taint{Key: "b@d", Value: "x", Effect: "NoBind"}), standingFor(thirdUUID))},
+			after: server(tainted(v1alpha1.Taint{Key: "b@d", Value: "x", Effect: "NoBind"}), booting("Boot0001"))},
 		"a device that is booted twice is refused": {after: server(booting("Boot0001", "Boot0002", "Boot0001")),
 			want: "Invalid\nspec.bootOrder[2].device: Duplicate value: \"Boot0001\": spec.bootOrder[0] names it already, and a device has one place in the boot order; take one of the two out"},
 		"a stored boot order does not keep the rest from changing": {before: server(booting("Boot0001", "Boot0001")), after: server(booting("Boot0002", "Boot0001", "Boot0001"))},
 		"a machine of its own passes":                              {after: server()},
 		"the machine of another is refused":                        {after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
-		"a change to the machine of another, too":                  {before: server(), after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it"},
+		"a change to the machine of another, too":                  {before: server(), after: server(standingFor(otherUUID)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherUUID + "\": Server \"other\" has it\n" + another},
 		"the machine of another in the other byte order, too":      {after: server(standingFor(otherSwapped)), want: "Invalid\nspec.systemUUID: Duplicate value: \"" + otherSwapped + "\": Server \"other\" has it"},
 		"the other byte order of its own UUID is no change":        {before: server(dirty), after: server(dirty, standingFor(swappedUUID))},
-		"an empty server may stand for another":                    {before: server(), after: server(standingFor(thirdUUID))},
-		"a server with data must not":                              {before: server(dirty), after: server(dirty, standingFor(thirdUUID)), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it was not wiped since its last holder (mark Dirty); it cannot stand for another"},
-		"a held server must not":                                   {before: server(heldBy("a", "b")), after: server(heldBy("a", "b"), standingFor(thirdUUID)), want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it is held by a claim (spec.serverClaimRef); it cannot stand for another"},
+		"an empty server stands for no other machine":              {before: server(), after: server(standingFor(thirdUUID)), want: "Forbidden\n" + another},
+		"the manager lets it":                                      {before: server(), after: server(standingFor(thirdUUID)), who: manager},
+		"not where it has data":                                    {before: server(dirty), after: server(dirty, standingFor(thirdUUID)), who: manager, want: "Forbidden\nspec.systemUUID: Forbidden: the server stands for machine " + uuid + ", and it was not wiped since its last holder (mark Dirty); it cannot stand for another"},
+		"a held server stands for no other":                        {before: server(heldBy("a", "b")), after: server(heldBy("a", "b"), standingFor(thirdUUID)), want: "Forbidden\n" + another},
 		"another spelling of the UUID is no change":                {before: server(dirty), after: server(dirty, standingFor("38947555-7742-3448-3784-823347823834"))},
 		"a reference to a claim may be set":                        {before: server(), after: server(heldBy("a", "b"))},
 		"consent may be given":                                     {before: server(), after: server(annotated(v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver))},
@@ -105,7 +109,7 @@ func TestServer(t *testing.T) {
 		"the manager takes its finalizer":                          {before: server(dirty), after: server(dirty, withoutFinalizer), who: manager},
 		"with the annotation the finalizer may go":                 {before: server(dirty), after: server(dirty, withoutFinalizer, annotated(v1alpha1.DeleteDataAnnotation, "true"))},
 		"a UUID that is none is refused":                           {after: server(standingFor("rack-7"), withoutFinalizer), want: "Invalid\nspec.systemUUID: Invalid value: \"rack-7\": " + noUUID},
-		"a change to one, too":                                     {before: server(), after: server(standingFor("rack-7")), want: "Invalid\nspec.systemUUID: Invalid value: \"rack-7\": " + noUUID},
+		"a change to one, too":                                     {before: server(), after: server(standingFor("rack-7")), want: "Invalid\n" + another + "\nspec.systemUUID: Invalid value: \"rack-7\": " + noUUID},
 		"a UUID without dashes is refused": {after: server(standingFor("4c4c4544005136108052b4c04f4d4d32"), withoutFinalizer),
 			want: "Invalid\nspec.systemUUID: Invalid value: \"4c4c4544005136108052b4c04f4d4d32\": " + noUUID},
 		"a UUID that firmware shows without one is refused": {after: server(standingFor("00000000-0000-0000-0000-000000000000")),

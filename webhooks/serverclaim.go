@@ -128,7 +128,7 @@ func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
 	switch {
 	case v1alpha1.KeptAfterRelease(f.server):
 		found.warn("the claim that held Server %q has ended, and its data is kept (reclaimPolicy Retain); this claim waits until an operator "+
-			"clears the server's spec.serverClaimRef, which gives that data up", refOf(c))
+			"clears the server's spec.serverClaimRef or sets its spec.reclaimPolicy to Recycle, which gives that data up", refOf(c))
 	case f.server.Spec.ServerClaimRef != nil && !namesClaim(f.server, c):
 		found.warn("Server %q is held by another claim; this one waits until it is released", refOf(c))
 	}
@@ -181,7 +181,8 @@ func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *findings) 
 			"counts as its release, and all data on the server's disks will be erased", s.Name)
 	case !namesClaim(s, c):
 	case s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain:
-		found.warn("Server %q will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared", s.Name)
+		found.warn("Server %q will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared "+
+			"or its reclaimPolicy is set to Recycle", s.Name)
 	case f.sanitization == bundle.SanitizationNone:
 		found.warn("Server %q will be powered off and offered again; its data is NOT erased (sanitization: none)", s.Name)
 	default:

@@ -96,7 +96,7 @@ func TestServerClaim(t *testing.T) {
 		"server and selector that agree pass": {after: claim(naming("s1"), selecting("rack", "r1"))},
 		"a claim for a server that keeps the data of a holder that has ended is told what it waits for": {after: claim(naming("kept")), warnings: []string{
 			`the claim that held Server "kept" has ended, and its data is kept (reclaimPolicy Retain); this claim waits until an operator ` +
-				"clears the server's spec.serverClaimRef, which gives that data up"}},
+				"clears the server's spec.serverClaimRef or sets its spec.reclaimPolicy to Recycle, which gives that data up"}},
 		"a reference to a Secret without a name is refused": {after: claim(ignition(""), userData("")),
 			want: "Invalid\nspec.ignitionSecretRef.name: Required value: write the name of a Secret in the claim's namespace, or leave ignitionSecretRef out\n" +
 				"spec.userDataRef.name: Required value: write the name of a Secret in the claim's namespace, or leave userDataRef out"},
@@ -170,7 +170,7 @@ func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
 		want         []string
 	}{
 		"what was booted is erased": {server: server(heldBy("team", "c"), dirty), want: []string{`Server "s1" will be powered off and all data on its disks erased`}},
-		"what is retained is kept":  {server: server(heldBy("team", "c"), dirty, retain), want: []string{`Server "s1" will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared`}},
+		"what is retained is kept":  {server: server(heldBy("team", "c"), dirty, retain), want: []string{`Server "s1" will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared or its reclaimPolicy is set to Recycle`}},
 		"a waived wipe is said":     {server: server(heldBy("team", "c"), dirty), sanitization: "none", want: []string{`Server "s1" will be powered off and offered again; its data is NOT erased (sanitization: none)`}},
 		"a holder whose reference was cleared by hand is told that it is a release": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty),
 			want: []string{`Server "s1" still records this claim as its holder, though its serverClaimRef was cleared: ` +

@@ -29,6 +29,7 @@ const (
 	PathValidateBMCSecret    = "/validate/bmcsecret"
 	PathValidateServer       = "/validate/server"
 	PathValidateFleetControl = "/validate/fleetcontrol"
+	PathValidateInventory    = "/validate/serverinventory"
 	PathMutateEndpoint       = "/mutate/endpoint"
 	PathMutateServer         = "/mutate/server"
 )
@@ -117,6 +118,8 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		// A bundle whose rules fail must not keep anyone from freezing the fleet.
 		PathValidateFleetControl: validating(o, m, now,
 			rules[policyv1alpha1.FleetControl]{kind: "FleetControl", judge: l.judgeFleetControl, alone: true}),
+		PathValidateInventory: validating(o, m, now,
+			rules[policyv1alpha1.ServerInventory]{kind: "ServerInventory", judge: judgeInventory, alone: true}),
 		PathMutateEndpoint: mutator(o.ManagerUser, normalizeEndpoint),
 		PathMutateServer:   mutator(o.ManagerUser, normalizeServer),
 	}, nil

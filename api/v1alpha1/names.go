@@ -105,7 +105,8 @@ const (
 	ConsentTakeOver = "take-over"
 	// AcceptSystemAnnotation on a BMC is the UUID of the new system behind it that may be managed.
 	AcceptSystemAnnotation = "policy.metalaw.dev/accept-system"
-	// DeleteDataAnnotation, with the value "true", allows a Server to be deleted while it holds data.
+	// DeleteDataAnnotation, with the value "true", allows a Server to be deleted while it holds data, and a
+	// ServerInventory to lose what it remembers of data.
 	DeleteDataAnnotation = "policy.metalaw.dev/delete-data"
 	// DisklessAnnotation, with the value "true", on a Server says that the machine has no disk, so that a wipe which saw none
 	// is a wipe of the whole machine. It counts only where nothing else knows of a disk.

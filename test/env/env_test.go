@@ -123,6 +123,19 @@ func webhooksAreCalled(t *testing.T, e *Env) {
 
 	must(t, c.Delete(t.Context(), server))
 	calls.expect(t, "DELETE /validate/server")
+
+	inventory := object("policy.metalaw.dev/v1alpha1", "ServerInventory", "", "38947555-7742-3448-3784-823347823835", map[string]any{
+		"systemUUID": "38947555-7742-3448-3784-823347823835",
+	})
+	must(t, c.Create(t.Context(), inventory))
+	must(t, unstructured.SetNestedStringSlice(inventory.Object, []string{"Dirty"}, "custody", "marks"))
+	must(t, c.Update(t.Context(), inventory))
+	calls.expect(t)
+	unstructured.RemoveNestedField(inventory.Object, "custody")
+	must(t, c.Update(t.Context(), inventory, client.DryRunAll))
+	calls.expect(t, "UPDATE /validate/serverinventory")
+	must(t, c.Delete(t.Context(), inventory))
+	calls.expect(t, "DELETE /validate/serverinventory")
 }
 
 func dependentGoesWithOwner(t *testing.T, e *Env) {
