@@ -12,6 +12,14 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
+// MinServers is how many servers it takes at least to trip a breaker.
+func MinServers(b *policyv1alpha1.Breaker) int32 {
+	if b.MinServers != nil {
+		return *b.MinServers
+	}
+	return defaultMinServers
+}
+
 // defaultMinServers is how many servers it takes to trip a breaker that does not say.
 const defaultMinServers = 5
 
@@ -66,11 +74,7 @@ func (w *watch) trips(of int, now time.Time) *policyv1alpha1.BreakerTrip {
 		return nil
 	}
 	entered, _ := w.entered.count("", now)
-	least := int32(defaultMinServers)
-	if w.breaker.MinServers != nil {
-		least = *w.breaker.MinServers
-	}
-	if entered < least || int64(entered)*100 <= int64(w.breaker.MaxPercent)*int64(of) {
+	if entered < MinServers(w.breaker) || int64(entered)*100 <= int64(w.breaker.MaxPercent)*int64(of) {
 		return nil
 	}
 	return &policyv1alpha1.BreakerTrip{At: metav1.NewMicroTime(now.Truncate(time.Microsecond)), Servers: entered, Of: int32(of)}

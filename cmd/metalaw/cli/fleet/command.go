@@ -46,6 +46,7 @@ func freezeCommand() *cobra.Command {
 			"  {{.}} freeze --level All --reason 'INC-1204: wrong bundle' --name inc-1204",
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			r.bounded = cmd.Flags().Changed("for")
 			f, err := r.freeze(time.Now())
 			if err != nil {
 				return err

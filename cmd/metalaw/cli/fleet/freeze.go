@@ -28,6 +28,8 @@ const (
 type freezeRequest struct {
 	level, selector, reason, until, name string
 	lasts                                time.Duration
+	// bounded says that lasts was asked for: without it 0 means for ever.
+	bounded bool
 }
 
 // freeze reads the command line: the freeze that it asks for, without the name of who asks.
@@ -40,9 +42,9 @@ func (r *freezeRequest) freeze(now time.Time) (policyv1alpha1.Freeze, error) {
 		return f, usage.Errorf("--reason has %d characters; the API takes %d", utf8.RuneCountInString(r.reason), maxReason)
 	case utf8.RuneCountInString(r.name) > maxName:
 		return f, usage.Errorf("--name has %d characters; the API takes %d", utf8.RuneCountInString(r.name), maxName)
-	case r.lasts < 0:
-		return f, usage.Errorf("--for must be more than 0")
-	case r.lasts > 0 && r.until != "":
+	case r.bounded && r.lasts <= 0:
+		return f, usage.Errorf("--for must be more than 0; leave it out for a freeze without an end")
+	case r.bounded && r.until != "":
 		return f, usage.Errorf("--for and --until exclude each other")
 	}
 	level, err := parseLevel(r.level)

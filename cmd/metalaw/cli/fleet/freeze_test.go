@@ -28,7 +28,7 @@ func TestAFreezeFromTheCommandLine(t *testing.T) {
 			freezeRequest{level: "Destructive", reason: "why"},
 			policyv1alpha1.Freeze{Level: "Destructive", Reason: "why"}},
 		"a rack, for a while": {
-			freezeRequest{level: "all", reason: "why", selector: "rack=r1", lasts: 2 * time.Hour, name: "n"},
+			freezeRequest{level: "all", reason: "why", selector: "rack=r1", lasts: 2 * time.Hour, bounded: true, name: "n"},
 			policyv1alpha1.Freeze{Name: "n", Level: "All", Reason: "why", Until: until(noon.Add(2 * time.Hour)),
 				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r1"}, MatchExpressions: []metav1.LabelSelectorRequirement{}}}},
 		"until a moment":                   {freezeRequest{level: "All", reason: "why", until: "2026-02-01T00:00:00Z"}, policyv1alpha1.Freeze{Level: "All", Reason: "why", Until: until(noon.Add(13 * time.Hour))}},
@@ -57,10 +57,11 @@ func TestAFreezeThatMakesNoSense(t *testing.T) {
 		"a long reason":       {freezeRequest{level: "All", reason: strings.Repeat("a", 1025)}, "--reason has 1025 characters"},
 		"a long name":         {freezeRequest{level: "All", reason: "r", name: strings.Repeat("a", 64)}, "--name has 64 characters"},
 		"no such level":       {freezeRequest{level: "None", reason: "r"}, `--level is "None"; write Destructive or All`},
-		"two ends":            {freezeRequest{level: "All", reason: "r", lasts: time.Hour, until: "18:00"}, "--for and --until exclude each other"},
+		"two ends":            {freezeRequest{level: "All", reason: "r", lasts: time.Hour, bounded: true, until: "18:00"}, "--for and --until exclude each other"},
 		"an end before now":   {freezeRequest{level: "All", reason: "r", until: "2026-01-31T10:00:00Z"}, "--until 2026-01-31T10:00:00Z is over already"},
 		"an end that is none": {freezeRequest{level: "All", reason: "r", until: "tomorrow"}, `--until is "tomorrow"; write 2026-01-31T18:00:00Z`},
-		"a negative duration": {freezeRequest{level: "All", reason: "r", lasts: -time.Hour}, "--for must be more than 0"},
+		"a negative duration": {freezeRequest{level: "All", reason: "r", lasts: -time.Hour, bounded: true}, "--for must be more than 0; leave it out for a freeze without an end"},
+		"no duration at all":  {freezeRequest{level: "All", reason: "r", bounded: true}, "--for must be more than 0; leave it out for a freeze without an end"},
 		"a broken selector":   {freezeRequest{level: "All", reason: "r", selector: "a in b"}, "-l: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,5 +191,16 @@ func TestUnfreezeSaysWhich(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+func TestFreezeTellsNoDurationFromOneOfNothing(t *testing.T) {
+	for _, word := range []string{"0", "0s", "-1h"} {
+		cmd := freezeCommand()
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs([]string{"--reason", "why", "--for=" + word})
+		if err := cmd.Execute(); !usage.Is(err) || !strings.HasPrefix(err.Error(), "--for must be more than 0") {
+			t.Errorf("--for=%s: got %v", word, err)
+		}
 	}
 }

@@ -52,6 +52,7 @@ type budgetStatus struct {
 // breakerStatus is what the breaker watches, and whether it has tripped.
 type breakerStatus struct {
 	MaxPercent int32 `json:"maxPercent"`
+	MinServers int32 `json:"minServers"`
 	Tripped    bool  `json:"tripped"`
 	// Trip is the last trip, also one that was acknowledged.
 	Trip           *policyv1alpha1.BreakerTrip `json:"trip,omitempty"`
@@ -89,7 +90,8 @@ func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, invento
 		s.Budgets = append(s.Budgets, one)
 	}
 	if b := c.Spec.Breaker; b != nil {
-		s.Breaker = &breakerStatus{MaxPercent: b.MaxPercent, Tripped: freeze.Tripped(c), Trip: c.Status.Trip, AcknowledgedAt: b.AcknowledgedAt}
+		s.Breaker = &breakerStatus{MaxPercent: b.MaxPercent, MinServers: fleet.MinServers(b), Tripped: freeze.Tripped(c),
+			Trip: c.Status.Trip, AcknowledgedAt: b.AcknowledgedAt}
 	}
 	for i := range servers {
 		if w := meta.FindStatusCondition(servers[i].Status.Conditions, v1alpha1.ConditionWithheld); w != nil && w.Status == metav1.ConditionTrue {

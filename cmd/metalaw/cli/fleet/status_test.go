@@ -44,6 +44,12 @@ func heldBack() *policyv1alpha1.FleetControl {
 	return c
 }
 
+func breaking(minServers *int32) *policyv1alpha1.FleetControl {
+	c := control()
+	c.Spec.Breaker = &policyv1alpha1.Breaker{MaxPercent: 10, MinServers: minServers}
+	return c
+}
+
 func TestTheStatusOfAFleet(t *testing.T) {
 	for name, c := range map[string]struct {
 		control *policyv1alpha1.FleetControl
@@ -55,6 +61,22 @@ func TestTheStatusOfAFleet(t *testing.T) {
 Budgets:   none
 
 Breaker:   none
+
+Withheld:  from no server
+`},
+		"with a breaker that is closed": {breaking(nil), nil, `Freezes:   none
+
+Budgets:   none
+
+Breaker:   closed; it trips beyond 10% of the servers, and at 5 of them at least
+
+Withheld:  from no server
+`},
+		"with a breaker that few trip": {breaking(new(int32(3))), nil, `Freezes:   none
+
+Budgets:   none
+
+Breaker:   closed; it trips beyond 10% of the servers, and at 3 of them at least
 
 Withheld:  from no server
 `},
