@@ -89,7 +89,8 @@ func (p *page) breaker(s *status) {
 		p.line("Breaker:   %s at %s: %d of %d servers had entered the states that it watches; metalaw unfreeze --breaker closes it",
 			p.Paint(terminal.Bad, "tripped", 0), b.Trip.At.UTC().Format(time.RFC3339), b.Trip.Servers, b.Trip.Of)
 	default:
-		p.line("Breaker:   %s; it trips beyond %d%% of the servers, and at %d of them at least", p.Paint(terminal.Good, "closed", 0), b.MaxPercent, b.MinServers)
+		p.line("Breaker:   %s; it trips beyond %d%% of the servers, and at %d of them at least",
+			p.Paint(terminal.Good, "closed", 0), b.MaxPercent, b.MinServers)
 	}
 }
 
