@@ -5,7 +5,7 @@ package redfish
 import (
 	"strings"
 
-	"github.com/metalaw/metalaw/redfish/internal/uuids"
+	"github.com/metalaw/metalaw/api/uuids"
 )
 
 // SameSystem reports whether got is the system that want names. UUIDs are compared in both byte orders of their first
@@ -20,14 +20,6 @@ func SameSystem(want, got Identity) bool {
 	return wantSerial != "" && strings.EqualFold(wantSerial, gotSerial)
 }
 
-// sharedUUIDs are identities that whole product lines carry, so they identify nothing.
-var sharedUUIDs = map[string]bool{
-	"00000000-0000-0000-0000-000000000000": true,
-	"ffffffff-ffff-ffff-ffff-ffffffffffff": true,
-	// The reference BIOS default of AMI boards that were never given a UUID.
-	"03000200-0400-0500-0006-000700080009": true,
-}
-
 // cleanUUID brings a UUID to lower case with dashes; placeholders become empty. Text that is not a UUID is kept in
 // lower case, because it still tells systems apart.
 func cleanUUID(raw string) string {
@@ -36,7 +28,7 @@ func cleanUUID(raw string) string {
 	if len(digits) == 32 && isHex(digits) {
 		text = digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 	}
-	if sharedUUIDs[text] || placeholder(text) {
+	if uuids.Shared(text) || placeholder(text) {
 		return ""
 	}
 	return text

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metalaw/metalaw/redfish/internal/uuids"
+	"github.com/metalaw/metalaw/api/uuids"
 )
 
 func TestSameSystem(t *testing.T) {

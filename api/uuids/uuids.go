@@ -26,8 +26,7 @@ func Same(a, b string) bool {
 	return slices.Contains(Spellings(a), strings.ToLower(b))
 }
 
-// shared are identities that whole product lines carry, so they identify nothing; package redfish, which stands alone, knows
-// the same.
+// shared are identities that whole product lines carry, so they identify nothing.
 var shared = map[string]bool{
 	"00000000-0000-0000-0000-000000000000": true,
 	"ffffffff-ffff-ffff-ffff-ffffffffffff": true,
@@ -38,14 +37,14 @@ var shared = map[string]bool{
 // Shared says that a lower-case UUID is what firmware shows that was never given one of its own.
 func Shared(uuid string) bool { return shared[uuid] }
 
-// Swap turns the bytes of the first three groups of a lower-case UUID with dashes; other text is returned as it is.
+// Swap turns the bytes of the first three groups of a UUID with dashes; other text is returned as it is.
 func Swap(uuid string) string {
 	groups := strings.Split(uuid, "-")
 	if len(groups) != 5 {
 		return uuid
 	}
 	for i, length := range []int{8, 4, 4, 4, 12} {
-		if len(groups[i]) != length || strings.Trim(groups[i], "0123456789abcdef") != "" {
+		if len(groups[i]) != length || strings.Trim(groups[i], "0123456789abcdefABCDEF") != "" {
 			return uuid
 		}
 	}

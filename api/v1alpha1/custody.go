@@ -17,7 +17,8 @@ func BindingEnded(s *Server) bool {
 	return record != "" && (uid == "" || uid == record)
 }
 
-// KeptAfterRelease says that a server's holder has ended, and that its data is kept until somebody clears serverClaimRef.
+// KeptAfterRelease says that a server's holder has ended, and that its data is kept until somebody clears
+// serverClaimRef or sets reclaimPolicy to Recycle.
 func KeptAfterRelease(s *Server) bool {
 	return s.Spec.ServerClaimRef != nil && s.Spec.ReclaimPolicy == ReclaimPolicyRetain && BindingEnded(s)
 }

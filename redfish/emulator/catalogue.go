@@ -5,7 +5,7 @@ package emulator
 import (
 	"slices"
 
-	"github.com/metalaw/metalaw/redfish/internal/uuids"
+	"github.com/metalaw/metalaw/api/uuids"
 )
 
 // Trouble is one entry of the fault catalogue: something that real BMCs were seen to do.
