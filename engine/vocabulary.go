@@ -13,6 +13,9 @@ type FactType struct {
 	Kind Kind
 	// Values is the closed set of an Enum, nil otherwise.
 	Values []string
+	// Quiet is the value of a fact about which a scenario says nothing: that of a clean, free machine that is known, can
+	// be reached and is off.
+	Quiet Value
 	// Doc is one sentence for the reference page.
 	Doc string
 }

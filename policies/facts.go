@@ -7,8 +7,8 @@ package policies
 import "time"
 
 // Facts is everything that a lifecycle rule may ask about one server at one instant. Each field is one fact; its tag
-// gives the name, and for an enum its words. A nil pointer to a group never occurs: every group has a value, and what was
-// not observed has a word for it (Unknown, None) or is false.
+// gives the name, for an enum its words, and the quiet value where that is not the kind's zero. A nil pointer to a group
+// never occurs: every group has a value, and what was not observed has a word for it (Unknown, None) or is false.
 type Facts struct {
 	Server      ServerFacts      `fact:"server"`
 	Lifecycle   LifecycleFacts   `fact:"lifecycle"`
@@ -26,7 +26,7 @@ type Facts struct {
 // ServerFacts is what the Server object itself says.
 type ServerFacts struct {
 	ClaimRefSet   bool   `fact:"claimRefSet" doc:"Somebody's claim is written on the server (spec.serverClaimRef)."`
-	ReclaimPolicy string `fact:"reclaimPolicy" enum:"Recycle,Retain" doc:"What happens to the data when the claim ends."`
+	ReclaimPolicy string `fact:"reclaimPolicy" enum:"Recycle,Retain" quiet:"Recycle" doc:"What happens to the data when the claim ends."`
 	Unclaimable   bool   `fact:"unclaimable" doc:"The server is cordoned: no new claim may bind to it."`
 	Parked        bool   `fact:"parked" doc:"The durable marker says that the server was parked, and its status was lost."`
 	Ignored       bool   `fact:"ignored" doc:"Somebody asked by annotation to leave the server alone."`
@@ -36,7 +36,7 @@ type ServerFacts struct {
 // LifecycleFacts is where the server stands in its lifecycle.
 type LifecycleFacts struct {
 	State   string        `fact:"state" enum:"*" doc:"The present state."`
-	Entry   int64         `fact:"entry" doc:"How many moves there were so far; reports and proofs belong to one entry."`
+	Entry   int64         `fact:"entry" quiet:"1" doc:"How many moves there were so far; reports and proofs belong to one entry."`
 	Age     time.Duration `fact:"age,age" doc:"Time counted in this entry; outages of the manager and of the BMC do not count."`
 	Retries int64         `fact:"retries" doc:"How many retries there were since the last stable state."`
 	Marks   []string      `fact:"marks" doc:"History that cannot be observed; ask with marked(\"Dirty\")."`
@@ -44,10 +44,10 @@ type LifecycleFacts struct {
 
 // BMCFacts is the last coherent read of the server's BMC.
 type BMCFacts struct {
-	Reachable   bool   `fact:"reachable" doc:"The last read of the system succeeded."`
-	Power       string `fact:"power" enum:"On,Off,Paused,PoweringOn,PoweringOff,Unknown" doc:"Power of the Server's own machine; Unknown is not Off."`
-	Health      string `fact:"health" enum:"OK,Warning,Critical,Unknown" doc:"The rolled-up health of the Server's own machine."`
-	Identity    string `fact:"identity" enum:"Same,Other,Unknown" doc:"Whether the system answering is the one that the Server names."`
+	Reachable   bool   `fact:"reachable" quiet:"true" doc:"The last read of the system succeeded."`
+	Power       string `fact:"power" enum:"On,Off,Paused,PoweringOn,PoweringOff,Unknown" quiet:"Off" doc:"Power of the Server's own machine; Unknown is not Off."`
+	Health      string `fact:"health" enum:"OK,Warning,Critical,Unknown" quiet:"OK" doc:"The rolled-up health of the Server's own machine."`
+	Identity    string `fact:"identity" enum:"Same,Other,Unknown" quiet:"Same" doc:"Whether the system answering is the one that the Server names."`
 	OverrideSet bool   `fact:"overrideSet" doc:"A boot override is set on the system that the Server names."`
 }
 
@@ -64,22 +64,22 @@ type ClaimFacts struct {
 	Released bool   `fact:"released" doc:"A durable release record names the last holder's UID; kept until the wipe. Never inferred from absence."`
 	Binding  bool   `fact:"binding" doc:"The claim has the UID recorded, and its own reference is still to be written."`
 	Missing  bool   `fact:"missing" doc:"The reference is set, no such claim is found, and there is no release record. This is unknown, not ended."`
-	Power    string `fact:"power" enum:"On,Off,None" doc:"The power that the bound claim asks for; None without a bound claim."`
+	Power    string `fact:"power" enum:"On,Off,None" quiet:"None" doc:"The power that the bound claim asks for; None without a bound claim."`
 }
 
 // ProbeFacts is the in-band report.
 type ProbeFacts struct {
-	Entry    int64 `fact:"entry" doc:"The entry that the last report belongs to; -1 without a report."`
+	Entry    int64 `fact:"entry" quiet:"-1" doc:"The entry that the last report belongs to; -1 without a report."`
 	Complete bool  `fact:"complete" doc:"The last report was accepted and is complete."`
 }
 
 // WipeFacts is the progress and the proof of an erase.
 type WipeFacts struct {
-	Entry    int64         `fact:"entry" doc:"The entry that the last word about a wipe belongs to; -1 without one."`
+	Entry    int64         `fact:"entry" quiet:"-1" doc:"The entry that the last word about a wipe belongs to; -1 without one."`
 	Running  bool          `fact:"running" doc:"The wipe agent of this entry is erasing and was heard of lately: power must not be cut."`
 	Verified bool          `fact:"verified" doc:"Every disk was erased and checked."`
 	Failed   bool          `fact:"failed" doc:"At least one disk could not be erased or checked."`
-	Budget   time.Duration `fact:"budget" doc:"How long a wipe of this server's disks may take; 4h where its disks are not known."`
+	Budget   time.Duration `fact:"budget" quiet:"4h" doc:"How long a wipe of this server's disks may take; 4h where its disks are not known."`
 }
 
 // MaintenanceFacts is what maintenance asks of the server.
@@ -90,7 +90,7 @@ type MaintenanceFacts struct {
 // OperationFacts is what somebody asked for by annotation.
 type OperationFacts struct {
 	Name      string `fact:"name" enum:"@operations" doc:"The operation in progress."`
-	Entry     int64  `fact:"entry" doc:"The entry in which it was asked for; -1 without one."`
+	Entry     int64  `fact:"entry" quiet:"-1" doc:"The entry in which it was asked for; -1 without one."`
 	Reset     bool   `fact:"reset" doc:"The operation in progress asks for one reset or power change."`
 	Consented bool   `fact:"consented" doc:"Somebody agreed that a machine found running may be managed, by annotation or bundle setting."`
 }

@@ -5,6 +5,7 @@ package policies
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -78,7 +79,44 @@ func factType(group string, field reflect.StructField) engine.FactType {
 	case field.Type.Kind() == reflect.String:
 		f.Kind = engine.String
 	}
+	f.Quiet = quietValue(f, field.Tag.Get("quiet"))
 	return f
+}
+
+// quietValue reads the tag of a fact's quiet value; without one it is false, zero, empty, or an enum's first word.
+func quietValue(f engine.FactType, text string) engine.Value {
+	var number int64
+	var length time.Duration
+	var err error
+	switch {
+	case text == "":
+	case f.Kind == engine.Int:
+		number, err = strconv.ParseInt(text, 10, 64)
+	case f.Kind == engine.Duration || f.Kind == engine.Age:
+		length, err = time.ParseDuration(text)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("the quiet value of %s: %v", f.Name, err)) // a mistake in this package that every test meets
+	}
+	switch f.Kind {
+	case engine.Bool:
+		return engine.BoolValue(text == "true")
+	case engine.Int:
+		return engine.IntValue(number)
+	case engine.Enum:
+		if text == "" {
+			text = f.Values[0]
+		}
+		return engine.EnumValue(text)
+	case engine.Duration:
+		return engine.DurationValue(length)
+	case engine.Age:
+		return engine.AgeValue(length)
+	case engine.Set:
+		return engine.SetValue(nil)
+	default:
+		return engine.StringValue(text)
+	}
 }
 
 // Fact implements engine.Facts. An enum with a word outside its set is Missing, so that a rule which reads it halts.

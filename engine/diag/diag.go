@@ -17,6 +17,8 @@ const (
 	Error Severity = "error"
 	// Warning is shown to the author and does not keep the bundle from being accepted.
 	Warning Severity = "warning"
+	// Info is worth knowing, such as two rules of which the order decides; nothing is wrong.
+	Info Severity = "info"
 )
 
 // Diagnostic is one finding about one place in a bundle.
