@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Labels and annotations of the ConfigMaps that hold policy bundles, in the manager's namespace only.
+const (
+	// BundleLabel marks the ConfigMap that is a bundle's head, and names the bundle.
+	BundleLabel = "policy.metalaw.dev/bundle"
+	// BundlePartLabel marks a ConfigMap that holds files of a bundle whose head lists them in ManifestKey.
+	BundlePartLabel = "policy.metalaw.dev/bundle-part"
+	// StageLabel says how far a bundle is to govern: one of the Stage values below. Without it the bundle is a draft.
+	StageLabel = "policy.metalaw.dev/stage"
+	// CanaryServersAnnotation is a label selector: whom a canary governs.
+	CanaryServersAnnotation = "policy.metalaw.dev/servers"
+	// CanaryPercentAnnotation is the share of servers, 1 to 100, that a canary governs; the same ones at every look.
+	CanaryPercentAnnotation = "policy.metalaw.dev/percent"
+	// ActivatedByAnnotation is written at admission: who put the bundle where it governs.
+	ActivatedByAnnotation = "policy.metalaw.dev/activated-by"
+	// ManifestKey is the file of a head that lists files in other ConfigMaps, with their digests.
+	ManifestKey = "manifest.yaml"
+)
+
+// Values of StageLabel.
+const (
+	LabelDraft  = "draft"
+	LabelShadow = "shadow"
+	LabelCanary = "canary"
+	LabelActive = "active"
+)
+
+// PromotionAnnotation is written by the manager on a PolicyRevision: the number of the promotion by which it came into
+// force. That with the highest number is in force; as an annotation it outlives a restore without status.
+const PromotionAnnotation = "policy.metalaw.dev/promotion"
+
+// ActivateVerb is the verb on policyrevisions, by bundle name, that allows to change what governs.
+const ActivateVerb = "activate"
