@@ -51,6 +51,9 @@ const (
 var operations = []string{OperationPark, OperationUnpark, OperationRetry, OperationRelease,
 	"graceful-restart-server", "hard-restart-server", "power-cycle-server", "force-off-server", "force-on-server"}
 
+// operationWords are the words of the fact operation.name.
+var operationWords = append([]string{none}, operations...)
+
 var effects = []engine.EffectType{
 	{
 		Name: EffectPowerOff, Disruptive: true, Touches: true,

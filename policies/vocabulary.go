@@ -5,6 +5,7 @@ package policies
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,24 +14,20 @@ import (
 	"github.com/metalaw/metalaw/engine"
 )
 
+//go:generate go run generate.go
+
 // Vocabulary returns the words in which lifecycle bundles are written. It is built once and must not be changed.
-func Vocabulary() *engine.Vocabulary { return vocabulary().words }
+func Vocabulary() *engine.Vocabulary { return vocabulary() }
 
 var vocabulary = sync.OnceValue(buildVocabulary)
-
-// table joins the words with the struct fields that hold their values.
-type table struct {
-	words  *engine.Vocabulary
-	fields [][]int
-}
 
 var (
 	durationType = reflect.TypeFor[time.Duration]()
 	setType      = reflect.TypeFor[[]string]()
 )
 
-func buildVocabulary() table {
-	t := table{words: &engine.Vocabulary{
+func buildVocabulary() *engine.Vocabulary {
+	words := &engine.Vocabulary{
 		Effects:     effects,
 		Enter:       enterRules,
 		Clear:       clearRules,
@@ -41,18 +38,17 @@ func buildVocabulary() table {
 		AgeFact:     "lifecycle.age",
 		MarksFact:   "lifecycle.marks",
 		RetriesFact: "lifecycle.retries",
-	}}
+	}
 	root := reflect.TypeFor[Facts]()
 	for g := range root.NumField() {
 		group := root.Field(g)
 		for i := range group.Type.NumField() {
 			field := group.Type.Field(i)
-			t.words.Facts = append(t.words.Facts, factType(group.Tag.Get("fact"), field))
-			t.fields = append(t.fields, []int{g, i})
+			words.Facts = append(words.Facts, factType(group.Tag.Get("fact"), field))
 		}
 	}
-	t.words.Index("") // builds the name table before the vocabulary is shared
-	return t
+	words.Index("") // builds the name table before the vocabulary is shared
+	return words
 }
 
 func factType(group string, field reflect.StructField) engine.FactType {
@@ -63,7 +59,7 @@ func factType(group string, field reflect.StructField) engine.FactType {
 	case words == "*":
 		f.Kind = engine.String
 	case words == "@operations":
-		f.Kind, f.Values = engine.Enum, append([]string{"None"}, operations...)
+		f.Kind, f.Values = engine.Enum, operationWords
 	case words != "":
 		f.Kind, f.Values = engine.Enum, strings.Split(words, ",")
 	case option == "age":
@@ -119,43 +115,12 @@ func quietValue(f engine.FactType, text string) engine.Value {
 	}
 }
 
-// Fact implements engine.Facts. An enum with a word outside its set is Missing, so that a rule which reads it halts.
-func (f *Facts) Fact(i int) engine.Value {
-	t := vocabulary()
-	if i < 0 || i >= len(t.fields) {
+// oneOf is the value of an enum; Missing for a word outside its set.
+func oneOf(word string, set []string) engine.Value {
+	if !slices.Contains(set, word) {
 		return engine.Value{}
 	}
-	at := t.fields[i]
-	v := reflect.ValueOf(f).Elem().Field(at[0]).Field(at[1])
-	kind := t.words.Facts[i]
-	switch kind.Kind {
-	case engine.Bool:
-		return engine.BoolValue(v.Bool())
-	case engine.Int:
-		return engine.IntValue(v.Int())
-	case engine.String:
-		return engine.StringValue(v.String())
-	case engine.Enum:
-		word := v.String()
-		for _, known := range kind.Values {
-			if known == word {
-				return engine.EnumValue(word)
-			}
-		}
-		return engine.Value{}
-	case engine.Duration:
-		return engine.DurationValue(time.Duration(v.Int()))
-	case engine.Age:
-		return engine.AgeValue(time.Duration(v.Int()))
-	case engine.Set:
-		words, ok := v.Interface().([]string)
-		if !ok {
-			return engine.Value{}
-		}
-		return engine.SetValue(words)
-	default:
-		return engine.Value{}
-	}
+	return engine.EnumValue(word)
 }
 
 // Record renders all facts by name, for decision records and traces.

@@ -24,6 +24,8 @@ type atom struct {
 	name    string
 	source  string
 	program cel.Program
+	// native is the same expression without CEL; nil where it lies outside the fragment that it knows.
+	native native
 	// facts are the vocabulary positions that the expression reads.
 	facts []int
 	// ages are the comparisons with time in the expression.
@@ -38,6 +40,16 @@ type ageThreshold struct {
 
 // evaluate returns the atom's value, or the error that kept it from having one.
 func (a *atom) evaluate(in *activation) (bool, error) {
+	if a.native != nil {
+		if t := a.native(in.facts); t != isError {
+			return t == isTrue, nil
+		}
+	}
+	return a.interpret(in)
+}
+
+// interpret evaluates by CEL.
+func (a *atom) interpret(in *activation) (bool, error) {
 	out, _, err := a.program.Eval(in)
 	if err != nil {
 		return false, fmt.Errorf("%s (%s): %w", a.name, a.source, err)
@@ -84,6 +96,7 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
 		return nil
 	}
 	a.program = program
+	a.native = compileNative(checked.NativeRep(), c.vocabulary)
 	return a
 }
 

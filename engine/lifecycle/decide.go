@@ -5,6 +5,7 @@ package lifecycle
 import (
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/metalaw/metalaw/engine"
@@ -86,7 +87,8 @@ func (l *Lifecycle) evaluate(f engine.Facts, trace *engine.Trace) engine.Decisio
 	if !ok {
 		return halted(from, engine.HaltUnknownState, "", fmt.Sprintf("the revision defines no state %q", from))
 	}
-	e := &evaluation{l: l, state: st, in: activation{vocabulary: l.vocabulary, facts: f}, trace: trace}
+	e := borrow(l, st, f, trace)
+	defer e.giveBack()
 	if d, decided := e.exits(); decided {
 		return d
 	}
@@ -129,6 +131,26 @@ type evaluation struct {
 	wake         time.Duration
 	deadline     time.Duration
 	deadlineRule string
+}
+
+// evaluations are used again: a decision is made far more often than it has anything to say.
+var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
+
+func borrow(l *Lifecycle, st *state, f engine.Facts, trace *engine.Trace) *evaluation {
+	e, ok := evaluations.Get().(*evaluation)
+	if !ok {
+		e = new(evaluation)
+	}
+	e.l, e.state, e.in, e.trace = l, st, activation{vocabulary: l.vocabulary, facts: f}, trace
+	return e
+}
+
+// giveBack forgets everything: no decision may see a value of another.
+func (e *evaluation) giveBack() {
+	active := e.active[:0]
+	clear(e.active)
+	*e = evaluation{active: active}
+	evaluations.Put(e)
 }
 
 // atom implements questions.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+)
+
+// parityWords has a fact of every kind, and two of those that can be compared with each other.
+var parityWords = &engine.Vocabulary{
+	Facts: []engine.FactType{
+		{Name: "a.yes", Kind: engine.Bool}, {Name: "a.too", Kind: engine.Bool},
+		{Name: "a.count", Kind: engine.Int}, {Name: "a.other", Kind: engine.Int},
+		{Name: "a.word", Kind: engine.Enum, Values: []string{"On", "Off"}}, {Name: "a.text", Kind: engine.String},
+		{Name: "a.budget", Kind: engine.Duration}, {Name: "a.age", Kind: engine.Age},
+		{Name: "a.marks", Kind: engine.Set},
+	},
+	MarksFact: "a.marks",
+}
+
+func parityAtom(t testing.TB, source string) *atom {
+	t.Helper()
+	env, err := newEnv(parityWords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := &yamlpos.File{Name: "test"}
+	c := &atomCompiler{file: file, env: env, vocabulary: parityWords}
+	a := c.compile("it", &yaml.Node{Kind: yaml.ScalarNode, Value: source, Line: 1, Column: 1})
+	if a == nil {
+		t.Fatalf("%s: %v", source, file.Found)
+	}
+	return a
+}
+
+// valuesOf are all values that a fact has in this test, the missing one first.
+func valuesOf(k engine.Kind) []engine.Value {
+	missing := engine.Value{}
+	switch k {
+	case engine.Bool:
+		return []engine.Value{missing, engine.BoolValue(false), engine.BoolValue(true)}
+	case engine.Int:
+		return []engine.Value{missing, engine.IntValue(-1), engine.IntValue(2), engine.IntValue(3)}
+	case engine.Enum:
+		return []engine.Value{missing, engine.EnumValue("On"), engine.EnumValue("Off")}
+	case engine.Duration:
+		return []engine.Value{missing, engine.DurationValue(0), engine.DurationValue(time.Minute)}
+	case engine.Age:
+		return []engine.Value{missing, engine.AgeValue(59 * time.Second), engine.AgeValue(time.Minute)}
+	case engine.Set:
+		return []engine.Value{missing, engine.SetValue(nil), engine.SetValue([]string{"Dirty", "On"})}
+	default:
+		return []engine.Value{missing, engine.StringValue(""), engine.StringValue("On")}
+	}
+}
+
+type drawn []engine.Value
+
+// Fact implements engine.Facts.
+func (d drawn) Fact(i int) engine.Value { return d[i] }
+
+func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
+	const seed = 1
+	random := rand.New(rand.NewPCG(seed, seed))
+	for _, source := range []string{
+		`a.yes`, `!a.yes`, `true`, `a.yes && a.too`, `a.yes || !a.too`, `a.yes == a.too`, `a.yes != true`,
+		`a.count == 2`, `a.count != a.other`, `a.count < a.other`, `a.count <= 2`, `3 > a.count`, `a.count >= -1`,
+		`a.word == "On"`, `a.text != "On"`, `a.text == a.word`, `a.word in ["On", "Off"]`, `a.text in a.marks`, `marked("Dirty")`,
+		`a.age >= duration("1m")`, `duration("1m") > a.age`, `a.budget == duration("0s")`, `a.budget < duration("2m")`,
+		`a.yes && (a.count == a.other || a.word == "Off") && !marked("Dirty")`,
+		`(a.text == "On" || a.age < duration("1m")) && (a.too || a.budget <= duration("1m"))`,
+	} {
+		t.Run(source, func(t *testing.T) {
+			a := parityAtom(t, source)
+			if a.native == nil {
+				t.Fatal("it is in the fragment, and is left to CEL")
+			}
+			for range 3000 {
+				facts := make(drawn, len(parityWords.Facts))
+				for i, f := range parityWords.Facts {
+					all := valuesOf(f.Kind)
+					facts[i] = all[random.IntN(len(all))]
+				}
+				in := &activation{vocabulary: parityWords, facts: facts}
+				want, err := a.interpret(in)
+				got := a.native(facts)
+				if (err != nil) != (got == isError) || (err == nil && got != truthOf(want)) {
+					t.Fatalf("seed %d: native says %s, CEL says %t, %v\nfacts: %v", seed, got, want, err, facts)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatLiesOutsideTheFragmentIsLeftToCEL(t *testing.T) {
+	for _, source := range []string{`a.text.startsWith("O")`, `a.count + 1 == 2`, `size(a.marks) > 0`, `a.yes ? a.too : false`, `a.marks == []`} {
+		a := parityAtom(t, source)
+		if a.native != nil {
+			t.Errorf("%s is not in the fragment", source)
+		}
+		if _, err := a.evaluate(&activation{vocabulary: parityWords, facts: drawn{engine.BoolValue(true), engine.BoolValue(true),
+			engine.IntValue(1), engine.IntValue(1), engine.EnumValue("On"), engine.StringValue("O"), engine.DurationValue(0),
+			engine.AgeValue(0), engine.SetValue(nil)}}); err != nil {
+			t.Errorf("%s: %v", source, err)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Code generated from facts.go by go generate. DO NOT EDIT.
+
+package policies
+
+import "github.com/metalaw/metalaw/engine"
+
+// Fact implements engine.Facts. An enum with a word outside its set is Missing, so that a rule which reads it halts.
+func (f *Facts) Fact(i int) engine.Value {
+	switch i {
+	case 0:
+		return engine.BoolValue(f.Server.ClaimRefSet)
+	case 1:
+		return oneOf(f.Server.ReclaimPolicy, serverReclaimPolicyWords)
+	case 2:
+		return engine.BoolValue(f.Server.Unclaimable)
+	case 3:
+		return engine.BoolValue(f.Server.Parked)
+	case 4:
+		return engine.BoolValue(f.Server.Ignored)
+	case 5:
+		return engine.BoolValue(f.Server.Deleting)
+	case 6:
+		return engine.StringValue(f.Lifecycle.State)
+	case 7:
+		return engine.IntValue(f.Lifecycle.Entry)
+	case 8:
+		return engine.AgeValue(f.Lifecycle.Age)
+	case 9:
+		return engine.IntValue(f.Lifecycle.Retries)
+	case 10:
+		return engine.SetValue(f.Lifecycle.Marks)
+	case 11:
+		return engine.BoolValue(f.BMC.Reachable)
+	case 12:
+		return oneOf(f.BMC.Power, bmcPowerWords)
+	case 13:
+		return oneOf(f.BMC.Health, bmcHealthWords)
+	case 14:
+		return oneOf(f.BMC.Identity, bmcIdentityWords)
+	case 15:
+		return engine.BoolValue(f.BMC.OverrideSet)
+	case 16:
+		return oneOf(f.Boot.Purpose, bootPurposeWords)
+	case 17:
+		return oneOf(f.Boot.State, bootStateWords)
+	case 18:
+		return engine.BoolValue(f.Boot.Ready)
+	case 19:
+		return engine.BoolValue(f.Claim.Bound)
+	case 20:
+		return engine.BoolValue(f.Claim.Released)
+	case 21:
+		return engine.BoolValue(f.Claim.Binding)
+	case 22:
+		return engine.BoolValue(f.Claim.Missing)
+	case 23:
+		return oneOf(f.Claim.Power, claimPowerWords)
+	case 24:
+		return engine.IntValue(f.Probe.Entry)
+	case 25:
+		return engine.BoolValue(f.Probe.Complete)
+	case 26:
+		return engine.IntValue(f.Wipe.Entry)
+	case 27:
+		return engine.BoolValue(f.Wipe.Running)
+	case 28:
+		return engine.BoolValue(f.Wipe.Verified)
+	case 29:
+		return engine.BoolValue(f.Wipe.Failed)
+	case 30:
+		return engine.DurationValue(f.Wipe.Budget)
+	case 31:
+		return engine.BoolValue(f.Maintenance.Granted)
+	case 32:
+		return oneOf(f.Operation.Name, operationWords)
+	case 33:
+		return engine.IntValue(f.Operation.Entry)
+	case 34:
+		return engine.BoolValue(f.Operation.Reset)
+	case 35:
+		return engine.BoolValue(f.Operation.Consented)
+	case 36:
+		return engine.StringValue(f.Hardware.Manufacturer)
+	case 37:
+		return engine.StringValue(f.Hardware.Model)
+	case 38:
+		return engine.IntValue(f.Hardware.MemoryGiB)
+	case 39:
+		return engine.IntValue(f.Hardware.Cores)
+	case 40:
+		return engine.IntValue(f.Hardware.Disks)
+	case 41:
+		return oneOf(f.Policy.Sanitization, policySanitizationWords)
+	default:
+		return engine.Value{}
+	}
+}
+
+var (
+	serverReclaimPolicyWords = []string{"Recycle", "Retain"}
+	bmcPowerWords            = []string{"On", "Off", "Paused", "PoweringOn", "PoweringOff", "Unknown"}
+	bmcHealthWords           = []string{"OK", "Warning", "Critical", "Unknown"}
+	bmcIdentityWords         = []string{"Same", "Other", "Unknown"}
+	bootPurposeWords         = []string{"None", "Probe", "Wipe", "Claim"}
+	bootStateWords           = []string{"None", "Pending", "Ready", "Error"}
+	claimPowerWords          = []string{"On", "Off", "None"}
+	policySanitizationWords  = []string{"required", "none"}
+)
