@@ -48,7 +48,10 @@ func (v *visit) decide() engine.Decision {
 		if d, ok := v.decideForce(); ok {
 			return d
 		}
-		return l.Decide(v.facts)
+		if d := l.Decide(v.facts); !d.Moves() || d.From != l.Initial() || v.reading.Tried {
+			return d
+		}
+		return v.awaitFirstWord()
 	}
 	if v.server.Status.State == "" {
 		return v.start()
@@ -66,6 +69,16 @@ func (v *visit) start() engine.Decision {
 }
 
 var awaitsFirstWord = engine.Decision{Message: "waits for the first word of its BMC"}
+
+// awaitFirstWord keeps a server in the initial state, where it finds its place by what is known, until this process has heard
+// from its BMC: before that nothing is known of the machine, and a rule that asks nothing of it would come before one that
+// it is to be placed by.
+func (v *visit) awaitFirstWord() engine.Decision {
+	v.held = true
+	d := awaitsFirstWord
+	d.From, d.To = v.bundle.Lifecycle.Initial(), v.bundle.Lifecycle.Initial()
+	return d
+}
 
 // adopt takes over a server that has a state and no lifecycle of ours: another operator of this API left it there. The
 // state is kept where it may be; what its marks must be is read from it.
