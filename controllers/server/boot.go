@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -72,7 +73,7 @@ func (v *visit) bootAsClaimed(ctx context.Context) loop.Progress {
 		switch {
 		case apierrors.IsNotFound(err):
 			if boot, err = v.createClaimBoot(ctx); err != nil {
-				return loop.Broken(err)
+				return goingOrBroken(err, key.Namespace)
 			}
 		case err != nil:
 			return loop.Broken(err)
@@ -140,6 +141,15 @@ func (v *visit) followClaim(ctx context.Context, boot *v1alpha1.ServerBootConfig
 		return conflictOrBroken(err), false
 	}
 	return loop.Waiting(waitsForBoot, "the boot operator to prepare the changed boot configuration", 0), false
+}
+
+// goingOrBroken waits for what comes of a namespace that is being deleted: the API server makes nothing in it any more, and
+// takes what is in it away, the claim included.
+func goingOrBroken(err error, namespace string) loop.Progress {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return loop.Waiting(waitsForBoot, fmt.Sprintf("the end of namespace %s, which is being deleted", namespace), time.Minute)
+	}
+	return loop.Broken(err)
 }
 
 func conflictOrBroken(err error) loop.Progress {

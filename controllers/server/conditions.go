@@ -83,8 +83,7 @@ func (v *visit) recordClaimMissing() {
 	if v.claim == nil {
 		v.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimNotFound,
 			fmt.Sprintf("the claim %s/%s does not exist and no release is recorded; "+
-				"the server is kept as it is until the claim returns or somebody releases it (annotation %s=%s)",
-				ref.Namespace, ref.Name, v1alpha1.OperationAnnotation, v1alpha1.OperationRelease))
+				"the server is kept as it is until the claim returns or %s", ref.Namespace, ref.Name, v.lettingGo()))
 		return
 	}
 	holder := string(v.claim.UID) == v.server.Annotations[v1alpha1.ClaimUIDAnnotation]
@@ -107,9 +106,21 @@ func (v *visit) recordClaimMissing() {
 	v.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimUIDMismatch,
 		fmt.Sprintf("the claim %s/%s is not the one that holds this server: it has UID %q, the holder had %q; "+
 			"the server is kept as it is until the holder returns, that claim takes it over by naming it in serverRef, "+
-			"or somebody releases it (annotation %s=%s)",
-			ref.Namespace, ref.Name, v.claim.UID, v.server.Annotations[v1alpha1.ClaimUIDAnnotation],
-			v1alpha1.OperationAnnotation, v1alpha1.OperationRelease))
+			"or %s",
+			ref.Namespace, ref.Name, v.claim.UID, v.server.Annotations[v1alpha1.ClaimUIDAnnotation], v.lettingGo()))
+}
+
+// lettingGo says what somebody does with a server whose claim is gone, by what its state takes.
+func (v *visit) lettingGo() string {
+	state := v.server.Status.State
+	switch {
+	case v.bundle == nil || v.bundle.Lifecycle.Accepts(engine.State(state), v1alpha1.OperationRelease):
+		return fmt.Sprintf("somebody releases it (annotation %s=%s)", v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)
+	case state == v1alpha1.StateAvailable:
+		return "somebody clears spec.serverClaimRef of the server, for which nothing was booted for a claim here"
+	}
+	return fmt.Sprintf("somebody releases it (annotation %s=%s), which is refused in state %s",
+		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) + v.insteadOf(v1alpha1.OperationRelease)
 }
 
 func (v *visit) recordHalt(d engine.Decision) {

@@ -82,6 +82,9 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 	}
 	s.Status.Operation = nil // it is what is asked about
 	o := policies.Observation{Server: s, Now: v.now, Settings: v.settings(), System: v.systemReading(), Inventory: v.inventory}
+	if o.System.Identity == policies.IdentityOther {
+		o.System.Identity = policies.IdentityUnknown // the machine of this server is not there: what its state asks of it waits
+	}
 	if s.Spec.ServerClaimRef != nil {
 		o.Claim = v.claim
 	}
@@ -101,6 +104,10 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 	}
 	if why := v.inTheWay(to, ours, taken); why != "" {
 		return forcing{}, why
+	}
+	if s.Status.State == v1alpha1.StateReleased && !hasHolder(s) {
+		return forcing{}, fmt.Sprintf("nobody is known to have held this server, so that there is nothing to keep in %s and nothing "+
+			"to release, and no rule would ever lead it from there", to)
 	}
 	if ours || taken {
 		entered.Groups = []string{"bmc"} // it is made on a fresh reading only
@@ -141,9 +148,12 @@ func (v *visit) notOff() bool {
 	return v.fresh() && !v.shows(redfish.PowerOff)
 }
 
-func (v *visit) hasHolder() bool {
-	return v.server.Spec.ServerClaimRef != nil || v.server.Annotations[v1alpha1.ClaimUIDAnnotation] != "" ||
-		slices.Contains(v.server.Status.Lifecycle.Marks, policies.MarkDirty)
+func (v *visit) hasHolder() bool { return hasHolder(v.server) }
+
+// hasHolder says that a claim holds a server, or held it and may have left data.
+func hasHolder(s *v1alpha1.Server) bool {
+	return s.Spec.ServerClaimRef != nil || s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" ||
+		slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)
 }
 
 // overridden names the safety rules that letting the holder go, or calling the server clean, sets aside here.

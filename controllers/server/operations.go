@@ -70,12 +70,30 @@ func (v *visit) recordOperation(d engine.Decision) {
 		if op.State == v1alpha1.OperationInProgress || op.Name == asked {
 			return // a second request waits until the first has ended
 		}
-		v.finish(v1alpha1.OperationRefused, asked+" was asked for before it could be begun")
 	}
 	if v.unconfirmed {
 		return
 	}
+	if op.Active() {
+		v.admitInstead(asked)
+		return
+	}
 	v.admitOperation(asked)
+}
+
+// admitInstead takes in what is asked for while another operation could not be begun yet. The later wish takes the place of
+// the earlier one, if it can be granted; one that is refused changes nothing.
+func (v *visit) admitInstead(asked string) {
+	former := v.server.Status.Operation
+	v.admitOperation(asked)
+	switch op := v.server.Status.Operation; {
+	case op.ID == former.ID:
+	case op.State == v1alpha1.OperationRefused:
+		v.note(reasonOperationRefused, fmt.Sprintf("%s: %s; %s, which was asked for before, goes on", op.Name, op.Message, former.Name))
+		v.server.Status.Operation = former
+	default:
+		v.note(reasonOperationRefused, fmt.Sprintf("%s is not done: %s was asked for before it could be begun", former.Name, asked))
+	}
 }
 
 func (v *visit) admitOperation(asked string) {
@@ -186,6 +204,7 @@ func (v *visit) finish(state v1alpha1.OperationState, message string) {
 	status := metav1.ConditionTrue
 	if state != v1alpha1.OperationSucceeded {
 		status = metav1.ConditionFalse
+		op.Overrides = nil // nothing was set aside
 	}
 	v.condition(v1alpha1.ConditionOperationDone, status, string(state), fmt.Sprintf("%s: %s", op.Name, message))
 }

@@ -23,7 +23,9 @@ import (
 
 // operates is a server on which somebody asks for an operation.
 func operates(operation string) func(*v1alpha1.Server) {
-	return func(s *v1alpha1.Server) { s.Annotations[v1alpha1.OperationAnnotation] = operation }
+	return func(s *v1alpha1.Server) {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationAnnotation, operation)
+	}
 }
 
 // operation is how the last operation ended: its name and state.

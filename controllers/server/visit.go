@@ -281,12 +281,20 @@ func withoutURI(s *v1alpha1.Server) string {
 // for says so by itself, and very short at first where that is for the BMC to show.
 func (v *visit) readingAge() time.Duration {
 	switch {
+	case v.justParked():
+		return v.shortly()
 	case !v.inTransition():
 		return v.SteadyPoll
 	case v.memory.awaitsBMC(v.server.Name):
 		return v.shortly()
 	}
 	return min(slowestPoll, v.SteadyPoll)
+}
+
+// justParked says that the last reading was begun before the server was parked. It is the word on which the machine was handed
+// over, and somebody may have switched it on since.
+func (v *visit) justParked() bool {
+	return v.server.Status.State == v1alpha1.StateParked && v.Desk.Reading(v.server.Name).Begun.Before(v.memory.enteredAt(v.server))
 }
 
 // ageAfterJob is how old a reading may be that says nothing of the last request to the BMC, and when to look next. Nothing
