@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -295,14 +296,14 @@ func TestOnlyTheOperationsOfAServerAreForwarded(t *testing.T) {
 	}
 }
 
-func TestAClaimThatIsDeletedWhileItIsIgnoredIsWarnedAboutOnce(t *testing.T) {
+func TestAClaimThatIsDeletedWhileItIsIgnoredSaysWhyItStays(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	c := bound().claim
 	c.Finalizers, c.Annotations = []string{v1alpha1.FinalizerServerClaim}, map[string]string{v1alpha1.OperationAnnotation: "ignore"}
-	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c).Build()
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c).WithStatusSubresource(c).Build()
 	recorder := events.NewFakeRecorder(9)
 	r := newReconciler(&Subject{Client: api, Live: api, Recorder: recorder, Now: time.Now})
 	look := func() {
@@ -326,5 +327,13 @@ func TestAClaimThatIsDeletedWhileItIsIgnoredIsWarnedAboutOnce(t *testing.T) {
 		`has the value "ignore"; remove it`
 	if diff := cmp.Diff(want, <-recorder.Events); diff != "" {
 		t.Error(diff)
+	}
+	if err := api.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
+		t.Fatal(err)
+	}
+	stalled := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
+	if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != v1alpha1.ReasonIgnored ||
+		stalled.Message != want[len("Warning Ignored "):] {
+		t.Errorf("%+v", stalled)
 	}
 }

@@ -110,10 +110,21 @@ func (f facts) lost() standing {
 		s.stalled = true
 		s.message = fmt.Sprintf("the server %q no longer refers to this claim: it was deleted and found again, or its "+
 			"spec.serverClaimRef was cleared. Nothing is booted for the claim. To have the machine back with its data, let an "+
-			"operator write the claim into spec.serverClaimRef of the server; to give the data up, delete the claim and %s",
-			name, givingUp(f.server))
+			"operator write the claim into spec.serverClaimRef of the server%s; to give the data up, delete the claim and %s",
+			name, comingBack(f.server), givingUp(f.server))
 	}
 	return s
+}
+
+// comingBack says what else it takes, by the state of the server, once the claim is written on it.
+func comingBack(s *v1alpha1.Server) string {
+	switch s.Status.State { //nolint:exhaustive // the others look for their place by themselves
+	case v1alpha1.StateError:
+		return " and then retry it (metalaw server retry)"
+	case v1alpha1.StateParked:
+		return " and then unpark it (metalaw server unpark)"
+	}
+	return ""
 }
 
 // givingUp says what an operator does with a server whose claim is gone without a release, by what its state takes.

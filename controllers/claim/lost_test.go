@@ -28,3 +28,19 @@ func TestALostClaimIsAdvisedWhatTheStateOfItsServerTakes(t *testing.T) {
 		}
 	}
 }
+
+func TestALostClaimIsAdvisedHowToHaveItsMachineBack(t *testing.T) {
+	const written = "let an operator write the claim into spec.serverClaimRef of the server"
+	for state, want := range map[v1alpha1.ServerState]string{
+		v1alpha1.StateError:     written + " and then retry it (metalaw server retry); to give",
+		v1alpha1.StateParked:    written + " and then unpark it (metalaw server unpark); to give",
+		v1alpha1.StateObserving: written + "; to give",
+	} {
+		f := bound()
+		f.server.Spec.ServerClaimRef = nil
+		f.server.Status.State = state
+		if s := judge(f); !strings.Contains(s.message, want) {
+			t.Errorf("in %s: %s", state, s.message)
+		}
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -76,11 +77,18 @@ func newReconciler(s *Subject) *loop.Reconciler[*v1alpha1.ServerClaim] {
 	}
 }
 
-// withheld warns whoever waits for a claim to go that nobody may let it go.
-func (s *Subject) withheld(_ context.Context, c *v1alpha1.ServerClaim) {
-	s.Recorder.Eventf(c, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Release",
-		"The claim is being deleted, and keeps its server for as long as the annotation %s has the value %q; remove it",
+// withheld warns whoever waits for a claim to go that nobody may let it go, in an event and for as long as it stays in a
+// condition. Nobody else writes the conditions of a claim that is left alone.
+func (s *Subject) withheld(ctx context.Context, c *v1alpha1.ServerClaim) {
+	message := fmt.Sprintf("The claim is being deleted, and keeps its server for as long as the annotation %s has the value %q; remove it",
 		v1alpha1.OperationAnnotation, c.Annotations[v1alpha1.OperationAnnotation])
+	s.Recorder.Eventf(c, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Release", "%s", message)
+	before := c.DeepCopy()
+	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonIgnored, Message: message, ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(s.Now())})
+	if err := s.Client.Status().Patch(ctx, c, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		logf.FromContext(ctx).Info("the claim that is being deleted and left alone could not be told so", "error", err.Error())
+	}
 }
 
 // claimChanges leaves out writes of status, which are our own.
