@@ -30,6 +30,8 @@ var defaultStates = []string{string(v1alpha1.StateError), string(v1alpha1.StateC
 type watch struct {
 	breaker *policyv1alpha1.Breaker
 	states  []string
+	// unasked says that what the release of a holder led to does not count. A user who names the states counts everything.
+	unasked bool
 	window  time.Duration
 	entered tally
 }
@@ -40,7 +42,7 @@ func newWatch(b *policyv1alpha1.Breaker) *watch {
 	}
 	w := &watch{breaker: b.DeepCopy(), states: b.States, window: window(b.WindowSeconds)}
 	if len(w.states) == 0 {
-		w.states = defaultStates
+		w.states, w.unasked = defaultStates, true
 	}
 	return w
 }
@@ -51,7 +53,11 @@ func (w *watch) enter(name string, m *machine) {
 		return
 	}
 	var last time.Time
-	for state, at := range m.entered {
+	entered := m.entered
+	if w.unasked {
+		entered = m.unasked
+	}
+	for state, at := range entered {
 		if at.After(last) && slices.Contains(w.states, state) {
 			last = at
 		}

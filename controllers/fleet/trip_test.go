@@ -154,3 +154,50 @@ func TestATripIsStoredThoughTheRestOfTheStatusIsRefused(t *testing.T) {
 		t.Errorf("the trip is not stored (%v)", err)
 	}
 }
+
+func TestReleasesTripABreakerOnlyWhereItNamesTheStateThatTheyLeadTo(t *testing.T) {
+	moved := func(rule string, released bool, to v1alpha1.ServerState) func(*v1alpha1.Server) {
+		return func(s *v1alpha1.Server) {
+			entered(to, time.Minute)(s)
+			s.Status.Lifecycle.Rule = rule
+			s.Status.Lifecycle.History = []v1alpha1.LifecycleMove{{From: "Reserved", To: to, Rule: rule, Released: released,
+				Entry: s.Status.Lifecycle.Entry, At: s.Status.Lifecycle.EnteredAt}}
+		}
+	}
+	// done has left Cleanup again, erased.
+	done := func(s *v1alpha1.Server) {
+		moved("ClaimEnded", true, v1alpha1.StateCleanup)(s)
+		s.Status.State, s.Status.Lifecycle.Entry, s.Status.Lifecycle.EnteredAt = v1alpha1.StateAvailable, 4, metav1.NewMicroTime(noon)
+		s.Status.Lifecycle.History = append(s.Status.Lifecycle.History, v1alpha1.LifecycleMove{From: "Cleanup", To: "Available", Rule: "Wiped",
+			Entry: 4, At: metav1.NewMicroTime(noon)})
+	}
+	// failed is one of which the wipe did not succeed.
+	failed := func(s *v1alpha1.Server) {
+		moved("ClaimEnded", true, v1alpha1.StateCleanup)(s)
+		s.Status.State, s.Status.Lifecycle.Entry, s.Status.Lifecycle.EnteredAt = v1alpha1.StateError, 4, metav1.NewMicroTime(noon)
+	}
+	both := []string{"Error", "Cleanup"}
+	for name, c := range map[string]struct {
+		moved   func(*v1alpha1.Server)
+		states  []string
+		tripped bool
+	}{
+		"releases of claims":                               {moved("ClaimEnded", true, v1alpha1.StateCleanup), nil, false},
+		"releases of claims that are erased by now":        {done, nil, false},
+		"releases of claims whose wipes failed":            {failed, nil, true},
+		"releases, where the states are named":             {moved("ClaimEnded", true, v1alpha1.StateCleanup), both, true},
+		"moves to be erased that no release asked for":     {moved("ClaimEnded", false, v1alpha1.StateCleanup), nil, true},
+		"servers that somebody forced to where they erase": {moved(v1alpha1.RuleForced, false, v1alpha1.StateCleanup), nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var servers []*v1alpha1.Server
+			for _, name := range []string{"a", "b", "c", "d", "e"} {
+				servers = append(servers, newServer(name, "z", c.moved))
+			}
+			g := newGate(t, &policyv1alpha1.FleetControlSpec{Breaker: &policyv1alpha1.Breaker{MaxPercent: 50, States: c.states}}, servers...)
+			if v := permit(t, g, servers[0], Wipe); v.Allowed == c.tripped {
+				t.Errorf("allowed %v: %s", v.Allowed, v.Message)
+			}
+		})
+	}
+}
