@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -58,6 +59,9 @@ type Options struct {
 	BootGrace time.Duration
 	// ObserveOnly runs everything and does nothing to any machine.
 	ObserveOnly bool
+	// Admission fails until the webhooks of this process answer. The controllers that write what those judge begin no sooner, but
+	// after half a minute all the same; nil where this process serves none.
+	Admission healthz.Checker
 	// Metrics registers the metrics; default the registry that the manager serves.
 	Metrics prometheus.Registerer
 }
@@ -91,21 +95,22 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 			return err
 		}
 	}
-	if err := endpoint.Setup(mgr, endpoint.Options{Bundles: store, Clients: pool, Namespace: o.Namespace, CABundle: o.BMCCABundle}); err != nil {
+	writers := newAdmitted(mgr, o.Admission)
+	if err := endpoint.Setup(writers, endpoint.Options{Bundles: store, Clients: pool, Namespace: o.Namespace, CABundle: o.BMCCABundle}); err != nil {
 		return err
 	}
-	if err := bmc.Setup(mgr, bmc.Options{Bundles: store, Clients: pool, CABundle: o.BMCCABundle, SteadyPoll: o.SteadyPoll,
+	if err := bmc.Setup(writers, bmc.Options{Bundles: store, Clients: pool, CABundle: o.BMCCABundle, SteadyPoll: o.SteadyPoll,
 		Absent: beat.Absent, Gate: gate}); err != nil {
 		return err
 	}
-	claims, err := scheduler.Setup(mgr, scheduler.Options{Bundles: store, ObserveOnly: o.ObserveOnly})
+	claims, err := scheduler.Setup(writers, scheduler.Options{Bundles: store, ObserveOnly: o.ObserveOnly})
 	if err != nil {
 		return err
 	}
-	if err := claim.Setup(mgr, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers}); err != nil {
+	if err := claim.Setup(writers, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers}); err != nil {
 		return err
 	}
-	return setupServers(mgr, store, pool, beat, gate, o)
+	return setupServers(writers, store, pool, beat, gate, o)
 }
 
 func setupServers(mgr ctrl.Manager, store *revision.Store, pool *redfish.Pool, beat *heartbeat.Heartbeat, gate *fleet.Gate, o Options) error {

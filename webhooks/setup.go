@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -65,10 +66,10 @@ type Options struct {
 
 // Setup registers the webhooks on the manager's webhook server as soon as the certificate is in place, and a readiness
 // check named webhooks that fails until then. They answer on every replica. It must be called once, before the manager
-// starts.
-func Setup(mgr ctrl.Manager, o Options) error {
+// starts. What it returns is that check.
+func Setup(mgr ctrl.Manager, o Options) (serves healthz.Checker, err error) {
 	if o.Bundles == nil || (o.ManagerUser == "" && o.Namespace == "") {
-		return errors.New("webhooks need Bundles and ManagerUser or Namespace")
+		return nil, errors.New("webhooks need Bundles and ManagerUser or Namespace")
 	}
 	if o.Client == nil {
 		o.Client = mgr.GetClient()
@@ -87,17 +88,17 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}
 	hooks, err := handlers(o, time.Now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s := &serving{mgr: mgr, hooks: hooks, ready: o.Ready}
 	if err := mgr.AddReadyzCheck("webhooks", s.check); err != nil {
-		return err
+		return nil, err
 	}
 	if o.Ready == nil {
 		s.register()
-		return nil
+		return s.check, nil
 	}
-	return mgr.Add(s)
+	return s.check, mgr.Add(s)
 }
 
 // handlers makes the handler of every path.

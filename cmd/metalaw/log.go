@@ -27,17 +27,27 @@ func newLogger(level string, to io.Writer) (logr.Logger, error) {
 	if parsed == zapcore.DebugLevel {
 		parsed = everything
 	}
-	logger := zap.New(zap.UseDevMode(false), zap.Level(parsed), zap.WriteTo(to), zap.JSONEncoder(func(c *zapcore.EncoderConfig) {
+	options := []zap.Opts{zap.UseDevMode(false), zap.Level(parsed), zap.WriteTo(to), zap.JSONEncoder(func(c *zapcore.EncoderConfig) {
 		c.EncodeTime = zapcore.TimeEncoderOfLayout("2006-01-02T15:04:05.000Z07:00")
 		c.EncodeLevel = func(l zapcore.Level, to zapcore.PrimitiveArrayEncoder) {
 			zapcore.LowercaseLevelEncoder(max(l, zapcore.DebugLevel), to)
 		}
-	}))
-	return logger.WithSink(calm{logger.GetSink()}), nil
+	})}
+	logger := zap.New(options...)
+	brief := zap.New(append(options, zap.StacktraceLevel(zapcore.PanicLevel))...)
+	return logger.WithSink(calm{LogSink: logger.GetSink(), brief: brief.GetSink()}), nil
 }
 
+// rotation is the name of the logger of the library that makes the certificates. It tells as errors what it does again by
+// itself, such as at each first start, when there is no certificate yet; where in the library that is tells nobody anything.
+const rotation = "cert-rotation"
+
 // calm is a sink that tells errors which pass by themselves as what they are: news, without a stack trace.
-type calm struct{ logr.LogSink }
+type calm struct {
+	logr.LogSink
+	// brief writes to the same place, and no stack trace.
+	brief logr.LogSink
+}
 
 // Error implements logr.LogSink.
 func (c calm) Error(err error, message string, more ...any) {
@@ -51,10 +61,35 @@ func (c calm) Error(err error, message string, more ...any) {
 }
 
 // WithValues implements logr.LogSink.
-func (c calm) WithValues(more ...any) logr.LogSink { return calm{c.LogSink.WithValues(more...)} }
+func (c calm) WithValues(more ...any) logr.LogSink {
+	return calm{LogSink: c.LogSink.WithValues(more...), brief: c.brief.WithValues(more...)}
+}
 
 // WithName implements logr.LogSink.
-func (c calm) WithName(name string) logr.LogSink { return calm{c.LogSink.WithName(name)} }
+func (c calm) WithName(name string) logr.LogSink {
+	brief := c.brief.WithName(name)
+	if name == rotation {
+		return calm{LogSink: plain{brief}, brief: brief}
+	}
+	return calm{LogSink: c.LogSink.WithName(name), brief: brief}
+}
+
+// plain is a sink that writes of an error its words alone, and not where it arose.
+type plain struct{ logr.LogSink }
+
+// Error implements logr.LogSink.
+func (p plain) Error(err error, message string, more ...any) {
+	if err != nil {
+		err = errors.New(err.Error())
+	}
+	p.LogSink.Error(err, message, more...)
+}
+
+// WithValues implements logr.LogSink.
+func (p plain) WithValues(more ...any) logr.LogSink { return plain{p.LogSink.WithValues(more...)} }
+
+// WithName implements logr.LogSink.
+func (p plain) WithName(name string) logr.LogSink { return plain{p.LogSink.WithName(name)} }
 
 // passes says that there is nothing to an error but writes that came after somebody else's, which are made again, and
 // calls that were cut off because the manager stops.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -86,4 +87,35 @@ func TestAnErrorThatPassesByItselfIsNewsWithoutAStackTrace(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestACertificateThatIsToBeMadeIsToldWithoutAStackTrace(t *testing.T) {
+	var out bytes.Buffer
+	logger, err := newLogger("info", &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	traced := traced{errors.New("Cert secret is not well-formed, missing ca.crt")}
+	logger.WithName("cert-rotation").WithValues("name", "metalaw-validating").Error(traced, "secret is not well-formed")
+	if n := bytes.Count(out.Bytes(), []byte("\n")); n != 1 {
+		t.Errorf("%d lines", n)
+	}
+	entry := map[string]any{}
+	if err := json.Unmarshal(out.Bytes(), &entry); err != nil {
+		t.Fatal(err)
+	}
+	delete(entry, "ts")
+	want := map[string]any{"level": "error", "logger": "cert-rotation", "msg": "secret is not well-formed", "name": "metalaw-validating",
+		"error": "Cert secret is not well-formed, missing ca.crt"}
+	if diff := cmp.Diff(want, entry); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// traced is an error that tells where it arose, as those of some libraries do.
+type traced struct{ error }
+
+// Format implements fmt.Formatter.
+func (e traced) Format(f fmt.State, _ rune) {
+	_, _ = f.Write([]byte(e.Error() + "\nmain.main\n\tmain.go:1"))
 }

@@ -88,14 +88,14 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.Admission, err = o.addWebhooks(mgr, store); err != nil {
+		return fmt.Errorf("webhooks: %w", err)
+	}
 	if err := controllers.Setup(ctx, mgr, store, c); err != nil {
 		return fmt.Errorf("controllers: %w", err)
 	}
 	if err := o.addRegistry(mgr, store); err != nil {
 		return err
-	}
-	if err := o.addWebhooks(mgr, store); err != nil {
-		return fmt.Errorf("webhooks: %w", err)
 	}
 	if err := ctrlmetrics.Registry.Register(webhooks.NewExpiry(o.certificates())); err != nil {
 		return err

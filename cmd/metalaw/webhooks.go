@@ -27,19 +27,19 @@ func (o *options) certificates() map[string]string {
 }
 
 // addWebhooks serves admission on every replica, and makes the certificates where nobody else does. The probe registry
-// uses the same certificate unless it is given one of its own.
-func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store) error {
+// uses the same certificate unless it is given one of its own. What it returns fails until the webhooks answer; nil where
+// this process serves none.
+func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store) (serves healthz.Checker, err error) {
 	var ready <-chan struct{}
 	if o.rotateCerts && (o.webhooks || !o.registryPlaintext) {
-		var err error
 		ready, err = webhooks.AddRotator(mgr, webhooks.RotatorOptions{Namespace: o.namespace, SecretName: o.webhookSecret,
 			CertDir: o.webhookCerts, ExtraDNSNames: append([]string{"metalaw-registry." + o.namespace + ".svc"}, o.extraDNSNames...)})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if !o.webhooks {
-		return mgr.AddReadyzCheck("ping", healthz.Ping)
+		return nil, mgr.AddReadyzCheck("ping", healthz.Ping)
 	}
 	return webhooks.Setup(mgr, webhooks.Options{Bundles: store, Namespace: o.namespace, Ready: ready,
 		ManagerUser: "system:serviceaccount:" + o.namespace + ":" + o.serviceAccount})

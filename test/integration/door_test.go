@@ -73,12 +73,13 @@ func openDoor(ctx context.Context, certificate func(mgr ctrl.Manager, dir, addre
 	Expect(fieldindex.Register(ctx, mgr.GetFieldIndexer())).To(Succeed())
 	embedded, err := policies.Default()
 	Expect(err).NotTo(HaveOccurred())
-	Expect(webhooks.Setup(mgr, webhooks.Options{
+	_, err = webhooks.Setup(mgr, webhooks.Options{
 		Bundles:   revision.NewStore(mgr.GetClient(), embedded),
 		Namespace: "metalaw-system",
 		Ready:     certificate(mgr, dir, fmt.Sprintf("127.0.0.1:%d", port)),
 		Registry:  prometheus.NewRegistry(),
-	})).To(Succeed())
+	})
+	Expect(err).NotTo(HaveOccurred())
 
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
