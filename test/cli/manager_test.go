@@ -159,7 +159,7 @@ var _ = Describe("The verbs, with the manager at the other end", Ordered, func()
 		Expect(got.out).To(And(HavePrefix("m-override  refused    force to Available: NeverOfferDirty: "), HaveSuffix("(that is --override-safety)\n")))
 		Expect(forcer.says(ctx, append(force, "--override-safety")...)).To(Equal(said{
 			out: "m-override  done       forced to Available, setting aside AbsenceIsNotEvidence, ClearOnlyOnProof\n",
-			err: "m-override: sets aside AbsenceIsNotEvidence, ClearOnlyOnProof\n"}))
+			err: "m-override: would set aside AbsenceIsNotEvidence, ClearOnlyOnProof\n"}))
 		moves := getServer(ctx, "m-override").Status.Lifecycle.History
 		Expect(moves[len(moves)-1]).To(And(HaveField("By", "fred"), HaveField("Overrides", ConsistOf("AbsenceIsNotEvidence", "ClearOnlyOnProof"))))
 

@@ -76,9 +76,17 @@ func (p *page) budgets(s *status) {
 		if b.Per != "" {
 			per = b.Per + "=" + b.Value
 		}
-		rows[i] = []string{b.Name, string(b.Action), per, fmt.Sprintf("%d of %d", b.Used, b.Max)}
+		rows[i] = []string{b.Name, string(b.Action), per, used(&b)}
 	}
 	p.table([]string{"  NAME", "ACTION", "FOR", "USED"}, indented(rows))
+}
+
+// used says how far a budget is used. One that allows nothing has nothing to be a part of.
+func used(b *budgetStatus) string {
+	if b.Max == 0 {
+		return fmt.Sprintf("%d; none is allowed", b.Used)
+	}
+	return fmt.Sprintf("%d of %d", b.Used, b.Max)
 }
 
 func (p *page) breaker(s *status) {

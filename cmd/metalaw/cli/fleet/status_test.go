@@ -38,6 +38,7 @@ func heldBack() *policyv1alpha1.FleetControl {
 	c.Spec.Budgets = []policyv1alpha1.Budget{
 		{Name: "inrush", Action: policyv1alpha1.ActionPowerOn, Max: new(int32(4)), Per: "rack"},
 		{Name: "wipes", Action: policyv1alpha1.ActionWipe, Max: new(int32(2))},
+		{Name: "never", Action: policyv1alpha1.ActionPowerOn, Max: new(int32(0))},
 	}
 	c.Spec.Breaker = &policyv1alpha1.Breaker{MaxPercent: 10}
 	c.Status.Trip = &policyv1alpha1.BreakerTrip{At: metav1.NewMicroTime(noon.Add(-time.Hour)), Servers: 6, Of: 40}
@@ -90,6 +91,7 @@ Budgets:
   inrush   PowerOn   rack=r0     1 of 4
   inrush   PowerOn   rack=r1     0 of 4
   wipes    Wipe      the fleet   0 of 2
+  never    PowerOn   the fleet   1; none is allowed
 
 Breaker:   tripped at 2026-01-31T10:00:00Z: 6 of 40 servers had entered the states that it watches; metalaw unfreeze --breaker closes it
 

@@ -185,11 +185,11 @@ func (f *follower) giveUp(outcome func(*followed) result) {
 	}
 }
 
-// tellOverrides says, as soon as the manager has recorded it, which safety rules a forced move sets aside.
+// tellOverrides says, as soon as the manager has recorded it, which safety rules a forced move would set aside.
 func (f *follower) tellOverrides(s *v1alpha1.Server) {
 	if overrides := s.Status.Operation.Overrides; len(overrides) > 0 && !f.told[s.Name] {
 		f.told[s.Name] = true
-		f.report.note("%s: sets aside %s", s.Name, strings.Join(overrides, ", "))
+		f.report.note("%s: would set aside %s", s.Name, strings.Join(overrides, ", "))
 	}
 }
 
