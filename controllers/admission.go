@@ -88,10 +88,12 @@ type awaiting struct {
 // Start implements manager.Runnable.
 func (a *awaiting) Start(ctx context.Context) error {
 	a.admitted.await(ctx)
-	if ctx.Err() != nil {
-		return nil
+	select {
+	case <-ctx.Done():
+		return nil // it was stopped before it began
+	default:
+		return a.Runnable.Start(ctx)
 	}
-	return a.Runnable.Start(ctx)
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.

@@ -86,7 +86,7 @@ func (s *Subject) withheld(ctx context.Context, c *v1alpha1.ServerClaim) {
 	before := c.DeepCopy()
 	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue,
 		Reason: v1alpha1.ReasonIgnored, Message: message, ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(s.Now())})
-	if err := s.Client.Status().Patch(ctx, c, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(s.Client.Status().Patch(ctx, c, client.MergeFrom(before))); err != nil {
 		logf.FromContext(ctx).Info("the claim that is being deleted and left alone could not be told so", "error", err.Error())
 	}
 }

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,12 +103,8 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 	case there.Moves():
 		return forcing{}, fmt.Sprintf("%s would lead it from there to %s at once", there.Rule, there.To)
 	}
-	if why := v.inTheWay(to, ours, taken); why != "" {
+	if why := cmp.Or(v.inTheWay(to, ours, taken), deadEnd(s)); why != "" {
 		return forcing{}, why
-	}
-	if s.Status.State == v1alpha1.StateReleased && !hasHolder(s) {
-		return forcing{}, fmt.Sprintf("nobody is known to have held this server, so that there is nothing to keep in %s and nothing "+
-			"to release, and no rule would ever lead it from there", to)
 	}
 	if ours || taken {
 		entered.Groups = []string{"bmc"} // it is made on a fresh reading only
@@ -131,6 +128,15 @@ func (v *visit) inTheWay(to engine.State, ours, taken bool) string {
 		return fmt.Sprintf("the claim %s/%s exists, and its machine's power is %s: %s", v.claim.Namespace, v.claim.Name, v.facts.BMC.Power, remedy)
 	}
 	return ""
+}
+
+// deadEnd says why no rule would ever lead a server from the state that it is in; empty where one may.
+func deadEnd(s *v1alpha1.Server) string {
+	if s.Status.State != v1alpha1.StateReleased || hasHolder(s) {
+		return ""
+	}
+	return fmt.Sprintf("nobody is known to have held this server, so that there is nothing to keep in %s and nothing to release, "+
+		"and no rule would ever lead it from there", s.Status.State)
 }
 
 // bootsOurs says that a state boots the probe or the wipe image, now or once what that waits for has come.

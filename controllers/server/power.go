@@ -45,7 +45,8 @@ func (v *visit) powerKnown() (loop.Progress, bool) {
 	case v.reading.Tried && v.facts.BMC.Identity != policies.IdentitySame:
 		return loop.Waiting(waitsForReading, "the BMC to answer for this server's own machine", v.pollInterval()), false
 	case v.reading.Tried && power != redfish.PowerOn && power != redfish.PowerOff: // said of an old reading too, so that it stays the same
-		return loop.Waiting(waitsForPower, fmt.Sprintf("the BMC to say whether the machine is on; its power is %s", cmp.Or(power, redfish.PowerUnknown)), v.pollInterval()), false
+		return loop.Waiting(waitsForPower, fmt.Sprintf("the BMC to say whether the machine is on; its power is %s",
+			cmp.Or(power, redfish.PowerUnknown)), v.pollInterval()), false
 	case !fresh:
 		return loop.Waiting(waitsForReading, "a fresh reading of the BMC", 0), false
 	}
