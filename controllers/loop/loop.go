@@ -43,6 +43,7 @@ type Reconciler[T client.Object] struct {
 	Observed func(object T, former, now int64)
 
 	withheld sync.Map // the UID that was reported, by name
+	ended    sync.Map // the UID of what we let go, by name, until the cache shows that it is gone
 	written  sync.Map // the resourceVersion of our last write, by name, until the cache shows it
 }
 
@@ -63,6 +64,13 @@ type Committer interface {
 	// Commit is called once, after the write has succeeded and before anything is told. Where the write fails it is not
 	// called, and what the record announced is not done.
 	Commit()
+}
+
+// Deferrer is a Visit that knows what of its record the next write may bring along.
+type Deferrer[T client.Object] interface {
+	// Defers says that the status after differs from the one before, which is stored, in nothing that is worth a write of
+	// its own now. It is called once in a reconcile, after the write of metadata and spec, and not for what is being deleted.
+	Defers(before, after T) bool
 }
 
 // Notifier is a Visit with something to tell that no difference of the object shows, such as a request that was refused.
@@ -88,6 +96,7 @@ func (r *Reconciler[T]) look(ctx context.Context, req ctrl.Request) (ctrl.Result
 		if apierrors.IsNotFound(err) {
 			r.withheld.Delete(req.NamespacedName)
 			r.written.Delete(req.NamespacedName)
+			r.ended.Delete(req.NamespacedName)
 			if r.Gone != nil {
 				r.Gone(req.NamespacedName)
 			}
@@ -113,7 +122,8 @@ func (r *Reconciler[T]) look(ctx context.Context, req ctrl.Request) (ctrl.Result
 	decision := visit.Decide()
 	outcome := apply(ctx, visit, decision)
 	visit.Record(decision, outcome)
-	if err := r.write(ctx, before, object); err != nil {
+	deferrer, _ := visit.(Deferrer[T])
+	if err := r.write(ctx, deferrer, before, object); err != nil {
 		return retry(client.IgnoreNotFound(err)) // the object is gone, and so is everything that it waited for
 	}
 	if c, ok := visit.(Committer); ok {
@@ -132,8 +142,11 @@ func (r *Reconciler[T]) look(ctx context.Context, req ctrl.Request) (ctrl.Result
 const cacheLag = time.Second
 
 // behind says that the cache does not show our last write yet. What would be decided on that would be refused by the
-// optimistic lock.
+// optimistic lock, or find nothing any more.
 func (r *Reconciler[T]) behind(name types.NamespacedName, object T) bool {
+	if uid, ok := r.ended.Load(name); ok && uid == object.GetUID() {
+		return true
+	}
 	stored, _ := r.written.Load(name)
 	written, ok := stored.(string)
 	if !ok {
@@ -194,14 +207,15 @@ func (r *Reconciler[T]) finalize(ctx context.Context, visit Visit, before, objec
 	if progress.Phase == Done {
 		controllerutil.RemoveFinalizer(object, r.Finalizer)
 	}
-	if err := r.write(ctx, before, object); err != nil {
+	if err := r.write(ctx, nil, before, object); err != nil {
 		return retry(client.IgnoreNotFound(err))
 	}
 	return ctrl.Result{RequeueAfter: jittered(progress.Again)}, nil
 }
 
-// write patches what changed: metadata and spec first, then status, each at most once and under the optimistic lock.
-func (r *Reconciler[T]) write(ctx context.Context, before, object T) error {
+// write patches what changed: metadata and spec first, then status, each at most once and under the optimistic lock. A
+// status that deferrer defers is left for the next time; nil defers nothing.
+func (r *Reconciler[T]) write(ctx context.Context, deferrer Deferrer[T], before, object T) error {
 	wanted := copyOf(object)
 	base := copyOf(before)
 	if mainChanged(before, wanted) {
@@ -210,6 +224,7 @@ func (r *Reconciler[T]) write(ctx context.Context, before, object T) error {
 		}
 		version, generation := object.GetResourceVersion(), object.GetGeneration()
 		if len(object.GetFinalizers()) == 0 && !object.GetDeletionTimestamp().IsZero() {
+			r.ended.Store(client.ObjectKeyFromObject(object), object.GetUID())
 			return nil // the object is gone
 		}
 		base.SetResourceVersion(version)
@@ -219,7 +234,7 @@ func (r *Reconciler[T]) write(ctx context.Context, before, object T) error {
 		}
 		wanted.SetGeneration(generation)
 	}
-	if statusChanged(before, wanted) {
+	if statusChanged(before, wanted) && (deferrer == nil || !deferrer.Defers(before, wanted)) {
 		if err := r.Client.Status().Patch(ctx, wanted, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 			return err
 		}

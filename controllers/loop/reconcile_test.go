@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
@@ -144,6 +145,76 @@ type changing struct{ *plan }
 func (c changing) Observe(_ context.Context, s *v1alpha1.Server) (Visit, error) {
 	s.Labels = map[string]string{"rack": "7"}
 	return c.plan, nil
+}
+
+func TestWhatWasLetGoIsNotWrittenOnceMoreWhileTheCacheStillShowsIt(t *testing.T) {
+	now := metav1.Now()
+	r, api := running(t, &plan{ending: Holds()}, &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}})
+	shown := &v1alpha1.Server{}
+	if err := api.Get(t.Context(), types.NamespacedName{Name: "a"}, shown); err != nil {
+		t.Fatal(err)
+	}
+	patches := 0
+	r.Client = interceptor.NewClient(api.(client.WithWatch), interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+			shown.DeepCopyInto(o.(*v1alpha1.Server))
+			return nil
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			patches++
+			return c.Patch(ctx, o, p, opts...)
+		},
+	})
+	for range 3 {
+		if _, err := look(t, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if patches != 1 {
+		t.Errorf("written %d times", patches)
+	}
+	shown.UID = "uid-b" // made anew under its name, and deleted
+	_, _ = look(t, r)
+	if patches != 2 {
+		t.Error("what has come in its place is not looked at")
+	}
+}
+
+// patient is a plan whose record waits until the model is known.
+type patient struct{ *plan }
+
+func (p patient) Observe(_ context.Context, s *v1alpha1.Server) (Visit, error) {
+	s.Status.ObservedGeneration, s.Status.Model = 7, s.Labels["model"]
+	return p, nil
+}
+
+func (patient) Defers(_, after *v1alpha1.Server) bool { return after.Status.Model == "" }
+
+func TestAStatusThatIsDeferredIsStoredWithTheNextWrite(t *testing.T) {
+	r, api := running(t, nil, &v1alpha1.Server{})
+	r.Subject = patient{&plan{}}
+	stored := func() *v1alpha1.Server {
+		t.Helper()
+		if _, err := look(t, r); err != nil {
+			t.Fatal(err)
+		}
+		s := &v1alpha1.Server{}
+		if err := api.Get(t.Context(), types.NamespacedName{Name: "a"}, s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := stored()
+	if s.Status.ObservedGeneration != 0 {
+		t.Errorf("stored at once: %+v", s.Status)
+	}
+	s.Labels = map[string]string{"model": "X"}
+	if err := api.Update(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if s := stored(); s.Status.ObservedGeneration != 7 || s.Status.Model != "X" {
+		t.Errorf("not stored with what came: %+v", s.Status)
+	}
 }
 
 func TestWhatIsDeletedWhileNobodyMayTouchItIsReportedOnce(t *testing.T) {
