@@ -169,21 +169,25 @@ func (d decided) wipeDiffers(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// inventoryNow is the inventory as it is stored; nil where there is none.
+// inventoryNow is the inventory as it is stored; nil where there is none. One that the decision did not know was made since,
+// and every new one is named by the server's own spelling of the UUID. One of the other spelling is older than that, so that
+// the cache shows it.
 func (d decided) inventoryNow(ctx context.Context) (*policyv1alpha1.ServerInventory, error) {
 	names := uuids.Spellings(d.server.Spec.SystemUUID)
 	if d.inventory != nil {
 		names = []string{d.inventory.Name}
 	}
+	var from client.Reader = d.Reader
 	for _, name := range names {
 		now := &policyv1alpha1.ServerInventory{}
-		err := d.Reader.Get(ctx, types.NamespacedName{Name: name}, now)
+		err := from.Get(ctx, types.NamespacedName{Name: name}, now)
 		if err == nil {
 			return now, nil
 		}
 		if !apierrors.IsNotFound(err) {
 			return nil, err
 		}
+		from = d.Client
 	}
 	return nil, nil
 }
@@ -194,10 +198,13 @@ func (d decided) claimDiffers(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	now := &v1alpha1.ServerClaim{}
-	if err := d.Reader.Get(ctx, client.ObjectKeyFromObject(was), now); err != nil {
-		if apierrors.IsNotFound(err) {
-			return "the claim", nil
-		}
+	err := d.Reader.Get(ctx, client.ObjectKeyFromObject(was), now)
+	switch {
+	case apierrors.IsNotFound(err) && d.server.Annotations[v1alpha1.ReleasedClaimAnnotation] == string(was.UID):
+		return "", nil // its end was recorded, and decided on; that it goes then is no news
+	case apierrors.IsNotFound(err):
+		return "the claim", nil
+	case err != nil:
 		return "", err
 	}
 	if now.UID != was.UID || now.Spec.Power != was.Spec.Power || now.DeletionTimestamp.IsZero() != was.DeletionTimestamp.IsZero() ||

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -69,6 +70,9 @@ func (v *visit) writeCustody(ctx context.Context, change func(*policyv1alpha1.Cu
 		inventory.Custody = &policyv1alpha1.Custody{}
 	}
 	change(inventory.Custody)
+	if equality.Semantic.DeepEqual(before, inventory) {
+		return nil // an earlier look wrote it, whose write of the server was refused
+	}
 	return v.Client.Patch(ctx, inventory, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
