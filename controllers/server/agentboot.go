@@ -55,6 +55,11 @@ func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
 	if v.bootStands(b) {
 		return loop.Holds()
 	}
+	l := v.server.Status.Lifecycle
+	if minted := v.memory.mintedFor(v.server, v1alpha1.ProbePurpose(b.token)); minted != nil && v.isBoot(b) {
+		l.Credential = minted // it was not stored yet; see Defers
+		return loop.Holds()
+	}
 	if p, ok := v.confirm(ctx, b.action); !ok {
 		return p
 	}
@@ -66,11 +71,11 @@ func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
 	if err != nil {
 		return loop.Broken(err)
 	}
-	l := v.server.Status.Lifecycle
 	l.Credential = &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurpose(b.token), Entry: l.Entry, TokenHash: metalprobe.HashToken(token)}
 	if p, ok := v.ensureAgentBoot(ctx, b); !ok {
 		return p
 	}
+	v.memory.mint(v.server, *l.Credential)
 	v.server.Spec.BootConfigurationRef = &v1alpha1.ObjectReference{Namespace: v.Namespace, Name: b.name}
 	return loop.Holds()
 }
@@ -78,8 +83,12 @@ func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
 // bootStands says that the cache shows the boot configuration of this entry and purpose, and the server its token.
 func (v *visit) bootStands(b agentBoot) bool {
 	l := v.server.Status.Lifecycle
-	return v.boot != nil && v.boot.Name == b.name && v.boot.Annotations[v1alpha1.BootPurposeAnnotation] == b.purpose &&
-		l.Credential != nil && l.Credential.Entry == l.Entry && string(l.Credential.Purpose) == string(b.token)
+	return v.isBoot(b) && l.Credential != nil && l.Credential.Entry == l.Entry && string(l.Credential.Purpose) == string(b.token)
+}
+
+// isBoot says that the cache shows the boot configuration of this entry and purpose.
+func (v *visit) isBoot(b agentBoot) bool {
+	return v.boot != nil && v.boot.Name == b.name && v.boot.Annotations[v1alpha1.BootPurposeAnnotation] == b.purpose
 }
 
 // errTaken says that an object of the name that a boot needs belongs to somebody else.

@@ -193,6 +193,7 @@ func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
 	case outcome.Progress.Phase == loop.Failed && outcome.Progress.Err == nil:
 		v.ready(metav1.ConditionFalse, outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
 		v.reconciling(outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
+	case v.heldBriefly():
 	case !outcome.Settled():
 		if v.saidOverrideIgnored() && v.unsolved() {
 			return // it is being tried again; whether that helps is not known yet
@@ -226,6 +227,8 @@ func (v *visit) moving(d engine.Decision, outcome loop.Outcome) {
 	message := d.Message
 	switch {
 	case d.Moves():
+	case v.heldBriefly():
+		return
 	case outcome.Progress.Reason == overrideIgnored:
 		message = outcome.Effect + ": " + outcome.Progress.Message
 		v.ready(metav1.ConditionFalse, overrideIgnored, message)
@@ -269,11 +272,27 @@ func (v *visit) saysNothingYet() bool {
 	return meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady) == nil
 }
 
-// pendingFor is how long the present entry has lasted, or how long ago the BMC was last asked for something.
+// pendingFor is how long the present entry has lasted, or how long ago the BMC was last asked for something, or since when a
+// reading is awaited from a BMC that answers. What the BMC is only about to be asked for has just begun.
 func (v *visit) pendingFor() time.Duration {
+	if v.commit != nil {
+		return 0
+	}
 	since := v.server.Status.Lifecycle.EnteredAt.Time
-	if at := v.Desk.LastJob(v.server.Name); at.After(since) {
-		since = at
+	for _, at := range []time.Time{v.Desk.LastJob(v.server.Name), v.readsSince} {
+		if at.After(since) {
+			since = at
+		}
 	}
 	return v.now.Sub(since)
+}
+
+// heldBriefly says that a move is put off for less than is worth telling, so that what was told before stands.
+func (v *visit) heldBriefly() bool {
+	left := worthTelling - v.now.Sub(v.heldSince)
+	if !v.held || left <= 0 || v.saysNothingYet() {
+		return false
+	}
+	v.wakeIn(left)
+	return true
 }

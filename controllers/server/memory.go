@@ -33,6 +33,11 @@ type remembered struct {
 	seen map[recordKind]sighting
 	// waits is since when a decision waits for a reading; zero where none does.
 	waits time.Time
+	// reads is since when an effect waits for a reading, and held since when a move has been put off; zero where none does.
+	reads, held time.Time
+	// minted is the credential of the agent's boot that was written last, for the object with the UID mintedFor.
+	minted    *v1alpha1.ProbeCredential
+	mintedFor types.UID
 }
 
 // recordKind is what a record with a time tells of.
@@ -42,6 +47,8 @@ const (
 	powerRecord recordKind = iota
 	entryRecord
 	operationRecord
+	// deferredRecord is what of a status waits for the next write.
+	deferredRecord
 )
 
 // sighting is when a record was first seen.
@@ -164,6 +171,45 @@ func (m *memory) answered(name string) {
 	if r, ok := m.servers[name]; ok {
 		r.waits = time.Time{}
 	}
+}
+
+// waiting notes whether an effect waits for a reading, and whether a move is put off. It returns since when; zero for not.
+func (m *memory) waiting(name string, reads, held bool, now time.Time) (readsSince, heldSince time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.of(name)
+	r.reads, r.held = since(r.reads, reads, now), since(r.held, held, now)
+	return r.reads, r.held
+}
+
+// since is when something began that is so now, or not.
+func since(began time.Time, is bool, now time.Time) time.Time {
+	switch {
+	case !is:
+		return time.Time{}
+	case began.IsZero():
+		return now
+	}
+	return began
+}
+
+// mint notes the credential that goes with a boot which was written.
+func (m *memory) mint(s *v1alpha1.Server, c v1alpha1.ProbeCredential) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.of(s.Name)
+	r.minted, r.mintedFor = &c, s.UID
+}
+
+// mintedFor is the credential of an agent's boot of the present entry, where this process wrote it; nil else.
+func (m *memory) mintedFor(s *v1alpha1.Server, purpose v1alpha1.ProbePurpose) *v1alpha1.ProbeCredential {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.servers[s.Name]
+	if !ok || r.minted == nil || r.mintedFor != s.UID || r.minted.Entry != s.Status.Lifecycle.Entry || r.minted.Purpose != purpose {
+		return nil
+	}
+	return r.minted.DeepCopy()
 }
 
 func (m *memory) forget(name string) {

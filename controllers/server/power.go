@@ -178,6 +178,7 @@ func (v *visit) giveUp() {
 func (v *visit) powerAsClaimed(ctx context.Context, effect engine.Effect) loop.Progress {
 	if v.claim.Spec.Power == v1alpha1.PowerOn {
 		p := v.powerOn(ctx, effect)
+		v.recordShown() // what shows in this reconcile counts
 		if p.Phase == loop.Done && !policies.BootedForClaim(v.server) {
 			return loop.Failing(v1alpha1.ReasonSwitchedOnByHand, "somebody else switched the machine on before it was booted for the "+
 				"claim, and it runs what it found; it boots once the claim asks for power Off and then On", 0)

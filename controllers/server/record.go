@@ -33,6 +33,8 @@ func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 	v.recordMove(d)
 	v.recordRevision()
 	v.recordOperation(d)
+	reads := outcome.Progress.Reason == waitsForReading && v.reading.Reachable()
+	v.readsSince, v.heldSince = v.memory.waiting(s.Name, reads, v.held, v.now)
 	v.recordConditions(d, outcome)
 	if s.Status.Lifecycle != nil {
 		s.Status.ObservedGeneration = s.Generation
@@ -43,7 +45,8 @@ func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 	v.recordParked()
 	v.consumeConsent()
 	s.Spec.Power = ""
-	v.memory.settle(s.Name, outcome.Settled() && d.Halt == nil && !v.held && !d.Moves(), v.awaitsBMC)
+	v.settled = outcome.Settled() && d.Halt == nil && !v.held && !d.Moves()
+	v.memory.settle(s.Name, v.settled, v.awaitsBMC)
 }
 
 // recordMove carries a move into the status: the state, one more entry, the marks and the history.

@@ -52,6 +52,9 @@ type visit struct {
 	holder string
 	// held says that a move was put off until a fresh reading has arrived.
 	held bool
+	// heldSince is since when moves have been put off, and readsSince since when an effect waits for a BMC that answers to be
+	// read; zero where none does.
+	heldSince, readsSince time.Time
 	// confirmed says that the server was read uncached in this reconcile and is as we know it.
 	confirmed bool
 	// unconfirmed says that what is asked for by hand may not be done in this reconcile.
@@ -61,6 +64,8 @@ type visit struct {
 	letThrough bool
 	// awaitsBMC says that something waits for the BMC to show it.
 	awaitsBMC bool
+	// settled says that the server is where its decision wants it: nothing moves, waits or halts.
+	settled bool
 	// heldBack says that a freeze or a budget holds the server back.
 	heldBack bool
 	// forcing is the move that an operation forces, and forceRefused why it is not made.

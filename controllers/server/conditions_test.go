@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+func TestAMoveThatWaitsForAReadingIsToldOnceThatTakesLong(t *testing.T) {
+	const before, waits = "Inspected, clean and free to claim.", "Claimed waits for a fresh reading of the BMC"
+	for name, c := range map[string]struct {
+		held time.Duration
+		told string
+		want string
+	}{
+		"not while it is read":      {time.Second, before, before},
+		"after a while":             {worthTelling, before, waits},
+		"where nothing is told yet": {time.Second, "", waits},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVisit(t, "Available", func(v *visit) { v.held, v.heldSince = true, v.now.Add(-c.held) })
+			if c.told != "" {
+				v.server.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: "True", Reason: "Stable", Message: c.told}}
+			}
+			v.recordReady(engine.Decision{From: "Available", To: "Available", Stable: true, Message: waits}, loop.Outcome{})
+			if got := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady).Message; got != c.want {
+				t.Errorf("Ready says %q, want %q", got, c.want)
+			}
+			if c.want == before && v.wake != worthTelling-c.held {
+				t.Errorf("looks again in %s", v.wake)
+			}
+		})
+	}
+}
+
+func TestWhatIsToldOfABootThatIsPreparedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		w := inWorld(t, m, newcomer())
+		var told []string
+		w.refuses = func(s *v1alpha1.Server) error {
+			message := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).Message
+			if len(told) == 0 || told[len(told)-1] != message {
+				told = append(told, message)
+			}
+			return nil
+		}
+		w.manager.run(time.Minute)
+		bootIsPrepared(w)
+		w.manager.run(10 * time.Second)
+		m.wants(t, "in the end", "On")
+		want := []string{
+			"Booting the probe image and waiting for its report.",
+			"Booting the probe image and waiting for its report. Waits in PowerOn: the boot operator to prepare metalaw-system/a, which is Pending",
+			"Booting the probe image and waiting for its report.",
+		}
+		if diff := cmp.Diff(want, told); diff != "" {
+			t.Errorf("Ready said (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// Defers implements loop.Deferrer. While something else is about to be stored, that a generation was observed, and the
+// credential of a probe whose machine cannot boot it yet, are stored with that. What is not stored by then, or after a
+// while, is found and stored by whoever looks next: the token stands in the ignition. The credential of a wipe is stored at
+// once, because budgets count it.
+func (v *visit) Defers(before, after *v1alpha1.Server) bool {
+	if v.settled && !v.facts.Claim.Binding {
+		return false
+	}
+	if !equality.Semantic.DeepEqual(before.Status, withoutDeferrable(before, after).Status) {
+		return false
+	}
+	l := after.Status.Lifecycle
+	if l == nil {
+		return false
+	}
+	id := fmt.Sprintf("%d/%d", l.Entry, after.Generation)
+	left := worthTelling - v.now.Sub(v.memory.firstSeen(after.Name, deferredRecord, id, v.now))
+	if left <= 0 {
+		return false
+	}
+	v.wakeIn(left)
+	return true
+}
+
+// withoutDeferrable is a server with everything as it was before that may be stored later.
+func withoutDeferrable(before, after *v1alpha1.Server) *v1alpha1.Server {
+	s := after.DeepCopy()
+	s.Status.ObservedGeneration = before.Status.ObservedGeneration
+	for i := range s.Status.Conditions {
+		if was := meta.FindStatusCondition(before.Status.Conditions, s.Status.Conditions[i].Type); was != nil {
+			s.Status.Conditions[i].ObservedGeneration = was.ObservedGeneration
+		}
+	}
+	was, now := before.Status.Lifecycle, s.Status.Lifecycle
+	if was != nil && now != nil && now.Credential != nil && now.Credential.Purpose == v1alpha1.ProbePurposeProbe {
+		now.Credential = was.Credential
+	}
+	return s
+}
