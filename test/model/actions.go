@@ -21,7 +21,7 @@ type action struct {
 }
 
 // actions is everything that users, hands, hardware and fate do.
-var actions = merged(claimActions(), serverActions(), fleetActions(), machineActions(), fateActions())
+var actions = merged(claimActions(), serverActions(), fleetActions(), maintenanceActions(), machineActions(), exchangeActions(), fateActions())
 
 // actionNames are sorted, so that a seed means the same in every process.
 var actionNames = slices.Sorted(maps.Keys(actions))

@@ -35,6 +35,27 @@ func fleetActions() map[string]action {
 		}, do: func(ctx context.Context, r *run, s step) error {
 			return r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) { c.Budgets = []policyv1alpha1.Budget{budget(s)} })
 		}},
+		"breaker": {weight: 2, words: func(s step) string {
+			b := breaker(s)
+			return fmt.Sprintf("breaker: trips at %d servers, beyond %d%%, in Cleanup or Error", *b.MinServers, b.MaxPercent)
+		}, do: func(ctx context.Context, r *run, s step) error {
+			return r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) { c.Breaker = breaker(s) })
+		}},
+		"acknowledge": {weight: 6, words: fixed("the trip of the breaker acknowledged"), do: func(ctx context.Context, r *run, _ step) error {
+			there := false
+			err := r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) {
+				if there = c.Breaker != nil; there {
+					c.Breaker.AcknowledgedAt = ptr.To(metav1.NowMicro())
+				}
+			})
+			if err == nil && !there {
+				return errNothing
+			}
+			return err
+		}},
+		"no breaker": {weight: 2, words: fixed("the breaker taken away"), do: func(ctx context.Context, r *run, _ step) error {
+			return r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) { c.Breaker = nil })
+		}},
 		"no budget": {weight: 4, words: fixed("every budget lifted"), do: func(ctx context.Context, r *run, _ step) error {
 			return r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) { c.Budgets = nil })
 		}},
@@ -57,4 +78,10 @@ func scope(s step) string {
 func budget(s step) policyv1alpha1.Budget {
 	return policyv1alpha1.Budget{Name: "model", Action: pick(s, 0, policyv1alpha1.ActionWipe, policyv1alpha1.ActionPowerOn),
 		Max: ptr.To(pick[int32](s, 4, 1, 1, 2)), WindowSeconds: ptr.To[int32](budgetWindow)}
+}
+
+// breaker looks at what happens from now on.
+func breaker(s step) *policyv1alpha1.Breaker {
+	return &policyv1alpha1.Breaker{MaxPercent: pick[int32](s, 0, 1, 30), MinServers: ptr.To(pick[int32](s, 4, 1, 2)),
+		AcknowledgedAt: ptr.To(metav1.NowMicro())}
 }

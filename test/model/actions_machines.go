@@ -66,7 +66,12 @@ func machineActions() map[string]action {
 		"shut down":          simple(2, "its operating system shuts down", (*emulator.Machine).OSPowerOff),
 		"bmc restart":        simple(2, "its BMC restarts", (*emulator.Machine).ResetBMC),
 		"sessions forgotten": simple(1, "its BMC forgets all sessions", (*emulator.Machine).EndSessions),
-		"override lost":      simple(1, "its BMC forgets the boot override", func(m *emulator.Machine) { m.SetOverride("Disabled", "None") }),
+		"override kept": simple(1, "its BMC keeps the boot override that served", func(m *emulator.Machine) {
+			if _, running := m.Running(); running {
+				m.SetOverride("Once", "Pxe")
+			}
+		}),
+		"override lost": simple(1, "its BMC forgets the boot override", func(m *emulator.Machine) { m.SetOverride("Disabled", "None") }),
 		"bmc down": hand(2, "its BMC is unreachable", func(r *run, m *emulator.Machine, s step) error {
 			r.suffers(s.machine)
 			return m.SetReachability(pick(s, 0, emulator.Refusing, emulator.Refusing, emulator.Silent))
@@ -86,10 +91,9 @@ func machineActions() map[string]action {
 			r.swap(s.machine, true)
 			return nil
 		}),
-		"swap back": hand(8, "it answers itself", func(r *run, _ *emulator.Machine, s step) error {
-			r.swap(s.machine, false)
-			return nil
-		}),
+		"swap back": {weight: 8, words: onMachine("it answers itself"), do: func(ctx context.Context, r *run, s step) error {
+			return r.restore(ctx, s.machine)
+		}},
 		"hang": hand(2, "what it boots next hangs", func(r *run, m *emulator.Machine, _ step) error {
 			r.world.guests.mute(m.Name())
 			return nil

@@ -119,10 +119,21 @@ func ignore(ctx context.Context, r *run, s step) error {
 	return r.changeServer(ctx, s.machine, func(o *v1alpha1.Server) {
 		if pick(s, 0, true, false, false) {
 			metav1.SetMetaDataAnnotation(&o.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationIgnore)
-		} else if v1alpha1.Ignored(o) {
-			delete(o.Annotations, v1alpha1.OperationAnnotation)
+		} else {
+			r.lift(o)
 		}
 	})
+}
+
+// lift ends that a server is left alone, and notes that before.
+func (r *run) lift(o *v1alpha1.Server) {
+	if !v1alpha1.Ignored(o) {
+		return
+	}
+	r.log.mu.Lock()
+	r.log.lifted[o.Name] = time.Now()
+	r.log.mu.Unlock()
+	delete(o.Annotations, v1alpha1.OperationAnnotation)
 }
 
 func consent(ctx context.Context, r *run, s step) error {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
@@ -115,8 +116,10 @@ func (r *run) leave(ctx context.Context) error {
 			objects = append(objects, &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: m.Name()}})
 		}
 		objects = append(objects, &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: m.Name()}},
-			&v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: serverOf(m.Name())}})
+			&v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: serverOf(m.Name())}},
+			&v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: m.Name() + "-system-1"}})
 	}
+	objects = append(objects, &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}})
 	begun := time.Now()
 	err := r.until(ctx, time.Minute, "everything to be gone", func() error {
 		left := 0

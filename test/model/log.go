@@ -64,6 +64,10 @@ type record struct {
 	releases map[string][]time.Time
 	// troubled are machines whose BMC did not always answer.
 	troubled map[string]bool
+	// accepted are the systems that somebody accepted behind a BMC that had shown another, by UUID.
+	accepted map[string]bool
+	// lifted are the moments at which somebody began to end that a server is left alone.
+	lifted map[string]time.Time
 	// meddled are the servers whose binding was broken by hand.
 	meddled map[string]bool
 	// handed are the servers that were taken from their holder by hand: their reference was cleared, or they were forced.
@@ -83,7 +87,7 @@ func newRecord() *record {
 		erases: map[string][]emulator.Happening{}, boots: map[string][]boot{},
 		answering: map[string]history[string]{}, lying: map[string]history[bool]{}, forebears: map[string]string{},
 		waived: map[string][]span{}, releases: map[string][]time.Time{}, meddled: map[string]bool{}, handed: map[string]bool{},
-		troubled: map[string]bool{}}
+		troubled: map[string]bool{}, accepted: map[string]bool{}, lifted: map[string]time.Time{}}
 }
 
 // did notes a deed.
@@ -258,16 +262,25 @@ func (r *record) slice(machine string, writes []emulator.Write, most int) []stri
 	for _, b := range r.boots[machine] {
 		add(b.At, "truth  boots %s %s %s entry %d, drives %v", b.Kind, b.Configuration, b.Image, b.Entry, b.drives)
 	}
-	before := ""
-	for _, v := range r.servers[serverOf(machine)] {
-		text := "gone"
-		if !v.gone {
-			text = describeServer(v.object)
+	for _, name := range r.serversOf(machine) {
+		before := ""
+		for _, v := range r.servers[name] {
+			text := "gone"
+			if !v.gone {
+				text = describeServer(v.object)
+			}
+			if text != before {
+				add(v.at, "server %s %s", name, text)
+			}
+			before = text
 		}
-		if text != before {
-			add(v.at, "server %s", text)
+	}
+	for _, v := range r.control {
+		if v.gone {
+			add(v.at, "fleet  control is gone")
+			continue
 		}
-		before = text
+		add(v.at, "fleet  freezes %d, budgets %d, tripped=%t", len(v.object.Spec.Freezes), len(v.object.Spec.Budgets), tripped(v.object))
 	}
 	slices.SortStableFunc(all, func(a, b line) int { return a.at.Compare(b.at) })
 	var lines []string
@@ -295,6 +308,14 @@ func (r *record) counts() map[string]int {
 			}
 		}
 	}
+	all["systems accepted"] = len(r.accepted)
+	trips := map[time.Time]bool{}
+	for _, v := range r.control {
+		if !v.gone && tripped(v.object) {
+			trips[v.object.Status.Trip.At.Time] = true
+		}
+	}
+	all["trips of the breaker"] = len(trips)
 	return all
 }
 
@@ -319,6 +340,9 @@ func describeServer(s *v1alpha1.Server) string {
 	if op := s.Status.Operation; op != nil {
 		text += fmt.Sprintf(" op=%s/%s", op.Name, op.State)
 	}
+	if ref := s.Spec.ServerMaintenanceRef; ref != nil {
+		text += " maintenance=" + ref.Name
+	}
 	if s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain {
 		text += " Retain"
 	}
@@ -338,3 +362,15 @@ func describeServer(s *v1alpha1.Server) string {
 }
 
 func serverOf(machine string) string { return machine + "-system-0" }
+
+// serversOf are the names of all Servers that were made for the systems behind a machine's BMC.
+func (r *record) serversOf(machine string) []string {
+	var all []string
+	for name := range r.servers {
+		if machineOf(name) == machine {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}

@@ -5,6 +5,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish/emulator"
+	"github.com/metalaw/metalaw/test/env"
 )
 
 // The oracle knows what users were promised and nothing of how the promise is kept: it shares no code with the operator,
@@ -48,10 +50,30 @@ type judgement struct {
 	r       *record
 	until   time.Time
 	written map[string][]emulator.Write
+	// manager is asked whether it runs; nil for none. calm is since when one and the same of its processes does.
+	manager *env.Operator
+	calm    time.Time
+	starts  int
+}
+
+// watchManager notes whether the manager runs, and since when.
+func (j *judgement) watchManager() {
+	if j.manager == nil {
+		return
+	}
+	starts := j.manager.Starts()
+	switch {
+	case !j.manager.Ready():
+		j.calm = time.Time{}
+	case j.calm.IsZero() || starts != j.starts:
+		j.calm = time.Now()
+	}
+	j.starts = starts
 }
 
 // judge looks at everything that is old enough to be judged, and returns the first breach so far.
 func (j *judgement) judge(machines []*emulator.Machine) *breach {
+	j.watchManager()
 	now := time.Now().Add(-after)
 	writes, sessions := map[string][]emulator.Write{}, map[string]int{}
 	for _, m := range machines { // read before the lock is taken, because the witness takes both the other way round
@@ -85,6 +107,7 @@ func (j *judgement) judge(machines []*emulator.Machine) *breach {
 		r.judgeCounts(name, writes[name], now)
 	}
 	r.judgeBudgets(writes, j.until, now)
+	r.judgeBreaker(j.calm, now)
 	j.until = now
 	if len(r.breaches) == 0 {
 		return nil
@@ -99,7 +122,21 @@ func window(at time.Time) (from, to time.Time) { return at.Add(-before), at.Add(
 // throughout says that something held of a server, whatever the moment around an act.
 func (r *record) throughout(machine string, at time.Time, holds func(*v1alpha1.Server) bool) bool {
 	from, to := window(at)
-	return r.servers[serverOf(machine)].throughout(from, to, holds)
+	return r.server(machine, at).throughout(from, to, holds)
+}
+
+// server is the Server that stands for what answered in a machine's place at a moment; the machine's own where none does.
+func (r *record) server(machine string, at time.Time) history[*v1alpha1.Server] {
+	uuid, _ := r.answering[machine].at(at)
+	best, latest := serverOf(machine), time.Time{}
+	for _, name := range r.serversOf(machine) {
+		for _, v := range r.servers[name] {
+			if !v.gone && strings.EqualFold(v.object.Spec.SystemUUID, uuid) && v.at.After(latest) {
+				best, latest = name, v.at
+			}
+		}
+	}
+	return r.servers[best]
 }
 
 // in says that a server is in one of some states.
@@ -107,15 +144,15 @@ func in(states ...v1alpha1.ServerState) func(*v1alpha1.Server) bool {
 	return func(s *v1alpha1.Server) bool { return slices.Contains(states, s.Status.State) }
 }
 
-// frozen says that everything of a level was frozen on a machine around an act.
+// frozen says that everything of a level was frozen on a machine around an act, by hand or by the breaker.
 func (r *record) frozen(machine string, at time.Time, levels ...policyv1alpha1.FreezeLevel) bool {
-	s, known := r.servers[serverOf(machine)].at(at)
+	s, known := r.server(machine, at).at(at)
 	if !known {
 		return false
 	}
 	from, to := window(at)
 	return r.control.throughout(from, to, func(c *policyv1alpha1.FleetControl) bool {
-		return slices.ContainsFunc(c.Spec.Freezes, func(f policyv1alpha1.Freeze) bool {
+		return (slices.Contains(levels, policyv1alpha1.FreezeDestructive) && tripped(c)) || slices.ContainsFunc(c.Spec.Freezes, func(f policyv1alpha1.Freeze) bool {
 			return slices.Contains(levels, f.Level) && selects(f.Selector, s.Labels)
 		})
 	})
@@ -150,7 +187,7 @@ func (r *record) holder(s *v1alpha1.Server, at time.Time) string {
 // is as holds says. Empty where there is none.
 func (r *record) held(machine string, at time.Time, holds func(*v1alpha1.ServerClaim) bool) string {
 	from, to := window(at)
-	s, there := r.servers[serverOf(machine)].at(at)
+	s, there := r.server(machine, at).at(at)
 	if !there {
 		return ""
 	}

@@ -39,7 +39,7 @@ func play(ctx context.Context, w *world, p plan, safetyOnly bool) (outcome, erro
 	if err != nil {
 		return o, fmt.Errorf("run %d could not begin: %w", w.runs, err)
 	}
-	j := &judgement{r: r.log, until: r.log.begun}
+	j := &judgement{r: r.log, until: r.log.begun, manager: w.operator}
 	begun := time.Now()
 	if err := r.found(ctx); err != nil {
 		o.broken = r.stuck(j, err)

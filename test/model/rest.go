@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -31,7 +32,9 @@ func (r *run) mend(ctx context.Context) error {
 	r.world.ambush.Store(atPeace)
 	for i, m := range r.machines {
 		r.heal(i)
-		r.swap(i, false)
+		if err := r.restore(ctx, i); err != nil {
+			return err
+		}
 		r.world.guests.unmute(m.Name())
 		m.Drives()[0].FailErase("")
 		if err := m.SetReachability(emulator.Reachable); err != nil {
@@ -41,19 +44,25 @@ func (r *run) mend(ctx context.Context) error {
 	if err := r.world.operator.AwaitReady(ctx); err != nil {
 		return err
 	}
-	fleet := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName}}
-	if err := client.IgnoreNotFound(r.world.admin.Delete(ctx, fleet)); err != nil {
+	if err := r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) {
+		c.Freezes, c.Budgets = nil, nil
+		if c.Breaker != nil { // acknowledged, it lets go; and of all servers there are never more
+			c.Breaker.MaxPercent, c.Breaker.AcknowledgedAt = 100, ptr.To(metav1.NowMicro())
+		}
+	}); err != nil {
 		return err
 	}
 	for i := range r.machines {
 		if err := r.oust(ctx, i); err != nil {
 			return err
 		}
+		if err := r.endMaintenance(ctx, i); client.IgnoreNotFound(err) != nil && !errors.Is(err, errNothing) {
+			return err
+		}
 		err := r.changeServer(ctx, i, func(s *v1alpha1.Server) {
 			s.Spec.Unclaimable, s.Spec.Taints = false, nil
-			if v1alpha1.Ignored(s) {
-				delete(s.Annotations, v1alpha1.OperationAnnotation)
-			}
+			s.Spec.ServerMaintenanceRef = nil
+			r.lift(s)
 		})
 		if client.IgnoreNotFound(err) != nil {
 			return err
@@ -62,17 +71,32 @@ func (r *run) mend(ctx context.Context) error {
 	return nil
 }
 
-// oust deletes the Server that was made for another machine, which answered while the machine's own Server was deleted.
+// oust deletes the Servers that were made for another machine, which was accepted, or answered while the machine's own Server
+// was deleted; and an acceptance that comes too late.
 func (r *run) oust(ctx context.Context, machine int) error {
-	s, err := r.server(ctx, machine)
-	if err != nil || strings.EqualFold(s.Spec.SystemUUID, r.own[machine].UUID) {
-		return client.IgnoreNotFound(err)
+	name := r.machines[machine].Name()
+	err := r.changeBMC(ctx, machine, func(b *v1alpha1.BMC) { delete(b.Annotations, v1alpha1.AcceptSystemAnnotation) })
+	if client.IgnoreNotFound(err) != nil {
+		return err
 	}
-	metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.DeleteDataAnnotation, "true")
-	if err := r.world.admin.Update(ctx, s); err != nil {
-		return ignoreRace(err)
+	for index := range 2 {
+		s := &v1alpha1.Server{}
+		err := r.world.admin.Get(ctx, key("", fmt.Sprintf("%s-system-%d", name, index)), s)
+		if apierrors.IsNotFound(err) || (err == nil && strings.EqualFold(s.Spec.SystemUUID, r.own[machine].UUID)) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.DeleteDataAnnotation, "true")
+		if err := r.world.admin.Update(ctx, s); err != nil {
+			return ignoreRace(err)
+		}
+		if err := r.world.admin.Delete(ctx, s); err != nil {
+			return ignoreRace(err)
+		}
 	}
-	return ignoreRace(r.world.admin.Delete(ctx, s))
+	return nil
 }
 
 // rests waits until nothing moves any more, and checks that whatever is not as its users asked says why.

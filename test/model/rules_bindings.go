@@ -18,6 +18,7 @@ func uidOf(text string) types.UID { return types.UID(text) }
 // judgeServer compares a new version of a server with the other servers, and with the version before. It is called with
 // the lock held.
 func (r *record) judgeServer(at time.Time, s *v1alpha1.Server) {
+	r.judgeHands(at, s)
 	ref := s.Spec.ServerClaimRef
 	if ref == nil {
 		return

@@ -21,15 +21,17 @@ type decisions struct {
 func (r *record) decisions(machine string) decisions {
 	d := decisions{map[v1alpha1.PowerAction]map[time.Time]bool{v1alpha1.PowerActionOn: {}, v1alpha1.PowerActionForceOff: {},
 		v1alpha1.PowerActionGracefulShutdown: {}}, map[string]bool{}}
-	for _, v := range r.servers[serverOf(machine)] {
-		if v.gone {
-			continue
-		}
-		if l := v.object.Status.Lifecycle; l != nil && l.Request != nil {
-			d.power[l.Request.Action][l.Request.AskedAt.Time] = true
-		}
-		if op := v.object.Status.Operation; op != nil && op.Name != v1alpha1.OperationPark {
-			d.operations[op.ID] = true
+	for _, name := range r.serversOf(machine) {
+		for _, v := range r.servers[name] {
+			if v.gone {
+				continue
+			}
+			if l := v.object.Status.Lifecycle; l != nil && l.Request != nil {
+				d.power[l.Request.Action][l.Request.AskedAt.Time] = true
+			}
+			if op := v.object.Status.Operation; op != nil && op.Name != v1alpha1.OperationPark {
+				d.operations[op.ID] = true
+			}
 		}
 	}
 	return d
@@ -134,7 +136,7 @@ func (r *record) under(kind policyv1alpha1.FleetAction, machine string, moment t
 		from, to := w.Time.Add(-before), moment.Add(after)
 		switch {
 		case kind == policyv1alpha1.ActionPowerOn && moment.Sub(w.Time) > span:
-		case kind == policyv1alpha1.ActionWipe && !r.servers[serverOf(machine)].throughout(from, to, in(v1alpha1.StateCleanup)):
+		case kind == policyv1alpha1.ActionWipe && !r.server(machine, moment).throughout(from, to, in(v1alpha1.StateCleanup)):
 		default:
 			return w.Time
 		}

@@ -24,7 +24,7 @@ func (r *record) judgeBoot(machine string, b boot) {
 			}
 		}
 		from, to := window(b.At)
-		if !r.servers[serverOf(machine)].ever(from, to, func(s *v1alpha1.Server) bool {
+		if !r.server(machine, b.At).ever(from, to, func(s *v1alpha1.Server) bool {
 			return r.tenants[uidOf(s.Annotations[v1alpha1.ClaimUIDAnnotation])] == tenant && s.Spec.ServerClaimRef != nil
 		}) {
 			found("a machine boots for its holder only", "%s was booted, whose claim %s does not hold it", b.Image, tenant)
@@ -68,6 +68,9 @@ func (r *record) judgeWipe(machine string, at time.Time, what, owner string) {
 	if r.throughout(machine, at, func(s *v1alpha1.Server) bool { return v1alpha1.Ignored(s) }) {
 		found("6 hands off", "it was to be left alone")
 	}
+	if r.throughout(machine, at, in(v1alpha1.StateMaintenance)) {
+		found("6 hands off", "it was in maintenance")
+	}
 	if tenant := r.held(machine, at, anyClaim); tenant != "" {
 		found("2 never wipe while claimed", "claim %s holds it", tenant)
 	}
@@ -77,7 +80,7 @@ func (r *record) judgeWipe(machine string, at time.Time, what, owner string) {
 		found("2 never wipe while retained", "its data is retained")
 	}
 	records := map[string]bool{}
-	r.servers[serverOf(machine)].ever(from, to, func(s *v1alpha1.Server) bool {
+	r.server(machine, at).ever(from, to, func(s *v1alpha1.Server) bool {
 		if record := s.Annotations[v1alpha1.ReleasedClaimAnnotation]; record != "" {
 			records[record] = true
 		}
@@ -135,7 +138,7 @@ func (r *record) waivedBy(machine string, at time.Time) bool {
 // judgeOffer finds a server that is offered with a tenant's data on its disks.
 func (r *record) judgeOffer(machine string, at time.Time) {
 	from, to := window(at)
-	if !r.servers[serverOf(machine)].throughout(from, to, in(v1alpha1.StateAvailable)) || r.waivedBy(machine, at) {
+	if !r.server(machine, at).throughout(from, to, in(v1alpha1.StateAvailable)) || r.waivedBy(machine, at) {
 		return
 	}
 	for drive, h := range r.drives[machine] {

@@ -71,9 +71,10 @@ func (r *record) judgeWrite(machine string, w emulator.Write, all []emulator.Wri
 	if r.throughout(machine, w.Time, func(s *v1alpha1.Server) bool { return v1alpha1.Ignored(s) }) {
 		found("6 hands off", "it was to be left alone")
 	}
+	r.judgeMaintenance(machine, w, a, found)
 	if r.answering[machine].throughout(from, w.Time, func(uuid string) bool { return uuid == w.SystemUUID }) &&
 		r.throughout(machine, w.Time, func(s *v1alpha1.Server) bool { return !strings.EqualFold(s.Spec.SystemUUID, w.SystemUUID) }) {
-		found("7 identity first", "another machine answered")
+		found("7 identity first", "another machine answered, which no Server stands for")
 	}
 	r.judgeFreeze(machine, w, a, found)
 	if a.stops() && !r.ours(machine, w, all) {
@@ -123,7 +124,7 @@ func (r *record) judgePower(machine string, w emulator.Write, a asked, found fun
 // judgeStop asks whether the holder of a machine, or its end, or anybody else wanted it to stop.
 func (r *record) judgeStop(machine string, w emulator.Write, found func(string, string, ...any)) {
 	from, to := window(w.Time)
-	s, there := r.servers[serverOf(machine)].at(w.Time)
+	s, there := r.server(machine, w.Time).at(w.Time)
 	if !there || r.lied(machine, w.Time) {
 		return
 	}
@@ -183,7 +184,7 @@ func (r *record) lied(machine string, at time.Time) bool {
 // ours says that a machine may be stopped: since its Server was made the operator asked to switch it on, or a claim held
 // it, or somebody consented.
 func (r *record) ours(machine string, w emulator.Write, all []emulator.Write) bool {
-	h := r.servers[serverOf(machine)]
+	h := r.server(machine, w.Time)
 	s, there := h.at(w.Time)
 	if !there { // it was deleted a moment ago
 		return true

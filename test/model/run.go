@@ -39,6 +39,9 @@ type run struct {
 	own    []emulator.Identity
 	faults [][]*emulator.Injected
 	absent []bool
+	// exchanged are the machines in whose place another one is, shelf the contents of the drives that lie beside each place.
+	exchanged []bool
+	shelf     []map[string]string
 	// generation counts claims, versions images.
 	generation, versions int
 	done                 int
@@ -70,7 +73,7 @@ func newRun(ctx context.Context, w *world) (*run, error) {
 		note(r, r.log.answering, i, m.Identity().UUID)
 		note(r, r.log.lying, i, false)
 	}
-	r.faults = make([][]*emulator.Injected, machines)
+	r.faults, r.exchanged, r.shelf = make([][]*emulator.Injected, machines), make([]bool, machines), make([]map[string]string, machines)
 	err := r.announce(ctx)
 	return r, err
 }
@@ -379,8 +382,7 @@ func (r *run) heal(machine int) {
 func (r *run) swap(machine int, away bool) {
 	to := r.own[machine]
 	if away {
-		to = emulator.Identity{UUID: fmt.Sprintf("0badcafe-0000-4000-8000-%012d", r.world.runs*machines+machine),
-			SerialNumber: "STRANGER" + r.machines[machine].Name()}
+		to = r.stranger(machine)
 	}
 	r.machines[machine].SwapIdentity(to)
 	r.world.names.Store(to.UUID, r.machines[machine].Name())
