@@ -66,12 +66,7 @@ func machineActions() map[string]action {
 		"shut down":          simple(2, "its operating system shuts down", (*emulator.Machine).OSPowerOff),
 		"bmc restart":        simple(2, "its BMC restarts", (*emulator.Machine).ResetBMC),
 		"sessions forgotten": simple(1, "its BMC forgets all sessions", (*emulator.Machine).EndSessions),
-		"override kept": simple(1, "its BMC keeps the boot override that served", func(m *emulator.Machine) {
-			if _, running := m.Running(); running {
-				m.SetOverride("Once", "Pxe")
-			}
-		}),
-		"override lost": simple(1, "its BMC forgets the boot override", func(m *emulator.Machine) { m.SetOverride("Disabled", "None") }),
+		"override lost":      simple(1, "its BMC forgets the boot override", func(m *emulator.Machine) { m.SetOverride("Disabled", "None") }),
 		"bmc down": hand(2, "its BMC is unreachable", func(r *run, m *emulator.Machine, s step) error {
 			r.suffers(s.machine)
 			return m.SetReachability(pick(s, 0, emulator.Refusing, emulator.Refusing, emulator.Silent))
@@ -130,6 +125,9 @@ func fateActions() map[string]action {
 		}},
 		"wait": {weight: 8, words: func(s step) string { return "wait " + waits(s).String() }, do: func(ctx context.Context, r *run, s step) error {
 			return r.pause(ctx, waits(s))
+		}},
+		"clear": {weight: 1, words: fixed("everything is mended and free again, or 8s"), do: func(ctx context.Context, r *run, _ step) error {
+			return r.clear(ctx)
 		}},
 		"settle": {weight: 14, words: onMachine("wait until it rests, or 6s"), do: func(ctx context.Context, r *run, s step) error {
 			return r.settle(ctx, s.machine, 6*time.Second)

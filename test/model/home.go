@@ -25,7 +25,10 @@ const helpAgain = 2 * time.Second
 
 // home brings every server back to where it can be claimed, as the people who run a fleet would, with the ways that
 // there are for it. It fails where one of them does not get there.
-func (r *run) home(ctx context.Context) error {
+func (r *run) home(ctx context.Context) error { return r.bringHome(ctx, machines, restLimit) }
+
+// bringHome is home for the first few machines.
+func (r *run) bringHome(ctx context.Context, count int, limit time.Duration) error {
 	r.log.did("", "every claim is deleted, and every server brought home")
 	for number := range claims {
 		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: r.claimName(number)}}
@@ -34,12 +37,12 @@ func (r *run) home(ctx context.Context) error {
 		}
 	}
 	helped := make([]time.Time, machines)
-	return r.until(ctx, restLimit, "every server to be free and clean", func() error {
+	return r.until(ctx, limit, "every server to be free and clean", func() error {
 		if err := errors.Join(r.announce(ctx), r.unplug(ctx)); err != nil {
 			return err
 		}
 		var waiting []string
-		for i, m := range r.machines {
+		for i, m := range r.machines[:count] {
 			s, err := r.server(ctx, i)
 			if err != nil {
 				return err

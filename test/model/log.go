@@ -132,6 +132,16 @@ func (r *record) booted(machine string, b guest.Boot) {
 	r.boots[machine] = append(r.boots[machine], on)
 }
 
+// lastBoot is what a machine booted last.
+func (r *record) lastBoot(machine string) boot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if all := r.boots[machine]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return boot{}
+}
+
 // put appends a version to one of several histories.
 func put[T any](all map[string]history[T], name string, at time.Time, object T) {
 	h := all[name]

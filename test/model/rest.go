@@ -30,45 +30,66 @@ const restLimit = 7 * time.Minute
 func (r *run) mend(ctx context.Context) error {
 	r.log.did("", "everything is mended")
 	r.world.ambush.Store(atPeace)
-	for i, m := range r.machines {
-		r.heal(i)
-		if err := r.restore(ctx, i); err != nil {
-			return err
-		}
-		r.world.guests.unmute(m.Name())
-		m.Drives()[0].FailErase("")
-		if err := m.SetReachability(emulator.Reachable); err != nil {
+	for i := range r.machines {
+		if err := r.mendMachine(ctx, i); err != nil {
 			return err
 		}
 	}
 	if err := r.world.operator.AwaitReady(ctx); err != nil {
 		return err
 	}
-	if err := r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) {
-		c.Freezes, c.Budgets = nil, nil
-		if c.Breaker != nil { // acknowledged, it lets go; and of all servers there are never more
-			c.Breaker.MaxPercent, c.Breaker.AcknowledgedAt = 100, ptr.To(metav1.NowMicro())
-		}
-	}); err != nil {
+	if err := r.loosen(ctx); err != nil {
 		return err
 	}
 	for i := range r.machines {
 		if err := r.oust(ctx, i); err != nil {
 			return err
 		}
-		if err := r.endMaintenance(ctx, i); client.IgnoreNotFound(err) != nil && !errors.Is(err, errNothing) {
-			return err
-		}
-		err := r.changeServer(ctx, i, func(s *v1alpha1.Server) {
-			s.Spec.Unclaimable, s.Spec.Taints = false, nil
-			s.Spec.ServerMaintenanceRef = nil
-			r.lift(s)
-		})
-		if client.IgnoreNotFound(err) != nil {
+		if err := r.letGo(ctx, i); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// clear mends everything and brings home what gets there in a while; but nobody consents to what was found running.
+func (r *run) clear(ctx context.Context) error {
+	if err := r.mend(ctx); err != nil {
+		return err
+	}
+	return r.bringHome(ctx, stranger, 8*time.Second)
+}
+
+func (r *run) mendMachine(ctx context.Context, machine int) error {
+	m := r.machines[machine]
+	r.heal(machine)
+	if err := r.restore(ctx, machine); err != nil {
+		return err
+	}
+	r.world.guests.unmute(m.Name())
+	m.Drives()[0].FailErase("")
+	return m.SetReachability(emulator.Reachable)
+}
+
+// loosen lifts every freeze and budget, and acknowledges what the breaker did, which trips no more.
+func (r *run) loosen(ctx context.Context) error {
+	return r.control(ctx, func(c *policyv1alpha1.FleetControlSpec) {
+		c.Freezes, c.Budgets = nil, nil
+		if c.Breaker != nil {
+			c.Breaker.MaxPercent, c.Breaker.AcknowledgedAt = 100, ptr.To(metav1.NowMicro()) // there are never more
+		}
+	})
+}
+
+// letGo ends whatever keeps a server from its claims by hand.
+func (r *run) letGo(ctx context.Context, machine int) error {
+	if err := r.endMaintenance(ctx, machine); client.IgnoreNotFound(err) != nil && !errors.Is(err, errNothing) {
+		return err
+	}
+	return client.IgnoreNotFound(r.changeServer(ctx, machine, func(s *v1alpha1.Server) {
+		s.Spec.Unclaimable, s.Spec.Taints, s.Spec.ServerMaintenanceRef = false, nil, nil
+		r.lift(s)
+	}))
 }
 
 // oust deletes the Servers that were made for another machine, which was accepted, or answered while the machine's own Server
@@ -150,12 +171,7 @@ func (r *run) unplug(ctx context.Context) error {
 		if err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		r.log.mu.Lock()
-		var last boot
-		if all := r.log.boots[m.Name()]; len(all) > 0 {
-			last = all[len(all)-1]
-		}
-		r.log.mu.Unlock()
+		last := r.log.lastBoot(m.Name())
 		agent := last.Kind == guest.KindProbe || last.Kind == guest.KindWipe
 		_, running := m.Running()
 		if in(v1alpha1.StateDiscovery, v1alpha1.StateCleanup)(s) && running && !agent && time.Since(last.At) > grace {
