@@ -19,7 +19,7 @@ import (
 // The environment says how much is done: MODEL is a time. Without it one short plan is played, always the same.
 const (
 	timeVariable, seedVariable, stepsVariable, shrinkVariable = "MODEL", "SEED", "STEPS", "SHRINK"
-	usualSteps, shortSteps, usualSeed                         = 120, 40, 1
+	usualSteps, shortSteps, usualSeed                         = 120, 30, 1
 	shrinkTime                                                = 3 * time.Minute
 )
 
