@@ -59,13 +59,13 @@ func (r *record) judgeBreaker(calm, now time.Time) {
 
 // judgeMaintenance asks whether a machine was in other hands.
 func (r *record) judgeMaintenance(machine string, w emulator.Write, a asked, found func(string, string, ...any)) {
-	named := func(s *v1alpha1.Server) bool {
-		return s.Spec.ServerMaintenanceRef != nil && !in(v1alpha1.StateCleanup)(s) // a wipe is not cut off
-	}
+	from, _ := window(w.Time)
+	named := func(s *v1alpha1.Server) bool { return s.Spec.ServerMaintenanceRef != nil }
+	wiped := in(v1alpha1.StateCleanup) // which is not cut off
 	switch {
 	case r.throughout(machine, w.Time, in(v1alpha1.StateMaintenance)):
 		found("6 hands off", "it was in maintenance")
-	case (a.ResetType != "" || a.arms()) && r.throughout(machine, w.Time, named):
+	case (a.ResetType != "" || a.arms()) && r.throughout(machine, w.Time, named) && !r.server(machine, w.Time).ever(from, w.Time, wiped):
 		found("6 hands off", "it was handed to a maintenance")
 	}
 }
