@@ -149,3 +149,29 @@ func TestTheOracleJudgesWritesByTheSystemThatAnswers(t *testing.T) {
 		})
 	}
 }
+
+func TestTheOracleJudgesAMachineThatIsHandedToAMaintenance(t *testing.T) {
+	off := emulator.Write{Number: 7, Time: at(10), Method: "POST", Path: "/reset", Body: `{"ResetType":"ForceOff"}`, SystemUUID: "uuid"}
+	named := func(s *v1alpha1.Server) {
+		s.Annotations[v1alpha1.ReleasedClaimAnnotation] = "u"
+		s.Spec.ServerMaintenanceRef = &v1alpha1.ObjectReference{Name: "m"}
+	}
+	for name, c := range map[string]struct {
+		was, is v1alpha1.ServerState
+		since   int
+		want    string
+	}{
+		"it is not switched off in Maintenance":               {"Reserved", "Maintenance", 2, "6 hands off"},
+		"nor before it gets there, to be wiped":               {"Released", "Cleanup", 11, "6 hands off"},
+		"a wipe that was under way is not cut off in between": {"Released", "Cleanup", 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := told(claimed(c.was, named))
+			put(r.servers, serverOf("m"), at(c.since), claimed(c.is, named))
+			r.judgeWrite("m", off, []emulator.Write{off})
+			if got := rules(r); got != c.want {
+				t.Errorf("broken %q, want %q", got, c.want)
+			}
+		})
+	}
+}
