@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bdd holds reduced ordered binary decision diagrams: boolean functions in a form in which two that are equal are
+// the same. A bounded number of nodes keeps a function that has no small form from taking all memory.
+package bdd
+
+import "fmt"
+
+// Ref is one boolean function of a Manager.
+type Ref int32
+
+const (
+	// False is the function that never holds.
+	False Ref = 0
+	// True is the function that always holds.
+	True Ref = 1
+)
+
+// node is "if variable then hi else lo". The two constants have a variable that comes after all others.
+type node struct {
+	variable int32
+	lo, hi   Ref
+}
+
+const (
+	last      = 1<<31 - 1
+	cacheBits = 14
+)
+
+type triple struct {
+	f, g, h, result Ref
+}
+
+// Manager owns functions. It is not safe for concurrent use.
+type Manager struct {
+	nodes  []node
+	unique map[node]Ref
+	// cache remembers results of Ite; a newer one may take the place of an older.
+	cache []triple
+	limit int
+	err   error
+}
+
+// New makes a Manager of at most limit nodes.
+func New(limit int) *Manager {
+	m := &Manager{limit: limit, unique: make(map[node]Ref, 1<<12), cache: make([]triple, 1<<cacheBits)}
+	m.nodes = append(m.nodes, node{variable: last}, node{variable: last, lo: True, hi: True})
+	for i := range m.cache {
+		m.cache[i].f = -1
+	}
+	return m
+}
+
+// Err says that the limit was reached. Every function made since then means nothing.
+func (m *Manager) Err() error { return m.err }
+
+// Size is the number of nodes made so far.
+func (m *Manager) Size() int { return len(m.nodes) }
+
+// Var is the function that holds where the variable does. Variables count from 0; that is their order in the diagram.
+func (m *Manager) Var(v int) Ref { return m.make(int32(v), False, True) }
+
+func (m *Manager) make(v int32, lo, hi Ref) Ref {
+	if lo == hi {
+		return lo
+	}
+	n := node{v, lo, hi}
+	if r, ok := m.unique[n]; ok {
+		return r
+	}
+	if len(m.nodes) >= m.limit {
+		if m.err == nil {
+			m.err = fmt.Errorf("the conditions have no form of fewer than %d nodes", m.limit)
+		}
+		return False
+	}
+	r := Ref(len(m.nodes))
+	m.nodes = append(m.nodes, n)
+	m.unique[n] = r
+	return r
+}
+
+// Not is the negation.
+func (m *Manager) Not(f Ref) Ref { return m.Ite(f, False, True) }
+
+// And is the conjunction; True of nothing.
+func (m *Manager) And(all ...Ref) Ref {
+	result := True
+	for _, f := range all {
+		result = m.Ite(result, f, False)
+	}
+	return result
+}
+
+// Or is the disjunction; False of nothing.
+func (m *Manager) Or(all ...Ref) Ref {
+	result := False
+	for _, f := range all {
+		result = m.Ite(result, True, f)
+	}
+	return result
+}
+
+// Without is f where g does not hold.
+func (m *Manager) Without(f, g Ref) Ref { return m.Ite(g, False, f) }
+
+// Ite is g where f holds, and h elsewhere.
+func (m *Manager) Ite(f, g, h Ref) Ref {
+	switch {
+	case f == True || g == h:
+		return g
+	case f == False:
+		return h
+	case m.err != nil:
+		return False
+	}
+	if g == f {
+		g = True
+	}
+	if h == f {
+		h = False
+	}
+	if g == True && h == False {
+		return f
+	}
+	slot := &m.cache[(uint32(f)*0x9E3779B1^uint32(g)*0x85EBCA6B^uint32(h)*0xC2B2AE35)>>(32-cacheBits)]
+	if slot.f == f && slot.g == g && slot.h == h {
+		return slot.result
+	}
+	v := min(m.nodes[f].variable, m.nodes[g].variable, m.nodes[h].variable)
+	f0, f1 := m.branches(f, v)
+	g0, g1 := m.branches(g, v)
+	h0, h1 := m.branches(h, v)
+	lo := m.Ite(f0, g0, h0)
+	hi := m.Ite(f1, g1, h1)
+	result := m.make(v, lo, hi)
+	if m.err == nil {
+		*slot = triple{f, g, h, result}
+	}
+	return result
+}
+
+func (m *Manager) branches(f Ref, v int32) (lo, hi Ref) {
+	if n := m.nodes[f]; n.variable == v {
+		return n.lo, n.hi
+	}
+	return f, f
+}
+
+// Fixed gives variables a value. A variable that it does not name is free.
+type Fixed map[int]bool
+
+// Restrict is f with some variables fixed.
+func (m *Manager) Restrict(f Ref, to Fixed) Ref {
+	if len(to) == 0 {
+		return f
+	}
+	return m.rewrite(f, map[Ref]Ref{}, func(v int32, lo, hi Ref) Ref {
+		if value, ok := to[int(v)]; ok {
+			if value {
+				return hi
+			}
+			return lo
+		}
+		return m.Ite(m.Var(int(v)), hi, lo)
+	})
+}
+
+// Compose is f with the function g in the place of a variable.
+func (m *Manager) Compose(f Ref, v int, g Ref) Ref {
+	return m.Ite(g, m.Restrict(f, Fixed{v: true}), m.Restrict(f, Fixed{v: false}))
+}
+
+// Exists holds where some values of the variables make f hold.
+func (m *Manager) Exists(f Ref, variables map[int]bool) Ref {
+	if len(variables) == 0 {
+		return f
+	}
+	return m.rewrite(f, map[Ref]Ref{}, func(v int32, lo, hi Ref) Ref {
+		if variables[int(v)] {
+			return m.Or(lo, hi)
+		}
+		return m.Ite(m.Var(int(v)), hi, lo)
+	})
+}
+
+// rewrite builds a function anew from the bottom; join makes a node's new function from those of its branches.
+func (m *Manager) rewrite(f Ref, done map[Ref]Ref, join func(v int32, lo, hi Ref) Ref) Ref {
+	if f <= True {
+		return f
+	}
+	if r, ok := done[f]; ok {
+		return r
+	}
+	n := m.nodes[f]
+	r := join(n.variable, m.rewrite(n.lo, done, join), m.rewrite(n.hi, done, join))
+	done[f] = r
+	return r
+}
+
+// Support is the variables on which f depends.
+func (m *Manager) Support(f Ref) map[int]bool {
+	variables, seen := map[int]bool{}, map[Ref]bool{}
+	var walk func(Ref)
+	walk = func(f Ref) {
+		if f <= True || seen[f] {
+			return
+		}
+		seen[f] = true
+		n := m.nodes[f]
+		variables[int(n.variable)] = true
+		walk(n.lo)
+		walk(n.hi)
+	}
+	walk(f)
+	return variables
+}
+
+// Holds evaluates f for one assignment; a variable beyond its end is false.
+func (m *Manager) Holds(f Ref, assignment []bool) bool {
+	for f > True {
+		n := m.nodes[f]
+		if int(n.variable) < len(assignment) && assignment[n.variable] {
+			f = n.hi
+		} else {
+			f = n.lo
+		}
+	}
+	return f == True
+}
+
+// Cheapest returns the values of as many variables as weights has, such that f holds and the weights of those that are true
+// come to the least; false where f never holds. Of several the one is taken whose earlier variables are false.
+func (m *Manager) Cheapest(f Ref, weights []int) ([]bool, bool) {
+	if f == False {
+		return nil, false
+	}
+	costs := map[Ref]int{}
+	m.cost(f, weights, costs)
+	assignment := make([]bool, len(weights))
+	for f > True {
+		n := m.nodes[f]
+		if m.cost(n.hi, weights, costs)+weights[n.variable] < m.cost(n.lo, weights, costs) {
+			assignment[n.variable] = true
+			f = n.hi
+		} else {
+			f = n.lo
+		}
+	}
+	return assignment, true
+}
+
+const never = 1 << 30
+
+func (m *Manager) cost(f Ref, weights []int, known map[Ref]int) int {
+	switch f {
+	case True:
+		return 0
+	case False:
+		return never
+	}
+	if c, ok := known[f]; ok {
+		return c
+	}
+	n := m.nodes[f]
+	c := min(m.cost(n.lo, weights, known), m.cost(n.hi, weights, known)+weights[n.variable], never)
+	known[f] = c
+	return c
+}
