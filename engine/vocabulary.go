@@ -43,6 +43,10 @@ type Requirement struct {
 	// yet. The effect, and every effect after it, then waits, and nothing is halted. Empty where Must is never open. It
 	// counts for effects and for the marks that they set.
 	Awaits string
+	// Halts is CEL that holds where a halt is what is wanted, because only somebody outside can put things right. No rule
+	// of a bundle has to guard against it, and static checks do not report it. Empty where authors must see to it that the
+	// requirement holds.
+	Halts string
 	// Doc says what the requirement protects, in one sentence.
 	Doc string
 }
@@ -70,6 +74,15 @@ type EffectType struct {
 	Earns []string
 }
 
+// Axiom is something about facts that follows from the way in which they are made. Static checks rely on it; decisions do
+// not.
+type Axiom struct {
+	// Holds is CEL over the vocabulary's facts.
+	Holds string
+	// Doc says why, in one sentence.
+	Doc string
+}
+
 // Vocabulary is everything that a bundle may speak of.
 type Vocabulary struct {
 	Facts   []FactType
@@ -87,6 +100,15 @@ type Vocabulary struct {
 	Operations []string
 	// StateFact, AgeFact, MarksFact and RetriesFact name the facts in which the engine finds the lifecycle's position.
 	StateFact, AgeFact, MarksFact, RetriesFact string
+
+	// Axioms hold always. AfterMove hold besides right after every move; the facts that they name may change at a move, and
+	// no others but the lifecycle's position.
+	Axioms, AfterMove []Axiom
+	// OperationFacts are the facts about an operation that somebody asked for, its name first. Right after a move that it
+	// served, or into a state that does not accept it, they have their quiet values.
+	OperationFacts []string
+	// Entries says of states how a server may come there without any rule, such as from another operator.
+	Entries map[State]string
 
 	index map[string]int
 }

@@ -20,6 +20,7 @@ var (
 	// to a BMC compares once more right before.
 	sameMachine = engine.Requirement{
 		Rule: "IdentityFirst", Must: `bmc.identity == "Same"`, Awaits: `bmc.identity == "Unknown"`,
+		Halts: `bmc.identity == "Other"`,
 		Doc: "nothing is written to a machine whose identity is not the Server's",
 	}
 	wipeNeedsRecord = engine.Requirement{
@@ -82,6 +83,7 @@ var (
 	handsOff = engine.Requirement{
 		Rule: "HandsOff",
 		Must: `!server.ignored && lifecycle.state != "Parked" && lifecycle.state != "Observing" && lifecycle.state != "Maintenance"`,
+		Halts: `server.ignored`,
 		Doc:  "a server that is parked, observed or ignored is left alone, and one in maintenance does only what that asks for",
 	}
 	orderOnlyWhileOff = engine.Requirement{

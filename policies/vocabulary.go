@@ -38,6 +38,11 @@ func buildVocabulary() *engine.Vocabulary {
 		AgeFact:     "lifecycle.age",
 		MarksFact:   "lifecycle.marks",
 		RetriesFact: "lifecycle.retries",
+
+		Axioms:         axioms,
+		AfterMove:      afterMove,
+		OperationFacts: []string{"operation.name", "operation.entry", "operation.reset"},
+		Entries:        entries,
 	}
 	root := reflect.TypeFor[Facts]()
 	for g := range root.NumField() {

@@ -26,6 +26,9 @@ type atom struct {
 	program cel.Program
 	// native is the same expression without CEL; nil where it lies outside the fragment that it knows.
 	native native
+	// checked and at are for static checks: the typed expression and the place of the name.
+	checked *celast.AST
+	at      Place
 	// facts are the vocabulary positions that the expression reads.
 	facts []int
 	// ages are the comparisons with time in the expression.
@@ -86,7 +89,7 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
 		c.file.Errorf(node, "cel-not-bool", name, "compare it with something", "the expression yields %s, not a boolean", checked.OutputType())
 		return nil
 	}
-	a := &atom{name: name, source: node.Value}
+	a := &atom{name: name, source: node.Value, checked: checked.NativeRep()}
 	if !c.inspect(checked, a, node) {
 		return nil
 	}

@@ -74,7 +74,7 @@ type compiler struct {
 }
 
 func (c *compiler) compile(s spec) (*Lifecycle, error) {
-	l := &Lifecycle{vocabulary: c.vocabulary, initial: engine.State(s.initial), safety: c.safety,
+	l := &Lifecycle{file: c.file.Name, vocabulary: c.vocabulary, initial: engine.State(s.initial), safety: c.safety,
 		states: map[engine.State]*state{}, migrate: map[engine.State]engine.State{}}
 	var err error
 	if l.stateFact, err = c.position(c.vocabulary.StateFact); err != nil {
@@ -160,6 +160,7 @@ func (c *compiler) compileAtoms(define []definition) {
 		if a == nil {
 			a = &atom{name: d.name} // keeps guards that use the name from being reported a second time
 		}
+		a.at = placeOf(d.key)
 		c.checkMarks(d)
 		c.atoms[d.name] = len(c.list)
 		c.list = append(c.list, a)
@@ -188,7 +189,7 @@ func (c *compiler) guard(rule string, node *yaml.Node) *guard {
 }
 
 func (c *compiler) compileState(s stateSpec, interrupts []exitSpec) *state {
-	st := &state{name: engine.State(s.name), means: s.means, stable: s.stable, marks: s.marks, operations: s.operations}
+	st := &state{name: engine.State(s.name), at: placeOf(s.key), means: s.means, stable: s.stable, marks: s.marks, operations: s.operations}
 	if s.means == "" {
 		c.file.Errorf(s.key, "means-missing", s.name, "write one sentence: it becomes the condition's message", "the state has no means")
 	}
@@ -242,7 +243,7 @@ func (c *compiler) compileEnsure(stateName string, e ensureSpec) *ensured {
 		c.file.Errorf(e.at, "effect-unknown", stateName, "effects: "+strings.Join(names, ", "), "there is no effect %q", e.do)
 		return nil
 	}
-	compiled := &ensured{effect: engine.Effect{Name: e.do}, kind: kind, when: c.guard(stateName, e.when)}
+	compiled := &ensured{effect: engine.Effect{Name: e.do}, kind: kind, at: placeOf(e.at), when: c.guard(stateName, e.when)}
 	for _, f := range e.with {
 		compiled.effect.Params = append(compiled.effect.Params, c.param(kind, f))
 	}
@@ -273,11 +274,12 @@ func (c *compiler) param(kind engine.EffectType, f yamlpos.Field) engine.Param {
 }
 
 func (c *compiler) compileExit(s exitSpec, interrupt bool) *exit {
-	e := &exit{rule: s.rule, to: engine.State(s.to), retry: s.retry, clears: s.clears, interrupt: interrupt}
+	e := &exit{rule: s.rule, at: placeOf(s.at), to: engine.State(s.to), retry: s.retry, clears: s.clears, interrupt: interrupt}
 	c.checkExit(s)
 	e.when = c.guard(s.rule, s.when)
 	if s.after != nil {
 		e.after = c.deadline(s.rule, s.after)
+		e.after.at = placeOf(s.after)
 	}
 	if s.when == nil && s.after == nil {
 		c.file.Errorf(s.at, "exit-unguarded", s.rule, "add when: or after:", "the rule %s has neither when nor after: it would fire at once", s.rule)
@@ -359,7 +361,7 @@ func (c *compiler) compileInvariants(l *Lifecycle, all []invariantSpec) {
 		}
 		g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms, states: c.states, effects: effects}
 		if must := g.compile(i.rule, i.must); must != nil {
-			l.invariants = append(l.invariants, &invariant{rule: i.rule, must: must})
+			l.invariants = append(l.invariants, &invariant{rule: i.rule, at: placeOf(i.at), must: must})
 		}
 	}
 }

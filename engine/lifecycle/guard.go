@@ -55,6 +55,7 @@ type guard struct {
 	value  bool
 	kids   []*guard
 	source string
+	at     Place
 }
 
 // questions is what a guard may ask while it is evaluated.
@@ -149,7 +150,7 @@ func (c *guardCompiler) compile(rule string, node *yaml.Node) *guard {
 	if !p.ok {
 		return nil
 	}
-	g.source = node.Value
+	g.source, g.at = node.Value, placeOf(node)
 	return g
 }
 

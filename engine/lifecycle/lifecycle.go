@@ -11,6 +11,7 @@ import (
 
 // Lifecycle is a compiled lifecycle. It is immutable and safe for concurrent use.
 type Lifecycle struct {
+	file       string
 	vocabulary *engine.Vocabulary
 	initial    engine.State
 	atoms      []*atom
@@ -26,6 +27,7 @@ type Lifecycle struct {
 
 type state struct {
 	name       engine.State
+	at         Place
 	means      string
 	stable     bool
 	marks      []string
@@ -38,11 +40,13 @@ type state struct {
 type ensured struct {
 	effect engine.Effect
 	kind   engine.EffectType
+	at     Place
 	when   *guard
 }
 
 type exit struct {
 	rule      string
+	at        Place
 	to        engine.State
 	when      *guard
 	after     *deadline
@@ -56,6 +60,7 @@ type exit struct {
 type deadline struct {
 	literal time.Duration
 	fact    int
+	at      Place
 }
 
 func (d *deadline) length(f engine.Facts) (time.Duration, bool) {
@@ -68,6 +73,7 @@ func (d *deadline) length(f engine.Facts) (time.Duration, bool) {
 
 type invariant struct {
 	rule string
+	at   Place
 	must *guard
 }
 

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	celast "github.com/google/cel-go/common/ast"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine"
+)
+
+// Place is where something stands in the file; both count from 1.
+type Place struct{ Line, Column int }
+
+func placeOf(n *yaml.Node) Place {
+	if n == nil {
+		return Place{}
+	}
+	return Place{n.Line, n.Column}
+}
+
+// Anatomy is a compiled lifecycle laid open for static checks: everything that a decision depends on, with its place. It
+// shares memory with the lifecycle and must not be changed.
+type Anatomy struct {
+	File        string
+	Vocabulary  *engine.Vocabulary
+	Initial     engine.State
+	Definitions []Expression
+	States      []StateAnatomy
+	Invariants  []InvariantAnatomy
+	Migrate     map[engine.State]engine.State
+	// Enter, Clear, Set and Effect are the safety rules by state, mark, mark and effect.
+	Enter             map[engine.State][]RequirementAnatomy
+	Clear, Set        map[string][]RequirementAnatomy
+	Effect            map[string][]RequirementAnatomy
+	Axioms, AfterMove []Expression
+
+	env *cel.Env
+}
+
+// Expression is one typed CEL expression that yields a boolean.
+type Expression struct {
+	// Name is the name that guards use, or the safety rule's.
+	Name    string
+	Source  string
+	Checked *celast.AST
+	// Facts are the vocabulary positions of the facts that it reads.
+	Facts []int
+	At    Place
+}
+
+// RequirementAnatomy is one safety rule. Awaits and Halts are nil where it has none.
+type RequirementAnatomy struct {
+	Rule, Doc           string
+	Must, Awaits, Halts *Expression
+}
+
+// StateAnatomy is one state. Exits holds the interrupts that apply first: the order in which they are tried.
+type StateAnatomy struct {
+	Name       engine.State
+	At         Place
+	Stable     bool
+	Marks      []string
+	Operations []string
+	Ensure     []EnsureAnatomy
+	Exits      []ExitAnatomy
+}
+
+// EnsureAnatomy is one effect of a state. Marks are those that it needs stored first, or earns.
+type EnsureAnatomy struct {
+	Effect  string
+	Touches bool
+	Marks   []string
+	At      Place
+	When    *Condition
+}
+
+// ExitAnatomy is one way out of a state.
+type ExitAnatomy struct {
+	Rule      string
+	At        Place
+	To        engine.State
+	When      *Condition
+	After     *DeadlineAnatomy
+	Clears    []string
+	Retry     bool
+	Interrupt bool
+}
+
+// DeadlineAnatomy is a length of time, or the position of the fact that holds it; Fact is -1 for a literal.
+type DeadlineAnatomy struct {
+	Literal time.Duration
+	Fact    int
+	At      Place
+}
+
+// InvariantAnatomy is one invariant.
+type InvariantAnatomy struct {
+	Rule string
+	At   Place
+	Must *Condition
+}
+
+// ConditionOp is what a Condition is.
+type ConditionOp = guardOp
+
+// The forms of a Condition. IfState, IfEnsuring and IfActing occur in invariants only.
+const (
+	IfAtom     = opAtom
+	IfNot      = opNot
+	IfAnd      = opAnd
+	IfOr       = opOr
+	IfConst    = opConst
+	IfState    = opState
+	IfEnsuring = opEnsuring
+	IfActing   = opActing
+)
+
+// Condition combines definitions.
+type Condition struct {
+	Op ConditionOp
+	// Atom is the position of a definition, Word a state or an effect, Value a constant.
+	Atom   int
+	Word   string
+	Value  bool
+	Kids   []*Condition
+	Source string
+	At     Place
+}
+
+func conditionOf(g *guard) *Condition {
+	if g == nil {
+		return nil
+	}
+	c := &Condition{Op: g.op, Atom: g.atom, Word: g.word, Value: g.value, Source: g.source, At: g.at}
+	for _, kid := range g.kids {
+		c.Kids = append(c.Kids, conditionOf(kid))
+	}
+	return c
+}
+
+// Anatomy lays the lifecycle open. The error is for mistakes in the vocabulary's declarations.
+func (l *Lifecycle) Anatomy() (*Anatomy, error) {
+	env, err := newEnv(l.vocabulary)
+	if err != nil {
+		return nil, fmt.Errorf("vocabulary: %w", err)
+	}
+	x := &anatomist{l: l, env: env}
+	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, Migrate: l.migrate, env: env,
+		Enter: requirementsOf(x, l.safety.enter), Clear: requirementsOf(x, l.safety.clear),
+		Set: requirementsOf(x, l.safety.set), Effect: requirementsOf(x, l.safety.effect),
+		Axioms: x.axioms(l.vocabulary.Axioms), AfterMove: x.axioms(l.vocabulary.AfterMove)}
+	for _, atom := range l.atoms {
+		a.Definitions = append(a.Definitions, *expressionOf(atom))
+	}
+	for _, name := range l.order {
+		a.States = append(a.States, x.state(l.states[name]))
+	}
+	for _, i := range l.invariants {
+		a.Invariants = append(a.Invariants, InvariantAnatomy{Rule: i.rule, At: i.at, Must: conditionOf(i.must)})
+	}
+	return a, x.err
+}
+
+// Evaluator compiles an expression over the vocabulary's facts, such as a part of a definition.
+func (a *Anatomy) Evaluator(source string) (func(engine.Facts) (bool, error), error) {
+	atom, err := compileRequirement(a.env, a.Vocabulary, source, source)
+	if err != nil {
+		return nil, err
+	}
+	return func(f engine.Facts) (bool, error) {
+		return atom.evaluate(&activation{vocabulary: a.Vocabulary, facts: f})
+	}, nil
+}
+
+// anatomist compiles what only static checks need, and keeps the first mistake.
+type anatomist struct {
+	l   *Lifecycle
+	env *cel.Env
+	err error
+}
+
+func (x *anatomist) compile(name, source string) *Expression {
+	atom, err := compileRequirement(x.env, x.l.vocabulary, name, source)
+	if err != nil {
+		if x.err == nil {
+			x.err = fmt.Errorf("vocabulary: %w", err)
+		}
+		return &Expression{Name: name, Source: source}
+	}
+	return expressionOf(atom)
+}
+
+func (x *anatomist) axioms(all []engine.Axiom) []Expression {
+	var compiled []Expression
+	for _, axiom := range all {
+		compiled = append(compiled, *x.compile("axiom", axiom.Holds))
+	}
+	return compiled
+}
+
+func requirementsOf[K comparable](x *anatomist, all map[K][]requirement) map[K][]RequirementAnatomy {
+	laid := make(map[K][]RequirementAnatomy, len(all))
+	for name, requirements := range all {
+		for _, r := range requirements {
+			a := RequirementAnatomy{Rule: r.Rule, Doc: r.Doc, Must: expressionOf(r.atom)}
+			if r.awaits != nil {
+				a.Awaits = expressionOf(r.awaits)
+			}
+			if r.Halts != "" {
+				a.Halts = x.compile(r.Rule, r.Halts)
+			}
+			laid[name] = append(laid[name], a)
+		}
+	}
+	return laid
+}
+
+func expressionOf(a *atom) *Expression {
+	return &Expression{Name: a.name, Source: a.source, Checked: a.checked, Facts: a.facts, At: a.at}
+}
+
+func (x *anatomist) state(st *state) StateAnatomy {
+	s := StateAnatomy{Name: st.name, At: st.at, Stable: st.stable, Marks: st.marks, Operations: st.operations}
+	for _, e := range st.ensure {
+		s.Ensure = append(s.Ensure, EnsureAnatomy{Effect: e.effect.Name, Touches: e.kind.Touches, Marks: x.l.safety.marks[e.effect.Name],
+			At: e.at, When: conditionOf(e.when)})
+	}
+	for _, e := range st.exits {
+		exit := ExitAnatomy{Rule: e.rule, At: e.at, To: e.to, When: conditionOf(e.when), Clears: e.clears, Retry: e.retry,
+			Interrupt: e.interrupt}
+		if e.after != nil {
+			exit.After = &DeadlineAnatomy{Literal: e.after.literal, Fact: e.after.fact, At: e.after.at}
+		}
+		s.Exits = append(s.Exits, exit)
+	}
+	return s
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/bdd"
+)
+
+// Step is one move.
+type Step struct {
+	From engine.State `json:"from"`
+	Rule string       `json:"rule"`
+	To   engine.State `json:"to"`
+}
+
+// Given is one fact that a counterexample says; all others are quiet.
+type Given struct {
+	Fact  string
+	Value engine.Value
+}
+
+// Counterexample is facts by which a finding shows.
+type Counterexample struct {
+	State engine.State
+	// Path is a shortest way of moves to the state from the initial one; each can fire by some facts.
+	Path []Step
+	// Cycle is the moves of a livelock, which begins in State.
+	Cycle []Step
+	Given []Given
+	// Decision is what the lifecycle decides on these facts.
+	Decision engine.Decision
+	// Confirmed says that the lifecycle itself decided on these facts, and as the finding says. Where it is false no facts
+	// could be constructed, and the finding may be of facts that cannot occur.
+	Confirmed bool
+}
+
+// String renders the facts in one line.
+func (c *Counterexample) String() string {
+	var words []string
+	for _, s := range c.Path {
+		words = append(words, fmt.Sprintf("%s -%s-> %s", s.From, s.Rule, s.To))
+	}
+	path := strings.Join(words, ", ")
+	if path != "" {
+		path += "; "
+	}
+	words = words[:0]
+	for _, g := range c.Given {
+		words = append(words, g.Fact+": "+yamlOf(g.Value))
+	}
+	return fmt.Sprintf("%sin %s with {%s}", path, c.State, strings.Join(words, ", "))
+}
+
+// Scenario renders the counterexample as one entry of scenarios.yaml that says what the lifecycle decides now.
+func (c *Counterexample) Scenario(name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "- name: %s\n  state: %s\n", strconv.Quote(name), c.State)
+	b.WriteString("  given: {")
+	for i, g := range c.Given {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(g.Fact + ": " + yamlOf(g.Value))
+	}
+	fmt.Fprintf(&b, "}\n  expect: %s\n", expectation(c.Decision))
+	return b.String()
+}
+
+func expectation(d engine.Decision) string {
+	switch {
+	case d.Halt != nil:
+		return fmt.Sprintf("{halts: %s, rule: %s}", d.Halt.Cause, d.Halt.Rule)
+	case d.Moves():
+		return fmt.Sprintf("{to: %s, rule: %s}", d.To, d.Rule)
+	}
+	var effects []string
+	for _, e := range d.Effects {
+		effects = append(effects, e.Name)
+	}
+	text := fmt.Sprintf("{stays: true, ensures: [%s]", strings.Join(effects, ", "))
+	if d.Awaits != nil {
+		text += ", awaits: " + d.Awaits.Effect
+	}
+	return text + "}"
+}
+
+// yamlOf writes a value as scenarios.yaml has it; words are quoted, because a bare Off is a boolean to some readers.
+func yamlOf(v engine.Value) string {
+	switch v.Kind() {
+	case engine.Bool:
+		return strconv.FormatBool(v.Bool())
+	case engine.Int:
+		return strconv.FormatInt(v.Int(), 10)
+	case engine.Duration, engine.Age:
+		return lengthOf(v.Duration())
+	case engine.Set:
+		return "[" + strings.Join(v.Set(), ", ") + "]"
+	default:
+		return strconv.Quote(v.Text())
+	}
+}
+
+// lengthOf leaves out the zeros that time.Duration writes: 15m, not 15m0s.
+func lengthOf(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// maxAttempts is how many ways of answering opaque expressions are tried before a finding is left unconfirmed.
+const maxAttempts = 8
+
+// example constructs facts in a state by which f holds, as few that are not quiet as possible, and has the lifecycle decide
+// on them. It returns nil where f never holds. The example is confirmed where shows agrees with the decision.
+func (c *checker) example(f bdd.Ref, state engine.State, shows func(engine.Decision) bool) *Counterexample {
+	var first *Counterexample
+	for range maxAttempts {
+		assignment, ok := c.Cheapest(f, c.weights)
+		if !ok {
+			break
+		}
+		facts, exact := c.facts(f, assignment, state)
+		x := &Counterexample{State: state, Path: c.paths[state], Given: c.given(facts), Decision: c.lifecycle.Decide(facts)}
+		x.Confirmed = exact && shows(x.Decision)
+		if x.Confirmed {
+			return x
+		}
+		if first == nil {
+			first = x
+		}
+		opaque := c.opaqueCube(f, assignment)
+		if opaque == bdd.True {
+			break
+		}
+		f = c.Without(f, opaque)
+	}
+	return first
+}
+
+// opaqueCube is the answers that an assignment gives to the opaque expressions on which f depends; True for none.
+func (c *checker) opaqueCube(f bdd.Ref, assignment []bool) bdd.Ref {
+	support, cube := c.Support(f), bdd.True
+	fix := func(v int) {
+		if v >= 0 && support[v] {
+			x := c.Var(v)
+			if !assignment[v] {
+				x = c.Not(x)
+			}
+			cube = c.And(cube, x)
+		}
+	}
+	for _, p := range c.primitives {
+		if p.kind == isOpaque {
+			fix(p.variable)
+			fix(p.failure)
+		}
+	}
+	return cube
+}
+
+// given lists the facts that are not quiet, but the state.
+func (c *checker) given(v valuation) []Given {
+	base := quiet(c.words)
+	var all []Given
+	for i, f := range c.words.Facts {
+		if f.Name != c.words.StateFact && v[i].String() != base[i].String() {
+			all = append(all, Given{f.Name, v[i]})
+		}
+	}
+	return all
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/bdd"
+)
+
+const (
+	// maxTries bounds how many values are tried in all to answer opaque expressions as an assignment says.
+	maxTries = 100_000
+	// maxTriesEach bounds it for one counterexample.
+	maxTriesEach = 4096
+)
+
+// facts makes facts of an assignment. They are exact where every question in the support of f is answered as the
+// assignment says; comparisons that were not explored and opaque expressions may keep it from that.
+func (e *encoder) facts(f bdd.Ref, assignment []bool, state engine.State) (v valuation, exact bool) {
+	v = quiet(e.words)
+	if i, ok := e.words.Index(e.words.StateFact); ok {
+		v[i] = e.stateValue(i, state)
+	}
+	for fact, words := range e.vocables {
+		for _, w := range words {
+			if assignment[w.variable] {
+				v[fact] = textValue(e.words.Facts[fact].Kind, w.word)
+			}
+		}
+	}
+	for _, p := range e.primitives {
+		switch {
+		case p.kind == isTrue:
+			v[p.fact] = engine.BoolValue(assignment[p.variable] != p.flipped)
+		case p.kind == isIn && assignment[p.variable] != p.flipped:
+			v[p.fact] = engine.SetValue(append(slices.Clone(v[p.fact].Set()), p.word))
+		}
+	}
+	for i, f := range e.words.Facts {
+		if f.Kind == engine.Set {
+			slices.Sort(v[i].Set())
+		}
+	}
+	for _, g := range e.groups {
+		e.takeExample(g, assignment, v)
+	}
+	return e.answerOpaque(f, assignment, v)
+}
+
+func (e *encoder) stateValue(at int, state engine.State) engine.Value {
+	if e.words.Facts[at].Kind == engine.Enum {
+		return engine.EnumValue(string(state))
+	}
+	return engine.StringValue(string(state))
+}
+
+func textValue(kind engine.Kind, word string) engine.Value {
+	if kind == engine.Enum {
+		return engine.EnumValue(word)
+	}
+	return engine.StringValue(word)
+}
+
+func (e *encoder) takeExample(g *group, assignment []bool, v valuation) {
+	var s uint64
+	for i, p := range g.comparisons {
+		if i < maxComparisons && assignment[p.variable] {
+			s |= 1 << i
+		}
+	}
+	for i, n := range g.examples[s] {
+		v[g.facts[i]] = ordered(e.words.Facts[g.facts[i]].Kind, n)
+	}
+}
+
+// answerOpaque looks for values by which the opaque expressions that matter have the answers assigned.
+func (e *encoder) answerOpaque(f bdd.Ref, assignment []bool, v valuation) (valuation, bool) {
+	support := e.Support(f)
+	var asked []*primitive
+	var vary []int
+	for _, p := range e.primitives {
+		if p.kind == isOpaque && (support[p.variable] || (p.failure >= 0 && support[p.failure])) {
+			asked = append(asked, p)
+			vary = append(vary, p.reads...)
+		}
+	}
+	agrees := func() bool {
+		for _, p := range e.primitives {
+			if p.kind != isOpaque && support[e.variableOf(p)] && p.holds(v) != e.assigned(p, assignment) {
+				return false
+			}
+		}
+		for _, p := range asked {
+			if !e.opaqueAgrees(p, assignment, v) {
+				return false
+			}
+		}
+		return true
+	}
+	if len(asked) == 0 {
+		return v, agrees()
+	}
+	slices.Sort(vary)
+	vary = slices.DeleteFunc(slices.Compact(vary), func(i int) bool { return e.words.Facts[i].Name == e.words.StateFact })
+	tries := 0
+	var walk func(k int) bool
+	walk = func(k int) bool {
+		if k == len(vary) {
+			tries++
+			e.tries++
+			return agrees()
+		}
+		kept := v[vary[k]]
+		for _, candidate := range append([]engine.Value{kept}, e.candidates(vary[k], asked)...) {
+			if tries >= maxTriesEach || e.tries >= maxTries {
+				break
+			}
+			v[vary[k]] = candidate
+			if walk(k + 1) {
+				return true
+			}
+		}
+		v[vary[k]] = kept
+		return false
+	}
+	return v, walk(0)
+}
+
+// variableOf is the variable of a primitive that is not opaque, or one that is in no support.
+func (e *encoder) variableOf(p *primitive) int {
+	if p.kind != isWord {
+		return p.variable
+	}
+	for _, w := range e.vocables[p.fact] {
+		if w.word == p.word {
+			return w.variable
+		}
+	}
+	return -1
+}
+
+func (e *encoder) assigned(p *primitive, assignment []bool) bool {
+	return assignment[e.variableOf(p)] != p.flipped
+}
+
+// opaqueAgrees evaluates an opaque expression with CEL itself.
+func (e *encoder) opaqueAgrees(p *primitive, assignment []bool, v valuation) bool {
+	evaluate, ok := e.evaluators[p]
+	if !ok {
+		evaluate, _ = e.anatomy.Evaluator(p.word) // nil where its text cannot be compiled by itself: it then stays open
+		e.evaluators[p] = evaluate
+	}
+	if evaluate == nil {
+		return false
+	}
+	value, err := evaluate(v)
+	if p.failure >= 0 && assignment[p.failure] {
+		return err != nil
+	}
+	return err == nil && value == assignment[p.variable]
+}
+
+// candidates are values of a fact by which an opaque expression may have another answer.
+func (e *encoder) candidates(fact int, asked []*primitive) []engine.Value {
+	f := e.words.Facts[fact]
+	var literals []any
+	for _, p := range asked {
+		if slices.Contains(p.reads, fact) {
+			literals = append(literals, p.literals...)
+		}
+	}
+	var all []engine.Value
+	switch f.Kind {
+	case engine.Bool:
+		return []engine.Value{engine.BoolValue(false), engine.BoolValue(true)}
+	case engine.Enum:
+		for _, w := range f.Values {
+			all = append(all, engine.EnumValue(w))
+		}
+	case engine.String:
+		for _, w := range append(texts(literals), e.askedOf(fact)...) {
+			for _, variant := range []string{w, w + "x", "x" + w, strings.ToLower(w), strings.ToUpper(w)} {
+				all = append(all, engine.StringValue(variant))
+			}
+		}
+		all = append(all, engine.StringValue(""), engine.StringValue("x"))
+	case engine.Set:
+		words := texts(literals)
+		for _, w := range words {
+			all = append(all, engine.SetValue([]string{w}))
+		}
+		all = append(all, engine.SetValue(nil), engine.SetValue(words), engine.SetValue([]string{"a", "b"}))
+	case engine.Int, engine.Duration, engine.Age:
+		for _, n := range numbers(literals) {
+			if f.Kind == engine.Int || n > 0 {
+				all = append(all, ordered(f.Kind, n))
+			}
+		}
+	}
+	return all
+}
+
+func texts(literals []any) []string {
+	var all []string
+	for _, l := range literals {
+		if s, ok := l.(string); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// numbers are those at which arithmetic may turn: around zero, around the literals, and at the ends.
+func numbers(literals []any) []int64 {
+	all := []int64{0, 1, 2, -1}
+	for _, l := range literals {
+		switch x := l.(type) {
+		case int64:
+			all = append(all, x-1, x, x+1, x*2, -x)
+		case string:
+			if d, err := time.ParseDuration(x); err == nil {
+				all = append(all, int64(d)-1, int64(d), int64(d)+1, int64(d)*2)
+			}
+		}
+	}
+	return append(all, math.MaxInt64, math.MinInt64)
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/bdd"
+	"github.com/metalaw/metalaw/engine/lifecycle"
+)
+
+const unconfirmed = "no facts could be constructed that show it, because it depends on expressions that are not taken apart; " +
+	"compare facts with literals to have it decided"
+
+// hintOf is the hint of a finding, or why it may be of facts that do not exist.
+func hintOf(x *Counterexample, hint string) string {
+	if x.Confirmed {
+		return hint
+	}
+	return hint + "; " + unconfirmed
+}
+
+func haltedBy(cause engine.HaltCause, rule string) func(engine.Decision) bool {
+	return func(d engine.Decision) bool { return d.Halt != nil && d.Halt.Cause == cause && d.Halt.Rule == rule }
+}
+
+// checkSafety looks for facts on which a safety rule or an invariant halts a decision in the state.
+func (c *checker) checkSafety(v *view) {
+	for i := range v.exits {
+		w := &v.exits[i]
+		for _, b := range w.breaches {
+			if b.on == bdd.False {
+				continue
+			}
+			x := c.example(b.on, v.Name, haltedBy(engine.HaltSafety, w.Rule))
+			what := fmt.Sprintf("enter %s", w.To)
+			if b.mark != "" {
+				what = "clear " + b.mark
+			}
+			c.add(diag.Error, CodeSafetyMove, w.At, w.Rule, x, hintOf(x, "let its guard ask for "+b.rule.Must.Source),
+				"in %s, %s can %s where %s forbids it: %s", v.Name, w.Rule, what, b.rule.Rule, b.rule.Doc)
+		}
+	}
+	for i := range v.effects {
+		w := &v.effects[i]
+		for _, b := range w.breaches {
+			if b.on == bdd.False {
+				continue
+			}
+			x := c.example(b.on, v.Name, haltedBy(engine.HaltSafety, w.Effect))
+			what := w.Effect + " can be wanted"
+			if b.mark != "" {
+				what += " and would set " + b.mark
+			}
+			c.add(diag.Error, CodeSafetyEffect, w.At, string(v.Name), x, hintOf(x, "let its when, or an exit before it, ask for "+b.rule.Must.Source),
+				"in %s, %s where %s forbids it: %s", v.Name, what, b.rule.Rule, b.rule.Doc)
+		}
+	}
+	for i, on := range v.breaches {
+		if on == bdd.False {
+			continue
+		}
+		invariant := c.anatomy.Invariants[i]
+		x := c.example(on, v.Name, haltedBy(engine.HaltInvariant, invariant.Rule))
+		c.add(diag.Error, CodeInvariant, invariant.At, invariant.Rule, x, hintOf(x, "change the state so that it holds, or the invariant"),
+			"in %s, the invariant %s can be violated: %s", v.Name, invariant.Rule, invariant.Must.Source)
+	}
+}
+
+// checkErrors looks for facts on which a guard is an error.
+func (c *checker) checkErrors(v *view) {
+	report := func(on bdd.Ref, at lifecycle.Place, rule, what string) {
+		if on == bdd.False {
+			return
+		}
+		x := c.example(on, v.Name, haltedBy(engine.HaltGuardError, rule))
+		c.add(diag.Warning, CodeGuardError, at, rule, x, hintOf(x, "guard against it in the definition, for example x != 0 && y / x > 2"),
+			"in %s, %s can be an error, and the server would be halted", v.Name, what)
+	}
+	for _, w := range v.exits {
+		report(w.errs, w.At, w.Rule, "the guard of "+w.Rule)
+	}
+	for _, w := range v.effects {
+		report(w.err, w.At, w.Effect, "the when of "+w.Effect)
+	}
+}
+
+// checkGuards looks for guards that decide nothing and for effects that are never wanted.
+func (c *checker) checkGuards(v *view) {
+	for i, w := range v.exits {
+		come := c.And(w.open, w.due)
+		if w.When == nil || w.Interrupt || come == bdd.False || c.Without(come, w.when.yes) != bdd.False {
+			continue
+		}
+		var shadowed []string
+		if w.After == nil {
+			for _, later := range v.exits[i+1:] {
+				shadowed = append(shadowed, later.Rule)
+			}
+		}
+		if len(shadowed) > 0 {
+			c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, "put it last, or tighten the guard",
+				"in %s, the guard of %s is always true where it is asked: %s can never fire", v.Name, w.Rule, strings.Join(shadowed, ", "))
+			continue
+		}
+		c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, "leave it out, or ask what was meant",
+			"in %s, the guard of %s is always true where it is asked", v.Name, w.Rule)
+	}
+	for _, w := range v.effects {
+		switch {
+		case w.When == nil || w.open == bdd.False:
+		case w.wants == bdd.False && w.err == bdd.False:
+			c.add(diag.Warning, CodeNeverEnsured, w.At, string(v.Name), nil, "remove it, or ask what was meant",
+				"%s never wants %s: where %s holds the state is left", v.Name, w.Effect, w.When.Source)
+		case c.Without(w.open, w.when.yes) == bdd.False:
+			c.add(diag.Warning, CodeAlwaysTrue, w.When.At, string(v.Name), nil, "leave it out, or ask what was meant",
+				"in %s, the when of %s is always true", v.Name, w.Effect)
+		}
+	}
+}
+
+// checkOrder tells which exits can hold at once, so that their order decides where a server goes. Interrupts come first
+// everywhere, and a deadline without a guard is there for when nothing else holds: of both that is no news.
+func (c *checker) checkOrder(v *view) {
+	for i := range v.exits {
+		first := &v.exits[i]
+		if first.Interrupt {
+			continue
+		}
+		for _, second := range v.exits[i+1:] {
+			both := c.And(first.fires, second.due, second.when.yes)
+			if second.When == nil || second.To == first.To || both == bdd.False {
+				continue
+			}
+			x := c.example(both, v.Name, func(d engine.Decision) bool { return d.Rule == first.Rule || (d.Halt != nil && d.Halt.Rule == first.Rule) })
+			if x.Confirmed {
+				c.add(diag.Info, CodeOrderDecides, second.At, second.Rule, x, "",
+					"in %s, %s (to %s) and %s (to %s) can hold at once, and the first is taken", v.Name, first.Rule, first.To, second.Rule, second.To)
+			}
+		}
+	}
+}
+
+// checkRules looks for rules that fire in no state.
+func (c *checker) checkRules() {
+	fires, seen := map[string]bool{}, map[string]bool{}
+	for _, v := range c.order {
+		for _, w := range v.exits {
+			fires[w.Rule] = fires[w.Rule] || w.fires != bdd.False
+		}
+	}
+	for _, v := range c.order {
+		for i := range v.exits {
+			w := &v.exits[i]
+			if sooner := c.sooner(v, w); sooner != nil {
+				c.add(diag.Warning, CodeDeadlineTooLate, w.After.At, w.Rule, nil, "shorten it, or give "+sooner.Rule+" a guard",
+					"in %s, the deadline of %s is never reached: %s leaves the state sooner", v.Name, w.Rule, sooner.Rule)
+				continue
+			}
+			if fires[w.Rule] || seen[w.Rule] {
+				continue
+			}
+			seen[w.Rule] = true
+			c.add(diag.Error, CodeNeverFires, w.At, w.Rule, nil, "remove it, or change its guard or the order", "%s never fires: %s", w.Rule, c.why(v, w))
+		}
+	}
+}
+
+// sooner is the exit by time alone that leaves the state before another's deadline; nil where there is none.
+func (c *checker) sooner(v *view, w *wayOut) *wayOut {
+	if w.After == nil {
+		return nil
+	}
+	for i := range v.exits {
+		other := &v.exits[i]
+		if other.After == nil || other.When != nil || other.Rule == w.Rule {
+			continue
+		}
+		// Its time has always come where the other's has, and not the other way round.
+		if c.And(c.domain, c.Without(w.due, other.due)) == bdd.False && c.And(c.domain, c.Without(other.due, w.due)) != bdd.False {
+			return other
+		}
+	}
+	return nil
+}
+
+// why says of a rule that never fires what keeps it.
+func (c *checker) why(v *view, w *wayOut) string {
+	on := c.And(c.domain, w.due, w.when.yes)
+	if on == bdd.False {
+		if w.When == nil {
+			return "its time never comes"
+		}
+		return fmt.Sprintf("no facts make %s true", w.When.Source)
+	}
+	var earlier []string
+	for _, x := range v.exits {
+		if x.Rule == w.Rule {
+			break
+		}
+		if c.And(on, x.due, x.when.yes) != bdd.False {
+			earlier = append(earlier, x.Rule)
+		}
+	}
+	return fmt.Sprintf("where its guard is true, a rule before it is taken (%s)", strings.Join(earlier, ", "))
+}
+
+// checkDefinitions looks for definitions that no guard uses.
+func (c *checker) checkDefinitions() {
+	used := map[int]bool{}
+	var mark func(g *lifecycle.Condition)
+	mark = func(g *lifecycle.Condition) {
+		if g == nil {
+			return
+		}
+		if g.Op == lifecycle.IfAtom {
+			used[g.Atom] = true
+		}
+		for _, kid := range g.Kids {
+			mark(kid)
+		}
+	}
+	for _, v := range c.order {
+		for _, w := range v.exits {
+			mark(w.When)
+		}
+		for _, w := range v.effects {
+			mark(w.When)
+		}
+	}
+	for _, i := range c.anatomy.Invariants {
+		mark(i.Must)
+	}
+	for i, d := range c.anatomy.Definitions {
+		if !used[i] {
+			c.add(diag.Warning, CodeUnused, d.At, d.Name, nil, "remove it, or use it", "no guard uses the definition %s", d.Name)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/bdd"
+)
+
+// leads says whether the rule can take a server to its target by some facts.
+func (c *checker) leads(w *wayOut) bool { return c.Without(w.fires, w.breached) != bdd.False }
+
+// findPaths follows the rules that can fire: from the initial state, and from where servers come otherwise.
+func (c *checker) findPaths() {
+	c.paths = map[engine.State][]Step{c.anatomy.Initial: nil}
+	for queue := []engine.State{c.anatomy.Initial}; len(queue) > 0; queue = queue[1:] {
+		for i := range c.views[queue[0]].exits {
+			w := &c.views[queue[0]].exits[i]
+			if _, known := c.paths[w.To]; known || !c.leads(w) {
+				continue
+			}
+			c.paths[w.To] = append(slices.Clone(c.paths[queue[0]]), Step{queue[0], w.Rule, w.To})
+			queue = append(queue, w.To)
+		}
+	}
+	c.reached = map[engine.State]bool{}
+	var reach func(engine.State)
+	reach = func(s engine.State) {
+		if _, defined := c.views[s]; !defined || c.reached[s] {
+			return
+		}
+		c.reached[s] = true
+		for i := range c.views[s].exits {
+			if w := &c.views[s].exits[i]; c.leads(w) {
+				reach(w.To)
+			}
+		}
+	}
+	reach(c.anatomy.Initial)
+	for _, to := range c.anatomy.Migrate {
+		reach(to)
+	}
+	for s := range c.words.Entries {
+		reach(s)
+	}
+}
+
+// checkGraph looks for states that no rule leads to, and for states that no rule leads out of.
+func (c *checker) checkGraph() {
+	back := c.toStable()
+	for _, v := range c.order {
+		_, byRules := c.paths[v.Name]
+		entry, adopted := c.words.Entries[v.Name]
+		switch {
+		case byRules || slices.Contains(slices.Collect(maps.Values(c.anatomy.Migrate)), v.Name):
+		case !c.reached[v.Name]:
+			c.add(diag.Error, CodeUnreachable, v.At, string(v.Name), nil, "add an exit that leads to it, or remove it",
+				"no rule that can fire leads to %s", v.Name)
+		case adopted:
+			c.add(diag.Warning, CodeUnreachable, v.At, string(v.Name), nil, "add an exit that leads to it, if servers of your own shall come there",
+				"no rule that can fire leads to %s: only a server that was %s is in it", v.Name, entry)
+		}
+		switch {
+		case !slices.ContainsFunc(v.exits, func(w wayOut) bool { return c.leads(&w) }):
+			c.add(diag.Error, CodeDeadEnd, v.At, string(v.Name), nil, "add an exit, for example one that an operation asks for",
+				"nothing leads out of %s: a server that comes there stays until it is forced out", v.Name)
+		case !v.Stable && !back[v.Name]:
+			c.add(diag.Error, CodeDeadEnd, v.At, string(v.Name), nil, "add an exit that leads to a stable state",
+				"no way from %s leads to a stable state: a server that comes there never rests", v.Name)
+		}
+	}
+}
+
+// toStable is the states from which rules that can fire lead to a stable one.
+func (c *checker) toStable() map[engine.State]bool {
+	back := map[engine.State]bool{}
+	for again := true; again; {
+		again = false
+		for _, v := range c.order {
+			if back[v.Name] {
+				continue
+			}
+			if v.Stable || slices.ContainsFunc(v.exits, func(w wayOut) bool { return back[w.To] && c.leads(&w) }) {
+				back[v.Name], again = true, true
+			}
+		}
+	}
+	return back
+}
