@@ -33,8 +33,9 @@ type triple struct {
 
 // Manager owns functions. It is not safe for concurrent use.
 type Manager struct {
-	nodes  []node
-	unique map[node]Ref
+	nodes []node
+	// unique finds nodes by what they are: a table of references, 0 where it is free.
+	unique []Ref
 	// cache remembers results of Ite; a newer one may take the place of an older.
 	cache []triple
 	limit int
@@ -43,7 +44,7 @@ type Manager struct {
 
 // New makes a Manager of at most limit nodes.
 func New(limit int) *Manager {
-	m := &Manager{limit: limit, unique: make(map[node]Ref, 1<<12), cache: make([]triple, 1<<cacheBits)}
+	m := &Manager{limit: limit, unique: make([]Ref, 1<<12), cache: make([]triple, 1<<cacheBits)}
 	m.nodes = append(m.nodes, node{variable: last}, node{variable: last, lo: True, hi: True})
 	for i := range m.cache {
 		m.cache[i].f = -1
@@ -65,7 +66,8 @@ func (m *Manager) make(v int32, lo, hi Ref) Ref {
 		return lo
 	}
 	n := node{v, lo, hi}
-	if r, ok := m.unique[n]; ok {
+	at := m.slot(n)
+	if r := m.unique[at]; r != False {
 		return r
 	}
 	if len(m.nodes) >= m.limit {
@@ -76,8 +78,35 @@ func (m *Manager) make(v int32, lo, hi Ref) Ref {
 	}
 	r := Ref(len(m.nodes))
 	m.nodes = append(m.nodes, n)
-	m.unique[n] = r
+	m.unique[at] = r
+	if len(m.nodes) > len(m.unique)/2 {
+		m.grow()
+	}
 	return r
+}
+
+// slot is where a node stands in the table, or would.
+func (m *Manager) slot(n node) int {
+	mask := len(m.unique) - 1
+	at := int(hash(uint32(n.variable), uint32(n.lo), uint32(n.hi))) & mask
+	for r := m.unique[at]; r != False && m.nodes[r] != n; r = m.unique[at] {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+func (m *Manager) grow() {
+	m.unique = make([]Ref, 2*len(m.unique))
+	for r := int(True) + 1; r < len(m.nodes); r++ {
+		m.unique[m.slot(m.nodes[r])] = Ref(r)
+	}
+}
+
+func hash(a, b, c uint32) uint32 {
+	h := a*0x9E3779B1 ^ b*0x85EBCA6B ^ c*0xC2B2AE35
+	h ^= h >> 15
+	h *= 0x2C1B3C6D
+	return h ^ h>>13
 }
 
 // Not is the negation.
@@ -123,7 +152,7 @@ func (m *Manager) Ite(f, g, h Ref) Ref {
 	if g == True && h == False {
 		return f
 	}
-	slot := &m.cache[(uint32(f)*0x9E3779B1^uint32(g)*0x85EBCA6B^uint32(h)*0xC2B2AE35)>>(32-cacheBits)]
+	slot := &m.cache[hash(uint32(f), uint32(g), uint32(h))>>(32-cacheBits)]
 	if slot.f == f && slot.g == g && slot.h == h {
 		return slot.result
 	}

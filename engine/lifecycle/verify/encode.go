@@ -3,7 +3,6 @@
 package verify
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/metalaw/metalaw/engine"
@@ -30,6 +29,9 @@ type encoder struct {
 	// forms are the expressions read; deadlines the comparisons of the age with what an exit waits for.
 	forms     map[*lifecycle.Expression]read
 	deadlines map[deadlineKey]*form
+	// expressions are those read, in order; sets are the questions that they and the guards ask together.
+	expressions []*lifecycle.Expression
+	sets        [][]int
 	// domain holds for the combinations of answers that can occur in any state.
 	domain bdd.Ref
 	// outcomes remembers what was encoded, by state where the expression asks for it.
@@ -122,6 +124,7 @@ func (e *encoder) read(x *lifecycle.Expression) {
 	}
 	f, asksState := e.reader.read(x)
 	e.forms[x] = read{f, asksState}
+	e.expressions = append(e.expressions, x)
 }
 
 // mark is the question whether a mark is stored.
@@ -152,8 +155,7 @@ func keyOf(d *lifecycle.DeadlineAnatomy) deadlineKey {
 // assignVariables orders the primitives by their facts and gives them variables.
 func (e *encoder) assignVariables() {
 	base := quiet(e.words)
-	sorted := slices.Clone(e.primitives)
-	slices.SortStableFunc(sorted, func(a, b *primitive) int { return cmp.Compare(a.first(), b.first()) })
+	sorted := e.arranged()
 	for _, p := range sorted {
 		p.failure = -1
 		switch p.kind {
