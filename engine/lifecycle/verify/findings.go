@@ -135,7 +135,9 @@ func (c *checker) checkOrder(v *view) {
 			if second.When == nil || second.To == first.To || both == bdd.False {
 				continue
 			}
-			x := c.example(both, v.Name, func(d engine.Decision) bool { return d.Rule == first.Rule || (d.Halt != nil && d.Halt.Rule == first.Rule) })
+			x := c.example(both, v.Name, func(d engine.Decision) bool {
+				return d.Rule == first.Rule || (d.Halt != nil && d.Halt.Rule == first.Rule)
+			})
 			if x.Confirmed {
 				c.add(diag.Info, CodeOrderDecides, second.At, second.Rule, x, "",
 					"in %s, %s (to %s) and %s (to %s) can hold at once, and the first is taken", v.Name, first.Rule, first.To, second.Rule, second.To)
