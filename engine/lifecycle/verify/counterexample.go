@@ -100,7 +100,11 @@ func yamlOf(v engine.Value) string {
 	case engine.Duration, engine.Age:
 		return lengthOf(v.Duration())
 	case engine.Set:
-		return "[" + strings.Join(v.Set(), ", ") + "]"
+		words := make([]string, len(v.Set()))
+		for i, w := range v.Set() {
+			words[i] = strconv.Quote(w)
+		}
+		return "[" + strings.Join(words, ", ") + "]"
 	default:
 		return strconv.Quote(v.Text())
 	}

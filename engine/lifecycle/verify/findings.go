@@ -132,7 +132,7 @@ func (c *checker) checkOrder(v *view) {
 		}
 		for _, second := range v.exits[i+1:] {
 			both := c.And(first.fires, second.due, second.when.yes)
-			if second.When == nil || second.To == first.To || both == bdd.False {
+			if second.When == nil || second.To == first.To || second.fires == bdd.False || both == bdd.False {
 				continue
 			}
 			x := c.example(both, v.Name, func(d engine.Decision) bool {
