@@ -21,7 +21,7 @@ var (
 	sameMachine = engine.Requirement{
 		Rule: "IdentityFirst", Must: `bmc.identity == "Same"`, Awaits: `bmc.identity == "Unknown"`,
 		Halts: `bmc.identity == "Other"`,
-		Doc: "nothing is written to a machine whose identity is not the Server's",
+		Doc:   "nothing is written to a machine whose identity is not the Server's",
 	}
 	wipeNeedsRecord = engine.Requirement{
 		Rule: RuleAbsenceIsNotEvidence, Must: `claim.released`,
@@ -81,10 +81,10 @@ var (
 		Doc:    "a machine becomes ours by a boot of ours from off, by the claim that holds it or by consent, never by being found running",
 	}
 	handsOff = engine.Requirement{
-		Rule: "HandsOff",
-		Must: `!server.ignored && lifecycle.state != "Parked" && lifecycle.state != "Observing" && lifecycle.state != "Maintenance"`,
+		Rule:  "HandsOff",
+		Must:  `!server.ignored && lifecycle.state != "Parked" && lifecycle.state != "Observing" && lifecycle.state != "Maintenance"`,
 		Halts: `server.ignored`,
-		Doc:  "a server that is parked, observed or ignored is left alone, and one in maintenance does only what that asks for",
+		Doc:   "a server that is parked, observed or ignored is left alone, and one in maintenance does only what that asks for",
 	}
 	orderOnlyWhileOff = engine.Requirement{
 		Rule: "OrderOnlyWhileOff", Must: `bmc.power == "Off"`,

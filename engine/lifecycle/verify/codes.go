@@ -13,6 +13,7 @@ const (
 	CodeDeadEnd         = "state-dead-end"
 	CodeNeverFires      = "rule-never-fires"
 	CodeLivelock        = "livelock"
+	CodeToItself        = "exit-to-itself"
 	CodeAlwaysTrue      = "guard-always-true"
 	CodeGuardError      = "guard-error"
 	CodeNeverEnsured    = "effect-never-ensured"
@@ -40,6 +41,7 @@ func Codes() []Code {
 		{CodeDeadEnd, diag.Error, "No rule that can fire leads out of the state, or none of the ways out of a state that is not stable leads to a stable one."},
 		{CodeNeverFires, diag.Error, "No facts make the rule fire: its guard is never true, or earlier rules always fire instead."},
 		{CodeLivelock, diag.Error, "Moves lead round and round while nothing outside changes and no time passes."},
+		{CodeToItself, diag.Error, "An exit leads to its own state: where it is taken nothing moves, and nothing is ensured either."},
 		{CodeAlwaysTrue, diag.Warning, "The guard is true whenever it is asked: what comes after it is never reached, or the guard can be left out."},
 		{CodeGuardError, diag.Warning, "Facts exist by which a guard is an error, such as a division by zero: the server would be halted there."},
 		{CodeNeverEnsured, diag.Warning, "No facts make the state want the effect."},

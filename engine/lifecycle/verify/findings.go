@@ -91,6 +91,11 @@ func (c *checker) checkErrors(v *view) {
 // checkGuards looks for guards that decide nothing and for effects that are never wanted.
 func (c *checker) checkGuards(v *view) {
 	for i, w := range v.exits {
+		if taken := c.Without(w.fires, w.breached); w.To == v.Name && taken != bdd.False {
+			x := c.example(taken, v.Name, func(d engine.Decision) bool { return d.Rule == w.Rule && !d.Moves() })
+			c.add(diag.Error, CodeToItself, w.At, w.Rule, x, "lead it to another state, or remove it and let the state ensure what is wanted",
+				"in %s, %s leads to %s itself: where it is taken nothing moves, and nothing is ensured either", v.Name, w.Rule, v.Name)
+		}
 		come := c.And(w.open, w.due)
 		if w.When == nil || w.Interrupt || come == bdd.False || c.Without(come, w.when.yes) != bdd.False {
 			continue

@@ -190,7 +190,7 @@ func (s *spin) withoutOperation(f bdd.Ref) bdd.Ref {
 // hop is the move as it is made right after another; nil where that cannot be.
 func (s *spin) hop(v *view, w *wayOut) *hop {
 	fires := s.And(s.Without(w.fires, w.breached), s.entered)
-	if fires == bdd.False {
+	if fires == bdd.False || w.To == v.Name {
 		return nil
 	}
 	to := s.stateOf(w.To)

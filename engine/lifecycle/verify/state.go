@@ -39,6 +39,8 @@ type wanted struct {
 	when             outcome
 	open, wants, err bdd.Ref
 	breaches         []breach
+	// halted is where one of them halts, also where that is what is wanted.
+	halted bdd.Ref
 }
 
 // breach is where one safety rule halts a decision.
@@ -103,9 +105,8 @@ func (c *checker) look(st *lifecycle.StateAnatomy) *view {
 		w := wanted{EnsureAnatomy: e, when: c.condition(e.When, asked{state: st.Name}), open: open}
 		w.wants = c.And(open, w.when.yes)
 		w.err = c.Without(c.Without(open, w.when.yes), w.when.no)
-		var halted bdd.Ref
-		w.breaches, halted = c.effectBreaches(e, st.Name, w.wants)
-		open = c.Without(c.Without(open, w.err), halted)
+		w.breaches, w.halted = c.effectBreaches(e, st.Name, w.wants)
+		open = c.Without(c.Without(open, w.err), w.halted)
 		v.effects = append(v.effects, w)
 	}
 	c.lookAtInvariants(v, open)

@@ -82,12 +82,7 @@ func check(l *lifecycle.Lifecycle, limit int) Report {
 	if err != nil {
 		return Report{Undecided: []string{err.Error()}, Findings: []Finding{undecided(anatomy, err.Error())}}
 	}
-	c := &checker{encoder: newEncoder(anatomy, limit), lifecycle: l, views: map[engine.State]*view{}}
-	for i := range anatomy.States {
-		v := c.look(&anatomy.States[i])
-		c.order = append(c.order, v)
-		c.views[v.Name] = v
-	}
+	c := newChecker(l, anatomy, limit)
 	c.findPaths()
 	c.checkGraph()
 	for _, v := range c.order {
@@ -108,6 +103,17 @@ func check(l *lifecycle.Lifecycle, limit int) Report {
 			cmp.Compare(a.Message, b.Message))
 	})
 	return Report{Findings: c.findings, Undecided: c.undecided()}
+}
+
+// newChecker looks at every state of a lifecycle as decisions walk through it.
+func newChecker(l *lifecycle.Lifecycle, anatomy *lifecycle.Anatomy, limit int) *checker {
+	c := &checker{encoder: newEncoder(anatomy, limit), lifecycle: l, views: map[engine.State]*view{}}
+	for i := range anatomy.States {
+		v := c.look(&anatomy.States[i])
+		c.order = append(c.order, v)
+		c.views[v.Name] = v
+	}
+	return c
 }
 
 // undecided is the finding that keeps a lifecycle which is too large to be checked from being taken for one that is safe.

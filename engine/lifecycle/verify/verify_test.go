@@ -96,6 +96,19 @@ lifecycle.yaml:22:3: error: Pause: no way from Pause leads to a stable state: a 
 lifecycle.yaml:26:3: error: Shelf: no rule that can fire leads to Shelf [state-unreachable]
 lifecycle.yaml:36:3: error: Bin: no rule that can fire leads to Bin [state-unreachable]
 `},
+		"an exit that leads to its own state": {
+			[]string{"when: sellAsked && !scratched}", "when: sellAsked && !scratched}\n    - {rule: Keep, to: Shelf, when: lit}"}, `
+lifecycle.yaml:31:12: warning: Shelf: Shelf never wants SwitchOff: where lit holds the state is left [effect-never-ensured]
+lifecycle.yaml:36:14: error: Keep: in Shelf, Keep leads to Shelf itself: where it is taken nothing moves, and nothing is ensured either [exit-to-itself]
+  Test -Passed-> Shelf; in Shelf with {lamp.power: "On"}
+  {stays: true, ensures: []}
+lifecycle.yaml:36:14: info: Keep: in Shelf, Sale (to Bin) and Keep (to Shelf) can hold at once, and the first is taken [order-decides]
+  Test -Passed-> Shelf; in Shelf with {lamp.power: "On", op.name: "sell"}
+  {to: Bin, rule: Sale}
+lifecycle.yaml:36:14: info: Keep: in Shelf, Scratch (to Test) and Keep (to Shelf) can hold at once, and the first is taken [order-decides]
+  Test -Passed-> Shelf; in Shelf with {lifecycle.marks: ["Scratched"], lamp.power: "On"}
+  {to: Test, rule: Scratch}
+`},
 		"a rule that is always taken by another": {
 			[]string{"when: sellAsked && !scratched}", "when: sellAsked && !scratched}\n    - {rule: Sold, to: Test, when: sellAsked && lit}"}, `
 lifecycle.yaml:36:14: error: Sold: Sold never fires: where its guard is true, a rule before it is taken (Scratch, Sale) [rule-never-fires]

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"fmt"
+	"math/rand"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalaw/metalaw/engine/lifecycle"
+)
+
+// FuzzCheck checks whatever compiles: it must not panic, must say the same twice, and must show facts only in states that
+// the lifecycle has.
+func FuzzCheck(f *testing.F) {
+	f.Add([]byte(shop))
+	a := author{rand.New(rand.NewSource(1))}
+	for range 5 {
+		f.Add([]byte(a.lifecycle(append(parts, opaqueParts...))))
+	}
+	f.Add([]byte("apiVersion: policy.metalaw.dev/v1alpha1\nkind: Lifecycle\ninitial: A\ndefine:\n" +
+		"  a: lamp.watts - lamp.volts > 9223372036854775807 || lamp.watts < -9223372036854775808\n" +
+		"  b: lamp.model == lamp.power || lamp.model in [\"\", \"some other\"] || \"x\" in [lamp.model]\n" +
+		"states:\n  A:\n    means: A.\n    stable: true\n    exits:\n    - {rule: Self, to: A, when: a && b, retry: true}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l, _, err := lifecycle.Compile("lifecycle.yaml", data, words())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l == nil {
+			return
+		}
+		first := check(l, 1<<16)
+		if diff := cmp.Diff(said(first), said(check(l, 1<<16))); diff != "" {
+			t.Errorf("two checks differ:\n%s", diff)
+		}
+		for _, found := range first.Findings {
+			if x := found.Counterexample; x != nil && !l.Defines(x.State) {
+				t.Error(fmt.Sprint(found))
+			}
+		}
+	})
+}
