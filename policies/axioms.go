@@ -30,7 +30,8 @@ var axioms = []engine.Axiom{
 		Doc: "A boot configuration that exists is for something, and the boot operator says something of it."},
 	{Holds: `!boot.ready || boot.state == "Ready"`,
 		Doc: "Only a boot configuration of which the boot operator says Ready is ready."},
-	{Holds: `operation.reset == (operation.name in ["graceful-restart-server", "hard-restart-server", "power-cycle-server", "force-off-server", "force-on-server"])`,
+	{Holds: `operation.reset == (operation.name in ["graceful-restart-server", "hard-restart-server", "power-cycle-server", ` +
+		`"force-off-server", "force-on-server"])`,
 		Doc: "An operation asks for a reset or a power change by its name."},
 	{Holds: `operation.name != "None" || operation.entry == -1`,
 		Doc: "An operation that is not there was asked for in no entry."},

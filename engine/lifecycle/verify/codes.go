@@ -34,11 +34,13 @@ type Code struct {
 func Codes() []Code {
 	return []Code{
 		{CodeSafetyEffect, diag.Error, "An effect can be wanted where a safety rule forbids it: the server would be halted there."},
-		{CodeSafetyMove, diag.Error, "A rule can fire where a safety rule forbids to enter its target or to clear a mark: the server would be halted there."},
+		{CodeSafetyMove, diag.Error, "A rule can fire where a safety rule forbids to enter its target or to clear a mark: " +
+			"the server would be halted there."},
 		{CodeInvariant, diag.Error, "Facts exist by which an invariant of the bundle does not hold."},
 		{CodeUnreachable, diag.Error, "No rule that can fire leads to the state. " +
 			"A warning where servers are adopted into it from another operator."},
-		{CodeDeadEnd, diag.Error, "No rule that can fire leads out of the state, or none of the ways out of a state that is not stable leads to a stable one."},
+		{CodeDeadEnd, diag.Error, "No rule that can fire leads out of the state, or none of the ways out of a state that is not stable " +
+			"leads to a stable one."},
 		{CodeNeverFires, diag.Error, "No facts make the rule fire: its guard is never true, or earlier rules always fire instead."},
 		{CodeLivelock, diag.Error, "Moves lead round and round while nothing outside changes and no time passes."},
 		{CodeToItself, diag.Error, "An exit leads to its own state: where it is taken nothing moves, and nothing is ensured either."},

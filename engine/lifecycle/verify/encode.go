@@ -260,7 +260,7 @@ func (e *encoder) constant(b bool) outcome {
 }
 
 func (e *encoder) encode(f *form, state engine.State) outcome {
-	switch f.op {
+	switch f.op { //nolint:exhaustive // those with kids follow below
 	case formConst:
 		return e.constant(f.value)
 	case formState:

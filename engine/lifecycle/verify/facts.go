@@ -78,57 +78,66 @@ func (e *encoder) takeExample(g *group, assignment []bool, v valuation) {
 	}
 }
 
+// puzzle is the search for values by which opaque expressions have the answers assigned.
+type puzzle struct {
+	*encoder
+	assignment []bool
+	facts      valuation
+	// asked are the opaque expressions that matter, kept the other questions, and vary the facts that may be changed.
+	asked, kept []*primitive
+	vary        []int
+	tries       int
+}
+
 // answerOpaque looks for values by which the opaque expressions that matter have the answers assigned.
 func (e *encoder) answerOpaque(f bdd.Ref, assignment []bool, v valuation) (valuation, bool) {
+	z := &puzzle{encoder: e, assignment: assignment, facts: v}
 	support := e.Support(f)
-	var asked []*primitive
-	var vary []int
 	for _, p := range e.primitives {
-		if p.kind == isOpaque && (support[p.variable] || (p.failure >= 0 && support[p.failure])) {
-			asked = append(asked, p)
-			vary = append(vary, p.reads...)
+		switch {
+		case p.kind != isOpaque:
+			if support[e.variableOf(p)] {
+				z.kept = append(z.kept, p)
+			}
+		case support[p.variable] || support[p.failure]:
+			z.asked = append(z.asked, p)
+			z.vary = append(z.vary, p.reads...)
 		}
 	}
-	agrees := func() bool {
-		for _, p := range e.primitives {
-			if p.kind != isOpaque && support[e.variableOf(p)] && p.holds(v) != e.assigned(p, assignment) {
-				return false
-			}
-		}
-		for _, p := range asked {
-			if !e.opaqueAgrees(p, assignment, v) {
-				return false
-			}
-		}
-		return true
+	slices.Sort(z.vary)
+	z.vary = slices.DeleteFunc(slices.Compact(z.vary), func(i int) bool { return e.words.Facts[i].Name == e.words.StateFact })
+	return v, z.solve(0)
+}
+
+// solve tries the values of the facts from the k-th on.
+func (z *puzzle) solve(k int) bool {
+	if k == len(z.vary) {
+		z.tries++
+		z.encoder.tries++
+		return z.solved()
 	}
-	if len(asked) == 0 {
-		return v, agrees()
-	}
-	slices.Sort(vary)
-	vary = slices.DeleteFunc(slices.Compact(vary), func(i int) bool { return e.words.Facts[i].Name == e.words.StateFact })
-	tries := 0
-	var walk func(k int) bool
-	walk = func(k int) bool {
-		if k == len(vary) {
-			tries++
-			e.tries++
-			return agrees()
+	at := z.vary[k]
+	kept := z.facts[at]
+	for _, candidate := range append([]engine.Value{kept}, z.candidates(at, z.asked)...) {
+		if z.tries >= maxTriesEach || z.encoder.tries >= maxTries {
+			break
 		}
-		kept := v[vary[k]]
-		for _, candidate := range append([]engine.Value{kept}, e.candidates(vary[k], asked)...) {
-			if tries >= maxTriesEach || e.tries >= maxTries {
-				break
-			}
-			v[vary[k]] = candidate
-			if walk(k + 1) {
-				return true
-			}
+		z.facts[at] = candidate
+		if z.solve(k + 1) {
+			return true
 		}
-		v[vary[k]] = kept
-		return false
 	}
-	return v, walk(0)
+	z.facts[at] = kept
+	return false
+}
+
+func (z *puzzle) solved() bool {
+	for _, p := range z.kept {
+		if p.holds(z.facts) != z.assigned(p, z.assignment) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(z.asked, func(p *primitive) bool { return !z.opaqueAgrees(p, z.assignment, z.facts) })
 }
 
 // variableOf is the variable of a primitive that is not opaque, or one that is in no support.

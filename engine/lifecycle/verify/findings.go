@@ -88,31 +88,11 @@ func (c *checker) checkErrors(v *view) {
 	}
 }
 
-// checkGuards looks for guards that decide nothing and for effects that are never wanted.
+// checkGuards looks for exits that lead nowhere, for guards that decide nothing and for effects that are never wanted.
 func (c *checker) checkGuards(v *view) {
-	for i, w := range v.exits {
-		if taken := c.Without(w.fires, w.breached); w.To == v.Name && taken != bdd.False {
-			x := c.example(taken, v.Name, func(d engine.Decision) bool { return d.Rule == w.Rule && !d.Moves() })
-			c.add(diag.Error, CodeToItself, w.At, w.Rule, x, "lead it to another state, or remove it and let the state ensure what is wanted",
-				"in %s, %s leads to %s itself: where it is taken nothing moves, and nothing is ensured either", v.Name, w.Rule, v.Name)
-		}
-		come := c.And(w.open, w.due)
-		if w.When == nil || w.Interrupt || come == bdd.False || c.Without(come, w.when.yes) != bdd.False {
-			continue
-		}
-		var shadowed []string
-		if w.After == nil {
-			for _, later := range v.exits[i+1:] {
-				shadowed = append(shadowed, later.Rule)
-			}
-		}
-		if len(shadowed) > 0 {
-			c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, "put it last, or tighten the guard",
-				"in %s, the guard of %s is always true where it is asked: %s can never fire", v.Name, w.Rule, strings.Join(shadowed, ", "))
-			continue
-		}
-		c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, "leave it out, or ask what was meant",
-			"in %s, the guard of %s is always true where it is asked", v.Name, w.Rule)
+	for i := range v.exits {
+		c.checkToItself(v, &v.exits[i])
+		c.checkExitGuard(v, i)
 	}
 	for _, w := range v.effects {
 		switch {
@@ -125,6 +105,38 @@ func (c *checker) checkGuards(v *view) {
 				"in %s, the when of %s is always true", v.Name, w.Effect)
 		}
 	}
+}
+
+func (c *checker) checkToItself(v *view, w *wayOut) {
+	taken := c.Without(w.fires, w.breached)
+	if w.To != v.Name || taken == bdd.False {
+		return
+	}
+	x := c.example(taken, v.Name, func(d engine.Decision) bool { return d.Rule == w.Rule && !d.Moves() })
+	c.add(diag.Error, CodeToItself, w.At, w.Rule, x, "lead it to another state, or remove it and let the state ensure what is wanted",
+		"in %s, %s leads to %s itself: where it is taken nothing moves, and nothing is ensured either", v.Name, w.Rule, v.Name)
+}
+
+// checkExitGuard says of a guard that is true whenever it is asked what it keeps from being reached, if anything.
+func (c *checker) checkExitGuard(v *view, i int) {
+	w := &v.exits[i]
+	come := c.And(w.open, w.due)
+	if w.When == nil || w.Interrupt || come == bdd.False || c.Without(come, w.when.yes) != bdd.False {
+		return
+	}
+	var shadowed []string
+	if w.After == nil {
+		for _, later := range v.exits[i+1:] {
+			shadowed = append(shadowed, later.Rule)
+		}
+	}
+	if len(shadowed) > 0 {
+		c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, "put it last, or tighten the guard",
+			"in %s, the guard of %s is always true where it is asked: %s can never fire", v.Name, w.Rule, strings.Join(shadowed, ", "))
+		return
+	}
+	c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, "leave it out, or ask what was meant",
+		"in %s, the guard of %s is always true where it is asked", v.Name, w.Rule)
 }
 
 // checkOrder tells which exits can hold at once, so that their order decides where a server goes. Interrupts come first
@@ -171,7 +183,8 @@ func (c *checker) checkRules() {
 				continue
 			}
 			seen[w.Rule] = true
-			c.add(diag.Error, CodeNeverFires, w.At, w.Rule, nil, "remove it, or change its guard or the order", "%s never fires: %s", w.Rule, c.why(v, w))
+			c.add(diag.Error, CodeNeverFires, w.At, w.Rule, nil, "remove it, or change its guard or the order",
+				"%s never fires: %s", w.Rule, c.why(v, w))
 		}
 	}
 }

@@ -197,15 +197,15 @@ func (r *reader) membership(element, container celast.Expr) *form {
 	if container.Kind() != celast.ListKind {
 		return nil
 	}
-	any := &form{op: formOr}
+	either := &form{op: formOr}
 	for _, e := range container.AsList().Elements() {
 		one := r.equality(element, e)
 		if one == nil {
 			return nil
 		}
-		any.kids = append(any.kids, one)
+		either.kids = append(either.kids, one)
 	}
-	return any
+	return either
 }
 
 // order writes the four comparisons as < and <= of the first operand.

@@ -104,27 +104,32 @@ func (s *spin) enter() {
 	}
 	s.volatile = map[int]bool{}
 	for _, p := range s.primitives {
-		switch p.kind {
-		case isWord:
-			if changed[p.fact] {
-				for _, w := range s.vocables[p.fact] {
-					s.volatile[w.variable] = true
-				}
-			}
-		case isCompared:
-			if changed[p.left.fact] || (p.right.fact >= 0 && changed[p.right.fact]) {
-				s.volatile[p.variable] = true
-			}
-		case isOpaque:
-			if slices.ContainsFunc(p.reads, func(f int) bool { return changed[f] || s.words.Facts[f].Name == s.words.RetriesFact }) {
-				s.volatile[p.variable] = true
-				s.volatile[p.failure] = p.failure >= 0
-			}
-		default:
-			if changed[p.fact] {
-				s.volatile[p.variable] = true
-			}
+		if !s.changes(p, changed) {
+			continue
 		}
+		if p.kind == isWord {
+			for _, w := range s.vocables[p.fact] {
+				s.volatile[w.variable] = true
+			}
+			continue
+		}
+		s.volatile[p.variable] = true
+		if p.failure >= 0 {
+			s.volatile[p.failure] = true
+		}
+	}
+}
+
+// changes says whether a question reads a fact that a move may change. Of an opaque one that reads the retries nobody can
+// tell how it goes on.
+func (s *spin) changes(p *primitive, changed map[int]bool) bool {
+	switch p.kind {
+	case isCompared:
+		return changed[p.left.fact] || (p.right.fact >= 0 && changed[p.right.fact])
+	case isOpaque:
+		return slices.ContainsFunc(p.reads, func(f int) bool { return changed[f] || s.words.Facts[f].Name == s.words.RetriesFact })
+	default:
+		return changed[p.fact]
 	}
 }
 
@@ -281,6 +286,22 @@ func (s *spin) start(forever map[position]bdd.Ref) (position, bool) {
 	return position{}, false
 }
 
+// walk is the moves from a position on, each with the facts on which it was made.
+type walk struct {
+	hops     []*hop
+	examples []*Counterexample
+}
+
+// round is the moves from the i-th on, which lead back to where it began.
+func (w *walk) round(i int) ([]*hop, *Counterexample) {
+	x := w.examples[i]
+	for k, h := range w.hops[i:] {
+		x.Confirmed = x.Confirmed && w.examples[i+k].Confirmed
+		x.Cycle = append(x.Cycle, Step{h.from, h.Rule, h.To})
+	}
+	return w.hops[i:], x
+}
+
 // follow walks from a position until it comes to one, with the same facts, where it was before.
 func (s *spin) follow(forever map[position]bdd.Ref, at position) ([]*hop, *Counterexample) {
 	type visit struct {
@@ -288,49 +309,46 @@ func (s *spin) follow(forever map[position]bdd.Ref, at position) ([]*hop, *Count
 		facts string
 	}
 	seen := map[visit]int{}
-	var hops []*hop
-	var examples []*Counterexample
-	assignment, _ := s.Cheapest(forever[at], s.weights)
-	for range len(s.order) * 64 {
+	w := &walk{}
+	assignment, ok := s.Cheapest(forever[at], s.weights)
+	for ok {
 		key := visit{at, s.lasting(assignment)}
-		if first, ok := seen[key]; ok {
-			x := examples[first]
-			for i := first; i < len(hops); i++ {
-				x.Confirmed = x.Confirmed && examples[i].Confirmed
-				x.Cycle = append(x.Cycle, Step{hops[i].from, hops[i].Rule, hops[i].To})
-			}
-			return hops[first:], x
+		if first, known := seen[key]; known {
+			return w.round(first)
 		}
-		seen[key] = len(hops)
+		seen[key] = len(w.hops)
 		h := s.taken(at, assignment)
 		if h == nil {
-			return nil, nil
+			break
 		}
-		hops, examples = append(hops, h), append(examples, s.decided(h, at, assignment))
-		ends := s.Holds(h.serves[at.retries], assignment) || s.Holds(h.refused, assignment)
+		w.hops, w.examples = append(w.hops, h), append(w.examples, s.decided(h, at, assignment))
+		kept := s.kept(h, at, assignment)
 		at = position{h.To, s.retries(h, at.retries)}
-		then := s.And(forever[at], s.entered)
-		kept := bdd.Fixed{}
-		for v, value := range assignment {
-			if !s.volatile[v] && s.counts[0] != nil {
-				kept[v] = value && (!ends || !s.asked[v])
+		if assignment, ok = s.Cheapest(s.Restrict(s.And(forever[at], s.entered), kept), s.weights); ok {
+			for v, value := range kept {
+				assignment[v] = value
 			}
-		}
-		for v := range s.counts[0] {
-			delete(kept, v) // the comparisons of the retries are fixed by the position
-		}
-		for v, value := range h.marks {
-			kept[v] = value
-		}
-		var ok bool
-		if assignment, ok = s.Cheapest(s.Restrict(then, kept), s.weights); !ok {
-			return nil, nil
-		}
-		for v, value := range kept {
-			assignment[v] = value
 		}
 	}
 	return nil, nil
+}
+
+// kept is what stays of an assignment over a move: all but what the move changes, with the marks as it leaves them.
+func (s *spin) kept(h *hop, at position, assignment []bool) bdd.Fixed {
+	ends := s.Holds(h.serves[at.retries], assignment) || s.Holds(h.refused, assignment)
+	kept := bdd.Fixed{}
+	for v, value := range assignment {
+		if !s.volatile[v] {
+			kept[v] = value && (!ends || !s.asked[v])
+		}
+	}
+	for v := range s.counts[0] {
+		delete(kept, v) // the comparisons of the retries follow from the position
+	}
+	for v, value := range h.marks {
+		kept[v] = value
+	}
+	return kept
 }
 
 // lasting is the part of an assignment that a move does not change by itself.

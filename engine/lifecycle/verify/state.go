@@ -62,7 +62,7 @@ func (c *checker) condition(g *lifecycle.Condition, a asked) outcome {
 	if g == nil {
 		return c.constant(true)
 	}
-	switch g.Op {
+	switch g.Op { //nolint:exhaustive // those with kids follow below
 	case lifecycle.IfAtom:
 		return c.outcome(&c.anatomy.Definitions[g.Atom], a.state)
 	case lifecycle.IfConst:
@@ -80,10 +80,10 @@ func (c *checker) condition(g *lifecycle.Condition, a asked) outcome {
 	for i, kid := range g.Kids {
 		kids[i] = c.condition(kid, a)
 	}
-	switch g.Op {
-	case lifecycle.IfNot:
+	switch {
+	case g.Op == lifecycle.IfNot:
 		return outcome{kids[0].no, kids[0].yes}
-	case lifecycle.IfAnd:
+	case g.Op == lifecycle.IfAnd:
 		return c.all(kids)
 	default:
 		return c.any(kids)
@@ -200,13 +200,13 @@ func (c *checker) effectBreaches(e *lifecycle.EnsureAnatomy, state engine.State,
 
 func (c *checker) lookAtInvariants(v *view, open bdd.Ref) {
 	among := func(pick func(*wanted) bool) bdd.Ref {
-		any := bdd.False
+		some := bdd.False
 		for i := range v.effects {
 			if pick(&v.effects[i]) {
-				any = c.Or(any, v.effects[i].when.yes)
+				some = c.Or(some, v.effects[i].when.yes)
 			}
 		}
-		return any
+		return some
 	}
 	a := asked{state: v.Name,
 		ensuring: func(effect string) bdd.Ref { return among(func(w *wanted) bool { return w.Effect == effect }) },

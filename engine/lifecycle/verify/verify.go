@@ -155,7 +155,8 @@ func (c *checker) undecided() []string {
 			for _, f := range g.facts {
 				names = append(names, c.words.Facts[f].Name)
 			}
-			open = append(open, fmt.Sprintf("%s are compared in too many ways: which of them go together was not found out", strings.Join(names, ", ")))
+			open = append(open, fmt.Sprintf("%s are compared in too many ways: which of them go together was not found out",
+				strings.Join(names, ", ")))
 		}
 	}
 	return open

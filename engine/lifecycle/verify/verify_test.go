@@ -14,7 +14,7 @@ func said(r Report) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		f.Hint = ""
-		b.WriteString(f.Diagnostic.String() + "\n")
+		b.WriteString(f.String() + "\n")
 		if x := f.Counterexample; x != nil {
 			b.WriteString("  " + x.String() + "\n  " + expectation(x.Decision))
 			if !x.Confirmed {
