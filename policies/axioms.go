@@ -2,7 +2,12 @@
 
 package policies
 
-import "github.com/metalaw/metalaw/engine"
+import (
+	"fmt"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
 
 // axioms says which combinations of facts cannot occur, because of how Observation makes them.
 var axioms = []engine.Axiom{
@@ -68,3 +73,12 @@ var entries = map[engine.State]string{
 }
 
 const adoptedThere = "adopted from another operator of this API"
+
+// AxiomsOf says what a bundle's settings make of the facts of every server that it governs.
+func AxiomsOf(s bundle.Settings) []engine.Axiom {
+	all := []engine.Axiom{{Holds: fmt.Sprintf("policy.sanitization == %q", s.Sanitization), Doc: "The bundle's settings say so."}}
+	if s.FirstSeen == bundle.FirstSeenManage {
+		all = append(all, engine.Axiom{Holds: "operation.consented", Doc: "The bundle's settings consent for every machine that is found running."})
+	}
+	return all
+}

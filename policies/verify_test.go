@@ -6,12 +6,24 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/lifecycle/verify"
 )
 
 func TestTheDefaultLifecycleVerifies(t *testing.T) {
-	r := verify.Check(defaultLifecycle(t))
+	for name, settings := range map[string]bundle.Settings{
+		"as shipped":                     {Sanitization: bundle.SanitizationRequired, FirstSeen: bundle.FirstSeenObserve},
+		"where the wipe is waived":       {Sanitization: bundle.SanitizationNone, FirstSeen: bundle.FirstSeenObserve},
+		"where consent is given for all": {Sanitization: bundle.SanitizationRequired, FirstSeen: bundle.FirstSeenManage},
+	} {
+		t.Run(name, func(t *testing.T) { verifies(t, verify.Check(defaultLifecycle(t), AxiomsOf(settings)...)) })
+	}
+	verifies(t, verify.Check(defaultLifecycle(t)))
+}
+
+func verifies(t *testing.T, r verify.Report) {
+	t.Helper()
 	for _, f := range r.Findings {
 		if f.Severity != diag.Info {
 			t.Errorf("%s\n%s", f.Diagnostic, f.Counterexample)

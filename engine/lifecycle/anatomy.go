@@ -38,6 +38,8 @@ type Anatomy struct {
 	Clear, Set        map[string][]RequirementAnatomy
 	Effect            map[string][]RequirementAnatomy
 	Axioms, AfterMove []Expression
+	// Assumed is what holds besides of the servers that the lifecycle governs.
+	Assumed []Expression
 
 	env *cel.Env
 }
@@ -143,8 +145,9 @@ func conditionOf(g *guard) *Condition {
 	return c
 }
 
-// Anatomy lays the lifecycle open. The error is for mistakes in the vocabulary's declarations.
-func (l *Lifecycle) Anatomy() (*Anatomy, error) {
+// Anatomy lays the lifecycle open. What is assumed holds besides the vocabulary's axioms, such as what the settings of one
+// bundle say. The error is for mistakes in the vocabulary's declarations and in what is assumed.
+func (l *Lifecycle) Anatomy(assumed ...engine.Axiom) (*Anatomy, error) {
 	env, err := newEnv(l.vocabulary)
 	if err != nil {
 		return nil, fmt.Errorf("vocabulary: %w", err)
@@ -153,7 +156,7 @@ func (l *Lifecycle) Anatomy() (*Anatomy, error) {
 	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, Migrate: l.migrate, env: env,
 		Enter: requirementsOf(x, l.safety.enter), Clear: requirementsOf(x, l.safety.clear),
 		Set: requirementsOf(x, l.safety.set), Effect: requirementsOf(x, l.safety.effect),
-		Axioms: x.axioms(l.vocabulary.Axioms), AfterMove: x.axioms(l.vocabulary.AfterMove)}
+		Axioms: x.axioms(l.vocabulary.Axioms), Assumed: x.axioms(assumed), AfterMove: x.axioms(l.vocabulary.AfterMove)}
 	for _, atom := range l.atoms {
 		a.Definitions = append(a.Definitions, *expressionOf(atom))
 	}

@@ -23,8 +23,10 @@ type node struct {
 }
 
 const (
-	last      = 1<<31 - 1
-	cacheBits = 14
+	last = 1<<31 - 1
+	// stepsPerNode is how much work the limit of nodes allows; ordinary functions need fewer than ten steps for each.
+	stepsPerNode = 32
+	cacheBits    = 14
 )
 
 type triple struct {
@@ -39,6 +41,8 @@ type Manager struct {
 	// cache remembers results of Ite; a newer one may take the place of an older.
 	cache []triple
 	limit int
+	// steps counts what Ite could not take from the cache: with many nodes made already, work may grow where nodes do not.
+	steps int
 	err   error
 }
 
@@ -155,6 +159,10 @@ func (m *Manager) Ite(f, g, h Ref) Ref {
 	slot := &m.cache[hash(uint32(f), uint32(g), uint32(h))>>(32-cacheBits)]
 	if slot.f == f && slot.g == g && slot.h == h {
 		return slot.result
+	}
+	if m.steps++; m.steps > m.limit*stepsPerNode && m.err == nil {
+		m.err = fmt.Errorf("the conditions take more than %d steps to combine", m.limit*stepsPerNode)
+		return False
 	}
 	v := min(m.nodes[f].variable, m.nodes[g].variable, m.nodes[h].variable)
 	f0, f1 := m.branches(f, v)

@@ -34,6 +34,8 @@ type encoder struct {
 	sets        [][]int
 	// domain holds for the combinations of answers that can occur in any state.
 	domain bdd.Ref
+	// assumed holds where what is assumed does.
+	assumed bdd.Ref
 	// outcomes remembers what was encoded, by state where the expression asks for it.
 	outcomes map[outcomeKey]outcome
 	// evaluators evaluate opaque expressions; tries counts how often values were tried for them.
@@ -72,7 +74,10 @@ func newEncoder(a *lifecycle.Anatomy, limit int) *encoder {
 	e.readAll()
 	e.primitives = e.reader.primitives
 	e.assignVariables()
-	e.domain = e.possible()
+	e.domain, e.assumed = e.possible(), bdd.True
+	for i := range a.Assumed {
+		e.assumed = e.And(e.assumed, e.outcome(&a.Assumed[i], "").yes)
+	}
 	return e
 }
 
@@ -84,6 +89,9 @@ func (e *encoder) readAll() {
 	}
 	for i := range a.AfterMove {
 		e.read(&a.AfterMove[i])
+	}
+	for i := range a.Assumed {
+		e.read(&a.Assumed[i])
 	}
 	for i := range a.Definitions {
 		e.read(&a.Definitions[i])

@@ -32,53 +32,46 @@ func (c *checker) checkSafety(v *view) {
 	for i := range v.exits {
 		w := &v.exits[i]
 		for _, b := range w.breaches {
-			if b.on == bdd.False {
-				continue
-			}
-			x := c.example(b.on, v.Name, haltedBy(engine.HaltSafety, w.Rule))
 			what := fmt.Sprintf("enter %s", w.To)
 			if b.mark != "" {
 				what = "clear " + b.mark
 			}
-			c.add(diag.Error, CodeSafetyMove, w.At, w.Rule, x, hintOf(x, "let its guard ask for "+b.rule.Must.Source),
-				"in %s, %s can %s where %s forbids it: %s", v.Name, w.Rule, what, b.rule.Rule, b.rule.Doc)
+			if x := c.example(c.And(b.on, c.assumed), v.Name, haltedBy(engine.HaltSafety, w.Rule)); x != nil {
+				c.add(diag.Error, CodeSafetyMove, w.At, w.Rule, x, hintOf(x, "let its guard ask for "+b.rule.Must.Source),
+					"in %s, %s can %s where %s forbids it: %s", v.Name, w.Rule, what, b.rule.Rule, b.rule.Doc)
+			}
 		}
 	}
 	for i := range v.effects {
 		w := &v.effects[i]
 		for _, b := range w.breaches {
-			if b.on == bdd.False {
-				continue
-			}
-			x := c.example(b.on, v.Name, haltedBy(engine.HaltSafety, w.Effect))
 			what := w.Effect + " can be wanted"
 			if b.mark != "" {
 				what += " and would set " + b.mark
 			}
-			c.add(diag.Error, CodeSafetyEffect, w.At, string(v.Name), x, hintOf(x, "let its when, or an exit before it, ask for "+b.rule.Must.Source),
-				"in %s, %s where %s forbids it: %s", v.Name, what, b.rule.Rule, b.rule.Doc)
+			if x := c.example(c.And(b.on, c.assumed), v.Name, haltedBy(engine.HaltSafety, w.Effect)); x != nil {
+				c.add(diag.Error, CodeSafetyEffect, w.At, string(v.Name), x,
+					hintOf(x, "let its when, or an exit before it, ask for "+b.rule.Must.Source),
+					"in %s, %s where %s forbids it: %s", v.Name, what, b.rule.Rule, b.rule.Doc)
+			}
 		}
 	}
 	for i, on := range v.breaches {
-		if on == bdd.False {
-			continue
-		}
 		invariant := c.anatomy.Invariants[i]
-		x := c.example(on, v.Name, haltedBy(engine.HaltInvariant, invariant.Rule))
-		c.add(diag.Error, CodeInvariant, invariant.At, invariant.Rule, x, hintOf(x, "change the state so that it holds, or the invariant"),
-			"in %s, the invariant %s can be violated: %s", v.Name, invariant.Rule, invariant.Must.Source)
+		if x := c.example(c.And(on, c.assumed), v.Name, haltedBy(engine.HaltInvariant, invariant.Rule)); x != nil {
+			c.add(diag.Error, CodeInvariant, invariant.At, invariant.Rule, x, hintOf(x, "change the state so that it holds, or the invariant"),
+				"in %s, the invariant %s can be violated: %s", v.Name, invariant.Rule, invariant.Must.Source)
+		}
 	}
 }
 
 // checkErrors looks for facts on which a guard is an error.
 func (c *checker) checkErrors(v *view) {
 	report := func(on bdd.Ref, at lifecycle.Place, rule, what string) {
-		if on == bdd.False {
-			return
+		if x := c.example(c.And(on, c.assumed), v.Name, haltedBy(engine.HaltGuardError, rule)); x != nil {
+			c.add(diag.Warning, CodeGuardError, at, rule, x, hintOf(x, "guard against it in the definition, for example x != 0 && y / x > 2"),
+				"in %s, %s can be an error, and the server would be halted", v.Name, what)
 		}
-		x := c.example(on, v.Name, haltedBy(engine.HaltGuardError, rule))
-		c.add(diag.Warning, CodeGuardError, at, rule, x, hintOf(x, "guard against it in the definition, for example x != 0 && y / x > 2"),
-			"in %s, %s can be an error, and the server would be halted", v.Name, what)
 	}
 	for _, w := range v.exits {
 		report(w.errs, w.At, w.Rule, "the guard of "+w.Rule)
@@ -139,6 +132,9 @@ func (c *checker) checkExitGuard(v *view, i int) {
 		"in %s, the guard of %s is always true where it is asked", v.Name, w.Rule)
 }
 
+// maxOverlaps bounds how many exits that can hold at once are told.
+const maxOverlaps = 256
+
 // checkOrder tells which exits can hold at once, so that their order decides where a server goes. Interrupts come first
 // everywhere, and a deadline without a guard is there for when nothing else holds: of both that is no news.
 func (c *checker) checkOrder(v *view) {
@@ -148,8 +144,11 @@ func (c *checker) checkOrder(v *view) {
 			continue
 		}
 		for _, second := range v.exits[i+1:] {
-			both := c.And(first.fires, second.due, second.when.yes)
+			both := c.And(first.fires, c.assumed, second.due, second.when.yes)
 			if second.When == nil || second.To == first.To || second.fires == bdd.False || both == bdd.False {
+				continue
+			}
+			if c.overlaps++; c.overlaps > maxOverlaps {
 				continue
 			}
 			x := c.example(both, v.Name, func(d engine.Decision) bool {

@@ -89,7 +89,7 @@ func (c *checker) checkLivelock() {
 func (s *spin) enter() {
 	age, _ := s.words.Index(s.words.AgeFact)
 	changed := map[int]bool{age: true}
-	s.entered = s.domain
+	s.entered = s.And(s.domain, s.assumed)
 	for i := range s.anatomy.AfterMove {
 		x := &s.anatomy.AfterMove[i]
 		s.entered = s.And(s.entered, s.outcome(x, "").yes)

@@ -80,14 +80,13 @@ func (c *checker) condition(g *lifecycle.Condition, a asked) outcome {
 	for i, kid := range g.Kids {
 		kids[i] = c.condition(kid, a)
 	}
-	switch {
-	case g.Op == lifecycle.IfNot:
+	if g.Op == lifecycle.IfNot {
 		return outcome{kids[0].no, kids[0].yes}
-	case g.Op == lifecycle.IfAnd:
-		return c.all(kids)
-	default:
-		return c.any(kids)
 	}
+	if g.Op == lifecycle.IfAnd {
+		return c.all(kids)
+	}
+	return c.any(kids)
 }
 
 // look walks through a state as a decision does.

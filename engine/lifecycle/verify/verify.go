@@ -71,14 +71,18 @@ func (r Report) Scenarios() string {
 	return "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Scenarios\nscenarios:\n" + b.String()
 }
 
-// maxNodes bounds the size of the decision diagrams: some 50 MB.
-const maxNodes = 1 << 20
+// maxNodes bounds the size of the decision diagrams. The default lifecycle needs some 30,000.
+const maxNodes = 1 << 19
 
-// Check examines a lifecycle. The same lifecycle always gives the same report.
-func Check(l *lifecycle.Lifecycle) Report { return check(l, maxNodes) }
+// Check examines a lifecycle. The same lifecycle always gives the same report. What is assumed holds besides the
+// vocabulary's axioms, such as what the settings of the lifecycle's bundle say; it rules facts out of counterexamples, and
+// does not make a rule or a state superfluous that other settings need.
+func Check(l *lifecycle.Lifecycle, assumed ...engine.Axiom) Report {
+	return check(l, maxNodes, assumed)
+}
 
-func check(l *lifecycle.Lifecycle, limit int) Report {
-	anatomy, err := l.Anatomy()
+func check(l *lifecycle.Lifecycle, limit int, assumed []engine.Axiom) Report {
+	anatomy, err := l.Anatomy(assumed...)
 	if err != nil {
 		return Report{Undecided: []string{err.Error()}, Findings: []Finding{undecided(anatomy, err.Error())}}
 	}
@@ -134,6 +138,8 @@ type checker struct {
 	reached  map[engine.State]bool
 	findings []Finding
 	open     []string
+	// overlaps counts the pairs of exits that can hold at once.
+	overlaps int
 }
 
 func (c *checker) add(severity diag.Severity, code string, at lifecycle.Place, rule string, x *Counterexample, hint, format string, args ...any) {
@@ -144,6 +150,9 @@ func (c *checker) add(severity diag.Severity, code string, at lifecycle.Place, r
 // undecided lists what could not be seen into.
 func (c *checker) undecided() []string {
 	open := c.open
+	if c.overlaps > maxOverlaps {
+		open = append(open, fmt.Sprintf("%d pairs of exits can hold at once; %d of them are told", c.overlaps, maxOverlaps))
+	}
 	for _, p := range c.primitives {
 		if p.kind == isOpaque {
 			open = append(open, fmt.Sprintf("%s is not taken apart: it may be true or false whatever else holds", p.word))

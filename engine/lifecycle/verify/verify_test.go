@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalaw/metalaw/engine"
 )
 
 // said renders a report: each finding in a line, and beneath it its counterexample and what is decided there.
@@ -253,12 +255,27 @@ scenarios:
 }
 
 func TestALifecycleThatIsTooLargeIsNotTakenForOneInOrder(t *testing.T) {
-	got := said(check(compiled(t), 100))
+	got := said(check(compiled(t), 100, nil))
 	want := `lifecycle.yaml: error: the lifecycle could not be verified: the conditions have no form of fewer than 100 nodes [verify-undecided]
 undecided: the conditions have no form of fewer than 100 nodes
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestWhatIsAssumedHolds(t *testing.T) {
+	l := compiled(t, `{do: SwitchOn, when: "!sold"}`, `SwitchOn`, "  sold: lamp.sold\n", "")
+	if !Check(l).Diagnostics().HasErrors() {
+		t.Error("a sold lamp is not seen to be switched on")
+	}
+	if got := said(Check(l, engine.Axiom{Holds: "!lamp.sold"})); got != "" {
+		t.Errorf("where no lamp is sold, it says %s", got)
+	}
+	want := "undecided: vocabulary: safety rule axiom: vocabulary:1:2: error: axiom: there is no fact \"lamp.gold\" " +
+		"(did you mean lamp.sold?) [cel-unknown-fact]\n"
+	if got := said(Check(l, engine.Axiom{Holds: "!lamp.gold"})); !strings.HasSuffix(got, want) {
+		t.Errorf("got %s", got)
 	}
 }
 
