@@ -44,6 +44,9 @@ type Manager struct {
 	// steps counts what Ite could not take from the cache: with many nodes made already, work may grow where nodes do not.
 	steps int
 	err   error
+	// done holds, while a function is rewritten, one more than what has become of each of its nodes; visited are those.
+	done    []Ref
+	visited []Ref
 }
 
 // New makes a Manager of at most limit nodes.
@@ -160,7 +163,8 @@ func (m *Manager) Ite(f, g, h Ref) Ref {
 	if slot.f == f && slot.g == g && slot.h == h {
 		return slot.result
 	}
-	if m.steps++; m.steps > m.limit*stepsPerNode && m.err == nil {
+	m.steps++
+	if m.steps > m.limit*stepsPerNode {
 		m.err = fmt.Errorf("the conditions take more than %d steps to combine", m.limit*stepsPerNode)
 		return False
 	}
@@ -192,7 +196,7 @@ func (m *Manager) Restrict(f Ref, to Fixed) Ref {
 	if len(to) == 0 {
 		return f
 	}
-	return m.rewrite(f, map[Ref]Ref{}, func(v int32, lo, hi Ref) Ref {
+	return m.rewritten(f, func(v int32, lo, hi Ref) Ref {
 		if value, ok := to[int(v)]; ok {
 			if value {
 				return hi
@@ -213,7 +217,7 @@ func (m *Manager) Exists(f Ref, variables map[int]bool) Ref {
 	if len(variables) == 0 {
 		return f
 	}
-	return m.rewrite(f, map[Ref]Ref{}, func(v int32, lo, hi Ref) Ref {
+	return m.rewritten(f, func(v int32, lo, hi Ref) Ref {
 		if variables[int(v)] {
 			return m.Or(lo, hi)
 		}
@@ -221,17 +225,31 @@ func (m *Manager) Exists(f Ref, variables map[int]bool) Ref {
 	})
 }
 
-// rewrite builds a function anew from the bottom; join makes a node's new function from those of its branches.
-func (m *Manager) rewrite(f Ref, done map[Ref]Ref, join func(v int32, lo, hi Ref) Ref) Ref {
+// rewritten builds a function anew from the bottom; join makes a node's new function from those of its branches, and must
+// not rewrite by itself.
+func (m *Manager) rewritten(f Ref, join func(v int32, lo, hi Ref) Ref) Ref {
+	if len(m.done) < len(m.nodes) {
+		m.done = append(m.done, make([]Ref, len(m.nodes)-len(m.done))...)
+	}
+	m.visited = m.visited[:0]
+	r := m.rewrite(f, join)
+	for _, v := range m.visited {
+		m.done[v] = False
+	}
+	return r
+}
+
+func (m *Manager) rewrite(f Ref, join func(v int32, lo, hi Ref) Ref) Ref {
 	if f <= True {
 		return f
 	}
-	if r, ok := done[f]; ok {
-		return r
+	if r := m.done[f]; r != False {
+		return r - 1
 	}
 	n := m.nodes[f]
-	r := join(n.variable, m.rewrite(n.lo, done, join), m.rewrite(n.hi, done, join))
-	done[f] = r
+	r := join(n.variable, m.rewrite(n.lo, join), m.rewrite(n.hi, join))
+	m.done[f] = r + 1
+	m.visited = append(m.visited, f)
 	return r
 }
 

@@ -148,7 +148,8 @@ func (c *checker) checkOrder(v *view) {
 			if second.When == nil || second.To == first.To || second.fires == bdd.False || both == bdd.False {
 				continue
 			}
-			if c.overlaps++; c.overlaps > maxOverlaps {
+			c.overlaps++
+			if c.overlaps > maxOverlaps {
 				continue
 			}
 			x := c.example(both, v.Name, func(d engine.Decision) bool {

@@ -3,12 +3,9 @@
 package verify
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/internal/bdd"
 )
 
@@ -31,8 +28,9 @@ type spin struct {
 	// asks are the variables of the operation, all false where there is none, by word of its name.
 	asked map[int]bool
 	// hops are the moves that can fire right after a move, by state.
-	hops  map[engine.State][]*hop
-	after map[bdd.Ref]bdd.Ref
+	hops map[engine.State][]*hop
+	// after and unasked remember what arrived and withoutOperation made.
+	after, unasked map[bdd.Ref]bdd.Ref
 }
 
 // hop is one move right after another.
@@ -54,7 +52,7 @@ type position struct {
 }
 
 func (c *checker) checkLivelock() {
-	s := &spin{checker: c, after: map[bdd.Ref]bdd.Ref{}, hops: map[engine.State][]*hop{}}
+	s := &spin{checker: c, after: map[bdd.Ref]bdd.Ref{}, unasked: map[bdd.Ref]bdd.Ref{}, hops: map[engine.State][]*hop{}}
 	s.enter()
 	s.count()
 	s.ask()
@@ -183,13 +181,18 @@ func (s *spin) ask() {
 
 // withoutOperation is f where no operation is asked for. Comparisons with the entry are left to what holds after a move.
 func (s *spin) withoutOperation(f bdd.Ref) bdd.Ref {
+	if r, ok := s.unasked[f]; ok {
+		return r
+	}
 	fixed := bdd.Fixed{}
 	for v := range s.asked {
 		if !s.volatile[v] {
 			fixed[v] = false
 		}
 	}
-	return s.Restrict(f, fixed)
+	r := s.Restrict(f, fixed)
+	s.unasked[f] = r
+	return r
 }
 
 // hop is the move as it is made right after another; nil where that cannot be.
@@ -200,8 +203,12 @@ func (s *spin) hop(v *view, w *wayOut) *hop {
 	}
 	to := s.stateOf(w.To)
 	h := &hop{wayOut: w, from: v.Name, marks: s.marksAfter(w.Clears, to.Marks), refused: bdd.False}
+	counted := s.depends(fires, s.counts[0])
 	for _, fixed := range s.counts {
-		f := s.Restrict(fires, fixed)
+		f := fires
+		if counted {
+			f = s.Restrict(fires, fixed)
+		}
 		h.fires = append(h.fires, f)
 		h.serves = append(h.serves, s.Without(f, s.withoutOperation(f)))
 	}
@@ -214,6 +221,19 @@ func (s *spin) hop(v *view, w *wayOut) *hop {
 		}
 	}
 	return h
+}
+
+func (s *spin) depends(f bdd.Ref, on bdd.Fixed) bool {
+	if len(on) == 0 {
+		return false
+	}
+	support := s.Support(f)
+	for v := range on {
+		if support[v] {
+			return true
+		}
+	}
+	return false
 }
 
 // retries is the number of retries after the move.
@@ -272,148 +292,4 @@ func (s *spin) forever(only []*hop) map[position]bdd.Ref {
 		}
 	}
 	return now
-}
-
-// start is the position with the simplest facts on which moves follow each other without end.
-func (s *spin) start(forever map[position]bdd.Ref) (position, bool) {
-	for _, v := range s.order {
-		for n := range s.counts {
-			if at := (position{v.Name, n}); forever[at] != bdd.False {
-				return at, true
-			}
-		}
-	}
-	return position{}, false
-}
-
-// walk is the moves from a position on, each with the facts on which it was made.
-type walk struct {
-	hops     []*hop
-	examples []*Counterexample
-}
-
-// round is the moves from the i-th on, which lead back to where it began.
-func (w *walk) round(i int) ([]*hop, *Counterexample) {
-	x := w.examples[i]
-	for k, h := range w.hops[i:] {
-		x.Confirmed = x.Confirmed && w.examples[i+k].Confirmed
-		x.Cycle = append(x.Cycle, Step{h.from, h.Rule, h.To})
-	}
-	return w.hops[i:], x
-}
-
-// follow walks from a position until it comes to one, with the same facts, where it was before.
-func (s *spin) follow(forever map[position]bdd.Ref, at position) ([]*hop, *Counterexample) {
-	type visit struct {
-		position
-		facts string
-	}
-	seen := map[visit]int{}
-	w := &walk{}
-	assignment, ok := s.Cheapest(forever[at], s.weights)
-	for ok {
-		key := visit{at, s.lasting(assignment)}
-		if first, known := seen[key]; known {
-			return w.round(first)
-		}
-		seen[key] = len(w.hops)
-		h := s.taken(at, assignment)
-		if h == nil {
-			break
-		}
-		w.hops, w.examples = append(w.hops, h), append(w.examples, s.decided(h, at, assignment))
-		kept := s.kept(h, at, assignment)
-		at = position{h.To, s.retries(h, at.retries)}
-		if assignment, ok = s.Cheapest(s.Restrict(s.And(forever[at], s.entered), kept), s.weights); ok {
-			for v, value := range kept {
-				assignment[v] = value
-			}
-		}
-	}
-	return nil, nil
-}
-
-// kept is what stays of an assignment over a move: all but what the move changes, with the marks as it leaves them.
-func (s *spin) kept(h *hop, at position, assignment []bool) bdd.Fixed {
-	ends := s.Holds(h.serves[at.retries], assignment) || s.Holds(h.refused, assignment)
-	kept := bdd.Fixed{}
-	for v, value := range assignment {
-		if !s.volatile[v] {
-			kept[v] = value && (!ends || !s.asked[v])
-		}
-	}
-	for v := range s.counts[0] {
-		delete(kept, v) // the comparisons of the retries follow from the position
-	}
-	for v, value := range h.marks {
-		kept[v] = value
-	}
-	return kept
-}
-
-// lasting is the part of an assignment that a move does not change by itself.
-func (s *spin) lasting(assignment []bool) string {
-	text := make([]byte, len(assignment))
-	for v, value := range assignment {
-		if _, counted := s.counts[0][v]; value && !counted && !s.volatile[v] {
-			text[v] = 1
-		}
-	}
-	return string(text)
-}
-
-func (s *spin) taken(at position, assignment []bool) *hop {
-	for _, h := range s.hops[at.state] {
-		if s.Holds(h.fires[at.retries], assignment) {
-			return h
-		}
-	}
-	return nil
-}
-
-// decided has the lifecycle decide on the facts of an assignment, and says whether it makes the move.
-func (s *spin) decided(h *hop, at position, assignment []bool) *Counterexample {
-	assignment = slices.Clone(assignment)
-	for v, value := range s.counts[at.retries] {
-		assignment[v] = value
-	}
-	facts, exact := s.facts(h.fires[at.retries], assignment, at.state)
-	d := s.lifecycle.Decide(facts)
-	return &Counterexample{State: at.state, Path: s.paths[at.state], Given: s.given(facts), Decision: d,
-		Confirmed: exact && d.Moves() && d.Rule == h.Rule}
-}
-
-func (s *spin) tell(cycle []*hop, x *Counterexample) {
-	severity := diag.Error
-	if !x.Confirmed {
-		severity = diag.Warning
-	}
-	h := cycle[0]
-	s.add(severity, CodeLivelock, h.At, h.Rule, x, hintOf(x, "let one of the guards ask for something that the move before it changes"),
-		"while nothing outside changes, moves follow each other without end: %s", cycleWords(cycle))
-}
-
-// cycleWords tells a cycle from its least rule on, so that one cycle has one text.
-func cycleWords(cycle []*hop) string {
-	least := 0
-	for i, h := range cycle {
-		if h.Rule < cycle[least].Rule {
-			least = i
-		}
-	}
-	var b strings.Builder
-	for i := range cycle {
-		h := cycle[(least+i)%len(cycle)]
-		fmt.Fprintf(&b, "%s -%s-> ", h.from, h.Rule)
-	}
-	return b.String() + string(cycle[least].from)
-}
-
-// forget takes the facts by which exactly this cycle is followed out of its first move, so that others can be found.
-func (s *spin) forget(cycle []*hop) {
-	forever := s.forever(cycle)
-	h := cycle[0]
-	for n := range s.counts {
-		h.fires[n] = s.Without(h.fires[n], forever[position{h.from, n}])
-	}
 }

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/bdd"
+)
+
+// start is the position with the simplest facts on which moves follow each other without end.
+func (s *spin) start(forever map[position]bdd.Ref) (position, bool) {
+	for _, v := range s.order {
+		for n := range s.counts {
+			if at := (position{v.Name, n}); forever[at] != bdd.False {
+				return at, true
+			}
+		}
+	}
+	return position{}, false
+}
+
+// walk is the moves from a position on, each with the facts on which it was made.
+type walk struct {
+	hops     []*hop
+	examples []*Counterexample
+}
+
+// round is the moves from the i-th on, which lead back to where it began.
+func (w *walk) round(i int) ([]*hop, *Counterexample) {
+	x := w.examples[i]
+	for k, h := range w.hops[i:] {
+		x.Confirmed = x.Confirmed && w.examples[i+k].Confirmed
+		x.Cycle = append(x.Cycle, Step{h.from, h.Rule, h.To})
+	}
+	return w.hops[i:], x
+}
+
+// follow walks from a position until it comes to one, with the same facts, where it was before.
+func (s *spin) follow(forever map[position]bdd.Ref, at position) ([]*hop, *Counterexample) {
+	type visit struct {
+		position
+		facts string
+	}
+	seen := map[visit]int{}
+	w := &walk{}
+	assignment, ok := s.Cheapest(forever[at], s.weights)
+	for ok {
+		key := visit{at, s.lasting(assignment)}
+		if first, known := seen[key]; known {
+			return w.round(first)
+		}
+		seen[key] = len(w.hops)
+		h := s.taken(at, assignment)
+		if h == nil {
+			break
+		}
+		w.hops, w.examples = append(w.hops, h), append(w.examples, s.decided(h, at, assignment))
+		kept := s.kept(h, at, assignment)
+		at = position{h.To, s.retries(h, at.retries)}
+		if assignment, ok = s.Cheapest(s.Restrict(s.And(forever[at], s.entered), kept), s.weights); ok {
+			for v, value := range kept {
+				assignment[v] = value
+			}
+		}
+	}
+	return nil, nil
+}
+
+// kept is what stays of an assignment over a move: all but what the move changes, with the marks as it leaves them.
+func (s *spin) kept(h *hop, at position, assignment []bool) bdd.Fixed {
+	ends := s.Holds(h.serves[at.retries], assignment) || s.Holds(h.refused, assignment)
+	kept := bdd.Fixed{}
+	for v, value := range assignment {
+		if !s.volatile[v] {
+			kept[v] = value && (!ends || !s.asked[v])
+		}
+	}
+	for v := range s.counts[0] {
+		delete(kept, v) // the comparisons of the retries follow from the position
+	}
+	for v, value := range h.marks {
+		kept[v] = value
+	}
+	return kept
+}
+
+// lasting is the part of an assignment that a move does not change by itself.
+func (s *spin) lasting(assignment []bool) string {
+	text := make([]byte, len(assignment))
+	for v, value := range assignment {
+		if _, counted := s.counts[0][v]; value && !counted && !s.volatile[v] {
+			text[v] = 1
+		}
+	}
+	return string(text)
+}
+
+func (s *spin) taken(at position, assignment []bool) *hop {
+	for _, h := range s.hops[at.state] {
+		if s.Holds(h.fires[at.retries], assignment) {
+			return h
+		}
+	}
+	return nil
+}
+
+// decided has the lifecycle decide on the facts of an assignment, and says whether it makes the move.
+func (s *spin) decided(h *hop, at position, assignment []bool) *Counterexample {
+	assignment = slices.Clone(assignment)
+	for v, value := range s.counts[at.retries] {
+		assignment[v] = value
+	}
+	facts, exact := s.facts(h.fires[at.retries], assignment, at.state)
+	d := s.lifecycle.Decide(facts)
+	return &Counterexample{State: at.state, Path: s.paths[at.state], Given: s.given(facts), Decision: d,
+		Confirmed: exact && d.Moves() && d.Rule == h.Rule}
+}
+
+func (s *spin) tell(cycle []*hop, x *Counterexample) {
+	severity := diag.Error
+	if !x.Confirmed {
+		severity = diag.Warning
+	}
+	h := cycle[0]
+	s.add(severity, CodeLivelock, h.At, h.Rule, x, hintOf(x, "let one of the guards ask for something that the move before it changes"),
+		"while nothing outside changes, moves follow each other without end: %s", cycleWords(cycle))
+}
+
+// cycleWords tells a cycle from its least rule on, so that one cycle has one text.
+func cycleWords(cycle []*hop) string {
+	least := 0
+	for i, h := range cycle {
+		if h.Rule < cycle[least].Rule {
+			least = i
+		}
+	}
+	var b strings.Builder
+	for i := range cycle {
+		h := cycle[(least+i)%len(cycle)]
+		fmt.Fprintf(&b, "%s -%s-> ", h.from, h.Rule)
+	}
+	return b.String() + string(cycle[least].from)
+}
+
+// forget takes the facts by which exactly this cycle is followed out of its first move, so that others can be found.
+func (s *spin) forget(cycle []*hop) {
+	forever := s.forever(cycle)
+	h := cycle[0]
+	for n := range s.counts {
+		h.fires[n] = s.Without(h.fires[n], forever[position{h.from, n}])
+	}
+}
