@@ -206,6 +206,16 @@ lifecycle.yaml:20:14: info: Failed: in Test, Passed (to Shelf) and Failed (to Bi
   {to: Shelf, rule: Passed}
 lifecycle.yaml:35:14: error: Sale: Sale never fires: where its guard is true, a rule before it is taken (Scratch) [rule-never-fires]
 `},
+		"it breaks the circle also where every state accepts it": {
+			[]string{`when: scratched}`, `when: sellAsked && !lit || scratched}`, `good && !scratched`, `(good || sellAsked) && !scratched`,
+				"    means: Being tested.\n", "    means: Being tested.\n    operations: [sell]\n"}, `
+lifecycle.yaml:21:14: info: Failed: in Test, Passed (to Shelf) and Failed (to Bin) can hold at once, and the first is taken [order-decides]
+  in Test with {lifecycle.age: 10m, lifecycle.retries: 2, op.name: "sell"}
+  {to: Shelf, rule: Passed}
+lifecycle.yaml:36:14: info: Sale: in Shelf, Scratch (to Test) and Sale (to Bin) can hold at once, and the first is taken [order-decides]
+  Test -Passed-> Shelf; in Shelf with {op.name: "sell"}
+  {to: Test, rule: Scratch}
+`},
 		"retries break the circle, and a stable state begins them anew": {
 			[]string{`when: spent && !good, after: 10m}`, `when: spent && !good}`, `after: lamp.budget, retry: true}`, `when: dark, retry: true}` + "\n    - {rule: Late, to: Bin, after: 1h}", `after: 5m}`, `when: dark}` + "\n    - {rule: Warm, to: Bin, after: 1h}"}, `
 lifecycle.yaml:21:14: info: Again: in Test, Failed (to Bin) and Again (to Pause) can hold at once, and the first is taken [order-decides]
