@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
@@ -143,9 +144,9 @@ func (c *atomCompiler) nearest(name string) string {
 	best, bestDistance := "", 4
 	for _, f := range c.vocabulary.Facts {
 		g, fld := splitFact(f.Name)
-		distance := editDistance(field, fld)
+		distance := spelling.Distance(field, fld)
 		if field == "" {
-			distance = editDistance(group, fld)
+			distance = spelling.Distance(group, fld)
 		} else if g != group {
 			distance++
 		}
@@ -154,25 +155,6 @@ func (c *atomCompiler) nearest(name string) string {
 		}
 	}
 	return best
-}
-
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		previous := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := previous
-			if a[i-1] != b[j-1] {
-				cost = 1 + min(previous, row[j], row[j-1])
-			}
-			previous, row[j] = row[j], cost
-		}
-	}
-	return row[len(b)]
 }
 
 // inspect walks the checked expression: it collects the facts it reads, compares enums with words of their set only, and

@@ -95,15 +95,15 @@ func (l *Lifecycle) evaluate(f engine.Facts, trace *engine.Trace) engine.Decisio
 	return e.ensure()
 }
 
-// ruleMigrated is the rule of a move out of a state that the lifecycle has dropped.
-const ruleMigrated = "Migrated"
+// RuleMigrated is the rule of a move out of a state that the lifecycle has dropped.
+const RuleMigrated = "Migrated"
 
 func (l *Lifecycle) migrated(f engine.Facts, from engine.State, to *state) engine.Decision {
 	in := activation{vocabulary: l.vocabulary, facts: f}
 	if b := l.safety.forEntering(to, nil, to.marks, &in); b != nil {
-		return halted(from, engine.HaltSafety, ruleMigrated, b.message(fmt.Sprintf("%s (%s to %s)", ruleMigrated, from, to.name)))
+		return halted(from, engine.HaltSafety, RuleMigrated, b.message(fmt.Sprintf("%s (%s to %s)", RuleMigrated, from, to.name)))
 	}
-	return engine.Decision{From: from, To: to.name, Rule: ruleMigrated, Message: to.means, Marks: to.marks,
+	return engine.Decision{From: from, To: to.name, Rule: RuleMigrated, Message: to.means, Marks: to.marks,
 		Stable: to.stable, ResetRetries: to.stable}
 }
 

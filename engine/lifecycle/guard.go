@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
@@ -248,7 +249,7 @@ func (p *guardParse) stateComparison(call celast.CallExpr) *guard {
 func (p *guardParse) nearestAtom(name string) string {
 	best, bestDistance := "", 4
 	for candidate := range p.atoms {
-		d := editDistance(name, candidate)
+		d := spelling.Distance(name, candidate)
 		if d < bestDistance || (d == bestDistance && candidate < best) {
 			best, bestDistance = candidate, d
 		}

@@ -29,8 +29,8 @@ type File struct {
 
 var yamlLine = regexp.MustCompile(`line (\d+)`)
 
-// Parse reads one document. A file with a syntax error, with no content or with more than one document has a nil Root
-// and says why in Found.
+// Parse reads one document. A file with a syntax error, with no content, with more than one document, or with aliases and
+// tags, which would leave a finding without one place, has a nil Root and says why in Found.
 func Parse(name string, data []byte) *File {
 	f := &File{Name: name, lines: strings.Split(string(data), "\n")}
 	for i, line := range f.lines {
@@ -47,11 +47,37 @@ func Parse(name string, data []byte) *File {
 	}
 	var second yaml.Node
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		f.addAt(1, 1, "yaml-documents", "", "the file holds more than one YAML document", "keep one document per file")
+		f.addAt(max(second.Line, 1), max(second.Column, 1), "yaml-documents", "", "the file holds more than one YAML document",
+			"keep one document per file")
+		return f
+	}
+	if len(doc.Content) != 1 {
+		f.syntaxError(io.EOF)
+		return f
+	}
+	if !f.plain(doc.Content[0]) {
 		return f
 	}
 	f.Root = doc.Content[0]
 	return f
+}
+
+// plain reports aliases and tags. A value behind an alias would stand in two places at once, and a tag makes another value
+// of what is written.
+func (f *File) plain(n *yaml.Node) bool {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		f.Errorf(n, "yaml-alias", "", "write the value out here", "the alias *%s repeats what is written elsewhere", n.Value)
+		return false
+	case n.Style&yaml.TaggedStyle != 0:
+		f.Errorf(n, "yaml-tag", "", "take the tag away and write the value as it is meant", "the tag %s changes what the value is", n.Tag)
+		return false
+	}
+	ok := true
+	for _, child := range n.Content {
+		ok = f.plain(child) && ok
+	}
+	return ok
 }
 
 func (f *File) syntaxError(err error) {
@@ -65,10 +91,37 @@ func (f *File) syntaxError(err error) {
 			line = n
 		}
 	}
+	if f.quotedBeginning(line) {
+		return
+	}
 	f.addAt(line, 1, "yaml-syntax", "", strings.TrimPrefix(err.Error(), "yaml: "), "check indentation and quotes near this line")
 }
 
+// quoted is a value that begins with a quote and goes on behind the quote that ends it.
+var quoted = regexp.MustCompile(`^(\s*(?:- )?(?:[{,] *)?[\w.-]+: +(?:\{.*: *)?)("[^"]*"|'[^']*')\s+([^\s#,}\]])`)
+
+// quotedBeginning reports an expression that starts with a quote, at or right before the line where YAML lost its way.
+func (f *File) quotedBeginning(near int) bool {
+	for line := near; line >= max(near-1, 1); line-- {
+		if line > len(f.lines) {
+			continue
+		}
+		if m := quoted.FindStringSubmatchIndex(f.lines[line-1]); m != nil {
+			f.addAt(line, m[4]+1, "yaml-quote", "", "the value begins with a quote, so that YAML takes the next quote for its end",
+				`write marked("Dirty") instead of "Dirty" in lifecycle.marks, or put the whole value in single quotes`)
+			return true
+		}
+	}
+	return false
+}
+
+// maxFound bounds what is said of one file: whoever made more mistakes than this made one of them very often.
+const maxFound = 200
+
 func (f *File) addAt(line, column int, code, rule, message, hint string) {
+	if len(f.Found) >= maxFound {
+		return
+	}
 	f.Found = append(f.Found, diag.Diagnostic{Severity: diag.Error, Code: code, File: f.Name, Line: line, Column: column,
 		Rule: rule, Message: message, Hint: hint})
 }
@@ -87,24 +140,6 @@ func (f *File) Errorf(n *yaml.Node, code, rule, hint, format string, args ...any
 func (f *File) ErrorIn(n *yaml.Node, line, column int, code, rule, hint, message string) {
 	l, c := f.Position(n, line, column)
 	f.addAt(l, c, code, rule, message, hint)
-}
-
-// Position turns a place inside the text of a scalar into a place in the file.
-func (f *File) Position(n *yaml.Node, line, column int) (int, int) {
-	switch n.Style {
-	case yaml.LiteralStyle, yaml.FoldedStyle:
-		at := n.Line + line
-		indent := 0
-		if at-1 < len(f.lines) {
-			text := f.lines[at-1]
-			indent = len(text) - len(strings.TrimLeft(text, " "))
-		}
-		return at, indent + column + 1
-	case yaml.DoubleQuotedStyle, yaml.SingleQuotedStyle:
-		return n.Line + line - 1, n.Column + column + 1
-	default:
-		return n.Line + line - 1, n.Column + column
-	}
 }
 
 // Field is one entry of a mapping.

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/spelling"
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+)
+
+// given reads one fact of a scenario.
+func (p *parser) given(s *Scenario, field yamlpos.Field) {
+	i, ok := p.vocabulary.Index(field.Name)
+	switch {
+	case !ok:
+		p.file.Errorf(field.Key, "scenario-unknown-fact", s.Name, p.nearestFact(field.Name), "there is no fact %q", field.Name)
+	case field.Name == p.vocabulary.StateFact:
+		p.file.Errorf(field.Key, "scenario-form", s.Name, "take the line out", "%s is what state: says", field.Name)
+	default:
+		if value, ok := p.value(s.Name, p.vocabulary.Facts[i], field.Value); ok {
+			s.given[i] = value
+		}
+	}
+}
+
+// nearestFact looks for the whole name, and for the name without its group.
+func (p *parser) nearestFact(name string) string {
+	if near := spelling.Nearest(name, p.facts); near != "" {
+		return "did you mean " + near + "?"
+	}
+	_, field, _ := strings.Cut(name, ".")
+	for _, f := range p.facts {
+		if strings.HasSuffix(f, "."+name) || (field != "" && strings.HasSuffix(f, "."+field)) {
+			return "did you mean " + f + "?"
+		}
+	}
+	return "the reference page of facts lists what exists"
+}
+
+func (p *parser) value(scenario string, f engine.FactType, n *yaml.Node) (engine.Value, bool) {
+	wrong := func(hint string) (engine.Value, bool) {
+		p.file.Errorf(n, "scenario-type", scenario, hint, "%s is of type %s and cannot be %s", f.Name, f.Kind, written(n))
+		return engine.Value{}, false
+	}
+	switch f.Kind {
+	case engine.Set:
+		return p.set(scenario, f, n)
+	case engine.Enum:
+		text := p.file.Text(n, f.Name)
+		if n.Kind == yaml.ScalarNode && !slices.Contains(f.Values, text) {
+			return wrong("it is one of " + strings.Join(f.Values, ", "))
+		}
+		return engine.EnumValue(text), n.Kind == yaml.ScalarNode
+	case engine.String:
+		return engine.StringValue(p.file.Text(n, f.Name)), n.Kind == yaml.ScalarNode
+	}
+	if n.Kind != yaml.ScalarNode {
+		return wrong("write one value")
+	}
+	switch f.Kind {
+	case engine.Bool:
+		if n.Style != 0 || (n.Value != "true" && n.Value != "false") {
+			return wrong("write true or false, without quotes")
+		}
+		return engine.BoolValue(n.Value == "true"), true
+	case engine.Int:
+		number, err := strconv.ParseInt(n.Value, 10, 64)
+		if n.Style != 0 || err != nil {
+			return wrong("write a whole number such as 1, without quotes")
+		}
+		return engine.IntValue(number), true
+	default:
+		length, err := time.ParseDuration(n.Value)
+		if err != nil || length < 0 {
+			return wrong("write a length of time such as 5m")
+		}
+		if f.Kind == engine.Age {
+			return engine.AgeValue(length), true
+		}
+		return engine.DurationValue(length), true
+	}
+}
+
+func (p *parser) set(scenario string, f engine.FactType, n *yaml.Node) (engine.Value, bool) {
+	if n.Kind != yaml.SequenceNode {
+		p.file.Errorf(n, "scenario-type", scenario, "write a list such as [Dirty]", "%s is of type %s and cannot be %s", f.Name, f.Kind, written(n))
+		return engine.Value{}, false
+	}
+	words := []string{}
+	for _, item := range n.Content {
+		var allowed []string
+		if f.Name == p.vocabulary.MarksFact {
+			allowed = p.marks
+		}
+		words = append(words, p.word(item, scenario, "mark-unknown", "mark", allowed))
+	}
+	return engine.SetValue(words), true
+}
+
+func written(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "a mapping"
+	default:
+		return strconv.Quote(n.Value)
+	}
+}

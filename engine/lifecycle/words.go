@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/metalaw/metalaw/engine"
+)
+
+// Marks lists every mark that a server may have under this lifecycle, sorted: the engine's own and those that states set.
+func (l *Lifecycle) Marks() []string {
+	words := slices.Collect(maps.Keys(l.vocabulary.Marks))
+	for _, st := range l.states {
+		words = append(words, st.marks...)
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// Invariants lists the names of the bundle's own invariants, in the order in which the author wrote them.
+func (l *Lifecycle) Invariants() []string {
+	var names []string
+	for _, i := range l.invariants {
+		names = append(names, i.rule)
+	}
+	return names
+}
+
+// EnsuredEffects lists the effects that a state ensures at some time, in order; an effect that it lists twice is named once.
+func (l *Lifecycle) EnsuredEffects(s engine.State) []string {
+	st, ok := l.states[s]
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, e := range st.ensure {
+		if !slices.Contains(names, e.effect.Name) {
+			names = append(names, e.effect.Name)
+		}
+	}
+	return names
+}
