@@ -18,6 +18,19 @@ var shipped embed.FS
 // DefaultBundle is the name of the bundle that governs where nobody has activated another.
 const DefaultBundle = "default"
 
+// ShippedNames lists the bundles that are built in, sorted.
+func ShippedNames() []string {
+	entries, err := fs.ReadDir(shipped, "bundles")
+	if err != nil {
+		return nil // they are compiled in
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
 // Shipped returns the files of a shipped bundle. It fails for a name that is not shipped.
 func Shipped(name string) (bundle.Files, error) {
 	dir := path.Join("bundles", name)

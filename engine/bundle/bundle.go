@@ -46,31 +46,63 @@ func RevisionName(name, version, digest string) string {
 }
 
 // Compile checks and compiles the files of a bundle. It reports all problems of all files at once and returns nil where
-// one of them is an error. The error is for mistakes in the vocabulary, which no author can mend.
+// one of them is an error. It is the quick path for content that was accepted before: nothing is proven and no test is run.
+// The error is for mistakes in the vocabulary, which no author can mend.
 func Compile(files Files, v *engine.Vocabulary) (*Bundle, diag.List, error) {
+	b, found, err := compile(files, v)
+	if err != nil || found.HasErrors() {
+		return nil, found, err
+	}
+	return b, found, nil
+}
+
+// compile compiles what it can. Parts with errors are nil.
+func compile(files Files, v *engine.Vocabulary) (*Bundle, diag.List, error) {
 	b := &Bundle{Files: files}
 	found := missing(files)
 	var problems diag.List
 	b.Manifest, problems = parseManifest(files[BundleFile])
+	if tooNew := only(problems, codeEngine); tooNew != nil {
+		return b, tooNew, nil // what a newer engine understands, this one cannot judge
+	}
 	found = append(found, problems...)
 	var err error
 	if b.Lifecycle, problems, err = lifecycle.Compile(LifecycleFile, files[LifecycleFile], v); err != nil {
 		return nil, nil, err
 	}
-	found = append(found, problems...)
+	found = append(found, present(files, problems)...)
 	b.Selection, problems = selection.Compile(files)
 	found = append(found, problems...)
 	b.Admission, problems = admission.Compile(files)
 	found = append(found, problems...)
 	b.MACs, problems = parseMACs(files[MACPrefixesFile])
-	found = unique(append(found, problems...))
-	if found.HasErrors() {
-		return nil, found, nil
-	}
+	found = unique(append(found, present(files, problems)...))
 	digest := files.Digest()
 	b.Revision = engine.Revision{Name: RevisionName(b.Name, b.Version, digest), Version: b.Version, Digest: digest}
 	b.Findings = found
 	return b, found, nil
+}
+
+// only keeps the findings of one code.
+func only(found diag.List, code string) diag.List {
+	var kept diag.List
+	for _, d := range found {
+		if d.Code == code {
+			kept = append(kept, d)
+		}
+	}
+	return kept
+}
+
+// present drops what is said of files that the bundle does not have: that they are missing is said already.
+func present(files Files, found diag.List) diag.List {
+	var kept diag.List
+	for _, d := range found {
+		if _, ok := files[d.File]; ok {
+			kept = append(kept, d)
+		}
+	}
+	return kept
 }
 
 var known = []string{BundleFile, LifecycleFile, SelectionFile, AdmissionFile, MACPrefixesFile, ScenariosFile}

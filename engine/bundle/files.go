@@ -25,8 +25,8 @@ const (
 	ScenariosFile   = "scenarios.yaml"
 )
 
-// maxUnpacked bounds what a packed bundle may grow to: twice the largest ConfigMap.
-const maxUnpacked = 2 << 20
+// maxUnpacked bounds what a packed bundle may grow to. Packing writes some characters with six.
+const maxUnpacked = 6*maxTotalBytes + 1<<16
 
 // Files is the content of a bundle by file name.
 type Files map[string][]byte
@@ -63,7 +63,7 @@ func (f Files) Pack() ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// Unpack reads what Pack wrote. It refuses content that grows beyond 2 MiB.
+// Unpack reads what Pack wrote. It refuses content that grows beyond what a bundle may hold.
 func Unpack(packed []byte) (Files, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

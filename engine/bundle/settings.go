@@ -3,8 +3,10 @@
 package bundle
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 )
 
 // EngineVersion is the version of the vocabulary and of the forms that this engine understands.
-const EngineVersion = "0.1.0"
+const EngineVersion = "0.2.0"
 
 // The words that settings may hold.
 const (
@@ -40,7 +42,36 @@ type Settings struct {
 	AllowUnauthenticated bool
 	// BMCTLS is TLSVerify or TLSInsecure.
 	BMCTLS string
+	// Canary is what a canary of this bundle may cost.
+	Canary Canary
+	// Coverage is how much of the bundle its own scenarios and tests must show.
+	Coverage CoverageFloor
 }
+
+// Canary is the budget of a canary: once more servers than that are in trouble under it, it pauses itself.
+type Canary struct {
+	// MaxHalts is how many servers it may halt.
+	MaxHalts int
+	// MaxErrors is how many servers it may bring to the state Error.
+	MaxErrors int
+}
+
+// CoverageFloor is what scenarios and tests must show, in percent. That scenarios exercise every rule of the lifecycle, and
+// tests every rule of the Rego, holds besides.
+type CoverageFloor struct {
+	// Rego is the share of the lines of the Rego that tests evaluate.
+	Rego int
+	// Effects is the share of what the states ensure that scenarios show.
+	Effects int
+}
+
+const (
+	// leastRegoCoverage is the floor that no bundle can lower.
+	leastRegoCoverage = 80
+	maxBudget         = 100000
+	// codeEngine is the code of a bundle for a newer engine.
+	codeEngine = "engine-too-old"
+)
 
 // Manifest is bundle.yaml.
 type Manifest struct {
@@ -56,7 +87,8 @@ var bundleName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$`)
 // parseManifest reads bundle.yaml; what is left out has the safe value.
 func parseManifest(data []byte) (Manifest, diag.List) {
 	f := yamlpos.Parse(BundleFile, data)
-	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify}}
+	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify,
+		Coverage: CoverageFloor{Rego: leastRegoCoverage}}}
 	if f.Root == nil {
 		return m, f.Found
 	}
@@ -93,7 +125,7 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 }
 
 func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
-	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc") {
+	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage") {
 		switch field.Name {
 		case "sanitization":
 			s.Sanitization = oneOf(f, field.Value, field.Name, SanitizationRequired, SanitizationNone)
@@ -114,9 +146,48 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 			for _, p := range f.Fields(field.Value, "bmc", "tls") {
 				s.BMCTLS = oneOf(f, p.Value, p.Name, TLSVerify, TLSInsecure)
 			}
+		case "canary":
+			s.Canary = parseCanary(f, field.Value, s.Canary)
+		case "coverage":
+			s.Coverage = parseCoverage(f, field.Value, s.Coverage)
 		}
 	}
 	return s
+}
+
+func parseCanary(f *yamlpos.File, n *yaml.Node, c Canary) Canary {
+	for _, field := range f.Fields(n, "canary", "maxHalts", "maxErrors") {
+		switch field.Name {
+		case "maxHalts":
+			c.MaxHalts = number(f, field.Value, field.Name, 0, maxBudget)
+		case "maxErrors":
+			c.MaxErrors = number(f, field.Value, field.Name, 0, maxBudget)
+		}
+	}
+	return c
+}
+
+func parseCoverage(f *yamlpos.File, n *yaml.Node, c CoverageFloor) CoverageFloor {
+	for _, field := range f.Fields(n, "coverage", "rego", "effects") {
+		switch field.Name {
+		case "rego":
+			c.Rego = number(f, field.Value, field.Name, leastRegoCoverage, 100)
+		case "effects":
+			c.Effects = number(f, field.Value, field.Name, 0, 100)
+		}
+	}
+	return c
+}
+
+// number reads a whole number within bounds.
+func number(f *yamlpos.File, n *yaml.Node, what string, least, most int) int {
+	text := f.Text(n, what)
+	value, err := strconv.Atoi(text)
+	if err != nil || n.Style != 0 || value < least || value > most {
+		f.Errorf(n, "setting-number", what, fmt.Sprintf("write a whole number from %d to %d", least, most), "%s is %q", what, text)
+		return least
+	}
+	return value
 }
 
 func oneOf(f *yamlpos.File, n *yaml.Node, what string, words ...string) string {
@@ -142,7 +213,7 @@ func checkEngine(f *yamlpos.File, n *yaml.Node, text string) {
 	}
 	have := semver.MustParse(EngineVersion)
 	if wanted.GreaterThan(have) {
-		f.Errorf(n, "engine-too-old", "", "upgrade metalaw, or lower minEngineVersion if the bundle uses nothing newer",
+		f.Errorf(n, codeEngine, "", "upgrade metalaw, or lower minEngineVersion if the bundle uses nothing newer",
 			"the bundle needs engine %s and this is %s", wanted, have)
 	}
 }

@@ -91,7 +91,7 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
 		return nil
 	}
 	a := &atom{name: name, source: node.Value, checked: checked.NativeRep()}
-	if !c.inspect(checked, a, node) {
+	if !c.inspect(checked, a, node) || !c.affordable(checked, name, node) {
 		return nil
 	}
 	program, err := c.env.Program(checked, cel.EvalOptions(cel.OptOptimize))

@@ -5,8 +5,9 @@ package regosandbox
 import (
 	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -27,6 +28,36 @@ type TestReport struct {
 	Coverage float64
 	// Uncovered names those that none did, as file:line or file:line-line, sorted.
 	Uncovered []string
+	// Results says how each test ended, in the order of Passed and Failed together.
+	Results []TestResult
+	// Files says the same of each file of the policy.
+	Files map[string]FileCoverage
+	// UncoveredRules are the rules of which no test evaluated a line, in the order of the text.
+	UncoveredRules []Place
+}
+
+// TestResult is how one test ended.
+type TestResult struct {
+	// Name is package.rule.
+	Name   string
+	Passed bool
+	// Message says why it does not hold; empty where it does.
+	Message string
+	File    string
+	Line    int
+}
+
+// FileCoverage counts the lines of one file that tests can evaluate.
+type FileCoverage struct {
+	Covered, All int
+	// Missed names the lines that none evaluated, such as 12-14.
+	Missed []string
+}
+
+// Place is where a rule stands.
+type Place struct {
+	File, Rule   string
+	Line, Column int
 }
 
 // RunTests runs the rules named test_ in the files that belong to spec. A failing test is a diagnostic at its place; the
@@ -57,12 +88,19 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	var report TestReport
 	for result := range results {
 		name := strings.TrimPrefix(result.Package, "data.") + "." + result.Name
-		if result.Pass() {
-			report.Passed = append(report.Passed, name)
-			continue
+		one := TestResult{Name: name, Passed: result.Pass()}
+		if result.Location != nil {
+			one.File, one.Line = result.Location.File, result.Location.Row
 		}
-		report.Failed = append(report.Failed, name)
-		found = append(found, failedTest(result))
+		if one.Passed {
+			report.Passed = append(report.Passed, name)
+		} else {
+			failed := failedTest(result)
+			one.Message = failed.Message
+			report.Failed = append(report.Failed, name)
+			found = append(found, failed)
+		}
+		report.Results = append(report.Results, one)
 	}
 	if ctx.Err() != nil {
 		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: CodeTestFailed, File: spec.Package,
@@ -71,7 +109,8 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	slices.Sort(report.Passed)
 	slices.Sort(report.Failed)
 	slices.SortFunc(found, func(a, b diag.Diagnostic) int { return strings.Compare(a.String(), b.String()) })
-	report.cover(coverage.Report(compiler.Modules))
+	slices.SortFunc(report.Results, func(a, b TestResult) int { return strings.Compare(a.Name, b.Name) })
+	report.cover(compiler.Modules, coverage.Report(compiler.Modules))
 	return report, found
 }
 
@@ -90,24 +129,49 @@ func failedTest(result *tester.Result) diag.Diagnostic {
 	return d
 }
 
-func (r *TestReport) cover(report cover.Report) {
+func (r *TestReport) cover(modules map[string]*ast.Module, report cover.Report) {
 	covered, all := 0, 0
-	for file, lines := range report.Files {
+	r.Files = map[string]FileCoverage{}
+	for _, file := range slices.Sorted(maps.Keys(report.Files)) {
+		lines := report.Files[file]
 		if strings.HasSuffix(file, testSuffix) {
 			continue
 		}
-		covered += lines.CoveredLines
-		all += lines.CoveredLines + lines.NotCoveredLines
+		one := FileCoverage{Covered: lines.CoveredLines, All: lines.CoveredLines + lines.NotCoveredLines}
+		covered += one.Covered
+		all += one.All
 		for _, missed := range lines.NotCovered {
-			place := fmt.Sprintf("%s:%d", file, missed.Start.Row)
+			place := strconv.Itoa(missed.Start.Row)
 			if missed.End.Row > missed.Start.Row {
-				place = fmt.Sprintf("%s-%d", place, missed.End.Row)
+				place += "-" + strconv.Itoa(missed.End.Row)
 			}
-			r.Uncovered = append(r.Uncovered, place)
+			one.Missed = append(one.Missed, place)
+			r.Uncovered = append(r.Uncovered, file+":"+place)
 		}
+		r.Files[file] = one
+		r.UncoveredRules = append(r.UncoveredRules, uncoveredRules(file, modules[file], lines)...)
 	}
 	slices.Sort(r.Uncovered)
 	if all > 0 {
 		r.Coverage = 100 * float64(covered) / float64(all)
 	}
+}
+
+// uncoveredRules lists the rules of which some line could be evaluated, and none was.
+func uncoveredRules(file string, module *ast.Module, lines *cover.FileReport) []Place {
+	if module == nil {
+		return nil
+	}
+	var places []Place
+	for _, rule := range module.Rules {
+		loc := rule.Loc()
+		first, last := loc.Row, loc.Row+strings.Count(string(loc.Text), "\n")
+		within := func(ranges []cover.Range) bool {
+			return slices.ContainsFunc(ranges, func(r cover.Range) bool { return r.Start.Row <= last && r.End.Row >= first })
+		}
+		if within(lines.NotCovered) && !within(lines.Covered) {
+			places = append(places, Place{File: file, Rule: rule.Head.Ref().GroundPrefix().String(), Line: loc.Row, Column: loc.Col})
+		}
+	}
+	return places
 }

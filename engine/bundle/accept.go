@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/lifecycle"
+	"github.com/metalaw/metalaw/engine/lifecycle/scenario"
+)
+
+// Options is what acceptance needs besides the files.
+type Options struct {
+	Vocabulary *engine.Vocabulary
+	// Fill is the shipped default. What a bundle leaves out is taken from it before the digest is made, so that an upgrade
+	// of the operator changes nothing.
+	Fill Files
+}
+
+// Report is all that was seen of a bundle on its way to being accepted.
+type Report struct {
+	// Found is every finding of all files, sorted by file, line and column.
+	Found diag.List
+	// Files is the resolved content: the author's, and what was filled in.
+	Files Files
+	// Scenarios and Tests say how each of them ended.
+	Scenarios []scenario.Result
+	Tests     []TestResult
+	Coverage  Coverage
+}
+
+// TestResult is how one test of the Rego ended.
+type TestResult struct {
+	// Name is package.rule.
+	Name   string
+	Passed bool
+	// Message says why it does not hold; empty where it does.
+	Message string
+	File    string
+	Line    int
+}
+
+// Accept is all that a bundle must pass before it may govern: size, strict parsing, typed rules, limits, verification, its
+// own scenarios and Rego tests, and their coverage. Whoever accepts bundles calls this and nothing else. All problems are
+// reported at once; the bundle is nil where one of them is an error. Two problems stand alone: content that is too large is
+// not looked at any further, and what a newer engine understands is not judged. The error is for mistakes in the vocabulary,
+// and for a context that ended.
+func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, error) {
+	report := Report{Files: files.filled(in.Fill)}
+	if report.Found = tooLarge(report.Files); report.Found.HasErrors() {
+		return nil, report, nil
+	}
+	b, found, err := compile(report.Files, in.Vocabulary)
+	if err != nil {
+		return nil, report, err
+	}
+	if only(found, codeEngine) != nil {
+		report.Found = found
+		return nil, report, nil
+	}
+	found = append(found, b.tooMany()...)
+	never := map[string]bool{}
+	if b.Lifecycle != nil && !found.HasErrors() {
+		var proven diag.List
+		proven, never = verify(b.Lifecycle, &report)
+		found = append(found, proven...)
+	}
+	found = append(found, b.runScenarios(in, never, &report)...)
+	found = append(found, b.regoCost(ctx)...)
+	if len(only(found, "rego-cost")) == 0 { // tests of a rule that runs away run away as well
+		found = append(found, b.runTests(ctx, in, &report)...)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, report, err
+	}
+	report.Found = sorted(unique(found))
+	if report.Found.HasErrors() {
+		return nil, report, nil
+	}
+	b.Findings = report.Found
+	return b, report, nil
+}
+
+// sorted orders findings the way somebody reads the files.
+func sorted(found diag.List) diag.List {
+	slices.SortStableFunc(found, func(a, b diag.Diagnostic) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column, strings.Compare(a.Code, b.Code),
+			strings.Compare(a.Message, b.Message))
+	})
+	return found
+}
+
+// runScenarios holds the lifecycle to its scenarios. Rules that were taken from the default unchanged were exercised there.
+func (b *Bundle) runScenarios(in Options, never map[string]bool, report *Report) diag.List {
+	data, ok := b.Files[ScenariosFile]
+	if !ok {
+		return diag.List{{Severity: diag.Error, Code: "scenarios-missing", File: ScenariosFile,
+			Message: "the bundle has a lifecycle of its own and no scenarios that show what it decides",
+			Hint:    "write " + ScenariosFile + ", with at least one scenario for each rule"}}
+	}
+	settings := map[string]engine.Value{"policy.sanitization": engine.EnumValue(b.Settings.Sanitization)}
+	all, found := scenario.Parse(ScenariosFile, data, in.Vocabulary, b.Lifecycle, settings)
+	if b.Lifecycle == nil {
+		return found
+	}
+	var failed diag.List
+	report.Scenarios, failed = scenario.Run(ScenariosFile, all, b.Lifecycle)
+	report.Coverage.coverLifecycle(b.Lifecycle, report.Scenarios, never)
+	if !found.HasErrors() && !failed.HasErrors() { // a scenario that is mended may move by the rule that is missed now
+		if !b.Files.taken(LifecycleFile, in.Fill) {
+			failed = append(failed, report.Coverage.missedRules(places(b.Files[LifecycleFile]))...)
+		}
+		failed = append(failed, report.Coverage.missedEffects(b.Settings.Coverage.Effects)...)
+	}
+	return append(found, failed...)
+}
+
+// place is where a rule stands, and where it leads.
+type place struct {
+	line, column int
+	to           engine.State
+}
+
+// places finds the rules of a lifecycle by name.
+func places(data []byte) map[string]place {
+	all := map[string]place{}
+	for _, r := range lifecycle.Places(data) {
+		if _, first := all[r.Rule]; !first {
+			all[r.Rule] = place{r.Line, r.Column, r.To}
+		}
+	}
+	return all
+}

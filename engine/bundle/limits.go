@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/metalaw/metalaw/engine/admission"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+// What one bundle may hold. A ConfigMap ends at 1 MiB, and so does a PolicyRevision, which holds the content packed.
+const (
+	maxFileBytes   = 1 << 20
+	maxTotalBytes  = 2 << 20
+	maxPackedBytes = 1 << 20
+	maxStates      = 64
+	maxRules       = 256
+)
+
+// What one evaluation of the Rego may take. The policies of the default bundle stay below a hundredth of it.
+const (
+	mostRegoTime = 500 * time.Millisecond
+	candidates   = 64
+)
+
+// tooLarge reports content that is not even looked at.
+func tooLarge(files Files) diag.List {
+	var found diag.List
+	total := 0
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		total += len(files[name])
+		if size := len(files[name]); size > maxFileBytes {
+			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "limit-file-size", File: name,
+				Message: fmt.Sprintf("the file has %d bytes and at most %d are read", size, maxFileBytes),
+				Hint:    "a bundle holds rules, not data: put what differs between servers into their labels, and take out what nothing reads"})
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	switch packed, err := files.Pack(); {
+	case total > maxTotalBytes:
+		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "limit-bundle-size", File: BundleFile,
+			Message: fmt.Sprintf("the files of the bundle have %d bytes together, and at most %d are read", total, maxTotalBytes),
+			Hint:    "take out what nothing reads, such as rows of macprefixes.yaml for devices that the fleet does not have"})
+	case err != nil || len(packed) > maxPackedBytes:
+		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "limit-bundle-size", File: BundleFile,
+			Message: fmt.Sprintf("the bundle has %d bytes when it is packed, and a PolicyRevision holds at most %d", len(packed), maxPackedBytes),
+			Hint:    "take out what nothing reads, such as rows of macprefixes.yaml for devices that the fleet does not have"})
+	}
+	return found
+}
+
+// tooMany reports a lifecycle that nobody could read.
+func (b *Bundle) tooMany() diag.List {
+	if b.Lifecycle == nil {
+		return nil
+	}
+	var found diag.List
+	over := func(what string, have, most int) {
+		if have > most {
+			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "limit-lifecycle", File: LifecycleFile, Line: 1, Column: 1,
+				Message: fmt.Sprintf("the lifecycle has %d %s and may have %d", have, what, most),
+				Hint:    "tell servers apart by facts and guards, not by one state for each kind of server"})
+		}
+	}
+	over("states", len(b.Lifecycle.States()), maxStates)
+	over("rules", len(lifecycleRules(b.Lifecycle)), maxRules)
+	return found
+}
+
+// regoCost evaluates the policies on a plain claim and plain servers. Rego has no bound of its own: a rule that runs away is
+// found by running it.
+func (b *Bundle) regoCost(ctx context.Context) diag.List {
+	var found diag.List
+	report := func(file string, err error, what string) {
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		d := diag.Diagnostic{Severity: diag.Error, Code: "rego-evaluation", File: file, Message: what + " fails: " + err.Error(),
+			Hint: "every rule must have a value for every input; read what may be absent with object.get"}
+		if errors.Is(err, context.DeadlineExceeded) {
+			d.Code, d.Message = "rego-cost", fmt.Sprintf("%s takes more than %s and was stopped", what, mostRegoTime)
+			d.Hint = "look at fewer combinations: avoid loops within loops, and compare with ==, which is indexed"
+		}
+		if e, ok := errors.AsType[*selection.EvalError](err); ok && e.File != "" {
+			d.File, d.Line, d.Column, d.Rule = e.File, e.Line, e.Column, e.Rule
+		}
+		found = append(found, d)
+	}
+	if b.Selection != nil {
+		report(SelectionFile, b.selectOnce(ctx), fmt.Sprintf("choosing among %d servers", candidates))
+	}
+	if b.Admission != nil {
+		report(AdmissionFile, b.admitOnce(ctx), "looking at a new ServerClaim")
+	}
+	return found
+}
+
+func (b *Bundle) selectOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, mostRegoTime)
+	defer cancel()
+	all := make([]*selection.PreparedCandidate, candidates)
+	for i := range all {
+		all[i] = selection.NewCandidate(selection.Candidate{Name: fmt.Sprintf("server-%d", i), Health: "OK", Rack: "r1", Cores: 64, MemoryGiB: 512})
+	}
+	_, err := b.Selection.Select(ctx, selection.Claim{Namespace: "team", Name: "claim", Image: "registry.example.com/os:1", Power: "On"}, all,
+		selection.Fleet{Total: candidates, TotalByRack: map[string]int64{"r1": candidates}})
+	return err
+}
+
+func (b *Bundle) admitOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, mostRegoTime)
+	defer cancel()
+	_, err := b.Admission.Admit(ctx, admission.Input{Operation: "CREATE", Kind: "ServerClaim",
+		Object: map[string]any{"apiVersion": "metal.ironcore.dev/v1alpha1", "kind": "ServerClaim",
+			"metadata": map[string]any{"namespace": "team", "name": "claim"},
+			"spec":     map[string]any{"power": "On", "image": "registry.example.com/os:1", "serverSelector": map[string]any{}}},
+		User: admission.User{Name: "jane"}})
+	return err
+}
