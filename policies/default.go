@@ -31,8 +31,22 @@ func ShippedNames() []string {
 	return names
 }
 
-// Shipped returns the files of a shipped bundle. It fails for a name that is not shipped.
+// Shipped returns the files of a shipped bundle, all of them: what it does not say itself is as the default says it. It
+// fails for a name that is not shipped.
 func Shipped(name string) (bundle.Files, error) {
+	files, err := ownFiles(name)
+	if err != nil || name == DefaultBundle {
+		return files, err
+	}
+	fill, err := ownFiles(DefaultBundle)
+	if err != nil {
+		return nil, err
+	}
+	return files.Filled(fill), nil
+}
+
+// ownFiles is the files that a shipped bundle has of its own.
+func ownFiles(name string) (bundle.Files, error) {
 	dir := path.Join("bundles", name)
 	entries, err := fs.ReadDir(shipped, dir)
 	if err != nil {

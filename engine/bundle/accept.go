@@ -51,7 +51,7 @@ type TestResult struct {
 // not looked at any further, and what a newer engine understands is not judged. The error is for mistakes in the vocabulary,
 // and for a context that ended.
 func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, error) {
-	report := Report{Files: files.filled(in.Fill)}
+	report := Report{Files: files.Filled(in.Fill)}
 	if report.Found = tooLarge(report.Files); report.Found.HasErrors() {
 		return nil, report, nil
 	}

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// filled is the bundle with what it leaves out taken from another. bundle.yaml is always the author's own. The scenarios
+// Filled is the bundle with what it leaves out taken from another. bundle.yaml is always the author's own. The scenarios
 // of a lifecycle, and the tests of a Rego file, come with it, unless the author has written others of that name.
-func (f Files) filled(from Files) Files {
+func (f Files) Filled(from Files) Files {
 	all := maps.Clone(f)
 	if all == nil {
 		all = Files{}

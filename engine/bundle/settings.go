@@ -82,7 +82,10 @@ type Manifest struct {
 	Settings         Settings
 }
 
-var bundleName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$`)
+// bundleName is what a bundle may be called: its revisions are objects whose names begin with it.
+var bundleName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+const maxBundleName = 42
 
 // parseManifest reads bundle.yaml; what is left out has the safe value.
 func parseManifest(data []byte) (Manifest, diag.List) {
@@ -100,8 +103,8 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 			oneOf(f, field.Value, "kind", "Bundle")
 		case "name":
 			m.Name = f.Text(field.Value, "name")
-			if !bundleName.MatchString(m.Name) {
-				f.Errorf(field.Value, "bundle-name", "", "use lower-case letters, digits and dashes, at most 42",
+			if len(m.Name) > maxBundleName || !bundleName.MatchString(m.Name) {
+				f.Errorf(field.Value, "bundle-name", "", "use lower-case letters, digits, dashes and dots, at most 42",
 					"%q cannot be a bundle's name", m.Name)
 			}
 		case "version":
