@@ -59,7 +59,7 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 	if err != nil {
 		return nil, report, err
 	}
-	if only(found, codeEngine) != nil {
+	if withCode(found, codeEngine) != nil {
 		report.Found = found
 		return nil, report, nil
 	}
@@ -72,7 +72,7 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 	}
 	found = append(found, b.runScenarios(in, never, &report)...)
 	found = append(found, b.regoCost(ctx)...)
-	if len(only(found, "rego-cost")) == 0 { // tests of a rule that runs away run away as well
+	if len(withCode(found, "rego-cost")) == 0 { // tests of a rule that runs away run away as well
 		found = append(found, b.runTests(ctx, in, &report)...)
 	}
 	if err := ctx.Err(); err != nil {

@@ -62,10 +62,10 @@ func compile(files Files, v *engine.Vocabulary) (*Bundle, diag.List, error) {
 	found := missing(files)
 	var problems diag.List
 	b.Manifest, problems = parseManifest(files[BundleFile])
-	if tooNew := only(problems, codeEngine); tooNew != nil {
+	if tooNew := withCode(problems, codeEngine); tooNew != nil {
 		return b, tooNew, nil // what a newer engine understands, this one cannot judge
 	}
-	found = append(found, problems...)
+	found = append(found, present(files, problems)...)
 	var err error
 	if b.Lifecycle, problems, err = lifecycle.Compile(LifecycleFile, files[LifecycleFile], v); err != nil {
 		return nil, nil, err
@@ -83,8 +83,8 @@ func compile(files Files, v *engine.Vocabulary) (*Bundle, diag.List, error) {
 	return b, found, nil
 }
 
-// only keeps the findings of one code.
-func only(found diag.List, code string) diag.List {
+// withCode keeps the findings of one code.
+func withCode(found diag.List, code string) diag.List {
 	var kept diag.List
 	for _, d := range found {
 		if d.Code == code {

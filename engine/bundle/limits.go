@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/metalaw/metalaw/engine/admission"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/regosandbox"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -24,10 +24,12 @@ const (
 	maxRules       = 256
 )
 
-// What one evaluation of the Rego may take. The policies of the default bundle stay below a hundredth of it.
 const (
-	mostRegoTime = 500 * time.Millisecond
-	candidates   = 64
+	// mostRegoSteps bounds what choosing among some servers, or looking at one request, may take. It is counted in steps of
+	// the evaluation and not in time, so that a busy machine refuses nothing. The default bundle takes some thousand.
+	mostRegoSteps = 200_000
+	// candidates is how many servers are chosen among.
+	candidates = 64
 )
 
 // tooLarge reports content that is not even looked at.
@@ -84,16 +86,7 @@ func (b *Bundle) regoCost(ctx context.Context) diag.List {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		d := diag.Diagnostic{Severity: diag.Error, Code: "rego-evaluation", File: file, Message: what + " fails: " + err.Error(),
-			Hint: "every rule must have a value for every input; read what may be absent with object.get"}
-		if errors.Is(err, context.DeadlineExceeded) {
-			d.Code, d.Message = "rego-cost", fmt.Sprintf("%s takes more than %s and was stopped", what, mostRegoTime)
-			d.Hint = "look at fewer combinations: avoid loops within loops, and compare with ==, which is indexed"
-		}
-		if e, ok := errors.AsType[*selection.EvalError](err); ok && e.File != "" {
-			d.File, d.Line, d.Column, d.Rule = e.File, e.Line, e.Column, e.Rule
-		}
-		found = append(found, d)
+		found = append(found, regoFailure(file, err, what))
 	}
 	if b.Selection != nil {
 		report(SelectionFile, b.selectOnce(ctx), fmt.Sprintf("choosing among %d servers", candidates))
@@ -105,7 +98,7 @@ func (b *Bundle) regoCost(ctx context.Context) diag.List {
 }
 
 func (b *Bundle) selectOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, mostRegoTime)
+	ctx, cancel := regosandbox.Bounded(ctx, mostRegoSteps)
 	defer cancel()
 	all := make([]*selection.PreparedCandidate, candidates)
 	for i := range all {
@@ -117,7 +110,7 @@ func (b *Bundle) selectOnce(ctx context.Context) error {
 }
 
 func (b *Bundle) admitOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, mostRegoTime)
+	ctx, cancel := regosandbox.Bounded(ctx, mostRegoSteps)
 	defer cancel()
 	_, err := b.Admission.Admit(ctx, admission.Input{Operation: "CREATE", Kind: "ServerClaim",
 		Object: map[string]any{"apiVersion": "metal.ironcore.dev/v1alpha1", "kind": "ServerClaim",
@@ -125,4 +118,26 @@ func (b *Bundle) admitOnce(ctx context.Context) error {
 			"spec":     map[string]any{"power": "On", "image": "registry.example.com/os:1", "serverSelector": map[string]any{}}},
 		User: admission.User{Name: "jane"}})
 	return err
+}
+
+// regoFailure is the finding about an evaluation that was stopped, or that has no result.
+func regoFailure(file string, err error, what string) diag.Diagnostic {
+	d := diag.Diagnostic{Severity: diag.Error, File: file}
+	if e, ok := errors.AsType[*selection.EvalError](err); ok {
+		if err = e.Cause; e.File != "" {
+			d.File, d.Line, d.Column, d.Rule = e.File, e.Line, e.Column, e.Rule
+		}
+	}
+	work, stopped := errors.AsType[*regosandbox.TooMuchWork](err)
+	if stopped && work.File != "" {
+		d.File, d.Line, d.Column = work.File, work.Line, work.Column
+	}
+	if stopped || errors.Is(err, context.DeadlineExceeded) {
+		d.Code, d.Message = "rego-cost", fmt.Sprintf("%s takes more than %d steps and was stopped", what, mostRegoSteps)
+		d.Hint = "look at fewer combinations: avoid loops within loops, and compare with ==, which is indexed"
+		return d
+	}
+	d.Code, d.Message = "rego-evaluation", what+" fails: "+err.Error()
+	d.Hint = "a rule must have one value for an input, and functions take values of the right kind only"
+	return d
 }

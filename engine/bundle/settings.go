@@ -98,9 +98,9 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 	for _, field := range f.Fields(f.Root, "the bundle", "apiVersion", "kind", "name", "version", "description", "minEngineVersion", "settings") {
 		switch field.Name {
 		case "apiVersion":
-			oneOf(f, field.Value, "apiVersion", "policy.metalaw.dev/v1alpha1")
+			only(f, field, "yaml-api-version", "policy.metalaw.dev/v1alpha1")
 		case "kind":
-			oneOf(f, field.Value, "kind", "Bundle")
+			only(f, field, "yaml-kind", "Bundle")
 		case "name":
 			m.Name = f.Text(field.Value, "name")
 			if len(m.Name) > maxBundleName || !bundleName.MatchString(m.Name) {
@@ -138,7 +138,7 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 			text := f.Text(field.Value, field.Name)
 			d, err := time.ParseDuration(text)
 			if err != nil || d < 0 {
-				f.Errorf(field.Value, "setting-duration", field.Name, "write a duration such as 24h", "%q is not a duration", text)
+				f.Errorf(field.Value, "setting-duration", "", "write a duration such as 24h", "%s cannot be %q, which is no duration", field.Name, text)
 			}
 			s.ReleaseGrace = d
 		case "probe":
@@ -187,24 +187,31 @@ func number(f *yamlpos.File, n *yaml.Node, what string, least, most int) int {
 	text := f.Text(n, what)
 	value, err := strconv.Atoi(text)
 	if err != nil || n.Style != 0 || value < least || value > most {
-		f.Errorf(n, "setting-number", what, fmt.Sprintf("write a whole number from %d to %d", least, most), "%s is %q", what, text)
+		f.Errorf(n, "setting-number", "", fmt.Sprintf("write a whole number from %d to %d", least, most), "%s cannot be %q", what, text)
 		return least
 	}
 	return value
 }
 
-func oneOf(f *yamlpos.File, n *yaml.Node, what string, words ...string) string {
-	word := f.Text(n, what)
-	if !slices.Contains(words, word) {
-		f.Errorf(n, "setting-word", what, "write "+strings.Join(words, " or "), "%s is %q", what, word)
+// only reads a field that can hold one word only.
+func only(f *yamlpos.File, field yamlpos.Field, code, word string) {
+	if text := f.Text(field.Value, field.Name); text != word {
+		f.Errorf(field.Value, code, "", "write "+word, "unknown %s %q", field.Name, text)
 	}
-	return word
+}
+
+func oneOf(f *yamlpos.File, n *yaml.Node, what string, words ...string) string {
+	if n.Kind == yaml.ScalarNode && !slices.Contains(words, n.Value) {
+		f.Errorf(n, "setting-word", "", "write "+strings.Join(words, " or "), "%s cannot be %q", what, n.Value)
+		return words[0]
+	}
+	return f.Text(n, what)
 }
 
 func version(f *yamlpos.File, n *yaml.Node, what string) string {
 	text := f.Text(n, what)
 	if _, err := semver.StrictNewVersion(text); err != nil {
-		f.Errorf(n, "version-form", what, "write a semantic version such as 1.2.0", "%s is %q: %v", what, text, err)
+		f.Errorf(n, "version-form", "", "write a semantic version such as 1.2.0", "%s is %q: %v", what, text, err)
 	}
 	return text
 }

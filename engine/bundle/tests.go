@@ -21,9 +21,16 @@ func (b *Bundle) runTests(ctx context.Context, in Options, report *Report) diag.
 	broken := false
 	lines := map[string]regosandbox.FileCoverage{}
 	rules := []regosandbox.Place{}
-	for _, run := range []func(context.Context, map[string][]byte) (regosandbox.TestReport, diag.List){selection.RunTests, admission.RunTests} {
-		tests, problems := run(ctx, b.Files)
-		found = append(found, problems...)
+	for _, policy := range []struct {
+		run      func(context.Context, map[string][]byte) (regosandbox.TestReport, diag.List)
+		compiles bool
+	}{{selection.RunTests, b.Selection != nil}, {admission.RunTests, b.Admission != nil}} {
+		tests, problems := policy.run(ctx, b.Files)
+		for _, d := range problems {
+			if policy.compiles || d.Code != regosandbox.CodeTestFailed { // what is wrong with the policy is told already
+				found = append(found, d)
+			}
+		}
 		broken = broken || problems.HasErrors()
 		for _, t := range tests.Results {
 			if one := TestResult(t); !slices.Contains(report.Tests, one) {

@@ -80,10 +80,7 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
 	}
 	checked, issues := c.env.Compile(node.Value)
 	if issues != nil && issues.Err() != nil {
-		for _, e := range issues.Errors() {
-			code, message, hint := c.explain(e, node.Value)
-			c.file.ErrorIn(node, e.Location.Line(), e.Location.Column(), code, name, hint, message)
-		}
+		c.report(issues.Errors(), name, node)
 		return nil
 	}
 	if !checked.OutputType().IsExactType(cel.BoolType) {
@@ -102,25 +99,6 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
 	a.program = program
 	a.native = compileNative(checked.NativeRep(), c.vocabulary)
 	return a
-}
-
-// explain gives CEL's message a stable code and a hint.
-func (c *atomCompiler) explain(e *cel.Error, source string) (code, message, hint string) {
-	switch {
-	case strings.Contains(e.Message, "undeclared reference"):
-		name := pathAt(source, e.Location.Line(), e.Location.Column())
-		hint = "the reference page of facts lists what exists"
-		if near := c.nearest(name); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		return "cel-unknown-fact", fmt.Sprintf("there is no fact %q", name), hint
-	case strings.Contains(e.Message, "no matching overload"):
-		return "cel-type", e.Message, "both sides must have the same type"
-	case strings.Contains(e.Message, "Syntax error"):
-		return "cel-syntax", e.Message, "strings stand in double quotes; combine with &&, || and !"
-	default:
-		return "cel-invalid", e.Message, ""
-	}
 }
 
 var path = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*`)

@@ -184,7 +184,7 @@ states:
 	if err != nil || l != nil || len(found) != 1 {
 		t.Fatal(err, l != nil, found)
 	}
-	want := `lifecycle.yaml:10:12: error: Glowing: a state cannot set the mark "Ours": entering a state proves nothing about a machine ` +
+	want := `lifecycle.yaml:10:13: error: Glowing: a state cannot set the mark "Ours": entering a state proves nothing about a machine ` +
 		`(take it out; the engine sets it with an effect that earns it) [mark-earned]`
 	if got := found[0].String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
@@ -133,20 +135,31 @@ func (c *compiler) checkInitial(s spec) {
 		c.file.Errorf(c.file.Root, "initial-missing", "", "add initial: with the state in which a new server starts",
 			"the lifecycle has no initial state")
 	case !c.states[s.initial]:
-		c.file.Errorf(s.initialAt, "state-unknown", "", c.stateHint(), "there is no state %q", s.initial)
+		c.file.Errorf(s.initialAt, "state-unknown", "", c.stateHint(s.initial), "there is no state %q", s.initial)
 	}
 	if len(s.states) == 0 {
 		c.file.Errorf(c.file.Root, "states-missing", "", "add states:", "the lifecycle has no states")
 	}
 }
 
-func (c *compiler) stateHint() string {
-	names := make([]string, 0, len(c.states))
-	for n := range c.states {
-		names = append(names, n)
+// stateHint names the state that was meant, or all that there are.
+func (c *compiler) stateHint(meant string) string {
+	names := slices.Sorted(maps.Keys(c.states))
+	if near := spelling.Nearest(meant, names); near != "" {
+		return "did you mean " + near + "?"
 	}
-	slices.Sort(names)
+	if len(names) == 0 {
+		return "define it under states"
+	}
 	return "states: " + strings.Join(names, ", ")
+}
+
+// itemAt is one item of a list; the list itself where it has none.
+func itemAt(list *yaml.Node, i int) *yaml.Node {
+	if list != nil && i < len(list.Content) {
+		return list.Content[i]
+	}
+	return list
 }
 
 func (c *compiler) compileAtoms(define []definition) {
@@ -219,15 +232,15 @@ func (c *compiler) compileState(s stateSpec, interrupts []exitSpec) *state {
 
 // checkStateWords checks the marks that a state sets and the operations that it accepts.
 func (c *compiler) checkStateWords(s stateSpec) {
-	for _, m := range s.marks {
+	for i, m := range s.marks {
 		if _, earned := c.vocabulary.Set[m]; earned {
-			c.file.Errorf(s.marksAt, "mark-earned", s.name, "take it out; the engine sets it with an effect that earns it",
+			c.file.Errorf(itemAt(s.marksAt, i), "mark-earned", s.name, "take it out; the engine sets it with an effect that earns it",
 				"a state cannot set the mark %q: entering a state proves nothing about a machine", m)
 		}
 	}
-	for _, op := range s.operations {
+	for i, op := range s.operations {
 		if !slices.Contains(c.vocabulary.Operations, op) {
-			c.file.Errorf(s.opsAt, "operation-unknown", s.name, "operations: "+strings.Join(c.vocabulary.Operations, ", "),
+			c.file.Errorf(itemAt(s.opsAt, i), "operation-unknown", s.name, "operations: "+strings.Join(c.vocabulary.Operations, ", "),
 				"there is no operation %q", op)
 		}
 	}
@@ -240,7 +253,11 @@ func (c *compiler) compileEnsure(stateName string, e ensureSpec) *ensured {
 		for _, k := range c.vocabulary.Effects {
 			names = append(names, k.Name)
 		}
-		c.file.Errorf(e.at, "effect-unknown", stateName, "effects: "+strings.Join(names, ", "), "there is no effect %q", e.do)
+		hint := "effects: " + strings.Join(names, ", ")
+		if near := spelling.Nearest(e.do, names); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		c.file.Errorf(e.at, "effect-unknown", stateName, hint, "there is no effect %q", e.do)
 		return nil
 	}
 	compiled := &ensured{effect: engine.Effect{Name: e.do}, kind: kind, at: placeOf(e.at), when: c.guard(stateName, e.when)}
@@ -302,21 +319,20 @@ func (c *compiler) checkExit(s exitSpec) {
 		c.file.Errorf(s.at, "rule-name", s.rule, "write one word in upper camel case, for example ProbeReported",
 			"%q cannot be a rule's name", s.rule)
 	}
-	if !c.states[s.to] {
-		node := s.toAt
-		if node == nil {
-			node = s.at
-		}
-		c.file.Errorf(node, "state-unknown", s.rule, c.stateHint(), "there is no state %q", s.to)
+	switch {
+	case s.to == "":
+		c.file.Errorf(s.at, "exit-nowhere", s.rule, "add to: with a state", "the rule %s leads nowhere", s.rule)
+	case !c.states[s.to]:
+		c.file.Errorf(s.toAt, "state-unknown", s.rule, c.stateHint(s.to), "there is no state %q", s.to)
 	}
-	for _, name := range s.except {
+	for i, name := range s.except {
 		if !c.states[name] {
-			c.file.Errorf(s.excAt, "state-unknown", s.rule, c.stateHint(), "there is no state %q", name)
+			c.file.Errorf(itemAt(s.excAt, i), "state-unknown", s.rule, c.stateHint(name), "there is no state %q", name)
 		}
 	}
-	for _, m := range s.clears {
+	for i, m := range s.clears {
 		if !c.marks[m] {
-			c.file.Errorf(s.clrAt, "mark-unknown", s.rule, "a mark is set by a state's marks or by the engine", "no state sets the mark %q", m)
+			c.file.Errorf(itemAt(s.clrAt, i), "mark-unknown", s.rule, "a mark is set by a state's marks or by the engine", "no state sets the mark %q", m)
 		}
 	}
 }
@@ -370,7 +386,7 @@ func (c *compiler) compileMigrations(l *Lifecycle, all []migration) {
 	for _, m := range all {
 		switch {
 		case !c.states[m.to]:
-			c.file.Errorf(m.at, "state-unknown", "migrate", c.stateHint(), "there is no state %q", m.to)
+			c.file.Errorf(m.at, "state-unknown", "migrate", c.stateHint(m.to), "there is no state %q", m.to)
 		case c.states[m.from]:
 			c.file.Errorf(m.at, "migrate-needless", "migrate", "remove the line", "the state %q is still defined", m.from)
 		default:

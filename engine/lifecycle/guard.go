@@ -4,6 +4,8 @@ package lifecycle
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
@@ -183,7 +185,7 @@ func (p *guardParse) parse(e celast.Expr) *guard {
 		return p.fail(e, "guard-raw-fact", "a guard combines defined names only",
 			"give the raw fact a name under define and use that name here")
 	}
-	return p.fail(e, "guard-form", "a guard combines defined names with &&, || and !", "")
+	return p.fail(e, "guard-form", "a guard combines defined names with &&, || and !", "give what is compared a name under define and use that name here")
 }
 
 func (p *guardParse) parseCall(e celast.Expr) *guard {
@@ -237,7 +239,11 @@ func (p *guardParse) stateComparison(call celast.CallExpr) *guard {
 		return nil
 	}
 	if !p.states[word] {
-		return p.fail(right, "guard-unknown-state", fmt.Sprintf("there is no state %q", word), "")
+		hint := "name a state of this lifecycle"
+		if near := spelling.Nearest(word, slices.Collect(maps.Keys(p.states))); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		return p.fail(right, "guard-unknown-state", fmt.Sprintf("there is no state %q", word), hint)
 	}
 	g := &guard{op: opState, word: word}
 	if call.FunctionName() == operators.NotEquals {

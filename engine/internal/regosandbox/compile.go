@@ -152,10 +152,16 @@ func parse(spec Spec, files map[string][]byte, withTests bool) (map[string]*ast.
 			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: CodePackage, File: file,
 				Line: module.Package.Loc().Row, Column: module.Package.Loc().Col,
 				Message: fmt.Sprintf("nothing evaluates the package %s", pkg),
-				Hint:    "the packages of a bundle are " + strings.Join(append([]string{spec.Package, Library}, spec.Others...), ", ")})
+				Hint:    "the packages of a bundle are " + packages(spec)})
 		}
 	}
 	return modules, found
+}
+
+func packages(spec Spec) string {
+	all := append([]string{spec.Package, Library}, spec.Others...)
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 func parseFile(file string, text []byte) (*ast.Module, diag.List) {

@@ -139,7 +139,7 @@ func TestCompileTakesWhatBelongsToThePackage(t *testing.T) {
 	}
 	files["stray.rego"] = []byte("package metalaw.selektion\nallow := true\n")
 	_, found := Compile(testSpec(), files)
-	want := "stray.rego:1:1: error: nothing evaluates the package metalaw.selektion (the packages of a bundle are metalaw.p, metalaw.lib, metalaw.other) [rego-package]"
+	want := "stray.rego:1:1: error: nothing evaluates the package metalaw.selektion (the packages of a bundle are metalaw.lib, metalaw.other, metalaw.p) [rego-package]"
 	if len(found) != 1 || found[0].String() != want {
 		t.Errorf("%v", found)
 	}
@@ -172,9 +172,9 @@ test_case[c.note] if {
 		said = append(said, d.String())
 	}
 	wantSaid := []string{
-		`p_test.rego:4:1: error: test_size: the test does not hold (one of its expressions is false or undefined) [rego-test-failed]`,
+		`p_test.rego:4:1: error: test_size: the test does not hold (one of its expressions is false or undefined; correct the rule or the test) [rego-test-failed]`,
 		"p_test.rego:5:1: error: todo_test_later: the test is switched off by the prefix todo_ (make it hold or remove it) [rego-test-failed]",
-		`p_test.rego:6:1: error: test_error: the test ended with an error: p_test.rego:6: eval_builtin_error: to_number: strconv.ParseFloat: parsing "b": invalid syntax [rego-test-failed]`,
+		`p_test.rego:6:1: error: test_error: the test ended with an error: to_number: strconv.ParseFloat: parsing "b": invalid syntax (correct the test, or the rule that it calls) [rego-test-failed]`,
 	}
 	if diff := cmp.Diff(wantSaid, said); diff != "" {
 		t.Error(diff)

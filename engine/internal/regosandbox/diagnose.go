@@ -12,6 +12,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/spelling"
 )
 
 var undefinedFunction = regexp.MustCompile(`undefined function (\S+)`)
@@ -31,6 +32,9 @@ func fromOPA(modules map[string]*ast.Module, errs ast.Errors) diag.List {
 		case ast.TypeErr:
 			explainType(&d, err)
 		}
+		if d.Hint == "" {
+			d.Hint = remedy(d)
+		}
 		if !slices.Contains(found, d) {
 			found = append(found, d)
 		}
@@ -41,6 +45,27 @@ func fromOPA(modules map[string]*ast.Module, errs ast.Errors) diag.List {
 	return found
 }
 
+// remedies says what to do by what OPA's message says; first match wins.
+var remedies = []struct{ says, hint string }{
+	{"unsafe", "give it a value with :=, some or an import before it is used"},
+	{"unused", "use it, or take it out"},
+	{"declared", "use another name"},
+	{"recurs", "a rule cannot depend on itself"},
+	{"conflict", "rules of one name need one form"},
+}
+
+func remedy(d diag.Diagnostic) string {
+	if d.Code == CodeParse {
+		return "correct the Rego here or right before; a bracket or a comma may be missing"
+	}
+	for _, r := range remedies {
+		if strings.Contains(d.Message, r.says) {
+			return r.hint
+		}
+	}
+	return "correct the rule; opa check --strict says the same"
+}
+
 func explainType(d *diag.Diagnostic, err *ast.Error) {
 	d.Code = CodeType
 	if m := undefinedFunction.FindStringSubmatch(err.Message); m != nil {
@@ -49,6 +74,11 @@ func explainType(d *diag.Diagnostic, err *ast.Error) {
 			d.Code = CodeForbiddenBuiltin
 			d.Message = fmt.Sprintf("the built-in function %s is not available to policies", name)
 			d.Hint = refusalHint(name)
+			return
+		}
+		d.Message, d.Hint = fmt.Sprintf("there is no function %s", m[1]), "define it, or import the package that does"
+		if near := spelling.Nearest(m[1], allowed); near != "" {
+			d.Hint = "did you mean " + near + "?"
 		}
 		return
 	}

@@ -86,7 +86,11 @@ func (e *Evaluation) Eval(input *ast.Term) ([]ast.Value, error) {
 	if err := context.Cause(e.ctx); err != nil {
 		return nil, e.failed(err)
 	}
-	results, err := topdown.NewQuery(e.module.query).
+	query := topdown.NewQuery(e.module.query)
+	if w := workOf(e.ctx); w != nil {
+		query = query.WithQueryTracer(w)
+	}
+	results, err := query.
 		WithCompiler(e.module.compiler).
 		WithStore(e.store).
 		WithTransaction(e.txn).

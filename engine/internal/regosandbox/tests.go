@@ -5,20 +5,45 @@ package regosandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/cover"
 	"github.com/open-policy-agent/opa/v1/tester"
+	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/metalaw/metalaw/engine/diag"
 )
 
-// CodeTestFailed: a test of the bundle does not hold.
-const CodeTestFailed = "rego-test-failed"
+// The codes of diagnostics about tests.
+const (
+	// CodeTestFailed: a test of the bundle does not hold.
+	CodeTestFailed = "rego-test-failed"
+	// CodeTestLimit: the tests do more than metalaw runs.
+	CodeTestLimit = "rego-test-limit"
+)
+
+const (
+	// mostTestSteps bounds what all tests of a package do together; those of the default bundle take a few thousand steps.
+	mostTestSteps = 1_000_000
+	// longestTest stops a test that takes few steps and much time.
+	longestTest = 10 * time.Second
+)
+
+// testFile is the first file with tests of the policy, or the policy's own.
+func testFile(spec Spec, modules map[string]*ast.Module) string {
+	for _, file := range slices.Sorted(maps.Keys(modules)) {
+		if strings.HasSuffix(file, testSuffix) {
+			return file
+		}
+	}
+	return mainFile(spec, modules)
+}
 
 // TestReport is what the tests of a bundle showed.
 type TestReport struct {
@@ -69,15 +94,17 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	}
 	compiler := newCompiler(spec, true)
 	coverage := cover.New()
+	ctx, release := Bounded(ctx, mostTestSteps)
+	defer release()
 	results, err := tester.NewRunner().
 		SetCompiler(compiler).
 		SetModules(modules).
 		SetParallel(1).
-		SetTimeout(Longest).
+		SetTimeout(longestTest).
 		RaiseBuiltinErrors(true).
 		CapturePrintOutput(false).
 		SetCoverageRuns(nil).
-		SetCoverageQueryTracer(coverage).
+		SetCoverageQueryTracer(both{coverage, workOf(ctx)}).
 		RunTests(ctx, nil)
 	if errs, ok := errors.AsType[ast.Errors](err); ok {
 		return TestReport{}, append(found, fromOPA(modules, errs)...)
@@ -98,13 +125,14 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 			failed := failedTest(result)
 			one.Message = failed.Message
 			report.Failed = append(report.Failed, name)
-			found = append(found, failed)
+			if context.Cause(ctx) == nil {
+				found = append(found, failed)
+			}
 		}
 		report.Results = append(report.Results, one)
 	}
-	if ctx.Err() != nil {
-		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: CodeTestFailed, File: spec.Package,
-			Message: "the tests were stopped: " + ctx.Err().Error(), Hint: "let them do less"})
+	if cause := context.Cause(ctx); cause != nil {
+		found = append(found, stopped(cause, testFile(spec, modules)))
 	}
 	slices.Sort(report.Passed)
 	slices.Sort(report.Failed)
@@ -114,15 +142,32 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	return report, found
 }
 
+// stopped is the finding about tests that did not come to their end.
+func stopped(cause error, file string) diag.Diagnostic {
+	d := diag.Diagnostic{Severity: diag.Error, Code: CodeTestLimit, File: file, Message: "the tests were stopped: " + cause.Error(),
+		Hint: "let a test look at less; a rule that it calls may run away"}
+	if work, ok := errors.AsType[*TooMuchWork](cause); ok {
+		d.Message = fmt.Sprintf("the tests take more than %d steps and were stopped", work.Steps)
+		if work.File != "" {
+			d.File, d.Line, d.Column = work.File, work.Line, work.Column
+		}
+	}
+	return d
+}
+
 func failedTest(result *tester.Result) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: CodeTestFailed, Rule: result.Name, Message: "the test does not hold",
-		Hint: "one of its expressions is false or undefined"}
+		Hint: "one of its expressions is false or undefined; correct the rule or the test"}
 	if loc := result.Location; loc != nil {
 		d.File, d.Line, d.Column = loc.File, loc.Row, loc.Col
 	}
 	switch {
 	case result.Error != nil:
-		d.Message, d.Hint = "the test ended with an error: "+result.Error.Error(), ""
+		message := result.Error.Error()
+		if e, ok := errors.AsType[*topdown.Error](result.Error); ok {
+			message = e.Message
+		}
+		d.Message, d.Hint = "the test ended with an error: "+message, "correct the test, or the rule that it calls"
 	case result.Skip:
 		d.Message, d.Hint = "the test is switched off by the prefix todo_", "make it hold or remove it"
 	}
@@ -140,13 +185,9 @@ func (r *TestReport) cover(modules map[string]*ast.Module, report cover.Report) 
 		one := FileCoverage{Covered: lines.CoveredLines, All: lines.CoveredLines + lines.NotCoveredLines}
 		covered += one.Covered
 		all += one.All
-		for _, missed := range lines.NotCovered {
-			place := strconv.Itoa(missed.Start.Row)
-			if missed.End.Row > missed.Start.Row {
-				place += "-" + strconv.Itoa(missed.End.Row)
-			}
-			one.Missed = append(one.Missed, place)
-			r.Uncovered = append(r.Uncovered, file+":"+place)
+		one.Missed = rows(lines.NotCovered)
+		for _, missed := range one.Missed {
+			r.Uncovered = append(r.Uncovered, file+":"+missed)
 		}
 		r.Files[file] = one
 		r.UncoveredRules = append(r.UncoveredRules, uncoveredRules(file, modules[file], lines)...)
@@ -155,6 +196,32 @@ func (r *TestReport) cover(modules map[string]*ast.Module, report cover.Report) 
 	if all > 0 {
 		r.Coverage = 100 * float64(covered) / float64(all)
 	}
+}
+
+// rows names lines, those that follow each other as one range.
+func rows(ranges []cover.Range) []string {
+	var all []int
+	for _, r := range ranges {
+		for row := r.Start.Row; row <= r.End.Row; row++ {
+			all = append(all, row)
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	var names []string
+	for i := 0; i < len(all); {
+		last := i
+		for last+1 < len(all) && all[last+1] == all[last]+1 {
+			last++
+		}
+		name := strconv.Itoa(all[i])
+		if last > i {
+			name += "-" + strconv.Itoa(all[last])
+		}
+		names = append(names, name)
+		i = last + 1
+	}
+	return names
 }
 
 // uncoveredRules lists the rules of which some line could be evaluated, and none was.

@@ -70,7 +70,11 @@ func (f *File) plain(n *yaml.Node) bool {
 		f.Errorf(n, "yaml-alias", "", "write the value out here", "the alias *%s repeats what is written elsewhere", n.Value)
 		return false
 	case n.Style&yaml.TaggedStyle != 0:
-		f.Errorf(n, "yaml-tag", "", "take the tag away and write the value as it is meant", "the tag %s changes what the value is", n.Tag)
+		if strings.HasPrefix(n.Tag, "!!") {
+			f.Errorf(n, "yaml-tag", "", "take the tag away and write the value as it is meant", "the tag %s changes what the value is", n.Tag)
+		} else {
+			f.Errorf(n, "yaml-tag", "", exclamationHint, "the value begins with !, which YAML takes for a tag")
+		}
 		return false
 	}
 	ok := true
@@ -91,21 +95,28 @@ func (f *File) syntaxError(err error) {
 			line = n
 		}
 	}
-	if f.quotedBeginning(line) {
+	message := yamlPrefix.ReplaceAllString(err.Error(), "")
+	if fromParser.MatchString(message) {
+		line++ // YAML counts these from zero
+	}
+	if f.quotedBeginning(line) || f.exclamation(line) {
 		return
 	}
-	f.addAt(line, 1, "yaml-syntax", "", strings.TrimPrefix(err.Error(), "yaml: "), "check indentation and quotes near this line")
+	f.addAt(line, 1, "yaml-syntax", "", "YAML cannot be read on from here: "+message, "check indentation, brackets and quotes in this line and the next")
 }
 
-// quoted is a value that begins with a quote and goes on behind the quote that ends it.
-var quoted = regexp.MustCompile(`^(\s*(?:- )?(?:[{,] *)?[\w.-]+: +(?:\{.*: *)?)("[^"]*"|'[^']*')\s+([^\s#,}\]])`)
+var (
+	yamlPrefix = regexp.MustCompile(`^yaml: (line \d+: )?`)
+	fromParser = regexp.MustCompile(`^did not find expected (key|node content|',' or|'-' indicator|<)`)
+	// quoted is a value that begins with a quote and goes on behind the quote that ends it.
+	quoted = regexp.MustCompile(`^(\s*(?:- )?(?:\{.*[{,] *)?[\w.-]+: +(?:\{.*: *)?)("[^"]*"|'[^']*')\s+([^\s#,}\]])`)
+	// negated is a value that begins with an exclamation mark.
+	negated = regexp.MustCompile(`[\w.-]+: +(![\w(])`)
+)
 
-// quotedBeginning reports an expression that starts with a quote, at or right before the line where YAML lost its way.
-func (f *File) quotedBeginning(near int) bool {
-	for line := near; line >= max(near-1, 1); line-- {
-		if line > len(f.lines) {
-			continue
-		}
+// quotedBeginning reports an expression that starts with a quote, in the block that YAML could not read.
+func (f *File) quotedBeginning(from int) bool {
+	for line := max(from-1, 1); line <= len(f.lines); line++ {
 		if m := quoted.FindStringSubmatchIndex(f.lines[line-1]); m != nil {
 			f.addAt(line, m[4]+1, "yaml-quote", "", "the value begins with a quote, so that YAML takes the next quote for its end",
 				`write marked("Dirty") instead of "Dirty" in lifecycle.marks, or put the whole value in single quotes`)
@@ -114,6 +125,21 @@ func (f *File) quotedBeginning(near int) bool {
 	}
 	return false
 }
+
+// exclamation reports an expression that starts with an exclamation mark, in a line that YAML could not read.
+func (f *File) exclamation(line int) bool {
+	if line > len(f.lines) {
+		return false
+	}
+	m := negated.FindStringSubmatchIndex(f.lines[line-1])
+	if m == nil {
+		return false
+	}
+	f.addAt(line, m[2]+1, "yaml-tag", "", "the value begins with !, which YAML takes for a tag", exclamationHint)
+	return true
+}
+
+const exclamationHint = `put the whole value in double quotes, such as when: "!held"`
 
 // maxFound bounds what is said of one file: whoever made more mistakes than this made one of them very often.
 const maxFound = 200

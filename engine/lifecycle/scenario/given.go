@@ -53,11 +53,10 @@ func (p *parser) value(scenario string, f engine.FactType, n *yaml.Node) (engine
 	case engine.Set:
 		return p.set(scenario, f, n)
 	case engine.Enum:
-		text := p.file.Text(n, f.Name)
-		if n.Kind == yaml.ScalarNode && !slices.Contains(f.Values, text) {
+		if n.Kind == yaml.ScalarNode && !slices.Contains(f.Values, n.Value) {
 			return wrong("it is one of " + strings.Join(f.Values, ", "))
 		}
-		return engine.EnumValue(text), n.Kind == yaml.ScalarNode
+		return engine.EnumValue(p.file.Text(n, f.Name)), n.Kind == yaml.ScalarNode
 	case engine.String:
 		return engine.StringValue(p.file.Text(n, f.Name)), n.Kind == yaml.ScalarNode
 	}

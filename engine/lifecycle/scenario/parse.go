@@ -61,6 +61,9 @@ func (p *parser) collectWords() {
 		p.effects = append(p.effects, e.Name)
 	}
 	if p.lifecycle == nil {
+		for mark := range p.vocabulary.Marks {
+			p.effects = append(p.effects, engine.MarkEffect+"("+mark+")")
+		}
 		return
 	}
 	for _, s := range p.lifecycle.States() {

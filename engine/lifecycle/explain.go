@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"go.yaml.in/yaml/v3"
+)
+
+// macros are what CEL has for looking at many values; definitions have none of them.
+var macros = []string{"all", "exists", "exists_one", "existsOne", "map", "filter", "has", "transformList", "transformMap"}
+
+// report records what CEL says of a definition. Of what cannot be read only the beginning is told, and of a comprehension
+// only that it is one: the rest follows from it.
+func (c *atomCompiler) report(errs []*cel.Error, name string, node *yaml.Node) {
+	for _, e := range errs {
+		if function := functionAt(node.Value, e); slices.Contains(macros, function) {
+			c.file.ErrorIn(node, e.Location.Line(), e.Location.Column()-len(function), "cel-comprehension", name,
+				`ask for one mark with marked("Dirty"), and for any other word with in`,
+				fmt.Sprintf("%s() is not available: a definition looks at single facts, so that its cost is bounded", function))
+			return
+		}
+	}
+	for _, e := range errs {
+		code, message, hint := c.explain(e, node.Value)
+		c.file.ErrorIn(node, e.Location.Line(), e.Location.Column(), code, name, hint, message)
+		if code == codeSyntax {
+			return
+		}
+	}
+}
+
+const codeSyntax = "cel-syntax"
+
+// explain gives CEL's message a stable code and a hint.
+func (c *atomCompiler) explain(e *cel.Error, source string) (code, message, hint string) {
+	switch {
+	case strings.Contains(e.Message, "undeclared reference"):
+		if function := functionAt(source, e); function != "" {
+			return "cel-unknown-function", fmt.Sprintf("there is no function %s()", function), "the reference page of facts lists what an expression may use"
+		}
+		name := pathAt(source, e.Location.Line(), e.Location.Column())
+		hint = "the reference page of facts lists what exists"
+		if near := c.nearest(name); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		return "cel-unknown-fact", fmt.Sprintf("there is no fact %q", name), hint
+	case strings.Contains(e.Message, "no matching overload"):
+		return typeWords(e.Message)
+	case strings.Contains(e.Message, "Syntax error"):
+		message, hint = syntaxWords(e.Message)
+		return codeSyntax, message, hint
+	case strings.Contains(e.Message, "size exceeds limit"):
+		return "cel-too-long", fmt.Sprintf("the expression has more than %d characters", maxExpression), "split it into several definitions"
+	case strings.Contains(e.Message, "duration argument"):
+		return "cel-literal", "this is no duration", "write numbers with units, such as 90m or 1h30m"
+	case strings.Contains(e.Message, "timestamp argument"):
+		return "cel-literal", "this is no moment", "write it as 2006-01-02T15:04:05Z"
+	case strings.Contains(e.Message, "matches argument"):
+		return "cel-literal", "this is no regular expression", "write one in the syntax of RE2, with each bracket closed"
+	default:
+		return "cel-invalid", e.Message, "correct the expression; the reference page of facts shows the type of each fact"
+	}
+}
+
+var (
+	operator = regexp.MustCompile(`overload for '_(.+)_' applied to '\((.+), (.+)\)'`)
+	call     = regexp.MustCompile(`overload for '(.+)' applied to '(.*)'`)
+)
+
+// typeWords says which types do not go together.
+func typeWords(text string) (code, message, hint string) {
+	if m := operator.FindStringSubmatch(text); m != nil {
+		return "cel-type", fmt.Sprintf("%s cannot combine %s with %s", m[1], m[2], m[3]), "both sides must have the same type"
+	}
+	if m := call.FindStringSubmatch(text); m != nil {
+		return "cel-type", fmt.Sprintf("%s cannot be used on %s", m[1], m[2]), "the reference page of facts shows the type of each fact"
+	}
+	return "cel-type", text, "both sides must have the same type"
+}
+
+var unexpected = regexp.MustCompile(`(?:extraneous|mismatched) input ('.*?') expecting`)
+
+// syntaxWords says what the parser says, without the list of all that could stand there.
+func syntaxWords(text string) (message, hint string) {
+	hint = "strings stand in double quotes; combine with &&, || and !"
+	if strings.Contains(text, "token recognition error at: '= ") || strings.Contains(text, "token recognition error at: '=\"") {
+		return "a single = compares nothing", "write =="
+	}
+	if m := unexpected.FindStringSubmatch(text); m != nil {
+		if m[1] == "'<EOF>'" {
+			return "the expression ends where something is missing", "complete it, or close what was opened"
+		}
+		return m[1] + " cannot stand here", hint
+	}
+	return text, hint
+}
+
+var functionName = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*$`)
+
+// functionAt is the function whose call an error is about: CEL places it at the bracket. Empty where it is about no call.
+func functionAt(source string, e *cel.Error) string {
+	lines := strings.Split(source, "\n")
+	line, column := e.Location.Line(), e.Location.Column()
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	text := []rune(lines[line-1])
+	if column < 0 || column >= len(text) || text[column] != '(' {
+		return ""
+	}
+	return functionName.FindString(string(text[:column]))
+}
