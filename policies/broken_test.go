@@ -171,6 +171,9 @@ func checkFindings(t *testing.T, found diag.List) {
 		if d.Hint == "" {
 			t.Errorf("no remedy: %s", d)
 		}
+		if _, ok := diag.Registered(d.Code); !ok {
+			t.Errorf("the code is not documented: %s", d)
+		}
 		if d.File == "" || d.Line < 0 || (d.Line > 0 && d.Column < 1) {
 			t.Errorf("no place: %s", d)
 		}

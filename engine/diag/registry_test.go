@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package diag
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var codeForm = regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)+$`)
+
+// notOfBundles are words of the same form that are no findings: why a server may not be claimed.
+var notOfBundles = []string{"selection/codes.go"}
+
+// codesInSource lists the words in the form of a code that the engine's own source holds, with the file of each.
+func codesInSource(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, root := range []string{"..", filepath.Join("..", "..", "macprefixes")} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			slash := filepath.ToSlash(path)
+			if slices.ContainsFunc(notOfBundles, func(not string) bool { return strings.HasSuffix(slash, not) }) {
+				return nil
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					if text, err := strconv.Unquote(lit.Value); err == nil && codeForm.MatchString(text) {
+						found[text] = slash
+					}
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+func TestEveryCodeIsDocumentedAndEveryDocumentedCodeIsUsed(t *testing.T) {
+	used := codesInSource(t)
+	if len(used) < 60 {
+		t.Fatalf("only %d codes were found in the source", len(used))
+	}
+	for code, file := range used {
+		if _, ok := Registered(code); !ok {
+			t.Errorf("%s uses the code %s, which codes.go does not document", file, code)
+		}
+	}
+	seen := map[string]bool{}
+	for _, g := range Groups() {
+		for _, c := range g.Codes {
+			if used[c.Code] == "" {
+				t.Errorf("codes.go documents %s, which nothing uses", c.Code)
+			}
+			if seen[c.Code] {
+				t.Errorf("codes.go documents %s twice", c.Code)
+			}
+			seen[c.Code] = true
+			for _, sentence := range []string{c.What, c.Remedy} {
+				if !strings.HasSuffix(sentence, ".") || strings.ToUpper(sentence[:1]) != sentence[:1] && sentence[0] >= 'a' {
+					t.Errorf("%s: this is no sentence: %q", c.Code, sentence)
+				}
+			}
+		}
+	}
+}
