@@ -4,6 +4,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -20,6 +22,8 @@ type written struct {
 	Interrupts []interrupt      `yaml:"interrupts"`
 	States     map[string]state `yaml:"states"`
 	Invariants []invariant      `yaml:"invariants"`
+
+	Migrate map[string]string `yaml:"migrate"`
 }
 
 type interrupt struct {
@@ -42,31 +46,72 @@ type ensured struct {
 }
 
 func lifecyclePage(string) (string, error) {
-	b, err := policies.Default()
+	return bundlePage(policies.DefaultBundle, "The default lifecycle", "")
+}
+
+// bundlePages are the pages of the shipped bundles beside the default.
+func bundlePages() []page {
+	var all []page
+	for _, name := range policies.ShippedNames() {
+		if name == policies.DefaultBundle {
+			continue
+		}
+		all = append(all, page{"bundles/" + name + ".md", func(string) (string, error) {
+			return bundlePage(name, "The bundle "+name, "../")
+		}})
+	}
+	return all
+}
+
+// bundlePage shows the lifecycle of a shipped bundle. up leads from the page to docs.
+func bundlePage(name, title, up string) (string, error) {
+	files, err := policies.Shipped(name)
 	if err != nil {
 		return "", err
 	}
-	files, err := policies.Shipped(policies.DefaultBundle)
+	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	if err != nil {
+		return "", err
+	}
+	if err := found.Err(); err != nil {
 		return "", err
 	}
 	var w written
 	if err := yaml.Unmarshal(files[bundle.LifecycleFile], &w); err != nil {
 		return "", err
 	}
-	m := newPage("The default lifecycle", "`policies/bundles/default/lifecycle.yaml`")
+	m := newPage(title, "`policies/bundles/"+name+"/lifecycle.yaml`")
 	m.paragraph(fmt.Sprintf("This is what bundle `%s` %s says a server may do next. "+
-		"[Concepts](concepts.md) explains how to read it.", b.Name, b.Version))
+		"[Concepts](%sconcepts.md) explains how to read it.", b.Name, b.Version, up))
+	if name != policies.DefaultBundle {
+		m.paragraph(fmt.Sprintf("*%s* Choosing among servers, admission and MAC prefixes are as in [the default](%slifecycle.md).", b.Description, up))
+		settings(m, b.Settings)
+	}
 	diagram(m, b.Lifecycle)
 	stateTable(m, b.Lifecycle)
 	interruptTable(m, w.Interrupts)
 	for _, s := range b.Lifecycle.States() {
-		if err := stateSection(m, b.Lifecycle, s, w.States[string(s)]); err != nil {
+		if err := stateSection(m, b.Lifecycle, s, w.States[string(s)], up); err != nil {
 			return "", err
 		}
 	}
-	definitions(m, &w)
+	definitions(m, &w, up)
 	return m.text(), nil
+}
+
+// settings shows what the bundle sets.
+func settings(m *markdown, s bundle.Settings) {
+	m.line("## Settings")
+	m.line("")
+	m.table([]string{"setting", "value"}, [][]string{
+		{code("sanitization"), code(s.Sanitization)},
+		{code("firstSeen"), code(s.FirstSeen)},
+		{code("releaseGrace"), code(s.ReleaseGrace.String())},
+		{code("probe.allowUnauthenticated"), code(fmt.Sprint(s.AllowUnauthenticated))},
+		{code("bmc.tls"), code(s.BMCTLS)},
+		{code("canary"), code(fmt.Sprintf("maxHalts: %d, maxErrors: %d", s.Canary.MaxHalts, s.Canary.MaxErrors))},
+		{code("coverage"), code(fmt.Sprintf("rego: %d, effects: %d", s.Coverage.Rego, s.Coverage.Effects))},
+	})
 }
 
 // diagram draws the states' own exits; two rules between the same states share an arrow.
@@ -116,7 +161,7 @@ func interruptTable(m *markdown, all []interrupt) {
 	m.table([]string{"rule", "to", "when", "not in"}, rows)
 }
 
-func stateSection(m *markdown, l *lifecycle.Lifecycle, s engine.State, w state) error {
+func stateSection(m *markdown, l *lifecycle.Lifecycle, s engine.State, w state, up string) error {
 	m.line("## %s", s)
 	m.line("")
 	m.paragraph("*" + l.Means(s) + "*")
@@ -133,7 +178,7 @@ func stateSection(m *markdown, l *lifecycle.Lifecycle, s engine.State, w state) 
 	if len(w.Ensure) == 0 {
 		m.paragraph("It ensures nothing: the machine is not touched.")
 	} else {
-		rows, err := ensureRows(w.Ensure)
+		rows, err := ensureRows(w.Ensure, up)
 		if err != nil {
 			return fmt.Errorf("state %s: %w", s, err)
 		}
@@ -161,7 +206,7 @@ func notes(e lifecycle.Edge) string {
 	return strings.Join(all, "; ")
 }
 
-func ensureRows(nodes []yaml.Node) ([][]string, error) {
+func ensureRows(nodes []yaml.Node, up string) ([][]string, error) {
 	var rows [][]string
 	for i := range nodes {
 		var e ensured
@@ -174,16 +219,16 @@ func ensureRows(nodes []yaml.Node) ([][]string, error) {
 		for j := 0; j+1 < len(e.With.Content); j += 2 {
 			with = append(with, code(e.With.Content[j].Value+": "+e.With.Content[j+1].Value))
 		}
-		link := fmt.Sprintf("[%s](reference/effects.md#%s)", e.Do, strings.ToLower(e.Do))
+		link := fmt.Sprintf("[%s](%sreference/effects.md#%s)", e.Do, up, strings.ToLower(e.Do))
 		rows = append(rows, []string{link, code(e.When), strings.Join(with, ", ")})
 	}
 	return rows, nil
 }
 
-func definitions(m *markdown, w *written) {
+func definitions(m *markdown, w *written, up string) {
 	m.line("## The names used above")
 	m.line("")
-	m.paragraph("Each is defined once, over [facts](reference/facts.md).")
+	m.paragraph(fmt.Sprintf("Each is defined once, over [facts](%sreference/facts.md).", up))
 	var rows [][]string
 	for i := 0; i+1 < len(w.Define.Content); i += 2 {
 		rows = append(rows, []string{code(w.Define.Content[i].Value), code(w.Define.Content[i+1].Value)})
@@ -191,10 +236,21 @@ func definitions(m *markdown, w *written) {
 	m.table([]string{"name", "holds when"}, rows)
 	m.line("## Invariants")
 	m.line("")
-	m.paragraph("These must hold at every decision, besides the [safety rules](reference/safety-rules.md); else the decision is halted.")
+	m.paragraph("These must hold at every decision, besides the [safety rules](" + up + "reference/safety-rules.md); else the decision is halted.")
 	rows = nil
 	for _, i := range w.Invariants {
 		rows = append(rows, []string{code(i.Rule), code(i.Must)})
 	}
 	m.table([]string{"invariant", "must hold"}, rows)
+	if len(w.Migrate) == 0 {
+		return
+	}
+	m.line("## Migration")
+	m.line("")
+	m.paragraph("A server that another bundle left in a state that this one does not have moves at once.")
+	rows = nil
+	for _, from := range slices.Sorted(maps.Keys(w.Migrate)) {
+		rows = append(rows, []string{from, w.Migrate[from]})
+	}
+	m.table([]string{"from", "to"}, rows)
 }

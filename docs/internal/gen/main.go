@@ -19,7 +19,7 @@ type page struct {
 
 // pages lists every generated file.
 func pages() []page {
-	return []page{
+	return append(bundlePages(), []page{
 		{"lifecycle.md", lifecyclePage},
 		{"reference/facts.md", factsPage},
 		{"reference/effects.md", effectsPage},
@@ -29,7 +29,8 @@ func pages() []page {
 		{"reference/metrics.md", metricsPage},
 		{"reference/flags.md", flagsPage},
 		{"reference/commands.md", commandsPage},
-	}
+		{"reference/diagnostics.md", diagnosticsPage},
+	}...)
 }
 
 func main() {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"github.com/metalaw/metalaw/engine/diag"
+)
+
+func diagnosticsPage(string) (string, error) {
+	m := newPage("Findings about bundles", "`engine/diag/codes.go`")
+	m.paragraph("What is wrong with a bundle is told all at once, in the form `file:line:column: severity: rule: message (hint) [code]`. " +
+		"Lines and columns count from 1; a finding without them is about the whole file. An error keeps the bundle from being accepted, " +
+		"a warning does not. Codes never change their meaning.")
+	for _, g := range diag.Groups() {
+		m.line("## %s", g.Title)
+		m.line("")
+		m.paragraph(g.About)
+		var rows [][]string
+		for _, c := range g.Codes {
+			what := c.What
+			if c.Severity != diag.Error {
+				what += " (" + string(c.Severity) + ")"
+			}
+			rows = append(rows, []string{code(c.Code), what, c.Remedy})
+		}
+		m.table([]string{"code", "what is wrong", "what to do"}, rows)
+	}
+	return m.text(), nil
+}
