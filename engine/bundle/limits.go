@@ -128,7 +128,7 @@ func regoFailure(file string, err error, what string) diag.Diagnostic {
 			d.File, d.Line, d.Column, d.Rule = e.File, e.Line, e.Column, e.Rule
 		}
 	}
-	work, stopped := errors.AsType[*regosandbox.TooMuchWork](err)
+	work, stopped := errors.AsType[*regosandbox.WorkError](err)
 	if stopped && work.File != "" {
 		d.File, d.Line, d.Column = work.File, work.Line, work.Column
 	}

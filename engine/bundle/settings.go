@@ -138,7 +138,8 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 			text := f.Text(field.Value, field.Name)
 			d, err := time.ParseDuration(text)
 			if err != nil || d < 0 {
-				f.Errorf(field.Value, "setting-duration", "", "write a duration such as 24h", "%s cannot be %q, which is no duration", field.Name, text)
+				f.Errorf(field.Value, "setting-duration", "", "write a duration such as 24h",
+					"%s cannot be %q, which is no duration", field.Name, text)
 			}
 			s.ReleaseGrace = d
 		case "probe":

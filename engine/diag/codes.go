@@ -2,123 +2,325 @@
 
 package diag
 
-// groups documents every code. A line is the code, what is wrong, and what to do about it. A test fails where a code is used
-// that has no line here, or has one and is not used.
+// groups documents every code. Three lines are the code, what is wrong, and what to do
+// about it. A test fails where a code is used that is not here, or is here and is not used.
 var groups = []Group{
 	{Title: "The bundle", About: "About bundle.yaml, and about the files together.", Codes: table(Error, `
-bundle-name | The bundle has no name, or one that no object can have. | Name it with lower-case letters, digits, dashes and dots, at most 42.
-bundle-version | The bundle has no version. | Add version:, a semantic version such as 1.0.0.
-version-form | A version is not a semantic version. | Write three numbers, such as 1.2.0.
-engine-too-old | The bundle asks for a newer engine; nothing else of it is judged, because its forms may be newer as well. | Upgrade metalaw, or lower minEngineVersion if the bundle uses nothing newer.
-file-missing | A file that a bundle must have is not there and could not be filled in. | Write it, or start from a shipped bundle.
-file-unknown | Nothing reads a file of this name. | Correct the name, or take the file out.
-scenarios-missing | The bundle has a lifecycle of its own, and no scenarios that show what it decides. | Write scenarios.yaml with at least one scenario for each rule.
-setting-word | A setting holds a word that it does not have. | Write one of the words that the finding names.
-setting-number | A setting is not a whole number, or is out of its bounds; a bundle may ask for more coverage than the floor and never for less. | Write a number within the bounds that the finding names.
-setting-duration | A setting is not a duration. | Write numbers with units, such as 24h.
-limit-file-size | A file is larger than metalaw reads; none of it is looked at. | Take out what nothing reads; what differs between servers belongs into their labels.
-limit-bundle-size | The files together, or packed, are larger than a PolicyRevision holds. | Take out what nothing reads.
-limit-lifecycle | The lifecycle has more states or rules than metalaw evaluates. | Tell servers apart by facts and guards, not by one state for each kind of server.
-limit-scenarios | There are more scenarios than metalaw runs. | Keep those that show something that no other shows.
+bundle-name
+	The bundle has no name, or one that no object can have.
+	Name it with lower-case letters, digits, dashes and dots, at most 42.
+bundle-version
+	The bundle has no version.
+	Add version:, a semantic version such as 1.0.0.
+version-form
+	A version is not a semantic version.
+	Write three numbers, such as 1.2.0.
+engine-too-old
+	The bundle asks for a newer engine; nothing else of it is judged, because its forms may be newer as well.
+	Upgrade metalaw, or lower minEngineVersion if the bundle uses nothing newer.
+file-missing
+	A file that a bundle must have is not there and could not be filled in.
+	Write it, or start from a shipped bundle.
+file-unknown
+	Nothing reads a file of this name.
+	Correct the name, or take the file out.
+scenarios-missing
+	The bundle has a lifecycle of its own, and no scenarios that show what it decides.
+	Write scenarios.yaml with at least one scenario for each rule.
+setting-word
+	A setting holds a word that it does not have.
+	Write one of the words that the finding names.
+setting-number
+	A setting is not a whole number, or is out of its bounds; a bundle may ask for more coverage than the floor and never for less.
+	Write a number within the bounds that the finding names.
+setting-duration
+	A setting is not a duration.
+	Write numbers with units, such as 24h.
+limit-file-size
+	A file is larger than metalaw reads; none of it is looked at.
+	Take out what nothing reads; what differs between servers belongs into their labels.
+limit-bundle-size
+	The files together, or packed, are larger than a PolicyRevision holds.
+	Take out what nothing reads.
+limit-lifecycle
+	The lifecycle has more states or rules than metalaw evaluates.
+	Tell servers apart by facts and guards, not by one state for each kind of server.
+limit-scenarios
+	There are more scenarios than metalaw runs.
+	Keep those that show something that no other shows.
 `)},
 	{Title: "YAML", About: "About the form of any YAML file but macprefixes.yaml.", Codes: table(Error, `
-yaml-alias | An alias or a merge key repeats what is written elsewhere, so that a finding would have two places. | Write the value out.
-yaml-api-version | The file has another apiVersion than its kind. | Write the apiVersion that the finding names.
-yaml-bare-boolean | A bare On, Off, Yes or No stands where a word belongs; some YAML readers take it for a boolean. | Put the word in quotes.
-yaml-documents | The file holds more than one YAML document. | Keep one document per file.
-yaml-duplicate-key | A mapping has the same key twice. | Keep one of the two.
-yaml-empty | The file is empty. | Write it, or leave its key out so that it is filled from the default.
-yaml-kind | The file is of another kind than its name says. | Write the kind that the finding names; perhaps two files were exchanged.
-yaml-missing-key | A key that the file must have is not there. | Add it.
-yaml-quote | A value begins with a quote and goes on behind the quote that ends it. | Write marked("Dirty") instead of "Dirty" in lifecycle.marks, or put the whole value in single quotes.
-yaml-syntax | The text cannot be read as YAML. | Check indentation, brackets and quotes where the finding points and in the line before.
-yaml-tab | A tab is used for indentation. | Use spaces.
-yaml-tag | A value carries a tag, or begins with an exclamation mark, which YAML takes for one. | Put the whole value in double quotes.
-yaml-type | A list, a mapping or a single value stands where another of them belongs. | Write what the finding asks for.
-yaml-unknown-key | A key means nothing here. | Correct its spelling; the finding lists the keys that are known.
+yaml-alias
+	An alias or a merge key repeats what is written elsewhere, so that a finding would have two places.
+	Write the value out.
+yaml-api-version
+	The file has another apiVersion than its kind.
+	Write the apiVersion that the finding names.
+yaml-bare-boolean
+	A bare On, Off, Yes or No stands where a word belongs; some YAML readers take it for a boolean.
+	Put the word in quotes.
+yaml-documents
+	The file holds more than one YAML document.
+	Keep one document per file.
+yaml-duplicate-key
+	A mapping has the same key twice.
+	Keep one of the two.
+yaml-empty
+	The file is empty.
+	Write it, or leave its key out so that it is filled from the default.
+yaml-kind
+	The file is of another kind than its name says.
+	Write the kind that the finding names; perhaps two files were exchanged.
+yaml-missing-key
+	A key that the file must have is not there.
+	Add it.
+yaml-quote
+	A value begins with a quote and goes on behind the quote that ends it.
+	Write marked("Dirty") instead of "Dirty" in lifecycle.marks, or put the whole value in single quotes.
+yaml-syntax
+	The text cannot be read as YAML.
+	Check indentation, brackets and quotes where the finding points and in the line before.
+yaml-tab
+	A tab is used for indentation.
+	Use spaces.
+yaml-tag
+	A value carries a tag, or begins with an exclamation mark, which YAML takes for one.
+	Put the whole value in double quotes.
+yaml-type
+	A list, a mapping or a single value stands where another of them belongs.
+	Write what the finding asks for.
+yaml-unknown-key
+	A key means nothing here.
+	Correct its spelling; the finding lists the keys that are known.
 `)},
 	{Title: "Definitions", About: "About the CEL expressions under define in lifecycle.yaml.", Codes: table(Error, `
-cel-age | A fact that changes with time alone is compared with something that is no duration literal, so that the moment of the change cannot be told. | Write lifecycle.age >= duration("5m").
-cel-comprehension | An expression looks at many values; definitions have no comprehensions, so that their cost is bounded. | Use marked("Dirty") for a mark, and in for other words.
-cel-cost | An expression may cost more than a decision should take. | Compare with ==, in or startsWith; avoid patterns, and functions within functions.
-cel-empty | A definition is empty. | Write an expression that yields true or false.
-cel-enum | A fact is compared with a word that it never has. | Write one of the words that the finding lists.
-cel-invalid | CEL refuses the expression for the reason that the finding gives. | Correct the expression; the reference page of facts shows types.
-cel-literal | A duration, moment or pattern is written in a form that cannot be read. | Write it as the finding shows.
-cel-not-bool | An expression yields something else than true or false. | Compare it with something.
-cel-program | An expression cannot be prepared for evaluation. | Write it more simply.
-cel-syntax | An expression cannot be read from the place that the finding names. | Correct it there; strings stand in double quotes, and == compares.
-cel-too-long | An expression is longer than anybody can read. | Split it into several definitions.
-cel-type | Values of two types are combined that do not go together. | Let both sides have the same type.
-cel-unknown-fact | There is no fact of this name. | Take the one that the finding suggests, or see the reference page of facts.
-cel-unknown-function | There is no function of this name. | See the reference page of facts for what an expression may use.
-define-too-many | There are more definitions than a decision keeps values of. | Take out those that no guard uses.
-mark-unknown | A mark is asked for, cleared or given that nothing ever sets. | Correct its spelling.
+cel-age
+	A fact that changes with time alone is compared with something that is no duration literal, so that the moment of the change cannot be told.
+	Write lifecycle.age >= duration("5m").
+cel-comprehension
+	An expression looks at many values; definitions have no comprehensions, so that their cost is bounded.
+	Use marked("Dirty") for a mark, and in for other words.
+cel-cost
+	An expression may cost more than a decision should take.
+	Compare with ==, in or startsWith; avoid patterns, and functions within functions.
+cel-empty
+	A definition is empty.
+	Write an expression that yields true or false.
+cel-enum
+	A fact is compared with a word that it never has.
+	Write one of the words that the finding lists.
+cel-invalid
+	CEL refuses the expression for the reason that the finding gives.
+	Correct the expression; the reference page of facts shows types.
+cel-literal
+	A duration, moment or pattern is written in a form that cannot be read.
+	Write it as the finding shows.
+cel-not-bool
+	An expression yields something else than true or false.
+	Compare it with something.
+cel-program
+	An expression cannot be prepared for evaluation.
+	Write it more simply.
+cel-syntax
+	An expression cannot be read from the place that the finding names.
+	Correct it there; strings stand in double quotes, and == compares.
+cel-too-long
+	An expression is longer than anybody can read.
+	Split it into several definitions.
+cel-type
+	Values of two types are combined that do not go together.
+	Let both sides have the same type.
+cel-unknown-fact
+	There is no fact of this name.
+	Take the one that the finding suggests, or see the reference page of facts.
+cel-unknown-function
+	There is no function of this name.
+	See the reference page of facts for what an expression may use.
+define-too-many
+	There are more definitions than a decision keeps values of.
+	Take out those that no guard uses.
+mark-unknown
+	A mark is asked for, cleared or given that nothing ever sets.
+	Correct its spelling.
 `)},
 	{Title: "Lifecycle", About: "About states, rules, guards and effects in lifecycle.yaml.", Codes: table(Error, `
-after-range | The duration of after: is not above zero. | Write a duration above zero.
-after-type | What after: says is neither a duration nor the name of a duration fact. | Write a duration such as 15m, or a fact such as wipe.budget.
-deadline-missing | A server could wait in the state for ever: it is not stable, and no exit by time is without a guard. | Add an exit with after: and no when:, or mark the state stable: true.
-effect-unknown | There is no effect of this name. | Take the one that the finding suggests, or see the reference page of effects.
-exit-nowhere | A rule says no state to move to. | Add to: with a state.
-exit-unguarded | A rule has neither when: nor after:, so that it would fire at once and every time. | Add one of them.
-guard-form | A guard holds something else than defined names combined with &&, || and !. | Give the comparison a name under define, and use that name.
-guard-raw-fact | A guard reads a fact itself. | Give the fact a name under define, and use that name.
-guard-unknown-atom | A guard uses a name that is not defined. | Take the one that the finding suggests, or define it.
-guard-unknown-effect | An invariant asks for an effect that does not exist. | See the reference page of effects.
-guard-unknown-state | An invariant asks for a state that does not exist. | Name a state of this lifecycle.
-initial-missing | The lifecycle does not say in which state a new server starts. | Add initial:.
-invariant-form | An invariant has no name or no condition. | Write {rule: Name, must: condition}.
-mark-earned | A state sets a mark that a machine must earn: entering a state proves nothing about it. | Take it out; the engine sets it with an effect that earns it.
-means-missing | A state does not say what it means. | Write one sentence under means:, which becomes the message of the server's condition.
-migrate-needless | A migration leads out of a state that still exists. | Take the line out.
-operation-unknown | A state accepts an operation that does not exist. | Correct its spelling; the finding lists what there is.
-param-type | The parameter of an effect is not of its type. | Write it as the finding shows.
-param-unknown | An effect has no parameter of this name. | See the reference page of effects.
-rule-duplicate | Two rules have the same name, which is a metric label and the reason of a condition. | Rename one of them.
-rule-name | A name cannot be that of a rule, because it has to serve as a condition's reason. | Write one word in upper camel case, such as ProbeReported.
-rule-unknown | Something is said of a rule that does not exist. | Name the rule of an exit or of an interrupt.
-state-unknown | There is no state of this name. | Take the one that the finding suggests, or define it under states.
-states-missing | The lifecycle has no states. | Add states:.
+after-range
+	The duration of after: is not above zero.
+	Write a duration above zero.
+after-type
+	What after: says is neither a duration nor the name of a duration fact.
+	Write a duration such as 15m, or a fact such as wipe.budget.
+deadline-missing
+	A server could wait in the state for ever: it is not stable, and no exit by time is without a guard.
+	Add an exit with after: and no when:, or mark the state stable: true.
+effect-unknown
+	There is no effect of this name.
+	Take the one that the finding suggests, or see the reference page of effects.
+exit-nowhere
+	A rule says no state to move to.
+	Add to: with a state.
+exit-unguarded
+	A rule has neither when: nor after:, so that it would fire at once and every time.
+	Add one of them.
+guard-form
+	A guard holds something else than defined names combined with &&, || and !.
+	Give the comparison a name under define, and use that name.
+guard-raw-fact
+	A guard reads a fact itself.
+	Give the fact a name under define, and use that name.
+guard-unknown-atom
+	A guard uses a name that is not defined.
+	Take the one that the finding suggests, or define it.
+guard-unknown-effect
+	An invariant asks for an effect that does not exist.
+	See the reference page of effects.
+guard-unknown-state
+	An invariant asks for a state that does not exist.
+	Name a state of this lifecycle.
+initial-missing
+	The lifecycle does not say in which state a new server starts.
+	Add initial:.
+invariant-form
+	An invariant has no name or no condition.
+	Write {rule: Name, must: condition}.
+mark-earned
+	A state sets a mark that a machine must earn: entering a state proves nothing about it.
+	Take it out; the engine sets it with an effect that earns it.
+means-missing
+	A state does not say what it means.
+	Write one sentence under means:, which becomes the message of the server's condition.
+migrate-needless
+	A migration leads out of a state that still exists.
+	Take the line out.
+operation-unknown
+	A state accepts an operation that does not exist.
+	Correct its spelling; the finding lists what there is.
+param-type
+	The parameter of an effect is not of its type.
+	Write it as the finding shows.
+param-unknown
+	An effect has no parameter of this name.
+	See the reference page of effects.
+rule-duplicate
+	Two rules have the same name, which is a metric label and the reason of a condition.
+	Rename one of them.
+rule-name
+	A name cannot be that of a rule, because it has to serve as a condition's reason.
+	Write one word in upper camel case, such as ProbeReported.
+rule-unknown
+	Something is said of a rule that does not exist.
+	Name the rule of an exit or of an interrupt.
+state-unknown
+	There is no state of this name.
+	Take the one that the finding suggests, or define it under states.
+states-missing
+	The lifecycle has no states.
+	Add states:.
 `)},
 	{Title: "Scenarios and coverage", About: "About scenarios.yaml, and about what scenarios and tests leave unproven.", Codes: table(Error, `
-scenario-cause | A scenario expects a halt for a cause that does not exist. | Write one of the causes that the finding lists.
-scenario-duplicate | Two scenarios have the same name. | Say in the name what is different.
-scenario-failed | The lifecycle decides something else than the scenario expects; the finding says what, and which guards decided. | Correct the lifecycle, or what the scenario gives or expects.
-scenario-form | A scenario lacks a name, a state or an expectation, or expects what cannot be together. | Write it as the finding shows.
-scenario-type | A scenario gives a fact a value of another type. | Write a value of the type that the finding names.
-scenario-unknown-fact | A scenario gives a fact that does not exist. | Take the one that the finding suggests, or see the reference page of facts.
-coverage-rule | No scenario moves by a rule of the lifecycle. | Add a scenario that expects the move.
-coverage-effects | Scenarios show fewer effects than the bundle itself asks for. | Add scenarios that expect stays: true with ensures:.
-coverage-rego | Tests evaluate fewer lines of a Rego file than the floor. | Add tests that evaluate the lines that the finding lists.
-coverage-rego-rule | No test evaluates a rule. | Add a test in which it holds.
+scenario-cause
+	A scenario expects a halt for a cause that does not exist.
+	Write one of the causes that the finding lists.
+scenario-duplicate
+	Two scenarios have the same name.
+	Say in the name what is different.
+scenario-failed
+	The lifecycle decides something else than the scenario expects; the finding says what, and which guards decided.
+	Correct the lifecycle, or what the scenario gives or expects.
+scenario-form
+	A scenario lacks a name, a state or an expectation, or expects what cannot be together.
+	Write it as the finding shows.
+scenario-type
+	A scenario gives a fact a value of another type.
+	Write a value of the type that the finding names.
+scenario-unknown-fact
+	A scenario gives a fact that does not exist.
+	Take the one that the finding suggests, or see the reference page of facts.
+coverage-rule
+	No scenario moves by a rule of the lifecycle.
+	Add a scenario that expects the move.
+coverage-effects
+	Scenarios show fewer effects than the bundle itself asks for.
+	Add scenarios that expect stays: true with ensures:.
+coverage-rego
+	Tests evaluate fewer lines of a Rego file than the floor.
+	Add tests that evaluate the lines that the finding lists.
+coverage-rego-rule
+	No test evaluates a rule.
+	Add a test in which it holds.
 `)},
 	{Title: "Rego", About: "About selection.rego, admission.rego and their tests.", Codes: table(Error, `
-rego-compile | The Rego does not compile, for the reason that the finding gives. | Correct the rule; strict mode refuses what is not used.
-rego-cost | An evaluation takes more steps than a claim or a request may cost. | Look at fewer combinations, avoid loops within loops, and compare with ==.
-rego-entrypoint | A rule that metalaw asks for is missing or has another form. | Write it like the example in the finding.
-rego-evaluation | An evaluation of plain input has no result. | Let a rule have one value for an input, and call functions with values of the right kind.
-rego-forbidden-builtin | A built-in function is not available to policies, because a decision must depend on its input alone. | Decide on what the input holds; the finding says why this function is not there.
-rego-limit | The Rego of the bundle is larger than metalaw reads. | Shorten it.
-rego-package | Nothing evaluates a package of this name. | Use one of the packages that the finding lists.
-rego-parse | The text cannot be read as Rego. | Correct it where the finding points or right before; a bracket or a comma may be missing.
-rego-test-failed | A test does not hold, ends with an error, or is switched off. | Correct the rule or the test.
-rego-test-limit | The tests do more than metalaw runs. | Let a test look at less; a rule that it calls may run away.
-rego-type | Types do not fit, a field of the input does not exist, or a function does not. | Take a field or function that exists; the finding lists them.
-rego-unknown-data | A reference names a rule that nobody defines. | Correct it; a policy reads its input and the rules of its bundle only.
+rego-compile
+	The Rego does not compile, for the reason that the finding gives.
+	Correct the rule; strict mode refuses what is not used.
+rego-cost
+	An evaluation takes more steps than a claim or a request may cost.
+	Look at fewer combinations, avoid loops within loops, and compare with ==.
+rego-entrypoint
+	A rule that metalaw asks for is missing or has another form.
+	Write it like the example in the finding.
+rego-evaluation
+	An evaluation of plain input has no result.
+	Let a rule have one value for an input, and call functions with values of the right kind.
+rego-forbidden-builtin
+	A built-in function is not available to policies, because a decision must depend on its input alone.
+	Decide on what the input holds; the finding says why this function is not there.
+rego-limit
+	The Rego of the bundle is larger than metalaw reads.
+	Shorten it.
+rego-package
+	Nothing evaluates a package of this name.
+	Use one of the packages that the finding lists.
+rego-parse
+	The text cannot be read as Rego.
+	Correct it where the finding points or right before; a bracket or a comma may be missing.
+rego-test-failed
+	A test does not hold, ends with an error, or is switched off.
+	Correct the rule or the test.
+rego-test-limit
+	The tests do more than metalaw runs.
+	Let a test look at less; a rule that it calls may run away.
+rego-type
+	Types do not fit, a field of the input does not exist, or a function does not.
+	Take a field or function that exists; the finding lists them.
+rego-unknown-data
+	A reference names a rule that nobody defines.
+	Correct it; a policy reads its input and the rules of its bundle only.
 `)},
 	{Title: "MAC prefixes", About: "About macprefixes.yaml.", Codes: append(table(Error, `
-mac-duplicate-key | A row has the same key twice. | Keep one of the two.
-mac-duplicate-prefix | A prefix has two rows; where both say the same it is a warning. | Keep one of the two.
-mac-limit | The database is larger than metalaw reads. | Keep the rows that the fleet needs.
-mac-missing-key | A key that a row must have is absent or empty. | Add it.
-mac-prefix | A prefix is not 6 to 12 hexadecimal digits. | Write it like "b0:7b:25".
-mac-shape | A list, a mapping or a single value stands where another of them belongs. | Write what the finding asks for.
-mac-unknown-key | A key means nothing in a row. | Correct its spelling; the finding lists the keys.
-mac-unquoted | YAML reads an unquoted value as a number, a boolean or a date: 001122 would be 594. | Put it in quotes.
-mac-value | A value is not one of those that are allowed. | Write one that the finding lists.
-mac-yaml-syntax | The text is not one YAML document. | Correct the YAML.
+mac-duplicate-key
+	A row has the same key twice.
+	Keep one of the two.
+mac-duplicate-prefix
+	A prefix has two rows; where both say the same it is a warning.
+	Keep one of the two.
+mac-limit
+	The database is larger than metalaw reads.
+	Keep the rows that the fleet needs.
+mac-missing-key
+	A key that a row must have is absent or empty.
+	Add it.
+mac-prefix
+	A prefix is not 6 to 12 hexadecimal digits.
+	Write it like "b0:7b:25".
+mac-shape
+	A list, a mapping or a single value stands where another of them belongs.
+	Write what the finding asks for.
+mac-unknown-key
+	A key means nothing in a row.
+	Correct its spelling; the finding lists the keys.
+mac-unquoted
+	YAML reads an unquoted value as a number, a boolean or a date: 001122 would be 594.
+	Put it in quotes.
+mac-value
+	A value is not one of those that are allowed.
+	Write one that the finding lists.
+mac-yaml-syntax
+	The text is not one YAML document.
+	Correct the YAML.
 `), table(Warning, `
-mac-inline-credentials | Credentials are written into the bundle in clear, readable by everyone who may read it. | Keep them in a Secret and name it in credentialsSecretRef.
+mac-inline-credentials
+	Credentials are written into the bundle in clear, readable by everyone who may read it.
+	Keep them in a Secret and name it in credentialsSecretRef.
 `)...)},
 }

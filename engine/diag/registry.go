@@ -48,14 +48,12 @@ func Registered(code string) (Code, bool) {
 	return Code{}, false
 }
 
-// table reads lines of a code, what is wrong, and the remedy, separated by bars.
-func table(severity Severity, lines string) []Code {
+// table reads records of three lines: a code, what is wrong, and the remedy.
+func table(severity Severity, records string) []Code {
+	lines := strings.Split(strings.TrimSpace(records), "\n")
 	var codes []Code
-	for line := range strings.Lines(lines) {
-		parts := strings.Split(strings.TrimSpace(line), " | ")
-		if len(parts) == 3 {
-			codes = append(codes, Code{Code: parts[0], Severity: severity, What: parts[1], Remedy: parts[2]})
-		}
+	for record := range slices.Chunk(lines, 3) {
+		codes = append(codes, Code{Code: record[0], Severity: severity, What: strings.TrimSpace(record[1]), Remedy: strings.TrimSpace(record[2])})
 	}
 	return codes
 }

@@ -332,7 +332,8 @@ func (c *compiler) checkExit(s exitSpec) {
 	}
 	for i, m := range s.clears {
 		if !c.marks[m] {
-			c.file.Errorf(itemAt(s.clrAt, i), "mark-unknown", s.rule, "a mark is set by a state's marks or by the engine", "no state sets the mark %q", m)
+			c.file.Errorf(itemAt(s.clrAt, i), "mark-unknown", s.rule, "a mark is set by a state's marks or by the engine",
+				"no state sets the mark %q", m)
 		}
 	}
 }

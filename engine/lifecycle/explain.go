@@ -42,7 +42,8 @@ func (c *atomCompiler) explain(e *cel.Error, source string) (code, message, hint
 	switch {
 	case strings.Contains(e.Message, "undeclared reference"):
 		if function := functionAt(source, e); function != "" {
-			return "cel-unknown-function", fmt.Sprintf("there is no function %s()", function), "the reference page of facts lists what an expression may use"
+			return "cel-unknown-function", fmt.Sprintf("there is no function %s()", function),
+				"the reference page of facts lists what an expression may use"
 		}
 		name := pathAt(source, e.Location.Line(), e.Location.Column())
 		hint = "the reference page of facts lists what exists"

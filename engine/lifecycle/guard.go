@@ -185,7 +185,8 @@ func (p *guardParse) parse(e celast.Expr) *guard {
 		return p.fail(e, "guard-raw-fact", "a guard combines defined names only",
 			"give the raw fact a name under define and use that name here")
 	}
-	return p.fail(e, "guard-form", "a guard combines defined names with &&, || and !", "give what is compared a name under define and use that name here")
+	return p.fail(e, "guard-form", "a guard combines defined names with &&, || and !",
+		"give what is compared a name under define and use that name here")
 }
 
 func (p *guardParse) parseCall(e celast.Expr) *guard {

@@ -84,7 +84,8 @@ func bundlePage(name, title, up string) (string, error) {
 	m.paragraph(fmt.Sprintf("This is what bundle `%s` %s says a server may do next. "+
 		"[Concepts](%sconcepts.md) explains how to read it.", b.Name, b.Version, up))
 	if name != policies.DefaultBundle {
-		m.paragraph(fmt.Sprintf("*%s* Choosing among servers, admission and MAC prefixes are as in [the default](%slifecycle.md).", b.Description, up))
+		m.paragraph(fmt.Sprintf("*%s* Choosing among servers, admission and MAC prefixes are as in [the default](%slifecycle.md).",
+			b.Description, up))
 		settings(m, b.Settings)
 	}
 	diagram(m, b.Lifecycle)

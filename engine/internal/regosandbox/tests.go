@@ -146,7 +146,7 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 func stopped(cause error, file string) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: CodeTestLimit, File: file, Message: "the tests were stopped: " + cause.Error(),
 		Hint: "let a test look at less; a rule that it calls may run away"}
-	if work, ok := errors.AsType[*TooMuchWork](cause); ok {
+	if work, ok := errors.AsType[*WorkError](cause); ok {
 		d.Message = fmt.Sprintf("the tests take more than %d steps and were stopped", work.Steps)
 		if work.File != "" {
 			d.File, d.Line, d.Column = work.File, work.Line, work.Column

@@ -10,9 +10,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// TooMuchWork is the cause of an evaluation that was stopped because it takes too many steps. It does not depend on how fast
+// WorkError is the cause of an evaluation that was stopped because it takes too many steps. It does not depend on how fast
 // the machine is.
-type TooMuchWork struct {
+type WorkError struct {
 	Steps int64
 	// File, Line and Column are where the evaluation was; empty where that is not known.
 	File         string
@@ -20,16 +20,16 @@ type TooMuchWork struct {
 }
 
 // Error says how many steps were allowed.
-func (e *TooMuchWork) Error() string {
+func (e *WorkError) Error() string {
 	return fmt.Sprintf("the evaluation takes more than %d steps", e.Steps)
 }
 
 // Bounded gives all evaluations under a context so many steps together. The step after them cancels the context with the
-// cause TooMuchWork.
+// cause WorkError.
 func Bounded(ctx context.Context, steps int64) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &work{left: steps, stop: func(e topdown.Event) {
-		cause := &TooMuchWork{Steps: steps}
+		cause := &WorkError{Steps: steps}
 		if loc := e.Location; loc != nil {
 			cause.File, cause.Line, cause.Column = loc.File, loc.Row, loc.Col
 		}

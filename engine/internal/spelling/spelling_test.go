@@ -7,7 +7,7 @@ import "testing"
 func TestNearest(t *testing.T) {
 	words := []string{"Available", "Reserved", "Released", "On"}
 	for name, c := range map[string]struct{ word, want string }{
-		"one letter is missing":         {"Availble", "Available"},
+		"one letter is too many":        {"Available2", "Available"},
 		"two words are as near":         {"Reseased", "Released"},
 		"nothing is like it":            {"Bathroom", ""},
 		"a short word needs to be near": {"Xy", ""},

@@ -21,7 +21,7 @@ func (f *File) Position(n *yaml.Node, line, column int) (int, int) {
 	case n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
 		s.column++
 	}
-	for i := 0; i < target; i++ {
+	for i := range target {
 		if unicode.IsSpace(text[i]) {
 			continue // what separates words is as long in the source as its author likes
 		}
@@ -71,6 +71,8 @@ func (s *source) skipSpace() {
 	for {
 		r, ok := s.here()
 		switch {
+		case r == '\\' && s.lineEnds():
+			s.line, s.column = s.line+1, 1
 		case !ok, r != 0 && !unicode.IsSpace(r):
 			return
 		case r == 0 && s.line == len(s.lines):
@@ -81,6 +83,11 @@ func (s *source) skipSpace() {
 			s.column++
 		}
 	}
+}
+
+// lineEnds says whether an escaped line end is here.
+func (s *source) lineEnds() bool {
+	return s.style&yaml.DoubleQuotedStyle != 0 && s.column == len([]rune(s.lines[s.line-1]))
 }
 
 // escapes is how many characters follow the backslash and the letter of an escape with a number.
@@ -96,10 +103,6 @@ func (s *source) match(want rune) bool {
 	case s.style&yaml.DoubleQuotedStyle != 0 && r == '\\':
 		s.column++
 		letter, _ := s.here()
-		if letter == 0 { // an escaped line end
-			s.skipSpace()
-			return s.match(want)
-		}
 		s.column += 1 + escapes[letter]
 		return true
 	case s.style&yaml.SingleQuotedStyle != 0 && r == '\'':

@@ -102,7 +102,8 @@ func (f *File) syntaxError(err error) {
 	if f.quotedBeginning(line) || f.exclamation(line) {
 		return
 	}
-	f.addAt(line, 1, "yaml-syntax", "", "YAML cannot be read on from here: "+message, "check indentation, brackets and quotes in this line and the next")
+	f.addAt(line, 1, "yaml-syntax", "", "YAML cannot be read on from here: "+message,
+		"check indentation, brackets and quotes in this line and the next")
 }
 
 var (

@@ -44,46 +44,60 @@ func (p *parser) nearestFact(name string) string {
 	return "the reference page of facts lists what exists"
 }
 
+// value reads a value of a fact's type.
 func (p *parser) value(scenario string, f engine.FactType, n *yaml.Node) (engine.Value, bool) {
-	wrong := func(hint string) (engine.Value, bool) {
-		p.file.Errorf(n, "scenario-type", scenario, hint, "%s is of type %s and cannot be %s", f.Name, f.Kind, written(n))
+	if f.Kind == engine.Set {
+		return p.set(scenario, f, n)
+	}
+	value, wanted := engine.Value{}, "write one value"
+	if n.Kind == yaml.ScalarNode {
+		value, wanted = scalar(f, n)
+	}
+	if wanted != "" {
+		p.file.Errorf(n, "scenario-type", scenario, wanted, "%s is of type %s and cannot be %s", f.Name, f.Kind, written(n))
 		return engine.Value{}, false
 	}
+	if f.Kind == engine.Enum || f.Kind == engine.String {
+		p.file.Text(n, f.Name) // reports a bare On or Off
+	}
+	return value, true
+}
+
+// scalar reads one value; where it is none of the fact's type it says what to write.
+func scalar(f engine.FactType, n *yaml.Node) (value engine.Value, wanted string) {
 	switch f.Kind {
-	case engine.Set:
-		return p.set(scenario, f, n)
 	case engine.Enum:
-		if n.Kind == yaml.ScalarNode && !slices.Contains(f.Values, n.Value) {
-			return wrong("it is one of " + strings.Join(f.Values, ", "))
+		if !slices.Contains(f.Values, n.Value) {
+			return value, "it is one of " + strings.Join(f.Values, ", ")
 		}
-		return engine.EnumValue(p.file.Text(n, f.Name)), n.Kind == yaml.ScalarNode
-	case engine.String:
-		return engine.StringValue(p.file.Text(n, f.Name)), n.Kind == yaml.ScalarNode
-	}
-	if n.Kind != yaml.ScalarNode {
-		return wrong("write one value")
-	}
-	switch f.Kind {
+		return engine.EnumValue(n.Value), ""
 	case engine.Bool:
 		if n.Style != 0 || (n.Value != "true" && n.Value != "false") {
-			return wrong("write true or false, without quotes")
+			return value, "write true or false, without quotes"
 		}
-		return engine.BoolValue(n.Value == "true"), true
+		return engine.BoolValue(n.Value == "true"), ""
 	case engine.Int:
 		number, err := strconv.ParseInt(n.Value, 10, 64)
 		if n.Style != 0 || err != nil {
-			return wrong("write a whole number such as 1, without quotes")
+			return value, "write a whole number such as 1, without quotes"
 		}
-		return engine.IntValue(number), true
+		return engine.IntValue(number), ""
+	case engine.Duration, engine.Age:
+		return length(f.Kind, n.Value)
 	default:
-		length, err := time.ParseDuration(n.Value)
-		if err != nil || length < 0 {
-			return wrong("write a length of time such as 5m")
-		}
-		if f.Kind == engine.Age {
-			return engine.AgeValue(length), true
-		}
-		return engine.DurationValue(length), true
+		return engine.StringValue(n.Value), ""
+	}
+}
+
+func length(kind engine.Kind, text string) (value engine.Value, wanted string) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil || d < 0:
+		return value, "write a length of time such as 5m"
+	case kind == engine.Age:
+		return engine.AgeValue(d), ""
+	default:
+		return engine.DurationValue(d), ""
 	}
 }
 

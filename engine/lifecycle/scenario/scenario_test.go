@@ -122,8 +122,8 @@ func TestAFindingAboutAScenarioNamesPlaceCauseAndRemedy(t *testing.T) {
 			`- {name: a, state: Tset, expect: {stays: true}}`,
 			`scenarios.yaml:4:20: error: a: there is no state "Tset" (did you mean Test?) [state-unknown]`},
 		"a rule that does not exist": {
-			`- {name: a, state: Test, expect: {to: Shelf, rule: Pased}}`,
-			`scenarios.yaml:4:52: error: a: there is no rule "Pased" (did you mean Passed?) [rule-unknown]`},
+			`- {name: a, state: Test, expect: {to: Shelf, rule: Passd}}`,
+			`scenarios.yaml:4:52: error: a: there is no rule "Passd" (did you mean Passed?) [rule-unknown]`},
 		"an effect that does not exist": {
 			`- {name: a, state: Test, expect: {stays: true, ensures: [SwichOn]}}`,
 			`scenarios.yaml:4:58: error: a: there is no effect "SwichOn" (did you mean SwitchOn?) [effect-unknown]`},

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatABundleLeavesOutIsFilled(t *testing.T) {
+	fill := Files{BundleFile: []byte("theirs"), LifecycleFile: []byte("theirs"), ScenariosFile: []byte("theirs"), SelectionFile: []byte("theirs"),
+		"selection_test.rego": []byte("theirs"), AdmissionFile: []byte("theirs"), "admission_test.rego": []byte("theirs"),
+		MACPrefixesFile: []byte("theirs")}
+	theirs := slices.DeleteFunc(slices.Sorted(maps.Keys(fill)), func(name string) bool { return name == BundleFile })
+	for name, c := range map[string]struct {
+		own, want []string
+	}{
+		"bundle.yaml is the author's alone":                     {nil, theirs},
+		"a lifecycle comes without the scenarios of another":    {[]string{LifecycleFile}, []string{"admission.rego", "admission_test.rego", "macprefixes.yaml", "selection.rego", "selection_test.rego"}},
+		"a policy comes without the tests of another":           {[]string{SelectionFile}, []string{"admission.rego", "admission_test.rego", "lifecycle.yaml", "macprefixes.yaml", "scenarios.yaml"}},
+		"scenarios of one's own are about the lifecycle filled": {[]string{ScenariosFile}, []string{"admission.rego", "admission_test.rego", "lifecycle.yaml", "macprefixes.yaml", "selection.rego", "selection_test.rego"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := Files{BundleFile: []byte("own")}
+			for _, own := range c.own {
+				files[own] = []byte("own")
+			}
+			all := files.Filled(fill)
+			var taken []string
+			for _, file := range slices.Sorted(maps.Keys(all)) {
+				if string(all[file]) == "theirs" {
+					taken = append(taken, file)
+				}
+			}
+			if diff := cmp.Diff(c.want, taken); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsFilledIsPartOfTheDigest(t *testing.T) {
+	files := Files{BundleFile: []byte("own")}
+	first := files.Filled(Files{LifecycleFile: []byte("one")}).Digest()
+	if second := files.Filled(Files{LifecycleFile: []byte("another")}).Digest(); first == second {
+		t.Error("two bundles that decide otherwise have the same digest")
+	}
+}
+
+func TestTheLargestBundleIsUnpackedAgain(t *testing.T) {
+	files := Files{BundleFile: []byte(strings.Repeat("<", maxFileBytes)), LifecycleFile: []byte(strings.Repeat("&", maxFileBytes))}
+	if found := tooLarge(files); found != nil {
+		t.Fatal(found)
+	}
+	packed, err := files.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Unpack(packed)
+	if err != nil || again.Digest() != files.Digest() {
+		t.Fatalf("it comes back as something else (error %v)", err)
+	}
+	files[LifecycleFile] = append(files[LifecycleFile], '&')
+	if found := tooLarge(files); !found.HasErrors() {
+		t.Error("a file that is too large passes")
+	}
+}
+
+func TestSettingsThatAreLeftOutAreTheSafeOnes(t *testing.T) {
+	m, found := parseManifest([]byte("apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: a\nversion: 1.0.0\n"))
+	if found != nil {
+		t.Fatal(found)
+	}
+	want := Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Coverage: CoverageFloor{Rego: 80}}
+	if diff := cmp.Diff(want, m.Settings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSettingsForTheRolloutAreRead(t *testing.T) {
+	m, found := parseManifest([]byte("apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: a.b-c\nversion: 1.0.0\n" +
+		"settings:\n  canary: {maxHalts: 3, maxErrors: 5}\n  coverage: {rego: 90, effects: 50}\n"))
+	if found != nil {
+		t.Fatal(found)
+	}
+	if m.Settings.Canary != (Canary{MaxHalts: 3, MaxErrors: 5}) || m.Settings.Coverage != (CoverageFloor{Rego: 90, Effects: 50}) {
+		t.Errorf("got %+v", m.Settings)
+	}
+}
