@@ -26,7 +26,7 @@ const (
 
 const (
 	// mostRegoSteps bounds what choosing among some servers, or looking at one request, may take. It is counted in steps of
-	// the evaluation and not in time, so that a busy machine refuses nothing. The default bundle takes some thousand.
+	// the evaluation and not in time, so that a busy machine refuses nothing.
 	mostRegoSteps = 200_000
 	// candidates is how many servers are chosen among.
 	candidates = 64
@@ -50,7 +50,7 @@ func tooLarge(files Files) diag.List {
 	switch packed, err := files.Pack(); {
 	case total > maxTotalBytes:
 		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "limit-bundle-size", File: BundleFile,
-			Message: fmt.Sprintf("the files of the bundle have %d bytes together, and at most %d are read", total, maxTotalBytes),
+			Message: fmt.Sprintf("the files of the bundle have more than %d bytes together", maxTotalBytes),
 			Hint:    "take out what nothing reads, such as rows of macprefixes.yaml for devices that the fleet does not have"})
 	case err != nil || len(packed) > maxPackedBytes:
 		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "limit-bundle-size", File: BundleFile,

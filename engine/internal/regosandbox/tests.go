@@ -29,8 +29,8 @@ const (
 )
 
 const (
-	// mostTestSteps bounds what all tests of a package do together; those of the default bundle take a few thousand steps.
-	mostTestSteps = 1_000_000
+	// mostTestSteps bounds what all tests of a package do together, so that one which runs away ends within seconds.
+	mostTestSteps = 500_000
 	// longestTest stops a test that takes few steps and much time.
 	longestTest = 10 * time.Second
 )
