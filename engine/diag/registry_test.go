@@ -20,8 +20,8 @@ var codeForm = regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)+$`)
 // notOfBundles are words of the same form that are no findings: why a server may not be claimed.
 var notOfBundles = []string{"selection/codes.go"}
 
-// codesInSource lists the words in the form of a code that the engine's own source holds, with the file of each.
-func codesInSource(t *testing.T) map[string]string {
+// textsInSource lists every text that the engine's own source holds, with the file of each.
+func textsInSource(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, root := range []string{"..", filepath.Join("..", "..", "macprefixes")} {
@@ -39,7 +39,7 @@ func codesInSource(t *testing.T) map[string]string {
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					if text, err := strconv.Unquote(lit.Value); err == nil && codeForm.MatchString(text) {
+					if text, err := strconv.Unquote(lit.Value); err == nil && (slash != "../diag/codes.go") {
 						found[text] = slash
 					}
 				}
@@ -55,12 +55,9 @@ func codesInSource(t *testing.T) map[string]string {
 }
 
 func TestEveryCodeIsDocumentedAndEveryDocumentedCodeIsUsed(t *testing.T) {
-	used := codesInSource(t)
-	if len(used) < 60 {
-		t.Fatalf("only %d codes were found in the source", len(used))
-	}
+	used := textsInSource(t)
 	for code, file := range used {
-		if _, ok := Registered(code); !ok {
+		if _, ok := Registered(code); !ok && codeForm.MatchString(code) {
 			t.Errorf("%s uses the code %s, which codes.go does not document", file, code)
 		}
 	}
