@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
 )
 
 // shippedFiles reads a shipped bundle.
@@ -32,7 +33,7 @@ func TestEveryShippedBundleIsAccepted(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, d := range report.Found {
-				if d.Code != "mac-inline-credentials" {
+				if d.Severity != diag.Info && d.Code != "mac-inline-credentials" {
 					t.Error(d)
 				}
 			}
