@@ -105,6 +105,9 @@ func present(files Files, found diag.List) diag.List {
 	return kept
 }
 
+// Known lists the files that a bundle may hold, but for those of Rego tests, which end in _test.rego.
+func Known() []string { return slices.Clone(known) }
+
 var known = []string{BundleFile, LifecycleFile, SelectionFile, AdmissionFile, MACPrefixesFile, ScenariosFile}
 
 // missing reports files that a bundle must have, and files that nothing reads.

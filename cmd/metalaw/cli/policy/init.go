@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+)
+
+func initCommand() *cobra.Command {
+	from, name := policies.DefaultBundle, ""
+	cmd := &cobra.Command{
+		Use:   "init DIR [--from BUNDLE] [--name NAME]",
+		Short: "Write the files of a new bundle to start from",
+		Long: "Writes the commented files of a built-in bundle to a directory, under a name of your own, and a kustomization.yaml that makes " +
+			"a ConfigMap of them. Change what you want to change, and take out the files that you do not: what a bundle leaves out is " +
+			"taken from the built-in default when it is accepted. Files that are there already are never overwritten.\n\n" +
+			"Exit codes: 0 the files are written; 1 one was there already, or could not be written; 2 the command line makes no sense.",
+		Example: "  {{.}} policy init fleet\n  {{.}} policy init --from no-discovery --name lab ./bundles/lab",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage.Errorf("init takes one directory; see --help")
+			}
+			return initialise(terminal.Of(cmd).Out, args[0], from, name)
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", from, "the built-in bundle to start from: "+strings.Join(policies.ShippedNames(), ", "))
+	cmd.Flags().StringVar(&name, "name", "", "name of the new bundle; that of the directory where it is left out")
+	// The error is about a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(policies.ShippedNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+var (
+	nameLine    = regexp.MustCompile(`(?m)^name: .*$`)
+	versionLine = regexp.MustCompile(`(?m)^version: .*$`)
+	bundleName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$`)
+)
+
+// firstVersion is the version of a bundle that nobody has changed yet.
+const firstVersion = "0.1.0"
+
+func initialise(out io.Writer, dir, from, name string) error {
+	files, err := policies.Shipped(from)
+	if err != nil {
+		return usage.Errorf("%v; there are %s", err, strings.Join(policies.ShippedNames(), ", "))
+	}
+	if name == "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return err
+		}
+		name = filepath.Base(abs)
+	}
+	if !bundleName.MatchString(name) {
+		return usage.Errorf("%q cannot be the name of a bundle; give one with --name, of lower-case letters, digits and dashes, at most 42", name)
+	}
+	head := nameLine.ReplaceAll(files[bundle.BundleFile], []byte("name: "+name))
+	files[bundle.BundleFile] = versionLine.ReplaceAll(head, []byte("version: "+firstVersion))
+	files["kustomization.yaml"] = kustomization(name, slices.Sorted(maps.Keys(files)))
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if _, err := os.Lstat(filepath.Join(dir, file)); err == nil {
+			return fmt.Errorf("%s is there already, and nothing was written; take another directory", filepath.Join(dir, file))
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if err := os.WriteFile(filepath.Join(dir, file), files[file], 0o644); err != nil { //nolint:gosec // Files of a repository are for others to read.
+			return err
+		}
+		if _, err := fmt.Fprintln(out, filepath.Join(dir, file)); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(out, "\nBundle %s %s, from %s. Next:\n  metalaw policy verify -f %s\n  kubectl apply --server-side -k %s\n",
+		name, firstVersion, from, dir, dir)
+	return err
+}
+
+// kustomization makes the ConfigMap of a bundle from its files: as a draft, so that nothing is governed by it yet.
+func kustomization(name string, files []string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# kubectl apply --server-side -k DIR makes one ConfigMap of the files. A version that has left the stage draft does not
+# change any more: for a change, raise version in bundle.yaml and in the name below.
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namespace: metalaw-system
+configMapGenerator:
+- name: %s-%s
+  options:
+    disableNameSuffixHash: true
+    labels:
+      policy.metalaw.dev/bundle: %s
+      policy.metalaw.dev/stage: draft   # then shadow, canary, active
+  files:
+`, name, firstVersion, name)
+	for _, file := range files {
+		fmt.Fprintf(&b, "  - %s\n", file)
+	}
+	return []byte(b.String())
+}

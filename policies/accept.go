@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"context"
+
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+// Accept holds a bundle to all that it must pass before it may govern servers: bundle.Accept in this vocabulary, with what
+// the bundle leaves out taken from the shipped default. Admission, the controller, the command line and the tests all call
+// this, so that none of them knows better than another. The same files give the same report at every call.
+func Accept(ctx context.Context, files bundle.Files) (*bundle.Bundle, bundle.Report, error) {
+	fill, err := Shipped(DefaultBundle)
+	if err != nil {
+		return nil, bundle.Report{}, err
+	}
+	return bundle.Accept(ctx, files, bundle.Options{Vocabulary: Vocabulary(), Fill: fill})
+}
