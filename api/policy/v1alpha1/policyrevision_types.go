@@ -57,6 +57,11 @@ type PolicySource struct {
 	// uid is the ConfigMap's UID.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
+	// digest is the digest of the files as the ConfigMap holds them, before those that it leaves out were filled in.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	// +kubebuilder:validation:MaxLength=71
+	Digest string `json:"digest,omitempty"`
 }
 
 // PolicyStage is how far a revision governs.
@@ -66,7 +71,7 @@ type PolicyStage string
 const (
 	// StageEmbedded is the revision built into the manager; it governs where no other is active.
 	StageEmbedded PolicyStage = "Embedded"
-	// StageDraft is not in force, and may be broken.
+	// StageDraft governs nothing.
 	StageDraft PolicyStage = "Draft"
 	// StageShadow is evaluated beside the active revision and never moves or acts.
 	StageShadow PolicyStage = "Shadow"
@@ -76,6 +81,23 @@ const (
 	StageActive PolicyStage = "Active"
 	// StageSuperseded governed once; servers may still be pinned to it.
 	StageSuperseded PolicyStage = "Superseded"
+)
+
+// LabelledStage is the stage that a ConfigMap's label asks for.
+// +kubebuilder:validation:Enum=None;Draft;Shadow;Canary;Active
+type LabelledStage string
+
+const (
+	// LabelledNone is the stage of a revision that no ConfigMap holds any more.
+	LabelledNone LabelledStage = "None"
+	// LabelledDraft asks for nothing; so does a ConfigMap without the label.
+	LabelledDraft LabelledStage = "Draft"
+	// LabelledShadow asks for the revision to be evaluated beside the one in force.
+	LabelledShadow LabelledStage = "Shadow"
+	// LabelledCanary asks for the revision to govern some servers.
+	LabelledCanary LabelledStage = "Canary"
+	// LabelledActive asks for the revision to be in force.
+	LabelledActive LabelledStage = "Active"
 )
 
 // Condition types of a PolicyRevision.
@@ -106,6 +128,24 @@ const (
 	ReasonSuperseded = "Superseded"
 	// ReasonConflict: another revision was promoted at the same time and stays.
 	ReasonConflict = "Conflict"
+	// ReasonAwaitingReplicas: some running manager has not compiled the revision yet, or refuses it; the message names it.
+	ReasonAwaitingReplicas = "AwaitingReplicas"
+	// ReasonRevisionHeld: this version of the manager refuses the revision; nothing moves under it and nothing is done.
+	ReasonRevisionHeld = "RevisionHeld"
+)
+
+// Reasons of events on the ConfigMap of a bundle.
+const (
+	// ReasonBundleAccepted: the bundle passes all checks and has a PolicyRevision.
+	ReasonBundleAccepted = "BundleAccepted"
+	// ReasonBundleRefused: the bundle does not pass; the first findings are named. What governs stays as it is.
+	ReasonBundleRefused = "BundleRefused"
+	// ReasonBundleIncomplete: files that the manifest lists are missing or have another digest. What governs stays as it is.
+	ReasonBundleIncomplete = "BundleIncomplete"
+	// ReasonVersionTaken: a revision with this name and version and other content exists. What governs stays as it is.
+	ReasonVersionTaken = "VersionTaken"
+	// ReasonCanaryPaused: the canary has cost more than its budget; no further server comes under it.
+	ReasonCanaryPaused = "CanaryPaused"
 )
 
 // PolicyRevisionStatus says how far a revision governs.
@@ -122,6 +162,38 @@ type PolicyRevisionStatus struct {
 	// stage is how far the revision governs.
 	// +optional
 	Stage PolicyStage `json:"stage,omitempty"`
+	// stageSince is when the revision came to this stage.
+	// +optional
+	StageSince *metav1.Time `json:"stageSince,omitempty"`
+	// labelledStage is the stage that the label of the ConfigMap asks for, as it was seen last. A promotion is the change of
+	// it to Active, so that a label which is applied again unchanged is none.
+	// +optional
+	LabelledStage LabelledStage `json:"labelledStage,omitempty"`
+	// head is the ConfigMap, in the manager's namespace, whose label was seen last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Head string `json:"head,omitempty"`
+	// promotion is the number of the last promotion that was asked for; it took effect where the annotation
+	// policy.metalaw.dev/promotion has the same number.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Promotion int64 `json:"promotion,omitempty"`
+	// activatedBy is who put the bundle where it governs, as admission recorded it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ActivatedBy string `json:"activatedBy,omitempty"`
+	// canary is whom the revision governs as a canary, and what that has cost.
+	// +optional
+	Canary *CanaryStatus `json:"canary,omitempty"`
+	// shadow is what the revision would have decided otherwise than the one in force.
+	// +optional
+	Shadow *ShadowStatus `json:"shadow,omitempty"`
+	// loaded says which of the running managers have compiled the revision.
+	// +optional
+	// +listType=map
+	// +listMapKey=replica
+	// +kubebuilder:validation:MaxItems=32
+	Loaded []LoadedRevision `json:"loaded,omitempty"`
 	// servers is the number of servers pinned to the revision.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -133,6 +205,114 @@ type PolicyRevisionStatus struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
 	Findings []string `json:"findings,omitempty"`
+	// findingsTotal is how many findings there are, those included that findings leaves out.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	FindingsTotal int32 `json:"findingsTotal,omitempty"`
+}
+
+// CanaryStatus is whom a canary governs, and what that has cost so far.
+type CanaryStatus struct {
+	// selector names the servers by label; every server where it is empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Selector string `json:"selector,omitempty"`
+	// percent is the share of these servers that is governed, always the same ones; all of them where it is left out.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Percent int32 `json:"percent,omitempty"`
+	// since is when the canary began in this scope; what happened before does not count.
+	// +optional
+	Since metav1.Time `json:"since,omitzero"`
+	// halts is how many servers were halted under the canary.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Halts int32 `json:"halts,omitempty"`
+	// errors is how many servers entered Error under the canary.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Errors int32 `json:"errors,omitempty"`
+	// paused says that no further server comes under the canary, until its label or scope is changed.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+	// reason is why it is paused.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+}
+
+// ShadowStatus is what a shadow would have decided otherwise.
+type ShadowStatus struct {
+	// evaluated is how many decisions were evaluated beside the revision in force.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Evaluated int64 `json:"evaluated,omitempty"`
+	// differencesTotal is how many differences were counted, those included that differences leaves out.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	DifferencesTotal int64 `json:"differencesTotal,omitempty"`
+	// differences are the most frequent ones.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Differences []ShadowDifference `json:"differences,omitempty"`
+}
+
+// ShadowDifference is one way in which a shadow would have decided otherwise. A server counts once until its difference
+// changes.
+type ShadowDifference struct {
+	// state is the state in which the servers were.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	State string `json:"state,omitempty"`
+	// rule is the rule of the governing revision that fired; empty where nothing moved.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Rule string `json:"rule,omitempty"`
+	// shadowRule is the rule of the shadow that would have fired; empty where nothing would have moved.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	ShadowRule string `json:"shadowRule,omitempty"`
+	// count is how often it was seen.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Count int64 `json:"count,omitempty"`
+	// lastServer is the last server on which it was seen.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	LastServer string `json:"lastServer,omitempty"`
+	// lastAt is when that was.
+	// +optional
+	LastAt metav1.Time `json:"lastAt,omitzero"`
+	// want is what the governing revision decided there.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Want string `json:"want,omitempty"`
+	// got is what the shadow would have decided there.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Got string `json:"got,omitempty"`
+}
+
+// LoadedRevision is what one running manager makes of a revision.
+type LoadedRevision struct {
+	// replica is the manager's name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Replica string `json:"replica,omitempty"`
+	// engineVersion is the version of its engine.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	EngineVersion string `json:"engineVersion,omitempty"`
+	// compiled says that the revision compiles and passes its tests there.
+	// +required
+	Compiled bool `json:"compiled"`
+	// message is why not.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // PolicyRevision is one accepted version of a policy bundle, with its whole content.
@@ -145,6 +325,11 @@ type PolicyRevisionStatus struct {
 // +kubebuilder:printcolumn:name="Stage",type=string,JSONPath=`.status.stage`
 // +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.conditions[?(@.type=="Active")].status`
 // +kubebuilder:printcolumn:name="Servers",type=integer,JSONPath=`.status.servers`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Active")].reason`
+// +kubebuilder:printcolumn:name="ConfigMap",type=string,priority=1,JSONPath=`.status.head`
+// +kubebuilder:printcolumn:name="Findings",type=integer,priority=1,JSONPath=`.status.findingsTotal`
+// +kubebuilder:printcolumn:name="Differences",type=integer,priority=1,JSONPath=`.status.shadow.differencesTotal`
+// +kubebuilder:printcolumn:name="Paused",type=boolean,priority=1,JSONPath=`.status.canary.paused`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type PolicyRevision struct {
 	metav1.TypeMeta `json:",inline"`

@@ -32,5 +32,13 @@ const (
 // force. That with the highest number is in force; as an annotation it outlives a restore without status.
 const PromotionAnnotation = "policy.metalaw.dev/promotion"
 
+// Each running manager has a lease of its own, which says what it has compiled.
+const (
+	// ReplicaLabel marks the lease.
+	ReplicaLabel = "policy.metalaw.dev/replica"
+	// LoadedAnnotation on the lease lists, as JSON, the digests that the manager compiled and those that it refuses.
+	LoadedAnnotation = "policy.metalaw.dev/loaded"
+)
+
 // ActivateVerb is the verb on policyrevisions, by bundle name, that allows to change what governs.
 const ActivateVerb = "activate"

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+)
+
+// PartsFile is the file that lists files of a bundle which are kept elsewhere; it is no file of the bundle itself.
+const PartsFile = "manifest.yaml"
+
+// Codes of files that a manifest lists and that are not there yet, or are not there any more.
+const (
+	CodePartMissing = "manifest-part-missing"
+	CodePartDiffers = "manifest-part-differs"
+)
+
+// Part is one file that a manifest lists.
+type Part struct {
+	// Name is the file's, and ConfigMap is where it is kept, under its name.
+	Name, ConfigMap string
+	// Digest is that of its bytes: sha256: and lower-case hex.
+	Digest string
+}
+
+// Assemble puts a bundle together: the files of its head, and those that the head's manifest lists. part gives a file of a
+// ConfigMap. The files are whole only where nothing is found; Incomplete tells a half-written bundle from a broken one.
+func Assemble(head map[string]string, part func(configMap, file string) (text string, ok bool)) (Files, diag.List) {
+	files := make(Files, len(head))
+	for name, text := range head {
+		if name != PartsFile {
+			files[name] = []byte(text)
+		}
+	}
+	list, ok := head[PartsFile]
+	if !ok {
+		return files, nil
+	}
+	parts, places, found := parseParts([]byte(list))
+	for i, p := range parts {
+		at := diag.Diagnostic{Severity: diag.Error, File: PartsFile, Line: places[i].Line, Column: places[i].Column, Rule: p.Name}
+		text, there := part(p.ConfigMap, p.Name)
+		_, twice := files[p.Name]
+		switch {
+		case twice:
+			at.Code, at.Message = "manifest-twice", p.Name+" is given twice"
+			at.Hint = "a file is either in the head or in one part"
+		case !there:
+			at.Code, at.Message = CodePartMissing, fmt.Sprintf("ConfigMap %s does not hold %s", p.ConfigMap, p.Name)
+			at.Hint = "apply it, in the same namespace and with the label policy.metalaw.dev/bundle-part"
+		case fileDigest(text) != p.Digest:
+			at.Code, at.Message = CodePartDiffers, fmt.Sprintf("%s in ConfigMap %s has digest %s, and the manifest says %s",
+				p.Name, p.ConfigMap, fileDigest(text), p.Digest)
+			at.Hint = "apply the parts and the head of the same version"
+		default:
+			files[p.Name] = []byte(text)
+			continue
+		}
+		found = append(found, at)
+	}
+	return files, found
+}
+
+// Incomplete says that all that is wrong is that parts are missing or of another version, which time may mend.
+func Incomplete(found diag.List) bool {
+	return len(found) > 0 && !slices.ContainsFunc(found, func(d diag.Diagnostic) bool {
+		return d.Severity == diag.Error && d.Code != CodePartMissing && d.Code != CodePartDiffers
+	})
+}
+
+// WriteParts renders the manifest of files that are kept in ConfigMaps.
+func WriteParts(configMapOf map[string]string, files Files) []byte {
+	out := "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n"
+	for _, name := range slices.Sorted(maps.Keys(configMapOf)) {
+		out += fmt.Sprintf("- name: %s\n  configMap: %s\n  digest: %s\n", name, configMapOf[name], fileDigest(string(files[name])))
+	}
+	return []byte(out)
+}
+
+func fileDigest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// parseParts reads a manifest. Each part has its place at the same index.
+func parseParts(data []byte) (parts []Part, places []*yaml.Node, found diag.List) {
+	f := yamlpos.Parse(PartsFile, data)
+	if f.Root == nil {
+		return nil, nil, f.Found
+	}
+	for _, field := range f.Fields(f.Root, "the manifest", "apiVersion", "kind", "files") {
+		switch field.Name {
+		case "apiVersion":
+			oneOf(f, field.Value, "apiVersion", "policy.metalaw.dev/v1alpha1")
+		case "kind":
+			oneOf(f, field.Value, "kind", "Manifest")
+		case "files":
+			for _, item := range f.Items(field.Value, "files") {
+				if p, ok := parsePart(f, item); ok {
+					parts, places = append(parts, p), append(places, item)
+				}
+			}
+		}
+	}
+	if len(parts) == 0 && len(f.Found) == 0 {
+		f.Errorf(f.Root, "manifest-empty", "", "list files:, or leave manifest.yaml out", "the manifest lists no file")
+	}
+	return parts, places, f.Found
+}
+
+func parsePart(f *yamlpos.File, n *yaml.Node) (Part, bool) {
+	var p Part
+	before := len(f.Found)
+	for _, field := range f.Fields(n, "a file of the manifest", "name", "configMap", "digest") {
+		text := f.Text(field.Value, field.Name)
+		switch field.Name {
+		case "name":
+			p.Name = text
+		case "configMap":
+			p.ConfigMap = text
+		case "digest":
+			if p.Digest = text; !digestForm.MatchString(text) {
+				f.Errorf(field.Value, "manifest-digest", p.Name, "write sha256: and 64 lower-case hexadecimal digits, as sha256sum prints them",
+					"%q is not a digest", text)
+			}
+		}
+	}
+	if len(f.Found) == before && (p.Name == "" || p.ConfigMap == "" || p.Digest == "") {
+		f.Errorf(n, "manifest-part", p.Name, "write name, configMap and digest", "the file lacks a name, a configMap or a digest")
+	}
+	return p, len(f.Found) == before
+}

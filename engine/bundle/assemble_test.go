@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAssemble(t *testing.T) {
+	parts := map[string]string{"fleet-b/lifecycle.yaml": "states: {}"}
+	manifest := string(WriteParts(map[string]string{"lifecycle.yaml": "fleet-b"}, Files{"lifecycle.yaml": []byte("states: {}")}))
+	for name, c := range map[string]struct {
+		head       map[string]string
+		files      string
+		found      string
+		incomplete bool
+	}{
+		"a head without a manifest is the bundle": {
+			head: map[string]string{"bundle.yaml": "x"}, files: "bundle.yaml"},
+		"a manifest adds files of parts and is none itself": {
+			head: map[string]string{"bundle.yaml": "x", "manifest.yaml": manifest}, files: "bundle.yaml lifecycle.yaml"},
+		"a part that is not there yet leaves the bundle incomplete": {
+			head:  map[string]string{"bundle.yaml": "x", "manifest.yaml": strings.ReplaceAll(manifest, "fleet-b", "fleet-c")},
+			found: "manifest.yaml:4:3 manifest-part-missing", incomplete: true},
+		"a part of another version leaves the bundle incomplete": {
+			head: map[string]string{"manifest.yaml": string(WriteParts(map[string]string{"lifecycle.yaml": "fleet-b"},
+				Files{"lifecycle.yaml": []byte("states: {A: {}}")}))},
+			found: "manifest.yaml:4:3 manifest-part-differs", incomplete: true},
+		"a file that is given twice is broken": {
+			head:  map[string]string{"lifecycle.yaml": "x", "manifest.yaml": manifest},
+			found: "manifest.yaml:4:3 manifest-twice"},
+		"a digest of another form is broken": {
+			head: map[string]string{"manifest.yaml": "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n" +
+				"- {name: a.rego, configMap: b, digest: md5}\n"},
+			found: "manifest.yaml:4:40 manifest-digest"},
+		"a manifest without files is broken": {
+			head:  map[string]string{"manifest.yaml": "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\n"},
+			found: "manifest.yaml:1:1 manifest-empty"},
+		"a manifest that is no YAML is broken": {
+			head:  map[string]string{"manifest.yaml": ""},
+			found: "manifest.yaml:1:1 yaml-empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files, found := Assemble(c.head, func(configMap, file string) (string, bool) {
+				text, ok := parts[configMap+"/"+file]
+				return text, ok
+			})
+			var got []string
+			for _, d := range found {
+				place, _, _ := strings.Cut(d.String(), ": ")
+				got = append(got, place+" "+d.Code)
+			}
+			if strings.Join(got, ", ") != c.found || Incomplete(found) != c.incomplete {
+				t.Errorf("found %q (incomplete %v), want %q (%v)", got, Incomplete(found), c.found, c.incomplete)
+			}
+			if c.found == "" && names(files) != c.files {
+				t.Errorf("files %s, want %s", names(files), c.files)
+			}
+		})
+	}
+}
+
+func names(files Files) string {
+	var all []string
+	for _, name := range []string{"bundle.yaml", "lifecycle.yaml", "manifest.yaml"} {
+		if _, ok := files[name]; ok {
+			all = append(all, name)
+		}
+	}
+	return strings.Join(all, " ")
+}
