@@ -15,6 +15,7 @@ import (
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/fleet"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/server"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
@@ -81,6 +82,7 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddCommand(server.Command(program))
 	root.AddCommand(fleet.Commands(program)...)
+	root.AddCommand(policy.Command(program))
 	for _, other := range others {
 		other.Hidden = other.Hidden || call.Plugin
 		root.AddCommand(other)

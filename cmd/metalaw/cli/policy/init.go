@@ -80,7 +80,7 @@ func initialise(out io.Writer, dir, from, name string) error {
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		if err := os.WriteFile(filepath.Join(dir, file), files[file], 0o644); err != nil { //nolint:gosec // Files of a repository are for others to read.
+		if err := os.WriteFile(filepath.Join(dir, file), files[file], 0o644); err != nil { //nolint:gosec // For a repository.
 			return err
 		}
 		if _, err := fmt.Fprintln(out, filepath.Join(dir, file)); err != nil {

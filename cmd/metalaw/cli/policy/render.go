@@ -71,7 +71,8 @@ func renderCommand() *cobra.Command {
 
 // drawn is the lifecycle to draw. It has to compile, and no more than that: also one that is refused is worth looking at.
 func drawn(ctx context.Context, c client.Client, from *source, revision string, in io.Reader) (*lifecycle.Lifecycle, error) {
-	files, name := bundle.Files{}, revision
+	var files bundle.Files
+	name := revision
 	if revision != "" {
 		if from.path != "" || from.shipped != "" {
 			return nil, usage.Errorf("give one of -f, --from and --revision")

@@ -159,7 +159,7 @@ func readManifests(path string, data []byte) (*manuscript, error) {
 		for i, h := range heads {
 			names[i] = h.name
 		}
-		return nil, fmt.Errorf("%s holds %d bundles (%s); one is looked at at a time", path, len(heads), strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s holds %d bundles (%s); give one of them", path, len(heads), strings.Join(names, ", "))
 	}
 }
 
@@ -219,27 +219,21 @@ func originOf(path string, n *yaml.Node, lines []string) origin {
 // manuscript puts a bundle together from its head and the parts that its manifest lists.
 func (c *configMap) manuscript(path string, parts map[string]*configMap) (*manuscript, error) {
 	m := &manuscript{name: path + ", ConfigMap " + c.name, at: c.at}
-	files, gaps, found := bundle.Assemble(c.files, func(name string) (bundle.Files, string) {
-		part, ok := parts[name]
+	head := make(map[string]string, len(c.files))
+	for name, data := range c.files {
+		head[name] = string(data)
+	}
+	files, found := bundle.Assemble(head, func(holder, file string) (string, bool) {
+		part, ok := parts[holder]
 		if !ok {
-			return nil, "there is no such ConfigMap in " + path + " with the label " + partLabel
+			return "", false
 		}
-		for file, at := range part.at {
-			if _, own := m.at[file]; !own {
-				m.at[file] = at
-			}
-		}
-		return part.files, ""
+		m.at[file] = part.at[file]
+		text, ok := part.files[file]
+		return string(text), ok
 	})
 	if err := found.Err(); err != nil {
-		return nil, err
-	}
-	if len(gaps) > 0 {
-		words := make([]string, len(gaps))
-		for i, g := range gaps {
-			words[i] = g.String()
-		}
-		return nil, fmt.Errorf("the bundle is not whole: %s", strings.Join(words, "; "))
+		return nil, fmt.Errorf("the bundle of %s is not whole:\n%w", m.name, err)
 	}
 	m.files = files
 	return m, nil

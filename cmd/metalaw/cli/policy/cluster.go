@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+)
+
+// defaultNamespace is the manager's in the shipped manifests.
+const defaultNamespace = "metalaw-system"
+
+// heads lists the ConfigMaps that are heads of bundles, sorted by name.
+func heads(ctx context.Context, c client.Client, namespace string) ([]corev1.ConfigMap, error) {
+	var list corev1.ConfigMapList
+	if err := c.List(ctx, &list, client.InNamespace(namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
+		return nil, access.Explain(err, "list", "configmaps")
+	}
+	return list.Items, nil
+}
+
+// revisions lists the PolicyRevisions, the latest promotion first, and then those that never came into force, the
+// youngest first.
+func revisions(ctx context.Context, c client.Client) ([]policyv1alpha1.PolicyRevision, error) {
+	var list policyv1alpha1.PolicyRevisionList
+	if err := c.List(ctx, &list); err != nil {
+		return nil, access.Explain(err, "list", "policyrevisions")
+	}
+	slices.SortFunc(list.Items, func(a, b policyv1alpha1.PolicyRevision) int {
+		if d := promotion(&b) - promotion(&a); d != 0 {
+			return d
+		}
+		if d := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return list.Items, nil
+}
+
+// promotion is the number of the promotion by which a revision came into force; 0 where it never did.
+func promotion(r *policyv1alpha1.PolicyRevision) int {
+	n, err := strconv.Atoi(r.Annotations[policyv1alpha1.PromotionAnnotation])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// keeper is a program that keeps an object as it is in a repository; an edit by hand would be undone.
+type keeper struct {
+	program, object string
+}
+
+// keeperOf finds out whether Argo CD, Flux or Helm manages an object, by the marks that they document:
+// https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/, https://fluxcd.io/flux/components/kustomize/kustomizations/
+// and https://fluxcd.io/flux/components/helm/helmreleases/.
+func keeperOf(o client.Object) (keeper, bool) {
+	labels, annotations := o.GetLabels(), o.GetAnnotations()
+	for _, mark := range []struct {
+		program string
+		value   string
+	}{
+		{"Argo CD", annotations["argocd.argoproj.io/tracking-id"]},
+		{"Argo CD", labels["argocd.argoproj.io/instance"]},
+		{"Flux", labels["kustomize.toolkit.fluxcd.io/name"]},
+		{"Flux", labels["helm.toolkit.fluxcd.io/name"]},
+		{"Helm", annotations["meta.helm.sh/release-name"]},
+	} {
+		if mark.value != "" {
+			name, _, _ := strings.Cut(mark.value, ":")
+			return keeper{mark.program, name}, true
+		}
+	}
+	return keeper{}, false
+}
+
+// change is what a verb does to the head of a bundle.
+type change struct {
+	stage     string
+	servers   string
+	percent   int
+	keepScope bool
+}
+
+// forGit is the change as somebody would write it in a repository.
+func (c change) forGit(name, namespace string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: %s\n  labels:\n    %s: %s\n",
+		name, namespace, policyv1alpha1.StageLabel, c.stage)
+	if scope := c.scope(); len(scope) > 0 {
+		b.WriteString("  annotations:\n")
+		for _, key := range []string{policyv1alpha1.CanaryServersAnnotation, policyv1alpha1.CanaryPercentAnnotation} {
+			if scope[key] != "" {
+				fmt.Fprintf(&b, "    %s: %q\n", key, scope[key])
+			}
+		}
+	}
+	return b.String()
+}
+
+// scope is the annotations that say whom a canary governs.
+func (c change) scope() map[string]string {
+	scope := map[string]string{}
+	if c.servers != "" {
+		scope[policyv1alpha1.CanaryServersAnnotation] = c.servers
+	}
+	if c.percent > 0 {
+		scope[policyv1alpha1.CanaryPercentAnnotation] = strconv.Itoa(c.percent)
+	}
+	return scope
+}
+
+// relabel stores the change. A head that has the label already is given another first where again says so: an unchanged
+// label is no promotion.
+func relabel(ctx context.Context, c client.Client, head *corev1.ConfigMap, to change) error {
+	if head.Labels[policyv1alpha1.StageLabel] == to.stage && to.stage == policyv1alpha1.LabelActive {
+		if err := patchStage(ctx, c, head, change{stage: policyv1alpha1.LabelShadow, keepScope: true}); err != nil {
+			return err
+		}
+	}
+	return patchStage(ctx, c, head, to)
+}
+
+func patchStage(ctx context.Context, c client.Client, head *corev1.ConfigMap, to change) error {
+	before := head.DeepCopy()
+	if head.Labels == nil {
+		head.Labels = map[string]string{}
+	}
+	head.Labels[policyv1alpha1.StageLabel] = to.stage
+	if !to.keepScope {
+		delete(head.Annotations, policyv1alpha1.CanaryServersAnnotation)
+		delete(head.Annotations, policyv1alpha1.CanaryPercentAnnotation)
+		for key, value := range to.scope() {
+			if head.Annotations == nil {
+				head.Annotations = map[string]string{}
+			}
+			head.Annotations[key] = value
+		}
+	}
+	err := c.Patch(ctx, head, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(access.FieldManager))
+	return access.Explain(err, "patch", "configmaps")
+}
+
+// findHead finds the head that a word names: by its own name, or by bundle name and version as in fleet@1.4.0.
+func findHead(ctx context.Context, c client.Client, namespace, word string) (*corev1.ConfigMap, error) {
+	head := &corev1.ConfigMap{}
+	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: word}, head)
+	if err != nil {
+		all, listErr := heads(ctx, c, namespace)
+		names := make([]string, len(all))
+		for i := range all {
+			names[i] = all[i].Name
+		}
+		if listErr == nil && client.IgnoreNotFound(err) == nil {
+			return nil, fmt.Errorf("there is no bundle %s in namespace %s; there are: %s", word, namespace, orNone(names))
+		}
+		return nil, access.Explain(err, "get", "configmaps")
+	}
+	if head.Labels[policyv1alpha1.BundleLabel] == "" {
+		return nil, fmt.Errorf("ConfigMap %s is no bundle: it lacks the label %s", word, policyv1alpha1.BundleLabel)
+	}
+	return head, nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+func TestAConfigMapThatAnotherProgramKeepsIsKnownByItsMarks(t *testing.T) {
+	for name, c := range map[string]struct {
+		labels, annotations map[string]string
+		want                keeper
+	}{
+		"nobody's":                  {nil, nil, keeper{}},
+		"somebody's by kubectl":     {nil, map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}, keeper{}},
+		"Argo CD's by annotation":   {nil, map[string]string{"argocd.argoproj.io/tracking-id": "fleet:/ConfigMap:metalaw-system/x"}, keeper{"Argo CD", "fleet"}},
+		"Argo CD's by label":        {map[string]string{"argocd.argoproj.io/instance": "fleet"}, nil, keeper{"Argo CD", "fleet"}},
+		"Flux's of a Kustomization": {map[string]string{"kustomize.toolkit.fluxcd.io/name": "fleet"}, nil, keeper{"Flux", "fleet"}},
+		"Flux's of a HelmRelease":   {map[string]string{"helm.toolkit.fluxcd.io/name": "fleet"}, nil, keeper{"Flux", "fleet"}},
+		"Helm's":                    {nil, map[string]string{"meta.helm.sh/release-name": "fleet"}, keeper{"Helm", "fleet"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, kept := keeperOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: c.labels, Annotations: c.annotations}})
+			if got != c.want || kept != (c.want != keeper{}) {
+				t.Errorf("%+v, %t", got, kept)
+			}
+		})
+	}
+}
+
+func TestTheChangeForGitIsAPatch(t *testing.T) {
+	got := change{stage: "canary", servers: "rack in (r1, r2)", percent: 5}.forGit("fleet-1.4.0", "metalaw-system")
+	want := `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: fleet-1.4.0
+  namespace: metalaw-system
+  labels:
+    policy.metalaw.dev/stage: canary
+  annotations:
+    policy.metalaw.dev/servers: "rack in (r1, r2)"
+    policy.metalaw.dev/percent: "5"
+`
+	if got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+// revision is a PolicyRevision that came into force by a promotion; 0 for none.
+func revision(name, number string) policyv1alpha1.PolicyRevision {
+	r := policyv1alpha1.PolicyRevision{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if number != "" {
+		r.Annotations = map[string]string{policyv1alpha1.PromotionAnnotation: number}
+	}
+	return r
+}
+
+func TestRollbackGoesToTheRevisionThatWasInForceBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		all      []policyv1alpha1.PolicyRevision
+		to, want string
+	}{
+		"the second latest promotion":  {[]policyv1alpha1.PolicyRevision{revision("c", "3"), revision("b", "2"), revision("a", "1")}, "", "b"},
+		"the one that is named":        {[]policyv1alpha1.PolicyRevision{revision("c", "3"), revision("b", "2"), revision("a", "1")}, "a", "a"},
+		"none that was never in force": {[]policyv1alpha1.PolicyRevision{revision("c", "3"), revision("s", "")}, "", ""},
+		"none that does not exist":     {[]policyv1alpha1.PolicyRevision{revision("c", "3")}, "x", ""},
+		"nothing where nothing is":     {nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := former(c.all, c.to)
+			if c.want == "" {
+				if err == nil {
+					t.Errorf("it goes to %s", got.Name)
+				}
+				return
+			}
+			if err != nil || got.Name != c.want {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
+}

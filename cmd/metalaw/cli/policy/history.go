@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+func historyCommand() *cobra.Command {
+	flags := &access.Flags{}
+	var output terminal.Output
+	cmd := &cobra.Command{
+		Use:   "history",
+		Short: "List the revisions, the one in force first",
+		Long: "Lists the PolicyRevisions by their promotions: version, stage, servers, who put it there and since when, and the ConfigMap that it " +
+			"came from.\n\nExit codes: 0 listed; 1 the cluster did not answer; 2 the command line makes no sense.",
+		Example: "  {{.}} policy history",
+		Args:    usage.NoArgs,
+	}
+	flags.Register(cmd)
+	output.Register(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		t := terminal.Of(cmd)
+		c, err := flags.Connect(t.Err)
+		if err != nil {
+			return err
+		}
+		all, err := revisions(cmd.Context(), c)
+		if err != nil {
+			return err
+		}
+		lines := past(all)
+		if output.JSON() {
+			return terminal.JSON(t.Out, lines)
+		}
+		var rows [][]string
+		for _, l := range lines {
+			rows = append(rows, l.row(time.Now()))
+		}
+		return terminal.Table(t.Out, []string{"REVISION", "PROMOTION", "STAGE", "SINCE", "SERVERS", "BY", "CONFIGMAP", "WHY"}, rows)
+	}
+	return cmd
+}
+
+// entry is one revision as history tells it.
+type entry struct {
+	Revision  string     `json:"revision"`
+	Bundle    string     `json:"bundle"`
+	Version   string     `json:"version"`
+	Promotion int        `json:"promotion,omitempty"`
+	Stage     string     `json:"stage"`
+	InForce   bool       `json:"inForce"`
+	Since     *time.Time `json:"since,omitempty"`
+	Servers   int32      `json:"servers"`
+	By        string     `json:"by,omitempty"`
+	ConfigMap string     `json:"configMap,omitempty"`
+	Why       string     `json:"why,omitempty"`
+}
+
+func past(all []policyv1alpha1.PolicyRevision) []entry {
+	lines := []entry{}
+	for i := range all {
+		r := &all[i]
+		e := entry{Revision: r.Name, Bundle: r.Spec.Bundle, Version: r.Spec.Version, Promotion: promotion(r), Stage: string(r.Status.Stage),
+			Servers: r.Status.Servers, By: r.Status.ActivatedBy, ConfigMap: r.Status.Head}
+		if r.Status.StageSince != nil {
+			e.Since = &r.Status.StageSince.Time
+		}
+		if active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive); active != nil {
+			e.InForce, e.Why = active.Reason == policyv1alpha1.ReasonInForce, active.Message
+		}
+		lines = append(lines, e)
+	}
+	return lines
+}
+
+func (e entry) row(now time.Time) []string {
+	number, since := "", ""
+	if e.Promotion > 0 {
+		number = strconv.Itoa(e.Promotion)
+	}
+	if e.Since != nil {
+		since = duration.HumanDuration(now.Sub(*e.Since)) + " ago"
+	}
+	stage := e.Stage
+	if e.InForce && stage != string(policyv1alpha1.StageActive) {
+		stage += ", in force"
+	}
+	return []string{e.Revision, number, stage, since, fmt.Sprint(e.Servers), e.By, e.ConfigMap, e.Why}
+}

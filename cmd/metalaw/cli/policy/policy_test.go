@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// call runs `metalaw policy` with arguments and what is typed.
+func call(t *testing.T, typed string, args ...string) (string, error) {
+	t.Helper()
+	root := &cobra.Command{Use: "metalaw", SilenceUsage: true, SilenceErrors: true}
+	root.SetFlagErrorFunc(usage.FlagError)
+	root.AddCommand(Command("metalaw"))
+	var out, complaints bytes.Buffer
+	root.SetArgs(append([]string{"policy"}, args...))
+	root.SetIn(strings.NewReader(typed))
+	root.SetOut(&out)
+	root.SetErr(&complaints)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// begun is a directory that init has written.
+func begun(t *testing.T, from string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "fleet")
+	if _, err := call(t, "", "init", dir, "--from", from); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// edit replaces what stands once in a file.
+func edit(t *testing.T, file, old, instead string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(text), old) != 1 {
+		t.Fatalf("%s does not say %q once", file, old)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), old, instead, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatInitWritesCouldBeAccepted(t *testing.T) {
+	for _, name := range policies.ShippedNames() {
+		t.Run(name, func(t *testing.T) {
+			out, err := call(t, "", "verify", "-f", begun(t, name))
+			if err != nil || !strings.Contains(out, "accepted: bundle fleet 0.1.0") {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+func TestInitOverwritesNothing(t *testing.T) {
+	dir := begun(t, "default")
+	before, err := os.ReadFile(filepath.Join(dir, "bundle.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t, "", "init", dir, "--from", "no-discovery"); err == nil || !strings.Contains(err.Error(), "is there already") {
+		t.Errorf("%v", err)
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "bundle.yaml")); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("bundle.yaml was changed: %v", err)
+	}
+}
+
+func TestVerifyNamesThePlaceInTheFileThatWasRead(t *testing.T) {
+	dir := begun(t, "default")
+	file := filepath.Join(dir, "lifecycle.yaml")
+	edit(t, file, `bmc.health == "Critical"`, `bmc.helth == "Critical"`)
+	out, err := call(t, "", "verify", "-f", dir)
+	want := file + `:10:17: error: critical: there is no fact "bmc.helth" [cel-unknown-fact]` + "\n    did you mean bmc.health?\n"
+	if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s\nwant:\n%s", err, out, want)
+	}
+}
+
+// head is a ConfigMap with one file of its own, at a depth that an author may choose.
+const head = `apiVersion: v1
+kind: Namespace
+metadata: {name: metalaw-system}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: lab-1.0.0
+  labels: {policy.metalaw.dev/bundle: lab}
+data:
+  bundle.yaml: |
+    apiVersion: policy.metalaw.dev/v1alpha1
+    kind: Bundle
+    name: lab
+    version: 1.0.0
+    setings: {}
+`
+
+func TestAConfigMapIsReadWithThePlacesOfItsOwnFile(t *testing.T) {
+	out, err := call(t, head, "verify", "-f", "-")
+	want := `standard input:16:5: error: the bundle has no key "setings" [yaml-unknown-key]`
+	if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s\nwant:\n%s", err, out, want)
+	}
+	out, err = call(t, strings.Replace(head, "setings", "settings", 1), "verify", "-f", "-")
+	if err != nil || !strings.Contains(out, "accepted: bundle lab 1.0.0") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestWhatIsNoBundleIsSaidInOneSentence(t *testing.T) {
+	empty := t.TempDir()
+	for name, c := range map[string]struct {
+		typed string
+		args  []string
+		want  string
+		usage bool
+	}{
+		"nothing named":         {"", []string{"verify"}, "which bundle?", true},
+		"two named":             {"", []string{"verify", "-f", "x", "--from", "default"}, "give -f or --from, not both", true},
+		"no such file":          {"", []string{"verify", "-f", "nowhere"}, "there is no file or directory nowhere", true},
+		"an empty directory":    {"", []string{"verify", "-f", empty}, "holds no file of a bundle", false},
+		"no bundle in a stream": {"kind: Pod\n", []string{"verify", "-f", "-"}, "holds no bundle", false},
+		"two bundles":           {head + "---\n" + strings.Replace(head, "lab-1", "lab-2", 1), []string{"verify", "-f", "-"}, "holds 2 bundles (lab-1.0.0, lab-2.0.0)", false},
+		"no YAML":               {"a: [", []string{"verify", "-f", "-"}, "standard input: yaml: line 1", false},
+		"no such shipped one":   {"", []string{"render", "--from", "none"}, `there is no shipped bundle "none"; there are compat-v0.7, default, no-discovery`, true},
+		"no such topic":         {"", []string{"schema", "x"}, "name one topic: admission, bundle,", true},
+		"no such form":          {"", []string{"verify", "-f", "-", "-o", "xml"}, `"xml" is none of text, json, sarif`, true},
+		"a stage unknown":       {"", []string{"promote", "x", "--stage", "on"}, "there are draft, shadow, canary and active", true},
+		"a canary of nobody":    {"", []string{"promote", "x", "--stage", "canary"}, "whom does the canary govern?", true},
+		"a scope without need":  {"", []string{"promote", "x", "--percent", "5"}, "belong to --stage canary", true},
+		"a verb unknown":        {"", []string{"verfy"}, `there is no verb "verfy"`, true},
+		"a name that cannot be": {"", []string{"init", "Fleet"}, `"Fleet" cannot be the name of a bundle`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := call(t, c.typed, c.args...)
+			if err == nil || !strings.Contains(err.Error(), c.want) || usage.Is(err) != c.usage {
+				t.Errorf("%v (usage: %t)", err, usage.Is(err))
+			}
+		})
+	}
+}
+
+func TestVerifySpeaksJSONAndSARIF(t *testing.T) {
+	dir := begun(t, "default")
+	edit(t, filepath.Join(dir, "bundle.yaml"), "firstSeen: observe", "firstSeen: guess")
+	out, err := call(t, "", "verify", "-f", dir, "-o", "json")
+	var report jsonReport
+	if jsonErr := json.Unmarshal([]byte(out), &report); jsonErr != nil || !errors.Is(err, terminal.ErrIncomplete) {
+		t.Fatal(jsonErr, err)
+	}
+	if report.Accepted || len(report.Findings) == 0 || report.Findings[0].File != filepath.Join(dir, "bundle.yaml") || report.Findings[0].Line == 0 {
+		t.Errorf("%+v", report)
+	}
+	out, err = call(t, "", "verify", "-f", dir, "-o", "sarif")
+	var log sarifLog
+	if jsonErr := json.Unmarshal([]byte(out), &log); jsonErr != nil || !errors.Is(err, terminal.ErrIncomplete) {
+		t.Fatal(jsonErr, err)
+	}
+	first := log.Runs[0].Results[0]
+	if log.Version != "2.1.0" || first.Level != "error" || first.RuleID != "setting-word" || first.Locations[0].Physical.Region.StartLine == 0 {
+		t.Errorf("%+v", first)
+	}
+}
+
+func TestTestShowsWhatFailsAndWritesJUnit(t *testing.T) {
+	dir := begun(t, "default")
+	edit(t, filepath.Join(dir, "lifecycle.yaml"), "{rule: ProbeReported,    to: Available,", "{rule: ProbeReported,    to: Initial,")
+	results := filepath.Join(t.TempDir(), "results.xml")
+	out, err := call(t, "", "test", "-f", dir, "--junit", results)
+	if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, "FAIL  a reported server becomes available") ||
+		!strings.Contains(out, "it moves to Initial by ProbeReported") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suites junitSuites
+	if err := xml.Unmarshal(text, &suites); err != nil {
+		t.Fatal(err)
+	}
+	if len(suites.Suites) != 3 || suites.Suites[1].Failures != 1 || suites.Suites[2].Tests == 0 || suites.Suites[2].Failures != 0 {
+		t.Errorf("%s", text)
+	}
+	if out, err = call(t, "", "test", "--from", "default", "-v"); err != nil || !strings.Contains(out, "PASS  ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestRenderDrawsInEveryForm(t *testing.T) {
+	for form, want := range map[string]string{"mermaid": "stateDiagram-v2", "dot": "digraph lifecycle", "svg": "<svg ", "markdown": "## Available"} {
+		if out, err := call(t, "", "render", "--from", "default", "-o", form); err != nil || !strings.Contains(out, want) {
+			t.Errorf("%s: %v", form, err)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+// rollout is what promote and rollback share.
+type rollout struct {
+	flags     access.Flags
+	namespace string
+	wait      bool
+	timeout   time.Duration
+}
+
+func (r *rollout) register(cmd *cobra.Command) {
+	r.flags.Register(cmd)
+	f := cmd.Flags()
+	f.StringVarP(&r.namespace, "namespace", "n", defaultNamespace, "namespace of the manager, where bundles are kept")
+	f.BoolVar(&r.wait, "wait", false, "wait until the manager says that it is so")
+	f.DurationVar(&r.timeout, "timeout", 2*time.Minute, "how long to wait")
+}
+
+func promoteCommand() *cobra.Command {
+	r := &rollout{}
+	to := change{stage: policyv1alpha1.LabelActive}
+	cmd := &cobra.Command{
+		Use:   "promote CONFIGMAP [--stage shadow|canary|active] [--servers SELECTOR] [--percent N]",
+		Short: "Bring a bundle a stage further: beside the one in force, to some servers, or to all",
+		Long: "Sets the label " + policyv1alpha1.StageLabel + " of a bundle's ConfigMap. As shadow it is evaluated beside the one in force and " +
+			"only counts what it would have done otherwise; as canary it governs the servers in its scope; as active it comes into force for all, " +
+			"once every running manager has compiled it. A server adopts it where it rests. Canary and active take the verb activate on " +
+			"policyrevisions. " +
+			"A ConfigMap that Argo CD, Flux or Helm keeps is not changed: the change for the repository is printed.\n\n" +
+			"Exit codes: 0 the label is set, and with --wait the manager says that it is so; 1 it was refused, is kept by another program, or " +
+			"did not come about in time; 2 the command line makes no sense.",
+		Example: "  {{.}} policy promote fleet-1.4.0 --stage shadow\n" +
+			"  {{.}} policy promote fleet-1.4.0 --stage canary --servers 'rack in (r1, r2)'\n  {{.}} policy promote fleet-1.4.0 --wait",
+	}
+	r.register(cmd)
+	f := cmd.Flags()
+	f.StringVar(&to.stage, "stage", to.stage, "the stage to bring it to: draft, shadow, canary or active")
+	f.StringVar(&to.servers, "servers", "", "labels of the servers that a canary governs")
+	f.IntVar(&to.percent, "percent", 0, "share of the servers that a canary governs, 1 to 100; with --servers, of those")
+	stages := []string{policyv1alpha1.LabelDraft, policyv1alpha1.LabelShadow, policyv1alpha1.LabelCanary, policyv1alpha1.LabelActive}
+	// The error is about a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("stage", cobra.FixedCompletions(stages, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage.Errorf("promote takes the name of one ConfigMap; `metalaw policy history` lists them; see --help")
+		}
+		if err := to.check(stages); err != nil {
+			return err
+		}
+		t := terminal.Of(cmd)
+		c, err := r.flags.Connect(t.Err)
+		if err != nil {
+			return err
+		}
+		head, err := findHead(cmd.Context(), c, r.namespace, args[0])
+		if err != nil {
+			return err
+		}
+		return r.apply(cmd.Context(), t, c, head, to)
+	}
+	return cmd
+}
+
+// check says what of the change cannot be asked for.
+func (c change) check(stages []string) error {
+	known := false
+	for _, s := range stages {
+		known = known || s == c.stage
+	}
+	scoped := c.servers != "" || c.percent != 0
+	switch {
+	case !known:
+		return usage.Errorf("--stage=%s: there are draft, shadow, canary and active", c.stage)
+	case c.stage == policyv1alpha1.LabelCanary && !scoped:
+		return usage.Errorf("whom does the canary govern? Give --servers, --percent, or both")
+	case c.stage != policyv1alpha1.LabelCanary && scoped:
+		return usage.Errorf("--servers and --percent belong to --stage canary")
+	case c.percent < 0 || c.percent > 100:
+		return usage.Errorf("--percent=%d: write 1 to 100", c.percent)
+	}
+	if _, err := labels.Parse(c.servers); err != nil {
+		return usage.Errorf("--servers=%q: %v", c.servers, err)
+	}
+	return nil
+}
+
+// apply relabels a head, unless another program keeps it as it is.
+func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Client, head *corev1.ConfigMap, to change) error {
+	if k, kept := keeperOf(head); kept {
+		//nolint:errcheck // The exit code says it too.
+		fmt.Fprintf(t.Err, "ConfigMap %s is kept by %s (%s), which would undo a change made here. Change it in the repository:\n",
+			head.Name, k.program, terminal.Plain(k.object))
+		if _, err := fmt.Fprint(t.Out, to.forGit(head.Name, head.Namespace)); err != nil {
+			return err
+		}
+		return terminal.ErrIncomplete
+	}
+	if err := relabel(ctx, c, head, to); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(t.Out, "%s: %s\n", head.Name, to.stage); err != nil {
+		return err
+	}
+	if !r.wait {
+		return nil
+	}
+	return r.follow(ctx, t, c, head, to.stage)
+}
+
+// follow waits until the head's revision is at the stage, and says what it waits for when it gives up.
+func (r *rollout) follow(ctx context.Context, t *terminal.Terminal, c client.Client, head *corev1.ConfigMap, stage string) error {
+	last := "the manager has made no PolicyRevision of it"
+	err := wait.PollUntilContextTimeout(ctx, time.Second, r.timeout, true, func(ctx context.Context) (bool, error) {
+		all, err := revisions(ctx, c)
+		if err != nil {
+			return false, err
+		}
+		for i := range all {
+			if one := &all[i]; one.Status.Head == head.Name {
+				var done bool
+				if done, last = reached(one, stage); done {
+					return true, nil
+				}
+			}
+		}
+		return false, nil
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("it did not come about within %s: %s", r.timeout, last)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(t.Out, last)
+	return err
+}
+
+// stageOf is what a revision says of itself at each stage.
+var stageOf = map[string]policyv1alpha1.PolicyStage{
+	policyv1alpha1.LabelDraft: policyv1alpha1.StageDraft, policyv1alpha1.LabelShadow: policyv1alpha1.StageShadow,
+	policyv1alpha1.LabelCanary: policyv1alpha1.StageCanary, policyv1alpha1.LabelActive: policyv1alpha1.StageActive,
+}
+
+// reached says whether a revision is at a stage, and what there is to tell of it.
+func reached(r *policyv1alpha1.PolicyRevision, stage string) (bool, string) {
+	active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive)
+	words := fmt.Sprintf("revision %s is %s", r.Name, r.Status.Stage)
+	if active != nil {
+		words += fmt.Sprintf(" (%s: %s)", active.Reason, active.Message)
+	}
+	if stage == policyv1alpha1.LabelActive {
+		return active != nil && active.Reason == policyv1alpha1.ReasonInForce, words
+	}
+	return r.Status.Stage == stageOf[stage], words
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package schema describes the files of a bundle as JSON schemas, for editors and other programs. What the parsers check
+// beyond a schema (types of expressions, places, what refers to what) only they can tell.
+package schema
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/admission"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+// draft is the version of JSON Schema in which the schemas are written.
+const draft = "http://json-schema.org/draft-07/schema#"
+
+// object is a JSON schema.
+type object = map[string]any
+
+// Topics lists what there are schemas of, sorted.
+func Topics() []string { return slices.Sorted(maps.Keys(topics)) }
+
+var topics = map[string]func(*engine.Vocabulary) object{
+	"bundle": func(*engine.Vocabulary) object { return file("Bundle", bundleFields()) }, "lifecycle": lifecycle,
+	"scenarios": scenarios, "macprefixes": macPrefixes, "manifest": manifest,
+	"selection": func(*engine.Vocabulary) object { return selection.Schema() },
+	"admission": func(*engine.Vocabulary) object { return admission.Schema() },
+}
+
+// Of is the JSON schema of a topic: of bundle.yaml, lifecycle.yaml, scenarios.yaml, macprefixes.yaml or manifest.yaml, or
+// of the input that selection.rego and admission.rego read. It is nil for any other topic.
+func Of(topic string, v *engine.Vocabulary) map[string]any {
+	of, ok := topics[topic]
+	if !ok {
+		return nil
+	}
+	s := maps.Clone(of(v))
+	s["$schema"] = draft
+	return s
+}
+
+// fields is a mapping with these keys and no others.
+func fields(properties object, required ...string) object {
+	s := object{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+// file is a file that begins with apiVersion and kind.
+func file(kind string, properties object, required ...string) object {
+	properties["apiVersion"] = object{"const": "policy.metalaw.dev/v1alpha1"}
+	properties["kind"] = object{"const": kind}
+	return fields(properties, required...)
+}
+
+func text(doc string) object               { return object{"type": "string", "description": doc} }
+func words(doc string, w ...string) object { return object{"enum": w, "description": doc} }
+func list(of object) object                { return object{"type": "array", "items": of} }
+func truth(doc string) object              { return object{"type": "boolean", "description": doc} }
+
+// mapping has keys that the author chooses.
+func mapping(of object) object { return object{"type": "object", "additionalProperties": of} }
+
+func span(doc string) object {
+	return object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$|^0$`, "description": doc}
+}
+
+func count(doc string, least, most int) object {
+	return object{"type": "integer", "minimum": least, "maximum": most, "description": doc}
+}
+
+func bundleFields() object {
+	settings := fields(object{
+		"sanitization": words("whether a server that held a claim is erased before it is offered again",
+			bundle.SanitizationRequired, bundle.SanitizationNone),
+		"firstSeen":    words("what to do with a machine that is found running", bundle.FirstSeenObserve, bundle.FirstSeenManage),
+		"releaseGrace": span("how long to wait between a claim's end and the wipe"),
+		"probe":        fields(object{"allowUnauthenticated": truth("accept reports without a token")}),
+		"bmc":          fields(object{"tls": words("how a BMC's certificate is checked", bundle.TLSVerify, bundle.TLSInsecure)}),
+		"canary": fields(object{"maxHalts": count("how many servers a canary may halt", 0, 100000),
+			"maxErrors": count("how many servers a canary may bring to Error", 0, 100000)}),
+		"coverage": fields(object{"rego": count("per cent of the lines of Rego that tests evaluate", 80, 100),
+			"effects": count("per cent of the effects that scenarios show", 0, 100)}),
+	})
+	return object{"name": text("the bundle's name"), "version": text("semantic version"), "description": text("what it is for"),
+		"minEngineVersion": text("the oldest engine that understands it"), "settings": settings}
+}
+
+func lifecycle(v *engine.Vocabulary) object {
+	guard := text("defined names, combined with &&, || and !")
+	rule := object{"type": "string", "pattern": `^[A-Z][A-Za-z0-9]{1,62}$`, "description": "unique; becomes reason, label and test name"}
+	state := text("a state of this lifecycle")
+	effect := words("an effect; see the reference", effectNames(v)...)
+	ensured := fields(object{"do": effect, "when": guard, "with": mapping(object{})}, "do")
+	exit := fields(object{"rule": rule, "to": state, "when": guard, "after": text("a length of time, or the name of a duration fact"),
+		"retry": truth("counts as a retry"), "clears": list(text("a mark"))}, "rule", "to")
+	interrupt := fields(object{"rule": rule, "to": state, "when": guard, "except": list(state)}, "rule", "to", "when")
+	one := fields(object{
+		"means": text("what the state means, in a sentence"), "stable": truth("a server may rest here"), "marks": list(text("a mark")),
+		"operations": list(words("an operation that the state can use", v.Operations...)),
+		"ensure":     list(object{"anyOf": []any{effect, ensured}}), "exits": list(exit),
+	})
+	return file("Lifecycle", object{
+		"initial": state, "define": mapping(text("CEL over facts that yields true or false")), "interrupts": list(interrupt), "states": mapping(one),
+		"says": mapping(text("what a server tells that came to rest by this rule")), "migrate": mapping(state),
+		"invariants": list(fields(object{"rule": rule, "must": guard}, "rule", "must")),
+	}, "initial", "states")
+}
+
+func scenarios(v *engine.Vocabulary) object {
+	given := object{}
+	for _, f := range v.Facts {
+		if f.Name != v.StateFact {
+			given[f.Name] = factSchema(f)
+		}
+	}
+	causes := []string{string(engine.HaltGuardError), string(engine.HaltInvariant), string(engine.HaltSafety), string(engine.HaltUnknownState)}
+	expect := fields(object{
+		"to": text("the state moved to"), "stays": object{"const": true}, "halts": words("why it is halted", causes...),
+		"rule": text("the rule that moves or halts"), "ensures": list(text("effects, exactly and in order")), "awaits": text("the effect that waits"),
+	})
+	return file("Scenarios", object{"scenarios": list(fields(object{"name": text("a sentence"), "state": text("the state it is in"),
+		"given": fields(given), "expect": expect}, "name", "state", "expect"))}, "scenarios")
+}
+
+// factSchema is the schema of a fact's value as a scenario gives it.
+func factSchema(f engine.FactType) object {
+	s := object{"type": "string"}
+	switch f.Kind {
+	case engine.Bool:
+		s = object{"type": "boolean"}
+	case engine.Int:
+		s = object{"type": "integer"}
+	case engine.Enum:
+		s = object{"enum": f.Values}
+	case engine.Set:
+		s = list(object{"type": "string"})
+	case engine.Duration, engine.Age:
+		s = span("")
+	case engine.String:
+		// any text
+	}
+	s["description"] = f.Doc
+	return s
+}
+
+func manifest(*engine.Vocabulary) object {
+	return file("Manifest", object{"files": list(fields(object{"name": text("a file of the bundle"),
+		"configMap": text("the ConfigMap that holds it under its name"), "digest": object{"type": "string", "pattern": `^sha256:[0-9a-f]{64}$`}},
+		"name", "configMap", "digest"))}, "files")
+}
+
+func macPrefixes(*engine.Vocabulary) object {
+	return fields(object{"macPrefixes": list(fields(object{
+		"macPrefix":    object{"type": "string", "description": "6 to 12 hexadecimal digits, in quotes"},
+		"manufacturer": text("shown to people"), "protocol": words("how it is spoken to", "Redfish", "RedfishLocal", "RedfishWithRegistryPatch"),
+		"protocolScheme": words("https unless given", "https", "http"), "port": count("443 or 80 unless given", 1, 65535), "type": words("", "bmc"),
+		"defaultCredentials":   list(fields(object{"username": text(""), "password": text("")}, "username", "password")),
+		"credentialsSecretRef": fields(object{"name": text("a Secret in the manager's namespace")}, "name"),
+		"console":              fields(object{"type": words("", "IPMI", "SSH", "SSHLenovo"), "port": count("", 1, 65535)}, "type"),
+	}, "macPrefix", "manufacturer"))}, "macPrefixes")
+}
+
+func effectNames(v *engine.Vocabulary) []string {
+	names := make([]string, len(v.Effects))
+	for i, e := range v.Effects {
+		names[i] = e.Name
+	}
+	return names
+}
