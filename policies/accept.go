@@ -16,5 +16,5 @@ func Accept(ctx context.Context, files bundle.Files) (*bundle.Bundle, bundle.Rep
 	if err != nil {
 		return nil, bundle.Report{}, err
 	}
-	return bundle.Accept(ctx, files, bundle.Options{Vocabulary: Vocabulary(), Fill: fill})
+	return bundle.Accept(ctx, files, bundle.Options{Vocabulary: Vocabulary(), Fill: fill, Assume: AxiomsOf})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/lifecycle"
 	"github.com/metalaw/metalaw/engine/lifecycle/scenario"
+	"github.com/metalaw/metalaw/engine/lifecycle/verify"
 )
 
 // Options is what acceptance needs besides the files.
@@ -20,6 +21,9 @@ type Options struct {
 	// Fill is the shipped default. What a bundle leaves out is taken from it before the digest is made, so that an upgrade
 	// of the operator changes nothing.
 	Fill Files
+	// Assume says what a bundle's settings make of the facts of every server that it governs, for verification; nil where
+	// they make nothing of them.
+	Assume func(Settings) []engine.Axiom
 }
 
 // Report is all that was seen of a bundle on its way to being accepted.
@@ -32,6 +36,9 @@ type Report struct {
 	Scenarios []scenario.Result
 	Tests     []TestResult
 	Coverage  Coverage
+	// Verification is what was proven of the lifecycle, with the counterexamples of its findings; empty where the bundle does
+	// not compile.
+	Verification verify.Report
 }
 
 // TestResult is how one test of the Rego ended.
@@ -67,7 +74,7 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 	never := map[string]bool{}
 	if b.Lifecycle != nil && !found.HasErrors() {
 		var proven diag.List
-		proven, never = verify(b.Lifecycle, &report)
+		proven, never = b.verify(in, &report)
 		found = append(found, proven...)
 	}
 	found = append(found, b.runScenarios(in, never, &report)...)

@@ -4,11 +4,23 @@ package bundle
 
 import (
 	"github.com/metalaw/metalaw/engine/diag"
-	"github.com/metalaw/metalaw/engine/lifecycle"
+	"github.com/metalaw/metalaw/engine/lifecycle/verify"
 )
 
-// verify proves what can be proven of a lifecycle without running it. It returns what it found, and the rules that can
-// never fire, of which no scenario is asked for.
-func verify(_ *lifecycle.Lifecycle, _ *Report) (found diag.List, never map[string]bool) {
-	return nil, nil
+// verify proves what can be proven of the lifecycle without running it, under the bundle's own settings. It returns what it
+// found, and the rules that can never fire, of which no scenario is asked for.
+func (b *Bundle) verify(in Options, report *Report) (found diag.List, never map[string]bool) {
+	if in.Assume != nil {
+		report.Verification = verify.Check(b.Lifecycle, in.Assume(b.Settings)...)
+	} else {
+		report.Verification = verify.Check(b.Lifecycle)
+	}
+	never = map[string]bool{}
+	for _, f := range report.Verification.Findings {
+		if f.Code == verify.CodeNeverFires {
+			never[f.Rule] = true
+		}
+		found = append(found, f.Diagnostic)
+	}
+	return found, never
 }

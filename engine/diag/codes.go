@@ -2,6 +2,8 @@
 
 package diag
 
+import "slices"
+
 // groups documents every code. Three lines are the code, what is wrong, and what to do
 // about it. A test fails where a code is used that is not here, or is here and is not used.
 var groups = []Group{
@@ -217,6 +219,55 @@ states-missing
 	The lifecycle has no states.
 	Add states:.
 `)},
+	{Title: "Verification", About: "About the lifecycle as a whole, proven over all facts that can occur.", Codes: slices.Concat(table(Error, `
+safety-effect
+	An effect can be wanted where a safety rule forbids it: the server would be halted there.
+	Guard the effect with when:, or add an exit before it that takes these servers elsewhere.
+safety-move
+	A rule can fire where a safety rule forbids to enter its target or to clear a mark: the server would be halted there.
+	Add to the rule's guard what the safety rule asks for.
+invariant-violated
+	Facts exist by which an invariant of the bundle does not hold.
+	Correct the state that the example shows, or the invariant.
+state-unreachable
+	No rule that can fire leads to the state; a warning where servers are adopted into it from another operator.
+	Add a rule that leads there, or take the state out.
+state-dead-end
+	No rule that can fire leads out of the state, or none of the ways out of a state that is not stable leads to a stable one.
+	Add an exit that can fire.
+rule-never-fires
+	No facts make the rule fire: its guard is never true, or earlier rules always fire instead.
+	Correct the guard, move the rule before the one that hides it, or take it out.
+livelock
+	Moves lead round and round while nothing outside changes and no time passes; a warning where no facts were found that show it.
+	Let one of the rules ask for something that changes on the way.
+exit-to-itself
+	An exit leads to its own state: where it is taken nothing moves, and nothing is ensured either.
+	Take the exit out, or lead it elsewhere.
+verify-undecided
+	The lifecycle is too large or too involved to be proven.
+	Let guards ask for fewer facts at once.
+`), table(Warning, `
+guard-always-true
+	The guard is true whenever it is asked: what comes after it is never reached, or the guard can be left out.
+	Leave the guard out, or correct it.
+guard-error
+	Facts exist by which a guard is an error, such as a division by zero: the server would be halted there.
+	Exclude these facts before the expression that fails.
+effect-never-ensured
+	No facts make the state want the effect.
+	Correct the effect's guard, or take it out.
+definition-unused
+	No guard uses the definition.
+	Use it, or take it out.
+deadline-too-late
+	The state is always left before the deadline: another exit without a guard has a shorter one.
+	Shorten the deadline, or give it a guard that the other has not.
+`), table(Info, `
+order-decides
+	Two exits of a state to different targets can hold at once; the first is taken.
+	Nothing, if that is what you want; else let the guards exclude each other.
+`))},
 	{Title: "Scenarios and coverage", About: "About scenarios.yaml, and about what scenarios and tests leave unproven.", Codes: table(Error, `
 scenario-cause
 	A scenario expects a halt for a cause that does not exist.

@@ -156,7 +156,7 @@ func (c *checker) checkOrder(v *view) {
 				return d.Rule == first.Rule || (d.Halt != nil && d.Halt.Rule == first.Rule)
 			})
 			if x.Confirmed {
-				c.add(diag.Info, CodeOrderDecides, second.At, second.Rule, x, "",
+				c.add(diag.Info, CodeOrderDecides, second.At, second.Rule, x, "let their guards exclude each other where that is not what you want",
 					"in %s, %s (to %s) and %s (to %s) can hold at once, and the first is taken", v.Name, first.Rule, first.To, second.Rule, second.To)
 			}
 		}

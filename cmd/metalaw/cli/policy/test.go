@@ -4,6 +4,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,12 +85,14 @@ func (v verdict) cases() []testCase {
 	return all
 }
 
-// broken are the errors that keep tests from being run: all but those that a test or its coverage raised.
+// broken are the errors that keep tests from being run: all but those of a test, of its coverage, and of what
+// was proven of a lifecycle that compiles.
 func (v verdict) broken() diag.List {
+	proven := v.report.Verification.Diagnostics()
 	var found diag.List
 	for _, d := range v.report.Found {
 		if d.Severity == diag.Error && d.Code != "scenario-failed" && d.Code != "rego-test-failed" && !strings.HasPrefix(d.Code, "coverage-") &&
-			!strings.HasPrefix(d.Code, "verify-") {
+			!slices.Contains(proven, d) {
 			found = append(found, d)
 		}
 	}

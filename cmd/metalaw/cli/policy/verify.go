@@ -5,6 +5,7 @@ package policy
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -49,6 +50,7 @@ func registerForm(cmd *cobra.Command, words ...string) *form {
 func verifyCommand() *cobra.Command {
 	var from source
 	var notes bool
+	var examples string
 	cmd := &cobra.Command{
 		Use:   "verify -f DIR|FILE|-",
 		Short: "Say whether a bundle could be accepted, and everything that is wrong with it",
@@ -63,6 +65,8 @@ func verifyCommand() *cobra.Command {
 	from.register(cmd)
 	output := registerForm(cmd, "text", "json", "sarif")
 	cmd.Flags().BoolVar(&notes, "notes", false, "also say what is merely worth knowing, such as where the order of two rules decides")
+	cmd.Flags().StringVar(&examples, "examples", "", "also write the facts by which verification's findings show to a file, as scenarios")
+	_ = cmd.MarkFlagFilename("examples", "yaml") // the error is about a flag that does not exist
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		t := terminal.Of(cmd)
 		m, err := from.read(t.In)
@@ -74,6 +78,11 @@ func verifyCommand() *cobra.Command {
 			return err
 		}
 		v := verdict{manuscript: m, bundle: b, report: report}
+		if examples != "" {
+			if err := os.WriteFile(examples, []byte(report.Verification.Scenarios()), 0o644); err != nil { //nolint:gosec // For a repository.
+				return err
+			}
+		}
 		switch output.word {
 		case "json":
 			err = terminal.JSON(t.Out, v.json())
@@ -121,6 +130,14 @@ func (v verdict) text(t *terminal.Terminal, notes bool) error {
 		if err := finding(t, v.placed(d)); err != nil {
 			return err
 		}
+		if err := v.example(t, d); err != nil {
+			return err
+		}
+	}
+	for _, words := range v.report.Verification.Undecided {
+		if _, err := fmt.Fprintf(t.Out, "not proven: %s\n", terminal.Plain(words)); err != nil {
+			return err
+		}
 	}
 	hidden := ""
 	if n := v.count(diag.Info); n > 0 && !notes {
@@ -136,6 +153,20 @@ func (v verdict) text(t *terminal.Terminal, notes bool) error {
 		v.name, t.Paint(terminal.Good, "accepted", 0), v.bundle.Name, v.bundle.Version, len(v.bundle.Lifecycle.States()), c.Rules,
 		len(v.report.Scenarios), len(v.report.Tests), v.count(diag.Warning), hidden, v.bundle.Revision.Name, v.bundle.Revision.Digest)
 	return err
+}
+
+// example shows the facts by which a finding of verification shows, below it.
+func (v verdict) example(t *terminal.Terminal, d diag.Diagnostic) error {
+	if d.Severity == diag.Info {
+		return nil
+	}
+	for _, f := range v.report.Verification.Findings {
+		if f.Diagnostic == d && f.Counterexample != nil {
+			_, err := fmt.Fprintf(t.Out, "    for example: %s\n", strings.ReplaceAll(f.Counterexample.String(), "\n", "\n        "))
+			return err
+		}
+	}
+	return nil
 }
 
 var colours = map[diag.Severity]terminal.Colour{diag.Error: terminal.Bad, diag.Warning: terminal.Wary}
