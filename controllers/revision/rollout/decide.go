@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+// decision is a Look on its way to an Outcome.
+type decision struct {
+	Look
+	all []*subject
+	// live are the running managers.
+	live []*Replica
+	// inForce is what governs; nil where not even the built-in revision is stored yet.
+	inForce *subject
+	again   time.Duration
+}
+
+// subject is one revision while it is decided about.
+type subject struct {
+	*Revision
+	st policyv1alpha1.PolicyRevisionStatus
+	// was is the label that was recorded before this look.
+	was policyv1alpha1.LabelledStage
+	// head is the ConfigMap whose label counts; nil where none holds the revision.
+	head *Head
+	// note is what is wrong with its ConfigMap.
+	note string
+	// newcomer says that its promotion is asked for in this look, promoted that it takes effect in it.
+	newcomer, promoted bool
+	// pending says that its promotion waits, conflict that another one came at the same time.
+	pending, conflict bool
+	// awaits is whom it waits for.
+	awaits string
+}
+
+// Decide says what is to be written. The same Look always gives the same Outcome, and a Look at what was written writes
+// nothing more.
+func Decide(l Look) Outcome {
+	d := &decision{Look: l}
+	for i := range l.Replicas {
+		if r := &l.Replicas[i]; r.live(l.Now) {
+			d.live = append(d.live, r)
+		}
+	}
+	slices.SortFunc(d.live, func(a, b *Replica) int { return strings.Compare(a.Name, b.Name) })
+	for i := range l.Revisions {
+		r := &l.Revisions[i]
+		s := &subject{Revision: r, st: *r.Status.DeepCopy(), was: r.Status.LabelledStage}
+		s.st.Promotion = max(s.st.Promotion, r.Promotion)
+		d.all = append(d.all, s)
+	}
+	slices.SortFunc(d.all, func(a, b *subject) int { return strings.Compare(a.Name, b.Name) })
+	d.inForce = d.incumbent()
+	d.readLabels()
+	d.promote()
+	d.takeEffect()
+	for _, s := range d.all {
+		d.stage(s)
+	}
+	for _, s := range d.all {
+		d.describe(s)
+	}
+	return d.outcome()
+}
+
+// incumbent is the revision with the highest promotion that took effect, or the built-in one where none did.
+func (d *decision) incumbent() *subject {
+	var found *subject
+	for _, s := range d.all {
+		if s.Promotion > 0 && (found == nil || s.Promotion > found.Promotion) {
+			found = s
+		}
+	}
+	if found != nil {
+		return found
+	}
+	for _, s := range d.all {
+		if s.Name == d.Embedded {
+			return s
+		}
+	}
+	return nil
+}
+
+// rank orders what labels ask for, where several ConfigMaps hold the same content.
+var rank = map[policyv1alpha1.LabelledStage]int{
+	policyv1alpha1.LabelledDraft: 1, policyv1alpha1.LabelledShadow: 2, policyv1alpha1.LabelledCanary: 3, policyv1alpha1.LabelledActive: 4,
+}
+
+// readLabels records what the labels ask for. A head that cannot be used changes nothing: its label counts as before.
+func (d *decision) readLabels() {
+	for _, s := range d.all {
+		for i := range d.Heads {
+			h := &d.Heads[i]
+			switch {
+			case h.Problem != "" && (h.Name == s.st.Head || h.Revision == s.Name):
+				s.note = fmt.Sprintf("ConfigMap %s changes nothing: %s", h.Name, h.Problem)
+			case h.Problem == "" && h.Revision == s.Name && better(h, s.head):
+				s.head = h
+			}
+		}
+		switch {
+		case s.head != nil:
+			s.note = ""
+			s.st.LabelledStage, s.st.Head = s.head.Stage, s.head.Name
+			if s.head.ActivatedBy != "" && rank[s.head.Stage] >= rank[policyv1alpha1.LabelledCanary] {
+				s.st.ActivatedBy = bounded(s.head.ActivatedBy, 512)
+			}
+			// A revision that was in force and has lost its status was brought back, by a restore: its label is no news.
+			restored := s.was == "" && s.Promotion > 0
+			s.newcomer = s.head.Stage == policyv1alpha1.LabelledActive && s.was != policyv1alpha1.LabelledActive && !restored
+		case s.note == "" && s.was != "" && s.was != policyv1alpha1.LabelledNone:
+			s.st.LabelledStage = policyv1alpha1.LabelledNone
+		}
+		if s.head == nil && s.note == "" && s.st.Head != "" {
+			s.note = fmt.Sprintf("ConfigMap %s does not hold it any more", s.st.Head)
+		}
+	}
+}
+
+func better(h, than *Head) bool {
+	return than == nil || rank[h.Stage] > rank[than.Stage] || rank[h.Stage] == rank[than.Stage] && h.Name < than.Name
+}
+
+// promote numbers the promotion that is asked for in this look. Of several that come at once the one in force stays if it
+// is among them, else the highest version is promoted; the others are in conflict. A revision in force that has lost its
+// status is among them.
+func (d *decision) promote() {
+	var asking []*subject
+	var last int64
+	for _, s := range d.all {
+		if s.newcomer {
+			asking = append(asking, s)
+		}
+		last = max(last, s.st.Promotion)
+	}
+	if len(asking) == 0 {
+		return
+	}
+	winner := slices.MaxFunc(asking, func(a, b *subject) int { return compareVersions(a, b) })
+	if in := d.inForce; in != nil && (in.newcomer || in.Promotion > 0 && in.was == "") {
+		winner = in
+	}
+	for _, s := range asking {
+		s.conflict = s != winner
+	}
+	if winner.newcomer {
+		winner.st.Promotion = last + 1
+	}
+}
+
+func compareVersions(a, b *subject) int {
+	va, errA := semver.NewVersion(a.Version)
+	vb, errB := semver.NewVersion(b.Version)
+	if errA != nil || errB != nil {
+		return cmp.Or(strings.Compare(a.Version, b.Version), strings.Compare(a.Name, b.Name))
+	}
+	return cmp.Or(va.Compare(vb), strings.Compare(a.Name, b.Name))
+}
+
+// takeEffect puts the last promotion in force once every running manager has compiled the revision. One that is not
+// labelled active any more is taken back.
+func (d *decision) takeEffect() {
+	var next *subject
+	for _, s := range d.all {
+		if s.st.LabelledStage != policyv1alpha1.LabelledActive {
+			s.st.Promotion = s.Promotion
+		}
+		if s.st.Promotion > s.Promotion && (next == nil || s.st.Promotion > next.st.Promotion) {
+			next = s
+		}
+	}
+	if next == nil || d.inForce != nil && next.st.Promotion < d.inForce.Promotion {
+		return
+	}
+	if next != d.inForce {
+		if next.awaits = d.awaited(next); next.awaits != "" {
+			next.pending = true
+			return
+		}
+	}
+	next.promoted = true
+	d.inForce = next
+}
+
+// awaited names the running managers that have not compiled a revision; empty where all have.
+func (d *decision) awaited(s *subject) string {
+	if len(d.live) == 0 {
+		return "no running manager has said yet what it compiled"
+	}
+	var missing []string
+	for _, r := range d.live {
+		why, refused := r.Refused[s.Digest]
+		switch {
+		case refused:
+			missing = append(missing, r.Name+" refuses it: "+firstLine(why))
+		case !r.Compiled[s.Digest]:
+			missing = append(missing, r.Name+" has not compiled it yet")
+		default:
+			continue
+		}
+		if left := r.RenewedAt.Add(r.Lasts).Sub(d.Now); d.again == 0 || left < d.again {
+			d.again = max(left, time.Second)
+		}
+	}
+	return strings.Join(missing, "; ")
+}
+
+func (d *decision) outcome() Outcome {
+	o := Outcome{Again: d.again}
+	if d.inForce != nil {
+		o.InForce = d.inForce.Name
+	}
+	for _, s := range d.all {
+		w := Write{Revision: s.Name, Status: s.st}
+		if s.promoted {
+			w.Promotion = s.st.Promotion
+			o.Writes = slices.Insert(o.Writes, 0, w)
+		} else if !equality.Semantic.DeepEqual(s.st, s.Status) {
+			o.Writes = append(o.Writes, w)
+		}
+	}
+	return o
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return bounded(line, 300)
+}
+
+// bounded cuts a text to a number of bytes, between two letters.
+func bounded(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-3], "") + "..."
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// cluster is what is stored between two looks. Revisions are named by their versions; default is built in.
+type cluster struct {
+	t         *testing.T
+	now       time.Time
+	heads     []Head
+	revisions []Revision
+	replicas  []Replica
+}
+
+// newCluster has one running manager, which has compiled everything.
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{t: t, now: epoch}
+	c.manager("m1")
+	c.store("default")
+	return c
+}
+
+func (c *cluster) manager(name string, refuses ...string) {
+	r := Replica{Name: name, EngineVersion: "1.0.0", RenewedAt: c.now, Lasts: 90 * time.Second, Compiled: map[string]bool{}, Refused: map[string]string{}}
+	for _, version := range []string{"default", "1.0.0", "1.1.0", "1.10.0", "2.0.0"} {
+		if slices.Contains(refuses, version) {
+			r.Refused[version] = "lifecycle.yaml:3:1: error: unknown effect\nand more"
+		} else {
+			r.Compiled[version] = true
+		}
+	}
+	c.replicas = slices.DeleteFunc(c.replicas, func(o Replica) bool { return o.Name == name })
+	c.replicas = append(c.replicas, r)
+}
+
+func (c *cluster) store(version string) {
+	if c.revision(version) == nil {
+		c.revisions = append(c.revisions, Revision{Name: version, Version: version, Digest: version, Generation: 1, Test: &Test{Compiled: true}})
+	}
+}
+
+func (c *cluster) revision(name string) *Revision {
+	for i := range c.revisions {
+		if c.revisions[i].Name == name {
+			return &c.revisions[i]
+		}
+	}
+	return nil
+}
+
+// label sets the ConfigMaps that there are: "1.0.0=Active 1.1.0=Shadow". "!" says that one is broken, and "@name" gives it
+// another name than its version.
+func (c *cluster) label(heads string) {
+	c.heads = nil
+	for _, text := range strings.Fields(heads) {
+		version, stage, _ := strings.Cut(text, "=")
+		h := Head{Stage: policyv1alpha1.LabelledStage(stage), Canary: Scope{Selector: "rack=r1"}}
+		version, h.Name, _ = strings.Cut(version, "@")
+		if broken, ok := strings.CutSuffix(version, "!"); ok {
+			version, h.Problem = broken, "lifecycle.yaml is half-written"
+		} else {
+			h.Revision = version
+			c.store(version)
+		}
+		if h.Name == "" {
+			h.Name = "cm-" + version
+		}
+		c.heads = append(c.heads, h)
+	}
+}
+
+func (c *cluster) decide() Outcome {
+	return Decide(Look{Now: c.now, Embedded: "default", Heads: c.heads, Revisions: c.revisions, Replicas: c.replicas})
+}
+
+// look decides and stores; a second look has nothing to add.
+func (c *cluster) look() Outcome {
+	c.t.Helper()
+	o := c.decide()
+	c.apply(o)
+	if again := c.decide(); len(again.Writes) > 0 || again.InForce != o.InForce {
+		c.t.Errorf("a second look writes again: %+v", again)
+	}
+	return o
+}
+
+func (c *cluster) apply(o Outcome) {
+	for _, w := range o.Writes {
+		r := c.revision(w.Revision)
+		r.Status = w.Status
+		if w.Promotion > 0 {
+			r.Promotion = w.Promotion
+		}
+	}
+}
+
+// loseStatus is what a restore from a backup without status does.
+func (c *cluster) loseStatus() {
+	for i := range c.revisions {
+		c.revisions[i].Status = policyv1alpha1.PolicyRevisionStatus{}
+	}
+}
+
+// shows is every revision: "1.0.0 Active InForce".
+func (c *cluster) shows() string {
+	var all []string
+	for _, r := range c.revisions {
+		all = append(all, fmt.Sprintf("%s %s %s", r.Name, r.Status.Stage, reasonOf(&r.Status)))
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestPromotion(t *testing.T) {
+	const builtIn = "default Superseded Superseded"
+	for name, c := range map[string]struct {
+		// Each step sets the labels that there are, or does what its word says; then somebody looks.
+		steps []string
+		want  string
+	}{
+		"a cluster without bundles is governed by the built-in one": {
+			[]string{""}, "default Embedded InForce"},
+		"a draft, a shadow and a canary are not in force": {
+			[]string{"1.0.0=Draft 1.1.0=Shadow 2.0.0=Canary"},
+			"default Embedded InForce, 1.0.0 Draft NotPromoted, 1.1.0 Shadow NotPromoted, 2.0.0 Canary NotPromoted"},
+		"a bundle that is labelled active comes into force": {
+			[]string{"1.0.0=Active"}, builtIn + ", 1.0.0 Active InForce"},
+		"the latest promotion wins whatever its version": {
+			[]string{"2.0.0=Active", "2.0.0=Active 1.0.0=Active"}, builtIn + ", 2.0.0 Superseded Superseded, 1.0.0 Active InForce"},
+		"of two new ones at once the higher version stays": {
+			[]string{"1.1.0=Active 1.10.0=Active"}, builtIn + ", 1.1.0 Draft Conflict, 1.10.0 Active InForce"},
+		"of two at once the incumbent stays": {
+			[]string{"1.0.0=Active", "1.0.0=Shadow", "1.0.0=Active 2.0.0=Active"}, builtIn + ", 1.0.0 Active InForce, 2.0.0 Draft Conflict"},
+		"a conflict lasts while the label stays": {
+			[]string{"1.1.0=Active 1.10.0=Active", "1.1.0=Active 1.10.0=Active", "1.1.0=Active 1.10.0=Draft"},
+			builtIn + ", 1.1.0 Draft Conflict, 1.10.0 Active InForce"},
+		"a conflict ends when the label is set anew": {
+			[]string{"1.1.0=Active 1.10.0=Active", "1.1.0=Draft 1.10.0=Active", "1.1.0=Active 1.10.0=Active"},
+			builtIn + ", 1.1.0 Active InForce, 1.10.0 Superseded Superseded"},
+		"both labels swapped in one look": {
+			[]string{"1.0.0=Active 1.1.0=Shadow", "1.0.0=Shadow 1.1.0=Active"}, builtIn + ", 1.0.0 Shadow NotPromoted, 1.1.0 Active InForce"},
+		"both labels swapped, the new one first": {
+			[]string{"1.0.0=Active 1.1.0=Shadow", "1.0.0=Active 1.1.0=Active", "1.0.0=Draft 1.1.0=Active"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
+		"both labels swapped, the old one first: it governs in between": {
+			[]string{"1.0.0=Active 1.1.0=Shadow", "1.0.0=Shadow 1.1.0=Shadow"}, builtIn + ", 1.0.0 Active InForce, 1.1.0 Shadow NotPromoted"},
+		"both labels swapped, the old one first: the new one follows": {
+			[]string{"1.0.0=Active 1.1.0=Shadow", "1.0.0=Shadow 1.1.0=Shadow", "1.0.0=Shadow 1.1.0=Active"},
+			builtIn + ", 1.0.0 Shadow NotPromoted, 1.1.0 Active InForce"},
+		"a label that is applied again unchanged is no promotion": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "1.0.0=Active 1.1.0=Active"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
+		"going back is one relabel of the older head": {
+			[]string{"1.0.0=Active 1.1.0=Shadow", "1.0.0=Shadow 1.1.0=Active", "1.0.0=Active 1.1.0=Active"},
+			builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
+		"going back by a revert in Git, which deletes one and makes the other": {
+			[]string{"1.0.0=Active", "1.1.0=Active", "1.0.0=Active"}, builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
+		"the label of the one in force taken away changes nothing": {
+			[]string{"1.0.0=Active", "1.0.0=Draft"}, builtIn + ", 1.0.0 Active InForce"},
+		"the ConfigMap of the one in force deleted changes nothing": {
+			[]string{"1.0.0=Active", ""}, builtIn + ", 1.0.0 Active InForce"},
+		"the ConfigMap of the one in force broken changes nothing": {
+			[]string{"1.0.0=Active", "1.0.0!=Active", "1.0.0=Active"}, builtIn + ", 1.0.0 Active InForce"},
+		"a broken head that is labelled active changes nothing": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0!=Active"}, builtIn + ", 1.0.0 Active InForce"},
+		"a superseded head that was half-written for a while is not promoted by that": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "1.0.0!=Active 1.1.0=Active", "1.0.0=Active 1.1.0=Active"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
+		"the same content under another ConfigMap's name is the same revision": {
+			[]string{"1.0.0@a=Active", "1.0.0@b=Active", "1.0.0@a=Draft 1.0.0@b=Active"}, builtIn + ", 1.0.0 Active InForce"},
+		"the built-in bundle as a ConfigMap is promoted like any other": {
+			[]string{"1.0.0=Active", "1.0.0=Active default=Active"}, "default Active InForce, 1.0.0 Superseded Superseded"},
+		"a restore without status keeps what was in force": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "lose status"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
+		"a restore without status in which the ConfigMaps come one by one, the older first": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "lose status", "1.0.0=Active", "1.0.0=Active 1.1.0=Active"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
+		"a restore without status promotes none that had lost": {
+			[]string{"1.0.0=Active 1.1.0=Active", "lose status"}, builtIn + ", 1.0.0 Draft Conflict, 1.1.0 Active InForce"},
+		"a promotion after a restore is one": {
+			[]string{"1.0.0=Active", "lose status", "1.0.0=Active 1.1.0=Active"}, builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world := newCluster(t)
+			for _, step := range c.steps {
+				if step == "lose status" {
+					world.loseStatus()
+				} else {
+					world.label(step)
+				}
+				world.look()
+			}
+			if diff := cmp.Diff(c.want, world.shows()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInForceOnlyWhenEveryRunningManagerHasCompiledIt(t *testing.T) {
+	w := newCluster(t)
+	w.manager("m2", "1.1.0")
+	w.label("1.0.0=Active 1.1.0=Canary")
+	w.look()
+	w.label("1.0.0=Active 1.1.0=Active")
+	o := w.look()
+	shows := func(want string) {
+		t.Helper()
+		if diff := cmp.Diff(want, w.shows()); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+	shows("default Superseded Superseded, 1.0.0 Active InForce, 1.1.0 Draft AwaitingReplicas")
+	if o.InForce != "1.0.0" || o.Again != 90*time.Second {
+		t.Errorf("in force %s, again in %s", o.InForce, o.Again)
+	}
+	const why = "it waits until every running manager has compiled it: m2 refuses it: lifecycle.yaml:3:1: error: unknown effect"
+	if got := message(w.revision("1.1.0")); got != why {
+		t.Errorf("the message is %q, want %q", got, why)
+	}
+
+	w.now = epoch.Add(91 * time.Second) // m2 is gone, and its lease has expired
+	w.manager("m1")
+	w.look()
+	shows("default Superseded Superseded, 1.0.0 Superseded Superseded, 1.1.0 Active InForce")
+}
+
+func TestAPromotionThatWaitsEndsWithItsLabelOrALaterOne(t *testing.T) {
+	for name, c := range map[string]struct{ next, want string }{
+		"its label taken away":       {"1.0.0=Active 1.1.0=Shadow", "1.0.0 Active InForce, 1.1.0 Shadow NotPromoted"},
+		"its ConfigMap deleted":      {"1.0.0=Active", "1.0.0 Active InForce, 1.1.0 Draft NotPromoted"},
+		"another one promoted":       {"1.0.0=Active 1.1.0=Active 2.0.0=Active", "1.0.0 Superseded Superseded, 1.1.0 Superseded Superseded, 2.0.0 Active InForce"},
+		"its ConfigMap half-written": {"1.0.0=Active 1.1.0!=Active", "1.0.0 Active InForce, 1.1.0 Draft AwaitingReplicas"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCluster(t)
+			w.manager("m2", "1.1.0")
+			for _, heads := range []string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", c.next} {
+				w.label(heads)
+				w.look()
+			}
+			if diff := cmp.Diff("default Superseded Superseded, "+c.want, w.shows()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestACanaryThatIsPromotedStaysOneWhileItWaits(t *testing.T) {
+	w := newCluster(t)
+	w.label("1.0.0=Canary")
+	w.look()
+	w.manager("m2", "1.0.0") // a newer manager, which does not understand it
+	w.look()
+	w.label("1.0.0=Active")
+	w.look()
+	if got := w.shows(); got != "default Embedded InForce, 1.0.0 Canary AwaitingReplicas" {
+		t.Error(got)
+	}
+	if c := w.revision("1.0.0").Status.Canary; c == nil || c.Selector != "rack=r1" {
+		t.Errorf("its scope is %+v", c)
+	}
+}
+
+func TestNothingIsPromotedWhileNoManagerHasSaidWhatItCompiled(t *testing.T) {
+	w := newCluster(t)
+	w.replicas = nil
+	w.label("1.0.0=Active")
+	w.look()
+	if got := w.shows(); got != "default Embedded InForce, 1.0.0 Draft AwaitingReplicas" {
+		t.Error(got)
+	}
+}
+
+func TestARevisionThatAnUpgradeRefusesIsHeldAndStaysInForce(t *testing.T) {
+	w := newCluster(t)
+	w.label("1.0.0=Active 1.1.0=Canary 2.0.0=Shadow")
+	w.look()
+	for _, name := range []string{"1.0.0", "1.1.0", "2.0.0"} {
+		w.revision(name).Test = &Test{Compiled: name == "1.1.0", Refused: "scenario fails", Findings: []string{"scenario fails"}, Total: 1}
+	}
+	w.manager("m1", "1.0.0", "1.1.0", "2.0.0")
+	o := w.look()
+	if o.InForce != "1.0.0" {
+		t.Errorf("in force: %s", o.InForce)
+	}
+	if got := w.shows(); got != "default Superseded Superseded, 1.0.0 Active RevisionHeld, 1.1.0 Canary RevisionHeld, 2.0.0 Shadow RevisionHeld" {
+		t.Error(got)
+	}
+	var got []string
+	for _, c := range w.revision("1.1.0").Status.Conditions {
+		got = append(got, c.Type+" "+string(c.Status)+" "+c.Reason)
+	}
+	if diff := cmp.Diff([]string{"Compiled True Compiled", "Verified False VerifyFailed", "Active False RevisionHeld"}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestTheMessageOfWhatIsInForceTellsOfItsConfigMap(t *testing.T) {
+	for name, c := range map[string]struct{ heads, want string }{
+		"as promoted":  {"1.0.0=Active", "servers adopt this revision since promotion 1"},
+		"relabelled":   {"1.0.0=Shadow", "servers adopt this revision since promotion 1; ConfigMap cm-1.0.0 asks for stage Shadow, and it stays in force until another is promoted"},
+		"deleted":      {"", "servers adopt this revision since promotion 1; ConfigMap cm-1.0.0 does not hold it any more"},
+		"half-written": {"1.0.0!=Active", "servers adopt this revision since promotion 1; ConfigMap cm-1.0.0 changes nothing: lifecycle.yaml is half-written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCluster(t)
+			w.label("1.0.0=Active")
+			w.look()
+			w.label(c.heads)
+			w.look()
+			if got := message(w.revision("1.0.0")); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func message(r *Revision) string {
+	for _, c := range r.Status.Conditions {
+		if c.Type == policyv1alpha1.ConditionActive {
+			return c.Message
+		}
+	}
+	return ""
+}

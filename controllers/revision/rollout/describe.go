@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+const (
+	maxFindings = 200
+	maxLoaded   = 32
+	maxText     = 1024
+)
+
+// InUse says that a revision governs, is about to, or is evaluated: each running manager compiles and tests it.
+func InUse(stage policyv1alpha1.PolicyStage, label policyv1alpha1.LabelledStage) bool {
+	switch label {
+	case policyv1alpha1.LabelledShadow, policyv1alpha1.LabelledCanary, policyv1alpha1.LabelledActive:
+		return true
+	}
+	switch stage {
+	case policyv1alpha1.StageEmbedded, policyv1alpha1.StageActive, policyv1alpha1.StageCanary, policyv1alpha1.StageShadow:
+		return true
+	}
+	return false
+}
+
+// describe fills what the status tells besides the stage.
+func (d *decision) describe(s *subject) {
+	st := &s.st
+	st.ObservedGeneration, st.Servers = s.Generation, s.Servers
+	st.Loaded = nil
+	if s == d.inForce || InUse(st.Stage, st.LabelledStage) {
+		for _, r := range d.live {
+			why, refused := r.Refused[s.Digest]
+			l := policyv1alpha1.LoadedRevision{Replica: r.Name, EngineVersion: r.EngineVersion, Compiled: r.Compiled[s.Digest] && !refused}
+			if refused {
+				l.Message = bounded(why, maxText)
+			} else if !l.Compiled {
+				l.Message = "it has not said yet"
+			}
+			st.Loaded = append(st.Loaded, l)
+		}
+		st.Loaded = st.Loaded[:min(len(st.Loaded), maxLoaded)]
+	}
+	if t := s.Test; t != nil {
+		d.tell(s, t)
+	}
+	status, reason, message := d.active(s)
+	if s.note != "" {
+		message += "; " + s.note
+	}
+	d.condition(s, policyv1alpha1.ConditionActive, status, reason, message)
+}
+
+// tell says what this manager makes of the content.
+func (d *decision) tell(s *subject, t *Test) {
+	st := &s.st
+	st.Findings, st.FindingsTotal = nil, int32(t.Total)
+	for _, f := range t.Findings[:min(len(t.Findings), maxFindings)] {
+		st.Findings = append(st.Findings, bounded(f, maxText))
+	}
+	switch {
+	case !t.Compiled:
+		d.condition(s, policyv1alpha1.ConditionCompiled, metav1.ConditionFalse, policyv1alpha1.ReasonCompileFailed,
+			"the content does not compile in this engine: "+t.Refused)
+		d.condition(s, policyv1alpha1.ConditionVerified, metav1.ConditionFalse, policyv1alpha1.ReasonVerifyFailed,
+			"what does not compile cannot be checked")
+	case t.Refused != "":
+		d.condition(s, policyv1alpha1.ConditionCompiled, metav1.ConditionTrue, policyv1alpha1.ReasonCompiled, "the content compiles")
+		d.condition(s, policyv1alpha1.ConditionVerified, metav1.ConditionFalse, policyv1alpha1.ReasonVerifyFailed, t.Refused)
+	default:
+		d.condition(s, policyv1alpha1.ConditionCompiled, metav1.ConditionTrue, policyv1alpha1.ReasonCompiled, "the content compiles")
+		d.condition(s, policyv1alpha1.ConditionVerified, metav1.ConditionTrue, policyv1alpha1.ReasonVerified,
+			"the static checks and the bundle's own scenarios and tests pass")
+	}
+}
+
+// active says whether newly adopting servers come under a revision, and why.
+func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, message string) {
+	const no = metav1.ConditionFalse
+	held := s.Test != nil && s.Test.Refused != ""
+	governs := s == d.inForce || s.st.Stage == policyv1alpha1.StageCanary || s.st.Stage == policyv1alpha1.StageShadow
+	switch {
+	case held && governs:
+		status = no
+		if s == d.inForce {
+			status = metav1.ConditionTrue
+		}
+		return status, policyv1alpha1.ReasonRevisionHeld,
+			"this version of the manager refuses it, so nothing moves under it and nothing is done: " + firstLine(s.Test.Refused)
+	case s == d.inForce && s.st.Stage == policyv1alpha1.StageEmbedded:
+		return metav1.ConditionTrue, policyv1alpha1.ReasonInForce, "servers adopt this revision; it is built in, and no other was promoted"
+	case s == d.inForce:
+		message = fmt.Sprintf("servers adopt this revision since promotion %d", s.st.Promotion)
+		if label := s.st.LabelledStage; s.head != nil && label != policyv1alpha1.LabelledActive {
+			message += fmt.Sprintf("; ConfigMap %s asks for stage %s, and it stays in force until another is promoted", s.head.Name, label)
+		}
+		return metav1.ConditionTrue, policyv1alpha1.ReasonInForce, message
+	case s.awaits != "":
+		return no, policyv1alpha1.ReasonAwaitingReplicas, "it waits until every running manager has compiled it: " + s.awaits
+	case s.conflict:
+		return no, policyv1alpha1.ReasonConflict, "another revision was promoted at the same time and stays; " +
+			"to promote this one, change its stage and set it to active again"
+	case s.st.Stage == policyv1alpha1.StageSuperseded:
+		message = "another revision was promoted later"
+		if s.st.LabelledStage == policyv1alpha1.LabelledActive {
+			message += "; to go back to this one, change its stage and set it to active again"
+		}
+		return no, policyv1alpha1.ReasonSuperseded, message
+	}
+	return no, policyv1alpha1.ReasonNotPromoted, d.notPromoted(s)
+}
+
+func (d *decision) notPromoted(s *subject) string {
+	switch c := s.st.Canary; {
+	case c != nil && c.Paused:
+		return "the canary is paused: " + c.Reason
+	case c != nil:
+		return "it governs as a canary: " + Scope{Selector: c.Selector, Percent: c.Percent}.String()
+	case s.st.Stage == policyv1alpha1.StageShadow:
+		return "it is evaluated beside the revision in force, and does nothing"
+	}
+	return "its stage puts it nowhere in force"
+}
+
+func (d *decision) condition(s *subject, kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&s.st.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
+		Message: bounded(message, 4096), ObservedGeneration: s.Generation, LastTransitionTime: metav1.Time{Time: d.Now}})
+}
+
+// reasonOf is the reason of Active.
+func reasonOf(st *policyv1alpha1.PolicyRevisionStatus) string {
+	i := slices.IndexFunc(st.Conditions, func(c metav1.Condition) bool { return c.Type == policyv1alpha1.ConditionActive })
+	if i < 0 {
+		return ""
+	}
+	return st.Conditions[i].Reason
+}

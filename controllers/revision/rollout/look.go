@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rollout decides how far each policy revision governs. It is pure: what was read goes in, what is to be written
+// comes out.
+package rollout
+
+import (
+	"time"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+// Look is everything that one decision is made from.
+type Look struct {
+	Now time.Time
+	// Embedded is the revision built into this manager.
+	Embedded  string
+	Heads     []Head
+	Revisions []Revision
+	Replicas  []Replica
+}
+
+// Head is a ConfigMap that holds a bundle, or names the ConfigMaps that do.
+type Head struct {
+	// Name is the ConfigMap's.
+	Name string
+	// Revision is the PolicyRevision with its content; empty where there is none because the content cannot be used.
+	Revision string
+	// Stage is what its label asks for.
+	Stage policyv1alpha1.LabelledStage
+	// Canary is whom it governs as a canary.
+	Canary Scope
+	// ActivatedBy is who put it where it governs, as admission recorded it.
+	ActivatedBy string
+	// Problem is why the head changes nothing: it is broken or half-written; empty where it can be used.
+	Problem string
+}
+
+// Revision is one PolicyRevision as it is stored, and what is known of it besides.
+type Revision struct {
+	Name, Version, Digest string
+	Generation            int64
+	// Promotion is that which took effect; 0 where none did.
+	Promotion int64
+	Status    policyv1alpha1.PolicyRevisionStatus
+	// Test is what this manager makes of the content; nil where it has not looked.
+	Test *Test
+	// Servers is how many are pinned to it; Troubles is what was counted of them since the canary began.
+	Servers  int32
+	Troubles Troubles
+	// Shadow is what its evaluation beside the revision in force has shown since the last look.
+	Shadow ShadowDelta
+}
+
+// Test is what one manager makes of a revision's content.
+type Test struct {
+	Compiled bool
+	// Refused is why the content does not compile, or does not pass its tests; empty where it does.
+	Refused string
+	// Findings are what the checks had to say, one line each; Total counts those that are left out as well.
+	Findings []string
+	Total    int
+	// MaxHalts and MaxErrors are the budget of a canary.
+	MaxHalts, MaxErrors int32
+}
+
+// Troubles counts the servers that a canary has brought into trouble.
+type Troubles struct{ Halts, Errors int32 }
+
+// ShadowDelta is what a shadow's evaluation has shown since the last look.
+type ShadowDelta struct {
+	Evaluated   int64
+	Differences []policyv1alpha1.ShadowDifference
+}
+
+// Replica is a manager as its lease shows it.
+type Replica struct {
+	Name          string
+	EngineVersion string
+	RenewedAt     time.Time
+	Lasts         time.Duration
+	// Compiled are the digests that it has compiled and tested, Refused those that it refuses, and why.
+	Compiled map[string]bool
+	Refused  map[string]string
+}
+
+func (r *Replica) live(now time.Time) bool { return r.RenewedAt.Add(r.Lasts).After(now) }
+
+// Outcome is what is to be written, in this order.
+type Outcome struct {
+	// InForce is the revision that newly adopting servers come under.
+	InForce string
+	Writes  []Write
+	// Again is when to look again though nothing may have changed; 0 for no particular time.
+	Again time.Duration
+}
+
+// Write is how one PolicyRevision is to be stored.
+type Write struct {
+	Revision string
+	// Promotion is the number of the promotion that takes effect; 0 leaves the annotation as it is. It is written before the
+	// status.
+	Promotion int64
+	Status    policyv1alpha1.PolicyRevisionStatus
+}

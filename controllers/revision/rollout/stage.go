@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+// stage says how far a revision governs from now on.
+func (d *decision) stage(s *subject) {
+	// Two promotions in one look: the one that lost stays in conflict until its label changes.
+	if !s.newcomer && s.st.LabelledStage == policyv1alpha1.LabelledActive && s != d.inForce && !s.pending {
+		s.conflict = s.conflict || reasonOf(&s.Status) == policyv1alpha1.ReasonConflict
+	}
+	stage := d.stageOf(s)
+	if stage != s.Status.Stage {
+		s.st.StageSince = &metav1.Time{Time: d.Now}
+		if stage == policyv1alpha1.StageShadow {
+			s.st.Shadow = nil
+		}
+	}
+	s.st.Stage = stage
+	d.canary(s)
+	s.shadow()
+}
+
+func (d *decision) stageOf(s *subject) policyv1alpha1.PolicyStage {
+	was := s.Status.Stage
+	if s == d.inForce {
+		if s.Promotion == 0 && !s.promoted {
+			return policyv1alpha1.StageEmbedded
+		}
+		return policyv1alpha1.StageActive
+	}
+	switch {
+	case s.st.LabelledStage == policyv1alpha1.LabelledShadow:
+		return policyv1alpha1.StageShadow
+	case s.st.LabelledStage == policyv1alpha1.LabelledCanary:
+		if was == policyv1alpha1.StageCanary {
+			return was
+		}
+		if s.awaits = d.awaited(s); s.awaits == "" {
+			return policyv1alpha1.StageCanary
+		}
+	}
+	waits := s.pending || s.st.LabelledStage == policyv1alpha1.LabelledCanary
+	if waits && (was == policyv1alpha1.StageCanary || was == policyv1alpha1.StageShadow) {
+		return was // what it did until now it goes on with until it may do more
+	}
+	governed := was == policyv1alpha1.StageEmbedded || was == policyv1alpha1.StageActive || was == policyv1alpha1.StageSuperseded
+	overtaken := s.st.LabelledStage == policyv1alpha1.LabelledActive && !s.pending && !s.conflict
+	if governed || overtaken || s.Promotion > 0 || s.Name == d.Embedded {
+		return policyv1alpha1.StageSuperseded
+	}
+	return policyv1alpha1.StageDraft
+}
+
+// canary keeps whom a canary governs, and pauses it once it has cost more than its budget. Another scope begins anew.
+func (d *decision) canary(s *subject) {
+	if s.st.Stage != policyv1alpha1.StageCanary {
+		s.st.Canary = nil
+		return
+	}
+	c := s.st.Canary
+	if s.head != nil && s.head.Stage == policyv1alpha1.LabelledCanary {
+		if scope := s.head.Canary; c == nil || c.Selector != scope.Selector || c.Percent != scope.Percent {
+			c = &policyv1alpha1.CanaryStatus{Selector: scope.Selector, Percent: scope.Percent, Since: metav1.Time{Time: d.Now}}
+			s.st.Canary = c
+			return // what was counted so far belongs to the former scope
+		}
+	}
+	if c == nil {
+		return
+	}
+	c.Halts, c.Errors = max(c.Halts, s.Troubles.Halts), max(c.Errors, s.Troubles.Errors)
+	if s.Test != nil && !c.Paused && (c.Halts > s.Test.MaxHalts || c.Errors > s.Test.MaxErrors) {
+		c.Paused = true
+		c.Reason = fmt.Sprintf("%d servers were halted under it (its budget is %d) and %d entered Error (its budget is %d); "+
+			"change its stage or its scope to go on", c.Halts, s.Test.MaxHalts, c.Errors, s.Test.MaxErrors)
+	}
+}
+
+// maxDifferences is how many ways to differ a status keeps.
+const maxDifferences = 50
+
+// shadow adds what the evaluation has shown since the last look.
+func (s *subject) shadow() {
+	delta := s.Shadow
+	if delta.Evaluated == 0 && len(delta.Differences) == 0 || s.st.Stage != policyv1alpha1.StageShadow {
+		return
+	}
+	if s.st.Shadow == nil {
+		s.st.Shadow = &policyv1alpha1.ShadowStatus{}
+	}
+	sh := s.st.Shadow
+	sh.Evaluated += delta.Evaluated
+	for i := range delta.Differences {
+		add := delta.Differences[i]
+		sh.DifferencesTotal += add.Count
+		at := slices.IndexFunc(sh.Differences, func(o policyv1alpha1.ShadowDifference) bool {
+			return o.State == add.State && o.Rule == add.Rule && o.ShadowRule == add.ShadowRule
+		})
+		if at < 0 {
+			sh.Differences = append(sh.Differences, add)
+			continue
+		}
+		add.Count += sh.Differences[at].Count
+		sh.Differences[at] = add
+	}
+	slices.SortFunc(sh.Differences, func(a, b policyv1alpha1.ShadowDifference) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.State, b.State), strings.Compare(a.Rule, b.Rule),
+			strings.Compare(a.ShadowRule, b.ShadowRule))
+	})
+	sh.Differences = sh.Differences[:min(len(sh.Differences), maxDifferences)]
+}

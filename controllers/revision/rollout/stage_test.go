@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+func TestACanaryPausesItself(t *testing.T) {
+	for name, c := range map[string]struct {
+		maxHalts, maxErrors int32
+		counts              []Troubles
+		want                string
+	}{
+		"not within its budget":             {1, 2, []Troubles{{1, 2}}, "1 halts, 2 errors"},
+		"once halts are beyond its budget":  {1, 2, []Troubles{{2, 0}}, "2 halts, 0 errors, paused"},
+		"once errors are":                   {1, 2, []Troubles{{0, 3}}, "0 halts, 3 errors, paused"},
+		"at the first, where no budget is":  {0, 0, []Troubles{{1, 0}}, "1 halts, 0 errors, paused"},
+		"and stays so when servers recover": {0, 0, []Troubles{{1, 0}, {0, 0}}, "1 halts, 0 errors, paused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCluster(t)
+			w.label("1.0.0=Canary")
+			w.look()
+			r := w.revision("1.0.0")
+			r.Test = &Test{Compiled: true, MaxHalts: c.maxHalts, MaxErrors: c.maxErrors}
+			for _, r.Troubles = range c.counts {
+				w.look()
+			}
+			if got := canaryText(r); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func canaryText(r *Revision) string {
+	c := r.Status.Canary
+	if c == nil {
+		return "none"
+	}
+	text := fmt.Sprintf("%d halts, %d errors", c.Halts, c.Errors)
+	if c.Paused {
+		text += ", paused"
+	}
+	return text
+}
+
+func TestAPausedCanaryGoesOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*cluster)
+		want   string
+	}{
+		"not by a look":               {func(*cluster) {}, "1 halts, 0 errors, paused"},
+		"when its scope changes":      {func(w *cluster) { w.heads[0].Canary.Percent = 10 }, "0 halts, 0 errors"},
+		"when it is labelled anew":    {func(w *cluster) { w.label("1.0.0=Shadow"); w.look(); w.label("1.0.0=Canary") }, "0 halts, 0 errors"},
+		"not when it is half-written": {func(w *cluster) { w.label("1.0.0!=Canary") }, "1 halts, 0 errors, paused"},
+		"never once it is deleted":    {func(w *cluster) { w.label("") }, "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCluster(t)
+			w.label("1.0.0=Canary")
+			w.look()
+			r := w.revision("1.0.0")
+			r.Troubles.Halts = 1
+			w.look()
+			r.Troubles.Halts = 0 // those counted belong to the time before
+			c.change(w)
+			w.look()
+			if got := canaryText(r); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestShadowDifferencesAddUp(t *testing.T) {
+	w := newCluster(t)
+	w.label("1.0.0=Shadow")
+	w.look()
+	r := w.revision("1.0.0")
+	seen := func(rule, server string, count int64) policyv1alpha1.ShadowDifference {
+		return policyv1alpha1.ShadowDifference{State: "Discovery", Rule: rule, LastServer: server, Count: count, LastAt: metav1.Time{Time: epoch}}
+	}
+	for _, delta := range []ShadowDelta{
+		{Evaluated: 10, Differences: []policyv1alpha1.ShadowDifference{seen("A", "s1", 1)}},
+		{Evaluated: 5},
+		{Evaluated: 7, Differences: []policyv1alpha1.ShadowDifference{seen("A", "s2", 1), seen("B", "s3", 5)}},
+	} {
+		r.Shadow = delta
+		w.apply(w.decide())
+	}
+	want := &policyv1alpha1.ShadowStatus{Evaluated: 22, DifferencesTotal: 7,
+		Differences: []policyv1alpha1.ShadowDifference{seen("B", "s3", 5), seen("A", "s2", 2)}}
+	if diff := cmp.Diff(want, r.Status.Shadow); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	r.Shadow = ShadowDelta{}
+	w.label("1.0.0=Draft")
+	w.look()
+	w.label("1.0.0=Shadow")
+	w.look()
+	if r.Status.Shadow != nil {
+		t.Errorf("another time in the shadow begins with %+v", r.Status.Shadow)
+	}
+}
+
+func TestShadowDifferencesAreBounded(t *testing.T) {
+	w := newCluster(t)
+	w.label("1.0.0=Shadow")
+	w.look()
+	r := w.revision("1.0.0")
+	for i := range 60 {
+		r.Shadow.Differences = append(r.Shadow.Differences, policyv1alpha1.ShadowDifference{Rule: fmt.Sprintf("R%02d", i), Count: int64(i + 1)})
+	}
+	w.apply(w.decide())
+	sh := r.Status.Shadow
+	if len(sh.Differences) != 50 || sh.Differences[0].Rule != "R59" || sh.DifferencesTotal != 60*61/2 {
+		t.Errorf("%d differences, the first %+v, %d in all", len(sh.Differences), sh.Differences[0], sh.DifferencesTotal)
+	}
+}
+
+func TestScope(t *testing.T) {
+	const servers, percent = policyv1alpha1.CanaryServersAnnotation, policyv1alpha1.CanaryPercentAnnotation
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		want        string
+	}{
+		"servers by label": {map[string]string{servers: "rack in (r1, r2)"}, "servers with rack in (r1, r2)"},
+		"a share":          {map[string]string{percent: "5"}, "5 % of all servers"},
+		"both":             {map[string]string{servers: "rack=r1", percent: "50"}, "50 % of the servers with rack=r1"},
+		"neither":          {nil, "a canary needs annotation policy.metalaw.dev/servers (a label selector), policy.metalaw.dev/percent (1 to 100), or both"},
+		"a selector that names all": {map[string]string{servers: " "},
+			"annotation policy.metalaw.dev/servers is empty and would name every server; write a label selector such as rack=r1, or leave it out and give a percentage"},
+		"a share of nothing": {map[string]string{percent: "0"}, `annotation policy.metalaw.dev/percent is "0"; write a whole number from 1 to 100`},
+		"a share in words":   {map[string]string{percent: "half"}, `annotation policy.metalaw.dev/percent is "half"; write a whole number from 1 to 100`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := ParseScope(c.annotations)
+			got := s.String()
+			if err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	if _, err := ParseScope(map[string]string{servers: "rack in"}); err == nil {
+		t.Error("a selector that cannot be read is accepted")
+	}
+}
+
+func TestCovers(t *testing.T) {
+	rack := map[string]string{"rack": "r1"}
+	const uuid = "38947555-7742-3448-3784-823347823834"
+	for name, c := range map[string]struct {
+		scope  Scope
+		labels map[string]string
+		uuid   string
+		want   bool
+	}{
+		"a server with the label":                {Scope{Selector: "rack=r1"}, rack, uuid, true},
+		"a server without it":                    {Scope{Selector: "rack=r1"}, nil, uuid, false},
+		"every server":                           {Scope{Percent: 100}, nil, uuid, true},
+		"a selector that cannot be read":         {Scope{Selector: "rack in"}, rack, uuid, false},
+		"a share of servers without an identity": {Scope{Percent: 99}, nil, "", false},
+		"both must hold":                         {Scope{Selector: "rack=r2", Percent: 100}, rack, uuid, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.scope.Matcher("fleet").Covers(c.labels, c.uuid); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestAShareIsAboutAsLargeAsItSaysAndGrowsByAdding(t *testing.T) {
+	small, large, swapped := Scope{Percent: 10}.Matcher("fleet"), Scope{Percent: 30}.Matcher("fleet"), 0
+	n := map[string]int{}
+	for i := range 10000 {
+		uuid := fmt.Sprintf("%08x-7742-3448-3784-%012x", i*7919, i)
+		inSmall, inLarge := small.Covers(nil, uuid), large.Covers(nil, uuid)
+		if inSmall {
+			n["small"]++
+		}
+		if inLarge {
+			n["large"]++
+		}
+		if inSmall && !inLarge {
+			t.Fatalf("%s is in 10 %% and not in 30 %%", uuid)
+		}
+		if large.Covers(nil, "A"+uuid[1:]) != large.Covers(nil, "a"+uuid[1:]) {
+			swapped++
+		}
+	}
+	if n["small"] < 900 || n["small"] > 1100 || n["large"] < 2800 || n["large"] > 3200 || swapped > 0 {
+		t.Errorf("of 10000: %v; by spelling %d", n, swapped)
+	}
+}
