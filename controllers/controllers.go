@@ -77,6 +77,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err := o.Metrics.Register(figures.New(mgr.GetCache())); err != nil {
 		return err
 	}
+	shadows, err := revision.NewShadows(o.Metrics)
+	if err != nil {
+		return err
+	}
+	if err := revision.Setup(ctx, mgr, revision.Options{Store: store, Shadows: shadows, Namespace: o.Namespace, Metrics: o.Metrics}); err != nil {
+		return err
+	}
 	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics})
 	if err != nil {
 		return err
@@ -89,7 +96,6 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled, RetryPause: o.RetryPause,
 		Logger: slog.New(logr.ToSlogHandler(mgr.GetLogger().WithName("redfish")))})
 	for _, r := range []manager.Runnable{beat,
-		&revision.Publisher{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Store: store},
 		givingSessionsBack(pool, beat)} {
 		if err := mgr.Add(r); err != nil {
 			return err

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package revision keeps the compiled policies: the one in force, and those that servers are pinned to.
+// Package revision keeps the policies: it turns ConfigMaps into PolicyRevisions, puts them in force on the leader, and
+// keeps them compiled on every replica.
 package revision
 
 import (
 	"context"
-	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,43 +16,87 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/policies"
 )
+
+// readLimit is the time that one read of a revision may take.
+const readLimit = 10 * time.Second
 
 // Store holds compiled bundles. It is safe for concurrent use.
 type Store struct {
 	// Reader finds PolicyRevisions; the cache serves.
 	Reader client.Reader
+	// Accept is what a bundle must pass. It may be replaced before anything is read.
+	Accept AcceptFunc
 
-	active *bundle.Bundle
+	embedded *bundle.Bundle
+	rule     atomic.Pointer[rule]
 
-	mu       sync.Mutex
-	compiled map[string]*bundle.Bundle
-	failed   map[string]error
+	mu      sync.Mutex
+	trials  map[string]*trial
+	changed []func()
 }
 
 // NewStore makes a store in which the embedded bundle is in force.
 func NewStore(reader client.Reader, embedded *bundle.Bundle) *Store {
-	return &Store{Reader: reader, active: embedded, failed: map[string]error{},
-		compiled: map[string]*bundle.Bundle{embedded.Revision.Name: embedded}}
+	s := &Store{Reader: reader, Accept: accept, embedded: embedded, trials: map[string]*trial{}}
+	s.put(embedded, embedded.Findings)
+	s.rule.Store(&rule{active: embedded})
+	return s
 }
 
-// Active is the bundle that servers adopt.
-func (s *Store) Active() *bundle.Bundle { return s.active }
+// Active is the bundle that servers adopt where no canary governs them. Where the revision in force does not compile in
+// this engine it is the embedded one under the name of that revision, which is Held.
+func (s *Store) Active() *bundle.Bundle { return s.rule.Load().active }
 
-// Revision is the bundle of a PolicyRevision; false where there is no such revision or its content does not compile in
-// this engine. The answer is remembered, a failure to read it is not.
-func (s *Store) Revision(name string) (*bundle.Bundle, bool) {
+// Governing is the bundle that a server would adopt: that of the canary in whose scope it is, else the active one. Where
+// several canaries would have it the latest has. A canary that is paused, or refused by this engine, takes nobody.
+func (s *Store) Governing(server *v1alpha1.Server) *bundle.Bundle {
+	r := s.rule.Load()
+	for i := range r.canaries {
+		if c := &r.canaries[i]; c.matcher.Covers(server.Labels, server.Spec.SystemUUID) {
+			return c.bundle
+		}
+	}
+	return r.active
+}
+
+// Shadows are the bundles that are evaluated beside whatever governs.
+func (s *Store) Shadows() []*bundle.Bundle { return s.rule.Load().shadows }
+
+// Held says that this engine refuses a revision, and why: nothing may move under it and nothing may be done. One that was
+// never asked for is not held.
+func (s *Store) Held(name string) (why string, held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b, ok := s.compiled[name]; ok {
-		return b, true
+	t := s.trials[name]
+	if t == nil || t.refused() == "" {
+		return "", false
 	}
-	if _, ok := s.failed[name]; ok {
-		return nil, false
+	return t.refused(), true
+}
+
+// Changed has a function called, by any goroutine, whenever what governs has become another: the active bundle, a canary or
+// its scope, a shadow, or what is held. It must not block.
+func (s *Store) Changed(call func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = append(s.changed, call)
+}
+
+// Revision is the bundle of a PolicyRevision; false where there is no such revision or its content does not compile in
+// this engine. One that compiles may be Held all the same. The answer is remembered, a failure to read it is not.
+func (s *Store) Revision(name string) (*bundle.Bundle, bool) {
+	s.mu.Lock()
+	t := s.trials[name]
+	if t != nil && t.test != nil {
+		defer s.mu.Unlock()
+		return t.bundle, t.bundle != nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), readLimit)
 	defer cancel()
 	log := logf.Log.WithName("revision").WithValues("revision", name)
 	revision := &policyv1alpha1.PolicyRevision{}
@@ -59,44 +104,40 @@ func (s *Store) Revision(name string) (*bundle.Bundle, bool) {
 		log.Error(err, "the revision cannot be read; servers pinned to it are kept as they are")
 		return nil, false
 	}
-	b, err := compile(revision)
+	t, err := s.try(ctx, revision)
 	if err != nil {
-		s.failed[name] = err
-		log.Error(err, "the revision does not compile in this engine; servers pinned to it are kept as they are")
+		log.Error(err, "the revision could not be tested; servers pinned to it are kept as they are")
 		return nil, false
 	}
-	s.compiled[name] = b
-	return b, true
+	logTrial(ctx, name, t)
+	return t.bundle, t.bundle != nil
 }
 
 // Lost says that there is no PolicyRevision of that name. What cannot be read is not lost.
 func (s *Store) Lost(name string) bool {
 	s.mu.Lock()
-	_, known := s.compiled[name]
+	t := s.trials[name]
+	known := t != nil && t.bundle != nil
 	s.mu.Unlock()
 	if known {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), readLimit)
 	defer cancel()
 	return apierrors.IsNotFound(s.Reader.Get(ctx, types.NamespacedName{Name: name}, &policyv1alpha1.PolicyRevision{}))
 }
 
-// compile checks the content against the digest that it is stored under, then compiles it.
-func compile(revision *policyv1alpha1.PolicyRevision) (*bundle.Bundle, error) {
-	files, err := bundle.Unpack(revision.Spec.Content)
-	if err != nil {
-		return nil, err
+// standIn has the place of a revision that is in force and does not compile in this engine: something has to say how BMCs
+// are reached and what admission refuses. Nothing moves under it, because the revision is held.
+func (s *Store) standIn(revision *policyv1alpha1.PolicyRevision) *bundle.Bundle {
+	b := *s.embedded
+	b.Revision = engine.Revision{Name: revision.Name, Version: revision.Spec.Version, Digest: revision.Spec.Digest}
+	return &b
+}
+
+func logTrial(ctx context.Context, name string, t *trial) {
+	if why := t.refused(); why != "" {
+		logf.FromContext(ctx).WithName("revision").Error(nil, "the revision is held: this engine refuses it, so nothing moves under it",
+			"revision", name, "findings", why)
 	}
-	if digest := files.Digest(); digest != revision.Spec.Digest {
-		return nil, fmt.Errorf("the content has digest %s, the revision says %s", digest, revision.Spec.Digest)
-	}
-	b, found, err := bundle.Compile(files, policies.Vocabulary())
-	if err != nil {
-		return nil, err
-	}
-	if err := found.Err(); err != nil {
-		return nil, err
-	}
-	return b, nil
 }

@@ -101,25 +101,10 @@ var rank = map[policyv1alpha1.LabelledStage]int{
 // readLabels records what the labels ask for. A head that cannot be used changes nothing: its label counts as before.
 func (d *decision) readLabels() {
 	for _, s := range d.all {
-		for i := range d.Heads {
-			h := &d.Heads[i]
-			switch {
-			case h.Problem != "" && (h.Name == s.st.Head || h.Revision == s.Name):
-				s.note = fmt.Sprintf("ConfigMap %s changes nothing: %s", h.Name, h.Problem)
-			case h.Problem == "" && h.Revision == s.Name && better(h, s.head):
-				s.head = h
-			}
-		}
+		d.findHead(s)
 		switch {
 		case s.head != nil:
-			s.note = ""
-			s.st.LabelledStage, s.st.Head = s.head.Stage, s.head.Name
-			if s.head.ActivatedBy != "" && rank[s.head.Stage] >= rank[policyv1alpha1.LabelledCanary] {
-				s.st.ActivatedBy = bounded(s.head.ActivatedBy, 512)
-			}
-			// A revision that was in force and has lost its status was brought back, by a restore: its label is no news.
-			restored := s.was == "" && s.Promotion > 0
-			s.newcomer = s.head.Stage == policyv1alpha1.LabelledActive && s.was != policyv1alpha1.LabelledActive && !restored
+			s.readLabel()
 		case s.note == "" && s.was != "" && s.was != policyv1alpha1.LabelledNone:
 			s.st.LabelledStage = policyv1alpha1.LabelledNone
 		}
@@ -127,6 +112,30 @@ func (d *decision) readLabels() {
 			s.note = fmt.Sprintf("ConfigMap %s does not hold it any more", s.st.Head)
 		}
 	}
+}
+
+// findHead finds the ConfigMap that holds a revision, or what is wrong with it.
+func (d *decision) findHead(s *subject) {
+	for i := range d.Heads {
+		h := &d.Heads[i]
+		switch {
+		case h.Problem != "" && (h.Name == s.st.Head || h.Revision == s.Name):
+			s.note = fmt.Sprintf("ConfigMap %s changes nothing: %s", h.Name, h.Problem)
+		case h.Problem == "" && h.Revision == s.Name && better(h, s.head):
+			s.head = h
+		}
+	}
+}
+
+func (s *subject) readLabel() {
+	s.note = ""
+	s.st.LabelledStage, s.st.Head = s.head.Stage, s.head.Name
+	if s.head.ActivatedBy != "" && rank[s.head.Stage] >= rank[policyv1alpha1.LabelledCanary] {
+		s.st.ActivatedBy = bounded(s.head.ActivatedBy, 512)
+	}
+	// A revision that was in force and has lost its status was brought back, by a restore: its label is no news.
+	restored := s.was == "" && s.Promotion > 0
+	s.newcomer = s.head.Stage == policyv1alpha1.LabelledActive && s.was != policyv1alpha1.LabelledActive && !restored
 }
 
 func better(h, than *Head) bool {
@@ -148,7 +157,7 @@ func (d *decision) promote() {
 	if len(asking) == 0 {
 		return
 	}
-	winner := slices.MaxFunc(asking, func(a, b *subject) int { return compareVersions(a, b) })
+	winner := slices.MaxFunc(asking, compareVersions)
 	if in := d.inForce; in != nil && (in.newcomer || in.Promotion > 0 && in.was == "") {
 		winner = in
 	}

@@ -20,15 +20,8 @@ const (
 
 // InUse says that a revision governs, is about to, or is evaluated: each running manager compiles and tests it.
 func InUse(stage policyv1alpha1.PolicyStage, label policyv1alpha1.LabelledStage) bool {
-	switch label {
-	case policyv1alpha1.LabelledShadow, policyv1alpha1.LabelledCanary, policyv1alpha1.LabelledActive:
-		return true
-	}
-	switch stage {
-	case policyv1alpha1.StageEmbedded, policyv1alpha1.StageActive, policyv1alpha1.StageCanary, policyv1alpha1.StageShadow:
-		return true
-	}
-	return false
+	return rank[label] >= rank[policyv1alpha1.LabelledShadow] || stage == policyv1alpha1.StageEmbedded ||
+		stage == policyv1alpha1.StageActive || stage == policyv1alpha1.StageCanary || stage == policyv1alpha1.StageShadow
 }
 
 // describe fills what the status tells besides the stage.
@@ -95,14 +88,8 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 		}
 		return status, policyv1alpha1.ReasonRevisionHeld,
 			"this version of the manager refuses it, so nothing moves under it and nothing is done: " + firstLine(s.Test.Refused)
-	case s == d.inForce && s.st.Stage == policyv1alpha1.StageEmbedded:
-		return metav1.ConditionTrue, policyv1alpha1.ReasonInForce, "servers adopt this revision; it is built in, and no other was promoted"
 	case s == d.inForce:
-		message = fmt.Sprintf("servers adopt this revision since promotion %d", s.st.Promotion)
-		if label := s.st.LabelledStage; s.head != nil && label != policyv1alpha1.LabelledActive {
-			message += fmt.Sprintf("; ConfigMap %s asks for stage %s, and it stays in force until another is promoted", s.head.Name, label)
-		}
-		return metav1.ConditionTrue, policyv1alpha1.ReasonInForce, message
+		return metav1.ConditionTrue, policyv1alpha1.ReasonInForce, s.inForce()
 	case s.awaits != "":
 		return no, policyv1alpha1.ReasonAwaitingReplicas, "it waits until every running manager has compiled it: " + s.awaits
 	case s.conflict:
@@ -115,10 +102,22 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 		}
 		return no, policyv1alpha1.ReasonSuperseded, message
 	}
-	return no, policyv1alpha1.ReasonNotPromoted, d.notPromoted(s)
+	return no, policyv1alpha1.ReasonNotPromoted, s.notPromoted()
 }
 
-func (d *decision) notPromoted(s *subject) string {
+// inForce tells of the revision in force.
+func (s *subject) inForce() string {
+	if s.st.Stage == policyv1alpha1.StageEmbedded {
+		return "servers adopt this revision; it is built in, and no other was promoted"
+	}
+	message := fmt.Sprintf("servers adopt this revision since promotion %d", s.st.Promotion)
+	if label := s.st.LabelledStage; s.head != nil && label != policyv1alpha1.LabelledActive {
+		message += fmt.Sprintf("; ConfigMap %s asks for stage %s, and it stays in force until another is promoted", s.head.Name, label)
+	}
+	return message
+}
+
+func (s *subject) notPromoted() string {
 	switch c := s.st.Canary; {
 	case c != nil && c.Paused:
 		return "the canary is paused: " + c.Reason

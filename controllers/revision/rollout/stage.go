@@ -39,27 +39,30 @@ func (d *decision) stageOf(s *subject) policyv1alpha1.PolicyStage {
 		}
 		return policyv1alpha1.StageActive
 	}
-	switch {
-	case s.st.LabelledStage == policyv1alpha1.LabelledShadow:
+	if s.st.LabelledStage == policyv1alpha1.LabelledShadow {
 		return policyv1alpha1.StageShadow
-	case s.st.LabelledStage == policyv1alpha1.LabelledCanary:
-		if was == policyv1alpha1.StageCanary {
-			return was
-		}
+	}
+	wantsCanary := s.st.LabelledStage == policyv1alpha1.LabelledCanary
+	if wantsCanary && was != policyv1alpha1.StageCanary {
 		if s.awaits = d.awaited(s); s.awaits == "" {
 			return policyv1alpha1.StageCanary
 		}
 	}
-	waits := s.pending || s.st.LabelledStage == policyv1alpha1.LabelledCanary
-	if waits && (was == policyv1alpha1.StageCanary || was == policyv1alpha1.StageShadow) {
+	if (s.pending || wantsCanary) && (was == policyv1alpha1.StageCanary || was == policyv1alpha1.StageShadow) {
 		return was // what it did until now it goes on with until it may do more
 	}
-	governed := was == policyv1alpha1.StageEmbedded || was == policyv1alpha1.StageActive || was == policyv1alpha1.StageSuperseded
-	overtaken := s.st.LabelledStage == policyv1alpha1.LabelledActive && !s.pending && !s.conflict
-	if governed || overtaken || s.Promotion > 0 || s.Name == d.Embedded {
+	if d.governed(s) {
 		return policyv1alpha1.StageSuperseded
 	}
 	return policyv1alpha1.StageDraft
+}
+
+// governed says that a revision was in force once, or was to be and another one was promoted after it.
+func (d *decision) governed(s *subject) bool {
+	was := s.Status.Stage
+	governed := was == policyv1alpha1.StageEmbedded || was == policyv1alpha1.StageActive || was == policyv1alpha1.StageSuperseded
+	overtaken := s.st.LabelledStage == policyv1alpha1.LabelledActive && !s.pending && !s.conflict
+	return governed || overtaken || s.Promotion > 0 || s.Name == d.Embedded
 }
 
 // canary keeps whom a canary governs, and pauses it once it has cost more than its budget. Another scope begins anew.

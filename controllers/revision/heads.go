@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/revision/rollout"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
+)
+
+// maxContent is how large the packed content of a PolicyRevision may be, before it is written as base64.
+const maxContent = 900_000
+
+// labelled are the stages by what the label says.
+var labelled = map[string]policyv1alpha1.LabelledStage{
+	"": policyv1alpha1.LabelledDraft, policyv1alpha1.LabelDraft: policyv1alpha1.LabelledDraft,
+	policyv1alpha1.LabelShadow: policyv1alpha1.LabelledShadow, policyv1alpha1.LabelCanary: policyv1alpha1.LabelledCanary,
+	policyv1alpha1.LabelActive: policyv1alpha1.LabelledActive,
+}
+
+// head is a ConfigMap that holds a bundle, as it was read.
+type head struct {
+	rollout.Head
+	configMap *corev1.ConfigMap
+	// reason is the reason of the event about Problem.
+	reason string
+}
+
+func (h *head) refuse(reason, format string, args ...any) {
+	h.reason, h.Problem = reason, fmt.Sprintf(format, args...)
+}
+
+// accepted is what came of the acceptance of some content, so that it is made once.
+type accepted struct {
+	bundle *bundle.Bundle
+	found  diag.List
+}
+
+// readHeads reads every head, and stores the revisions that there are not yet. The revisions are those stored; new ones
+// are added.
+func (c *leader) readHeads(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) ([]head, []policyv1alpha1.PolicyRevision, error) {
+	var maps corev1.ConfigMapList
+	if err := c.heads.List(ctx, &maps, client.InNamespace(c.Namespace)); err != nil {
+		return nil, nil, err
+	}
+	slices.SortFunc(maps.Items, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
+	var heads []head
+	judged := map[string]accepted{}
+	for i := range maps.Items {
+		cm := &maps.Items[i]
+		if !cm.DeletionTimestamp.IsZero() {
+			continue
+		}
+		h := head{configMap: cm}
+		h.Name, h.ActivatedBy = cm.Name, cm.Annotations[policyv1alpha1.ActivatedByAnnotation]
+		made, err := c.judge(ctx, &h, revisions, judged)
+		if err != nil {
+			return nil, nil, fmt.Errorf("ConfigMap %s/%s: %w", cm.Namespace, cm.Name, err)
+		}
+		if made != nil {
+			revisions = append(revisions, *made)
+		}
+		heads = append(heads, h)
+	}
+	c.judged = judged
+	return heads, revisions, nil
+}
+
+// judge finds the revision that a head holds, and stores it where it is new and more than a draft. The error says nothing
+// of the head.
+func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.PolicyRevision, judged map[string]accepted) (
+	made *policyv1alpha1.PolicyRevision, err error,
+) {
+	files, ok := c.assemble(ctx, h)
+	if !ok {
+		return nil, nil
+	}
+	name, own := h.configMap.Labels[policyv1alpha1.BundleLabel], files.Digest()
+	known := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool {
+		return r.Spec.Bundle == name && (r.Spec.Digest == own || r.Spec.Source != nil && r.Spec.Source.Digest == own)
+	})
+	if known >= 0 { // what was filled in when it was accepted stays what it was
+		h.Revision = revisions[known].Name
+		h.scope()
+		return nil, nil
+	}
+	a, ok := c.judged[own]
+	if !ok {
+		if a.bundle, a.found, err = c.Store.Accept(ctx, files, c.Store.embedded.Files); err != nil {
+			return nil, err
+		}
+	}
+	judged[own] = a
+	if a.bundle == nil || a.found.HasErrors() {
+		h.refuse(policyv1alpha1.ReasonBundleRefused, "%s", summary(a.found))
+	} else {
+		h.compare(a.bundle, revisions)
+	}
+	if h.Problem != "" || h.Stage == policyv1alpha1.LabelledDraft {
+		return nil, nil
+	}
+	h.Revision = a.bundle.Revision.Name
+	h.scope()
+	return c.create(ctx, h, a.bundle, a.found, own)
+}
+
+// compare holds the name and the version of a new bundle against the label and against what there is.
+func (h *head) compare(b *bundle.Bundle, revisions []policyv1alpha1.PolicyRevision) {
+	if name := h.configMap.Labels[policyv1alpha1.BundleLabel]; b.Name != name {
+		h.refuse(policyv1alpha1.ReasonBundleRefused, "label %s says %q and bundle.yaml says %q; give them the same name",
+			policyv1alpha1.BundleLabel, name, b.Name)
+		return
+	}
+	for i := range revisions {
+		if r := &revisions[i]; r.Spec.Bundle == b.Name && r.Spec.Version == b.Version && r.Spec.Digest != b.Revision.Digest {
+			h.refuse(policyv1alpha1.ReasonVersionTaken, "revision %s has version %s and other content; raise version: in bundle.yaml",
+				r.Name, b.Version)
+			return
+		}
+	}
+}
+
+// assemble reads the files of a head, and its stage. False: the head cannot be used, and says why.
+func (c *leader) assemble(ctx context.Context, h *head) (bundle.Files, bool) {
+	cm := h.configMap
+	text := cm.Labels[policyv1alpha1.StageLabel]
+	stage, ok := labelled[text]
+	if !ok {
+		h.Stage = policyv1alpha1.LabelledNone
+		h.refuse(policyv1alpha1.ReasonBundleRefused, "label %s is %q; write draft, shadow, canary or active", policyv1alpha1.StageLabel, text)
+		return nil, false
+	}
+	h.Stage = stage
+	if len(cm.BinaryData) > 0 {
+		h.refuse(policyv1alpha1.ReasonBundleRefused, "it has binaryData, which nothing reads: a file of a bundle is UTF-8 text; "+
+			"see whether a file has another encoding")
+		return nil, false
+	}
+	files, found := bundle.Assemble(cm.Data, func(configMap, file string) (string, bool) {
+		part := &corev1.ConfigMap{}
+		if c.parts.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: configMap}, part) != nil ||
+			part.Labels[policyv1alpha1.BundlePartLabel] != cm.Labels[policyv1alpha1.BundleLabel] {
+			return "", false
+		}
+		text, ok := part.Data[file]
+		return text, ok
+	})
+	switch {
+	case len(found) == 0:
+		return files, true
+	case bundle.Incomplete(found):
+		h.refuse(policyv1alpha1.ReasonBundleIncomplete, "%s", summary(found))
+	default:
+		h.refuse(policyv1alpha1.ReasonBundleRefused, "%s", summary(found))
+	}
+	return nil, false
+}
+
+// scope reads whom a canary governs.
+func (h *head) scope() {
+	if h.Stage != policyv1alpha1.LabelledCanary {
+		return
+	}
+	var err error
+	if h.Canary, err = rollout.ParseScope(h.configMap.Annotations); err != nil {
+		h.refuse(policyv1alpha1.ReasonBundleRefused, "%s", err)
+	}
+}
+
+// create stores what a head holds as a revision.
+func (c *leader) create(ctx context.Context, h *head, b *bundle.Bundle, found diag.List, own string) (*policyv1alpha1.PolicyRevision, error) {
+	r, err := revisionOf(b)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Spec.Content) > maxContent {
+		h.refuse(policyv1alpha1.ReasonBundleRefused, "its content has %d bytes compressed and may have %d; take out what is not needed",
+			len(r.Spec.Content), maxContent)
+		return nil, nil
+	}
+	r.Spec.Source = &policyv1alpha1.PolicySource{Namespace: h.configMap.Namespace, Name: h.configMap.Name, UID: h.configMap.UID, Digest: own}
+	if err := c.Client.Create(ctx, r); err != nil {
+		return nil, err // one that exists already will be in the cache at the next look
+	}
+	c.written[r.Name] = r
+	c.Store.put(b, found)
+	c.log(ctx).Info("accepted", "revision", r.Name, "configMap", h.Name)
+	c.event(h.configMap, r, corev1.EventTypeNormal, policyv1alpha1.ReasonBundleAccepted, "Accept", "accepted as PolicyRevision "+r.Name)
+	return r, nil
+}
+
+// revisionOf is the object that holds a bundle.
+func revisionOf(b *bundle.Bundle) (*policyv1alpha1.PolicyRevision, error) {
+	content, err := b.Files.Pack()
+	if err != nil {
+		return nil, err
+	}
+	return &policyv1alpha1.PolicyRevision{ObjectMeta: metav1.ObjectMeta{Name: b.Revision.Name},
+		Spec: policyv1alpha1.PolicyRevisionSpec{Bundle: b.Name, Version: b.Version, Digest: b.Revision.Digest,
+			EngineVersion: bundle.EngineVersion, Content: content}}, nil
+}
+
+// shownFindings is how many findings an event names.
+const shownFindings = 3
+
+// summary names the first errors, and says how many more there are.
+func summary(found diag.List) string {
+	var lines []string
+	more := 0
+	for _, d := range found {
+		switch {
+		case d.Severity != diag.Error:
+		case len(lines) < shownFindings:
+			lines = append(lines, d.String())
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more; metalaw policy verify shows all", more))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/revision/rollout"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+const (
+	// countInterval is how often servers are counted and what shadows have shown is stored.
+	countInterval = 30 * time.Second
+	// canaryInterval is how often the servers under a canary are counted that is not paused.
+	canaryInterval = 5 * time.Second
+	// conflictPause is how long the cache is given to show what somebody else wrote.
+	conflictPause = 200 * time.Millisecond
+	// leaseForgotten is how long after its end the lease of a manager that was killed is taken away.
+	leaseForgotten = 15 * time.Minute
+)
+
+// leader puts the bundles of ConfigMaps in force. It runs on the leader, one look at a time.
+type leader struct {
+	Options
+	// heads are the ConfigMaps that are a bundle's head, and the leases of managers; parts are the ConfigMaps with parts.
+	heads, parts cache.Cache
+	recorder     events.EventRecorder
+	refused      atomic.Pointer[map[string]int]
+
+	// What follows belongs to one look after the other.
+
+	// written are revisions that the cache may not show yet.
+	written map[string]*policyv1alpha1.PolicyRevision
+	// judged is what came of accepting the content of heads that hold no stored revision, by digest.
+	judged map[string]accepted
+	// told is what was said of heads last.
+	told     map[string]string
+	troubled map[string]*troubled
+	flushed  time.Time
+}
+
+func (c *leader) log(ctx context.Context) logr.Logger {
+	return logf.FromContext(ctx).WithName("revision")
+}
+
+// Reconcile implements reconcile.Reconciler: one look at everything.
+func (c *leader) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	revisions, err := c.revisions(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	heads, revisions, err := c.readHeads(ctx, revisions)
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	} else if err != nil {
+		return reconcile.Result{}, err
+	}
+	c.tellHeads(heads)
+	look, err := c.look(ctx, heads, revisions)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	o := rollout.Decide(look)
+	if err := c.write(ctx, o, heads, revisions); err != nil {
+		c.giveBack(look)
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return reconcile.Result{RequeueAfter: conflictPause}, nil
+		}
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: nextLook(o, revisions)}, nil
+}
+
+// nextLook is when to look again though nothing has changed.
+func nextLook(o rollout.Outcome, revisions []policyv1alpha1.PolicyRevision) time.Duration {
+	again := countInterval
+	counts := func(canary *policyv1alpha1.CanaryStatus) bool { return canary != nil && !canary.Paused }
+	if slices.ContainsFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return counts(r.Status.Canary) }) ||
+		slices.ContainsFunc(o.Writes, func(w rollout.Write) bool { return counts(w.Status.Canary) }) {
+		again = canaryInterval
+	}
+	if o.Again > 0 {
+		again = min(again, o.Again)
+	}
+	return again
+}
+
+// revisions lists what is stored, our own last writes included, and stores what must be there: the built-in revision, and
+// the one in force should somebody have deleted it.
+func (c *leader) revisions(ctx context.Context) ([]policyv1alpha1.PolicyRevision, error) {
+	var list policyv1alpha1.PolicyRevisionList
+	if err := c.Client.List(ctx, &list); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		r := &list.Items[i]
+		w := c.written[r.Name]
+		if w == nil {
+			continue
+		}
+		if order, err := resourceversion.CompareResourceVersion(r.ResourceVersion, w.ResourceVersion); err == nil && order < 0 && r.UID == w.UID {
+			list.Items[i] = *w.DeepCopy()
+		} else {
+			delete(c.written, r.Name)
+		}
+	}
+	for _, b := range []*bundle.Bundle{c.Store.embedded, c.Store.Active()} {
+		if slices.ContainsFunc(list.Items, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == b.Revision.Name }) {
+			continue
+		}
+		r, err := c.ensure(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, *r)
+	}
+	return list.Items, nil
+}
+
+// ensure stores a bundle that has to be there. One in force keeps its promotion.
+func (c *leader) ensure(ctx context.Context, b *bundle.Bundle) (*policyv1alpha1.PolicyRevision, error) {
+	stored := &policyv1alpha1.PolicyRevision{}
+	err := c.Live.Get(ctx, types.NamespacedName{Name: b.Revision.Name}, stored)
+	if !apierrors.IsNotFound(err) {
+		return stored, err
+	}
+	r, err := revisionOf(b)
+	if err != nil {
+		return nil, err
+	}
+	if rule := c.Store.rule.Load(); rule.active == b && rule.promotion > 0 {
+		metav1.SetMetaDataAnnotation(&r.ObjectMeta, policyv1alpha1.PromotionAnnotation, strconv.FormatInt(rule.promotion, 10))
+	}
+	if err := c.Client.Create(ctx, r); err != nil {
+		return nil, err
+	}
+	c.written[r.Name] = r
+	c.log(ctx).Info("stored", "revision", r.Name)
+	return r, nil
+}
+
+// look gathers what a decision is made from.
+func (c *leader) look(ctx context.Context, heads []head, revisions []policyv1alpha1.PolicyRevision) (rollout.Look, error) {
+	look := rollout.Look{Now: c.Now(), Embedded: c.Store.embedded.Revision.Name}
+	for i := range heads {
+		look.Heads = append(look.Heads, heads[i].Head)
+	}
+	counts, troubles, err := c.count(ctx, revisions)
+	if err != nil {
+		return look, err
+	}
+	flush := look.Now.Sub(c.flushed) >= countInterval
+	if flush {
+		c.flushed = look.Now
+		c.Shadows.keep(func(name string) bool {
+			return slices.ContainsFunc(c.Store.Shadows(), func(b *bundle.Bundle) bool { return b.Revision.Name == name })
+		})
+	}
+	for i := range revisions {
+		r := &revisions[i]
+		s := rollout.Revision{Name: r.Name, Version: r.Spec.Version, Digest: r.Spec.Digest, Generation: r.Generation, Promotion: promotionOf(r),
+			Status: r.Status, Test: c.Store.tested(r.Name), Servers: counts[r.Name], Troubles: troubles[r.Name]}
+		if flush {
+			s.Shadow = c.Shadows.take(r.Name)
+		}
+		look.Revisions = append(look.Revisions, s)
+	}
+	look.Replicas, err = c.replicas(ctx, look.Now)
+	return look, err
+}
+
+// giveBack keeps what shadows have shown for a look that can store it.
+func (c *leader) giveBack(look rollout.Look) {
+	for i := range look.Revisions {
+		c.Shadows.giveBack(look.Revisions[i].Name, look.Revisions[i].Shadow)
+	}
+}
+
+// replicas are the managers whose leases there are, this one included: it knows itself without a lease. Leases of managers
+// that were killed long ago are taken away.
+func (c *leader) replicas(ctx context.Context, now time.Time) ([]rollout.Replica, error) {
+	self := rollout.Replica{Name: c.Identity, EngineVersion: bundle.EngineVersion, RenewedAt: now, Lasts: leaseLasts}
+	self.Compiled, self.Refused = c.Store.loaded()
+	all := []rollout.Replica{self}
+	var leases coordinationv1.LeaseList
+	if err := c.heads.List(ctx, &leases, client.InNamespace(c.Namespace)); err != nil {
+		return nil, err
+	}
+	for i := range leases.Items {
+		r := replicaOf(&leases.Items[i])
+		switch {
+		case r.Name == c.Identity:
+		case r.RenewedAt.Add(r.Lasts + leaseForgotten).Before(now):
+			if err := client.IgnoreNotFound(c.Client.Delete(ctx, &leases.Items[i])); err != nil {
+				return nil, err
+			}
+		default:
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
+
+// write stores an outcome: the promotion first, because it decides; the status tells of it. It tells what has changed.
+func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, revisions []policyv1alpha1.PolicyRevision) error {
+	for _, w := range o.Writes {
+		i := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == w.Revision })
+		r := revisions[i].DeepCopy()
+		if w.Promotion > 0 {
+			before := r.DeepCopy()
+			metav1.SetMetaDataAnnotation(&r.ObjectMeta, policyv1alpha1.PromotionAnnotation, strconv.FormatInt(w.Promotion, 10))
+			if err := c.Client.Patch(ctx, r, locked(before)); err != nil {
+				return err
+			}
+			c.written[r.Name] = r.DeepCopy()
+			c.log(ctx).Info("promoted", "revision", r.Name, "promotion", w.Promotion, "by", w.Status.ActivatedBy)
+		}
+		before := r.DeepCopy()
+		if r.Status = w.Status; !equality.Semantic.DeepEqual(before.Status, r.Status) {
+			if err := c.Client.Status().Patch(ctx, r, locked(before)); err != nil {
+				return err
+			}
+			c.written[r.Name] = r.DeepCopy()
+		}
+		c.tellRevision(before, r, heads)
+	}
+	return nil
+}
+
+func locked(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+func sorted(all iter.Seq[string]) []string { return slices.Sorted(all) }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+var (
+	activeInfo = prometheus.NewDesc("metalaw_policy_active_info",
+		"1 for the policy revision in force, as this manager knows it.", []string{"bundle", "version", "revision"}, nil)
+	revisionsHeld = prometheus.NewDesc("metalaw_policy_revisions_held",
+		"Policy revisions in use that this manager refuses, so that nothing moves under them.", nil, nil)
+	headsRefused = prometheus.NewDesc("metalaw_policy_heads_refused",
+		"ConfigMaps with a bundle that are to be more than a draft and change nothing, by the reason of the event on them. The leader counts; "+
+			"what none has is left out.", []string{"reason"}, nil)
+	canaryPaused = prometheus.NewDesc("metalaw_policy_canary_paused",
+		"1 for a canary that has paused itself, 0 for one that has not.", []string{"revision"}, nil)
+)
+
+// collector reads what is in force whenever it is scraped, so that the figures are right after a restart.
+type collector struct {
+	leader *leader
+	reader client.Reader
+}
+
+// Describe implements prometheus.Collector.
+func (*collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{activeInfo, revisionsHeld, headsRefused, canaryPaused} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *collector) Collect(to chan<- prometheus.Metric) {
+	store := m.leader.Store
+	active := store.Active()
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(activeInfo, 1, active.Name, active.Version, active.Revision.Name)
+	gauge(revisionsHeld, float64(len(store.rule.Load().held)))
+	if refused := m.leader.refused.Load(); refused != nil {
+		for reason, n := range *refused {
+			gauge(headsRefused, float64(n), reason)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readLimit)
+	defer cancel()
+	var list policyv1alpha1.PolicyRevisionList
+	if err := m.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		to <- prometheus.NewInvalidMetric(canaryPaused, err)
+		return
+	}
+	for i := range list.Items {
+		if c := list.Items[i].Status.Canary; c != nil {
+			value := 0.0
+			if c.Paused {
+				value = 1
+			}
+			gauge(canaryPaused, value, list.Items[i].Name)
+		}
+	}
+}

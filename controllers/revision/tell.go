@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+// maxNote is how long an event's note may be.
+const maxNote = 1000
+
+// event tells something of a bundle on its ConfigMap.
+func (c *leader) event(on, related runtime.Object, kind, reason, action, note string) {
+	if len(note) > maxNote {
+		note = strings.ToValidUTF8(note[:maxNote], "") + "..."
+	}
+	c.recorder.Eventf(on, related, kind, reason, action, "%s", note)
+}
+
+// tellHeads tells once what is wrong with a head, and counts those that ask for more than to be a draft.
+func (c *leader) tellHeads(heads []head) {
+	refused, told := map[string]int{}, map[string]string{}
+	for i := range heads {
+		h := &heads[i]
+		if h.Problem == "" {
+			continue
+		}
+		if h.Stage != policyv1alpha1.LabelledDraft {
+			refused[h.reason]++
+		}
+		told[h.Name] = h.reason + h.Problem
+		if c.told[h.Name] != told[h.Name] {
+			c.event(h.configMap, nil, corev1.EventTypeWarning, h.reason, "Accept", h.Problem)
+		}
+	}
+	c.told = told
+	c.refused.Store(&refused)
+}
+
+// warns are the reasons of Active that somebody has to look at.
+var warns = map[string]bool{
+	policyv1alpha1.ReasonConflict: true, policyv1alpha1.ReasonAwaitingReplicas: true, policyv1alpha1.ReasonRevisionHeld: true,
+}
+
+// tellRevision tells what a write has changed, on the ConfigMap that holds the revision, or on the revision where none does.
+func (c *leader) tellRevision(before, after *policyv1alpha1.PolicyRevision, heads []head) {
+	var on runtime.Object = after
+	if i := slices.IndexFunc(heads, func(h head) bool { return h.Name == after.Status.Head }); i >= 0 {
+		on = heads[i].configMap
+	}
+	was, is := meta.FindStatusCondition(before.Status.Conditions, policyv1alpha1.ConditionActive),
+		meta.FindStatusCondition(after.Status.Conditions, policyv1alpha1.ConditionActive)
+	if is != nil && (was == nil || was.Reason != is.Reason) && is.Reason != policyv1alpha1.ReasonNotPromoted {
+		kind := corev1.EventTypeNormal
+		if warns[is.Reason] {
+			kind = corev1.EventTypeWarning
+		}
+		c.event(on, after, kind, is.Reason, "Rollout", after.Name+": "+is.Message)
+	}
+	if now := after.Status.Canary; now != nil && now.Paused && (before.Status.Canary == nil || !before.Status.Canary.Paused) {
+		c.event(on, after, corev1.EventTypeWarning, policyv1alpha1.ReasonCanaryPaused, "Rollout", after.Name+": "+now.Reason)
+	}
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/revision/rollout"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// trial is what this manager makes of one revision. The content of a revision never changes, so it is made once.
+type trial struct {
+	digest string
+	mu     sync.Mutex // held while it is under way
+	// bundle is nil where the content does not compile; test is nil before the end.
+	bundle *bundle.Bundle
+	test   *rollout.Test
+}
+
+// refused is why nothing may move under the revision; empty where all is well.
+func (t *trial) refused() string {
+	if t.test == nil {
+		return ""
+	}
+	return t.test.Refused
+}
+
+// try compiles and tests a revision, once. The error is for a test that was not brought to its end.
+func (s *Store) try(ctx context.Context, revision *policyv1alpha1.PolicyRevision) (*trial, error) {
+	s.mu.Lock()
+	t := s.trials[revision.Name]
+	if t == nil {
+		t = &trial{digest: revision.Spec.Digest}
+		s.trials[revision.Name] = t
+	}
+	s.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.test != nil {
+		return t, nil
+	}
+	b, found, err := s.examine(ctx, revision)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock() // others look at it without waiting for its end
+	defer s.mu.Unlock()
+	t.bundle, t.test = b, testOf(b, found)
+	return t, nil
+}
+
+// examine checks the content against the digest that it is stored under, and has it accepted. Content that is refused may
+// compile nevertheless.
+func (s *Store) examine(ctx context.Context, revision *policyv1alpha1.PolicyRevision) (*bundle.Bundle, diag.List, error) {
+	files, damage := unpack(revision)
+	if len(damage) > 0 {
+		return nil, damage, nil
+	}
+	b, found, err := s.Accept(ctx, files, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("revision %s: %w", revision.Name, err)
+	}
+	if b == nil && found.HasErrors() { // what only fails its tests is worth knowing all the same
+		if compiled, _, err := bundle.Compile(files, policies.Vocabulary()); err == nil {
+			b = compiled
+		}
+	}
+	return b, found, nil
+}
+
+// unpack reads the files of a revision. What is wrong with them is a finding, because trying again does not mend it.
+func unpack(revision *policyv1alpha1.PolicyRevision) (files bundle.Files, damage diag.List) {
+	wrong := ""
+	files, err := bundle.Unpack(revision.Spec.Content)
+	if err != nil {
+		wrong = err.Error()
+	} else if digest := files.Digest(); digest != revision.Spec.Digest {
+		wrong = fmt.Sprintf("the content has digest %s, the revision says %s", digest, revision.Spec.Digest)
+	}
+	if wrong == "" {
+		return files, nil
+	}
+	return nil, diag.List{{Severity: diag.Error, Code: "revision-content", File: "PolicyRevision " + revision.Name, Message: wrong,
+		Hint: "bring the object back from a good backup"}}
+}
+
+// put takes in what came of a test that was made elsewhere.
+func (s *Store) put(b *bundle.Bundle, found diag.List) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.trials[b.Revision.Name]; t == nil {
+		s.trials[b.Revision.Name] = &trial{digest: b.Revision.Digest, bundle: b, test: testOf(b, found)}
+	}
+}
+
+// tested is what came of the test of a revision; nil where there was none.
+func (s *Store) tested(name string) *rollout.Test {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.trials[name]; t != nil {
+		return t.test
+	}
+	return nil
+}
+
+// loaded are the digests that this manager has compiled and tested, and those that it refuses.
+func (s *Store) loaded() (compiled map[string]bool, refused map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	compiled, refused = map[string]bool{}, map[string]string{}
+	for _, t := range s.trials {
+		switch {
+		case t.test == nil:
+		case t.test.Refused == "":
+			compiled[t.digest] = true
+		default:
+			refused[t.digest] = t.test.Refused
+		}
+	}
+	return compiled, refused
+}
