@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// countInterval is how often servers are counted and what shadows have shown is stored.
+	// countInterval is the default of Options.Interval.
 	countInterval = 30 * time.Second
 	// canaryInterval is how often the servers under a canary are counted that is not paused.
 	canaryInterval = 5 * time.Second
@@ -88,16 +88,16 @@ func (c *leader) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		}
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: nextLook(o, revisions)}, nil
+	return reconcile.Result{RequeueAfter: c.nextLook(o, revisions)}, nil
 }
 
 // nextLook is when to look again though nothing has changed.
-func nextLook(o rollout.Outcome, revisions []policyv1alpha1.PolicyRevision) time.Duration {
-	again := countInterval
+func (c *leader) nextLook(o rollout.Outcome, revisions []policyv1alpha1.PolicyRevision) time.Duration {
+	again := c.Interval
 	counts := func(canary *policyv1alpha1.CanaryStatus) bool { return canary != nil && !canary.Paused }
 	if slices.ContainsFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return counts(r.Status.Canary) }) ||
 		slices.ContainsFunc(o.Writes, func(w rollout.Write) bool { return counts(w.Status.Canary) }) {
-		again = canaryInterval
+		again = min(again, canaryInterval)
 	}
 	if o.Again > 0 {
 		again = min(again, o.Again)
@@ -169,7 +169,7 @@ func (c *leader) look(ctx context.Context, heads []head, revisions []policyv1alp
 	if err != nil {
 		return look, err
 	}
-	flush := look.Now.Sub(c.flushed) >= countInterval
+	flush := look.Now.Sub(c.flushed) >= c.Interval
 	if flush {
 		c.flushed = look.Now
 		c.Shadows.keep(func(name string) bool {

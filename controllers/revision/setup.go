@@ -43,6 +43,8 @@ type Options struct {
 	Live   client.Reader
 	// Metrics takes the metrics.
 	Metrics prometheus.Registerer
+	// Interval is how often servers are counted and what shadows have shown is stored; default 30 s.
+	Interval time.Duration
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 }
@@ -60,6 +62,9 @@ func (o *Options) setDefaults(mgr ctrl.Manager) {
 	}
 	if o.Live == nil {
 		o.Live = mgr.GetAPIReader()
+	}
+	if o.Interval == 0 {
+		o.Interval = countInterval
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// fleetVersion is the revision of the default bundle under the name fleet.
+func fleetVersion(t *testing.T, version string, promotion int64, status policyv1alpha1.PolicyRevisionStatus) policyv1alpha1.PolicyRevision {
+	t.Helper()
+	files, err := policies.Shipped(policies.DefaultBundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[bundle.BundleFile] = []byte(strings.NewReplacer("name: default", "name: fleet", "version: 1.0.0", "version: "+version).
+		Replace(string(files[bundle.BundleFile])))
+	b, found, err := bundle.Compile(files, policies.Vocabulary())
+	if err != nil || b == nil {
+		t.Fatal(err, found)
+	}
+	r, err := revisionOf(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if promotion > 0 {
+		r.Annotations = map[string]string{policyv1alpha1.PromotionAnnotation: strconv.FormatInt(promotion, 10)}
+	}
+	r.Status = status
+	return *r
+}
+
+func storeOf(t *testing.T, refuses string) *Store {
+	t.Helper()
+	embedded, err := policies.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewStore(nil, embedded)
+	s.Accept = func(ctx context.Context, files, fill bundle.Files) (*bundle.Bundle, diag.List, error) {
+		b, found, err := accept(ctx, files, fill)
+		if b != nil && b.Version == refuses {
+			return b, append(found, diag.Diagnostic{Severity: diag.Error, Message: "a scenario fails"}), nil
+		}
+		return b, found, err
+	}
+	return s
+}
+
+func TestTheStoreFollowsWhatIsStored(t *testing.T) {
+	s := storeOf(t, "2.0.0")
+	changes := 0
+	s.Changed(func() { changes++ })
+	since := metav1.Now()
+	canary := policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageCanary,
+		Canary: &policyv1alpha1.CanaryStatus{Selector: "rack=r1", Since: since}}
+	shadow := policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageShadow}
+	paused := *canary.DeepCopy()
+	paused.Canary.Paused = true
+	inRack := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"rack": "r1"}}}
+	old := fleetVersion(t, "1.0.0", 1, policyv1alpha1.PolicyRevisionStatus{})
+	new1 := fleetVersion(t, "1.1.0", 2, policyv1alpha1.PolicyRevisionStatus{})
+	for _, step := range []struct {
+		name      string
+		revisions []policyv1alpha1.PolicyRevision
+		active    string
+		governing string
+		shadows   int
+		changes   int
+	}{
+		{"nothing is stored", nil, "default", "default", 0, 0},
+		{"the highest promotion is in force", []policyv1alpha1.PolicyRevision{old, new1}, "1.1.0", "1.1.0", 0, 1},
+		{"nothing has changed", []policyv1alpha1.PolicyRevision{new1, old}, "1.1.0", "1.1.0", 0, 1},
+		{"what is in force is deleted", []policyv1alpha1.PolicyRevision{old}, "1.1.0", "1.1.0", 0, 1},
+		{"a canary governs its scope", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "1.2.0", 0, canary)}, "1.1.0", "1.2.0", 0, 2},
+		{"a canary is paused", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "1.2.0", 0, paused)}, "1.1.0", "1.1.0", 0, 3},
+		{"a canary is refused", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "2.0.0", 0, canary)}, "1.1.0", "1.1.0", 0, 4},
+		{"a shadow", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "1.2.0", 0, shadow)}, "1.1.0", "1.1.0", 1, 5},
+		{"one in force that is refused is held", []policyv1alpha1.PolicyRevision{fleetVersion(t, "2.0.0", 3, shadow)}, "2.0.0", "2.0.0", 0, 6},
+	} {
+		if err := s.follow(t.Context(), step.revisions); err != nil {
+			t.Fatal(err)
+		}
+		name := func(b *bundle.Bundle) string {
+			if b.Name == "default" {
+				return b.Name
+			}
+			return b.Version
+		}
+		if got := name(s.Active()); got != step.active {
+			t.Errorf("%s: active is %s, want %s", step.name, got, step.active)
+		}
+		if got := name(s.Governing(inRack)); got != step.governing {
+			t.Errorf("%s: governing is %s, want %s", step.name, got, step.governing)
+		}
+		if len(s.Shadows()) != step.shadows || changes != step.changes {
+			t.Errorf("%s: %d shadows, %d changes; want %d and %d", step.name, len(s.Shadows()), changes, step.shadows, step.changes)
+		}
+	}
+	if why, held := s.Held(s.Active().Revision.Name); !held || !strings.Contains(why, "a scenario fails") {
+		t.Errorf("held %v: %s", held, why)
+	}
+	if _, held := s.Held(old.Name); held {
+		t.Error("a revision that is accepted is held")
+	}
+}
+
+func TestARevisionInForceThatDoesNotCompileIsHeldUnderItsOwnName(t *testing.T) {
+	s := storeOf(t, "")
+	r := fleetVersion(t, "1.0.0", 1, policyv1alpha1.PolicyRevisionStatus{})
+	r.Spec.Content = r.Spec.Content[:100]
+	if err := s.follow(t.Context(), []policyv1alpha1.PolicyRevision{r}); err != nil {
+		t.Fatal(err)
+	}
+	_, held := s.Held(r.Name)
+	if b, ok := s.Revision(r.Name); !held || ok || b != nil || s.Active().Revision.Name != r.Name || s.Active().Lifecycle == nil {
+		t.Errorf("held %v, loaded %v, active %s", held, ok, s.Active().Revision.Name)
+	}
+	compiled, refused := s.loaded()
+	if len(compiled) != 1 || len(refused) != 1 {
+		t.Errorf("compiled %v, refused %v", compiled, refused)
+	}
+}
+
+func TestLoadTestsWhatIsInUseBeforeAnythingRuns(t *testing.T) {
+	s := storeOf(t, "1.1.0")
+	scheme := runtime.NewScheme()
+	if err := policyv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	pinned := fleetVersion(t, "1.1.0", 0, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageSuperseded, Servers: 3})
+	unused := fleetVersion(t, "1.2.0", 0, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageSuperseded})
+	active := fleetVersion(t, "1.0.0", 7, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageActive})
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(client.Object(&pinned), &unused, &active).Build()
+	if err := s.Load(t.Context(), api); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Active().Revision.Name; got != active.Name {
+		t.Errorf("active is %s", got)
+	}
+	if _, held := s.Held(pinned.Name); !held {
+		t.Error("the revision that servers are pinned to was not tested")
+	}
+	if s.tested(unused.Name) != nil {
+		t.Error("a revision that nobody uses was tested")
+	}
+}
