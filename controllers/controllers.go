@@ -113,6 +113,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err != nil {
 		return err
 	}
+	store.Changed(claims.Wake)
 	if err := claim.Setup(writers, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers}); err != nil {
 		return err
 	}

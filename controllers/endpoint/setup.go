@@ -110,6 +110,13 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	})); err != nil {
 		return err
 	}
+	if policy, ok := o.Bundles.(interface{ Changed(call func()) }); ok { // the watch below may come before the policy is in force here
+		policy.Changed(func() {
+			for _, request := range s.unsettled(context.Background(), nil) {
+				woken.Add(request)
+			}
+		})
+	}
 	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("endpoint").

@@ -78,7 +78,7 @@ func (v view) decide(ctx context.Context, c *v1alpha1.ServerClaim) step {
 		return step{action: refuse, count: true, spec: spec}
 	}
 	if v.policy == nil {
-		return refusal(v1alpha1.ReasonPending, "no policy is in force yet")
+		return refusal(v1alpha1.ReasonPending, "no policy is in force, or this version of the manager refuses the one that is")
 	}
 	result, err := v.policy.Select(ctx, policies.SelectionClaimOf(c), candidates(fit), v.fleet.fleetCounts(v.now))
 	if err != nil {

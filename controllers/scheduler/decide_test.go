@@ -43,7 +43,7 @@ func TestDecide(t *testing.T) {
 			aClaim("c"), "PolicyRejected: 3 of 3 servers match: memory 2, claimed 1"},
 		{"the policy rejects one and ranks the other", fleetOf(aServer("a"), aServer("b")), byName{"a": "memory"}, aClaim("c"), "bind b"},
 		{"a policy that fails is no answer, and names no server", fleetOf(aServer("a")), failing{}, aClaim("c"), "GuardError: selection: a server: boom"},
-		{"without a policy nothing is bound", fleetOf(aServer("a")), nil, aClaim("c"), "Pending: no policy is in force yet"},
+		{"without a policy nothing is bound", fleetOf(aServer("a")), nil, aClaim("c"), "Pending: no policy is in force, or this version of the manager refuses the one that is"},
 		{"a selector without meaning", fleetOf(aServer("a")), byName{}, aClaim("c", func(c *v1alpha1.ServerClaim) {
 			c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "In"}}}
 		}), "InvalidSelector: spec.serverSelector: matchExpressions[0]: operator In needs at least one value"},

@@ -56,12 +56,17 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 	}
 }
 
-// inForce reads the policy out of the bundle in force.
+// inForce reads the policy out of the bundle in force; there is none where that is held.
 func inForce(bundles Bundles) func() (Policy, engine.Revision) {
 	return func() (Policy, engine.Revision) {
 		b := bundles.Active()
 		if b == nil || b.Selection == nil {
 			return nil, engine.Revision{}
+		}
+		if policy, ok := bundles.(interface{ Held(name string) (string, bool) }); ok {
+			if _, held := policy.Held(b.Revision.Name); held {
+				return nil, b.Revision
+			}
 		}
 		return b.Selection, b.Revision
 	}
