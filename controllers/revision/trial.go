@@ -62,13 +62,13 @@ func (s *Store) examine(ctx context.Context, revision *policyv1alpha1.PolicyRevi
 	if len(damage) > 0 {
 		return nil, damage, nil
 	}
-	b, found, err := s.Accept(ctx, files, nil)
+	b, found, err := s.Accept(ctx, files, s.embedded.Files)
 	if err != nil {
 		return nil, nil, fmt.Errorf("revision %s: %w", revision.Name, err)
 	}
-	if b == nil && found.HasErrors() { // what only fails its tests is worth knowing all the same
-		if compiled, _, err := bundle.Compile(files, policies.Vocabulary()); err == nil {
-			b = compiled
+	if b == nil || b.Revision.Digest != revision.Spec.Digest { // what only fails its tests is worth knowing all the same
+		if b, _, err = bundle.Compile(files, policies.Vocabulary()); err != nil {
+			return nil, nil, err
 		}
 	}
 	return b, found, nil

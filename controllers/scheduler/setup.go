@@ -63,7 +63,9 @@ func inForce(bundles Bundles) func() (Policy, engine.Revision) {
 		if b == nil || b.Selection == nil {
 			return nil, engine.Revision{}
 		}
-		if policy, ok := bundles.(interface{ Held(name string) (string, bool) }); ok {
+		if policy, ok := bundles.(interface {
+			Held(name string) (string, bool)
+		}); ok {
 			if _, held := policy.Held(b.Revision.Name); held {
 				return nil, b.Revision
 			}

@@ -33,6 +33,8 @@ func TestAKindSaysWhatAWriteIsFor(t *testing.T) {
 		},
 		"an event by nothing": {http.MethodPost, "/apis/events.k8s.io/v1/namespaces/x/events", `{"reason":"Wiped"}`, "api POST events"},
 		"a lease by its name": {http.MethodPut, "/apis/coordination.k8s.io/v1/namespaces/x/leases/beat", `{}`, "api PUT leases beat"},
+		"the lease of a replica by no name": {
+			http.MethodPut, "/apis/coordination.k8s.io/v1/namespaces/x/leases/metalaw-replica-host-1a2b3c4d", `{}`, "api PUT leases metalaw-replica"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))

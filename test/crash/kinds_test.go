@@ -44,6 +44,9 @@ func apiKind(r *http.Request, body []byte) string {
 	if subresource != "" {
 		kind += "/" + subresource
 	}
+	if strings.HasPrefix(named, "metalaw-replica-") { // each process has one of its own
+		named = "metalaw-replica"
+	}
 	if resource == "leases" || strings.HasSuffix(resource, "webhookconfigurations") {
 		return kind + " " + named
 	}
