@@ -164,6 +164,9 @@ func (c *leader) look(ctx context.Context, heads []head, revisions []policyv1alp
 	look := rollout.Look{Now: c.Now(), Embedded: c.Store.embedded.Revision.Name}
 	for i := range heads {
 		look.Heads = append(look.Heads, heads[i].Head)
+		if err := c.test(ctx, &heads[i], revisions); err != nil {
+			return look, err
+		}
 	}
 	counts, troubles, err := c.count(ctx, revisions)
 	if err != nil {
@@ -187,6 +190,16 @@ func (c *leader) look(ctx context.Context, heads []head, revisions []policyv1alp
 	}
 	look.Replicas, err = c.replicas(ctx, look.Now)
 	return look, err
+}
+
+// test tests the revision of a head that asks for more than a draft, such as one that is gone back to after a long time.
+func (c *leader) test(ctx context.Context, h *head, revisions []policyv1alpha1.PolicyRevision) error {
+	i := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == h.Revision })
+	if i < 0 || h.Stage == policyv1alpha1.LabelledDraft || c.Store.tested(h.Revision) != nil {
+		return nil
+	}
+	_, err := c.Store.try(ctx, &revisions[i])
+	return err
 }
 
 // giveBack keeps what shadows have shown for a look that can store it.

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -44,9 +45,16 @@ func (c *leader) tellHeads(heads []head) {
 	c.refused.Store(&refused)
 }
 
-// warns are the reasons of Active that somebody has to look at.
-var warns = map[string]bool{
-	policyv1alpha1.ReasonConflict: true, policyv1alpha1.ReasonAwaitingReplicas: true, policyv1alpha1.ReasonRevisionHeld: true,
+// warns says that somebody has to look at Active. That managers take a moment to compile a bundle is no news.
+func warns(active *metav1.Condition) bool {
+	switch active.Reason {
+	case policyv1alpha1.ReasonConflict, policyv1alpha1.ReasonRevisionHeld:
+		return true
+	case policyv1alpha1.ReasonAwaitingReplicas:
+		return strings.Contains(active.Message, " refuses it: ")
+	default:
+		return false
+	}
 }
 
 // tellRevision tells what a write has changed, on the ConfigMap that holds the revision, or on the revision where none does.
@@ -57,9 +65,9 @@ func (c *leader) tellRevision(before, after *policyv1alpha1.PolicyRevision, head
 	}
 	was, is := meta.FindStatusCondition(before.Status.Conditions, policyv1alpha1.ConditionActive),
 		meta.FindStatusCondition(after.Status.Conditions, policyv1alpha1.ConditionActive)
-	if is != nil && (was == nil || was.Reason != is.Reason) && is.Reason != policyv1alpha1.ReasonNotPromoted {
+	if is != nil && (was == nil || was.Reason != is.Reason || warns(is) && !warns(was)) && is.Reason != policyv1alpha1.ReasonNotPromoted {
 		kind := corev1.EventTypeNormal
-		if warns[is.Reason] {
+		if warns(is) {
 			kind = corev1.EventTypeWarning
 		}
 		c.event(on, after, kind, is.Reason, "Rollout", after.Name+": "+is.Message)
