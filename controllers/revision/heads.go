@@ -51,7 +51,7 @@ type accepted struct {
 // are added.
 func (c *leader) readHeads(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) ([]head, []policyv1alpha1.PolicyRevision, error) {
 	var maps corev1.ConfigMapList
-	if err := c.heads.List(ctx, &maps, client.InNamespace(c.Namespace)); err != nil {
+	if err := c.heads.List(ctx, &maps, client.InNamespace(c.Namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
 		return nil, nil, err
 	}
 	slices.SortFunc(maps.Items, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -43,7 +42,7 @@ const (
 type leader struct {
 	Options
 	// heads are the ConfigMaps that are a bundle's head, and the leases of managers; parts are the ConfigMaps with parts.
-	heads, parts cache.Cache
+	heads, parts client.Reader
 	recorder     events.EventRecorder
 	refused      atomic.Pointer[map[string]int]
 
@@ -216,7 +215,7 @@ func (c *leader) replicas(ctx context.Context, now time.Time) ([]rollout.Replica
 	self.Compiled, self.Refused = c.Store.loaded()
 	all := []rollout.Replica{self}
 	var leases coordinationv1.LeaseList
-	if err := c.heads.List(ctx, &leases, client.InNamespace(c.Namespace)); err != nil {
+	if err := c.heads.List(ctx, &leases, client.InNamespace(c.Namespace), client.HasLabels{policyv1alpha1.ReplicaLabel}); err != nil {
 		return nil, err
 	}
 	for i := range leases.Items {

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// leads is a leader over a fake API in which everything is seen at once.
+type leads struct {
+	*leader
+	api    client.Client
+	events *events.FakeRecorder
+}
+
+func newLeader(t *testing.T, objects ...client.Object) *leads {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, policyv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&policyv1alpha1.PolicyRevision{}).Build()
+	l := &leads{api: api, events: events.NewFakeRecorder(100)}
+	l.leader = &leader{Options: Options{Store: storeOf(t, ""), Namespace: "ns", Identity: "self", Client: api, Live: api, Interval: countInterval,
+		Now: func() time.Time { return epoch }}, heads: api, parts: api, recorder: l.events, written: map[string]*policyv1alpha1.PolicyRevision{}}
+	return l
+}
+
+// look lets the leader look once, and returns the events.
+func (l *leads) look(t *testing.T) []string {
+	t.Helper()
+	if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for len(l.events.Events) > 0 {
+		told = append(told, <-l.events.Events)
+	}
+	return told
+}
+
+func (l *leads) stored(t *testing.T) string {
+	t.Helper()
+	var list policyv1alpha1.PolicyRevisionList
+	if err := l.api.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for i := range list.Items {
+		r := &list.Items[i]
+		all = append(all, fmt.Sprintf("%s %s %s %d", r.Spec.Bundle, r.Spec.Version, r.Status.Stage, promotionOf(r)))
+	}
+	return strings.Join(all, ", ")
+}
+
+// fleet is a ConfigMap with the default bundle as fleet 1.0.0.
+func fleet(t *testing.T, stage string, change func(*corev1.ConfigMap)) *corev1.ConfigMap {
+	t.Helper()
+	files, err := policies.Shipped(policies.DefaultBundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fleet",
+		Labels: map[string]string{policyv1alpha1.BundleLabel: "fleet", policyv1alpha1.StageLabel: stage}}, Data: map[string]string{}}
+	for name, data := range files {
+		cm.Data[name] = strings.ReplaceAll(string(data), "name: default\n", "name: fleet\n")
+	}
+	if change != nil {
+		change(cm)
+	}
+	return cm
+}
+
+func TestWhatBecomesOfAHead(t *testing.T) {
+	const builtIn = "default 1.0.0 Embedded 0"
+	for name, c := range map[string]struct {
+		stage  string
+		change func(*corev1.ConfigMap)
+		stored string
+		told   string
+	}{
+		"an active one is accepted and promoted": {"active", nil, "default 1.0.0 Superseded 0, fleet 1.0.0 Active 1", "Normal BundleAccepted"},
+		"a draft is not stored":                  {"draft", nil, builtIn, "Normal InForce default-1.0.0"},
+		"one without a stage is a draft":         {"", nil, builtIn, "Normal InForce default-1.0.0"},
+		"a broken draft shows its errors": {"draft", func(cm *corev1.ConfigMap) { cm.Data["lifecycle.yaml"] = "a: [" }, builtIn,
+			"Warning BundleRefused lifecycle.yaml:1:"},
+		"a stage that nobody knows": {"live", nil, builtIn,
+			`Warning BundleRefused label policy.metalaw.dev/stage is "live"; write draft, shadow, canary or active`},
+		"a label that is not the bundle's name": {"active", func(cm *corev1.ConfigMap) { cm.Labels[policyv1alpha1.BundleLabel] = "other" }, builtIn,
+			`Warning BundleRefused label policy.metalaw.dev/bundle says "other" and bundle.yaml says "fleet"; give them the same name`},
+		"binary data": {"active", func(cm *corev1.ConfigMap) { cm.BinaryData = map[string][]byte{"a": {0}} }, builtIn, "Warning BundleRefused it has binaryData"},
+		"a part that carries another bundle's label does not count": {"active", func(cm *corev1.ConfigMap) {
+			cm.Data[bundle.PartsFile] = string(bundle.WriteParts(map[string]string{"x_test.rego": "foreign"}, bundle.Files{"x_test.rego": []byte("x")}))
+		}, builtIn, "Warning BundleIncomplete manifest.yaml:4:3: error: x_test.rego: ConfigMap foreign does not hold x_test.rego"},
+		"what is left out is filled in": {"shadow", func(cm *corev1.ConfigMap) { delete(cm.Data, "lifecycle.yaml") }, builtIn + ", fleet 1.0.0 Shadow 0",
+			"Normal BundleAccepted"},
+		"a canary of nobody": {"canary", nil, builtIn + ", fleet 1.0.0 Draft 0", "Normal BundleAccepted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "foreign"}, Data: map[string]string{"x_test.rego": "x"}}
+			l := newLeader(t, fleet(t, c.stage, c.change), foreign)
+			told := l.look(t)
+			if diff := cmp.Diff(c.stored, l.stored(t)); diff != "" {
+				t.Errorf("stored (-want +got)\n%s", diff)
+			}
+			if len(told) == 0 || !strings.HasPrefix(told[0], c.told) {
+				t.Errorf("told %q, want %q", told, c.told)
+			}
+			if again := l.look(t); len(again) > 0 {
+				t.Errorf("told again %q", again)
+			}
+		})
+	}
+}
+
+func TestWhatWasFilledInStaysWhenTheDefaultChanges(t *testing.T) {
+	head := fleet(t, "active", func(cm *corev1.ConfigMap) { delete(cm.Data, "macprefixes.yaml") })
+	l := newLeader(t, head)
+	l.look(t)
+	files, err := policies.Shipped(policies.DefaultBundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[bundle.MACPrefixesFile] = append(files[bundle.MACPrefixesFile], "\n# a newer list\n"...)
+	newer, found, err := bundle.Compile(files, policies.Vocabulary())
+	if err != nil || newer == nil {
+		t.Fatal(err, found)
+	}
+	l.Store = NewStore(nil, newer)
+	l.look(t)
+	if got := l.stored(t); got != "default 1.0.0 Superseded 0, default 1.0.0 Superseded 0, fleet 1.0.0 Active 1" {
+		t.Error(got)
+	}
+}
+
+func TestAVersionMeansOneContent(t *testing.T) {
+	l := newLeader(t, fleet(t, "active", nil), fleet(t, "active", func(cm *corev1.ConfigMap) {
+		cm.Name = "other"
+		cm.Data["admission.rego"] += "\n# otherwise\n"
+	}))
+	told := strings.Join(l.look(t), "\n")
+	if !strings.Contains(told, "Warning VersionTaken") || l.stored(t) != "default 1.0.0 Superseded 0, fleet 1.0.0 Active 1" {
+		t.Errorf("stored %s, told\n%s", l.stored(t), told)
+	}
+	if refused := *l.refused.Load(); refused[policyv1alpha1.ReasonVersionTaken] != 1 {
+		t.Errorf("counted %v", refused)
+	}
+}
+
+func TestLeasesOfManagersThatWereKilledAreTakenAway(t *testing.T) {
+	lease := func(name string, age time.Duration) *coordinationv1.Lease {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: leasePrefix + name,
+			Labels:      map[string]string{policyv1alpha1.ReplicaLabel: "true"},
+			Annotations: map[string]string{policyv1alpha1.LoadedAnnotation: `{"engine":"1.0.0","compiled":["d1"],"refused":{"d2":"why"}}`}},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: ptr.To(int32(90)),
+				RenewTime: &metav1.MicroTime{Time: epoch.Add(-age)}}}
+	}
+	l := newLeader(t, lease("self", 0), lease("live", time.Minute), lease("dead", 5*time.Minute), lease("forgotten", time.Hour))
+	all, err := l.replicas(t.Context(), epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range all[1:] {
+		got = append(got, fmt.Sprintf("%s %s %v %v", r.Name, r.EngineVersion, r.Compiled, r.Refused))
+	}
+	if diff := cmp.Diff([]string{"dead 1.0.0 map[d1:true] map[d2:why]", "live 1.0.0 map[d1:true] map[d2:why]"}, got); diff != "" || all[0].Name != "self" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	var left coordinationv1.LeaseList
+	if err := l.api.List(t.Context(), &left); err != nil || len(left.Items) != 3 {
+		t.Errorf("%d leases are left (%v)", len(left.Items), err)
+	}
+}
