@@ -4,6 +4,7 @@ package webhooks
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -17,11 +18,16 @@ import (
 type findings struct {
 	denials  []metav1.StatusCause
 	warnings []string
+	// audit is what the API server's audit log gets to know of a request that passes.
+	audit map[string]string
 }
 
 // deny adds a refusal in the form that the API server itself gives to mistakes in a field.
 func (f *findings) deny(errs ...*field.Error) {
 	for _, err := range errs {
+		if err.Field == (*field.Path)(nil).String() { // it is about the object as a whole
+			err.Field = ""
+		}
 		f.denials = append(f.denials, metav1.StatusCause{Type: metav1.CauseType(err.Type), Field: err.Field, Message: err.ErrorBody()})
 	}
 }
@@ -34,27 +40,44 @@ func (f *findings) warn(format string, args ...any) {
 func (f *findings) add(other findings) {
 	f.denials = append(f.denials, other.denials...)
 	f.warnings = append(f.warnings, other.warnings...)
+	maps.Copy(f.audited(), other.audit)
+}
+
+func (f *findings) audited() map[string]string {
+	if f.audit == nil {
+		f.audit = map[string]string{}
+	}
+	return f.audit
 }
 
 func (f *findings) pass() bool { return len(f.denials) == 0 }
 
-// text names every refusal, each with its field.
+// text names every refusal, each with its field. Diagnostics name their place themselves and stand on a line each.
 func (f *findings) text() string {
-	lines := make([]string, len(f.denials))
+	var text strings.Builder
 	for i, d := range f.denials {
-		lines[i] = d.Message
-		if d.Field != "" {
-			lines[i] = d.Field + ": " + d.Message
+		switch {
+		case d.Type == causeDiagnostic:
+			text.WriteString("\n" + d.Message)
+			continue
+		case i > 0:
+			text.WriteString("; ")
 		}
+		if d.Field != "" {
+			text.WriteString(d.Field + ": ")
+		}
+		text.WriteString(d.Message)
 	}
-	return strings.Join(lines, "; ")
+	return text.String()
 }
 
 // response is the answer to the API server. A refusal is a Status as the API server itself would give: Forbidden (403)
 // where somebody must not do this, Invalid (422) where what is written is wrong; one cause for each finding.
 func (f *findings) response(req *admissionv1.AdmissionRequest, kind string) admission.Response {
 	if f.pass() {
-		return admission.Allowed("").WithWarnings(f.warnings...)
+		response := admission.Allowed("").WithWarnings(f.warnings...)
+		response.AuditAnnotations = f.audit
+		return response
 	}
 	code, reason, is := int32(http.StatusForbidden), metav1.StatusReasonForbidden, "is not allowed"
 	for _, d := range f.denials {

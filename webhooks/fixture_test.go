@@ -93,8 +93,8 @@ func newWorld(t testing.TB, b *bundle.Bundle, objects ...client.Object) *world {
 	w := &world{t: t, stored: store(t, objects...), cached: store(t, objects...), now: time.Unix(1_800_000_000, 0)}
 	hooks, err := handlers(Options{
 		Bundles: revisions{b, map[string]*bundle.Bundle{b.Revision.Name: b}}, Client: w.cached, Reader: w.stored,
-		ManagerUser: manager, Registry: prometheus.NewRegistry(), Rights: rights{},
-	}, func() time.Time { return w.now })
+		ManagerUser: manager, Namespace: "metalaw-system", Registry: prometheus.NewRegistry(), Rights: rights{},
+	}, w.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,10 @@ func newWorld(t testing.TB, b *bundle.Bundle, objects ...client.Object) *world {
 	return w
 }
 
-// rights gives everything to the group wheel, and the right to force server s1 to those in the group forcers.
+func (w *world) clock() time.Time { return w.now }
+
+// rights gives everything to the group wheel, the right to force server s1 to those in the group forcers, and the right to
+// activate bundle fleet to those whose authentication says so.
 type rights struct{ client.Writer }
 
 func (rights) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
@@ -110,6 +113,10 @@ func (rights) Create(_ context.Context, o client.Object, _ ...client.CreateOptio
 	asked := review.Spec.ResourceAttributes
 	review.Status.Allowed = slices.Contains(review.Spec.Groups, "wheel") || (slices.Contains(review.Spec.Groups, "forcers") &&
 		*asked == authorizationv1.ResourceAttributes{Verb: "force", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"})
+	if slices.Contains(review.Spec.Extra["example.com/activates"], asked.Name) {
+		review.Status.Allowed = *asked == authorizationv1.ResourceAttributes{
+			Verb: "activate", Group: "policy.metalaw.dev", Resource: "policyrevisions", Name: "fleet"}
+	}
 	return nil
 }
 
@@ -137,7 +144,7 @@ func (w *world) onlyCached(o client.Object) {
 func store(t testing.TB, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, policyv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, policyv1alpha1.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

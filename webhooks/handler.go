@@ -69,7 +69,7 @@ func (v *validator[T]) Handle(ctx context.Context, req admission.Request) admiss
 		log.Error(err, "an admission review could not be decided", "operation", req.Operation)
 	case !found.pass():
 		verdict = verdictDenied
-		log.Info("denied", "operation", req.Operation, "because", found.text())
+		log.Info("denied", "operation", req.Operation, "because", shortened(found.text(), maxLogged))
 	}
 	v.metrics.observe(v.kind, verdict, v.now().Sub(began))
 	if err != nil {

@@ -22,6 +22,9 @@ type lookup struct {
 	unique  *uniqueness
 	// rights takes SubjectAccessReviews.
 	rights client.Writer
+	// namespace is the manager's; bundles count there only.
+	namespace string
+	accepted  *acceptances
 }
 
 // names lists the objects of a kind that an index finds.

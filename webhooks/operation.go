@@ -177,19 +177,8 @@ func (l *lookup) operation(ctx context.Context, c change[v1alpha1.Server]) (oper
 		record = c.old // the status of the new object is what the client sent
 	}
 	f := operationFacts{statusFacts: l.governing(record.Status.Lifecycle)}
-	extra := make(map[string]authorizationv1.ExtraValue, len(c.user.Extra))
-	for key, values := range c.user.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
-	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: c.user.Username, UID: c.user.UID, Groups: c.user.Groups, Extra: extra,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: "force", Group: v1alpha1.GroupVersion.Group, Resource: "servers", Name: c.new.Name,
-		},
-	}}
-	if err := l.rights.Create(ctx, review); err != nil {
-		return f, fmt.Errorf("whether user %q may force servers cannot be told: %w", c.user.Username, err)
-	}
-	f.mayForce = review.Status.Allowed
-	return f, nil
+	var err error
+	f.mayForce, err = l.may(ctx, c.user, authorizationv1.ResourceAttributes{
+		Verb: "force", Group: v1alpha1.GroupVersion.Group, Resource: "servers", Name: c.new.Name})
+	return f, err
 }

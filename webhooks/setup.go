@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -31,8 +32,11 @@ const (
 	PathValidateServer       = "/validate/server"
 	PathValidateFleetControl = "/validate/fleetcontrol"
 	PathValidateInventory    = "/validate/serverinventory"
+	PathValidateBundle       = "/validate/bundle"
+	PathValidateRevision     = "/validate/policyrevision"
 	PathMutateEndpoint       = "/mutate/endpoint"
 	PathMutateServer         = "/mutate/server"
+	PathMutateBundle         = "/mutate/bundle"
 )
 
 // serviceAccount is the name of the manager's service account in the shipped manifests.
@@ -56,8 +60,10 @@ type Options struct {
 	// ManagerUser is the user whose writes are the manager's own, compared exactly. Default: the service account
 	// metalaw-manager of Namespace.
 	ManagerUser string
-	// Namespace is the manager's.
+	// Namespace is the manager's, the only one in which a ConfigMap can be a bundle.
 	Namespace string
+	// Accept checks a bundle that is to be stored. Default: it is filled from the shipped default and compiled.
+	Accept Acceptor
 	// Ready is closed when the serving certificate is in place; see AddRotator. Nil: it is in place already.
 	Ready <-chan struct{}
 	// Registry takes the metrics. Default: the one that the manager serves. Sharing one among several managers is fine.
@@ -68,8 +74,8 @@ type Options struct {
 // check named webhooks that fails until then. They answer on every replica. It must be called once, before the manager
 // starts. What it returns is that check.
 func Setup(mgr ctrl.Manager, o Options) (serves healthz.Checker, err error) {
-	if o.Bundles == nil || (o.ManagerUser == "" && o.Namespace == "") {
-		return nil, errors.New("webhooks need Bundles and ManagerUser or Namespace")
+	if o.Bundles == nil || o.Namespace == "" {
+		return nil, errors.New("webhooks need Bundles and Namespace")
 	}
 	if o.Client == nil {
 		o.Client = mgr.GetClient()
@@ -107,8 +113,12 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 	if err != nil {
 		return nil, err
 	}
-	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, rights: o.Rights,
-		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
+	if o.Accept == nil {
+		o.Accept = compileFilled
+	}
+	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, rights: o.Rights, namespace: o.Namespace,
+		accepted: newAcceptances(o.Accept),
+		unique:   &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
 	return map[string]admission.Handler{
 		PathValidateServerClaim: validating(o, m, now, rules[v1alpha1.ServerClaim]{kind: "ServerClaim", judge: l.judgeClaim}),
 		PathValidateEndpoint:    validating(o, m, now, rules[v1alpha1.Endpoint]{kind: "Endpoint", judge: l.judgeEndpoint}),
@@ -121,6 +131,11 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 			rules[policyv1alpha1.FleetControl]{kind: "FleetControl", judge: l.judgeFleetControl, alone: true}),
 		PathValidateInventory: validating(o, m, now,
 			rules[policyv1alpha1.ServerInventory]{kind: "ServerInventory", judge: judgeInventory, alone: true}),
+		// Bundles are what the rules would come from; they have no say in what is accepted.
+		PathValidateBundle: validating(o, m, now, rules[corev1.ConfigMap]{kind: "ConfigMap", judge: l.judgeBundle, alone: true}),
+		PathValidateRevision: validating(o, m, now,
+			rules[policyv1alpha1.PolicyRevision]{kind: "PolicyRevision", judge: l.judgeRevision, alone: true}),
+		PathMutateBundle:   l.bundleMutator(now),
 		PathMutateEndpoint: mutator(o.ManagerUser, normalizeEndpoint),
 		PathMutateServer:   mutator(o.ManagerUser, normalizeServer),
 	}, nil

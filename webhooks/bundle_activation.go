@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+// activator is the ClusterRole of the shipped manifests that holds the right to change what governs.
+const activator = "metalaw-policy-activator"
+
+// The uses of a revision, as they are told.
+const (
+	useInForce = "in force"
+	useCanary  = "a canary"
+	useShadow  = "evaluated in shadow"
+)
+
+// use says what a revision is used for; empty where it is for nothing. promoted is the one with the last promotion.
+func use(r *policyv1alpha1.PolicyRevision, promoted string) string {
+	switch {
+	case r.Name == promoted, r.Status.Stage == policyv1alpha1.StageActive,
+		meta.IsStatusConditionTrue(r.Status.Conditions, policyv1alpha1.ConditionActive):
+		return useInForce
+	case r.Status.Stage == policyv1alpha1.StageCanary:
+		return useCanary
+	case r.Status.Stage == policyv1alpha1.StageShadow:
+		return useShadow
+	}
+	return ""
+}
+
+// lastPromoted names the revision with the highest promotion, which tells what is in force also where every status was lost.
+func lastPromoted(all []policyv1alpha1.PolicyRevision) string {
+	var name string
+	var highest uint64
+	for i := range all {
+		n, err := strconv.ParseUint(all[i].Annotations[policyv1alpha1.PromotionAnnotation], 10, 64)
+		if err == nil && n > highest {
+			name, highest = all[i].Name, n
+		}
+	}
+	return name
+}
+
+// governance is what a head governs by.
+type governance struct {
+	// revisions are those made from the head that are in force or a canary, by name, with their use.
+	revisions []string
+	uses      []string
+	// unknown says that the stage lets the head govern, and no revision of it is known yet.
+	unknown bool
+}
+
+func (g governance) any() bool { return g.unknown || len(g.revisions) > 0 }
+
+// governing looks for what a head governs by at present. Its own label does not tell: a head that was superseded bears
+// stage active still, and one that lost the label is still in force.
+func governing(h *head, all []policyv1alpha1.PolicyRevision) governance {
+	var g governance
+	promoted, made := lastPromoted(all), false
+	for i := range all {
+		r := &all[i]
+		if r.Spec.Source == nil || r.Spec.Bundle != h.name || r.Spec.Source.Name != h.object.Name || r.Spec.Source.Namespace != h.object.Namespace {
+			continue
+		}
+		made = true
+		if u := use(r, promoted); u == useInForce || u == useCanary {
+			g.revisions, g.uses = append(g.revisions, r.Name), append(g.uses, u)
+		}
+	}
+	g.unknown = h.governs() && !made
+	return g
+}
+
+// puts says that a change puts a head where it governs, or lets it govern other servers.
+func puts(was, is *head) bool {
+	if !is.governs() {
+		return false
+	}
+	return was == nil || was.name != is.name || was.stage != is.stage ||
+		(is.stage == policyv1alpha1.LabelCanary && !was.sameScope(is))
+}
+
+// takes says that a change takes a head away from where it governs: by its stage, or because it is no head any more.
+func takes(was, is *head, g governance) bool {
+	if was == nil {
+		return false
+	}
+	if is == nil || is.name != was.name {
+		return g.any()
+	}
+	return was.governs() && was.stage != is.stage
+}
+
+// concerned names the bundles that a user must be allowed to activate.
+func concerned(was, is *head, g governance) []string {
+	var names []string
+	if takes(was, is, g) {
+		names = append(names, was.name)
+	}
+	if puts(was, is) && !slices.Contains(names, is.name) {
+		names = append(names, is.name)
+	}
+	return names
+}
+
+// mayActivate asks whether a user may change by what a bundle governs.
+func (l *lookup) mayActivate(ctx context.Context, user authenticationv1.UserInfo, name string) (bool, error) {
+	return l.may(ctx, user, authorizationv1.ResourceAttributes{
+		Verb: policyv1alpha1.ActivateVerb, Group: policyv1alpha1.GroupVersion.Group, Resource: "policyrevisions", Name: name})
+}
+
+// mayNot is the refusal of somebody who may not activate a bundle.
+func mayNot(path *field.Path, user authenticationv1.UserInfo, name, otherwise string) *field.Error {
+	return field.Forbidden(path, fmt.Sprintf(
+		"user %q may not change by what bundle %q governs: that takes the verb %s on policyrevisions.%s of this name, which ClusterRole %s gives%s",
+		user.Username, name, policyv1alpha1.ActivateVerb, policyv1alpha1.GroupVersion.Group, activator, otherwise))
+}
+
+// checkLeaving tells what becomes of the servers when a head that governs goes.
+func checkLeaving(g governance, found *findings) {
+	for i, name := range g.revisions {
+		if g.uses[i] == useInForce {
+			found.warn("revision %s stays in force, as the last good one, until another is promoted: label another version of the bundle %s=%s",
+				name, policyv1alpha1.StageLabel, policyv1alpha1.LabelActive)
+		} else {
+			found.warn("revision %s is a canary, which ends: no further server adopts it, and those under it adopt what is in force "+
+				"in their next stable state", name)
+		}
+	}
+}
+
+// record is what is written of an activation.
+func record(user authenticationv1.UserInfo, digest string, at time.Time) string {
+	return fmt.Sprintf("%s %s %s", nameOf(user), digest, at.UTC().Format(time.RFC3339))
+}
+
+// records says that a text is the record of an activation by a user, at whatever time.
+func records(text string, user authenticationv1.UserInfo, digest string) bool {
+	at, of := strings.CutPrefix(text, nameOf(user)+" "+digest+" ")
+	_, err := time.Parse(time.RFC3339, at)
+	return of && err == nil
+}
+
+// formerRecord is the record of the last activation. That of an object that was no head is worth nothing: anybody wrote it.
+func formerRecord(was *head) string {
+	if was == nil {
+		return ""
+	}
+	return was.object.Annotations[policyv1alpha1.ActivatedByAnnotation]
+}
+
+// checkRecord holds that admission alone writes who activated a bundle.
+func checkRecord(user authenticationv1.UserInfo, was, is *head, c *examined, found *findings) {
+	text := is.object.Annotations[policyv1alpha1.ActivatedByAnnotation]
+	path := annotationsPath.Key(policyv1alpha1.ActivatedByAnnotation)
+	if puts(was, is) {
+		if c.accepted() && !records(text, user, c.digest) {
+			found.deny(field.Forbidden(path, "admission writes who activates; leave it out"))
+		}
+		return
+	}
+	if text != formerRecord(was) {
+		found.deny(field.Forbidden(path, "admission writes who activates; keep it as it is stored"))
+	}
+}

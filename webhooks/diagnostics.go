@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/engine/diag"
+)
+
+// causeDiagnostic is the type of a cause that is one diagnostic of a bundle. Its message names the place.
+const causeDiagnostic metav1.CauseType = "BundleDiagnostic"
+
+// bounds is how much is said of what may be very much.
+type bounds struct {
+	// lines is how many diagnostics, length how many characters of each, and total how many of all.
+	lines, length, total int
+}
+
+var (
+	// inRefusal keeps a Status well below what a terminal can show and the audit log can store.
+	inRefusal = bounds{lines: 100, length: 600, total: 24 << 10}
+	// inWarnings keeps to what the API server passes on: 4096 characters of warnings in all, beyond which it cuts each to 256.
+	inWarnings = bounds{lines: 12, length: 250, total: 3000}
+)
+
+// maxLogged is how many characters of a refusal go to the log.
+const maxLogged = 2048
+
+// of are diagnostics, one line each, errors first; what is beyond the bounds is counted.
+func (b bounds) of(list diag.List) []string {
+	rank := map[diag.Severity]int{diag.Error: 0, diag.Warning: 1, diag.Info: 2}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(x, y diag.Diagnostic) int { return rank[x.Severity] - rank[y.Severity] })
+	var lines []string
+	total := 0
+	for i, d := range list {
+		line := shortened(oneLine(d.String()), b.length)
+		total += utf8.RuneCountInString(line)
+		if i == b.lines || total > b.total {
+			return append(lines, fmt.Sprintf("and %d more; run metalaw policy verify -f on the files to see all", len(list)-i))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// oneLine leaves out what would break a line, or a header.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, unicode.IsControl), " ")
+}
+
+// shortened ends a text that is too long, counted in characters, with dots.
+func shortened(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-3]) + "..."
+}
+
+// counted is how many there are of each severity that matters, such as "2 errors, 1 warning".
+func counted(list diag.List) string {
+	var parts []string
+	for _, severity := range []diag.Severity{diag.Error, diag.Warning} {
+		n := 0
+		for _, d := range list {
+			if d.Severity == severity {
+				n++
+			}
+		}
+		switch {
+		case n == 1:
+			parts = append(parts, fmt.Sprintf("1 %s", severity))
+		case n > 1:
+			parts = append(parts, fmt.Sprintf("%d %ss", n, severity))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// denyDiagnostics refuses with everything that was found.
+func (f *findings) denyDiagnostics(summary string, list diag.List) {
+	f.denials = append(f.denials, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "data", Message: summary + ": " + counted(list)})
+	for _, line := range inRefusal.of(list) {
+		f.denials = append(f.denials, metav1.StatusCause{Type: causeDiagnostic, Field: "data", Message: line})
+	}
+}
+
+// warnDiagnostics tells everything that was found, but for what is merely worth knowing.
+func (f *findings) warnDiagnostics(list diag.List) {
+	told := slices.DeleteFunc(slices.Clone(list), func(d diag.Diagnostic) bool { return d.Severity == diag.Info })
+	f.warnings = append(f.warnings, inWarnings.of(told)...)
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+const managersAlone = "the manager writes it, and nobody else: store a bundle in a ConfigMap, and label that with the stage"
+
+// revisionFacts is what was looked up for a change of a PolicyRevision by somebody.
+type revisionFacts struct {
+	// mayActivate says that the user may change by what the bundle governs.
+	mayActivate bool
+	// use says what the revision is used for; empty where it is for nothing.
+	use string
+	// pinned is how many servers are governed by it, and server names one.
+	pinned int
+	server string
+}
+
+// judgeRevision answers for what people do to a PolicyRevision.
+func (l *lookup) judgeRevision(ctx context.Context, c change[policyv1alpha1.PolicyRevision]) (findings, map[string]any, error) {
+	var f revisionFacts
+	if c.byManager {
+		return findings{}, nil, nil
+	}
+	if c.created() || c.deleted() {
+		var err error
+		if f, err = l.revisionFacts(ctx, c); err != nil {
+			return findings{}, nil, err
+		}
+	}
+	return checkRevision(c, f), nil, nil
+}
+
+func (l *lookup) revisionFacts(ctx context.Context, c change[policyv1alpha1.PolicyRevision]) (revisionFacts, error) {
+	r := c.new
+	if c.deleted() {
+		r = c.old
+	}
+	var f revisionFacts
+	var err error
+	if f.mayActivate, err = l.mayActivate(ctx, c.user, r.Spec.Bundle); err != nil || c.created() {
+		return f, err
+	}
+	var all policyv1alpha1.PolicyRevisionList
+	if err := l.cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return f, fmt.Errorf("the policy revisions cannot be read: %w", err)
+	}
+	f.use = use(r, lastPromoted(all.Items))
+	var servers v1alpha1.ServerList
+	if err := l.cache.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
+		return f, fmt.Errorf("the servers cannot be read: %w", err)
+	}
+	for i := range servers.Items {
+		if at := servers.Items[i].Status.Lifecycle; at != nil && at.Revision == r.Name {
+			f.pinned++
+			f.server = servers.Items[i].Name
+		}
+	}
+	return f, nil
+}
+
+// checkRevision leaves to people the deletion of what nobody needs any more, the restore of a backup, and whatever metadata
+// metalaw does not read.
+func checkRevision(c change[policyv1alpha1.PolicyRevision], f revisionFacts) findings {
+	var found findings
+	switch {
+	case c.status:
+		found.deny(field.Forbidden(field.NewPath("status"), managersAlone))
+	case c.deleted():
+		checkRevisionDeletion(c, f, &found)
+	case c.created():
+		checkRestore(c, f, &found)
+	default:
+		if !equality.Semantic.DeepEqual(c.old.Spec, c.new.Spec) {
+			found.deny(field.Forbidden(field.NewPath("spec"), managersAlone))
+		}
+		if !maps.Equal(ours(c.old.Annotations), ours(c.new.Annotations)) {
+			found.deny(field.Forbidden(annotationsPath, managersAlone))
+		}
+		if !maps.Equal(ours(c.old.Labels), ours(c.new.Labels)) {
+			found.deny(field.Forbidden(labelsPath, managersAlone))
+		}
+	}
+	return found
+}
+
+// ours are the labels or annotations that metalaw reads.
+func ours(all map[string]string) map[string]string {
+	mine := map[string]string{}
+	for key, value := range all {
+		if strings.HasPrefix(key, policyv1alpha1.GroupVersion.Group+"/") {
+			mine[key] = value
+		}
+	}
+	return mine
+}
+
+func checkRevisionDeletion(c change[policyv1alpha1.PolicyRevision], f revisionFacts, found *findings) {
+	if f.use != "" {
+		found.deny(field.Forbidden(nil, fmt.Sprintf(
+			"the revision is %s; promote another, or take the stage off its ConfigMap, and delete it then", f.use)))
+	}
+	if f.pinned > 0 {
+		what := fmt.Sprintf("server %s is governed by it and adopts", f.server)
+		if f.pinned > 1 {
+			what = fmt.Sprintf("%d servers (%s is one) are governed by it and adopt", f.pinned, f.server)
+		}
+		found.deny(field.Forbidden(nil, what+" another revision in the next stable state; delete it then"))
+	}
+	if !f.mayActivate {
+		found.deny(mayNot(nil, c.user, c.old.Spec.Bundle, ""))
+	}
+}
+
+// checkRestore takes a revision back from a backup: its name and its digest have to be those of its content.
+func checkRestore(c change[policyv1alpha1.PolicyRevision], f revisionFacts, found *findings) {
+	if !f.mayActivate {
+		found.deny(field.Forbidden(nil, managersAlone),
+			mayNot(nil, c.user, c.new.Spec.Bundle, ", and which restoring a backup takes as well"))
+		return
+	}
+	spec := c.new.Spec
+	path := field.NewPath("spec")
+	files, err := bundle.Unpack(spec.Content)
+	if err != nil {
+		found.deny(field.Invalid(path.Child("content"), "", err.Error()+"; take the object from the backup unchanged"))
+		return
+	}
+	if digest := files.Digest(); digest != spec.Digest {
+		found.deny(field.Invalid(path.Child("digest"), spec.Digest, "the content has digest "+digest+"; take the object from the backup unchanged"))
+	}
+	if name := bundle.RevisionName(spec.Bundle, spec.Version, spec.Digest); name != c.new.Name {
+		found.deny(field.Invalid(field.NewPath("metadata", "name"), c.new.Name, "a revision of this bundle, version and digest is named "+name))
+	}
+	if found.pass() {
+		found.warn("a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead")
+	}
+}
