@@ -31,7 +31,7 @@ const (
 // use says what a revision is used for; empty where it is for nothing. promoted is the one with the last promotion.
 func use(r *policyv1alpha1.PolicyRevision, promoted string) string {
 	switch {
-	case r.Name == promoted, r.Status.Stage == policyv1alpha1.StageActive,
+	case r.Name == promoted, r.Status.Stage == policyv1alpha1.StageActive, r.Status.Stage == policyv1alpha1.StageEmbedded,
 		meta.IsStatusConditionTrue(r.Status.Conditions, policyv1alpha1.ConditionActive):
 		return useInForce
 	case r.Status.Stage == policyv1alpha1.StageCanary:
@@ -60,28 +60,28 @@ type governance struct {
 	// revisions are those made from the head that are in force or a canary, by name, with their use.
 	revisions []string
 	uses      []string
-	// unknown says that the stage lets the head govern, and no revision of it is known yet.
-	unknown bool
+	// pending says that the stage lets the head govern, and that this has not come about yet.
+	pending bool
 }
 
-func (g governance) any() bool { return g.unknown || len(g.revisions) > 0 }
+func (g governance) any() bool { return g.pending || len(g.revisions) > 0 }
 
 // governing looks for what a head governs by at present. Its own label does not tell: a head that was superseded bears
 // stage active still, and one that lost the label is still in force.
 func governing(h *head, all []policyv1alpha1.PolicyRevision) governance {
 	var g governance
-	promoted, made := lastPromoted(all), false
+	promoted, overtaken := lastPromoted(all), false
 	for i := range all {
 		r := &all[i]
-		if r.Spec.Source == nil || r.Spec.Bundle != h.name || r.Spec.Source.Name != h.object.Name || r.Spec.Source.Namespace != h.object.Namespace {
+		if r.Spec.Bundle != h.name || (r.Status.Head != h.object.Name && (r.Spec.Source == nil || r.Spec.Source.Name != h.object.Name)) {
 			continue
 		}
-		made = true
 		if u := use(r, promoted); u == useInForce || u == useCanary {
 			g.revisions, g.uses = append(g.revisions, r.Name), append(g.uses, u)
 		}
+		overtaken = overtaken || r.Status.Stage == policyv1alpha1.StageSuperseded
 	}
-	g.unknown = h.governs() && !made
+	g.pending = h.governs() && len(g.revisions) == 0 && !overtaken
 	return g
 }
 

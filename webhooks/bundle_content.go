@@ -5,6 +5,7 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -112,7 +113,10 @@ func holding(revisions []policyv1alpha1.PolicyRevision, digest string) *policyv1
 
 // proven says that this engine has compiled and tested the revision.
 func proven(r *policyv1alpha1.PolicyRevision) bool {
-	return r.Spec.EngineVersion == bundle.EngineVersion &&
+	here := r.Spec.EngineVersion == bundle.EngineVersion || slices.ContainsFunc(r.Status.Loaded, func(l policyv1alpha1.LoadedRevision) bool {
+		return l.Compiled && l.EngineVersion == bundle.EngineVersion
+	})
+	return here &&
 		meta.IsStatusConditionTrue(r.Status.Conditions, policyv1alpha1.ConditionCompiled) &&
 		meta.IsStatusConditionTrue(r.Status.Conditions, policyv1alpha1.ConditionVerified)
 }

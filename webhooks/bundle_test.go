@@ -169,6 +169,36 @@ func promotion(n string) func(*policyv1alpha1.PolicyRevision) {
 	}
 }
 
+func byEngine(version string) func(*policyv1alpha1.PolicyRevision) {
+	return func(r *policyv1alpha1.PolicyRevision) { r.Spec.EngineVersion = version }
+}
+
+func loadedHere(r *policyv1alpha1.PolicyRevision) {
+	r.Status.Loaded = []policyv1alpha1.LoadedRevision{{Replica: "m", EngineVersion: bundle.EngineVersion, Compiled: true}}
+}
+
+func heldIn(configMap string) func(*policyv1alpha1.PolicyRevision) {
+	return func(r *policyv1alpha1.PolicyRevision) { r.Status.Head = configMap }
+}
+
+func called(name string) func(*corev1.ConfigMap) {
+	return func(cm *corev1.ConfigMap) { cm.Name = name }
+}
+
+// filledOtherwise is the revision that was made from a head when the shipped default was another.
+func filledOtherwise(t testing.TB, cm *corev1.ConfigMap) *policyv1alpha1.PolicyRevision {
+	t.Helper()
+	whole := filled(filesOf(cm))
+	whole["macprefixes.yaml"] = []byte("shipped with an earlier version")
+	content, err := whole.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return revisionOf(t, cm, func(r *policyv1alpha1.PolicyRevision) {
+		r.Spec.Content, r.Spec.Digest, r.Name = content, whole.Digest(), bundle.RevisionName("fleet", "1.0.0", whole.Digest())
+	})
+}
+
 func unproven(r *policyv1alpha1.PolicyRevision) { r.Status = policyv1alpha1.PolicyRevisionStatus{} }
 
 // activates gives who asks the right to activate bundle fleet, by what the authentication says besides name and groups.
@@ -303,6 +333,9 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 		"what a revision holds already is not compiled again":    {stored: on(proven), before: head, after: bundleHead(staged("active"), activated), may: true},
 		"a revision that lost its status is":                     {stored: on(revisionOf(t, head, unproven)), before: head, after: bundleHead(staged("active"), activated), may: true, compiled: 1},
 		"nor is it where the draft goes up at once":              {stored: on(proven), before: bundleHead(), after: bundleHead(staged("active"), activated), may: true},
+		"nor is one that had other files filled in":              {stored: on(filledOtherwise(t, head)), before: head, after: bundleHead(staged("active"), noted(policyv1alpha1.ActivatedByAnnotation, "jane "+filledOtherwise(t, head).Spec.Digest+" 2027-01-15T08:00:00Z")), may: true},
+		"one of another engine is compiled again":                {stored: on(revisionOf(t, head, byEngine("0.0.1"))), before: head, after: bundleHead(staged("active"), activated), may: true, compiled: 1},
+		"unless a manager of this one has done so":               {stored: on(revisionOf(t, head, byEngine("0.0.1"), loadedHere)), before: head, after: bundleHead(staged("active"), activated), may: true},
 		"who may not, does not":                                  {before: head, after: bundleHead(staged("active"), activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + storeElsewise},
 		"nor creates one that is active":                         {after: bundleHead(staged("active"), activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + storeElsewise},
 		"nor a canary":                                           {before: head, after: bundleHead(staged("canary"), rackCanary, activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + storeElsewise},
@@ -315,6 +348,8 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 		"whatever its label says":                                {stored: on(inForce), before: bundleHead(), want: "Forbidden\n" + mayNotFleet, warnings: []string{stays}},
 		"also where only the number of its promotion is left":    {stored: on(revisionOf(t, head, unproven, promotion("7"))), before: bundleHead(), want: "Forbidden\n" + mayNotFleet, warnings: []string{stays}},
 		"who may, deletes it, and is told":                       {stored: on(inForce), before: bundleHead(staged("active")), may: true, warnings: []string{stays}},
+		"nor one that waits for a manager":                       {stored: on(proven), before: bundleHead(staged("active")), want: "Forbidden\n" + mayNotFleet},
+		"nor another ConfigMap that holds it":                    {stored: on(revisionOf(t, head, atStage(policyv1alpha1.StageActive), heldIn("fleet-b"))), before: bundleHead(called("fleet-b")), want: "Forbidden\n" + mayNotFleet, warnings: []string{stays}},
 		"nor one whose revision nobody knows yet":                {before: bundleHead(staged("active")), want: "Forbidden\n" + mayNotFleet},
 		"nor does he unlabel it":                                 {stored: on(inForce), before: bundleHead(staged("active")), after: bundleHead(staged("active"), withoutLabel(policyv1alpha1.BundleLabel)), want: "Forbidden\n" + mayNotFleet, warnings: []string{stays}},
 		"anybody deletes what was superseded":                    {stored: on(revisionOf(t, head, atStage(policyv1alpha1.StageSuperseded))), before: bundleHead(staged("active"))},

@@ -109,10 +109,20 @@ func ours(all map[string]string) map[string]string {
 	return mine
 }
 
+// asks are the stages that a ConfigMap asks for, as its label spells them, in which the bundle is to be used.
+var asks = map[policyv1alpha1.LabelledStage]string{policyv1alpha1.LabelledShadow: policyv1alpha1.LabelShadow,
+	policyv1alpha1.LabelledCanary: policyv1alpha1.LabelCanary, policyv1alpha1.LabelledActive: policyv1alpha1.LabelActive}
+
 func checkRevisionDeletion(c change[policyv1alpha1.PolicyRevision], f revisionFacts, found *findings) {
 	if f.use != "" {
 		found.deny(field.Forbidden(nil, fmt.Sprintf(
 			"the revision is %s; promote another, or take the stage off its ConfigMap, and delete it then", f.use)))
+	}
+	if st := c.old.Status; f.use == "" && asks[st.LabelledStage] != "" {
+		found.deny(field.Forbidden(nil, fmt.Sprintf(
+			"ConfigMap %s, which holds the bundle, bears stage %s still, and would have the revision made and used anew; "+
+				"label it %s=%s or delete it, and delete the revision then",
+			st.Head, asks[st.LabelledStage], policyv1alpha1.StageLabel, policyv1alpha1.LabelDraft)))
 	}
 	if f.pinned > 0 {
 		what := fmt.Sprintf("server %s is governed by it and adopts", f.server)
