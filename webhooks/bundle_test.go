@@ -57,6 +57,9 @@ func (a *asked) accept(_ context.Context, files bundle.Files) (*bundle.Bundle, d
 	if found.HasErrors() {
 		return nil, found, nil
 	}
+	if _, own := files["macprefixes.yaml"]; !own {
+		found = append(found, diag.Diagnostic{Severity: diag.Warning, Code: "w", File: "macprefixes.yaml", Message: "the default is doubtful"})
+	}
 	b := &bundle.Bundle{Manifest: bundle.Manifest{Name: "fleet", Version: "1.0.0"}}
 	if strings.Contains(string(files["bundle.yaml"]), "1.1.0") {
 		b.Version = "1.1.0"
@@ -267,7 +270,7 @@ func TestWhatABundleHolds(t *testing.T) {
 		"a draft that is labelled so as well":  {after: bundleHead(broken, staged("draft")), compiled: 1, warnings: []string{"bundle fleet is stored as a draft, and would not be accepted: 1 error", missingState}},
 		"a draft of which much is wrong is told the first lines": {after: bundleHead(holds("lifecycle.yaml", strings.Repeat("broken", 30))), compiled: 1,
 			warnings: append(append([]string{"bundle fleet is stored as a draft, and would not be accepted: 30 errors"}, numbered(12)...),
-				"and 18 more; run metalaw policy verify -f on the files to see all")},
+				"and 18 more: run metalaw policy verify -f on the files to see all")},
 		"a draft that takes too long is stored": {after: bundleHead(holds("lifecycle.yaml", "endless")), compiled: 1,
 			warnings: []string{`the bundle is stored as a draft, and checking it took longer than 13s: bundle "fleet" could not be checked: context deadline exceeded`}},
 		"a draft by another name than its own is told": {after: bundleHead(withLabel(policyv1alpha1.BundleLabel, "other")), compiled: 1,
@@ -279,9 +282,9 @@ func TestWhatABundleHolds(t *testing.T) {
 		"a shadow of which something is doubtful is told": {after: bundleHead(staged("shadow"), doubtful), compiled: 1, warnings: []string{"lifecycle.yaml:1:1: warning: it never fires [w]"}},
 		"a broken shadow is refused with all that is wrong": {after: bundleHead(staged("shadow"), holds("lifecycle.yaml", "broken broken doubtful")), compiled: 1,
 			want: "Invalid\ndata: bundle fleet is not accepted for stage shadow: 2 errors, 1 warning\n" +
-				"data: " + missingState + "\ndata: " + strings.Replace(missingState, ":3:", ":4:", 1) + "\ndata: lifecycle.yaml:1:1: warning: it never fires [w]"},
+				missingState + "\n" + strings.Replace(missingState, ":3:", ":4:", 1) + "\nlifecycle.yaml:1:1: warning: it never fires [w]"},
 		"a draft that is broken cannot become a shadow": {before: bundleHead(broken), after: bundleHead(broken, staged("shadow")), compiled: 1,
-			want: "Invalid\ndata: bundle fleet is not accepted for stage shadow: 1 error\ndata: " + missingState},
+			want: "Invalid\ndata: bundle fleet is not accepted for stage shadow: 1 error\n" + missingState},
 		"a shadow that cannot be checked is refused": {after: bundleHead(staged("shadow"), holds("lifecycle.yaml", "endless")), compiled: 1,
 			want: `bundle "fleet" could not be checked: context deadline exceeded`},
 		"a shadow by another name than its own is refused": {after: bundleHead(staged("shadow"), withLabel(policyv1alpha1.BundleLabel, "other")), compiled: 1,
@@ -361,7 +364,7 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 		"a canary of what no selector says is refused":           {before: head, after: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryServersAnnotation, "rack ~ r1"), activated), may: true, compiled: 1, want: "Invalid\n" + `metadata.annotations[policy.metalaw.dev/servers]: Invalid value: "rack ~ r1": it is no label selector, such as rack in (r1, r2): unable to parse requirement: found '~', expected: in, notin, =, ==, !=, gt, lt`},
 		"a canary of all by selector is refused":                 {before: head, after: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryServersAnnotation, " "), activated), may: true, compiled: 1, want: "Invalid\n" + `metadata.annotations[policy.metalaw.dev/servers]: Invalid value: " ": it selects every server; to govern all, label the bundle policy.metalaw.dev/stage=active, and for a share of all leave this annotation out and write policy.metalaw.dev/percent`},
 		"a canary of no share is refused":                        {before: head, after: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryPercentAnnotation, "+5"), activated), may: true, compiled: 1, want: "Invalid\n" + `metadata.annotations[policy.metalaw.dev/percent]: Invalid value: "+5": it is no share; write a whole number from 1 to 100, without a sign`},
-		"who may promote, must not promote what is broken":       {before: head, after: bundleHead(staged("active"), holds("lifecycle.yaml", "broken")), may: true, compiled: 1, want: "Invalid\ndata: Forbidden: lifecycle.yaml would change, and the files of a bundle of stage shadow stay as they are; a change is a new version: raise version in bundle.yaml and store it in a ConfigMap of another name\ndata: bundle fleet is not accepted for stage active: 1 error\ndata: " + missingState},
+		"who may promote, must not promote what is broken":       {before: head, after: bundleHead(staged("active"), holds("lifecycle.yaml", "broken")), may: true, compiled: 1, want: "Invalid\ndata: Forbidden: lifecycle.yaml would change, and the files of a bundle of stage shadow stay as they are; a change is a new version: raise version in bundle.yaml and store it in a ConfigMap of another name\ndata: bundle fleet is not accepted for stage active: 1 error\n" + missingState},
 		"the scope of one that is no canary is nobody's concern": {stored: on(inForce), before: bundleHead(staged("active")), after: bundleHead(staged("active"), rackCanary)},
 	} {
 		t.Run(name, c.run)
@@ -383,9 +386,9 @@ func TestTheFilesOfALargeBundle(t *testing.T) {
 	for name, c := range map[string]bundleCase{
 		"one whose parts are there passes":      {stored: on(there), after: bundleHead(staged("shadow"), listed), compiled: 1},
 		"a draft waits for its parts":           {after: bundleHead(listed), warnings: draft},
-		"a shadow does not":                     {after: bundleHead(staged("shadow"), listed), want: "Invalid\ndata: bundle fleet is not whole, as stage shadow wants it; store its parts first, or this one as a draft: 1 error\ndata: " + gap},
+		"a shadow does not":                     {after: bundleHead(staged("shadow"), listed), want: "Invalid\ndata: bundle fleet is not whole, as stage shadow wants it; store its parts first, or this one as a draft: 1 error\n" + gap},
 		"a part that anybody could change":      {stored: on(unlabelled), after: bundleHead(listed), warnings: draft},
-		"a manifest that cannot be read":        {after: bundleHead(staged("shadow"), holds("manifest.yaml", "files: {}")), want: "Invalid\ndata: bundle fleet is not accepted for stage shadow: 1 error\ndata: manifest.yaml:1:8: error: files must be a list (write a list) [yaml-type]"},
+		"a manifest that cannot be read":        {after: bundleHead(staged("shadow"), holds("manifest.yaml", "files: {}")), want: "Invalid\ndata: bundle fleet is not accepted for stage shadow: 1 error\nmanifest.yaml:1:8: error: files must be a list (write a list) [yaml-type]"},
 		"a part comes":                          {after: there},
 		"a part of a draft changes":             {stored: on(bundleHead(listed)), before: there, after: changed},
 		"a part of a shadow stays":              {stored: on(bundleHead(staged("shadow"), listed)), before: there, after: changed, want: kept},
@@ -485,7 +488,7 @@ func TestARefusalOfABundleIsReadLineByLine(t *testing.T) {
 	req.Object.Raw = raw(t, bundleHead(staged("shadow"), holds("lifecycle.yaml", strings.Repeat("broken", 130))))
 	got := w.hooks[PathValidateBundle].Handle(t.Context(), admission.Request{AdmissionRequest: req})
 	want := `ConfigMap "fleet-1": is invalid: data: bundle fleet is not accepted for stage shadow: 130 errors` + "\n" +
-		strings.Join(numbered(100), "\n") + "\nand 30 more; run metalaw policy verify -f on the files to see all"
+		strings.Join(numbered(100), "\n") + "\nand 30 more: run metalaw policy verify -f on the files to see all"
 	if diff := cmp.Diff(want, got.Result.Message); diff != "" {
 		t.Error(diff)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/metalaw/metalaw/engine/diag"
 )
 
-// causeDiagnostic is the type of a cause that is one diagnostic of a bundle. Its message names the place.
+// causeDiagnostic is the type of a cause that is one diagnostic of a bundle. Its field is the place, file:line:column, so that
+// it reads like that of a compiler wherever field and message are shown: kubectl gives each cause a line.
 const causeDiagnostic metav1.CauseType = "BundleDiagnostic"
 
 // bounds is how much is said of what may be very much.
@@ -44,7 +45,7 @@ func (b bounds) of(list diag.List) []string {
 		line := shortened(oneLine(d.String()), b.length)
 		total += utf8.RuneCountInString(line)
 		if i == b.lines || total > b.total {
-			return append(lines, fmt.Sprintf("and %d more; run metalaw policy verify -f on the files to see all", len(list)-i))
+			return append(lines, fmt.Sprintf("and %d more: run metalaw policy verify -f on the files to see all", len(list)-i))
 		}
 		lines = append(lines, line)
 	}
@@ -88,7 +89,8 @@ func counted(list diag.List) string {
 func (f *findings) denyDiagnostics(summary string, list diag.List) {
 	f.denials = append(f.denials, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "data", Message: summary + ": " + counted(list)})
 	for _, line := range inRefusal.of(list) {
-		f.denials = append(f.denials, metav1.StatusCause{Type: causeDiagnostic, Field: "data", Message: line})
+		place, rest, _ := strings.Cut(line, ": ")
+		f.denials = append(f.denials, metav1.StatusCause{Type: causeDiagnostic, Field: place, Message: rest})
 	}
 }
 

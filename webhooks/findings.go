@@ -58,7 +58,7 @@ func (f *findings) text() string {
 	for i, d := range f.denials {
 		switch {
 		case d.Type == causeDiagnostic:
-			text.WriteString("\n" + d.Message)
+			text.WriteString("\n" + d.Field + ": " + d.Message)
 			continue
 		case i > 0:
 			text.WriteString("; ")
