@@ -18,6 +18,9 @@
 //     a warning, so that a broken policy cannot trap an object.
 //   - A FleetControl is refused only for what is wrong in it, and never because something cannot be looked up or a rule of
 //     admission.rego, which is not asked about it, fails: nothing may keep anyone from freezing the fleet.
+//   - A ConfigMap is asked about only where it bears the label of a bundle or of a part of one, in the manager's namespace. The
+//     first hook writes who lets it govern, the second decides. Its content is compiled once for both, one bundle at a time.
+//     admission.rego is not asked: a bundle has no say in what takes its place. A draft is always stored.
 //   - The manager's own writes are held against the lifecycle's edges and against uniqueness, and not against
 //     admission.rego, which speaks to users. A move that somebody forced needs no edge; the one who asks for it has to
 //     hold the right to, at the time when it is asked for.
