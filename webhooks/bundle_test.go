@@ -189,7 +189,7 @@ func called(name string) func(*corev1.ConfigMap) {
 }
 
 // filledOtherwise is the revision that was made from a head when the shipped default was another.
-func filledOtherwise(t testing.TB, cm *corev1.ConfigMap) *policyv1alpha1.PolicyRevision {
+func filledOtherwise(t testing.TB, cm *corev1.ConfigMap, change ...func(*policyv1alpha1.PolicyRevision)) *policyv1alpha1.PolicyRevision {
 	t.Helper()
 	whole := filled(filesOf(cm))
 	whole["macprefixes.yaml"] = []byte("shipped with an earlier version")
@@ -197,9 +197,9 @@ func filledOtherwise(t testing.TB, cm *corev1.ConfigMap) *policyv1alpha1.PolicyR
 	if err != nil {
 		t.Fatal(err)
 	}
-	return revisionOf(t, cm, func(r *policyv1alpha1.PolicyRevision) {
+	return revisionOf(t, cm, append(change, func(r *policyv1alpha1.PolicyRevision) {
 		r.Spec.Content, r.Spec.Digest, r.Name = content, whole.Digest(), bundle.RevisionName("fleet", "1.0.0", whole.Digest())
-	})
+	})...)
 }
 
 func unproven(r *policyv1alpha1.PolicyRevision) { r.Status = policyv1alpha1.PolicyRevisionStatus{} }
@@ -337,6 +337,7 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 		"a revision that lost its status is":                     {stored: on(revisionOf(t, head, unproven)), before: head, after: bundleHead(staged("active"), activated), may: true, compiled: 1},
 		"nor is it where the draft goes up at once":              {stored: on(proven), before: bundleHead(), after: bundleHead(staged("active"), activated), may: true},
 		"nor is one that had other files filled in":              {stored: on(filledOtherwise(t, head)), before: head, after: bundleHead(staged("active"), noted(policyv1alpha1.ActivatedByAnnotation, "jane "+filledOtherwise(t, head).Spec.Digest+" 2027-01-15T08:00:00Z")), may: true},
+		"nor does it change where it has to be compiled again":   {stored: on(filledOtherwise(t, head, unproven)), before: head, after: bundleHead(staged("active"), noted(policyv1alpha1.ActivatedByAnnotation, "jane "+filledOtherwise(t, head).Spec.Digest+" 2027-01-15T08:00:00Z")), may: true, compiled: 1},
 		"one of another engine is compiled again":                {stored: on(revisionOf(t, head, byEngine("0.0.1"))), before: head, after: bundleHead(staged("active"), activated), may: true, compiled: 1},
 		"unless a manager of this one has done so":               {stored: on(revisionOf(t, head, byEngine("0.0.1"), loadedHere)), before: head, after: bundleHead(staged("active"), activated), may: true},
 		"who may not, does not":                                  {before: head, after: bundleHead(staged("active"), activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + storeElsewise},
