@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package explorer is a second, independent opinion on a lifecycle. It reads lifecycle.yaml by itself and plays it on a
+// model of one machine with a truth of its own: what runs, whose data is on the disks, what was released. Whatever users,
+// hardware and agents may do at any moment is an event. What the lifecycle then does is judged by that truth, never by
+// the facts that the lifecycle was shown.
+//
+// It shares no code with the engine, so that a mistake there does not repeat itself here, and it leaves out the engine's
+// safety guards, because those would hide what a bundle does wrong. What the engine and the shell do whatever the bundle
+// says is part of the model (see world.go):
+//   - the marks Dirty and Managed are stored before the first boot for a claim, and Managed with a power-on from off;
+//   - every move counts the entry, and boots, reports and wipes of a former entry prove nothing;
+//   - nothing is written to a BMC that is silent or answers for another machine, and an ignored server is not visited;
+//   - an operation that the state does not list is refused, and a release by hand while the claim exists.
+package explorer

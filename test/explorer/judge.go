@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explorer
+
+// player plays a lifecycle on a world and notes what it breaks.
+type player struct {
+	m      *Machine
+	broken []breach
+	wanted []string     // reused between visits
+	tell   func(string) // nil where nobody listens
+}
+
+func (p *player) breaks(rule Rule, text string) { p.broken = append(p.broken, breach{rule, text}) }
+
+func (p *player) say(text string) {
+	if p.tell != nil {
+		p.tell(text)
+	}
+}
+
+// consents says that what runs on the machine may be stopped, whoever runs it.
+func (p *player) consents(w *World) bool { return w.Consent || p.m.takesOver }
+
+// strange says that a stranger runs on the machine: nobody consented, and no claim holds it.
+func (p *player) strange(w *World) bool {
+	return w.On && w.Runs == Stranger && !w.Ours && !p.consents(w) && !w.bound()
+}
+
+// tenanted says that what runs belongs to a holder whom nobody released.
+func tenanted(w *World) bool { return w.On && w.Runs == Tenant && w.Data == HeldData }
+
+// judgeStop judges that the machine loses its power. By word says that a claim or an operation asks for it.
+func (p *player) judgeStop(w *World, byWord bool) {
+	if w.erasing() {
+		p.breaks(NeverCutAnErase, "power is taken in the middle of an erase")
+	}
+	if p.strange(w) {
+		p.breaks(NotAStranger, "a stranger's machine is stopped")
+	}
+	if tenanted(w) && !byWord && !p.consents(w) && w.Op != Park {
+		p.breaks(NotInUse, "a tenant's machine is stopped without anybody's word")
+	}
+}
+
+// judgeErase judges that disks are erased, or that the image is booted that erases them.
+func (p *player) judgeErase(w *World, what string) {
+	switch {
+	case w.Ref && !w.Record && (w.Claim == Bound || w.Claim == Binding):
+		p.breaks(NeverWipeClaimed, what+" while a claim holds the machine")
+	case w.retained():
+		p.breaks(NeverWipeRetained, what+" while the data is retained")
+	case !w.Record || w.Data == HeldData:
+		p.breaks(AbsenceIsNotEvidence, what+" and nobody released it")
+	}
+}
+
+// judgeArm judges that an agent's boot is prepared. Nobody can know better where the BMC told Off last, and is silent.
+func (p *player) judgeArm(w *World, what string) {
+	if (p.strange(w) || tenanted(w)) && (w.reached() || !w.LastOff) {
+		p.breaks(RunningBootKept, what+" is prepared for a machine on which somebody's system runs")
+	}
+}
+
+// judgeClears judges that a move calls the machine clean.
+func (p *player) judgeClears(w *World) {
+	switch {
+	case w.Data == HeldData:
+		p.breaks(ClearOnlyReleased, "the machine is called clean, and holds the data of a holder whom nobody released")
+	case w.Data == FormerData && !p.m.waived:
+		p.breaks(ClearOnlyOnProof, "the machine is called clean, and holds a former holder's data")
+	}
+}
+
+// judgeOffer judges a machine that a claim may be given.
+func (p *player) judgeOffer(w *World) {
+	if p.m.in(w, "Available") && !w.Ref && (w.Data == HeldData || (w.Data == FormerData && !p.m.waived)) {
+		p.breaks(NeverOfferDirty, "the machine is offered, and holds a holder's data")
+	}
+}
+
+// judgeHands judges that an effect which touches the machine is wanted.
+func (p *player) judgeHands(w *World, effect string) {
+	for _, name := range [...]string{"Parked", "Observing", "Maintenance"} {
+		if p.m.in(w, name) && touching[effect] {
+			p.breaks(HandsOff, effect+" in "+name)
+			return
+		}
+	}
+	if w.Seen && !p.consents(w) && !w.bound() && disturbing[effect] {
+		p.breaks(HandsOff, effect+" on a machine that was found running, and nobody has consented since")
+	}
+}
+
+// touching are the effects that change something at the machine or at what it boots.
+var touching = map[string]bool{"PowerOn": true, "PowerOff": true, "PowerAsClaimed": true, "BootProbe": true, "BootWipe": true,
+	"BootAsClaimed": true, "ResetAsAsked": true, "Locate": true, "ApplyBootOrder": true}
+
+// disturbing are those of them that its user would notice.
+var disturbing = map[string]bool{"PowerOn": true, "PowerOff": true, "PowerAsClaimed": true, "BootProbe": true, "BootWipe": true,
+	"ResetAsAsked": true}

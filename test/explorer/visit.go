@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explorer
+
+import "slices"
+
+// maxRetries is as far as retries are counted.
+const maxRetries = 9
+
+// visit reads the world once, and either moves the server or does the next thing that its state wants. It says whether
+// anything changed, so that a visit after it would see something else.
+func (p *player) visit(w *World) bool {
+	w.observe()
+	if w.Marks&managed != 0 {
+		w.Consent = false // it has served: from now on the mark lets the machine be stopped
+	}
+	w.Noted = w.Noted || w.Marks&dirty != 0
+	d := p.m.decide(w, p.wanted)
+	switch {
+	case d.halted:
+		return false
+	case d.move != nil:
+		p.move(w, d.move)
+		return true
+	case w.Lost: // a lifecycle begins with a decision, and acts on the next
+		w.Lost = false
+		w.Marks |= p.m.states[w.State].marks
+		return true
+	}
+	p.wanted = d.effects
+	p.judgeOffer(w)
+	for _, effect := range d.effects {
+		p.judgeHands(w, effect)
+		switch effects[effect](p, w) {
+		case changed:
+			p.say(effect)
+			return true
+		case pending:
+			return false
+		case holds:
+		}
+	}
+	return false
+}
+
+// move takes a server to another state, which is a new entry: what was prepared or proved for the former one is old.
+func (p *player) move(w *World, x *exit) {
+	p.say(x.rule + " to " + p.m.states[x.to].name)
+	to := &p.m.states[x.to]
+	if x.clears&w.Marks&dirty != 0 {
+		p.judgeClears(w)
+	}
+	if to.marks&managed != 0 && p.strange(w) {
+		p.breaks(EarnedByBoot, "a machine on which a stranger runs is called ours")
+	}
+	if w.Op != NoOperation && (!slices.Contains(to.operations, operationNames[w.Op]) || p.servedBy(w, x)) {
+		w.Op = NoOperation
+	}
+	if x.clears&dirty != 0 && p.m.waived && w.Data == FormerData {
+		w.Data = NoData // the bundle says that it is nobody's any more
+	}
+	w.Marks = w.Marks&^x.clears | to.marks
+	w.State, w.Lost = x.to, false
+	w.ParkNote = p.m.in(w, "Parked")
+	w.Seen = (w.Seen && !p.consents(w) && !w.bound()) || (p.m.in(w, "Observing") && p.strange(w))
+	switch {
+	case to.stable:
+		w.Retries = 0
+	case x.retry:
+		w.Retries = min(w.Retries+1, maxRetries)
+	}
+	w.newEntry()
+	p.judgeOffer(w)
+}
+
+// newEntry makes old what belonged to the former entry.
+func (w *World) newEntry() {
+	w.Age = 0
+	w.Boot, w.BootReady = Nothing, false
+	w.OldAgent = w.Runs == Probe || w.Runs == Wiper
+	w.OldWipe = w.Wipe != NoWipe
+	w.OpOld = w.Op != NoOperation
+	if w.Report == CurrentReport {
+		w.Report = OldReport
+	}
+}
+
+// servedBy says that the operation is what a move is made for: without it something else would be done.
+func (p *player) servedBy(w *World, x *exit) bool {
+	without := *w
+	without.Op = NoOperation
+	d := p.m.decide(&without, p.wanted)
+	return d.move == nil || d.move.rule != x.rule
+}
+
+// maxVisits is more than any server needs to come to rest while nothing happens.
+const maxVisits = 64
+
+// settle visits until nothing changes any more; false where that never comes.
+func (p *player) settle(w *World) bool {
+	for range maxVisits {
+		if !p.visit(w) {
+			return true
+		}
+		if len(p.broken) > 0 {
+			return true
+		}
+	}
+	return false
+}
