@@ -122,8 +122,12 @@ test-integration: control-plane build $(TOOLS)/ginkgo ## Run the tests against a
 	go test -p $(CONTROL_PLANES) -timeout 40m $(TESTFLAGS) $$(go list ./test/... | grep -Ev '/test/(e2e|story)')
 	$(TOOLS)/ginkgo run --procs $(STORY_PROCS) --timeout 40m $(STORYFLAGS) ./test/story
 
+.PHONY: test-mutants
+test-mutants: ## Change every shipped bundle in every small way, and prove that what breaks a rule is refused (minutes).
+	MUTANTS=all go test -timeout 120m -count 1 -v $(TESTFLAGS) ./test/explorer
+
 .PHONY: test-e2e
-test-e2e: control-plane build ## Run the end-to-end tests with the built programs; KILLS=200 is how often the manager dies.
+test-e2e: control-plane build test-mutants ## Run the end-to-end tests with the built programs; KILLS=200 is how often the manager dies.
 	KILLS=$(KILLS) go test -timeout 120m $(TESTFLAGS) ./test/crash -args -ginkgo.timeout=120m
 	packages=$$(go list ./test/e2e/... 2>/dev/null || true); [ -z "$$packages" ] || go test -p 1 -timeout 30m $(TESTFLAGS) $$packages
 

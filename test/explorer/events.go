@@ -30,6 +30,13 @@ var agentEvents = []event{
 		}
 		return could
 	}},
+	{"the wipe agent reports what it found", true, func(_ *player, w *World) bool {
+		could := w.On && w.Runs == Wiper && !w.OldAgent && w.Report != CurrentReport
+		if could {
+			w.Report = CurrentReport
+		}
+		return could
+	}},
 	{"the agent begins to erase", true, func(p *player, w *World) bool {
 		could := w.On && w.Runs == Wiper && !w.OldAgent && (w.Wipe == NoWipe || w.OldWipe) && p.upToDate(w)
 		if could {

@@ -29,6 +29,8 @@ type Result struct {
 	Complete      bool
 	// States are those that were entered.
 	States map[string]bool
+
+	worlds []World
 }
 
 // Broke says whether a rule was broken.
@@ -69,6 +71,7 @@ type exploration struct {
 	seen    map[World]int32
 	queues  [16][]int32 // by disturbances
 	level   int
+	chain   []int // how many moves there were before each world of the chain of visits at work
 	steps   int
 	found   map[Rule]Violation
 	order   []Rule
@@ -110,10 +113,12 @@ func (x *exploration) expand(at int32) {
 // reach adds a world, and those to which visits lead from it. Events may happen in each of them.
 func (x *exploration) reach(w World, n node, level int) {
 	first := int32(len(x.nodes))
+	x.moves = 0
+	x.chain = x.chain[:0]
 	for {
 		if at, known := x.seen[w]; known {
 			if at >= first {
-				x.breaks(Spin, "moves or effects go on for ever, while nothing happens")
+				x.judgeLoop(x.moves - x.chain[at-first])
 				x.note(n)
 			}
 			return
@@ -122,6 +127,7 @@ func (x *exploration) reach(w World, n node, level int) {
 		x.seen[w] = at
 		x.nodes, x.worlds = append(x.nodes, n), append(x.worlds, w)
 		x.queues[level] = append(x.queues[level], at)
+		x.chain = append(x.chain, x.moves)
 		x.next = w
 		x.steps++
 		went := x.visit(&x.next)
@@ -139,20 +145,32 @@ func (x *exploration) reach(w World, n node, level int) {
 	}
 }
 
+// judgeLoop judges that visits lead back to where they came from, after so many moves.
+func (p *player) judgeLoop(moves int) {
+	if moves > 0 {
+		p.breaks(Spin, "moves go on for ever, while nothing happens")
+	} else {
+		p.breaks(Quarrel, "effects of one state undo each other for ever")
+	}
+}
+
 // judgeRest judges a world in which nothing changes without an event: with time alone its server must come to rest.
 func (x *exploration) judgeRest(at int32) {
-	w := x.worlds[at]
-	if rule, text := x.rests(&w); rule != "" {
-		x.breaks(rule, text)
-		x.note(node{at, byVisit})
+	for _, prepared := range [...]bool{false, true} {
+		w := x.worlds[at]
+		if rule, text := x.rests(&w, prepared); rule != "" {
+			x.breaks(rule, text)
+			x.note(node{at, byVisit})
+			return
+		}
 	}
 }
 
 // maxWaits is more deadlines than any server passes until it rests.
 const maxWaits = 64
 
-// rests lets time pass, and nothing else. What breaks another rule on the way is for the search to find.
-func (x *exploration) rests(w *World) (Rule, string) {
+// rests lets time pass, and nothing else, but that boots are prepared where that is asked for. What breaks another rule on the way is for the search to find.
+func (x *exploration) rests(w *World, prepared bool) (Rule, string) {
 	if x.m.states[w.State].stable {
 		return "", ""
 	}
@@ -161,11 +179,18 @@ func (x *exploration) rests(w *World) (Rule, string) {
 		if x.m.states[w.State].stable || !w.reached() || p.m.decide(w, nil).halted {
 			return "", ""
 		}
+		w.BootReady = w.BootReady || (prepared && w.Boot != Nothing)
+		if !p.settle(w) {
+			return "", "" // the search finds it
+		}
+		if x.m.states[w.State].stable {
+			return "", ""
+		}
 		if !x.m.wait(w) {
 			return NoDeadline, "nothing leads out of " + x.m.states[w.State].name + ", however long it lasts"
 		}
 		if !p.settle(w) {
-			return Spin, "moves or effects go on for ever, once a deadline has passed"
+			return "", ""
 		}
 		p.broken = p.broken[:0]
 	}
@@ -188,7 +213,7 @@ func (x *exploration) note(n node) bool {
 }
 
 func (x *exploration) result(complete bool) Result {
-	r := Result{Worlds: len(x.nodes), Steps: x.steps, Complete: complete, States: map[string]bool{}}
+	r := Result{Worlds: len(x.nodes), Steps: x.steps, Complete: complete, States: map[string]bool{}, worlds: x.worlds}
 	for _, rule := range x.order {
 		r.Violations = append(r.Violations, x.found[rule])
 	}

@@ -3,6 +3,7 @@
 package explorer_test
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -10,21 +11,35 @@ import (
 	"github.com/metalaw/metalaw/test/explorer"
 )
 
+// bundles are the shipped ones.
+var bundles = []string{policies.DefaultBundle}
+
+// whole says that everything is to be proved, however long that takes.
+func whole() bool { return os.Getenv("MUTANTS") == "all" }
+
 func TestTheShippedBundlesBreakNothing(t *testing.T) {
-	files, err := policies.Shipped("default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := explorer.Load(files)
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := explorer.Quick
-	o.Worlds, o.Disturbances = 3_000_000, 4
-	began := time.Now()
-	r := m.Explore(o)
-	t.Logf("%d worlds, %d steps in %s, complete %t, %d states", r.Worlds, r.Steps, time.Since(began), r.Complete, len(r.States))
-	for _, v := range r.Violations {
-		t.Errorf("%s", v)
+	if whole() {
+		o = explorer.Thorough
+	}
+	for _, name := range bundles {
+		t.Run(name, func(t *testing.T) {
+			m, err := explorer.Load(shipped(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			r := m.Explore(o)
+			t.Logf("%d worlds and %d steps in %s; complete up to %d disturbances: %t; random walks from seed %d",
+				r.Worlds, r.Steps, time.Since(began).Round(time.Millisecond), o.Disturbances, r.Complete, o.Seed)
+			for _, v := range r.Violations {
+				t.Errorf("%s", v)
+			}
+			for _, s := range m.States() {
+				if !r.States[s] {
+					t.Errorf("no history leads to %s, so that nothing was judged there", s)
+				}
+			}
+		})
 	}
 }

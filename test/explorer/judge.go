@@ -6,6 +6,7 @@ package explorer
 type player struct {
 	m      *Machine
 	broken []breach
+	moves  int
 	wanted []string     // reused between visits
 	tell   func(string) // nil where nobody listens
 }

@@ -182,3 +182,12 @@ func (m *Machine) markBit(name string) uint8 {
 func (m *Machine) noteAge(d time.Duration) { m.ages = append(m.ages, d) }
 
 func (m *Machine) in(w *World, name string) bool { return m.states[w.State].name == name }
+
+// States lists the states of the lifecycle.
+func (m *Machine) States() []string {
+	var all []string
+	for i := range m.states {
+		all = append(all, m.states[i].name)
+	}
+	return all
+}

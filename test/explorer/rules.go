@@ -44,17 +44,26 @@ const (
 	NoDeadline Rule = "NoDeadline"
 	// NeverRests: with time alone, every server comes to rest in a stable state.
 	NeverRests Rule = "NeverRests"
-	// Spin: moves and effects come to an end while nothing happens.
+	// Spin: moves come to an end while nothing happens.
 	Spin Rule = "Spin"
+	// Quarrel: the effects of a state do not undo each other for ever.
+	Quarrel Rule = "Quarrel"
 )
 
 // Rules lists every rule.
 var Rules = []Rule{AbsenceIsNotEvidence, NeverWipeClaimed, NeverWipeRetained, NeverOfferDirty, ClearOnlyOnProof, ClearOnlyReleased,
 	ForgetOnlyWhenClean, NeverOnAClaim, OnlyForTheHolder, NeverCutAnErase, NotInUse, NotAStranger, EarnedByBoot, HandsOff, RunningBootKept,
-	OrderOnlyWhileOff, NoDeadline, NeverRests, Spin}
+	OrderOnlyWhileOff, NoDeadline, NeverRests, Spin, Quarrel}
 
 // Safety says whether a rule guards machines and data, rather than progress.
-func (r Rule) Safety() bool { return r != NoDeadline && r != NeverRests && r != Spin }
+func (r Rule) Safety() bool {
+	switch r {
+	case NoDeadline, NeverRests, Spin, Quarrel:
+		return false
+	default:
+		return true
+	}
+}
 
 // breach is a rule that was broken, and how.
 type breach struct {

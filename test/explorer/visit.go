@@ -45,6 +45,7 @@ func (p *player) visit(w *World) bool {
 
 // move takes a server to another state, which is a new entry: what was prepared or proved for the former one is old.
 func (p *player) move(w *World, x *exit) {
+	p.moves++
 	p.say(x.rule + " to " + p.m.states[x.to].name)
 	to := &p.m.states[x.to]
 	if x.clears&w.Marks&dirty != 0 {
@@ -98,6 +99,7 @@ const maxVisits = 64
 
 // settle visits until nothing changes any more; false where that never comes.
 func (p *player) settle(w *World) bool {
+	p.moves = 0
 	for range maxVisits {
 		if !p.visit(w) {
 			return true

@@ -21,9 +21,8 @@ func (x *exploration) walk(random *rand.Rand, s seed) {
 	way := make([]*event, 0, x.options.Steps)
 	for range x.options.Steps {
 		x.steps++
-		quiet := x.settle(&w)
-		if !quiet {
-			x.breaks(Spin, "moves or effects go on for ever, while nothing happens")
+		if !x.settle(&w) {
+			x.judgeLoop(x.moves)
 		}
 		if len(x.broken) > 0 {
 			x.noteWalk(s, way)
@@ -86,7 +85,7 @@ func (m *Machine) replay(s seed, way []*event, h *History) Rule {
 	}()
 	for i := 0; ; i++ {
 		if !t.settle(&t.w) {
-			return Spin
+			t.judgeLoop(t.moves)
 		}
 		if len(t.broken) > 0 {
 			return t.broken[0].rule

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explorer_test
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/test/explorer"
+	"github.com/metalaw/metalaw/test/explorer/mutation"
+)
+
+// verifies says that refuses asks the static verifier. Compiling alone checks words and types, and accepts most mutants.
+const verifies = false
+
+// refuses says why a bundle is not accepted: the codes of its errors; none where it is accepted.
+var refuses = func(files bundle.Files) ([]string, error) {
+	_, found, err := bundle.Compile(files, policies.Vocabulary())
+	if err != nil {
+		return nil, err
+	}
+	var codes []string
+	for _, d := range found {
+		if d.Severity == diag.Error && !slices.Contains(codes, d.Code) {
+			codes = append(codes, d.Code)
+		}
+	}
+	slices.Sort(codes)
+	return codes, nil
+}
+
+// mustBeRefused says whether a bundle that breaks these rules must not be accepted. That retries go on for ever, and that
+// effects undo each other, is for the author to see; nothing is lost by it.
+func mustBeRefused(broken []explorer.Rule) bool {
+	return slices.ContainsFunc(broken, func(r explorer.Rule) bool {
+		return r.Safety() || r == explorer.NoDeadline || r == explorer.Spin
+	})
+}
+
+// sample is how many mutants are left out for each that is tried, where not all are: they differ from day to day only when
+// the lifecycle does.
+const sample = 12
+
+// verdict is what the explorer and the engine say of one mutant.
+type verdict struct {
+	mutation.Mutant
+	broken  []explorer.Rule
+	shown   string // the history of the first violation
+	codes   []string
+	differs string // from the original; empty where no history tells them apart
+	err     error
+}
+
+func (v verdict) String() string {
+	switch {
+	case v.err != nil:
+		return fmt.Sprintf("%s: %v", v.Mutant, v.err)
+	case len(v.broken) > 0:
+		return fmt.Sprintf("%s: breaks %s; refused: %v", v.Mutant, joined(v.broken), v.codes)
+	case v.differs == "":
+		return fmt.Sprintf("%s: no history tells it from the original; refused: %v", v.Mutant, v.codes)
+	default:
+		return fmt.Sprintf("%s: breaks nothing; %s; refused: %v", v.Mutant, v.differs, v.codes)
+	}
+}
+
+func joined(rules []explorer.Rule) string {
+	words := make([]string, 0, len(rules))
+	for _, r := range rules {
+		words = append(words, string(r))
+	}
+	return strings.Join(words, ", ")
+}
+
+// prover judges the mutants of one bundle.
+type prover struct {
+	files    bundle.Files
+	original *explorer.Machine
+	result   explorer.Result
+}
+
+func newProver(t *testing.T, name string) prover {
+	t.Helper()
+	p := prover{files: shipped(t, name)}
+	var err error
+	if p.original, err = explorer.Load(p.files); err != nil {
+		t.Fatal(err)
+	}
+	p.result = p.original.Explore(explorer.Quick)
+	return p
+}
+
+func (p prover) judge(original *explorer.Machine, m mutation.Mutant) verdict {
+	v := verdict{Mutant: m}
+	files := maps.Clone(p.files)
+	files[bundle.LifecycleFile] = m.Lifecycle
+	mutant, err := explorer.Load(files)
+	if err != nil {
+		v.err = err
+		return v
+	}
+	r := mutant.Explore(explorer.Quick)
+	for _, b := range r.Violations {
+		v.broken = append(v.broken, b.Rule)
+	}
+	if len(r.Violations) > 0 {
+		v.shown = r.Violations[0].String()
+	} else {
+		v.differs = p.result.Difference(original, mutant)
+	}
+	v.codes, v.err = refuses(files)
+	return v
+}
+
+// all judges mutants at once, with as many machines as there are processors.
+func (p prover) all(t *testing.T, mutants []mutation.Mutant) []verdict {
+	t.Helper()
+	verdicts := make([]verdict, len(mutants))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		original, err := explorer.Load(p.files) // each its own: playing keeps what it evaluated
+		if err != nil {
+			t.Fatal(err)
+		}
+		workers.Go(func() {
+			for i := range next {
+				verdicts[i] = p.judge(original, mutants[i])
+			}
+		})
+	}
+	for i := range mutants {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return verdicts
+}
+
+func TestWhatBreaksARuleIsRefused(t *testing.T) {
+	for _, name := range bundles {
+		t.Run(name, func(t *testing.T) {
+			mutants, err := mutation.All(shipped(t, name)[bundle.LifecycleFile])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(mutants) < 100 {
+				t.Errorf("there are only %d mutants", len(mutants))
+			}
+			if !whole() {
+				mutants = every(sample, mutants)
+			}
+			began := time.Now()
+			verdicts := newProver(t, name).all(t, mutants)
+			for _, v := range verdicts {
+				switch {
+				case v.err != nil:
+					t.Errorf("%s", v)
+				case verifies && mustBeRefused(v.broken) && len(v.codes) == 0:
+					t.Errorf("accepted, though it breaks a rule: %s\n%s", v, v.shown)
+				default:
+					t.Log(v)
+				}
+			}
+			s := summed(verdicts)
+			t.Logf("%d mutants in %s\n%s", len(mutants), time.Since(began).Round(time.Second), s)
+			if whole() {
+				wantEverySafetyRule(t, s)
+				writeProof(t, name, s)
+			}
+		})
+	}
+}
+
+func every(nth int, mutants []mutation.Mutant) []mutation.Mutant {
+	var some []mutation.Mutant
+	for i := 0; i < len(mutants); i += nth {
+		some = append(some, mutants[i])
+	}
+	return some
+}
+
+// A proof about a rule that nothing breaks would prove nothing about it.
+func wantEverySafetyRule(t *testing.T, s summary) {
+	t.Helper()
+	for _, rule := range explorer.Rules {
+		if rule.Safety() && s.rules[rule] == 0 {
+			t.Errorf("no mutant breaks %s", rule)
+		}
+	}
+}
+
+func TestBadBundlesAreRefused(t *testing.T) {
+	if !verifies {
+		t.Skip("compiling alone checks words and types")
+	}
+	for name, b := range badBundles(t) {
+		codes, err := refuses(b.files(t))
+		if err != nil || (len(codes) == 0 && mustBeRefused([]explorer.Rule{b.Breaks})) {
+			t.Errorf("%s is accepted, though it breaks %s: %s (%v)", name, b.Breaks, b.Mistake, err)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explorer_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/metalaw/metalaw/test/explorer"
+	"github.com/metalaw/metalaw/test/explorer/mutation"
+)
+
+// count is how many mutants of one sort there are, and what was said of them.
+type count struct {
+	mutants, breaking, refused, equal int
+}
+
+// summary counts verdicts by the kind of mutant, and by the rule that is broken.
+type summary struct {
+	kinds map[string]count
+	rules map[explorer.Rule]int
+	// found is how many of those that break a rule were refused as well.
+	found map[explorer.Rule]int
+	total count
+}
+
+func summed(verdicts []verdict) summary {
+	s := summary{kinds: map[string]count{}, rules: map[explorer.Rule]int{}, found: map[explorer.Rule]int{}}
+	for _, v := range verdicts {
+		c := s.kinds[v.Kind].plus(v)
+		s.kinds[v.Kind] = c
+		s.total = s.total.plus(v)
+		for _, r := range v.broken {
+			s.rules[r]++
+			if len(v.codes) > 0 {
+				s.found[r]++
+			}
+		}
+	}
+	return s
+}
+
+func (c count) plus(v verdict) count {
+	c.mutants++
+	switch {
+	case len(v.broken) > 0:
+		c.breaking++
+	case v.differs == "":
+		c.equal++
+	}
+	if len(v.codes) > 0 {
+		c.refused++
+	}
+	return c
+}
+
+// String is the summary as two Markdown tables.
+func (s summary) String() string {
+	var b strings.Builder
+	b.WriteString("| Change | Mutants | break a rule | are refused | cannot be told from the original |\n|---|---:|---:|---:|---:|\n")
+	for _, k := range mutation.Kinds() {
+		if c := s.kinds[k]; c.mutants > 0 {
+			fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", k, c.mutants, c.breaking, c.refused, c.equal)
+		}
+	}
+	fmt.Fprintf(&b, "| all | %d | %d | %d | %d |\n", s.total.mutants, s.total.breaking, s.total.refused, s.total.equal)
+	b.WriteString("\n| Rule | Mutants that break it | of which are refused |\n|---|---:|---:|\n")
+	for _, r := range explorer.Rules {
+		fmt.Fprintf(&b, "| %s | %d | %d |\n", r, s.rules[r], s.found[r])
+	}
+	return b.String()
+}
+
+// writeProof writes the summary of a bundle into the folder that PROOF names.
+func writeProof(t *testing.T, name string, s summary) {
+	t.Helper()
+	folder := os.Getenv("PROOF")
+	if folder == "" {
+		return
+	}
+	text := fmt.Sprintf("## Bundle `%s`\n\n%s", name, s)
+	if err := os.WriteFile(filepath.Join(folder, name+".md"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
