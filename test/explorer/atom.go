@@ -33,8 +33,8 @@ type atom struct {
 
 var factOf = func() map[string]fact {
 	all := map[string]fact{}
-	for i, f := range vocabulary {
-		all[f.name] = fact(i)
+	for i := range vocabulary {
+		all[vocabulary[i].name] = fact(i)
 	}
 	return all
 }()
@@ -49,8 +49,8 @@ func (m *Machine) newEnv() (*cel.Env, error) {
 				return types.Bool(m.reading&m.markBits[s] != 0)
 			}))),
 	}
-	for _, f := range vocabulary {
-		options = append(options, cel.Variable(f.name, f.kind))
+	for i := range vocabulary {
+		options = append(options, cel.Variable(vocabulary[i].name, vocabulary[i].kind))
 	}
 	return cel.NewEnv(options...)
 }
@@ -133,10 +133,9 @@ func (a *atom) ask(m *Machine, r *reading) truth {
 	}
 	result, _, err := a.program.Eval(values)
 	t := no
-	switch {
-	case err != nil:
+	if err != nil {
 		t = failed
-	case result.Value() == true:
+	} else if holds, ok := result.Value().(bool); ok && holds {
 		t = yes
 	}
 	a.said[key] = t

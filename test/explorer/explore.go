@@ -169,7 +169,8 @@ func (x *exploration) judgeRest(at int32) {
 // maxWaits is more deadlines than any server passes until it rests.
 const maxWaits = 64
 
-// rests lets time pass, and nothing else, but that boots are prepared where that is asked for. What breaks another rule on the way is for the search to find.
+// rests lets time pass, and nothing else, but that boots are prepared where that is asked for. What breaks another rule on
+// the way is for the search to find.
 func (x *exploration) rests(w *World, prepared bool) (Rule, string) {
 	if x.m.states[w.State].stable {
 		return "", ""

@@ -4,15 +4,24 @@ package explorer_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/test/explorer"
 )
 
-// bundles are the shipped ones.
-var bundles = []string{policies.DefaultBundle}
+// bundles are the shipped ones, whichever there are.
+var bundles = func() []string {
+	folders, err := filepath.Glob("../../policies/bundles/*/lifecycle.yaml")
+	if err != nil || len(folders) == 0 {
+		panic("no bundle is shipped")
+	}
+	for i, f := range folders {
+		folders[i] = filepath.Base(filepath.Dir(f))
+	}
+	return folders
+}()
 
 // whole says that everything is to be proved, however long that takes.
 func whole() bool { return os.Getenv("MUTANTS") == "all" }

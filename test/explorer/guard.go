@@ -5,7 +5,6 @@ package explorer
 import (
 	"fmt"
 
-	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 )
@@ -37,14 +36,14 @@ func (m *Machine) guardOf(text string) (*guard, error) {
 	if issues.Err() != nil {
 		return nil, fmt.Errorf("guard %q: %w", text, issues.Err())
 	}
-	g, err := m.guardFrom(parsed, parsed.NativeRep().Expr())
+	g, err := m.guardFrom(parsed.NativeRep().Expr())
 	if err != nil {
 		return nil, fmt.Errorf("guard %q: %w", text, err)
 	}
 	return g, nil
 }
 
-func (m *Machine) guardFrom(parsed *cel.Ast, e ast.Expr) (*guard, error) {
+func (m *Machine) guardFrom(e ast.Expr) (*guard, error) {
 	switch e.Kind() {
 	case ast.IdentKind:
 		i, ok := m.atomNames[e.AsIdent()]
@@ -53,7 +52,7 @@ func (m *Machine) guardFrom(parsed *cel.Ast, e ast.Expr) (*guard, error) {
 		}
 		return &guard{op: isAtom, atom: i}, nil
 	case ast.LiteralKind:
-		if e.AsLiteral().Value() == true {
+		if holds, ok := e.AsLiteral().Value().(bool); ok && holds {
 			return &guard{op: isTrue}, nil
 		}
 		return &guard{op: isFalse}, nil
@@ -64,7 +63,7 @@ func (m *Machine) guardFrom(parsed *cel.Ast, e ast.Expr) (*guard, error) {
 		}
 		g := &guard{op: op}
 		for _, a := range e.AsCall().Args() {
-			part, err := m.guardFrom(parsed, a)
+			part, err := m.guardFrom(a)
 			if err != nil {
 				return nil, err
 			}

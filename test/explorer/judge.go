@@ -62,9 +62,13 @@ func (p *player) judgeArm(w *World, what string) {
 	}
 }
 
-// judgeClears judges that a move calls the machine clean.
-func (p *player) judgeClears(w *World) {
+// judgeMarks judges that a move takes marks away and sets others.
+func (p *player) judgeMarks(w *World, clears, sets uint8) {
+	if sets&managed != 0 && p.strange(w) {
+		p.breaks(EarnedByBoot, "a machine on which a stranger runs is called ours")
+	}
 	switch {
+	case clears&w.Marks&dirty == 0:
 	case w.Data == HeldData:
 		p.breaks(ClearOnlyReleased, "the machine is called clean, and holds the data of a holder whom nobody released")
 	case w.Data == FormerData && !p.m.waived:

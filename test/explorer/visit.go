@@ -48,12 +48,7 @@ func (p *player) move(w *World, x *exit) {
 	p.moves++
 	p.say(x.rule + " to " + p.m.states[x.to].name)
 	to := &p.m.states[x.to]
-	if x.clears&w.Marks&dirty != 0 {
-		p.judgeClears(w)
-	}
-	if to.marks&managed != 0 && p.strange(w) {
-		p.breaks(EarnedByBoot, "a machine on which a stranger runs is called ours")
-	}
+	p.judgeMarks(w, x.clears, to.marks)
 	if w.Op != NoOperation && (!slices.Contains(to.operations, operationNames[w.Op]) || p.servedBy(w, x)) {
 		w.Op = NoOperation
 	}

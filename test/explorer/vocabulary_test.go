@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explorer_test
+
+import (
+	"testing"
+
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/test/explorer"
+)
+
+// The explorer has words of its own, and a bundle may use any that the engine has.
+func TestTheExplorerKnowsEveryWordOfABundle(t *testing.T) {
+	words := policies.Vocabulary()
+	for _, f := range words.Facts {
+		if fact, _ := explorer.Knows(f.Name, ""); !fact {
+			t.Errorf("it does not know the fact %s", f.Name)
+		}
+	}
+	for _, e := range words.Effects {
+		if _, effect := explorer.Knows("", e.Name); !effect {
+			t.Errorf("it does not know the effect %s", e.Name)
+		}
+	}
+	for _, r := range safetyRules(t) {
+		if !rules[r] && !ofTheShell[r] {
+			t.Errorf("it has no rule %s", r)
+		}
+	}
+}
+
+// ofTheShell are the safety rules that no lifecycle can break in the explorer's world, because whoever writes to a BMC
+// compares the identity right before, and an ignored server is not visited.
+var ofTheShell = map[explorer.Rule]bool{"IdentityFirst": true}
+
+var rules = func() map[explorer.Rule]bool {
+	all := map[explorer.Rule]bool{}
+	for _, r := range explorer.Rules {
+		all[r] = true
+	}
+	return all
+}()
+
+// safetyRules are those of the vocabulary.
+func safetyRules(t *testing.T) []explorer.Rule {
+	t.Helper()
+	words := policies.Vocabulary()
+	var all []explorer.Rule
+	for _, requirements := range words.Enter {
+		for _, r := range requirements {
+			all = append(all, explorer.Rule(r.Rule))
+		}
+	}
+	for _, requirements := range words.Clear {
+		for _, r := range requirements {
+			all = append(all, explorer.Rule(r.Rule))
+		}
+	}
+	for _, requirements := range words.Set {
+		for _, r := range requirements {
+			all = append(all, explorer.Rule(r.Rule))
+		}
+	}
+	for _, e := range words.Effects {
+		for _, r := range e.Requires {
+			all = append(all, explorer.Rule(r.Rule))
+		}
+	}
+	return all
+}
