@@ -52,7 +52,9 @@ func (m *Machine) Explore(o Options) Result {
 	}
 	for x.level = 0; x.level <= o.Disturbances && !x.full(); x.level++ {
 		for i := 0; i < len(x.queues[x.level]) && !x.full(); i++ {
-			x.expand(x.queues[x.level][i])
+			if at := x.queues[x.level][i]; int(x.nodes[at].level) == x.level {
+				x.expand(at)
+			}
 		}
 		x.queues[x.level] = nil
 	}
@@ -81,6 +83,7 @@ type exploration struct {
 type node struct {
 	parent int32
 	by     int16
+	level  uint8 // how many disturbances lead here
 }
 
 // byVisit is node.by for what the lifecycle did.
@@ -102,7 +105,7 @@ func (x *exploration) expand(at int32) {
 			continue
 		}
 		x.steps++
-		n := node{at, int16(i)}
+		n := node{parent: at, by: int16(i)}
 		if x.note(n) {
 			continue
 		}
@@ -116,22 +119,29 @@ func (x *exploration) reach(w World, n node, level int) {
 	x.moves = 0
 	x.chain = x.chain[:0]
 	for {
-		if at, known := x.seen[w]; known {
-			if at >= first {
-				x.judgeLoop(x.moves - x.chain[at-first])
-				x.note(n)
-			}
+		at, known := x.seen[w]
+		switch {
+		case known && at >= first:
+			x.judgeLoop(x.moves - x.chain[at-first])
+			x.note(n)
 			return
+		case known && int(x.nodes[at].level) <= level:
+			return
+		case known: // a history with fewer disturbances leads here as well; what comes of it is still to be played
+			n.level = uint8(level)
+			x.nodes[at] = n
+		default:
+			at = int32(len(x.nodes))
+			x.seen[w] = at
+			n.level = uint8(level)
+			x.nodes, x.worlds = append(x.nodes, n), append(x.worlds, w)
+			x.chain = append(x.chain, x.moves)
 		}
-		at := int32(len(x.nodes))
-		x.seen[w] = at
-		x.nodes, x.worlds = append(x.nodes, n), append(x.worlds, w)
 		x.queues[level] = append(x.queues[level], at)
-		x.chain = append(x.chain, x.moves)
 		x.next = w
 		x.steps++
 		went := x.visit(&x.next)
-		if x.note(node{at, byVisit}) {
+		if x.note(node{parent: at, by: byVisit}) {
 			return
 		}
 		if !went {
@@ -141,7 +151,7 @@ func (x *exploration) reach(w World, n node, level int) {
 				return
 			}
 		}
-		w, n = x.next, node{at, byVisit}
+		w, n = x.next, node{parent: at, by: byVisit}
 	}
 }
 
@@ -160,7 +170,7 @@ func (x *exploration) judgeRest(at int32) {
 		w := x.worlds[at]
 		if rule, text := x.rests(&w, prepared); rule != "" {
 			x.breaks(rule, text)
-			x.note(node{at, byVisit})
+			x.note(node{parent: at, by: byVisit})
 			return
 		}
 	}

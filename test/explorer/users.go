@@ -74,7 +74,7 @@ func (w *World) release() {
 // userEvents is what the people who run the fleet do.
 var userEvents = []event{
 	{"a reference to no claim is written on it", false, func(_ *player, w *World) bool {
-		return w.Claim == NoClaim && !w.Record && flip(&w.Ref, true)
+		return w.Claim == NoClaim && flip(&w.Ref, true)
 	}},
 	{"the reference to its claim is cleared", false, func(_ *player, w *World) bool {
 		if w.Claim == Vanished {
