@@ -141,7 +141,7 @@ func (p *player) releaseClaim(w *World) progress {
 	if !w.Record {
 		p.breaks(AbsenceIsNotEvidence, "the reference to a claim is cleared that nobody released")
 	}
-	if w.Retain {
+	if w.Retain && w.Data != NoData {
 		p.breaks(NeverWipeRetained, "the reference is cleared by which the data is retained")
 	}
 	w.Ref = false

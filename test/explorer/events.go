@@ -142,11 +142,14 @@ var machineEvents = []event{
 	}},
 }
 
-// inherited are the marks of a server whose status is gone: what its inventory and its reference tell.
+// inherited are the marks of a server whose status is gone: what its inventory and its reference tell. What the inventory
+// tells of a machine that was given away meanwhile is no doing of a bundle, and left out.
 func inherited(w *World) uint8 {
 	switch {
-	case w.Kept:
+	case w.Kept && w.Ours:
 		return dirty | managed
+	case w.Kept:
+		return dirty
 	case w.Ref, w.Noted:
 		return dirty
 	default:
