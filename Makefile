@@ -21,6 +21,8 @@ KILLS ?= 200
 TIME ?= 10m
 # The seed that `make test-model` begins with; empty takes one that changes with time.
 SEED ?=
+# Where `make test-mutants` writes a table for each bundle; empty writes none.
+PROOF ?=
 # Set to 1, the demo ends by itself and its exit code tells how it went.
 DEMO_ONCE ?=
 # What make load measures; docs/load.md explains each. LOADFLAGS takes the other flags of bin/load.
@@ -123,8 +125,8 @@ test-integration: control-plane build $(TOOLS)/ginkgo ## Run the tests against a
 	$(TOOLS)/ginkgo run --procs $(STORY_PROCS) --timeout 40m $(STORYFLAGS) ./test/story
 
 .PHONY: test-mutants
-test-mutants: ## Change every shipped bundle in every small way, and prove that what breaks a rule is refused (minutes).
-	MUTANTS=all go test -timeout 120m -count 1 -v $(TESTFLAGS) ./test/explorer
+test-mutants: ## Change every shipped bundle in every small way, and prove that what breaks a rule is refused; PROOF=dir keeps the tables.
+	MUTANTS=all PROOF=$(abspath $(PROOF)) go test -timeout 120m -count 1 -v $(TESTFLAGS) ./test/explorer
 
 .PHONY: test-e2e
 test-e2e: control-plane build test-mutants ## Run the end-to-end tests with the built programs; KILLS=200 is how often the manager dies.
