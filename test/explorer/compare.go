@@ -11,6 +11,11 @@ import (
 // Difference tells of the first world, of those that an exploration of one lifecycle reached, in which another of the same
 // states wants something else. It is empty where there is none: then no history tells the two apart.
 func (r Result) Difference(of, other *Machine) string {
+	for i := range of.states {
+		if was, is := of.states[i].operations, other.states[i].operations; !slices.Equal(was, is) {
+			return "in " + of.states[i].name + " it takes the operations [" + strings.Join(is, ", ") + "]"
+		}
+	}
 	for i := range r.worlds {
 		w := r.worlds[i]
 		was := of.words(&w)
