@@ -8,13 +8,20 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
+// Acceptance is what acceptance in this vocabulary needs besides the files. What a bundle leaves out is taken from fill;
+// what it has in common with fill was proven there, so that a bundle that is accepted with itself as fill is held to its
+// own scenarios and tests, and not asked for more of them.
+func Acceptance(fill bundle.Files) bundle.Options {
+	return bundle.Options{Vocabulary: Vocabulary(), Fill: fill, Assume: AxiomsOf}
+}
+
 // Accept holds a bundle to all that it must pass before it may govern servers: bundle.Accept in this vocabulary, with what
-// the bundle leaves out taken from the shipped default. Admission, the controller, the command line and the tests all call
-// this, so that none of them knows better than another. The same files give the same report at every call.
+// the bundle leaves out taken from the shipped default. Admission, the controller, the command line and the tests all end
+// here, so that none of them knows better than another. The same files give the same report at every call.
 func Accept(ctx context.Context, files bundle.Files) (*bundle.Bundle, bundle.Report, error) {
 	fill, err := Shipped(DefaultBundle)
 	if err != nil {
 		return nil, bundle.Report{}, err
 	}
-	return bundle.Accept(ctx, files, bundle.Options{Vocabulary: Vocabulary(), Fill: fill, Assume: AxiomsOf})
+	return bundle.Accept(ctx, files, Acceptance(fill))
 }

@@ -129,7 +129,7 @@ func TestABrokenBundleIsAnsweredWithPlaceCauseAndRemedy(t *testing.T) {
 			}
 			comment, sections := readArchive(data)
 			files, fill := broken(t, sections)
-			accepted, report, err := bundle.Accept(t.Context(), files, bundle.Options{Vocabulary: Vocabulary(), Fill: fill, Assume: AxiomsOf})
+			accepted, report, err := bundle.Accept(t.Context(), files, Acceptance(fill))
 			if err != nil {
 				t.Fatal(err)
 			}

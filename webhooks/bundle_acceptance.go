@@ -16,20 +16,10 @@ import (
 // where a finding is an error. The error is for what no author can mend, and for a context that ended.
 type Acceptor func(ctx context.Context, files bundle.Files) (*bundle.Bundle, diag.List, error)
 
-// compileFilled takes from the shipped default what a bundle cannot do without, and compiles it.
-func compileFilled(_ context.Context, files bundle.Files) (*bundle.Bundle, diag.List, error) {
-	fill, err := policies.Shipped(policies.DefaultBundle)
-	if err != nil {
-		return nil, nil, err
-	}
-	whole := bundle.Files{}
-	for _, name := range []string{bundle.LifecycleFile, bundle.SelectionFile, bundle.AdmissionFile, bundle.MACPrefixesFile} {
-		whole[name] = fill[name]
-	}
-	for name, data := range files {
-		whole[name] = data
-	}
-	return bundle.Compile(whole, policies.Vocabulary())
+// accept is the Acceptor where Options name no other.
+func accept(ctx context.Context, files bundle.Files) (*bundle.Bundle, diag.List, error) {
+	b, report, err := policies.Accept(ctx, files)
+	return b, report.Found, err
 }
 
 // verdict is what became of some files.

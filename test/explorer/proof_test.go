@@ -14,19 +14,23 @@ import (
 
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/lifecycle/verify"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/test/explorer"
 	"github.com/metalaw/metalaw/test/explorer/mutation"
 )
 
 // verifies says that refuses asks the static verifier. Compiling alone checks words and types, and accepts most mutants.
-const verifies = false
+const verifies = true
 
 // refuses says why a bundle is not accepted: the codes of its errors; none where it is accepted.
 var refuses = func(files bundle.Files) ([]string, error) {
-	_, found, err := bundle.Compile(files, policies.Vocabulary())
+	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	if err != nil {
 		return nil, err
+	}
+	if b != nil {
+		found = append(found, verify.Check(b.Lifecycle, policies.AxiomsOf(b.Settings)...).Diagnostics()...)
 	}
 	var codes []string
 	for _, d := range found {

@@ -33,8 +33,6 @@ import (
 	"github.com/metalaw/metalaw/test/env"
 )
 
-const managerNamespace = "metalaw-system"
-
 var policyManagers atomic.Int32
 
 // policyManager is one replica that does nothing but roll policies out. The first that starts leads.
