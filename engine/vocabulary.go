@@ -72,6 +72,8 @@ type EffectType struct {
 	// Earns are the marks that asking for the effect earns. The shell stores them in the write that records its request,
 	// right before it asks: an effect that is held back, or holds already, earns nothing.
 	Earns []string
+	// Undoes names the effects that undo this one, or that this one undoes: a state that wants both at once would never rest.
+	Undoes []string
 }
 
 // Axiom is something about facts that follows from the way in which they are made. Static checks rely on it; decisions do

@@ -71,8 +71,9 @@ var effects = []engine.EffectType{
 		Asserts:  "The system is on and booted from the prepared boot configuration.",
 		Proof:    "The BMC says On. The boot override is asserted while off, right before power-on.",
 		Repeat:   "Nothing while on, but that a boot override still set is cleared.",
-		Requires: []engine.Requirement{sameMachine, handsOff},
+		Requires: []engine.Requirement{sameMachine, powerIsTheHolders, handsOff},
 		Earns:    []string{MarkManaged},
+		Undoes:   []string{EffectPowerOff, EffectPowerAsClaimed},
 	},
 	{
 		Name: EffectPowerAsClaimed, Disruptive: true, Touches: true,
@@ -80,6 +81,7 @@ var effects = []engine.EffectType{
 		Proof:    "As PowerOn and PowerOff. A boot that is not ready holds back On, never Off.",
 		Repeat:   "As PowerOn and PowerOff.",
 		Requires: []engine.Requirement{sameMachine, onlyForTheHolder, neverCutAnErase, handsOff},
+		Undoes:   []string{EffectPowerOff},
 	},
 	{
 		Name:     EffectBootProbe,
@@ -94,6 +96,7 @@ var effects = []engine.EffectType{
 		Proof:    "The configuration carries this entry and our UID; the boot operator says Ready.",
 		Repeat:   "Nothing while it stands; written anew in another entry.",
 		Requires: []engine.Requirement{sameMachine, wipeNeedsRecord, neverWipeClaimed, neverWipeRetained, handsOff},
+		Undoes:   []string{EffectBootProbe, EffectBootAsClaimed},
 	},
 	{
 		Name:     EffectBootAsClaimed,
@@ -101,6 +104,7 @@ var effects = []engine.EffectType{
 		Proof:    "The configuration is owned by the claim's UID and has its image and ignition; the boot operator says Ready.",
 		Repeat:   "Nothing while it stands; follows the claim's image and ignition and then asks for Ready anew.",
 		Requires: []engine.Requirement{onlyForTheHolder, handsOff},
+		Undoes:   []string{EffectBootProbe},
 		Marks:    []string{MarkDirty, MarkManaged},
 	},
 	{
@@ -109,6 +113,7 @@ var effects = []engine.EffectType{
 		Proof:    "Our configurations are gone, and spec.bootConfigurationRef is empty or another's.",
 		Repeat:   "Nothing.",
 		Requires: []engine.Requirement{neverOnAClaim},
+		Undoes:   []string{EffectBootProbe, EffectBootWipe, EffectBootAsClaimed},
 	},
 	{
 		Name:     EffectReleaseClaim,

@@ -55,6 +55,11 @@ var (
 		Rule: "OnlyForTheHolder", Must: `claim.bound && !claim.released`,
 		Doc: "only the claim that both references and the UID agree on owns power and boot",
 	}
+	// PowerAsClaimed is for the machine of a claim; PowerOn is for boots of ours.
+	powerIsTheHolders = engine.Requirement{
+		Rule: "PowerIsTheHolders", Must: `!server.claimRefSet || claim.released`,
+		Doc: "a machine on which a claim is written is switched on only as the claim asks, until it is released",
+	}
 	neverCutAnErase = engine.Requirement{
 		Rule: "NeverCutAnErase", Must: `!wipe.running`,
 		Doc: "power is never cut in the middle of an erase",

@@ -262,6 +262,9 @@ livelock
 exit-to-itself
 	An exit leads to its own state: where it is taken nothing moves, and nothing is ensured either.
 	Take the exit out, or lead it elsewhere.
+effects-quarrel
+	A state can want two effects at once that undo each other: it would never rest.
+	Let their guards exclude each other.
 verify-undecided
 	The lifecycle is too large or too involved to be proven.
 	Let guards ask for fewer facts at once.

@@ -108,7 +108,7 @@ func (m *Machine) fill(s *stateRules, text stateDoc, interrupts []exitText) erro
 		s.ensure = append(s.ensure, ensure{e.Do, when})
 	}
 	for _, x := range interrupts {
-		if slices.Contains(x.Except, s.name) {
+		if slices.Contains(x.Except, s.name) || x.To == s.name { // an interrupt has nothing to interrupt where it leads
 			continue
 		}
 		if err := m.addExit(s, x); err != nil {

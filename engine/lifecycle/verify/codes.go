@@ -12,6 +12,7 @@ const (
 	CodeNeverFires      = "rule-never-fires"
 	CodeLivelock        = "livelock"
 	CodeToItself        = "exit-to-itself"
+	CodeQuarrel         = "effects-quarrel"
 	CodeAlwaysTrue      = "guard-always-true"
 	CodeGuardError      = "guard-error"
 	CodeNeverEnsured    = "effect-never-ensured"

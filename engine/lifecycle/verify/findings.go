@@ -4,6 +4,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/metalaw/metalaw/engine"
@@ -98,6 +99,30 @@ func (c *checker) checkGuards(v *view) {
 				"in %s, the when of %s is always true", v.Name, w.Effect)
 		}
 	}
+}
+
+// checkQuarrels looks for effects that undo each other and can be wanted at once.
+func (c *checker) checkQuarrels(v *view) {
+	for i := range v.effects {
+		for j := range v.effects[:i] {
+			one, other := &v.effects[j], &v.effects[i]
+			if !c.undo(one.Effect, other.Effect) {
+				continue
+			}
+			x := c.example(c.And(c.And(one.wants, other.wants), c.assumed), v.Name, func(d engine.Decision) bool { return d.Halt == nil && !d.Moves() })
+			if x != nil {
+				c.add(diag.Error, CodeQuarrel, other.At, string(v.Name), x, hintOf(x, "let their guards exclude each other"),
+					"in %s, %s and %s can be wanted at once, and undo each other", v.Name, one.Effect, other.Effect)
+			}
+		}
+	}
+}
+
+// undo says whether two effects undo each other, whichever of them says so.
+func (c *checker) undo(one, other string) bool {
+	a, _ := c.anatomy.Vocabulary.Effect(one)
+	b, _ := c.anatomy.Vocabulary.Effect(other)
+	return slices.Contains(a.Undoes, other) || slices.Contains(b.Undoes, one)
 }
 
 func (c *checker) checkToItself(v *view, w *wayOut) {

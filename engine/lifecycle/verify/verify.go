@@ -93,6 +93,7 @@ func check(l *lifecycle.Lifecycle, limit int, assumed []engine.Axiom) Report {
 		c.checkSafety(v)
 		c.checkErrors(v)
 		c.checkGuards(v)
+		c.checkQuarrels(v)
 		c.checkOrder(v)
 	}
 	c.checkRules()
