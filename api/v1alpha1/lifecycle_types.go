@@ -193,9 +193,6 @@ type LifecycleMove struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Revision string `json:"revision,omitempty"`
-	// released says that a rule moved the server to be erased while the release of its last holder was on record.
-	// +optional
-	Released bool `json:"released,omitempty"`
 	// by is who forced the move; empty where a rule made it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

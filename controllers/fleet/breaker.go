@@ -23,6 +23,16 @@ func MinServers(b *policyv1alpha1.Breaker) int32 {
 // defaultMinServers is how many servers it takes to trip a breaker that does not say.
 const defaultMinServers = 5
 
+// States are the states that a breaker watches.
+func States(b *policyv1alpha1.Breaker) []string {
+	if len(b.States) > 0 {
+		return b.States
+	}
+	return defaultStates
+}
+
+// defaultStates count where a breaker names none. What a release leads to is among them: a mass deletion of claims by mistake
+// looks as one that was meant.
 var defaultStates = []string{string(v1alpha1.StateError), string(v1alpha1.StateCleanup)}
 
 // watch is the machines that entered the states which a breaker names, each for as long as the breaker looks back. A nil
@@ -30,8 +40,6 @@ var defaultStates = []string{string(v1alpha1.StateError), string(v1alpha1.StateC
 type watch struct {
 	breaker *policyv1alpha1.Breaker
 	states  []string
-	// unasked says that what the release of a holder led to does not count. A user who names the states counts everything.
-	unasked bool
 	window  time.Duration
 	entered tally
 }
@@ -40,11 +48,8 @@ func newWatch(b *policyv1alpha1.Breaker) *watch {
 	if b == nil {
 		return nil
 	}
-	w := &watch{breaker: b.DeepCopy(), states: b.States, window: window(b.WindowSeconds)}
-	if len(w.states) == 0 {
-		w.states, w.unasked = defaultStates, true
-	}
-	return w
+	watched := b.DeepCopy()
+	return &watch{breaker: watched, states: States(watched), window: window(b.WindowSeconds)}
 }
 
 // enter counts a machine from when it last entered one of the states, unless that was acknowledged.
@@ -53,11 +58,7 @@ func (w *watch) enter(name string, m *machine) {
 		return
 	}
 	var last time.Time
-	entered := m.entered
-	if w.unasked {
-		entered = m.unasked
-	}
-	for state, at := range entered {
+	for state, at := range m.entered {
 		if at.After(last) && slices.Contains(w.states, state) {
 			last = at
 		}

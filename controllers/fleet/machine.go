@@ -18,9 +18,8 @@ type machine struct {
 	state  string
 	// uuid names the machine's inventory, in one of its spellings.
 	uuid string
-	// entered is when it last entered each state, as far as its history goes back; unasked leaves out what the release of its
-	// holder led to.
-	entered, unasked map[string]time.Time
+	// entered is when it last entered each state, as far as its history goes back.
+	entered map[string]time.Time
 	// began is when each power change was last recorded as begun, just before the BMC was asked.
 	began map[policyv1alpha1.FleetAction]time.Time
 	// preparing says that a wipe is prepared or under way.
@@ -65,7 +64,7 @@ func machineOf(s *v1alpha1.Server) *machine {
 		m.withheld = withheld.Reason
 	}
 	if l := s.Status.Lifecycle; l != nil {
-		m.entered, m.unasked = entries(m.state, l)
+		m.entered = entries(m.state, l)
 		m.preparing = l.Credential != nil && l.Credential.Purpose == v1alpha1.ProbePurposeWipe
 		for _, b := range l.Begun {
 			m.begin(policyv1alpha1.FleetAction(b.Action), b.At.Time)
@@ -82,28 +81,17 @@ func machineOf(s *v1alpha1.Server) *machine {
 
 // entries is when a server last entered each state. A state that it has left again within a breaker's window counts too.
 // One that was taken over in the state that it had did not enter it then: a fleet that is adopted has not failed.
-func entries(state string, l *v1alpha1.LifecycleStatus) (all, unasked map[string]time.Time) {
-	all, unasked = map[string]time.Time{}, map[string]time.Time{}
-	enter := func(state string, at time.Time, released bool) {
-		if at.After(all[state]) {
-			all[state] = at
-		}
-		if !released && at.After(unasked[state]) {
-			unasked[state] = at
-		}
-	}
-	present := false // whether the last move is the present entry, which a release led to
+func entries(state string, l *v1alpha1.LifecycleStatus) map[string]time.Time {
+	all := map[string]time.Time{}
 	for i := range l.History {
-		move := &l.History[i]
-		if move.Rule != v1alpha1.RuleAdopted {
-			enter(string(move.To), move.At.Time, move.Released)
+		if move := &l.History[i]; move.Rule != v1alpha1.RuleAdopted && move.At.After(all[string(move.To)]) {
+			all[string(move.To)] = move.At.Time
 		}
-		present = string(move.To) == state && move.Entry == l.Entry && move.Released
 	}
 	if l.Rule != v1alpha1.RuleAdopted {
-		enter(state, l.EnteredAt.Time, present)
+		all[state] = l.EnteredAt.Time
 	}
-	return all, unasked
+	return all
 }
 
 // inherit takes over from what was known of the machine what its stored object does not show: grants that are not recorded

@@ -89,18 +89,10 @@ func (v *visit) recordMove(d engine.Decision) {
 	if rule == ruleAdopted {
 		from = ""
 	}
-	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry, At: now,
-		Revision: l.Revision, Released: v.movedByRelease(d)})
+	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry, At: now, Revision: l.Revision})
 	if n := len(l.History); n > historyLength {
 		l.History = slices.Clone(l.History[n-historyLength:])
 	}
-}
-
-// movedByRelease says that a rule moves the server to where it is erased, and that the release of its last holder is on
-// record: that is how every claim ends.
-func (v *visit) movedByRelease(d engine.Decision) bool {
-	return d.Rule != v1alpha1.RuleForced && d.Rule != ruleAdopted && v1alpha1.ReleaseRecorded(v.server) &&
-		v.bundle.Lifecycle.Ensures(d.To, policies.EffectBootWipe)
 }
 
 // recordAdopted explains a lifecycle that begins anew on a machine with a past, before it does.

@@ -4,7 +4,6 @@ package server
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,7 +13,6 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
-	"github.com/metalaw/metalaw/redfish"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -218,27 +216,5 @@ func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
 		if len(v.notes) != 1 || v.notes[0].message != want {
 			t.Errorf("got  %v\nwant %s", v.notes, want)
 		}
-	}
-}
-
-func TestTheHistorySaysWhichMovesAReleaseLedTo(t *testing.T) {
-	formerly := func(s *v1alpha1.Server) { s.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-web" }
-	for name, c := range map[string]struct {
-		change []func(*v1alpha1.Server)
-		want   bool
-	}{
-		"the end of a claim": {[]func(*v1alpha1.Server){formerly, released, marked("Dirty", "Managed")}, true},
-		"a force":            {[]func(*v1alpha1.Server){formerly, marked("Dirty", "Managed"), forcedTo(v1alpha1.StateCleanup, true)}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := inWorld(t, newMachine(redfish.PowerOff), serverIn(v1alpha1.StateReserved, c.change...), inventoryOfA())
-				w.manager.run(time.Minute)
-				h := w.server().Status.Lifecycle.History
-				if len(h) == 0 || h[len(h)-1].To != v1alpha1.StateCleanup || h[len(h)-1].Released != c.want {
-					t.Errorf("%+v", h)
-				}
-			})
-		})
 	}
 }

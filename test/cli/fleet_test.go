@@ -145,7 +145,7 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", Ordered, fu
 		got := operator.says(ctx, "unfreeze", "--breaker")
 		Expect(got.code).To(BeZero(), got.err)
 		Expect(got.out).To(HaveSuffix("over 6 of 40 servers\n"))
-		Expect(viewer.says(ctx, "fleet", "status").out).To(ContainSubstring("Breaker:   closed; it trips beyond 10%"))
+		Expect(viewer.says(ctx, "fleet", "status").out).To(ContainSubstring("Breaker:   closed; it trips when more than 10%"))
 	})
 
 	It("lose none of many freezes that come at once", func(ctx SpecContext) {

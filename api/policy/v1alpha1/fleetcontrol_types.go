@@ -130,8 +130,8 @@ type Breaker struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=604800
 	WindowSeconds *int32 `json:"windowSeconds,omitempty"`
-	// states are the states that count, however a server came to them. Where none is named, Error and Cleanup count, but for
-	// servers that a rule moved to Cleanup because the release of their last holder is on record.
+	// states are the states that count, however a server came to them; Error and Cleanup where none is named. A release leads
+	// to Cleanup.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

@@ -5,6 +5,7 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -94,12 +95,21 @@ func (p *page) breaker(s *status) {
 	case b == nil:
 		p.line("Breaker:   none")
 	case b.Tripped:
-		p.line("Breaker:   %s at %s: %d of %d servers had entered the states that it watches; metalaw unfreeze --breaker closes it",
-			p.Paint(terminal.Bad, "tripped", 0), b.Trip.At.UTC().Format(time.RFC3339), b.Trip.Servers, b.Trip.Of)
+		p.line("Breaker:   %s at %s: %d of %d servers had entered the states that it watches (%s); metalaw unfreeze --breaker closes it",
+			p.Paint(terminal.Bad, "tripped", 0), b.Trip.At.UTC().Format(time.RFC3339), b.Trip.Servers, b.Trip.Of, strings.Join(b.States, ", "))
 	default:
-		p.line("Breaker:   %s; it trips beyond %d%% of the servers, and at %d of them at least",
-			p.Paint(terminal.Good, "closed", 0), b.MaxPercent, b.MinServers)
+		p.line("Breaker:   %s; it trips when more than %d%% of the servers, and %d of them at least, enter %s",
+			p.Paint(terminal.Good, "closed", 0), b.MaxPercent, b.MinServers, either(b.States))
 	}
+}
+
+// either names states of which each counts.
+func either(states []string) string {
+	last := len(states) - 1
+	if last < 1 {
+		return strings.Join(states, "")
+	}
+	return strings.Join(states[:last], ", ") + " or " + states[last]
 }
 
 func (p *page) withheld(s *status) {

@@ -53,7 +53,9 @@ type budgetStatus struct {
 type breakerStatus struct {
 	MaxPercent int32 `json:"maxPercent"`
 	MinServers int32 `json:"minServers"`
-	Tripped    bool  `json:"tripped"`
+	// States are the states that count.
+	States  []string `json:"states"`
+	Tripped bool     `json:"tripped"`
 	// Trip is the last trip, also one that was acknowledged.
 	Trip           *policyv1alpha1.BreakerTrip `json:"trip,omitempty"`
 	AcknowledgedAt *metav1.MicroTime           `json:"acknowledgedAt,omitempty"`
@@ -90,8 +92,8 @@ func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, invento
 		s.Budgets = append(s.Budgets, one)
 	}
 	if b := c.Spec.Breaker; b != nil {
-		s.Breaker = &breakerStatus{MaxPercent: b.MaxPercent, MinServers: fleet.MinServers(b), Tripped: freeze.Tripped(c),
-			Trip: c.Status.Trip, AcknowledgedAt: b.AcknowledgedAt}
+		s.Breaker = &breakerStatus{MaxPercent: b.MaxPercent, MinServers: fleet.MinServers(b), States: fleet.States(b),
+			Tripped: freeze.Tripped(c), Trip: c.Status.Trip, AcknowledgedAt: b.AcknowledgedAt}
 	}
 	for i := range servers {
 		if w := meta.FindStatusCondition(servers[i].Status.Conditions, v1alpha1.ConditionWithheld); w != nil && w.Status == metav1.ConditionTrue {

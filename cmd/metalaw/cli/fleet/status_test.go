@@ -45,9 +45,9 @@ func heldBack() *policyv1alpha1.FleetControl {
 	return c
 }
 
-func breaking(minServers *int32) *policyv1alpha1.FleetControl {
+func breaking(minServers *int32, states ...string) *policyv1alpha1.FleetControl {
 	c := control()
-	c.Spec.Breaker = &policyv1alpha1.Breaker{MaxPercent: 10, MinServers: minServers}
+	c.Spec.Breaker = &policyv1alpha1.Breaker{MaxPercent: 10, MinServers: minServers, States: states}
 	return c
 }
 
@@ -69,15 +69,15 @@ Withheld:  from no server
 
 Budgets:   none
 
-Breaker:   closed; it trips beyond 10% of the servers, and at 5 of them at least
+Breaker:   closed; it trips when more than 10% of the servers, and 5 of them at least, enter Error or Cleanup
 
 Withheld:  from no server
 `},
-		"with a breaker that few trip": {breaking(new(int32(3))), nil, `Freezes:   none
+		"with a breaker that few trip": {breaking(new(int32(3)), "Error"), nil, `Freezes:   none
 
 Budgets:   none
 
-Breaker:   closed; it trips beyond 10% of the servers, and at 3 of them at least
+Breaker:   closed; it trips when more than 10% of the servers, and 3 of them at least, enter Error
 
 Withheld:  from no server
 `},
@@ -93,7 +93,7 @@ Budgets:
   wipes    Wipe      the fleet   0 of 2
   never    PowerOn   the fleet   1; none is allowed
 
-Breaker:   tripped at 2026-01-31T10:00:00Z: 6 of 40 servers had entered the states that it watches; metalaw unfreeze --breaker closes it
+Breaker:   tripped at 2026-01-31T10:00:00Z: 6 of 40 servers had entered the states that it watches (Error, Cleanup); metalaw unfreeze --breaker closes it
 
 Withheld:  from 1 of 3 servers
   NAME   STATE      REASON   SINCE    MESSAGE
