@@ -171,12 +171,11 @@ func (v *visit) askForReset() func() {
 	}
 }
 
+// Commits implements loop.Committer.
+func (v *visit) Commits() bool { return v.commit != nil }
+
 // Commit implements loop.Committer.
-func (v *visit) Commit() {
-	if v.commit != nil {
-		v.commit()
-	}
-}
+func (v *visit) Commit() { v.commit() }
 
 // stillAsked looks past the cache, right before the request goes out, whether it is still wanted.
 func (v *visit) stillAsked(at metav1.Time) func(context.Context) error {

@@ -184,10 +184,11 @@ func (s *subject) reconciler() reconcile.Reconciler {
 }
 
 // withheld warns whoever waits for a BMC to go that nobody may let it go.
-func (s *subject) withheld(_ context.Context, b *v1alpha1.BMC) {
+func (s *subject) withheld(_ context.Context, b *v1alpha1.BMC) error {
 	s.Recorder.Eventf(b, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Finalize",
 		"The BMC is being deleted, and stays for as long as the annotation %s has the value %q; remove it",
 		v1alpha1.OperationAnnotation, b.Annotations[v1alpha1.OperationAnnotation])
+	return nil
 }
 
 // release drops everything that is held for a BMC, and gives its session back. It may be called again.

@@ -4,6 +4,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +23,20 @@ import (
 // Finalize implements loop.Visit: it records the claim's end on its server and takes the claim's boot configuration away.
 // It waits for nothing else: neither for power, nor for a secret.
 func (v *visit) Finalize(ctx context.Context) loop.Progress {
+	before := v.facts.claim.DeepCopy()
+	retracted := heeded(v.facts.claim)
+	err := v.end(ctx)
+	if err == nil {
+		return loop.Holds()
+	}
+	if retracted { // the claim stays for another reason now, and the loop writes nothing of what failed
+		err = errors.Join(err, client.IgnoreNotFound(v.patchStatus(ctx, before, v.facts.claim)))
+	}
+	return loop.Broken(err)
+}
+
+// end is what is done about a claim's end.
+func (v *visit) end(ctx context.Context) error {
 	c := v.facts.claim
 	err := v.Scheduler.WithoutBinding(c.UID, func() error {
 		servers, err := v.servers(ctx)
@@ -36,12 +51,9 @@ func (v *visit) Finalize(ctx context.Context) loop.Progress {
 		return nil
 	})
 	if err != nil {
-		return loop.Broken(err)
+		return err
 	}
-	if err := v.dropBoot(ctx); err != nil {
-		return loop.Broken(err)
-	}
-	return loop.Holds()
+	return v.dropBoot(ctx)
 }
 
 // servers reads uncached every server that may hold the claim: the one that it names, those that name it, and those

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -77,18 +76,34 @@ func newReconciler(s *Subject) *loop.Reconciler[*v1alpha1.ServerClaim] {
 	}
 }
 
-// withheld warns whoever waits for a claim to go that nobody may let it go, in an event and for as long as it stays in a
-// condition. Nobody else writes the conditions of a claim that is left alone.
-func (s *Subject) withheld(ctx context.Context, c *v1alpha1.ServerClaim) {
+// withheld warns whoever waits for a claim to go that nobody may let it go: in a condition for as long as that lasts, and once
+// that is stored in an event.
+func (s *Subject) withheld(ctx context.Context, c *v1alpha1.ServerClaim) error {
 	message := fmt.Sprintf("The claim is being deleted, and keeps its server for as long as the annotation %s has the value %q; remove it",
 		v1alpha1.OperationAnnotation, c.Annotations[v1alpha1.OperationAnnotation])
-	s.Recorder.Eventf(c, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Release", "%s", message)
 	before := c.DeepCopy()
-	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue,
-		Reason: v1alpha1.ReasonIgnored, Message: message, ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(s.Now())})
-	if err := client.IgnoreNotFound(s.Client.Status().Patch(ctx, c, client.MergeFrom(before))); err != nil {
-		logf.FromContext(ctx).Info("the claim that is being deleted and left alone could not be told so", "error", err.Error())
+	if meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonIgnored, Message: message, ObservedGeneration: c.Generation, LastTransitionTime: metav1.NewTime(s.Now())}) {
+		if err := s.patchStatus(ctx, before, c); err != nil {
+			return err
+		}
 	}
+	s.Recorder.Eventf(c, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Release", "%s", message)
+	return nil
+}
+
+// heeded takes back in memory what withheld said of a claim that is not left alone any more. It says whether there was
+// anything to take back.
+func heeded(c *v1alpha1.ServerClaim) bool {
+	stalled := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionStalled)
+	return stalled != nil && stalled.Reason == v1alpha1.ReasonIgnored &&
+		meta.RemoveStatusCondition(&c.Status.Conditions, v1alpha1.ConditionStalled)
+}
+
+// patchStatus writes the status of a claim by itself. The list of conditions is replaced as a whole, so that the optimistic
+// lock is what keeps the conditions of others.
+func (s *Subject) patchStatus(ctx context.Context, before, c *v1alpha1.ServerClaim) error {
+	return s.Client.Status().Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
 // claimChanges leaves out writes of status, which are our own.

@@ -138,10 +138,11 @@ func (s *subject) reconciler() reconcile.Reconciler {
 }
 
 // withheld warns whoever waits for an endpoint to go that nobody may let it go.
-func (s *subject) withheld(_ context.Context, e *v1alpha1.Endpoint) {
+func (s *subject) withheld(_ context.Context, e *v1alpha1.Endpoint) error {
 	s.Recorder.Eventf(e, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Finalize",
 		"The endpoint is being deleted, and stays with its BMC for as long as the annotation %s has the value %q; remove it",
 		v1alpha1.OperationAnnotation, e.Annotations[v1alpha1.OperationAnnotation])
+	return nil
 }
 
 // comesOrGoes lets through what exists or no longer exists; how it changes is of no concern here.

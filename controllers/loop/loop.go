@@ -31,11 +31,12 @@ type Reconciler[T client.Object] struct {
 	Finalizer string
 	// Tell reports the difference between the object before and after a patch that succeeded: events, metrics, the log.
 	Tell func(ctx context.Context, before, after T, decision engine.Decision)
-	// HandsOff says that the object is not to be touched at all.
+	// HandsOff says that the object is to be left alone: nothing is decided or done about it, and nothing is written to it but
+	// what Withheld has to say.
 	HandsOff func(T) bool
-	// Withheld reports, once in the life of this process, an object that is being deleted and is kept by our finalizer
-	// because HandsOff says so. May be nil.
-	Withheld func(ctx context.Context, object T)
+	// Withheld reports an object that is being deleted and is kept by our finalizer because HandsOff says so. It is called
+	// until it succeeds, and then not again in the life of this process. May be nil.
+	Withheld func(ctx context.Context, object T) error
 	// Gone forgets what is remembered of an object that does not exist any more. May be nil.
 	Gone func(name types.NamespacedName)
 	// Observed carries a new generation into a status that spoke of the former one, when our own change of the spec made
@@ -61,15 +62,18 @@ type Awaiter interface {
 
 // Committer is a Visit that does something only once the record of it is stored.
 type Committer interface {
-	// Commit is called once, after the write has succeeded and before anything is told. Where the write fails it is not
-	// called, and what the record announced is not done.
+	// Commits says, once the record is made, that there is something to do. Nothing of that record is deferred.
+	Commits() bool
+	// Commit is called once where Commits says so, after the write has succeeded and before anything is told. Where the write
+	// fails it is not called, and what the record announced is not done.
 	Commit()
 }
 
 // Deferrer is a Visit that knows what of its record the next write may bring along.
 type Deferrer[T client.Object] interface {
 	// Defers says that the status after differs from the one before, which is stored, in nothing that is worth a write of
-	// its own now. It is called once in a reconcile, after the write of metadata and spec, and not for what is being deleted.
+	// its own now. It is called once in a reconcile, after the write of metadata and spec, and neither for what is being
+	// deleted nor where there is something to commit.
 	Defers(before, after T) bool
 }
 
@@ -107,8 +111,7 @@ func (r *Reconciler[T]) look(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: cacheLag}, nil // the cache's own event comes first, as a rule
 	}
 	if r.HandsOff != nil && r.HandsOff(object) {
-		r.withhold(ctx, req, object)
-		return ctrl.Result{}, nil
+		return retry(r.withhold(ctx, req, object))
 	}
 	r.withheld.Delete(req.NamespacedName)
 	before := copyOf(object)
@@ -122,12 +125,17 @@ func (r *Reconciler[T]) look(ctx context.Context, req ctrl.Request) (ctrl.Result
 	decision := visit.Decide()
 	outcome := apply(ctx, visit, decision)
 	visit.Record(decision, outcome)
+	committer, commits := visit.(Committer)
+	commits = commits && committer.Commits()
 	deferrer, _ := visit.(Deferrer[T])
+	if commits {
+		deferrer = nil // what is done now must be on record
+	}
 	if err := r.write(ctx, deferrer, before, object); err != nil {
 		return retry(client.IgnoreNotFound(err)) // the object is gone, and so is everything that it waited for
 	}
-	if c, ok := visit.(Committer); ok {
-		c.Commit()
+	if commits {
+		committer.Commit()
 	}
 	if r.Tell != nil {
 		r.Tell(ctx, before, object, decision)
@@ -161,14 +169,20 @@ func (r *Reconciler[T]) behind(name types.NamespacedName, object T) bool {
 }
 
 // withhold reports an object that cannot go while nobody may touch it.
-func (r *Reconciler[T]) withhold(ctx context.Context, req ctrl.Request, object T) {
+func (r *Reconciler[T]) withhold(ctx context.Context, req ctrl.Request, object T) error {
 	if r.Withheld == nil || object.GetDeletionTimestamp().IsZero() || r.Finalizer == "" ||
 		!controllerutil.ContainsFinalizer(object, r.Finalizer) {
-		return
+		return nil
 	}
-	if told, _ := r.withheld.Swap(req.NamespacedName, object.GetUID()); told != object.GetUID() {
-		r.Withheld(ctx, object)
+	uid := object.GetUID()
+	if told, _ := r.withheld.Load(req.NamespacedName); told == uid {
+		return nil
 	}
+	if err := r.Withheld(ctx, object); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.withheld.Store(req.NamespacedName, uid)
+	return nil
 }
 
 // apply makes the effects hold in order, up to the first that does not.

@@ -217,6 +217,73 @@ func TestAStatusThatIsDeferredIsStoredWithTheNextWrite(t *testing.T) {
 	}
 }
 
+// announcing is a plan whose record may be left to a later write, and that does what its record announces.
+type announcing struct {
+	*plan
+	announces bool
+	done      *int
+}
+
+func (a announcing) Observe(_ context.Context, s *v1alpha1.Server) (Visit, error) {
+	s.Status.ObservedGeneration = 7
+	return a, nil
+}
+
+func (announcing) Defers(_, _ *v1alpha1.Server) bool { return true }
+func (a announcing) Commits() bool                   { return a.announces }
+func (a announcing) Commit()                         { *a.done++ }
+
+func TestWhatIsCommittedIsStoredBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		announces bool
+		want      int64
+		done      int
+	}{
+		"a record that announces something is never deferred": {true, 7, 1},
+		"one that announces nothing may be":                   {false, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, api := running(t, nil, &v1alpha1.Server{})
+			done := 0
+			r.Subject = announcing{&plan{}, c.announces, &done}
+			if _, err := look(t, r); err != nil {
+				t.Fatal(err)
+			}
+			s := &v1alpha1.Server{}
+			if err := api.Get(t.Context(), types.NamespacedName{Name: "a"}, s); err != nil {
+				t.Fatal(err)
+			}
+			if s.Status.ObservedGeneration != c.want || done != c.done {
+				t.Errorf("stored generation %d, done %d times", s.Status.ObservedGeneration, done)
+			}
+		})
+	}
+}
+
+func TestAReportThatFailsIsMadeOnceMore(t *testing.T) {
+	now := metav1.Now()
+	r, _ := running(t, &plan{}, &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}})
+	r.HandsOff = func(*v1alpha1.Server) bool { return true }
+	told := 0
+	r.Withheld = func(context.Context, *v1alpha1.Server) error {
+		if told++; told == 1 {
+			return errors.New("down")
+		}
+		return nil
+	}
+	if _, err := look(t, r); err == nil {
+		t.Error("a report that failed is no error")
+	}
+	for range 3 {
+		if _, err := look(t, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told != 2 {
+		t.Errorf("reported %d times", told)
+	}
+}
+
 func TestWhatIsDeletedWhileNobodyMayTouchItIsReportedOnce(t *testing.T) {
 	now := metav1.Now()
 	deleted := metav1.ObjectMeta{DeletionTimestamp: &now}
@@ -235,7 +302,7 @@ func TestWhatIsDeletedWhileNobodyMayTouchItIsReportedOnce(t *testing.T) {
 			r, _ := running(t, &plan{ending: Waiting("", "", 0)}, &v1alpha1.Server{ObjectMeta: c.object})
 			r.Finalizer, r.HandsOff = c.finalizer, func(*v1alpha1.Server) bool { return c.handsOff }
 			told := 0
-			r.Withheld = func(context.Context, *v1alpha1.Server) { told++ }
+			r.Withheld = func(context.Context, *v1alpha1.Server) error { told++; return nil }
 			for range 3 {
 				if _, err := look(t, r); err != nil {
 					t.Fatal(err)

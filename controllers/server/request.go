@@ -168,12 +168,11 @@ func (v *visit) afterwards(id string, run func(context.Context, redfish.BMC) err
 	}
 }
 
+// Commits implements loop.Committer.
+func (v *visit) Commits() bool { return v.commit != nil }
+
 // Commit implements loop.Committer.
-func (v *visit) Commit() {
-	if v.commit != nil {
-		v.commit()
-	}
-}
+func (v *visit) Commit() { v.commit() }
 
 // since is the time since the BMC was asked: since it answered, where this process knows that.
 func (v *visit) since(request *v1alpha1.PowerRequest) time.Duration {
