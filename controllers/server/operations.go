@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,13 +85,13 @@ func (v *visit) recordOperation(d engine.Decision) {
 // admitInstead takes in what is asked for while another operation could not be begun yet. The later wish takes the place of
 // the earlier one, if it can be granted; one that is refused changes nothing.
 func (v *visit) admitInstead(asked string) {
-	former := v.server.Status.Operation
+	former, conditions := v.server.Status.Operation, slices.Clone(v.server.Status.Conditions)
 	v.admitOperation(asked)
 	switch op := v.server.Status.Operation; {
 	case op.ID == former.ID:
 	case op.State == v1alpha1.OperationRefused:
 		v.note(reasonOperationRefused, fmt.Sprintf("%s: %s; %s, which was asked for before, goes on", op.Name, op.Message, former.Name))
-		v.server.Status.Operation = former
+		v.server.Status.Operation, v.server.Status.Conditions = former, conditions // OperationDone tells of the one that goes on
 	default:
 		v.note(reasonOperationRefused, fmt.Sprintf("%s is not done: %s was asked for before it could be begun", former.Name, asked))
 	}

@@ -117,6 +117,38 @@ func TestACleanServerIsNotForcedToWhereNoRuleLeadsOut(t *testing.T) {
 	}
 }
 
+func TestALaterRequestThatIsRefusedLeavesTheRecordOfTheEarlierOneAsItIs(t *testing.T) {
+	ended := metav1.Condition{Type: v1alpha1.ConditionOperationDone, Status: metav1.ConditionTrue, Reason: "Succeeded", Message: "retry: Retried moved the server"}
+	for name, before := range map[string][]metav1.Condition{"where none had ended": nil, "where one before it had ended": {ended}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOn)
+				m.obeys = slowly(10 * time.Minute)
+				w := inWorld(t, m, append(reserved(v1alpha1.PowerOn, func(s *v1alpha1.Server) { s.Status.Conditions = before }), inventoryOfA())...)
+				w.manager.run(time.Minute)
+				serverBecomes(operates(v1alpha1.OperationPark))(w)
+				w.manager.run(10 * time.Second)
+				earlier := w.server()
+				if !earlier.Status.Operation.Active() {
+					t.Fatalf("the earlier one is not pending: %+v", earlier.Status.Operation)
+				}
+				serverBecomes(operates(v1alpha1.OperationRelease))(w)
+				w.manager.run(10 * time.Second)
+				later := w.server()
+				if diff := cmp.Diff(earlier.Status.Operation, later.Status.Operation); diff != "" || v1alpha1.OperationRelease == later.Annotations[v1alpha1.OperationAnnotation] {
+					t.Errorf("status.operation (-earlier +later)\n%s", diff)
+				}
+				done := func(s *v1alpha1.Server) *metav1.Condition {
+					return meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionOperationDone)
+				}
+				if diff := cmp.Diff(done(earlier), done(later)); diff != "" || (done(later) == nil) != (before == nil) {
+					t.Errorf("OperationDone (-earlier +later)\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 func TestALaterRequestTakesThePlaceOfAnEarlierOneIfItCanBeGranted(t *testing.T) {
 	for name, c := range map[string]struct {
 		later func(*v1alpha1.Server)
