@@ -59,7 +59,7 @@ func main() {
 	position := 0
 	for _, group := range groups["Facts"].Fields.List {
 		for _, field := range groups[group.Type.(*ast.Ident).Name].Fields.List {
-			path := "f." + group.Names[0].Name + "." + field.Names[0].Name
+			path := "f." + nameOf(group) + "." + nameOf(field)
 			fmt.Fprintf(out, "\tcase %d:\n\t\treturn %s\n", position, value(path, field))
 			position++
 		}
@@ -73,6 +73,14 @@ func main() {
 	if err := os.WriteFile("facts_generated.go", text, 0o644); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// nameOf is the name of a field. A fact has a field, and a tag, of its own.
+func nameOf(field *ast.Field) string {
+	if len(field.Names) != 1 {
+		log.Fatalf("facts.go: a field of the type %v has %d names; each fact takes a line of its own", field.Type, len(field.Names))
+	}
+	return field.Names[0].Name
 }
 
 // value is the expression that makes an engine.Value of a field.

@@ -80,43 +80,63 @@ func factType(group string, field reflect.StructField) engine.FactType {
 	case field.Type.Kind() == reflect.String:
 		f.Kind = engine.String
 	}
-	f.Quiet = quietValue(f, field.Tag.Get("quiet"))
-	return f
-}
-
-// quietValue reads the tag of a fact's quiet value; without one it is false, zero, empty, or an enum's first word.
-func quietValue(f engine.FactType, text string) engine.Value {
-	var number int64
-	var length time.Duration
-	var err error
-	switch {
-	case text == "":
-	case f.Kind == engine.Int:
-		number, err = strconv.ParseInt(text, 10, 64)
-	case f.Kind == engine.Duration || f.Kind == engine.Age:
-		length, err = time.ParseDuration(text)
-	}
+	quiet, err := quietValue(f, field.Tag.Get("quiet"))
 	if err != nil {
 		panic(fmt.Sprintf("the quiet value of %s: %v", f.Name, err)) // a mistake in this package that every test meets
 	}
+	f.Quiet = quiet
+	return f
+}
+
+// quietValue reads the tag of a fact's quiet value; without one it is the kind's zero.
+func quietValue(f engine.FactType, text string) (engine.Value, error) {
+	if text == "" {
+		return zeroValue(f), nil
+	}
 	switch f.Kind {
 	case engine.Bool:
-		return engine.BoolValue(text == "true")
-	case engine.Int:
-		return engine.IntValue(number)
-	case engine.Enum:
-		if text == "" {
-			text = f.Values[0]
+		if text != "true" && text != "false" {
+			return engine.Value{}, fmt.Errorf("%q is neither true nor false", text)
 		}
-		return engine.EnumValue(text)
+		return engine.BoolValue(text == "true"), nil
+	case engine.Int:
+		number, err := strconv.ParseInt(text, 10, 64)
+		return engine.IntValue(number), err
+	case engine.Duration, engine.Age:
+		length, err := time.ParseDuration(text)
+		if f.Kind == engine.Age {
+			return engine.AgeValue(length), err
+		}
+		return engine.DurationValue(length), err
+	case engine.Enum:
+		if !slices.Contains(f.Values, text) {
+			return engine.Value{}, fmt.Errorf("%q is none of %s", text, strings.Join(f.Values, ", "))
+		}
+		return engine.EnumValue(text), nil
+	case engine.String:
+		return engine.StringValue(text), nil
+	default:
+		return engine.Value{}, fmt.Errorf("a %s has none but its zero", f.Kind)
+	}
+}
+
+// zeroValue is false, zero, empty, or an enum's first word.
+func zeroValue(f engine.FactType) engine.Value {
+	switch f.Kind {
+	case engine.Bool:
+		return engine.BoolValue(false)
+	case engine.Int:
+		return engine.IntValue(0)
+	case engine.Enum:
+		return engine.EnumValue(f.Values[0])
 	case engine.Duration:
-		return engine.DurationValue(length)
+		return engine.DurationValue(0)
 	case engine.Age:
-		return engine.AgeValue(length)
+		return engine.AgeValue(0)
 	case engine.Set:
 		return engine.SetValue(nil)
 	default:
-		return engine.StringValue(text)
+		return engine.StringValue("")
 	}
 }
 
