@@ -156,9 +156,9 @@ func (f *follower) see(s *v1alpha1.Server, now time.Time) {
 	switch stage {
 	case stageUnseen:
 	case stageBegun:
-		f.tellOverrides(s)
+		f.tellOverrides(s, "would set aside")
 	case stageEnded:
-		f.tellOverrides(s)
+		f.tellOverrides(s, "set aside") // one that was refused names none
 		f.close(ended(o.result, s.Status.Operation))
 	case stageUnrecorded:
 		if o.takenAway.IsZero() {
@@ -185,11 +185,11 @@ func (f *follower) giveUp(outcome func(*followed) result) {
 	}
 }
 
-// tellOverrides says, as soon as the manager has recorded it, which safety rules a forced move would set aside.
-func (f *follower) tellOverrides(s *v1alpha1.Server) {
+// tellOverrides says, as soon as the manager has recorded it, which safety rules a forced move would set aside, or did.
+func (f *follower) tellOverrides(s *v1alpha1.Server, words string) {
 	if overrides := s.Status.Operation.Overrides; len(overrides) > 0 && !f.told[s.Name] {
 		f.told[s.Name] = true
-		f.report.note("%s: would set aside %s", s.Name, strings.Join(overrides, ", "))
+		f.report.note("%s: %s %s", s.Name, words, strings.Join(overrides, ", "))
 	}
 }
 

@@ -97,3 +97,19 @@ func TestARequestThatWasBegunAfterAllIsWaitedFor(t *testing.T) {
 		t.Errorf("waits for %d", len(f.open))
 	}
 }
+
+func TestWhatIsSetAsideIsToldOnce(t *testing.T) {
+	f, _, notes := following(t, nil, nil)
+	see := func(name string, state v1alpha1.OperationState) {
+		f.see(aServer(records("park", state), func(s *v1alpha1.Server) {
+			s.Name, s.Status.Operation.Overrides = name, []string{"AbsenceIsNotEvidence", "ClearOnlyOnProof"}
+		}), noonSharp)
+	}
+	see("s1", v1alpha1.OperationPending)
+	see("s1", v1alpha1.OperationSucceeded)
+	see("s2", v1alpha1.OperationSucceeded)
+	const want = "s1: would set aside AbsenceIsNotEvidence, ClearOnlyOnProof\ns2: set aside AbsenceIsNotEvidence, ClearOnlyOnProof\n"
+	if diff := cmp.Diff(want, notes.String()); diff != "" {
+		t.Errorf("- want, + got:\n%s", diff)
+	}
+}
