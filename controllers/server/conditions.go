@@ -116,7 +116,7 @@ func (v *visit) lettingGo() string {
 	switch {
 	case v.bundle == nil || v.bundle.Lifecycle.Accepts(engine.State(state), v1alpha1.OperationRelease):
 		return fmt.Sprintf("somebody releases it (annotation %s=%s)", v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)
-	case state == v1alpha1.StateAvailable:
+	case v.bundle.Lifecycle.Ensures(engine.State(state), policies.EffectForgetHolder):
 		return "somebody clears spec.serverClaimRef of the server, for which nothing was booted for a claim here"
 	}
 	return fmt.Sprintf("somebody releases it (annotation %s=%s), which is refused in state %s",

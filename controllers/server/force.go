@@ -84,7 +84,7 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 	s.Status.Operation = nil // it is what is asked about
 	o := policies.Observation{Server: s, Now: v.now, Settings: v.settings(), System: v.systemReading(), Inventory: v.inventory}
 	if o.System.Identity == policies.IdentityOther {
-		o.System.Identity = policies.IdentityUnknown // the machine of this server is not there: what its state asks of it waits
+		o.System.Identity = policies.IdentityUnknown // the machine of this server is not there: it halts where its state asks for something
 	}
 	if s.Spec.ServerClaimRef != nil {
 		o.Claim = v.claim
@@ -97,13 +97,14 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 	s.Status.State = v1alpha1.ServerState(to)
 	s.Status.Lifecycle.Entry++
 	s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, entered)
-	switch there := v.bundle.Lifecycle.Decide(o.Facts()); {
+	facts := o.Facts()
+	switch there := v.bundle.Lifecycle.Decide(facts); {
 	case there.Halt != nil:
 		return forcing{}, there.Halt.Rule + ": " + there.Halt.Message
 	case there.Moves():
 		return forcing{}, fmt.Sprintf("%s would lead it from there to %s at once", there.Rule, there.To)
 	}
-	if why := cmp.Or(v.inTheWay(to, ours, taken), deadEnd(s)); why != "" {
+	if why := cmp.Or(v.inTheWay(to, ours, taken), v.deadEnd(s, facts)); why != "" {
 		return forcing{}, why
 	}
 	if ours || taken {
@@ -114,11 +115,13 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 	return forcing{decision: entered, release: release && v.hasHolder()}, ""
 }
 
-// inTheWay says what about the machine keeps it from being forced to a state that boots an image of ours, or from being taken
-// from a claim that exists; empty where nothing does.
+// inTheWay says what about the machine keeps it from being forced to a state that boots an image of ours or offers it to
+// claims, or from being taken from a claim that exists; empty where nothing does.
 func (v *visit) inTheWay(to engine.State, ours, taken bool) string {
 	const remedy = "have it switched off first, by its claim or by parking it"
 	switch {
+	case to == engine.State(v1alpha1.StateAvailable) && v.facts.BMC.Identity == policies.IdentityOther:
+		return fmt.Sprintf("%s offers the server to claims, and its BMC answers for another machine than the one that the server names", to)
 	case ours && v.facts.Maintenance.Granted:
 		return fmt.Sprintf("in %s it boots an image of ours, and it is handed to a maintenance: "+
 			"clear spec.serverMaintenanceRef first, when that is over", to)
@@ -130,9 +133,12 @@ func (v *visit) inTheWay(to engine.State, ours, taken bool) string {
 	return ""
 }
 
-// deadEnd says why no rule would ever lead a server from the state that it is in; empty where one may.
-func deadEnd(s *v1alpha1.Server) string {
-	if s.Status.State != v1alpha1.StateReleased || hasHolder(s) {
+// deadEnd says why no rule would ever lead a server from the state that it is in, where each takes a release that there
+// cannot be for a server that nobody held; empty where one may. A state that nothing leads from is one to stay in.
+func (v *visit) deadEnd(s *v1alpha1.Server, f *policies.Facts) string {
+	l, at := v.bundle.Lifecycle, engine.State(s.Status.State)
+	free := []string{"server.claimRefSet", "claim.bound", "claim.binding"}
+	if hasHolder(s) || !l.MayLeave(at, f, free...) || l.MayLeave(at, f, append(free, "claim.released")...) {
 		return ""
 	}
 	return fmt.Sprintf("nobody is known to have held this server, so that there is nothing to keep in %s and nothing to release, "+

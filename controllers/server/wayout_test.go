@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/lifecycle"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -30,29 +32,104 @@ func otherMachine() *machine {
 	return m
 }
 
-func TestAServerWhoseBMCAnswersForAnotherMachineIsForcedToWhereNothingIsBooted(t *testing.T) {
+func TestAServerWhoseBMCAnswersForAnotherMachineIsForcedToWhereNothingIsBootedOrOffered(t *testing.T) {
+	as := func(*v1alpha1.Server) {}
 	for name, c := range map[string]struct {
 		from, to v1alpha1.ServerState
 		override bool
 		want     forcedOutcome
+		others   []client.Object
+		change   func(*v1alpha1.Server)
+		// halts is the effect that IdentityFirst halts the server at in the end.
+		halts string
 	}{
-		"to Error":                       {"Available", "Error", false, forcedOutcome{"Error", v1alpha1.OperationSucceeded, nil}},
-		"to Parked":                      {"Available", "Parked", false, forcedOutcome{"Parked", v1alpha1.OperationSucceeded, nil}},
-		"not to where it is inspected":   {"Available", "Discovery", false, forcedOutcome{"Available", v1alpha1.OperationRefused, nil}},
-		"not to where it would be wiped": {"Error", "Cleanup", true, forcedOutcome{"Error", v1alpha1.OperationRefused, nil}},
+		"to Error":                       {"Available", "Error", false, forcedOutcome{"Error", v1alpha1.OperationSucceeded, nil}, nil, as, "Locate"},
+		"to Parked":                      {"Available", "Parked", false, forcedOutcome{"Parked", v1alpha1.OperationSucceeded, nil}, nil, as, ""},
+		"to Reserved, for its claim":     {"Error", "Reserved", false, forcedOutcome{"Reserved", v1alpha1.OperationSucceeded, nil}, reserved(v1alpha1.PowerOn)[1:], holdsWeb, "Locate"},
+		"not to where it is offered":     {"Error", "Available", false, forcedOutcome{"Error", v1alpha1.OperationRefused, nil}, nil, as, "Locate"},
+		"nor with safety rules aside":    {"Error", "Available", true, forcedOutcome{"Error", v1alpha1.OperationRefused, nil}, nil, as, "Locate"},
+		"not to where it is inspected":   {"Available", "Discovery", false, forcedOutcome{"Available", v1alpha1.OperationRefused, nil}, nil, as, "PowerOff"},
+		"not to where it would be wiped": {"Error", "Cleanup", true, forcedOutcome{"Error", v1alpha1.OperationRefused, nil}, nil, as, "Locate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := otherMachine()
-				w := inWorld(t, m, serverIn(c.from), inventoryOfA())
+				w := inWorld(t, m, append([]client.Object{serverIn(c.from, c.change), inventoryOfA()}, c.others...)...)
 				w.manager.run(time.Minute)
 				serverBecomes(forcedTo(c.to, c.override))(w)
 				w.manager.run(20 * time.Second)
 				if diff := cmp.Diff(c.want, w.forced()); diff != "" {
 					t.Errorf("(-want +got)\n%s\n%v", diff, w.said)
 				}
+				halted := meta.FindStatusCondition(w.server().Status.Conditions, v1alpha1.ConditionPolicyHalted)
+				if at := haltsAt(halted, "IdentityFirst"); at != c.halts {
+					t.Errorf("halts at %q, want %q: %+v", at, c.halts, halted)
+				}
 				m.wants(t, "of another machine")
 			})
+		})
+	}
+}
+
+// haltsAt is the effect at which a safety rule halts a server, by its condition PolicyHalted; empty where there is none.
+func haltsAt(halted *metav1.Condition, rule string) string {
+	if halted == nil || !strings.Contains(halted.Message, " would break "+rule+":") {
+		return ""
+	}
+	effect, _, _ := strings.Cut(halted.Message, ":")
+	return effect
+}
+
+func TestNobodyIsForcedToWhereOnlyAReleaseLeadsFromThatThereCannotBe(t *testing.T) {
+	const source = `
+apiVersion: policy.metalaw.dev/v1alpha1
+kind: Lifecycle
+initial: Shelf
+define:
+  released: claim.released
+  retained: server.reclaimPolicy == "Retain"
+  asked:    operation.name == "retry"
+interrupts:
+- {rule: SetAside, to: Shelf, when: retained, except: [Shelf]}
+states:
+  Vault:
+    means: Kept until it is released.
+    stable: true
+    operations: [release]
+    exits:
+    - {rule: Opened, to: Shelf, when: released && !retained}
+  Shelf:
+    means: Kept until somebody asks.
+    stable: true
+    operations: [retry]
+    exits:
+    - {rule: Taken, to: Vault, when: asked || released}
+  Grave:
+    means: The end.
+    stable: true
+`
+	l, found, err := lifecycle.Compile("lifecycle.yaml", []byte(source), policies.Vocabulary())
+	if err != nil {
+		t.Fatal(err, found)
+	}
+	for name, c := range map[string]struct {
+		in     v1alpha1.ServerState
+		change func(*v1alpha1.Server)
+		want   bool
+	}{
+		"a state that only a release leads from":       {"Vault", func(*v1alpha1.Server) {}, true},
+		"of which there is one to record":              {"Vault", holdsWeb, false},
+		"a state that an operation leads from as well": {"Shelf", func(*v1alpha1.Server) {}, false},
+		"a state that nothing leads from":              {"Grave", func(*v1alpha1.Server) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVisit(t, c.in, func(v *visit) { c.change(v.server) })
+			b := *v.bundle
+			b.Lifecycle, v.bundle = l, &b
+			o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings()}
+			if why := v.deadEnd(v.server, o.Facts()); (why != "") != c.want {
+				t.Errorf("refused because %q", why)
+			}
 		})
 	}
 }
@@ -220,7 +297,7 @@ func TestAMachineThatIsSwitchedOnWhileItIsParkedShowsAtOnce(t *testing.T) {
 	})
 }
 
-func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
+func TestAServerWaitsForTheEndOfANamespaceThatIsBeingDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := reserved(v1alpha1.PowerOn)
 		w := inWorld(t, newMachine(redfish.PowerOn), objects[0], objects[1], inventoryOfA())

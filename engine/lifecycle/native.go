@@ -34,10 +34,7 @@ func compileNative(ast *celast.AST, v *engine.Vocabulary) native {
 // truth translates an expression that yields a boolean.
 func (c *nativeCompiler) truth(e celast.Expr) native {
 	if e.Kind() == celast.CallKind {
-		if n := c.call(e.AsCall()); n != nil {
-			return n
-		}
-		return nil
+		return c.call(e.AsCall())
 	}
 	value, kind := c.operand(e)
 	if value == nil || kind != engine.Bool {
@@ -219,7 +216,11 @@ func (c *nativeCompiler) member(word, in celast.Expr) native {
 	}
 }
 
+// oneOf leaves an empty list to CEL, which does not look at the word then: one that is missing is no error.
 func (c *nativeCompiler) oneOf(value operand, list celast.ListExpr) native {
+	if list.Size() == 0 {
+		return nil
+	}
 	words := make([]string, 0, list.Size())
 	for _, element := range list.Elements() {
 		word, ok := stringLiteral(element)

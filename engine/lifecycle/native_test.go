@@ -100,7 +100,7 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 }
 
 func TestWhatLiesOutsideTheFragmentIsLeftToCEL(t *testing.T) {
-	for _, source := range []string{`a.text.startsWith("O")`, `a.count + 1 == 2`, `size(a.marks) > 0`, `a.yes ? a.too : false`, `a.marks == []`} {
+	for _, source := range []string{`a.text.startsWith("O")`, `a.count + 1 == 2`, `size(a.marks) > 0`, `a.yes ? a.too : false`, `a.marks == []`, `a.text in []`, `!(a.word in [])`} {
 		a := parityAtom(t, source)
 		if a.native != nil {
 			t.Errorf("%s is not in the fragment", source)
@@ -109,6 +109,29 @@ func TestWhatLiesOutsideTheFragmentIsLeftToCEL(t *testing.T) {
 			engine.IntValue(1), engine.IntValue(1), engine.EnumValue("On"), engine.StringValue("O"), engine.DurationValue(0),
 			engine.AgeValue(0), engine.SetValue(nil)}}); err != nil {
 			t.Errorf("%s: %v", source, err)
+		}
+	}
+}
+
+func TestMembershipInAnEmptyListIsFalseAlsoOfAFactThatIsMissing(t *testing.T) {
+	for source, want := range map[string]bool{`a.text in []`: false, `!(a.word in [])`: true} {
+		got, err := parityAtom(t, source).evaluate(&activation{vocabulary: parityWords, facts: make(drawn, len(parityWords.Facts))})
+		if err != nil || got != want {
+			t.Errorf("%s is %t, %v", source, got, err)
+		}
+	}
+}
+
+func TestNumbersOfDifferentTypesAreNotCompared(t *testing.T) {
+	env, err := newEnv(parityWords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []string{`a.count < 2.5`, `2.5 >= a.count`, `a.count > 1u`, `a.count == 2u`, `a.count == 2.0`, `a.age > 60`} {
+		file := &yamlpos.File{Name: "test"}
+		c := &atomCompiler{file: file, env: env, vocabulary: parityWords}
+		if c.compile("it", &yaml.Node{Kind: yaml.ScalarNode, Value: source, Line: 1, Column: 1}) != nil || len(file.Found) == 0 {
+			t.Errorf("%s compiles", source)
 		}
 	}
 }
