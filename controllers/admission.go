@@ -14,18 +14,20 @@ import (
 )
 
 const (
-	// admissionPatience is how long the controllers wait at most until the webhooks of this process answer. Those of another
+	// admissionPatience is how long the controllers wait at most until the webhooks of this process listen. Those of another
 	// replica may answer all the time.
 	admissionPatience = 30 * time.Second
 	// admissionLook is how often it is looked whether they do.
 	admissionLook = 50 * time.Millisecond
 )
 
-// admitted is a manager whose runnables begin their work once the API server can ask the webhooks of this process. A write
-// before that is refused, where nobody else answers.
+// admitted is a manager whose runnables begin their work once the webhooks of this process listen. A write before that is
+// refused, where nobody else answers. That they listen is seen from inside: the Service in front of them sends the API
+// server's questions here only once this process counts as ready, seconds later, and what is written until then may still be
+// refused, and is tried again.
 type admitted struct {
 	manager.Manager
-	// answers fails until the webhooks answer; nil where this process serves none.
+	// answers fails until the webhooks listen; nil where this process serves none.
 	answers healthz.Checker
 	// patience is how long the wait lasts at most.
 	patience time.Duration
@@ -45,7 +47,7 @@ func (m *admitted) Add(r manager.Runnable) error {
 	return m.Manager.Add(&awaiting{Runnable: r, admitted: m})
 }
 
-// await returns when the webhooks answer, when they were waited for long enough, or when the context ends.
+// await returns when the webhooks listen, when they were waited for long enough, or when the context ends.
 func (m *admitted) await(ctx context.Context) {
 	m.once.Do(func() { go m.look(ctx) })
 	select {
@@ -54,11 +56,12 @@ func (m *admitted) await(ctx context.Context) {
 	}
 }
 
+// look ends the wait. A manager that stops meanwhile begins nothing, and so says nothing.
 func (m *admitted) look(ctx context.Context) {
 	defer close(m.over)
-	ctx, cancel := context.WithTimeout(ctx, m.patience)
+	waiting, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
+	req, err := http.NewRequestWithContext(waiting, http.MethodGet, "/", http.NoBody)
 	if err != nil {
 		return // cannot happen: method and address are constant
 	}
@@ -71,15 +74,17 @@ func (m *admitted) look(ctx context.Context) {
 		}
 		select {
 		case <-tick.C:
-		case <-ctx.Done():
-			logf.FromContext(ctx).Info("the webhooks of this replica do not answer yet; its controllers begin all the same, because others may",
-				"cause", err.Error())
+		case <-waiting.Done():
+			if ctx.Err() == nil {
+				logf.FromContext(ctx).Info("the webhooks of this replica do not listen yet; its controllers begin all the same, because others may",
+					"cause", err.Error())
+			}
 			return
 		}
 	}
 }
 
-// awaiting is a runnable that begins once the webhooks answer.
+// awaiting is a runnable that begins once the webhooks listen.
 type awaiting struct {
 	manager.Runnable
 	admitted *admitted

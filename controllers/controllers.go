@@ -59,8 +59,9 @@ type Options struct {
 	BootGrace time.Duration
 	// ObserveOnly runs everything and does nothing to any machine.
 	ObserveOnly bool
-	// Admission fails until the webhooks of this process answer. The controllers that write what those judge begin no sooner, but
-	// after half a minute all the same; nil where this process serves none.
+	// Admission fails until the webhooks of this process listen. The controllers that write what those judge begin no sooner, but
+	// after half a minute all the same; nil where this process serves none. That the API server gets through to them, which
+	// takes the Service in front of them some seconds more, it does not tell.
 	Admission healthz.Checker
 	// Metrics registers the metrics; default the registry that the manager serves.
 	Metrics prometheus.Registerer
@@ -95,13 +96,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	beat := &heartbeat.Heartbeat{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: o.Namespace}
 	pool := redfish.NewPool(redfish.PoolOptions{OnRequest: requests.observe, Orphans: beat.FormerWasKilled, RetryPause: o.RetryPause,
 		Logger: slog.New(logr.ToSlogHandler(mgr.GetLogger().WithName("redfish")))})
-	for _, r := range []manager.Runnable{beat,
-		givingSessionsBack(pool, beat)} {
-		if err := mgr.Add(r); err != nil {
-			return err
-		}
+	if err := mgr.Add(givingSessionsBack(pool, beat)); err != nil {
+		return err
 	}
 	writers := newAdmitted(mgr, o.Admission)
+	if err := writers.Add(beat); err != nil { // the outage lasts until the controllers begin
+		return err
+	}
 	if err := endpoint.Setup(writers, endpoint.Options{Bundles: store, Clients: pool, Namespace: o.Namespace, CABundle: o.BMCCABundle}); err != nil {
 		return err
 	}

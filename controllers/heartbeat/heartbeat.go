@@ -47,7 +47,8 @@ type Heartbeat struct {
 }
 
 // Outage is the time between the last heartbeat of a former leader and the first call here; zero where there was no
-// former leader. The first call reads the lease and takes it, which takes two requests; a lease that cannot be read counts
+// former leader. Whoever runs controllers starts the Heartbeat with them, and not before, so that what they wait for counts as
+// well. The first call reads the lease and takes it, which takes two requests; a lease that cannot be read counts
 // as no outage, which at worst lets a deadline fire early into a state that is safe.
 func (h *Heartbeat) Outage() policies.Outage {
 	h.once.Do(h.take)
