@@ -75,7 +75,7 @@ func (r *run) help(ctx context.Context, machine int, s *v1alpha1.Server) error {
 	released := s.Annotations[v1alpha1.ReleasedClaimAnnotation] != ""
 	state := s.Status.State
 	switch {
-	case stranded(s):
+	case keptByForce(s):
 		return r.force(ctx, machine, v1alpha1.StateError, false) // from where a retry leads on
 	case state == v1alpha1.StateParked:
 		return r.operate(ctx, machine, v1alpha1.OperationUnpark)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -230,7 +231,7 @@ func (r *run) serverRests(ctx context.Context, s *v1alpha1.Server, m *emulator.M
 	case v1alpha1.StateAvailable:
 		rests = off && s.Spec.ServerClaimRef == nil
 	case v1alpha1.StateReleased:
-		rests = stranded(s) || (off && s.Spec.ServerClaimRef != nil && s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain)
+		rests = keptByForce(s) || (off && s.Spec.ServerClaimRef != nil && s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain)
 	case v1alpha1.StateError:
 		rests = stalled(s)
 	case v1alpha1.StateReserved:
@@ -248,10 +249,13 @@ func stalled(s *v1alpha1.Server) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && c.Message != ""
 }
 
-// stranded says that a server was forced into Released though nobody had ever held it: what is forced stays.
-func stranded(s *v1alpha1.Server) bool {
-	return s.Status.State == v1alpha1.StateReleased && s.Status.Lifecycle.Rule == v1alpha1.RuleForced && s.Spec.ServerClaimRef == nil &&
-		s.Annotations[v1alpha1.ReleasedClaimAnnotation] == ""
+// keptByForce says that a server was forced into Released with data of which no release is on record: it is kept there until
+// somebody releases it. One that nobody is known to have held has nothing to keep, and must not come to that.
+func keptByForce(s *v1alpha1.Server) bool {
+	l := s.Status.Lifecycle
+	return s.Status.State == v1alpha1.StateReleased && l.Rule == v1alpha1.RuleForced && s.Spec.ServerClaimRef == nil &&
+		s.Annotations[v1alpha1.ReleasedClaimAnnotation] == "" &&
+		(s.Annotations[v1alpha1.ClaimUIDAnnotation] != "" || slices.Contains(l.Marks, "Dirty"))
 }
 
 // holderRests looks at a server in a claim's hands.
