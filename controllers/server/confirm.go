@@ -177,7 +177,7 @@ func (d decided) inventoryNow(ctx context.Context) (*policyv1alpha1.ServerInvent
 	if d.inventory != nil {
 		names = []string{d.inventory.Name}
 	}
-	var from client.Reader = d.Reader
+	from := d.Reader
 	for _, name := range names {
 		now := &policyv1alpha1.ServerInventory{}
 		err := from.Get(ctx, types.NamespacedName{Name: name}, now)
