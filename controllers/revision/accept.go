@@ -35,7 +35,7 @@ func testOf(b *bundle.Bundle, found diag.List) *rollout.Test {
 	}
 	t.Total = len(t.Findings)
 	if b != nil {
-		t.MaxHalts, t.MaxErrors = int32(b.Settings.Canary.MaxHalts), int32(b.Settings.Canary.MaxErrors) //nolint:gosec // The parser bounds them.
+		t.MaxHalts, t.MaxErrors = int32(b.Settings.Canary.MaxHalts), int32(b.Settings.Canary.MaxErrors)
 	}
 	return t
 }

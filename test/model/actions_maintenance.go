@@ -26,12 +26,13 @@ func maintenanceActions() map[string]action {
 		"ask maintenance": {weight: 2, do: askMaintenance, words: func(s step) string {
 			return fmt.Sprintf("machine %s: a maintenance is asked for, %s, power %s", s.machineName(), maintenancePolicy(s), firstPower(s))
 		}},
-		"approve maintenance": {weight: 2, words: onClaim("its holder approves of a maintenance"), do: func(ctx context.Context, r *run, s step) error {
-			return r.changeClaim(ctx, s.claim, func(c *v1alpha1.ServerClaim) {
-				metav1.SetMetaDataLabel(&c.ObjectMeta, neededLabel, "true")
-				metav1.SetMetaDataLabel(&c.ObjectMeta, approvedLabel, "true")
-			})
-		}},
+		"approve maintenance": {weight: 2, words: onClaim("its holder approves of a maintenance"),
+			do: func(ctx context.Context, r *run, s step) error {
+				return r.changeClaim(ctx, s.claim, func(c *v1alpha1.ServerClaim) {
+					metav1.SetMetaDataLabel(&c.ObjectMeta, neededLabel, "true")
+					metav1.SetMetaDataLabel(&c.ObjectMeta, approvedLabel, "true")
+				})
+			}},
 		"grant maintenance": {weight: 2, words: onMachine("it is handed to a maintenance"), do: func(ctx context.Context, r *run, s step) error {
 			return r.changeServer(ctx, s.machine, func(o *v1alpha1.Server) {
 				o.Spec.ServerMaintenanceRef = &v1alpha1.ObjectReference{Namespace: tenants, Name: r.machines[s.machine].Name()}

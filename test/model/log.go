@@ -239,6 +239,24 @@ func (r *record) heir(tenant, of string) bool {
 	return false
 }
 
+// tellTruth tells what the machine itself went through.
+func (r *record) tellTruth(machine string, add func(at time.Time, format string, args ...any)) {
+	for _, v := range r.power[machine] {
+		add(v.at, "truth  power %s", v.object)
+	}
+	for drive, h := range r.drives[machine] {
+		for _, v := range h {
+			add(v.at, "truth  %s holds %q", drive, v.object)
+		}
+	}
+	for _, e := range r.erases[machine] {
+		add(e.At, "truth  erase of %s begun, which holds %q", e.Drive, e.Contents)
+	}
+	for _, b := range r.boots[machine] {
+		add(b.At, "truth  boots %s %s %s entry %d, drives %v", b.Kind, b.Configuration, b.Image, b.Entry, b.drives)
+	}
+}
+
 // slice tells what is known of a machine in the order of time, at most so many lines, the newest.
 func (r *record) slice(machine string, writes []emulator.Write, most int) []string {
 	type line struct {
@@ -258,20 +276,7 @@ func (r *record) slice(machine string, writes []emulator.Write, most int) []stri
 		add(w.Time, "BMC    %s %s %s -> %d executed=%t power=%s uuid=%s %v",
 			w.Method, w.Path, w.Body, w.Status, w.Executed, w.Power, w.SystemUUID, w.Faults)
 	}
-	for _, v := range r.power[machine] {
-		add(v.at, "truth  power %s", v.object)
-	}
-	for drive, h := range r.drives[machine] {
-		for _, v := range h {
-			add(v.at, "truth  %s holds %q", drive, v.object)
-		}
-	}
-	for _, e := range r.erases[machine] {
-		add(e.At, "truth  erase of %s begun, which holds %q", e.Drive, e.Contents)
-	}
-	for _, b := range r.boots[machine] {
-		add(b.At, "truth  boots %s %s %s entry %d, drives %v", b.Kind, b.Configuration, b.Image, b.Entry, b.drives)
-	}
+	r.tellTruth(machine, add)
 	for _, name := range r.serversOf(machine) {
 		before := ""
 		for _, v := range r.servers[name] {

@@ -152,7 +152,10 @@ func (r *record) frozen(machine string, at time.Time, levels ...policyv1alpha1.F
 	}
 	from, to := window(at)
 	return r.control.throughout(from, to, func(c *policyv1alpha1.FleetControl) bool {
-		return (slices.Contains(levels, policyv1alpha1.FreezeDestructive) && tripped(c)) || slices.ContainsFunc(c.Spec.Freezes, func(f policyv1alpha1.Freeze) bool {
+		if slices.Contains(levels, policyv1alpha1.FreezeDestructive) && tripped(c) {
+			return true
+		}
+		return slices.ContainsFunc(c.Spec.Freezes, func(f policyv1alpha1.Freeze) bool {
 			return slices.Contains(levels, f.Level) && selects(f.Selector, s.Labels)
 		})
 	})

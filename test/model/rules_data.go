@@ -60,7 +60,6 @@ func (r *record) judgeErase(machine string, e emulator.Happening) {
 
 // judgeWipe judges that data is erased, or about to be: somebody who may do so must have asked for it.
 func (r *record) judgeWipe(machine string, at time.Time, what, owner string) {
-	from, to := window(at)
 	found := func(rule, format string, args ...any) { r.breach(rule, machine, at, what+", and "+format, args...) }
 	if r.waivedBy(machine, at) {
 		return
@@ -79,6 +78,15 @@ func (r *record) judgeWipe(machine string, at time.Time, what, owner string) {
 	}) {
 		found("2 never wipe while retained", "its data is retained")
 	}
+	if words := r.unreleased(machine, at, owner); words != "" {
+		found("1 absence is not evidence", "%s", words)
+	}
+}
+
+// unreleased says why the data of an owner may not be erased: no release was recorded, or none that counts; empty where it
+// may.
+func (r *record) unreleased(machine string, at time.Time, owner string) string {
+	from, to := window(at)
 	records := map[string]bool{}
 	r.server(machine, at).ever(from, to, func(s *v1alpha1.Server) bool {
 		if record := s.Annotations[v1alpha1.ReleasedClaimAnnotation]; record != "" {
@@ -87,8 +95,7 @@ func (r *record) judgeWipe(machine string, at time.Time, what, owner string) {
 		return false
 	})
 	if len(records) == 0 {
-		found("1 absence is not evidence", "no release was recorded")
-		return
+		return "no release was recorded"
 	}
 	var refused []string
 	for record := range records {
@@ -97,14 +104,14 @@ func (r *record) judgeWipe(machine string, at time.Time, what, owner string) {
 		case !r.released(machine, tenant, at):
 			refused = append(refused, "nobody asked for the release of "+record+" ("+tenant+")")
 		case owner != "" && tenant == "" && r.released(machine, owner, at): // of a Server that was made anew
-			return
+			return ""
 		case owner != "" && !r.heir(tenant, owner):
 			refused = append(refused, "the data is "+owner+"'s, and the release "+tenant+"'s")
 		default:
-			return
+			return ""
 		}
 	}
-	found("1 absence is not evidence", "%s", strings.Join(refused, "; "))
+	return strings.Join(refused, "; ")
 }
 
 // released says that somebody asked for the end of a tenant: the claim was deleted in order, or its release was asked for by

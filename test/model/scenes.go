@@ -59,7 +59,8 @@ func (c cast) scene(number int, dice *rand.Rand) []step {
 		return []step{as("breaker", 0), as("claim", anyMachine), by("await claim"), by("unclaim"), long, long, other, long, long,
 			by("acknowledge"), by("settle")}
 	case 5: // its machine is handed to a maintenance, and its claim goes meanwhile
-		return []step{as("claim", byName), by("await claim"), by("ask maintenance"), by("approve maintenance"), long, by("grant maintenance"), long, long,
+		return []step{as("claim", byName), by("await claim"), by("ask maintenance"), by("approve maintenance"), long,
+			by("grant maintenance"), long, long,
 			anything(), by("unclaim"), long, long, by("end maintenance"), by("settle")}
 	case 6: // a free machine is handed to a maintenance, and asked for
 		return []step{by("grant maintenance"), long, long, as("claim", byName), long, by("end maintenance"), by("await claim"), by("unclaim")}
@@ -68,7 +69,8 @@ func (c cast) scene(number int, dice *rand.Rand) []step {
 		if dice.IntN(2) == 0 {
 			middle = []step{anything(), long}
 		}
-		return slices.Concat([]step{as("claim", byName), by("await claim"), by("exchange"), long, long}, middle, []step{by("swap back"), by("settle"), by("unclaim")})
+		return slices.Concat([]step{as("claim", byName), by("await claim"), by("exchange"), long, long}, middle,
+			[]step{by("swap back"), by("settle"), by("unclaim")})
 	}
 	return []step{one, by("await claim"), anything(), by("unclaim"), anything(), by("settle")}
 }

@@ -109,7 +109,8 @@ func (c *checker) checkQuarrels(v *view) {
 			if !c.undo(one.Effect, other.Effect) {
 				continue
 			}
-			x := c.example(c.And(c.And(one.wants, other.wants), c.assumed), v.Name, func(d engine.Decision) bool { return d.Halt == nil && !d.Moves() })
+			both := c.And(c.And(one.wants, other.wants), c.assumed)
+			x := c.example(both, v.Name, func(d engine.Decision) bool { return d.Halt == nil && !d.Moves() })
 			if x != nil {
 				c.add(diag.Error, CodeQuarrel, other.At, string(v.Name), x, hintOf(x, "let their guards exclude each other"),
 					"in %s, %s and %s can be wanted at once, and undo each other", v.Name, one.Effect, other.Effect)
