@@ -51,6 +51,8 @@ type Options struct {
 	SteadyPoll time.Duration
 	// Workers is the number of servers that are looked at side by side.
 	Workers int
+	// AdoptionRate is how many servers a second come under another policy revision while they rest; default 10.
+	AdoptionRate int
 	// PowerGrace is how long a BMC may take to show what it accepted, before it is asked again; default 1 min.
 	PowerGrace time.Duration
 	// RetryPause is how long after a refusal a BMC's credentials are not tried again by hand either; default 1 min.
@@ -135,7 +137,7 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, pool *redfish.Pool, b
 	return server.Setup(mgr, server.Options{
 		Bundles: store, Access: resolve, Gate: gate, Clients: pool, Metrics: counted, Outage: beat.Outage,
 		Namespace: o.Namespace, ProbeImage: o.ProbeImage, WipeImage: o.WipeImage, RegistryURL: o.RegistryURL, RegistryCA: o.RegistryCA,
-		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace,
+		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace, AdoptionRate: o.AdoptionRate,
 	})
 }
 

@@ -51,6 +51,13 @@ func forced(c change[v1alpha1.Server]) bool {
 		operation != nil && operation.Name == v1alpha1.OperationForce && operation.To == c.new.Status.State
 }
 
+// takenOver says that the manager records that another revision took the server over as a new entry, for which it finds its
+// place from the initial state.
+func takenOver(c change[v1alpha1.Server]) bool {
+	was, now := c.old.Status.Lifecycle, c.new.Status.Lifecycle
+	return c.byManager && was != nil && now != nil && now.Rule == v1alpha1.RuleAdopted && now.Entry == was.Entry+1 && now.Revision != was.Revision
+}
+
 func checkMove(c change[v1alpha1.Server], f statusFacts, found *findings) {
 	from, to := c.old.Status.State, c.new.Status.State
 	if from == to {
@@ -67,6 +74,9 @@ func checkMove(c change[v1alpha1.Server], f statusFacts, found *findings) {
 	}
 	// A server that comes with a claim and without a state begins in Reserved, whatever else the lifecycle says.
 	if from == "" && to == v1alpha1.StateReserved && lifecycle.Defines(engine.State(to)) {
+		return
+	}
+	if takenOver(c) && engine.State(to) == lifecycle.Initial() {
 		return
 	}
 	if forced(c) && lifecycle.Defines(engine.State(to)) {

@@ -218,6 +218,10 @@ const (
 	ReasonMoving = "Moving"
 	// ReasonFoundInState: another operator of this API, or a policy revision that is gone, left the server in its state.
 	ReasonFoundInState = "FoundInState"
+	// ReasonTakenFromHalt: the revision that governed the server halted it, and another one took over in the state that it had.
+	ReasonTakenFromHalt = "TakenFromHalt"
+	// ReasonRestEnded: the server rested in a state in which nobody may rest under the revision that took over.
+	ReasonRestEnded = "RestEnded"
 	// ReasonStatusLost: the server has no status, and what is known besides tells that its machine was in use.
 	ReasonStatusLost = "StatusLost"
 	// ReasonClaimFound: the claim that the server names exists with the UID recorded.
@@ -248,6 +252,8 @@ const (
 	ReasonSafetyRule = "SafetyRule"
 	// ReasonInvariantViolated: an invariant of the policy does not hold.
 	ReasonInvariantViolated = "InvariantViolated"
+	// ReasonRevisionHeld: this version of metalaw refuses the revision that governs the server.
+	ReasonRevisionHeld = "RevisionHeld"
 	// ReasonDecided: the policy decided.
 	ReasonDecided = "Decided"
 	// ReasonIgnored: the operation annotation asks to leave the object alone; one that is being deleted stays for that long.

@@ -197,7 +197,7 @@ type LifecycleMove struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	By string `json:"by,omitempty"`
-	// reason is why the move was forced.
+	// reason is why the move was made that no rule of the policy made: why it was forced, or why another revision took over.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`

@@ -261,6 +261,7 @@ type ServerStatus struct {
 // +kubebuilder:printcolumn:name="Claim",type=string,JSONPath=`.spec.serverClaimRef.name`,priority=1
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.lifecycle.revision`,priority=1
 // +kubebuilder:selectablefield:JSONPath=`.spec.systemUUID`
 // +kubebuilder:selectablefield:JSONPath=`.spec.bmcRef.name`
 // +kubebuilder:selectablefield:JSONPath=`.spec.serverClaimRef.name`

@@ -171,6 +171,9 @@ func (o *options) validateMachines(p *usage.Problems) {
 	if o.powerGrace <= 0 {
 		p.Add("power-grace", o.powerGrace, "a BMC needs time to show what it accepted", "write a duration above 0, such as 1m")
 	}
+	if o.adoption < 1 {
+		p.Add("adoption-rate", o.adoption, "no server would ever come under another policy", "write a number from 1, such as 10")
+	}
 	if o.workers < 1 {
 		p.Add("workers", o.workers, "no server would be looked at", "write a number from 1, such as 16")
 	}

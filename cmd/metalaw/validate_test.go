@@ -51,6 +51,7 @@ func TestAFlagThatCannotBeUsedIsToldWithValueCauseAndRemedy(t *testing.T) {
 		"a registry with a password":         {[]string{"--registry-url=https://a:b@x"}, `--registry-url="https://a:xxxxx@x": it may hold a scheme, a host, a port and a path, and nothing else; ` + url},
 		"http to a registry that speaks TLS": {[]string{"--registry-url=http://x"}, `--registry-url="http://x": the registry speaks TLS, and agents told http would send their tokens in the clear; write https, or add --registry-plaintext on a closed network`},
 		"no workers":                         {[]string{"--workers=0"}, "--workers=0: no server would be looked at; write a number from 1, such as 16"},
+		"an adoption rate of nothing":        {[]string{"--adoption-rate=0"}, "--adoption-rate=0: no server would ever come under another policy; write a number from 1, such as 10"},
 		"fewer workers than none":            {[]string{"--workers=-3"}, "--workers=-3: no server would be looked at; write a number from 1, such as 16"},
 		"polls without a pause":              {[]string{"--steady-poll=0s"}, "--steady-poll=0s: BMCs cannot be read so often; write a duration of at least 1s, such as 3m"},
 		"polls back in time":                 {[]string{"--steady-poll=-5m"}, "--steady-poll=-5m0s: BMCs cannot be read so often; write a duration of at least 1s, such as 3m"},

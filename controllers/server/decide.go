@@ -14,16 +14,19 @@ import (
 // Decide implements loop.Visit. A move that relies on what a BMC said needs a fresh reading; until there is one, nothing
 // moves and nothing is done.
 func (v *visit) Decide() engine.Decision {
-	state := engine.State(v.server.Status.State)
 	if v.bundle == nil {
-		name := v.server.Status.Lifecycle.Revision
-		return engine.Decision{From: state, To: state, Halt: &engine.Halt{Cause: engine.HaltUnknownState, Rule: "Revision",
-			Message: fmt.Sprintf("the policy revision %q, which governs this server, cannot be loaded", name)}}
+		return v.decideUnloaded()
 	}
 	began := v.Now()
 	d := v.decide()
 	v.Metrics.observe(v.Now().Sub(began))
 	d.Revision = v.bundle.Revision
+	if v.compared {
+		v.compare(d)
+	}
+	if d.Halt != nil {
+		return v.leaveHalt(d)
+	}
 	if d.Moves() && d.Reads("bmc") && !v.fresh() {
 		v.held = true
 		v.refresh()
@@ -41,14 +44,15 @@ func (v *visit) Decide() engine.Decision {
 
 func (v *visit) decide() engine.Decision {
 	l := v.bundle.Lifecycle
-	if v.readopted {
-		return v.adopt()
+	if v.resting != nil {
+		return v.beginAnew()
 	}
 	if v.server.Status.Lifecycle != nil {
 		if d, ok := v.decideForce(); ok {
 			return d
 		}
 		if d := l.Decide(v.facts); !d.Moves() || d.From != l.Initial() || v.reading.Tried {
+			v.compared = true
 			return d
 		}
 		return v.awaitFirstWord()

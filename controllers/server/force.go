@@ -14,6 +14,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -146,9 +147,10 @@ func (v *visit) deadEnd(s *v1alpha1.Server, f *policies.Facts) string {
 }
 
 // bootsOurs says that a state boots the probe or the wipe image, now or once what that waits for has come.
-func (v *visit) bootsOurs(s engine.State) bool {
-	l := v.bundle.Lifecycle
-	return l.Ensures(s, policies.EffectBootProbe) || l.Ensures(s, policies.EffectBootWipe)
+func (v *visit) bootsOurs(s engine.State) bool { return bootsOurs(v.bundle, s) }
+
+func bootsOurs(b *bundle.Bundle, s engine.State) bool {
+	return b.Lifecycle.Ensures(s, policies.EffectBootProbe) || b.Lifecycle.Ensures(s, policies.EffectBootWipe)
 }
 
 // notOff says that the machine is seen not to be off, or that its BMC does not tell. What an older reading says counts for

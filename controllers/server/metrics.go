@@ -17,6 +17,7 @@ import (
 type Metrics struct {
 	transitions *prometheus.CounterVec
 	halts       *prometheus.CounterVec
+	adoptions   *prometheus.CounterVec
 	decisions   prometheus.Histogram
 }
 
@@ -27,10 +28,12 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Help: "Moves of servers by the rule that made them."}, []string{"rule", "from", "to"}),
 		halts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "metalaw_server_halts_total",
 			Help: "Decisions that were halted, by cause and rule."}, []string{"cause", "rule"}),
+		adoptions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "metalaw_server_adoptions_total",
+			Help: "Servers that came under another policy revision, by what they came from: rest or halt."}, []string{"from"}),
 		decisions: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "metalaw_decision_duration_seconds",
 			Help: "Time taken to evaluate the policy for one server.", Buckets: prometheus.ExponentialBuckets(1e-6, 4, 10)}),
 	}
-	for _, c := range []prometheus.Collector{m.transitions, m.halts, m.decisions} {
+	for _, c := range []prometheus.Collector{m.transitions, m.halts, m.adoptions, m.decisions} {
 		if err := registry.Register(c); err != nil {
 			return nil, err
 		}

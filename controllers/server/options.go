@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -23,12 +24,29 @@ import (
 
 // Bundles knows the policies in force.
 type Bundles interface {
-	// Active is the bundle that servers adopt.
+	// Active is the bundle that servers adopt where no canary governs them.
 	Active() *bundle.Bundle
+	// Governing is the bundle that a server would adopt: that of the canary in whose scope it is, else the active one.
+	Governing(server *v1alpha1.Server) *bundle.Bundle
 	// Revision is the bundle of a revision that some server is pinned to.
 	Revision(name string) (*bundle.Bundle, bool)
 	// Lost says that there is no revision of that name any more, rather than one that does not compile or cannot be read.
 	Lost(name string) bool
+	// Held says that this engine refuses a revision, and why: nothing moves under it, and nothing is done.
+	Held(name string) (why string, held bool)
+	// Shadows are the bundles that are evaluated beside whatever governs.
+	Shadows() []*bundle.Bundle
+	// Changed has a function called whenever what governs has become another, or what is held. It must not block.
+	Changed(call func())
+}
+
+// Shadows collects what shadows would have decided otherwise.
+type Shadows interface {
+	// Observe takes in what the governing revision decided about a server, and what a shadow decided on the same facts. It
+	// counts a difference once until it changes, however often it is called.
+	Observe(shadow, server string, want, got *engine.Decision, at time.Time)
+	// Forget drops what is remembered of a server that is gone.
+	Forget(server string)
 }
 
 // Access resolves how a BMC is reached.
@@ -43,6 +61,8 @@ type Options struct {
 	// Reader reads past the cache.
 	Reader  client.Reader
 	Bundles Bundles
+	// Shadows may be nil; then no shadow is evaluated.
+	Shadows Shadows
 	Access  Access
 	// Gate is asked before anything is done to a machine.
 	Gate *fleet.Gate
@@ -73,6 +93,9 @@ type Options struct {
 	BootGrace time.Duration
 	// Workers is the number of reconciles side by side.
 	Workers int
+	// AdoptionRate is how many servers a second come under another revision while they rest, and how many do besides because
+	// theirs halts them.
+	AdoptionRate int
 }
 
 const (
@@ -122,5 +145,8 @@ func (o *Options) setDefaults(mgr ctrl.Manager) {
 	}
 	if o.Workers == 0 {
 		o.Workers = 16
+	}
+	if o.AdoptionRate == 0 {
+		o.AdoptionRate = 10
 	}
 }

@@ -20,6 +20,9 @@ import (
 // historyLength is how many moves status.lifecycle.history keeps.
 const historyLength = 10
 
+// maxReason is what the API accepts as the reason of a move.
+const maxReason = 1024
+
 // Record implements loop.Visit.
 func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 	s := v.server
@@ -89,7 +92,8 @@ func (v *visit) recordMove(d engine.Decision) {
 	if rule == ruleAdopted {
 		from = ""
 	}
-	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry, At: now, Revision: l.Revision})
+	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry, At: now,
+		Revision: l.Revision, Reason: loop.Shortened(v.because, maxReason)})
 	if n := len(l.History); n > historyLength {
 		l.History = slices.Clone(l.History[n-historyLength:])
 	}
@@ -102,6 +106,15 @@ func (v *visit) recordAdopted(d engine.Decision) {
 	switch {
 	case s.Status.Lifecycle != nil && d.Rule != ruleAdopted:
 		v.drop(v1alpha1.ConditionAdopted)
+		return
+	case s.Status.Lifecycle != nil && !v.lost:
+		reason := v1alpha1.ReasonTakenFromHalt
+		if v.resting != nil {
+			reason = v1alpha1.ReasonRestEnded
+		}
+		v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, reason, loop.Shortened(fmt.Sprintf(
+			"it goes on in %s under policy revision %s, as entry %d: no report and no wipe of the former entry counts; %s",
+			d.To, v.bundle.Revision.Name, s.Status.Lifecycle.Entry+1, v.because), loop.MaxMessage))
 		return
 	case s.Status.Lifecycle != nil:
 		v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, v1alpha1.ReasonFoundInState, fmt.Sprintf(
@@ -138,7 +151,7 @@ func moved(marks []string, d engine.Decision) []string {
 	return after
 }
 
-// recordRevision adopts the active revision in a stable state.
+// recordRevision notes what governs the server: while it rests it comes under another revision by that alone.
 func (v *visit) recordRevision() {
 	if l := v.server.Status.Lifecycle; l != nil && v.bundle != nil {
 		l.Revision = v.bundle.Revision.Name

@@ -59,7 +59,10 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err := mgr.Add(closing(options.Desk)); err != nil {
 		return err
 	}
-	s := &subject{Options: options, memory: newMemory()}
+	s := newSubject(options)
+	if err := mgr.Add(s.wakingHalted(woken.Wake)); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("server").
 		For(&v1alpha1.Server{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
@@ -86,6 +89,9 @@ func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server] {
 		Gone: func(name types.NamespacedName) {
 			s.memory.forget(name.Name)
 			s.Desk.Forget(name.Name)
+			if s.Shadows != nil {
+				s.Shadows.Forget(name.Name)
+			}
 		},
 		Observed: observed,
 	}
@@ -110,6 +116,34 @@ func closing(desk *Desk) manager.Runnable {
 		desk.Close()
 		return nil
 	})
+}
+
+// wakingHalted wakes the servers that are halted when what governs becomes another: they may come under it at once. Those that
+// rest find it when they are looked at next.
+func (s *subject) wakingHalted(woken func(name string)) manager.Runnable {
+	changed := make(chan struct{}, 1)
+	s.Bundles.Changed(func() {
+		select {
+		case changed <- struct{}{}:
+		default: // it is to be done already
+		}
+	})
+	return manager.RunnableFunc(func(ctx context.Context) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-changed:
+			}
+			for _, r := range s.serversThat(ctx, isHalted) {
+				woken(r.Name)
+			}
+		}
+	})
+}
+
+func isHalted(o *v1alpha1.Server) bool {
+	return meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionPolicyHalted)
 }
 
 func request(name string) reconcile.Request {

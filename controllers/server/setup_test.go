@@ -29,7 +29,7 @@ func TestAServerThatIsDeletedWhileItIsIgnoredIsWarnedAboutOnce(t *testing.T) {
 		Annotations: map[string]string{v1alpha1.OperationAnnotation: "ignore-reconciliation"}}}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s).Build()
 	recorder := events.NewFakeRecorder(9)
-	r := (&subject{Options: Options{Client: api, Reader: api, Recorder: recorder}, memory: newMemory()}).reconciler()
+	r := newSubject(Options{Client: api, Reader: api, Recorder: recorder}).reconciler()
 	look := func() {
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(s)}); err != nil {
 			t.Fatal(err)

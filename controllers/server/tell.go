@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,6 +48,7 @@ func (s *subject) withheld(_ context.Context, server *v1alpha1.Server) error {
 
 func (s *subject) tellMove(ctx context.Context, before, after *v1alpha1.Server) {
 	l := after.Status.Lifecycle
+	s.tellRevision(ctx, before, after)
 	if l == nil || (before.Status.Lifecycle != nil && before.Status.Lifecycle.Entry == l.Entry) {
 		return
 	}
@@ -59,9 +61,30 @@ func (s *subject) tellMove(ctx context.Context, before, after *v1alpha1.Server) 
 	if from == "" {
 		from = "no state"
 	}
-	s.Recorder.Eventf(after, nil, kind, l.Rule, "Move", "moved from %s to %s (entry %d, revision %s)", from, to, l.Entry, l.Revision)
+	if from == to {
+		s.Recorder.Eventf(after, nil, kind, l.Rule, "Move", "%s", loop.Shortened(fmt.Sprintf("goes on in %s (entry %d, revision %s): %s",
+			to, l.Entry, l.Revision, l.History[len(l.History)-1].Reason), loop.MaxNote))
+	} else {
+		s.Recorder.Eventf(after, nil, kind, l.Rule, "Move", "moved from %s to %s (entry %d, revision %s)", from, to, l.Entry, l.Revision)
+	}
 	logf.FromContext(ctx).Info("moved", "from", before.Status.State, "to", after.Status.State,
 		"rule", l.Rule, "entry", l.Entry, "revision", l.Revision)
+}
+
+// tellRevision counts a server that came under another revision. There is no event for it: a fleet that changes over would
+// write as many again.
+func (s *subject) tellRevision(ctx context.Context, before, after *v1alpha1.Server) {
+	was, l := before.Status.Lifecycle, after.Status.Lifecycle
+	if was == nil || l == nil || was.Revision == "" || was.Revision == l.Revision {
+		return
+	}
+	from := "rest"
+	if isHalted(before) {
+		from = "halt"
+	}
+	s.Metrics.adoptions.WithLabelValues(from).Inc()
+	logf.FromContext(ctx).Info("came under another revision", "from", from, "state", after.Status.State, "entry", l.Entry,
+		"former", was.Revision, "revision", l.Revision)
 }
 
 func (s *subject) tellHalt(ctx context.Context, before, after *v1alpha1.Server, d engine.Decision) {

@@ -32,14 +32,19 @@ import (
 type subject struct {
 	Options
 	memory *memory
+	pace   *pace
+}
+
+func newSubject(o Options) *subject {
+	return &subject{Options: o, memory: newMemory(), pace: newPace(o.AdoptionRate)}
 }
 
 // visit is one server in one reconcile.
 type visit struct {
 	*subject
+	governance
 	server    *v1alpha1.Server
 	now       time.Time
-	bundle    *bundle.Bundle
 	target    hardware.Target
 	targetErr error
 	reading   hardware.Reading[redfish.SystemSnapshot]
@@ -71,8 +76,8 @@ type visit struct {
 	// forcing is the move that an operation forces, and forceRefused why it is not made.
 	forcing      *forcing
 	forceRefused string
-	// readopted says that the revision which governed the server is gone, so that it comes under the active one anew.
-	readopted bool
+	// compared says that the decision is the bundle's own on the facts, so that a shadow's can be held against it.
+	compared bool
 	// commit is what is done once the record of it is stored; nil where nothing is.
 	commit func()
 	// notes are what the events of this reconcile say besides moves.
@@ -87,10 +92,10 @@ type note struct {
 // Observe implements loop.Subject.
 func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Visit, error) {
 	v := &visit{subject: s, server: server, now: s.Now()}
-	v.bundle, v.readopted = s.govern(server)
 	if err := v.readObjects(ctx); err != nil {
 		return nil, err
 	}
+	v.governance = v.govern()
 	if err := v.readHardware(ctx); err != nil {
 		return nil, err
 	}
@@ -102,36 +107,6 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Vi
 	v.makeFacts()
 	err = v.confirmByHand(ctx)
 	return v, err
-}
-
-// govern finds the bundle that governs a server: the one it is pinned to, unless it rests in a stable state and may
-// adopt the active one. A server whose revision does not exist any more comes under the active one, in whatever state that
-// knows, as a new entry; one whose revision does not compile in this engine is halted.
-func (s *subject) govern(server *v1alpha1.Server) (governs *bundle.Bundle, readopted bool) {
-	active := s.Bundles.Active()
-	l := server.Status.Lifecycle
-	if l == nil || l.Revision == "" || l.Revision == active.Revision.Name {
-		return active, false
-	}
-	state := engine.State(server.Status.State)
-	pinned, ok := s.Bundles.Revision(l.Revision)
-	switch {
-	case !ok && s.Bundles.Lost(l.Revision) && adoptable(active, state):
-		return active, true
-	case !ok:
-		return nil, false
-	case pinned.Lifecycle.Stable(state) && adoptable(active, state):
-		return active, false
-	}
-	return pinned, false
-}
-
-func adoptable(b *bundle.Bundle, state engine.State) bool {
-	if b.Lifecycle.Defines(state) {
-		return true
-	}
-	_, ok := b.Lifecycle.Migrates(state)
-	return ok
 }
 
 func (v *visit) readObjects(ctx context.Context) error {
@@ -345,26 +320,35 @@ func (v *visit) shortly() time.Duration {
 // last.
 func (v *visit) inTransition() bool {
 	s := v.server
-	if s.Status.Lifecycle == nil || v.bundle == nil || !v.bundle.Lifecycle.Stable(engine.State(s.Status.State)) {
+	if v.bundle == nil {
+		return false // nothing moves it
+	}
+	if s.Status.Lifecycle == nil || !v.bundle.Lifecycle.Stable(engine.State(s.Status.State)) {
 		return true
 	}
 	return s.Status.Operation.Active() || v.memory.unsettled(s.Name)
 }
 
 func (v *visit) settings() bundle.Settings {
-	if v.bundle == nil {
-		return v.Bundles.Active().Settings
+	switch {
+	case v.bundle != nil:
+		return v.bundle.Settings
+	case v.observing != nil:
+		return v.observing.Settings
 	}
-	return v.bundle.Settings
+	return v.Bundles.Active().Settings
 }
 
 func (v *visit) makeFacts() {
 	system := v.systemReading()
 	o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: system,
 		Claim: v.claim, Boot: v.boot, Inventory: v.inventory}
-	if l := v.server.Status.Lifecycle; l != nil && v.bundle != nil && !v.bundle.Lifecycle.Stable(engine.State(v.server.Status.State)) {
+	v.clock = nil
+	if l := v.server.Status.Lifecycle; l != nil && v.hasDeadline() {
 		held, reason := v.heldBack, v1alpha1.ConditionWithheld
 		switch {
+		case v.bundle == nil:
+			held, reason = true, v1alpha1.ReasonRevisionHeld
 		case v.reading.Tried && !v.reading.Reachable():
 			held, reason = true, "BMCUnreachable"
 		case system.Identity == policies.IdentityUnknown: // the BMC answers and does not say for which machine
@@ -379,6 +363,19 @@ func (v *visit) makeFacts() {
 		v.wakeIn(remaining)
 	}
 	v.wakeIn(policies.WipeQuietIn(v.inventory, v.now))
+}
+
+// hasDeadline says that the server may not rest in its state. Of a revision that cannot be loaded nobody knows, and its
+// deadlines are to find that the time did not count.
+func (v *visit) hasDeadline() bool {
+	state := engine.State(v.server.Status.State)
+	switch {
+	case v.bundle != nil:
+		return !v.bundle.Lifecycle.Stable(state)
+	case v.observing != nil:
+		return !v.observing.Lifecycle.Stable(state)
+	}
+	return true
 }
 
 func (v *visit) systemReading() policies.SystemReading {

@@ -119,11 +119,11 @@ func (w *world) start() *process {
 	}
 	p := &process{world: w, woken: make(chan struct{}, 1)}
 	p.desk = newDesk(clientsOf{w.machine}, p.wake)
-	p.subject = &subject{memory: newMemory(), Options: Options{Client: w.api, Reader: w.api, Bundles: governed{b}, Desk: p.desk, Access: p.access,
+	p.subject = newSubject(Options{Client: w.api, Reader: w.api, Bundles: governed{b}, Desk: p.desk, Access: p.access,
 		Gate:     &fleet.Gate{Client: w.api, Reader: w.api, Now: time.Now},
 		Recorder: w, Metrics: metrics, Now: time.Now, Outage: func() policies.Outage { return policies.Outage{} },
 		RegistryURL: "https://registry", RegistryCA: func() []byte { return nil }, Namespace: "metalaw-system", ProbeImage: "probe", WipeImage: "wipe", BootTarget: "Pxe",
-		SteadyPoll: 3 * time.Minute, PowerGrace: testPowerGrace, BootGrace: testBootGrace}}
+		SteadyPoll: 3 * time.Minute, PowerGrace: testPowerGrace, BootGrace: testBootGrace, AdoptionRate: 10})
 	p.reconciler = p.subject.reconciler()
 	p.reconciler.Subject = p
 	w.manager = p
@@ -287,9 +287,13 @@ func (p *process) run(d time.Duration) {
 
 type governed struct{ b *bundle.Bundle }
 
-func (g governed) Active() *bundle.Bundle                 { return g.b }
-func (g governed) Revision(string) (*bundle.Bundle, bool) { return nil, false }
-func (g governed) Lost(string) bool                       { return false }
+func (g governed) Active() *bundle.Bundle                    { return g.b }
+func (g governed) Revision(string) (*bundle.Bundle, bool)    { return nil, false }
+func (g governed) Lost(string) bool                          { return false }
+func (g governed) Governing(*v1alpha1.Server) *bundle.Bundle { return g.b }
+func (g governed) Held(string) (string, bool)                { return "", false }
+func (g governed) Shadows() []*bundle.Bundle                 { return nil }
+func (g governed) Changed(func())                            {}
 
 type clientsOf struct{ bmc redfish.BMC }
 

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// A server is governed by the revision that it is pinned to. It comes under another one, the one that it is to be governed
+// by, in one of two ways:
+//
+//   - While it rests in a stable state: the revision changes, and nothing else does. A fleet does so at a pace, and nobody is
+//     woken for it.
+//   - While the revision halts it: as a new entry, so that no report and no wipe of the former one counts. A state that the
+//     other revision has dropped is left as its migrate says.
+//
+// It does neither in the middle of an erase, nor while a power change that was asked for may still come true.
+
+// governance is what governs a server in one reconcile.
+type governance struct {
+	// bundle decides. It is nil where nothing may be decided: unloaded says why then.
+	bundle *bundle.Bundle
+	// unloaded is the halt of a server whose revision cannot be loaded, or is held.
+	unloaded *engine.Halt
+	// observing is the bundle whose settings say how to look at the machine, where none decides; nil for the active one.
+	observing *bundle.Bundle
+	// successor is the bundle that the server comes under if it is halted; nil where there is none to come under.
+	successor *bundle.Bundle
+	// lost says that the revision which governed the server is gone.
+	lost bool
+	// resting is the bundle under which the server rested in a state in which nobody may rest under the one that takes over, so
+	// that this one begins with an entry of its own; nil else.
+	resting *bundle.Bundle
+	// because is why the server is taken over as a new entry; empty where it is not.
+	because string
+}
+
+// govern finds what governs the server.
+func (v *visit) govern() governance {
+	target := v.Bundles.Governing(v.server)
+	why, refused := v.Bundles.Held(target.Revision.Name)
+	l, state := v.server.Status.Lifecycle, engine.State(v.server.Status.State)
+	if l == nil || l.Revision == "" || l.Revision == target.Revision.Name {
+		if refused {
+			return governance{unloaded: heldHalt(target.Revision.Name, why), observing: target}
+		}
+		return governance{bundle: target}
+	}
+	if refused || !adoptable(target, state) {
+		target = nil
+	}
+	pinned, loaded := v.Bundles.Revision(l.Revision)
+	why, held := v.Bundles.Held(l.Revision)
+	rests := loaded && pinned.Lifecycle.Stable(state)
+	if rests && target != nil && v.mayAdoptAtRest() {
+		return atRest(pinned, target, state)
+	}
+	if rests {
+		target = nil // its turn comes
+	}
+	switch {
+	case held:
+		return governance{unloaded: heldHalt(l.Revision, why), observing: pinned, successor: target}
+	case !loaded:
+		return governance{unloaded: unloadedHalt(l.Revision), successor: target, lost: v.Bundles.Lost(l.Revision)}
+	}
+	return governance{bundle: pinned, successor: target}
+}
+
+// atRest is what governs a server that rests and comes under another revision. Where nobody may rest in its state any more,
+// the time that it has rested counts against no deadline.
+func atRest(pinned, target *bundle.Bundle, state engine.State) governance {
+	g := governance{bundle: target}
+	if target.Lifecycle.Defines(state) && !target.Lifecycle.Stable(state) {
+		g.resting, g.because = pinned, fmt.Sprintf("under policy revision %s it rested in %s", pinned.Revision.Name, state)
+	}
+	return g
+}
+
+func adoptable(b *bundle.Bundle, state engine.State) bool {
+	if b.Lifecycle.Defines(state) {
+		return true
+	}
+	_, ok := b.Lifecycle.Migrates(state)
+	return ok
+}
+
+// mayAdoptAtRest says whether a server that rests comes under another revision now.
+func (v *visit) mayAdoptAtRest() bool {
+	if why, left := v.changing(); why != "" {
+		v.wakeIn(left)
+		return false
+	}
+	turn := v.pace.rests
+	if isHalted(v.server) {
+		turn = v.pace.halts
+	}
+	if !turn(v.now) {
+		v.wakeIn(nextTurn())
+		return false
+	}
+	return true
+}
+
+// changing says what is under way with the machine, so that no other revision takes over meanwhile, and how long at most
+// until that is over; empty where nothing is.
+func (v *visit) changing() (why string, left time.Duration) {
+	if left := policies.WipeQuietIn(v.inventory, v.now); left > 0 {
+		return "the wipe that runs has ended", left
+	}
+	if v.Desk.Busy(v.server.Name) {
+		return "the BMC has answered a request", slowestPoll // its end tells
+	}
+	if left := max(v.unsettledFor(redfish.PowerOn), v.unsettledFor(redfish.PowerOff)); left > 0 {
+		return "the power change that was asked for has shown or lapsed", left
+	}
+	return "", 0
+}
+
+// leaveHalt brings a server that is halted under the revision that it should not be governed by any more under the other one.
+// It stays halted where the cause lies outside of the policy, until the halt is stored, and while the machine changes.
+func (v *visit) leaveHalt(halted engine.Decision) engine.Decision {
+	target := v.successor
+	if target == nil || halted.Halt == nil || (v.unloaded != nil && !v.lost && halted.Halt.Cause != haltRevisionHeld) {
+		return halted
+	}
+	if !v.lost && !isHalted(v.server) {
+		return halted // the write that stores it has the server looked at again
+	}
+	if halted.Halt.Cause == engine.HaltSafety && v.facts.BMC.Identity == policies.IdentityOther {
+		return halted // whatever the policy, nothing may be done to another machine
+	}
+	if why, left := v.changing(); why != "" {
+		v.wakeIn(left)
+		return stillHalted(halted, fmt.Sprintf("; policy revision %s takes over once %s", target.Revision.Name, why))
+	}
+	if _, migrates := target.Lifecycle.Migrates(halted.From); !migrates && bootsOurs(target, halted.From) {
+		if p, known := v.powerKnown(); !known {
+			v.wakeIn(p.Again)
+			if v.reading.Reachable() || !v.reading.Tried {
+				return halted // the reading is under way
+			}
+			return stillHalted(halted, fmt.Sprintf("; policy revision %s takes over once the power of the machine is known: it waits for %s",
+				target.Revision.Name, p.Message))
+		}
+	}
+	if !v.lost && !v.pace.halts(v.now) {
+		v.wakeIn(nextTurn()) // its turn comes; to say so would cost the write that is put off
+		return halted
+	}
+	return v.enterUnder(target, halted)
+}
+
+// enterUnder is the entry with which a halted server begins anew under another revision. It stays halted as it was where
+// that revision would not have it either.
+func (v *visit) enterUnder(target *bundle.Bundle, halted engine.Decision) engine.Decision {
+	former := v.governance
+	v.governance = governance{bundle: target, lost: former.lost,
+		because: fmt.Sprintf("policy revision %s halted it: %s", v.server.Status.Lifecycle.Revision, haltText(halted.Halt))}
+	v.makeFacts()
+	d := v.takeOver()
+	if d.Moves() {
+		return d
+	}
+	v.governance = former
+	v.makeFacts()
+	if d.Halt == nil {
+		return halted // it waits for the first word of its BMC
+	}
+	return stillHalted(halted, fmt.Sprintf("; policy revision %s cannot take over: %s", target.Revision.Name, haltText(d.Halt)))
+}
+
+// takeOver is a move out of a state that the bundle has dropped, else a new entry in the state that the server is in. A state
+// that boots an image of ours begins from Off: where the machine runs what was booted in the former entry, it finds its place
+// anew from the initial state.
+func (v *visit) takeOver() engine.Decision {
+	l, state := v.bundle.Lifecycle, engine.State(v.server.Status.State)
+	d := v.adopt()
+	if _, migrates := l.Migrates(state); migrates {
+		d = l.Decide(v.facts)
+	} else if v.bootsOurs(state) && !v.shows(redfish.PowerOff) {
+		d = l.Enter(v.facts, l.Initial())
+		d.Rule = ruleAdopted
+	}
+	d.Revision = v.bundle.Revision
+	return d
+}
+
+// beginAnew is the entry with which a server goes on that rested under another revision. It rests there as before where that
+// entry may not be made.
+func (v *visit) beginAnew() engine.Decision {
+	if d := v.takeOver(); d.Moves() {
+		return d
+	}
+	v.governance = governance{bundle: v.resting}
+	v.makeFacts()
+	return v.decide()
+}
+
+// stillHalted is a halt that says more.
+func stillHalted(d engine.Decision, more string) engine.Decision {
+	halt := *d.Halt
+	halt.Message += more
+	d.Halt = &halt
+	return d
+}
+
+func haltText(h *engine.Halt) string {
+	if h.Rule == "" {
+		return h.Message
+	}
+	return h.Rule + ": " + h.Message
+}
+
+// haltRevisionHeld is the cause of a halt under a revision that this engine refuses.
+const haltRevisionHeld = engine.HaltCause(v1alpha1.ReasonRevisionHeld)
+
+func heldHalt(revision, why string) *engine.Halt {
+	return &engine.Halt{Cause: haltRevisionHeld, Rule: "Revision", Message: fmt.Sprintf("this version of metalaw refuses the policy revision %q, "+
+		"which governs this server; nothing moves and nothing is done until a version of metalaw that accepts it runs, or a bundle that "+
+		"this one accepts is promoted: %s", revision, loop.Shortened(why, loop.MaxNote))}
+}
+
+func unloadedHalt(revision string) *engine.Halt {
+	return &engine.Halt{Cause: engine.HaltUnknownState, Rule: "Revision",
+		Message: fmt.Sprintf("the policy revision %q, which governs this server, cannot be loaded", revision)}
+}
+
+// decideUnloaded is the decision about a server that no bundle may decide about.
+func (v *visit) decideUnloaded() engine.Decision {
+	state := engine.State(v.server.Status.State)
+	return v.leaveHalt(engine.Decision{From: state, To: state, Message: v.unloaded.Message, Halt: v.unloaded})
+}
