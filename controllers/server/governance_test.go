@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// rules are bundles that govern, are in the shadow, or are held.
+type rules struct {
+	target *bundle.Bundle
+	pinned map[string]*bundle.Bundle
+	held   map[string]string
+	shadow []*bundle.Bundle
+}
+
+func (r *rules) Active() *bundle.Bundle                      { return r.target }
+func (r *rules) Governing(*v1alpha1.Server) *bundle.Bundle   { return r.target }
+func (r *rules) Shadows() []*bundle.Bundle                   { return r.shadow }
+func (r *rules) Changed(func())                              {}
+func (r *rules) Lost(name string) bool                       { return r.pinned[name] == nil && r.held[name] == "" }
+func (r *rules) Held(name string) (why string, held bool)    { return r.held[name], r.held[name] != "" }
+func (r *rules) Revision(name string) (*bundle.Bundle, bool) { b := r.pinned[name]; return b, b != nil }
+
+// variant is the default bundle with another lifecycle, under another version: each pair of texts is replaced.
+func variant(t testing.TB, version string, replace ...string) *bundle.Bundle {
+	t.Helper()
+	return changed(t, version, func(text string) string {
+		for i := 0; i < len(replace); i += 2 {
+			if strings.Count(text, replace[i]) != 1 {
+				t.Fatalf("%q is in the lifecycle %d times", replace[i], strings.Count(text, replace[i]))
+			}
+			text = strings.Replace(text, replace[i], replace[i+1], 1)
+		}
+		return text
+	})
+}
+
+func changed(t testing.TB, version string, change func(lifecycle string) string) *bundle.Bundle {
+	t.Helper()
+	files, err := policies.Shipped(policies.DefaultBundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["lifecycle.yaml"] = []byte(change(string(files["lifecycle.yaml"])))
+	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.0.0", "version: "+version, 1))
+	b, found, err := bundle.Compile(files, policies.Vocabulary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+const wipes = "ensure: [ReleaseClaim, BootWipe, PowerOn, Locate]"
+
+// halting never gets on in Cleanup: it wants what is only for the holder of a claim.
+func halting(t testing.TB) *bundle.Bundle {
+	return variant(t, "2.0.0", wipes, "ensure: [PowerAsClaimed, ReleaseClaim, BootWipe, PowerOn, Locate]")
+}
+
+// pinnedTo makes a server pinned to a revision, and says so of the bundles.
+func pinnedTo(b *bundle.Bundle) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) { s.Status.Lifecycle.Revision = b.Revision.Name }
+}
+
+// toWipe is a server in Cleanup whose last holder was released.
+func toWipe(s *v1alpha1.Server) {
+	s.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-web"
+	released(s)
+	s.Status.State = v1alpha1.StateCleanup
+	s.Status.Lifecycle.EnteredAt = metav1.NewMicroTime(time.Now().Add(-time.Minute))
+	s.Status.Lifecycle.Marks = []string{"Dirty", "Managed"}
+}
+
+func ago(d time.Duration) metav1.MicroTime { return metav1.NewMicroTime(time.Now().Add(-d)) }
+
+func wiping(state policyv1alpha1.WipeState, entry int64) *policyv1alpha1.ServerInventory {
+	i := dirtyInventory(&policyv1alpha1.Holder{Namespace: "shop", Name: "web", UID: "uid-web"})
+	i.Wipe = &policyv1alpha1.WipeReport{Entry: entry, State: state, StartedAt: ago(time.Minute), UpdatedAt: ago(0)}
+	return i
+}
+
+// lifecycleText is where a server is: "Cleanup 7 default-1.0.0".
+func lifecycleText(s *v1alpha1.Server) string {
+	l := s.Status.Lifecycle
+	revision := l.Revision[:strings.LastIndex(l.Revision, "-")]
+	return fmt.Sprintf("%s %d %s", s.Status.State, l.Entry, revision)
+}
+
+// haltedText is the reason and the end of the message of PolicyHalted.
+func haltedText(s *v1alpha1.Server) string {
+	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionPolicyHalted)
+	if c == nil {
+		return ""
+	}
+	_, end, _ := strings.Cut(c.Message, "; policy revision ")
+	_, end, _ = strings.Cut(end, " ")
+	return strings.TrimSpace(c.Reason + " " + end)
+}
+
+func TestAServerThatItsRevisionHaltsComesUnderAnotherAsANewEntry(t *testing.T) {
+	good, err := defaultBundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := halting(t)
+	nothing := func(*v1alpha1.Server) {}
+	asked := func(d time.Duration) func(*v1alpha1.Server) {
+		return func(s *v1alpha1.Server) {
+			s.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionOn, AskedAt: ago(d), Entry: 7, Attempts: 1}
+		}
+	}
+	for name, c := range map[string]struct {
+		power     redfish.PowerState
+		uuid      string
+		pinned    *bundle.Bundle
+		target    *bundle.Bundle
+		held      []*bundle.Bundle
+		change    func(*v1alpha1.Server)
+		inventory *policyv1alpha1.ServerInventory
+		after     time.Duration
+		want      string
+		halted    string
+		moves     []string
+	}{
+		"in the state that it had": {redfish.PowerOff, "", bad, good, nil, nothing, nil, 20 * time.Second,
+			"Cleanup 8 default-1.0.0", "", []string{"Adopted Cleanup"}},
+		"a wipe that was proven for the former entry does not count": {redfish.PowerOff, "", bad, good, nil, nothing,
+			wiping(policyv1alpha1.WipeVerified, 7), 20 * time.Second, "Cleanup 8 default-1.0.0", "", []string{"Adopted Cleanup"}},
+		"not while a wipe runs": {redfish.PowerOn, "", bad, good, nil, nothing, wiping(policyv1alpha1.WipeRunning, 7), time.Minute,
+			"Cleanup 7 default-2.0.0", "SafetyRule takes over once the wipe that runs has ended", nil},
+		"not while a power change may still come true": {redfish.PowerOff, "", bad, good, nil, asked(10 * time.Second), nil, 20 * time.Second,
+			"Cleanup 7 default-2.0.0", "SafetyRule takes over once the power change that was asked for has shown or lapsed", nil},
+		"from when that has lapsed": {redfish.PowerOff, "", bad, good, nil, asked(10 * time.Second), nil, 80 * time.Second,
+			"Cleanup 8 default-1.0.0", "", []string{"Adopted Cleanup"}},
+		"from the initial state, off first, where it runs what was booted before": {redfish.PowerOn, "", bad, good, nil, nothing, nil, 3 * time.Minute,
+			"Cleanup 10 default-1.0.0", "", []string{"Adopted Initial", "DataRunning Released", "RetentionEnded Cleanup"}},
+		"not where another machine answers": {redfish.PowerOff, "1a2b3c4d-0000-0000-0000-000000000002", bad, good, nil, nothing, nil, time.Minute,
+			"Cleanup 7 default-2.0.0", "SafetyRule", nil},
+		"not where the other does not know its state": {redfish.PowerOff, "", bad, without(t, "3.0.0", ""), nil, nothing, nil, time.Minute,
+			"Cleanup 7 default-2.0.0", "SafetyRule", nil},
+		"out of a state that the other drops": {redfish.PowerOff, "", bad, without(t, "3.0.0", "migrate: {Cleanup: Error}"), nil, nothing, nil, 20 * time.Second,
+			"Error 8 default-3.0.0", "", []string{"Migrated Error"}},
+		"not where the other is held": {redfish.PowerOff, "", bad, good, []*bundle.Bundle{good}, nothing, nil, time.Minute,
+			"Cleanup 7 default-2.0.0", "SafetyRule", nil},
+		"where its own is held": {redfish.PowerOff, "", variant(t, "2.1.0"), good, []*bundle.Bundle{variant(t, "2.1.0")}, nothing, nil, time.Minute,
+			"Cleanup 8 default-1.0.0", "", []string{"Adopted Cleanup"}},
+		"not where nothing halts it": {redfish.PowerOff, "", variant(t, "2.1.0"), good, nil, nothing, nil, time.Minute,
+			"Cleanup 7 default-2.1.0", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.power)
+				if c.uuid != "" {
+					m.shows.Identity.UUID = c.uuid
+				}
+				s := serverIn(v1alpha1.StateCleanup, toWipe, pinnedTo(c.pinned), c.change)
+				inventory := c.inventory
+				if inventory == nil {
+					inventory = dirtyInventory(&policyv1alpha1.Holder{Namespace: "shop", Name: "web", UID: "uid-web"})
+				} else {
+					inventory = inventory.DeepCopy()
+					inventory.Wipe.StartedAt, inventory.Wipe.UpdatedAt = ago(time.Minute), ago(0)
+				}
+				w := inWorld(t, m, s, inventory)
+				r := &rules{target: c.target, pinned: map[string]*bundle.Bundle{c.pinned.Revision.Name: c.pinned, c.target.Revision.Name: c.target}, held: map[string]string{}}
+				for _, b := range c.held {
+					r.held[b.Revision.Name] = "its test fails"
+				}
+				w.manager.Bundles = r
+				w.manager.run(c.after)
+				got := w.server()
+				var moves []string
+				for _, move := range got.Status.Lifecycle.History {
+					moves = append(moves, move.Rule+" "+string(move.To))
+					if move.Rule != v1alpha1.RuleAdopted && move.Rule != "Migrated" {
+						continue
+					}
+					if want := "policy revision " + c.pinned.Revision.Name + " halted it: "; !strings.HasPrefix(move.Reason, want) {
+						t.Errorf("the history says %q", move.Reason)
+					}
+				}
+				if diff := cmp.Diff([]string{c.want, c.halted}, []string{lifecycleText(got), haltedText(got)}); diff != "" {
+					t.Errorf("(-want +got)\n%s%+v", diff, got.Status.Conditions)
+				}
+				if diff := cmp.Diff(c.moves, moves); diff != "" {
+					t.Errorf("moves (-want +got)\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// without is the default lifecycle without Cleanup.
+func without(t testing.TB, version, migrate string) *bundle.Bundle {
+	t.Helper()
+	return changed(t, version, func(text string) string {
+		text = text[:strings.Index(text, "  Cleanup:\n")] + text[strings.Index(text, "  Parked:\n"):]
+		text = strings.NewReplacer("to: Cleanup,", "to: Error,", "Initial, Cleanup]", "Initial]", "Released, Cleanup, Maint", "Released, Maint").Replace(text)
+		text = regexp.MustCompile("  Wipe[A-Z][a-z]+: .*\n|  WipeTimedOut: .*\n").ReplaceAllString(text, "")
+		return text + migrate + "\n"
+	})
+}
+
+func TestAServerThatRestsComesUnderAnotherRevisionInOneWrite(t *testing.T) {
+	good, err := defaultBundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := variant(t, "0.9.0")
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOff), serverIn(v1alpha1.StateAvailable, pinnedTo(former)))
+		r := &rules{target: former, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}
+		w.manager.Bundles = r
+		w.manager.run(10 * time.Minute)
+		before, events := w.server(), len(w.events)
+		r.target = good
+		w.manager.run(10 * time.Minute)
+		after := w.server()
+		if got := lifecycleText(after); got != "Available 7 default-1.0.0" {
+			t.Errorf("it is %s", got)
+		}
+		if before.ResourceVersion == after.ResourceVersion || writes(before, after) != 1 || len(w.events) != events {
+			t.Errorf("%d writes and events %v", writes(before, after), w.events[events:])
+		}
+	})
+}
+
+// writes is how often a server was written between two reads.
+func writes(a, b *v1alpha1.Server) int {
+	var from, to int
+	fmt.Sscan(a.ResourceVersion, &from)
+	fmt.Sscan(b.ResourceVersion, &to)
+	return to - from
+}
+
+func TestRestThatEndsCountsAgainstNoDeadline(t *testing.T) {
+	former := variant(t, "0.9.0")
+	strict := variant(t, "2.0.0", `means: Inspected, clean and free to claim.
+    stable: true`, `means: Inspected, clean and free to claim.`,
+		"{rule: ParkedAvailable, to: Parked,   when: parkAsked && poweredOff}",
+		"{rule: ParkedAvailable, to: Parked,   when: parkAsked && poweredOff}\n    - {rule: Stale, to: Initial, after: 30m}")
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOff), serverIn(v1alpha1.StateAvailable, pinnedTo(former)))
+		w.manager.Bundles = &rules{target: strict, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, strict.Revision.Name: strict}}
+		w.manager.run(5 * time.Minute)
+		s := w.server()
+		adopted := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionAdopted)
+		if got := lifecycleText(s); got != "Available 8 default-2.0.0" || adopted == nil || adopted.Reason != v1alpha1.ReasonRestEnded {
+			t.Errorf("it is %s, %+v", got, adopted)
+		}
+	})
+}
+
+func TestUnderAHeldRevisionNothingMovesAndNothingIsDone(t *testing.T) {
+	good, err := defaultBundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		state  v1alpha1.ServerState
+		change func(*v1alpha1.Server)
+		loads  bool
+	}{
+		"in a state on the way":                {v1alpha1.StateCleanup, toWipe, true},
+		"at rest":                              {v1alpha1.StateAvailable, func(*v1alpha1.Server) {}, true},
+		"where it does not even compile":       {v1alpha1.StateCleanup, toWipe, false},
+		"before it has a state":                {"", func(s *v1alpha1.Server) { s.Status.Lifecycle, s.Status.State = nil, "" }, true},
+		"where somebody asks for an operation": {v1alpha1.StateReserved, func(s *v1alpha1.Server) { s.Annotations[v1alpha1.OperationAnnotation] = "release" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOn)
+				s := serverIn(c.state, c.change)
+				if s.Status.Lifecycle != nil {
+					s.Status.Lifecycle.Revision = good.Revision.Name
+				}
+				w := inWorld(t, m, s, dirtyInventory(nil))
+				r := &rules{target: good, held: map[string]string{good.Revision.Name: "scenarios.yaml: a scenario fails"}}
+				if c.loads {
+					r.pinned = map[string]*bundle.Bundle{good.Revision.Name: good}
+				}
+				w.manager.Bundles = r
+				w.manager.run(6 * time.Hour)
+				got := w.server()
+				if got.Status.State != c.state || haltedText(got) != "RevisionHeld" {
+					t.Errorf("it is %q, %+v", got.Status.State, got.Status.Conditions)
+				}
+				if got.Status.PowerState != v1alpha1.PowerState(redfish.PowerOn) {
+					t.Errorf("its power is shown as %q", got.Status.PowerState)
+				}
+				if c.state == v1alpha1.StateCleanup && !got.Status.Lifecycle.Clock.Held {
+					t.Errorf("its deadline runs: %+v", got.Status.Lifecycle.Clock)
+				}
+				m.wants(t, "meanwhile")
+			})
+		})
+	}
+}
+
+// A fleet of 10,000 is looked at every three minutes, and nobody is woken when another revision comes into force.
+func TestAFleetComesUnderAnotherRevisionAtAPace(t *testing.T) {
+	const fleet, perSecond, steady = 10000, 10, 180
+	good, err := defaultBundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := variant(t, "0.9.0")
+	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := newSubject(Options{AdoptionRate: perSecond, Desk: newDesk(nil, func(string) {}),
+		Bundles: &rules{target: good, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}})
+	defer s.Desk.Close()
+	looks, most, seconds := 0, 0, 0
+	at := map[int][]*v1alpha1.Server{}
+	for i := range fleet {
+		server := serverIn(v1alpha1.StateAvailable, pinnedTo(former))
+		server.Name = fmt.Sprintf("s%05d", i)
+		at[i%steady] = append(at[i%steady], server)
+	}
+	for left := fleet; left > 0; seconds++ {
+		adopted := 0
+		for _, server := range at[seconds] {
+			v := &visit{subject: s, server: server, now: begin.Add(time.Duration(seconds) * time.Second)}
+			looks++
+			if v.govern().bundle == good {
+				adopted++
+				continue
+			}
+			again := int(v.wake / time.Second)
+			if again < 1 || again > 60 {
+				t.Fatalf("it is looked at again after %s", v.wake)
+			}
+			at[seconds+again] = append(at[seconds+again], server)
+		}
+		delete(at, seconds)
+		left -= adopted
+		most = max(most, adopted)
+		if seconds > 2*fleet/perSecond {
+			t.Fatalf("%d servers are left", left)
+		}
+	}
+	t.Logf("%d servers in %d s, at most %d in a second, %d looks", fleet, seconds, most, looks)
+	if most > perSecond || seconds > fleet/perSecond*11/10 {
+		t.Errorf("%d s, at most %d in a second", seconds, most)
+	}
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// seer writes down what shadows would have decided, each difference once in a row.
+type seer struct {
+	seen   []string
+	panics bool
+}
+
+func (s *seer) Forget(string) {}
+
+func (s *seer) Observe(shadow, server string, want, got *engine.Decision, _ time.Time) {
+	if s.panics {
+		panic("no room left")
+	}
+	say := func(d *engine.Decision) string {
+		if d.Halt != nil {
+			return "halts " + string(d.Halt.Cause)
+		}
+		return fmt.Sprintf("%s %s", d.To, d.Rule)
+	}
+	text := fmt.Sprintf("%s: %s; %s", server, say(want), say(got))
+	if len(s.seen) == 0 || s.seen[len(s.seen)-1] != text {
+		s.seen = append(s.seen, text)
+	}
+}
+
+func TestAShadowIsComparedAndDoesNothing(t *testing.T) {
+	good, err := defaultBundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		shadow *bundle.Bundle
+		panics bool
+		want   []string
+	}{
+		"that would move": {variant(t, "3.0.0", "{rule: ParkedAvailable, to: Parked,   when: parkAsked && poweredOff}",
+			"{rule: Idle, to: Parked, when: poweredOff}"), false, []string{"a: Available ; Available ", "a: Available ; Parked Idle"}},
+		"that decides the same":              {variant(t, "3.0.0"), false, []string{"a: Available ; Available "}},
+		"that panics":                        {&bundle.Bundle{Revision: engine.Revision{Name: "broken"}}, false, []string{"a: Available ; halts GuardError"}},
+		"where what takes it in panics":      {variant(t, "3.0.0"), true, nil},
+		"that governs is compared with none": {good, false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, s := newMachine(redfish.PowerOff), &seer{panics: c.panics}
+				w := inWorld(t, m, serverIn(v1alpha1.StateAvailable, pinnedTo(good)))
+				w.manager.Bundles = &rules{target: good, shadow: []*bundle.Bundle{c.shadow}}
+				w.manager.Shadows = s
+				w.manager.run(time.Hour)
+				if diff := cmp.Diff(c.want, s.seen); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+				if got := lifecycleText(w.server()); got != "Available 7 default-1.0.0" {
+					t.Errorf("it is %s", got)
+				}
+				m.wants(t, "meanwhile")
+			})
+		})
+	}
+}
+
+func TestAShadowKnowsItsOwnSettings(t *testing.T) {
+	good, err := defaultBundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	waived := changed(t, "3.0.0", func(text string) string {
+		return strings.Replace(text, "erased:       wipe.entry", `erased:       policy.sanitization == "none" || wipe.entry`, 1)
+	})
+	waived.Settings.Sanitization = "none"
+	s := &seer{}
+	v := visitOf(t, serverIn(v1alpha1.StateCleanup, toWipe, pinnedTo(good)), &rules{target: good, shadow: []*bundle.Bundle{waived}}, s)
+	v.inventory = dirtyInventory(nil)
+	v.makeFacts()
+	v.facts.Probe.Complete, v.facts.Probe.Entry = true, 7
+	v.Decide()
+	if diff := cmp.Diff([]string{"a: Cleanup ; Available Wiped"}, s.seen); diff != "" || v.facts.Policy.Sanitization != "required" {
+		t.Errorf("(-want +got)\n%s, and the facts say %q", diff, v.facts.Policy.Sanitization)
+	}
+}
+
+// visitOf is a visit of a server whose machine was read just now and is off.
+func visitOf(t testing.TB, server *v1alpha1.Server, r *rules, shadows Shadows) *visit {
+	t.Helper()
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSubject(Options{AdoptionRate: 10, Desk: newDesk(nil, func(string) {}), Bundles: r, Shadows: shadows, Metrics: metrics, Now: time.Now,
+		Outage: func() policies.Outage { return policies.Outage{} }, PowerGrace: testPowerGrace})
+	t.Cleanup(s.Desk.Close)
+	now := time.Now()
+	v := &visit{subject: s, server: server, now: now, reading: hardware.Reading[redfish.SystemSnapshot]{Tried: true, At: now, Begun: now,
+		Value: newMachine(redfish.PowerOff).shows}}
+	v.governance = v.govern()
+	v.makeFacts()
+	return v
+}
+
+// BenchmarkDecide is a decision with the shadows beside it.
+func BenchmarkDecide(b *testing.B) {
+	good, err := defaultBundle()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, shadows := range []int{0, 1, 2} {
+		b.Run(fmt.Sprintf("shadows=%d", shadows), func(b *testing.B) {
+			r := &rules{target: good}
+			for i := range shadows {
+				r.shadow = append(r.shadow, variant(b, fmt.Sprintf("3.%d.0", i)))
+			}
+			v := visitOf(b, serverIn(v1alpha1.StateAvailable, pinnedTo(good)), r, nothing{})
+			b.ReportAllocs()
+			for b.Loop() {
+				v.Decide()
+			}
+		})
+	}
+}
+
+// nothing takes in what shadows decide and keeps none of it.
+type nothing struct{}
+
+func (nothing) Forget(string)                                                         {}
+func (nothing) Observe(string, string, *engine.Decision, *engine.Decision, time.Time) {}
