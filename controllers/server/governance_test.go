@@ -362,3 +362,22 @@ func TestAFleetComesUnderAnotherRevisionAtAPace(t *testing.T) {
 		t.Errorf("%d s, at most %d in a second", seconds, most)
 	}
 }
+
+func TestAnOperationDoesNotOutliveTheEntryThatAnotherRevisionEnded(t *testing.T) {
+	good, err := defaultBundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := halting(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOff), serverIn(v1alpha1.StateCleanup, toWipe, pinnedTo(bad), func(s *v1alpha1.Server) {
+			s.Status.Operation = &v1alpha1.OperationStatus{ID: "1", Name: "retry", State: v1alpha1.OperationPending, Entry: 7, StartedAt: ago(time.Second)}
+		}), dirtyInventory(nil))
+		w.manager.Bundles = &rules{target: good, pinned: map[string]*bundle.Bundle{bad.Revision.Name: bad}}
+		w.manager.run(time.Minute)
+		want := "Cleanup 8 default-1.0.0; Failed: policy revision " + good.Revision.Name + " took the server over before that; see where it is now, and ask again"
+		if s := w.server(); want != fmt.Sprintf("%s; %s: %s", lifecycleText(s), s.Status.Operation.State, s.Status.Operation.Message) {
+			t.Errorf("%s, %+v", lifecycleText(s), s.Status.Operation)
+		}
+	})
+}

@@ -40,14 +40,17 @@ func (v *visit) compareWith(shadow *bundle.Bundle, decided *engine.Decision) {
 
 // shadowDecision is what a shadow decides, a halt where it panics.
 func shadowDecision(shadow *bundle.Bundle, v *visit) (got engine.Decision) {
-	facts := *v.facts
-	facts.Policy.Sanitization = shadow.Settings.Sanitization
-	state := engine.State(facts.Lifecycle.State)
+	facts, state := v.facts, engine.State(v.server.Status.State)
+	if shadow.Settings.Sanitization != facts.Policy.Sanitization {
+		own := *facts
+		own.Policy.Sanitization = shadow.Settings.Sanitization
+		facts = &own
+	}
 	defer func() {
 		if cause := recover(); cause != nil {
 			got = engine.Decision{From: state, To: state,
 				Halt: &engine.Halt{Cause: engine.HaltGuardError, Rule: "Panic", Message: fmt.Sprintf("the revision panics: %v", cause)}}
 		}
 	}()
-	return shadow.Lifecycle.Decide(&facts)
+	return shadow.Lifecycle.Decide(facts)
 }
