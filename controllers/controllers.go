@@ -139,7 +139,8 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, pool *redfish.Pool, b
 	return server.Setup(mgr, server.Options{
 		Bundles: store, Shadows: o.Shadows, Access: resolve, Gate: gate, Clients: pool, Metrics: counted, Outage: beat.Outage,
 		Namespace: o.Namespace, ProbeImage: o.ProbeImage, WipeImage: o.WipeImage, RegistryURL: o.RegistryURL, RegistryCA: o.RegistryCA,
-		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace, AdoptionRate: o.AdoptionRate,
+		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace,
+		AdoptionRate: o.AdoptionRate,
 	})
 }
 

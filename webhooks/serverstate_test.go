@@ -55,3 +55,32 @@ func TestAServerThatWasNeverGovernedMovesFromTheStateThatIsStored(t *testing.T) 
 		})
 	}
 }
+
+func TestAServerThatAnotherRevisionTakesOverFindsItsPlaceFromTheInitialState(t *testing.T) {
+	at := func(state v1alpha1.ServerState, revision, rule string, entry int64) *v1alpha1.Server {
+		s := &v1alpha1.Server{}
+		s.Status.State = state
+		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: entry, Revision: revision, Rule: rule}
+		return s
+	}
+	halted := at("Cleanup", "bad", "ClaimEnded", 3)
+	for name, c := range map[string]struct {
+		to     *v1alpha1.Server
+		user   bool
+		denied bool
+	}{
+		"as a new entry":                     {at("Initial", "default", v1alpha1.RuleAdopted, 4), false, false},
+		"the manager alone records that":     {at("Initial", "default", v1alpha1.RuleAdopted, 4), true, true},
+		"not within the entry that it had":   {at("Initial", "default", v1alpha1.RuleAdopted, 3), false, true},
+		"not under the revision that it had": {at("Initial", "bad", v1alpha1.RuleAdopted, 4), false, true},
+		"by no other rule":                   {at("Initial", "default", "Wiped", 4), false, true},
+		"and nowhere else":                   {at("Reserved", "default", v1alpha1.RuleAdopted, 4), false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := checkStatus(change[v1alpha1.Server]{old: halted, new: c.to, byManager: !c.user}, statusFacts{revision: "default", governing: defaults(t)})
+			if denied := len(found.denials) > 0; denied != c.denied {
+				t.Errorf("denied: %t, %+v", denied, found)
+			}
+		})
+	}
+}

@@ -79,7 +79,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.steadyPoll, "steady-poll", 3*time.Minute, "how often a BMC is read while nothing is expected to change")
 	f.BoolVar(&o.observeOnly, "observe-only", false, "observe and decide, but do nothing to any machine and bind no claim")
 	f.DurationVar(&o.powerGrace, "power-grace", time.Minute, "how long a BMC may take to show what it accepted, before it is asked again")
-	f.IntVar(&o.adoption, "adoption-rate", 10, "how many servers a second come under another policy revision while they rest, and how many halted ones besides")
+	f.IntVar(&o.adoption, "adoption-rate", 10,
+		"how many servers a second come under another policy revision while they rest, and how many halted ones besides")
 	f.IntVar(&o.workers, "workers", 16, "how many servers are looked at side by side")
 }
 
@@ -102,7 +103,8 @@ func (o *options) complete() {
 
 func (o *options) controllers() (controllers.Options, error) {
 	c := controllers.Options{Namespace: o.namespace, ProbeImage: o.probeImage, WipeImage: o.wipeImage, RegistryURL: o.registryURL,
-		BootTarget: o.bootTarget, SteadyPoll: o.steadyPoll, Workers: o.workers, AdoptionRate: o.adoption, PowerGrace: o.powerGrace, ObserveOnly: o.observeOnly}
+		BootTarget: o.bootTarget, SteadyPoll: o.steadyPoll, Workers: o.workers, AdoptionRate: o.adoption, PowerGrace: o.powerGrace,
+		ObserveOnly: o.observeOnly}
 	if !o.registryPlaintext {
 		// The rotator may renew the certificate authority while the manager runs.
 		c.RegistryCA = func() []byte {

@@ -128,35 +128,56 @@ func (v *visit) changing() (why string, left time.Duration) {
 // leaveHalt brings a server that is halted under the revision that it should not be governed by any more under the other one.
 // It stays halted where the cause lies outside of the policy, until the halt is stored, and while the machine changes.
 func (v *visit) leaveHalt(halted engine.Decision) engine.Decision {
-	target := v.successor
-	if target == nil || halted.Halt == nil || (v.unloaded != nil && !v.lost && halted.Halt.Cause != haltRevisionHeld) {
+	if !v.mayLeave(halted.Halt) {
 		return halted
 	}
-	if !v.lost && !isHalted(v.server) {
-		return halted // the write that stores it has the server looked at again
-	}
-	if halted.Halt.Cause == engine.HaltSafety && v.facts.BMC.Identity == policies.IdentityOther {
-		return halted // whatever the policy, nothing may be done to another machine
-	}
-	if why, left := v.changing(); why != "" {
-		v.wakeIn(left)
-		return stillHalted(halted, fmt.Sprintf("; policy revision %s takes over once %s", target.Revision.Name, why))
-	}
-	if _, migrates := target.Lifecycle.Migrates(halted.From); !migrates && bootsOurs(target, halted.From) {
-		if p, known := v.powerKnown(); !known {
-			v.wakeIn(p.Again)
-			if v.reading.Reachable() || !v.reading.Tried {
-				return halted // the reading is under way
-			}
-			return stillHalted(halted, fmt.Sprintf("; policy revision %s takes over once the power of the machine is known: it waits for %s",
-				target.Revision.Name, p.Message))
+	if why, now := v.untilSettled(halted.From); !now {
+		if why == "" {
+			return halted
 		}
+		return stillHalted(halted, fmt.Sprintf("; policy revision %s takes over once %s", v.successor.Revision.Name, why))
 	}
 	if !v.lost && !v.pace.halts(v.now) {
 		v.wakeIn(nextTurn()) // its turn comes; to say so would cost the write that is put off
 		return halted
 	}
-	return v.enterUnder(target, halted)
+	return v.enterUnder(v.successor, halted)
+}
+
+// mayLeave says that a halt is the policy's own, and one that another revision may end.
+func (v *visit) mayLeave(halt *engine.Halt) bool {
+	switch {
+	case v.successor == nil:
+		return false
+	case v.lost:
+		return true
+	case v.unloaded != nil && halt.Cause != haltRevisionHeld: // it cannot be read at the moment
+		return false
+	case halt.Cause == engine.HaltSafety && v.facts.BMC.Identity == policies.IdentityOther:
+		return false // whatever the policy, nothing may be done to another machine
+	}
+	return isHalted(v.server) // it is stored first; that write has the server looked at again
+}
+
+// untilSettled says what a halted server waits for before another revision takes over: that nothing is under way with its
+// machine, and where its state boots an image of ours, that its power is known. It is not worth telling where that is short.
+func (v *visit) untilSettled(state engine.State) (why string, now bool) {
+	if why, left := v.changing(); why != "" {
+		v.wakeIn(left)
+		return why, false
+	}
+	if _, migrates := v.successor.Lifecycle.Migrates(state); migrates || !bootsOurs(v.successor, state) {
+		return "", true
+	}
+	p, known := v.powerKnown()
+	if known {
+		return "", true
+	}
+	v.wakeIn(p.Again)
+	if v.reading.Reachable() || !v.reading.Tried {
+		return "", false // the reading is under way
+	}
+	return "the power of the machine is known: it waits for " + p.Message, false
 }
 
 // enterUnder is the entry with which a halted server begins anew under another revision. It stays halted as it was where

@@ -3,8 +3,10 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -238,17 +240,20 @@ func TestAServerThatRestsComesUnderAnotherRevisionInOneWrite(t *testing.T) {
 		if got := lifecycleText(after); got != "Available 7 default-1.0.0" {
 			t.Errorf("it is %s", got)
 		}
-		if before.ResourceVersion == after.ResourceVersion || writes(before, after) != 1 || len(w.events) != events {
-			t.Errorf("%d writes and events %v", writes(before, after), w.events[events:])
+		if n := writes(t, before, after); n != 1 || len(w.events) != events {
+			t.Errorf("%d writes and events %v", n, w.events[events:])
 		}
 	})
 }
 
 // writes is how often a server was written between two reads.
-func writes(a, b *v1alpha1.Server) int {
-	var from, to int
-	fmt.Sscan(a.ResourceVersion, &from)
-	fmt.Sscan(b.ResourceVersion, &to)
+func writes(t *testing.T, a, b *v1alpha1.Server) int {
+	t.Helper()
+	from, err := strconv.Atoi(a.ResourceVersion)
+	to, err2 := strconv.Atoi(b.ResourceVersion)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
 	return to - from
 }
 

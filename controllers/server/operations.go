@@ -185,7 +185,8 @@ func (v *visit) endOperation(d engine.Decision) {
 	}
 	switch {
 	case d.Rule == ruleAdopted:
-		v.finish(v1alpha1.OperationFailed, fmt.Sprintf("policy revision %s took the server over before that; see where it is now, and ask again", v.bundle.Revision.Name))
+		v.finish(v1alpha1.OperationFailed, fmt.Sprintf("policy revision %s took the server over before that; see where it is now, and ask again",
+			v.bundle.Revision.Name))
 	case v.servedBy(d):
 		v.finish(v1alpha1.OperationSucceeded, fmt.Sprintf("%s moved the server to %s", d.Rule, d.To))
 	case !v.bundle.Lifecycle.Accepts(d.To, op.Name):
