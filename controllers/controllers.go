@@ -61,8 +61,6 @@ type Options struct {
 	BootGrace time.Duration
 	// ObserveOnly runs everything and does nothing to any machine.
 	ObserveOnly bool
-	// Shadows takes in what shadows would have decided; nil evaluates none.
-	Shadows server.Shadows
 	// Admission fails until the webhooks of this process listen. The controllers that write what those judge begin no sooner, but
 	// after half a minute all the same; nil where this process serves none. That the API server gets through to them, which
 	// takes the Service in front of them some seconds more, it does not tell.
@@ -122,10 +120,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err := claim.Setup(writers, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers}); err != nil {
 		return err
 	}
-	return setupServers(writers, store, pool, beat, gate, o)
+	return setupServers(writers, store, shadows, pool, beat, gate, o)
 }
 
-func setupServers(mgr ctrl.Manager, store *revision.Store, pool *redfish.Pool, beat *heartbeat.Heartbeat, gate *fleet.Gate, o Options) error {
+func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Shadows, pool *redfish.Pool, beat *heartbeat.Heartbeat,
+	gate *fleet.Gate, o Options,
+) error {
 	counted, err := server.NewMetrics(o.Metrics)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, pool *redfish.Pool, b
 		return access.Resolve(ctx, mgr.GetClient(), b, settings, access.WithCABundle(o.BMCCABundle))
 	}
 	return server.Setup(mgr, server.Options{
-		Bundles: store, Shadows: o.Shadows, Access: resolve, Gate: gate, Clients: pool, Metrics: counted, Outage: beat.Outage,
+		Bundles: store, Shadows: shadows, Access: resolve, Gate: gate, Clients: pool, Metrics: counted, Outage: beat.Outage,
 		Namespace: o.Namespace, ProbeImage: o.ProbeImage, WipeImage: o.WipeImage, RegistryURL: o.RegistryURL, RegistryCA: o.RegistryCA,
 		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace,
 		AdoptionRate: o.AdoptionRate,
