@@ -176,6 +176,9 @@ func same(a, b *engine.Decision) bool {
 	if (a.Halt == nil) != (b.Halt == nil) || a.Halt != nil && a.Halt.Cause != b.Halt.Cause {
 		return false
 	}
+	if (a.Awaits == nil) != (b.Awaits == nil) || a.Awaits != nil && (a.Awaits.Effect != b.Awaits.Effect || a.Awaits.Rule != b.Awaits.Rule) {
+		return false
+	}
 	return a.To == b.To && a.Retry == b.Retry && slices.Equal(a.Clears, b.Clears) && slices.Equal(a.Marks, b.Marks) &&
 		slices.EqualFunc(a.Effects, b.Effects, func(x, y engine.Effect) bool { return effectText(x) == effectText(y) })
 }
@@ -202,6 +205,9 @@ func say(d *engine.Decision) string {
 			effects = append(effects, effectText(e))
 		}
 		text += " and ensures " + strings.Join(effects, ", ")
+	}
+	if d.Awaits != nil {
+		text += fmt.Sprintf(", waits for %s before %s", d.Awaits.Rule, d.Awaits.Effect)
 	}
 	if len(d.Marks) > 0 {
 		text += ", marks " + strings.Join(d.Marks, " ")

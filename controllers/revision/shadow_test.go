@@ -64,6 +64,18 @@ func TestADifferenceCountsOnceUntilItChanges(t *testing.T) {
 	}
 }
 
+func TestWhatAnEffectWaitsForIsADifference(t *testing.T) {
+	stays := &engine.Decision{From: "A", To: "A"}
+	waits := &engine.Decision{From: "A", To: "A", Awaits: &engine.Awaited{Effect: "PowerOn", Rule: "IdentityFirst"}}
+	s := shadowsOf(t)
+	s.Observe("v2", "s1", stays, waits, time.Unix(0, 0))
+	s.Observe("v2", "s2", waits, waits, time.Unix(0, 0))
+	want := []string{"2 evaluated", "A / x1 (s1): stays in A; stays in A, waits for IdentityFirst before PowerOn"}
+	if diff := cmp.Diff(want, shown(s, "v2")); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestWaysToDifferAreBounded(t *testing.T) {
 	s := shadowsOf(t)
 	for i := range 2 * maxWays {

@@ -4,18 +4,21 @@ package story
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"sync"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
@@ -38,27 +41,61 @@ func variant(version string, replace ...string) *bundle.Bundle {
 	return b
 }
 
-// govern puts a bundle in force for one spec, with others in its shadow; afterwards the default one is in force again.
-func (w *world) govern(b *bundle.Bundle, shadows ...*bundle.Bundle) {
-	w.store.Govern(b, shadows...)
-	DeferCleanup(func() { w.store.Govern(w.shipped()) })
+// believing accepts variants of the default bundle for what they compile to, so that specs have policies that no test would
+// have passed; of anything else it asks the whole.
+func believing(accept revision.AcceptFunc) revision.AcceptFunc {
+	return func(ctx context.Context, files, fill bundle.Files) (*bundle.Bundle, diag.List, error) {
+		if strings.Contains(string(files["bundle.yaml"]), "version: 2.") {
+			return bundle.Compile(files, policies.Vocabulary())
+		}
+		return accept(ctx, files, fill)
+	}
 }
 
 // shipped is the default bundle.
-func (w *world) shipped() *bundle.Bundle {
+func shipped() *bundle.Bundle {
 	GinkgoHelper()
 	b, err := policies.Default()
 	Expect(err).NotTo(HaveOccurred())
 	return b
 }
 
-// governed returns the revision that governs a server.
-func governed(ctx context.Context, name string) func() string {
-	return func() string {
-		if l := getServer(ctx, name).Status.Lifecycle; l != nil {
-			return l.Revision
-		}
-		return ""
+// govern promotes a bundle for one spec; afterwards the default one is in force again.
+func govern(ctx context.Context, b *bundle.Bundle) {
+	GinkgoHelper()
+	DeferCleanup(func(ctx SpecContext) {
+		rollOut(ctx, shipped(), policyv1alpha1.LabelActive)
+		Eventually(inForce(ctx, shipped())).Should(BeTrue())
+		Expect(admin.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(managerNamespace), client.MatchingLabels{"spec": "takeover"})).To(Succeed())
+	})
+	rollOut(ctx, b, policyv1alpha1.LabelActive)
+}
+
+// rollOut applies a bundle under a stage, as a change of its label.
+func rollOut(ctx context.Context, b *bundle.Bundle, stage string) {
+	GinkgoHelper()
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: "takeover-" + b.Version,
+		Labels: map[string]string{"spec": "takeover", policyv1alpha1.BundleLabel: b.Name, policyv1alpha1.StageLabel: stage}}, Data: map[string]string{}}
+	for file, data := range b.Files {
+		cm.Data[file] = string(data)
+	}
+	Expect(client.IgnoreNotFound(admin.Delete(ctx, cm.DeepCopy()))).To(Succeed())
+	Eventually(func() policyv1alpha1.LabelledStage { return getRevision(ctx, b).Status.LabelledStage }).
+		ShouldNot(Equal(policyv1alpha1.LabelledActive), "the label that it had is forgotten")
+	create(ctx, cm)
+}
+
+// getRevision is the revision of a bundle; an empty one where there is none.
+func getRevision(ctx context.Context, b *bundle.Bundle) *policyv1alpha1.PolicyRevision {
+	GinkgoHelper()
+	r := &policyv1alpha1.PolicyRevision{}
+	Expect(client.IgnoreNotFound(admin.Get(ctx, types.NamespacedName{Name: b.Revision.Name}, r))).To(Succeed())
+	return r
+}
+
+func inForce(ctx context.Context, b *bundle.Bundle) func() bool {
+	return func() bool {
+		return meta.IsStatusConditionTrue(getRevision(ctx, b).Status.Conditions, policyv1alpha1.ConditionActive)
 	}
 }
 
@@ -92,36 +129,4 @@ func (g gate) PoweredOn(ctx context.Context, m *emulator.Machine, boot emulator.
 		g.Guest.PoweredOn(ctx, m, boot)
 	case <-ctx.Done():
 	}
-}
-
-// shadowDecisions are what shadows would have decided otherwise: "server: stays in Available; moves to Parked by Idle".
-type shadowDecisions struct {
-	mu  sync.Mutex
-	all map[string]int
-}
-
-// Observe implements server.Shadows.
-func (s *shadowDecisions) Observe(shadow, server string, want, got *engine.Decision, _ time.Time) {
-	if want.To == got.To {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[string]int{}
-	}
-	s.all[fmt.Sprintf("%s, %s: %s rather than %s by %s", shadow, server, want.To, got.To, got.Rule)]++
-}
-
-// Forget implements server.Shadows.
-func (*shadowDecisions) Forget(string) {}
-
-func (s *shadowDecisions) seen() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []string
-	for text := range s.all {
-		all = append(all, text)
-	}
-	return all
 }

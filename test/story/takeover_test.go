@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
@@ -19,8 +20,8 @@ var _ = Describe("Another policy", func() {
 		bad := variant("2.0.0", "when: erased && reported, clears: [Dirty]}", "when: erased && reported}")
 		m := claimed(ctx, "rolled-back")
 		name := serverOf(m)
-		theWorld.govern(bad)
-		Eventually(governed(ctx, name)).Should(Equal(bad.Revision.Name))
+		govern(ctx, bad)
+		Eventually(revisionOf(ctx, name)).Should(Equal(bad.Revision.Name))
 		deleteClaim(ctx, "rolled-back")
 		Eventually(serverCondition(ctx, name, v1alpha1.ConditionPolicyHalted)).Should(Equal("True/SafetyRule"))
 		halted := getServer(ctx, name)
@@ -30,10 +31,10 @@ var _ = Describe("Another policy", func() {
 		boots := m.Boots()
 		Consistently(state(ctx, name)).Should(Equal("Cleanup/On"))
 
-		theWorld.store.Govern(theWorld.shipped())
+		rollOut(ctx, shipped(), policyv1alpha1.LabelActive)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 		s := getServer(ctx, name)
-		Expect(s.Status.Lifecycle.Revision).To(Equal(theWorld.shipped().Revision.Name))
+		Expect(s.Status.Lifecycle.Revision).To(Equal(shipped().Revision.Name))
 		Expect(s.Status.Lifecycle.Marks).NotTo(ContainElement("Dirty"))
 		Expect(m.Drives()[0].Contents()).To(BeEmpty(), "it was wiped once more, in an entry of its own")
 		Expect(m.Boots()).To(Equal(boots + 1))
@@ -50,12 +51,12 @@ var _ = Describe("Another policy", func() {
 		bad := variant("2.1.0", "ensure: [ReleaseClaim, BootWipe, PowerOn, Locate]", "ensure: [PowerAsClaimed, ReleaseClaim, BootWipe, PowerOn, Locate]")
 		m := claimed(ctx, "not-begun")
 		name := serverOf(m)
-		theWorld.govern(bad)
-		Eventually(governed(ctx, name)).Should(Equal(bad.Revision.Name))
+		govern(ctx, bad)
+		Eventually(revisionOf(ctx, name)).Should(Equal(bad.Revision.Name))
 		deleteClaim(ctx, "not-begun")
 		Eventually(serverCondition(ctx, name, v1alpha1.ConditionPolicyHalted)).Should(Equal("True/SafetyRule"))
 		halted := getServer(ctx, name).Status.Lifecycle.Entry
-		theWorld.store.Govern(theWorld.shipped())
+		rollOut(ctx, shipped(), policyv1alpha1.LabelActive)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 		s := getServer(ctx, name)
 		Expect(moves(s)[len(moves(s))-2:]).To(Equal([]string{"Adopted Cleanup", "Wiped Available"}))
@@ -68,15 +69,15 @@ var _ = Describe("Another policy", func() {
 		m := theWorld.machine(ctx, func(s *emulator.MachineSpec) { s.Guest = g })
 		name := serverOf(m)
 		Eventually(running(m)).Should(Equal("Pxe"))
-		former := theWorld.shipped().Revision.Name
+		former := shipped().Revision.Name
 		other := variant("2.2.0")
-		theWorld.govern(other)
-		Consistently(func() string { return state(ctx, name)() + " " + governed(ctx, name)() }).
+		govern(ctx, other)
+		Consistently(func() string { return state(ctx, name)() + " " + revisionOf(ctx, name)() }).
 			WithTimeout(4 * time.Second).Should(HaveSuffix(" " + former))
 		Expect(getServer(ctx, name).Status.State).To(Equal(v1alpha1.StateDiscovery))
 		close(g.open)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
-		Eventually(governed(ctx, name)).Should(Equal(other.Revision.Name))
+		Eventually(revisionOf(ctx, name)).Should(Equal(other.Revision.Name))
 		s := getServer(ctx, name)
 		last := s.Status.Lifecycle.History[len(s.Status.Lifecycle.History)-1]
 		Expect(last.Rule+" under "+last.Revision).To(Equal("ProbeReported under "+former), "a server that rests makes no move for it")
@@ -97,16 +98,16 @@ var _ = Describe("Another policy", func() {
   Parked:
 `)
 		dropped := variant("2.4.0", "\ninvariants:", "\nmigrate: {Depot: Initial}\n\ninvariants:")
-		theWorld.govern(depot)
-		Eventually(governed(ctx, name)).Should(Equal(depot.Revision.Name))
+		govern(ctx, depot)
+		Eventually(revisionOf(ctx, name)).Should(Equal(depot.Revision.Name))
 		operate(ctx, name, v1alpha1.OperationPark)
 		Eventually(state(ctx, name)).Should(Equal("Depot/Off"))
 
 		By("keeping it under the former one where the other does not say what becomes of it")
-		theWorld.store.Govern(theWorld.shipped())
-		Consistently(governed(ctx, name)).WithTimeout(4 * time.Second).Should(Equal(depot.Revision.Name))
+		rollOut(ctx, shipped(), policyv1alpha1.LabelActive)
+		Consistently(revisionOf(ctx, name)).WithTimeout(4 * time.Second).Should(Equal(depot.Revision.Name))
 
-		theWorld.store.Govern(dropped)
+		rollOut(ctx, dropped, policyv1alpha1.LabelActive)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 		Expect(moves(getServer(ctx, name))).To(ContainElements("Stored Depot", "Migrated Initial", "ProbeReported Available"))
 	})
@@ -117,11 +118,19 @@ var _ = Describe("Another policy", func() {
 		Eventually(serverCondition(ctx, name, "Ready")).Should(Equal("True/Stable"))
 		before := theWorld.fleet.LastWrite()
 		shadow := variant("2.5.0", "{rule: ParkedAvailable, to: Parked,   when: parkAsked && poweredOff}", "{rule: Idle, to: Parked, when: poweredOff}")
-		theWorld.govern(theWorld.shipped(), shadow)
-		Eventually(theWorld.shadows.seen).Should(ContainElement(fmt.Sprintf("%s, %s: Available rather than Parked by Idle", shadow.Revision.Name, name)))
+		rollOut(ctx, shadow, policyv1alpha1.LabelShadow)
+		Eventually(func() []string {
+			var all []string
+			if shown := getRevision(ctx, shadow).Status.Shadow; shown != nil {
+				for _, d := range shown.Differences {
+					all = append(all, d.State+" "+d.ShadowRule+": "+d.Got)
+				}
+			}
+			return all
+		}).WithTimeout(2 * time.Minute).Should(ContainElement("Available Idle: moves to Parked by Idle"))
 		Consistently(state(ctx, name)).Should(Equal("Available/Off"))
 		Expect(touched(m, before)()).To(BeEmpty())
-		Expect(governed(ctx, name)()).To(Equal(theWorld.shipped().Revision.Name))
+		Expect(revisionOf(ctx, name)()).To(Equal(shipped().Revision.Name))
 	})
 
 	It("is taken over by servers at rest at a pace, in one write each", func(ctx SpecContext) {
@@ -137,9 +146,9 @@ var _ = Describe("Another policy", func() {
 		}
 		history, began := record(ctx), time.Now()
 		other := variant("2.6.0")
-		theWorld.govern(other)
+		govern(ctx, other)
 		for _, name := range names {
-			Eventually(governed(ctx, name)).Should(Equal(other.Revision.Name), name)
+			Eventually(revisionOf(ctx, name)).Should(Equal(other.Revision.Name), name)
 		}
 		took := time.Since(began)
 		Consistently(func() map[string]int {

@@ -43,9 +43,6 @@ type world struct {
 	stopBoots   func()
 	// guests are what runs on machines.
 	guests emulator.Guest
-	// store has the policies of the manager that runs, and shadows what those in the shadow would have decided.
-	store   *revision.Store
-	shadows *shadowDecisions
 	// stop ends the manager that runs; nil while none does.
 	stop     func()
 	machines atomic.Int32
@@ -57,7 +54,7 @@ func newWorld(ctx context.Context) *world {
 	w.startBootProvider(ctx)
 	guests, err := emulated.NewGuest(guest.Options{ProviderURL: w.providerURL, Interval: time.Second})
 	Expect(err).NotTo(HaveOccurred())
-	w.guests, w.shadows = guests, &shadowDecisions{}
+	w.guests = guests
 	w.bmcPort, err = env.FreePort(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	w.fleet = emulator.New(emulator.Options{Network: fmt.Sprintf("127.%d.0.0/16", 66+GinkgoParallelProcess()), Port: w.bmcPort, Guest: guests, Delays: emulator.Delays{Shutdown: -1}})
@@ -105,7 +102,7 @@ func (w *world) startManager(ctx context.Context) {
 	embedded, err := policies.Default()
 	Expect(err).NotTo(HaveOccurred())
 	store := revision.NewStore(mgr.GetClient(), embedded)
-	w.store = store
+	store.Accept = believing(store.Accept)
 	if w.registryURL == "" {
 		port, err := env.FreePort(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -114,7 +111,7 @@ func (w *world) startManager(ctx context.Context) {
 	metrics := prometheus.NewRegistry()
 	Expect(controllers.Setup(ctx, mgr, store, controllers.Options{Namespace: managerNamespace, ProbeImage: "probe:1", WipeImage: "wipe:1",
 		RegistryURL: w.registryURL, SteadyPoll: 2 * time.Second, PowerGrace: 3 * time.Second, BootGrace: 6 * time.Second,
-		RetryPause: time.Millisecond, Metrics: metrics, Shadows: w.shadows})).To(Succeed())
+		RetryPause: time.Millisecond, Metrics: metrics})).To(Succeed())
 	agents, err := registry.New(registry.Options{Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(),
 		Recorder: mgr.GetEventRecorder("registry"), Address: w.registryURL[len("http://"):], Plaintext: true, Metrics: metrics, UnauthorizedDelay: -1,
 		HeldRetry: time.Second})
