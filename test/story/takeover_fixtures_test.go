@@ -5,6 +5,7 @@ package story
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -41,11 +42,18 @@ func variant(version string, replace ...string) *bundle.Bundle {
 	return b
 }
 
+// refused is the version that managers which start from now on refuse.
+var refused atomic.Value
+
 // believing accepts variants of the default bundle for what they compile to, so that specs have policies that no test would
 // have passed; of anything else it asks the whole.
 func believing(accept revision.AcceptFunc) revision.AcceptFunc {
 	return func(ctx context.Context, files, fill bundle.Files) (*bundle.Bundle, diag.List, error) {
-		if strings.Contains(string(files["bundle.yaml"]), "version: 2.") {
+		text := string(files["bundle.yaml"])
+		if version, ok := refused.Load().(string); ok && version != "" && strings.Contains(text, "version: "+version) {
+			return nil, diag.List{{Severity: diag.Error, File: "bundle.yaml", Message: "not for this engine"}}, nil
+		}
+		if strings.Contains(text, "version: 2.") {
 			return bundle.Compile(files, policies.Vocabulary())
 		}
 		return accept(ctx, files, fill)

@@ -112,6 +112,30 @@ var _ = Describe("Another policy", func() {
 		Expect(moves(getServer(ctx, name))).To(ContainElements("Stored Depot", "Migrated Initial", "ProbeReported Available"))
 	})
 
+	It("that another version of the manager refuses halts its servers, which are observed, until one takes over that it accepts", func(ctx SpecContext) {
+		m := theWorld.available(ctx)
+		name := serverOf(m)
+		held := variant("2.7.0", "{rule: ParkedAvailable, to: Parked,   when: parkAsked && poweredOff}", "{rule: Idle, to: Parked, when: running && mayStop}")
+		govern(ctx, held)
+		Eventually(revisionOf(ctx, name)).Should(Equal(held.Revision.Name))
+		theWorld.stopManager()
+		refused.Store(held.Version)
+		DeferCleanup(func() { refused.Store("") })
+		before := theWorld.fleet.LastWrite()
+		theWorld.startManager(ctx)
+		Eventually(serverCondition(ctx, name, v1alpha1.ConditionPolicyHalted)).Should(Equal("True/RevisionHeld"))
+		Expect(haltMessage(getServer(ctx, name))).To(ContainSubstring("not for this engine"))
+
+		By("observing what somebody does to the machine, and leaving it alone")
+		m.PowerBehindBack(true)
+		Eventually(state(ctx, name)).Should(Equal("Available/On"))
+		Consistently(touched(m, before)).Should(BeEmpty())
+
+		rollOut(ctx, shipped(), policyv1alpha1.LabelActive)
+		Eventually(revisionOf(ctx, name)).Should(Equal(shipped().Revision.Name))
+		Eventually(serverCondition(ctx, name, v1alpha1.ConditionPolicyHalted)).Should(Equal("none"))
+	})
+
 	It("in the shadow is compared, and does nothing", func(ctx SpecContext) {
 		m := theWorld.available(ctx)
 		name := serverOf(m)
