@@ -386,3 +386,22 @@ func TestAnOperationDoesNotOutliveTheEntryThatAnotherRevisionEnded(t *testing.T)
 		}
 	})
 }
+
+func TestAHaltForAnotherMachineIsNoReasonToTakeOver(t *testing.T) {
+	good, err := defaultBundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := variant(t, "2.1.0")
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOn)
+		m.shows.Identity.UUID = "1a2b3c4d-0000-0000-0000-000000000002"
+		w := inWorld(t, m, serverIn(v1alpha1.StateInitial, pinnedTo(former), func(s *v1alpha1.Server) { s.Status.Lifecycle.EnteredAt = ago(time.Second) }))
+		w.manager.Bundles = &rules{target: good, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}
+		w.manager.run(5 * time.Minute)
+		if got := lifecycleText(w.server()) + " " + haltedText(w.server()); got != "Initial 7 default-2.1.0 SafetyRule" {
+			t.Errorf("it is %s", got)
+		}
+		m.wants(t, "meanwhile")
+	})
+}
