@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -138,3 +139,6 @@ func (g gate) PoweredOn(ctx context.Context, m *emulator.Machine, boot emulator.
 	case <-ctx.Done():
 	}
 }
+
+// waitForShadows is how long differences of a shadow may take to show: they are stored every half minute.
+const waitForShadows = 2 * time.Minute

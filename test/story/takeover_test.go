@@ -151,7 +151,7 @@ var _ = Describe("Another policy", func() {
 				}
 			}
 			return all
-		}).WithTimeout(2 * time.Minute).Should(ContainElement("Available Idle: moves to Parked by Idle"))
+		}).WithTimeout(waitForShadows).Should(ContainElement("Available Idle: moves to Parked by Idle"))
 		Consistently(state(ctx, name)).Should(Equal("Available/Off"))
 		Expect(touched(m, before)()).To(BeEmpty())
 		Expect(revisionOf(ctx, name)()).To(Equal(shipped().Revision.Name))
