@@ -5,6 +5,7 @@ package env
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 
@@ -56,13 +57,20 @@ func (p *reservedPort) release() {
 	}
 }
 
+// Below the ports that Linux gives to clients by default (/proc/sys/net/ipv4/ip_local_port_range), so that no connection
+// takes a server's port while the server is being started again.
+const firstPort, lastPort = 10000, 32000
+
 // FreePort returns a port of 127.0.0.1 that nobody listened on a moment ago, for a server that
 // has to be told its port before it starts.
 func FreePort(ctx context.Context) (int, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port of 127.0.0.1: %w", err)
+	var err error
+	for range 50 {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		var listener net.Listener
+		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return port, listener.Close()
+		}
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("find a free port of 127.0.0.1: %w", err)
 }
