@@ -91,6 +91,8 @@ type Vocabulary struct {
 	Effects []EffectType
 	// Enter lists what must hold to enter a state, by state name.
 	Enter map[State][]Requirement
+	// Leave lists what must hold to leave a state by a rule, by state name. Entering a state by hand leaves none by a rule.
+	Leave map[State][]Requirement
 	// Clear lists what must hold to clear a mark, by mark name.
 	Clear map[string][]Requirement
 	// Set lists what must hold to set a mark, by mark name. Only effects set such a mark: a state that says so itself does

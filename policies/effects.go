@@ -88,14 +88,14 @@ var effects = []engine.EffectType{
 		Asserts:  "A boot configuration for the probe image exists for this entry, with a token of its own.",
 		Proof:    "The configuration carries this entry and our UID; the boot operator says Ready.",
 		Repeat:   "Nothing while it stands; written anew in another entry.",
-		Requires: []engine.Requirement{neverOnAClaim, handsOff},
+		Requires: []engine.Requirement{neverOnAClaim, probeBeginsFromOff, handsOff},
 	},
 	{
 		Name:     EffectBootWipe,
 		Asserts:  "A boot configuration for the wipe image exists for this entry, with a token of its own.",
 		Proof:    "The configuration carries this entry and our UID; the boot operator says Ready.",
 		Repeat:   "Nothing while it stands; written anew in another entry.",
-		Requires: []engine.Requirement{sameMachine, wipeNeedsRecord, neverWipeClaimed, neverWipeRetained, handsOff},
+		Requires: []engine.Requirement{sameMachine, wipeNeedsRecord, neverWipeClaimed, neverWipeRetained, wipeBeginsFromOff, handsOff},
 		Undoes:   []string{EffectBootProbe, EffectBootAsClaimed},
 	},
 	{

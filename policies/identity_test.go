@@ -73,24 +73,28 @@ func TestAnUnknownIdentityIsWaitedOutAndAnotherMachineHalts(t *testing.T) {
 		facts  *Facts
 		want   []string
 		awaits string
+		open   engine.Requirement
 	}{
 		"Reserved prepares the claim's boot and changes nothing on the machine": {
-			ours("Reserved", nil), []string{EffectBootAsClaimed}, EffectLocate},
+			ours("Reserved", nil), []string{EffectBootAsClaimed}, EffectLocate, sameMachine},
 		"Available tidies up nothing before the machine is known to be off": {
-			free("Available", nil), nil, EffectPowerOff},
-		"Discovery prepares the probe's boot": {
-			free("Discovery", nil), []string{EffectBootProbe}, EffectPowerOn},
+			free("Available", nil), nil, EffectPowerOff, sameMachine},
+		"Discovery prepares no boot before the machine is known to be off": {
+			free("Discovery", nil), nil, EffectBootProbe, probeBeginsFromOff},
+		"Discovery keeps the boot that it prepared, and switches nothing on": {
+			free("Discovery", func(f *Facts) { f.Boot = BootFacts{Purpose: "Probe", State: "Pending"} }),
+			[]string{EffectBootProbe}, EffectPowerOn, sameMachine},
 		"Cleanup prepares no wipe": {
 			free("Cleanup", func(f *Facts) { f.Claim.Released, f.Lifecycle.Marks = true, []string{MarkDirty, MarkManaged} }),
-			[]string{EffectReleaseClaim}, EffectBootWipe},
+			[]string{EffectReleaseClaim}, EffectBootWipe, sameMachine},
 		"Error shows nothing": {
-			free("Error", nil), nil, EffectLocate},
+			free("Error", nil), nil, EffectLocate, sameMachine},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := defaultLifecycle(t)
 			c.facts.BMC = BMCFacts{Power: unknown, Health: unknown, Identity: IdentityUnknown}
 			d := l.Decide(c.facts)
-			want := &engine.Awaited{Effect: c.awaits, Rule: "IdentityFirst", Message: "nothing is written to a machine whose identity is not the Server's"}
+			want := &engine.Awaited{Effect: c.awaits, Rule: c.open.Rule, Message: c.open.Doc}
 			if d.Halt != nil || d.Moves() {
 				t.Fatalf("got %+v, halted by %+v", d, d.Halt)
 			}

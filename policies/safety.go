@@ -91,6 +91,33 @@ var (
 		Halts: `server.ignored`,
 		Doc:   "a server that is parked, observed or ignored is left alone, and one in maintenance does only what that asks for",
 	}
+	// Entering Observing forgets nothing, but leaving it would: no state after it knows that what runs, or ran last, is not
+	// ours. A machine that goes off by itself has not been given to us. Somebody who forces the server elsewhere by hand
+	// takes that upon himself; the rules of the state that he forces it to hold all the same.
+	observedUntilConsent = engine.Requirement{
+		Rule: "ObservedUntilConsent", Must: `claim.bound || marked("Managed") || operation.consented`,
+		Doc: "a machine found running is observed until a claim turns out to hold it or somebody consents",
+	}
+	// A boot of ours begins from Off. The boot facts are those of the present entry, so that a boot which stands was prepared
+	// while the machine was off and may well run by now; that it is asked for again changes nothing. Power that is not known,
+	// or changes just now, is waited out.
+	//
+	// What runs on a machine that is ours to stop and not Dirty is no tenant's and no stranger's: it is an agent of ours, which
+	// may go on in the next state (a burn-in after the probe) or whose boot was deleted meanwhile. Preparing the probe for it
+	// changes nobody's boot, and needs no power cycle.
+	probeBeginsFromOff = engine.Requirement{
+		Rule: "ProbeBeginsFromOff",
+		Must: `bmc.power == "Off" || boot.purpose == "Probe" || ` +
+			`(bmc.power == "On" && (marked("Managed") || operation.consented) && !marked("Dirty"))`,
+		Awaits: `bmc.power != "On"`,
+		Doc:    "a probe is prepared for a machine that is off, and of those that run only for one of ours without data",
+	}
+	// A machine that is to be erased is Dirty, and what runs on it may be what its last holder booted. So a wipe's boot that
+	// was deleted while the machine runs is prepared anew only once the machine is off.
+	wipeBeginsFromOff = engine.Requirement{
+		Rule: "WipeBeginsFromOff", Must: `bmc.power == "Off" || boot.purpose == "Wipe"`, Awaits: `bmc.power != "On"`,
+		Doc: "a wipe is prepared for a machine that is off, never for one that runs",
+	}
 	orderOnlyWhileOff = engine.Requirement{
 		Rule: "OrderOnlyWhileOff", Must: `bmc.power == "Off"`,
 		Doc: "what a running machine boots next is never changed",
@@ -104,6 +131,11 @@ var (
 // enterRules lists what must hold to enter a state. Available is the state that offers a server to claims.
 var enterRules = map[engine.State][]engine.Requirement{
 	"Available": {neverOfferDirty},
+}
+
+// leaveRules lists what must hold to leave a state by a rule.
+var leaveRules = map[engine.State][]engine.Requirement{
+	"Observing": {observedUntilConsent},
 }
 
 // setRules lists what must hold to set a mark. Dirty needs no reason: it only ever holds something back.

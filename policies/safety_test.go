@@ -94,6 +94,16 @@ func TestAHostileBundleIsHaltedBy(t *testing.T) {
 			ours("Reserved", nil), "OrderOnlyWhileOff"},
 		"another boot order for a machine that may be running": {EffectApplyBootOrder,
 			ours("Reserved", func(f *Facts) { f.BMC.Power = "Unknown" }), "OrderOnlyWhileOff"},
+		"a probe prepared under a running stranger": {EffectBootProbe,
+			free("Discovery", func(f *Facts) { f.BMC.Power, f.Lifecycle.Marks = "On", nil }), "ProbeBeginsFromOff"},
+		"a probe prepared under a running machine that may hold data": {EffectBootProbe,
+			free("Discovery", func(f *Facts) { f.BMC.Power, f.Lifecycle.Marks = "On", []string{MarkDirty, MarkManaged} }), "ProbeBeginsFromOff"},
+		"a wipe prepared under a running machine of ours": {EffectBootWipe,
+			free("Cleanup", func(f *Facts) { f.BMC.Power, f.Claim.Released = "On", true }), "WipeBeginsFromOff"},
+		"a wipe that takes the place of the probe which runs": {EffectBootWipe,
+			free("Cleanup", func(f *Facts) {
+				f.BMC.Power, f.Claim.Released, f.Boot = "On", true, BootFacts{Purpose: "Probe", State: "Ready", Ready: true}
+			}), "WipeBeginsFromOff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantSafetyHalt(t, hostile(t, c.facts.Lifecycle.State, c.effect).Decide(c.facts), c.rule)
@@ -104,7 +114,7 @@ func TestAHostileBundleIsHaltedBy(t *testing.T) {
 // allowed holds facts under which each effect that touches a machine or says what it boots is allowed.
 func allowed(effect, state string) *Facts {
 	switch effect {
-	case EffectBootProbe, EffectApplyBootOrder:
+	case EffectBootProbe, EffectApplyBootOrder, EffectPowerOn:
 		return free(state, nil)
 	case EffectBootWipe:
 		return free(state, func(f *Facts) { f.Claim.Released = true })

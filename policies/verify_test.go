@@ -65,8 +65,16 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 			[]string{"    - {do: ClearBoot, when: \"!held\"}   # what we prepared never hijacks a reboot of its own", "    - Locate"},
 			[]string{"safety-effect Observing"}},
 		"two states that send a server to and fro": {
-			[]string{"when: claimed}   # a reference that no claim agrees with says nothing", "when: claimed}\n    - {rule: Back, to: Initial, when: running}"},
-			[]string{"livelock FoundRunning", "livelock HeldByClaim"}},
+			[]string{`{rule: Returned, to: Initial, when: "!inService"}`, "{rule: Returned, to: Initial, when: inService}"},
+			[]string{"livelock HandedOver", "livelock HardwareFault"}},
+		"a machine that goes off by itself is taken for ours": {
+			[]string{"when: claimed}   # a reference that no claim agrees with says nothing", "when: claimed}\n    - {rule: Back, to: Initial, when: poweredOff}"},
+			[]string{"safety-move Back"}},
+		"a wipe's boot that is lost is prepared under a running machine": {
+			[]string{"    - {rule: WipeBootLost,   to: Initial,   when: running && !wipeBoot && !wiping}   # an erase that runs is let finish\n", ""},
+			[]string{"safety-effect Cleanup"}},
+		"a wipe's boot is prepared beside an erase": {
+			[]string{"{do: BootWipe, when: wipeBoot || poweredOff || !wiping}", "BootWipe"}, []string{"safety-effect Cleanup"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := verify.Check(rewritten(t, Vocabulary(), c.rewrite...))

@@ -30,6 +30,7 @@ func buildVocabulary() *engine.Vocabulary {
 	words := &engine.Vocabulary{
 		Effects:     effects,
 		Enter:       enterRules,
+		Leave:       leaveRules,
 		Clear:       clearRules,
 		Set:         setRules,
 		Marks:       marks,

@@ -33,8 +33,8 @@ type Anatomy struct {
 	States      []StateAnatomy
 	Invariants  []InvariantAnatomy
 	Migrate     map[engine.State]engine.State
-	// Enter, Clear, Set and Effect are the safety rules by state, mark, mark and effect.
-	Enter             map[engine.State][]RequirementAnatomy
+	// Enter, Leave, Clear, Set and Effect are the safety rules by state, state, mark, mark and effect.
+	Enter, Leave      map[engine.State][]RequirementAnatomy
 	Clear, Set        map[string][]RequirementAnatomy
 	Effect            map[string][]RequirementAnatomy
 	Axioms, AfterMove []Expression
@@ -154,7 +154,7 @@ func (l *Lifecycle) Anatomy(assumed ...engine.Axiom) (*Anatomy, error) {
 	}
 	x := &anatomist{l: l, env: env}
 	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, Migrate: l.migrate, env: env,
-		Enter: requirementsOf(x, l.safety.enter), Clear: requirementsOf(x, l.safety.clear),
+		Enter: requirementsOf(x, l.safety.enter), Leave: requirementsOf(x, l.safety.leave), Clear: requirementsOf(x, l.safety.clear),
 		Set: requirementsOf(x, l.safety.set), Effect: requirementsOf(x, l.safety.effect),
 		Axioms: x.axioms(l.vocabulary.Axioms), Assumed: x.axioms(assumed), AfterMove: x.axioms(l.vocabulary.AfterMove)}
 	for _, atom := range l.atoms {

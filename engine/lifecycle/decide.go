@@ -100,7 +100,11 @@ const RuleMigrated = "Migrated"
 
 func (l *Lifecycle) migrated(f engine.Facts, from engine.State, to *state) engine.Decision {
 	in := activation{vocabulary: l.vocabulary, facts: f}
-	if b := l.safety.forEntering(to, nil, to.marks, &in); b != nil {
+	b := firstBreach(l.safety.leave[from], &in)
+	if b == nil {
+		b = l.safety.forEntering(to, nil, to.marks, &in)
+	}
+	if b != nil {
 		return halted(from, engine.HaltSafety, RuleMigrated, b.message(fmt.Sprintf("%s (%s to %s)", RuleMigrated, from, to.name)))
 	}
 	return engine.Decision{From: from, To: to.name, Rule: RuleMigrated, Message: to.means, Marks: to.marks,
@@ -247,7 +251,7 @@ func exitKind(x *exit) string {
 
 func (e *evaluation) move(x *exit) engine.Decision {
 	to := e.l.states[x.to]
-	if b := e.l.safety.forMove(to, x, &e.in); b != nil {
+	if b := e.l.safety.forMove(e.state.name, to, x, &e.in); b != nil {
 		return halted(e.state.name, engine.HaltSafety, x.rule, b.message(fmt.Sprintf("%s (%s to %s)", x.rule, e.state.name, to.name)))
 	}
 	return engine.Decision{From: e.state.name, To: to.name, Rule: x.rule, Message: to.means, Clears: x.clears, Marks: to.marks,

@@ -198,7 +198,7 @@ func (l *Lifecycle) Reads(s engine.State) []int {
 		if e.after != nil && e.after.fact >= 0 {
 			facts = append(facts, e.after.fact)
 		}
-		facts = append(facts, l.safety.readsOfMove(l.states[e.to], e)...)
+		facts = append(facts, l.safety.readsOfMove(st.name, l.states[e.to], e)...)
 	}
 	for _, e := range st.ensure {
 		addGuard(e.when)

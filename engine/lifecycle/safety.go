@@ -16,6 +16,7 @@ import (
 // safety holds the requirements that no bundle can switch off, compiled.
 type safety struct {
 	enter  map[engine.State][]requirement
+	leave  map[engine.State][]requirement
 	clear  map[string][]requirement
 	set    map[string][]requirement
 	effect map[string][]requirement
@@ -45,11 +46,16 @@ func (b *breach) message(what string) string {
 
 // compileSafety fails only on a mistake in the vocabulary, which is the program's own.
 func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
-	s := &safety{enter: map[engine.State][]requirement{}, clear: map[string][]requirement{}, set: map[string][]requirement{},
+	s := &safety{enter: map[engine.State][]requirement{}, leave: map[engine.State][]requirement{}, clear: map[string][]requirement{}, set: map[string][]requirement{},
 		effect: map[string][]requirement{}, marks: map[string][]string{}}
 	var err error
 	for name, all := range v.Enter {
 		if s.enter[name], err = compileRequirements(env, v, all); err != nil {
+			return nil, err
+		}
+	}
+	for name, all := range v.Leave {
+		if s.leave[name], err = compileRequirements(env, v, all); err != nil {
 			return nil, err
 		}
 	}
@@ -152,9 +158,12 @@ func firstBrokenOrOpen(all []requirement, in *activation) (broken *breach, open 
 	return nil, open
 }
 
-// forMove checks a move: what it clears against the facts as they are, and what it enters against the facts as they
-// will be.
-func (s *safety) forMove(to *state, e *exit, in *activation) *breach {
+// forMove checks a move: what it leaves and clears against the facts as they are, and what it enters against the facts as
+// they will be.
+func (s *safety) forMove(from engine.State, to *state, e *exit, in *activation) *breach {
+	if b := firstBreach(s.leave[from], in); b != nil {
+		return b
+	}
 	for _, mark := range e.clears {
 		if b := firstBreach(s.clear[mark], in); b != nil {
 			return b
@@ -178,8 +187,8 @@ func (s *safety) forEntering(to *state, clears, sets []string, in *activation) *
 	return firstBreach(requirements, after)
 }
 
-func (s *safety) readsOfMove(to *state, e *exit) []int {
-	var facts []int
+func (s *safety) readsOfMove(from engine.State, to *state, e *exit) []int {
+	facts := readsOf(s.leave[from])
 	for _, mark := range e.clears {
 		facts = append(facts, readsOf(s.clear[mark])...)
 	}

@@ -10,6 +10,7 @@
 // says is part of the model (see world.go):
 //   - the marks Dirty and Managed are stored before the first boot for a claim, and Managed with a power-on from off;
 //   - every move counts the entry, and boots, reports and wipes of a former entry prove nothing;
+//   - no agent's boot is prepared while nobody can tell whether the machine is off or on;
 //   - nothing is written to a BMC that is silent or answers for another machine, and an ignored server is not visited;
 //   - an operation that the state does not list is refused, and a release by hand while the claim exists.
 package explorer

@@ -82,8 +82,11 @@ func (p *player) powerAsClaimed(w *World) progress {
 }
 
 func (p *player) bootProbe(w *World) progress {
-	if w.Boot == Probe {
+	switch {
+	case w.Boot == Probe:
 		return holds
+	case !w.reached():
+		return pending
 	}
 	if w.Ref && !w.Record {
 		p.breaks(NeverOnAClaim, "the probe is prepared for a machine that a claim is written on")
@@ -94,8 +97,11 @@ func (p *player) bootProbe(w *World) progress {
 }
 
 func (p *player) bootWipe(w *World) progress {
-	if w.Boot == Wiper {
+	switch {
+	case w.Boot == Wiper:
 		return holds
+	case !w.reached():
+		return pending
 	}
 	p.judgeArm(w, "the wipe")
 	w.Boot, w.BootReady = Wiper, false

@@ -23,6 +23,13 @@ var agentEvents = []event{
 		w.BootReady = w.BootReady || could
 		return could
 	}},
+	{"the boot that was prepared is deleted", false, func(_ *player, w *World) bool {
+		could := w.Boot == Probe || w.Boot == Wiper
+		if could {
+			w.Boot, w.BootReady = Nothing, false
+		}
+		return could
+	}},
 	{"the probe reports", true, func(_ *player, w *World) bool {
 		could := w.On && w.Runs == Probe && !w.OldAgent && w.Report != CurrentReport
 		if could {

@@ -55,9 +55,9 @@ func (p *player) judgeErase(w *World, what string) {
 	}
 }
 
-// judgeArm judges that an agent's boot is prepared. Nobody can know better where the BMC told Off last, and is silent.
+// judgeArm judges that an agent's boot is prepared.
 func (p *player) judgeArm(w *World, what string) {
-	if (p.strange(w) || tenanted(w)) && (w.reached() || !w.LastOff) {
+	if p.strange(w) || tenanted(w) {
 		p.breaks(RunningBootKept, what+" is prepared for a machine on which somebody's system runs")
 	}
 }

@@ -10,7 +10,6 @@ const maxRetries = 9
 // visit reads the world once, and either moves the server or does the next thing that its state wants. It says whether
 // anything changed, so that a visit after it would see something else.
 func (p *player) visit(w *World) bool {
-	w.observe()
 	if w.Marks&managed != 0 {
 		w.Consent = false // it has served: from now on the mark lets the machine be stopped
 	}

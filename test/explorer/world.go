@@ -40,11 +40,10 @@ type World struct {
 	OldWipe bool
 
 	// What only the judge remembers.
-	Ours    bool // booted by us from off, taken over by consent, or booted for its claim
-	Kept    bool // an inventory tells that it was booted by us
-	Noted   bool // what outlives the status tells of a holder's data
-	Seen    bool // found running and not ours, and nobody has consented since
-	LastOff bool // the last reading said Off
+	Ours  bool // booted by us from off, taken over by consent, or booted for its claim
+	Kept  bool // an inventory tells that it was booted by us
+	Noted bool // what outlives the status tells of a holder's data
+	Seen  bool // found running and not ours, and nobody has consented since
 }
 
 // Image is what a machine boots or runs.
@@ -156,12 +155,5 @@ func (w *World) run(i Image) {
 	w.On, w.Runs, w.OldAgent = true, i, false
 	if i == Tenant && w.Data != HeldData && w.Claim == Bound {
 		w.Data = HeldData
-	}
-}
-
-// observe is a reading of the BMC, as every visit makes one.
-func (w *World) observe() {
-	if w.reached() {
-		w.LastOff = !w.On
 	}
 }

@@ -57,8 +57,8 @@ const (
 	observing   = "    - {do: ClearBoot, when: \"!held\"}   # what we prepared never hijacks a reboot of its own\n"
 	revoked     = "    - {rule: WipeRevoked,    to: Error,     when: claimed || retained || !released}\n"
 	wipeFailed  = "    - {rule: WipeFailed,     to: Error,     when: wipeFailed}\n"
-	wipes       = "ensure: [ReleaseClaim, BootWipe, PowerOn, Locate]"
-	onlyWipes   = "ensure: [BootWipe, PowerOn]"
+	wipes       = "    - ReleaseClaim\n    - {do: BootWipe, when: wipeBoot || poweredOff || !wiping}   # never beside an erase that runs\n"
+	onlyWipes   = "    - BootWipe\n"
 	heldByClaim = "    - {do: BootAsClaimed,  when: claimed && !released && (!parkAsked || !mayStop)}"
 	appeared    = "    - {rule: StrangerAppeared, to: Observing, when: running && !mayStop}"
 )

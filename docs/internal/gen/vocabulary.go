@@ -148,6 +148,11 @@ func safetyRules(v *engine.Vocabulary) []guarded {
 			add(r, "entering state "+code(string(state)))
 		}
 	}
+	for _, state := range slices.Sorted(maps.Keys(v.Leave)) {
+		for _, r := range v.Leave[state] {
+			add(r, "leaving state "+code(string(state))+" by a rule")
+		}
+	}
 	for _, mark := range slices.Sorted(maps.Keys(v.Clear)) {
 		for _, r := range v.Clear[mark] {
 			add(r, "clearing the mark "+code(mark))

@@ -115,6 +115,7 @@ func (e *encoder) readAll() {
 			}
 		}
 		e.readRequirements(a.Enter[st.Name])
+		e.readRequirements(a.Leave[st.Name])
 	}
 }
 

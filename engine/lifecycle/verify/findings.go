@@ -34,7 +34,10 @@ func (c *checker) checkSafety(v *view) {
 		w := &v.exits[i]
 		for _, b := range w.breaches {
 			what := fmt.Sprintf("enter %s", w.To)
-			if b.mark != "" {
+			switch {
+			case b.leaves:
+				what = "leave the state"
+			case b.mark != "":
 				what = "clear " + b.mark
 			}
 			if x := c.example(c.And(b.on, c.assumed), v.Name, haltedBy(engine.HaltSafety, w.Rule)); x != nil {

@@ -47,7 +47,9 @@ type wanted struct {
 type breach struct {
 	rule *lifecycle.RequirementAnatomy
 	mark string
-	on   bdd.Ref
+	// leaves says that the rule is of the state that a move leaves.
+	leaves bool
+	on     bdd.Ref
 }
 
 // asked is what an invariant may ask besides definitions.
@@ -121,13 +123,17 @@ func (c *checker) lookAtExit(st *lifecycle.StateAnatomy, x *lifecycle.ExitAnatom
 	w.fires = c.And(come, w.when.yes)
 	w.errs = c.Without(c.Without(come, w.when.yes), w.when.no)
 	left := w.fires
-	for _, mark := range x.Clears {
-		all := c.anatomy.Clear[mark]
+	ask := func(all []lifecycle.RequirementAnatomy, b breach) {
 		for i := range all {
 			holds := c.outcome(all[i].Must, st.Name).yes
-			w.breaches = append(w.breaches, breach{rule: &all[i], mark: mark, on: c.Without(c.Without(left, holds), c.halts(&all[i], st.Name))})
+			b.rule, b.on = &all[i], c.Without(c.Without(left, holds), c.halts(&all[i], st.Name))
+			w.breaches = append(w.breaches, b)
 			left = c.And(left, holds)
 		}
+	}
+	ask(c.anatomy.Leave[st.Name], breach{leaves: true})
+	for _, mark := range x.Clears {
+		ask(c.anatomy.Clear[mark], breach{mark: mark})
 	}
 	to := c.stateOf(x.To)
 	all := c.anatomy.Enter[x.To]
