@@ -265,6 +265,10 @@ func propertiesOf(v valuation, d engine.Decision) error {
 			return fmt.Errorf("powers off a machine in a claim's hands")
 		case e.Name == EffectBootProbe && (held || v.marked(MarkDirty)):
 			return fmt.Errorf("probes a machine that somebody holds or that holds data")
+		case e.Name == EffectBootProbe && !v.has("bmc.power", "Off") && !v.has("boot.purpose", "Probe") && (!mayStop || !v.has("bmc.power", "On")):
+			return fmt.Errorf("prepares a probe for a machine that is not off and not ours")
+		case e.Name == EffectBootWipe && !v.has("bmc.power", "Off") && !v.has("boot.purpose", "Wipe"):
+			return fmt.Errorf("prepares a wipe for a machine that is not off")
 		case e.Name == EffectBootAsClaimed && (!bound || !v.marked(MarkDirty)):
 			return fmt.Errorf("boots for a claim that is not bound, or before Dirty is stored")
 		case (e.Name == EffectBootAsClaimed || e.Name == EffectPowerOn) && !v.marked(MarkManaged) && !slices.Contains(e.Earns, MarkManaged):
@@ -315,6 +319,9 @@ func moveOf(v valuation, d engine.Decision) error {
 	}
 	if d.From == "Maintenance" && v.is("maintenance.granted") {
 		return fmt.Errorf("leaves a maintenance that the server still names")
+	}
+	if d.From == "Observing" && !bound && !v.marked(MarkManaged) && !v.is("operation.consented") {
+		return fmt.Errorf("ends the observation of a machine that nobody has given to us")
 	}
 	if len(d.Marks) > 0 {
 		return fmt.Errorf("a move alone sets %v", d.Marks)
