@@ -33,7 +33,7 @@ type Anatomy struct {
 	States      []StateAnatomy
 	Invariants  []InvariantAnatomy
 	Migrate     map[engine.State]engine.State
-	// Enter, Leave, Clear, Set and Effect are the safety rules by state, state, mark, mark and effect.
+	// Enter, Leave, Clear, Set and Effect are the safety rules: the first two by state, the next two by mark.
 	Enter, Leave      map[engine.State][]RequirementAnatomy
 	Clear, Set        map[string][]RequirementAnatomy
 	Effect            map[string][]RequirementAnatomy

@@ -46,8 +46,8 @@ func (b *breach) message(what string) string {
 
 // compileSafety fails only on a mistake in the vocabulary, which is the program's own.
 func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
-	s := &safety{enter: map[engine.State][]requirement{}, leave: map[engine.State][]requirement{}, clear: map[string][]requirement{}, set: map[string][]requirement{},
-		effect: map[string][]requirement{}, marks: map[string][]string{}}
+	s := &safety{enter: map[engine.State][]requirement{}, leave: map[engine.State][]requirement{},
+		clear: map[string][]requirement{}, set: map[string][]requirement{}, effect: map[string][]requirement{}, marks: map[string][]string{}}
 	var err error
 	for name, all := range v.Enter {
 		if s.enter[name], err = compileRequirements(env, v, all); err != nil {

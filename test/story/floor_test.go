@@ -60,6 +60,7 @@ const (
 	wipes       = "    - ReleaseClaim\n    - {do: BootWipe, when: wipeBoot || poweredOff || !wiping}   # never beside an erase that runs\n"
 	onlyWipes   = "    - BootWipe\n"
 	heldByClaim = "    - {do: BootAsClaimed,  when: claimed && !released && (!parkAsked || !mayStop)}"
+	bootLost    = "    - {rule: WipeBootLost,   to: Initial,   when: running && !wipeBoot && !wiping}   # an erase that runs is let finish\n"
 	appeared    = "    - {rule: StrangerAppeared, to: Observing, when: running && !mayStop}"
 )
 
@@ -112,11 +113,21 @@ var _ = Describe("Safety that no bundle can switch off", func() {
 		Entry("rule 4: a boot for a claim that does not hold the server", "OnlyForTheHolder", at("Reserved", func(f *policies.Facts) {
 			f.Server.ClaimRefSet, f.Claim.Missing = true, true
 		}), heldByClaim, "    - {do: BootAsClaimed,  when: held}"),
+		Entry("rule 4: a probe under a running machine that is not ours", "ProbeBeginsFromOff", at("Discovery", func(f *policies.Facts) {
+			f.Lifecycle.Marks, f.BMC.Power, f.Probe.Entry = nil, "On", 6
+		}), appeared, "    - {rule: StrangerAppeared, to: Observing, when: spent}"),
+		Entry("rule 4: a wipe under a running machine", "WipeBeginsFromOff", at("Cleanup", func(f *policies.Facts) {
+			f.Claim.Released, f.BMC.Power, f.Lifecycle.Marks = true, "On", []string{policies.MarkManaged, policies.MarkDirty}
+		}), bootLost, ""),
+		Entry("rule 5: ending the observation of a machine that went off by itself", "ObservedUntilConsent", at("Observing", func(f *policies.Facts) {
+			f.Lifecycle.Marks = nil
+		}), "when: claimed}   # a reference that no claim agrees with says nothing", "when: poweredOff}"),
 		Entry("rule 5: stopping a machine found running", "NotAStranger", at("Observing", func(f *policies.Facts) {
 			f.Lifecycle.Marks, f.BMC.Power = nil, "On"
 		}), observing, "    - PowerOff\n", "invariants:", "", invariants, ""),
 		Entry("rule 5: taking a machine found running for ours", "EarnedByBoot", at("Discovery", func(f *policies.Facts) {
 			f.Lifecycle.Marks, f.BMC.Power, f.Probe.Entry = nil, "On", 6
+			f.Boot = policies.BootFacts{Purpose: "Probe", State: "Ready", Ready: true}
 		}), appeared, "    - {rule: StrangerAppeared, to: Observing, when: spent}", "{do: PowerOn, when: poweredOff || mayStop}", "{do: PowerOn, when: running}"),
 		Entry("rule 5: stopping a machine that a claim uses", "NotInUse", at("Reserved", func(f *policies.Facts) {
 			f.Server.ClaimRefSet, f.Claim.Bound, f.Claim.Power, f.BMC.Power = true, true, "On", "On"
