@@ -63,7 +63,7 @@ func TestAServerThatAnotherRevisionTakesOverFindsItsPlaceFromTheInitialState(t *
 		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: entry, Revision: revision, Rule: rule}
 		return s
 	}
-	halted := at("Cleanup", "bad", "ClaimEnded", 3)
+	halted := at("Released", "bad", "ClaimEndedRetained", 3)
 	for name, c := range map[string]struct {
 		to     *v1alpha1.Server
 		user   bool

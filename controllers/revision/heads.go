@@ -206,7 +206,8 @@ func revisionOf(b *bundle.Bundle) (*policyv1alpha1.PolicyRevision, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &policyv1alpha1.PolicyRevision{ObjectMeta: metav1.ObjectMeta{Name: b.Revision.Name},
+	return &policyv1alpha1.PolicyRevision{
+		ObjectMeta: metav1.ObjectMeta{Name: b.Revision.Name, Labels: map[string]string{policyv1alpha1.BundleLabel: b.Name}},
 		Spec: policyv1alpha1.PolicyRevisionSpec{Bundle: b.Name, Version: b.Version, Digest: b.Revision.Digest,
 			EngineVersion: bundle.EngineVersion, Content: content}}, nil
 }

@@ -48,7 +48,7 @@ var _ = Describe("Another policy", func() {
 	})
 
 	It("that halts servers before anything was booted lets them go on in the state that they have", func(ctx SpecContext) {
-		bad := variant("2.1.0", "ensure: [ReleaseClaim, BootWipe, PowerOn, Locate]", "ensure: [PowerAsClaimed, ReleaseClaim, BootWipe, PowerOn, Locate]")
+		bad := variant("2.1.0", "    - ReleaseClaim\n", "    - PowerAsClaimed\n    - ReleaseClaim\n")
 		m := claimed(ctx, "not-begun")
 		name := serverOf(m)
 		govern(ctx, bad)

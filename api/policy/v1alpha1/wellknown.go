@@ -4,7 +4,7 @@ package v1alpha1
 
 // Labels and annotations of the ConfigMaps that hold policy bundles, in the manager's namespace only.
 const (
-	// BundleLabel marks the ConfigMap that is a bundle's head, and names the bundle.
+	// BundleLabel marks the ConfigMap that is a bundle's head, and names the bundle. PolicyRevisions bear it to be found by.
 	BundleLabel = "policy.metalaw.dev/bundle"
 	// BundlePartLabel marks a ConfigMap that holds files of a bundle whose head lists them in ManifestKey.
 	BundlePartLabel = "policy.metalaw.dev/bundle-part"
