@@ -73,9 +73,10 @@ func changed(t testing.TB, version string, change func(lifecycle string) string)
 
 const wipes = "    - ReleaseClaim\n"
 
-// halting never gets on in Cleanup: it wants what is only for the holder of a claim.
+// halting never gets on in Cleanup: it wants what is only for the holder of a claim, and has no way out of it.
 func halting(t testing.TB) *bundle.Bundle {
-	return variant(t, "2.0.0", wipes, "    - PowerAsClaimed\n"+wipes)
+	return variant(t, "2.0.0", wipes, "    - PowerAsClaimed\n"+wipes,
+		"running && !wipeBoot && !wiping}", "running && !wipeBoot && !wiping && wipeFailed}")
 }
 
 // pinnedTo makes a server pinned to a revision, and says so of the bundles.
