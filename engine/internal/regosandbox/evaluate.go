@@ -60,9 +60,17 @@ type Evaluation struct {
 	close  func()
 }
 
-// Begin starts a series that ends with the context, and after Longest at the latest. Close must be called.
+// longestBounded is for evaluations of which the steps are counted: what they may take does not depend on the machine.
+const longestBounded = time.Minute
+
+// Begin starts a series that ends with the context, and after Longest at the latest, or a minute where steps are counted.
+// Close must be called.
 func (m *Module) Begin(ctx context.Context) (*Evaluation, error) {
-	ctx, release := context.WithTimeout(ctx, Longest)
+	limit := Longest
+	if workOf(ctx) != nil {
+		limit = longestBounded
+	}
+	ctx, release := context.WithTimeout(ctx, limit)
 	store := inmem.New()
 	txn, err := store.NewTransaction(ctx)
 	if err != nil {
