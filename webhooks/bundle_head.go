@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
@@ -110,33 +109,23 @@ func checkStage(h *head, found *findings) {
 	if h.stage != policyv1alpha1.LabelCanary {
 		return
 	}
-	if h.servers == nil && h.percent == nil {
-		found.deny(field.Required(annotationsPath.Key(policyv1alpha1.CanaryServersAnnotation), fmt.Sprintf(
-			"a canary says whom it governs: a label selector here, such as rack in (r1, r2), or a share in %s, or both",
-			policyv1alpha1.CanaryPercentAnnotation)))
-	}
-	if h.servers != nil {
-		checkSelector(*h.servers, found)
-	}
-	if h.percent != nil {
-		n, err := strconv.Atoi(*h.percent)
-		if err != nil || n < 1 || n > 100 || strconv.Itoa(n) != *h.percent {
-			found.deny(field.Invalid(annotationsPath.Key(policyv1alpha1.CanaryPercentAnnotation), *h.percent,
-				"it is no share; write a whole number from 1 to 100, without a sign"))
+	servers, percent := annotationsPath.Key(policyv1alpha1.CanaryServersAnnotation), annotationsPath.Key(policyv1alpha1.CanaryPercentAnnotation)
+	_, faults := canary.Parse(h.object.Annotations)
+	for _, f := range faults {
+		switch f.Kind {
+		case canary.NoScope:
+			found.deny(field.Required(servers, fmt.Sprintf(
+				"a canary says whom it governs: a label selector here, such as rack in (r1, r2), or a share in %s, or both",
+				policyv1alpha1.CanaryPercentAnnotation)))
+		case canary.NoSelector:
+			found.deny(field.Invalid(servers, f.Value, "it is no label selector, such as rack in (r1, r2): "+f.Cause.Error()))
+		case canary.SelectsAll:
+			found.deny(field.Invalid(servers, f.Value, fmt.Sprintf(
+				"it selects every server; to govern all, label the bundle %s=%s, and for a share of all leave this annotation out and write %s",
+				policyv1alpha1.StageLabel, policyv1alpha1.LabelActive, policyv1alpha1.CanaryPercentAnnotation)))
+		case canary.NoShare:
+			found.deny(field.Invalid(percent, f.Value, "it is no share; write a whole number from 1 to 100, without a sign"))
 		}
-	}
-}
-
-func checkSelector(text string, found *findings) {
-	path := annotationsPath.Key(policyv1alpha1.CanaryServersAnnotation)
-	selector, err := labels.Parse(text)
-	switch {
-	case err != nil:
-		found.deny(field.Invalid(path, text, "it is no label selector, such as rack in (r1, r2): "+err.Error()))
-	case strings.TrimSpace(text) == "" || selector.Empty():
-		found.deny(field.Invalid(path, text, fmt.Sprintf(
-			"it selects every server; to govern all, label the bundle %s=%s, and for a share of all leave this annotation out and write %s",
-			policyv1alpha1.StageLabel, policyv1alpha1.LabelActive, policyv1alpha1.CanaryPercentAnnotation)))
 	}
 }
 

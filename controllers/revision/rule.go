@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -26,17 +27,17 @@ type rule struct {
 	active *bundle.Bundle
 	// promotion is that which put the active one in force; 0 where none did.
 	promotion int64
-	canaries  []canary
+	canaries  []canaryRule
 	shadows   []*bundle.Bundle
 	// held are the revisions in use that this engine refuses.
 	held []string
 }
 
-// canary governs the servers in its scope.
-type canary struct {
+// canaryRule governs the servers in the scope of a canary.
+type canaryRule struct {
 	bundle  *bundle.Bundle
-	matcher rollout.Matcher
-	scope   rollout.Scope
+	matcher canary.Matcher
+	scope   canary.Scope
 	since   time.Time
 }
 
@@ -107,7 +108,7 @@ func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 		// The revision in force has been deleted. It stays so, and the leader stores it again.
 		next.promotion, next.active = before.promotion, before.active
 	}
-	slices.SortFunc(next.canaries, func(a, b canary) int {
+	slices.SortFunc(next.canaries, func(a, b canaryRule) int {
 		return cmp.Or(b.since.Compare(a.since), strings.Compare(a.bundle.Revision.Name, b.bundle.Revision.Name))
 	})
 	slices.SortFunc(next.shadows, func(a, b *bundle.Bundle) int { return strings.Compare(a.Revision.Name, b.Revision.Name) })
@@ -131,8 +132,10 @@ func (r *rule) add(revision *policyv1alpha1.PolicyRevision, t *trial) {
 	switch st.Stage {
 	case policyv1alpha1.StageCanary:
 		if c := st.Canary; c != nil && !c.Paused {
-			scope := rollout.Scope{Selector: c.Selector, Percent: c.Percent}
-			r.canaries = append(r.canaries, canary{bundle: t.bundle, scope: scope, matcher: scope.Matcher(revision.Spec.Bundle), since: c.Since.Time})
+			scope := canary.Scope{Selector: c.Selector, Percent: c.Percent}
+			r.canaries = append(r.canaries, canaryRule{
+				bundle: t.bundle, scope: scope, matcher: scope.Matcher(revision.Spec.Bundle), since: c.Since.Time,
+			})
 		}
 	case policyv1alpha1.StageShadow:
 		r.shadows = append(r.shadows, t.bundle)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
@@ -67,7 +68,7 @@ func (c *cluster) label(heads string) {
 	c.heads = nil
 	for _, text := range strings.Fields(heads) {
 		version, stage, _ := strings.Cut(text, "=")
-		h := Head{Stage: policyv1alpha1.LabelledStage(stage), Canary: Scope{Selector: "rack=r1"}}
+		h := Head{Stage: policyv1alpha1.LabelledStage(stage), Canary: canary.Scope{Selector: "rack=r1"}}
 		version, h.Name, _ = strings.Cut(version, "@")
 		if broken, ok := strings.CutSuffix(version, "!"); ok {
 			version, h.Problem = broken, "lifecycle.yaml is half-written"

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
@@ -122,7 +123,7 @@ func (s *subject) notPromoted() string {
 	case c != nil && c.Paused:
 		return "the canary is paused: " + c.Reason
 	case c != nil:
-		return "it governs as a canary: " + Scope{Selector: c.Selector, Percent: c.Percent}.String()
+		return "it governs as a canary: " + canary.Scope{Selector: c.Selector, Percent: c.Percent}.String()
 	case s.st.Stage == policyv1alpha1.StageShadow:
 		return "it is evaluated beside the revision in force, and does nothing"
 	}

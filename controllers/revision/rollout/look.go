@@ -7,6 +7,7 @@ package rollout
 import (
 	"time"
 
+	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
@@ -29,7 +30,7 @@ type Head struct {
 	// Stage is what its label asks for.
 	Stage policyv1alpha1.LabelledStage
 	// Canary is whom it governs as a canary.
-	Canary Scope
+	Canary canary.Scope
 	// ActivatedBy is who put it where it governs, as admission recorded it.
 	ActivatedBy string
 	// Problem is why the head changes nothing: it is broken or half-written; empty where it can be used.

@@ -3,102 +3,30 @@
 package rollout
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 
-	"k8s.io/apimachinery/pkg/labels"
-
+	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/uuids"
 )
 
-// Scope is whom a canary governs, as its annotations say.
-type Scope struct {
-	// Selector names servers by label; every server where it is empty.
-	Selector string
-	// Percent is the share of these; all of them where it is 0.
-	Percent int32
-}
-
-// ParseScope reads the annotations of a head. Neither of them is a mistake, so that nobody puts a whole fleet under a
-// canary by leaving something out.
-func ParseScope(annotations map[string]string) (Scope, error) {
-	selector, selects := annotations[policyv1alpha1.CanaryServersAnnotation]
-	percent, shares := annotations[policyv1alpha1.CanaryPercentAnnotation]
-	if !selects && !shares {
-		return Scope{}, fmt.Errorf("a canary needs annotation %s (a label selector), %s (1 to 100), or both",
-			policyv1alpha1.CanaryServersAnnotation, policyv1alpha1.CanaryPercentAnnotation)
-	}
-	s := Scope{Selector: selector}
-	var wrong error
-	if selects {
-		switch parsed, err := labels.Parse(selector); {
-		case err != nil:
-			wrong = fmt.Errorf("annotation %s: %w; write a label selector such as rack in (r1, r2)",
-				policyv1alpha1.CanaryServersAnnotation, err)
-		case parsed.Empty():
-			wrong = fmt.Errorf("annotation %s is empty and would name every server; write a label selector such as rack=r1, or "+
-				"leave it out and give a percentage", policyv1alpha1.CanaryServersAnnotation)
+// ParseScope reads the annotations of a head, and says in words what is wrong with them.
+func ParseScope(annotations map[string]string) (canary.Scope, error) {
+	const servers, percent = policyv1alpha1.CanaryServersAnnotation, policyv1alpha1.CanaryPercentAnnotation
+	scope, faults := canary.Parse(annotations)
+	var wrong []error
+	for _, f := range faults {
+		switch f.Kind {
+		case canary.NoScope:
+			wrong = append(wrong, fmt.Errorf("a canary needs annotation %s (a label selector), %s (1 to 100), or both", servers, percent))
+		case canary.NoSelector:
+			wrong = append(wrong, fmt.Errorf("annotation %s: %w; write a label selector such as rack in (r1, r2)", servers, f.Cause))
+		case canary.SelectsAll:
+			wrong = append(wrong, fmt.Errorf("annotation %s is empty and would name every server; write a label selector such as rack=r1, or "+
+				"leave it out and give a percentage", servers))
+		case canary.NoShare:
+			wrong = append(wrong, fmt.Errorf("annotation %s is %q; write a whole number from 1 to 100", percent, f.Value))
 		}
 	}
-	if shares {
-		n, err := strconv.ParseInt(percent, 10, 32)
-		if err != nil || n < 1 || n > 100 {
-			wrong = errors.Join(wrong, fmt.Errorf("annotation %s is %q; write a whole number from 1 to 100",
-				policyv1alpha1.CanaryPercentAnnotation, percent))
-		}
-		s.Percent = int32(n)
-	}
-	return s, wrong
-}
-
-// String says the scope in words.
-func (s Scope) String() string {
-	switch {
-	case s.Selector == "":
-		return fmt.Sprintf("%d %% of all servers", s.Percent)
-	case s.Percent == 0:
-		return "servers with " + s.Selector
-	}
-	return fmt.Sprintf("%d %% of the servers with %s", s.Percent, s.Selector)
-}
-
-// Matcher decides who is in a scope. It is safe for concurrent use.
-type Matcher struct {
-	bundle   string
-	selector labels.Selector
-	percent  int32
-}
-
-// Matcher makes one for the canaries of a bundle. A selector that cannot be read matches nobody.
-func (s Scope) Matcher(bundle string) Matcher {
-	m := Matcher{bundle: bundle, selector: labels.Everything(), percent: s.Percent}
-	if s.Selector != "" {
-		var err error
-		if m.selector, err = labels.Parse(s.Selector); err != nil {
-			m.selector = labels.Nothing()
-		}
-	}
-	return m
-}
-
-// Covers says whether a server is in the scope. The share is always the same servers, for every version of a bundle, and
-// those of a smaller share are among those of a larger one.
-func (m Matcher) Covers(serverLabels map[string]string, systemUUID string) bool {
-	if !m.selector.Matches(labels.Set(serverLabels)) {
-		return false
-	}
-	if m.percent == 0 || m.percent >= 100 {
-		return true
-	}
-	spellings := uuids.Spellings(systemUUID)
-	if len(spellings) == 0 {
-		return false // without an identity it would be a matter of chance
-	}
-	sum := sha256.Sum256([]byte(m.bundle + "/" + slices.Min(spellings)))
-	return binary.BigEndian.Uint64(sum[:8])%100 < uint64(m.percent)
+	return scope, errors.Join(wrong...)
 }
