@@ -33,6 +33,11 @@ type Effect struct {
 	Earns []string
 }
 
+// MarkFirst is the effect that stores a mark.
+func MarkFirst(mark string) Effect {
+	return Effect{Name: MarkEffect, Params: []Param{{Name: "mark", Value: StringValue(mark)}}}
+}
+
 // Param returns the named parameter, or a Missing value.
 func (e Effect) Param(name string) Value {
 	for _, p := range e.Params {

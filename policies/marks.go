@@ -31,7 +31,8 @@ type Inherited struct {
 // who booted the machine: the claim itself, once both references agree, does.
 func Inheritance(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []Inherited {
 	// The finalizer is added after the lifecycle, so with an inventory it says that the status was lost. Another operator
-	// uses a finalizer of the same name and keeps no inventory. An inventory begins with a boot of ours.
+	// uses a finalizer of the same name and keeps no inventory. That the machine is ours an agent of ours must have said: an
+	// inventory may also begin with what a machine is feared to hold that was never booted by us.
 	lost := inv != nil && hasFinalizer(s, v1alpha1.FinalizerServer)
 	data, booted := leftBehind(s.Status.State)
 	if !known(s.Status.State) {
@@ -47,7 +48,7 @@ func Inheritance(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []Inhe
 		{lost, Inherited{MarkDirty, "its status was lost"}},
 		{data, Inherited{MarkDirty, fmt.Sprintf("a machine in state %s may hold a claim's data", s.Status.State)}},
 		{booted, Inherited{MarkManaged, fmt.Sprintf("a machine in state %s was booted by its operator", s.Status.State)}},
-		{lost && s.Status.State == "", Inherited{MarkManaged, "it was ours before its status was lost"}},
+		{lost && ranOurAgent(inv) && s.Status.State == "", Inherited{MarkManaged, "it was ours before its status was lost"}},
 	} {
 		if c.holds && (len(all) == 0 || all[len(all)-1].Mark != c.Mark) {
 			all = append(all, c.Inherited)
@@ -99,6 +100,11 @@ func provenClean(inv *policyv1alpha1.ServerInventory) bool {
 
 func keptDirty(inv *policyv1alpha1.ServerInventory) bool {
 	return inv != nil && inv.Custody != nil && slices.Contains(inv.Custody.Marks, MarkDirty)
+}
+
+// ranOurAgent says that a machine has run an image that we booted on it.
+func ranOurAgent(inv *policyv1alpha1.ServerInventory) bool {
+	return inv.Report != nil || inv.Wipe != nil
 }
 
 // LastEntry is the highest entry that a machine's inventory speaks of. A lifecycle that begins anew counts on from there,

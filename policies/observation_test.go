@@ -104,6 +104,7 @@ func TestInheritedMarks(t *testing.T) {
 	holder := func(inv *policyv1alpha1.ServerInventory) {
 		inv.Custody.LastHolder = &policyv1alpha1.Holder{Namespace: "team", Name: "web", UID: "1"}
 	}
+	reported := func(inv *policyv1alpha1.ServerInventory) { inv.Report = &policyv1alpha1.ProbeReport{} }
 	in := func(state v1alpha1.ServerState) func(*v1alpha1.Server) {
 		return func(s *v1alpha1.Server) { s.Status.State = state }
 	}
@@ -121,7 +122,9 @@ func TestInheritedMarks(t *testing.T) {
 	}{
 		"none for a machine seen for the first time":                          {fresh(), nil, nil},
 		"those that its inventory keeps, for a server made anew":              {fresh(), dirty, []string{"Dirty"}},
-		"Dirty for a server of ours that lost its status":                     {fresh(ours), &policyv1alpha1.ServerInventory{}, []string{"Dirty", "Managed"}},
+		"Dirty and Managed for one of ours that lost its status":              {fresh(ours), seen(reported), []string{"Dirty", "Managed"}},
+		"the same where all that its inventory tells is a wipe":               {fresh(ours), seen(wiped(policyv1alpha1.WipeFailed)), []string{"Dirty", "Managed"}},
+		"Dirty alone for one that lost its status and never ran our agent":    {fresh(ours), seen(keeps("Dirty"), holder), []string{"Dirty"}},
 		"none for a server with the finalizer and no inventory":               {fresh(ours), nil, nil},
 		"none for one that another operator left in Initial":                  {fresh(ours, in(v1alpha1.StateInitial)), nil, nil},
 		"none for one that another operator left in Available":                {fresh(ours, in(v1alpha1.StateAvailable)), nil, nil},

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -129,3 +130,29 @@ func TestAnAdoptedServerOfAHolderThatWasReleasedGoesWhereItsDataBelongs(t *testi
 type loses struct{ Bundles }
 
 func (loses) Lost(string) bool { return true }
+
+func TestWhatAnAdoptedServerMayHoldOutlivesItsStatus(t *testing.T) {
+	foreign := func(s *v1alpha1.Server) {
+		s.Status.Lifecycle, s.Finalizers = nil, []string{"metal.ironcore.dev/server"}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		w := inWorld(t, m, serverIn(v1alpha1.StateReleased, foreign))
+		w.manager.run(time.Minute)
+		var kept policyv1alpha1.ServerInventory
+		if err := w.api.Get(t.Context(), client.ObjectKey{Name: machineUUID}, &kept); err != nil || !slices.Equal(kept.Custody.Marks, []string{"Dirty"}) {
+			t.Fatalf("its inventory keeps %+v, %v", kept.Custody, err)
+		}
+		lost := w.server()
+		lost.Status = v1alpha1.ServerStatus{NetworkInterfaces: lost.Status.NetworkInterfaces}
+		if err := w.api.Status().Update(t.Context(), lost); err != nil {
+			t.Fatal(err)
+		}
+		w.manager.run(10 * time.Minute)
+		s := w.server()
+		if s.Status.State == v1alpha1.StateAvailable || !slices.Contains(s.Status.Lifecycle.Marks, "Dirty") {
+			t.Errorf("it is %s with the marks %v", s.Status.State, s.Status.Lifecycle.Marks)
+		}
+		m.wants(t, "in the end")
+	})
+}

@@ -24,8 +24,10 @@ import (
 // storeMark writes a mark that guards data where it outlives the Server first; then it goes into the status. The effects that need it follow in
 // the next reconcile, once both are stored.
 func (v *visit) storeMark(ctx context.Context, mark string) loop.Progress {
-	if p, ok := v.confirm(ctx, fleet.Record); !ok {
-		return p
+	if v.server.Status.Lifecycle != nil { // before there is one no decision can be stale, and a fear may always be kept
+		if p, ok := v.confirm(ctx, fleet.Record); !ok {
+			return p
+		}
 	}
 	if !policies.OutlivesServer(mark) {
 		return v.marked(mark)
@@ -48,8 +50,23 @@ func (v *visit) storeMark(ctx context.Context, mark string) loop.Progress {
 }
 
 func (v *visit) marked(mark string) loop.Progress {
+	if v.server.Status.Lifecycle == nil {
+		return loop.Waiting("MarkStored", mark+" is kept in its inventory first", time.Millisecond)
+	}
 	v.server.Status.Lifecycle.Marks = moved(v.server.Status.Lifecycle.Marks, engine.Decision{Marks: []string{mark}})
 	return loop.Waiting("MarkStored", mark+" is stored first", time.Millisecond)
+}
+
+// inheritsUnstored says that a lifecycle is about to begin with the fear of data of which only the status would tell: that it
+// can be lost, and a machine whose data nothing else remembers would be offered.
+func (v *visit) inheritsUnstored() bool {
+	return v.server.Status.Lifecycle == nil && !v.keptDirty() && slices.Contains(policies.InheritedMarks(v.server, v.inventory), policies.MarkDirty)
+}
+
+// keepInherited has the mark stored where it outlives the status; the lifecycle begins once it is.
+func keepInherited() engine.Decision {
+	return engine.Decision{Message: "what it may hold is kept in its inventory first",
+		Effects: []engine.Effect{engine.MarkFirst(policies.MarkDirty)}}
 }
 
 // writeCustody changes what must be remembered of the machine when its Server is gone.
@@ -117,6 +134,11 @@ func (v *visit) holdsData() bool {
 	if s.Spec.ServerClaimRef != nil || (s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)) {
 		return true
 	}
+	return v.keptDirty()
+}
+
+// keptDirty says that the inventory marks the machine Dirty.
+func (v *visit) keptDirty() bool {
 	return v.inventory != nil && v.inventory.Custody != nil && slices.Contains(v.inventory.Custody.Marks, policies.MarkDirty)
 }
 

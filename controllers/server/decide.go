@@ -27,6 +27,9 @@ func (v *visit) Decide() engine.Decision {
 	if d.Halt != nil {
 		return v.leaveHalt(d)
 	}
+	if v.inheritsUnstored() && d.To != "" {
+		return keepInherited()
+	}
 	if d.Moves() && d.Reads("bmc") && !v.fresh() {
 		v.held = true
 		v.refresh()

@@ -308,8 +308,7 @@ func (e *evaluation) effects(stored engine.Value) ([]engine.Effect, *engine.Awai
 		wanted := len(effects)
 		for _, mark := range a.kind.Marks {
 			if !stored.Has(mark) {
-				effects = append(effects, engine.Effect{Name: engine.MarkEffect,
-					Params: []engine.Param{{Name: "mark", Value: engine.StringValue(mark)}}})
+				effects = append(effects, engine.MarkFirst(mark))
 			}
 		}
 		if len(effects) > wanted {

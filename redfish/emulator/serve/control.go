@@ -60,6 +60,7 @@ func Control(fleet *emulator.Fleet) http.Handler {
 			return view(m), nil
 		})
 	}
+	handle("/", func(r *http.Request) (any, error) { return nil, notFoundError(r.Method + " " + r.URL.Path) })
 	handle("GET /machines", c.machines)
 	machine("GET /machines/{name}", func(*emulator.Machine, *http.Request) error { return nil })
 	handle("GET /writes", c.writes)
@@ -165,6 +166,11 @@ func (c *control) addFaults(r *http.Request) (any, error) {
 	faults, err := emulator.ParseFaults(data)
 	if err != nil {
 		return nil, err
+	}
+	for _, f := range faults {
+		if f.Machine != "" && c.fleet.Machine(f.Machine) == nil {
+			return nil, notFoundError("machine " + f.Machine)
+		}
 	}
 	for _, f := range faults {
 		c.fleet.Inject(f)
