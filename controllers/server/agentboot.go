@@ -60,6 +60,9 @@ func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
 		l.Credential = minted // it was not stored yet; see Defers
 		return loop.Holds()
 	}
+	if p, ok := v.powerKnown(); !ok { // somebody may have switched it on since it was last read
+		return p
+	}
 	if p, ok := v.confirm(ctx, b.action); !ok {
 		return p
 	}
