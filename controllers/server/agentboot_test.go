@@ -42,7 +42,7 @@ func TestNoBootIsPreparedForAMachineThatSomebodySwitchedOnSinceItWasRead(t *test
 				if got := boots(); got != 0 {
 					t.Fatalf("%d boots are prepared while the Secret is another's", got)
 				}
-				for m.reads = 0; m.reads == 0; {
+				for read := m.readings(); m.readings() == read; {
 					w.manager.run(time.Second)
 				}
 				w.manager.run(moveFreshness + time.Second)

@@ -103,6 +103,13 @@ func (m *machine) System(context.Context, string) (redfish.SystemSnapshot, error
 	return shown, nil
 }
 
+// readings is how often the BMC was read.
+func (m *machine) readings() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.reads
+}
+
 // hear writes a request down and answers it.
 func (m *machine) hear(what string) error {
 	m.mu.Lock()
