@@ -143,7 +143,7 @@ test-model: control-plane build ## Do random things to a whole fleet for TIME=10
 
 .PHONY: test-race
 test-race: ## Run the unit tests under the race detector.
-	go test -race $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
+	go test -race -timeout 60m $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
 
 .PHONY: bench
 bench: ## Run the benchmarks.

@@ -35,8 +35,8 @@ func TestHowOftenABMCIsReadWithinAMinute(t *testing.T) {
 				m.obeys = deaf
 				w := inWorld(t, m, c.objects()...)
 				w.manager.run(time.Minute)
-				if m.reads < c.least || m.reads > c.most {
-					t.Errorf("read %d times, want %d to %d", m.reads, c.least, c.most)
+				if m.readings() < c.least || m.readings() > c.most {
+					t.Errorf("read %d times, want %d to %d", m.readings(), c.least, c.most)
 				}
 			})
 		})
@@ -72,8 +72,8 @@ func TestHowOftenABMCIsReadForOnePowerChange(t *testing.T) {
 				} else {
 					m.wants(t, "in ten seconds", c.asked)
 				}
-				if m.reads != c.reads {
-					t.Errorf("read %d times, want %d", m.reads, c.reads)
+				if m.readings() != c.reads {
+					t.Errorf("read %d times, want %d", m.readings(), c.reads)
 				}
 			})
 		})
@@ -87,8 +87,8 @@ func TestTheFirstReadingOfAServerServesUntilItsProbeBoots(t *testing.T) {
 		m := newMachine(redfish.PowerOff)
 		w := inWorld(t, m, serverIn("", func(s *v1alpha1.Server) { s.Status.Lifecycle, s.Finalizers = nil, nil }))
 		w.manager.run(time.Second)
-		if got := w.server().Status.State; got != v1alpha1.StateDiscovery || m.reads != 1 {
-			t.Errorf("the server is %s after %d reads, want Discovery after 1", got, m.reads)
+		if got := w.server().Status.State; got != v1alpha1.StateDiscovery || m.readings() != 1 {
+			t.Errorf("the server is %s after %d reads, want Discovery after 1", got, m.readings())
 		}
 		boot := &v1alpha1.ServerBootConfiguration{}
 		if err := w.api.Get(t.Context(), types.NamespacedName{Namespace: "metalaw-system", Name: "a"}, boot); err != nil {
@@ -101,8 +101,8 @@ func TestTheFirstReadingOfAServerServesUntilItsProbeBoots(t *testing.T) {
 		w.manager.wake("a")
 		w.manager.run(5 * time.Second)
 		m.wants(t, "once the boot is prepared", "On")
-		if m.reads != 2 {
-			t.Errorf("read %d times, want 2: at first, and for what became of the power-on", m.reads)
+		if m.readings() != 2 {
+			t.Errorf("read %d times, want 2: at first, and for what became of the power-on", m.readings())
 		}
 		for _, age := range w.manager.relied {
 			if age > moveFreshness {

@@ -23,8 +23,8 @@ func TestAServerWithoutASystemsURISaysWhatItLacks(t *testing.T) {
 		if c == nil || c.Reason != v1alpha1.ReasonSystemURIMissing || !strings.Contains(c.Message, "write the URI of the system at its BMC") {
 			t.Errorf("%+v", c)
 		}
-		if m.reads != 0 {
-			t.Errorf("its BMC was read %d times", m.reads)
+		if m.readings() != 0 {
+			t.Errorf("its BMC was read %d times", m.readings())
 		}
 	})
 }

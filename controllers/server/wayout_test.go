@@ -289,10 +289,10 @@ func TestAMachineThatIsSwitchedOnWhileItIsParkedShowsAtOnce(t *testing.T) {
 		if s.Status.State != v1alpha1.StateParked || s.Status.PowerState != v1alpha1.PowerStateOn {
 			t.Errorf("%s, shown %s", s.Status.State, s.Status.PowerState)
 		}
-		read := m.reads
+		read := m.readings()
 		w.manager.run(3 * time.Minute)
-		if m.reads > read+2 {
-			t.Errorf("a parked machine was read %d times in three minutes", m.reads-read)
+		if m.readings() > read+2 {
+			t.Errorf("a parked machine was read %d times in three minutes", m.readings()-read)
 		}
 	})
 }
