@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,12 +62,18 @@ func (p *reservedPort) release() {
 // takes a server's port while the server is being started again.
 const firstPort, lastPort = 10000, 32000
 
+// given are the ports that this process gave away already: a server listens on its own only later.
+var given sync.Map
+
 // FreePort returns a port of 127.0.0.1 that nobody listened on a moment ago, for a server that
-// has to be told its port before it starts.
+// has to be told its port before it starts. It never returns the same one again.
 func FreePort(ctx context.Context) (int, error) {
 	var err error
 	for range 50 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
+		if _, taken := given.LoadOrStore(port, true); taken {
+			continue
+		}
 		var listener net.Listener
 		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			return port, listener.Close()
