@@ -4,7 +4,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/celrule"
 	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
@@ -26,7 +26,7 @@ type atom struct {
 	source  string
 	program cel.Program
 	// native is the same expression without CEL; nil where it lies outside the fragment that it knows.
-	native native
+	native celrule.Native[engine.Facts]
 	// checked and at are for static checks: the typed expression and the place of the name.
 	checked *celast.AST
 	at      Place
@@ -80,7 +80,7 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
 	}
 	checked, issues := c.env.Compile(node.Value)
 	if issues != nil && issues.Err() != nil {
-		c.report(issues.Errors(), name, node)
+		c.words().Report(c.file, node, name, issues.Errors())
 		return nil
 	}
 	if !checked.OutputType().IsExactType(cel.BoolType) {
@@ -88,7 +88,10 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
 		return nil
 	}
 	a := &atom{name: name, source: node.Value, checked: checked.NativeRep()}
-	if !c.inspect(checked, a, node) || !c.affordable(checked, name, node) {
+	if !c.inspect(checked, a, node) {
+		return nil
+	}
+	if _, ok := celrule.Affordable(c.env, c.file, checked, name, node, maxCost); !ok {
 		return nil
 	}
 	program, err := c.env.Program(checked, cel.EvalOptions(cel.OptOptimize))
@@ -97,23 +100,19 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
 		return nil
 	}
 	a.program = program
-	a.native = compileNative(checked.NativeRep(), c.vocabulary)
+	a.native = celrule.CompileNative(checked.NativeRep(), namesOf(c.vocabulary))
 	return a
 }
 
-var path = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*`)
-
-// pathAt is the dotted name at a place in an expression, because CEL names only its first part.
-func pathAt(source string, line, column int) string {
-	lines := strings.Split(source, "\n")
-	if line < 1 || line > len(lines) {
-		return ""
+// words are those in which mistakes in a definition are told.
+func (c *atomCompiler) words() celrule.Words {
+	return celrule.Words{
+		Page:           "the reference page of facts",
+		Comprehensions: "a definition looks at single facts, so that its cost is bounded",
+		InsteadOf:      `ask for one mark with marked("Dirty"), and for any other word with in`,
+		Shorter:        "split it into several definitions",
+		Nearest:        c.nearest,
 	}
-	text := []rune(lines[line-1])
-	if column < 0 || column > len(text) {
-		return ""
-	}
-	return path.FindString(string(text[column:]))
 }
 
 // nearest returns the fact of the same group, or of the same field in another group, that comes closest to name.
@@ -197,7 +196,7 @@ func (w *atomWalk) visit(e celast.Expr) {
 
 func (w *atomWalk) enumComparison(factSide, wordSide celast.Expr) {
 	_, f, ok := w.fact(factSide)
-	word, isLiteral := stringLiteral(wordSide)
+	word, isLiteral := celrule.StringLiteral(wordSide)
 	if !ok || !isLiteral || f.Kind != engine.Enum || slices.Contains(f.Values, word) {
 		return
 	}
@@ -209,7 +208,7 @@ func (w *atomWalk) ageComparison(factSide, literalSide celast.Expr) {
 	if !ok || f.Kind != engine.Age {
 		return
 	}
-	if d, isLiteral := durationLiteral(literalSide); isLiteral {
+	if d, isLiteral := celrule.DurationLiteral(literalSide); isLiteral {
 		w.agesAllowed[factSide.ID()] = true
 		w.atom.ages = append(w.atom.ages, ageThreshold{fact: i, at: d})
 	}

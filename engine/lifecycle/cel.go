@@ -4,7 +4,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
@@ -14,13 +13,11 @@ import (
 	"github.com/google/cel-go/ext"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/celrule"
 )
 
-const (
-	// maxExpression bounds the length of one expression in code points; the longest of the shipped bundles has 120.
-	maxExpression = 1024
-	maxRecursion  = 32
-)
+// maxCost bounds what one expression may cost in CEL's units, on the longest facts. Those of the shipped bundles stay below 50.
+const maxCost = 1000
 
 // celTypes says which CEL type a rule sees for each kind of fact.
 var celTypes = map[engine.Kind]*cel.Type{
@@ -36,15 +33,9 @@ var celTypes = map[engine.Kind]*cel.Type{
 // newEnv declares every fact as a variable of its own. All macros but marked() are left out: without comprehensions the
 // cost of an expression is bounded by its length.
 func newEnv(v *engine.Vocabulary) (*cel.Env, error) {
-	options := []cel.EnvOption{
-		cel.ClearMacros(),
+	options := append(celrule.Limits(), celrule.Validators(),
 		cel.Macros(cel.GlobalMacro("marked", 1, expandMarked(v.MarksFact))),
-		cel.ParserExpressionSizeLimit(maxExpression),
-		cel.ParserRecursionLimit(maxRecursion),
-		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals(),
-			cel.ValidateHomogeneousAggregateLiterals()),
-		ext.Strings(), ext.Math(), ext.Sets(),
-	}
+		ext.Strings(), ext.Math(), ext.Sets())
 	for _, f := range v.Facts {
 		t, ok := celTypes[f.Kind]
 		if !ok {
@@ -95,6 +86,17 @@ func (a *activation) ResolveName(name string) (any, bool) {
 // Parent implements cel.Activation.
 func (a *activation) Parent() cel.Activation { return nil }
 
+// namesOf says how an expression's names are read from facts without CEL.
+func namesOf(v *engine.Vocabulary) celrule.Source[engine.Facts] {
+	return celrule.Source[engine.Facts]{Fact: func(name string) (celrule.Operand[engine.Facts], engine.Kind) {
+		i, ok := v.Index(name)
+		if !ok {
+			return nil, 0
+		}
+		return func(f engine.Facts) engine.Value { return f.Fact(i) }, v.Facts[i].Kind
+	}}
+}
+
 func celValue(v engine.Value) ref.Val {
 	switch v.Kind() {
 	case engine.Bool:
@@ -110,25 +112,4 @@ func celValue(v engine.Value) ref.Val {
 	default:
 		return nil
 	}
-}
-
-// durationLiteral returns the length in duration("5m"), if the expression is that.
-func durationLiteral(e celast.Expr) (time.Duration, bool) {
-	if e.Kind() != celast.CallKind || e.AsCall().FunctionName() != "duration" || len(e.AsCall().Args()) != 1 {
-		return 0, false
-	}
-	text, ok := stringLiteral(e.AsCall().Args()[0])
-	if !ok {
-		return 0, false
-	}
-	d, err := time.ParseDuration(text)
-	return d, err == nil
-}
-
-func stringLiteral(e celast.Expr) (string, bool) {
-	if e.Kind() != celast.LiteralKind {
-		return "", false
-	}
-	text, ok := e.AsLiteral().Value().(string)
-	return text, ok
 }

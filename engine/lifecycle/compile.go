@@ -14,6 +14,7 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/celrule"
 	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
@@ -37,7 +38,7 @@ func Compile(fileName string, data []byte, v *engine.Vocabulary) (*Lifecycle, di
 	if c.file.Root == nil {
 		return nil, c.file.Found, nil
 	}
-	c.guardEnv, err = cel.NewEnv(cel.ClearMacros(), cel.ParserExpressionSizeLimit(maxExpression), cel.ParserRecursionLimit(maxRecursion))
+	c.guardEnv, err = cel.NewEnv(celrule.Limits()...)
 	if err != nil {
 		return nil, nil, err
 	}

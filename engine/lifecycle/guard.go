@@ -12,30 +12,22 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/metalaw/metalaw/engine/internal/celrule"
 	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
 // truth is the outcome of a guard. An error is never false: a guard that cannot be evaluated halts the decision.
-type truth uint8
+type truth = celrule.Truth
 
 const (
-	notEvaluated truth = iota
-	isFalse
-	isTrue
-	isError
+	notEvaluated = celrule.Unknown
+	isFalse      = celrule.False
+	isTrue       = celrule.True
+	isError      = celrule.Failed
 )
 
-func truthOf(b bool) truth {
-	if b {
-		return isTrue
-	}
-	return isFalse
-}
-
-func (t truth) String() string {
-	return [...]string{"unknown", "false", "true", "error"}[t]
-}
+func truthOf(b bool) truth { return celrule.TruthOf(b) }
 
 type guardOp uint8
 
@@ -204,7 +196,7 @@ func (p *guardParse) parseCall(e celast.Expr) *guard {
 		}
 	case "ensuring":
 		if len(call.Args()) == 1 && p.effects != nil {
-			if word, ok := stringLiteral(call.Args()[0]); ok {
+			if word, ok := celrule.StringLiteral(call.Args()[0]); ok {
 				if !p.effects[word] {
 					return p.fail(call.Args()[0], "guard-unknown-effect", fmt.Sprintf("there is no effect %q", word),
 						"the reference page lists the effects")
@@ -235,7 +227,7 @@ func (p *guardParse) stateComparison(call celast.CallExpr) *guard {
 	if p.states == nil || left.Kind() != celast.IdentKind || left.AsIdent() != "state" {
 		return nil
 	}
-	word, ok := stringLiteral(right)
+	word, ok := celrule.StringLiteral(right)
 	if !ok {
 		return nil
 	}

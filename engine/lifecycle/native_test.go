@@ -75,6 +75,10 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 		`a.word == "On"`, `a.text != "On"`, `a.text == a.word`, `a.word in ["On", "Off"]`, `a.text in a.marks`, `marked("Dirty")`,
 		`a.age >= duration("1m")`, `duration("1m") > a.age`, `a.budget == duration("0s")`, `a.budget < duration("2m")`,
 		`a.yes && (a.count == a.other || a.word == "Off") && !marked("Dirty")`,
+		`a.text.startsWith("O")`, `!a.word.endsWith("ff")`, `a.text.contains("n") && "Only".startsWith(a.text)`,
+		`a.count + 1 == 3`, `a.count * a.other - 1 > a.other / a.count`, `a.count % 2 == 0 || a.other / (a.count - 2) > 0`,
+		`a.count * 9223372036854775807 > 0`, `a.count + 9223372036854775806 > 0`, `a.count - 9223372036854775807 - 2 < 0`,
+		`(-9223372036854775807 - 1) / a.count < 0`, `(-9223372036854775807 - 1) % a.count < 0`, `(-9223372036854775807 - 1) * a.count < 0`,
 		`(a.text == "On" || a.age < duration("1m")) && (a.too || a.budget <= duration("1m"))`,
 	} {
 		t.Run(source, func(t *testing.T) {
@@ -100,7 +104,7 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 }
 
 func TestWhatLiesOutsideTheFragmentIsLeftToCEL(t *testing.T) {
-	for _, source := range []string{`a.text.startsWith("O")`, `a.count + 1 == 2`, `size(a.marks) > 0`, `a.yes ? a.too : false`, `a.marks == []`, `a.text in []`, `!(a.word in [])`} {
+	for _, source := range []string{`a.text.matches("O")`, `size(a.text) == 1`, `size(a.marks) > 0`, `a.yes ? a.too : false`, `a.marks == []`, `a.text in []`, `!(a.word in [])`} {
 		a := parityAtom(t, source)
 		if a.native != nil {
 			t.Errorf("%s is not in the fragment", source)

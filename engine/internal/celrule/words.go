@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lifecycle
+package celrule
 
 import (
 	"fmt"
@@ -10,25 +10,36 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
-// macros are what CEL has for looking at many values; definitions have none of them.
+// Words say what is wrong with an expression, in the terms of whoever wrote it.
+type Words struct {
+	// Page names the reference that lists facts and functions.
+	Page string
+	// Comprehensions says why there are none, and InsteadOf what to write; Shorter says how to write less.
+	Comprehensions, InsteadOf, Shorter string
+	// Nearest is the fact that is most like a name; empty where none is.
+	Nearest func(name string) string
+}
+
+// macros are what CEL has for looking at many values; no expression has any of them.
 var macros = []string{"all", "exists", "exists_one", "existsOne", "map", "filter", "has", "transformList", "transformMap"}
 
-// report records what CEL says of a definition. Of what cannot be read only the beginning is told, and of a comprehension
-// only that it is one: the rest follows from it.
-func (c *atomCompiler) report(errs []*cel.Error, name string, node *yaml.Node) {
+// Report records what CEL says of the expression at a node. Of what cannot be read only the beginning is told, and of a
+// comprehension only that it is one: the rest follows from it.
+func (w Words) Report(file *yamlpos.File, node *yaml.Node, rule string, errs []*cel.Error) {
 	for _, e := range errs {
 		if function := functionAt(node.Value, e); slices.Contains(macros, function) {
-			c.file.ErrorIn(node, e.Location.Line(), e.Location.Column()-len(function), "cel-comprehension", name,
-				`ask for one mark with marked("Dirty"), and for any other word with in`,
-				fmt.Sprintf("%s() is not available: a definition looks at single facts, so that its cost is bounded", function))
+			file.ErrorIn(node, e.Location.Line(), e.Location.Column()-len(function), "cel-comprehension", rule, w.InsteadOf,
+				fmt.Sprintf("%s() is not available: %s", function, w.Comprehensions))
 			return
 		}
 	}
 	for _, e := range errs {
-		code, message, hint := c.explain(e, node.Value)
-		c.file.ErrorIn(node, e.Location.Line(), e.Location.Column(), code, name, hint, message)
+		code, message, hint := w.explain(e, node.Value)
+		file.ErrorIn(node, e.Location.Line(), e.Location.Column(), code, rule, hint, message)
 		if code == codeSyntax {
 			return
 		}
@@ -38,26 +49,25 @@ func (c *atomCompiler) report(errs []*cel.Error, name string, node *yaml.Node) {
 const codeSyntax = "cel-syntax"
 
 // explain gives CEL's message a stable code and a hint.
-func (c *atomCompiler) explain(e *cel.Error, source string) (code, message, hint string) {
+func (w Words) explain(e *cel.Error, source string) (code, message, hint string) {
 	switch {
 	case strings.Contains(e.Message, "undeclared reference"):
 		if function := functionAt(source, e); function != "" {
-			return "cel-unknown-function", fmt.Sprintf("there is no function %s()", function),
-				"the reference page of facts lists what an expression may use"
+			return "cel-unknown-function", fmt.Sprintf("there is no function %s()", function), w.Page + " lists what an expression may use"
 		}
 		name := pathAt(source, e.Location.Line(), e.Location.Column())
-		hint = "the reference page of facts lists what exists"
-		if near := c.nearest(name); near != "" {
+		hint = w.Page + " lists what exists"
+		if near := w.Nearest(name); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 		return "cel-unknown-fact", fmt.Sprintf("there is no fact %q", name), hint
 	case strings.Contains(e.Message, "no matching overload"):
-		return typeWords(e.Message)
+		return w.typeWords(e.Message)
 	case strings.Contains(e.Message, "Syntax error"):
 		message, hint = syntaxWords(e.Message)
 		return codeSyntax, message, hint
 	case strings.Contains(e.Message, "size exceeds limit"):
-		return "cel-too-long", fmt.Sprintf("the expression has more than %d characters", maxExpression), "split it into several definitions"
+		return "cel-too-long", fmt.Sprintf("the expression has more than %d characters", MaxLength), w.Shorter
 	case strings.Contains(e.Message, "duration argument"):
 		return "cel-literal", "this is no duration", "write numbers with units, such as 90m or 1h30m"
 	case strings.Contains(e.Message, "timestamp argument"):
@@ -65,7 +75,7 @@ func (c *atomCompiler) explain(e *cel.Error, source string) (code, message, hint
 	case strings.Contains(e.Message, "matches argument"):
 		return "cel-literal", "this is no regular expression", "write one in the syntax of RE2, with each bracket closed"
 	default:
-		return "cel-invalid", e.Message, "correct the expression; the reference page of facts shows the type of each fact"
+		return "cel-invalid", e.Message, "correct the expression; " + w.Page + " shows the type of each fact"
 	}
 }
 
@@ -75,12 +85,12 @@ var (
 )
 
 // typeWords says which types do not go together.
-func typeWords(text string) (code, message, hint string) {
+func (w Words) typeWords(text string) (code, message, hint string) {
 	if m := operator.FindStringSubmatch(text); m != nil {
 		return "cel-type", fmt.Sprintf("%s cannot combine %s with %s", m[1], m[2], m[3]), "both sides must have the same type"
 	}
 	if m := call.FindStringSubmatch(text); m != nil {
-		return "cel-type", fmt.Sprintf("%s cannot be used on %s", m[1], m[2]), "the reference page of facts shows the type of each fact"
+		return "cel-type", fmt.Sprintf("%s cannot be used on %s", m[1], m[2]), w.Page + " shows the type of each fact"
 	}
 	return "cel-type", text, "both sides must have the same type"
 }
@@ -116,4 +126,19 @@ func functionAt(source string, e *cel.Error) string {
 		return ""
 	}
 	return functionName.FindString(string(text[:column]))
+}
+
+var path = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*`)
+
+// pathAt is the dotted name at a place in an expression, because CEL names only its first part.
+func pathAt(source string, line, column int) string {
+	lines := strings.Split(source, "\n")
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	text := []rune(lines[line-1])
+	if column < 0 || column > len(text) {
+		return ""
+	}
+	return path.FindString(string(text[column:]))
 }

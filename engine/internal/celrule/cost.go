@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lifecycle
+package celrule
 
 import (
 	"fmt"
@@ -8,12 +8,11 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
 const (
-	// maxCost bounds what one expression may cost in CEL's units, on the longest facts. Those of the shipped bundles stay
-	// below 50.
-	maxCost = 1000
 	// maxText and maxWords are the longest text and set that a fact is taken to have.
 	maxText  = 256
 	maxWords = 32
@@ -37,17 +36,18 @@ func (factSizes) EstimateCallCost(string, string, *checker.AstNode, []checker.As
 	return nil
 }
 
-// affordable reports an expression that would hold up every decision.
-func (c *atomCompiler) affordable(checked *cel.Ast, name string, node *yaml.Node) bool {
-	estimate, err := c.env.EstimateCost(checked, factSizes{})
+// Affordable reports an expression that would hold up whoever evaluates it: one that may cost more than most. It returns
+// what the expression may cost.
+func Affordable(env *cel.Env, file *yamlpos.File, checked *cel.Ast, rule string, node *yaml.Node, most uint64) (uint64, bool) {
+	estimate, err := env.EstimateCost(checked, factSizes{})
 	if err != nil {
-		c.file.Errorf(node, "cel-program", name, "write it more simply", "its cost cannot be told: %v", err)
-		return false
+		file.Errorf(node, "cel-program", rule, "write it more simply", "its cost cannot be told: %v", err)
+		return 0, false
 	}
-	if estimate.Max > maxCost {
-		c.file.ErrorIn(node, 1, 0, "cel-cost", name, "compare with ==, in or startsWith; avoid patterns, and functions within functions",
-			fmt.Sprintf("evaluating it may cost %d units, and at most %d are allowed", estimate.Max, maxCost))
-		return false
+	if estimate.Max > most {
+		file.ErrorIn(node, 1, 0, "cel-cost", rule, "compare with ==, in or startsWith; avoid patterns, and functions within functions",
+			fmt.Sprintf("evaluating it may cost %d units, and at most %d are allowed", estimate.Max, most))
+		return estimate.Max, false
 	}
-	return true
+	return estimate.Max, true
 }
