@@ -113,25 +113,25 @@ yaml-unknown-key
 	A key means nothing here.
 	Correct its spelling; the finding lists the keys that are known.
 `)},
-	{Title: "Definitions", About: "About the CEL expressions under define in lifecycle.yaml.", Codes: table(Error, `
+	{Title: "Definitions and conditions", About: "About the CEL expressions in lifecycle.yaml and in the placement of a claim.", Codes: table(Error, `
 cel-age
 	A fact that changes with time alone is compared with something that is no duration literal, so that the moment of the change cannot be told.
 	Write lifecycle.age >= duration("5m").
 cel-comprehension
-	An expression looks at many values; definitions have no comprehensions, so that their cost is bounded.
-	Use marked("Dirty") for a mark, and in for other words.
+	An expression looks at many values; there are no comprehensions, so that its cost is bounded.
+	In a definition use marked("Dirty") for a mark, and in for other words; in a placement use in for labels.
 cel-cost
-	An expression may cost more than a decision should take.
-	Compare with ==, in or startsWith; avoid patterns, and functions within functions.
+	An expression, or all of a placement together, may cost more than a decision should take.
+	Compare with ==, in or startsWith; avoid patterns, functions within functions, and joined texts.
 cel-empty
-	A definition is empty.
+	An expression is empty.
 	Write an expression that yields true or false.
 cel-enum
 	A fact is compared with a word that it never has.
 	Write one of the words that the finding lists.
 cel-invalid
 	CEL refuses the expression for the reason that the finding gives.
-	Correct the expression; the reference page of facts shows types.
+	Correct the expression; the reference page shows types.
 cel-literal
 	A duration, moment or pattern is written in a form that cannot be read.
 	Write it as the finding shows.
@@ -145,17 +145,17 @@ cel-syntax
 	An expression cannot be read from the place that the finding names.
 	Correct it there; strings stand in double quotes, and == compares.
 cel-too-long
-	An expression is longer than anybody can read.
-	Split it into several definitions.
+	An expression is longer or deeper than anybody can read.
+	Split it into several definitions, or say less.
 cel-type
 	Values of two types are combined that do not go together.
 	Let both sides have the same type.
 cel-unknown-fact
 	There is no fact of this name.
-	Take the one that the finding suggests, or see the reference page of facts.
+	Take the one that the finding suggests, or see the reference page that it names.
 cel-unknown-function
 	There is no function of this name.
-	See the reference page of facts for what an expression may use.
+	See the reference page that the finding names for what an expression may use.
 define-too-many
 	There are more definitions than a decision keeps values of.
 	Take out those that no guard uses.
@@ -163,6 +163,7 @@ mark-unknown
 	A mark is asked for, cleared or given that nothing ever sets.
 	Correct its spelling.
 `)},
+	placementCodes,
 	{Title: "Lifecycle", About: "About states, rules, guards and effects in lifecycle.yaml.", Codes: table(Error, `
 after-range
 	The duration of after: is not above zero.

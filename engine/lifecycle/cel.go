@@ -88,13 +88,45 @@ func (a *activation) Parent() cel.Activation { return nil }
 
 // namesOf says how an expression's names are read from facts without CEL.
 func namesOf(v *engine.Vocabulary) celrule.Source[engine.Facts] {
-	return celrule.Source[engine.Facts]{Fact: func(name string) (celrule.Operand[engine.Facts], engine.Kind) {
+	return celrule.Source[engine.Facts]{Fact: func(name string) celrule.Operand[engine.Facts] {
 		i, ok := v.Index(name)
 		if !ok {
-			return nil, 0
+			return celrule.Operand[engine.Facts]{}
 		}
-		return func(f engine.Facts) engine.Value { return f.Fact(i) }, v.Facts[i].Kind
+		return operand(i, v.Facts[i].Kind)
 	}}
+}
+
+// operand reads a fact; CEL knows neither enums nor ages.
+func operand(i int, kind engine.Kind) celrule.Operand[engine.Facts] {
+	switch kind {
+	case engine.Bool:
+		return celrule.Operand[engine.Facts]{Kind: kind, Bool: func(f engine.Facts) (bool, bool) {
+			v := f.Fact(i)
+			return v.Bool(), !v.Missing()
+		}}
+	case engine.Int:
+		return celrule.Operand[engine.Facts]{Kind: kind, Number: func(f engine.Facts) (int64, bool) {
+			v := f.Fact(i)
+			return v.Int(), !v.Missing()
+		}}
+	case engine.Duration, engine.Age:
+		return celrule.Operand[engine.Facts]{Kind: engine.Duration, Number: func(f engine.Facts) (int64, bool) {
+			v := f.Fact(i)
+			return int64(v.Duration()), !v.Missing()
+		}}
+	case engine.String, engine.Enum:
+		return celrule.Operand[engine.Facts]{Kind: engine.String, Text: func(f engine.Facts) (string, bool) {
+			v := f.Fact(i)
+			return v.Text(), !v.Missing()
+		}}
+	case engine.Set:
+		return celrule.Operand[engine.Facts]{Kind: kind, Words: func(f engine.Facts) ([]string, bool) {
+			v := f.Fact(i)
+			return v.Set(), !v.Missing()
+		}}
+	}
+	return celrule.Operand[engine.Facts]{}
 }
 
 func celValue(v engine.Value) ref.Val {

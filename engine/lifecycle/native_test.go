@@ -76,6 +76,7 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 		`a.age >= duration("1m")`, `duration("1m") > a.age`, `a.budget == duration("0s")`, `a.budget < duration("2m")`,
 		`a.yes && (a.count == a.other || a.word == "Off") && !marked("Dirty")`,
 		`a.text.startsWith("O")`, `!a.word.endsWith("ff")`, `a.text.contains("n") && "Only".startsWith(a.text)`,
+		`size(a.text) == 2`, `a.word.size() > a.count`, `a.text < a.word`, `a.word >= "On"`, `a.yes ? a.too : a.count > 2`, `a.count in [2, 3]`,
 		`a.count + 1 == 3`, `a.count * a.other - 1 > a.other / a.count`, `a.count % 2 == 0 || a.other / (a.count - 2) > 0`,
 		`a.count * 9223372036854775807 > 0`, `a.count + 9223372036854775806 > 0`, `a.count - 9223372036854775807 - 2 < 0`,
 		`(-9223372036854775807 - 1) / a.count < 0`, `(-9223372036854775807 - 1) % a.count < 0`, `(-9223372036854775807 - 1) * a.count < 0`,
@@ -104,7 +105,7 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 }
 
 func TestWhatLiesOutsideTheFragmentIsLeftToCEL(t *testing.T) {
-	for _, source := range []string{`a.text.matches("O")`, `size(a.text) == 1`, `size(a.marks) > 0`, `a.yes ? a.too : false`, `a.marks == []`, `a.text in []`, `!(a.word in [])`} {
+	for _, source := range []string{`a.text.matches("O")`, `a.text + "x" == "Onx"`, `size(a.marks) > 0`, `a.yes < a.too`, `a.marks == []`, `a.text in []`, `!(a.word in [])`} {
 		a := parityAtom(t, source)
 		if a.native != nil {
 			t.Errorf("%s is not in the fragment", source)

@@ -3,6 +3,7 @@
 package celrule
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -13,23 +14,10 @@ import (
 )
 
 // Native evaluates an expression in the fragment of CEL of which rules are made almost entirely: comparisons of facts with
-// literals and with each other, membership, how a text begins and ends, and the logical operators. It yields what CEL yields,
-// at a small part of the cost: an expression outside the fragment stays with CEL, and so does the wording of every error.
+// literals and with each other, membership, how a text begins and ends, sums, and the logical operators. It yields what CEL
+// yields, at a small part of the cost: an expression outside the fragment stays with CEL, and so does the wording of every
+// error.
 type Native[F any] func(F) Truth
-
-// Operand yields a value; a Missing one makes whatever reads it an error.
-type Operand[F any] func(F) engine.Value
-
-// Source says how the names in an expression are read from an F.
-type Source[F any] struct {
-	// Fact reads a variable; nil for a name that is none.
-	Fact func(name string) (Operand[F], engine.Kind)
-	// Labels reads a variable that maps words to words; nil where there is none of this name.
-	Labels func(name string) func(F) map[string]string
-	// Label is the function that reads one of Labels, and is empty where it is not there: label(labels, "a"). Without a
-	// name there is no such function.
-	Label string
-}
 
 // nativeCompiler translates one checked expression.
 type nativeCompiler[F any] struct {
@@ -48,16 +36,16 @@ func (c *nativeCompiler[F]) truth(e celast.Expr) Native[F] {
 	if e.Kind() == celast.CallKind {
 		return c.call(e.AsCall())
 	}
-	value, kind := c.operand(e)
-	if value == nil || kind != engine.Bool {
+	value := c.operand(e)
+	if value.Kind != engine.Bool {
 		return nil
 	}
 	return func(f F) Truth {
-		v := value(f)
-		if v.Missing() {
+		v, ok := value.Bool(f)
+		if !ok {
 			return Failed
 		}
-		return TruthOf(v.Bool())
+		return TruthOf(v)
 	}
 }
 
@@ -75,18 +63,20 @@ func (c *nativeCompiler[F]) call(call celast.CallExpr) Native[F] {
 	case operators.NotEquals:
 		return negated(c.equal(args[0], args[1]))
 	case operators.Less:
-		return c.ordered(args[0], args[1], func(a, b int64) bool { return a < b })
+		return c.ordered(args[0], args[1], func(order int) bool { return order < 0 })
 	case operators.LessEquals:
-		return c.ordered(args[0], args[1], func(a, b int64) bool { return a <= b })
+		return c.ordered(args[0], args[1], func(order int) bool { return order <= 0 })
 	case operators.Greater:
-		return c.ordered(args[0], args[1], func(a, b int64) bool { return a > b })
+		return c.ordered(args[0], args[1], func(order int) bool { return order > 0 })
 	case operators.GreaterEquals:
-		return c.ordered(args[0], args[1], func(a, b int64) bool { return a >= b })
+		return c.ordered(args[0], args[1], func(order int) bool { return order >= 0 })
+	case operators.Conditional:
+		return conditional(c.truth(args[0]), c.truth(args[1]), c.truth(args[2]))
 	case operators.In:
 		return c.member(args[0], args[1])
 	}
 	if holds, ok := textTests[call.FunctionName()]; ok && call.IsMemberFunction() {
-		return c.pair(call.Target(), args[0], func(_ engine.Kind, a, b engine.Value) bool { return holds(a.Text(), b.Text()) }, engine.String)
+		return c.texts(call.Target(), args[0], holds)
 	}
 	return nil
 }
@@ -94,6 +84,22 @@ func (c *nativeCompiler[F]) call(call celast.CallExpr) Native[F] {
 // textTests are the functions that look at a text.
 var textTests = map[string]func(text, part string) bool{
 	"startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix, "contains": strings.Contains,
+}
+
+func conditional[F any](condition, then, otherwise Native[F]) Native[F] {
+	if condition == nil || then == nil || otherwise == nil {
+		return nil
+	}
+	return func(f F) Truth {
+		switch condition(f) {
+		case True:
+			return then(f)
+		case False:
+			return otherwise(f)
+		default:
+			return Failed
+		}
+	}
 }
 
 func negated[F any](of Native[F]) Native[F] {
@@ -136,149 +142,139 @@ func (c *nativeCompiler[F]) combined(args []celast.Expr, decisive, otherwise Tru
 	}
 }
 
-// operand translates a fact, a literal, a label or a sum. A kind of 0 is none that the fragment knows.
-func (c *nativeCompiler[F]) operand(e celast.Expr) (Operand[F], engine.Kind) {
-	if name := c.name(e); name != "" {
-		if read, kind := c.source.Fact(name); read != nil {
-			return read, celKind(kind)
-		}
-	}
-	if d, ok := DurationLiteral(e); ok {
-		return constant[F](engine.DurationValue(d)), engine.Duration
-	}
-	switch e.Kind() {
-	case celast.CallKind:
-		return c.computed(e.AsCall())
-	case celast.LiteralKind:
-		return literal[F](e.AsLiteral().Value())
-	}
-	return nil, 0
-}
-
-// name is the variable that an expression is; empty where it is none.
-func (c *nativeCompiler[F]) name(e celast.Expr) string {
-	if reference, ok := c.ast.ReferenceMap()[e.ID()]; ok {
-		return reference.Name
-	}
-	return ""
-}
-
-func literal[F any](value any) (Operand[F], engine.Kind) {
-	switch v := value.(type) {
-	case bool:
-		return constant[F](engine.BoolValue(v)), engine.Bool
-	case int64:
-		return constant[F](engine.IntValue(v)), engine.Int
-	case string:
-		return constant[F](engine.StringValue(v)), engine.String
-	}
-	return nil, 0
-}
-
-func constant[F any](v engine.Value) Operand[F] { return func(F) engine.Value { return v } }
-
-// celKind is the kind that CEL sees: it knows neither enums nor ages.
-func celKind(k engine.Kind) engine.Kind {
-	switch k {
-	case engine.Enum:
-		return engine.String
-	case engine.Age:
-		return engine.Duration
+func (c *nativeCompiler[F]) equal(left, right celast.Expr) Native[F] {
+	switch c.operand(left).Kind {
+	case engine.Bool:
+		return c.bools(left, right)
+	case engine.Int, engine.Duration:
+		return c.numbers(left, right, func(a, b int64) bool { return a == b })
+	case engine.String:
+		return c.texts(left, right, func(a, b string) bool { return a == b })
 	default:
-		return k
+		return nil
 	}
 }
 
-// pair evaluates two operands of one kind and compares them.
-func (c *nativeCompiler[F]) pair(left, right celast.Expr, holds func(kind engine.Kind, a, b engine.Value) bool, kinds ...engine.Kind) Native[F] {
-	a, kind := c.operand(left)
-	b, other := c.operand(right)
-	if a == nil || b == nil || kind != other || !slices.Contains(kinds, kind) {
+func (c *nativeCompiler[F]) bools(left, right celast.Expr) Native[F] {
+	a, b := c.operand(left), c.operand(right)
+	if a.Kind != engine.Bool || b.Kind != engine.Bool {
 		return nil
 	}
 	return func(f F) Truth {
-		x, y := a(f), b(f)
-		if x.Missing() || y.Missing() {
+		x, knowsX := a.Bool(f)
+		y, knowsY := b.Bool(f)
+		if !knowsX || !knowsY {
 			return Failed
 		}
-		return TruthOf(holds(kind, x, y))
+		return TruthOf(x == y)
 	}
 }
 
-func (c *nativeCompiler[F]) equal(left, right celast.Expr) Native[F] {
-	return c.pair(left, right, func(kind engine.Kind, a, b engine.Value) bool {
-		switch kind {
-		case engine.Bool:
-			return a.Bool() == b.Bool()
-		case engine.Int:
-			return a.Int() == b.Int()
-		case engine.Duration:
-			return a.Duration() == b.Duration()
-		default:
-			return a.Text() == b.Text()
-		}
-	}, engine.Bool, engine.Int, engine.Duration, engine.String)
+// ordered compares what has an order: numbers, lengths of time and texts.
+func (c *nativeCompiler[F]) ordered(left, right celast.Expr, holds func(order int) bool) Native[F] {
+	if c.operand(left).Kind == engine.String {
+		return c.texts(left, right, func(a, b string) bool { return holds(cmp.Compare(a, b)) })
+	}
+	return c.numbers(left, right, func(a, b int64) bool { return holds(cmp.Compare(a, b)) })
 }
 
-func (c *nativeCompiler[F]) ordered(left, right celast.Expr, holds func(a, b int64) bool) Native[F] {
-	return c.pair(left, right, func(kind engine.Kind, a, b engine.Value) bool {
-		if kind == engine.Int {
-			return holds(a.Int(), b.Int())
-		}
-		return holds(int64(a.Duration()), int64(b.Duration()))
-	}, engine.Int, engine.Duration)
-}
-
-// member translates a word in a set, and a word in a list of literal words.
-func (c *nativeCompiler[F]) member(word, in celast.Expr) Native[F] {
-	value, kind := c.operand(word)
-	if value == nil || kind != engine.String {
+// numbers compares two whole numbers, or two lengths of time.
+func (c *nativeCompiler[F]) numbers(left, right celast.Expr, holds func(a, b int64) bool) Native[F] {
+	a, b := c.operand(left), c.operand(right)
+	if a.Kind != b.Kind || (a.Kind != engine.Int && a.Kind != engine.Duration) {
 		return nil
 	}
+	return func(f F) Truth {
+		x, knowsX := a.Number(f)
+		y, knowsY := b.Number(f)
+		if !knowsX || !knowsY {
+			return Failed
+		}
+		return TruthOf(holds(x, y))
+	}
+}
+
+// texts compares two texts.
+func (c *nativeCompiler[F]) texts(left, right celast.Expr, holds func(a, b string) bool) Native[F] {
+	a, b := c.operand(left), c.operand(right)
+	if a.Kind != engine.String || b.Kind != engine.String {
+		return nil
+	}
+	return func(f F) Truth {
+		x, knowsX := a.Text(f)
+		y, knowsY := b.Text(f)
+		if !knowsX || !knowsY {
+			return Failed
+		}
+		return TruthOf(holds(x, y))
+	}
+}
+
+// member translates a word in a set, a key of labels, and a value in a list of literals.
+func (c *nativeCompiler[F]) member(value, in celast.Expr) Native[F] {
+	one := c.operand(value)
 	if in.Kind() == celast.ListKind {
-		return c.oneOf(value, in.AsList())
+		return oneOf(one, in.AsList())
+	}
+	if one.Kind != engine.String {
+		return nil
 	}
 	if labels := c.labels(in); labels != nil {
 		return func(f F) Truth {
-			v := value(f)
-			if v.Missing() {
+			word, ok := one.Text(f)
+			if !ok {
 				return Failed
 			}
-			_, has := labels(f)[v.Text()]
+			_, has := labels(f)[word]
 			return TruthOf(has)
 		}
 	}
-	set, kind := c.operand(in)
-	if set == nil || kind != engine.Set {
+	set := c.operand(in)
+	if set.Kind != engine.Set {
 		return nil
 	}
 	return func(f F) Truth {
-		v, words := value(f), set(f)
-		if v.Missing() || words.Missing() {
+		word, knowsWord := one.Text(f)
+		words, knowsWords := set.Words(f)
+		if !knowsWord || !knowsWords {
 			return Failed
 		}
-		return TruthOf(words.Has(v.Text()))
+		return TruthOf(slices.Contains(words, word))
 	}
 }
 
-// oneOf leaves an empty list to CEL, which does not look at the word then: one that is missing is no error.
-func (c *nativeCompiler[F]) oneOf(value Operand[F], list celast.ListExpr) Native[F] {
-	if list.Size() == 0 {
-		return nil
-	}
-	words := make([]string, 0, list.Size())
+// oneOf leaves an empty list to CEL, which does not look at the value then: one that is missing is no error.
+func oneOf[F any](value Operand[F], list celast.ListExpr) Native[F] {
+	var words []string
+	var numbers []int64
 	for _, element := range list.Elements() {
-		word, ok := StringLiteral(element)
-		if !ok {
+		if element.Kind() != celast.LiteralKind {
 			return nil
 		}
-		words = append(words, word)
-	}
-	return func(f F) Truth {
-		v := value(f)
-		if v.Missing() {
-			return Failed
+		switch v := element.AsLiteral().Value().(type) {
+		case string:
+			words = append(words, v)
+		case int64:
+			numbers = append(numbers, v)
 		}
-		return TruthOf(slices.Contains(words, v.Text()))
 	}
+	switch {
+	case value.Kind == engine.String && len(words) == list.Size() && len(words) > 0:
+		return func(f F) Truth {
+			v, ok := value.Text(f)
+			if !ok {
+				return Failed
+			}
+			return TruthOf(slices.Contains(words, v))
+		}
+	case value.Kind == engine.Int && len(numbers) == list.Size() && len(numbers) > 0:
+		return func(f F) Truth {
+			v, ok := value.Number(f)
+			if !ok {
+				return Failed
+			}
+			return TruthOf(slices.Contains(numbers, v))
+		}
+	}
+	return nil
 }

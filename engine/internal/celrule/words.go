@@ -68,6 +68,8 @@ func (w Words) explain(e *cel.Error, source string) (code, message, hint string)
 		return codeSyntax, message, hint
 	case strings.Contains(e.Message, "size exceeds limit"):
 		return "cel-too-long", fmt.Sprintf("the expression has more than %d characters", MaxLength), w.Shorter
+	case strings.Contains(e.Message, "recursion depth"):
+		return "cel-too-long", fmt.Sprintf("the expression is deeper than %d levels; each sign of a sum is one", MaxDepth), w.Shorter
 	case strings.Contains(e.Message, "duration argument"):
 		return "cel-literal", "this is no duration", "write numbers with units, such as 90m or 1h30m"
 	case strings.Contains(e.Message, "timestamp argument"):

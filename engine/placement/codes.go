@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import "github.com/metalaw/metalaw/engine/selection"
+
+// The codes with which a placement turns a server away.
+const (
+	// CodePlacement: where is false, or no alternative matches.
+	CodePlacement = "placement"
+	// CodeError: a condition of the placement cannot be evaluated for the server.
+	CodeError = "placement-error"
+	// CodeSpread: too many of the claims that count are in the server's place already.
+	CodeSpread = "spread"
+	// CodeGang: the gang cannot have servers for all its members at once.
+	CodeGang = "gang"
+)
+
+// Codes documents every code, in the order in which they are checked.
+func Codes() []selection.Code {
+	return []selection.Code{
+		{
+			Code: CodePlacement, Meaning: "The claim's placement does not accept the server: `where` is false, or no alternative matches.",
+			Remedy: "Compare `where` and `alternatives` with what the server has; the placement of an unbound claim can be changed.",
+		},
+		{
+			Code: CodeError, Meaning: "A condition of the claim's placement cannot be evaluated for the server: it is neither true nor false.",
+			Remedy: `Exclude what fails before the comparison, such as a division by a fact that is 0 where it is not known; ` +
+				`label("KEY") never fails, and server.labels["KEY"] does where there is no such label.`,
+		},
+		{
+			Code: CodeSpread, Meaning: "With this server the claim's spread would exceed `maxSkew`, or the server has no value for its key.",
+			Remedy: "Wait until a server in an emptier place is free, raise `maxSkew`, or label the servers with the key.",
+		},
+		{
+			Code: CodeGang, Meaning: "The server would do, but the claim's gang cannot have servers for all its members at once.",
+			Remedy: "Create the members that are missing, let the others ask for less, or wait until enough servers are free.",
+		},
+	}
+}

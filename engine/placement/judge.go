@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+
+	"github.com/metalaw/metalaw/engine/internal/celrule"
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+// Judgement is what a placement says about one server, whatever the counts are.
+type Judgement struct {
+	// Accepted: where holds, and an alternative matches if there are any.
+	Accepted bool
+	// Alternative is the first that matches, from 0; also where the placement has none.
+	Alternative int
+	// Score is the sum of the weights of the preferences that hold; 0 where it is not accepted.
+	Score int64
+	// Code and Message say why it is not accepted. The message names nobody.
+	Code, Message string
+}
+
+// Judge looks at one server. What cannot be evaluated is neither true nor false: the server is not accepted, and the code is
+// CodeError. Only conditions that are asked count: nothing behind a where that is false, and no alternative behind the first
+// that matches.
+func (p *Placement) Judge(c *selection.Candidate) Judgement {
+	j, condition := p.judge(c)
+	j.Message = condition.explain(j.Code, c)
+	return j
+}
+
+// judge leaves the message out, and returns the condition that turned the server away.
+func (p *Placement) judge(c *selection.Candidate) (Judgement, condition) {
+	if p == nil {
+		return Judgement{Accepted: true}, condition{}
+	}
+	if p.where != nil {
+		if code := p.where.rejects(c); code != "" {
+			return Judgement{Code: code}, condition{fieldWhere, 0, p.where}
+		}
+	}
+	j, why := p.alternative(c)
+	if !j.Accepted {
+		return j, why
+	}
+	for i, one := range p.preferred {
+		switch one.where.holds(c) {
+		case celrule.True:
+			j.Score += one.weight
+		case celrule.Failed:
+			return Judgement{Code: CodeError}, condition{fieldPreferred, i, one.where}
+		case celrule.False, celrule.Unknown:
+		}
+	}
+	return j, condition{}
+}
+
+// rejects is the code with which a condition turns a server away; empty where it holds.
+func (e *expression) rejects(c *selection.Candidate) string {
+	switch e.holds(c) {
+	case celrule.True:
+		return ""
+	case celrule.False:
+		return CodePlacement
+	default:
+		return CodeError
+	}
+}
+
+// alternative finds the first that matches.
+func (p *Placement) alternative(c *selection.Candidate) (Judgement, condition) {
+	for i, a := range p.alternatives {
+		if !a.selector.Matches(c.Labels) {
+			continue
+		}
+		code := ""
+		if a.where != nil {
+			code = a.where.rejects(c)
+		}
+		switch code {
+		case "":
+			return Judgement{Accepted: true, Alternative: i}, condition{}
+		case CodeError:
+			return Judgement{Code: code}, condition{fieldAlternatives, i, a.where}
+		}
+	}
+	if len(p.alternatives) == 0 {
+		return Judgement{Accepted: true}, condition{}
+	}
+	return Judgement{Code: CodePlacement}, condition{field: fieldAlternatives}
+}
+
+// condition is one of a placement's conditions; without an expression it is that one of the alternatives has to match.
+type condition struct {
+	field string
+	index int
+	*expression
+}
+
+// explain says why a condition turned a server away.
+func (d condition) explain(code string, c *selection.Candidate) string {
+	switch {
+	case code == "":
+		return ""
+	case d.expression == nil:
+		return "no alternative of the claim's placement matches"
+	case code == CodePlacement:
+		return "the claim's placement asks where " + d.shown()
+	}
+	name := d.field
+	if name != fieldWhere {
+		name = fmt.Sprintf("%s[%d]", d.field, d.index)
+	}
+	_, err := d.interpret(c)
+	return fmt.Sprintf("%s of the claim's placement cannot be evaluated: %v (%s)", name, err, d.shown())
+}
+
+// Sorted is what a placement says about a fleet.
+type Sorted struct {
+	// Groups holds the positions of the servers that are accepted, by alternative, each in the order in which they were given.
+	Groups [][]int32
+	// Scores holds the score of each server by its position; nil where the placement prefers nothing.
+	Scores []int32
+	// Rejections counts the others by code.
+	Rejections map[string]selection.Rejection
+}
+
+// Sort looks at n servers. counts are those of Spread and may be nil where there is none. A server counts under one code; of
+// the messages of a code that of the first name is kept.
+func (p *Placement) Sort(n int, at func(i int) *selection.Candidate, counts map[string]int64) Sorted {
+	s := Sorted{Groups: make([][]int32, p.Alternatives()), Rejections: map[string]selection.Rejection{}}
+	if len(s.Groups) == 1 {
+		s.Groups[0] = make([]int32, 0, n)
+	}
+	if p.Prefers() {
+		s.Scores = make([]int32, n)
+	}
+	first := map[string]int{} // by code, the position of the server whose message is kept
+	spread, emptiest := p.Spread(), Emptiest(counts)
+	for i := range n {
+		c := at(i)
+		j, _ := p.judge(c)
+		if j.Accepted && spread != nil && !spread.fits(spread.Place(c), counts, emptiest) {
+			j = Judgement{Code: CodeSpread}
+		}
+		if j.Accepted {
+			s.Groups[j.Alternative] = append(s.Groups[j.Alternative], int32(i))
+			if s.Scores != nil {
+				s.Scores[i] = int32(j.Score)
+			}
+			continue
+		}
+		r := s.Rejections[j.Code]
+		if k, seen := first[j.Code]; !seen || c.Name < at(k).Name {
+			first[j.Code] = i
+		}
+		r.Count++
+		s.Rejections[j.Code] = r
+	}
+	for code, i := range first {
+		r := s.Rejections[code]
+		if r.Message = p.Judge(at(i)).Message; code == CodeSpread {
+			_, r.Message = spread.Allows(spread.Place(at(i)), counts)
+		}
+		s.Rejections[code] = r
+	}
+	return s
+}
+
+// Taken is the first group that has any server; -1 where none has.
+func (s Sorted) Taken() int {
+	for i, group := range s.Groups {
+		if len(group) > 0 {
+			return i
+		}
+	}
+	return -1
+}

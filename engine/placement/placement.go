@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+// File is the name under which findings speak of a placement: that of the annotation which holds it.
+const File = "policy.metalaw.dev/placement"
+
+// Placement is a compiled document. It is immutable and safe for use by many goroutines at once.
+type Placement struct {
+	where        *expression
+	alternatives []alternative
+	preferred    []preference
+	spread       *Spread
+	gang         *Gang
+	asks         string
+}
+
+// alternative is one of several groups of servers. It has everything where both are nil.
+type alternative struct {
+	selector *selection.Selector
+	where    *expression
+}
+
+// preference adds its weight to the score of servers for which it holds.
+type preference struct {
+	weight int64
+	where  *expression
+}
+
+// Spread is nil where the claim does not ask for it.
+func (p *Placement) Spread() *Spread {
+	if p == nil {
+		return nil
+	}
+	return p.spread
+}
+
+// Gang is nil where the claim is not part of one.
+func (p *Placement) Gang() *Gang {
+	if p == nil {
+		return nil
+	}
+	return p.gang
+}
+
+// Alternatives is how many groups Sort makes; at least one.
+func (p *Placement) Alternatives() int {
+	if p == nil {
+		return 1
+	}
+	return max(1, len(p.alternatives))
+}
+
+// Prefers says that Sort gives scores, so that the highest score of the policy alone does not decide.
+func (p *Placement) Prefers() bool { return p != nil && len(p.preferred) > 0 }
+
+// Asks is the same text for placements that ask for the same; comments and layout make no difference. Claims of one
+// namespace with the same text can share what Sort says, as long as the counts of Spread are the same.
+func (p *Placement) Asks() string {
+	if p == nil {
+		return ""
+	}
+	return p.asks
+}
