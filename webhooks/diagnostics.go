@@ -22,14 +22,20 @@ const causeDiagnostic metav1.CauseType = "BundleDiagnostic"
 type bounds struct {
 	// lines is how many diagnostics, length how many characters of each, and total how many of all.
 	lines, length, total int
+	// more says how to see what was left out.
+	more string
 }
 
 var (
 	// inRefusal keeps a Status well below what a terminal can show and the audit log can store.
-	inRefusal = bounds{lines: 100, length: 600, total: 24 << 10}
+	inRefusal = bounds{lines: 100, length: 600, total: 24 << 10, more: seeAll}
 	// inWarnings keeps to what the API server passes on: 4096 characters of warnings in all, beyond which it cuts each to 256.
-	inWarnings = bounds{lines: 12, length: 250, total: 3000}
+	inWarnings = bounds{lines: 12, length: 250, total: 3000, more: seeAll}
+	// inPlacement keeps to what somebody mends at one time: an annotation is short.
+	inPlacement = bounds{lines: 20, length: 600, total: 8 << 10, more: "mend these first"}
 )
+
+const seeAll = "run metalaw policy verify -f on the files to see all"
 
 // maxLogged is how many characters of a refusal go to the log.
 const maxLogged = 2048
@@ -45,7 +51,7 @@ func (b bounds) of(list diag.List) []string {
 		line := shortened(oneLine(d.String()), b.length)
 		total += utf8.RuneCountInString(line)
 		if i == b.lines || total > b.total {
-			return append(lines, fmt.Sprintf("and %d more: run metalaw policy verify -f on the files to see all", len(list)-i))
+			return append(lines, fmt.Sprintf("and %d more: %s", len(list)-i, b.more))
 		}
 		lines = append(lines, line)
 	}
@@ -87,8 +93,13 @@ func counted(list diag.List) string {
 
 // denyDiagnostics refuses with everything that was found.
 func (f *findings) denyDiagnostics(summary string, list diag.List) {
-	f.denials = append(f.denials, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "data", Message: summary + ": " + counted(list)})
-	for _, line := range inRefusal.of(list) {
+	f.denyAt("data", summary, list, inRefusal)
+}
+
+// denyAt refuses what a field holds.
+func (f *findings) denyAt(path, summary string, list diag.List, within bounds) {
+	f.denials = append(f.denials, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: path, Message: summary + ": " + counted(list)})
+	for _, line := range within.of(list) {
 		place, rest, _ := strings.Cut(line, ": ")
 		f.denials = append(f.denials, metav1.StatusCause{Type: causeDiagnostic, Field: place, Message: rest})
 	}

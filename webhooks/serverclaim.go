@@ -31,6 +31,8 @@ type claimFacts struct {
 	server *v1alpha1.Server
 	// matches says whether any server in the fleet, in any state, matches the selector; nil where it was not asked.
 	matches *bool
+	// gang holds the sizes that the other members of the claim's gang give.
+	gang []int64
 	// sanitization is the setting of the bundle in force.
 	sanitization string
 }
@@ -51,6 +53,7 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 		checkTakesOver(c, f.server, &found)
 	}
 	checkKeepsServer(c, &found)
+	checkPlacement(c, f, &found)
 	checkTolerations(c, &found)
 	checkSecretNames(c, &found)
 	checkPriority(c, &found)
@@ -225,6 +228,9 @@ func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim])
 		if f.matches != nil {
 			facts["selectorMatches"] = *f.matches
 		}
+	}
+	if f.gang, err = l.gangOf(ctx, c); err != nil {
+		return findings{}, nil, err
 	}
 	return checkClaim(c, f), facts, nil
 }

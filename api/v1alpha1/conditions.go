@@ -170,6 +170,9 @@ const (
 	ReasonServerTaken = "ServerTaken"
 	// ReasonInvalidSelector: serverSelector cannot be parsed.
 	ReasonInvalidSelector = "InvalidSelector"
+	// ReasonInvalidPlacement: the annotation policy.metalaw.dev/placement cannot be read, or contradicts itself or the rest of
+	// its gang; the message says where.
+	ReasonInvalidPlacement = "InvalidPlacement"
 	// ReasonBindingRefused: servers could be had, and the API server denied writing the claim on each of them; the message
 	// says why.
 	ReasonBindingRefused = "BindingRefused"

@@ -126,6 +126,9 @@ const (
 	BootEntryAnnotation = "policy.metalaw.dev/boot-entry"
 	// PriorityAnnotation on a ServerClaim is a whole number; claims with a higher one are served first.
 	PriorityAnnotation = "policy.metalaw.dev/priority"
+	// PlacementAnnotation on a ServerClaim is a YAML document that says which servers the claim may have and which it prefers,
+	// beyond labels. Once spec.serverRef is set it cannot change.
+	PlacementAnnotation = "policy.metalaw.dev/placement"
 	// OperationReasonAnnotation on a Server says why an operation was asked for.
 	OperationReasonAnnotation = "policy.metalaw.dev/operation-reason"
 	// OperationByAnnotation on a Server is who asked for an operation; admission writes it.

@@ -18,6 +18,6 @@
 // claims are there for which Spread.Counts is true, bound or about to be. They must be made anew when a claim is bound,
 // also within a gang.
 //
-// A claim with a Gang is bound together with the others of that name in its namespace, or not at all: Gang.Complete says
-// when they are all there. Each member is sorted by its own placement, with those chosen before it in the counts.
+// A claim with a Gang is bound together with the others of that name in its namespace, or not at all: MusterOf says when
+// they are all there. Each member is sorted by its own placement, with those chosen before it in the counts.
 package placement

@@ -15,25 +15,39 @@ type Gang struct {
 	Size int64
 }
 
-// Complete says whether these are all members of a gang: sizes holds the size that each claim of that name in the namespace
-// gives. More claims than the size are as wrong as fewer, because nobody could say which of them are meant.
-func Complete(sizes []int64) (ok bool, message string) {
-	have := int64(len(sizes))
-	if have == 0 {
-		return false, "the gang has no members"
-	}
+// Muster is what is known of the members of a gang.
+type Muster uint8
+
+const (
+	// Incomplete: members are still to come.
+	Incomplete Muster = iota
+	// Complete: all members are there.
+	Complete
+	// Contradictory: the members do not agree, or are more than there should be, so that nobody can say which are meant.
+	Contradictory
+)
+
+// MusterOf looks at the claims of one namespace that name the same gang: sizes holds the size that each of them gives. The
+// message says what is wrong or missing.
+func MusterOf(sizes []int64) (m Muster, message string) {
 	for _, size := range sizes {
 		if size != sizes[0] {
-			return false, fmt.Sprintf("its members give different sizes, such as %d and %d", sizes[0], size)
+			return Contradictory, fmt.Sprintf("its members give different sizes: %d and %d", min(size, sizes[0]), max(size, sizes[0]))
 		}
 	}
-	switch size := sizes[0]; {
-	case have < size:
-		return false, fmt.Sprintf("%d of its %d members exist", have, size)
-	case have > size:
-		return false, fmt.Sprintf("%d claims say that they are members, and its size is %d", have, size)
+	have, size := int64(len(sizes)), int64(0)
+	if have > 0 {
+		size = sizes[0]
 	}
-	return true, ""
+	switch {
+	case have == 0:
+		return Incomplete, "none of its members exists"
+	case have < size:
+		return Incomplete, fmt.Sprintf("%d of its %d members exist", have, size)
+	case have > size:
+		return Contradictory, fmt.Sprintf("%d claims say that they are members, and its size is %d", have, size)
+	}
+	return Complete, ""
 }
 
 var gangName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)

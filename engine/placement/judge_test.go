@@ -135,20 +135,21 @@ func TestSpreadTellsPlacesAndClaims(t *testing.T) {
 	}
 }
 
-func TestAGangIsComplete(t *testing.T) {
+func TestMuster(t *testing.T) {
 	for name, c := range map[string]struct {
 		sizes []int64
-		want  string
+		want  Muster
+		says  string
 	}{
-		"all are there":                        {[]int64{3, 3, 3}, ""},
-		"one is missing":                       {[]int64{3, 3}, "2 of its 3 members exist"},
-		"one is too many":                      {[]int64{2, 2, 2}, "3 claims say that they are members, and its size is 2"},
-		"they do not agree":                    {[]int64{2, 3}, "its members give different sizes, such as 2 and 3"},
-		"nobody is there, which is never done": {nil, "the gang has no members"},
+		"all are there":     {[]int64{3, 3, 3}, Complete, ""},
+		"one is missing":    {[]int64{3, 3}, Incomplete, "2 of its 3 members exist"},
+		"nobody is there":   {nil, Incomplete, "none of its members exists"},
+		"one is too many":   {[]int64{2, 2, 2}, Contradictory, "3 claims say that they are members, and its size is 2"},
+		"they do not agree": {[]int64{3, 2}, Contradictory, "its members give different sizes: 2 and 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if ok, message := Complete(c.sizes); ok != (c.want == "") || message != c.want {
-				t.Errorf("%t %q", ok, message)
+			if got, message := MusterOf(c.sizes); got != c.want || message != c.says {
+				t.Errorf("%d %q", got, message)
 			}
 		})
 	}

@@ -113,7 +113,7 @@ func (p *parser) spread(f yamlpos.Field) {
 	}
 	gang := p.out.gang
 	switch {
-	case s.claims == nil && gang == nil && !p.file.Found.HasErrors():
+	case s.claims == nil && gang == nil:
 		p.file.Errorf(f.Key, "placement-claims", fieldSpread, "add claims: with the labels of the claims to keep apart, or gang:",
 			"it does not say which claims it keeps apart")
 	case s.claims == nil && gang != nil && gang.Size > 0 && s.MaxSkew >= gang.Size:
