@@ -13,6 +13,8 @@ import (
 type Cache struct {
 	mu  sync.RWMutex
 	all map[string]parsed
+	// length is that of all documents together.
+	length int
 }
 
 type parsed struct {
@@ -20,9 +22,9 @@ type parsed struct {
 	found     diag.List
 }
 
-// maxCached bounds how many documents are remembered. When there are more, all are forgotten, which costs one compilation
-// of each that is still in use.
-const maxCached = 4096
+// maxCached bounds the length of all documents that are remembered; compiled they take about forty times as much. When there
+// is more, all are forgotten, which costs one compilation of each that is still in use.
+const maxCached = 512 << 10
 
 // Parse is that of the package, for a document that findings call File. The findings are shared and must not be changed.
 func (c *Cache) Parse(text string) (*Placement, diag.List) {
@@ -38,8 +40,11 @@ func (c *Cache) Parse(text string) (*Placement, diag.List) {
 	known.placement, known.found = Parse(File, text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.all == nil || len(c.all) >= maxCached {
-		c.all = map[string]parsed{}
+	if c.all == nil || c.length+len(text) > maxCached {
+		c.all, c.length = map[string]parsed{}, 0
+	}
+	if _, twice := c.all[text]; !twice {
+		c.length += len(text)
 	}
 	c.all[text] = known
 	return known.placement, known.found

@@ -4,6 +4,7 @@ package placement
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -34,6 +35,9 @@ type Fact struct {
 	path []int
 }
 
+// leftOut are fields that say nothing without the present instant, which a condition does not know.
+var leftOut = []string{"server.availableSince"}
+
 // Facts lists every fact, in the order of selection.Candidate, whose fields and documentation they are. What has another
 // type than a condition can compare, such as a list of taints, is none.
 func Facts() []Fact { return facts().all }
@@ -62,6 +66,8 @@ func (t *factTable) add(of reflect.Type, prefix string, path []int) {
 		field := of.Field(i)
 		f := Fact{Name: prefix + "." + field.Tag.Get("json"), Doc: field.Tag.Get("doc"), path: append(path[:len(path):len(path)], i)}
 		switch {
+		case slices.Contains(leftOut, f.Name):
+			continue
 		case field.Type == labelsType:
 			f.Type = "map of string to string"
 		case field.Type == wordsType:

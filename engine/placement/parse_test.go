@@ -181,11 +181,15 @@ func TestACacheSaysWhatParseSays(t *testing.T) {
 	if again, _ := cache.Parse(whole); again != first {
 		t.Error("it was compiled again")
 	}
-	for i := range maxCached + 1 {
-		cache.Parse(fmt.Sprintf("no key %d", i))
+	for i := range maxCached/4000 + 1 {
+		cache.Parse(fmt.Sprintf("no key %d", i) + strings.Repeat(" ", 4000))
 	}
-	if len(cache.all) > maxCached {
-		t.Errorf("it holds %d", len(cache.all))
+	held := 0
+	for text := range cache.all {
+		held += len(text)
+	}
+	if held > maxCached || held != cache.length || held == 0 {
+		t.Errorf("it holds %d bytes and says %d", held, cache.length)
 	}
 }
 

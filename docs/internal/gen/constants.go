@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -49,7 +50,7 @@ func conditionsPage(root string) (string, error) {
 	m.paragraph("While a claim waits, the message of its condition `Bound` counts servers by code, such as " +
 		"`3 of 40 servers match: taint 2, not-off 1`. A bundle adds codes of its own by its `reject` rules; a bundle's code is not in this list.")
 	var rows [][]string
-	for _, c := range selection.Codes() {
+	for _, c := range append(selection.Codes(), placement.Codes()...) {
 		rows = append(rows, []string{code(c.Code), c.Meaning})
 	}
 	m.table([]string{"code", "meaning"}, rows)

@@ -7,9 +7,10 @@ import (
 )
 
 func diagnosticsPage(string) (string, error) {
-	m := newPage("Findings about bundles", "`engine/diag/codes.go`")
-	m.paragraph("What is wrong with a bundle is told all at once, in the form `file:line:column: severity: rule: message (hint) [code]`. " +
-		"Lines and columns count from 1; a finding without them is about the whole file. An error keeps the bundle from being accepted, " +
+	m := newPage("Findings about bundles and placements", "`engine/diag/codes.go`")
+	m.paragraph("What is wrong with a bundle, or with the [placement](placement.md) of a claim, is told all at once, " +
+		"in the form `file:line:column: severity: rule: message (hint) [code]`. " +
+		"Lines and columns count from 1; a finding without them is about the whole file. An error keeps it from being accepted, " +
 		"a warning does not. Codes never change their meaning.")
 	for _, g := range diag.Groups() {
 		m.line("## %s", g.Title)

@@ -26,6 +26,7 @@ func pages() []page {
 		{"reference/safety-rules.md", safetyPage},
 		{"reference/conditions.md", conditionsPage},
 		{"reference/annotations.md", annotationsPage},
+		{"reference/placement.md", placementPage},
 		{"reference/metrics.md", metricsPage},
 		{"reference/flags.md", flagsPage},
 		{"reference/commands.md", commandsPage},
