@@ -36,7 +36,7 @@ type Fact struct {
 }
 
 // leftOut are fields that say nothing without the present instant, which a condition does not know.
-var leftOut = []string{"server.availableSince"}
+var leftOut = []string{"server.availableSince", "server.availableDay"}
 
 // Facts lists every fact, in the order of selection.Candidate, whose fields and documentation they are. What has another
 // type than a condition can compare, such as a list of taints, is none.

@@ -219,6 +219,21 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 		Expect(d.told.take()).To(ConsistOf(ContainSubstring("matches no server of the fleet")))
 	})
 
+	It("looks at the placement of a claim whenever it is written, and at nothing else of its annotations", func(ctx SpecContext) {
+		const at = "metadata.annotations[" + v1alpha1.PlacementAnnotation + "]"
+		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "adm-placement"},
+			Spec: v1alpha1.ServerClaimSpec{Power: v1alpha1.PowerOff, Image: "os:1"}}
+		Expect(create(ctx, c)).To(Succeed())
+		placed := func(c *v1alpha1.ServerClaim, text string) error {
+			return edited(ctx, d.user, c, func() { metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PlacementAnnotation, text) })
+		}
+		Expect(placed(c.DeepCopy(), "where: server.gpu > 0")).To(refusal(at, "placement:1:8: error: where: there is no fact \"server.gpu\""))
+		Expect(placed(c.DeepCopy(), "")).To(refusal(at, "placement:1:1: error: the placement is empty"))
+		Expect(placed(c, "where: server.gpus > 0")).To(Succeed())
+		Expect(edited(ctx, d.user, c, func() { c.Annotations["example.com/note"] = "unrelated" })).To(Succeed())
+		Expect(edited(ctx, d.user, c, func() { delete(c.Annotations, v1alpha1.PlacementAnnotation) })).To(Succeed())
+	})
+
 	It("names a server that was made a moment ago", func(ctx SpecContext) {
 		stored(ctx, "adm-fresh", uuid+"5")
 		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "adm-fresh"}, Spec: v1alpha1.ServerClaimSpec{
