@@ -73,11 +73,7 @@ func (s *Spread) Allows(place string, counts map[string]int64) (ok bool, message
 }
 
 func (s *Spread) fits(place string, counts map[string]int64, emptiest int64) bool {
-	n, known := counts[place]
-	if !known {
-		emptiest = min(emptiest, 0)
-	}
-	return place != "" && n+1-emptiest <= s.MaxSkew
+	return place != "" && counts[place]+1-emptiest <= s.MaxSkew
 }
 
 func (s *Spread) keyWords() string {
