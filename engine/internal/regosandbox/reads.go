@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regosandbox
+
+import (
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// Reads returns the parts of the input that the rules of the policy can read, each as the keys that lead to it, sorted and
+// without those that lie below another. It may return too much, never too little: a part that is handed on as a whole is
+// read as a whole.
+func (m *Module) Reads() [][]string {
+	var all [][]string
+	for _, module := range m.compiler.Modules {
+		ast.NewGenericVisitor(func(x any) bool {
+			ref, ok := x.(ast.Ref)
+			if !ok || !ref.HasPrefix(ast.InputRootRef) {
+				return false
+			}
+			all = append(all, constantKeys(ref[1:]))
+			for _, term := range ref[1:] {
+				for _, inner := range refsIn(term) {
+					all = append(all, constantKeys(inner[1:]))
+				}
+			}
+			return true
+		}).Walk(module)
+	}
+	return outermost(all)
+}
+
+// refsIn returns the references to the input within a term.
+func refsIn(term *ast.Term) []ast.Ref {
+	var refs []ast.Ref
+	ast.WalkRefs(term, func(ref ast.Ref) bool {
+		if ref.HasPrefix(ast.InputRootRef) {
+			refs = append(refs, ref)
+		}
+		return false
+	})
+	return refs
+}
+
+// constantKeys is how far a reference is known before the evaluation.
+func constantKeys(terms ast.Ref) []string {
+	keys := []string{}
+	for _, term := range terms {
+		key, ok := term.Value.(ast.String)
+		if !ok {
+			break
+		}
+		keys = append(keys, string(key))
+	}
+	return keys
+}
+
+// outermost sorts paths and drops those that another is a beginning of.
+func outermost(all [][]string) [][]string {
+	slices.SortFunc(all, slices.Compare[[]string])
+	var kept [][]string
+	for _, path := range all {
+		if n := len(kept); n > 0 && len(path) >= len(kept[n-1]) && slices.Equal(path[:len(kept[n-1])], kept[n-1]) {
+			continue
+		}
+		kept = append(kept, path)
+	}
+	return kept
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package selection
+
+import "testing"
+
+func TestAsks(t *testing.T) {
+	one := Claim{Namespace: "team", Name: "one", Priority: 1, Labels: map[string]string{"size": "big", "owner": "a"}}
+	for name, c := range map[string]struct {
+		body  string
+		other Claim
+		same  bool
+	}{
+		"what no rule reads tells no claims apart": {"allow := true\n", Claim{Namespace: "other", Name: "two"}, true},
+		"a field that a rule reads does":           {"allow if input.claim.namespace == \"a\"\n", Claim{Namespace: "other"}, false},
+		"the same value does not":                  {"allow if input.claim.namespace == \"a\"\n", Claim{Namespace: "team", Name: "two"}, true},
+		"one label that a rule reads does": {"allow if input.claim.labels.size == \"a\"\n",
+			Claim{Labels: map[string]string{"size": "small"}}, false},
+		"another label does not": {"allow if input.claim.labels.size == \"a\"\n",
+			Claim{Labels: map[string]string{"size": "big", "owner": "b"}}, true},
+		"a label that is absent is not one that is empty": {"allow if input.claim.labels.none == \"\"\n",
+			Claim{Labels: map[string]string{"none": ""}}, false},
+		"a label whose name is computed makes all of them count": {"allow if input.claim.labels[input.candidate.sku] == \"a\"\n",
+			Claim{Labels: map[string]string{"size": "big", "owner": "b"}}, false},
+		"the name of a key may be read from the claim": {"allow if input.candidate.labels[input.claim.name]\n", Claim{Name: "two"}, false},
+		"a helper reads for who calls it": {"allow if helper(input.claim)\nhelper(c) if c.priority > 0\n",
+			Claim{Namespace: "team", Name: "two", Priority: 1, Labels: one.Labels}, false},
+		"the default policy reads nothing of a claim": {"", Claim{Name: "two"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := rego(c.body)
+			if c.body == "" {
+				files = bundled(t, "selection.rego")
+			}
+			policy := compiled(t, files)
+			if same := policy.Asks(one) == policy.Asks(c.other); same != c.same {
+				t.Errorf("%q and %q", policy.Asks(one), policy.Asks(c.other))
+			}
+		})
+	}
+}
+
+func TestFollowsFleet(t *testing.T) {
+	for body, want := range map[string]bool{
+		"allow := true\n": false,
+		"allow if input.candidate.cores > input.claim.priority\n":                       false,
+		"allow if input.fleet.now > 0\n":                                                true,
+		"allow if input.candidate.labels[input.fleet.totalByRack.r1]\n":                 true,
+		"allow if helper(input)\nhelper(i) if i.claim.priority > 0\n":                   true,
+		"allow := true\nscore := 1 / input.fleet.total if input.claim.image == \"a\"\n": true,
+	} {
+		t.Run(body, func(t *testing.T) {
+			if got := compiled(t, rego(body)).FollowsFleet(); got != want {
+				t.Error(got)
+			}
+		})
+	}
+	if !compiled(t, bundled(t, "selection.rego")).FollowsFleet() {
+		t.Error("the default policy spreads by counts")
+	}
+}
