@@ -322,7 +322,7 @@ coverage-rego-rule
 	No test evaluates a rule.
 	Add a test in which it holds.
 `)},
-	{Title: "Rego", About: "About selection.rego, admission.rego and their tests.", Codes: table(Error, `
+	{Title: "Rego", About: "About selection.rego, admission.rego and their tests.", Codes: append(table(Error, `
 rego-compile
 	The Rego does not compile, for the reason that the finding gives.
 	Correct the rule; strict mode refuses what is not used.
@@ -359,7 +359,11 @@ rego-type
 rego-unknown-data
 	A reference names a rule that nobody defines.
 	Correct it; a policy reads its input and the rules of its bundle only.
-`)},
+`), table(Warning, `
+rego-interpreted
+	Selection has a rule that is interpreted for each server, which takes about a thousand times as long as the rules that are not.
+	Write the rule as the finding says, or leave it: on a small fleet nobody notices.
+`)...)},
 	{Title: "MAC prefixes", About: "About macprefixes.yaml.", Codes: append(table(Error, `
 mac-duplicate-key
 	A row has the same key twice.

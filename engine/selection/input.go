@@ -2,11 +2,7 @@
 
 package selection
 
-import (
-	"github.com/open-policy-agent/opa/v1/ast"
-
-	"github.com/metalaw/metalaw/engine/internal/regosandbox"
-)
+import "github.com/metalaw/metalaw/engine/internal/regosandbox"
 
 // Input is what the rules of a selection policy see as `input`. The tags "doc" are the reference that authors read; the
 // schema against which policies are compiled is made from these structs.
@@ -46,7 +42,7 @@ type Taint struct {
 }
 
 // Candidate is what a policy may know of a server. Nothing in it changes with time alone, so that it can be prepared once
-// per version of the server.
+// per version of the server. AvailableDay need not be set: it follows from AvailableSince.
 type Candidate struct {
 	Name           string            `json:"name" doc:"Name of the server."`
 	Labels         map[string]string `json:"labels" doc:"Labels of the server."`
@@ -68,6 +64,7 @@ type Candidate struct {
 	Rack           string            `json:"rack" doc:"Rack; empty when not known."`
 	InstanceType   string            `json:"instanceType" doc:"Label metal.ironcore.dev/instance-type; empty when not set."`
 	AvailableSince int64             `json:"availableSince" doc:"When the server became Available, in seconds since 1970; compare it with fleet.now."`
+	AvailableDay   int64             `json:"availableDay" doc:"The day (UTC) on which the server became Available, in days since 1970; compare it with fleet.today."`
 	TimesClaimed   int64             `json:"timesClaimed" doc:"How many claims the server has had."`
 }
 
@@ -80,9 +77,10 @@ type DiskBytes struct {
 }
 
 // Fleet is what a policy may know of all servers together, at the instant of the decision. Maps have no entry for a place
-// with no server (or none claimed): read them with object.get.
+// with no server (or none claimed): read them with object.get. Today need not be set: it follows from Now.
 type Fleet struct {
 	Now           int64            `json:"now" doc:"The instant of the decision, in seconds since 1970."`
+	Today         int64            `json:"today" doc:"The day (UTC) of the decision, in days since 1970."`
 	Total         int64            `json:"total" doc:"Number of servers in any state."`
 	Claimed       int64            `json:"claimed" doc:"Number of claimed servers."`
 	TotalByZone   map[string]int64 `json:"totalByZone" doc:"Number of servers by zone."`
@@ -94,38 +92,12 @@ type Fleet struct {
 // Schema is the JSON schema of Input, with the descriptions that the reference page prints.
 func Schema() map[string]any { return regosandbox.Schema(Input{}) }
 
-// PreparedCandidate is a Candidate in the form that Rego reads. It is immutable: keep one per version of the server, and
-// share it among claims and goroutines.
-type PreparedCandidate struct {
-	name string
-	size int
-	term *ast.Term
-}
-
-// NewCandidate prepares a candidate.
-func NewCandidate(c Candidate) *PreparedCandidate {
-	size := len(c.Name) + len(c.Manufacturer) + len(c.Model) + len(c.SKU)
-	for key, value := range c.Labels {
-		size += len(key) + len(value)
+// dayOf is the day of a moment in seconds, both since 1970.
+func dayOf(seconds int64) int64 {
+	const day = 24 * 60 * 60
+	days := seconds / day
+	if seconds%day < 0 {
+		days--
 	}
-	for _, taint := range c.Taints {
-		size += len(taint.Key) + len(taint.Value)
-	}
-	return &PreparedCandidate{name: c.Name, size: size, term: regosandbox.Value(c)}
-}
-
-// Name is the server's name.
-func (c *PreparedCandidate) Name() string { return c.name }
-
-func (c Claim) size() int {
-	size := len(c.Image)
-	for _, m := range []map[string]string{c.Labels, c.Annotations, c.Selector} {
-		for key, value := range m {
-			size += len(key) + len(value)
-		}
-	}
-	for _, t := range c.Tolerations {
-		size += len(t.Key) + len(t.Value)
-	}
-	return size
+	return days
 }

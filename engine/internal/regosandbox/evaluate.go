@@ -145,6 +145,17 @@ func (e *Evaluation) failed(err error) error {
 	return out
 }
 
+// Stopped is the error of an evaluation that the context does not let go on; nil where it does.
+func (m *Module) Stopped(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return &EvalError{Package: m.spec.Package, Cause: cause}
+	}
+	return nil
+}
+
+// Compiler holds the compiled rules. It is not to be changed.
+func (m *Module) Compiler() *ast.Compiler { return m.compiler }
+
 // Misshapen is the error for a rule whose value has another form than metalaw asks for.
 func (m *Module) Misshapen(rule, format string, args ...any) error {
 	return &EvalError{Package: m.spec.Package, Rule: rule, Cause: fmt.Errorf(format, args...)}

@@ -11,9 +11,9 @@ import (
 
 // Bounds of what a rule may say, so that no policy can fill a condition, a metric or an event.
 const (
-	maxMessages = 32
+	MaxMessages = 32
 	maxCode     = 63
-	maxMessage  = 1024
+	MaxMessage  = 1024
 )
 
 // Message is one element of a rule of form Messages.
@@ -33,8 +33,8 @@ func (m *Module) Messages(rule string, value ast.Value) ([]Message, error) {
 	if !ok {
 		return nil, m.Misshapen(rule, "is not a set; write `%s contains {...}`", rule)
 	}
-	if set.Len() > maxMessages {
-		return nil, m.Misshapen(rule, "has %d elements and at most %d are read", set.Len(), maxMessages)
+	if set.Len() > MaxMessages {
+		return nil, m.Misshapen(rule, "has %d elements and at most %d are read", set.Len(), MaxMessages)
 	}
 	var out []Message
 	for _, term := range set.Slice() {
@@ -79,11 +79,11 @@ func (m *Module) message(rule string, term *ast.Term) (Message, error) {
 			failure = m.Misshapen(rule, "contains an object with the unknown key %s", cut(key.String()))
 		}
 	})
-	if failure == nil && !validCode(out.Code) {
+	if failure == nil && !ValidCode(out.Code) {
 		failure = m.Misshapen(rule, "contains the code %q; a code is 1 to %d lower-case letters, digits and dashes", cut(out.Code), maxCode)
 	}
-	if failure == nil && (out.Message == "" || len(out.Message) > maxMessage) {
-		failure = m.Misshapen(rule, "contains a message of %d bytes for code %s; a message has 1 to %d", len(out.Message), out.Code, maxMessage)
+	if failure == nil && (out.Message == "" || len(out.Message) > MaxMessage) {
+		failure = m.Misshapen(rule, "contains a message of %d bytes for code %s; a message has 1 to %d", len(out.Message), out.Code, MaxMessage)
 	}
 	return out, failure
 }
@@ -97,7 +97,8 @@ func (m *Module) fields(rule string) []string {
 	return nil
 }
 
-func validCode(code string) bool {
+// ValidCode says whether a rule may say so: lower-case letters, digits and dashes.
+func ValidCode(code string) bool {
 	return code != "" && len(code) <= maxCode && strings.Trim(code, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" &&
 		code[0] != '-' && code[len(code)-1] != '-'
 }

@@ -6,7 +6,7 @@
 #
 #   input.claim       who asks: namespace, name, labels, annotations, priority, image, ...
 #   input.candidate   the server: labels, manufacturer, cores, memoryGiB, diskBytes, health, rack, ...
-#   input.fleet       counts over all servers, and `now`
+#   input.fleet       counts over all servers, and `now` and `today`
 #
 # All fields always exist; what is not known is "" or 0. A label may be absent: read it with object.get.
 #
@@ -18,8 +18,8 @@
 #   score             a number; the highest wins, equal ones are ordered by name
 package metalaw.selection
 
-# Keep allow to plain comparisons of input.candidate with constants or input.claim: such a filter can be evaluated over
-# a whole fleet at once.
+# Rules of plain comparisons and whole numbers are evaluated over a whole fleet in a millisecond. metalaw policy check warns
+# of those that are not, such as comprehensions.
 allow if input.candidate.health != "Critical"
 
 # The words for what allow leaves out.
@@ -32,7 +32,8 @@ reject contains {
 
 # The parts of the score, heaviest first: a healthy server before one with a warning (100), the smallest that does
 # (0 to 50), a rack with much left (0 to 20), and the one that has waited longest (0 to 10). All are whole numbers:
-# fractions cost several times as much, and a score is computed for every candidate.
+# fractions cost several times as much. Each part is a rule of its own that reads one or two fields, so that it is computed
+# once for all candidates that agree in them.
 score := ((health + fit) + spread) + rest
 
 default health := 100
@@ -70,9 +71,11 @@ spread := (free - (free % total)) / total if {
 	free := 20 * (total - object.get(input.fleet.claimedByRack, input.candidate.rack, 0))
 }
 
-# Rest: one point for each whole day in Available, up to ten, so that wear is shared.
+# Rest: one point for each day in Available, up to ten, so that wear is shared. Days are few where seconds are many: servers
+# of which the rules read the same are judged once.
 default rest := 10
 
-rest := (age - (age % 86400)) / 86400 if age < 864000
-
-age := input.fleet.now - input.candidate.availableSince
+rest := days if {
+	days := input.fleet.today - input.candidate.availableDay
+	days < 10
+}

@@ -2,15 +2,15 @@ package metalaw.selection_test
 
 import data.metalaw.selection
 
-now := 1767225600
+today := 20454
 
 candidate := {
 	"name": "a", "labels": {}, "health": "OK", "gpus": 0, "memoryGiB": 512,
-	"rack": "r1", "availableSince": now,
+	"rack": "r1", "availableDay": today,
 }
 
 fleet := {
-	"now": now, "total": 8, "claimed": 3,
+	"today": today, "total": 8, "claimed": 3,
 	"totalByRack": {"r1": 4, "r2": 4}, "claimedByRack": {"r1": 3},
 }
 
@@ -32,7 +32,7 @@ test_critical_health_is_rejected_with_a_reason if {
 score(changes) := s if s := selection.score with input as with_candidate(changes)
 
 test_a_warning_weighs_more_than_all_else if {
-	score({"gpus": 8, "memoryGiB": 4096}) > score({"health": "Warning", "rack": "r2", "memoryGiB": 0, "availableSince": 0})
+	score({"gpus": 8, "memoryGiB": 4096}) > score({"health": "Warning", "rack": "r2", "memoryGiB": 0, "availableDay": 0})
 }
 
 test_a_gpu_server_comes_last_among_equals if score({}) > score({"gpus": 1})
@@ -55,11 +55,11 @@ test_an_unknown_rack_is_in_the_middle if {
 	score({"rack": "new"}) > score({"rack": "r1"})
 }
 
-test_the_longest_rested_comes_first if score({"availableSince": now - 172800}) > score({})
+test_the_longest_rested_comes_first if score({"availableDay": today - 2}) > score({})
 
 test_rest_is_bounded if {
-	score({"availableSince": now - 864000}) == score({"availableSince": 0})
-	score({"availableSince": now - 86399}) == score({})
+	score({"availableDay": today - 10}) == score({"availableDay": 0})
+	score({"availableDay": today - 9}) == score({"availableDay": 0}) - 1
 }
 
 test_the_score_of_a_plain_server if score({}) == 140

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package selection
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// tally adds up what is said of candidates.
+type tally struct {
+	most    int
+	allowed int
+	// head holds the best so far, in no order. Once it was cut, nothing at or behind last matters.
+	head []Ranked
+	cut  bool
+	last Ranked
+	// byBit counts native verdicts by the bit of their code, byCode what has its words already.
+	byBit  [mostCodes]rejected
+	byCode map[string]rejected
+}
+
+// rejected counts candidates; first is the one whose name comes first.
+type rejected struct {
+	Rejection
+	first *PreparedCandidate
+}
+
+func newTally(most int) *tally { return &tally{most: max(most, 0), byCode: map[string]rejected{}} }
+
+func compareRanked(a, b Ranked) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.Name, b.Name))
+}
+
+// rank takes in an allowed candidate.
+func (t *tally) rank(candidate *PreparedCandidate, score float64) {
+	t.allowed++
+	if t.cut && score < t.last.Score {
+		return
+	}
+	one := Ranked{candidate.Name(), score}
+	if t.cut && compareRanked(one, t.last) >= 0 {
+		return
+	}
+	if t.head = append(t.head, one); len(t.head) > 2*t.most+16 {
+		t.shorten()
+	}
+}
+
+func (t *tally) shorten() {
+	slices.SortFunc(t.head, compareRanked)
+	if len(t.head) > t.most {
+		t.head = t.head[:t.most]
+		if t.cut = t.most > 0; t.cut {
+			t.last = t.head[t.most-1]
+		}
+	}
+}
+
+func (t *tally) verdict(v verdict, candidate *PreparedCandidate) {
+	if v.allowed {
+		t.rank(candidate, v.score)
+		return
+	}
+	for codes := v.codes; codes != 0; codes &= codes - 1 {
+		r := &t.byBit[bits.TrailingZeros64(codes)]
+		if r.Count++; r.first == nil || candidate.Name() < r.first.Name() {
+			r.first = candidate
+		}
+	}
+}
+
+func (t *tally) judgement(j Judgement, candidate *PreparedCandidate) {
+	if j.Allowed {
+		t.rank(candidate, j.Score)
+		return
+	}
+	for i, reason := range j.Reasons {
+		if i == 0 || j.Reasons[i-1].Code != reason.Code {
+			t.add(reason, candidate, 1)
+		}
+	}
+}
+
+// add counts candidates under a code, of which one is the first.
+func (t *tally) add(reason Reason, first *PreparedCandidate, n int) {
+	r := t.byCode[reason.Code]
+	if r.first == nil || first.Name() < r.first.Name() {
+		r.first, r.Message = first, reason.Message
+	}
+	r.Count += n
+	t.byCode[reason.Code] = r
+}
+
+func (t *tally) result(evaluated int) Result {
+	t.shorten()
+	result := Result{Allowed: t.allowed, Rejections: make(map[string]Rejection, len(t.byCode)), Evaluated: evaluated}
+	if len(t.head) > 0 {
+		result.Ranked = t.head
+	}
+	for code, r := range t.byCode {
+		result.Rejections[code] = r.Rejection
+	}
+	return result
+}
