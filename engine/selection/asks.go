@@ -4,66 +4,66 @@ package selection
 
 import (
 	"encoding/json"
-	"fmt"
-	"reflect"
-	"strings"
+
+	"github.com/metalaw/metalaw/engine/internal/regonative"
+	"github.com/metalaw/metalaw/engine/internal/regosandbox"
 )
 
-// Asks is the same text for claims that the policy cannot tell apart: for these Select returns the same, given the same
-// candidates and the same fleet. Claims that differ only in what no rule reads, as their names mostly do, are alike.
+// reads are the parts of the input that the rules of a policy can read.
+type reads struct {
+	fields regonative.Fields
+	// whole holds the scopes that are read as a whole.
+	whole map[string]bool
+}
+
+// Asks is the same for claims that the policy cannot tell apart: for these Select returns the same, given the same
+// candidates and the same fleet. Claims that differ only in what no rule reads, as their names mostly do, are alike. It is a
+// key and no text for people.
 func (p *Policy) Asks(claim Claim) string {
-	var b strings.Builder
-	for _, path := range p.module.Reads() {
-		switch {
-		case len(path) == 0:
-			writeAsked(&b, nil, claim)
-		case path[0] == "claim":
-			writeAsked(&b, path[1:], claim)
-		}
+	if !p.reads.whole[ofClaim] {
+		return string(p.asks.AppendKey(nil, &subject{claim: &claim}))
 	}
-	return b.String()
+	all, err := json.Marshal(claim) // which sorts the keys of maps
+	if err != nil {
+		panic(err) // strings, numbers and maps of them can be written
+	}
+	return string(all)
 }
 
 // FollowsFleet says whether counts or time can change what Select returns for the same claim and the same candidates.
 func (p *Policy) FollowsFleet() bool {
-	for _, path := range p.module.Reads() {
-		if len(path) == 0 || path[0] == "fleet" {
-			return true
-		}
-	}
-	return false
+	return p.reads.whole[ofFleet] || len(p.reads.of(ofFleet)) > 0
 }
 
-// writeAsked writes what a path leads to. JSON sorts the keys of a map, and quotes what could look like a separator.
-func writeAsked(b *strings.Builder, path []string, claim Claim) {
-	value, found := lookUp(reflect.ValueOf(claim), path)
-	text, err := json.Marshal(value)
-	fmt.Fprintf(b, "%q %t %s %v;", path, found, text, err)
+// of are the fields of one scope.
+func (r reads) of(scope string) regonative.Fields {
+	return r.fields.Of(func(f *field) bool { return f.Keys[0] == scope })
 }
 
-// lookUp follows the keys of a path through structs and maps; what leads further is read as a whole.
-func lookUp(v reflect.Value, path []string) (value any, found bool) {
-	for _, key := range path {
-		switch v.Kind() {
-		case reflect.Struct:
-			v = v.FieldByIndex(fieldNamed(v.Type(), key))
-		case reflect.Map:
-			if v = v.MapIndex(reflect.ValueOf(key)); !v.IsValid() {
-				return nil, false
-			}
+// readsOf are those of a policy that is interpreted.
+func readsOf(module *regosandbox.Module) reads {
+	r := reads{whole: map[string]bool{}}
+	for _, path := range module.Reads() {
+		switch f := source(path); {
+		case f != nil:
+			r.fields = r.fields.With(f)
+		case len(path) > 0:
+			r.whole[path[0]] = true
 		default:
-			return v.Interface(), true
+			r.whole[ofClaim], r.whole[ofCandidate], r.whole[ofFleet] = true, true, true
 		}
 	}
-	return v.Interface(), true
+	return r
 }
 
-// fieldNamed finds a field by its name in Rego. Rules that name another one do not compile.
-func fieldNamed(t reflect.Type, name string) []int {
-	for i := range t.NumField() {
-		if t.Field(i).Tag.Get("json") == name {
-			return []int{i}
-		}
+// reads are those of all rules, and of the messages.
+func (n *native) reads() reads {
+	all := n.allow.Reads
+	if n.score != nil {
+		all = all.With(n.score.Reads...)
 	}
-	return nil
+	for _, r := range n.rejects {
+		all = all.With(r.Reads...).With(r.Words...)
+	}
+	return reads{fields: all}
 }

@@ -22,8 +22,18 @@ type places struct {
 
 // place is where a candidate belongs: a number for each factor. It is immutable.
 type place struct {
-	among   *places
-	numbers []uint32
+	among *places
+	n     int
+	few   [mostFactors]uint32
+	// many is used instead of few where there are more.
+	many []uint32
+}
+
+func (p *place) numbers() []uint32 {
+	if p.many != nil {
+		return p.many
+	}
+	return p.few[:p.n]
 }
 
 func newPlaces(factors []*regonative.Factor) *places {
@@ -37,7 +47,7 @@ func newPlaces(factors []*regonative.Factor) *places {
 // of is where a candidate belongs. It is found out once.
 func (p *places) of(candidate *PreparedCandidate) []uint32 {
 	if at := candidate.place.Load(); at != nil && at.among == p {
-		return at.numbers
+		return at.numbers()
 	}
 	return p.find(candidate)
 }
@@ -45,7 +55,11 @@ func (p *places) of(candidate *PreparedCandidate) []uint32 {
 func (p *places) find(candidate *PreparedCandidate) []uint32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	in, at := &subject{candidate: &candidate.facts}, &place{among: p, numbers: make([]uint32, len(p.factors))}
+	in, at := &subject{candidate: &candidate.facts}, &place{among: p, n: len(p.factors)}
+	if at.n > mostFactors {
+		at.many = make([]uint32, at.n)
+	}
+	numbers := at.numbers()
 	for i, factor := range p.factors {
 		p.buffer = factor.Reads.AppendKey(p.buffer[:0], in)
 		n, ok := p.known[i][string(p.buffer)]
@@ -53,10 +67,10 @@ func (p *places) find(candidate *PreparedCandidate) []uint32 {
 			n = uint32(len(p.known[i])) //nolint:gosec // there are at most mostPlaces and the candidates of one Select
 			p.known[i][string(p.buffer)] = n
 		}
-		at.numbers[i] = n
+		numbers[i] = n
 	}
 	candidate.place.Store(at)
-	return at.numbers
+	return numbers
 }
 
 // full says that so many places were seen that they should be counted anew: those of servers that are gone add up.

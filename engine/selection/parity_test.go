@@ -102,6 +102,8 @@ reject contains {"code": "b", "message": sprintf("%s", [input.candidate.labels.a
 	"the fleet":            "allow := true\nscore := object.get(input.fleet.totalByRack, input.candidate.rack, -1) - object.get(input.fleet.claimedByZone, \"z1\", 0)\n",
 	"time":                 "allow if input.fleet.now - input.candidate.availableSince > 86400\nscore := input.fleet.today - input.candidate.availableDay\n",
 	"minimum":              "allow := true\nscore := min([input.candidate.cores, 3]) + max({input.candidate.gpus, 1}) + sum([1, input.candidate.gpus])\n",
+	"many turns": "list := [" + strings.Repeat("1, 2, 3, ", 7) + "4]\nallow if {\n\tsome a in list\n\tsome b in list\n\tsome c in list\n" +
+		"\ta + b + c == input.candidate.cores * 4\n}\n",
 	"many factors": `allow if input.candidate.cores > 0
 score := a + b + c + d + e + f + g + h + i
 a := input.candidate.cores
@@ -118,12 +120,22 @@ i := count(input.candidate.taints)
 
 // outside holds policies of which some rule is interpreted.
 var outside = map[string]string{
-	"a comprehension": "allow if count([t | some t in input.candidate.taints; t.key == \"x\"]) == 0\n",
-	"every":           "allow if every t in input.candidate.taints { t.key != \"x\" }\n",
-	"with":            "allow if big with input.candidate.cores as 3\nbig if input.candidate.cores > 2\n",
-	"a set of rules":  "allow if count(reject) == 0\nreject contains {\"code\": \"a\", \"message\": input.candidate.name} if input.candidate.cores > 1\n",
-	"the candidate":   "allow if f(input.candidate)\nf(c) if c.cores > 1\n",
-	"computed codes":  "allow := true\nreject contains {\"code\": input.candidate.rack, \"message\": \"m\"} if input.candidate.rack != \"\"\n",
+	"a comprehension":   "allow if count([t | some t in input.candidate.taints; t.key == \"x\"]) == 0\n",
+	"every":             "allow if every t in input.candidate.taints { t.key != \"x\" }\n",
+	"with":              "allow if big with input.candidate.cores as 3\nbig if input.candidate.cores > 2\n",
+	"a set of rules":    "allow if count(reject) == 0\nreject contains {\"code\": \"a\", \"message\": input.candidate.name} if input.candidate.cores > 1\n",
+	"the candidate":     "allow if f(input.candidate)\nf(c) if c.cores > 1\n",
+	"calls that double": "allow if f13(input.candidate.cores) > 3\nf0(x) := x + 1\n" + doubling(13),
+	"computed codes":    "allow := true\nreject contains {\"code\": input.candidate.rack, \"message\": \"m\"} if input.candidate.rack != \"\"\n",
+}
+
+// doubling are functions each of which calls the one before twice.
+func doubling(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "f%d(x) := f%d(x) + f%d(x + %d)\n", i+1, i, i, i)
+	}
+	return b.String()
 }
 
 func drawCandidates(r *rapid.T) []*PreparedCandidate {

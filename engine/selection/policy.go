@@ -49,8 +49,9 @@ type Policy struct {
 	module *regosandbox.Module
 	// native is nil where a rule is outside of what is evaluated natively.
 	native *native
-	// reads are the fields of a candidate that the rules can read; nil where they read it as a whole.
-	reads regonative.Fields
+	reads  reads
+	// asks are the fields of a claim that the rules can read, and tells those of a candidate.
+	asks, tells regonative.Fields
 	// single: candidates of one class are evaluated each.
 	single bool
 }
@@ -62,8 +63,15 @@ func Compile(files map[string][]byte) (*Policy, diag.List) {
 	if module == nil {
 		return nil, found
 	}
+	p := &Policy{module: module}
 	n, findings := newNative(module)
-	return &Policy{module: module, native: n, reads: candidateReads(module)}, append(found, findings...)
+	if p.native = n; n != nil {
+		p.reads = n.reads()
+	} else {
+		p.reads = readsOf(module)
+	}
+	p.asks, p.tells = p.reads.of(ofClaim), p.reads.of(ofCandidate)
+	return p, append(found, findings...)
 }
 
 // Interpreted is the same policy, evaluated by the interpreter for each candidate. It shows what that costs, and is what the
@@ -72,22 +80,6 @@ func (p *Policy) Interpreted() *Policy { return &Policy{module: p.module, single
 
 // IsNative says that no rule needs the interpreter.
 func (p *Policy) IsNative() bool { return p.native != nil }
-
-// candidateReads are the fields of a candidate that rules can read. What is no field counts as the whole candidate.
-func candidateReads(module *regosandbox.Module) regonative.Fields {
-	reads := regonative.Fields{}
-	for _, path := range module.Reads() {
-		if len(path) > 0 && path[0] != ofCandidate {
-			continue
-		}
-		f := source(path)
-		if f == nil {
-			return nil
-		}
-		reads = reads.With(f)
-	}
-	return reads
-}
 
 // EvalError is a policy that could not be evaluated, with the rule and the cause.
 type EvalError = regosandbox.EvalError

@@ -182,10 +182,10 @@ func (l *looking) interpret(candidate *PreparedCandidate) (Judgement, error) {
 			return Judgement{}, err
 		}
 	}
-	if l.reads == nil || l.single {
+	if l.reads.whole[ofCandidate] || l.single {
 		return l.session.judge(candidate)
 	}
-	l.key = l.reads.AppendKey(l.key[:0], &subject{candidate: &candidate.facts})
+	l.key = l.tells.AppendKey(l.key[:0], &subject{candidate: &candidate.facts})
 	if known, ok := l.judged[string(l.key)]; ok {
 		return known, nil
 	}

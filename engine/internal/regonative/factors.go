@@ -49,13 +49,11 @@ func (t *Translator) factorise() {
 // Answered returns a number that is the same for places of which the factor has the same answer, within a series; ok is
 // false where the answer of the place is not known yet.
 func (f *Frame) Answered(factor int, place uint32) (id uint32, ok bool) {
-	if f.program.Factors[factor].rule == nil {
-		return place, true
+	ids := f.ids[factor]
+	if int(place) < len(ids) {
+		return ids[place] - 1, ids[place] != 0
 	}
-	if known := f.known(factor, place); known != nil {
-		return known.id, true
-	}
-	return 0, false
+	return place, f.program.Factors[factor].rule == nil
 }
 
 // known is the answer that a factor has given for a place in this series, or nil.
@@ -76,17 +74,19 @@ func (f *Frame) Answer(factor int, place uint32) bool {
 		return false
 	}
 	for int(place) >= len(f.tables[factor]) {
-		f.tables[factor] = append(f.tables[factor], make([]answer, max(16, len(f.tables[factor])))...)
+		more := max(16, len(f.tables[factor]))
+		f.tables[factor] = append(f.tables[factor], make([]answer, more)...)
+		f.ids[factor] = append(f.ids[factor], make([]uint32, more)...)
 	}
 	f.key = f.key[:0]
 	if defined {
 		f.key = v.AppendKey(f.key)
 	}
-	id, ok := f.ids[factor][string(f.key)]
+	id, ok := f.distinct[factor][string(f.key)]
 	if !ok {
-		id = uint32(len(f.ids[factor]))
-		f.ids[factor][string(f.key)] = id
+		id = uint32(len(f.distinct[factor])) + 1 //nolint:gosec // there are at most mostPlaces
+		f.distinct[factor][string(f.key)] = id
 	}
-	f.tables[factor][place] = answer{f.series, defined, id, v}
+	f.tables[factor][place], f.ids[factor][place] = answer{f.series, defined, v}, id
 	return true
 }

@@ -23,24 +23,25 @@ type Frame struct {
 	// evaluated for itself.
 	places []uint32
 	tables [][]answer
-	ids    []map[string]uint32
-	key    []byte
+	// ids number the answers in tables, from 1 on; 0 is none. Equal answers have equal ids, by distinct.
+	ids      [][]uint32
+	distinct []map[string]uint32
+	key      []byte
 }
 
 // answer is what a rule came to.
 type answer struct {
 	stamp   uint64
 	defined bool
-	// id distinguishes the answers of a factor.
-	id    uint32
-	value Value
+	value   Value
 }
 
 // NewFrame makes a frame for the evaluations of a program.
 func (p *Program) NewFrame() *Frame {
-	f := &Frame{program: p, locals: make([]Value, p.locals), rules: make([]answer, p.rules), tables: make([][]answer, len(p.Factors))}
+	f := &Frame{program: p, locals: make([]Value, p.locals), rules: make([]answer, p.rules), tables: make([][]answer, len(p.Factors)),
+		ids: make([][]uint32, len(p.Factors))}
 	for range p.Factors {
-		f.ids = append(f.ids, map[string]uint32{})
+		f.distinct = append(f.distinct, map[string]uint32{})
 	}
 	return f
 }
@@ -49,8 +50,9 @@ func (p *Program) NewFrame() *Frame {
 func (f *Frame) Begin() {
 	f.stamp++
 	f.series = f.stamp
-	for _, ids := range f.ids {
-		clear(ids)
+	for i := range f.ids {
+		clear(f.ids[i])
+		clear(f.distinct[i])
 	}
 }
 
