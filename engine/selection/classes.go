@@ -64,7 +64,7 @@ func (p *places) find(candidate *PreparedCandidate) []uint32 {
 		p.buffer = factor.Reads.AppendKey(p.buffer[:0], in)
 		n, ok := p.known[i][string(p.buffer)]
 		if !ok {
-			n = uint32(len(p.known[i])) //nolint:gosec // there are at most mostPlaces and the candidates of one Select
+			n = uint32(len(p.known[i]))
 			p.known[i][string(p.buffer)] = n
 		}
 		numbers[i] = n

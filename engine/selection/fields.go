@@ -53,8 +53,8 @@ func texts(scope, name string, get func(*subject) map[string]string) *field {
 	return &field{Keys: []string{scope, name}, Get: func(in any) (value, bool) { return regonative.Texts(get(in.(*subject))), true }}
 }
 
-func counts(scope, name string, get func(*subject) map[string]int64) *field {
-	return &field{Keys: []string{scope, name}, Get: func(in any) (value, bool) { return regonative.Counts(get(in.(*subject))), true }}
+func counts(name string, get func(*subject) map[string]int64) *field {
+	return &field{Keys: []string{ofFleet, name}, Get: func(in any) (value, bool) { return regonative.Counts(get(in.(*subject))), true }}
 }
 
 func list[T any](scope, name string, get func(*subject) []T) *field {
@@ -113,10 +113,10 @@ func fleetFields() []*field {
 		number(ofFleet, "today", func(s *subject) int64 { return s.fleet.Today }),
 		number(ofFleet, "total", func(s *subject) int64 { return s.fleet.Total }),
 		number(ofFleet, "claimed", func(s *subject) int64 { return s.fleet.Claimed }),
-		counts(ofFleet, "totalByZone", func(s *subject) map[string]int64 { return s.fleet.TotalByZone }),
-		counts(ofFleet, "totalByRack", func(s *subject) map[string]int64 { return s.fleet.TotalByRack }),
-		counts(ofFleet, "claimedByZone", func(s *subject) map[string]int64 { return s.fleet.ClaimedByZone }),
-		counts(ofFleet, "claimedByRack", func(s *subject) map[string]int64 { return s.fleet.ClaimedByRack }),
+		counts("totalByZone", func(s *subject) map[string]int64 { return s.fleet.TotalByZone }),
+		counts("totalByRack", func(s *subject) map[string]int64 { return s.fleet.TotalByRack }),
+		counts("claimedByZone", func(s *subject) map[string]int64 { return s.fleet.ClaimedByZone }),
+		counts("claimedByRack", func(s *subject) map[string]int64 { return s.fleet.ClaimedByRack }),
 	}
 }
 

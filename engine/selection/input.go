@@ -64,7 +64,7 @@ type Candidate struct {
 	Rack           string            `json:"rack" doc:"Rack; empty when not known."`
 	InstanceType   string            `json:"instanceType" doc:"Label metal.ironcore.dev/instance-type; empty when not set."`
 	AvailableSince int64             `json:"availableSince" doc:"When the server became Available, in seconds since 1970; compare it with fleet.now."`
-	AvailableDay   int64             `json:"availableDay" doc:"The day (UTC) on which the server became Available, in days since 1970; compare it with fleet.today."`
+	AvailableDay   int64             `json:"availableDay" doc:"Day (UTC) when the server became Available, in days since 1970; compare it with fleet.today."`
 	TimesClaimed   int64             `json:"timesClaimed" doc:"How many claims the server has had."`
 }
 

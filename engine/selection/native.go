@@ -79,7 +79,8 @@ func interpreted(outside []regonative.Outside) diag.List {
 	var found diag.List
 	for _, o := range outside {
 		d := diag.Diagnostic{Severity: diag.Warning, Code: CodeInterpreted, File: o.Location.File, Line: o.Location.Row, Column: o.Location.Col,
-			Rule: o.Rule, Message: "the policy is interpreted for each server, which takes about a thousand times as long, because " + o.Why, Hint: o.Hint}
+			Rule: o.Rule, Hint: o.Hint,
+			Message: "the policy is interpreted for each server, which takes about a thousand times as long, because " + o.Why}
 		if !slices.Contains(found, d) {
 			found = append(found, d)
 		}

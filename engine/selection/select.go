@@ -55,7 +55,7 @@ func (p *Policy) Rank(ctx context.Context, claim Claim, candidates []*PreparedCa
 		return Result{}, err
 	}
 	defer l.close()
-	count := newTally(most)
+	count := newTally(most, len(candidates))
 	for i, candidate := range candidates {
 		if i%1024 == 0 {
 			if err := p.module.Stopped(ctx); err != nil {
@@ -202,7 +202,8 @@ func (l *looking) interpret(candidate *PreparedCandidate) (Judgement, error) {
 
 // words finds the message of each code for the candidate whose message is shown.
 func (l *looking) words(count *tally) error {
-	for bit, r := range count.byBit {
+	for bit := range count.byBit {
+		r := &count.byBit[bit]
 		if r.Count == 0 {
 			continue
 		}

@@ -28,7 +28,14 @@ type rejected struct {
 	first *PreparedCandidate
 }
 
-func newTally(most int) *tally { return &tally{most: max(most, 0), byCode: map[string]rejected{}} }
+func newTally(most, candidates int) *tally {
+	t := &tally{most: max(most, 0), byCode: map[string]rejected{}}
+	t.head = make([]Ranked, 0, min(t.room()+1, candidates))
+	return t
+}
+
+// room is how many are kept before those are dropped that cannot be among the best.
+func (t *tally) room() int { return 2*t.most + 16 }
 
 func compareRanked(a, b Ranked) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.Name, b.Name))
@@ -37,14 +44,14 @@ func compareRanked(a, b Ranked) int {
 // rank takes in an allowed candidate.
 func (t *tally) rank(candidate *PreparedCandidate, score float64) {
 	t.allowed++
-	if t.cut && score < t.last.Score {
+	if t.most == 0 || (t.cut && score < t.last.Score) {
 		return
 	}
 	one := Ranked{candidate.Name(), score}
 	if t.cut && compareRanked(one, t.last) >= 0 {
 		return
 	}
-	if t.head = append(t.head, one); len(t.head) > 2*t.most+16 {
+	if t.head = append(t.head, one); len(t.head) > t.room() {
 		t.shorten()
 	}
 }
@@ -53,9 +60,7 @@ func (t *tally) shorten() {
 	slices.SortFunc(t.head, compareRanked)
 	if len(t.head) > t.most {
 		t.head = t.head[:t.most]
-		if t.cut = t.most > 0; t.cut {
-			t.last = t.head[t.most-1]
-		}
+		t.cut, t.last = true, t.head[t.most-1]
 	}
 }
 
@@ -66,7 +71,8 @@ func (t *tally) verdict(v verdict, candidate *PreparedCandidate) {
 	}
 	for codes := v.codes; codes != 0; codes &= codes - 1 {
 		r := &t.byBit[bits.TrailingZeros64(codes)]
-		if r.Count++; r.first == nil || candidate.Name() < r.first.Name() {
+		r.Count++
+		if r.first == nil || candidate.Name() < r.first.Name() {
 			r.first = candidate
 		}
 	}

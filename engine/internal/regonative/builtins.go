@@ -16,7 +16,7 @@ import (
 // gives up where the function fails.
 func (s *scope) builtin(name string, args []*ast.Term, loc *ast.Location) eval {
 	if name == ast.ObjectGet.Name {
-		if get := s.objectGet(args, loc); get != nil {
+		if get := s.objectGet(args); get != nil {
 			return get
 		}
 	}
@@ -145,7 +145,7 @@ func interpreted(name string, args []eval) eval {
 }
 
 // objectGet reads one key of an object of the input, so that nothing else of the object is read.
-func (s *scope) objectGet(args []*ast.Term, loc *ast.Location) eval {
+func (s *scope) objectGet(args []*ast.Term) eval {
 	from, key := s.operand(args[0]), s.operand(args[1])
 	name, ok := key.textLiteral()
 	if !from.isInput || from.field == nil || from.field.Plain || !ok {

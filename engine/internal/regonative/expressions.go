@@ -10,7 +10,8 @@ import (
 func (s *scope) expression(expr *ast.Expr, into *body) {
 	s.cost++
 	if s.cost > mostExpressions {
-		s.fail(expr.Location, "functions call each other so often that an evaluation may take too long", "give what is called repeatedly a rule of its own")
+		s.fail(expr.Location, "functions call each other so often that an evaluation may take too long",
+			"give what is called repeatedly a rule of its own")
 	}
 	if len(expr.With) > 0 {
 		s.fail(expr.Location, "of with", "write a function, and call it with what is to be different")

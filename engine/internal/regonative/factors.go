@@ -84,7 +84,7 @@ func (f *Frame) Answer(factor int, place uint32) bool {
 	}
 	id, ok := f.distinct[factor][string(f.key)]
 	if !ok {
-		id = uint32(len(f.distinct[factor])) + 1 //nolint:gosec // there are at most mostPlaces
+		id = uint32(len(f.distinct[factor])) + 1
 		f.distinct[factor][string(f.key)] = id
 	}
 	f.tables[factor][place], f.ids[factor][place] = answer{f.series, defined, v}, id

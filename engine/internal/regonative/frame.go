@@ -98,7 +98,8 @@ func (b *body) solve(f *Frame, from int, solution func()) {
 	for i := from; i < len(b.steps); i++ {
 		if s := b.steps[i]; s.each != nil {
 			s.each(f, func() {
-				if f.turns++; f.turns > mostTurns {
+				f.turns++
+				if f.turns > mostTurns {
 					f.GaveUp = true
 				}
 				if !f.GaveUp {

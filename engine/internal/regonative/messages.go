@@ -28,7 +28,8 @@ func (t *Translator) message(rule *ast.Rule) *Message {
 		text = head.Get(ast.StringTerm("message"))
 	}
 	if m.Code == "" || text == nil {
-		s.fail(rule.Loc(), "the code is not written out", `write {"code": "word", "message": ...} in the head of the rule, with one rule for each code`)
+		s.fail(rule.Loc(), "the code is not written out",
+			`write {"code": "word", "message": ...} in the head of the rule, with one rule for each code`)
 	}
 	words := s.words(text, at)
 	m.Fixed, m.Fields, m.Late = words.fixed, words.fields, len(words.late) > 0
@@ -169,15 +170,17 @@ func (s *scope) makesText(expr *ast.Expr, into ast.Var, found *words) bool {
 	}
 	for i := range list.Len() {
 		literal, field := s.plainPart(list.Elem(i))
-		if (literal == nil && field == nil) || (terms[0].String() == ast.Concat.Name && !isString(literal, field)) {
+		switch {
+		case terms[0].String() == ast.Concat.Name && !isString(literal, field):
 			return false
-		}
-		if literal != nil {
+		case literal != nil:
 			found.fixed += len(literal.s)
 			fixed += literal.s
-			continue
+		case field != nil:
+			found.fields++
+		default:
+			return false
 		}
-		found.fields++
 	}
 	return fixed != ""
 }
@@ -188,32 +191,38 @@ func isString(literal *Value, field *Field) bool {
 
 // plainPart is what an element of a message certainly is: a literal, or a field that is always there.
 func (s *scope) plainPart(term *ast.Term) (*Value, *Field) {
-	v, isVar := term.Value.(ast.Var)
-	if !isVar {
+	if _, isVar := term.Value.(ast.Var); !isVar {
 		if literal := Of(term.Value); literal.kind == isText || literal.kind == isInt {
 			return &literal, nil
 		}
 		return nil, nil
 	}
 	for _, expr := range s.rule.Body {
-		if !expr.IsEquality() || expr.Negated || len(expr.With) > 0 || !expr.Operand(0).Equal(term) {
-			continue
+		if expr.IsEquality() && !expr.Negated && len(expr.With) == 0 && expr.Operand(0).Equal(term) {
+			return nil, s.plainField(expr.Operand(1))
 		}
-		ref, _ := expr.Operand(1).Value.(ast.Ref)
-		if _, shadowed := s.bound[v]; shadowed || !ref.HasPrefix(ast.InputRootRef) || !ref.IsGround() {
-			return nil, nil
-		}
-		var keys []string
-		for _, key := range ref[1:] {
-			name, _ := key.Value.(ast.String)
-			keys = append(keys, string(name))
-		}
-		if field := s.source(keys); field != nil && field.Always && field.Plain && len(field.Keys) == len(keys) {
-			return nil, field
-		}
-		return nil, nil
 	}
 	return nil, nil
+}
+
+// plainField is the field of the input that a term names, where it is always there; else nil.
+func (s *scope) plainField(term *ast.Term) *Field {
+	ref, _ := term.Value.(ast.Ref)
+	if !ref.HasPrefix(ast.InputRootRef) {
+		return nil
+	}
+	var keys []string
+	for _, key := range ref[1:] {
+		name, ok := key.Value.(ast.String)
+		if !ok {
+			return nil
+		}
+		keys = append(keys, string(name))
+	}
+	if field := s.source(keys); field != nil && field.Always && field.Plain && len(field.Keys) == len(keys) {
+		return field
+	}
+	return nil
 }
 
 // withoutVerbs is a format without its verbs; ok is false where it has others than the plain ones.
@@ -224,7 +233,8 @@ func withoutVerbs(format string) (rest string, ok bool) {
 			b.WriteByte(format[i])
 			continue
 		}
-		if i++; i == len(format) || !strings.ContainsRune("sdv%", rune(format[i])) {
+		i++
+		if i == len(format) || !strings.ContainsRune("sdv%", rune(format[i])) {
 			return "", false
 		}
 		if format[i] == '%' {

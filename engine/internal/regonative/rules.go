@@ -11,6 +11,13 @@ import (
 // stop is what leaves the translation of an expression that lies outside.
 type stop struct{ Outside }
 
+// scope is what is known within one rule while it is translated.
+type scope struct {
+	*Translator
+	rule  *ast.Rule
+	bound map[ast.Var]operand
+}
+
 func (s *scope) fail(loc *ast.Location, why, hint string) {
 	if loc == nil || loc.File == "" {
 		loc = s.rule.Loc()
@@ -32,13 +39,6 @@ func (t *Translator) try(do func()) (ok bool) {
 	}()
 	do()
 	return true
-}
-
-// scope is what is known within one rule while it is translated.
-type scope struct {
-	*Translator
-	rule  *ast.Rule
-	bound map[ast.Var]operand
 }
 
 func (t *Translator) newScope(rule *ast.Rule) *scope {

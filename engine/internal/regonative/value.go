@@ -125,6 +125,8 @@ func compare(a, b Value) int {
 			return cmp.Compare(a.n, b.n)
 		case isText:
 			return strings.Compare(a.s, b.s)
+		case isTexts, isCounts, isOther:
+			// as OPA compares them
 		}
 	}
 	return ast.Compare(a.Term().Value, b.Term().Value)
@@ -192,6 +194,8 @@ func (v Value) each(do func(key, value Value)) {
 		case ast.Set:
 			in.Foreach(func(element *ast.Term) { do(Of(element.Value), Of(element.Value)) })
 		}
+	case isNull, isBool, isInt, isText:
+		// has no elements
 	}
 }
 

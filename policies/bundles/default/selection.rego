@@ -18,7 +18,7 @@
 #   score             a number; the highest wins, equal ones are ordered by name
 package metalaw.selection
 
-# Rules of plain comparisons and whole numbers are evaluated over a whole fleet in a millisecond. metalaw policy check warns
+# Rules of plain comparisons and whole numbers are evaluated over a whole fleet in a millisecond. metalaw policy verify warns
 # of those that are not, such as comprehensions.
 allow if input.candidate.health != "Critical"
 
