@@ -64,7 +64,7 @@ type Candidate struct {
 	Rack           string            `json:"rack" doc:"Rack; empty when not known."`
 	InstanceType   string            `json:"instanceType" doc:"Label metal.ironcore.dev/instance-type; empty when not set."`
 	AvailableSince int64             `json:"availableSince" doc:"When the server became Available, in seconds since 1970; compare it with fleet.now."`
-	AvailableDay   int64             `json:"availableDay" doc:"Day (UTC) when the server became Available, in days since 1970; compare it with fleet.today."`
+	AvailableDay   int64             `json:"availableDay" doc:"Day (UTC) when the server became Available, since 1970; compare it with fleet.today."`
 	TimesClaimed   int64             `json:"timesClaimed" doc:"How many claims the server has had."`
 }
 
@@ -80,7 +80,7 @@ type DiskBytes struct {
 // with no server (or none claimed): read them with object.get. Today need not be set: it follows from Now.
 type Fleet struct {
 	Now           int64            `json:"now" doc:"The instant of the decision, in seconds since 1970."`
-	Today         int64            `json:"today" doc:"The day (UTC) of the decision, in days since 1970."`
+	Today         int64            `json:"today" doc:"Day (UTC) of the decision, in days since 1970."`
 	Total         int64            `json:"total" doc:"Number of servers in any state."`
 	Claimed       int64            `json:"claimed" doc:"Number of claimed servers."`
 	TotalByZone   map[string]int64 `json:"totalByZone" doc:"Number of servers by zone."`
