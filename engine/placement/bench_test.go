@@ -32,7 +32,7 @@ func BenchmarkSort(b *testing.B) {
 		"where":       `where: server.memoryGiB >= 1024 && server.rack != "r01"`,
 		"label":       `where: label("rack") == "r02" || server.labels["type"] == "m2"`,
 		"errors":      `where: server.labels["rock"] == "r02"`,
-		"interpreted": `where: size(server.model) > 5 && server.memoryGiB >= 1024`,
+		"interpreted": `where: -server.cores < 0 && server.memoryGiB >= 1024`,
 		"everything": `
 where: server.memoryGiB >= 1024 && server.rack != "r01"
 alternatives: [{selector: {matchLabels: {type: m2}}}, {where: server.gpus > 0}, {}]
