@@ -18,6 +18,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 )
 
 // Binding is what BindingAnnotation records.
@@ -58,8 +59,8 @@ func (s *Scheduler) bind(ctx context.Context, c *v1alpha1.ServerClaim, todo step
 	var denied error
 	lost := false
 	for i, choice := range todo.ranked {
-		e := s.fleet.get(choice.Name)
-		if e == nil || !isEligible(todo.spec, e) || s.patience.holds(c, e, s.now()) {
+		e := s.fleet.Get(choice.Name)
+		if e == nil || !e.Eligible(todo.spec) || s.patience.holds(c, e, s.now()) {
 			continue // it changed since it was ranked, or is not due
 		}
 		binding := Binding{Revision: todo.revision.Name, Score: choice.Score, RunnersUp: len(todo.ranked) - 1,
@@ -145,15 +146,15 @@ func reserve(server *v1alpha1.Server, c *v1alpha1.ServerClaim, binding Binding) 
 }
 
 // writeServer changes a server in one patch, under the optimistic lock of the version that was decided on.
-func (s *Scheduler) writeServer(ctx context.Context, e *entry, change func(*v1alpha1.Server) error) (*v1alpha1.Server, error) {
-	server := e.server.DeepCopy()
+func (s *Scheduler) writeServer(ctx context.Context, e *index.Entry, change func(*v1alpha1.Server) error) (*v1alpha1.Server, error) {
+	server := e.Server.DeepCopy()
 	if err := change(server); err != nil {
 		return nil, err
 	}
-	if err := s.client.Patch(ctx, server, client.MergeFromWithOptions(e.server, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := s.client.Patch(ctx, server, client.MergeFromWithOptions(e.Server, client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, err
 	}
-	s.fleet.wrote(server)
+	s.fleet.Wrote(server)
 	return server, nil
 }
 
@@ -183,7 +184,7 @@ func (s *Scheduler) nameServer(ctx context.Context, c *v1alpha1.ServerClaim, ser
 
 // afterRefusal takes the server back if the claim is gone or names another one. Otherwise the next pass completes it.
 func (s *Scheduler) afterRefusal(ctx context.Context, c *v1alpha1.ServerClaim, server string, refused error) error {
-	if e := s.fleet.get(server); e != nil {
+	if e := s.fleet.Get(server); e != nil {
 		undone, err := s.undo(ctx, e)
 		if err != nil {
 			return fmt.Errorf("name server %s on claim %s/%s: %w; and taking it back failed: %w", server, c.Namespace, c.Name, refused, err)
@@ -198,7 +199,7 @@ func (s *Scheduler) afterRefusal(ctx context.Context, c *v1alpha1.ServerClaim, s
 // adoptServer records the claim's UID on a server that both references join already. The claim is read uncached: the
 // one in the cache may be the older of two of the same name.
 func (s *Scheduler) adoptServer(ctx context.Context, c *v1alpha1.ServerClaim, name string) (outcome, error) {
-	e := s.fleet.get(name)
+	e := s.fleet.Get(name)
 	if e == nil || s.patience.holds(c, e, s.now()) {
 		return wasLost, nil
 	}
@@ -206,7 +207,7 @@ func (s *Scheduler) adoptServer(ctx context.Context, c *v1alpha1.ServerClaim, na
 	if err := s.live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
 		return wasDropped, client.IgnoreNotFound(err)
 	}
-	if live.UID != c.UID || !live.DeletionTimestamp.IsZero() || RelationOf(e.server, &live) != Adoptable {
+	if live.UID != c.UID || !live.DeletionTimestamp.IsZero() || RelationOf(e.Server, &live) != Adoptable {
 		s.lostRace(c, e)
 		return wasLost, nil
 	}
@@ -227,14 +228,14 @@ func (s *Scheduler) adoptServer(ctx context.Context, c *v1alpha1.ServerClaim, na
 		return wasLost, fmt.Errorf("adopt server %s for claim %s/%s: %w", name, c.Namespace, c.Name, err)
 	}
 	logf.FromContext(ctx).Info("adopted", "claim", claimName(c), "claimUID", live.UID, "server", server.Name,
-		"formerUID", e.server.Annotations[v1alpha1.ClaimUIDAnnotation])
+		"formerUID", e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
 	s.told(ctx, &live, server.Name)
-	s.tellAdopted(&live, server, e.server.Annotations[v1alpha1.ClaimUIDAnnotation])
+	s.tellAdopted(&live, server, e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
 	return wasBound, nil
 }
 
 // lostRace makes the only write that there is for a claim wait.
-func (s *Scheduler) lostRace(c *v1alpha1.ServerClaim, e *entry) {
+func (s *Scheduler) lostRace(c *v1alpha1.ServerClaim, e *index.Entry) {
 	s.patience.tried(c, e)
 	s.patience.lost(c.UID, s.now(), longestWait)
 }
@@ -252,8 +253,8 @@ func (s *Scheduler) told(ctx context.Context, c *v1alpha1.ServerClaim, server st
 		return
 	}
 	s.recorder.Eventf(c, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to server %s", server)
-	if e := s.fleet.get(server); e != nil {
-		s.recorder.Eventf(e.server, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to claim %s/%s", c.Namespace, c.Name)
+	if e := s.fleet.Get(server); e != nil {
+		s.recorder.Eventf(e.Server, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to claim %s/%s", c.Namespace, c.Name)
 	}
 }
 

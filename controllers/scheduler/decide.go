@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
@@ -54,7 +55,7 @@ type step struct {
 
 // view is what one decision is made from.
 type view struct {
-	fleet    *fleet
+	fleet    *index.Index
 	policy   Policy
 	revision engine.Revision
 	now      int64
@@ -69,18 +70,18 @@ func (v view) decide(ctx context.Context, c *v1alpha1.ServerClaim) step {
 	if err != nil {
 		return refusal(v1alpha1.ReasonInvalidSelector, err.Error())
 	}
-	if spec.ServerRef != "" && v.fleet.get(spec.ServerRef) == nil {
+	if spec.ServerRef != "" && v.fleet.Get(spec.ServerRef) == nil {
 		return refusal(v1alpha1.ReasonServerNotFound,
 			"the server that spec.serverRef names does not exist; serverRef cannot be changed, so create the server or claim anew")
 	}
-	fit := v.fleet.eligible(spec)
+	fit := v.fleet.Eligible(spec)
 	if len(fit) == 0 {
 		return step{action: refuse, count: true, spec: spec}
 	}
 	if v.policy == nil {
 		return refusal(v1alpha1.ReasonPending, "no policy is in force, or this version of the manager refuses the one that is")
 	}
-	result, err := v.policy.Select(ctx, policies.SelectionClaimOf(c), candidates(fit), v.fleet.fleetCounts(v.now))
+	result, err := v.policy.Select(ctx, policies.SelectionClaimOf(c), candidates(fit), v.fleet.Counts(v.now))
 	if err != nil {
 		return refusal(v1alpha1.ReasonGuardError, withoutNames(err.Error(), fit))
 	}
@@ -101,17 +102,17 @@ func (v view) written(c *v1alpha1.ServerClaim) (step, bool) {
 		wanted = c.Spec.ServerRef.Name
 	}
 	holding := ""
-	for _, e := range v.fleet.heldBy(claimKey{c.Namespace, c.Name}) {
-		switch RelationOf(e.server, c) {
+	for _, e := range v.fleet.HeldBy(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}) {
+		switch RelationOf(e.Server, c) {
 		case Holds:
-			if wanted == e.server.Name {
+			if wanted == e.Server.Name {
 				return step{action: settled, server: wanted}, true
 			}
-			if !v1alpha1.BindingEnded(e.server) && (holding == "" || e.server.Name < holding) {
-				holding = e.server.Name
+			if !v1alpha1.BindingEnded(e.Server) && (holding == "" || e.Server.Name < holding) {
+				holding = e.Server.Name
 			}
 		case Adoptable:
-			return step{action: adopt, server: e.server.Name}, true
+			return step{action: adopt, server: e.Server.Name}, true
 		case Unrelated, Another:
 		}
 	}
@@ -133,13 +134,13 @@ func (v view) finish(s step, memo map[string]count) Verdict {
 	key := askedFor(s.spec)
 	c, ok := memo[key]
 	if !ok {
-		c.total, c.matching, c.byCode = v.fleet.tally(s.spec)
+		c.total, c.matching, c.byCode = v.fleet.Tally(s.spec)
 		memo[key] = c
 	}
 	verdict := noServer(s.spec.ServerRef != "", c, s.rejected)
 	if verdict.Reason == v1alpha1.ReasonServerTaken {
-		if e := v.fleet.get(s.spec.ServerRef); e != nil && v1alpha1.KeptAfterRelease(e.server) {
-			verdict.Message = keptWords(e.server.Name)
+		if e := v.fleet.Get(s.spec.ServerRef); e != nil && v1alpha1.KeptAfterRelease(e.Server) {
+			verdict.Message = keptWords(e.Server.Name)
 		}
 	}
 	return verdict
@@ -167,10 +168,10 @@ func askedFor(spec selection.ClaimSpec) string {
 }
 
 // withoutNames takes the names of servers out of a message that a claim's author will read.
-func withoutNames(message string, entries []*entry) string {
+func withoutNames(message string, entries []*index.Entry) string {
 	for _, e := range entries {
-		if strings.Contains(message, "server "+e.server.Name+":") {
-			return strings.ReplaceAll(message, "server "+e.server.Name+":", "a server:")
+		if strings.Contains(message, "server "+e.Server.Name+":") {
+			return strings.ReplaceAll(message, "server "+e.Server.Name+":", "a server:")
 		}
 	}
 	return message

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -23,7 +24,7 @@ func TestDecide(t *testing.T) {
 	tainted := func(s *v1alpha1.Server) { s.Spec.Taints = []v1alpha1.Taint{{Key: "bad"}} }
 	for _, tc := range []struct {
 		name   string
-		fleet  *fleet
+		fleet  *index.Index
 		policy Policy
 		claim  *v1alpha1.ServerClaim
 		want   string

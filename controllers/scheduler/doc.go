@@ -6,7 +6,8 @@
 // A binding is two writes, first on the Server (spec.serverClaimRef and the claim's UID), then on the claim
 // (spec.serverRef). Whatever happens between them is completed or undone from what is written. The files:
 //
-//   - fleet.go, pending.go: what is known, kept from the watches and from our own writes, newest version wins;
+//   - index (a package of its own), pending.go: what is known, kept from the watches and from our own writes, newest version
+//     wins;
 //   - relation.go, decide.go, verdict.go: pure: what to do for a claim, and the words for why not;
 //   - bind.go, settle.go: the writes;
 //   - patience.go: spaces the writes that come to nothing;

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -91,10 +92,10 @@ func selecting(key, value string) func(*v1alpha1.ServerClaim) {
 	}
 }
 
-func fleetOf(servers ...*v1alpha1.Server) *fleet {
-	f := newFleet()
+func fleetOf(servers ...*v1alpha1.Server) *index.Index {
+	f := index.New()
 	for _, s := range servers {
-		f.saw(s)
+		f.Saw(s)
 	}
 	return f
 }

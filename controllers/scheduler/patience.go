@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 )
 
 const (
@@ -32,18 +33,18 @@ type failures struct {
 }
 
 // attempt names what a write is decided on: another version of either is worth another write.
-func attempt(c *v1alpha1.ServerClaim, e *entry) string {
-	return fmt.Sprintf("%s %s %d", e.server.UID, e.server.ResourceVersion, c.Generation)
+func attempt(c *v1alpha1.ServerClaim, e *index.Entry) string {
+	return fmt.Sprintf("%s %s %d", e.Server.UID, e.Server.ResourceVersion, c.Generation)
 }
 
 // holds says that this very write came to nothing and is not due yet.
-func (p patience) holds(c *v1alpha1.ServerClaim, e *entry, now time.Time) bool {
+func (p patience) holds(c *v1alpha1.ServerClaim, e *index.Entry, now time.Time) bool {
 	f := p[c.UID]
-	return f != nil && now.Before(f.until) && f.tried[e.server.Name] == attempt(c, e)
+	return f != nil && now.Before(f.until) && f.tried[e.Server.Name] == attempt(c, e)
 }
 
 // tried remembers a write that came to nothing.
-func (p patience) tried(c *v1alpha1.ServerClaim, e *entry) {
+func (p patience) tried(c *v1alpha1.ServerClaim, e *index.Entry) {
 	f := p[c.UID]
 	if f == nil {
 		f = &failures{}
@@ -52,7 +53,7 @@ func (p patience) tried(c *v1alpha1.ServerClaim, e *entry) {
 	if f.tried == nil {
 		f.tried = map[string]string{}
 	}
-	f.tried[e.server.Name] = attempt(c, e)
+	f.tried[e.Server.Name] = attempt(c, e)
 }
 
 // lost begins the next wait of a claim, each twice the one before.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -35,7 +36,7 @@ func (p *pending) saw(c *v1alpha1.ServerClaim, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.claims[c.UID]
-	if before != nil && !newer(c.ResourceVersion, before.claim.ResourceVersion) {
+	if before != nil && !index.Newer(c.ResourceVersion, before.claim.ResourceVersion) {
 		return false
 	}
 	if !open(c) {
@@ -61,7 +62,7 @@ func (p *pending) wrote(c *v1alpha1.ServerClaim) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.claims[c.UID]
-	if before == nil || !newer(c.ResourceVersion, before.claim.ResourceVersion) {
+	if before == nil || !index.Newer(c.ResourceVersion, before.claim.ResourceVersion) {
 		return
 	}
 	if !open(c) {

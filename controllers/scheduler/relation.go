@@ -3,12 +3,12 @@
 package scheduler
 
 import (
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -80,37 +80,11 @@ func confirmed(c *v1alpha1.ServerClaim) bool {
 		meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionBound)
 }
 
-// matters says whether the difference between two versions of a server can change what some claim gets or is told.
-func matters(a, b *entry) bool {
-	if (a.server.Spec.ServerClaimRef == nil) != (b.server.Spec.ServerClaimRef == nil) || a.state.State != b.state.State ||
-		a.state.Unclaimable != b.state.Unclaimable || a.state.Deleting != b.state.Deleting || a.state.Dirty != b.state.Dirty ||
-		a.state.InService != b.state.InService {
-		return true
-	}
-	if a.server.Annotations[v1alpha1.ClaimUIDAnnotation] != b.server.Annotations[v1alpha1.ClaimUIDAnnotation] ||
-		v1alpha1.BindingEnded(a.server) != v1alpha1.BindingEnded(b.server) ||
-		v1alpha1.KeptAfterRelease(a.server) != v1alpha1.KeptAfterRelease(b.server) {
-		return true
-	}
-	if !maps.Equal(a.state.Labels, b.state.Labels) || !slices.Equal(a.state.Taints, b.state.Taints) || a.rack != b.rack {
-		return true
-	}
-	return b.state.State == string(v1alpha1.StateAvailable) && a.state.Power != b.state.Power
-}
-
-// key names the claim that an entry is written for.
-func (e *entry) key() claimKey {
-	if ref := e.server.Spec.ServerClaimRef; ref != nil {
-		return claimKey{ref.Namespace, ref.Name}
-	}
-	return claimKey{}
-}
-
 // candidates prepares entries for a policy.
-func candidates(entries []*entry) []*selection.PreparedCandidate {
+func candidates(entries []*index.Entry) []*selection.PreparedCandidate {
 	prepared := make([]*selection.PreparedCandidate, len(entries))
 	for i, e := range entries {
-		prepared[i] = e.prepare()
+		prepared[i] = e.Candidate()
 	}
 	return prepared
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine"
 )
@@ -32,7 +33,7 @@ type Scheduler struct {
 	// observeOnly has nothing bound, completed or taken back.
 	observeOnly bool
 
-	fleet    *fleet
+	fleet    *index.Index
 	pending  *pending
 	verdicts *verdicts
 	guard    *guard

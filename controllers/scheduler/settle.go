@@ -13,6 +13,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 )
 
 // settleStrays undoes bindings that no claim stands behind: a crash, the end of the claim, or a claim that named another
@@ -20,14 +21,17 @@ import (
 // server's lifecycle.
 func (s *Scheduler) settleStrays(ctx context.Context) error {
 	var failed error
-	for _, e := range s.fleet.strays() {
+	for _, e := range s.fleet.Held() {
+		if !retractable(e.Server) {
+			continue
+		}
 		var known v1alpha1.ServerClaim
-		err := s.client.Get(ctx, types.NamespacedName{Namespace: e.key().namespace, Name: e.key().name}, &known)
+		err := s.client.Get(ctx, types.NamespacedName{Namespace: e.Claim().Namespace, Name: e.Claim().Name}, &known)
 		switch {
 		case client.IgnoreNotFound(err) != nil:
 			failed = errors.Join(failed, err)
-		case err == nil && standsBehind(&known, e.server):
-		case !untouched(e.server) && !(err == nil && namesAnother(&known, e.server)):
+		case err == nil && standsBehind(&known, e.Server):
+		case !untouched(e.Server) && !(err == nil && namesAnother(&known, e.Server)):
 		default:
 			if _, err := s.undo(ctx, e); err != nil {
 				failed = errors.Join(failed, err)
@@ -54,20 +58,20 @@ func holds(c *v1alpha1.ServerClaim, server *v1alpha1.Server) bool {
 // undo takes a claim's reference off a server for which nothing was booted, if the claim has another server, or is gone
 // and the server never left Available. That is looked up uncached: a claim that the cache does not show is not known to be
 // gone. A server that changed meanwhile is left as it is.
-func (s *Scheduler) undo(ctx context.Context, e *entry) (bool, error) {
-	if !retractable(e.server) {
+func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
+	if !retractable(e.Server) {
 		return false, nil
 	}
-	key := e.key()
+	key := e.Claim()
 	var live v1alpha1.ServerClaim
-	err := s.live.Get(ctx, types.NamespacedName{Namespace: key.namespace, Name: key.name}, &live)
+	err := s.live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, &live)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("look for claim %s/%s of server %s: %w", key.namespace, key.name, e.server.Name, err)
+		return false, fmt.Errorf("look for claim %s/%s of server %s: %w", key.Namespace, key.Name, e.Server.Name, err)
 	}
-	if err == nil && (standsBehind(&live, e.server) || RelationOf(e.server, &live) == Adoptable) {
+	if err == nil && (standsBehind(&live, e.Server) || RelationOf(e.Server, &live) == Adoptable) {
 		return false, nil
 	}
-	if !untouched(e.server) && !(err == nil && namesAnother(&live, e.server)) {
+	if !untouched(e.Server) && !(err == nil && namesAnother(&live, e.Server)) {
 		return false, nil
 	}
 	_, err = s.writeServer(ctx, e, func(server *v1alpha1.Server) error {
@@ -78,12 +82,12 @@ func (s *Scheduler) undo(ctx context.Context, e *entry) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("take server %s back from claim %s/%s: %w", e.server.Name, key.namespace, key.name, err)
+		return false, fmt.Errorf("take server %s back from claim %s/%s: %w", e.Server.Name, key.Namespace, key.Name, err)
 	}
 	s.freed = true
 	undone.Inc()
-	logf.FromContext(ctx).Info("binding undone", "server", e.server.Name, "claim", key.namespace+"/"+key.name,
-		"claimUID", e.server.Annotations[v1alpha1.ClaimUIDAnnotation])
+	logf.FromContext(ctx).Info("binding undone", "server", e.Server.Name, "claim", key.Namespace+"/"+key.Name,
+		"claimUID", e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
 	return true, nil
 }
 
@@ -107,7 +111,7 @@ func (s *Scheduler) resolve(ctx context.Context, uid types.UID) error {
 	if err := s.live.Get(ctx, types.NamespacedName{Name: name}, &server); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("see whether server %s was reserved: %w", name, err)
 	} else if err == nil {
-		s.fleet.wrote(&server)
+		s.fleet.Wrote(&server)
 	}
 	delete(s.doubts, uid)
 	return nil

@@ -20,6 +20,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
@@ -51,7 +52,7 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 	}
 	return &Scheduler{
 		client: client.WithFieldOwner(c, loop.FieldOwner), live: live, policy: inForce(o.Bundles), now: o.Now, observeOnly: o.ObserveOnly,
-		fleet: newFleet(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(),
+		fleet: index.New(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(),
 		doubts: map[types.UID]string{}, patience: patience{},
 	}
 }
@@ -100,7 +101,7 @@ func Setup(mgr manager.Manager, o Options) (*Scheduler, error) {
 
 func (s *Scheduler) serverEvents() handler.TypedEventHandler[*v1alpha1.Server, pass] {
 	saw := func(server *v1alpha1.Server, q queue) {
-		if s.fleet.saw(server) && (!s.pending.empty() || retractable(server)) {
+		if s.fleet.Saw(server).Matters() && (!s.pending.empty() || retractable(server)) {
 			q.Add(pass{})
 		}
 	}
@@ -108,7 +109,7 @@ func (s *Scheduler) serverEvents() handler.TypedEventHandler[*v1alpha1.Server, p
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1alpha1.Server], q queue) { saw(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.Server], q queue) { saw(e.ObjectNew, q) },
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.Server], q queue) {
-			if s.fleet.gone(e.Object.Name) && !s.pending.empty() {
+			if s.fleet.Gone(e.Object.Name).Matters() && !s.pending.empty() {
 				q.Add(pass{})
 			}
 		},
@@ -132,7 +133,7 @@ func (s *Scheduler) claimEvents() handler.TypedEventHandler[*v1alpha1.ServerClai
 			s.verdicts.drop(e.Object.UID)
 			s.guard.forget(e.Object.UID)
 			// A server may be written for the claim.
-			if len(s.fleet.heldBy(claimKey{e.Object.Namespace, e.Object.Name})) > 0 {
+			if len(s.fleet.HeldBy(index.ClaimKey{Namespace: e.Object.Namespace, Name: e.Object.Name})) > 0 {
 				q.Add(pass{})
 			}
 		},
@@ -141,7 +142,7 @@ func (s *Scheduler) claimEvents() handler.TypedEventHandler[*v1alpha1.ServerClai
 
 func (s *Scheduler) inventoryEvents() handler.TypedEventHandler[*policyv1alpha1.ServerInventory, pass] {
 	saw := func(inv *policyv1alpha1.ServerInventory, q queue) {
-		if s.fleet.sawInventory(inv) && !s.pending.empty() {
+		if s.fleet.SawInventory(inv).Matters() && !s.pending.empty() {
 			q.Add(pass{})
 		}
 	}
@@ -153,7 +154,7 @@ func (s *Scheduler) inventoryEvents() handler.TypedEventHandler[*policyv1alpha1.
 			saw(e.ObjectNew, q)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*policyv1alpha1.ServerInventory], _ queue) {
-			s.fleet.forgetInventory(e.Object.Spec.SystemUUID)
+			s.fleet.ForgetInventory(e.Object.Spec.SystemUUID)
 		},
 	}
 }

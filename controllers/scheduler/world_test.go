@@ -60,7 +60,7 @@ func (w *world) restart() {
 	w.s.policy = func() (Policy, engine.Revision) { return byName{}, engine.Revision{Name: "test"} }
 	w.events = nil
 	for _, s := range w.servers() {
-		w.s.fleet.saw(s)
+		w.s.fleet.Saw(s)
 	}
 	for _, c := range w.claims() {
 		w.s.pending.saw(c, epoch)
@@ -158,7 +158,7 @@ func (w *world) deliver(n int) {
 	for ; n > 0 && len(w.events) > 0; n-- {
 		switch o := w.events[0].(type) {
 		case *v1alpha1.Server:
-			w.s.fleet.saw(o)
+			w.s.fleet.Saw(o)
 		case *v1alpha1.ServerClaim:
 			if !o.DeletionTimestamp.IsZero() {
 				w.s.pending.gone(o.UID)

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"maps"
+
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+// Get returns a server, or nil.
+func (x *Index) Get(name string) *Entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.servers[name]
+}
+
+// Len is the number of servers.
+func (x *Index) Len() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.servers)
+}
+
+// HeldBy returns the servers that a claim's name is written on, in no order.
+func (x *Index) HeldBy(key ClaimKey) []*Entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	servers := x.held[key]
+	if len(servers) == 0 {
+		return nil
+	}
+	all := make([]*Entry, 0, len(servers))
+	for _, e := range servers {
+		all = append(all, e)
+	}
+	return all
+}
+
+// Held returns every server that is written for some claim, in no order.
+func (x *Index) Held() []*Entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var all []*Entry
+	for _, servers := range x.held {
+		for _, e := range servers {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// Free returns a server if the hard contract lets a claim have it and nobody is assumed to; else nil.
+func (x *Index) Free(name string, spec selection.ClaimSpec) *Entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.available(name, spec)
+}
+
+func (x *Index) available(name string, spec selection.ClaimSpec) *Entry {
+	e := x.servers[name]
+	if e == nil || !e.Eligible(spec) {
+		return nil
+	}
+	if _, assumed := x.assumed[name]; assumed {
+		return nil
+	}
+	return e
+}
+
+// Eligible returns the servers that the hard contract lets a claim have, in no order. It looks only at the free servers that
+// bear the rarest of the labels that the claim selects.
+func (x *Index) Eligible(spec selection.ClaimSpec) []*Entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if spec.ServerRef != "" {
+		if e := x.available(spec.ServerRef, spec); e != nil {
+			return []*Entry{e}
+		}
+		return nil
+	}
+	var fit []*Entry
+	for _, slot := range x.freeLabels.narrow(spec.Selector, x.free) {
+		if e := x.numbered[slot]; e.Eligible(spec) {
+			fit = append(fit, e)
+		}
+	}
+	return fit
+}
+
+// Matching returns the servers that a claim asks for by name and labels, in whatever state, in no order. Where it returns
+// none, no server of the fleet can ever serve the claim as things are.
+func (x *Index) Matching(spec selection.ClaimSpec) []*Entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var asked []*Entry
+	x.each(spec, func(e *Entry) {
+		if spec.Selector.Matches(e.State.Labels) {
+			asked = append(asked, e)
+		}
+	})
+	return asked
+}
+
+// Tally counts the servers by the code with which the hard contract turns a claim away; matching are those that the claim asks
+// for at all, and only they are counted by code. A server that is assumed for a claim counts as claimed.
+func (x *Index) Tally(spec selection.ClaimSpec) (total, matching int, byCode map[string]int) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	byCode = map[string]int{}
+	x.each(spec, func(e *Entry) {
+		state := e.State
+		if _, assumed := x.assumed[e.Name()]; assumed {
+			state.Claimed = true
+		}
+		ok, code, _ := selection.Eligible(spec, state)
+		if code == selection.CodeServerRef || code == selection.CodeSelector {
+			return
+		}
+		matching++
+		if !ok {
+			byCode[code]++
+		}
+	})
+	return len(x.servers), matching, byCode
+}
+
+// each calls f for every server that a claim can be asking for: the one that it names, or those that bear the rarest of the
+// labels that it selects.
+func (x *Index) each(spec selection.ClaimSpec, f func(*Entry)) {
+	if spec.ServerRef != "" {
+		if e := x.servers[spec.ServerRef]; e != nil {
+			f(e)
+		}
+		return
+	}
+	for _, slot := range x.labels.narrow(spec.Selector, x.all) {
+		f(x.numbered[slot])
+	}
+}
+
+// Counts returns the counts for a policy at an instant. The maps are not to be changed.
+func (x *Index) Counts(now int64) selection.Fleet {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.snapshot == nil {
+		c := x.counts
+		c.TotalByZone, c.TotalByRack = maps.Clone(c.TotalByZone), maps.Clone(c.TotalByRack)
+		c.ClaimedByZone, c.ClaimedByRack = maps.Clone(c.ClaimedByZone), maps.Clone(c.ClaimedByRack)
+		x.snapshot = &c
+	}
+	c := *x.snapshot
+	c.Now = now
+	return c
+}
+
+// Version changes with every change of the Counts.
+func (x *Index) Version() uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.counted
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
+)
+
+func TestTheIndexAnswersAsALookAtEveryServerWould(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := New()
+		servers, assumed := map[string]*v1alpha1.Server{}, map[string]types.UID{}
+		version := 0
+		name := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) { compare(t, x, servers, assumed) },
+			"server": func(t *rapid.T) {
+				version++
+				s := aServer(name.Draw(t, "name"), at(strconv.Itoa(version)), drawn(t))
+				servers[s.Name] = s
+				x.Saw(s)
+			},
+			"gone": func(t *rapid.T) {
+				n := name.Draw(t, "name")
+				delete(servers, n)
+				x.Gone(n)
+			},
+			"assume": func(t *rapid.T) {
+				n := name.Draw(t, "name")
+				s := servers[n]
+				want := s != nil && newEntry(s, policies.Hardware{}).Eligible(selection.ClaimSpec{}) && assumed[n] == ""
+				if _, ok := x.Assume(n, selection.ClaimSpec{}, "uid"); ok != want {
+					t.Fatalf("assumed %s: %t, want %t", n, ok, want)
+				}
+				if want {
+					assumed[n] = "uid"
+				}
+			},
+			"release": func(t *rapid.T) {
+				n := name.Draw(t, "name")
+				x.Release(n, "another")
+				if rapid.Bool().Draw(t, "its own") {
+					delete(assumed, n)
+					x.Release(n, "uid")
+				}
+			},
+		})
+	})
+}
+
+// drawn changes a server at random.
+func drawn(t *rapid.T) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) {
+		for _, key := range []string{"k", "l", v1alpha1.ZoneLabel} {
+			if value := rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, key); value != "" {
+				labelled(key, value)(s)
+			}
+		}
+		if rapid.Bool().Draw(t, "held") {
+			writtenFor("claim", "uid-claim")(s)
+		}
+		s.Status.State = rapid.SampledFrom([]v1alpha1.ServerState{v1alpha1.StateAvailable, v1alpha1.StateReserved}).Draw(t, "state")
+		s.Spec.Unclaimable = rapid.Bool().Draw(t, "cordoned")
+	}
+}
+
+// compare asks the index for what it is to be asked for, and looks at every server for the same.
+func compare(t *rapid.T, x *Index, servers map[string]*v1alpha1.Server, assumed map[string]types.UID) {
+	counts := selection.Fleet{TotalByZone: map[string]int64{}, ClaimedByZone: map[string]int64{}, TotalByRack: map[string]int64{}, ClaimedByRack: map[string]int64{}}
+	var held []string
+	for name, s := range servers {
+		e := newEntry(s, policies.Hardware{})
+		counts.Total++
+		addTo(counts.TotalByZone, e.Zone, 1)
+		if e.State.Claimed {
+			held = append(held, name)
+		}
+		if e.State.Claimed || assumed[name] != "" {
+			counts.Claimed++
+			addTo(counts.ClaimedByZone, e.Zone, 1)
+		}
+	}
+	if diff := cmp.Diff(counts, x.Counts(0)); diff != "" {
+		t.Fatal(diff)
+	}
+	slices.Sort(held)
+	if diff := cmp.Diff(held, names(x.HeldBy(ClaimKey{"ns", "claim"}))); diff != "" {
+		t.Fatal(diff)
+	}
+	for _, spec := range []selection.ClaimSpec{
+		{}, {ServerRef: "a"},
+		{Selector: &selection.Selector{MatchLabels: map[string]string{"k": "1"}}},
+		{Selector: &selection.Selector{MatchLabels: map[string]string{"k": "1", "l": "2"}}},
+		{Selector: &selection.Selector{MatchLabels: map[string]string{"k": "nowhere"}}},
+		{Selector: &selection.Selector{MatchExpressions: []selection.Expression{{Key: "k", Operator: "In", Values: []string{"2"}}}}},
+		{Selector: &selection.Selector{MatchExpressions: []selection.Expression{{Key: "k", Operator: "NotIn", Values: []string{"2"}}}}},
+		{Selector: &selection.Selector{MatchExpressions: []selection.Expression{{Key: "k", Operator: "Near", Values: []string{"2"}}}}},
+	} {
+		ask(t, x, spec, servers, assumed)
+	}
+}
+
+func ask(t *rapid.T, x *Index, spec selection.ClaimSpec, servers map[string]*v1alpha1.Server, assumed map[string]types.UID) {
+	var fit, asked []string
+	byCode := map[string]int{}
+	for name, s := range servers {
+		state := policies.ServerStateOf(s)
+		state.Claimed = state.Claimed || assumed[name] != ""
+		ok, code, _ := selection.Eligible(spec, state)
+		if ok {
+			fit = append(fit, name)
+		}
+		if code == selection.CodeSelector || code == selection.CodeServerRef {
+			continue
+		}
+		asked = append(asked, name)
+		if !ok {
+			byCode[code]++
+		}
+	}
+	slices.Sort(fit)
+	slices.Sort(asked)
+	total, matching, counted := x.Tally(spec)
+	got := fmt.Sprint(names(x.Eligible(spec)), names(x.Matching(spec)), total, matching, counted)
+	if want := fmt.Sprint(fit, asked, len(servers), len(asked), byCode); got != want {
+		t.Fatalf("%+v: got %s, want %s", spec, got, want)
+	}
+}
+
+func names(entries []*Entry) []string {
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestAnAssumedServerStaysTakenUntilItIsReleased(t *testing.T) {
+	x := fleetOf(aServer("a", at("1"), labelled("k", "v")))
+	spec := selection.ClaimSpec{Selector: &selection.Selector{MatchLabels: map[string]string{"k": "v"}}}
+	if _, ok := x.Assume("a", spec, "uid"); !ok {
+		t.Fatal("a free server could not be had")
+	}
+	x.Saw(aServer("a", at("2"), labelled("k", "v"), labelled("l", "w")))
+	if got := x.Eligible(spec); len(got) != 0 || x.Free("a", spec) != nil || x.Counts(0).Claimed != 1 {
+		t.Error("a newer version undid the assumption")
+	}
+	x.Wrote(aServer("a", at("3"), labelled("k", "v"), writtenFor("c", "uid")))
+	x.Release("a", "uid")
+	if x.Free("a", spec) != nil || x.Counts(0).Claimed != 1 {
+		t.Error("the server is free though it is written for the claim")
+	}
+	x.Saw(aServer("a", at("4"), labelled("k", "v")))
+	if len(x.Eligible(spec)) != 1 || x.Counts(0).Claimed != 0 {
+		t.Error("the server does not become free again")
+	}
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestVerdictsAreRewrittenSparingly(t *testing.T) {
+	v := newVerdicts()
+	verdict := func(reason string, counts map[string]int) Verdict {
+		return Verdict{Reason: reason, Message: count{total: 40, matching: 12, byCode: counts}.String(), counts: counts}
+	}
+	for _, step := range []struct {
+		name    string
+		verdict Verdict
+		at      time.Duration
+		changed bool
+		again   time.Duration
+	}{
+		{"the first word", verdict("NoneClaimable", map[string]int{"claimed": 12}), 0, true, 0},
+		{"the same once more", verdict("NoneClaimable", map[string]int{"claimed": 12}), time.Second, false, 0},
+		{"other counts, too early", verdict("NoneClaimable", map[string]int{"claimed": 11}), 10 * time.Second, false, 20 * time.Second},
+		{"another code", verdict("NoneClaimable", map[string]int{"claimed": 11, "taint": 1}), 11 * time.Second, true, 0},
+		{"another reason", verdict("PolicyRejected", map[string]int{"claimed": 11, "taint": 1}), 12 * time.Second, true, 0},
+		{"other counts, late enough", verdict("PolicyRejected", map[string]int{"claimed": 10, "taint": 2}), 42 * time.Second, true, 0},
+	} {
+		changed, again := v.give("uid", step.verdict, epoch.Add(step.at), func() bool { return true })
+		if changed != step.changed || again != step.again {
+			t.Errorf("%s: changed %t again %s, want %t %s", step.name, changed, again, step.changed, step.again)
+		}
+	}
+	if got, ok := v.get("uid"); !ok || got.Message != "12 of 40 servers match: claimed 10, taint 2" {
+		t.Errorf("verdict is %+v", got)
+	}
+}
+
+func TestAClaimThatEndsWaitsForItsBindingAndIsNeverBoundAgain(t *testing.T) {
+	g := newGuard()
+	const uid = types.UID("u")
+	binding, proceed, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var order []string
+	go func() {
+		defer close(ended)
+		<-binding
+		go close(proceed)
+		_ = g.end(uid, func() error { order = append(order, "ended"); return nil })
+	}()
+	bound, _ := g.bind(uid, func() error {
+		close(binding)
+		<-proceed
+		order = append(order, "bound")
+		return nil
+	})
+	<-ended
+	again, _ := g.bind(uid, func() error { t.Error("bound after its end"); return nil })
+	if !bound || again || len(order) != 2 || order[0] != "bound" {
+		t.Errorf("bound %t, again %t, order %v", bound, again, order)
+	}
+	g.forget(uid)
+	if len(g.claims) != 0 {
+		t.Error("a claim that is gone is remembered")
+	}
+}
