@@ -11,11 +11,12 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
 // MaxPriority caps v1alpha1.PriorityAnnotation in both directions.
-const MaxPriority = 1000
+const MaxPriority = bundle.MaxPriority
 
 // RackMetadata is the annotation (or label) of a Server that names its rack; the metadata service exports it too.
 const RackMetadata = v1alpha1.MetadataAnnotationPrefix + "rack"

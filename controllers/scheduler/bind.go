@@ -46,57 +46,36 @@ type outcome uint8
 const (
 	// wasBound: the claim has its server now.
 	wasBound outcome = iota
-	// wasLost: every server on the list changed under our hands; the claim has to be looked at once more.
+	// wasLost: the server changed under our hands, or may not be written; another one has to be taken, or a later version.
 	wasLost
+	// wasReserved: the server is written, and the claim could not be.
+	wasReserved
+	// inDoubt: nobody knows whether the server was written.
+	inDoubt
 	// wasDropped: the claim is no longer to be bound.
 	wasDropped
 )
 
-// bind gives the claim the first server of the list that can be had. After a lost race the next one is taken, without
-// evaluating again; a version that was tried in vain is left out until it is due again. An error for which isDenied holds
-// says that every write was denied; any other leaves open what was written, and the next pass looks.
-func (s *Scheduler) bind(ctx context.Context, c *v1alpha1.ServerClaim, todo step) (outcome, error) {
-	var denied error
-	lost := false
-	for i, choice := range todo.ranked {
-		e := s.fleet.Get(choice.Name)
-		if e == nil || !e.Eligible(todo.spec) || s.patience.holds(c, e, s.now()) {
-			continue // it changed since it was ranked, or is not due
-		}
-		binding := Binding{Revision: todo.revision.Name, Score: choice.Score, RunnersUp: len(todo.ranked) - 1,
-			At: s.now().UTC().Truncate(time.Millisecond)}
-		server, err := s.writeServer(ctx, e, func(server *v1alpha1.Server) error { return reserve(server, c, binding) })
-		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			lostRaces.Inc()
-			lost = true
-			s.patience.tried(c, e)
-			continue
-		}
-		if err != nil {
-			err = fmt.Errorf("reserve server %s for claim %s/%s: %w", choice.Name, c.Namespace, c.Name, err)
-			if !isDenied(err) {
-				s.unsure(c.UID, choice.Name)
-				return wasLost, err
-			}
-			denied = errors.Join(denied, deniedError{choice.Name, err})
-			s.patience.tried(c, e)
-			continue
-		}
-		logf.FromContext(ctx).Info("reserved", "claim", claimName(c), "claimUID", c.UID, "server", server.Name,
-			"revision", binding.Revision, "score", choice.Score, "rank", i, "runnersUp", binding.RunnersUp)
-		if denied != nil {
-			logf.FromContext(ctx).Error(denied, "better servers could not be reserved", "claim", claimName(c))
-		}
-		return wasBound, s.nameServer(ctx, c, server.Name)
+// reserveServer writes the claim on the server that is assumed for it, and then the server on the claim. An error for which
+// isDenied holds says that nothing was written.
+func (s *Scheduler) reserveServer(ctx context.Context, t *attempt) result {
+	c, name := t.claim, t.entry.Name()
+	binding := Binding{Revision: t.todo.revision.Name, Score: t.score, RunnersUp: t.others, At: s.now().UTC().Truncate(time.Millisecond)}
+	server, err := s.writeServer(ctx, t.entry, func(server *v1alpha1.Server) error { return reserve(server, c, binding) })
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		lostRaces.Inc()
+		return result{done: wasLost}
 	}
-	if lost {
-		s.patience.lost(c.UID, s.now(), longestWait)
-		if denied != nil {
-			logf.FromContext(ctx).Error(denied, "servers could not be reserved", "claim", claimName(c))
+	if err != nil {
+		err = fmt.Errorf("reserve server %s for claim %s/%s: %w", name, c.Namespace, c.Name, err)
+		if isDenied(err) {
+			return result{done: wasLost, err: deniedError{name, err}}
 		}
-		return wasLost, nil
+		return result{done: inDoubt, err: err}
 	}
-	return wasLost, denied
+	logf.FromContext(ctx).Info("reserved", "claim", claimName(c), "claimUID", c.UID, "server", server.Name,
+		"revision", binding.Revision, "score", t.score, "rank", t.rank, "runnersUp", binding.RunnersUp)
+	return s.nameServer(ctx, c, server.Name)
 }
 
 // deniedError is the API server's refusal to write one server.
@@ -160,17 +139,16 @@ func (s *Scheduler) writeServer(ctx context.Context, e *index.Entry, change func
 
 // nameServer writes the server on the claim. The UID in the patch keeps it from a claim of the same name that was made
 // anew; the version is left out on purpose, because clients write to claims all the time and none of it matters here.
-func (s *Scheduler) nameServer(ctx context.Context, c *v1alpha1.ServerClaim, server string) error {
+func (s *Scheduler) nameServer(ctx context.Context, c *v1alpha1.ServerClaim, server string) result {
 	if c.Spec.ServerRef != nil {
-		s.told(ctx, c, server)
-		return nil
+		return result{done: wasBound, claim: c, server: server}
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": c.UID},
 		"spec":     map[string]any{"serverRef": corev1.LocalObjectReference{Name: server}},
 	})
 	if err != nil {
-		return fmt.Errorf("name server %s on claim %s/%s: %w", server, c.Namespace, c.Name, err)
+		return result{done: wasReserved, err: fmt.Errorf("name server %s on claim %s/%s: %w", server, c.Namespace, c.Name, err)}
 	}
 	named := &v1alpha1.ServerClaim{}
 	named.Namespace, named.Name = c.Namespace, c.Name
@@ -178,38 +156,34 @@ func (s *Scheduler) nameServer(ctx context.Context, c *v1alpha1.ServerClaim, ser
 		return s.afterRefusal(ctx, c, server, err)
 	}
 	s.pending.wrote(named)
-	s.told(ctx, named, server)
-	return nil
+	return result{done: wasBound, claim: named, server: server}
 }
 
-// afterRefusal takes the server back if the claim is gone or names another one. Otherwise the next pass completes it.
-func (s *Scheduler) afterRefusal(ctx context.Context, c *v1alpha1.ServerClaim, server string, refused error) error {
+// afterRefusal takes the server back if the claim is gone or names another one. Otherwise a later pass completes it.
+func (s *Scheduler) afterRefusal(ctx context.Context, c *v1alpha1.ServerClaim, server string, refused error) result {
 	if e := s.fleet.Get(server); e != nil {
 		undone, err := s.undo(ctx, e)
 		if err != nil {
-			return fmt.Errorf("name server %s on claim %s/%s: %w; and taking it back failed: %w", server, c.Namespace, c.Name, refused, err)
+			return result{done: wasReserved, err: fmt.Errorf("name server %s on claim %s/%s: %w; and taking it back failed: %w",
+				server, c.Namespace, c.Name, refused, err)}
 		}
 		if undone {
-			return nil
+			return result{done: wasDropped}
 		}
 	}
-	return fmt.Errorf("name server %s on claim %s/%s: %w", server, c.Namespace, c.Name, refused)
+	return result{done: wasReserved, err: fmt.Errorf("name server %s on claim %s/%s: %w", server, c.Namespace, c.Name, refused)}
 }
 
 // adoptServer records the claim's UID on a server that both references join already. The claim is read uncached: the
 // one in the cache may be the older of two of the same name.
-func (s *Scheduler) adoptServer(ctx context.Context, c *v1alpha1.ServerClaim, name string) (outcome, error) {
-	e := s.fleet.Get(name)
-	if e == nil || s.patience.holds(c, e, s.now()) {
-		return wasLost, nil
-	}
+func (s *Scheduler) adoptServer(ctx context.Context, t *attempt) result {
+	c, e := t.claim, t.entry
 	var live v1alpha1.ServerClaim
 	if err := s.live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
-		return wasDropped, client.IgnoreNotFound(err)
+		return result{done: wasDropped, err: client.IgnoreNotFound(err)}
 	}
 	if live.UID != c.UID || !live.DeletionTimestamp.IsZero() || RelationOf(e.Server, &live) != Adoptable {
-		s.lostRace(c, e)
-		return wasLost, nil
+		return result{done: wasLost}
 	}
 	server, err := s.writeServer(ctx, e, func(server *v1alpha1.Server) error {
 		if server.Annotations == nil {
@@ -221,28 +195,21 @@ func (s *Scheduler) adoptServer(ctx context.Context, c *v1alpha1.ServerClaim, na
 		return nil
 	})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		s.lostRace(c, e)
-		return wasLost, nil
+		return result{done: wasLost}
 	}
 	if err != nil {
-		return wasLost, fmt.Errorf("adopt server %s for claim %s/%s: %w", name, c.Namespace, c.Name, err)
+		return result{done: wasReserved, err: fmt.Errorf("adopt server %s for claim %s/%s: %w", e.Name(), c.Namespace, c.Name, err)}
 	}
 	logf.FromContext(ctx).Info("adopted", "claim", claimName(c), "claimUID", live.UID, "server", server.Name,
 		"formerUID", e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
-	s.told(ctx, &live, server.Name)
 	s.tellAdopted(&live, server, e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
-	return wasBound, nil
+	return result{done: wasBound, claim: &live, server: server.Name}
 }
 
-// lostRace makes the only write that there is for a claim wait.
-func (s *Scheduler) lostRace(c *v1alpha1.ServerClaim, e *index.Entry) {
-	s.patience.tried(c, e)
-	s.patience.lost(c.UID, s.now(), longestWait)
-}
-
-// told reports a binding that is written in both directions.
+// told reports a binding that is written in both directions. Only the loop calls it.
 func (s *Scheduler) told(ctx context.Context, c *v1alpha1.ServerClaim, server string) {
 	s.verdicts.drop(c.UID)
+	s.pending.settled(c.UID)
 	delete(s.patience, c.UID)
 	bindings.Inc()
 	if _, since := s.pending.get(c.UID); !since.IsZero() {

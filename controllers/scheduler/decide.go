@@ -3,23 +3,28 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/selection"
-	"github.com/metalaw/metalaw/policies"
 )
 
 // Policy is the part of a bundle that chooses; *selection.Policy is one.
 type Policy interface {
 	// Select looks at all candidates. An error means that nothing is known, and never that no server fits.
 	Select(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet) (selection.Result, error)
+}
+
+// telling is a Policy that says what its choice follows from. One that does not is asked for every claim.
+type telling interface {
+	// Asks is equal for claims that the policy cannot tell apart.
+	Asks(claim selection.Claim) string
+	// FollowsFleet says whether the counts of the fleet, or time, can change the choice.
+	FollowsFleet() bool
 }
 
 // action says what is to be done for a claim.
@@ -43,60 +48,21 @@ type step struct {
 	action action
 	// server is the one to complete or adopt.
 	server string
-	// ranked are the servers to try, best first.
-	ranked   []selection.Ranked
+	// choice is what the policy made of the servers that the claim can have. shared says that it was made for an earlier claim.
+	choice   *choice
+	shared   bool
 	revision engine.Revision
 	// verdict is why none; where count is set, the fleet's counts are still to be put in.
 	verdict  Verdict
 	count    bool
 	spec     selection.ClaimSpec
 	rejected map[string]int
-}
-
-// view is what one decision is made from.
-type view struct {
-	fleet    *index.Index
-	policy   Policy
-	revision engine.Revision
-	now      int64
-}
-
-// decide says what to do for an open claim. It writes nothing and does no I/O.
-func (v view) decide(ctx context.Context, c *v1alpha1.ServerClaim) step {
-	if s, done := v.written(c); done {
-		return s
-	}
-	spec, err := policies.ClaimSpecOf(c)
-	if err != nil {
-		return refusal(v1alpha1.ReasonInvalidSelector, err.Error())
-	}
-	if spec.ServerRef != "" && v.fleet.Get(spec.ServerRef) == nil {
-		return refusal(v1alpha1.ReasonServerNotFound,
-			"the server that spec.serverRef names does not exist; serverRef cannot be changed, so create the server or claim anew")
-	}
-	fit := v.fleet.Eligible(spec)
-	if len(fit) == 0 {
-		return step{action: refuse, count: true, spec: spec}
-	}
-	if v.policy == nil {
-		return refusal(v1alpha1.ReasonPending, "no policy is in force, or this version of the manager refuses the one that is")
-	}
-	result, err := v.policy.Select(ctx, policies.SelectionClaimOf(c), candidates(fit), v.fleet.Counts(v.now))
-	if err != nil {
-		return refusal(v1alpha1.ReasonGuardError, withoutNames(err.Error(), fit))
-	}
-	if len(result.Ranked) == 0 {
-		rejected := map[string]int{}
-		for code, r := range result.Rejections {
-			rejected[code] = r.Count
-		}
-		return step{action: refuse, count: true, spec: spec, rejected: rejected}
-	}
-	return step{action: bind, ranked: result.Ranked, revision: v.revision, spec: spec}
+	// follows says that the policy may choose otherwise though no server changes.
+	follows bool
 }
 
 // written looks at the servers that a claim's name is already written on.
-func (v view) written(c *v1alpha1.ServerClaim) (step, bool) {
+func (v *view) written(c *v1alpha1.ServerClaim) (step, bool) {
 	wanted := ""
 	if c.Spec.ServerRef != nil {
 		wanted = c.Spec.ServerRef.Name
@@ -127,7 +93,7 @@ func refusal(reason, message string) step {
 }
 
 // finish puts the fleet's counts into a refusal. Claims that ask for the same share one count: memo is kept for a pass.
-func (v view) finish(s step, memo map[string]count) Verdict {
+func (v *view) finish(s step, memo map[string]count) Verdict {
 	if !s.count {
 		return s.verdict
 	}
@@ -151,20 +117,6 @@ func (v view) finish(s step, memo map[string]count) Verdict {
 func keptWords(server string) string {
 	return fmt.Sprintf("the claim that held the server %q has ended, and its data is kept (reclaimPolicy Retain) until it is given up; "+
 		"this claim may get the server once it is wiped; ask who runs the fleet", server)
-}
-
-// askedFor is the same text for claims that ask the hard contract for the same.
-func askedFor(spec selection.ClaimSpec) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%q%q", spec.ServerRef, spec.Tolerations)
-	if spec.Selector != nil {
-		expressions := slices.Clone(spec.Selector.MatchExpressions)
-		slices.SortFunc(expressions, func(a, b selection.Expression) int {
-			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values))
-		})
-		fmt.Fprintf(&b, "%q%q", spec.Selector.MatchLabels, expressions) // fmt sorts the keys of a map
-	}
-	return b.String()
 }
 
 // withoutNames takes the names of servers out of a message that a claim's author will read.

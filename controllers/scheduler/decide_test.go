@@ -11,6 +11,8 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -66,16 +68,23 @@ func TestDecide(t *testing.T) {
 			byName{}, aClaim("c", naming("a")), "adopt a"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			v := view{fleet: tc.fleet, policy: tc.policy}
-			if got := told(v, v.decide(t.Context(), tc.claim)); got != tc.want {
+			v := newView(tc.fleet, tc.policy, engine.Revision{})
+			if got := told(v, v.decide(t.Context(), askedBy(tc.claim), false)); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
 	}
 }
 
+// askedBy is a claim as a pass looks at it.
+func askedBy(c *v1alpha1.ServerClaim) asking {
+	p := newPending()
+	p.saw(c, epoch)
+	return p.take(bundle.Priority{Max: 1000}, epoch)[0]
+}
+
 // told puts a step into words.
-func told(v view, s step) string {
+func told(v *view, s step) string {
 	switch s.action {
 	case settled:
 		return "settled " + s.server
@@ -85,7 +94,7 @@ func told(v view, s step) string {
 		return "adopt " + s.server
 	case bind:
 		text := "bind"
-		for _, r := range s.ranked {
+		for _, r := range s.choice.ranked {
 			text += " " + r.Name
 		}
 		return text
@@ -111,8 +120,8 @@ func TestPendingClaimsAreServedByPriorityThenAgeThenName(t *testing.T) {
 		p.saw(c, epoch)
 	}
 	got := ""
-	for _, c := range p.inOrder() {
-		got += c.Name + " "
+	for _, a := range p.take(bundle.Priority{Max: 1000}, epoch) {
+		got += a.claim.Name + " "
 	}
 	if want := "y-urgent z-old a b "; got != want {
 		t.Errorf("order is %q, want %q", got, want)

@@ -32,6 +32,11 @@ func aServer(name string, change ...func(*v1alpha1.Server)) *v1alpha1.Server {
 	return s
 }
 
+// at is the version of a server.
+func at(version string) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) { s.ResourceVersion = version }
+}
+
 // writtenFor writes a claim of namespace ns on a server; uid may be empty.
 func writtenFor(name, uid string) func(*v1alpha1.Server) {
 	return func(s *v1alpha1.Server) {

@@ -25,6 +25,10 @@ var (
 		Name: "metalaw_claim_lost_races_total",
 		Help: "Reservations refused because the server had changed since it was chosen.",
 	})
+	evaluations = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "metalaw_claim_evaluations_total",
+		Help: "Times that the selection policy was asked to choose; claims that ask for the same share one.",
+	})
 	undone = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "metalaw_claim_bindings_undone_total",
 		Help: "Reservations taken back because their claim had gone before it was bound.",
@@ -37,7 +41,7 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(claimsPending, bindings, bindingSeconds, lostRaces, undone, passSeconds)
+	metrics.Registry.MustRegister(claimsPending, bindings, bindingSeconds, lostRaces, evaluations, undone, passSeconds)
 	for _, reason := range Reasons() {
 		claimsPending.WithLabelValues(reason).Set(0)
 	}

@@ -7,9 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,26 +20,16 @@ import (
 func TestClaimsAndServersStayOneToOneWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
-		names := []string{"a", "b", "c", "d"}
+		w.gate = newGate()
+		names := []string{"a", "b", "c", "d", "e", "f"}
 		generation := 0
 		pick := rapid.SampledFrom(names)
-		fault := rapid.SampledFrom([]string{"", "", "conflict", "refused", "lost"})
-		w.before = func(o client.Object) error {
-			switch fault.Draw(t, "before "+o.GetName()) {
-			case "conflict":
-				return apierrors.NewConflict(schema.GroupResource{}, o.GetName(), errors.New("injected"))
-			case "refused":
-				return apierrors.NewServiceUnavailable("injected")
-			}
-			return nil
+		begin := func(t *rapid.T) { // a manager that was not seen before
+			w.gate.drawnFrom(t)
+			w.gate.meanwhile = func() { w.between(t) }
+			w.restart()
 		}
-		w.after = func(o client.Object) error {
-			if fault.Draw(t, "after "+o.GetName()) == "lost" {
-				return errors.New("injected: the answer got lost")
-			}
-			return nil
-		}
-		before, after := w.before, w.after
+		begin(t)
 		find := func() *v1alpha1.ServerClaim {
 			all := w.claims()
 			if len(all) == 0 {
@@ -107,12 +96,19 @@ func TestClaimsAndServersStayOneToOneWhateverHappens(t *testing.T) {
 				s := all[rapid.IntRange(0, len(all)-1).Draw(t, "server")]
 				w.changeServer(s, func(s *v1alpha1.Server) { s.Spec.Unclaimable = !s.Spec.Unclaimable })
 			},
-			"watch":   func(t *rapid.T) { w.deliver(rapid.IntRange(1, 4).Draw(t, "events")) },
-			"pass":    func(*rapid.T) { _ = w.pass() },
-			"restart": func(*rapid.T) { w.restart() },
-			"rest": func(*rapid.T) {
+			"watch": func(t *rapid.T) { w.deliver(rapid.IntRange(1, 4).Draw(t, "events")) },
+			"pass": func(t *rapid.T) {
+				_ = w.pass()
+				w.check()
+				if w.gate.crashed() {
+					begin(t)
+				}
+			},
+			"time":    func(*rapid.T) { w.now = w.now.Add(10 * time.Second) },
+			"restart": begin,
+			"rest": func(t *rapid.T) {
 				w.settle()
-				w.before, w.after = before, after
+				begin(t)
 			},
 		})
 		w.settle()
@@ -124,6 +120,9 @@ func TestClaimsAndServersStayOneToOneWhateverHappens(t *testing.T) {
 func TestWhatRestsIsComplete(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
+		w.gate = newGate()
+		w.gate.choose = func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "worker") }
+		w.restart()
 		servers, claims := rapid.IntRange(0, 5).Draw(t, "servers"), rapid.IntRange(0, 5).Draw(t, "claims")
 		for i := range servers {
 			w.addServer(aServer(fmt.Sprintf("s%d", i)))
@@ -154,4 +153,21 @@ func TestWhatRestsIsComplete(t *testing.T) {
 		w.check()
 		w.checkRest()
 	})
+}
+
+// between is what happens while workers are at work: the watch goes on, and somebody else changes a server.
+func (w *world) between(t *rapid.T) {
+	switch rapid.SampledFrom([]string{"", "", "", "watch", "server", "end"}).Draw(t, "meanwhile") {
+	case "watch":
+		w.deliver(rapid.IntRange(1, 3).Draw(t, "events"))
+	case "server":
+		if all := w.servers(); len(all) > 0 {
+			s := all[rapid.IntRange(0, len(all)-1).Draw(t, "server")]
+			w.changeServer(s, func(s *v1alpha1.Server) { s.Spec.Unclaimable = !s.Spec.Unclaimable })
+		}
+	case "end":
+		if all := w.claims(); len(all) > 0 {
+			w.endClaim(all[rapid.IntRange(0, len(all)-1).Draw(t, "claim")])
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/controllers/wake"
 )
 
 const (
@@ -28,19 +29,21 @@ type patience map[types.UID]*failures
 type failures struct {
 	count int
 	until time.Time
+	// again says that the claim is to be looked at once the wait is over.
+	again bool
 	// tried is the version that came to nothing, by server.
 	tried map[string]string
 }
 
-// attempt names what a write is decided on: another version of either is worth another write.
-func attempt(c *v1alpha1.ServerClaim, e *index.Entry) string {
+// versions names what a write is decided on: another version of either is worth another write.
+func versions(c *v1alpha1.ServerClaim, e *index.Entry) string {
 	return fmt.Sprintf("%s %s %d", e.Server.UID, e.Server.ResourceVersion, c.Generation)
 }
 
 // holds says that this very write came to nothing and is not due yet.
 func (p patience) holds(c *v1alpha1.ServerClaim, e *index.Entry, now time.Time) bool {
 	f := p[c.UID]
-	return f != nil && now.Before(f.until) && f.tried[e.Server.Name] == attempt(c, e)
+	return f != nil && now.Before(f.until) && f.tried[e.Server.Name] == versions(c, e)
 }
 
 // tried remembers a write that came to nothing.
@@ -53,7 +56,7 @@ func (p patience) tried(c *v1alpha1.ServerClaim, e *index.Entry) {
 	if f.tried == nil {
 		f.tried = map[string]string{}
 	}
-	f.tried[e.Server.Name] = attempt(c, e)
+	f.tried[e.Server.Name] = versions(c, e)
 }
 
 // lost begins the next wait of a claim, each twice the one before.
@@ -65,7 +68,37 @@ func (p patience) lost(uid types.UID, now time.Time, longest time.Duration) {
 	}
 	wait := min(firstWait<<min(f.count, 16), longest)
 	f.count++
-	f.until = now.Add(wait)
+	f.until, f.again = now.Add(wait), true
+}
+
+// retry has a claim looked at again once its wait is over; it says no where it does not wait.
+func (p patience) retry(uid types.UID, now time.Time) bool {
+	if p.wait(uid, now) == 0 {
+		return false
+	}
+	p[uid].again = true
+	return true
+}
+
+// wake has the next pass look at the claims whose wait is over.
+func (p patience) wake(pending *pending, now time.Time) {
+	for uid, f := range p {
+		if f.again && !now.Before(f.until) {
+			f.again = false
+			pending.wake(uid)
+		}
+	}
+}
+
+// next is for how long there is nothing to wait for; 0 where nothing waits.
+func (p patience) next(now time.Time) time.Duration {
+	least := time.Duration(0)
+	for _, f := range p {
+		if f.again {
+			least = wake.Sooner(least, max(f.until.Sub(now), time.Millisecond))
+		}
+	}
+	return least
 }
 
 // wait is for how long a claim has to wait; 0 where it need not.

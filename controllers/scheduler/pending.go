@@ -3,9 +3,7 @@
 package scheduler
 
 import (
-	"cmp"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,23 +11,38 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
 
-// pending is every open claim as it was seen last, by the watch or in the answer to our own write. It does no I/O and is
-// safe for concurrent use.
+// pending is every open claim as it was seen last, by the watch or in the answer to our own write, and which of them the next
+// pass has to look at. It does no I/O and is safe for concurrent use.
 type pending struct {
-	mu     sync.Mutex
-	claims map[types.UID]*waiting
+	mu      sync.Mutex
+	claims  map[types.UID]*waiting
+	byName  map[index.ClaimKey]types.UID
+	classes classes
 }
 
 // waiting is one open claim and the moment at which this process saw it first.
 type waiting struct {
 	claim *v1alpha1.ServerClaim
 	since time.Time
+	// spec is what it asks the hard contract for; wrong is why that has no meaning, and then there is no class.
+	spec  selection.ClaimSpec
+	wrong error
+	class *class
+	// priority is what the claim asks for.
+	priority int64
+	// due says that the next pass looks at the claim whatever became of its class.
+	due bool
+	// refused is how the last pass left the claim without a server; nil where it did not.
+	refused *refused
 }
 
-func newPending() *pending { return &pending{claims: map[types.UID]*waiting{}} }
+func newPending() *pending {
+	return &pending{claims: map[types.UID]*waiting{}, byName: map[index.ClaimKey]types.UID{}, classes: newClasses()}
+}
 
 // saw takes in a claim from the watch. It says whether the change can matter to what the claim gets.
 func (p *pending) saw(c *v1alpha1.ServerClaim, now time.Time) bool {
@@ -40,15 +53,16 @@ func (p *pending) saw(c *v1alpha1.ServerClaim, now time.Time) bool {
 		return false
 	}
 	if !open(c) {
-		delete(p.claims, c.UID)
+		p.remove(c.UID)
 		return false
 	}
 	if before == nil {
-		p.claims[c.UID] = &waiting{c, now}
+		p.put(c, now).due = true
 		return true
 	}
-	p.claims[c.UID] = &waiting{c, before.since}
-	return asksAnew(before.claim, c)
+	w := p.put(c, before.since)
+	w.due = w.due || asksAnew(before.claim, c)
+	return w.due
 }
 
 // asksAnew leaves out the writes of status, and our own of serverRef.
@@ -66,16 +80,43 @@ func (p *pending) wrote(c *v1alpha1.ServerClaim) {
 		return
 	}
 	if !open(c) {
-		delete(p.claims, c.UID)
+		p.remove(c.UID)
 		return
 	}
-	p.claims[c.UID] = &waiting{c, before.since}
+	p.put(c, before.since)
+}
+
+// put replaces what is known of a claim.
+func (p *pending) put(c *v1alpha1.ServerClaim, since time.Time) *waiting {
+	w := &waiting{claim: c, since: since, priority: policies.PriorityOf(c)}
+	if before := p.claims[c.UID]; before != nil {
+		w.due, w.refused = before.due, before.refused
+		p.classes.leave(c.UID, before.class)
+	}
+	if w.spec, w.wrong = policies.ClaimSpecOf(c); w.wrong == nil {
+		p.classes.join(c.UID, w)
+	}
+	p.claims[c.UID] = w
+	p.byName[index.ClaimKey{Namespace: c.Namespace, Name: c.Name}] = c.UID
+	return w
+}
+
+func (p *pending) remove(uid types.UID) {
+	w := p.claims[uid]
+	if w == nil {
+		return
+	}
+	p.classes.leave(uid, w.class)
+	delete(p.claims, uid)
+	if key := (index.ClaimKey{Namespace: w.claim.Namespace, Name: w.claim.Name}); p.byName[key] == uid {
+		delete(p.byName, key)
+	}
 }
 
 func (p *pending) gone(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.claims, uid)
+	p.remove(uid)
 }
 
 // get returns an open claim and since when it is open; nil where the claim is not open.
@@ -88,30 +129,101 @@ func (p *pending) get(uid types.UID) (*v1alpha1.ServerClaim, time.Time) {
 	return nil, time.Time{}
 }
 
-func (p *pending) empty() bool {
+// wake has the next pass look at a claim.
+func (p *pending) wake(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.claims) == 0
+	if w := p.claims[uid]; w != nil {
+		w.due = true
+	}
 }
 
-// inOrder returns the open claims, the first to be served first: by priority, then age, then namespace and name.
-func (p *pending) inOrder() []*v1alpha1.ServerClaim {
+// wakeAll has the next pass look at every claim.
+func (p *pending) wakeAll() {
 	p.mu.Lock()
-	all := make([]*v1alpha1.ServerClaim, 0, len(p.claims))
+	defer p.mu.Unlock()
 	for _, w := range p.claims {
-		all = append(all, w.claim)
+		w.due = true
 	}
-	p.mu.Unlock()
-	slices.SortFunc(all, before)
+}
+
+// concerned has the next pass look at the claims that a change of a server concerns: those that it could satisfy now, those
+// that name the server, and those that the server names. It says whether there are any.
+func (p *pending) concerned(change index.Change) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found := change.After != nil && p.classes.offer(change.After)
+	wake := func(w *waiting) {
+		if w != nil && !settledBy(w.claim, change.After) {
+			w.due, found = true, true
+		}
+	}
+	for _, e := range []*index.Entry{change.Before, change.After} {
+		if e == nil {
+			continue
+		}
+		wake(p.claims[p.byName[e.Claim()]])
+		for c := range p.classes.byServer[e.Name()] {
+			for _, w := range c.members {
+				wake(w)
+			}
+		}
+	}
+	return found
+}
+
+// settledBy says that a claim and a server name each other.
+func settledBy(c *v1alpha1.ServerClaim, e *index.Entry) bool {
+	return e != nil && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == e.Name() && RelationOf(e.Server, c) == Holds
+}
+
+// offered has the next pass look at the claims that a server could satisfy, which this process gave back by itself. It says
+// whether there are any.
+func (p *pending) offered(e *index.Entry) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return e != nil && p.classes.offer(e)
+}
+
+// refuse remembers how a claim was left without a server.
+func (p *pending) refuse(uid types.UID, r refused) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.claims[uid]; w != nil {
+		w.refused = &r
+	}
+}
+
+// settled forgets that a claim was once left without a server.
+func (p *pending) settled(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.claims[uid]; w != nil {
+		w.refused = nil
+	}
+}
+
+// refusals are the claims that were left without a server, in no order.
+func (p *pending) refusals() []refused {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []refused
+	for _, w := range p.claims {
+		if w.refused != nil && !w.due {
+			all = append(all, *w.refused)
+		}
+	}
 	return all
 }
 
-func before(a, b *v1alpha1.ServerClaim) int {
-	return cmp.Or(
-		cmp.Compare(policies.PriorityOf(b), policies.PriorityOf(a)),
-		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-		cmp.Compare(a.Namespace, b.Namespace),
-		cmp.Compare(a.Name, b.Name),
-		cmp.Compare(a.UID, b.UID),
-	)
+// anyRefused says whether some claim was left without a server.
+func (p *pending) anyRefused() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.claims {
+		if w.refused != nil {
+			return true
+		}
+	}
+	return false
 }

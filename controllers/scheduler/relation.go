@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
-	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -78,13 +76,4 @@ func confirmed(c *v1alpha1.ServerClaim) bool {
 	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
 	return c.Status.Phase == v1alpha1.PhaseBound && ready != nil && ready.Reason != v1alpha1.ReasonAdopting &&
 		meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionBound)
-}
-
-// candidates prepares entries for a policy.
-func candidates(entries []*index.Entry) []*selection.PreparedCandidate {
-	prepared := make([]*selection.PreparedCandidate, len(entries))
-	for i, e := range entries {
-		prepared[i] = e.Candidate()
-	}
-	return prepared
 }

@@ -3,24 +3,21 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 // Scheduler gives servers to claims. Its loop runs on the leader alone, and one pass at a time.
@@ -29,137 +26,112 @@ type Scheduler struct {
 	live     client.Reader // reads from the API server
 	recorder events.EventRecorder
 	policy   func() (Policy, engine.Revision)
+	granted  func() bundle.Priority
 	now      func() time.Time
 	// observeOnly has nothing bound, completed or taken back.
 	observeOnly bool
+	// launch has a worker do something; await is called by the loop before it waits for one of so many workers.
+	launch func(work func())
+	await  func(flying int)
 
 	fleet    *index.Index
 	pending  *pending
 	verdicts *verdicts
 	guard    *guard
+	suspects *suspects
 	// doubts holds the server of a write whose answer got lost, by claim; only the loop uses it.
 	doubts map[types.UID]string
 	// patience spaces the writes that come to nothing; only the loop uses it.
 	patience patience
-	// freed says that this pass took a server back after claims had been served; only the loop uses it.
-	freed bool
+	// known is the policy of the last pass; only the loop uses it.
+	known known
+	// freed says that a server was taken back for which some claim waits.
+	freed atomic.Bool
+	// restating says that the words of the claims that wait are to be looked at, and pause after how many nanoseconds.
+	restating atomic.Bool
+	pause     atomic.Int64
 	// claims wakes the claim loop, passes the scheduler's own.
 	claims wake.Source
 	passes wake.TypedSource[pass]
 }
 
-// pass is the one thing that the scheduler's queue holds, so that any number of events ends in one pass.
-type pass struct{}
+// pass is what the scheduler's queue holds, so that any number of events ends in one pass. With words it binds nobody, and only
+// brings up to date what the claims are told that wait.
+type pass struct{ words bool }
+
+// known is what a policy is told apart by.
+type known struct {
+	revision engine.Revision
+	any      bool
+}
 
 // Verdict says why a claim has no server; false where nothing is known yet, or it has one.
 func (s *Scheduler) Verdict(uid types.UID) (Verdict, bool) { return s.verdicts.get(uid) }
 
+// Index is the fleet as the scheduler knows it.
+func (s *Scheduler) Index() *index.Index { return s.fleet }
+
 // Claims is a source for the controller of claims: it wakes each claim whose Verdict has changed.
 func (s *Scheduler) Claims() source.Source { return &s.claims }
 
-// Wake asks for a pass, for a reason that the scheduler cannot see by itself: another policy is in force. It never blocks.
-func (s *Scheduler) Wake() { s.passes.Add(pass{}) }
+// Wake asks for a pass over all claims, for a reason that the scheduler cannot see by itself: another policy is in force. It
+// never blocks.
+func (s *Scheduler) Wake() {
+	s.pending.wakeAll()
+	s.passes.Add(pass{})
+}
 
 // WithoutBinding runs f for a claim that ends: no binding of the claim is in flight while f runs, and none begins
 // afterwards. Calling it again is allowed. Its error is that of f.
 func (s *Scheduler) WithoutBinding(uid types.UID, f func() error) error { return s.guard.end(uid, f) }
 
-// Reconcile is one pass.
-func (s *Scheduler) Reconcile(ctx context.Context, _ pass) (reconcile.Result, error) {
+// Reconcile is one pass: over the claims that something has changed for, in order.
+func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, error) {
+	if p.words {
+		return reconcile.Result{RequeueAfter: s.restate()}, nil
+	}
 	began := s.now()
-	now := view{fleet: s.fleet, now: began.Unix()}
-	now.policy, now.revision = s.policy()
-	var left []refused
-	again := time.Duration(0)
-	var failed error
+	r := s.newRun(began)
 	if !s.observeOnly {
-		failed = errors.Join(s.resolveClosed(ctx), s.settleStrays(ctx)) // first, because it frees servers
+		r.failed = errors.Join(s.resolveClosed(ctx), s.settleStrays(ctx)) // first, because it frees servers
 	}
-	s.freed = false
+	s.freed.Store(false)
 	s.patience.keep(s.pending)
-	for _, c := range s.pending.inOrder() {
-		if err := ctx.Err(); err != nil {
-			return reconcile.Result{}, err
+	s.patience.wake(s.pending, began)
+	for _, a := range s.pending.take(r.v.granted, began) {
+		for r.flying > 0 && (r.flying >= maxWriters || len(r.results) > 0) {
+			r.collect(ctx)
 		}
-		todo, wait, err := s.serve(ctx, now, c)
-		failed = errors.Join(failed, err)
-		if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
-			break // nobody answers: the others would only wait for it as well
+		if r.stopped || ctx.Err() != nil {
+			s.pending.wake(a.claim.UID)
+			continue
 		}
-		again = wake.Sooner(again, wait)
-		if todo.action == refuse {
-			left = append(left, refused{c, todo})
-		}
+		r.serve(ctx, a)
 	}
-	again = wake.Sooner(again, s.explain(now, left))
-	if s.freed {
-		again = firstWait // our own write wakes nobody
+	for r.flying > 0 {
+		r.collect(ctx)
 	}
+	r.reconsider()
+	s.explain(r)
 	passSeconds.Observe(s.now().Sub(began).Seconds())
-	if failed != nil {
-		return reconcile.Result{}, failed
+	if err := errors.Join(r.failed, ctx.Err()); err != nil {
+		return reconcile.Result{}, err
+	}
+	again := wake.Sooner(s.patience.next(s.now()), s.suspects.again())
+	if r.rewoke || s.freed.Load() {
+		again = wake.Sooner(again, firstWait) // our own write wakes nobody
 	}
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// refused is a claim that a pass left without a server.
-type refused struct {
-	claim *v1alpha1.ServerClaim
-	step  step
-}
-
-// serve does what can be done for one claim. wait is when it has to be looked at again though nothing may wake us.
-func (s *Scheduler) serve(ctx context.Context, v view, c *v1alpha1.ServerClaim) (todo step, wait time.Duration, err error) {
-	if err := s.resolve(ctx, c.UID); err != nil {
-		return step{action: settled}, 0, err
+// newRun begins a pass. Under another policy every claim is looked at anew.
+func (s *Scheduler) newRun(began time.Time) *run {
+	policy, revision := s.policy()
+	if now := (known{revision, policy != nil}); now != s.known {
+		s.known = now
+		s.pending.wakeAll()
 	}
-	todo = v.decide(ctx, c)
-	if todo.action == settled || todo.action == refuse {
-		return todo, 0, nil
-	}
-	if s.observeOnly {
-		return refusal(v1alpha1.ReasonObserveOnly, "the manager runs with --observe-only, and binds no claim"), 0, nil
-	}
-	var done outcome
-	_, err = s.guard.bind(c.UID, func() (err error) {
-		if current, _ := s.pending.get(c.UID); current == nil {
-			return nil // it went, or ends, while the pass was under way
-		}
-		switch todo.action {
-		case complete:
-			err = s.nameServer(ctx, c, todo.server)
-		case adopt:
-			done, err = s.adoptServer(ctx, c, todo.server)
-		case bind:
-			done, err = s.bind(ctx, c, todo)
-		case settled, refuse:
-		}
-		return err
-	})
-	switch {
-	case isDenied(err): // it concerns this claim alone, and the pass goes on
-		logf.FromContext(ctx).Error(err, "the claim cannot be bound", "claim", claimName(c))
-		s.patience.lost(c.UID, s.now(), longestDenied)
-		return refusedBy(err), s.patience.wait(c.UID, s.now()), nil
-	case done == wasLost && err == nil:
-		return todo, cmp.Or(s.patience.wait(c.UID, s.now()), firstWait), nil
-	}
-	return todo, 0, err
-}
-
-// explain hands the claims that were left without a server their verdicts, once all that could be bound are, so that
-// the counts hold for all. A claim that has closed since gets none. It returns when to do so again.
-func (s *Scheduler) explain(v view, left []refused) time.Duration {
-	memo := map[string]count{}
-	again := time.Duration(0)
-	now := s.now()
-	for _, r := range left {
-		isOpen := func() bool { c, _ := s.pending.get(r.claim.UID); return c != nil }
-		changed, later := s.verdicts.give(r.claim.UID, v.finish(r.step, memo), now, isOpen)
-		again = wake.Sooner(again, later)
-		if changed {
-			s.claims.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(r.claim)})
-		}
-	}
-	return again
+	v := newView(s.fleet, policy, revision)
+	v.granted, v.now = s.granted(), began.Unix()
+	return &run{s: s, v: v, results: make(chan result, maxWriters)}
 }

@@ -21,24 +21,59 @@ import (
 // server's lifecycle.
 func (s *Scheduler) settleStrays(ctx context.Context) error {
 	var failed error
-	for _, e := range s.fleet.Held() {
-		if !retractable(e.Server) {
-			continue
-		}
-		var known v1alpha1.ServerClaim
-		err := s.client.Get(ctx, types.NamespacedName{Namespace: e.Claim().Namespace, Name: e.Claim().Name}, &known)
-		switch {
-		case client.IgnoreNotFound(err) != nil:
-			failed = errors.Join(failed, err)
-		case err == nil && standsBehind(&known, e.Server):
-		case !untouched(e.Server) && !(err == nil && namesAnother(&known, e.Server)):
-		default:
-			if _, err := s.undo(ctx, e); err != nil {
-				failed = errors.Join(failed, err)
-			}
+	for _, name := range s.suspects.all() {
+		cleared, err := s.settleStray(ctx, name)
+		failed = errors.Join(failed, err)
+		if cleared {
+			s.suspects.drop(name)
 		}
 	}
 	return failed
+}
+
+// settleStray looks at one server. It says whether nothing is to be done any more until the server or its claim changes.
+func (s *Scheduler) settleStray(ctx context.Context, name string) (bool, error) {
+	e := s.fleet.Get(name)
+	if e == nil || !retractable(e.Server) {
+		return true, nil
+	}
+	var known v1alpha1.ServerClaim
+	err := s.client.Get(ctx, types.NamespacedName{Namespace: e.Claim().Namespace, Name: e.Claim().Name}, &known)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return false, err
+	case err == nil && standsBehind(&known, e.Server):
+		return true, nil
+	case !untouched(e.Server) && !(err == nil && namesAnother(&known, e.Server)):
+		return true, nil
+	}
+	return s.undo(ctx, e)
+}
+
+// suspect has a server looked at before the next pass if it may be written for a claim that does not stand behind that. It says
+// whether it does.
+func (s *Scheduler) suspect(e *index.Entry) bool {
+	if !retractable(e.Server) {
+		return false
+	}
+	if c, _ := s.pending.get(types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])); c != nil && standsBehind(c, e.Server) {
+		return false
+	}
+	s.suspects.add(e.Name())
+	return true
+}
+
+// suspectsOf does so for the servers that are written for a claim of this name, of which c is what is known now, nil where it is
+// gone.
+func (s *Scheduler) suspectsOf(key index.ClaimKey, c *v1alpha1.ServerClaim) bool {
+	found := false
+	for _, e := range s.fleet.HeldBy(key) {
+		if retractable(e.Server) && (c == nil || !standsBehind(c, e.Server)) {
+			s.suspects.add(e.Name())
+			found = true
+		}
+	}
+	return found
 }
 
 // standsBehind says that a claim may still want the server that is written for it.
@@ -84,7 +119,9 @@ func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("take server %s back from claim %s/%s: %w", e.Server.Name, key.Namespace, key.Name, err)
 	}
-	s.freed = true
+	if s.pending.offered(s.fleet.Get(e.Name())) {
+		s.freed.Store(true)
+	}
 	undone.Inc()
 	logf.FromContext(ctx).Info("binding undone", "server", e.Server.Name, "claim", key.Namespace+"/"+key.Name,
 		"claimUID", e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
@@ -112,6 +149,10 @@ func (s *Scheduler) resolve(ctx context.Context, uid types.UID) error {
 		return fmt.Errorf("see whether server %s was reserved: %w", name, err)
 	} else if err == nil {
 		s.fleet.Wrote(&server)
+	}
+	s.fleet.Release(name, uid)
+	if e := s.fleet.Get(name); e != nil {
+		s.suspect(e) // its claim may have gone before anybody knew that this is written
 	}
 	delete(s.doubts, uid)
 	return nil

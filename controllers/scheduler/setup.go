@@ -51,8 +51,9 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		o.Now = time.Now
 	}
 	return &Scheduler{
-		client: client.WithFieldOwner(c, loop.FieldOwner), live: live, policy: inForce(o.Bundles), now: o.Now, observeOnly: o.ObserveOnly,
-		fleet: index.New(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(),
+		client: client.WithFieldOwner(c, loop.FieldOwner), live: live, policy: inForce(o.Bundles), granted: grantedBy(o.Bundles),
+		now: o.Now, observeOnly: o.ObserveOnly, launch: func(work func()) { go work() }, await: func(int) {},
+		fleet: index.New(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), suspects: newSuspects(),
 		doubts: map[types.UID]string{}, patience: patience{},
 	}
 }
@@ -72,6 +73,16 @@ func inForce(bundles Bundles) func() (Policy, engine.Revision) {
 			}
 		}
 		return b.Selection, b.Revision
+	}
+}
+
+// grantedBy reads what priority claims may have out of the bundle in force.
+func grantedBy(bundles Bundles) func() bundle.Priority {
+	return func() bundle.Priority {
+		if b := bundles.Active(); b != nil {
+			return b.Settings.Claims.Priority
+		}
+		return bundle.Priority{}
 	}
 }
 
@@ -100,51 +111,30 @@ func Setup(mgr manager.Manager, o Options) (*Scheduler, error) {
 }
 
 func (s *Scheduler) serverEvents() handler.TypedEventHandler[*v1alpha1.Server, pass] {
-	saw := func(server *v1alpha1.Server, q queue) {
-		if s.fleet.Saw(server).Matters() && (!s.pending.empty() || retractable(server)) {
-			q.Add(pass{})
-		}
-	}
+	saw := func(server *v1alpha1.Server, q queue) { s.ask(q, s.serverChanged(s.fleet.Saw(server))) }
 	return handler.TypedFuncs[*v1alpha1.Server, pass]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1alpha1.Server], q queue) { saw(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.Server], q queue) { saw(e.ObjectNew, q) },
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.Server], q queue) {
-			if s.fleet.Gone(e.Object.Name).Matters() && !s.pending.empty() {
-				q.Add(pass{})
-			}
+			s.ask(q, s.serverChanged(s.fleet.Gone(e.Object.Name)))
 		},
 	}
 }
 
 func (s *Scheduler) claimEvents() handler.TypedEventHandler[*v1alpha1.ServerClaim, pass] {
-	saw := func(c *v1alpha1.ServerClaim, q queue) {
-		if s.pending.saw(c, s.now()) {
-			q.Add(pass{})
-		}
-		if !open(c) {
-			s.verdicts.drop(c.UID)
-		}
-	}
+	saw := func(c *v1alpha1.ServerClaim, q queue) { s.ask(q, s.claimChanged(c)) }
 	return handler.TypedFuncs[*v1alpha1.ServerClaim, pass]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1alpha1.ServerClaim], q queue) { saw(e.Object, q) },
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.ServerClaim], q queue) { saw(e.ObjectNew, q) },
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.ServerClaim], q queue) {
-			s.pending.gone(e.Object.UID)
-			s.verdicts.drop(e.Object.UID)
-			s.guard.forget(e.Object.UID)
-			// A server may be written for the claim.
-			if len(s.fleet.HeldBy(index.ClaimKey{Namespace: e.Object.Namespace, Name: e.Object.Name})) > 0 {
-				q.Add(pass{})
-			}
+			s.ask(q, s.claimGone(e.Object))
 		},
 	}
 }
 
 func (s *Scheduler) inventoryEvents() handler.TypedEventHandler[*policyv1alpha1.ServerInventory, pass] {
 	saw := func(inv *policyv1alpha1.ServerInventory, q queue) {
-		if s.fleet.SawInventory(inv).Matters() && !s.pending.empty() {
-			q.Add(pass{})
-		}
+		s.ask(q, s.serverChanged(s.fleet.SawInventory(inv)))
 	}
 	return handler.TypedFuncs[*policyv1alpha1.ServerInventory, pass]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*policyv1alpha1.ServerInventory], q queue) {
@@ -157,4 +147,42 @@ func (s *Scheduler) inventoryEvents() handler.TypedEventHandler[*policyv1alpha1.
 			s.fleet.ForgetInventory(e.Object.Spec.SystemUUID)
 		},
 	}
+}
+
+// ask asks for a pass where one is due.
+func (s *Scheduler) ask(q queue, due bool) {
+	if due {
+		q.Add(pass{})
+	}
+}
+
+// serverChanged takes in what came to be known of a server. It says whether a pass is due: where the server could satisfy a claim
+// that waits, concerns one in another way, or may have to be taken back.
+func (s *Scheduler) serverChanged(c index.Change) bool {
+	if !c.Matters() {
+		return false
+	}
+	due := s.pending.concerned(c)
+	if c.After != nil && s.suspect(c.After) {
+		due = true
+	}
+	s.restateSoon()
+	return due
+}
+
+// claimChanged takes in a version of a claim. It says whether a pass is due.
+func (s *Scheduler) claimChanged(c *v1alpha1.ServerClaim) bool {
+	due := s.pending.saw(c, s.now())
+	if !open(c) {
+		s.verdicts.drop(c.UID)
+	}
+	return s.suspectsOf(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}, c) || due
+}
+
+// claimGone forgets a claim. It says whether a pass is due: a server may be written for it.
+func (s *Scheduler) claimGone(c *v1alpha1.ServerClaim) bool {
+	s.pending.gone(c.UID)
+	s.verdicts.drop(c.UID)
+	s.guard.forget(c.UID)
+	return s.suspectsOf(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}, nil)
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -35,6 +38,13 @@ type world struct {
 	before, after func(client.Object) error
 	now           time.Time
 	writes        int
+	mu            sync.Mutex // over writes, events and mistakes, where workers run side by side
+	// gate, where there is one, stops every worker ahead of every write; without one, a worker is done before the next begins.
+	gate *gate
+	// mistakes are what must never happen and did, told by the next check: a worker cannot end a test.
+	mistakes []string
+	// named is the server that a claim was ever seen to name.
+	named map[types.UID]string
 }
 
 type fataler interface {
@@ -43,7 +53,7 @@ type fataler interface {
 }
 
 func newWorld(t fataler) *world {
-	w := &world{t: t, now: epoch, gone: map[types.UID]bool{}}
+	w := &world{t: t, now: epoch, gone: map[types.UID]bool{}, named: map[types.UID]string{}}
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatalf("%v", err)
@@ -57,19 +67,33 @@ func newWorld(t fataler) *world {
 // restart is a new leader: it knows what the API server has, and nothing of what was under way.
 func (w *world) restart() {
 	w.s = New(w.api, w.api, Options{Now: func() time.Time { return w.now }})
+	w.s.launch = func(work func()) { work() }
+	if w.gate != nil {
+		w.s.launch, w.s.await = w.gate.launch, w.gate.await
+	}
+	w.s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
 	w.s.policy = func() (Policy, engine.Revision) { return byName{}, engine.Revision{Name: "test"} }
 	w.events = nil
 	for _, s := range w.servers() {
-		w.s.fleet.Saw(s)
+		w.s.serverChanged(w.s.fleet.Saw(s))
 	}
 	for _, c := range w.claims() {
-		w.s.pending.saw(c, epoch)
+		w.s.claimChanged(c)
 	}
 }
 
 // patch is the API server's part: it keeps what the CRDs keep, and what must never happen.
 func (w *world) patch(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	var meant fault
+	if w.gate != nil {
+		meant = w.gate.enter(o)
+	}
+	w.mu.Lock()
 	w.writes++
+	w.mu.Unlock()
+	if meant.before != nil {
+		return meant.before
+	}
 	if w.before != nil {
 		if err := w.before(o); err != nil {
 			return err
@@ -92,7 +116,7 @@ func (w *world) patch(ctx context.Context, c client.WithWatch, o client.Object, 
 	if w.after != nil {
 		return w.after(o)
 	}
-	return nil
+	return meant.after
 }
 
 func (w *world) patchClaim(ctx context.Context, c client.WithWatch, o *v1alpha1.ServerClaim, p client.Patch, opts ...client.PatchOption) error {
@@ -121,33 +145,41 @@ func (w *world) patchClaim(ctx context.Context, c client.WithWatch, o *v1alpha1.
 	return c.Patch(ctx, o, p, opts...)
 }
 
-// checkReservation fails if a server was given away that could not be, or taken from somebody.
+// checkReservation tells if a server was given away that could not be, or taken from somebody.
 func (w *world) checkReservation(before, after *v1alpha1.Server) {
 	was, is := before.Spec.ServerClaimRef, after.Spec.ServerClaimRef
 	switch {
 	case was == nil && is != nil:
 		if ok, code, _ := selection.Eligible(selection.ClaimSpec{}, policies.ServerStateOf(before)); !ok {
-			w.t.Fatalf("server %s was reserved though %s", before.Name, code)
+			w.mistake("server %s was reserved though %s", before.Name, code)
 		}
 	case was != nil && is == nil:
 		c := &v1alpha1.ServerClaim{}
 		err := w.api.Get(context.Background(), types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, c)
 		if err == nil && policies.Bound(before, c) {
-			w.t.Fatalf("server %s was taken from claim %s, which has it", before.Name, c.Name)
+			w.mistake("server %s was taken from claim %s, which has it", before.Name, c.Name)
 		}
 		if policies.ServerStateOf(before).Dirty {
-			w.t.Fatalf("server %s lost its claim though it was booted", before.Name)
+			w.mistake("server %s lost its claim though it was booted", before.Name)
 		}
 		if before.Status.State != v1alpha1.StateAvailable && (err != nil || !namesAnother(c, before)) {
-			w.t.Fatalf("server %s lost its claim in state %s", before.Name, before.Status.State)
+			w.mistake("server %s lost its claim in state %s", before.Name, before.Status.State)
 		}
 	case was != nil && *was != *is:
-		w.t.Fatalf("server %s went from %v to %v", before.Name, was, is)
+		w.mistake("server %s went from %v to %v", before.Name, was, is)
 	}
+}
+
+func (w *world) mistake(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mistakes = append(w.mistakes, fmt.Sprintf(format, args...))
 }
 
 // shown puts a version on the watch.
 func (w *world) shown(o client.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if copied, ok := o.DeepCopyObject().(client.Object); ok {
 		w.events = append(w.events, copied)
 	}
@@ -158,13 +190,12 @@ func (w *world) deliver(n int) {
 	for ; n > 0 && len(w.events) > 0; n-- {
 		switch o := w.events[0].(type) {
 		case *v1alpha1.Server:
-			w.s.fleet.Saw(o)
+			w.s.serverChanged(w.s.fleet.Saw(o))
 		case *v1alpha1.ServerClaim:
 			if !o.DeletionTimestamp.IsZero() {
-				w.s.pending.gone(o.UID)
-				w.s.guard.forget(o.UID)
+				w.s.claimGone(o)
 			} else {
-				w.s.pending.saw(o, epoch)
+				w.s.claimChanged(o)
 			}
 		}
 		w.events = w.events[1:]
@@ -253,8 +284,20 @@ func (w *world) tick() time.Duration {
 // check is what must hold after every step.
 func (w *world) check() {
 	w.t.Helper()
+	for _, mistake := range w.mistakes {
+		w.t.Fatalf("%s", mistake)
+	}
 	owner := map[string]string{}
 	for _, c := range w.claims() {
+		server := ""
+		if c.Spec.ServerRef != nil {
+			server = c.Spec.ServerRef.Name
+		}
+		if was := w.named[c.UID]; was != "" && was != server {
+			w.t.Fatalf("claim %s named %s, and now %q", c.Name, was, server)
+		}
+		w.named[c.UID] = server
+		had := ""
 		for _, s := range w.servers() {
 			if !policies.Bound(s, c) {
 				continue
@@ -262,7 +305,10 @@ func (w *world) check() {
 			if other := owner[s.Name]; other != "" {
 				w.t.Fatalf("server %s is bound to %s and %s", s.Name, other, c.Name)
 			}
-			owner[s.Name] = c.Name
+			if had != "" {
+				w.t.Fatalf("claim %s is bound to %s and %s", c.Name, had, s.Name)
+			}
+			owner[s.Name], had = c.Name, s.Name
 		}
 	}
 }
@@ -270,6 +316,9 @@ func (w *world) check() {
 // settle lets everything come to rest without faults.
 func (w *world) settle() {
 	w.before, w.after = nil, nil
+	if w.gate != nil {
+		w.gate.fault, w.gate.meanwhile = func(client.Object) fault { return fault{} }, func() {}
+	}
 	for range 6 {
 		w.deliver(len(w.events))
 		w.must(w.pass())

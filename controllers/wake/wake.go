@@ -38,6 +38,15 @@ func (s *TypedSource[Request]) Add(request Request) {
 	}
 }
 
+// AddAfter does so after a while. Of repeated calls before that the earliest counts.
+func (s *TypedSource[Request]) AddAfter(request Request, after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.queue != nil {
+		s.queue.AddAfter(request, after)
+	}
+}
+
 // Source is the TypedSource of a controller of objects.
 type Source struct {
 	TypedSource[reconcile.Request]

@@ -3,10 +3,12 @@
 package bundle
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -75,8 +77,49 @@ func TestSettingsThatAreLeftOutAreTheSafeOnes(t *testing.T) {
 	if found != nil {
 		t.Fatal(found)
 	}
-	want := Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Coverage: CoverageFloor{Rego: 80}}
+	want := Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Coverage: CoverageFloor{Rego: 80},
+		Claims: Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}}}
 	if diff := cmp.Diff(want, m.Settings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatPriorityAClaimIsGrantedIsRead(t *testing.T) {
+	m, found := parseManifest([]byte("apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: a\nversion: 1.0.0\n" +
+		"settings:\n  claims:\n    priority: {max: 10, namespaces: {urgent: 500, batch: -5}, ageing: 1h}\n"))
+	if found != nil {
+		t.Fatal(found)
+	}
+	p := m.Settings.Claims.Priority
+	for _, c := range []struct {
+		name, namespace string
+		asked, want     int64
+	}{
+		{"no more than the bundle's most", "team", 100, 10},
+		{"less than that as it is", "team", -100, -100},
+		{"a namespace that may have more", "urgent", 100, 100},
+		{"a namespace that may have less", "batch", 0, -5},
+	} {
+		if got := p.Grant(c.namespace, c.asked); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
+	if got := p.Aged(-5, 150*time.Minute); got != -3 {
+		t.Errorf("after two hours and a half it has %d, want -3", got)
+	}
+}
+
+func TestAPriorityOutOfBoundsIsRefusedAtItsPlace(t *testing.T) {
+	_, found := parseManifest([]byte("apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: a\nversion: 1.0.0\n" +
+		"settings:\n  claims:\n    priority:\n      max: 2000\n      ageing: never\n      most: 1\n"))
+	var got []string
+	for _, d := range found {
+		got = append(got, fmt.Sprintf("%d:%d %s", d.Line, d.Column, d.Code))
+	}
+	want := []string{"8:12 setting-number", "9:15 setting-duration", "10:7 yaml-unknown-key"}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

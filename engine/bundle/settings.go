@@ -46,6 +46,8 @@ type Settings struct {
 	Canary Canary
 	// Coverage is how much of the bundle its own scenarios and tests must show.
 	Coverage CoverageFloor
+	// Claims is how claims are served.
+	Claims Claims
 }
 
 // Canary is the budget of a canary: once more servers than that are in trouble under it, it pauses itself.
@@ -91,7 +93,7 @@ const maxBundleName = 42
 func parseManifest(data []byte) (Manifest, diag.List) {
 	f := yamlpos.Parse(BundleFile, data)
 	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify,
-		Coverage: CoverageFloor{Rego: leastRegoCoverage}}}
+		Coverage: CoverageFloor{Rego: leastRegoCoverage}, Claims: Claims{Priority: Priority{Max: MaxPriority, Ageing: defaultAgeing}}}}
 	if f.Root == nil {
 		return m, f.Found
 	}
@@ -128,20 +130,14 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 }
 
 func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
-	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage") {
+	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage", "claims") {
 		switch field.Name {
 		case "sanitization":
 			s.Sanitization = oneOf(f, field.Value, field.Name, SanitizationRequired, SanitizationNone)
 		case "firstSeen":
 			s.FirstSeen = oneOf(f, field.Value, field.Name, FirstSeenObserve, FirstSeenManage)
 		case "releaseGrace":
-			text := f.Text(field.Value, field.Name)
-			d, err := time.ParseDuration(text)
-			if err != nil || d < 0 {
-				f.Errorf(field.Value, "setting-duration", "", "write a duration such as 24h",
-					"%s cannot be %q, which is no duration", field.Name, text)
-			}
-			s.ReleaseGrace = d
+			s.ReleaseGrace = duration(f, field.Value, field.Name, "24h")
 		case "probe":
 			for _, p := range f.Fields(field.Value, "probe", "allowUnauthenticated") {
 				s.AllowUnauthenticated = f.Bool(p.Value, p.Name)
@@ -154,6 +150,8 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 			s.Canary = parseCanary(f, field.Value, s.Canary)
 		case "coverage":
 			s.Coverage = parseCoverage(f, field.Value, s.Coverage)
+		case "claims":
+			s.Claims = parseClaims(f, field.Value, s.Claims)
 		}
 	}
 	return s
@@ -181,6 +179,17 @@ func parseCoverage(f *yamlpos.File, n *yaml.Node, c CoverageFloor) CoverageFloor
 		}
 	}
 	return c
+}
+
+// duration reads a length of time.
+func duration(f *yamlpos.File, n *yaml.Node, what, example string) time.Duration {
+	text := f.Text(n, what)
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		f.Errorf(n, "setting-duration", "", "write a duration such as "+example, "%s cannot be %q, which is no duration", what, text)
+		return 0
+	}
+	return d
 }
 
 // number reads a whole number within bounds.

@@ -22,6 +22,7 @@ type Entry struct {
 
 	hardware policies.Hardware
 	slot     uint32
+	since    uint64
 	once     sync.Once
 	prepared *selection.PreparedCandidate
 }
@@ -53,8 +54,11 @@ func (e *Entry) Eligible(spec selection.ClaimSpec) bool {
 	return ok
 }
 
-// isFree says that the server is Available and written for nobody.
-func (e *Entry) isFree() bool {
+// Since is the Index.Sequence at which the server last changed in a way that matters to claims.
+func (e *Entry) Since() uint64 { return e.since }
+
+// IsFree says that the server is Available and written for nobody.
+func (e *Entry) IsFree() bool {
 	return e.Server.Spec.ServerClaimRef == nil && e.Server.Status.State == v1alpha1.StateAvailable
 }
 
@@ -67,7 +71,7 @@ func (c Change) Matters() bool {
 	if c.Before == nil || c.After == nil {
 		return c.Before != c.After
 	}
-	return c.After.isFree() && c.Before.hardware != c.After.hardware || matters(c.Before, c.After)
+	return c.After.IsFree() && c.Before.hardware != c.After.hardware || matters(c.Before, c.After)
 }
 
 func matters(a, b *Entry) bool {

@@ -37,6 +37,8 @@ type Index struct {
 	counts   selection.Fleet
 	snapshot *selection.Fleet
 	counted  uint64
+	// sequence counts the versions that were taken in.
+	sequence uint64
 }
 
 // ClaimKey names a claim, by whatever UID.
@@ -126,9 +128,14 @@ func (x *Index) ForgetInventory(uuid string) {
 // put replaces what is known of a server.
 func (x *Index) put(s *v1alpha1.Server) {
 	e := newEntry(s, x.hardware[s.Spec.SystemUUID])
+	x.sequence++
+	e.since = x.sequence
 	if before := x.servers[s.Name]; before != nil {
 		x.remove(before)
 		e.slot = before.slot
+		if before.Server.UID == s.UID && !(Change{before, e}).Matters() {
+			e.since = before.since
+		}
 	} else {
 		e.slot = x.number()
 		x.all.add(e.slot)
@@ -177,7 +184,7 @@ func (x *Index) remove(e *Entry) {
 func (x *Index) settle(e *Entry, by int64) {
 	_, assumed := x.assumed[e.Name()]
 	x.count(e, e.State.Claimed || assumed, by)
-	if assumed || !e.isFree() {
+	if assumed || !e.IsFree() {
 		return
 	}
 	if by > 0 {

@@ -37,19 +37,6 @@ func (x *Index) HeldBy(key ClaimKey) []*Entry {
 	return all
 }
 
-// Held returns every server that is written for some claim, in no order.
-func (x *Index) Held() []*Entry {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	var all []*Entry
-	for _, servers := range x.held {
-		for _, e := range servers {
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
 // Free returns a server if the hard contract lets a claim have it and nobody is assumed to; else nil.
 func (x *Index) Free(name string, spec selection.ClaimSpec) *Entry {
 	x.mu.RLock()
@@ -70,16 +57,18 @@ func (x *Index) available(name string, spec selection.ClaimSpec) *Entry {
 
 // Eligible returns the servers that the hard contract lets a claim have, in no order. It looks only at the free servers that
 // bear the rarest of the labels that the claim selects.
-func (x *Index) Eligible(spec selection.ClaimSpec) []*Entry {
+func (x *Index) Eligible(spec selection.ClaimSpec) []*Entry { return x.AppendEligible(nil, spec) }
+
+// AppendEligible is Eligible into a list that is there.
+func (x *Index) AppendEligible(fit []*Entry, spec selection.ClaimSpec) []*Entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if spec.ServerRef != "" {
 		if e := x.available(spec.ServerRef, spec); e != nil {
-			return []*Entry{e}
+			fit = append(fit, e)
 		}
-		return nil
+		return fit
 	}
-	var fit []*Entry
 	for _, slot := range x.freeLabels.narrow(spec.Selector, x.free) {
 		if e := x.numbered[slot]; e.Eligible(spec) {
 			fit = append(fit, e)
@@ -159,4 +148,11 @@ func (x *Index) Version() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.counted
+}
+
+// Sequence grows with every version that is taken in. An Entry whose Since is later has changed since then.
+func (x *Index) Sequence() uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.sequence
 }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+// class is the open claims that ask the hard contract for the same.
+type class struct {
+	key     string
+	spec    selection.ClaimSpec
+	members map[types.UID]*waiting
+	// offered says that a server came up, since the last pass, that could satisfy them.
+	offered bool
+	// home is the set in which the class is found.
+	home map[*class]struct{}
+}
+
+// label is a key with its value.
+type label struct{ key, value string }
+
+// classes finds the claims that a server could satisfy without a look at the others: a class is kept under the server that it
+// names, or under one of the labels that it selects, and only one that selects no label is looked at for every server.
+type classes struct {
+	byKey    map[string]*class
+	byServer map[string]map[*class]struct{}
+	byLabel  map[label]map[*class]struct{}
+	anywhere map[*class]struct{}
+}
+
+func newClasses() classes {
+	return classes{byKey: map[string]*class{}, byServer: map[string]map[*class]struct{}{}, byLabel: map[label]map[*class]struct{}{},
+		anywhere: map[*class]struct{}{}}
+}
+
+// join puts a claim into the class of those that ask for the same.
+func (k *classes) join(uid types.UID, w *waiting) {
+	key := askedFor(w.spec)
+	c := k.byKey[key]
+	if c == nil {
+		c = &class{key: key, spec: w.spec, members: map[types.UID]*waiting{}}
+		c.home = k.home(w.spec)
+		c.home[c] = struct{}{}
+		k.byKey[key] = c
+	}
+	c.members[uid] = w
+	w.class = c
+}
+
+// home is where a class is to be found: under the label that the fewest others are found under.
+func (k *classes) home(spec selection.ClaimSpec) map[*class]struct{} {
+	if spec.ServerRef != "" {
+		return under(k.byServer, spec.ServerRef)
+	}
+	if spec.Selector == nil || len(spec.Selector.MatchLabels) == 0 {
+		return k.anywhere
+	}
+	var best label
+	least := -1
+	for key, value := range spec.Selector.MatchLabels {
+		if n := len(k.byLabel[label{key, value}]); least < 0 || n < least {
+			best, least = label{key, value}, n
+		}
+	}
+	return under(k.byLabel, best)
+}
+
+func under[K comparable](all map[K]map[*class]struct{}, key K) map[*class]struct{} {
+	if all[key] == nil {
+		all[key] = map[*class]struct{}{}
+	}
+	return all[key]
+}
+
+// leave takes a claim out of its class.
+func (k *classes) leave(uid types.UID, c *class) {
+	if c == nil {
+		return
+	}
+	delete(c.members, uid)
+	if len(c.members) > 0 {
+		return
+	}
+	delete(k.byKey, c.key)
+	delete(c.home, c)
+	if ref := c.spec.ServerRef; ref != "" && len(k.byServer[ref]) == 0 {
+		delete(k.byServer, ref)
+	}
+	if c.spec.Selector == nil {
+		return
+	}
+	for key, value := range c.spec.Selector.MatchLabels {
+		if l := (label{key, value}); len(k.byLabel[l]) == 0 {
+			delete(k.byLabel, l)
+		}
+	}
+}
+
+// offer marks the classes that a server could satisfy, and says whether there are any.
+func (k *classes) offer(e *index.Entry) bool {
+	if !e.IsFree() {
+		return false
+	}
+	found := false
+	look := func(all map[*class]struct{}) {
+		for c := range all {
+			if e.Eligible(c.spec) {
+				c.offered, found = true, true
+			}
+		}
+	}
+	look(k.byServer[e.Name()])
+	look(k.anywhere)
+	for key, value := range e.Server.Labels {
+		look(k.byLabel[label{key, value}])
+	}
+	return found
+}
+
+// askedFor is the same text for claims that ask the hard contract for the same.
+func askedFor(spec selection.ClaimSpec) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q%q", spec.ServerRef, spec.Tolerations)
+	if spec.Selector != nil {
+		expressions := slices.Clone(spec.Selector.MatchExpressions)
+		slices.SortFunc(expressions, func(a, b selection.Expression) int {
+			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values))
+		})
+		fmt.Fprintf(&b, "%q%q", spec.Selector.MatchLabels, expressions) // fmt sorts the keys of a map
+	}
+	return b.String()
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+// maxWriters is how many bindings are written side by side. A binding is two writes, one after the other, and an API server
+// answers one in 5 to 40 ms: 16 writers keep two to eight of its cores busy, and stay far below the 200 changes under way at
+// which it begins to turn clients away. More would only wait there.
+const maxWriters = 16
+
+// run is one pass under way. Its decisions are made one by one, by the loop alone; only what a worker writes goes on meanwhile.
+// A server that is being written for a claim is assumed to be the claim's, and so the next decision sees it as taken.
+type run struct {
+	s *Scheduler
+	v *view
+	// results are handed back by the workers; flying is how many of them are at work.
+	results chan result
+	flying  int
+	// left are the claims without a server; passed those that no server was left for and whose words can wait.
+	left   []refused
+	passed []asking
+	// returned are servers that were assumed for a claim in vain.
+	returned []*index.Entry
+	bound    int
+	// rewoke says that there is more to do, of which nothing from outside will tell.
+	rewoke bool
+	failed error
+	// stopped says that nobody answers: the other claims would only wait for it as well.
+	stopped bool
+}
+
+// attempt is a step for one claim that is being carried out.
+type attempt struct {
+	asking
+	todo step
+	// entry is the server that it is about, in the version that was decided on; nil for one that only has to be named.
+	entry *index.Entry
+	// at is where to go on in the list of the choice, rank where the server stood in it.
+	at, rank int
+	score    float64
+	// others is how many more servers the policy allows.
+	others int
+	denied error
+	lost   bool
+}
+
+// server is the name of the one that the attempt is about.
+func (t *attempt) server() string {
+	if t.entry != nil {
+		return t.entry.Name()
+	}
+	return t.todo.server
+}
+
+// result is what a worker hands back. claim and server are set where they name each other now.
+type result struct {
+	*attempt
+	done   outcome
+	err    error
+	claim  *v1alpha1.ServerClaim
+	server string
+}
+
+// serve does what can be done for one claim: it decides, and has the first write begun.
+func (r *run) serve(ctx context.Context, a asking) {
+	if err := r.s.resolve(ctx, a.claim.UID); err != nil {
+		r.fail(a, err)
+		return
+	}
+	if a.offered && a.class != nil && r.v.exhausted[a.class.key] {
+		r.passed = append(r.passed, a)
+		return
+	}
+	todo := r.v.decide(ctx, a, false)
+	switch {
+	case todo.action == settled:
+	case todo.action == refuse:
+		r.refuse(a, todo)
+	case r.s.observeOnly:
+		r.refuse(a, refusal(v1alpha1.ReasonObserveOnly, "the manager runs with --observe-only, and binds no claim"))
+	case todo.action == complete:
+		r.start(ctx, &attempt{asking: a, todo: todo})
+	case todo.action == adopt:
+		e := r.s.fleet.Get(todo.server)
+		if e == nil || r.s.patience.holds(a.claim, e, r.s.now()) {
+			r.later(a)
+			return
+		}
+		r.start(ctx, &attempt{asking: a, todo: todo, entry: e})
+	default:
+		t := &attempt{asking: a, todo: todo, at: todo.choice.head}
+		if r.next(t) {
+			r.start(ctx, t)
+			return
+		}
+		if todo = r.v.decide(ctx, a, true); todo.action == refuse {
+			r.refuse(a, todo)
+			return
+		}
+		t = &attempt{asking: a, todo: todo, at: todo.choice.head}
+		if !r.next(t) {
+			r.later(a)
+			return
+		}
+		r.start(ctx, t)
+	}
+}
+
+// next assumes for the claim the best server of the list that can still be had. One that changed since the policy looked at it
+// is left out, and so is a write that came to nothing, until it is due again.
+func (r *run) next(t *attempt) bool {
+	ranked := t.todo.choice.ranked
+	for ; t.at < len(ranked); t.at++ {
+		e := r.s.fleet.Free(ranked[t.at].Name, t.spec)
+		if e == nil || r.s.patience.holds(t.claim, e, r.s.now()) {
+			continue
+		}
+		e, ok := r.s.fleet.Assume(e.Name(), t.spec, t.claim.UID)
+		if !ok {
+			continue
+		}
+		if e.Since() > t.todo.choice.sequence {
+			r.s.fleet.Release(e.Name(), t.claim.UID)
+			continue
+		}
+		t.entry, t.rank, t.score = e, t.at-t.todo.choice.head, ranked[t.at].Score
+		t.others = len(ranked) - 1 - t.todo.choice.head
+		t.at++
+		return true
+	}
+	return false
+}
+
+// start hands an attempt to a worker, once one is free.
+func (r *run) start(ctx context.Context, t *attempt) {
+	r.flying++
+	r.s.launch(func() { r.results <- r.s.carryOut(ctx, t) })
+}
+
+// carryOut is the work of a worker. It returns the attempt with what became of it.
+func (s *Scheduler) carryOut(ctx context.Context, t *attempt) (done result) {
+	defer func() {
+		if p := recover(); p != nil {
+			done = result{done: inDoubt, err: fmt.Errorf("bind claim %s: panic: %v", claimName(t.claim), p)}
+		}
+		done.attempt = t
+	}()
+	done.done = wasDropped
+	_, _ = s.guard.bind(t.claim.UID, func() error {
+		if current, _ := s.pending.get(t.claim.UID); current == nil {
+			return nil // it went, or ends, while the pass was under way
+		}
+		switch t.todo.action {
+		case complete:
+			done = s.nameServer(ctx, t.claim, t.todo.server)
+		case adopt:
+			done = s.adoptServer(ctx, t)
+		case bind:
+			done = s.reserveServer(ctx, t)
+		case settled, refuse:
+		}
+		return nil
+	})
+	return done
+}
+
+// collect waits for one of the workers, and goes on from what it did.
+func (r *run) collect(ctx context.Context) {
+	r.s.await(r.flying)
+	done := <-r.results
+	r.flying--
+	r.finish(ctx, done)
+}
+
+// finish takes in what became of an attempt. Only servers that may have been written stay assumed, until they were looked at.
+func (r *run) finish(ctx context.Context, done result) {
+	t := done.attempt
+	isBinding := t.todo.action == bind
+	if isBinding && done.done == inDoubt {
+		r.s.unsure(t.claim.UID, t.entry.Name())
+	} else if isBinding {
+		e := r.s.fleet.Release(t.entry.Name(), t.claim.UID)
+		if e != nil && e.IsFree() {
+			r.returned = append(r.returned, e)
+		}
+	}
+	if done.done == wasReserved {
+		r.s.suspects.add(t.server()) // its claim may have gone before anybody knew that this is written
+	}
+	switch {
+	case done.done == wasBound && done.err == nil:
+		r.bound++
+		r.s.told(ctx, done.claim, done.server)
+		if t.denied != nil {
+			logf.FromContext(ctx).Error(t.denied, "better servers could not be reserved", "claim", claimName(t.claim))
+		}
+	case done.done == wasDropped && done.err == nil:
+	case done.done == wasLost:
+		r.lost(ctx, done)
+	case isDenied(done.err): // it concerns this claim alone, and the pass goes on
+		r.denied(ctx, t, done.err)
+	default:
+		r.fail(t.asking, done.err)
+	}
+}
+
+// lost goes on after a write that came to nothing: with the next server of the list, without evaluating again.
+func (r *run) lost(ctx context.Context, done result) {
+	t := done.attempt
+	r.s.patience.tried(t.claim, t.entry)
+	if done.err != nil {
+		t.denied = errors.Join(t.denied, done.err)
+	} else {
+		t.lost = true
+	}
+	if t.todo.action == bind && !r.stopped && r.next(t) {
+		r.start(ctx, t)
+		return
+	}
+	if !t.lost {
+		r.denied(ctx, t, t.denied)
+		return
+	}
+	r.s.patience.lost(t.claim.UID, r.s.now(), longestWait)
+	if t.denied != nil {
+		logf.FromContext(ctx).Error(t.denied, "servers could not be reserved", "claim", claimName(t.claim))
+	}
+}
+
+// denied tells a claim that the API server refuses every write for it.
+func (r *run) denied(ctx context.Context, t *attempt, err error) {
+	logf.FromContext(ctx).Error(err, "the claim cannot be bound", "claim", claimName(t.claim))
+	r.s.patience.lost(t.claim.UID, r.s.now(), longestDenied)
+	r.refuse(t.asking, refusedBy(err))
+}
+
+// later has a claim looked at again, though nothing may wake it.
+func (r *run) later(a asking) {
+	if !r.s.patience.retry(a.claim.UID, r.s.now()) {
+		r.s.pending.wake(a.claim.UID)
+		r.rewoke = true
+	}
+}
+
+// fail remembers an error, and has the next pass look at the claim again.
+func (r *run) fail(a asking, err error) {
+	r.failed = errors.Join(r.failed, err)
+	r.s.pending.wake(a.claim.UID)
+	if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+		r.stopped = true
+	}
+}
+
+// refuse leaves a claim without a server.
+func (r *run) refuse(a asking, todo step) {
+	r.left = append(r.left, refused{claim: a.claim, step: todo, asked: r.s.now()})
+}
+
+// reconsider has the next pass look at the claims that were left without a server, where one came back that they could have had.
+func (r *run) reconsider() {
+	for _, e := range r.returned {
+		if r.s.fleet.Free(e.Name(), selection.ClaimSpec{Tolerations: anything}) == nil {
+			continue
+		}
+		for _, l := range r.left {
+			if l.step.count && e.Eligible(l.step.spec) {
+				r.s.pending.wake(l.claim.UID)
+				r.rewoke = true
+			}
+		}
+		for _, a := range r.passed {
+			if e.Eligible(a.spec) {
+				r.s.pending.wake(a.claim.UID)
+				r.rewoke = true
+			}
+		}
+	}
+}
+
+// anything tolerates every taint.
+var anything = []selection.Toleration{{Operator: "Exists"}}

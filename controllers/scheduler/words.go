@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/wake"
+)
+
+// What a claim that waits is told holds counts of the whole fleet, which changes all the time. Words follow it at a slow rate and
+// without the policy being asked, so that an event costs nothing for the claims that it cannot help.
+const (
+	// restateAfter is how long after a change of the fleet the words are counted anew, at the soonest.
+	restateAfter = time.Second
+	// restateShare bounds what that may cost: the next count begins no sooner than so many times what the last one took.
+	restateShare = 20
+	// askAgainFollowing is when a policy is asked again about a claim that it gave no server, where it looks at counts or at time.
+	askAgainFollowing = 5 * time.Second
+	// askAgain is when it is asked again where it does not: what it rejected has changed since, and so have the counts by code.
+	askAgain = worthRewriting
+)
+
+// refused is a claim that a pass left without a server.
+type refused struct {
+	claim *v1alpha1.ServerClaim
+	step  step
+	asked time.Time
+}
+
+// askedAgain is when the policy is to be asked again; 0 where it had no say.
+func (r refused) askedAgain() time.Duration {
+	switch {
+	case r.step.follows:
+		return askAgainFollowing
+	case len(r.step.rejected) > 0:
+		return askAgain
+	}
+	return 0
+}
+
+// explain hands the claims that a pass left without a server their verdicts, once all that could be bound are, so that the
+// counts hold for all. A claim that has closed since gets none.
+func (s *Scheduler) explain(r *run) {
+	memo := map[string]count{}
+	later := time.Duration(0)
+	for _, l := range r.left {
+		s.pending.refuse(l.claim.UID, l)
+		later = wake.Sooner(later, s.tell(r.v, l, memo))
+		later = wake.Sooner(later, l.askedAgain())
+	}
+	if later > 0 {
+		s.passes.AddAfter(pass{words: true}, later)
+	}
+	if len(r.passed) > 0 || r.bound > 0 {
+		s.restateSoon()
+	}
+}
+
+// tell gives a claim its verdict. It returns when to do so again.
+func (s *Scheduler) tell(v *view, r refused, memo map[string]count) time.Duration {
+	uid := r.claim.UID
+	isOpen := func() bool { c, _ := s.pending.get(uid); return c != nil }
+	verdict := v.finish(r.step, memo)
+	_, known := s.verdicts.get(uid)
+	changed, later := s.verdicts.give(uid, verdict, s.now(), isOpen)
+	if !changed {
+		return later
+	}
+	s.claims.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(r.claim)})
+	if !known && s.recorder != nil && meta.FindStatusCondition(r.claim.Status.Conditions, v1alpha1.ConditionBound) == nil {
+		s.recorder.Eventf(r.claim, nil, corev1.EventTypeNormal, verdict.Reason, "Bind", "%s", verdict.Message)
+	}
+	return later
+}
+
+// restateSoon has the words of the claims that wait counted anew, if there are any.
+func (s *Scheduler) restateSoon() {
+	if s.pending.anyRefused() && s.restating.CompareAndSwap(false, true) {
+		s.passes.AddAfter(pass{words: true}, max(restateAfter, time.Duration(s.pause.Load())))
+	}
+}
+
+// restate counts the words of the claims that wait anew, and has the policy asked again about those for which that is due. It
+// returns when to do so again.
+func (s *Scheduler) restate() time.Duration {
+	began := s.now()
+	s.restating.Store(false)
+	v := newView(s.fleet, nil, s.known.revision)
+	memo := map[string]count{}
+	again, due := time.Duration(0), false
+	for _, r := range s.pending.refusals() {
+		if after := r.askedAgain(); after > 0 {
+			left := after - began.Sub(r.asked)
+			if left <= 0 {
+				s.pending.wake(r.claim.UID)
+				due = true
+				continue
+			}
+			again = wake.Sooner(again, left)
+		}
+		again = wake.Sooner(again, s.tell(v, r, memo))
+	}
+	if due {
+		s.passes.Add(pass{})
+	}
+	s.pause.Store(int64(restateShare * s.now().Sub(began)))
+	return again
+}
