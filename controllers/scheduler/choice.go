@@ -4,6 +4,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
@@ -25,9 +26,18 @@ type view struct {
 	choices map[string]*choice
 	// exhausted are the classes for which no server is left.
 	exhausted map[string]bool
-	// fit and candidates are lists to use again.
-	fit        []*index.Entry
+	// fits are the candidates of each class that was asked for; taken are the servers that were given away since the pass began.
+	fits  map[string]*fits
+	taken []uint32
+}
+
+// fits are the servers that the claims of a class can have, as candidates too.
+type fits struct {
+	entries    []*index.Entry
 	candidates []*selection.PreparedCandidate
+	// offered is what the index said then; seen is how many of the taken are left out.
+	offered uint64
+	seen    int
 }
 
 // choice is what a policy made of the servers that a class of claims can have.
@@ -42,7 +52,8 @@ type choice struct {
 }
 
 func newView(fleet *index.Index, policy Policy, revision engine.Revision) *view {
-	return &view{fleet: fleet, policy: policy, revision: revision, choices: map[string]*choice{}, exhausted: map[string]bool{}}
+	return &view{fleet: fleet, policy: policy, revision: revision, choices: map[string]*choice{},
+		exhausted: map[string]bool{}, fits: map[string]*fits{}}
 }
 
 // decide says what to do for an open claim. It writes nothing and does no I/O. Where afresh is set, the policy is asked though it
@@ -78,22 +89,18 @@ func (v *view) decide(ctx context.Context, a asking, afresh bool) step {
 // choose asks the policy, and keeps what it chose under a key, if there is one.
 func (v *view) choose(ctx context.Context, a asking, claim selection.Claim, key string, follows bool) step {
 	c := &choice{sequence: v.fleet.Sequence(), counted: v.fleet.Version(), follows: follows}
-	v.fit = v.fleet.AppendEligible(v.fit[:0], a.spec)
-	if len(v.fit) == 0 {
+	fit := v.fit(a)
+	if len(fit.entries) == 0 {
 		v.exhausted[a.class.key] = true
 		return step{action: refuse, count: true, spec: a.spec}
 	}
 	if v.policy == nil {
 		return refusal(v1alpha1.ReasonPending, "no policy is in force, or this version of the manager refuses the one that is")
 	}
-	v.candidates = v.candidates[:0]
-	for _, e := range v.fit {
-		v.candidates = append(v.candidates, e.Candidate())
-	}
 	evaluations.Inc()
-	result, err := v.policy.Select(ctx, claim, v.candidates, v.fleet.Counts(v.now))
+	result, err := v.policy.Select(ctx, claim, fit.candidates, v.fleet.Counts(v.now))
 	if err != nil {
-		s := refusal(v1alpha1.ReasonGuardError, withoutNames(err.Error(), v.fit))
+		s := refusal(v1alpha1.ReasonGuardError, withoutNames(err.Error(), fit.entries))
 		s.follows = true
 		return s
 	}
@@ -105,6 +112,45 @@ func (v *view) choose(ctx context.Context, a asking, claim selection.Claim, key 
 		v.choices[key] = c
 	}
 	return v.offer(a, c, false)
+}
+
+// fit finds the servers that a claim can have. As long as none came up since they were found for its class, those that were given
+// away meanwhile are left out of them.
+func (v *view) fit(a asking) *fits {
+	offered := v.fleet.Offered()
+	f := v.fits[a.class.key]
+	if f == nil || f.offered != offered {
+		f = &fits{entries: v.fleet.Eligible(a.spec), offered: offered}
+		f.candidates = make([]*selection.PreparedCandidate, len(f.entries))
+		for i, e := range f.entries {
+			f.candidates[i] = e.Candidate()
+		}
+		v.fits[a.class.key] = f
+	} else if gone := v.taken[f.seen:]; len(gone) > 0 {
+		f.leaveOut(gone)
+	}
+	f.seen = len(v.taken)
+	return f
+}
+
+// leaveOut takes servers out of the candidates.
+func (f *fits) leaveOut(numbers []uint32) {
+	isGone := func(n uint32) bool { return slices.Contains(numbers, n) }
+	if len(numbers) > 8 {
+		set := make(map[uint32]bool, len(numbers))
+		for _, n := range numbers {
+			set[n] = true
+		}
+		isGone = func(n uint32) bool { return set[n] }
+	}
+	kept := 0
+	for i, e := range f.entries {
+		if !isGone(e.Number()) {
+			f.entries[kept], f.candidates[kept] = e, f.candidates[i]
+			kept++
+		}
+	}
+	f.entries, f.candidates = f.entries[:kept], f.candidates[:kept]
 }
 
 // offer is the step that a choice leads to.

@@ -137,6 +137,7 @@ func (r *run) next(t *attempt) bool {
 			continue
 		}
 		t.entry, t.rank, t.score = e, t.at-t.todo.choice.head, ranked[t.at].Score
+		r.v.taken = append(r.v.taken, e.Number())
 		t.others = len(ranked) - 1 - t.todo.choice.head
 		t.at++
 		return true

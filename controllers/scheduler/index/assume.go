@@ -42,6 +42,9 @@ func (x *Index) Release(name string, claim types.UID) *Entry {
 	delete(x.assumed, name)
 	if e != nil {
 		x.settle(e, 1)
+		if e.IsFree() {
+			x.offered++
+		}
 	}
 	return e
 }

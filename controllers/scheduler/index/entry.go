@@ -54,6 +54,9 @@ func (e *Entry) Eligible(spec selection.ClaimSpec) bool {
 	return ok
 }
 
+// Number is the same for every version of a server, and at any time of one server alone.
+func (e *Entry) Number() uint32 { return e.slot }
+
 // Since is the Index.Sequence at which the server last changed in a way that matters to claims.
 func (e *Entry) Since() uint64 { return e.since }
 

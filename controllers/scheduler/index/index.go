@@ -37,8 +37,9 @@ type Index struct {
 	counts   selection.Fleet
 	snapshot *selection.Fleet
 	counted  uint64
-	// sequence counts the versions that were taken in.
-	sequence uint64
+	// sequence counts the versions that were taken in; offered is how often a server became free, or changed while it was, in a way
+	// that matters.
+	sequence, offered uint64
 }
 
 // ClaimKey names a claim, by whatever UID.
@@ -188,6 +189,9 @@ func (x *Index) settle(e *Entry, by int64) {
 		return
 	}
 	if by > 0 {
+		if e.since == x.sequence {
+			x.offered++
+		}
 		x.free.add(e.slot)
 		x.freeLabels.add(e.Server.Labels, e.slot)
 		return

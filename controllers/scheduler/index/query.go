@@ -57,19 +57,18 @@ func (x *Index) available(name string, spec selection.ClaimSpec) *Entry {
 
 // Eligible returns the servers that the hard contract lets a claim have, in no order. It looks only at the free servers that
 // bear the rarest of the labels that the claim selects.
-func (x *Index) Eligible(spec selection.ClaimSpec) []*Entry { return x.AppendEligible(nil, spec) }
-
-// AppendEligible is Eligible into a list that is there.
-func (x *Index) AppendEligible(fit []*Entry, spec selection.ClaimSpec) []*Entry {
+func (x *Index) Eligible(spec selection.ClaimSpec) []*Entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if spec.ServerRef != "" {
 		if e := x.available(spec.ServerRef, spec); e != nil {
-			fit = append(fit, e)
+			return []*Entry{e}
 		}
-		return fit
+		return nil
 	}
-	for _, slot := range x.freeLabels.narrow(spec.Selector, x.free) {
+	list := x.freeLabels.narrow(spec.Selector, x.free)
+	fit := make([]*Entry, 0, len(list))
+	for _, slot := range list {
 		if e := x.numbered[slot]; e.Eligible(spec) {
 			fit = append(fit, e)
 		}
@@ -155,4 +154,12 @@ func (x *Index) Sequence() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.sequence
+}
+
+// Offered grows whenever a server may have become free, or changed while it was. As long as it stays the same, what was Eligible
+// can only have become less.
+func (x *Index) Offered() uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.offered
 }
