@@ -44,6 +44,8 @@ type fits struct {
 type choice struct {
 	ranked   []selection.Ranked
 	rejected map[string]int
+	// failed is why nothing is known of them; empty where something is.
+	failed string
 	// head is how many of the first are known to be taken.
 	head int
 	// sequence is what was known of the servers; counted what was known of the fleet's counts, where follows says that they matter.
@@ -95,14 +97,14 @@ func (v *view) choose(ctx context.Context, a asking, claim selection.Claim, key 
 		return step{action: refuse, count: true, spec: a.spec}
 	}
 	if v.policy == nil {
-		return refusal(v1alpha1.ReasonPending, "no policy is in force, or this version of the manager refuses the one that is")
+		s := refusal(v1alpha1.ReasonPending, "no policy is in force, or this version of the manager refuses the one that is")
+		s.follows = true
+		return s
 	}
 	evaluations.Inc()
 	result, err := v.policy.Select(ctx, claim, fit.candidates, v.fleet.Counts(v.now))
 	if err != nil {
-		s := refusal(v1alpha1.ReasonGuardError, withoutNames(err.Error(), fit.entries))
-		s.follows = true
-		return s
+		c.failed = withoutNames(err.Error(), fit.entries)
 	}
 	c.ranked, c.rejected = result.Ranked, map[string]int{}
 	for code, r := range result.Rejections {
@@ -155,6 +157,11 @@ func (f *fits) leaveOut(numbers []uint32) {
 
 // offer is the step that a choice leads to.
 func (v *view) offer(a asking, c *choice, shared bool) step {
+	if c.failed != "" {
+		s := refusal(v1alpha1.ReasonGuardError, c.failed)
+		s.follows = true
+		return s
+	}
 	if len(c.ranked) == 0 {
 		return step{action: refuse, count: true, spec: a.spec, rejected: c.rejected, follows: c.follows}
 	}

@@ -4,6 +4,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -78,6 +79,29 @@ func TestHowOftenThePolicyIsAsked(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAPolicyThatFailsIsAskedOnceForAllThatAskTheSame(t *testing.T) {
+	w := newWorld(t)
+	times := 0
+	w.under(broken{asked{times: &times}})
+	w.addServer(aServer("a"))
+	for i := range 20 {
+		w.addClaim(aClaim(fmt.Sprintf("c%02d", i)))
+	}
+	w.deliver(99)
+	w.must(w.pass())
+	if v, _ := w.s.Verdict("uid-c19"); times != 1 || v.Reason != v1alpha1.ReasonGuardError {
+		t.Errorf("%d evaluations; the last claim is told %s", times, v.Reason)
+	}
+}
+
+// broken is a policy that fails.
+type broken struct{ asked }
+
+func (b broken) Select(context.Context, selection.Claim, []*selection.PreparedCandidate, selection.Fleet) (selection.Result, error) {
+	*b.times++
+	return selection.Result{}, errors.New("selection: server a: boom")
 }
 
 // boundClaims are the claims that name a server.

@@ -82,7 +82,7 @@ func (s *Scheduler) tell(v *view, r refused, memo map[string]count) time.Duratio
 
 // restateSoon has the words of the claims that wait counted anew, if there are any.
 func (s *Scheduler) restateSoon() {
-	if s.pending.anyRefused() && s.restating.CompareAndSwap(false, true) {
+	if !s.restating.Load() && s.pending.anyRefused() && s.restating.CompareAndSwap(false, true) {
 		s.passes.AddAfter(pass{words: true}, max(restateAfter, time.Duration(s.pause.Load())))
 	}
 }
