@@ -5,11 +5,10 @@ package policies
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/selection"
@@ -21,152 +20,65 @@ const MaxPriority = bundle.MaxPriority
 // RackMetadata is the annotation (or label) of a Server that names its rack; the metadata service exports it too.
 const RackMetadata = v1alpha1.MetadataAnnotationPrefix + "rack"
 
-// Hardware is what the agent's last report says of a machine, summarised for choosing among servers. The zero value is a
-// machine that never reported.
-type Hardware struct {
-	CPUCount, Cores, MemoryBytes int64
-	DiskCount                    int64
-	DiskBytes                    selection.DiskBytes
-	NICCount, NICMaxSpeed        int64
-}
-
-// HardwareOf summarises a report; inv may be nil.
-func HardwareOf(inv *policyv1alpha1.ServerInventory) Hardware {
-	if inv == nil || inv.Report == nil {
-		return Hardware{}
-	}
-	data := inv.Report.Data
-	h := Hardware{CPUCount: int64(len(data.CPU))}
-	for _, cpu := range data.CPU {
-		h.Cores += int64(cpu.TotalCores)
-	}
-	for _, module := range data.Memory {
-		h.MemoryBytes += module.SizeBytes
-	}
-	for _, disk := range data.Storage {
-		if disk.Removable {
-			continue
-		}
-		kind := "SSD"
-		switch {
-		case strings.HasPrefix(disk.Name, "nvme"), strings.HasPrefix(disk.Path, "/dev/nvme"):
-			kind = "NVMe"
-		case disk.Rotational:
-			kind = "HDD"
-		}
-		h.addDisk(kind, disk.SizeBytes)
-	}
-	h.NICCount = int64(len(data.NICs))
-	for _, nic := range data.NICs {
-		h.NICMaxSpeed = max(h.NICMaxSpeed, megabits(nic.Speed))
-	}
-	return h
-}
-
-func (h *Hardware) addDisk(kind string, bytes int64) {
-	h.DiskCount++
-	h.DiskBytes.Total += bytes
-	switch {
-	case strings.EqualFold(kind, "NVMe"):
-		h.DiskBytes.NVMe += bytes
-	case strings.EqualFold(kind, "HDD"):
-		h.DiskBytes.HDD += bytes
-	default:
-		h.DiskBytes.SSD += bytes
-	}
-}
-
-// megabits reads a link speed such as 25000Mb/s; what has another form is 0, not known.
-func megabits(speed string) int64 {
-	digits, ok := strings.CutSuffix(speed, "Mb/s")
-	if !ok {
-		return 0
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
-}
-
 // CandidateOf is what a selection policy may know of a server. What the agent did not report is taken from what the BMC
 // says, where it says it.
 func CandidateOf(s *v1alpha1.Server, h Hardware) selection.Candidate {
 	h.fillFrom(s.Status)
 	c := selection.Candidate{
-		Name:         s.Name,
-		Labels:       s.Labels,
-		Taints:       taintsOf(s),
-		Manufacturer: s.Status.Manufacturer,
-		Model:        s.Status.Model,
-		SKU:          s.Status.SKU,
-		CPUCount:     h.CPUCount,
-		Cores:        h.Cores,
-		MemoryGiB:    h.MemoryBytes >> 30,
-		DiskCount:    h.DiskCount,
-		DiskBytes:    h.DiskBytes,
-		NICCount:     h.NICCount,
-		NICMaxSpeed:  h.NICMaxSpeed,
-		Health:       unknown, // the Server's status does not say it yet
-		Zone:         s.Labels[v1alpha1.ZoneLabel],
-		Region:       s.Labels[v1alpha1.RegionLabel],
-		Rack:         RackOf(s),
-		InstanceType: s.Labels[v1alpha1.InstanceTypeLabel],
+		Name:          s.Name,
+		Labels:        s.Labels,
+		Taints:        taintsOf(s),
+		Manufacturer:  s.Status.Manufacturer,
+		Model:         s.Status.Model,
+		SKU:           s.Status.SKU,
+		BIOSVersion:   s.Status.BIOSVersion,
+		CPUModel:      h.CPUModel,
+		CPUCount:      h.CPUCount,
+		Cores:         h.Cores,
+		MemoryGiB:     h.MemoryBytes >> 30,
+		DiskCount:     h.DiskCount,
+		Disks:         h.Disks,
+		DiskMinBytes:  h.DiskMinBytes,
+		DiskMaxBytes:  h.DiskMaxBytes,
+		DiskBytes:     h.DiskBytes,
+		NICCount:      h.NICCount,
+		NICMaxSpeed:   h.NICMaxSpeed,
+		NICTotalSpeed: h.NICTotalSpeed,
+		GPUs:          h.GPUs,
+		Health:        HealthOf(s),
+		Zone:          s.Labels[v1alpha1.ZoneLabel],
+		Region:        s.Labels[v1alpha1.RegionLabel],
+		Rack:          RackOf(s),
+		InstanceType:  s.Labels[v1alpha1.InstanceTypeLabel],
+		TimesClaimed:  h.TimesClaimed,
 	}
-	for _, p := range s.Status.Processors {
-		if strings.EqualFold(p.Type, "GPU") {
-			c.GPUs++
-		}
-	}
-	if l := s.Status.Lifecycle; l != nil {
-		if s.Status.State == v1alpha1.StateAvailable {
-			c.AvailableSince = l.EnteredAt.Unix()
-		}
-		for _, move := range l.History {
-			if move.To == v1alpha1.StateReserved {
-				c.TimesClaimed++
-			}
-		}
+	if l := s.Status.Lifecycle; l != nil && s.Status.State == v1alpha1.StateAvailable {
+		c.AvailableSince = l.EnteredAt.Unix()
 	}
 	return c
 }
 
-// fillFrom takes from the BMC's inventory what the agent did not say.
-func (h *Hardware) fillFrom(status v1alpha1.ServerStatus) {
-	if h.Cores == 0 {
-		h.CPUCount = 0
-		for _, p := range status.Processors {
-			if p.Type == "" || strings.EqualFold(p.Type, "CPU") {
-				h.CPUCount++
-				h.Cores += int64(p.TotalCores)
+// healthReasons are the reasons of the condition Healthy, by what the BMC says of the machine.
+var healthReasons = map[string]string{
+	"OK": v1alpha1.ReasonHealthOK, "Warning": v1alpha1.ReasonHealthWarning, "Critical": v1alpha1.ReasonHealthCritical,
+}
+
+// HealthReason is the reason of the condition Healthy for a health of the facts; false where that is not known.
+func HealthReason(health string) (reason string, known bool) {
+	reason, known = healthReasons[health]
+	return reason, known
+}
+
+// HealthOf is the health that a BMC reported last of a server's machine, in the words of the facts; Unknown where it never did.
+func HealthOf(s *v1alpha1.Server) string {
+	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionHealthy); c != nil {
+		for health, reason := range healthReasons {
+			if reason == c.Reason {
+				return health
 			}
 		}
 	}
-	if h.MemoryBytes == 0 && status.TotalSystemMemory != nil {
-		h.MemoryBytes = status.TotalSystemMemory.Value()
-	}
-	if h.NICCount == 0 {
-		h.NICCount = int64(len(status.NetworkInterfaces))
-	}
-	if h.DiskCount > 0 {
-		return
-	}
-	for _, storage := range status.Storages {
-		for _, drive := range storage.Drives {
-			if drive.State == v1alpha1.StorageStateAbsent {
-				continue
-			}
-			kind := drive.MediaType
-			if strings.EqualFold(drive.Type, "NVMe") {
-				kind = drive.Type
-			}
-			var bytes int64
-			if drive.Capacity != nil {
-				bytes = drive.Capacity.Value()
-			}
-			h.addDisk(kind, bytes)
-		}
-	}
+	return unknown
 }
 
 // RackOf is the rack of a server; empty where nobody said.

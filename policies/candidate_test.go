@@ -31,32 +31,42 @@ func TestCandidateTakesTheAgentsWordBeforeTheBMCs(t *testing.T) {
 				{Name: "d1", MediaType: "SSD", Type: "NVMe", Capacity: ptr.To(resource.MustParse("1k"))},
 				{Name: "d2", MediaType: "HDD", Capacity: ptr.To(resource.MustParse("2k"))},
 				{Name: "d3", State: v1alpha1.StorageStateAbsent}}}},
-			Lifecycle: &v1alpha1.LifecycleStatus{EnteredAt: metav1.NewMicroTime(since), History: []v1alpha1.LifecycleMove{
-				{To: v1alpha1.StateReserved}, {To: v1alpha1.StateCleanup}, {To: v1alpha1.StateAvailable}}},
+			BIOSVersion: "2.1", Conditions: []metav1.Condition{{Type: v1alpha1.ConditionHealthy, Reason: v1alpha1.ReasonHealthWarning}},
+			Lifecycle: &v1alpha1.LifecycleStatus{EnteredAt: metav1.NewMicroTime(since)},
 		},
 	}
-	report := &policyv1alpha1.ServerInventory{Report: &policyv1alpha1.ProbeReport{Data: policyv1alpha1.ProbeData{
-		CPU:    []policyv1alpha1.CPU{{TotalCores: 16}, {TotalCores: 16}},
+	report := &policyv1alpha1.ServerInventory{Custody: &policyv1alpha1.Custody{TimesClaimed: 3}, Report: &policyv1alpha1.ProbeReport{Data: policyv1alpha1.ProbeData{
+		CPU:    []policyv1alpha1.CPU{{TotalCores: 16, Model: "Gold"}, {TotalCores: 16, Model: "Silver"}},
 		Memory: []policyv1alpha1.MemoryDevice{{SizeBytes: 64 << 30}, {SizeBytes: 64<<30 - 1}},
 		Storage: []policyv1alpha1.BlockDevice{
 			{Path: "/dev/nvme0n1", SizeBytes: 100}, {Path: "/dev/sda", SizeBytes: 20}, {Path: "/dev/sdb", Rotational: true, SizeBytes: 3},
 			{Path: "/dev/sdc", Removable: true, SizeBytes: 9999}},
 		NICs: []policyv1alpha1.NIC{{Speed: "1000Mb/s"}, {Speed: "25000Mb/s"}, {Speed: "-1Mb/s"}, {Speed: "fast"}},
+		PCIDevices: []policyv1alpha1.PCIDevice{
+			{Address: "0000:17:00.0", VendorID: "10de", Product: "GA100 [A100 SXM4 80GB]"},
+			{Address: "0000:18:00.0", VendorID: "0x10DE", Product: "H100"},
+			{Address: "0000:18:00.1", VendorID: "10de", Product: "H100"},
+			{Address: "0000:19:00.0", VendorID: "10de", Product: "GA100 [NVSwitch]"},
+			{Address: "0000:20:00.0", VendorID: "1002", Product: "Starship Internal PCIe Bridge"},
+			{Address: "0000:21:00.0", VendorID: "1a03", Product: "ASPEED Graphics Family"}},
 	}}}
 	common := selection.Candidate{Name: "s1", Labels: server.Labels,
 		Taints:       []selection.Taint{{Key: "slow", Value: "yes", Effect: "NoBind"}},
-		Manufacturer: "Maker", Model: "M", SKU: "K", GPUs: 1, Health: "Unknown", Zone: "z1", Region: "r1", Rack: "rack-7",
-		InstanceType: "big", AvailableSince: since.Unix(), TimesClaimed: 1}
+		Manufacturer: "Maker", Model: "M", SKU: "K", BIOSVersion: "2.1", Health: "Warning", Zone: "z1", Region: "r1", Rack: "rack-7",
+		InstanceType: "big", AvailableSince: since.Unix()}
 
 	reported := common
 	reported.CPUCount, reported.Cores, reported.MemoryGiB, reported.DiskCount = 2, 32, 127, 3
 	reported.DiskBytes = selection.DiskBytes{NVMe: 100, SSD: 20, HDD: 3, Total: 123}
-	reported.NICCount, reported.NICMaxSpeed = 4, 25000
+	reported.Disks, reported.DiskMinBytes, reported.DiskMaxBytes = selection.DiskCounts{NVMe: 1, SSD: 1, HDD: 1}, 3, 100
+	reported.NICCount, reported.NICMaxSpeed, reported.NICTotalSpeed = 4, 25000, 26000
+	reported.CPUModel, reported.GPUs, reported.TimesClaimed = "Gold", 2, 3
 	if diff := cmp.Diff(reported, CandidateOf(server, HardwareOf(report))); diff != "" {
 		t.Errorf("with a report (-want +got):\n%s", diff)
 	}
 	silent := common
 	silent.CPUCount, silent.Cores, silent.MemoryGiB, silent.DiskCount, silent.NICCount = 1, 32, 64, 2, 3
+	silent.Disks, silent.DiskMinBytes, silent.DiskMaxBytes, silent.GPUs = selection.DiskCounts{NVMe: 1, HDD: 1}, 1000, 2000, 1
 	silent.DiskBytes = selection.DiskBytes{NVMe: 1000, HDD: 2000, Total: 3000}
 	if diff := cmp.Diff(silent, CandidateOf(server, HardwareOf(nil))); diff != "" {
 		t.Errorf("without a report (-want +got):\n%s", diff)

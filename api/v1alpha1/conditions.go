@@ -31,6 +31,8 @@ const (
 	ConditionServerMissing = "ServerMissing"
 	// ConditionBMCReachable on a Server says that its BMC answers.
 	ConditionBMCReachable = "BMCReachable"
+	// ConditionHealthy on a Server says what its BMC reported last of the machine's health; it is left out where it never did.
+	ConditionHealthy = "Healthy"
 	// ConditionIdentityMismatch on a Server, while True, says that another machine answers in its place.
 	ConditionIdentityMismatch = "IdentityMismatch"
 	// ConditionOperationDone on a Server says how the last operation asked for by annotation ended.
@@ -245,6 +247,12 @@ const (
 	ReasonStarting = "Starting"
 	// ReasonObserveOnly: the manager runs with --observe-only.
 	ReasonObserveOnly = "ObserveOnly"
+	// ReasonHealthOK: the BMC reports no trouble of the machine.
+	ReasonHealthOK = "HealthOK"
+	// ReasonHealthWarning: the BMC reports a part of the machine that needs attention.
+	ReasonHealthWarning = "HealthWarning"
+	// ReasonHealthCritical: the BMC reports a part of the machine that has failed.
+	ReasonHealthCritical = "HealthCritical"
 	// ReasonOtherSystem: the BMC answers for another machine than the server's.
 	ReasonOtherSystem = "OtherSystem"
 	// ReasonUnknownState: the policy neither defines nor migrates the server's state.

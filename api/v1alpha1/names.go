@@ -83,6 +83,9 @@ const (
 	RegionLabel = "topology.kubernetes.io/region"
 	// ZoneLabel on a Server is the zone that the cloud controller reports.
 	ZoneLabel = "topology.kubernetes.io/zone"
+	// InventoryLabelPrefix begins the labels of a Server that show its hardware. The manager writes them, and takes others
+	// of that prefix away.
+	InventoryLabelPrefix = "inventory.metalaw.dev/"
 	// MaintenanceNeededLabel, with the value "true", on a ServerClaim says that its server is wanted for maintenance.
 	MaintenanceNeededLabel = "metal.ironcore.dev/maintenance-needed"
 	// MaintenanceApprovedLabel on a ServerClaim approves a maintenance by its presence.

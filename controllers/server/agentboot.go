@@ -209,6 +209,7 @@ func (v *visit) clearBoot(ctx context.Context) loop.Progress {
 		}
 	}
 	if clears {
+		v.unbooted = ref != nil
 		v.server.Spec.BootConfigurationRef = nil
 	}
 	v.server.Status.Lifecycle.Credential = nil

@@ -38,8 +38,12 @@ func (v *visit) storeMark(ctx context.Context, mark string) loop.Progress {
 			slices.Sort(c.Marks)
 		}
 		if ref := v.server.Spec.ServerClaimRef; ref != nil {
-			c.LastHolder = &policyv1alpha1.Holder{Namespace: ref.Namespace, Name: ref.Name,
+			holder := policyv1alpha1.Holder{Namespace: ref.Namespace, Name: ref.Name,
 				UID: types.UID(v.server.Annotations[v1alpha1.ClaimUIDAnnotation])}
+			if c.LastHolder == nil || *c.LastHolder != holder {
+				c.TimesClaimed++
+			}
+			c.LastHolder = &holder
 		}
 		c.ServerName = v.server.Name
 	})

@@ -4,9 +4,11 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -67,6 +69,36 @@ func (v *visit) recordReport(data *policyv1alpha1.ProbeData) {
 	}
 	if memory > 0 {
 		st.TotalSystemMemory = sameOrNew(st.TotalSystemMemory, memory)
+	}
+}
+
+// recordLabels shows the hardware in labels, by which a plain selector asks for it: alongside another write of the metadata,
+// or else while the server rests, at the pace at which a fleet changes over.
+func (v *visit) recordLabels(alongside bool) {
+	s := v.server
+	if s.Status.Lifecycle == nil || !alongside && !v.settled {
+		return
+	}
+	labels := policies.LabelsFor(s.Labels, policies.CandidateOf(s, policies.HardwareOf(v.inventory)))
+	switch {
+	case maps.Equal(labels, s.Labels):
+	case alongside, v.pace.rests(v.now):
+		s.Labels = labels
+	default:
+		v.wakeIn(nextTurn())
+	}
+}
+
+// recordHealth says what the BMC says of the machine's health. What it said last stands while it says nothing.
+func (v *visit) recordHealth() {
+	reason, known := policies.HealthReason(v.facts.BMC.Health)
+	switch {
+	case !known:
+	case reason == v1alpha1.ReasonHealthOK:
+		v.condition(v1alpha1.ConditionHealthy, metav1.ConditionTrue, reason, "the BMC reports no trouble")
+	default:
+		v.condition(v1alpha1.ConditionHealthy, metav1.ConditionFalse, reason, fmt.Sprintf(
+			"the BMC reports health %s; its log and its Chassis and Systems resources say which part", v.facts.BMC.Health))
 	}
 }
 

@@ -42,14 +42,16 @@ func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 	if s.Status.Lifecycle != nil {
 		s.Status.ObservedGeneration = s.Generation
 	}
+	alongside := v.unbooted
 	if stored { // the finalizer without a lifecycle must mean that a status was lost
-		controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer)
+		alongside = controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer) || alongside
 	}
 	v.recordParked()
 	v.consumeConsent()
 	s.Spec.Power = ""
 	v.settled = outcome.Settled() && d.Halt == nil && !v.held && !d.Moves()
 	v.memory.settle(s.Name, v.settled, v.awaitsBMC)
+	v.recordLabels(alongside)
 }
 
 // recordMove carries a move into the status: the state, one more entry, the marks and the history.

@@ -69,6 +69,8 @@ type visit struct {
 	letThrough bool
 	// awaitsBMC says that something waits for the BMC to show it.
 	awaitsBMC bool
+	// unbooted says that the reference to a boot is taken away in this reconcile.
+	unbooted bool
 	// settled says that the server is where its decision wants it: nothing moves, waits or halts.
 	settled bool
 	// heldBack says that a freeze or a budget holds the server back.

@@ -50,13 +50,19 @@ type Candidate struct {
 	Manufacturer   string            `json:"manufacturer" doc:"Manufacturer, as the BMC reports it."`
 	Model          string            `json:"model" doc:"Model, as the BMC reports it."`
 	SKU            string            `json:"sku" doc:"Stock keeping unit, as the BMC reports it."`
+	BIOSVersion    string            `json:"biosVersion" doc:"Version of the BIOS, as the BMC reports it; empty when not known."`
+	CPUModel       string            `json:"cpuModel" doc:"Model of the first processor; empty when not known."`
 	CPUCount       int64             `json:"cpuCount" doc:"Number of processor packages; 0 when not known."`
 	Cores          int64             `json:"cores" doc:"Number of processor cores over all packages; 0 when not known."`
 	MemoryGiB      int64             `json:"memoryGiB" doc:"Memory in GiB, rounded down; 0 when not known."`
 	DiskCount      int64             `json:"diskCount" doc:"Number of disks, removable ones left out; 0 when not known."`
+	Disks          DiskCounts        `json:"disks" doc:"Number of disks, by type."`
+	DiskMinBytes   int64             `json:"diskMinBytes" doc:"Capacity of the smallest disk in bytes; 0 when not known."`
+	DiskMaxBytes   int64             `json:"diskMaxBytes" doc:"Capacity of the largest disk in bytes; 0 when not known."`
 	DiskBytes      DiskBytes         `json:"diskBytes" doc:"Capacity of all disks in bytes, by type."`
 	NICCount       int64             `json:"nicCount" doc:"Number of network ports; 0 when not known."`
 	NICMaxSpeed    int64             `json:"nicMaxSpeed" doc:"Speed of the fastest network port in Mbit/s; 0 when not known."`
+	NICTotalSpeed  int64             `json:"nicTotalSpeed" doc:"Speed of all network ports together in Mbit/s; 0 when not known."`
 	GPUs           int64             `json:"gpus" doc:"Number of GPUs."`
 	Health         string            `json:"health" doc:"Health, as the BMC reports it; Unknown when it does not." enum:"OK,Warning,Critical,Unknown"`
 	Zone           string            `json:"zone" doc:"Label topology.kubernetes.io/zone; empty when not set."`
@@ -66,6 +72,13 @@ type Candidate struct {
 	AvailableSince int64             `json:"availableSince" doc:"When the server became Available, in seconds since 1970; compare it with fleet.now."`
 	AvailableDay   int64             `json:"availableDay" doc:"Day (UTC) when the server became Available, since 1970; compare it with fleet.today."`
 	TimesClaimed   int64             `json:"timesClaimed" doc:"How many claims the server has had."`
+}
+
+// DiskCounts is numbers of disks by type.
+type DiskCounts struct {
+	NVMe int64 `json:"nvme" doc:"Number of NVMe disks."`
+	SSD  int64 `json:"ssd" doc:"Number of other solid-state disks."`
+	HDD  int64 `json:"hdd" doc:"Number of rotating disks."`
 }
 
 // DiskBytes is capacity in bytes by type of disk.

@@ -170,6 +170,10 @@ type Custody struct {
 	// lastHolder is the claim that held the machine last; it is cleared by a verified wipe.
 	// +optional
 	LastHolder *Holder `json:"lastHolder,omitempty"`
+	// timesClaimed is how many claims booted the machine.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TimesClaimed int64 `json:"timesClaimed,omitempty"`
 	// serverName is the name of the Server that stands, or stood, for the machine.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+func TestAServerThatRestsShowsItsHardwareInLabelsAndItsHealth(t *testing.T) {
+	for name, c := range map[string]struct {
+		health redfish.Health
+		want   string
+	}{
+		"in good health":                {redfish.HealthOK, "True/HealthOK"},
+		"with a part that has failed":   {redfish.HealthCritical, "False/HealthCritical"},
+		"whose BMC says nothing of any": {redfish.HealthUnknown, "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOff)
+				m.shows.Health = c.health
+				m.shows.Identity.Manufacturer = "Maker & Sons"
+				inventory := &policyv1alpha1.ServerInventory{Report: &policyv1alpha1.ProbeReport{Data: policyv1alpha1.ProbeData{
+					CPU: []policyv1alpha1.CPU{{TotalCores: 16}}, Memory: []policyv1alpha1.MemoryDevice{{SizeBytes: 64 << 30}}}}}
+				inventory.Name, inventory.Spec.SystemUUID = machineUUID, machineUUID
+				w := inWorld(t, m, serverIn(v1alpha1.StateAvailable, func(s *v1alpha1.Server) {
+					s.Labels = map[string]string{"rack": "r1", "inventory.metalaw.dev/gpus": "8"}
+				}), inventory)
+				w.manager.run(10 * time.Minute)
+				s := w.server()
+				if diff := cmp.Diff(map[string]string{"rack": "r1", "inventory.metalaw.dev/manufacturer": "Maker_Sons",
+					"inventory.metalaw.dev/cpus": "1", "inventory.metalaw.dev/cores": "16", "inventory.metalaw.dev/memory-gib": "64"}, s.Labels); diff != "" {
+					t.Errorf("labels (-want +got)\n%s", diff)
+				}
+				got := "none"
+				if healthy := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionHealthy); healthy != nil {
+					got = string(healthy.Status) + "/" + healthy.Reason
+				}
+				if got != c.want {
+					t.Errorf("Healthy is %s, want %s", got, c.want)
+				}
+			})
+		})
+	}
+}
