@@ -3,132 +3,36 @@
 package policies
 
 import (
-	"bytes"
 	"flag"
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/policies/corpus"
 )
 
 var update = flag.Bool("update", false, "write what is found into testdata/broken")
 
-// A broken bundle is a txtar archive. Each of its files is one of these:
-//
-//	-- NAME --             the file of the bundle as it is, in place of the default's
-//	-- NAME: edit --       pairs of a line "<<<" with what the default's file says once, and a line ">>>" with what is put there
-//	-- NAME: drop --       the bundle has no such file, and nothing is filled in
-//	-- NAME: repeat N --   the content, N times
-//	-- want --             what is found, one finding in a line
-//
-// The comment before the first file says what somebody did.
-const (
-	wantFile  = "want"
-	separator = "-- "
-)
+// brokenBundles are the broken bundles, as archives that corpus reads.
+var brokenBundles = filepath.Join("testdata", "broken")
 
-// section is one file of an archive.
-type section struct{ name, content string }
-
-// readArchive reads a txtar archive.
-func readArchive(data []byte) (comment string, sections []section) {
-	for line := range strings.Lines(string(data)) {
-		head := strings.TrimRight(line, "\n")
-		switch {
-		case strings.HasPrefix(head, separator) && strings.HasSuffix(head, " --"):
-			sections = append(sections, section{name: strings.TrimSuffix(strings.TrimPrefix(head, separator), " --")})
-		case len(sections) == 0:
-			comment += line
-		default:
-			sections[len(sections)-1].content += line
-		}
-	}
-	return comment, sections
-}
-
-func writeArchive(comment string, sections []section) []byte {
-	var b bytes.Buffer
-	b.WriteString(comment)
-	for _, s := range sections {
-		b.WriteString(separator + s.name + " --\n" + s.content)
-	}
-	return b.Bytes()
-}
-
-// broken is a bundle as an archive describes it, and the default without what the archive drops.
-func broken(t *testing.T, sections []section) (files, fill bundle.Files) {
-	t.Helper()
-	fill = maps.Clone(shippedFiles(t, DefaultBundle))
-	files = maps.Clone(fill)
-	for _, s := range sections {
-		name, how, _ := strings.Cut(s.name, ": ")
-		switch {
-		case name == wantFile:
-		case how == "":
-			files[name] = []byte(s.content)
-		case how == "drop":
-			delete(files, name)
-			delete(fill, name)
-		case how == "edit":
-			files[name] = []byte(edited(t, name, string(fill[name]), s.content))
-		case strings.HasPrefix(how, "repeat "):
-			times, err := strconv.Atoi(strings.TrimPrefix(how, "repeat "))
-			if err != nil {
-				t.Fatal(err)
-			}
-			files[name] = bytes.Repeat([]byte(s.content), times)
-		default:
-			t.Fatalf("%s: there is no such form", s.name)
-		}
-	}
-	return files, fill
-}
-
-// edited replaces what stands once in a text.
-func edited(t *testing.T, name, text, edits string) string {
-	t.Helper()
-	for edit := range strings.SplitSeq(strings.TrimPrefix(edits, "<<<\n"), "\n<<<\n") {
-		old, fresh, ok := strings.Cut(edit+"\n", "\n>>>\n")
-		fresh = strings.TrimRight(fresh, "\n")
-		if !ok || strings.Count(text, old) != 1 {
-			t.Fatalf("%s does not say once: %s", name, old)
-		}
-		text = strings.Replace(text, old, fresh, 1)
-	}
-	return text
-}
-
-// archives lists the broken bundles.
-func archives(t testing.TB) []string {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("testdata", "broken", "*.txtar"))
+func TestABrokenBundleIsAnsweredWithPlaceCauseAndRemedy(t *testing.T) {
+	archives, err := corpus.Read(brokenBundles)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return paths
-}
-
-func TestABrokenBundleIsAnsweredWithPlaceCauseAndRemedy(t *testing.T) {
-	paths := archives(t)
-	if len(paths) < 60 {
-		t.Errorf("there are %d broken bundles and not 60", len(paths))
+	if len(archives) < 60 {
+		t.Errorf("there are %d broken bundles and not 60", len(archives))
 	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			data, err := os.ReadFile(path)
+	for _, archive := range archives {
+		t.Run(archive.Name, func(t *testing.T) {
+			files, fill, err := archive.Bundle(shippedFiles(t, DefaultBundle))
 			if err != nil {
 				t.Fatal(err)
 			}
-			comment, sections := readArchive(data)
-			files, fill := broken(t, sections)
 			accepted, report, err := bundle.Accept(t.Context(), files, Acceptance(fill))
 			if err != nil {
 				t.Fatal(err)
@@ -143,21 +47,17 @@ func TestABrokenBundleIsAnsweredWithPlaceCauseAndRemedy(t *testing.T) {
 					got += d.String() + "\n"
 				}
 			}
-			at := slices.IndexFunc(sections, func(s section) bool { return s.name == wantFile })
 			if *update {
-				if at < 0 {
-					at, sections = len(sections), append(sections, section{name: wantFile})
-				}
-				sections[at].content = got
-				if err := os.WriteFile(path, writeArchive(comment, sections), 0o600); err != nil {
+				if err := archive.Write(got); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			if at < 0 {
+			want, says := archive.Want()
+			if !says {
 				t.Fatal("it does not say what is found; run the test with -update and read what it writes")
 			}
-			if diff := cmp.Diff(sections[at].content, got); diff != "" {
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,8 +32,8 @@ const (
 const (
 	// mostTestSteps bounds what all tests of a package do together, so that one which runs away ends within seconds.
 	mostTestSteps = 500_000
-	// longestTest stops a test that takes few steps and much time.
-	longestTest = 10 * time.Second
+	// longestTest stops a test that takes few steps and much time. It is far more than all steps take on a slow machine.
+	longestTest = time.Minute
 )
 
 // testFile is the first file with tests of the policy, or the policy's own.
@@ -96,16 +97,7 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	coverage := cover.New()
 	ctx, release := Bounded(ctx, mostTestSteps)
 	defer release()
-	results, err := tester.NewRunner().
-		SetCompiler(compiler).
-		SetModules(modules).
-		SetParallel(1).
-		SetTimeout(longestTest).
-		RaiseBuiltinErrors(true).
-		CapturePrintOutput(false).
-		SetCoverageRuns(nil).
-		SetCoverageQueryTracer(both{coverage, workOf(ctx)}).
-		RunTests(ctx, nil)
+	results, err := runInOrder(ctx, compiler, modules, both{coverage, workOf(ctx)})
 	if errs, ok := errors.AsType[ast.Errors](err); ok {
 		return TestReport{}, append(found, fromOPA(modules, errs)...)
 	}
@@ -113,9 +105,10 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 		return TestReport{}, append(found, diag.Diagnostic{Severity: diag.Error, Code: CodeCompile, File: spec.Package, Message: err.Error()})
 	}
 	var report TestReport
-	for result := range results {
+	for i, result := range results {
 		name := strings.TrimPrefix(result.Package, "data.") + "." + result.Name
-		one := TestResult{Name: name, Passed: result.Pass()}
+		// The last one may have come to its end before it noticed that it was stopped.
+		one := TestResult{Name: name, Passed: result.Pass() && (context.Cause(ctx) == nil || i < len(results)-1)}
 		if result.Location != nil {
 			one.File, one.Line = result.Location.File, result.Location.Row
 		}
@@ -140,6 +133,62 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	slices.SortFunc(report.Results, func(a, b TestResult) int { return strings.Compare(a.Name, b.Name) })
 	report.cover(compiler.Modules, coverage.Report(compiler.Modules))
 	return report, found
+}
+
+// runInOrder runs one test after the other in the order of the text, up to the one that the context stops. A runner left to
+// itself takes them in an order that differs from run to run, and which of them uses up the steps would be a matter of chance.
+func runInOrder(ctx context.Context, compiler *ast.Compiler, modules map[string]*ast.Module, tracer topdown.QueryTracer) ([]*tester.Result, error) {
+	runner := func(only string) *tester.Runner {
+		return tester.NewRunner().
+			SetCompiler(compiler).
+			SetParallel(1).
+			SetTimeout(longestTest).
+			RaiseBuiltinErrors(true).
+			CapturePrintOutput(false).
+			SetCoverageRuns(nil).
+			SetCoverageQueryTracer(tracer).
+			Filter(only)
+	}
+	none, err := runner("^$").SetModules(modules).RunTests(ctx, nil) // it compiles
+	if err != nil {
+		return nil, err
+	}
+	for range none { //nolint:revive // It ends by itself.
+	}
+	var all []*tester.Result
+	for _, name := range testNames(compiler) {
+		results, err := runner("^"+regexp.QuoteMeta(name)+"$").RunTests(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		for result := range results {
+			all = append(all, result)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return all, nil
+}
+
+// testNames lists the tests by their full names, file by file and in the order of each file. No two have the same name:
+// where rules share one, the runner has numbered them when it compiled.
+func testNames(compiler *ast.Compiler) []string {
+	var names []string
+	for _, file := range slices.Sorted(maps.Keys(compiler.Modules)) {
+		module := compiler.Modules[file]
+		for _, rule := range module.Rules {
+			ref := rule.Head.Ref().GroundPrefix()
+			at := slices.IndexFunc(ref, func(term *ast.Term) bool {
+				word := strings.Trim(term.String(), `"`)
+				return strings.HasPrefix(word, tester.TestPrefix) || strings.HasPrefix(word, tester.SkipTestPrefix)
+			})
+			if at >= 0 {
+				names = append(names, module.Package.Path.Extend(ref[:at+1]).String())
+			}
+		}
+	}
+	return names
 }
 
 // stopped is the finding about tests that did not come to their end.
