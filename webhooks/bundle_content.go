@@ -41,7 +41,7 @@ func (l *lookup) examine(ctx context.Context, h *head) (*examined, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, stored := files, holding(revisions, files.Digest())
+	stored := holding(revisions, files.Digest())
 	if stored != nil {
 		if proven(stored) {
 			return &examined{name: stored.Spec.Bundle, version: stored.Spec.Version, digest: stored.Spec.Digest}, nil
@@ -54,19 +54,11 @@ func (l *lookup) examine(ctx context.Context, h *head) (*examined, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bundle %q could not be checked: %w", h.name, err)
 	}
-	c := &examined{name: v.name, version: v.revision.Version, digest: v.revision.Digest, found: about(own, v.found)}
+	c := &examined{name: v.name, version: v.revision.Version, digest: v.revision.Digest, found: v.found}
 	if stored == nil && c.accepted() {
 		c.taken, err = l.taken(ctx, revisions, c)
 	}
 	return c, err
-}
-
-// about leaves out what is no error and speaks of files that were filled in: their author is another.
-func about(own bundle.Files, found diag.List) diag.List {
-	return slices.DeleteFunc(slices.Clone(found), func(d diag.Diagnostic) bool {
-		_, brought := own[d.File]
-		return !brought && d.Severity != diag.Error
-	})
 }
 
 // assemble reads the parts that a head lists, past the cache.

@@ -42,9 +42,7 @@ func (a *asked) accept(_ context.Context, files bundle.Files) (*bundle.Bundle, d
 	if found.HasErrors() {
 		return nil, found, nil
 	}
-	if _, own := files["macprefixes.yaml"]; !own {
-		found = append(found, diag.Diagnostic{Severity: diag.Warning, Code: "w", File: "macprefixes.yaml", Message: "the default is doubtful"})
-	}
+	found = append(found, diag.Diagnostic{Severity: diag.Info, Code: "i", File: "lifecycle.yaml", Message: "the order decides"})
 	b := &bundle.Bundle{Manifest: bundle.Manifest{Name: "fleet", Version: "1.0.0"}}
 	if strings.Contains(string(files["bundle.yaml"]), "1.1.0") {
 		b.Version = "1.1.0"

@@ -93,7 +93,7 @@ func counted(list diag.List) string {
 
 // denyDiagnostics refuses with everything that was found.
 func (f *findings) denyDiagnostics(summary string, list diag.List) {
-	f.denyAt("data", summary, list, inRefusal)
+	f.denyAt("data", summary, notable(list), inRefusal)
 }
 
 // denyAt refuses what a field holds.
@@ -105,8 +105,12 @@ func (f *findings) denyAt(path, summary string, list diag.List, within bounds) {
 	}
 }
 
-// warnDiagnostics tells everything that was found, but for what is merely worth knowing.
+// warnDiagnostics tells everything that was found.
 func (f *findings) warnDiagnostics(list diag.List) {
-	told := slices.DeleteFunc(slices.Clone(list), func(d diag.Diagnostic) bool { return d.Severity == diag.Info })
-	f.warnings = append(f.warnings, inWarnings.of(told)...)
+	f.warnings = append(f.warnings, inWarnings.of(notable(list))...)
+}
+
+// notable leaves out what is merely worth knowing: that is for the author at a desk, who asks metalaw policy verify.
+func notable(list diag.List) diag.List {
+	return slices.DeleteFunc(slices.Clone(list), func(d diag.Diagnostic) bool { return d.Severity == diag.Info })
 }

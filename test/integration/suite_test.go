@@ -6,6 +6,7 @@ package integration
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -52,6 +53,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 }, NodeTimeout(3*time.Minute))
 
 var _ = AfterSuite(func() {
+	Expect(os.RemoveAll(programs)).To(Succeed())
 	if controlPlane != nil {
 		Expect(controlPlane.Stop()).To(Succeed())
 	}
