@@ -84,10 +84,12 @@ type Manifest struct {
 	Settings         Settings
 }
 
-// bundleName is what a bundle may be called: its revisions are objects whose names begin with it.
 var bundleName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 const maxBundleName = 42
+
+// ValidName says whether a bundle may have a name: its revisions are objects whose names begin with it.
+func ValidName(name string) bool { return len(name) <= maxBundleName && bundleName.MatchString(name) }
 
 // parseManifest reads bundle.yaml; what is left out has the safe value.
 func parseManifest(data []byte) (Manifest, diag.List) {
@@ -105,7 +107,7 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 			only(f, field, "yaml-kind", "Bundle")
 		case "name":
 			m.Name = f.Text(field.Value, "name")
-			if len(m.Name) > maxBundleName || !bundleName.MatchString(m.Name) {
+			if !ValidName(m.Name) {
 				f.Errorf(field.Value, "bundle-name", "", "use lower-case letters, digits, dashes and dots, at most 42",
 					"%q cannot be a bundle's name", m.Name)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/lifecycle"
+	"github.com/metalaw/metalaw/engine/lifecycle/render"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -115,30 +116,14 @@ func settings(m *markdown, s bundle.Settings) {
 	})
 }
 
-// diagram draws the states' own exits; two rules between the same states share an arrow.
+// diagram draws the lifecycle as `metalaw policy render` does.
 func diagram(m *markdown, l *lifecycle.Lifecycle) {
 	m.line("```mermaid")
-	m.line("stateDiagram-v2")
-	m.line("    [*] --> %s", l.Initial())
-	type arrow struct{ from, to engine.State }
-	var order []arrow
-	labels := map[arrow][]string{}
-	for _, e := range l.Edges() {
-		if e.Interrupt {
-			continue
-		}
-		a := arrow{e.From, e.To}
-		if labels[a] == nil {
-			order = append(order, a)
-		}
-		labels[a] = append(labels[a], e.Rule)
-	}
-	for _, a := range order {
-		m.line("    %s --> %s: %s", a.from, a.to, strings.Join(labels[a], " / "))
-	}
-	m.line("```")
+	m.line("%s```", render.Mermaid(l, nil))
 	m.line("")
-	m.paragraph("The two interrupts are left out of the drawing; they are listed below.")
+	if slices.ContainsFunc(l.Edges(), func(e lifecycle.Edge) bool { return e.Interrupt }) {
+		m.paragraph("An interrupt, which leads from many states to one, is a note at that one; [Interrupts](#interrupts) says when.")
+	}
 }
 
 func stateTable(m *markdown, l *lifecycle.Lifecycle) {
@@ -152,6 +137,9 @@ func stateTable(m *markdown, l *lifecycle.Lifecycle) {
 }
 
 func interruptTable(m *markdown, all []interrupt) {
+	if len(all) == 0 {
+		return
+	}
 	m.line("## Interrupts")
 	m.line("")
 	m.paragraph("These are tried first, in every state that is not excepted.")

@@ -57,7 +57,7 @@ func freezeCommand() *cobra.Command {
 				return err
 			}
 			f.By = flags.WhoAmI(cmd.Context(), c)
-			return addFreeze(cmd.Context(), c, t, f, output.JSON())
+			return addFreeze(cmd.Context(), c, t, f, output)
 		},
 	}
 	flags.Register(cmd)
@@ -75,7 +75,7 @@ func freezeCommand() *cobra.Command {
 }
 
 // addFreeze stores a freeze and says what it covers.
-func addFreeze(ctx context.Context, c client.Client, t *terminal.Terminal, f policyv1alpha1.Freeze, asJSON bool) error {
+func addFreeze(ctx context.Context, c client.Client, t *terminal.Terminal, f policyv1alpha1.Freeze, output terminal.Output) error {
 	var over []string
 	wanted := f // each attempt finds its own free name
 	err := edit(ctx, c, func(control *policyv1alpha1.FleetControl) (bool, error) {
@@ -89,8 +89,8 @@ func addFreeze(ctx context.Context, c client.Client, t *terminal.Terminal, f pol
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return terminal.JSON(t.Out, f)
+	if output.Structured() {
+		return output.Write(t.Out, f)
 	}
 	words := freeze.Words(&f)
 	// Who may freeze and not read servers is not told how many there are.
@@ -143,7 +143,7 @@ func unfreezeCommand() *cobra.Command {
 					return err
 				}
 			}
-			return lift(cmd.Context(), c, t, r, output.JSON())
+			return lift(cmd.Context(), c, t, r, output)
 		},
 	}
 	flags.Register(cmd)
@@ -159,7 +159,7 @@ func unfreezeCommand() *cobra.Command {
 }
 
 // lift stores what is let go and says what that was.
-func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreezeRequest, asJSON bool) error {
+func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreezeRequest, output terminal.Output) error {
 	lifted, left := []string{}, []string(nil)
 	err := edit(ctx, c, func(control *policyv1alpha1.FleetControl) (bool, error) {
 		words, err := r.lift(control, time.Now())
@@ -175,8 +175,8 @@ func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreez
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		if err := terminal.JSON(t.Out, map[string][]string{"lifted": append([]string{}, lifted...)}); err != nil {
+	if output.Structured() {
+		if err := output.Write(t.Out, map[string][]string{"lifted": append([]string{}, lifted...)}); err != nil {
 			return err
 		}
 		return r.leftOver(left)
@@ -264,8 +264,8 @@ func statusCommand(flags *access.Flags) *cobra.Command {
 			}
 			now := time.Now()
 			s := statusOf(control, list.Items, inventories.Items, now)
-			if output.JSON() {
-				return terminal.JSON(t.Out, s)
+			if output.Structured() {
+				return output.Write(t.Out, s)
 			}
 			return (&page{Terminal: t, now: now}).show(&s)
 		},

@@ -93,11 +93,32 @@ type change struct {
 	keepScope bool
 }
 
-// forGit is the change as somebody would write it in a repository.
-func (c change) forGit(name, namespace string) string {
+// again says that a head has the label active already, which does not make it a promotion: the label has to change.
+func (c change) again(head *corev1.ConfigMap) bool {
+	return c.stage == policyv1alpha1.LabelActive && head.Labels[policyv1alpha1.StageLabel] == c.stage
+}
+
+// advice says what to do with what forGit writes.
+func (c change) advice(head *corev1.ConfigMap) string {
+	if c.again(head) {
+		return "It is labelled active already, and a label that does not change is no promotion: it takes two commits. Commit the first, " +
+			"wait until the cluster has it, and then commit the second:"
+	}
+	return "Change it in the repository:"
+}
+
+// forGit is the change as somebody would write it in a repository, one document for each commit.
+func (c change) forGit(head *corev1.ConfigMap) string {
+	if c.again(head) {
+		return change{stage: policyv1alpha1.LabelShadow}.document(head) + "---\n" + c.document(head)
+	}
+	return c.document(head)
+}
+
+func (c change) document(head *corev1.ConfigMap) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: %s\n  labels:\n    %s: %s\n",
-		name, namespace, policyv1alpha1.StageLabel, c.stage)
+		head.Name, head.Namespace, policyv1alpha1.StageLabel, c.stage)
 	if scope := c.scope(); len(scope) > 0 {
 		b.WriteString("  annotations:\n")
 		for _, key := range []string{policyv1alpha1.CanaryServersAnnotation, policyv1alpha1.CanaryPercentAnnotation} {
@@ -115,23 +136,13 @@ func (c change) scope() map[string]string {
 	if c.servers != "" {
 		scope[policyv1alpha1.CanaryServersAnnotation] = c.servers
 	}
-	if c.percent > 0 {
+	if c.percent != 0 {
 		scope[policyv1alpha1.CanaryPercentAnnotation] = strconv.Itoa(c.percent)
 	}
 	return scope
 }
 
-// relabel stores the change. A head that has the label already is given another first where again says so: an unchanged
-// label is no promotion.
-func relabel(ctx context.Context, c client.Client, head *corev1.ConfigMap, to change) error {
-	if head.Labels[policyv1alpha1.StageLabel] == to.stage && to.stage == policyv1alpha1.LabelActive {
-		if err := patchStage(ctx, c, head, change{stage: policyv1alpha1.LabelShadow, keepScope: true}); err != nil {
-			return err
-		}
-	}
-	return patchStage(ctx, c, head, to)
-}
-
+// patchStage stores a stage, and whom a canary governs.
 func patchStage(ctx context.Context, c client.Client, head *corev1.ConfigMap, to change) error {
 	before := head.DeepCopy()
 	if head.Labels == nil {
@@ -152,7 +163,7 @@ func patchStage(ctx context.Context, c client.Client, head *corev1.ConfigMap, to
 	return access.Explain(err, "patch", "configmaps")
 }
 
-// findHead finds the head that a word names: by its own name, or by bundle name and version as in fleet@1.4.0.
+// findHead finds a head by the name of its ConfigMap.
 func findHead(ctx context.Context, c client.Client, namespace, word string) (*corev1.ConfigMap, error) {
 	head := &corev1.ConfigMap{}
 	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: word}, head)

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +35,11 @@ func TestAConfigMapThatAnotherProgramKeepsIsKnownByItsMarks(t *testing.T) {
 }
 
 func TestTheChangeForGitIsAPatch(t *testing.T) {
-	got := change{stage: "canary", servers: "rack in (r1, r2)", percent: 5}.forGit("fleet-1.4.0", "metalaw-system")
+	head := func(stage string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "metalaw-system", Name: "fleet-1.4.0",
+			Labels: map[string]string{policyv1alpha1.StageLabel: stage}}}
+	}
+	got := change{stage: "canary", servers: "rack in (r1, r2)", percent: 5}.forGit(head("shadow"))
 	want := `apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -48,6 +53,20 @@ metadata:
 `
 	if got != want {
 		t.Errorf("%s", got)
+	}
+	const labelled = `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: fleet-1.4.0
+  namespace: metalaw-system
+  labels:
+    policy.metalaw.dev/stage: `
+	again := change{stage: "active"}
+	if got, want := again.forGit(head("active")), labelled+"shadow\n---\n"+labelled+"active\n"; got != want {
+		t.Errorf("a head that is labelled active already:\n%s", got)
+	}
+	if advice := again.advice(head("active")); !strings.Contains(advice, "it takes two commits") {
+		t.Error(advice)
 	}
 }
 

@@ -41,8 +41,8 @@ func historyCommand() *cobra.Command {
 			return err
 		}
 		lines := past(all)
-		if output.JSON() {
-			return terminal.JSON(t.Out, lines)
+		if output.Structured() {
+			return output.Write(t.Out, lines)
 		}
 		var rows [][]string
 		for _, l := range lines {

@@ -47,7 +47,6 @@ func initCommand() *cobra.Command {
 var (
 	nameLine    = regexp.MustCompile(`(?m)^name: .*$`)
 	versionLine = regexp.MustCompile(`(?m)^version: .*$`)
-	bundleName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$`)
 )
 
 // firstVersion is the version of a bundle that nobody has changed yet.
@@ -65,8 +64,8 @@ func initialise(out io.Writer, dir, from, name string) error {
 		}
 		name = filepath.Base(abs)
 	}
-	if !bundleName.MatchString(name) {
-		return usage.Errorf("%q cannot be the name of a bundle; give one with --name, of lower-case letters, digits and dashes, at most 42", name)
+	if !bundle.ValidName(name) {
+		return usage.Errorf("%q cannot be the name of a bundle; give one with --name, of lower-case letters, digits, dashes and dots, at most 42", name)
 	}
 	head := nameLine.ReplaceAll(files[bundle.BundleFile], []byte("name: "+name))
 	files[bundle.BundleFile] = versionLine.ReplaceAll(head, []byte("version: "+firstVersion))

@@ -143,7 +143,7 @@ func TestWhatIsNoBundleIsSaidInOneSentence(t *testing.T) {
 		"no YAML":               {"a: [", []string{"verify", "-f", "-"}, "standard input: yaml: line 1", false},
 		"no such shipped one":   {"", []string{"render", "--from", "none"}, `there is no shipped bundle "none"; there are compat-v0.7, default, no-discovery`, true},
 		"no such topic":         {"", []string{"schema", "x"}, "name one topic: admission, bundle,", true},
-		"no such form":          {"", []string{"verify", "-f", "-", "-o", "xml"}, `"xml" is none of text, json, sarif`, true},
+		"no such form":          {"", []string{"verify", "-f", "-", "-o", "xml"}, `"xml" is none of text, json, yaml, sarif`, true},
 		"a stage unknown":       {"", []string{"promote", "x", "--stage", "on"}, "there are draft, shadow, canary and active", true},
 		"a canary of nobody":    {"", []string{"promote", "x", "--stage", "canary"}, "whom does the canary govern?", true},
 		"a scope without need":  {"", []string{"promote", "x", "--percent", "5"}, "belong to --stage canary", true},

@@ -5,15 +5,16 @@ package policy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
@@ -83,23 +84,27 @@ func promoteCommand() *cobra.Command {
 
 // check says what of the change cannot be asked for.
 func (c change) check(stages []string) error {
-	known := false
-	for _, s := range stages {
-		known = known || s == c.stage
-	}
-	scoped := c.servers != "" || c.percent != 0
+	scope := c.scope()
 	switch {
-	case !known:
+	case !slices.Contains(stages, c.stage):
 		return usage.Errorf("--stage=%s: there are draft, shadow, canary and active", c.stage)
-	case c.stage == policyv1alpha1.LabelCanary && !scoped:
-		return usage.Errorf("whom does the canary govern? Give --servers, --percent, or both")
-	case c.stage != policyv1alpha1.LabelCanary && scoped:
+	case c.stage != policyv1alpha1.LabelCanary && len(scope) > 0:
 		return usage.Errorf("--servers and --percent belong to --stage canary")
-	case c.percent < 0 || c.percent > 100:
-		return usage.Errorf("--percent=%d: write 1 to 100", c.percent)
+	case c.stage != policyv1alpha1.LabelCanary:
+		return nil
 	}
-	if _, err := labels.Parse(c.servers); err != nil {
-		return usage.Errorf("--servers=%q: %v", c.servers, err)
+	_, faults := canary.Parse(scope)
+	for _, f := range faults {
+		switch f.Kind {
+		case canary.NoScope:
+			return usage.Errorf("whom does the canary govern? Give --servers, --percent, or both")
+		case canary.NoSelector:
+			return usage.Errorf("--servers=%q: %v", f.Value, f.Cause)
+		case canary.SelectsAll:
+			return usage.Errorf("--servers=%q selects every server; for all take --stage active, and for a share of all --percent alone", f.Value)
+		case canary.NoShare:
+			return usage.Errorf("--percent=%s: write 1 to 100", f.Value)
+		}
 	}
 	return nil
 }
@@ -108,14 +113,19 @@ func (c change) check(stages []string) error {
 func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Client, head *corev1.ConfigMap, to change) error {
 	if k, kept := keeperOf(head); kept {
 		//nolint:errcheck // The exit code says it too.
-		fmt.Fprintf(t.Err, "ConfigMap %s is kept by %s (%s), which would undo a change made here. Change it in the repository:\n",
-			head.Name, k.program, terminal.Plain(k.object))
-		if _, err := fmt.Fprint(t.Out, to.forGit(head.Name, head.Namespace)); err != nil {
+		fmt.Fprintf(t.Err, "ConfigMap %s is kept by %s (%s), which would undo a change made here. %s\n",
+			head.Name, k.program, terminal.Plain(k.object), to.advice(head))
+		if _, err := fmt.Fprint(t.Out, to.forGit(head)); err != nil {
 			return err
 		}
 		return terminal.ErrIncomplete
 	}
-	if err := relabel(ctx, c, head, to); err != nil {
+	if to.again(head) {
+		if err := r.stepBack(ctx, c, head); err != nil {
+			return err
+		}
+	}
+	if err := patchStage(ctx, c, head, to); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(t.Out, "%s: %s\n", head.Name, to.stage); err != nil {
@@ -125,6 +135,26 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 		return nil
 	}
 	return r.follow(ctx, t, c, head, to.stage)
+}
+
+// stepBack takes a head that is labelled active already to another stage, and waits until the manager has noticed: it takes
+// no label for a promotion that it has seen before, and two changes at once look like none.
+func (r *rollout) stepBack(ctx context.Context, c client.Client, head *corev1.ConfigMap) error {
+	if err := patchStage(ctx, c, head, change{stage: policyv1alpha1.LabelShadow, keepScope: true}); err != nil {
+		return err
+	}
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, r.timeout, true, func(ctx context.Context) (bool, error) {
+		all, err := revisions(ctx, c)
+		seen := !slices.ContainsFunc(all, func(one policyv1alpha1.PolicyRevision) bool {
+			return one.Status.Head == head.Name && one.Status.LabelledStage == policyv1alpha1.LabelledActive
+		})
+		return seen, err
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("ConfigMap %s was labelled active already, so it is labelled shadow for a moment, and the manager has not noticed within %s; "+
+			"is one running? Ask again then: it is labelled shadow until you do", head.Name, r.timeout)
+	}
+	return err
 }
 
 // follow waits until the head's revision is at the stage, and says what it waits for when it gives up.

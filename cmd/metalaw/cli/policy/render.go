@@ -38,7 +38,8 @@ func renderCommand() *cobra.Command {
 		Args:    usage.NoArgs,
 	}
 	from.register(cmd)
-	output := registerForm(cmd, "mermaid", "dot", "svg", "markdown")
+	var output terminal.Output
+	output.Register(cmd, "mermaid", "dot", "svg", "markdown")
 	cmd.Flags().StringVar(&revision, "revision", "", "a PolicyRevision of the cluster")
 	cmd.Flags().BoolVar(&live, "live", false, "show how many servers of the cluster are in each state")
 	flags.Register(cmd)
@@ -62,7 +63,7 @@ func renderCommand() *cobra.Command {
 			}
 		}
 		draw := map[string]func(*lifecycle.Lifecycle, render.Counts) string{
-			"mermaid": render.Mermaid, "dot": render.DOT, "svg": render.SVG, "markdown": render.Markdown}[output.word]
+			"mermaid": render.Mermaid, "dot": render.DOT, "svg": render.SVG, "markdown": render.Markdown}[output.String()]
 		_, err = io.WriteString(t.Out, draw(l, counts))
 		return err
 	}

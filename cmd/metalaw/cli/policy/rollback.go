@@ -28,7 +28,7 @@ func rollbackCommand() *cobra.Command {
 		Use:   "rollback [--to REVISION]",
 		Short: "Bring the revision that was in force before back into force",
 		Long: "Promotes the revision that was in force before the present one, or the one that --to names. Its ConfigMap is labelled active " +
-			"again; where it is gone, it is made anew from what the PolicyRevision holds. Servers that the present revision halted adopt the " +
+			"again; where it is gone, or holds something else by now, one is made of what the PolicyRevision holds. Servers that the present revision halted adopt the " +
 			"former one at once, others where they rest. It takes the verb activate on policyrevisions. A ConfigMap that Argo CD, Flux or " +
 			"Helm keeps is not changed: the change for the repository is printed.\n\n" +
 			"Exit codes: 0 it is promoted, and with --wait in force; 1 it was refused, there is nothing to go back to, another program keeps the " +
@@ -81,7 +81,7 @@ func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.P
 	return nil, fmt.Errorf("there is nothing to go back to: at most one revision was ever promoted")
 }
 
-// headOf finds the ConfigMap that a revision came from, if it holds the same version still; nil where it does not exist.
+// headOf finds the ConfigMap that a revision came from; nil where it does not exist, or holds something else by now.
 func (r *rollout) headOf(ctx context.Context, c client.Client, revision *policyv1alpha1.PolicyRevision) (*corev1.ConfigMap, error) {
 	name := revision.Status.Head
 	if name == "" && revision.Spec.Source != nil {
@@ -98,7 +98,29 @@ func (r *rollout) headOf(ctx context.Context, c client.Client, revision *policyv
 	if err != nil {
 		return nil, access.Explain(err, "get", "configmaps")
 	}
+	if same, err := holds(ctx, c, head, revision); err != nil || !same {
+		return nil, err
+	}
 	return head, nil
+}
+
+// holds says whether a head has the content of a revision: all of it, or what was there before the rest was filled in.
+func holds(ctx context.Context, c client.Client, head *corev1.ConfigMap, revision *policyv1alpha1.PolicyRevision) (bool, error) {
+	var failed error
+	files, found := bundle.Assemble(head.Data, func(holder, file string) (string, bool) {
+		part := &corev1.ConfigMap{}
+		if err := c.Get(ctx, types.NamespacedName{Namespace: head.Namespace, Name: holder}, part); err != nil {
+			if !apierrors.IsNotFound(err) {
+				failed = access.Explain(err, "get", "configmaps")
+			}
+			return "", false
+		}
+		text, ok := part.Data[file]
+		return text, ok
+	})
+	digest := files.Digest()
+	source := revision.Spec.Source
+	return !found.HasErrors() && (digest == revision.Spec.Digest || source != nil && digest == source.Digest), failed
 }
 
 // restore makes the ConfigMap of a revision anew, with the whole content that the revision holds.
@@ -118,7 +140,7 @@ func (r *rollout) restore(ctx context.Context, t *terminal.Terminal, c client.Cl
 	if err := c.Create(ctx, head, client.FieldOwner(access.FieldManager)); err != nil {
 		return access.Explain(err, "create", "configmaps")
 	}
-	if _, err := fmt.Fprintf(t.Out, "%s: active; its ConfigMap was gone and is made anew from the PolicyRevision\n", head.Name); err != nil {
+	if _, err := fmt.Fprintf(t.Out, "%s: active; the ConfigMap that it came from is gone or holds something else, and this one is made of the PolicyRevision\n", head.Name); err != nil {
 		return err
 	}
 	if !r.wait {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -31,7 +30,8 @@ func schemaCommand() *cobra.Command {
 		Example:           "  {{.}} policy schema lifecycle >lifecycle.schema.json\n  {{.}} policy schema facts -o yaml",
 		ValidArgsFunction: cobra.FixedCompletions(topics, cobra.ShellCompDirectiveNoFileComp),
 	}
-	output := registerForm(cmd, "json", "yaml")
+	var output terminal.Output
+	output.Register(cmd, terminal.AsJSON, terminal.AsYAML)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 || !slices.Contains(topics, args[0]) {
 			return usage.Errorf("name one topic: %s", strings.Join(topics, ", "))
@@ -40,16 +40,7 @@ func schemaCommand() *cobra.Command {
 		if list, ok := reference[args[0]]; ok {
 			value = list(policies.Vocabulary())
 		}
-		out := terminal.Of(cmd).Out
-		if output.word == "json" {
-			return terminal.JSON(out, value)
-		}
-		text, err := yaml.Marshal(value)
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(text)
-		return err
+		return output.Write(terminal.Of(cmd).Out, value)
 	}
 	return cmd
 }

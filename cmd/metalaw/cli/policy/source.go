@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -42,7 +43,7 @@ type manuscript struct {
 	// name says what was read, for people.
 	name  string
 	files bundle.Files
-	// others are names in the directory that belong to no bundle.
+	// others are files in the directory that belong to no bundle though their names look like it.
 	others []string
 	// at says where a file of the bundle begins in what was read.
 	at map[string]origin
@@ -109,6 +110,21 @@ func belongs(name string) bool {
 	return slices.Contains(bundle.Known(), name) || strings.HasSuffix(name, "_test.rego")
 }
 
+// mistakable says whether somebody may have meant a file of this name to be part of a bundle, such as lifecycle.yml.
+func mistakable(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".rego"}, filepath.Ext(name)) && !strings.HasPrefix(name, ".") &&
+		!strings.HasPrefix(name, "kustomization.")
+}
+
+// tellPassedOver names files that nothing reads.
+func (m *manuscript) tellPassedOver(t *terminal.Terminal) error {
+	if len(m.others) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(t.Err, "passed over, because no file of a bundle has such a name: %s\n", terminal.Plain(strings.Join(m.others, ", ")))
+	return err
+}
+
 func readDirectory(dir string) (*manuscript, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -116,8 +132,10 @@ func readDirectory(dir string) (*manuscript, error) {
 	}
 	m := &manuscript{name: dir, files: bundle.Files{}, at: map[string]origin{}}
 	for _, e := range entries {
-		if e.IsDir() || strings.HasPrefix(e.Name(), ".") || !belongs(e.Name()) {
-			m.others = append(m.others, e.Name())
+		if e.IsDir() || !belongs(e.Name()) {
+			if !e.IsDir() && mistakable(e.Name()) {
+				m.others = append(m.others, e.Name())
+			}
 			continue
 		}
 		path := filepath.Join(dir, e.Name())

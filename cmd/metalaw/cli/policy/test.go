@@ -13,11 +13,10 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
-	"github.com/metalaw/metalaw/policies"
 )
 
 func testCommand() *cobra.Command {
-	var from source
+	var e examination
 	var verbose bool
 	var junit string
 	cmd := &cobra.Command{
@@ -29,36 +28,21 @@ func testCommand() *cobra.Command {
 		Example: "  {{.}} policy test -f ./fleet -v\n  {{.}} policy test -f ./fleet --junit results.xml",
 		Args:    usage.NoArgs,
 	}
-	from.register(cmd)
-	output := registerForm(cmd, "text", "json")
+	e.register(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also name what passed, and what nothing exercises")
 	cmd.Flags().StringVar(&junit, "junit", "", "also write the results to a file, in the form of JUnit")
 	_ = cmd.MarkFlagFilename("junit", "xml") // the error is about a flag that does not exist
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		t := terminal.Of(cmd)
-		m, err := from.read(t.In)
+		v, err := e.examine(cmd)
 		if err != nil {
 			return err
 		}
-		b, report, err := policies.Accept(cmd.Context(), m.files)
-		if err != nil {
-			return err
-		}
-		v := verdict{manuscript: m, bundle: b, report: report}
 		if junit != "" {
 			if err := v.writeJUnit(junit); err != nil {
 				return err
 			}
 		}
-		if output.word == "json" {
-			err = terminal.JSON(t.Out, v.json())
-		} else {
-			err = v.results(t, verbose)
-		}
-		if err == nil && v.failed() {
-			err = terminal.ErrIncomplete
-		}
-		return err
+		return e.tell(cmd, v, !v.failed(), func(t *terminal.Terminal) error { return v.results(t, verbose) })
 	}
 	return cmd
 }

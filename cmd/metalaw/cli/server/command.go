@@ -63,7 +63,7 @@ func (v verb) command(flags *access.Flags, program string) *cobra.Command {
 				return err
 			}
 			one := &run{request: r, client: c, terminal: t,
-				report: &report{terminal: t, json: output.JSON(), dryRun: r.dryRun, verb: v.name}}
+				report: &report{terminal: t, output: output, dryRun: r.dryRun, verb: v.name}}
 			return one.do(cmd.Context())
 		},
 		ValidArgsFunction: completeNames(flags),

@@ -104,15 +104,16 @@ func TestTheReport(t *testing.T) {
 		{Name: "long", Outcome: outcomeFailed, Message: "there is no server of this name"},
 	}
 	for name, c := range map[string]struct {
-		json, dryRun bool
-		results      []result
-		want         string
-		err          error
+		output  terminal.Output
+		dryRun  bool
+		results []result
+		want    string
+		err     error
 	}{
 		"in text, a line each": {results: results, err: terminal.ErrIncomplete,
 			want: "b     asked      retry; it was in Error\nlong  failed     there is no server of this name\n"},
 		"of a dry run": {results: results[:1], dryRun: true, want: "b     asked      retry; it was in Error (dry run: nothing was stored)\n"},
-		"in JSON": {results: results[:1], json: true, want: `{
+		"in JSON": {results: results[:1], output: terminal.OutputAs(terminal.AsJSON), want: `{
   "verb": "retry",
   "complete": true,
   "servers": [
@@ -125,10 +126,18 @@ func TestTheReport(t *testing.T) {
   ]
 }
 `},
+		"in YAML": {results: results[:1], output: terminal.OutputAs(terminal.AsYAML), want: `complete: true
+servers:
+- message: retry; it was in Error
+  name: b
+  outcome: asked
+  state: Error
+verb: retry
+`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			r := &report{terminal: &terminal.Terminal{Out: &out}, json: c.json, dryRun: c.dryRun, verb: "retry"}
+			r := &report{terminal: &terminal.Terminal{Out: &out}, output: c.output, dryRun: c.dryRun, verb: "retry"}
 			r.begin(results)
 			for _, o := range c.results {
 				r.add(o)

@@ -11,10 +11,10 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
-// report tells the outcomes: in text as they come, one line each; in JSON all at the end, by name.
+// report tells the outcomes: in text as they come, one line each; as JSON or YAML all at the end, by name.
 type report struct {
 	terminal *terminal.Terminal
-	json     bool
+	output   terminal.Output
 	dryRun   bool
 	verb     string
 
@@ -23,7 +23,7 @@ type report struct {
 	wrong   error
 }
 
-// document is the report in JSON.
+// document is the report for other programs.
 type document struct {
 	Verb   string `json:"verb"`
 	DryRun bool   `json:"dryRun,omitempty"`
@@ -44,7 +44,7 @@ func (r *report) begin(lists ...[]result) {
 // add tells one outcome.
 func (r *report) add(o result) {
 	r.results = append(r.results, o)
-	if r.json {
+	if r.output.Structured() {
 		return
 	}
 	word, colour := o.Outcome, colours[o.Outcome]
@@ -62,12 +62,12 @@ func (r *report) note(format string, args ...any) {
 	r.wrong = errors.Join(r.wrong, err)
 }
 
-// nothing is the report in JSON where no server was chosen: whoever reads it gets a document all the same.
+// nothing is the report for other programs where no server was chosen: whoever reads it gets a document all the same.
 func (r *report) nothing() error {
-	if !r.json {
+	if !r.output.Structured() {
 		return nil
 	}
-	return terminal.JSON(r.terminal.Out, document{Verb: r.verb, DryRun: r.dryRun, Servers: []result{}})
+	return r.output.Write(r.terminal.Out, document{Verb: r.verb, DryRun: r.dryRun, Servers: []result{}})
 }
 
 // end closes the report; the error says that not everything was done, or that it could not be told.
@@ -76,9 +76,9 @@ func (r *report) end() error {
 	for i := range r.results {
 		d.Complete = d.Complete && r.results[i].complete()
 	}
-	if r.json {
+	if r.output.Structured() {
 		slices.SortFunc(d.Servers, func(a, b result) int { return strings.Compare(a.Name, b.Name) })
-		r.wrong = errors.Join(r.wrong, terminal.JSON(r.terminal.Out, d))
+		r.wrong = errors.Join(r.wrong, r.output.Write(r.terminal.Out, d))
 	}
 	if r.wrong != nil {
 		return r.wrong

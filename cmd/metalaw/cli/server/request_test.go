@@ -69,7 +69,7 @@ func TestTheStatesAreToldToWhoAskedForAnother(t *testing.T) {
 
 func TestJSONHasADocumentWhereNothingMatches(t *testing.T) {
 	var out bytes.Buffer
-	r := &report{terminal: &terminal.Terminal{Out: &out}, json: true, verb: "retry"}
+	r := &report{terminal: &terminal.Terminal{Out: &out}, output: terminal.OutputAs(terminal.AsJSON), verb: "retry"}
 	if err := r.nothing(); err != nil {
 		t.Fatal(err)
 	}

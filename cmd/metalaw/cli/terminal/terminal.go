@@ -114,32 +114,3 @@ func JSON(w io.Writer, value any) error {
 	e.SetIndent("", "  ")
 	return e.Encode(value)
 }
-
-// Output is the form of a command's output: text or json. It implements pflag.Value.
-type Output string
-
-// String implements pflag.Value.
-func (o *Output) String() string { return string(*o) }
-
-// Type implements pflag.Value.
-func (*Output) Type() string { return "text|json" }
-
-// Set implements pflag.Value.
-func (o *Output) Set(s string) error {
-	if s != "text" && s != "json" {
-		return fmt.Errorf("%q is neither text nor json", s)
-	}
-	*o = Output(s)
-	return nil
-}
-
-// JSON says that the output is JSON.
-func (o *Output) JSON() bool { return *o == "json" }
-
-// Register adds the flag -o to a command.
-func (o *Output) Register(cmd *cobra.Command) {
-	*o = "text"
-	cmd.Flags().VarP(o, "output", "o", "form of the output: text or json")
-	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
-}

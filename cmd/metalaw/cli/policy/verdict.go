@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// asSARIF is the form that code scanners exchange.
+const asSARIF = "sarif"
+
+// examination is what verify and test share: where the bundle is, and in which form its verdict is told.
+type examination struct {
+	from   source
+	output terminal.Output
+}
+
+func (e *examination) register(cmd *cobra.Command, words ...string) {
+	e.from.register(cmd)
+	e.output.Register(cmd, words...)
+}
+
+// examine reads the bundle and holds it to all that the manager holds it to.
+func (e *examination) examine(cmd *cobra.Command) (verdict, error) {
+	m, err := e.from.read(cmd.InOrStdin())
+	if err != nil {
+		return verdict{}, err
+	}
+	b, report, err := policies.Accept(cmd.Context(), m.files)
+	return verdict{manuscript: m, bundle: b, report: report}, err
+}
+
+// tell writes a verdict; text writes it for people. The error says that not all is well.
+func (e *examination) tell(cmd *cobra.Command, v verdict, well bool, text func(*terminal.Terminal) error) error {
+	t := terminal.Of(cmd)
+	var err error
+	switch {
+	case e.output.String() == asSARIF:
+		err = terminal.JSON(t.Out, v.sarif())
+	case e.output.Structured():
+		err = e.output.Write(t.Out, v.json())
+	default:
+		if err = v.tellPassedOver(t); err == nil {
+			err = text(t)
+		}
+	}
+	if err == nil && !well {
+		err = terminal.ErrIncomplete
+	}
+	return err
+}
+
+// verdict is what there is to say of a bundle.
+type verdict struct {
+	*manuscript
+	bundle *bundle.Bundle
+	report bundle.Report
+}
+
+func (v verdict) count(s diag.Severity) int {
+	n := 0
+	for _, d := range v.report.Found {
+		if d.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// placed is a finding with its place in what was read.
+func (v verdict) placed(d diag.Diagnostic) diag.Diagnostic {
+	d.File, d.Line, d.Column = v.place(d.File, d.Line, d.Column)
+	return d
+}
+
+func (v verdict) text(t *terminal.Terminal, notes bool) error {
+	for _, d := range v.report.Found {
+		if d.Severity == diag.Info && !notes {
+			continue
+		}
+		if err := finding(t, v.placed(d)); err != nil {
+			return err
+		}
+		if err := v.example(t, d); err != nil {
+			return err
+		}
+	}
+	for _, words := range v.report.Verification.Undecided {
+		if _, err := fmt.Fprintf(t.Out, "not proven: %s\n", terminal.Plain(words)); err != nil {
+			return err
+		}
+	}
+	hidden := ""
+	if n := v.count(diag.Info); n > 0 && !notes {
+		hidden = fmt.Sprintf(", %d notes (--notes)", n)
+	}
+	if v.bundle == nil {
+		_, err := fmt.Fprintf(t.Out, "%s: %s: %d errors, %d warnings%s\n", v.name, t.Paint(terminal.Bad, "refused", 0),
+			v.count(diag.Error), v.count(diag.Warning), hidden)
+		return err
+	}
+	c := v.report.Coverage
+	_, err := fmt.Fprintf(t.Out, "%s: %s: bundle %s %s, %d states, %d rules, %d scenarios, %d Rego tests, %d warnings%s\nrevision %s, digest %s\n",
+		v.name, t.Paint(terminal.Good, "accepted", 0), v.bundle.Name, v.bundle.Version, len(v.bundle.Lifecycle.States()), c.Rules,
+		len(v.report.Scenarios), len(v.report.Tests), v.count(diag.Warning), hidden, v.bundle.Revision.Name, v.bundle.Revision.Digest)
+	return err
+}
+
+// example shows the facts by which a finding of verification shows, below it.
+func (v verdict) example(t *terminal.Terminal, d diag.Diagnostic) error {
+	if d.Severity == diag.Info {
+		return nil
+	}
+	for _, f := range v.report.Verification.Findings {
+		if f.Diagnostic == d && f.Counterexample != nil {
+			_, err := fmt.Fprintf(t.Out, "    for example: %s\n", strings.ReplaceAll(f.Counterexample.String(), "\n", "\n        "))
+			return err
+		}
+	}
+	return nil
+}
+
+var colours = map[diag.Severity]terminal.Colour{diag.Error: terminal.Bad, diag.Warning: terminal.Wary}
+
+// finding writes a finding as compilers do, with the hint on a line of its own.
+func finding(t *terminal.Terminal, d diag.Diagnostic) error {
+	where := d.File
+	if d.Line > 0 {
+		where = fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Column)
+	}
+	rule := ""
+	if d.Rule != "" {
+		rule = d.Rule + ": "
+	}
+	text := fmt.Sprintf("%s: %s: %s%s [%s]\n", where, t.Paint(colours[d.Severity], string(d.Severity), 0), rule, terminal.Plain(d.Message), d.Code)
+	if d.Hint != "" {
+		text += "    " + terminal.Plain(d.Hint) + "\n"
+	}
+	_, err := io.WriteString(t.Out, text)
+	return err
+}
+
+// jsonReport is the verdict for other programs.
+type jsonReport struct {
+	Source    string            `json:"source"`
+	Accepted  bool              `json:"accepted"`
+	Bundle    string            `json:"bundle,omitempty"`
+	Version   string            `json:"version,omitempty"`
+	Revision  string            `json:"revision,omitempty"`
+	Digest    string            `json:"digest,omitempty"`
+	Findings  []diag.Diagnostic `json:"findings"`
+	Scenarios []jsonTest        `json:"scenarios"`
+	Tests     []jsonTest        `json:"tests"`
+	Coverage  bundle.Coverage   `json:"coverage"`
+}
+
+type jsonTest struct {
+	Name    string `json:"name"`
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Passed  bool   `json:"passed"`
+	Message string `json:"message,omitempty"`
+}
+
+func (v verdict) json() jsonReport {
+	r := jsonReport{Source: v.name, Accepted: v.bundle != nil, Findings: []diag.Diagnostic{}, Coverage: v.report.Coverage,
+		Scenarios: []jsonTest{}, Tests: []jsonTest{}}
+	if v.bundle != nil {
+		r.Bundle, r.Version = v.bundle.Name, v.bundle.Version
+		r.Revision, r.Digest = v.bundle.Revision.Name, v.bundle.Revision.Digest
+	}
+	for _, d := range v.report.Found {
+		r.Findings = append(r.Findings, v.placed(d))
+	}
+	for _, c := range v.cases() {
+		one := jsonTest{Name: c.name, Passed: c.passed, Message: c.message, File: c.file, Line: c.line}
+		if c.scenario {
+			r.Scenarios = append(r.Scenarios, one)
+		} else {
+			r.Tests = append(r.Tests, one)
+		}
+	}
+	return r
+}

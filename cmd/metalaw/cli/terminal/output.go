@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+// The words of flag -o that more than one command has.
+const (
+	Text   = "text"
+	AsJSON = "json"
+	AsYAML = "yaml"
+)
+
+// Output is the form of a command's output, as flag -o names it. It implements pflag.Value.
+type Output struct {
+	word  string
+	words []string
+}
+
+// OutputAs is the output in one form.
+func OutputAs(word string) Output { return Output{word: word} }
+
+// Register adds the flag -o to a command. The first word is what the output is without it; where none is given, it may be
+// text, json or yaml.
+func (o *Output) Register(cmd *cobra.Command, words ...string) {
+	if len(words) == 0 {
+		words = []string{Text, AsJSON, AsYAML}
+	}
+	*o = Output{word: words[0], words: words}
+	cmd.Flags().VarP(o, "output", "o", "form of the output: "+strings.Join(words, ", "))
+	// The error is about a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// String implements pflag.Value.
+func (o *Output) String() string { return o.word }
+
+// Type implements pflag.Value.
+func (o *Output) Type() string { return strings.Join(o.words, "|") }
+
+// Set implements pflag.Value.
+func (o *Output) Set(word string) error {
+	if !slices.Contains(o.words, word) {
+		return fmt.Errorf("%q is none of %s", word, strings.Join(o.words, ", "))
+	}
+	o.word = word
+	return nil
+}
+
+// Structured says that the output is one document for other programs: JSON or YAML.
+func (o Output) Structured() bool { return o.word == AsJSON || o.word == AsYAML }
+
+// Write writes that document.
+func (o Output) Write(w io.Writer, value any) error {
+	if o.word != AsYAML {
+		return JSON(w, value)
+	}
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
