@@ -180,7 +180,8 @@ func (c *leader) look(ctx context.Context, heads []head, revisions []policyv1alp
 	}
 	for i := range revisions {
 		r := &revisions[i]
-		s := rollout.Revision{Name: r.Name, Version: r.Spec.Version, Digest: r.Spec.Digest, Generation: r.Generation, Promotion: promotionOf(r),
+		s := rollout.Revision{Name: r.Name, Bundle: r.Spec.Bundle, Version: r.Spec.Version, Digest: r.Spec.Digest, Generation: r.Generation,
+			CreatedAt: r.CreationTimestamp.Time, Promotion: promotionOf(r),
 			Status: r.Status, Test: c.Store.tested(r.Name), Servers: counts[r.Name], Troubles: troubles[r.Name]}
 		if flush {
 			s.Shadow = c.Shadows.take(r.Name)
@@ -255,6 +256,23 @@ func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, rev
 			c.written[r.Name] = r.DeepCopy()
 		}
 		c.tellRevision(before, r, heads)
+	}
+	return c.takeAway(ctx, o.Obsolete, revisions)
+}
+
+// takeAway deletes revisions that nothing uses, as they were when that was decided.
+func (c *leader) takeAway(ctx context.Context, names []string, revisions []policyv1alpha1.PolicyRevision) error {
+	for i := range revisions {
+		r := &revisions[i]
+		if !slices.Contains(names, r.Name) {
+			continue
+		}
+		as := client.Preconditions{UID: &r.UID, ResourceVersion: &r.ResourceVersion}
+		if err := client.IgnoreNotFound(c.Client.Delete(ctx, r, as)); err != nil {
+			return err
+		}
+		delete(c.written, r.Name)
+		c.log(ctx).Info("deleted: nothing uses the revision, and there are enough to go back to", "revision", r.Name)
 	}
 	return nil
 }

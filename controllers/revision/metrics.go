@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -21,6 +22,8 @@ var (
 			"what none has is left out.", []string{"reason"}, nil)
 	canaryPaused = prometheus.NewDesc("metalaw_policy_canary_paused",
 		"1 for a canary that has paused itself, 0 for one that has not.", []string{"revision"}, nil)
+	awaitingReplicas = prometheus.NewDesc("metalaw_policy_awaiting_replicas",
+		"1 for a revision whose promotion, or whose canary, waits until every running manager has compiled it.", []string{"revision"}, nil)
 )
 
 // collector reads what is in force whenever it is scraped, so that the figures are right after a restart.
@@ -31,7 +34,7 @@ type collector struct {
 
 // Describe implements prometheus.Collector.
 func (*collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{activeInfo, revisionsHeld, headsRefused, canaryPaused} {
+	for _, d := range []*prometheus.Desc{activeInfo, revisionsHeld, headsRefused, canaryPaused, awaitingReplicas} {
 		to <- d
 	}
 }
@@ -58,12 +61,17 @@ func (m *collector) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	for i := range list.Items {
-		if c := list.Items[i].Status.Canary; c != nil {
+		r := &list.Items[i]
+		if c := r.Status.Canary; c != nil {
 			value := 0.0
 			if c.Paused {
 				value = 1
 			}
-			gauge(canaryPaused, value, list.Items[i].Name)
+			gauge(canaryPaused, value, r.Name)
+		}
+		if active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive); active != nil &&
+			active.Reason == policyv1alpha1.ReasonAwaitingReplicas {
+			gauge(awaitingReplicas, 1, r.Name)
 		}
 	}
 }

@@ -207,4 +207,35 @@ var _ = Describe("the rollout of policies", func() {
 			return fmt.Sprintf("%d of %d: %s, not %s", d.Count, s.Evaluated, d.Got, d.Want)
 		}).Should(Equal("1 of 3: stays in Discovery, not moves to Available by Reported"))
 	})
+
+	It("takes old revisions away that nothing uses, with the manager's own rights", func(ctx SpecContext) {
+		DeferCleanup(removePolicies)
+		for i := range 23 {
+			files := bundle.Files{bundle.BundleFile: fmt.Appendf(nil, "version: 0.0.%d\n", i)}
+			content, err := files.Pack()
+			Expect(err).NotTo(HaveOccurred())
+			version := fmt.Sprintf("0.0.%d", i)
+			r := &policyv1alpha1.PolicyRevision{ObjectMeta: metav1.ObjectMeta{Name: bundle.RevisionName("aged", version, files.Digest())},
+				Spec: policyv1alpha1.PolicyRevisionSpec{Bundle: "aged", Version: version, Digest: files.Digest(), Content: content}}
+			Expect(admin.Create(ctx, r)).To(Succeed())
+			before := r.DeepCopy()
+			r.Status = policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageSuperseded, LabelledStage: policyv1alpha1.LabelledNone,
+				StageSince: &metav1.Time{Time: time.Now().Add(-2 * time.Hour)}}
+			Expect(admin.Status().Patch(ctx, r, client.MergeFrom(before))).To(Succeed())
+		}
+		left := func(g Gomega) []string {
+			var list policyv1alpha1.PolicyRevisionList
+			g.Expect(admin.List(ctx, &list)).To(Succeed())
+			var names []string
+			for i := range list.Items {
+				if list.Items[i].Spec.Bundle == "aged" {
+					names = append(names, list.Items[i].Name)
+				}
+			}
+			return names
+		}
+		newPolicyManager(ctx, nil).start(ctx)
+		Eventually(left).Should(HaveLen(20))
+		Consistently(left).Should(HaveLen(20))
+	})
 })

@@ -227,7 +227,7 @@ func (d *decision) awaited(s *subject) string {
 }
 
 func (d *decision) outcome() Outcome {
-	o := Outcome{Again: d.again}
+	o := Outcome{Again: d.again, Obsolete: d.obsolete()}
 	if d.inForce != nil {
 		o.InForce = d.inForce.Name
 	}

@@ -170,6 +170,12 @@ func TestPromotion(t *testing.T) {
 			[]string{"1.0.0=Active", "1.1.0=Active", "1.0.0=Active"}, builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
 		"the label of the one in force taken away changes nothing": {
 			[]string{"1.0.0=Active", "1.0.0=Draft"}, builtIn + ", 1.0.0 Active InForce"},
+		"the one in force demoted, with an older one labelled active still, stays": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "1.0.0=Active 1.1.0=Shadow"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
+		"the one in force demoted, then the older one labelled anew": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "1.0.0=Active 1.1.0=Draft", "1.0.0=Shadow 1.1.0=Draft", "1.0.0=Active 1.1.0=Draft"},
+			builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
 		"the ConfigMap of the one in force deleted changes nothing": {
 			[]string{"1.0.0=Active", ""}, builtIn + ", 1.0.0 Active InForce"},
 		"the ConfigMap of the one in force broken changes nothing": {
@@ -327,6 +333,19 @@ func TestTheMessageOfWhatIsInForceTellsOfItsConfigMap(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+func TestADemotionSaysThatAnOlderLabelIsNoPromotion(t *testing.T) {
+	w := newCluster(t)
+	for _, heads := range []string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "1.0.0=Active 1.1.0=Draft"} {
+		w.label(heads)
+		w.look()
+	}
+	const want = "servers adopt this revision since promotion 2; ConfigMap cm-1.1.0 asks for stage Draft, and it stays in force until another is promoted; " +
+		"that ConfigMap cm-1.0.0 is labelled active since earlier is no promotion: change its stage and set it to active again"
+	if got := message(w.revision("1.1.0")); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

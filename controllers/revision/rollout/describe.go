@@ -90,7 +90,7 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 		return status, policyv1alpha1.ReasonRevisionHeld,
 			"this version of the manager refuses it, so nothing moves under it and nothing is done: " + firstLine(s.Test.Refused)
 	case s == d.inForce:
-		return metav1.ConditionTrue, policyv1alpha1.ReasonInForce, s.inForce()
+		return metav1.ConditionTrue, policyv1alpha1.ReasonInForce, s.inForce() + d.labelledAlready(s)
 	case s.awaits != "":
 		return no, policyv1alpha1.ReasonAwaitingReplicas, "it waits until every running manager has compiled it: " + s.awaits
 	case s.conflict:
@@ -142,4 +142,19 @@ func reasonOf(st *policyv1alpha1.PolicyRevisionStatus) string {
 		return ""
 	}
 	return st.Conditions[i].Reason
+}
+
+// labelledAlready says of the one in force whose ConfigMap asks for less what somebody may have expected: that another one,
+// which was labelled active before, takes its place.
+func (d *decision) labelledAlready(s *subject) string {
+	if s.head == nil || s.head.Stage == policyv1alpha1.LabelledActive || s.Promotion == 0 && !s.promoted {
+		return ""
+	}
+	for _, other := range d.all {
+		if h := other.head; other != s && h != nil && h.Stage == policyv1alpha1.LabelledActive {
+			return fmt.Sprintf("; that ConfigMap %s is labelled active since earlier is no promotion: change its stage and set it to active again",
+				h.Name)
+		}
+	}
+	return ""
 }

@@ -39,8 +39,9 @@ type Head struct {
 
 // Revision is one PolicyRevision as it is stored, and what is known of it besides.
 type Revision struct {
-	Name, Version, Digest string
-	Generation            int64
+	Name, Bundle, Version, Digest string
+	Generation                    int64
+	CreatedAt                     time.Time
 	// Promotion is that which took effect; 0 where none did.
 	Promotion int64
 	Status    policyv1alpha1.PolicyRevisionStatus
@@ -92,6 +93,8 @@ type Outcome struct {
 	// InForce is the revision that newly adopting servers come under.
 	InForce string
 	Writes  []Write
+	// Obsolete are the revisions that are to be deleted after that.
+	Obsolete []string
 	// Again is when to look again though nothing may have changed; 0 for no particular time.
 	Again time.Duration
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+const (
+	// keptOfBundle is how many revisions of each bundle are kept, the youngest, whatever they are of use for.
+	keptOfBundle = 20
+	// keptPromotions is how many of the last promotions stay to go back to.
+	keptPromotions = 10
+	// keptUnused is how long a revision is kept after its stage has changed. What is counted, such as the servers under it,
+	// may be older than the stage.
+	keptUnused = time.Hour
+)
+
+// obsolete lists the revisions that nothing uses and that nobody is likely to go back to, the oldest of each bundle.
+func (d *decision) obsolete() []string {
+	byPromotion := slices.Clone(d.all)
+	slices.SortFunc(byPromotion, func(a, b *subject) int { return cmp.Compare(b.st.Promotion, a.st.Promotion) })
+	last := byPromotion[:min(len(byPromotion), keptPromotions)]
+	byAge := slices.Clone(d.all)
+	slices.SortFunc(byAge, func(a, b *subject) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(a.Name, b.Name))
+	})
+	var names []string
+	younger := map[string]int{}
+	for _, s := range byAge {
+		if younger[s.Bundle]++; younger[s.Bundle] <= keptOfBundle {
+			continue
+		}
+		if promoted := s.st.Promotion > 0 && slices.Contains(last, s); !promoted && !d.used(s) {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// used says that a revision is of use, or was lately, or that it cannot be told. One that the manager refuses is kept for
+// those who look into it.
+func (d *decision) used(s *subject) bool {
+	held := slices.ContainsFunc(d.Heads, func(h Head) bool { return h.Revision == s.Name || h.Name == s.st.Head })
+	refused := s.Test != nil && s.Test.Refused != ""
+	unknown := s.Status.Stage == "" || s.st.StageSince == nil
+	return s == d.inForce || s.Name == d.Embedded || s.pending || s.Servers > 0 || s.Status.Servers > 0 || held || refused || unknown ||
+		InUse(s.st.Stage, s.st.LabelledStage) || InUse(s.Status.Stage, policyv1alpha1.LabelledNone) ||
+		d.Now.Sub(s.st.StageSince.Time) < keptUnused
+}
