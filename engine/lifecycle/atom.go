@@ -34,6 +34,8 @@ type atom struct {
 	facts []int
 	// ages are the comparisons with time in the expression.
 	ages []ageThreshold
+	// slot is where a decision keeps the answer of a safety rule's atom; 0 for an atom of a bundle.
+	slot int
 }
 
 // ageThreshold is a moment at which an atom changes by the passing of time alone.

@@ -128,9 +128,11 @@ type evaluation struct {
 	state  *state
 	in     activation
 	values [maxAtoms]truth
-	err    error
-	active []ensuredNow
-	trace  *engine.Trace
+	// answers are those of the safety rules; in has them.
+	answers [maxAnswers]truth
+	err     error
+	active  []ensuredNow
+	trace   *engine.Trace
 
 	wake         time.Duration
 	deadline     time.Duration
@@ -145,7 +147,7 @@ func borrow(l *Lifecycle, st *state, f engine.Facts, trace *engine.Trace) *evalu
 	if !ok {
 		e = new(evaluation)
 	}
-	e.l, e.state, e.in, e.trace = l, st, activation{vocabulary: l.vocabulary, facts: f}, trace
+	e.l, e.state, e.in, e.trace = l, st, activation{vocabulary: l.vocabulary, facts: f, answers: e.answers[:]}, trace
 	return e
 }
 

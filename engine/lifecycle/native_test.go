@@ -72,7 +72,7 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 	for _, source := range []string{
 		`a.yes`, `!a.yes`, `true`, `a.yes && a.too`, `a.yes || !a.too`, `a.yes == a.too`, `a.yes != true`,
 		`a.count == 2`, `a.count != a.other`, `a.count < a.other`, `a.count <= 2`, `3 > a.count`, `a.count >= -1`,
-		`a.word == "On"`, `a.text != "On"`, `a.text == a.word`, `a.word in ["On", "Off"]`, `a.text in a.marks`, `marked("Dirty")`,
+		`a.word == "On"`, `"On" == a.word`, `a.text != "On"`, `a.text == a.word`, `a.word in ["On", "Off"]`, `a.text in a.marks`, `marked("Dirty")`,
 		`a.age >= duration("1m")`, `duration("1m") > a.age`, `a.budget == duration("0s")`, `a.budget < duration("2m")`,
 		`a.yes && (a.count == a.other || a.word == "Off") && !marked("Dirty")`,
 		`a.text.startsWith("O")`, `!a.word.endsWith("ff")`, `a.text.contains("n") && "Only".startsWith(a.text)`,

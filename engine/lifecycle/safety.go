@@ -24,6 +24,29 @@ type safety struct {
 	marks map[string][]string
 }
 
+// maxAnswers is how many answers of safety rules a decision keeps. Beyond that a rule is asked anew.
+const maxAnswers = 64
+
+// safetyCompiler gives the same rule the same atom wherever it is asked for.
+type safetyCompiler struct {
+	env        *cel.Env
+	vocabulary *engine.Vocabulary
+	known      map[[2]string]*atom
+}
+
+func (c *safetyCompiler) atom(rule, source string) (*atom, error) {
+	key := [2]string{rule, source}
+	if a, ok := c.known[key]; ok {
+		return a, nil
+	}
+	a, err := compileRequirement(c.env, c.vocabulary, rule, source)
+	if err != nil {
+		return nil, err
+	}
+	c.known[key], a.slot = a, len(c.known)+1
+	return a, nil
+}
+
 type requirement struct {
 	engine.Requirement
 	atom *atom
@@ -48,50 +71,51 @@ func (b *breach) message(what string) string {
 func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
 	s := &safety{enter: map[engine.State][]requirement{}, leave: map[engine.State][]requirement{},
 		clear: map[string][]requirement{}, set: map[string][]requirement{}, effect: map[string][]requirement{}, marks: map[string][]string{}}
+	c := &safetyCompiler{env: env, vocabulary: v, known: map[[2]string]*atom{}}
 	var err error
 	for name, all := range v.Enter {
-		if s.enter[name], err = compileRequirements(env, v, all); err != nil {
+		if s.enter[name], err = c.requirements(all); err != nil {
 			return nil, err
 		}
 	}
 	for name, all := range v.Leave {
-		if s.leave[name], err = compileRequirements(env, v, all); err != nil {
+		if s.leave[name], err = c.requirements(all); err != nil {
 			return nil, err
 		}
 	}
 	for name, all := range v.Clear {
-		if s.clear[name], err = compileRequirements(env, v, all); err != nil {
+		if s.clear[name], err = c.requirements(all); err != nil {
 			return nil, err
 		}
 	}
 	for name, all := range v.Set {
-		if s.set[name], err = compileRequirements(env, v, all); err != nil {
+		if s.set[name], err = c.requirements(all); err != nil {
 			return nil, err
 		}
 	}
 	for _, e := range v.Effects {
 		s.marks[e.Name] = slices.Concat(e.Marks, e.Earns)
-		if s.effect[e.Name], err = compileRequirements(env, v, e.Requires); err != nil {
+		if s.effect[e.Name], err = c.requirements(e.Requires); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-func compileRequirements(env *cel.Env, v *engine.Vocabulary, all []engine.Requirement) ([]requirement, error) {
+func (c *safetyCompiler) requirements(all []engine.Requirement) ([]requirement, error) {
 	var compiled []requirement
 	for _, r := range all {
-		must, err := compileRequirement(env, v, r.Rule, r.Must)
+		must, err := c.atom(r.Rule, r.Must)
 		if err != nil {
 			return nil, err
 		}
-		c := requirement{Requirement: r, atom: must}
+		one := requirement{Requirement: r, atom: must}
 		if r.Awaits != "" {
-			if c.awaits, err = compileRequirement(env, v, r.Rule, r.Awaits); err != nil {
+			if one.awaits, err = c.atom(r.Rule, r.Awaits); err != nil {
 				return nil, err
 			}
 		}
-		compiled = append(compiled, c)
+		compiled = append(compiled, one)
 	}
 	return compiled, nil
 }
@@ -107,10 +131,10 @@ func compileRequirement(env *cel.Env, v *engine.Vocabulary, rule, source string)
 }
 
 func firstBreach(all []requirement, in *activation) *breach {
-	for _, r := range all {
-		holds, err := r.atom.evaluate(in)
+	for i := range all {
+		holds, err := in.holds(all[i].atom)
 		if err != nil || !holds {
-			return &breach{requirement: r, err: err}
+			return &breach{requirement: all[i], err: err}
 		}
 	}
 	return nil
@@ -146,7 +170,7 @@ func firstBrokenOrOpen(all []requirement, in *activation) (broken *breach, open 
 		}
 		if b.err == nil && all[i].awaits != nil {
 			var still bool
-			if still, b.err = all[i].awaits.evaluate(in); still && b.err == nil {
+			if still, b.err = in.holds(all[i].awaits); still && b.err == nil {
 				if open == nil {
 					open = &all[i]
 				}

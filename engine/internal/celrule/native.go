@@ -149,9 +149,31 @@ func (c *nativeCompiler[F]) equal(left, right celast.Expr) Native[F] {
 	case engine.Int, engine.Duration:
 		return c.numbers(left, right, func(a, b int64) bool { return a == b })
 	case engine.String:
+		if word, ok := stringLiteral(right); ok { // what most comparisons are
+			return is(c.operand(left), word)
+		}
 		return c.texts(left, right, func(a, b string) bool { return a == b })
 	default:
 		return nil
+	}
+}
+
+func stringLiteral(e celast.Expr) (string, bool) {
+	if e.Kind() != celast.LiteralKind {
+		return "", false
+	}
+	word, ok := e.AsLiteral().Value().(string)
+	return word, ok
+}
+
+// is compares a text with a word.
+func is[F any](text Operand[F], word string) Native[F] {
+	return func(f F) Truth {
+		v, ok := text.Text(f)
+		if !ok {
+			return Failed
+		}
+		return TruthOf(v == word)
 	}
 }
 
