@@ -33,7 +33,8 @@ func (d *decision) obsolete() []string {
 	var names []string
 	younger := map[string]int{}
 	for _, s := range byAge {
-		if younger[s.Bundle]++; younger[s.Bundle] <= keptOfBundle {
+		younger[s.Bundle]++
+		if younger[s.Bundle] <= keptOfBundle {
 			continue
 		}
 		if promoted := s.st.Promotion > 0 && slices.Contains(last, s); !promoted && !d.used(s) {

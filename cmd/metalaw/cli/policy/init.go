@@ -65,7 +65,8 @@ func initialise(out io.Writer, dir, from, name string) error {
 		name = filepath.Base(abs)
 	}
 	if !bundle.ValidName(name) {
-		return usage.Errorf("%q cannot be the name of a bundle; give one with --name, of lower-case letters, digits, dashes and dots, at most 42", name)
+		return usage.Errorf("%q cannot be the name of a bundle; give one with --name, of lower-case letters, digits, dashes and dots, "+
+			"at most 42", name)
 	}
 	head := nameLine.ReplaceAll(files[bundle.BundleFile], []byte("name: "+name))
 	files[bundle.BundleFile] = versionLine.ReplaceAll(head, []byte("version: "+firstVersion))

@@ -151,8 +151,8 @@ func (r *rollout) stepBack(ctx context.Context, c client.Client, head *corev1.Co
 		return seen, err
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("ConfigMap %s was labelled active already, so it is labelled shadow for a moment, and the manager has not noticed within %s; "+
-			"is one running? Ask again then: it is labelled shadow until you do", head.Name, r.timeout)
+		return fmt.Errorf("ConfigMap %s was labelled active already, so it is labelled shadow for a moment, and the manager has not noticed "+
+			"within %s; is one running? Ask again then: it is labelled shadow until you do", head.Name, r.timeout)
 	}
 	return err
 }

@@ -28,7 +28,8 @@ func rollbackCommand() *cobra.Command {
 		Use:   "rollback [--to REVISION]",
 		Short: "Bring the revision that was in force before back into force",
 		Long: "Promotes the revision that was in force before the present one, or the one that --to names. Its ConfigMap is labelled active " +
-			"again; where it is gone, or holds something else by now, one is made of what the PolicyRevision holds. Servers that the present revision halted adopt the " +
+			"again; where it is gone, or holds something else by now, one is made of what the PolicyRevision holds. Servers that the present " +
+			"revision halted adopt the " +
 			"former one at once, others where they rest. It takes the verb activate on policyrevisions. A ConfigMap that Argo CD, Flux or " +
 			"Helm keeps is not changed: the change for the repository is printed.\n\n" +
 			"Exit codes: 0 it is promoted, and with --wait in force; 1 it was refused, there is nothing to go back to, another program keeps the " +
@@ -140,7 +141,8 @@ func (r *rollout) restore(ctx context.Context, t *terminal.Terminal, c client.Cl
 	if err := c.Create(ctx, head, client.FieldOwner(access.FieldManager)); err != nil {
 		return access.Explain(err, "create", "configmaps")
 	}
-	if _, err := fmt.Fprintf(t.Out, "%s: active; the ConfigMap that it came from is gone or holds something else, and this one is made of the PolicyRevision\n", head.Name); err != nil {
+	if _, err := fmt.Fprintf(t.Out, "%s: active; the ConfigMap that it came from is gone or holds something else, and this one is made of the "+
+		"PolicyRevision\n", head.Name); err != nil {
 		return err
 	}
 	if !r.wait {
