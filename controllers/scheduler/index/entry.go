@@ -88,7 +88,8 @@ func matters(a, b *Entry) bool {
 		v1alpha1.KeptAfterRelease(a.Server) != v1alpha1.KeptAfterRelease(b.Server) {
 		return true
 	}
-	if !maps.Equal(a.State.Labels, b.State.Labels) || !slices.Equal(a.State.Taints, b.State.Taints) || a.Rack != b.Rack {
+	if !maps.Equal(a.State.Labels, b.State.Labels) || !slices.Equal(a.State.Taints, b.State.Taints) || a.Rack != b.Rack ||
+		policies.HealthOf(a.Server) != policies.HealthOf(b.Server) {
 		return true
 	}
 	return b.State.State == string(v1alpha1.StateAvailable) && a.State.Power != b.State.Power
