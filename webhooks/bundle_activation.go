@@ -73,7 +73,7 @@ func governing(h *head, all []policyv1alpha1.PolicyRevision) governance {
 	promoted, overtaken := lastPromoted(all), false
 	for i := range all {
 		r := &all[i]
-		if r.Spec.Bundle != h.name || (r.Status.Head != h.object.Name && (r.Spec.Source == nil || r.Spec.Source.Name != h.object.Name)) {
+		if r.Spec.Bundle != h.name || !madeFrom(r, h.object.Name) {
 			continue
 		}
 		if u := use(r, promoted); u == useInForce || u == useCanary {
@@ -83,6 +83,12 @@ func governing(h *head, all []policyv1alpha1.PolicyRevision) governance {
 	}
 	g.pending = h.governs() && len(g.revisions) == 0 && !overtaken
 	return g
+}
+
+// madeFrom says that a ConfigMap is one of those which hold a revision, or that it was made from.
+func madeFrom(r *policyv1alpha1.PolicyRevision, configMap string) bool {
+	return r.Status.Head == configMap || r.Spec.Source != nil && r.Spec.Source.Name == configMap ||
+		slices.ContainsFunc(r.Status.Heads, func(h policyv1alpha1.LabelledHead) bool { return h.Name == configMap })
 }
 
 // puts says that a change puts a head where it governs, or lets it govern other servers.
@@ -143,15 +149,16 @@ func checkLeaving(g governance, found *findings) {
 	}
 }
 
-// record is what is written of an activation.
+// record is what is written of an activation. Its time tells two of them apart within a second: a new record on a label that
+// is active already is a promotion.
 func record(user authenticationv1.UserInfo, digest string, at time.Time) string {
-	return fmt.Sprintf("%s %s %s", nameOf(user), digest, at.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s %s %s", nameOf(user), digest, at.UTC().Format(time.RFC3339Nano))
 }
 
 // records says that a text is the record of an activation by a user, at whatever time.
 func records(text string, user authenticationv1.UserInfo, digest string) bool {
 	at, of := strings.CutPrefix(text, nameOf(user)+" "+digest+" ")
-	_, err := time.Parse(time.RFC3339, at)
+	_, err := time.Parse(time.RFC3339Nano, at)
 	return of && err == nil
 }
 

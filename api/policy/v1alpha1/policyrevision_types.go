@@ -165,14 +165,20 @@ type PolicyRevisionStatus struct {
 	// stageSince is when the revision came to this stage.
 	// +optional
 	StageSince *metav1.Time `json:"stageSince,omitempty"`
-	// labelledStage is the stage that the label of the ConfigMap asks for, as it was seen last. A promotion is the change of
-	// it to Active, so that a label which is applied again unchanged is none.
+	// labelledStage is the most that the label of a ConfigMap which holds the revision asks for, as it was seen last.
 	// +optional
 	LabelledStage LabelledStage `json:"labelledStage,omitempty"`
-	// head is the ConfigMap, in the manager's namespace, whose label was seen last.
+	// head is the ConfigMap, in the manager's namespace, whose label counts: that which asks for most.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Head string `json:"head,omitempty"`
+	// heads are all ConfigMaps that hold the revision, each with its label as it was seen last. A promotion is the change of
+	// one of these labels to Active, or a new record of who activated it; a label that is applied again unchanged is none.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Heads []LabelledHead `json:"heads,omitempty"`
 	// promotion is the number of the last promotion that was asked for; it took effect where the annotation
 	// policy.metalaw.dev/promotion has the same number.
 	// +optional
@@ -209,6 +215,22 @@ type PolicyRevisionStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	FindingsTotal int32 `json:"findingsTotal,omitempty"`
+}
+
+// LabelledHead is a ConfigMap that holds a revision, and what it asked for when it was seen last.
+type LabelledHead struct {
+	// name is the ConfigMap's.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// stage is what its label asks for.
+	// +optional
+	Stage LabelledStage `json:"stage,omitempty"`
+	// activatedBy is its record of who put it where it governs, and when.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ActivatedBy string `json:"activatedBy,omitempty"`
 }
 
 // CanaryStatus is whom a canary governs, and what that has cost so far.

@@ -4,7 +4,6 @@ package rollout
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +31,7 @@ type subject struct {
 	st policyv1alpha1.PolicyRevisionStatus
 	// was is the label that was recorded before this look.
 	was policyv1alpha1.LabelledStage
-	// head is the ConfigMap whose label counts; nil where none holds the revision.
+	// head is the usable ConfigMap whose label counts; nil where none holds the revision.
 	head *Head
 	// note is what is wrong with its ConfigMap.
 	note string
@@ -93,55 +92,6 @@ func (d *decision) incumbent() *subject {
 	return nil
 }
 
-// rank orders what labels ask for, where several ConfigMaps hold the same content.
-var rank = map[policyv1alpha1.LabelledStage]int{
-	policyv1alpha1.LabelledDraft: 1, policyv1alpha1.LabelledShadow: 2, policyv1alpha1.LabelledCanary: 3, policyv1alpha1.LabelledActive: 4,
-}
-
-// readLabels records what the labels ask for. A head that cannot be used changes nothing: its label counts as before.
-func (d *decision) readLabels() {
-	for _, s := range d.all {
-		d.findHead(s)
-		switch {
-		case s.head != nil:
-			s.readLabel()
-		case s.note == "" && s.was != "" && s.was != policyv1alpha1.LabelledNone:
-			s.st.LabelledStage = policyv1alpha1.LabelledNone
-		}
-		if s.head == nil && s.note == "" && s.st.Head != "" {
-			s.note = fmt.Sprintf("ConfigMap %s does not hold it any more", s.st.Head)
-		}
-	}
-}
-
-// findHead finds the ConfigMap that holds a revision, or what is wrong with it.
-func (d *decision) findHead(s *subject) {
-	for i := range d.Heads {
-		h := &d.Heads[i]
-		switch {
-		case h.Problem != "" && (h.Name == s.st.Head || h.Revision == s.Name):
-			s.note = fmt.Sprintf("ConfigMap %s changes nothing: %s", h.Name, h.Problem)
-		case h.Problem == "" && h.Revision == s.Name && better(h, s.head):
-			s.head = h
-		}
-	}
-}
-
-func (s *subject) readLabel() {
-	s.note = ""
-	s.st.LabelledStage, s.st.Head = s.head.Stage, s.head.Name
-	if s.head.ActivatedBy != "" && rank[s.head.Stage] >= rank[policyv1alpha1.LabelledCanary] {
-		s.st.ActivatedBy = bounded(s.head.ActivatedBy, 512)
-	}
-	// A revision that was in force and has lost its status was brought back, by a restore: its label is no news.
-	restored := s.was == "" && s.Promotion > 0
-	s.newcomer = s.head.Stage == policyv1alpha1.LabelledActive && s.was != policyv1alpha1.LabelledActive && !restored
-}
-
-func better(h, than *Head) bool {
-	return than == nil || rank[h.Stage] > rank[than.Stage] || rank[h.Stage] == rank[than.Stage] && h.Name < than.Name
-}
-
 // promote numbers the promotion that is asked for in this look. Of several that come at once the one in force stays if it
 // is among them, else the highest version is promoted; the others are in conflict. A revision in force that has lost its
 // status is among them.
@@ -158,7 +108,7 @@ func (d *decision) promote() {
 		return
 	}
 	winner := slices.MaxFunc(asking, compareVersions)
-	if in := d.inForce; in != nil && (in.newcomer || in.Promotion > 0 && in.was == "") {
+	if in := d.inForce; in != nil && (in.newcomer || in.lost()) {
 		winner = in
 	}
 	for _, s := range asking {

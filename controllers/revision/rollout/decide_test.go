@@ -63,12 +63,14 @@ func (c *cluster) revision(name string) *Revision {
 }
 
 // label sets the ConfigMaps that there are: "1.0.0=Active 1.1.0=Shadow". "!" says that one is broken, and "@name" gives it
-// another name than its version.
+// another name than its version; "~record" is its record of who activated it.
 func (c *cluster) label(heads string) {
 	c.heads = nil
 	for _, text := range strings.Fields(heads) {
 		version, stage, _ := strings.Cut(text, "=")
 		h := Head{Stage: policyv1alpha1.LabelledStage(stage), Canary: canary.Scope{Selector: "rack=r1"}}
+		text, h.ActivatedBy, _ = strings.Cut(string(h.Stage), "~")
+		h.Stage = policyv1alpha1.LabelledStage(text)
 		version, h.Name, _ = strings.Cut(version, "@")
 		if broken, ok := strings.CutSuffix(version, "!"); ok {
 			version, h.Problem = broken, "lifecycle.yaml is half-written"
@@ -187,6 +189,21 @@ func TestPromotion(t *testing.T) {
 			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
 		"the same content under another ConfigMap's name is the same revision": {
 			[]string{"1.0.0@a=Active", "1.0.0@b=Active", "1.0.0@a=Draft 1.0.0@b=Active"}, builtIn + ", 1.0.0 Active InForce"},
+		"going back within one look, which sees the record alone": {
+			[]string{"1.0.0=Active~jane-1", "1.0.0=Active~jane-1 1.1.0=Active~jane-2", "1.0.0=Active~jane-3 1.1.0=Active~jane-2"},
+			builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
+		"a conflict ends when the label is set anew within one look": {
+			[]string{"1.1.0=Active~jane-1 1.10.0=Active~jane-1", "1.1.0=Active~jane-2 1.10.0=Active~jane-1"},
+			builtIn + ", 1.1.0 Active InForce, 1.10.0 Superseded Superseded"},
+		"a record that goes is no promotion": {
+			[]string{"1.0.0=Active~jane-1", "1.0.0=Active~jane-1 1.1.0=Active~jane-2", "1.0.0=Active 1.1.0=Active~jane-2"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
+		"a second ConfigMap with the same content that is active still hides no rollback": {
+			[]string{"1.0.0@a=Active 1.0.0@b=Active", "1.0.0@a=Active 1.0.0@b=Active 1.1.0=Active", "1.0.0@a=Active 1.0.0@b=Shadow 1.1.0=Active",
+				"1.0.0@a=Active 1.0.0@b=Active 1.1.0=Active"}, builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
+		"nor does the rollback of one wake the other": {
+			[]string{"1.0.0@a=Active 1.0.0@b=Active", "1.0.0@a=Active 1.0.0@b=Active 1.1.0=Active", "1.0.0@b=Active 1.1.0=Active"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
 		"the built-in bundle as a ConfigMap is promoted like any other": {
 			[]string{"1.0.0=Active", "1.0.0=Active default=Active"}, "default Active InForce, 1.0.0 Superseded Superseded"},
 		"a restore without status keeps what was in force": {

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+const (
+	// maxHeads is how many ConfigMaps with the same content are told apart.
+	maxHeads = 16
+	// maxRecord is how long the record of an activation may be.
+	maxRecord = 512
+)
+
+// rank orders what labels ask for, where several ConfigMaps hold the same content.
+var rank = map[policyv1alpha1.LabelledStage]int{
+	policyv1alpha1.LabelledDraft: 1, policyv1alpha1.LabelledShadow: 2, policyv1alpha1.LabelledCanary: 3, policyv1alpha1.LabelledActive: 4,
+}
+
+// readLabels records what the labels ask for, and finds the promotions that are new. Each ConfigMap is compared with what it
+// asked for itself, so that a second one with the same content hides nothing.
+func (d *decision) readLabels() {
+	for _, s := range d.all {
+		held := d.holders(s)
+		s.readHeads(held, recorded(&s.Status))
+		switch {
+		case len(s.st.Heads) > 0:
+			s.st.LabelledStage = slices.MaxFunc(s.st.Heads, func(a, b policyv1alpha1.LabelledHead) int { return rank[a.Stage] - rank[b.Stage] }).Stage
+		case s.note == "" && s.was != "" && s.was != policyv1alpha1.LabelledNone:
+			s.st.LabelledStage = policyv1alpha1.LabelledNone
+		}
+		if s.head == nil && s.note == "" && s.st.Head != "" {
+			s.note = fmt.Sprintf("ConfigMap %s does not hold it any more", s.st.Head)
+		}
+	}
+}
+
+// recorded are the ConfigMaps that held a revision at the last look, by name.
+func recorded(st *policyv1alpha1.PolicyRevisionStatus) map[string]policyv1alpha1.LabelledHead {
+	known := map[string]policyv1alpha1.LabelledHead{}
+	for _, h := range st.Heads {
+		known[h.Name] = h
+	}
+	if len(known) == 0 && st.Head != "" && rank[st.LabelledStage] > 0 { // a status that tells of one only
+		known[st.Head] = policyv1alpha1.LabelledHead{Name: st.Head, Stage: st.LabelledStage, ActivatedBy: st.ActivatedBy}
+	}
+	return known
+}
+
+// holders are the ConfigMaps that hold a revision, or that held it and cannot be used at the moment: those known first.
+func (d *decision) holders(s *subject) []*Head {
+	known := recorded(&s.Status)
+	var held []*Head
+	for i := range d.Heads {
+		h := &d.Heads[i]
+		if _, was := known[h.Name]; h.Revision == s.Name || was && h.Problem != "" {
+			held = append(held, h)
+		}
+	}
+	slices.SortFunc(held, func(a, b *Head) int {
+		_, wasA := known[a.Name]
+		_, wasB := known[b.Name]
+		switch {
+		case wasA && !wasB:
+			return -1
+		case wasB && !wasA:
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return held[:min(len(held), maxHeads)]
+}
+
+// readHeads reads the labels of the ConfigMaps that hold a revision. One that cannot be used changes nothing: its label
+// counts as before.
+func (s *subject) readHeads(held []*Head, known map[string]policyv1alpha1.LabelledHead) {
+	s.st.Heads = nil
+	var asks *Head
+	for _, h := range held {
+		prior, was := known[h.Name]
+		if h.Problem != "" {
+			s.note = fmt.Sprintf("ConfigMap %s changes nothing: %s", h.Name, h.Problem)
+			if was {
+				s.st.Heads = append(s.st.Heads, prior)
+			}
+			continue
+		}
+		now := policyv1alpha1.LabelledHead{Name: h.Name, Stage: h.Stage, ActivatedBy: bounded(h.ActivatedBy, maxRecord)}
+		s.st.Heads = append(s.st.Heads, now)
+		if asked(prior, now) && (asks == nil || h.Name < asks.Name) {
+			asks = h
+		}
+		if s.better(h) {
+			s.head = h
+		}
+	}
+	slices.SortFunc(s.st.Heads, func(a, b policyv1alpha1.LabelledHead) int { return strings.Compare(a.Name, b.Name) })
+	if s.head == nil {
+		return
+	}
+	s.note = ""
+	// A revision that was in force and has lost its status was brought back, by a restore: its label is no news.
+	if asks != nil && !s.lost() {
+		s.newcomer, s.head = true, asks
+	}
+	s.st.Head = s.head.Name
+	if s.head.ActivatedBy != "" && rank[s.head.Stage] >= rank[policyv1alpha1.LabelledCanary] {
+		s.st.ActivatedBy = bounded(s.head.ActivatedBy, maxRecord)
+	}
+}
+
+// asked says that a ConfigMap asks anew for its revision to be in force: by its label, or, where no look has seen the label
+// that it had in between, by the record that admission writes whenever a label becomes active.
+func asked(prior, now policyv1alpha1.LabelledHead) bool {
+	return now.Stage == policyv1alpha1.LabelledActive &&
+		(prior.Stage != policyv1alpha1.LabelledActive || now.ActivatedBy != "" && now.ActivatedBy != prior.ActivatedBy)
+}
+
+// better says that the label of a ConfigMap counts rather than that which was found so far: the one that asks for more, else
+// the one that counted before.
+func (s *subject) better(h *Head) bool {
+	than := s.head
+	switch {
+	case than == nil || rank[h.Stage] != rank[than.Stage]:
+		return than == nil || rank[h.Stage] > rank[than.Stage]
+	case than.Name == s.Status.Head || h.Name == s.Status.Head:
+		return h.Name == s.Status.Head
+	}
+	return h.Name < than.Name
+}
+
+// lost says that a revision took effect once and has no status, as after a restore.
+func (s *subject) lost() bool { return s.Promotion > 0 && s.Status.Stage == "" }
