@@ -129,7 +129,8 @@ func compareVersions(a, b *subject) int {
 }
 
 // takeEffect puts the last promotion in force once every running manager has compiled the revision. One that is not
-// labelled active any more is taken back.
+// labelled active any more is taken back, and one that was overtaken before it took effect is over: it would else come into
+// force by itself when the later one is taken back.
 func (d *decision) takeEffect() {
 	var next *subject
 	for _, s := range d.all {
@@ -140,7 +141,15 @@ func (d *decision) takeEffect() {
 			next = s
 		}
 	}
-	if next == nil || d.inForce != nil && next.st.Promotion < d.inForce.Promotion {
+	if next != nil && d.inForce != nil && next.st.Promotion < d.inForce.Promotion {
+		next = nil
+	}
+	for _, s := range d.all {
+		if s != next {
+			s.st.Promotion = s.Promotion
+		}
+	}
+	if next == nil {
 		return
 	}
 	if next != d.inForce {

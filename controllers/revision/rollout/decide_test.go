@@ -283,6 +283,25 @@ func TestAPromotionThatWaitsEndsWithItsLabelOrALaterOne(t *testing.T) {
 	}
 }
 
+func TestAPromotionThatWasOvertakenWhileItWaitedDoesNotRevive(t *testing.T) {
+	w := newCluster(t)
+	w.manager("m2", "1.1.0", "2.0.0")
+	for _, heads := range []string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "1.0.0=Active 1.1.0=Active 2.0.0=Active",
+		"1.0.0=Active 1.1.0=Active 2.0.0=Shadow"} {
+		w.label(heads)
+		w.look()
+	}
+	const want = "default Superseded Superseded, 1.0.0 Active InForce, 1.1.0 Superseded Superseded, 2.0.0 Shadow NotPromoted"
+	if diff := cmp.Diff(want, w.shows()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	w.manager("m2") // it refuses nothing any more
+	w.look()
+	if diff := cmp.Diff(want, w.shows()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestACanaryThatIsPromotedStaysOneWhileItWaits(t *testing.T) {
 	w := newCluster(t)
 	w.label("1.0.0=Canary")
