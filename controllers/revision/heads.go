@@ -19,9 +19,6 @@ import (
 	"github.com/metalaw/metalaw/engine/diag"
 )
 
-// maxContent is how large the packed content of a PolicyRevision may be, before it is written as base64.
-const maxContent = 900_000
-
 // labelled are the stages by what the label says.
 var labelled = map[string]policyv1alpha1.LabelledStage{
 	"": policyv1alpha1.LabelledDraft, policyv1alpha1.LabelDraft: policyv1alpha1.LabelledDraft,
@@ -183,11 +180,6 @@ func (c *leader) create(ctx context.Context, h *head, b *bundle.Bundle, found di
 	r, err := revisionOf(b)
 	if err != nil {
 		return nil, err
-	}
-	if len(r.Spec.Content) > maxContent {
-		h.refuse(policyv1alpha1.ReasonBundleRefused, "its content has %d bytes compressed and may have %d; take out what is not needed",
-			len(r.Spec.Content), maxContent)
-		return nil, nil
 	}
 	r.Spec.Source = &policyv1alpha1.PolicySource{Namespace: h.configMap.Namespace, Name: h.configMap.Name, UID: h.configMap.UID, Digest: own}
 	if err := c.Client.Create(ctx, r); err != nil {

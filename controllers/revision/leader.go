@@ -77,11 +77,12 @@ func (c *leader) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	c.tellHeads(heads)
 	look, err := c.look(ctx, heads, revisions)
 	if err != nil {
+		c.giveBack(look, nil)
 		return reconcile.Result{}, err
 	}
 	o := rollout.Decide(look)
-	if err := c.write(ctx, o, heads, revisions); err != nil {
-		c.giveBack(look)
+	if stored, err := c.write(ctx, o, heads, revisions); err != nil {
+		c.giveBack(look, stored)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			return reconcile.Result{RequeueAfter: conflictPause}, nil
 		}
@@ -202,10 +203,12 @@ func (c *leader) test(ctx context.Context, h *head, revisions []policyv1alpha1.P
 	return err
 }
 
-// giveBack keeps what shadows have shown for a look that can store it.
-func (c *leader) giveBack(look rollout.Look) {
+// giveBack keeps what shadows have shown for a look that can store it, but for those whose status was stored.
+func (c *leader) giveBack(look rollout.Look, stored map[string]bool) {
 	for i := range look.Revisions {
-		c.Shadows.giveBack(look.Revisions[i].Name, look.Revisions[i].Shadow)
+		if r := &look.Revisions[i]; !stored[r.Name] {
+			c.Shadows.giveBack(r.Name, r.Shadow)
+		}
 	}
 }
 
@@ -234,8 +237,10 @@ func (c *leader) replicas(ctx context.Context, now time.Time) ([]rollout.Replica
 	return all, nil
 }
 
-// write stores an outcome: the promotion first, because it decides; the status tells of it. It tells what has changed.
-func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, revisions []policyv1alpha1.PolicyRevision) error {
+// write stores an outcome: the promotion first, because it decides; the status tells of it. It tells what has changed, and
+// returns the revisions whose status was stored.
+func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, revisions []policyv1alpha1.PolicyRevision) (stored map[string]bool, err error) {
+	stored = map[string]bool{}
 	for _, w := range o.Writes {
 		i := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == w.Revision })
 		r := revisions[i].DeepCopy()
@@ -243,7 +248,7 @@ func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, rev
 			before := r.DeepCopy()
 			metav1.SetMetaDataAnnotation(&r.ObjectMeta, policyv1alpha1.PromotionAnnotation, strconv.FormatInt(w.Promotion, 10))
 			if err := c.Client.Patch(ctx, r, locked(before)); err != nil {
-				return err
+				return stored, err
 			}
 			c.written[r.Name] = r.DeepCopy()
 			c.log(ctx).Info("promoted", "revision", r.Name, "promotion", w.Promotion, "by", w.Status.ActivatedBy)
@@ -251,13 +256,14 @@ func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, rev
 		before := r.DeepCopy()
 		if r.Status = w.Status; !equality.Semantic.DeepEqual(before.Status, r.Status) {
 			if err := c.Client.Status().Patch(ctx, r, locked(before)); err != nil {
-				return err
+				return stored, err
 			}
 			c.written[r.Name] = r.DeepCopy()
 		}
+		stored[r.Name] = true
 		c.tellRevision(before, r, heads)
 	}
-	return c.takeAway(ctx, o.Obsolete, revisions)
+	return stored, c.takeAway(ctx, o.Obsolete, revisions)
 }
 
 // takeAway deletes revisions that nothing uses, as they were when that was decided.

@@ -15,13 +15,16 @@ import (
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
-// What one bundle may hold. A ConfigMap ends at 1 MiB, and so does a PolicyRevision, which holds the content packed.
+// MaxPackedBytes is how large the packed content of a bundle may be: written as base64, beside the rest of the
+// PolicyRevision that holds it, it has to stay below what etcd takes in one request (1.5 MiB).
+const MaxPackedBytes = 900_000
+
+// What else one bundle may hold. A ConfigMap ends at 1 MiB.
 const (
-	maxFileBytes   = 1 << 20
-	maxTotalBytes  = 2 << 20
-	maxPackedBytes = 1 << 20
-	maxStates      = 64
-	maxRules       = 256
+	maxFileBytes  = 1 << 20
+	maxTotalBytes = 2 << 20
+	maxStates     = 64
+	maxRules      = 256
 )
 
 const (
@@ -52,9 +55,9 @@ func tooLarge(files Files) diag.List {
 		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "limit-bundle-size", File: BundleFile,
 			Message: fmt.Sprintf("the files of the bundle have more than %d bytes together", maxTotalBytes),
 			Hint:    "take out what nothing reads, such as rows of macprefixes.yaml for devices that the fleet does not have"})
-	case err != nil || len(packed) > maxPackedBytes:
+	case err != nil || len(packed) > MaxPackedBytes:
 		found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "limit-bundle-size", File: BundleFile,
-			Message: fmt.Sprintf("the bundle has %d bytes when it is packed, and a PolicyRevision holds at most %d", len(packed), maxPackedBytes),
+			Message: fmt.Sprintf("the bundle has %d bytes when it is packed, and a PolicyRevision holds at most %d", len(packed), MaxPackedBytes),
 			Hint:    "take out what nothing reads, such as rows of macprefixes.yaml for devices that the fleet does not have"})
 	}
 	return found
