@@ -10,6 +10,7 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // compare has every shadow decide on the facts of a decision, and tells the difference. Whatever a shadow says or does,
@@ -25,8 +26,8 @@ func (v *visit) compare(decided engine.Decision) {
 	}
 }
 
-// compareWith evaluates one shadow. The facts are those that the decision was made on, but for the settings that a policy
-// knows of itself. A shadow that panics is one that would halt.
+// compareWith evaluates one shadow. The facts are made of what the decision's were made of, with the shadow's own settings. A
+// shadow that panics is one that would halt.
 func (v *visit) compareWith(shadow *bundle.Bundle, decided *engine.Decision) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -40,17 +41,23 @@ func (v *visit) compareWith(shadow *bundle.Bundle, decided *engine.Decision) {
 
 // shadowDecision is what a shadow decides, a halt where it panics.
 func shadowDecision(shadow *bundle.Bundle, v *visit) (got engine.Decision) {
-	facts, state := v.facts, engine.State(v.server.Status.State)
-	if shadow.Settings.Sanitization != facts.Policy.Sanitization {
-		own := *facts
-		own.Policy.Sanitization = shadow.Settings.Sanitization
-		facts = &own
-	}
+	state := engine.State(v.server.Status.State)
 	defer func() {
 		if cause := recover(); cause != nil {
 			got = engine.Decision{From: state, To: state,
 				Halt: &engine.Halt{Cause: engine.HaltGuardError, Rule: "Panic", Message: fmt.Sprintf("the revision panics: %v", cause)}}
 		}
 	}()
-	return shadow.Lifecycle.Decide(facts)
+	return shadow.Lifecycle.Decide(v.factsUnder(shadow.Settings))
+}
+
+// factsUnder are the facts as the settings of another policy make them: whether a release counts yet, a report without a
+// token, or a machine that was found running.
+func (v *visit) factsUnder(settings bundle.Settings) *policies.Facts {
+	if settings == v.observed.Settings {
+		return v.facts
+	}
+	o := v.observed
+	o.Settings = settings
+	return o.Facts()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/engine"
@@ -85,18 +86,44 @@ func TestAShadowKnowsItsOwnSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waived := changed(t, "3.0.0", func(text string) string {
-		return strings.Replace(text, "erased:       wipe.entry", `erased:       policy.sanitization == "none" || wipe.entry`, 1)
-	})
-	waived.Settings.Sanitization = "none"
-	s := &seer{}
-	v := visitOf(t, serverIn(v1alpha1.StateCleanup, toWipe, pinnedTo(good)), &rules{target: good, shadow: []*bundle.Bundle{waived}}, s)
-	v.inventory = dirtyInventory(nil)
-	v.makeFacts()
-	v.facts.Probe.Complete, v.facts.Probe.Entry = true, 7
-	v.Decide()
-	if diff := cmp.Diff([]string{"a: Cleanup ; Available Wiped"}, s.seen); diff != "" || v.facts.Policy.Sanitization != "required" {
-		t.Errorf("(-want +got)\n%s, and the facts say %q", diff, v.facts.Policy.Sanitization)
+	reported := func(unauthenticated bool) *policyv1alpha1.ServerInventory {
+		return &policyv1alpha1.ServerInventory{Report: &policyv1alpha1.ProbeReport{Entry: 7, Unauthenticated: unauthenticated}}
+	}
+	dirty := dirtyInventory(nil)
+	dirty.Report = reported(false).Report
+	for name, c := range map[string]struct {
+		server    *v1alpha1.Server
+		inventory *policyv1alpha1.ServerInventory
+		lifecycle func(text string) string
+		settings  func(*bundle.Settings)
+		want      string
+	}{
+		"that no disk is to be erased": {serverIn(v1alpha1.StateCleanup, toWipe), dirty,
+			func(text string) string {
+				return strings.Replace(text, "erased:       wipe.entry", `erased:       policy.sanitization == "none" || wipe.entry`, 1)
+			}, func(s *bundle.Settings) { s.Sanitization = bundle.SanitizationNone }, "a: Cleanup ; Available Wiped"},
+		"that a machine found running is managed": {serverIn(v1alpha1.StateObserving, func(s *v1alpha1.Server) { s.Status.Lifecycle.Marks = nil }), nil,
+			nil, func(s *bundle.Settings) { s.FirstSeen = bundle.FirstSeenManage }, "a: Observing ; Initial Consented"},
+		"that a release counts a day later": {serverIn(v1alpha1.StateReserved, toWipe, func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateReserved }), nil,
+			nil, func(s *bundle.Settings) { s.ReleaseGrace = 24 * time.Hour }, "a: Cleanup ClaimEnded; Initial ReferenceLost"},
+		"that a report needs no token": {serverIn(v1alpha1.StateDiscovery, func(s *v1alpha1.Server) { s.Status.Lifecycle.EnteredAt = ago(time.Minute) }), reported(true),
+			nil, func(s *bundle.Settings) { s.AllowUnauthenticated = true }, "a: Discovery ; Available ProbeReported"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.lifecycle == nil {
+				c.lifecycle = func(text string) string { return text }
+			}
+			shadow, s := changed(t, "3.0.0", c.lifecycle), &seer{}
+			c.settings(&shadow.Settings)
+			pinnedTo(good)(c.server)
+			v := visitOf(t, c.server, &rules{target: good, shadow: []*bundle.Bundle{shadow}}, s)
+			v.inventory = c.inventory
+			v.makeFacts()
+			v.Decide()
+			if diff := cmp.Diff([]string{c.want}, s.seen); diff != "" || v.facts.Policy.Sanitization != bundle.SanitizationRequired {
+				t.Errorf("(-want +got)\n%s, and the facts say %q", diff, v.facts.Policy.Sanitization)
+			}
+		})
 	}
 }
 

@@ -51,8 +51,10 @@ type visit struct {
 	claim     *v1alpha1.ServerClaim
 	boot      *v1alpha1.ServerBootConfiguration
 	inventory *policyv1alpha1.ServerInventory
-	facts     *policies.Facts
-	clock     *v1alpha1.DeadlineClock
+	// observed is what the facts are made of.
+	observed policies.Observation
+	facts    *policies.Facts
+	clock    *v1alpha1.DeadlineClock
 	// holder is, where a release by hand is asked for, the claim that holds the server; empty where it does not exist.
 	holder string
 	// held says that a move was put off until a fresh reading has arrived.
@@ -288,7 +290,7 @@ func (v *visit) makeFacts() {
 	} else if l != nil {
 		o.Counted = v.now.Sub(l.EnteredAt.Time)
 	}
-	v.facts = o.Facts()
+	v.observed, v.facts = o, o.Facts()
 	if _, remaining := policies.Released(v.server, o.Settings.ReleaseGrace, v.now); remaining > 0 {
 		v.wakeIn(remaining)
 	}
