@@ -75,10 +75,11 @@ func (l *lookup) judgeHead(ctx context.Context, c change[corev1.ConfigMap], foun
 		return err
 	}
 	checkRecord(c.user, was, is, seen, found)
-	if puts(was, is) {
-		audit(found, c, is, seen)
+	if !puts(was, is) {
+		return nil
 	}
-	return nil
+	audit(found, c, is, seen)
+	return l.judgeDropped(ctx, is, seen, found)
 }
 
 // governance looks for what a head governs by, where a change may end that.

@@ -29,6 +29,7 @@ type verdict struct {
 	// name is the bundle's by its own word, and revision what it would be stored as; empty where it is not accepted.
 	name     string
 	revision engine.Revision
+	bundle   *bundle.Bundle
 	found    diag.List
 }
 
@@ -68,7 +69,7 @@ func (a *acceptances) of(ctx context.Context, files bundle.Files) (verdict, erro
 	}
 	v := verdict{digest: digest, found: found}
 	if b != nil {
-		v.name, v.revision = b.Name, b.Revision
+		v.name, v.revision, v.bundle = b.Name, b.Revision, b
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,17 +41,12 @@ func use(r *policyv1alpha1.PolicyRevision, promoted string) string {
 	return ""
 }
 
-// lastPromoted names the revision with the highest promotion, which tells what is in force also where every status was lost.
+// lastPromoted names the revision that is in force by its promotion.
 func lastPromoted(all []policyv1alpha1.PolicyRevision) string {
-	var name string
-	var highest uint64
-	for i := range all {
-		n, err := strconv.ParseUint(all[i].Annotations[policyv1alpha1.PromotionAnnotation], 10, 64)
-		if err == nil && n > highest {
-			name, highest = all[i].Name, n
-		}
+	if r := policyv1alpha1.InForce(all); r != nil {
+		return r.Name
 	}
-	return name
+	return ""
 }
 
 // governance is what a head governs by.

@@ -23,6 +23,9 @@ type examined struct {
 	// name is the bundle's by its own word, and digest that of the whole content. They are empty where it is not accepted.
 	name, version, digest string
 	found                 diag.List
+	// bundle is what the content compiles to; nil where that is not known. promoted says that it was in force before.
+	bundle   *bundle.Bundle
+	promoted bool
 	// taken is the revision that has this name and version, and another content.
 	taken string
 }
@@ -44,7 +47,9 @@ func (l *lookup) examine(ctx context.Context, h *head) (*examined, error) {
 	stored := holding(revisions, files.Digest())
 	if stored != nil {
 		if proven(stored) {
-			return &examined{name: stored.Spec.Bundle, version: stored.Spec.Version, digest: stored.Spec.Digest}, nil
+			c := &examined{name: stored.Spec.Bundle, version: stored.Spec.Version, digest: stored.Spec.Digest, promoted: stored.Promotion() > 0}
+			c.bundle, _ = l.bundles.Revision(stored.Name)
+			return c, nil
 		}
 		if files, err = bundle.Unpack(stored.Spec.Content); err != nil {
 			return nil, fmt.Errorf("PolicyRevision %q: %w", stored.Name, err)
@@ -54,7 +59,8 @@ func (l *lookup) examine(ctx context.Context, h *head) (*examined, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bundle %q could not be checked: %w", h.name, err)
 	}
-	c := &examined{name: v.name, version: v.revision.Version, digest: v.revision.Digest, found: v.found}
+	c := &examined{name: v.name, version: v.revision.Version, digest: v.revision.Digest, found: v.found, bundle: v.bundle,
+		promoted: stored != nil && stored.Promotion() > 0}
 	if stored == nil && c.accepted() {
 		c.taken, err = l.taken(ctx, revisions, c)
 	}

@@ -42,7 +42,37 @@ func (l *lookup) judgeRevision(ctx context.Context, c change[policyv1alpha1.Poli
 			return findings{}, nil, err
 		}
 	}
-	return checkRevision(c, f), nil, nil
+	found := checkRevision(c, f)
+	if c.created() && found.pass() {
+		if err := l.judgeRestored(ctx, c.new, &found); err != nil {
+			return findings{}, nil, err
+		}
+	}
+	return found, nil, nil
+}
+
+// judgeRestored holds what comes back from a backup to what every bundle has to pass: an object of this kind can be written by
+// hand as well.
+func (l *lookup) judgeRestored(ctx context.Context, r *policyv1alpha1.PolicyRevision, found *findings) error {
+	files, err := bundle.Unpack(r.Spec.Content)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, bundleTime)
+	defer cancel()
+	v, err := l.accepted.of(ctx, files)
+	if err != nil {
+		return fmt.Errorf("the revision %s", unchecked(err))
+	}
+	switch {
+	case v.revision.Name == "":
+		found.denyDiagnostics("this version of metalaw does not accept what the revision holds; restore it with the version that made it ("+
+			r.Spec.EngineVersion+"), or store a bundle in a ConfigMap instead", v.found)
+	case v.revision.Name != r.Name:
+		found.deny(field.Invalid(field.NewPath("metadata", "name"), r.Name, "its content is that of "+v.revision.Name+
+			"; take the object from the backup unchanged"))
+	}
+	return nil
 }
 
 func (l *lookup) revisionFacts(ctx context.Context, c change[policyv1alpha1.PolicyRevision]) (revisionFacts, error) {
@@ -155,6 +185,10 @@ func checkRestore(c change[policyv1alpha1.PolicyRevision], f revisionFacts, foun
 	}
 	if name := bundle.RevisionName(spec.Bundle, spec.Version, spec.Digest); name != c.new.Name {
 		found.deny(field.Invalid(field.NewPath("metadata", "name"), c.new.Name, "a revision of this bundle, version and digest is named "+name))
+	}
+	if text, set := c.new.Annotations[policyv1alpha1.PromotionAnnotation]; set && c.new.Promotion() == 0 {
+		found.deny(field.Invalid(annotationsPath.Key(policyv1alpha1.PromotionAnnotation), text, fmt.Sprintf(
+			"a promotion has a number from 1 to %d; take the object from the backup unchanged", int64(policyv1alpha1.MaxPromotion))))
 	}
 	if found.pass() {
 		found.warn("a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead")

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 func TestPolicyRevisions(t *testing.T) {
@@ -39,9 +40,20 @@ func TestPolicyRevisions(t *testing.T) {
 		want          string
 		warnings      []string
 	}{
-		"the manager makes one":                  {after: revision(), who: manager},
-		"others do not":                          {after: revision(), want: "Forbidden\n" + alone + "\n" + mayNotFleet + ", and which restoring a backup takes as well"},
-		"a backup is restored":                   {after: revision(promotion("7")), may: true, warnings: []string{"a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead"}},
+		"the manager makes one": {after: revision(), who: manager},
+		"others do not":         {after: revision(), want: "Forbidden\n" + alone + "\n" + mayNotFleet + ", and which restoring a backup takes as well"},
+		"a backup is restored":  {after: revision(promotion("7")), may: true, warnings: []string{"a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead"}},
+		"not one that is not accepted": {after: revisionOf(t, bundleHead(holds("lifecycle.yaml", "broken"))), may: true, want: "Invalid\n" +
+			"data: this version of metalaw does not accept what the revision holds; restore it with the version that made it (" + bundle.EngineVersion +
+			"), or store a bundle in a ConfigMap instead: 1 error\n" + `lifecycle.yaml:3:7: error: Claimed: there is no state "Nowhere" (write the name of a state) [lifecycle-state]`,
+			warnings: []string{"a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead"}},
+		"not under another version than its content's": {after: revision(func(r *policyv1alpha1.PolicyRevision) {
+			r.Spec.Version, r.Name = "2.0.0", bundle.RevisionName("fleet", "2.0.0", r.Spec.Digest)
+		}), may: true, want: "Invalid\n" + `metadata.name: Invalid value: "` + bundle.RevisionName("fleet", "2.0.0", revision().Spec.Digest) +
+			`": its content is that of ` + name + "; take the object from the backup unchanged",
+			warnings: []string{"a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead"}},
+		"not with a promotion beyond all": {after: revision(promotion("9223372036854775807")), may: true, want: "Invalid\n" +
+			`metadata.annotations[policy.metalaw.dev/promotion]: Invalid value: "9223372036854775807": a promotion has a number from 1 to 9007199254740992; take the object from the backup unchanged`},
 		"not with another content":               {after: revision(func(r *policyv1alpha1.PolicyRevision) { r.Spec.Digest = fleetDigest }), may: true, want: "Invalid\n" + `spec.digest: Invalid value: "` + fleetDigest + `": the content has digest ` + revision().Spec.Digest + "; take the object from the backup unchanged\n" + `metadata.name: Invalid value: "` + name + `": a revision of this bundle, version and digest is named fleet-1.0.0-f000000000`},
 		"not without a content":                  {after: revision(func(r *policyv1alpha1.PolicyRevision) { r.Spec.Content = nil }), may: true, want: "Invalid\n" + `spec.content: Invalid value: "": unpack bundle: EOF; take the object from the backup unchanged`},
 		"the status is the manager's":            {before: revision(), after: revision(atStage(policyv1alpha1.StageActive)), may: true, status: true, want: "Forbidden\nstatus: " + alone},
@@ -64,7 +76,7 @@ func TestPolicyRevisions(t *testing.T) {
 		"the manager's own deletion is not checked": {before: revision(active), who: manager},
 	} {
 		t.Run(title, func(t *testing.T) {
-			w := newWorld(t, defaults(t), c.stored...)
+			w, _ := bundleWorld(t, c.stored...)
 			var before, after client.Object
 			op := admissionv1.Update
 			if c.after != nil {

@@ -27,6 +27,9 @@ const (
 	// ConditionAdopted on a Server, while True, says how its lifecycle began anew on a machine that has a past, and what was
 	// made of it. It goes with the first move.
 	ConditionAdopted = "Adopted"
+	// ConditionPolicyBehind on a Server, while True, says that it cannot come under the policy revision that it is to be governed
+	// by, and stays under the former one.
+	ConditionPolicyBehind = "PolicyBehind"
 	// ConditionServerMissing on a ServerClaim, while True, says that the server it is bound to is gone.
 	ConditionServerMissing = "ServerMissing"
 	// ConditionBMCReachable on a Server says that its BMC answers.
@@ -227,6 +230,8 @@ const (
 	ReasonTakenFromHalt = "TakenFromHalt"
 	// ReasonRestEnded: the server rested in a state in which nobody may rest under the revision that took over.
 	ReasonRestEnded = "RestEnded"
+	// ReasonStateDropped: the policy revision that is to govern the server neither defines nor migrates its state.
+	ReasonStateDropped = "StateDropped"
 	// ReasonStatusLost: the server has no status, and what is known besides tells that its machine was in use.
 	ReasonStatusLost = "StatusLost"
 	// ReasonClaimFound: the claim that the server names exists with the UID recorded.

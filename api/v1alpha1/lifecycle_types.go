@@ -2,7 +2,11 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // MaxLifecycleHistory is how many moves status.lifecycle.history keeps.
 const MaxLifecycleHistory = 10
@@ -60,11 +64,43 @@ type LifecycleStatus struct {
 	// +listMapKey=action
 	// +kubebuilder:validation:MaxItems=8
 	Begun []BegunAction `json:"begun,omitempty"`
+	// halts says under which policy revisions the server was halted last, one entry for each revision, the newest last. It
+	// outlives the halt: what a canary has cost is counted from here.
+	// +optional
+	// +listType=map
+	// +listMapKey=revision
+	// +kubebuilder:validation:MaxItems=4
+	Halts []LifecycleHalt `json:"halts,omitempty"`
 	// history lists the last moves, the newest last.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	History []LifecycleMove `json:"history,omitempty"`
+}
+
+// LifecycleHalt is the last halt of a server under one policy revision.
+type LifecycleHalt struct {
+	// revision names the PolicyRevision.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Revision string `json:"revision,omitempty"`
+	// at is when the server was halted.
+	// +required
+	At metav1.MicroTime `json:"at,omitzero"`
+}
+
+// maxHalts is how many revisions LifecycleStatus.Halts tells of.
+const maxHalts = 4
+
+// Halt notes that the server was halted under the revision that governs it.
+func (l *LifecycleStatus) Halt(at metav1.MicroTime) {
+	if l.Revision == "" {
+		return
+	}
+	l.Halts = slices.DeleteFunc(l.Halts, func(h LifecycleHalt) bool { return h.Revision == l.Revision })
+	l.Halts = append(l.Halts, LifecycleHalt{Revision: l.Revision, At: at})
+	l.Halts = slices.Clone(l.Halts[max(0, len(l.Halts)-maxHalts):])
 }
 
 // BegunAction is when one kind of power change was last asked of the BMC.

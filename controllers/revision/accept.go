@@ -5,7 +5,9 @@ package revision
 import (
 	"context"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision/rollout"
+	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
@@ -36,6 +38,7 @@ func testOf(b *bundle.Bundle, found diag.List) *rollout.Test {
 	t.Total = len(t.Findings)
 	if b != nil {
 		t.MaxHalts, t.MaxErrors = int32(b.Settings.Canary.MaxHalts), int32(b.Settings.Canary.MaxErrors)
+		t.NoError = !b.Lifecycle.Defines(engine.State(v1alpha1.StateError))
 	}
 	return t
 }

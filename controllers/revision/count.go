@@ -13,6 +13,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision/rollout"
+	"github.com/metalaw/metalaw/engine"
 )
 
 // troubled are the servers that a canary has brought into trouble since it began in its scope.
@@ -21,21 +22,37 @@ type troubled struct {
 	halted, failed map[types.UID]bool
 }
 
-// count counts the servers of each revision, and those that a canary has brought into trouble.
-func (c *leader) count(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) (
-	servers map[string]int32, troubles map[string]rollout.Troubles, err error,
-) {
+// counts is what was counted of the servers, by revision.
+type counts struct {
+	servers  map[string]int32
+	troubles map[string]rollout.Troubles
+	// dropped are the servers that a revision is to govern and cannot, by their state.
+	dropped map[string]map[string]int32
+}
+
+// count counts the servers of each revision, those that a canary has brought into trouble, and those in states that the
+// revision which is to govern them has dropped.
+func (c *leader) count(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) (counts, error) {
 	var list v1alpha1.ServerList
+	n := counts{servers: map[string]int32{}, troubles: map[string]rollout.Troubles{}, dropped: map[string]map[string]int32{}}
 	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, nil, err
+		return n, err
 	}
-	servers = map[string]int32{}
 	for i := range list.Items {
-		if l := list.Items[i].Status.Lifecycle; l != nil {
-			servers[l.Revision]++
+		s := &list.Items[i]
+		l := s.Status.Lifecycle
+		if l == nil {
+			continue
+		}
+		n.servers[l.Revision]++
+		b := c.Store.Governing(s)
+		if state := string(s.Status.State); b.Revision.Name != l.Revision && !b.Takes(engine.State(state)) {
+			if n.dropped[b.Revision.Name] == nil {
+				n.dropped[b.Revision.Name] = map[string]int32{}
+			}
+			n.dropped[b.Revision.Name][state]++
 		}
 	}
-	troubles = map[string]rollout.Troubles{}
 	known := map[string]*troubled{}
 	for i := range revisions {
 		r := &revisions[i]
@@ -50,10 +67,10 @@ func (c *leader) count(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 			t.see(r.Name, &list.Items[j])
 		}
 		known[r.Name] = t
-		troubles[r.Name] = rollout.Troubles{Halts: int32(len(t.halted)), Errors: int32(len(t.failed))}
+		n.troubles[r.Name] = rollout.Troubles{Halts: int32(len(t.halted)), Errors: int32(len(t.failed))}
 	}
 	c.troubled = known
-	return servers, troubles, nil
+	return n, nil
 }
 
 // see counts a server that was halted under a canary, or moved to Error by it, since it began. Each counts once, also when
@@ -62,6 +79,11 @@ func (t *troubled) see(revision string, s *v1alpha1.Server) {
 	l := s.Status.Lifecycle
 	if l == nil {
 		return
+	}
+	for _, h := range l.Halts {
+		if h.Revision == revision && t.counts(h.At.Time) {
+			t.halted[s.UID] = true
+		}
 	}
 	for _, c := range s.Status.Conditions {
 		halted := c.Type == v1alpha1.ConditionPolicyHalted && c.Status == metav1.ConditionTrue

@@ -26,10 +26,14 @@ func TestWhatCountsAgainstACanary(t *testing.T) {
 		status          v1alpha1.ServerStatus
 		halts, failures int
 	}{
-		"a server without a lifecycle":                   {v1alpha1.ServerStatus{Conditions: halted(began)}, 0, 0},
-		"a server that is halted under it":               {v1alpha1.ServerStatus{Lifecycle: canary, Conditions: halted(began.Add(time.Second))}, 1, 0},
-		"one that was halted when it began":              {v1alpha1.ServerStatus{Lifecycle: canary, Conditions: halted(began.Add(-time.Second))}, 0, 0},
-		"one that is halted under another revision":      {v1alpha1.ServerStatus{Lifecycle: failed("other", began), Conditions: halted(began)}, 0, 0},
+		"a server without a lifecycle":              {v1alpha1.ServerStatus{Conditions: halted(began)}, 0, 0},
+		"a server that is halted under it":          {v1alpha1.ServerStatus{Lifecycle: canary, Conditions: halted(began.Add(time.Second))}, 1, 0},
+		"one that was halted when it began":         {v1alpha1.ServerStatus{Lifecycle: canary, Conditions: halted(began.Add(-time.Second))}, 0, 0},
+		"one that is halted under another revision": {v1alpha1.ServerStatus{Lifecycle: failed("other", began), Conditions: halted(began)}, 0, 0},
+		"one that was halted under it and is under another revision since": {v1alpha1.ServerStatus{Lifecycle: &v1alpha1.LifecycleStatus{Revision: "other",
+			Halts: []v1alpha1.LifecycleHalt{{Revision: "canary", At: metav1.NewMicroTime(began.Add(time.Second))}, {Revision: "other", At: metav1.NewMicroTime(began)}}}}, 1, 0},
+		"one that was halted under it before it began": {v1alpha1.ServerStatus{Lifecycle: &v1alpha1.LifecycleStatus{Revision: "canary",
+			Halts: []v1alpha1.LifecycleHalt{{Revision: "canary", At: metav1.NewMicroTime(began.Add(-time.Second))}}}}, 0, 0},
 		"one that it moved to Error, and that has left":  {v1alpha1.ServerStatus{Lifecycle: failed("canary", began.Add(time.Minute))}, 0, 1},
 		"one that another revision moved to Error":       {v1alpha1.ServerStatus{Lifecycle: failed("other", began.Add(time.Minute))}, 0, 0},
 		"one that it moved to Error in its former scope": {v1alpha1.ServerStatus{Lifecycle: failed("canary", began.Add(-time.Minute))}, 0, 0},

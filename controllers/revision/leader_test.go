@@ -13,8 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
@@ -76,7 +78,7 @@ func (l *leads) stored(t *testing.T) string {
 	var all []string
 	for i := range list.Items {
 		r := &list.Items[i]
-		all = append(all, fmt.Sprintf("%s %s %s %d", r.Spec.Bundle, r.Spec.Version, r.Status.Stage, promotionOf(r)))
+		all = append(all, fmt.Sprintf("%s %s %s %d", r.Spec.Bundle, r.Spec.Version, r.Status.Stage, r.Promotion()))
 	}
 	return strings.Join(all, ", ")
 }
@@ -203,7 +205,7 @@ func TestLeasesOfManagersThatWereKilledAreTakenAway(t *testing.T) {
 
 func TestWhatShadowsHaveShownIsStoredOnce(t *testing.T) {
 	for name, c := range map[string]struct{ fails, want string }{
-		"where all is stored":                                        {"", "2 fleet, 3 other"},
+		"where all is stored": {"", "2 fleet, 3 other"},
 		"where another revision's status could not be stored":        {"status of other", "2 fleet, 3 other"},
 		"where the managers that run could not be listed after that": {"leases", "2 fleet, 3 other"},
 	} {
@@ -261,5 +263,32 @@ func TestWhatShadowsHaveShownIsStoredOnce(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestARevisionTellsOfServersInStatesThatItHasDropped(t *testing.T) {
+	server := func(name string, state v1alpha1.ServerState, revision string) *v1alpha1.Server {
+		return &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
+			Status: v1alpha1.ServerStatus{State: state, Lifecycle: &v1alpha1.LifecycleStatus{Revision: revision}}}
+	}
+	l := newLeader(t, fleet(t, "active", nil), server("a", "Attic", "old"), server("b", "Attic", "old"), server("c", "Barn", "old"),
+		server("d", v1alpha1.StateAvailable, "old"))
+	l.look(t)
+	var list policyv1alpha1.PolicyRevisionList
+	for range 2 { // the store follows, and the next look tells
+		if err := l.api.List(t.Context(), &list); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Store.follow(t.Context(), list.Items); err != nil {
+			t.Fatal(err)
+		}
+		l.look(t)
+	}
+	const want = "; servers stay under their former revision in states that it neither defines nor migrates (Attic 2, Barn 1): say migrate in a new version"
+	for i := range list.Items {
+		c := meta.FindStatusCondition(list.Items[i].Status.Conditions, policyv1alpha1.ConditionActive)
+		if got := strings.HasSuffix(c.Message, want); got != (list.Items[i].Spec.Bundle == "fleet") {
+			t.Errorf("%s says %q", list.Items[i].Name, c.Message)
+		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -53,32 +52,12 @@ func (r *rule) text() string {
 	return strings.Join(append(all, r.held...), "\n")
 }
 
-// promotionOf is the promotion by which a revision came into force; 0 where none did.
-func promotionOf(r *policyv1alpha1.PolicyRevision) int64 {
-	n, err := strconv.ParseInt(r.Annotations[policyv1alpha1.PromotionAnnotation], 10, 64)
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
-}
-
-// inForce is the revision with the highest promotion; nil where none was promoted.
-func inForce(revisions []policyv1alpha1.PolicyRevision) *policyv1alpha1.PolicyRevision {
-	var found *policyv1alpha1.PolicyRevision
-	for i := range revisions {
-		if r := &revisions[i]; promotionOf(r) > 0 && (found == nil || promotionOf(r) > promotionOf(found)) {
-			found = r
-		}
-	}
-	return found
-}
-
 // follow compiles and tests what is in use, and has it govern as the revisions say.
 func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) error {
 	before := s.rule.Load()
 	next := &rule{active: s.embedded}
 	var errs []error
-	first := inForce(revisions)
+	first := policyv1alpha1.InForce(revisions)
 	for i := range revisions {
 		r := &revisions[i]
 		if r != first && !rollout.InUse(r.Status.Stage, r.Status.LabelledStage) {
@@ -97,7 +76,7 @@ func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 		if r != first {
 			continue
 		}
-		if next.promotion, next.active = promotionOf(r), t.bundle; t.bundle == nil {
+		if next.promotion, next.active = r.Promotion(), t.bundle; t.bundle == nil {
 			next.active = s.standIn(r)
 		}
 	}
@@ -181,7 +160,7 @@ func (s *Store) Load(ctx context.Context, live client.Reader) error {
 		if st := &r.Status; st.Servers > 0 || st.Stage == "" { // without a status nobody knows who is pinned to it
 			if t, err := s.try(ctx, r); err != nil {
 				return err
-			} else if !rollout.InUse(st.Stage, st.LabelledStage) && r != inForce(list.Items) {
+			} else if !rollout.InUse(st.Stage, st.LabelledStage) && r != policyv1alpha1.InForce(list.Items) {
 				logTrial(ctx, r.Name, t)
 			}
 		}

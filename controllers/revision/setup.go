@@ -148,6 +148,6 @@ func saysOtherwise() predicate.TypedPredicate[*coordinationv1.Lease] {
 // notOurStatus passes revisions that come, go or have another promotion; their status is ours.
 func notOurStatus() predicate.TypedPredicate[*policyv1alpha1.PolicyRevision] {
 	return predicate.TypedFuncs[*policyv1alpha1.PolicyRevision]{UpdateFunc: func(e event.TypedUpdateEvent[*policyv1alpha1.PolicyRevision]) bool {
-		return promotionOf(e.ObjectOld) != promotionOf(e.ObjectNew) || (e.ObjectNew.Status.Stage == "" && e.ObjectOld.Status.Stage != "")
+		return e.ObjectOld.Promotion() != e.ObjectNew.Promotion() || (e.ObjectNew.Status.Stage == "" && e.ObjectOld.Status.Stage != "")
 	}}
 }

@@ -39,6 +39,8 @@ type governance struct {
 	// resting is the bundle under which the server rested in a state in which nobody may rest under the one that takes over, so
 	// that this one begins with an entry of its own; nil else.
 	resting *bundle.Bundle
+	// dropping is the bundle that the server is to come under and cannot, because it has dropped the server's state; nil else.
+	dropping *bundle.Bundle
 	// because is why the server is taken over as a new entry; empty where it is not.
 	because string
 }
@@ -54,7 +56,11 @@ func (v *visit) govern() governance {
 		}
 		return governance{bundle: target}
 	}
-	if refused || !adoptable(target, state) {
+	var dropping *bundle.Bundle
+	if !refused && !target.Takes(state) {
+		dropping = target
+	}
+	if refused || dropping != nil {
 		target = nil
 	}
 	pinned, loaded := v.Bundles.Revision(l.Revision)
@@ -68,11 +74,11 @@ func (v *visit) govern() governance {
 	}
 	switch {
 	case held:
-		return governance{unloaded: heldHalt(l.Revision, why), observing: pinned, successor: target}
+		return governance{unloaded: heldHalt(l.Revision, why), observing: pinned, successor: target, dropping: dropping}
 	case !loaded:
-		return governance{unloaded: unloadedHalt(l.Revision), successor: target, lost: v.Bundles.Lost(l.Revision)}
+		return governance{unloaded: unloadedHalt(l.Revision), successor: target, dropping: dropping, lost: v.Bundles.Lost(l.Revision)}
 	}
-	return governance{bundle: pinned, successor: target}
+	return governance{bundle: pinned, successor: target, dropping: dropping}
 }
 
 // atRest is what governs a server that rests and comes under another revision. Where nobody may rest in its state any more,
@@ -83,14 +89,6 @@ func atRest(pinned, target *bundle.Bundle, state engine.State) governance {
 		g.resting, g.because = pinned, fmt.Sprintf("under policy revision %s it rested in %s", pinned.Revision.Name, state)
 	}
 	return g
-}
-
-func adoptable(b *bundle.Bundle, state engine.State) bool {
-	if b.Lifecycle.Defines(state) {
-		return true
-	}
-	_, ok := b.Lifecycle.Migrates(state)
-	return ok
 }
 
 // mayAdoptAtRest says whether a server that rests comes under another revision now.

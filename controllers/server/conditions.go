@@ -33,6 +33,7 @@ func (v *visit) recordConditions(d engine.Decision, outcome loop.Outcome) {
 	v.recordHealth()
 	v.recordClaimMissing()
 	v.recordHalt(d)
+	v.recordBehind()
 	v.recordPowerWait(outcome)
 	v.recordWithheld(d, outcome)
 	v.recordReady(d, outcome)
@@ -133,7 +134,27 @@ func (v *visit) recordHalt(d engine.Decision) {
 	if d.Halt.Rule != "" {
 		message = d.Halt.Rule + ": " + message
 	}
+	if l := v.server.Status.Lifecycle; l != nil && (!isHalted(v.server) || len(l.Halts) == 0 || l.Halts[len(l.Halts)-1].Revision != l.Revision) {
+		l.Halt(metav1.NewMicroTime(v.now))
+	}
 	v.condition(v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue, string(d.Halt.Cause), loop.Shortened(message, loop.MaxMessage))
+}
+
+// recordBehind says that the server cannot come under the revision that it is to be governed by, because that one has dropped
+// the state in which it rests, or is halted.
+func (v *visit) recordBehind() {
+	if b := v.dropping; b != nil && (v.rests() || isHalted(v.server)) {
+		v.condition(v1alpha1.ConditionPolicyBehind, metav1.ConditionTrue, v1alpha1.ReasonStateDropped, fmt.Sprintf(
+			"policy revision %s neither defines nor migrates state %s, so the server stays under %s; promote a version that says migrate: {%s: ...}",
+			b.Revision.Name, v.server.Status.State, v.server.Status.Lifecycle.Revision, v.server.Status.State))
+		return
+	}
+	v.drop(v1alpha1.ConditionPolicyBehind)
+}
+
+// rests says that the server is in a state that is stable under the revision which governs it.
+func (v *visit) rests() bool {
+	return v.bundle != nil && v.bundle.Lifecycle.Stable(engine.State(v.server.Status.State))
 }
 
 // recordWithheld says what is held back, until something is let through or nothing is asked for any more.

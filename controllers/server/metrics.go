@@ -59,6 +59,7 @@ var abnormalStatus = map[string]metav1.ConditionStatus{
 	v1alpha1.ConditionPolicyHalted:     metav1.ConditionTrue,
 	v1alpha1.ConditionClaimMissing:     metav1.ConditionTrue,
 	v1alpha1.ConditionIdentityMismatch: metav1.ConditionTrue,
+	v1alpha1.ConditionPolicyBehind:     metav1.ConditionTrue,
 	v1alpha1.ConditionBMCReachable:     metav1.ConditionFalse,
 }
 
@@ -67,8 +68,8 @@ func NewStates(reader client.Reader, bundles Bundles) prometheus.Collector {
 	return &states{reader: reader, bundles: bundles, desc: prometheus.NewDesc("metalaw_servers",
 		"Servers by lifecycle state; none stands for a server that has no state yet.", []string{"state"}, nil),
 		abnormal: prometheus.NewDesc("metalaw_servers_abnormal",
-			"Servers with a condition that wants somebody's eye, by its type and reason: Stalled, PolicyHalted, ClaimMissing or "+
-				"IdentityMismatch that is True, BMCReachable that is False. What no server has is left out.",
+			"Servers with a condition that wants somebody's eye, by its type and reason: Stalled, PolicyHalted, ClaimMissing, "+
+				"IdentityMismatch or PolicyBehind that is True, BMCReachable that is False. What no server has is left out.",
 			[]string{"condition", "reason"}, nil)}
 }
 

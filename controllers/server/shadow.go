@@ -4,6 +4,7 @@ package server
 
 import (
 	"fmt"
+	"reflect"
 	"runtime/debug"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -54,7 +55,7 @@ func shadowDecision(shadow *bundle.Bundle, v *visit) (got engine.Decision) {
 // factsUnder are the facts as the settings of another policy make them: whether a release counts yet, a report without a
 // token, or a machine that was found running.
 func (v *visit) factsUnder(settings bundle.Settings) *policies.Facts {
-	if settings == v.observed.Settings {
+	if reflect.DeepEqual(settings, v.observed.Settings) {
 		return v.facts
 	}
 	o := v.observed

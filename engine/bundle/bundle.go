@@ -36,6 +36,15 @@ func (b *Bundle) Decide(f engine.Facts) engine.Decision {
 	return d
 }
 
+// Takes says that a server in a state can come under the bundle, which defines the state or says what it migrates to.
+func (b *Bundle) Takes(state engine.State) bool {
+	if b.Lifecycle.Defines(state) {
+		return true
+	}
+	_, migrates := b.Lifecycle.Migrates(state)
+	return migrates
+}
+
 // RevisionName is the name of the PolicyRevision that holds a bundle of that name, version and digest.
 func RevisionName(name, version, digest string) string {
 	short := strings.TrimPrefix(digest, "sha256:")

@@ -4,7 +4,9 @@ package rollout
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +49,7 @@ func (d *decision) describe(s *subject) {
 		d.tell(s, t)
 	}
 	status, reason, message := d.active(s)
+	message += dropped(s.Dropped)
 	if s.note != "" {
 		message += "; " + s.note
 	}
@@ -106,6 +109,19 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 	return no, policyv1alpha1.ReasonNotPromoted, s.notPromoted()
 }
 
+// dropped tells of servers in states that a revision has dropped; empty where there are none.
+func dropped(states map[string]int32) string {
+	if len(states) == 0 {
+		return ""
+	}
+	var all []string
+	for _, state := range slices.Sorted(maps.Keys(states)) {
+		all = append(all, fmt.Sprintf("%s %d", state, states[state]))
+	}
+	return "; servers stay under their former revision in states that it neither defines nor migrates (" + strings.Join(all, ", ") +
+		"): say migrate in a new version"
+}
+
 // inForce tells of the revision in force.
 func (s *subject) inForce() string {
 	if s.st.Stage == policyv1alpha1.StageEmbedded {
@@ -123,7 +139,11 @@ func (s *subject) notPromoted() string {
 	case c != nil && c.Paused:
 		return "the canary is paused: " + c.Reason
 	case c != nil:
-		return "it governs as a canary: " + canary.Scope{Selector: c.Selector, Percent: c.Percent}.String()
+		message := "it governs as a canary: " + canary.Scope{Selector: c.Selector, Percent: c.Percent}.String()
+		if s.Test != nil && s.Test.NoError {
+			message += "; it has no state Error, so that maxErrors bounds nothing and only halts pause it"
+		}
+		return message
 	case s.st.Stage == policyv1alpha1.StageShadow:
 		return "it is evaluated beside the revision in force, and does nothing"
 	}

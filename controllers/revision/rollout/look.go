@@ -50,6 +50,9 @@ type Revision struct {
 	// Servers is how many are pinned to it; Troubles is what was counted of them since the canary began.
 	Servers  int32
 	Troubles Troubles
+	// Dropped are the servers that it is to govern and that cannot come under it, by their state, which it neither defines nor
+	// migrates.
+	Dropped map[string]int32
 	// Shadow is what its evaluation beside the revision in force has shown since the last look.
 	Shadow ShadowDelta
 }
@@ -64,6 +67,8 @@ type Test struct {
 	Total    int
 	// MaxHalts and MaxErrors are the budget of a canary.
 	MaxHalts, MaxErrors int32
+	// NoError says that it has no state Error, so that MaxErrors bounds nothing.
+	NoError bool
 }
 
 // Troubles counts the servers that a canary has brought into trouble.

@@ -52,6 +52,18 @@ func canaryText(r *Revision) string {
 	return text
 }
 
+func TestACanaryThatNoErrorCanPauseSaysSo(t *testing.T) {
+	w := newCluster(t)
+	w.label("1.0.0=Canary")
+	w.look()
+	w.revision("1.0.0").Test = &Test{Compiled: true, NoError: true}
+	w.look()
+	const want = "it governs as a canary: servers with rack=r1; it has no state Error, so that maxErrors bounds nothing and only halts pause it"
+	if got := message(w.revision("1.0.0")); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestAPausedCanaryGoesOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*cluster)

@@ -40,7 +40,7 @@ func revisions(ctx context.Context, c client.Client) ([]policyv1alpha1.PolicyRev
 		if d := promotion(&b) - promotion(&a); d != 0 {
 			return d
 		}
-		if d := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); d != 0 {
+		if d := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); d != 0 && promotion(&a) == 0 {
 			return d
 		}
 		return strings.Compare(a.Name, b.Name)
@@ -49,13 +49,7 @@ func revisions(ctx context.Context, c client.Client) ([]policyv1alpha1.PolicyRev
 }
 
 // promotion is the number of the promotion by which a revision came into force; 0 where it never did.
-func promotion(r *policyv1alpha1.PolicyRevision) int {
-	n, err := strconv.Atoi(r.Annotations[policyv1alpha1.PromotionAnnotation])
-	if err != nil {
-		return 0
-	}
-	return n
-}
+func promotion(r *policyv1alpha1.PolicyRevision) int { return int(r.Promotion()) }
 
 // keeper is a program that keeps an object as it is in a repository; an edit by hand would be undone.
 type keeper struct {

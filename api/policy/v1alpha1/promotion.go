@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "strconv"
+
+// MaxPromotion is the highest number that a promotion may have. It leaves room for more than anybody counts.
+const MaxPromotion = 1 << 53
+
+// Promotion is the number of the promotion by which a revision came into force; 0 where none did, or where the annotation is
+// no such number.
+func (r *PolicyRevision) Promotion() int64 {
+	n, err := strconv.ParseInt(r.Annotations[PromotionAnnotation], 10, 64)
+	if err != nil || n < 0 || n > MaxPromotion {
+		return 0
+	}
+	return n
+}
+
+// InForce is the revision with the highest promotion, which tells what is in force also where every status was lost; nil
+// where none was promoted. Of two with the same number, which only a restore makes, it is that whose name comes first.
+func InForce(revisions []PolicyRevision) *PolicyRevision {
+	var found *PolicyRevision
+	for i := range revisions {
+		r := &revisions[i]
+		n := r.Promotion()
+		if n > 0 && (found == nil || n > found.Promotion() || n == found.Promotion() && r.Name < found.Name) {
+			found = r
+		}
+	}
+	return found
+}

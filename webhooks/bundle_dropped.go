@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/canary"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+)
+
+// judgeDropped refuses a bundle that would leave servers behind: in states that it neither defines nor migrates. One that was
+// in force before is gone back to in an emergency, and cannot know of states that came later: it is let through with a warning.
+func (l *lookup) judgeDropped(ctx context.Context, is *head, c *examined, found *findings) error {
+	if !is.governs() || c.bundle == nil || c.bundle.Lifecycle == nil {
+		return nil
+	}
+	scope, faults := canary.Parse(is.object.Annotations)
+	if is.stage != policyv1alpha1.LabelCanary {
+		scope = canary.Scope{}
+	} else if len(faults) > 0 {
+		return nil // it is refused for that
+	}
+	if is.stage == policyv1alpha1.LabelCanary && !c.bundle.Lifecycle.Defines(engine.State(v1alpha1.StateError)) {
+		found.warn("bundle %s has no state %s, so that canary.maxErrors bounds nothing: its canary is paused by halts alone", is.name, v1alpha1.StateError)
+	}
+	var servers v1alpha1.ServerList
+	if err := l.cache.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("the servers cannot be read: %w", err)
+	}
+	dropped, matcher := map[string]int{}, scope.Matcher(is.name)
+	for i := range servers.Items {
+		if s := &servers.Items[i]; matcher.Covers(s.Labels, s.Spec.SystemUUID) && l.drops(c, s) {
+			dropped[string(s.Status.State)]++
+		}
+	}
+	if len(dropped) == 0 {
+		return nil
+	}
+	var all []string
+	total := 0
+	for _, state := range slices.Sorted(maps.Keys(dropped)) {
+		all = append(all, fmt.Sprintf("%s %d", state, dropped[state]))
+		total += dropped[state]
+	}
+	what := fmt.Sprintf("%s in states that bundle %s %s neither defines nor migrates: %s", plural(total, "server is", "servers are"), is.name, c.version,
+		strings.Join(all, ", "))
+	if c.promoted {
+		found.warn("%s; it was in force before and is gone back to: they stay under their revision until they leave these states", what)
+		return nil
+	}
+	first := slices.Min(slices.Collect(maps.Keys(dropped)))
+	found.deny(field.Forbidden(labelsPath.Key(policyv1alpha1.StageLabel), fmt.Sprintf(
+		"%s; say in lifecycle.yaml where each of them leads, as migrate: {%s: %s}, and raise version", what, first, c.bundle.Lifecycle.Initial())))
+	return nil
+}
+
+// drops says that a server is in a state that its revision knows and the bundle does not.
+func (l *lookup) drops(c *examined, s *v1alpha1.Server) bool {
+	state, at := engine.State(s.Status.State), s.Status.Lifecycle
+	if at == nil || state == "" || c.bundle.Takes(state) {
+		return false
+	}
+	pinned, loaded := l.bundles.Revision(at.Revision)
+	return !loaded || pinned.Lifecycle.Defines(state)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
