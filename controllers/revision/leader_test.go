@@ -102,14 +102,14 @@ func fleet(t *testing.T, stage string, change func(*corev1.ConfigMap)) *corev1.C
 }
 
 func TestWhatBecomesOfAHead(t *testing.T) {
-	const builtIn = "default 1.0.0 Embedded 0"
+	const builtIn = "default 1.0.0 Embedded 1"
 	for name, c := range map[string]struct {
 		stage  string
 		change func(*corev1.ConfigMap)
 		stored string
 		told   string
 	}{
-		"an active one is accepted and promoted": {"active", nil, "default 1.0.0 Superseded 0, fleet 1.0.0 Active 1", "Normal BundleAccepted"},
+		"an active one is accepted and promoted": {"active", nil, "default 1.0.0 Superseded 1, fleet 1.0.0 Active 2", "Normal BundleAccepted"},
 		"a draft is not stored":                  {"draft", nil, builtIn, "Normal InForce default-1.0.0"},
 		"one without a stage is a draft":         {"", nil, builtIn, "Normal InForce default-1.0.0"},
 		"a broken draft shows its errors": {"draft", func(cm *corev1.ConfigMap) { cm.Data["lifecycle.yaml"] = "a: [" }, builtIn,
@@ -158,7 +158,7 @@ func TestWhatWasFilledInStaysWhenTheDefaultChanges(t *testing.T) {
 	}
 	l.Store = NewStore(nil, newer)
 	l.look(t)
-	if got := l.stored(t); got != "default 1.0.0 Superseded 0, default 1.0.0 Superseded 0, fleet 1.0.0 Active 1" {
+	if got := l.stored(t); got != "default 1.0.0 Superseded 1, default 1.0.0 Draft 0, fleet 1.0.0 Active 2" {
 		t.Error(got)
 	}
 }
@@ -169,7 +169,7 @@ func TestAVersionMeansOneContent(t *testing.T) {
 		cm.Data["admission.rego"] += "\n# otherwise\n"
 	}))
 	told := strings.Join(l.look(t), "\n")
-	if !strings.Contains(told, "Warning VersionTaken") || l.stored(t) != "default 1.0.0 Superseded 0, fleet 1.0.0 Active 1" {
+	if !strings.Contains(told, "Warning VersionTaken") || l.stored(t) != "default 1.0.0 Superseded 1, fleet 1.0.0 Active 2" {
 		t.Errorf("stored %s, told\n%s", l.stored(t), told)
 	}
 	if refused := *l.refused.Load(); refused[policyv1alpha1.ReasonVersionTaken] != 1 {

@@ -52,12 +52,25 @@ func (r *rule) text() string {
 	return strings.Join(append(all, r.held...), "\n")
 }
 
+// governing is the revision that is in force: by its promotion, or, until the leader has numbered it, as the built-in one of the
+// manager that governed first; nil where there is neither.
+func governing(revisions []policyv1alpha1.PolicyRevision) *policyv1alpha1.PolicyRevision {
+	if r := policyv1alpha1.InForce(revisions); r != nil {
+		return r
+	}
+	i := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Status.Stage == policyv1alpha1.StageEmbedded })
+	if i < 0 {
+		return nil
+	}
+	return &revisions[i]
+}
+
 // follow compiles and tests what is in use, and has it govern as the revisions say.
 func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) error {
 	before := s.rule.Load()
 	next := &rule{active: s.embedded}
 	var errs []error
-	first := policyv1alpha1.InForce(revisions)
+	first := governing(revisions)
 	for i := range revisions {
 		r := &revisions[i]
 		if r != first && !rollout.InUse(r.Status.Stage, r.Status.LabelledStage) {
@@ -160,7 +173,7 @@ func (s *Store) Load(ctx context.Context, live client.Reader) error {
 		if st := &r.Status; st.Servers > 0 || st.Stage == "" { // without a status nobody knows who is pinned to it
 			if t, err := s.try(ctx, r); err != nil {
 				return err
-			} else if !rollout.InUse(st.Stage, st.LabelledStage) && r != policyv1alpha1.InForce(list.Items) {
+			} else if !rollout.InUse(st.Stage, st.LabelledStage) && r != governing(list.Items) {
 				logTrial(ctx, r.Name, t)
 			}
 		}

@@ -83,14 +83,16 @@ func TestTheStoreFollowsWhatIsStored(t *testing.T) {
 		changes   int
 	}{
 		{"nothing is stored", nil, "default", "default", 0, 0},
-		{"the highest promotion is in force", []policyv1alpha1.PolicyRevision{old, new1}, "1.1.0", "1.1.0", 0, 1},
-		{"nothing has changed", []policyv1alpha1.PolicyRevision{new1, old}, "1.1.0", "1.1.0", 0, 1},
-		{"what is in force is deleted", []policyv1alpha1.PolicyRevision{old}, "1.1.0", "1.1.0", 0, 1},
-		{"a canary governs its scope", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "1.2.0", 0, canary)}, "1.1.0", "1.2.0", 0, 2},
-		{"a canary is paused", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "1.2.0", 0, paused)}, "1.1.0", "1.1.0", 0, 3},
-		{"a canary is refused", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "2.0.0", 0, canary)}, "1.1.0", "1.1.0", 0, 4},
-		{"a shadow", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "1.2.0", 0, shadow)}, "1.1.0", "1.1.0", 1, 5},
-		{"one in force that is refused is held", []policyv1alpha1.PolicyRevision{fleetVersion(t, "2.0.0", 3, shadow)}, "2.0.0", "2.0.0", 0, 6},
+		{"what is built into a former manager governs", []policyv1alpha1.PolicyRevision{
+			fleetVersion(t, "0.9.0", 0, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageEmbedded})}, "0.9.0", "0.9.0", 0, 1},
+		{"the highest promotion is in force", []policyv1alpha1.PolicyRevision{old, new1}, "1.1.0", "1.1.0", 0, 2},
+		{"nothing has changed", []policyv1alpha1.PolicyRevision{new1, old}, "1.1.0", "1.1.0", 0, 2},
+		{"what is in force is deleted", []policyv1alpha1.PolicyRevision{old}, "1.1.0", "1.1.0", 0, 2},
+		{"a canary governs its scope", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "1.2.0", 0, canary)}, "1.1.0", "1.2.0", 0, 3},
+		{"a canary is paused", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "1.2.0", 0, paused)}, "1.1.0", "1.1.0", 0, 4},
+		{"a canary is refused", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "2.0.0", 0, canary)}, "1.1.0", "1.1.0", 0, 5},
+		{"a shadow", []policyv1alpha1.PolicyRevision{new1, fleetVersion(t, "1.2.0", 0, shadow)}, "1.1.0", "1.1.0", 1, 6},
+		{"one in force that is refused is held", []policyv1alpha1.PolicyRevision{fleetVersion(t, "2.0.0", 3, shadow)}, "2.0.0", "2.0.0", 0, 7},
 	} {
 		if err := s.follow(t.Context(), step.revisions); err != nil {
 			t.Fatal(err)

@@ -69,7 +69,8 @@ type PolicySource struct {
 type PolicyStage string
 
 const (
-	// StageEmbedded is the revision built into the manager; it governs where no other is active.
+	// StageEmbedded is the revision built into the manager that governed first; it governs until another is promoted. What is
+	// built into a newer manager is promoted like any other.
 	StageEmbedded PolicyStage = "Embedded"
 	// StageDraft governs nothing.
 	StageDraft PolicyStage = "Draft"

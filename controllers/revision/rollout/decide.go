@@ -62,6 +62,7 @@ func Decide(l Look) Outcome {
 	slices.SortFunc(d.all, func(a, b *subject) int { return strings.Compare(a.Name, b.Name) })
 	d.inForce = d.incumbent()
 	d.readLabels()
+	d.numberBuiltIn()
 	d.promote()
 	d.takeEffect()
 	for _, s := range d.all {
@@ -73,7 +74,8 @@ func Decide(l Look) Outcome {
 	return d.outcome()
 }
 
-// incumbent is the revision with the highest promotion that took effect, or the built-in one where none did.
+// incumbent is the revision with the highest promotion that took effect; where none did, the built-in one that governs, or the
+// one of this manager.
 func (d *decision) incumbent() *subject {
 	var found *subject
 	for _, s := range d.all {
@@ -85,11 +87,29 @@ func (d *decision) incumbent() *subject {
 		return found
 	}
 	for _, s := range d.all {
-		if s.Name == d.Embedded {
+		if s.Status.Stage == policyv1alpha1.StageEmbedded {
 			return s
 		}
+		if s.Name == d.Embedded {
+			found = s
+		}
 	}
-	return nil
+	return found
+}
+
+// numberBuiltIn makes the built-in revision that governs where nobody has promoted any the first promotion. So the one that is
+// built into a newer manager is one more revision, which takes effect only when somebody promotes it, on all managers alike.
+func (d *decision) numberBuiltIn() {
+	in := d.inForce
+	if in == nil || in.Promotion > 0 {
+		return
+	}
+	for _, s := range d.all {
+		if s.st.Promotion > 0 { // it waits, and comes after
+			s.st.Promotion++
+		}
+	}
+	in.st.Promotion, in.promoted = 1, true
 }
 
 // promote numbers the promotion that is asked for in this look. Of several that come at once the one in force stays if it
@@ -108,7 +128,7 @@ func (d *decision) promote() {
 		return
 	}
 	winner := slices.MaxFunc(asking, compareVersions)
-	if in := d.inForce; in != nil && (in.newcomer || in.lost()) {
+	if in := d.inForce; in != nil && (in.newcomer || in.lost() && in.Name != d.Embedded) {
 		winner = in
 	}
 	for _, s := range asking {
@@ -134,10 +154,10 @@ func compareVersions(a, b *subject) int {
 func (d *decision) takeEffect() {
 	var next *subject
 	for _, s := range d.all {
-		if s.st.LabelledStage != policyv1alpha1.LabelledActive {
+		if s.st.LabelledStage != policyv1alpha1.LabelledActive && !s.promoted {
 			s.st.Promotion = s.Promotion
 		}
-		if s.st.Promotion > s.Promotion && (next == nil || s.st.Promotion > next.st.Promotion) {
+		if s.st.Promotion > s.Promotion && !s.promoted && (next == nil || s.st.Promotion > next.st.Promotion) {
 			next = s
 		}
 	}
@@ -145,7 +165,7 @@ func (d *decision) takeEffect() {
 		next = nil
 	}
 	for _, s := range d.all {
-		if s != next {
+		if s != next && !s.promoted {
 			s.st.Promotion = s.Promotion
 		}
 	}

@@ -21,6 +21,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 type cluster struct {
 	t         *testing.T
 	now       time.Time
+	embedded  string
 	heads     []Head
 	revisions []Revision
 	replicas  []Replica
@@ -28,7 +29,7 @@ type cluster struct {
 
 // newCluster has one running manager, which has compiled everything.
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{t: t, now: epoch}
+	c := &cluster{t: t, now: epoch, embedded: "default"}
 	c.manager("m1")
 	c.store("default")
 	return c
@@ -36,7 +37,7 @@ func newCluster(t *testing.T) *cluster {
 
 func (c *cluster) manager(name string, refuses ...string) {
 	r := Replica{Name: name, EngineVersion: "1.0.0", RenewedAt: c.now, Lasts: 90 * time.Second, Compiled: map[string]bool{}, Refused: map[string]string{}}
-	for _, version := range []string{"default", "1.0.0", "1.1.0", "1.10.0", "2.0.0"} {
+	for _, version := range []string{"default", "default-2", "1.0.0", "1.1.0", "1.10.0", "2.0.0"} {
 		if slices.Contains(refuses, version) {
 			r.Refused[version] = "lifecycle.yaml:3:1: error: unknown effect\nand more"
 		} else {
@@ -86,7 +87,7 @@ func (c *cluster) label(heads string) {
 }
 
 func (c *cluster) decide() Outcome {
-	return Decide(Look{Now: c.now, Embedded: "default", Heads: c.heads, Revisions: c.revisions, Replicas: c.replicas})
+	return Decide(Look{Now: c.now, Embedded: c.embedded, Heads: c.heads, Revisions: c.revisions, Replicas: c.replicas})
 }
 
 // look decides and stores; a second look has nothing to add.
@@ -302,6 +303,45 @@ func TestAPromotionThatWasOvertakenWhileItWaitedDoesNotRevive(t *testing.T) {
 	}
 }
 
+func TestTheRevisionBuiltIntoANewerManagerGovernsOnlyWhenItIsPromoted(t *testing.T) {
+	w := newCluster(t)
+	for _, step := range []struct{ do, want, message string }{
+		{"", "default Embedded InForce", "servers adopt this revision; it is built in, and no other was promoted"},
+		{"upgrade", "default Embedded InForce, default-2 Draft NotPromoted", "servers adopt this revision; it was built into the version of the manager " +
+			"that governed first, and no other was promoted; default-2 is built into this version, and governs only when somebody promotes it"},
+		{"default-2=Active", "default Superseded Superseded, default-2 Active InForce", "another revision was promoted later"},
+	} {
+		if step.do == "upgrade" {
+			w.embedded = "default-2"
+			w.store("default-2")
+		} else {
+			w.label(step.do)
+		}
+		w.look()
+		if diff := cmp.Diff([]string{step.want, step.message}, []string{w.shows(), message(w.revision("default"))}); diff != "" {
+			t.Errorf("after %q (-want +got)\n%s", step.do, diff)
+		}
+	}
+	if first, second := w.revision("default").Promotion, w.revision("default-2").Promotion; first != 1 || second != 2 {
+		t.Errorf("the promotions are %d and %d", first, second)
+	}
+}
+
+func TestAPromotionThatWaitedBeforeTheBuiltInRevisionWasNumberedComesAfterIt(t *testing.T) {
+	w := newCluster(t)
+	w.manager("m2", "1.0.0")
+	w.label("1.0.0=Active")
+	w.look()
+	w.revision("default").Promotion, w.revision("default").Status.Promotion = 0, 0 // a manager that numbers none
+	w.revision("1.0.0").Status.Promotion = 1
+	w.look()
+	w.manager("m2")
+	w.look()
+	if got := w.shows(); got != "default Superseded Superseded, 1.0.0 Active InForce" {
+		t.Error(got)
+	}
+}
+
 func TestACanaryThatIsPromotedStaysOneWhileItWaits(t *testing.T) {
 	w := newCluster(t)
 	w.label("1.0.0=Canary")
@@ -354,10 +394,10 @@ func TestARevisionThatAnUpgradeRefusesIsHeldAndStaysInForce(t *testing.T) {
 
 func TestTheMessageOfWhatIsInForceTellsOfItsConfigMap(t *testing.T) {
 	for name, c := range map[string]struct{ heads, want string }{
-		"as promoted":  {"1.0.0=Active", "servers adopt this revision since promotion 1"},
-		"relabelled":   {"1.0.0=Shadow", "servers adopt this revision since promotion 1; ConfigMap cm-1.0.0 asks for stage Shadow, and it stays in force until another is promoted"},
-		"deleted":      {"", "servers adopt this revision since promotion 1; ConfigMap cm-1.0.0 does not hold it any more"},
-		"half-written": {"1.0.0!=Active", "servers adopt this revision since promotion 1; ConfigMap cm-1.0.0 changes nothing: lifecycle.yaml is half-written"},
+		"as promoted":  {"1.0.0=Active", "servers adopt this revision since promotion 2"},
+		"relabelled":   {"1.0.0=Shadow", "servers adopt this revision since promotion 2; ConfigMap cm-1.0.0 asks for stage Shadow, and it stays in force until another is promoted"},
+		"deleted":      {"", "servers adopt this revision since promotion 2; ConfigMap cm-1.0.0 does not hold it any more"},
+		"half-written": {"1.0.0!=Active", "servers adopt this revision since promotion 2; ConfigMap cm-1.0.0 changes nothing: lifecycle.yaml is half-written"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newCluster(t)

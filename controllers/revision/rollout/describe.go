@@ -93,7 +93,7 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 		return status, policyv1alpha1.ReasonRevisionHeld,
 			"this version of the manager refuses it, so nothing moves under it and nothing is done: " + firstLine(s.Test.Refused)
 	case s == d.inForce:
-		return metav1.ConditionTrue, policyv1alpha1.ReasonInForce, s.inForce() + d.labelledAlready(s)
+		return metav1.ConditionTrue, policyv1alpha1.ReasonInForce, s.inForce(d.Embedded) + d.labelledAlready(s)
 	case s.awaits != "":
 		return no, policyv1alpha1.ReasonAwaitingReplicas, "it waits until every running manager has compiled it: " + s.awaits
 	case s.conflict:
@@ -106,7 +106,7 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 		}
 		return no, policyv1alpha1.ReasonSuperseded, message
 	}
-	return no, policyv1alpha1.ReasonNotPromoted, s.notPromoted()
+	return no, policyv1alpha1.ReasonNotPromoted, s.notPromoted(d.Embedded)
 }
 
 // dropped tells of servers in states that a revision has dropped; empty where there are none.
@@ -123,8 +123,12 @@ func dropped(states map[string]int32) string {
 }
 
 // inForce tells of the revision in force.
-func (s *subject) inForce() string {
-	if s.st.Stage == policyv1alpha1.StageEmbedded {
+func (s *subject) inForce(embedded string) string {
+	switch {
+	case s.st.Stage == policyv1alpha1.StageEmbedded && s.Name != embedded:
+		return "servers adopt this revision; it was built into the version of the manager that governed first, and no other was promoted; " +
+			embedded + " is built into this version, and governs only when somebody promotes it"
+	case s.st.Stage == policyv1alpha1.StageEmbedded:
 		return "servers adopt this revision; it is built in, and no other was promoted"
 	}
 	message := fmt.Sprintf("servers adopt this revision since promotion %d", s.st.Promotion)
@@ -134,7 +138,7 @@ func (s *subject) inForce() string {
 	return message
 }
 
-func (s *subject) notPromoted() string {
+func (s *subject) notPromoted(embedded string) string {
 	switch c := s.st.Canary; {
 	case c != nil && c.Paused:
 		return "the canary is paused: " + c.Reason
@@ -146,6 +150,9 @@ func (s *subject) notPromoted() string {
 		return message
 	case s.st.Stage == policyv1alpha1.StageShadow:
 		return "it is evaluated beside the revision in force, and does nothing"
+	}
+	if s.Name == embedded && s.st.Head == "" {
+		return "it is built into this version of the manager, and governs only when somebody promotes it: metalaw policy init writes its files"
 	}
 	return "its stage puts it nowhere in force"
 }

@@ -34,7 +34,7 @@ func (d *decision) stage(s *subject) {
 func (d *decision) stageOf(s *subject) policyv1alpha1.PolicyStage {
 	was := s.Status.Stage
 	if s == d.inForce {
-		if s.Promotion == 0 && !s.promoted {
+		if d.builtIn(s) {
 			return policyv1alpha1.StageEmbedded
 		}
 		return policyv1alpha1.StageActive
@@ -62,7 +62,12 @@ func (d *decision) governed(s *subject) bool {
 	was := s.Status.Stage
 	governed := was == policyv1alpha1.StageEmbedded || was == policyv1alpha1.StageActive || was == policyv1alpha1.StageSuperseded
 	overtaken := s.st.LabelledStage == policyv1alpha1.LabelledActive && !s.pending && !s.conflict
-	return governed || overtaken || s.Promotion > 0 || s.Name == d.Embedded
+	return governed || overtaken || s.Promotion > 0 || s.promoted
+}
+
+// builtIn says that a revision in force was built into a manager, this one or a former one, and that no ConfigMap ever held it.
+func (d *decision) builtIn(s *subject) bool {
+	return s.st.Head == "" && (s.Name == d.Embedded || s.Status.Stage == policyv1alpha1.StageEmbedded)
 }
 
 // canary keeps whom a canary governs, and pauses it once it has cost more than its budget. Another scope begins anew.
