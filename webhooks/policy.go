@@ -33,6 +33,9 @@ func askPolicy(ctx context.Context, b *bundle.Bundle, kind string, req *admissio
 	if in.OldObject, err = generic(req.OldObject.Raw, redact); err != nil {
 		return findings{}, err
 	}
+	if b.Admission == nil {
+		return undecided(b, in, errNotCompiled), nil
+	}
 	verdict, err := b.Admission.Admit(ctx, in)
 	if err != nil {
 		return undecided(b, in, err), nil
@@ -50,6 +53,9 @@ func askPolicy(ctx context.Context, b *bundle.Bundle, kind string, req *admissio
 	return found, nil
 }
 
+// errNotCompiled: the revision in force does not compile in this engine, so that nobody knows what its rules refuse.
+var errNotCompiled = errors.New("its content does not compile in this version of metalaw, so that what it refuses is not known")
+
 // undecided is the answer where a rule failed.
 func undecided(b *bundle.Bundle, in admission.Input, err error) findings {
 	var found findings
@@ -59,7 +65,11 @@ func undecided(b *bundle.Bundle, in admission.Input, err error) findings {
 	}
 	remedy := "mend the rule or put the former bundle in force again"
 	var failed *admission.EvalError
-	if !errors.As(err, &failed) {
+	switch {
+	case errors.Is(err, errNotCompiled):
+		remedy = "run the version of metalaw that accepted it, or promote a bundle that this one accepts; deletions, bundles, freezes and the manager's " +
+			"own writes pass meanwhile"
+	case !errors.As(err, &failed):
 		remedy = "see whether the object can be made smaller"
 	}
 	found.denials = []metav1.StatusCause{{Type: causePolicyError,

@@ -163,3 +163,39 @@ func TestALookUpThatFailsRefusesTheRequest(t *testing.T) {
 }
 
 var errDown = errors.New("down")
+
+func TestWhereTheRevisionInForceDoesNotCompileNothingIsLetThroughThatItMightRefuse(t *testing.T) {
+	standIn := *defaults(t)
+	standIn.Admission = nil
+	standIn.Revision.Name = "fleet-1.0.0-f000000000"
+	const unknown = "policy fleet-1.0.0-f000000000 could not "
+	for name, c := range map[string]struct {
+		before, after client.Object
+		who, path     string
+		want          string
+		warns         bool
+	}{
+		"a new claim": {after: claim(), path: PathValidateServerClaim, want: "Invalid\n" + unknown + "decide: its content does not compile in this version of " +
+			"metalaw, so that what it refuses is not known; run the version of metalaw that accepted it, or promote a bundle that this one accepts; " +
+			"deletions, bundles, freezes and the manager's own writes pass meanwhile"},
+		"but a deletion":                       {before: claim(), path: PathValidateServerClaim, warns: true},
+		"and what the manager writes":          {after: claim(), who: manager, path: PathValidateServerClaim},
+		"and a draft of what is to come after": {after: bundleHead(), path: PathValidateBundle},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, &standIn)
+			op := admissionv1.Create
+			if c.before != nil {
+				op = admissionv1.Delete
+			}
+			who := user
+			if c.who != "" {
+				who = c.who
+			}
+			got, warnings := w.ask(c.path, who, op, c.before, c.after)
+			if diff := cmp.Diff(c.want, got); diff != "" || (len(warnings) > 0) != c.warns {
+				t.Errorf("warned %q (-want +got)\n%s", warnings, diff)
+			}
+		})
+	}
+}

@@ -144,6 +144,14 @@ var asks = map[policyv1alpha1.LabelledStage]string{policyv1alpha1.LabelledShadow
 	policyv1alpha1.LabelledCanary: policyv1alpha1.LabelCanary, policyv1alpha1.LabelledActive: policyv1alpha1.LabelActive}
 
 func checkRevisionDeletion(c change[policyv1alpha1.PolicyRevision], f revisionFacts, found *findings) {
+	if damaged(c.old) {
+		found.warn("the content of the revision is damaged: restore it from a good backup at once, under the same name and with its annotations; " +
+			"until then servers pinned to it come under what is in force")
+		if !f.mayActivate {
+			found.deny(mayNot(nil, c.user, c.old.Spec.Bundle, ""))
+		}
+		return
+	}
 	if f.use != "" {
 		found.deny(field.Forbidden(nil, fmt.Sprintf(
 			"the revision is %s; promote another, or take the stage off its ConfigMap, and delete it then", f.use)))
@@ -164,6 +172,12 @@ func checkRevisionDeletion(c change[policyv1alpha1.PolicyRevision], f revisionFa
 	if !f.mayActivate {
 		found.deny(mayNot(nil, c.user, c.old.Spec.Bundle, ""))
 	}
+}
+
+// damaged says that the content of a revision is not what its digest says, so that it serves nobody.
+func damaged(r *policyv1alpha1.PolicyRevision) bool {
+	files, err := bundle.Unpack(r.Spec.Content)
+	return err != nil || files.Digest() != r.Spec.Digest
 }
 
 // checkRestore takes a revision back from a backup: its name and its digest have to be those of its content.

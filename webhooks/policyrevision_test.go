@@ -66,8 +66,11 @@ func TestPolicyRevisions(t *testing.T) {
 		"by who may only":                        {before: revision(atStage(policyv1alpha1.StageSuperseded)), want: "Forbidden\n" + mayNotFleet},
 		"one in force stays":                     {before: revision(active), may: true, want: "Forbidden\nForbidden: the revision is in force" + remedy},
 		"so does the one that was promoted last": {stored: []client.Object{revision(promotion("7"))}, before: revision(promotion("7")), may: true, want: "Forbidden\nForbidden: the revision is in force" + remedy},
-		"so does a canary":                       {before: revision(atStage(policyv1alpha1.StageCanary)), may: true, want: "Forbidden\nForbidden: the revision is a canary" + remedy},
-		"so does a shadow":                       {before: revision(atStage(policyv1alpha1.StageShadow)), may: true, want: "Forbidden\nForbidden: the revision is evaluated in shadow" + remedy},
+		"unless its content is damaged": {stored: []client.Object{pinned}, before: revision(active, func(r *policyv1alpha1.PolicyRevision) { r.Spec.Content = r.Spec.Content[:20] }), may: true,
+			warnings: []string{"the content of the revision is damaged: restore it from a good backup at once, under the same name and with its annotations; " +
+				"until then servers pinned to it come under what is in force"}},
+		"so does a canary": {before: revision(atStage(policyv1alpha1.StageCanary)), may: true, want: "Forbidden\nForbidden: the revision is a canary" + remedy},
+		"so does a shadow": {before: revision(atStage(policyv1alpha1.StageShadow)), may: true, want: "Forbidden\nForbidden: the revision is evaluated in shadow" + remedy},
 		"so does one that its ConfigMap would bring back": {before: revision(atStage(policyv1alpha1.StageSuperseded), func(r *policyv1alpha1.PolicyRevision) {
 			r.Status.LabelledStage, r.Status.Head = policyv1alpha1.LabelledActive, "fleet-1"
 		}), may: true, want: "Forbidden\nForbidden: ConfigMap fleet-1, which holds the bundle, bears stage active still, and would have the revision made and used anew; label it policy.metalaw.dev/stage=draft or delete it, and delete the revision then"},

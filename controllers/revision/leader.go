@@ -56,6 +56,14 @@ type leader struct {
 	told     map[string]string
 	troubled map[string]*troubled
 	flushed  time.Time
+	// leases are the leases of other managers as they were seen, by name.
+	leases map[string]sighting
+}
+
+// sighting is when a lease was seen to have been renewed, by the clock of this machine: those of others may go wrong.
+type sighting struct {
+	renewed metav1.MicroTime
+	at      time.Time
 }
 
 func (c *leader) log(ctx context.Context) logr.Logger {
@@ -125,6 +133,9 @@ func (c *leader) revisions(ctx context.Context) ([]policyv1alpha1.PolicyRevision
 		}
 	}
 	for _, b := range []*bundle.Bundle{c.Store.embedded, c.Store.Active()} {
+		if rule := c.Store.rule.Load(); rule.standsIn && b == rule.active {
+			continue // its content is not that of the revision
+		}
 		if slices.ContainsFunc(list.Items, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == b.Revision.Name }) {
 			continue
 		}
@@ -161,7 +172,7 @@ func (c *leader) ensure(ctx context.Context, b *bundle.Bundle) (*policyv1alpha1.
 
 // look gathers what a decision is made from.
 func (c *leader) look(ctx context.Context, heads []head, revisions []policyv1alpha1.PolicyRevision) (rollout.Look, error) {
-	look := rollout.Look{Now: c.Now(), Embedded: c.Store.embedded.Revision.Name}
+	look := rollout.Look{Now: c.Now(), Embedded: c.Store.embedded.Revision.Name, Last: c.Store.rule.Load().promotion}
 	for i := range heads {
 		look.Heads = append(look.Heads, heads[i].Head)
 		if err := c.test(ctx, &heads[i], revisions); err != nil {
@@ -213,8 +224,8 @@ func (c *leader) giveBack(look rollout.Look, stored map[string]bool) {
 	}
 }
 
-// replicas are the managers whose leases there are, this one included: it knows itself without a lease. Leases of managers
-// that were killed long ago are taken away.
+// replicas are the managers whose leases there are, this one included: it knows itself without a lease. A lease counts from when
+// it was seen to be another than before, whatever time it bears. Those of managers that were killed long ago are taken away.
 func (c *leader) replicas(ctx context.Context, now time.Time) ([]rollout.Replica, error) {
 	self := rollout.Replica{Name: c.Identity, EngineVersion: bundle.EngineVersion, RenewedAt: now, Lasts: leaseLasts}
 	self.Compiled, self.Refused = c.Store.loaded()
@@ -223,8 +234,15 @@ func (c *leader) replicas(ctx context.Context, now time.Time) ([]rollout.Replica
 	if err := c.heads.List(ctx, &leases, client.InNamespace(c.Namespace), client.HasLabels{policyv1alpha1.ReplicaLabel}); err != nil {
 		return nil, err
 	}
+	seen := map[string]sighting{}
+	defer func() { c.leases = seen }()
 	for i := range leases.Items {
 		r := replicaOf(&leases.Items[i])
+		last, known := c.leases[leases.Items[i].Name]
+		if renewed := metav1.NewMicroTime(r.RenewedAt); !known || !last.renewed.Equal(&renewed) {
+			last = sighting{renewed, now}
+		}
+		seen[leases.Items[i].Name], r.RenewedAt = last, last.at
 		switch {
 		case r.Name == c.Identity:
 		case r.RenewedAt.Add(r.Lasts + leaseForgotten).Before(now):

@@ -177,7 +177,7 @@ func TestAVersionMeansOneContent(t *testing.T) {
 	}
 }
 
-func TestLeasesOfManagersThatWereKilledAreTakenAway(t *testing.T) {
+func TestALeaseCountsByWhenItWasSeenToBeRenewed(t *testing.T) {
 	lease := func(name string, age time.Duration) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: leasePrefix + name,
 			Labels:      map[string]string{policyv1alpha1.ReplicaLabel: "true"},
@@ -185,21 +185,57 @@ func TestLeasesOfManagersThatWereKilledAreTakenAway(t *testing.T) {
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: ptr.To(int32(90)),
 				RenewTime: &metav1.MicroTime{Time: epoch.Add(-age)}}}
 	}
-	l := newLeader(t, lease("self", 0), lease("live", time.Minute), lease("dead", 5*time.Minute), lease("forgotten", time.Hour))
-	all, err := l.replicas(t.Context(), epoch)
-	if err != nil {
+	behind, killed := lease("behind", time.Hour), lease("killed", 0) // the clock of one goes wrong by an hour
+	l := newLeader(t, lease("self", 0), behind, killed)
+	for _, look := range []struct {
+		after  time.Duration
+		renews bool
+		want   []string
+		leases int
+	}{
+		{0, false, []string{"behind 0s", "killed 0s"}, 3},
+		{30 * time.Second, true, []string{"behind 0s", "killed 30s"}, 3},
+		{2 * time.Minute, true, []string{"behind 0s", "killed 2m0s"}, 3},
+		{17 * time.Minute, true, []string{"behind 0s"}, 2},
+	} {
+		now := epoch.Add(look.after)
+		if look.renews {
+			behind.Spec.RenewTime = &metav1.MicroTime{Time: now.Add(-time.Hour)}
+			if err := l.api.Update(t.Context(), behind); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all, err := l.replicas(t.Context(), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range all[1:] {
+			got = append(got, fmt.Sprintf("%s %s", r.Name, now.Sub(r.RenewedAt)))
+			if r.EngineVersion != "1.0.0" || !r.Compiled["d1"] || r.Refused["d2"] != "why" {
+				t.Errorf("of %s is known %+v", r.Name, r)
+			}
+		}
+		var left coordinationv1.LeaseList
+		if err := l.api.List(t.Context(), &left); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(look.want, got); diff != "" || all[0].Name != "self" || len(left.Items) != look.leases {
+			t.Errorf("after %s, with %d leases left (-want +got)\n%s", look.after, len(left.Items), diff)
+		}
+	}
+}
+
+func TestWhatStandsInForADamagedRevisionIsNotStoredUnderItsName(t *testing.T) {
+	l := newLeader(t)
+	damaged := fleetVersion(t, "1.0.0", 7, policyv1alpha1.PolicyRevisionStatus{})
+	damaged.Spec.Content = damaged.Spec.Content[:100]
+	if err := l.Store.follow(t.Context(), []policyv1alpha1.PolicyRevision{damaged}); err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, r := range all[1:] {
-		got = append(got, fmt.Sprintf("%s %s %v %v", r.Name, r.EngineVersion, r.Compiled, r.Refused))
-	}
-	if diff := cmp.Diff([]string{"dead 1.0.0 map[d1:true] map[d2:why]", "live 1.0.0 map[d1:true] map[d2:why]"}, got); diff != "" || all[0].Name != "self" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	var left coordinationv1.LeaseList
-	if err := l.api.List(t.Context(), &left); err != nil || len(left.Items) != 3 {
-		t.Errorf("%d leases are left (%v)", len(left.Items), err)
+	l.look(t) // somebody has deleted it, to restore it
+	if got := l.stored(t); got != "default 1.0.0 Embedded 1" {
+		t.Error(got)
 	}
 }
 

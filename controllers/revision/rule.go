@@ -24,6 +24,8 @@ import (
 // rule is who governs at one moment. It is immutable.
 type rule struct {
 	active *bundle.Bundle
+	// standsIn says that the active one has the place of a revision whose content cannot be compiled.
+	standsIn bool
 	// promotion is that which put the active one in force; 0 where none did.
 	promotion int64
 	canaries  []canaryRule
@@ -73,6 +75,7 @@ func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 	first := governing(revisions)
 	for i := range revisions {
 		r := &revisions[i]
+		s.renewed(r)
 		if r != first && !rollout.InUse(r.Status.Stage, r.Status.LabelledStage) {
 			continue
 		}
@@ -90,7 +93,7 @@ func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 			continue
 		}
 		if next.promotion, next.active = r.Promotion(), t.bundle; t.bundle == nil {
-			next.active = s.standIn(r)
+			next.active, next.standsIn = s.standIn(r), true
 		}
 	}
 	if len(errs) > 0 {
@@ -98,7 +101,7 @@ func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 	}
 	if next.promotion < before.promotion {
 		// The revision in force has been deleted. It stays so, and the leader stores it again.
-		next.promotion, next.active = before.promotion, before.active
+		next.promotion, next.active, next.standsIn = before.promotion, before.active, before.standsIn
 	}
 	slices.SortFunc(next.canaries, func(a, b canaryRule) int {
 		return cmp.Or(b.since.Compare(a.since), strings.Compare(a.bundle.Revision.Name, b.bundle.Revision.Name))

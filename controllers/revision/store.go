@@ -21,8 +21,12 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
-// readLimit is the time that one read of a revision may take.
-const readLimit = 10 * time.Second
+const (
+	// readLimit is the time that one read of a revision may take, and that somebody waits for its test.
+	readLimit = 10 * time.Second
+	// testLimit is the time that a test may take, however busy the machine is.
+	testLimit = 10 * time.Minute
+)
 
 // Store holds compiled bundles. It is safe for concurrent use.
 type Store struct {
@@ -104,12 +108,18 @@ func (s *Store) Revision(name string) (*bundle.Bundle, bool) {
 		log.Error(err, "the revision cannot be read; servers pinned to it are kept as they are")
 		return nil, false
 	}
-	t, err := s.try(ctx, revision)
-	if err != nil {
-		log.Error(err, "the revision could not be tested; servers pinned to it are kept as they are")
+	select {
+	case <-s.tryBeside(revision):
+	case <-ctx.Done():
+		log.Info("the revision is being tested; servers pinned to it are kept as they are until then")
 		return nil, false
 	}
-	logTrial(ctx, name, t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t = s.trials[name]
+	if t == nil || t.test == nil {
+		return nil, false
+	}
 	return t.bundle, t.bundle != nil
 }
 
@@ -128,10 +138,12 @@ func (s *Store) Lost(name string) bool {
 }
 
 // standIn has the place of a revision that is in force and does not compile in this engine: something has to say how BMCs
-// are reached and what admission refuses. Nothing moves under it, because the revision is held.
+// are reached. Nothing moves under it, because the revision is held. It has no admission.rego: what the revision's own would
+// refuse is not known, and that of the default would let it pass.
 func (s *Store) standIn(revision *policyv1alpha1.PolicyRevision) *bundle.Bundle {
 	b := *s.embedded
 	b.Revision = engine.Revision{Name: revision.Name, Version: revision.Spec.Version, Digest: revision.Spec.Digest}
+	b.Admission = nil
 	return &b
 }
 

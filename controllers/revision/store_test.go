@@ -6,7 +6,11 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -136,6 +140,75 @@ func TestARevisionInForceThatDoesNotCompileIsHeldUnderItsOwnName(t *testing.T) {
 	if len(compiled) != 1 || len(refused) != 1 {
 		t.Errorf("compiled %v, refused %v", compiled, refused)
 	}
+	if s.Active().Admission != nil {
+		t.Error("what the default lets pass stands for what the revision would have refused")
+	}
+}
+
+func TestADamagedRevisionIsMendedByARestore(t *testing.T) {
+	for name, use := range map[string]policyv1alpha1.PolicyRevisionStatus{
+		"in force": {}, "that servers are pinned to": {Stage: policyv1alpha1.StageSuperseded, Servers: 1}} {
+		t.Run(name, func(t *testing.T) {
+			s := storeOf(t, "")
+			good := fleetVersion(t, "1.0.0", 1, use)
+			if use.Stage != "" {
+				good.Annotations = nil
+			}
+			damaged := *good.DeepCopy()
+			good.UID, damaged.UID, damaged.Spec.Content = "2", "1", good.Spec.Content[:100]
+			scheme := runtime.NewScheme()
+			if err := policyv1alpha1.AddToScheme(scheme); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range []policyv1alpha1.PolicyRevision{damaged, good} {
+				s.Reader = fake.NewClientBuilder().WithScheme(scheme).WithObjects(r.DeepCopy()).Build()
+				if err := s.follow(t.Context(), []policyv1alpha1.PolicyRevision{r}); err != nil {
+					t.Fatal(err)
+				}
+				_, loaded := s.Revision(r.Name)
+				if _, held := s.Held(r.Name); held != (r.UID == "1") || loaded != (r.UID == "2") {
+					t.Errorf("object %s: held %v, loaded %v", r.UID, held, loaded)
+				}
+			}
+		})
+	}
+}
+
+func TestATestThatTakesLongIsMadeOnceAndKeepsNobodyWaitingForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := fleetVersion(t, "1.0.0", 0, policyv1alpha1.PolicyRevisionStatus{})
+		s := storeOf(t, "")
+		scheme := runtime.NewScheme()
+		if err := policyv1alpha1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		s.Reader = fake.NewClientBuilder().WithScheme(scheme).WithObjects(&r).Build()
+		var tests, changes atomic.Int32
+		s.Accept = func(ctx context.Context, files, fill bundle.Files) (*bundle.Bundle, diag.List, error) {
+			tests.Add(1)
+			time.Sleep(time.Minute) // the machine is overloaded
+			if ctx.Err() != nil {
+				return nil, nil, ctx.Err()
+			}
+			return accept(ctx, files, fill)
+		}
+		s.Changed(func() { changes.Add(1) })
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if _, loaded := s.Revision(r.Name); loaded || time.Since(began) != readLimit {
+					t.Errorf("loaded %v after %s", loaded, time.Since(began))
+				}
+			})
+		}
+		all.Wait()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if _, loaded := s.Revision(r.Name); !loaded || tests.Load() != 1 || changes.Load() != 1 {
+			t.Errorf("loaded %v, after %d tests; told %d times", loaded, tests.Load(), changes.Load())
+		}
+	})
 }
 
 func TestLoadTestsWhatIsInUseBeforeAnythingRuns(t *testing.T) {

@@ -5,7 +5,9 @@ package revision
 import (
 	"context"
 	"fmt"
-	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision/rollout"
@@ -14,10 +16,14 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
-// trial is what this manager makes of one revision. The content of a revision never changes, so it is made once.
+// trial is what this manager makes of one revision. The content of a revision never changes, so it is made once. An object that
+// is made anew under the same name, such as from a backup, is another one.
 type trial struct {
+	uid    types.UID // empty before the object was seen
 	digest string
-	mu     sync.Mutex // held while it is under way
+	turn   chan struct{} // full while it is under way
+	// running is closed when the trial that goes on by itself is over; nil where none does.
+	running chan struct{}
 	// bundle is nil where the content does not compile; test is nil before the end.
 	bundle *bundle.Bundle
 	test   *rollout.Test
@@ -33,15 +39,13 @@ func (t *trial) refused() string {
 
 // try compiles and tests a revision, once. The error is for a test that was not brought to its end.
 func (s *Store) try(ctx context.Context, revision *policyv1alpha1.PolicyRevision) (*trial, error) {
-	s.mu.Lock()
-	t := s.trials[revision.Name]
-	if t == nil {
-		t = &trial{digest: revision.Spec.Digest}
-		s.trials[revision.Name] = t
+	t := s.trialOf(revision)
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("revision %s: its test is under way: %w", revision.Name, ctx.Err())
 	}
-	s.mu.Unlock()
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.test != nil {
 		return t, nil
 	}
@@ -53,6 +57,61 @@ func (s *Store) try(ctx context.Context, revision *policyv1alpha1.PolicyRevision
 	defer s.mu.Unlock()
 	t.bundle, t.test = b, testOf(b, found)
 	return t, nil
+}
+
+// trialOf is the trial of a revision, or a new one.
+func (s *Store) trialOf(revision *policyv1alpha1.PolicyRevision) *trial {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.trials[revision.Name]
+	if t == nil || !t.is(revision) {
+		t = &trial{digest: revision.Spec.Digest, turn: make(chan struct{}, 1)}
+		s.trials[revision.Name] = t
+	}
+	t.uid = revision.UID
+	return t
+}
+
+// is says that a trial was made of this very object.
+func (t *trial) is(revision *policyv1alpha1.PolicyRevision) bool {
+	return t.digest == revision.Spec.Digest && (t.uid == "" || t.uid == revision.UID)
+}
+
+// renewed forgets the trial of an object that was made anew since.
+func (s *Store) renewed(revision *policyv1alpha1.PolicyRevision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.trials[revision.Name]; t != nil && !t.is(revision) {
+		delete(s.trials, revision.Name)
+	}
+}
+
+// tryBeside has a revision tested by itself, once, for as long as that takes, and returns what is closed at the end.
+func (s *Store) tryBeside(revision *policyv1alpha1.PolicyRevision) <-chan struct{} {
+	t := s.trialOf(revision)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.running != nil {
+		return t.running
+	}
+	running := make(chan struct{})
+	t.running = running
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testLimit)
+		defer cancel()
+		tried, err := s.try(ctx, revision)
+		if err != nil {
+			logf.Log.WithName("revision").Error(err, "the revision could not be tested; servers pinned to it are kept as they are", "revision", revision.Name)
+		} else {
+			logTrial(ctx, revision.Name, tried)
+		}
+		s.mu.Lock()
+		t.running = nil
+		s.mu.Unlock()
+		close(running)
+		s.tellChange() // those that could not wait are looked at again
+	}()
+	return running
 }
 
 // examine checks the content against the digest that it is stored under, and has it accepted. Content that is refused may
@@ -87,7 +146,7 @@ func unpack(revision *policyv1alpha1.PolicyRevision) (files bundle.Files, damage
 		return files, nil
 	}
 	return nil, diag.List{{Severity: diag.Error, Code: "revision-content", File: "PolicyRevision " + revision.Name, Message: wrong,
-		Hint: "bring the object back from a good backup"}}
+		Hint: "delete the object and bring it back from a good backup; the runbook of CompileFailed says how"}}
 }
 
 // put takes in what came of a test that was made elsewhere.
@@ -95,7 +154,7 @@ func (s *Store) put(b *bundle.Bundle, found diag.List) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.trials[b.Revision.Name]; t == nil {
-		s.trials[b.Revision.Name] = &trial{digest: b.Revision.Digest, bundle: b, test: testOf(b, found)}
+		s.trials[b.Revision.Name] = &trial{digest: b.Revision.Digest, turn: make(chan struct{}, 1), bundle: b, test: testOf(b, found)}
 	}
 }
 

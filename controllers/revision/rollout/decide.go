@@ -117,7 +117,7 @@ func (d *decision) numberBuiltIn() {
 // status is among them.
 func (d *decision) promote() {
 	var asking []*subject
-	var last int64
+	last := d.Last
 	for _, s := range d.all {
 		if s.newcomer {
 			asking = append(asking, s)

@@ -327,6 +327,17 @@ func TestTheRevisionBuiltIntoANewerManagerGovernsOnlyWhenItIsPromoted(t *testing
 	}
 }
 
+func TestAPromotionComesAfterThatOfARevisionThatIsGone(t *testing.T) {
+	w := newCluster(t)
+	w.label("1.0.0=Active")
+	w.look()
+	w.label("1.0.0=Active 1.1.0=Active")
+	w.apply(Decide(Look{Now: w.now, Embedded: "default", Heads: w.heads, Revisions: w.revisions, Replicas: w.replicas, Last: 7}))
+	if got := w.revision("1.1.0").Promotion; got != 8 {
+		t.Errorf("it is promotion %d", got)
+	}
+}
+
 func TestAPromotionThatWaitedBeforeTheBuiltInRevisionWasNumberedComesAfterIt(t *testing.T) {
 	w := newCluster(t)
 	w.manager("m2", "1.0.0")

@@ -15,7 +15,9 @@ import (
 type Look struct {
 	Now time.Time
 	// Embedded is the revision built into this manager.
-	Embedded  string
+	Embedded string
+	// Last is the highest promotion that this manager has seen in force, also of a revision that is gone.
+	Last      int64
 	Heads     []Head
 	Revisions []Revision
 	Replicas  []Replica
@@ -84,8 +86,9 @@ type ShadowDelta struct {
 type Replica struct {
 	Name          string
 	EngineVersion string
-	RenewedAt     time.Time
-	Lasts         time.Duration
+	// RenewedAt is when its lease was seen to have been renewed, by the clock of whoever looks.
+	RenewedAt time.Time
+	Lasts     time.Duration
 	// Compiled are the digests that it has compiled and tested, Refused those that it refuses, and why.
 	Compiled map[string]bool
 	Refused  map[string]string
