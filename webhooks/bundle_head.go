@@ -109,22 +109,13 @@ func checkStage(h *head, found *findings) {
 	if h.stage != policyv1alpha1.LabelCanary {
 		return
 	}
-	servers, percent := annotationsPath.Key(policyv1alpha1.CanaryServersAnnotation), annotationsPath.Key(policyv1alpha1.CanaryPercentAnnotation)
 	_, faults := canary.Parse(h.object.Annotations)
 	for _, f := range faults {
-		switch f.Kind {
-		case canary.NoScope:
-			found.deny(field.Required(servers, fmt.Sprintf(
-				"a canary says whom it governs: a label selector here, such as rack in (r1, r2), or a share in %s, or both",
-				policyv1alpha1.CanaryPercentAnnotation)))
-		case canary.NoSelector:
-			found.deny(field.Invalid(servers, f.Value, "it is no label selector, such as rack in (r1, r2): "+f.Cause.Error()))
-		case canary.SelectsAll:
-			found.deny(field.Invalid(servers, f.Value, fmt.Sprintf(
-				"it selects every server; to govern all, label the bundle %s=%s, and for a share of all leave this annotation out and write %s",
-				policyv1alpha1.StageLabel, policyv1alpha1.LabelActive, policyv1alpha1.CanaryPercentAnnotation)))
-		case canary.NoShare:
-			found.deny(field.Invalid(percent, f.Value, "it is no share; write a whole number from 1 to 100, without a sign"))
+		path := annotationsPath.Key(f.Annotation())
+		if f.Kind == canary.NoScope {
+			found.deny(field.Required(path, f.String()))
+		} else {
+			found.deny(field.Invalid(path, f.Value, f.String()))
 		}
 	}
 }

@@ -46,6 +46,31 @@ type Fault struct {
 	Cause error
 }
 
+// Annotation is where the fault is.
+func (f Fault) Annotation() string {
+	if f.Kind == NoShare {
+		return policyv1alpha1.CanaryPercentAnnotation
+	}
+	return policyv1alpha1.CanaryServersAnnotation
+}
+
+// String says in words what is wrong, and what to write instead.
+func (f Fault) String() string {
+	const percent = policyv1alpha1.CanaryPercentAnnotation
+	switch f.Kind {
+	case NoScope:
+		return "a canary says whom it governs: a label selector here, such as rack in (r1, r2), or a share in " + percent + ", or both"
+	case NoSelector:
+		return "it is no label selector, such as rack in (r1, r2): " + f.Cause.Error()
+	case SelectsAll:
+		return fmt.Sprintf("it selects every server; to govern all, label the bundle %s=%s, and for a share of all leave this annotation out and write %s",
+			policyv1alpha1.StageLabel, policyv1alpha1.LabelActive, percent)
+	case NoShare:
+		return "it is no share; write a whole number from 1 to 100, without a sign"
+	}
+	return "the scope cannot be read"
+}
+
 // Parse reads the annotations of a bundle's ConfigMap. The scope counts only where there is no fault.
 func Parse(annotations map[string]string) (Scope, []Fault) {
 	selector, selects := annotations[policyv1alpha1.CanaryServersAnnotation]

@@ -94,6 +94,15 @@ func fileDigest(text string) string {
 
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
+// Parts are the files that a manifest lists, as far as it can be read.
+func Parts(manifest string) []Part {
+	parts, _, _ := parseParts([]byte(manifest))
+	return parts
+}
+
+// Is says that a text is the file as the manifest lists it.
+func (p Part) Is(text string) bool { return fileDigest(text) == p.Digest }
+
 // parseParts reads a manifest. Each part has its place at the same index.
 func parseParts(data []byte) (parts []Part, places []*yaml.Node, found diag.List) {
 	f := yamlpos.Parse(PartsFile, data)

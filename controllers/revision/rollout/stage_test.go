@@ -147,11 +147,11 @@ func TestScope(t *testing.T) {
 		"servers by label": {map[string]string{servers: "rack in (r1, r2)"}, "servers with rack in (r1, r2)"},
 		"a share":          {map[string]string{percent: "5"}, "5 % of all servers"},
 		"both":             {map[string]string{servers: "rack=r1", percent: "50"}, "50 % of the servers with rack=r1"},
-		"neither":          {nil, "a canary needs annotation policy.metalaw.dev/servers (a label selector), policy.metalaw.dev/percent (1 to 100), or both"},
+		"neither":          {nil, `annotation policy.metalaw.dev/servers: "": a canary says whom it governs: a label selector here, such as rack in (r1, r2), or a share in policy.metalaw.dev/percent, or both`},
 		"a selector that names all": {map[string]string{servers: " "},
-			"annotation policy.metalaw.dev/servers is empty and would name every server; write a label selector such as rack=r1, or leave it out and give a percentage"},
-		"a share of nothing": {map[string]string{percent: "0"}, `annotation policy.metalaw.dev/percent is "0"; write a whole number from 1 to 100`},
-		"a share in words":   {map[string]string{percent: "half"}, `annotation policy.metalaw.dev/percent is "half"; write a whole number from 1 to 100`},
+			`annotation policy.metalaw.dev/servers: " ": it selects every server; to govern all, label the bundle policy.metalaw.dev/stage=active, and for a share of all leave this annotation out and write policy.metalaw.dev/percent`},
+		"a share of nothing": {map[string]string{percent: "0"}, `annotation policy.metalaw.dev/percent: "0": it is no share; write a whole number from 1 to 100, without a sign`},
+		"a share in words":   {map[string]string{percent: "half"}, `annotation policy.metalaw.dev/percent: "half": it is no share; write a whole number from 1 to 100, without a sign`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := ParseScope(c.annotations)
