@@ -31,7 +31,8 @@ func (l *lookup) judgeDropped(ctx context.Context, is *head, c *examined, found 
 		return nil // it is refused for that
 	}
 	if is.stage == policyv1alpha1.LabelCanary && !c.bundle.Lifecycle.Defines(engine.State(v1alpha1.StateError)) {
-		found.warn("bundle %s has no state %s, so that canary.maxErrors bounds nothing: its canary is paused by halts alone", is.name, v1alpha1.StateError)
+		found.warn("bundle %s has no state %s, so that canary.maxErrors bounds nothing: its canary is paused by halts alone",
+			is.name, v1alpha1.StateError)
 	}
 	var servers v1alpha1.ServerList
 	if err := l.cache.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
@@ -52,8 +53,8 @@ func (l *lookup) judgeDropped(ctx context.Context, is *head, c *examined, found 
 		all = append(all, fmt.Sprintf("%s %d", state, dropped[state]))
 		total += dropped[state]
 	}
-	what := fmt.Sprintf("%s in states that bundle %s %s neither defines nor migrates: %s", plural(total, "server is", "servers are"), is.name, c.version,
-		strings.Join(all, ", "))
+	what := fmt.Sprintf("%s in states that bundle %s %s neither defines nor migrates: %s", plural(total, "server is", "servers are"),
+		is.name, c.version, strings.Join(all, ", "))
 	if c.promoted {
 		found.warn("%s; it was in force before and is gone back to: they stay under their revision until they leave these states", what)
 		return nil

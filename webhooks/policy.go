@@ -67,8 +67,8 @@ func undecided(b *bundle.Bundle, in admission.Input, err error) findings {
 	var failed *admission.EvalError
 	switch {
 	case errors.Is(err, errNotCompiled):
-		remedy = "run the version of metalaw that accepted it, or promote a bundle that this one accepts; deletions, bundles, freezes and the manager's " +
-			"own writes pass meanwhile"
+		remedy = "run the version of metalaw that accepted it, or promote a bundle that this one accepts; deletions, bundles, freezes and " +
+			"the manager's own writes pass meanwhile"
 	case !errors.As(err, &failed):
 		remedy = "see whether the object can be made smaller"
 	}

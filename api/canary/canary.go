@@ -63,8 +63,8 @@ func (f Fault) String() string {
 	case NoSelector:
 		return "it is no label selector, such as rack in (r1, r2): " + f.Cause.Error()
 	case SelectsAll:
-		return fmt.Sprintf("it selects every server; to govern all, label the bundle %s=%s, and for a share of all leave this annotation out and write %s",
-			policyv1alpha1.StageLabel, policyv1alpha1.LabelActive, percent)
+		return fmt.Sprintf("it selects every server; to govern all, label the bundle %s=%s, and for a share of all leave this annotation out "+
+			"and write %s", policyv1alpha1.StageLabel, policyv1alpha1.LabelActive, percent)
 	case NoShare:
 		return "it is no share; write a whole number from 1 to 100, without a sign"
 	}

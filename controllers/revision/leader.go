@@ -258,7 +258,9 @@ func (c *leader) replicas(ctx context.Context, now time.Time) ([]rollout.Replica
 
 // write stores an outcome: the promotion first, because it decides; the status tells of it. It tells what has changed, and
 // returns the revisions whose status was stored.
-func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, revisions []policyv1alpha1.PolicyRevision) (stored map[string]bool, err error) {
+func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, revisions []policyv1alpha1.PolicyRevision) (
+	stored map[string]bool, err error,
+) {
 	stored = map[string]bool{}
 	for _, w := range o.Writes {
 		i := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == w.Revision })

@@ -101,7 +101,8 @@ func (s *Store) tryBeside(revision *policyv1alpha1.PolicyRevision) <-chan struct
 		defer cancel()
 		tried, err := s.try(ctx, revision)
 		if err != nil {
-			logf.Log.WithName("revision").Error(err, "the revision could not be tested; servers pinned to it are kept as they are", "revision", revision.Name)
+			logf.Log.WithName("revision").Error(err, "the revision could not be tested; servers pinned to it are kept as they are",
+				"revision", revision.Name)
 		} else {
 			logTrial(ctx, revision.Name, tried)
 		}

@@ -56,13 +56,7 @@ func (v *visit) govern() governance {
 		}
 		return governance{bundle: target}
 	}
-	var dropping *bundle.Bundle
-	if !refused && !target.Takes(state) {
-		dropping = target
-	}
-	if refused || dropping != nil {
-		target = nil
-	}
+	target, dropping := successor(target, state, refused)
 	pinned, loaded := v.Bundles.Revision(l.Revision)
 	why, held := v.Bundles.Held(l.Revision)
 	rests := loaded && pinned.Lifecycle.Stable(state)
@@ -79,6 +73,17 @@ func (v *visit) govern() governance {
 		return governance{unloaded: unloadedHalt(l.Revision), successor: target, dropping: dropping, lost: v.Bundles.Lost(l.Revision)}
 	}
 	return governance{bundle: pinned, successor: target, dropping: dropping}
+}
+
+// successor is the bundle that a server in a state can come under, or the one that it cannot, because that has dropped the state.
+func successor(target *bundle.Bundle, state engine.State, refused bool) (takes, dropping *bundle.Bundle) {
+	switch {
+	case refused:
+		return nil, nil
+	case !target.Takes(state):
+		return nil, target
+	}
+	return target, nil
 }
 
 // atRest is what governs a server that rests and comes under another revision. Where nobody may rest in its state any more,

@@ -152,18 +152,7 @@ func compareVersions(a, b *subject) int {
 // labelled active any more is taken back, and one that was overtaken before it took effect is over: it would else come into
 // force by itself when the later one is taken back.
 func (d *decision) takeEffect() {
-	var next *subject
-	for _, s := range d.all {
-		if s.st.LabelledStage != policyv1alpha1.LabelledActive && !s.promoted {
-			s.st.Promotion = s.Promotion
-		}
-		if s.st.Promotion > s.Promotion && !s.promoted && (next == nil || s.st.Promotion > next.st.Promotion) {
-			next = s
-		}
-	}
-	if next != nil && d.inForce != nil && next.st.Promotion < d.inForce.Promotion {
-		next = nil
-	}
+	next := d.next()
 	for _, s := range d.all {
 		if s != next && !s.promoted {
 			s.st.Promotion = s.Promotion
@@ -180,6 +169,21 @@ func (d *decision) takeEffect() {
 	}
 	next.promoted = true
 	d.inForce = next
+}
+
+// next is the last promotion that is asked for still and has not taken effect; nil where there is none after that in force.
+func (d *decision) next() *subject {
+	var next *subject
+	for _, s := range d.all {
+		waits := s.st.Promotion > s.Promotion && s.st.LabelledStage == policyv1alpha1.LabelledActive && !s.promoted
+		if waits && (next == nil || s.st.Promotion > next.st.Promotion) {
+			next = s
+		}
+	}
+	if next != nil && d.inForce != nil && next.st.Promotion < d.inForce.Promotion {
+		return nil
+	}
+	return next
 }
 
 // awaited names the running managers that have not compiled a revision; empty where all have.
