@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -325,4 +326,12 @@ type deaf struct{ client.Writer }
 
 func (deaf) Create(context.Context, client.Object, ...client.CreateOption) error {
 	return errors.New("the API server is down")
+}
+
+func TestTwoActivationsWithinASecondHaveRecordsOfTheirOwn(t *testing.T) {
+	jane, at := authenticationv1.UserInfo{Username: "jane"}, time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
+	first, second := record(jane, "sha256:0", at), record(jane, "sha256:0", at.Add(time.Millisecond))
+	if first == second || !records(first, jane, "sha256:0") || !records(second, jane, "sha256:0") {
+		t.Errorf("the records are %q and %q", first, second)
+	}
 }

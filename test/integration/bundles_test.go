@@ -179,7 +179,7 @@ var _ = Describe("Admission of policy bundles", Serial, Ordered, func() {
 			cm.Labels[policyv1alpha1.StageLabel] = "active"
 			metav1.SetMetaDataAnnotation(&cm.ObjectMeta, policyv1alpha1.ActivatedByAnnotation, "root")
 		})).To(Succeed())
-		Expect(cm.Annotations[policyv1alpha1.ActivatedByAnnotation]).To(MatchRegexp(`^rosa sha256:[0-9a-f]{64} \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`))
+		Expect(cm.Annotations[policyv1alpha1.ActivatedByAnnotation]).To(MatchRegexp(`^rosa sha256:[0-9a-f]{64} \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`))
 		record := cm.Annotations[policyv1alpha1.ActivatedByAnnotation]
 		for _, change := range []func(){
 			func() { cm.Annotations[policyv1alpha1.ActivatedByAnnotation] = "ann" },
