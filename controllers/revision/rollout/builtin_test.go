@@ -57,3 +57,16 @@ func TestAPromotionThatWaitedBeforeTheBuiltInRevisionWasNumberedComesAfterIt(t *
 		t.Error(got)
 	}
 }
+
+func TestAManagerThatIsStoppedBetweenTwoPromotionsLeavesNoneWithoutItsNumber(t *testing.T) {
+	w := newCluster(t)
+	w.label("fleet=Active")
+	o := w.decide()
+	o.Writes = o.Writes[:1]
+	w.apply(o)
+	w.look()
+	first, second := w.revision("default").Promotion, w.revision("fleet").Promotion
+	if got := w.shows(); got != "default Superseded Superseded, fleet Active InForce" || first != 1 || second != 2 {
+		t.Errorf("%s, by promotions %d and %d", got, first, second)
+	}
+}

@@ -214,15 +214,19 @@ func (d *decision) outcome() Outcome {
 	if d.inForce != nil {
 		o.InForce = d.inForce.Name
 	}
+	var promoted []Write
 	for _, s := range d.all {
 		w := Write{Revision: s.Name, Status: s.st}
 		if s.promoted {
 			w.Promotion = s.st.Promotion
-			o.Writes = slices.Insert(o.Writes, 0, w)
+			promoted = append(promoted, w)
 		} else if !equality.Semantic.DeepEqual(s.st, s.Status) {
 			o.Writes = append(o.Writes, w)
 		}
 	}
+	// In their order, so that a manager which is stopped between two leaves none without its number.
+	slices.SortFunc(promoted, func(a, b Write) int { return cmp.Compare(a.Promotion, b.Promotion) })
+	o.Writes = append(promoted, o.Writes...)
 	return o
 }
 

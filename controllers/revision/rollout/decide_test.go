@@ -37,7 +37,7 @@ func newCluster(t *testing.T) *cluster {
 
 func (c *cluster) manager(name string, refuses ...string) {
 	r := Replica{Name: name, EngineVersion: "1.0.0", RenewedAt: c.now, Lasts: 90 * time.Second, Compiled: map[string]bool{}, Refused: map[string]string{}}
-	for _, version := range []string{"default", "default-2", "1.0.0", "1.1.0", "1.10.0", "2.0.0"} {
+	for _, version := range []string{"default", "default-2", "fleet", "1.0.0", "1.1.0", "1.10.0", "2.0.0"} {
 		if slices.Contains(refuses, version) {
 			r.Refused[version] = "lifecycle.yaml:3:1: error: unknown effect\nand more"
 		} else {
