@@ -36,6 +36,7 @@ var domains = map[string][]engine.Value{
 	"boot.ready":            bools(),
 	"claim.bound":           bools(),
 	"claim.binding":         bools(),
+	"claim.missing":         bools(),
 	"claim.released":        bools(),
 	"claim.power":           enums("On", "Off", "None"),
 	"probe.entry":           {engine.IntValue(thisEntry), engine.IntValue(thisEntry - 1)},
@@ -90,6 +91,7 @@ func (v valuation) possible() bool {
 	return (v.has("bmc.identity", IdentitySame) || (v.has("bmc.power", unknown) && v.has("bmc.health", unknown))) &&
 		(!bound || (held && !released)) &&
 		(!v.is("claim.binding") || (held && !released && !bound)) &&
+		(!v.is("claim.missing") || (held && !released && !bound && !v.is("claim.binding"))) &&
 		(bound || v.has("claim.power", "None")) && // where a state does not read it, it is None for a bound claim too
 		(!v.is("wipe.verified") || !v.is("wipe.failed")) &&
 		(!v.is("wipe.running") || (!v.is("wipe.verified") && !v.is("wipe.failed"))) &&
@@ -260,9 +262,9 @@ func propertiesOf(v valuation, d engine.Decision) error {
 			return fmt.Errorf("resets a stranger")
 		case e.Name == EffectApplyBootOrder && !v.has("bmc.power", "Off"):
 			return fmt.Errorf("changes what a running machine boots next")
-		case e.Name == EffectPowerOff && bound && !v.has("operation.name", "park") &&
-			(v.marked(MarkDirty) || (d.From != "Available" && d.From != "Initial")):
-			return fmt.Errorf("powers off a machine in a claim's hands")
+		case e.Name == EffectPowerOff && !released && !v.has("operation.name", "park") && (v.marked(MarkDirty) ||
+			((bound || v.is("claim.missing")) && d.From != "Available" && d.From != "Initial")):
+			return fmt.Errorf("powers off a machine that may be in a claim's hands")
 		case e.Name == EffectBootProbe && (held || v.marked(MarkDirty)):
 			return fmt.Errorf("probes a machine that somebody holds or that holds data")
 		case e.Name == EffectBootProbe && !v.has("bmc.power", "Off") && !v.has("boot.purpose", "Probe") && (!mayStop || !v.has("bmc.power", "On")):

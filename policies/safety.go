@@ -67,11 +67,15 @@ var (
 	// A claim is booted for in Reserved, and Dirty is stored before that. What runs in a state before Reserved on a machine
 	// that is not Dirty is therefore no tenant's, though the claim may be bound already: it is an agent of ours that has
 	// done its work, and it must be off before the tenant's first boot.
+	//
+	// A claim that is not found, and a reference that is not there any more, say nothing of whose system runs: while Dirty is
+	// stored it may be the last holder's.
 	notInUse = engine.Requirement{
 		Rule: "NotInUse",
-		Must: `!claim.bound || claim.released || operation.name == "park" || ` +
+		Must: `claim.released || operation.name == "park" || (!claim.bound && !claim.missing && !marked("Dirty")) || ` +
 			`(!marked("Dirty") && (lifecycle.state == "Available" || lifecycle.state == "Initial"))`,
-		Doc: "a machine in a claim's hands is powered off only as the claim, its release or an operation asks",
+		Doc: "a machine that a claim holds, or whose last holder nobody released, is powered off only as the claim, its release " +
+			"or an operation asks",
 	}
 	notAStranger = engine.Requirement{
 		Rule: "NotAStranger", Must: `bmc.power == "Off" || marked("Managed") || operation.consented`,

@@ -86,6 +86,10 @@ func TestAHostileBundleIsHaltedBy(t *testing.T) {
 	}{
 		"following a claim's power in the middle of an erase": {EffectPowerAsClaimed,
 			ours("Reserved", func(f *Facts) { f.Wipe.Running = true }), "NeverCutAnErase"},
+		"a machine of ours whose claim is not found": {EffectPowerOff,
+			ours("Reserved", func(f *Facts) { f.Claim = ClaimFacts{Missing: true, Power: none} }), "NotInUse"},
+		"a machine with data whose reference was cleared": {EffectPowerOff,
+			ours("Reserved", func(f *Facts) { f.Server.ClaimRefSet, f.Claim = false, ClaimFacts{Power: none} }), "NotInUse"},
 		"a reset of a machine found running": {EffectResetAsAsked,
 			free("Available", func(f *Facts) { f.BMC.Power, f.Lifecycle.Marks = "On", nil }), "NotAStranger"},
 		"a reset of a machine that may be running": {EffectResetAsAsked,

@@ -193,11 +193,19 @@ func (d decided) inventoryNow(ctx context.Context) (*policyv1alpha1.ServerInvent
 }
 
 func (d decided) claimDiffers(ctx context.Context) (string, error) {
-	was := d.claim
+	was, ref := d.claim, d.server.Spec.ServerClaimRef
+	now := &v1alpha1.ServerClaim{}
+	if was == nil && ref != nil {
+		// That the cache did not show a claim is no evidence that there is none.
+		err := d.Reader.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, now)
+		if err == nil {
+			return "the claim", nil
+		}
+		return "", client.IgnoreNotFound(err)
+	}
 	if was == nil {
 		return "", nil
 	}
-	now := &v1alpha1.ServerClaim{}
 	err := d.Reader.Get(ctx, client.ObjectKeyFromObject(was), now)
 	switch {
 	case apierrors.IsNotFound(err) && d.server.Annotations[v1alpha1.ReleasedClaimAnnotation] == string(was.UID):
@@ -208,7 +216,7 @@ func (d decided) claimDiffers(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if now.UID != was.UID || now.Spec.Power != was.Spec.Power || now.DeletionTimestamp.IsZero() != was.DeletionTimestamp.IsZero() ||
-		v1alpha1.Ignored(now) != v1alpha1.Ignored(was) {
+		!equality.Semantic.DeepEqual(now.Spec.ServerRef, was.Spec.ServerRef) || v1alpha1.Ignored(now) != v1alpha1.Ignored(was) {
 		return "the claim", nil
 	}
 	return "", nil
@@ -225,7 +233,7 @@ func differs(was, now *v1alpha1.Server) string {
 		{"the state", now.Status.State != was.Status.State || now.Status.Lifecycle == nil ||
 			now.Status.Lifecycle.Entry != was.Status.Lifecycle.Entry},
 		{"the ignore annotation", v1alpha1.Ignored(now)},
-		{"the claim reference", (now.Spec.ServerClaimRef == nil) != (was.Spec.ServerClaimRef == nil)},
+		{"the claim reference", !equality.Semantic.DeepEqual(now.Spec.ServerClaimRef, was.Spec.ServerClaimRef)},
 		{"the maintenance reference", !equality.Semantic.DeepEqual(now.Spec.ServerMaintenanceRef, was.Spec.ServerMaintenanceRef)},
 		{"the holder", annotated(now, was, v1alpha1.ClaimUIDAnnotation)},
 		{"the release record", annotated(now, was, v1alpha1.ReleasedClaimAnnotation)},

@@ -67,6 +67,13 @@ func claimIsReplaced(w *world) {
 	}
 }
 
+// claimIsBack is the claim as it was, which only a cache that lags had not shown.
+func claimIsBack(w *world) {
+	if err := w.api.Create(w.t.Context(), reserved(v1alpha1.PowerOff)[1]); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // wipeBegins is the first word of an agent that erases the disks.
 func wipeBegins(w *world) {
 	edit(w, machineUUID, &policyv1alpha1.ServerInventory{}, func(i *policyv1alpha1.ServerInventory) {
@@ -106,6 +113,10 @@ func TestWhatTheCacheDidNotShowYetIsSeenBeforeAnythingIsDone(t *testing.T) {
 		"a claim that asks for other power":  {nothing, claimBecomes(func(c *v1alpha1.ServerClaim) { c.Spec.Power = v1alpha1.PowerOn }), "the claim"},
 		"a claim that is gone":               {nothing, claimGoes, "the claim"},
 		"a claim that was replaced":          {nothing, claimIsReplaced, "the claim"},
+		"a claim that the cache lacked":      {claimGoes, claimIsBack, "the claim"},
+		"a claim that is still not there":    {claimGoes, nothing, ""},
+		"a reference to another claim":       {nothing, serverBecomes(func(s *v1alpha1.Server) { s.Spec.ServerClaimRef.Name = "db" }), "the claim reference"},
+		"a claim that lets go of the server": {nothing, claimBecomes(func(c *v1alpha1.ServerClaim) { c.Spec.ServerRef = nil }), "the claim"},
 		"a released claim that is gone":      {serverBecomes(released), claimGoes, ""},
 		"a released claim that was replaced": {serverBecomes(released), claimIsReplaced, "the claim"},
 		"a release":                          {nothing, serverBecomes(released), "the release record"},

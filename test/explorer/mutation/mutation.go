@@ -92,6 +92,7 @@ var operators = []operator{
 	{"an effect without its condition", eachEffect(dropField("when"))},
 	{"an effect on the opposite condition", eachEffect(rewriteField("when", negated))},
 	{"a conjunct dropped from an effect's condition", eachEffect(dropParts("when", "&&"))},
+	{"an alternative added to an effect's condition", widenedEffects},
 	{"an effect added", addedEffects},
 	{"a state no longer stable", eachState(dropField("stable"))},
 	{"operations no longer listed", eachState(dropField("operations"))},

@@ -4,6 +4,7 @@ package mutation
 
 import (
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -158,6 +159,53 @@ func redirected(l lifecycle) []site {
 	}
 	return all
 }
+
+// widenings is how many definitions each condition is widened by: all of them would make too many mutants. A part that has
+// alternatives already is widened by every one, because that is where an author adds another.
+const widenings = 6
+
+// widenedEffects lets each effect that has a condition be wanted where one more definition holds, or does not hold: beside
+// the whole condition, and beside each part of it.
+func widenedEffects(l lifecycle) []site {
+	var atoms []string
+	for _, d := range entries(field(l.root, "define")) {
+		atoms = append(atoms, d.name, "!"+d.name)
+	}
+	var all []site
+	for i, m := range l.effects() {
+		when := field(m.node(), "when")
+		if when == nil || !slices.Contains(disruptive, effectOf(m.node())) {
+			continue
+		}
+		whole := when.Value
+		for k, part := range append(split(whole, "&&"), whole) {
+			chosen := chosenOf(atoms, i+k)
+			if part != whole && strings.Contains(part, "||") {
+				chosen = atoms
+			}
+			for _, atom := range chosen {
+				wider := "(" + part + " || " + atom + ")"
+				if part == whole {
+					wider = "(" + whole + ") || " + atom
+				}
+				all = append(all, rewritten(m.name, when, func(string) []string { return []string{strings.Replace(whole, part, wider, 1)} })...)
+			}
+		}
+	}
+	return all
+}
+
+// chosenOf takes some of the words, which ones depends on the place; both a definition and its opposite occur.
+func chosenOf(words []string, place int) []string {
+	var some []string
+	for k := range min(widenings, len(words)) {
+		some = append(some, words[(7*place+k*len(words)/widenings)%len(words)])
+	}
+	return some
+}
+
+// disruptive are the effects whose condition is widened: those that change power, or what is booted.
+var disruptive = []string{"PowerOff", "PowerOn", "PowerAsClaimed", "BootProbe", "BootWipe", "BootAsClaimed", "ResetAsAsked"}
 
 // everyEffect lists the effects that touch a machine, its boot, its claim or what is remembered of its holder.
 var everyEffect = []string{"PowerOff", "PowerOn", "PowerAsClaimed", "BootProbe", "BootWipe", "BootAsClaimed", "ClearBoot",
