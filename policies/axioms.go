@@ -42,6 +42,8 @@ var axioms = []engine.Axiom{
 		Doc: "An operation that is not there was asked for in no entry."},
 	{Holds: `lifecycle.entry >= 0 && lifecycle.retries >= 0`,
 		Doc: "Moves and retries are counted from zero."},
+	{Holds: `!marked("Stranger") || !(marked("Managed") || operation.consented || claim.bound)`,
+		Doc: "A machine of ours, of a claim or by consent is no stranger."},
 	{Holds: `!server.parked || (lifecycle.entry == 0 && lifecycle.retries == 0)`,
 		Doc: "The marker counts only where the status was lost, and the counts with it."},
 }

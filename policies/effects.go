@@ -27,6 +27,8 @@ const (
 	MarkManaged = "Managed"
 	// MarkDirty says that a holder's data may be on the disks.
 	MarkDirty = "Dirty"
+	// MarkStranger says that a machine was seen running that is not ours.
+	MarkStranger = "Stranger"
 	// MarkLocated says that this system switched the locator light on because a state asks for it.
 	MarkLocated = "Located"
 )
@@ -35,6 +37,8 @@ var marks = map[string]string{
 	MarkManaged: "The system booted what we told it to; its power is ours to change. " +
 		"Stored with the record of a power-on of ours from off, and before the first boot for a claim.",
 	MarkDirty: "A holder's data may be on the disks. Set by the engine before the first boot for a claim; cleared by a verified wipe.",
+	MarkStranger: "The machine was seen running, and is not ours to touch: we did not boot it, no claim holds it, and nobody consented. " +
+		"Kept by the engine from then on, whatever the machine does by itself, until one of these changes; no bundle sets or clears it.",
 	MarkLocated: "The system switched the locator light on because a state asks for it, and switches it off once it is in a state " +
 		"that has Locate and does not. " +
 		"Stored before the light is; gone once it shows off, or somebody asks for a light.",
@@ -64,14 +68,14 @@ var effects = []engine.EffectType{
 			{Name: "graceful", Kind: engine.Duration, Doc: "How long the operating system may take to shut down; 0 forces at once."},
 			{Name: "thenForce", Kind: engine.Bool, Doc: "Force off once the graceful time is over."},
 		},
-		Requires: []engine.Requirement{sameMachine, notInUse, neverCutAnErase, notAStranger, handsOff},
+		Requires: []engine.Requirement{sameMachine, notInUse, neverCutAnErase, notAStranger, leftToItself, handsOff},
 	},
 	{
 		Name: EffectPowerOn, Disruptive: true, Touches: true,
 		Asserts:  "The system is on and booted from the prepared boot configuration.",
 		Proof:    "The BMC says On. The boot override is asserted while off, right before power-on.",
 		Repeat:   "Nothing while on, but that a boot override still set is cleared.",
-		Requires: []engine.Requirement{sameMachine, powerIsTheHolders, handsOff},
+		Requires: []engine.Requirement{sameMachine, powerIsTheHolders, leftToItself, handsOff},
 		Earns:    []string{MarkManaged},
 		Undoes:   []string{EffectPowerOff, EffectPowerAsClaimed},
 	},
@@ -88,14 +92,14 @@ var effects = []engine.EffectType{
 		Asserts:  "A boot configuration for the probe image exists for this entry, with a token of its own.",
 		Proof:    "The configuration carries this entry and our UID; the boot operator says Ready.",
 		Repeat:   "Nothing while it stands; written anew in another entry.",
-		Requires: []engine.Requirement{neverOnAClaim, probeBeginsFromOff, handsOff},
+		Requires: []engine.Requirement{neverOnAClaim, probeBeginsFromOff, leftToItself, handsOff},
 	},
 	{
 		Name:     EffectBootWipe,
 		Asserts:  "A boot configuration for the wipe image exists for this entry, with a token of its own.",
 		Proof:    "The configuration carries this entry and our UID; the boot operator says Ready.",
 		Repeat:   "Nothing while it stands; written anew in another entry.",
-		Requires: []engine.Requirement{sameMachine, wipeNeedsRecord, neverWipeClaimed, neverWipeRetained, wipeBeginsFromOff, handsOff},
+		Requires: []engine.Requirement{sameMachine, wipeNeedsRecord, neverWipeClaimed, neverWipeRetained, wipeBeginsFromOff, leftToItself, handsOff},
 		Undoes:   []string{EffectBootProbe, EffectBootAsClaimed},
 	},
 	{
@@ -134,7 +138,7 @@ var effects = []engine.EffectType{
 		Asserts:  "The reset or power change asked for by annotation was carried out once.",
 		Proof:    "status.operation says how it ended.",
 		Repeat:   "Nothing: an operation of one id happens at most once, and is reported as interrupted where that cannot be told.",
-		Requires: []engine.Requirement{sameMachine, neverCutAnErase, notAStranger, handsOff},
+		Requires: []engine.Requirement{sameMachine, neverCutAnErase, notAStranger, leftToItself, handsOff},
 	},
 	{
 		Name: EffectLocate, Touches: true,
@@ -151,7 +155,7 @@ var effects = []engine.EffectType{
 		Asserts:  "The persistent boot order is that of spec.bootOrder.",
 		Proof:    "The BMC lists it; nothing is asserted where spec.bootOrder is empty.",
 		Repeat:   "Nothing while it holds.",
-		Requires: []engine.Requirement{sameMachine, orderOnlyWhileOff, handsOff},
+		Requires: []engine.Requirement{sameMachine, orderOnlyWhileOff, leftToItself, handsOff},
 	},
 	{
 		Name:    EffectMaintain,

@@ -28,7 +28,7 @@ var domains = map[string][]engine.Value{
 	"server.ignored":        bools(),
 	"lifecycle.entry":       {engine.IntValue(thisEntry)},
 	"lifecycle.retries":     {engine.IntValue(0), engine.IntValue(3)},
-	"lifecycle.marks":       {set(), set(MarkManaged), set(MarkDirty), set(MarkManaged, MarkDirty)},
+	"lifecycle.marks":       {set(), set(MarkManaged), set(MarkDirty), set(MarkManaged, MarkDirty), set(MarkStranger), set(MarkDirty, MarkStranger)},
 	"bmc.power":             enums("On", "Off", "PoweringOn", "Unknown"),
 	"bmc.health":            enums("OK", "Critical", "Unknown"),
 	"bmc.identity":          enums("Same", "Other", "Unknown"),
@@ -93,6 +93,7 @@ func (v valuation) possible() bool {
 		(!v.is("claim.binding") || (held && !released && !bound)) &&
 		(!v.is("claim.missing") || (held && !released && !bound && !v.is("claim.binding"))) &&
 		(bound || v.has("claim.power", "None")) && // where a state does not read it, it is None for a bound claim too
+		(!v.marked(MarkStranger) || (!bound && !v.is("operation.consented"))) &&
 		(!v.is("wipe.verified") || !v.is("wipe.failed")) &&
 		(!v.is("wipe.running") || (!v.is("wipe.verified") && !v.is("wipe.failed"))) &&
 		v.is("operation.reset") == v.has("operation.name", "force-off-server")
@@ -246,10 +247,12 @@ func propertiesOf(v valuation, d engine.Decision) error {
 		switch {
 		case kind.Touches && !v.has("bmc.identity", IdentitySame):
 			return fmt.Errorf("%s writes to a machine that is not known to be the Server's", e.Name)
-		case kind.Touches && v.is("maintenance.granted") && d.From != "Cleanup" && !v.is("wipe.running"):
+		case kind.Touches && v.is("maintenance.granted") && !v.has("boot.purpose", "Wipe") && !v.is("wipe.running"):
 			return fmt.Errorf("%s touches a machine that is handed to a maintenance", e.Name)
 		case kind.Touches && (d.From == "Parked" || d.From == "Observing" || d.From == "Maintenance"):
 			return fmt.Errorf("%s touches a machine in %s", e.Name, d.From)
+		case kind.Touches && e.Name != EffectLocate && v.marked(MarkStranger):
+			return fmt.Errorf("%s touches a machine that was found running", e.Name)
 		case e.Name == EffectBootWipe && (!released || bound || retained):
 			return fmt.Errorf("wipes without a release record, or while claimed or retained")
 		case e.Name == EffectPowerOff && !mayStop && !v.has("bmc.power", "Off"):
@@ -316,6 +319,9 @@ func moveOf(v valuation, d engine.Decision) error {
 	bound, released := v.is("claim.bound"), v.is("claim.released")
 	retained := held && v.has("server.reclaimPolicy", "Retain")
 	proven := ((v.thisEntrys("wipe.entry") && v.is("wipe.verified")) || v.has("policy.sanitization", "none")) && released
+	if d.To == "Available" && v.marked(MarkStranger) {
+		return fmt.Errorf("offers a machine that was found running")
+	}
 	if d.To == "Available" && v.marked(MarkDirty) && (!slices.Contains(d.Clears, MarkDirty) || !proven) {
 		return fmt.Errorf("offers a server that may hold data")
 	}

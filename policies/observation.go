@@ -50,7 +50,22 @@ func (o Observation) Facts() *Facts {
 		Policy:      PolicyFacts{Sanitization: o.Settings.Sanitization},
 		Maintenance: o.maintenanceFacts(),
 	}
+	f.Lifecycle.Marks = withStranger(f)
 	return f
+}
+
+// withStranger is the marks with what the facts tell of MarkStranger: it comes with the first look at a machine that runs and
+// is not ours, stays while that machine does what it likes, and goes once the machine is ours.
+func withStranger(f *Facts) []string {
+	kept := slices.DeleteFunc(slices.Clone(f.Lifecycle.Marks), func(m string) bool { return m == MarkStranger })
+	ours := slices.Contains(kept, MarkManaged) || f.Operation.Consented || f.Claim.Bound
+	seen := len(kept) < len(f.Lifecycle.Marks) || (f.BMC.Power == "On" && !f.Wipe.Running)
+	if ours || !seen {
+		return kept
+	}
+	kept = append(kept, MarkStranger)
+	slices.Sort(kept)
+	return kept
 }
 
 func (o Observation) serverFacts() ServerFacts {

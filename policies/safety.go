@@ -89,11 +89,19 @@ var (
 		Awaits: `bmc.power != "On"`,
 		Doc:    "a machine becomes ours by a boot of ours from off, by the claim that holds it or by consent, never by being found running",
 	}
+	// What was begun is brought to its end: an erase that runs, and one whose boot was prepared before the maintenance.
 	handsOff = engine.Requirement{
-		Rule:  "HandsOff",
-		Must:  `!server.ignored && lifecycle.state != "Parked" && lifecycle.state != "Observing" && lifecycle.state != "Maintenance"`,
+		Rule: "HandsOff",
+		Must: `!server.ignored && lifecycle.state != "Parked" && lifecycle.state != "Observing" && lifecycle.state != "Maintenance" && ` +
+			`(!maintenance.granted || wipe.running || boot.purpose == "Wipe")`,
 		Halts: `server.ignored`,
 		Doc:   "a server that is parked, observed or ignored is left alone, and one in maintenance does only what that asks for",
+	}
+	// That a machine was seen running is remembered by the engine, so that neither the name of a state nor the machine's own
+	// power cycle makes it ours.
+	leftToItself = engine.Requirement{
+		Rule: "LeftToItself", Must: `!marked("Stranger")`,
+		Doc: "a machine that was found running is left to itself, on or off, until a claim turns out to hold it or somebody consents",
 	}
 	// Entering Observing forgets nothing, but leaving it would: no state after it knows that what runs, or ran last, is not
 	// ours. A machine that goes off by itself has not been given to us. Somebody who forces the server elsewhere by hand
@@ -134,7 +142,7 @@ var (
 
 // enterRules lists what must hold to enter a state. Available is the state that offers a server to claims.
 var enterRules = map[engine.State][]engine.Requirement{
-	"Available": {neverOfferDirty},
+	"Available": {neverOfferDirty, leftToItself},
 }
 
 // leaveRules lists what must hold to leave a state by a rule.
@@ -144,10 +152,12 @@ var leaveRules = map[engine.State][]engine.Requirement{
 
 // setRules lists what must hold to set a mark. Dirty needs no reason: it only ever holds something back.
 var setRules = map[string][]engine.Requirement{
-	MarkManaged: {earnedByBoot},
+	MarkManaged:  {earnedByBoot, leftToItself},
+	MarkStranger: {leftToItself},
 }
 
 // clearRules lists what must hold to take a mark away.
 var clearRules = map[string][]engine.Requirement{
-	MarkDirty: {clearOnRecord, clearOnProof},
+	MarkDirty:    {clearOnRecord, clearOnProof},
+	MarkStranger: {leftToItself},
 }

@@ -60,7 +60,7 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 			[]string{"when: held || dirty}", "when: dirty}"}, []string{"safety-effect Discovery"}},
 		"a machine that runs is probed": {
 			[]string{"{do: PowerOn, when: poweredOff || mayStop}", "PowerOn", "- {rule: StrangerAppeared, to: Observing, when: running && !mayStop}", ""},
-			[]string{"safety-effect Discovery"}},
+			[]string{"safety-effect Discovery", "safety-move ProbeReported"}},
 		"an observed machine is touched": {
 			[]string{"    - {do: ClearBoot, when: \"!held\"}   # what we prepared never hijacks a reboot of its own", "    - Locate"},
 			[]string{"safety-effect Observing"}},
@@ -73,6 +73,12 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 		"a wipe's boot that is lost is prepared under a running machine": {
 			[]string{"    - {rule: WipeBootLost,   to: Initial,   when: running && !wipeBoot && !wiping}   # an erase that runs is let finish\n", ""},
 			[]string{"safety-effect Cleanup"}},
+		"a machine that was seen running is probed once it went off by itself": {
+			[]string{"{rule: StrangerAppeared, to: Observing, when: running && !mayStop}", "{rule: StrangerAppeared, to: Observing, when: running && !poweredOff && !mayStop}"},
+			[]string{"safety-effect Discovery", "safety-move ProbeReported"}},
+		"a maintenance takes nothing out of service": {
+			[]string{"when: inService && !wiping && !wipeBoot, except", "when: inService && !wiping && !wipeBoot && critical, except"},
+			[]string{"safety-effect Available", "safety-effect Cleanup", "safety-effect Discovery", "safety-effect Error", "safety-effect Released", "safety-effect Reserved"}},
 		"a wipe's boot is prepared beside an erase": {
 			[]string{"{do: BootWipe, when: wipeBoot || poweredOff || !wiping}", "BootWipe"}, []string{"safety-effect Cleanup"}},
 	} {

@@ -83,6 +83,7 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 		s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, d)
 	}
 	s.Status.Operation = nil // it is what is asked about
+	s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, engine.Decision{Clears: []string{policies.MarkStranger}})
 	o := policies.Observation{Server: s, Now: v.now, Settings: v.settings(), System: v.systemReading(), Inventory: v.inventory}
 	if o.System.Identity == policies.IdentityOther {
 		o.System.Identity = policies.IdentityUnknown // the machine of this server is not there: it halts where its state asks for something
@@ -99,6 +100,10 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 	s.Status.Lifecycle.Entry++
 	s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, entered)
 	facts := o.Facts()
+	if ours && v.facts.Maintenance.Granted {
+		return forcing{}, fmt.Sprintf("in %s it boots an image of ours, and it is handed to a maintenance: "+
+			"clear spec.serverMaintenanceRef first, when that is over", to)
+	}
 	switch there := v.bundle.Lifecycle.Decide(facts); {
 	case there.Halt != nil:
 		return forcing{}, there.Halt.Rule + ": " + there.Halt.Message
@@ -123,9 +128,6 @@ func (v *visit) inTheWay(to engine.State, ours, taken bool) string {
 	switch {
 	case to == engine.State(v1alpha1.StateAvailable) && v.facts.BMC.Identity == policies.IdentityOther:
 		return fmt.Sprintf("%s offers the server to claims, and its BMC answers for another machine than the one that the server names", to)
-	case ours && v.facts.Maintenance.Granted:
-		return fmt.Sprintf("in %s it boots an image of ours, and it is handed to a maintenance: "+
-			"clear spec.serverMaintenanceRef first, when that is over", to)
 	case ours && v.notOff():
 		return fmt.Sprintf("in %s it boots an image of ours, and its power is %s: %s", to, v.facts.BMC.Power, remedy)
 	case taken && v.notOff():

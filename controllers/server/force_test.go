@@ -252,7 +252,7 @@ func TestWhatIsAskedForByHandIsHeldBackWithTheRest(t *testing.T) {
 }
 
 func TestAHintToSetRulesAsideIsGivenWhereThatHelps(t *testing.T) {
-	const hint, nor = "ask with policy.metalaw.dev/force-override=true", "; nor would it be possible with safety rules set aside: "
+	const hint = "ask with policy.metalaw.dev/force-override=true"
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.Server)
 		to     v1alpha1.ServerState
@@ -266,7 +266,7 @@ func TestAHintToSetRulesAsideIsGivenWhereThatHelps(t *testing.T) {
 			marked("Dirty", "Managed")(s)
 			inService(s)
 			s.Status.State = v1alpha1.StateMaintenance
-		}, "Cleanup", false, nor + "in Cleanup it boots an image of ours, and it is handed to a maintenance: clear spec.serverMaintenanceRef first, when that is over"},
+		}, "Cleanup", false, "in Cleanup it boots an image of ours, and it is handed to a maintenance: clear spec.serverMaintenanceRef first, when that is over"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -34,6 +34,7 @@ func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 	v.recordShown()
 	v.recordRunning()
 	v.recordMove(d)
+	v.recordStranger(d)
 	v.recordRevision()
 	v.recordOperation(d)
 	reads := outcome.Progress.Reason == waitsForReading && v.reading.Reachable()
@@ -151,6 +152,21 @@ func moved(marks []string, d engine.Decision) []string {
 	}
 	slices.Sort(after)
 	return after
+}
+
+// recordStranger keeps in the status that a machine was seen running which is not ours, and forgets it once that is over.
+// Somebody who forces a server elsewhere takes it upon himself, as far as the machine is off.
+func (v *visit) recordStranger(d engine.Decision) {
+	l := v.server.Status.Lifecycle
+	if l == nil {
+		return
+	}
+	mark := []string{policies.MarkStranger}
+	if slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger) && d.Rule != v1alpha1.RuleForced && !slices.Contains(l.Marks, policies.MarkManaged) {
+		l.Marks = moved(l.Marks, engine.Decision{Marks: mark})
+	} else {
+		l.Marks = moved(l.Marks, engine.Decision{Clears: mark})
+	}
 }
 
 // recordRevision notes what governs the server: while it rests it comes under another revision by that alone.

@@ -22,5 +22,9 @@ func (b *Bundle) verify(in Options, report *Report) (found diag.List, never map[
 		}
 		found = append(found, f.Diagnostic)
 	}
+	for _, words := range report.Verification.Undecided {
+		found = append(found, diag.Diagnostic{Severity: diag.Info, Code: verify.CodeNotProven, File: LifecycleFile,
+			Message: "not proven: " + words, Hint: "compare facts with literals, and fewer of them with each other, to have it proven"})
+	}
 	return found, never
 }

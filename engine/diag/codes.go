@@ -258,7 +258,7 @@ rule-never-fires
 	No facts make the rule fire: its guard is never true, or earlier rules always fire instead.
 	Correct the guard, move the rule before the one that hides it, or take it out.
 livelock
-	Moves lead round and round while nothing outside changes and no time passes; a warning where no facts were found that show it.
+	Moves lead round and round while nothing outside changes and no time passes, or nobody could show that they do not.
 	Let one of the rules ask for something that changes on the way.
 exit-to-itself
 	An exit leads to its own state: where it is taken nothing moves, and nothing is ensured either.
@@ -289,6 +289,9 @@ deadline-too-late
 order-decides
 	Two exits of a state to different targets can hold at once; the first is taken.
 	Nothing, if that is what you want; else let the guards exclude each other.
+verify-not-proven
+	Verification could not see into an expression, or left something out: that nothing was found there proves nothing.
+	Compare facts with literals; leave arithmetic and functions on words out of definitions.
 `))},
 	{Title: "Scenarios and coverage", About: "About scenarios.yaml, and about what scenarios and tests leave unproven.", Codes: table(Error, `
 scenario-cause

@@ -33,6 +33,8 @@ type Anatomy struct {
 	States      []StateAnatomy
 	Invariants  []InvariantAnatomy
 	Migrate     map[engine.State]engine.State
+	// MigrateAt is where each dropped state is told to migrate.
+	MigrateAt map[engine.State]Place
 	// Enter, Leave, Clear, Set and Effect are the safety rules: the first two by state, the next two by mark.
 	Enter, Leave      map[engine.State][]RequirementAnatomy
 	Clear, Set        map[string][]RequirementAnatomy
@@ -153,7 +155,7 @@ func (l *Lifecycle) Anatomy(assumed ...engine.Axiom) (*Anatomy, error) {
 		return nil, fmt.Errorf("vocabulary: %w", err)
 	}
 	x := &anatomist{l: l, env: env}
-	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, Migrate: l.migrate, env: env,
+	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, Migrate: l.migrate, MigrateAt: l.migrateAt, env: env,
 		Enter: requirementsOf(x, l.safety.enter), Leave: requirementsOf(x, l.safety.leave), Clear: requirementsOf(x, l.safety.clear),
 		Set: requirementsOf(x, l.safety.set), Effect: requirementsOf(x, l.safety.effect),
 		Axioms: x.axioms(l.vocabulary.Axioms), Assumed: x.axioms(assumed), AfterMove: x.axioms(l.vocabulary.AfterMove)}

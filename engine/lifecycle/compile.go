@@ -78,7 +78,8 @@ type compiler struct {
 
 func (c *compiler) compile(s spec) (*Lifecycle, error) {
 	l := &Lifecycle{file: c.file.Name, vocabulary: c.vocabulary, initial: engine.State(s.initial), safety: c.safety,
-		states: map[engine.State]*state{}, migrate: map[engine.State]engine.State{}}
+		states: map[engine.State]*state{}, migrate: map[engine.State]engine.State{},
+		migrateAt: map[engine.State]Place{}}
 	var err error
 	if l.stateFact, err = c.position(c.vocabulary.StateFact); err != nil {
 		return nil, err
@@ -393,6 +394,7 @@ func (c *compiler) compileMigrations(l *Lifecycle, all []migration) {
 			c.file.Errorf(m.at, "migrate-needless", "migrate", "remove the line", "the state %q is still defined", m.from)
 		default:
 			l.migrate[engine.State(m.from)] = engine.State(m.to)
+			l.migrateAt[engine.State(m.from)] = placeOf(m.at)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type Lifecycle struct {
 	states     map[engine.State]*state
 	invariants []*invariant
 	migrate    map[engine.State]engine.State
+	migrateAt  map[engine.State]Place
 	says       map[string]string
 	safety     *safety
 

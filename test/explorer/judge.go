@@ -78,6 +78,9 @@ func (p *player) judgeMarks(w *World, clears, sets uint8) {
 
 // judgeOffer judges a machine that a claim may be given.
 func (p *player) judgeOffer(w *World) {
+	if p.m.in(w, "Available") && !w.Ref && w.Seen && !p.consents(w) {
+		p.breaks(HandsOff, "a machine is offered that was found running, and nobody has consented since")
+	}
 	if p.m.in(w, "Available") && !w.Ref && (w.Data == HeldData || (w.Data == FormerData && !p.m.waived)) {
 		p.breaks(NeverOfferDirty, "the machine is offered, and holds a holder's data")
 	}
@@ -85,11 +88,13 @@ func (p *player) judgeOffer(w *World) {
 
 // judgeHands judges that an effect which touches the machine is wanted.
 func (p *player) judgeHands(w *World, effect string) {
-	for _, name := range [...]string{"Parked", "Observing", "Maintenance"} {
-		if p.m.in(w, name) && touching[effect] {
-			p.breaks(HandsOff, effect+" in "+name)
-			return
-		}
+	if p.m.in(w, "Parked") && touching[effect] {
+		p.breaks(HandsOff, effect+" in Parked")
+		return
+	}
+	if w.Serviced && touching[effect] && w.Wipe != Erasing && w.Boot != Wiper { // what was begun is brought to its end
+		p.breaks(HandsOff, effect+" on a machine that is handed to a maintenance")
+		return
 	}
 	if w.Seen && !p.consents(w) && !w.bound() && disturbing[effect] {
 		p.breaks(HandsOff, effect+" on a machine that was found running, and nobody has consented since")
@@ -102,4 +107,4 @@ var touching = map[string]bool{"PowerOn": true, "PowerOff": true, "PowerAsClaime
 
 // disturbing are those of them that its user would notice.
 var disturbing = map[string]bool{"PowerOn": true, "PowerOff": true, "PowerAsClaimed": true, "BootProbe": true, "BootWipe": true,
-	"ResetAsAsked": true}
+	"ResetAsAsked": true, "ApplyBootOrder": true}

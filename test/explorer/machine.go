@@ -4,6 +4,7 @@ package explorer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ type Machine struct {
 	states    []stateRules
 	places    map[string]uint8
 	initial   uint8
+	dropped   []uint8 // states in which another lifecycle has left servers
 	ages      []time.Duration
 	markBits  map[string]uint8
 	waived    bool // the bundle waives the wipe
@@ -58,7 +60,7 @@ func Load(files map[string][]byte) (*Machine, error) {
 		return nil, err
 	}
 	m := &Machine{atomNames: map[string]int{}, places: map[string]uint8{}, ages: []time.Duration{0},
-		markBits: map[string]uint8{"Managed": managed, "Dirty": dirty},
+		markBits: map[string]uint8{"Managed": managed, "Dirty": dirty, "Stranger": foreign},
 		waived:   s.Settings.Sanitization == "none", takesOver: s.Settings.FirstSeen == "manage"}
 	if m.env, err = m.newEnv(); err != nil {
 		return nil, err
@@ -90,9 +92,25 @@ func Load(files map[string][]byte) (*Machine, error) {
 			return nil, fmt.Errorf("state %s: %w", st.name, err)
 		}
 	}
+	if err := m.addDropped(d.Migrate); err != nil {
+		return nil, err
+	}
 	slices.Sort(m.ages)
 	m.ages = slices.Compact(m.ages)
 	return m, nil
+}
+
+// addDropped adds the states that the lifecycle has dropped, each with the one way out of it.
+func (m *Machine) addDropped(migrate map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(migrate)) {
+		to, err := m.placeOf(migrate[name])
+		if err != nil {
+			return err
+		}
+		m.dropped = append(m.dropped, uint8(len(m.states)))
+		m.states = append(m.states, stateRules{name: name, exits: []exit{{rule: "Migrated", to: to}}})
+	}
+	return nil
 }
 
 // fill adds what a state ensures and its ways out, interrupts first.
@@ -174,7 +192,7 @@ func (m *Machine) markBit(name string) uint8 {
 	if b, ok := m.markBits[name]; ok {
 		return b
 	}
-	b := firstOwnMark << (len(m.markBits) - 2)
+	b := firstOwnMark << (len(m.markBits) - 3)
 	m.markBits[name] = b
 	return b
 }

@@ -34,7 +34,7 @@ const (
 	NotAStranger Rule = "NotAStranger"
 	// EarnedByBoot: a machine on which a stranger runs is not called ours.
 	EarnedByBoot Rule = "EarnedByBoot"
-	// HandsOff: nothing is done to a machine that is parked, observed or in maintenance.
+	// HandsOff: nothing is done to a machine that is parked, that a maintenance has, or that was seen running and is not ours.
 	HandsOff Rule = "HandsOff"
 	// RunningBootKept: no agent's boot is prepared for a machine on which a tenant or a stranger runs.
 	RunningBootKept Rule = "RunningBootKept"

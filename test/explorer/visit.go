@@ -14,6 +14,7 @@ func (p *player) visit(w *World) bool {
 		w.Consent = false // it has served: from now on the mark lets the machine be stopped
 	}
 	w.Noted = w.Noted || w.Marks&dirty != 0
+	p.look(w)
 	d := p.m.decide(w, p.wanted)
 	switch {
 	case d.halted:
@@ -42,6 +43,19 @@ func (p *player) visit(w *World) bool {
 	return false
 }
 
+// look takes in what a machine shows: the engine keeps the mark Stranger by what it is shown, and the judge remembers what is
+// so.
+func (p *player) look(w *World) {
+	ours := p.consents(w) || w.bound()
+	switch {
+	case ours || w.Marks&managed != 0:
+		w.Marks &^= foreign
+	case w.reached() && w.On && w.Wipe != Erasing:
+		w.Marks |= foreign
+	}
+	w.Seen = !ours && (w.Seen || (w.reached() && p.strange(w)))
+}
+
 // move takes a server to another state, which is a new entry: what was prepared or proved for the former one is old.
 func (p *player) move(w *World, x *exit) {
 	p.moves++
@@ -57,7 +71,6 @@ func (p *player) move(w *World, x *exit) {
 	w.Marks = w.Marks&^x.clears | to.marks
 	w.State, w.Lost = x.to, false
 	w.ParkNote = p.m.in(w, "Parked")
-	w.Seen = (w.Seen && !p.consents(w) && !w.bound()) || (p.m.in(w, "Observing") && p.strange(w))
 	switch {
 	case to.stable:
 		w.Retries = 0

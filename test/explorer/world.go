@@ -43,7 +43,7 @@ type World struct {
 	Ours  bool // booted by us from off, taken over by consent, or booted for its claim
 	Kept  bool // an inventory tells that it was booted by us
 	Noted bool // what outlives the status tells of a holder's data
-	Seen  bool // found running and not ours, and nobody has consented since
+	Seen  bool // seen running and not ours, and since then neither consented to, nor held by a claim, nor forced upon us
 }
 
 // Image is what a machine boots or runs.
@@ -131,6 +131,7 @@ var operationNames = [...]string{"None", "park", "unpark", "retry", "power-cycle
 const (
 	managed uint8 = 1 << iota
 	dirty
+	foreign // Stranger: seen running, and not ours
 	firstOwnMark
 )
 

@@ -20,4 +20,5 @@ const (
 	CodeDeadlineTooLate = "deadline-too-late"
 	CodeOrderDecides    = "order-decides"
 	CodeUndecided       = "verify-undecided"
+	CodeNotProven       = "verify-not-proven"
 )

@@ -121,12 +121,8 @@ func (s *spin) decided(h *hop, at position, assignment []bool) *Counterexample {
 }
 
 func (s *spin) tell(cycle []*hop, x *Counterexample) {
-	severity := diag.Error
-	if !x.Confirmed {
-		severity = diag.Warning
-	}
 	h := cycle[0]
-	s.add(severity, CodeLivelock, h.At, h.Rule, x, hintOf(x, "let one of the guards ask for something that the move before it changes"),
+	s.add(diag.Error, CodeLivelock, h.At, h.Rule, x, hintOf(x, "let one of the guards ask for something that the move before it changes"),
 		"while nothing outside changes, moves follow each other without end: %s", cycleWords(cycle))
 }
 

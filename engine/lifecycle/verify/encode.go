@@ -3,6 +3,7 @@
 package verify
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/metalaw/metalaw/engine"
@@ -95,6 +96,10 @@ func (e *encoder) readAll() {
 	}
 	for i := range a.Definitions {
 		e.read(&a.Definitions[i])
+	}
+	for _, from := range slices.Sorted(maps.Keys(a.Migrate)) {
+		e.readRequirements(a.Leave[from])
+		e.readRequirements(a.Enter[a.Migrate[from]])
 	}
 	for _, st := range a.States {
 		for _, x := range st.Exits {

@@ -298,7 +298,6 @@ func (r *reader) opaque(e celast.Expr) *form {
 	celast.PreOrderVisit(e, celast.NewExprVisitor(func(kid celast.Expr) {
 		if i, _, ok := r.fact(kid); ok {
 			p.reads = append(p.reads, i)
-			p.asksState = p.asksState || r.words.Facts[i].Name == r.words.StateFact
 		}
 		switch kid.Kind() {
 		case celast.CallKind:

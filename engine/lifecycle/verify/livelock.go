@@ -51,6 +51,13 @@ type position struct {
 	retries int
 }
 
+// unproven is an error: what could not be searched may hide moves without end, and a lifecycle is accepted only where there
+// are none.
+func (c *checker) unproven(why string) {
+	c.open = append(c.open, why)
+	c.findings = append(c.findings, undecided(c.anatomy, why))
+}
+
 func (c *checker) checkLivelock() {
 	s := &spin{checker: c, after: map[bdd.Ref]bdd.Ref{}, unasked: map[bdd.Ref]bdd.Ref{}, hops: map[engine.State][]*hop{}}
 	s.enter()
@@ -72,7 +79,7 @@ func (c *checker) checkLivelock() {
 		}
 		cycle, x := s.follow(forever, at)
 		if len(cycle) == 0 {
-			c.open = append(c.open, "whether moves can follow each other for ever was not found out: too much depends on each other")
+			c.unproven("whether moves can follow each other for ever was not found out: too much depends on each other")
 			return
 		}
 		if words := cycleWords(cycle); !told[words] {
@@ -118,17 +125,23 @@ func (s *spin) enter() {
 	}
 }
 
-// changes says whether a question reads a fact that a move may change. Of an opaque one that reads the retries nobody can
-// tell how it goes on.
+// changes says whether a question reads a fact that a move may change. Of an opaque one that reads the state, the marks, the
+// retries or an operation nobody can tell how it goes on.
 func (s *spin) changes(p *primitive, changed map[int]bool) bool {
 	switch p.kind {
 	case isCompared:
 		return changed[p.left.fact] || (p.right.fact >= 0 && changed[p.right.fact])
 	case isOpaque:
-		return slices.ContainsFunc(p.reads, func(f int) bool { return changed[f] || s.words.Facts[f].Name == s.words.RetriesFact })
+		return slices.ContainsFunc(p.reads, func(f int) bool { return changed[f] || s.moves(s.words.Facts[f].Name) })
 	default:
 		return changed[p.fact]
 	}
+}
+
+// moves says whether a fact is part of a lifecycle's position, or of an operation that a move may serve.
+func (s *spin) moves(fact string) bool {
+	return fact == s.words.StateFact || fact == s.words.MarksFact || fact == s.words.RetriesFact ||
+		slices.Contains(s.words.OperationFacts, fact)
 }
 
 // count finds the numbers of retries that rules tell apart.
@@ -145,7 +158,7 @@ func (s *spin) count() {
 			continue
 		}
 		if p.right.fact >= 0 || p.right.literal > maxRetries {
-			s.open = append(s.open, "retries are not counted in the search for livelocks: they are compared with more than small numbers")
+			s.unproven("retries are not counted in the search for livelocks: they are compared with more than small numbers")
 			return
 		}
 		comparisons, highest = append(comparisons, p), max(highest, p.right.literal+1)

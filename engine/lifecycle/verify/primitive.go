@@ -74,11 +74,10 @@ type primitive struct {
 	word        string
 	op          comparison
 	left, right operand
-	// reads, literals, canFail and asksState are told of an opaque expression.
-	reads     []int
-	literals  []any
-	canFail   bool
-	asksState bool
+	// reads, literals and canFail are told of an opaque expression.
+	reads    []int
+	literals []any
+	canFail  bool
 
 	// variable is true where the answer is not that of the quiet facts, which is what flipped says.
 	variable int

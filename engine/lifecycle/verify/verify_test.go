@@ -274,6 +274,44 @@ undecided: the conditions have no form of fewer than 100 nodes
 	}
 }
 
+func TestMovesWithoutEndAreFoundThroughWhatIsNotTakenApart(t *testing.T) {
+	for name, rewrite := range map[string][]string{
+		"a function of the state": {
+			"mendAsked: op.name == \"mend\"", "shelved: lifecycle.state.startsWith(\"Shel\")", "when: sellAsked && !scratched}", "when: shelved}",
+			"{rule: Mended, to: Test, when: mendAsked}", "{rule: Mended, to: Shelf, when: \"!shelved && !scratched\"}"},
+		"a function of the marks": {
+			"mendAsked: op.name == \"mend\"", "seen: sets.contains(lifecycle.marks, [\"Scratched\"])",
+			"when: spent && !good, after: 10m}", "when: \"!seen\"}", "{rule: Mended, to: Test, when: mendAsked}",
+			"{rule: Mended, to: Test, when: seen, clears: [Scratched]}", "means: Gone.", "means: Gone.\n    marks: [Scratched]"},
+		"arithmetic for which no numbers are found": {
+			"mendAsked: op.name == \"mend\"", "odd: lamp.watts * 7 % 1000 == 693", "when: sellAsked && !scratched}", "when: odd}",
+			"{rule: Mended, to: Test, when: mendAsked}", "{rule: Mended, to: Shelf, when: odd && !scratched}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := said(Check(compiled(t, rewrite...)))
+			if !strings.Contains(said, " error: ") || !strings.Contains(said, "[livelock]") {
+				t.Errorf("it says %s", said)
+			}
+		})
+	}
+}
+
+func TestRetriesThatAreNotCountedAreAnError(t *testing.T) {
+	r := Check(compiled(t, "lifecycle.retries >= 2", "lifecycle.retries >= 200"))
+	if got := said(r); !strings.Contains(got, "retries are not counted in the search for livelocks: they are compared with more than small numbers [verify-undecided]") {
+		t.Errorf("it says %s", got)
+	}
+}
+
+func TestAMigrationIsHeldToWhatItsTargetAsks(t *testing.T) {
+	l := compiled(t, "    - {rule: Mended, to: Test, when: mendAsked}\n", "    - {rule: Mended, to: Test, when: mendAsked}\nmigrate:\n  Window: Shelf\n  Yard: Bin\n")
+	want := `lifecycle.yaml:43:11: error: Migrated: a server left in Window can enter Shelf where NoScratchOnShelf forbids it, and is halted: ` +
+		`a scratched lamp is never shown [safety-move]` + "\n  in Window with {lifecycle.marks: [\"Scratched\"]}\n  {halts: SafetyRule, rule: Migrated}\n"
+	if diff := cmp.Diff(want, said(Check(l))); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestWhatIsAssumedHolds(t *testing.T) {
 	l := compiled(t, `{do: SwitchOn, when: "!sold"}`, `SwitchOn`, "  sold: lamp.sold\n", "")
 	if !Check(l).Diagnostics().HasErrors() {
