@@ -12,6 +12,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/lifecycle/verify"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -84,7 +85,7 @@ func (v verdict) placed(d diag.Diagnostic) diag.Diagnostic {
 
 func (v verdict) text(t *terminal.Terminal, notes bool) error {
 	for _, d := range v.report.Found {
-		if d.Severity == diag.Info && !notes {
+		if (d.Severity == diag.Info && !notes) || d.Code == verify.CodeNotProven { // what is not proven is told below in any case
 			continue
 		}
 		if err := finding(t, v.placed(d)); err != nil {
@@ -151,16 +152,31 @@ func finding(t *terminal.Terminal, d diag.Diagnostic) error {
 
 // jsonReport is the verdict for other programs.
 type jsonReport struct {
-	Source    string            `json:"source"`
-	Accepted  bool              `json:"accepted"`
-	Bundle    string            `json:"bundle,omitempty"`
-	Version   string            `json:"version,omitempty"`
-	Revision  string            `json:"revision,omitempty"`
-	Digest    string            `json:"digest,omitempty"`
-	Findings  []diag.Diagnostic `json:"findings"`
-	Scenarios []jsonTest        `json:"scenarios"`
-	Tests     []jsonTest        `json:"tests"`
-	Coverage  bundle.Coverage   `json:"coverage"`
+	Source    string          `json:"source"`
+	Accepted  bool            `json:"accepted"`
+	Bundle    string          `json:"bundle,omitempty"`
+	Version   string          `json:"version,omitempty"`
+	Revision  string          `json:"revision,omitempty"`
+	Digest    string          `json:"digest,omitempty"`
+	Findings  []jsonFinding   `json:"findings"`
+	Scenarios []jsonTest      `json:"scenarios"`
+	Tests     []jsonTest      `json:"tests"`
+	Coverage  bundle.Coverage `json:"coverage"`
+}
+
+// jsonFinding is a finding, with the facts by which it shows and what is decided on them, as an entry of scenarios.yaml.
+type jsonFinding struct {
+	diag.Diagnostic
+	Counterexample string `json:"counterexample,omitempty"`
+}
+
+func (v verdict) jsonFinding(d diag.Diagnostic) jsonFinding {
+	for _, f := range v.report.Verification.Findings {
+		if f.Diagnostic == d && f.Counterexample != nil {
+			return jsonFinding{v.placed(d), f.Counterexample.Scenario(d.Code + ": " + d.Message)}
+		}
+	}
+	return jsonFinding{Diagnostic: v.placed(d)}
 }
 
 type jsonTest struct {
@@ -172,14 +188,14 @@ type jsonTest struct {
 }
 
 func (v verdict) json() jsonReport {
-	r := jsonReport{Source: v.name, Accepted: v.bundle != nil, Findings: []diag.Diagnostic{}, Coverage: v.report.Coverage,
+	r := jsonReport{Source: v.name, Accepted: v.bundle != nil, Findings: []jsonFinding{}, Coverage: v.report.Coverage,
 		Scenarios: []jsonTest{}, Tests: []jsonTest{}}
 	if v.bundle != nil {
 		r.Bundle, r.Version = v.bundle.Name, v.bundle.Version
 		r.Revision, r.Digest = v.bundle.Revision.Name, v.bundle.Revision.Digest
 	}
 	for _, d := range v.report.Found {
-		r.Findings = append(r.Findings, v.placed(d))
+		r.Findings = append(r.Findings, v.jsonFinding(d))
 	}
 	for _, c := range v.cases() {
 		one := jsonTest{Name: c.name, Passed: c.passed, Message: c.message, File: c.file, Line: c.line}
