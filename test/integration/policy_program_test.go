@@ -104,7 +104,7 @@ var _ = Describe("metalaw policy in a cluster", Serial, Ordered, func() {
 		Expect(answer.out).To(ContainSubstring("is Shadow"))
 		answer = policy(ctx, activator, "promote", "fleet-1.0.0", "--wait")
 		Expect(answer.code).To(BeZero(), answer.err)
-		Expect(answer.out).To(MatchRegexp(`revision fleet-1\.0\.0-\w+ is Active \(InForce: servers adopt this revision since promotion 1\)`))
+		Expect(answer.out).To(MatchRegexp(`revision fleet-1\.0\.0-\w+ is Active \(InForce: servers adopt this revision since promotion 2\)`))
 		Expect(policy(ctx, activator, "promote", "fleet-1.1.0", "--wait").code).To(BeZero())
 		Eventually(m.governs).Should(Equal("1.1.0"))
 

@@ -379,7 +379,7 @@ func TestADemotionSaysThatAnOlderLabelIsNoPromotion(t *testing.T) {
 		w.label(heads)
 		w.look()
 	}
-	const want = "servers adopt this revision since promotion 2; ConfigMap cm-1.1.0 asks for stage Draft, and it stays in force until another is promoted; " +
+	const want = "servers adopt this revision since promotion 3; ConfigMap cm-1.1.0 asks for stage Draft, and it stays in force until another is promoted; " +
 		"that ConfigMap cm-1.0.0 is labelled active since earlier is no promotion: change its stage and set it to active again"
 	if got := message(w.revision("1.1.0")); got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -48,7 +48,10 @@ func (d *decision) obsolete() []string {
 // used says that a revision is of use, or was lately, or that it cannot be told. One that the manager refuses is kept for
 // those who look into it.
 func (d *decision) used(s *subject) bool {
-	held := slices.ContainsFunc(d.Heads, func(h Head) bool { return h.Revision == s.Name || h.Name == s.st.Head })
+	held := slices.ContainsFunc(d.Heads, func(h Head) bool {
+		known := func(l policyv1alpha1.LabelledHead) bool { return l.Name == h.Name } // also while it is broken, and holds nothing
+		return h.Revision == s.Name || h.Name == s.st.Head || slices.ContainsFunc(s.st.Heads, known)
+	})
 	refused := s.Test != nil && s.Test.Refused != ""
 	unknown := s.Status.Stage == "" || s.st.StageSince == nil
 	return s == d.inForce || s.Name == d.Embedded || s.pending || s.Servers > 0 || s.Status.Servers > 0 || held || refused || unknown ||
