@@ -5,11 +5,14 @@ package selection
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/metalaw/metalaw/engine/internal/regosandbox"
 )
 
 // corpus holds policies that are evaluated natively: what authors write, and where the evaluation could go astray.
@@ -177,7 +180,9 @@ func alike(t interface {
 	Fatalf(format string, args ...any)
 }, policy *Policy, claim Claim, candidates []*PreparedCandidate, fleet Fleet,
 ) {
-	ctx, interpreted := context.Background(), policy.Interpreted()
+	ctx, cancel := regosandbox.Bounded(context.Background(), math.MaxInt64) // counted: a slow machine interrupts nothing
+	defer cancel()
+	interpreted := policy.Interpreted()
 	want, wantErr := interpreted.Select(ctx, claim, candidates, fleet)
 	for range 2 { // the second time, places are known
 		got, err := policy.Select(ctx, claim, candidates, fleet)
