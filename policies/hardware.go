@@ -68,9 +68,10 @@ func HardwareOf(inv *policyv1alpha1.ServerInventory) Hardware {
 }
 
 func (h *Hardware) addDisk(kind string, bytes int64) {
-	if h.DiskCount++; h.DiskCount == 1 || bytes < h.DiskMinBytes {
+	if h.DiskCount == 0 || bytes < h.DiskMinBytes {
 		h.DiskMinBytes = bytes
 	}
+	h.DiskCount++
 	h.DiskMaxBytes = max(h.DiskMaxBytes, bytes)
 	h.DiskBytes.Total += bytes
 	switch {
@@ -129,23 +130,7 @@ func gpus(devices []policyv1alpha1.PCIDevice) int64 {
 
 // fillFrom takes from the BMC's inventory what the agent did not say.
 func (h *Hardware) fillFrom(status v1alpha1.ServerStatus) {
-	if h.Cores == 0 {
-		h.CPUCount = 0
-		for _, p := range status.Processors {
-			if p.Type == "" || strings.EqualFold(p.Type, "CPU") {
-				h.CPUCount++
-				h.Cores += int64(p.TotalCores)
-				h.CPUModel = cmp.Or(h.CPUModel, p.Model)
-			}
-		}
-	}
-	if h.GPUs == 0 {
-		for _, p := range status.Processors {
-			if strings.EqualFold(p.Type, "GPU") {
-				h.GPUs++
-			}
-		}
-	}
+	h.fillProcessors(status.Processors)
 	if h.MemoryBytes == 0 && status.TotalSystemMemory != nil {
 		h.MemoryBytes = status.TotalSystemMemory.Value()
 	}
@@ -171,4 +156,21 @@ func (h *Hardware) fillFrom(status v1alpha1.ServerStatus) {
 			h.addDisk(kind, bytes)
 		}
 	}
+}
+
+func (h *Hardware) fillProcessors(processors []v1alpha1.Processor) {
+	var cpus, cores, gpus int64
+	for _, p := range processors {
+		switch {
+		case p.Type == "" || strings.EqualFold(p.Type, "CPU"):
+			cpus, cores = cpus+1, cores+int64(p.TotalCores)
+			h.CPUModel = cmp.Or(h.CPUModel, p.Model)
+		case strings.EqualFold(p.Type, "GPU"):
+			gpus++
+		}
+	}
+	if h.Cores == 0 {
+		h.CPUCount, h.Cores = cpus, cores
+	}
+	h.GPUs = cmp.Or(h.GPUs, gpus)
 }

@@ -71,19 +71,24 @@ func (v *visit) hint(to engine.State, why string) string {
 	}
 }
 
-// forced looks at the server as it would be in the state, and says why it could not be there or would not stay.
-func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
+// asForced is the server with what is taken from it before it is forced: its holder, its fear of data, and that it is nobody's.
+func (v *visit) asForced(release, clean bool) *v1alpha1.Server {
 	s := v.server.DeepCopy()
-	d := engine.Decision{}
 	if release && v.hasHolder() {
 		letGo(s, v.now)
 	}
+	clears := []string{policies.MarkStranger}
 	if clean {
-		d.Clears = []string{policies.MarkDirty}
-		s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, d)
+		clears = append(clears, policies.MarkDirty)
 	}
+	s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, engine.Decision{Clears: clears})
 	s.Status.Operation = nil // it is what is asked about
-	s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, engine.Decision{Clears: []string{policies.MarkStranger}})
+	return s
+}
+
+// forced looks at the server as it would be in the state, and says why it could not be there or would not stay.
+func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
+	s := v.asForced(release, clean)
 	o := policies.Observation{Server: s, Now: v.now, Settings: v.settings(), System: v.systemReading(), Inventory: v.inventory}
 	if o.System.Identity == policies.IdentityOther {
 		o.System.Identity = policies.IdentityUnknown // the machine of this server is not there: it halts where its state asks for something
@@ -117,7 +122,9 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 		entered.Groups = []string{"bmc"} // it is made on a fresh reading only
 	}
 	entered.From, entered.Rule, entered.Revision = engine.State(v.server.Status.State), v1alpha1.RuleForced, v.bundle.Revision
-	entered.Clears = append(entered.Clears, d.Clears...)
+	if clean {
+		entered.Clears = append(entered.Clears, policies.MarkDirty)
+	}
 	return forcing{decision: entered, release: release && v.hasHolder()}, ""
 }
 

@@ -162,7 +162,8 @@ func (v *visit) recordStranger(d engine.Decision) {
 		return
 	}
 	mark := []string{policies.MarkStranger}
-	if slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger) && d.Rule != v1alpha1.RuleForced && !slices.Contains(l.Marks, policies.MarkManaged) {
+	if slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger) && d.Rule != v1alpha1.RuleForced &&
+		!slices.Contains(l.Marks, policies.MarkManaged) {
 		l.Marks = moved(l.Marks, engine.Decision{Marks: mark})
 	} else {
 		l.Marks = moved(l.Marks, engine.Decision{Clears: mark})

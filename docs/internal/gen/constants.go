@@ -146,7 +146,8 @@ func annotationsPage(root string) (string, error) {
 		rows = append(rows, []string{code(further[i].value), text})
 	}
 	m.table([]string{"", "meaning"}, rows)
-	m.line("A priority lies between -%d and %d; what is not a whole number counts as 0. The bundle in force can grant less (settings.claims.priority).", policies.MaxPriority, policies.MaxPriority)
+	m.line("A priority lies between -%d and %d; what is not a whole number counts as 0. "+
+		"The bundle in force can grant less (settings.claims.priority).", policies.MaxPriority, policies.MaxPriority)
 	return m.text(), nil
 }
 
