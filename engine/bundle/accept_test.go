@@ -78,7 +78,7 @@ func TestSettingsThatAreLeftOutAreTheSafeOnes(t *testing.T) {
 		t.Fatal(found)
 	}
 	want := Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Coverage: CoverageFloor{Rego: 80},
-		Claims: Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}}}
+		Claims: Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}, OnUnsatisfiable: "Warn"}}
 	if diff := cmp.Diff(want, m.Settings); diff != "" {
 		t.Error(diff)
 	}
@@ -132,5 +132,35 @@ func TestSettingsForTheRolloutAreRead(t *testing.T) {
 	}
 	if m.Settings.Canary != (Canary{MaxHalts: 3, MaxErrors: 5}) || m.Settings.Coverage != (CoverageFloor{Rego: 90, Effects: 50}) {
 		t.Errorf("got %+v", m.Settings)
+	}
+}
+
+func TestWhatANamespaceMayHaveIsRead(t *testing.T) {
+	const head = "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: a\nversion: 1.0.0\nsettings:\n  claims:\n"
+	m, found := parseManifest([]byte(head + "    onUnsatisfiable: Deny\n    quota: {default: 5, namespaces: {team: 20, guests: 0}}\n"))
+	if found != nil {
+		t.Fatal(found)
+	}
+	if got := m.Settings.Claims.OnUnsatisfiable; got != UnsatisfiableDeny {
+		t.Errorf("onUnsatisfiable is %s", got)
+	}
+	for namespace, want := range map[string]int{"team": 20, "guests": 0, "else": 5} {
+		if got, ok := m.Settings.Claims.Quota.Limit(namespace); got != want || !ok {
+			t.Errorf("%s may have %d (%t), want %d", namespace, got, ok, want)
+		}
+	}
+	if _, ok := (Quota{Namespaces: map[string]int{"team": 1}}).Limit("else"); ok {
+		t.Error("a namespace that nobody speaks of has a bound")
+	}
+	for text, code := range map[string]string{
+		"    onUnsatisfiable: Refuse\n":            "setting-word",
+		"    quota: {default: -1}\n":               "setting-number",
+		"    quota: {namespaces: {team: \"5\"}}\n": "setting-number",
+		"    quota: {defaults: 5}\n":               "yaml-unknown-key",
+		"    quota: {namespaces: {a: 1, a: 2}}\n":  "yaml-duplicate-key",
+	} {
+		if _, found := parseManifest([]byte(head + text)); len(found) != 1 || found[0].Code != code {
+			t.Errorf("%s: %v, want %s", text, found, code)
+		}
 	}
 }

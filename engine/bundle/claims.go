@@ -11,7 +11,43 @@ import (
 )
 
 // Claims is how claims are served.
-type Claims struct{ Priority Priority }
+type Claims struct {
+	Priority Priority
+	// OnUnsatisfiable is what becomes of a claim that no server of the fleet, in whatever state, could ever satisfy:
+	// UnsatisfiableDeny, UnsatisfiableWarn or UnsatisfiableAllow.
+	OnUnsatisfiable string
+	// Quota is how many claims a namespace may have.
+	Quota Quota
+}
+
+// The words of claims.onUnsatisfiable.
+const (
+	UnsatisfiableDeny  = "Deny"
+	UnsatisfiableWarn  = "Warn"
+	UnsatisfiableAllow = "Allow"
+)
+
+// Quota bounds the claims of a namespace that hold a server or ask for one.
+type Quota struct {
+	// Default holds for namespaces that Namespaces does not name; nil where they have no bound.
+	Default *int
+	// Namespaces are the bounds by namespace.
+	Namespaces map[string]int
+}
+
+// Limit is how many claims a namespace may have; false where there is no bound.
+func (q Quota) Limit(namespace string) (int, bool) {
+	if limit, ok := q.Namespaces[namespace]; ok {
+		return limit, true
+	}
+	if q.Default == nil {
+		return 0, false
+	}
+	return *q.Default, true
+}
+
+// maxQuota is more than any fleet has servers.
+const maxQuota = 1000000
 
 // Priority is what becomes of the priority that a claim asks for.
 type Priority struct {
@@ -46,11 +82,39 @@ func (p Priority) Aged(priority int64, waited time.Duration) int64 {
 	return priority + int64(waited/p.Ageing)
 }
 
+func defaultClaims() Claims {
+	return Claims{Priority: Priority{Max: MaxPriority, Ageing: defaultAgeing}, OnUnsatisfiable: UnsatisfiableWarn}
+}
+
 func parseClaims(f *yamlpos.File, n *yaml.Node, c Claims) Claims {
-	for _, field := range f.Fields(n, "claims", "priority") {
-		c.Priority = parsePriority(f, field.Value, c.Priority)
+	for _, field := range f.Fields(n, "claims", "priority", "onUnsatisfiable", "quota") {
+		switch field.Name {
+		case "priority":
+			c.Priority = parsePriority(f, field.Value, c.Priority)
+		case "onUnsatisfiable":
+			c.OnUnsatisfiable = oneOf(f, field.Value, field.Name, UnsatisfiableDeny, UnsatisfiableWarn, UnsatisfiableAllow)
+		case "quota":
+			c.Quota = parseQuota(f, field.Value)
+		}
 	}
 	return c
+}
+
+func parseQuota(f *yamlpos.File, n *yaml.Node) Quota {
+	var q Quota
+	for _, field := range f.Fields(n, "quota", "default", "namespaces") {
+		switch field.Name {
+		case "default":
+			most := number(f, field.Value, field.Name, 0, maxQuota)
+			q.Default = &most
+		case "namespaces":
+			q.Namespaces = map[string]int{}
+			for _, ns := range f.Fields(field.Value, "namespaces") {
+				q.Namespaces[ns.Name] = number(f, ns.Value, ns.Name, 0, maxQuota)
+			}
+		}
+	}
+	return q
 }
 
 func parsePriority(f *yamlpos.File, n *yaml.Node, p Priority) Priority {

@@ -95,7 +95,7 @@ func ValidName(name string) bool { return len(name) <= maxBundleName && bundleNa
 func parseManifest(data []byte) (Manifest, diag.List) {
 	f := yamlpos.Parse(BundleFile, data)
 	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify,
-		Coverage: CoverageFloor{Rego: leastRegoCoverage}, Claims: Claims{Priority: Priority{Max: MaxPriority, Ageing: defaultAgeing}}}}
+		Coverage: CoverageFloor{Rego: leastRegoCoverage}, Claims: defaultClaims()}}
 	if f.Root == nil {
 		return m, f.Found
 	}

@@ -3,6 +3,8 @@
 package placement
 
 import (
+	"strings"
+
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -65,4 +67,10 @@ func (p *Placement) Asks() string {
 		return ""
 	}
 	return p.asks
+}
+
+// JudgesPassing says whether a condition may follow what passes by itself: how a server is at the moment, or how often it was
+// used. A mention in a text counts as well.
+func (p *Placement) JudgesPassing() bool {
+	return p != nil && (strings.Contains(p.asks, "health") || strings.Contains(p.asks, "timesClaimed"))
 }

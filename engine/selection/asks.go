@@ -4,6 +4,7 @@ package selection
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/metalaw/metalaw/engine/internal/regonative"
 	"github.com/metalaw/metalaw/engine/internal/regosandbox"
@@ -35,6 +36,23 @@ func (p *Policy) FollowsFleet() bool {
 	return p.reads.whole[ofFleet] || len(p.reads.of(ofFleet)) > 0
 }
 
+// passing are facts of a server that change by themselves, or by its use.
+var passing = []string{"health", "availableSince", "availableDay", "timesClaimed"}
+
+// JudgesPassing says whether allow or reject follow what passes by itself: counts of the fleet, time, or how a server is at
+// the moment. What such a policy turns away today it may allow tomorrow. Where the rules are interpreted score counts as
+// well, because it is not known what reads what.
+func (p *Policy) JudgesPassing() bool {
+	judging := p.reads
+	if p.native != nil {
+		judging = p.native.judging()
+	}
+	if judging.whole[ofFleet] || judging.whole[ofCandidate] || len(judging.of(ofFleet)) > 0 {
+		return true
+	}
+	return len(judging.fields.Of(func(f *field) bool { return f.Keys[0] == ofCandidate && slices.Contains(passing, f.Keys[1]) })) > 0
+}
+
 // of are the fields of one scope.
 func (r reads) of(scope string) regonative.Fields {
 	return r.fields.Of(func(f *field) bool { return f.Keys[0] == scope })
@@ -58,12 +76,21 @@ func readsOf(module *regosandbox.Module) reads {
 
 // reads are those of all rules, and of the messages.
 func (n *native) reads() reads {
-	all := n.allow.Reads
+	all := n.judging().fields
 	if n.score != nil {
 		all = all.With(n.score.Reads...)
 	}
 	for _, r := range n.rejects {
-		all = all.With(r.Reads...).With(r.Words...)
+		all = all.With(r.Words...)
+	}
+	return reads{fields: all}
+}
+
+// judging are those of the rules that decide whether a candidate is allowed.
+func (n *native) judging() reads {
+	all := n.allow.Reads
+	for _, r := range n.rejects {
+		all = all.With(r.Reads...)
 	}
 	return reads{fields: all}
 }

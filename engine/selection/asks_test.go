@@ -63,3 +63,19 @@ func TestFollowsFleet(t *testing.T) {
 		t.Error("the default policy spreads by counts")
 	}
 }
+
+func TestJudgesPassing(t *testing.T) {
+	for body, want := range map[string]bool{
+		"allow if input.candidate.cores > input.claim.priority\n": false,
+		"allow := true\nscore := input.fleet.total\n":             false,
+		"allow if input.fleet.claimed < 5\n":                      true,
+		"allow := true\nreject contains {\"code\": \"a\", \"message\": \"m\"} if input.candidate.health == \"Warning\"\n": true,
+		"allow if helper(input.candidate)\nhelper(c) if count([1 | c.cores > 1]) > 0\n":                                   true,
+	} {
+		t.Run(body, func(t *testing.T) {
+			if got := compiled(t, rego(body)).JudgesPassing(); got != want {
+				t.Error(got)
+			}
+		})
+	}
+}

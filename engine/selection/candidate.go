@@ -38,6 +38,9 @@ func NewCandidate(c Candidate) *PreparedCandidate {
 // Name is the server's name.
 func (c *PreparedCandidate) Name() string { return c.facts.Name }
 
+// Facts are those of the server. They must not be changed.
+func (c *PreparedCandidate) Facts() *Candidate { return &c.facts }
+
 // term is the candidate in the form that the interpreter reads. It is made anew each time: it takes many times the memory of
 // the facts, and an evaluation many times the work of making it.
 func (c *PreparedCandidate) term() *ast.Term { return regosandbox.Value(c.facts) }

@@ -72,6 +72,12 @@ func Eligible(claim ClaimSpec, server ServerState) (ok bool, code, message strin
 	return true, "", ""
 }
 
+// Feasible says whether a claim could ever have a server: it is Eligible without what passes by itself, such as another
+// claim, a state, a cordon or data that is to be wiped. The codes are those of Eligible.
+func Feasible(claim ClaimSpec, server ServerState) (ok bool, code, message string) {
+	return Eligible(claim, ServerState{Name: server.Name, Labels: server.Labels, Taints: server.Taints, State: stateAvailable, Power: powerOff})
+}
+
 // Untolerated returns the first taint with effect NoBind that no toleration matches. A taint without effect counts as
 // NoBind, which is the API's default. Taints with effect Evict keep nobody from binding: they concern claims that are
 // bound already.

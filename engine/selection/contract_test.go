@@ -148,3 +148,28 @@ func TestEveryCodeIsDocumentedOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatPassesByItselfDoesNotMakeAServerInfeasible(t *testing.T) {
+	busy := ServerState{Name: "a", Labels: map[string]string{"k": "v"}, State: "Error", Power: "On", Claimed: true, Unclaimable: true,
+		InService: true, Dirty: true, Deleting: true}
+	tainted := busy
+	tainted.Taints = []Taint{{Key: "t"}}
+	for name, c := range map[string]struct {
+		claim  ClaimSpec
+		server ServerState
+		code   string
+	}{
+		"a server in use":                     {ClaimSpec{}, busy, ""},
+		"one that is named":                   {ClaimSpec{ServerRef: "a"}, busy, ""},
+		"another":                             {ClaimSpec{ServerRef: "b"}, busy, CodeServerRef},
+		"labels that do not match":            {ClaimSpec{Selector: &Selector{MatchLabels: map[string]string{"k": "w"}}}, busy, CodeSelector},
+		"a taint that nothing tolerates":      {ClaimSpec{}, tainted, CodeTaint},
+		"a taint that the claim puts up with": {ClaimSpec{Tolerations: []Toleration{{Operator: "Exists"}}}, tainted, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if ok, code, _ := Feasible(c.claim, c.server); code != c.code || ok != (c.code == "") {
+				t.Errorf("%t %s", ok, code)
+			}
+		})
+	}
+}

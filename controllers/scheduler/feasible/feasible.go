@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package feasible says whether a claim could ever be satisfied by the fleet: by the servers that there are, in whatever
+// state they are. It asks what the scheduler asks, in the same codes, without what passes by itself: another claim, state,
+// power, data that is to be wiped, cordons and maintenance. It does no I/O and names no server.
+package feasible
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// Asked is what a claim asks for.
+type Asked struct {
+	Spec      selection.ClaimSpec
+	Claim     selection.Claim
+	Placement *placement.Placement
+}
+
+// Of reads what a claim asks for. The error says what of it has no meaning.
+func Of(c *v1alpha1.ServerClaim, granted bundle.Priority) (Asked, error) {
+	spec, err := policies.ClaimSpecOf(c)
+	if err != nil {
+		return Asked{}, err
+	}
+	place, found := policies.PlacementOf(c)
+	if err := found.Err(); err != nil {
+		return Asked{}, err
+	}
+	claim := policies.SelectionClaimOf(c)
+	claim.Priority = granted.Grant(c.Namespace, claim.Priority)
+	return Asked{spec, claim, place}, nil
+}
+
+// Key is the same for claims that ask for the same, as far as a policy can tell them apart.
+func (a Asked) Key(policy *selection.Policy) string {
+	spec, err := json.Marshal(a.Spec) // which sorts the keys of maps
+	if err != nil {
+		panic(err) // strings and lists of them can be written
+	}
+	key := string(spec) + "\x00" + a.Placement.Asks()
+	if policy != nil {
+		key += "\x00" + policy.Asks(a.Claim)
+	}
+	return key
+}
+
+// Policy is the part of a bundle that turns servers away; *selection.Policy is one.
+type Policy interface {
+	// Rank looks at candidates. An error means that nothing is known.
+	Rank(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet, most int) (selection.Result, error)
+	// JudgesPassing says whether what it turns away today it may allow tomorrow.
+	JudgesPassing() bool
+}
+
+// Answer is what the fleet has for a claim.
+type Answer struct {
+	// Total is the number of servers, Need how many the claim takes: one, or with its gang one for each member.
+	Total, Need int
+	// Fit is how many could satisfy it. They are not counted beyond Need.
+	Fit int
+	// ByCode counts the others, where Fit is less than Need. A server that a policy rejects for two reasons counts twice.
+	ByCode map[string]int
+	// Passing: what turned servers away follows counts, time, or how a server is at the moment, and may pass by itself.
+	Passing bool
+}
+
+// Feasible says that there are as many servers as the claim takes.
+func (a Answer) Feasible() bool { return a.Fit >= a.Need }
+
+// String is like "0 of 40 servers: selector 38, taint 2", the most frequent code first.
+func (a Answer) String() string {
+	text := fmt.Sprintf("%d of %d servers", a.Fit, a.Total)
+	codes := slices.SortedFunc(maps.Keys(a.ByCode), func(x, y string) int {
+		return cmp.Or(cmp.Compare(a.ByCode[y], a.ByCode[x]), cmp.Compare(x, y))
+	})
+	between := ": "
+	for _, code := range codes {
+		text += fmt.Sprintf("%s%s %d", between, code, a.ByCode[code])
+		between = ", "
+	}
+	return text
+}
+
+// firstChunk is how many servers are looked at first. Most claims can be had from the first few, and need no more.
+const firstChunk = 64
+
+// Judge looks at the fleet until it has found enough servers, or has seen all. The policy may be nil. An error means that
+// nothing is known.
+func Judge(ctx context.Context, fleet *index.Index, policy Policy, asked Asked, now int64) (Answer, error) {
+	j := &judging{Asked: asked, policy: policy, answer: Answer{Total: fleet.Len(), Need: 1, ByCode: map[string]int{}}}
+	if gang := asked.Placement.Gang(); gang != nil && asked.Spec.ServerRef == "" {
+		j.answer.Need = int(gang.Size)
+	}
+	if policy != nil {
+		j.counts = fleet.Counts(now)
+	}
+	matching := fleet.Matching(asked.Spec)
+	others := selection.CodeSelector
+	if asked.Spec.ServerRef != "" {
+		others = selection.CodeServerRef
+	}
+	j.reject(others, j.answer.Total-len(matching))
+	for size := firstChunk; len(matching) > 0 && !j.answer.Feasible(); size *= 4 {
+		n := min(size, len(matching))
+		if err := j.look(ctx, matching[:n]); err != nil {
+			return Answer{}, err
+		}
+		matching = matching[n:]
+	}
+	need := j.answer.Need
+	j.answer.Passing = j.placed >= need && policy != nil && policy.JudgesPassing() ||
+		j.had >= need && asked.Placement.JudgesPassing()
+	return j.answer, nil
+}
+
+// judging is one claim under way.
+type judging struct {
+	Asked
+	policy Policy
+	counts selection.Fleet
+	answer Answer
+	// had are the servers that the hard contract lets the claim have, placed those of them that its placement accepts.
+	had, placed int
+	candidates  []*selection.PreparedCandidate
+}
+
+func (j *judging) reject(code string, n int) {
+	if n > 0 {
+		j.answer.ByCode[code] += n
+	}
+}
+
+// look counts some more servers.
+func (j *judging) look(ctx context.Context, entries []*index.Entry) error {
+	j.candidates = j.candidates[:0]
+	for _, e := range entries {
+		if ok, code, _ := selection.Feasible(j.Spec, e.State); !ok {
+			j.reject(code, 1)
+			continue
+		}
+		j.candidates = append(j.candidates, e.Candidate())
+	}
+	j.had += len(j.candidates)
+	j.place()
+	j.placed += len(j.candidates)
+	if j.policy == nil || len(j.candidates) == 0 {
+		j.answer.Fit += len(j.candidates)
+		return nil
+	}
+	result, err := j.policy.Rank(ctx, j.Claim, j.candidates, j.counts, 0)
+	if err != nil {
+		return err
+	}
+	j.answer.Fit += result.Allowed
+	for code, r := range result.Rejections {
+		j.reject(code, r.Count)
+	}
+	return nil
+}
+
+// place leaves out the candidates that the placement does not accept, whatever stands where.
+func (j *judging) place() {
+	if j.Placement == nil || len(j.candidates) == 0 {
+		return
+	}
+	at := func(i int) *selection.Candidate { return j.candidates[i].Facts() }
+	sorted := j.Placement.Sort(len(j.candidates), at, j.Placement.Places(len(j.candidates), at))
+	for code, r := range sorted.Rejections {
+		j.reject(code, r.Count)
+	}
+	var accepted []*selection.PreparedCandidate
+	for _, group := range sorted.Groups {
+		for _, i := range group {
+			accepted = append(accepted, j.candidates[i])
+		}
+	}
+	j.candidates = accepted
+}
+
+// Words says what a claim that is not feasible would wait for.
+func (a Answer) Words() string {
+	if a.Need > 1 {
+		return fmt.Sprintf("the claim's gang takes %d servers, and fewer can ever serve it, in whatever state they are: %s", a.Need, a)
+	}
+	return fmt.Sprintf("no server of the fleet, in whatever state, can satisfy the claim: %s", a)
+}
