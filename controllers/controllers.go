@@ -29,6 +29,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/heartbeat"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/controllers/scheduler/feed"
 	"github.com/metalaw/metalaw/controllers/server"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
@@ -65,6 +66,8 @@ type Options struct {
 	// after half a minute all the same; nil where this process serves none. That the API server gets through to them, which
 	// takes the Service in front of them some seconds more, it does not tell.
 	Admission healthz.Checker
+	// Fleet is the index of the fleet that admission in this process asks as well; where it is nil the scheduler has its own.
+	Fleet *feed.Feed
 	// Metrics registers the metrics; default the registry that the manager serves.
 	Metrics prometheus.Registerer
 }
@@ -112,7 +115,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 		Absent: beat.Absent, Gate: gate}); err != nil {
 		return err
 	}
-	claims, err := scheduler.Setup(writers, scheduler.Options{Bundles: store, ObserveOnly: o.ObserveOnly})
+	claims, err := scheduler.Setup(ctx, writers, scheduler.Options{Bundles: store, Fleet: o.Fleet, ObserveOnly: o.ObserveOnly})
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ import (
 	"github.com/metalaw/metalaw/api/fieldindex"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/feed"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -91,7 +93,14 @@ type world struct {
 func newWorld(t testing.TB, b *bundle.Bundle, objects ...client.Object) *world {
 	t.Helper()
 	w := &world{t: t, stored: store(t, objects...), cached: store(t, objects...), now: time.Unix(1_800_000_000, 0)}
+	fleet := index.New()
+	for _, o := range objects {
+		if s, ok := o.(*v1alpha1.Server); ok {
+			fleet.Saw(s)
+		}
+	}
 	hooks, err := handlers(Options{
+		Fleet:   feed.New(fleet),
 		Bundles: revisions{b, map[string]*bundle.Bundle{b.Revision.Name: b}}, Client: w.cached, Reader: w.stored,
 		ManagerUser: manager, Namespace: "metalaw-system", Registry: prometheus.NewRegistry(), Rights: rights{},
 	}, w.clock)

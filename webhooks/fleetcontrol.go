@@ -4,6 +4,7 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -184,4 +185,19 @@ func (l *lookup) fleet(ctx context.Context, spec *policyv1alpha1.FleetControlSpe
 	f.undefined = slices.DeleteFunc(slices.Clone(spec.Breaker.States), func(state string) bool {
 		return active.Lifecycle.Defines(engine.State(state))
 	})
+}
+
+// matchesAny looks at the labels of the cached fleet until one matches; no server is copied. It returns nil for a
+// selector that has no meaning.
+func (l *lookup) matchesAny(ctx context.Context, selector *metav1.LabelSelector) (*bool, error) {
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, nil //nolint:nilerr // selectorErrors says what is wrong with it
+	}
+	var first v1alpha1.ServerList
+	if err := l.cache.List(ctx, &first, client.MatchingLabelsSelector{Selector: parsed}, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("the fleet cannot be read: %w", err)
+	}
+	matches := len(first.Items) > 0
+	return &matches, nil
 }

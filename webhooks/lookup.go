@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/controllers/scheduler/feed"
 )
 
 // lookup reads what rules need. What one reads of the cache is shared and must not be changed.
@@ -19,7 +21,10 @@ type lookup struct {
 	// reader reads past the cache; it is asked only before a denial.
 	reader  client.Reader
 	bundles Bundles
+	// servers is the index of the fleet.
+	servers *feed.Feed
 	unique  *uniqueness
+	quotas  *quotas
 	// rights takes SubjectAccessReviews.
 	rights client.Writer
 	// namespace is the manager's; bundles count there only.

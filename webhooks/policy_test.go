@@ -142,9 +142,6 @@ func TestALookUpThatFailsRefusesTheRequest(t *testing.T) {
 		"a claim": {func(w *world) (string, []string) {
 			return w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim(naming("s1")))
 		}, `"s1" cannot be read: down`},
-		"a claim with a selector": {func(w *world) (string, []string) {
-			return w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim(selecting("a", "b")))
-		}, "the fleet cannot be read: down"},
 		"a BMC": {func(w *world) (string, []string) {
 			return w.ask(PathValidateBMC, user, admissionv1.Create, nil, inline("b", "10.0.0.1", ""))
 		}, "the index access cannot be read: down"},

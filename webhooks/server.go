@@ -37,6 +37,7 @@ type serverFacts struct {
 func checkServer(c change[v1alpha1.Server], f serverFacts) findings {
 	var found findings
 	if c.deleted() {
+		checkProtected(c.old, "Server", &found)
 		checkDeletion(c.old, f.data, &found)
 		return found
 	}
@@ -53,6 +54,7 @@ func checkServer(c change[v1alpha1.Server], f serverFacts) findings {
 	checkMachine(c, &found)
 	checkRetention(c, f.sanitization, &found)
 	checkAnswers(c, &found)
+	checkProtection(c.old, c.new, &found)
 	checkSystemUUID(c, f.known, &found)
 	checkReach(c, &found)
 	checkTaints(c, &found)

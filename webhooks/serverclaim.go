@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -29,8 +28,11 @@ var (
 type claimFacts struct {
 	// server is what spec.serverRef names; nil where it names none or there is none.
 	server *v1alpha1.Server
-	// matches says whether any server in the fleet, in any state, matches the selector; nil where it was not asked.
-	matches *bool
+	// fleet says whether any server, in whatever state, could satisfy the claim, and onUnsatisfiable what becomes of it if not.
+	fleet feasibility
+	// usage is how many claims the namespace has; nil where there is no quota.
+	usage           *usage
+	onUnsatisfiable string
 	// gang holds the sizes that the other members of the claim's gang give.
 	gang []int64
 	// sanitization is the setting of the bundle in force.
@@ -42,7 +44,9 @@ type claimFacts struct {
 func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 	var found findings
 	if c.deleted() {
-		checkClaimDeletion(c.old, f, &found)
+		if checkProtected(c.old, "ServerClaim", &found); found.pass() {
+			checkClaimDeletion(c.old, f, &found)
+		}
 		return found
 	}
 	if selectorChanges(c) {
@@ -57,9 +61,9 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 	checkTolerations(c, &found)
 	checkSecretNames(c, &found)
 	checkPriority(c, &found)
-	if found.pass() && f.matches != nil && !*f.matches {
-		found.warn("spec.serverSelector matches no server of the fleet, in whatever state; the claim stays Unbound until one bears these labels")
-	}
+	checkProtection(c.old, c.new, &found)
+	checkQuota(f.usage, &found)
+	checkFeasible(f, &found)
 	return found
 }
 
@@ -167,7 +171,7 @@ func checkKeepsServer(c change[v1alpha1.ServerClaim], found *findings) {
 	}
 }
 
-// checkClaimDeletion tells what becomes of the data. Nothing is denied: a claim can always be given up.
+// checkClaimDeletion tells what becomes of the data. Nothing is denied here: a claim that nobody protects can be given up.
 func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
 	s := f.server
 	if s == nil || !hasMark(s, policies.MarkDirty) {
@@ -203,10 +207,12 @@ func hasMark(s *v1alpha1.Server, mark string) bool {
 	return s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, mark)
 }
 
-// judgeClaim looks up what checkClaim needs. The bundle's rules get to know serverExists and selectorMatches, each where
-// the request makes it a question.
+// judgeClaim looks up what checkClaim needs. The bundle's rules get to know serverExists, selectorMatches and satisfiable, each
+// where the request makes it a question.
 func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim]) (findings, map[string]any, error) {
-	f, facts := claimFacts{sanitization: l.bundles.Active().Settings.Sanitization}, map[string]any{}
+	b := l.bundles.Active()
+	settings := b.Settings
+	f, facts := claimFacts{sanitization: settings.Sanitization, onUnsatisfiable: settings.Claims.OnUnsatisfiable}, map[string]any{}
 	name := ""
 	switch {
 	case c.deleted():
@@ -221,31 +227,31 @@ func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim])
 		}
 		facts["serverExists"] = f.server != nil
 	}
-	if !c.deleted() && refOf(c.new) == "" && selectorChanges(c) {
-		if f.matches, err = l.matchesAny(ctx, c.new.Spec.ServerSelector); err != nil {
-			return findings{}, nil, err
-		}
-		if f.matches != nil {
-			facts["selectorMatches"] = *f.matches
-		}
+	if matches := l.selectorMatches(c); matches != nil {
+		facts["selectorMatches"] = *matches
 	}
 	if f.gang, err = l.gangOf(ctx, c); err != nil {
 		return findings{}, nil, err
 	}
+	if f.usage, err = l.usage(ctx, c, b); err != nil {
+		return findings{}, nil, err
+	}
+	if f.fleet = l.feasible(ctx, c); f.fleet.answer != nil {
+		facts["satisfiable"] = f.fleet.answer.Feasible()
+	}
 	return checkClaim(c, f), facts, nil
 }
 
-// matchesAny looks at the labels of the cached fleet until one matches; no server is copied. It returns nil for a
-// selector that has no meaning.
-func (l *lookup) matchesAny(ctx context.Context, selector *metav1.LabelSelector) (*bool, error) {
-	parsed, err := metav1.LabelSelectorAsSelector(selector)
+// selectorMatches says whether a selector that a change brings matches any server, in whatever state; nil where it brings none, where
+// it has no meaning, and before the fleet is known.
+func (l *lookup) selectorMatches(c change[v1alpha1.ServerClaim]) *bool {
+	if c.deleted() || refOf(c.new) != "" || !selectorChanges(c) || !l.servers.HasSynced() {
+		return nil
+	}
+	spec, err := policies.ClaimSpecOf(c.new)
 	if err != nil {
-		return nil, nil //nolint:nilerr // selectorErrors says what is wrong with it
+		return nil // selectorErrors says what is wrong with it
 	}
-	var first v1alpha1.ServerList
-	if err := l.cache.List(ctx, &first, client.MatchingLabelsSelector{Selector: parsed}, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("the fleet cannot be read: %w", err)
-	}
-	matches := len(first.Items) > 0
-	return &matches, nil
+	matches := len(l.servers.Index().Matching(spec)) > 0
+	return &matches
 }

@@ -20,6 +20,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/feed"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
@@ -51,6 +52,8 @@ type Bundles interface {
 // Options is what the webhooks need.
 type Options struct {
 	Bundles Bundles
+	// Fleet is the index of the servers that this process keeps. Default: one of the webhooks' own, fed by the manager's cache.
+	Fleet *feed.Feed
 	// Client reads the cache, with the indexes of api/fieldindex. Default: the manager's client.
 	Client client.Reader
 	// Reader reads past the cache. Default: the manager's API reader.
@@ -92,6 +95,11 @@ func Setup(mgr ctrl.Manager, o Options) (serves healthz.Checker, err error) {
 	if o.Registry == nil {
 		o.Registry = ctrlmetrics.Registry
 	}
+	if o.Fleet == nil {
+		if o.Fleet, err = feed.Setup(context.Background(), mgr.GetCache()); err != nil {
+			return nil, err
+		}
+	}
 	hooks, err := handlers(o, time.Now)
 	if err != nil {
 		return nil, err
@@ -116,9 +124,9 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 	if o.Accept == nil {
 		o.Accept = accept
 	}
-	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, rights: o.Rights, namespace: o.Namespace,
-		accepted: newAcceptances(o.Accept),
-		unique:   &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
+	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, servers: o.Fleet, rights: o.Rights, namespace: o.Namespace,
+		accepted: newAcceptances(o.Accept), quotas: newQuotas(o.Client, now),
+		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
 	return map[string]admission.Handler{
 		PathValidateServerClaim: validating(o, m, now, rules[v1alpha1.ServerClaim]{kind: "ServerClaim", judge: l.judgeClaim}),
 		PathValidateEndpoint:    validating(o, m, now, rules[v1alpha1.Endpoint]{kind: "Endpoint", judge: l.judgeEndpoint}),

@@ -175,6 +175,8 @@ const (
 	ReasonServerTaken = "ServerTaken"
 	// ReasonInvalidSelector: serverSelector cannot be parsed.
 	ReasonInvalidSelector = "InvalidSelector"
+	// ReasonQuotaExceeded: the claims of the namespace have as many servers as the policy bundle allows it.
+	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonInvalidPlacement: the annotation policy.metalaw.dev/placement cannot be read, or contradicts itself or the rest of
 	// its gang; the message says where.
 	ReasonInvalidPlacement = "InvalidPlacement"

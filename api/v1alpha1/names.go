@@ -132,6 +132,8 @@ const (
 	// PlacementAnnotation on a ServerClaim is a YAML document that says which servers the claim may have and which it prefers,
 	// beyond labels. Once spec.serverRef is set it cannot change.
 	PlacementAnnotation = "policy.metalaw.dev/placement"
+	// ProtectAnnotation on a ServerClaim or a Server, with any value but "false", has admission refuse its deletion. Write "true".
+	ProtectAnnotation = "policy.metalaw.dev/protect"
 	// OperationReasonAnnotation on a Server says why an operation was asked for.
 	OperationReasonAnnotation = "policy.metalaw.dev/operation-reason"
 	// OperationByAnnotation on a Server is who asked for an operation; admission writes it.

@@ -31,6 +31,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/controllers"
 	"github.com/metalaw/metalaw/controllers/revision"
+	"github.com/metalaw/metalaw/controllers/scheduler/feed"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/metalprobe/registry"
 	"github.com/metalaw/metalaw/policies"
@@ -88,7 +89,10 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Admission, err = o.addWebhooks(mgr, store); err != nil {
+	if c.Fleet, err = feed.Setup(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
+	if c.Admission, err = o.addWebhooks(mgr, store, c.Fleet); err != nil {
 		return fmt.Errorf("webhooks: %w", err)
 	}
 	if err := controllers.Setup(ctx, mgr, store, c); err != nil {

@@ -4,6 +4,7 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -21,6 +22,9 @@ type view struct {
 	policy   Policy
 	revision engine.Revision
 	granted  bundle.Priority
+	// quota bounds the servers of a namespace; underway is how many are being written for claims of one, nil for none.
+	quota    bundle.Quota
+	underway func(namespace string) int
 	now      int64
 
 	choices map[string]*choice
@@ -71,6 +75,9 @@ func (v *view) decide(ctx context.Context, a asking, afresh bool) step {
 		return refusal(v1alpha1.ReasonServerNotFound,
 			"the server that spec.serverRef names does not exist; serverRef cannot be changed, so create the server or claim anew")
 	}
+	if s, over := v.exceeds(a.claim.Namespace); over {
+		return s
+	}
 	if v.exhausted[a.class.key] {
 		return step{action: refuse, count: true, spec: a.spec}
 	}
@@ -86,6 +93,26 @@ func (v *view) decide(ctx context.Context, a asking, afresh bool) step {
 		return v.choose(ctx, a, claim, key, t.FollowsFleet())
 	}
 	return v.offer(a, c, true)
+}
+
+// exceeds refuses a claim whose namespace has as many servers as it may. Admission counts claims and knows only of its own
+// process what it admitted a moment ago; here nothing slips through.
+func (v *view) exceeds(namespace string) (step, bool) {
+	limit, ok := v.quota.Limit(namespace)
+	if !ok {
+		return step{}, false
+	}
+	used := v.fleet.HeldIn(namespace)
+	if v.underway != nil {
+		used += v.underway(namespace)
+	}
+	if used < limit {
+		return step{}, false
+	}
+	s := refusal(v1alpha1.ReasonQuotaExceeded, fmt.Sprintf("the claims of the namespace have %d of the %d servers that its quota allows; "+
+		"this one gets a server once another has ended, or the quota is raised", used, limit))
+	s.follows = true
+	return s, true
 }
 
 // choose asks the policy, and keeps what it chose under a key, if there is one.

@@ -27,6 +27,7 @@ type Scheduler struct {
 	recorder events.EventRecorder
 	policy   func() (Policy, engine.Revision)
 	granted  func() bundle.Priority
+	quota    func() bundle.Quota
 	now      func() time.Time
 	// observeOnly has nothing bound, completed or taken back.
 	observeOnly bool
@@ -133,5 +134,17 @@ func (s *Scheduler) newRun(began time.Time) *run {
 	}
 	v := newView(s.fleet, policy, revision)
 	v.granted, v.now = s.granted(), began.Unix()
+	v.quota, v.underway = s.quota(), s.underway
 	return &run{s: s, v: v, results: make(chan result, maxWriters)}
+}
+
+// underway is how many servers are being written for claims of a namespace, and not for any claim yet.
+func (s *Scheduler) underway(namespace string) int {
+	n := 0
+	for _, uid := range s.fleet.Assumed() {
+		if c, _ := s.pending.get(uid); c != nil && c.Namespace == namespace {
+			n++
+		}
+	}
+	return n
 }

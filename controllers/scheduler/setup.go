@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/scheduler/feed"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -32,6 +32,8 @@ type Bundles interface{ Active() *bundle.Bundle }
 // Options is what the scheduler needs from outside.
 type Options struct {
 	Bundles Bundles
+	// Fleet is the index that this process keeps, with what feeds it; Setup makes one where it is nil.
+	Fleet *feed.Feed
 	// ObserveOnly has nothing bound.
 	ObserveOnly bool
 	// Now is the clock; time.Now where it is nil.
@@ -50,10 +52,13 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Fleet == nil {
+		o.Fleet = feed.New(index.New())
+	}
 	return &Scheduler{
-		client: client.WithFieldOwner(c, loop.FieldOwner), live: live, policy: inForce(o.Bundles), granted: grantedBy(o.Bundles),
+		client: client.WithFieldOwner(c, loop.FieldOwner), live: live, policy: inForce(o.Bundles), granted: grantedBy(o.Bundles), quota: quotaOf(o.Bundles),
 		now: o.Now, observeOnly: o.ObserveOnly, launch: func(work func()) { go work() }, await: func(int) {},
-		fleet: index.New(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), suspects: newSuspects(),
+		fleet: o.Fleet.Index(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), suspects: newSuspects(),
 		doubts: map[types.UID]string{}, patience: patience{},
 	}
 }
@@ -86,18 +91,32 @@ func grantedBy(bundles Bundles) func() bundle.Priority {
 	}
 }
 
+// quotaOf reads how many servers namespaces may have out of the bundle in force.
+func quotaOf(bundles Bundles) func() bundle.Quota {
+	return func() bundle.Quota {
+		if b := bundles.Active(); b != nil {
+			return b.Settings.Claims.Quota
+		}
+		return bundle.Quota{}
+	}
+}
+
 // Setup adds the scheduler to the manager. Its Claims are a source for the claim loop on the same manager.
-func Setup(mgr manager.Manager, o Options) (*Scheduler, error) {
+func Setup(ctx context.Context, mgr manager.Manager, o Options) (*Scheduler, error) {
 	if o.Bundles == nil {
 		return nil, errors.New("scheduler: Options.Bundles is missing; give what knows the bundle in force")
 	}
+	if o.Fleet == nil {
+		var err error
+		if o.Fleet, err = feed.Setup(ctx, mgr.GetCache()); err != nil {
+			return nil, err
+		}
+	}
 	s := New(mgr.GetClient(), mgr.GetAPIReader(), o)
 	s.recorder = mgr.GetEventRecorder("metalaw-scheduler")
-	cache := mgr.GetCache()
 	err := builder.TypedControllerManagedBy[pass](mgr).Named("claim-scheduler").
-		WatchesRawSource(source.TypedKind(cache, &v1alpha1.Server{}, s.serverEvents())).
-		WatchesRawSource(source.TypedKind(cache, &v1alpha1.ServerClaim{}, s.claimEvents())).
-		WatchesRawSource(source.TypedKind(cache, &policyv1alpha1.ServerInventory{}, s.inventoryEvents())).
+		WatchesRawSource(servers{o.Fleet, s}).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1alpha1.ServerClaim{}, s.claimEvents())).
 		WatchesRawSource(&s.passes).
 		WithOptions(controller.TypedOptions[pass]{
 			MaxConcurrentReconciles: 1,
@@ -110,16 +129,20 @@ func Setup(mgr manager.Manager, o Options) (*Scheduler, error) {
 	return s, nil
 }
 
-func (s *Scheduler) serverEvents() handler.TypedEventHandler[*v1alpha1.Server, pass] {
-	saw := func(server *v1alpha1.Server, q queue) { s.ask(q, s.serverChanged(s.fleet.Saw(server))) }
-	return handler.TypedFuncs[*v1alpha1.Server, pass]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1alpha1.Server], q queue) { saw(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.Server], q queue) { saw(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.Server], q queue) {
-			s.ask(q, s.serverChanged(s.fleet.Gone(e.Object.Name)))
-		},
-	}
+// servers wakes the scheduler for what the index comes to know: at first of every server, then of each change.
+type servers struct {
+	fleet *feed.Feed
+	s     *Scheduler
 }
+
+// Start implements source.TypedSource.
+func (w servers) Start(_ context.Context, q queue) error {
+	w.fleet.Follow(func(c index.Change) { w.s.ask(q, w.s.serverChanged(c)) })
+	return nil
+}
+
+// WaitForSync implements source.TypedSyncingSource: nobody is bound before the whole fleet is known.
+func (w servers) WaitForSync(ctx context.Context) error { return w.fleet.WaitForSync(ctx) }
 
 func (s *Scheduler) claimEvents() handler.TypedEventHandler[*v1alpha1.ServerClaim, pass] {
 	saw := func(c *v1alpha1.ServerClaim, q queue) { s.ask(q, s.claimChanged(c)) }
@@ -128,23 +151,6 @@ func (s *Scheduler) claimEvents() handler.TypedEventHandler[*v1alpha1.ServerClai
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.ServerClaim], q queue) { saw(e.ObjectNew, q) },
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.ServerClaim], q queue) {
 			s.ask(q, s.claimGone(e.Object))
-		},
-	}
-}
-
-func (s *Scheduler) inventoryEvents() handler.TypedEventHandler[*policyv1alpha1.ServerInventory, pass] {
-	saw := func(inv *policyv1alpha1.ServerInventory, q queue) {
-		s.ask(q, s.serverChanged(s.fleet.SawInventory(inv)))
-	}
-	return handler.TypedFuncs[*policyv1alpha1.ServerInventory, pass]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*policyv1alpha1.ServerInventory], q queue) {
-			saw(e.Object, q)
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*policyv1alpha1.ServerInventory], q queue) {
-			saw(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*policyv1alpha1.ServerInventory], _ queue) {
-			s.fleet.ForgetInventory(e.Object.Spec.SystemUUID)
 		},
 	}
 }

@@ -37,6 +37,7 @@ type world struct {
 	// before runs ahead of a write to a server or a claim, and may refuse it; after runs behind one, and may lose its answer.
 	before, after func(client.Object) error
 	now           time.Time
+	quota         bundle.Quota
 	writes        int
 	mu            sync.Mutex // over writes, events and mistakes, where workers run side by side
 	// gate, where there is one, stops every worker ahead of every write; without one, a worker is done before the next begins.
@@ -72,6 +73,7 @@ func (w *world) restart() {
 		w.s.launch, w.s.await = w.gate.launch, w.gate.await
 	}
 	w.s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
+	w.s.quota = func() bundle.Quota { return w.quota }
 	w.s.policy = func() (Policy, engine.Revision) { return byName{}, engine.Revision{Name: "test"} }
 	w.events = nil
 	for _, s := range w.servers() {

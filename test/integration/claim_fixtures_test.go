@@ -38,7 +38,7 @@ func runClaims(ctx context.Context) (stop func()) {
 	shipped, err := policies.Default()
 	Expect(err).NotTo(HaveOccurred())
 	return startManager(ctx, func(mgr ctrl.Manager) error {
-		s, err := scheduler.Setup(mgr, scheduler.Options{Bundles: embedded{shipped}})
+		s, err := scheduler.Setup(ctx, mgr, scheduler.Options{Bundles: embedded{shipped}})
 		if err != nil {
 			return err
 		}

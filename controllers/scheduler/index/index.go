@@ -30,6 +30,8 @@ type Index struct {
 	labels, freeLabels postings
 	// held are the servers that are written for a claim.
 	held map[ClaimKey]map[string]*Entry
+	// heldIn counts those, by the namespace of the claim, whose claim has not ended.
+	heldIn map[string]int
 	// assumed says for which claim a server counts as claimed though that is not written yet.
 	assumed map[string]types.UID
 	// counts are kept up to date with each change; Now is not set. snapshot is a copy of them that is given away, nil once they
@@ -54,6 +56,7 @@ func New() *Index {
 		labels:     postings{},
 		freeLabels: postings{},
 		held:       map[ClaimKey]map[string]*Entry{},
+		heldIn:     map[string]int{},
 		assumed:    map[string]types.UID{},
 		counts: selection.Fleet{
 			TotalByZone: map[string]int64{}, TotalByRack: map[string]int64{},
@@ -150,6 +153,7 @@ func (x *Index) put(s *v1alpha1.Server) {
 			x.held[key] = map[string]*Entry{}
 		}
 		x.held[key][s.Name] = e
+		x.countHeld(e, 1)
 	}
 	x.settle(e, 1)
 }
@@ -175,6 +179,7 @@ func (x *Index) remove(e *Entry) {
 	if e.Server.Spec.ServerClaimRef != nil {
 		key := e.Claim()
 		delete(x.held[key], e.Name())
+		x.countHeld(e, -1)
 		if len(x.held[key]) == 0 {
 			delete(x.held, key)
 		}
@@ -198,6 +203,17 @@ func (x *Index) settle(e *Entry, by int64) {
 	}
 	x.free.remove(e.slot)
 	x.freeLabels.remove(e.Server.Labels, e.slot)
+}
+
+// countHeld counts a server that is written for a claim.
+func (x *Index) countHeld(e *Entry, by int) {
+	if v1alpha1.BindingEnded(e.Server) {
+		return
+	}
+	namespace := e.Claim().Namespace
+	if x.heldIn[namespace] += by; x.heldIn[namespace] == 0 {
+		delete(x.heldIn, namespace)
+	}
 }
 
 func (x *Index) count(e *Entry, claimed bool, by int64) {

@@ -5,8 +5,13 @@ package index
 import (
 	"maps"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/metalaw/metalaw/engine/selection"
 )
+
+// Everything asks for no server in particular.
+var Everything = selection.ClaimSpec{}
 
 // Get returns a server, or nil.
 func (x *Index) Get(name string) *Entry {
@@ -33,6 +38,26 @@ func (x *Index) HeldBy(key ClaimKey) []*Entry {
 	all := make([]*Entry, 0, len(servers))
 	for _, e := range servers {
 		all = append(all, e)
+	}
+	return all
+}
+
+// HeldIn is how many servers are written for claims of a namespace that have not ended.
+func (x *Index) HeldIn(namespace string) int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.heldIn[namespace]
+}
+
+// Assumed are the claims for which a server counts as claimed that is not written for any claim yet.
+func (x *Index) Assumed() []types.UID {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var all []types.UID
+	for name, claim := range x.assumed {
+		if e := x.servers[name]; e != nil && e.Server.Spec.ServerClaimRef == nil {
+			all = append(all, claim)
+		}
 	}
 	return all
 }

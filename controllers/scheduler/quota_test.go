@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+func TestNoNamespaceIsBoundBeyondItsQuota(t *testing.T) {
+	for _, isConcurrent := range []bool{false, true} {
+		w := newWorld(t)
+		if isConcurrent {
+			w.s.launch = func(work func()) { go work() }
+		}
+		w.quota = bundle.Quota{Namespaces: map[string]int{"ns": 2}}
+		for _, name := range []string{"a", "b", "c", "d"} {
+			w.addServer(aServer(name))
+		}
+		for _, name := range []string{"first", "second", "third"} {
+			w.addClaim(aClaim(name))
+		}
+		w.deliver(9)
+		w.must(w.pass())
+		var waiting []string
+		for _, c := range w.claims() {
+			if c.Spec.ServerRef == nil {
+				verdict, _ := w.s.Verdict(c.UID)
+				waiting = append(waiting, c.Name, verdict.Reason, verdict.Message)
+			}
+		}
+		want := []string{"third", v1alpha1.ReasonQuotaExceeded, "the claims of the namespace have 2 of the 2 servers that its quota allows; " +
+			"this one gets a server once another has ended, or the quota is raised"}
+		if diff := cmp.Diff(want, waiting); diff != "" {
+			t.Error(diff)
+		}
+		w.quota.Namespaces["ns"] = 3
+		w.s.Wake()
+		w.must(w.pass())
+		for _, c := range w.claims() {
+			if c.Spec.ServerRef == nil {
+				t.Errorf("claim %s waits though the quota was raised", c.Name)
+			}
+		}
+		w.check()
+	}
+}
+
+func TestALoweredQuotaTakesNothingAway(t *testing.T) {
+	w := newWorld(t)
+	w.addServer(aServer("a"))
+	w.addClaim(aClaim("claim"))
+	w.deliver(9)
+	w.must(w.pass())
+	none := 0
+	w.quota = bundle.Quota{Default: &none}
+	w.s.Wake()
+	w.deliver(9)
+	w.must(w.pass())
+	if ref := w.claims()[0].Spec.ServerRef; ref == nil || ref.Name != "a" {
+		t.Errorf("the claim names %v", ref)
+	}
+}

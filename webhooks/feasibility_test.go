@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/feed"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+func bound(c *v1alpha1.ServerClaim) { naming("s1")(c) }
+
+func TestAClaimThatNothingCanSatisfy(t *testing.T) {
+	const words = "no server of the fleet, in whatever state, can satisfy the claim: 0 of 2 servers: "
+	const remedy = "; change what it asks for (the codes are explained in docs/reference/conditions.md)"
+	const waits = "; it stays Unbound until the fleet changes"
+	gpus := placing("where: server.gpus > 0")
+	for name, c := range map[string]struct {
+		setting       string
+		before, after *v1alpha1.ServerClaim
+		want          string
+		warnings      []string
+	}{
+		"is refused":                         {setting: "Deny", after: claim(gpus), want: "Invalid\nspec: " + words + "placement 1, taint 1" + remedy},
+		"is warned about":                    {setting: "Warn", after: claim(gpus), warnings: []string{words + "placement 1, taint 1" + waits}},
+		"passes":                             {setting: "Allow", after: claim(gpus)},
+		"though a server is held it passes":  {setting: "Deny", after: claim(selecting("rack", "r1"))},
+		"a toleration makes it satisfiable":  {setting: "Deny", after: claim(selecting("rack", "r2"), tolerating(v1alpha1.Toleration{Operator: "Exists"}))},
+		"a taint is counted":                 {setting: "Deny", after: claim(selecting("rack", "r2")), want: "Invalid\nspec: " + words + "selector 1, taint 1" + remedy},
+		"a named server that is tainted":     {setting: "Deny", after: claim(naming("s2")), want: "Invalid\nspec: " + words + "other-server 1, taint 1" + remedy},
+		"what may pass by itself is no more": {setting: "Deny", after: claim(placing("where: server.health == 'OK'")), warnings: []string{words + "placement 1, taint 1; what turns them away may pass by itself"}},
+		"an update that asks for it is refused": {setting: "Deny", before: claim(), after: claim(gpus),
+			want: "Invalid\nspec: " + words + "placement 1, taint 1" + remedy},
+		"an update that asks for the same passes":       {setting: "Deny", before: claim(gpus), after: claim(gpus, image("os:2"))},
+		"an update that keeps to the placement's sense": {setting: "Deny", before: claim(gpus), after: claim(placing("# a note\nwhere: server.gpus > 0"))},
+		"a claim that has its server asks for none":     {setting: "Deny", before: claim(bound), after: claim(bound, tolerating(v1alpha1.Toleration{Key: "a"}))},
+		"a gang for which there are too few": {setting: "Deny", after: claim(placing("gang: {name: g, size: 2}")),
+			want: "Invalid\nspec: the claim's gang takes 2 servers, and fewer can ever serve it, in whatever state they are: 1 of 2 servers: taint 1" + remedy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := *defaults(t)
+			b.Settings.Claims.OnUnsatisfiable = c.setting
+			w := newWorld(t, &b, server(labelled("rack", "r1"), heldBy("other", "c")), server(serverNamed("s2"), labelled("rack", "r2"), tainted(v1alpha1.Taint{Key: "broken"})))
+			op := admissionv1.Create
+			var got string
+			var warnings []string
+			if c.before == nil {
+				got, warnings = w.ask(PathValidateServerClaim, user, op, nil, c.after)
+			} else {
+				got, warnings = w.ask(PathValidateServerClaim, user, admissionv1.Update, c.before, c.after)
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if diff := cmp.Diff(c.warnings, warnings); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAPolicyThatFailsLeavesTheFleetUnknown(t *testing.T) {
+	b := *withFiles(t, map[string]string{"selection_test.rego": "package metalaw.selection_test\n",
+		"selection.rego": "package metalaw.selection\nallow if to_number(input.candidate.name) > 0\n"})
+	b.Settings.Claims.OnUnsatisfiable = bundle.UnsatisfiableDeny
+	got, warnings := newWorld(t, &b, server()).ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim())
+	want := []string{"whether any server could satisfy the claim is not known: the selection policy cannot be evaluated, or not in time; " +
+		"the claim's condition Bound will say more"}
+	if diff := cmp.Diff(want, warnings); diff != "" || got != "" {
+		t.Error(got, diff)
+	}
+}
+
+func TestTheBundlesRulesKnowWhetherAClaimCanBeSatisfied(t *testing.T) {
+	w := ruled(t, `deny contains {"code": "hopeless", "message": "m"} if input.facts.satisfiable == false`)
+	if got, _ := w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim()); got != "Invalid\nm" {
+		t.Error(got)
+	}
+}
+
+// A whole review of a claim that nothing in a fleet of 10,000 can satisfy: the most that feasibility costs.
+func BenchmarkInfeasibleClaim(b *testing.B) {
+	fleet := index.New()
+	for i := range 10000 {
+		fleet.Saw(server(serverNamed(fmt.Sprintf("s-%05d", i)), labelled("rack", fmt.Sprint("r", i/8)), func(s *v1alpha1.Server) {
+			s.UID, s.Spec.SystemUUID = types.UID(fmt.Sprint("u", i)), fmt.Sprint("u", i)
+		}))
+	}
+	w := newWorld(b, defaults(b))
+	hooks, err := handlers(Options{Bundles: revisions{active: defaults(b)}, Client: w.cached, Reader: w.stored, Fleet: feed.New(fleet),
+		ManagerUser: manager, Registry: prometheus.NewRegistry()}, time.Now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w.hooks = hooks
+	after := claim(placing("where: server.memoryGiB >= 512 && server.rack != 'r1'"))
+	b.ReportAllocs()
+	for b.Loop() {
+		if got, warnings := w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, after); got != "" || len(warnings) != 1 {
+			b.Fatal(got, warnings)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+var protectPath = annotationsPath.Key(v1alpha1.ProtectAnnotation)
+
+// protections are the values of v1alpha1.ProtectAnnotation.
+var protections = []string{"true", "false"}
+
+// checkProtected refuses the deletion of what somebody protects, whoever asks for it: a person, the collector of garbage, or
+// the end of the namespace. Only "false" lifts it, so that a value that was mistyped and stored unseen protects as well.
+func checkProtected(o client.Object, kind string, found *findings) {
+	value := o.GetAnnotations()[v1alpha1.ProtectAnnotation]
+	if value == "" || value == "false" {
+		return
+	}
+	name := o.GetName()
+	if namespace := o.GetNamespace(); namespace != "" {
+		name = "-n " + namespace + " " + name
+	}
+	found.deny(field.Forbidden(protectPath, "it is protected from deletion; where it is really to go, take the annotation away first: "+
+		"kubectl annotate "+strings.ToLower(kind)+" "+name+" "+v1alpha1.ProtectAnnotation+"-"))
+}
+
+// checkProtection refuses a value that means nothing. What is stored already is not held against a change of something else.
+func checkProtection[T any, P interface {
+	*T
+	client.Object
+}](before, after *T, found *findings,
+) {
+	value, set := written[T, P](before, after, v1alpha1.ProtectAnnotation)
+	if set && !slices.Contains(protections, value) {
+		found.deny(field.NotSupported(protectPath, value, protections))
+	}
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+func aClaim(name string, change ...func(*v1alpha1.ServerClaim)) *v1alpha1.ServerClaim {
+	return claim(append(change, func(c *v1alpha1.ServerClaim) { c.Name = name })...)
+}
+
+// limited is the default bundle with a quota.
+func limited(t testing.TB, limit int, objects ...client.Object) *world {
+	t.Helper()
+	b := *defaults(t)
+	b.Settings.Claims.Quota = bundle.Quota{Default: ptr.To(limit)}
+	return newWorld(t, &b, append(objects, server())...)
+}
+
+func (w *world) create(c *v1alpha1.ServerClaim, edit ...func(*admissionv1.AdmissionRequest)) string {
+	w.t.Helper()
+	got, _ := w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, c, edit...)
+	return got
+}
+
+func exceeded(used, limit int, pending string) string {
+	return fmt.Sprintf("Forbidden\nmetadata.namespace: Forbidden: exceeded quota: namespace \"team\" has %d of %d claims%s; delete one of them, "+
+		"or ask who keeps the policy to raise settings.claims.quota of the bundle in force (", used, limit, pending)
+}
+
+func TestANamespaceHasAsManyClaimsAsItMay(t *testing.T) {
+	const moment = " (1 of them admitted a moment ago; if one of those was not stored, try again in two seconds)"
+	w := limited(t, 2, aClaim("stored"), aClaim("elsewhere", func(c *v1alpha1.ServerClaim) { c.Namespace = "other" }))
+	if got := w.create(aClaim("tried"), dryRun); got != "" {
+		t.Fatal(got)
+	}
+	if got := w.create(aClaim("refused", image(" "))); !strings.Contains(got, "a claim needs an image") {
+		t.Fatal(got)
+	}
+	if got := w.create(aClaim("second")); got != "" {
+		t.Fatal("what was tried or refused counts: ", got)
+	}
+	if got := w.create(aClaim("second")); got != "" {
+		t.Error("the same claim again: ", got)
+	}
+	if got := w.create(aClaim("third")); !strings.HasPrefix(got, exceeded(2, 2, moment)) {
+		t.Error(got)
+	}
+	w.now = w.now.Add(3 * time.Second)
+	if got := w.create(aClaim("third")); got != "" {
+		t.Error("one that was never stored counts for ever: ", got)
+	}
+}
+
+func TestWhatCountsAgainstAQuota(t *testing.T) {
+	ending := func(c *v1alpha1.ServerClaim) {
+		c.DeletionTimestamp, c.Finalizers = ptr.To(metav1.Unix(1, 0)), []string{"f"}
+	}
+	for name, c := range map[string]struct {
+		stored *v1alpha1.ServerClaim
+		counts bool
+	}{
+		"a claim that waits":                       {aClaim("a"), true},
+		"a claim that is bound":                    {aClaim("a", bound), true},
+		"a claim that gives its server back":       {aClaim("a", bound, ending), true},
+		"a claim that ends without having had one": {aClaim("a", ending), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := limited(t, 1, c.stored).create(aClaim("b"))
+			if counts := got != ""; counts != c.counts {
+				t.Error(got)
+			}
+		})
+	}
+	if got, _ := limited(t, 0).ask(PathValidateServerClaim, user, admissionv1.Update, claim(), claim(image("os:2"))); got != "" {
+		t.Error("a change of a claim that is stored is held against the quota: ", got)
+	}
+	if got := limited(t, 0).create(aClaim("a")); !strings.HasPrefix(got, exceeded(0, 0, "")) {
+		t.Error(got)
+	}
+}
