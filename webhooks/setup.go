@@ -30,6 +30,7 @@ const (
 	PathValidateEndpoint     = "/validate/endpoint"
 	PathValidateBMC          = "/validate/bmc"
 	PathValidateBMCSecret    = "/validate/bmcsecret"
+	PathValidateBoot         = "/validate/serverbootconfiguration"
 	PathValidateServer       = "/validate/server"
 	PathValidateFleetControl = "/validate/fleetcontrol"
 	PathValidateInventory    = "/validate/serverinventory"
@@ -133,6 +134,8 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		PathValidateBMC:         validating(o, m, now, rules[v1alpha1.BMC]{kind: "BMC", judge: l.judgeBMC}),
 		PathValidateBMCSecret: validating(o, m, now,
 			rules[v1alpha1.BMCSecret]{kind: "BMCSecret", judge: judgeBMCSecret, redact: redactBMCSecret}),
+		PathValidateBoot: validating(o, m, now,
+			rules[v1alpha1.ServerBootConfiguration]{kind: "ServerBootConfiguration", judge: judgeBoot}),
 		PathValidateServer: validating(o, m, now, rules[v1alpha1.Server]{kind: "Server", judge: l.judgeServer}),
 		// A bundle whose rules fail must not keep anyone from freezing the fleet.
 		PathValidateFleetControl: validating(o, m, now,

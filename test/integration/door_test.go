@@ -30,6 +30,7 @@ import (
 	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/test/env"
 	"github.com/metalaw/metalaw/webhooks"
@@ -44,8 +45,16 @@ type door struct {
 	stop func()
 }
 
-// openDoor puts the shipped webhook configurations in place and serves them in this process.
+// openDoor puts the shipped webhook configurations in place and serves them in this process, with the default bundle.
 func openDoor(ctx context.Context, certificate func(mgr ctrl.Manager, dir, address string) <-chan struct{}) *door {
+	GinkgoHelper()
+	embedded, err := policies.Default()
+	Expect(err).NotTo(HaveOccurred())
+	return openDoorWith(ctx, embedded, certificate)
+}
+
+// openDoorWith does so with another bundle in force.
+func openDoorWith(ctx context.Context, inForce *bundle.Bundle, certificate func(mgr ctrl.Manager, dir, address string) <-chan struct{}) *door {
 	GinkgoHelper()
 	Expect(controlPlane.ApplyKustomize(ctx, "config/webhook")).To(Succeed())
 	d := &door{told: &told{}}
@@ -71,10 +80,8 @@ func openDoor(ctx context.Context, certificate func(mgr ctrl.Manager, dir, addre
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(fieldindex.Register(ctx, mgr.GetFieldIndexer())).To(Succeed())
-	embedded, err := policies.Default()
-	Expect(err).NotTo(HaveOccurred())
 	_, err = webhooks.Setup(mgr, webhooks.Options{
-		Bundles:   revision.NewStore(mgr.GetClient(), embedded),
+		Bundles:   revision.NewStore(mgr.GetClient(), inForce),
 		Namespace: "metalaw-system",
 		Ready:     certificate(mgr, dir, fmt.Sprintf("127.0.0.1:%d", port)),
 		Registry:  prometheus.NewRegistry(),

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// judgeBoot has nothing of metalaw itself to hold against a ServerBootConfiguration: which server it names, and that it names
+// one, the CRD says. The bundle's rules are asked.
+func judgeBoot(context.Context, change[v1alpha1.ServerBootConfiguration]) (findings, map[string]any, error) {
+	return findings{}, nil, nil
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metalaw/metalaw/controllers/scheduler/feed"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
+)
+
+// hook is what both kinds of configuration say of one.
+type hook struct {
+	Name          string                                      `json:"name"`
+	FailurePolicy admissionregistrationv1.FailurePolicyType   `json:"failurePolicy"`
+	ClientConfig  admissionregistrationv1.WebhookClientConfig `json:"clientConfig"`
+	Conditions    []admissionregistrationv1.MatchCondition    `json:"matchConditions"`
+	Timeout       int32                                       `json:"timeoutSeconds"`
+}
+
+func shippedHooks(t *testing.T) []hook {
+	t.Helper()
+	var all []hook
+	for _, file := range []string{"validating", "mutating"} {
+		text, err := os.ReadFile("../config/webhook/" + file + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var configuration struct {
+			Webhooks []hook `json:"webhooks"`
+		}
+		if err := yaml.Unmarshal(text, &configuration); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, configuration.Webhooks...)
+	}
+	return all
+}
+
+func TestTheFailurePolicyOfEachHookIsDocumentedWithItsReason(t *testing.T) {
+	text, err := os.ReadFile("../docs/admission.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented, shipped := map[string]string{}, map[string]string{}
+	row := regexp.MustCompile("(?m)^\\| `([a-z.-]+\\.metalaw\\.dev)` \\| (\\w+) \\| (\\S.*) \\|$")
+	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+		documented[m[1]] = m[2]
+	}
+	for _, h := range shippedHooks(t) {
+		shipped[h.Name] = string(h.FailurePolicy)
+	}
+	if diff := cmp.Diff(shipped, documented); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEachHookHasAHandlerAndEachHandlerAHook(t *testing.T) {
+	w := newWorld(t, defaults(t))
+	served, err := handlers(Options{Bundles: revisions{active: defaults(t)}, Client: w.cached, Reader: w.stored, Fleet: feed.New(index.New()),
+		ManagerUser: manager, Registry: prometheus.NewRegistry()}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]bool{}
+	for _, h := range shippedHooks(t) {
+		path := *h.ClientConfig.Service.Path
+		asked[path] = true
+		if served[path] == nil {
+			t.Errorf("%s asks at %s, where nobody answers", h.Name, path)
+		}
+	}
+	for path := range served {
+		if !asked[path] {
+			t.Errorf("no hook asks at %s", path)
+		}
+	}
+}
+
+// A hook that fails closed must not be asked about whatever is written: only about what it has a say in.
+func TestAHookThatFailsClosedSaysWhatItIsAskedAbout(t *testing.T) {
+	for _, h := range shippedHooks(t) {
+		if h.FailurePolicy == admissionregistrationv1.Fail && len(h.Conditions) == 0 && h.Name != "bundle.mutate.metalaw.dev" {
+			t.Errorf("%s has no match condition", h.Name)
+		}
+	}
+}
