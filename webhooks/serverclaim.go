@@ -44,7 +44,8 @@ type claimFacts struct {
 func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 	var found findings
 	if c.deleted() {
-		if checkProtected(c.old, "ServerClaim", &found); found.pass() {
+		checkProtected(c.old, "ServerClaim", &found)
+		if found.pass() {
 			checkClaimDeletion(c.old, f, &found)
 		}
 		return found

@@ -59,7 +59,8 @@ func (a Asked) Key(policy *selection.Policy) string {
 // Policy is the part of a bundle that turns servers away; *selection.Policy is one.
 type Policy interface {
 	// Rank looks at candidates. An error means that nothing is known.
-	Rank(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet, most int) (selection.Result, error)
+	Rank(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet,
+		most int) (selection.Result, error)
 	// JudgesPassing says whether what it turns away today it may allow tomorrow.
 	JudgesPassing() bool
 }
