@@ -180,6 +180,9 @@ const (
 	// ReasonInvalidPlacement: the annotation policy.metalaw.dev/placement cannot be read, or contradicts itself or the rest of
 	// its gang; the message says where.
 	ReasonInvalidPlacement = "InvalidPlacement"
+	// ReasonGangWaiting: the claim is of a gang that is not complete, or cannot have servers for all its members at once; the
+	// message says how many are missing.
+	ReasonGangWaiting = "GangWaiting"
 	// ReasonBindingRefused: servers could be had, and the API server denied writing the claim on each of them; the message
 	// says why.
 	ReasonBindingRefused = "BindingRefused"

@@ -169,7 +169,8 @@ func (f facts) waiting() standing {
 // isFinal says that waiting alone will not help.
 func isFinal(reason string) bool {
 	switch reason {
-	case v1alpha1.ReasonInvalidSelector, v1alpha1.ReasonServerNotFound, v1alpha1.ReasonGuardError, v1alpha1.ReasonBindingRefused:
+	case v1alpha1.ReasonInvalidSelector, v1alpha1.ReasonServerNotFound, v1alpha1.ReasonGuardError, v1alpha1.ReasonBindingRefused,
+		v1alpha1.ReasonInvalidPlacement:
 		return true
 	}
 	return false

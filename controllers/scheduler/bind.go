@@ -59,6 +59,15 @@ const (
 // reserveServer writes the claim on the server that is assumed for it, and then the server on the claim. An error for which
 // isDenied holds says that nothing was written.
 func (s *Scheduler) reserveServer(ctx context.Context, t *attempt) result {
+	reserved := s.reserveOnly(ctx, t)
+	if reserved.done != wasReserved {
+		return reserved
+	}
+	return s.nameServer(ctx, t.claim, t.entry.Name())
+}
+
+// reserveOnly writes the claim on the server that is assumed for it.
+func (s *Scheduler) reserveOnly(ctx context.Context, t *attempt) result {
 	c, name := t.claim, t.entry.Name()
 	binding := Binding{Revision: t.todo.revision.Name, Score: t.score, RunnersUp: t.others, At: s.now().UTC().Truncate(time.Millisecond)}
 	server, err := s.writeServer(ctx, t.entry, func(server *v1alpha1.Server) error { return reserve(server, c, binding) })
@@ -75,7 +84,7 @@ func (s *Scheduler) reserveServer(ctx context.Context, t *attempt) result {
 	}
 	logf.FromContext(ctx).Info("reserved", "claim", claimName(c), "claimUID", c.UID, "server", server.Name,
 		"revision", binding.Revision, "score", t.score, "rank", t.rank, "runnersUp", binding.RunnersUp)
-	return s.nameServer(ctx, c, server.Name)
+	return result{done: wasReserved}
 }
 
 // deniedError is the API server's refusal to write one server.

@@ -186,7 +186,7 @@ func TestAClaimThatIsDeletedDuringAPassLeavesNoVerdict(t *testing.T) {
 	w.s.policy = func() (Policy, engine.Revision) {
 		return during{func() {
 			if asked++; asked == 2 { // the watch shows that the first one went
-				w.s.pending.gone("uid-first")
+				w.s.pending.gone("ns", "uid-first")
 				w.s.verdicts.drop("uid-first")
 			}
 		}}, engine.Revision{Name: "test"}

@@ -26,10 +26,14 @@ type view struct {
 	quota    bundle.Quota
 	underway func(namespace string) int
 	now      int64
+	// neighbours are the claims of a namespace; nil where none are known.
+	neighbours func(namespace string) []*neighbour
 
 	choices map[string]*choice
 	// exhausted are the classes for which no server is left.
 	exhausted map[string]bool
+	// places are the counts of each class that is spread before any claim is counted.
+	places map[string]places
 	// fits are the candidates of each class that was asked for; taken are the servers that were given away since the pass began.
 	fits  map[string]*fits
 	taken []uint32
@@ -46,8 +50,11 @@ type fits struct {
 
 // choice is what a policy made of the servers that a class of claims can have.
 type choice struct {
-	ranked   []selection.Ranked
-	rejected map[string]int
+	ranked []selection.Ranked
+	// allowed is how many servers the policy allows; ranked may be fewer.
+	allowed int
+	// rejected counts by the codes of the policy, misplaced by those of the claim's placement.
+	rejected, misplaced map[string]int
 	// failed is why nothing is known of them; empty where something is.
 	failed string
 	// head is how many of the first are known to be taken.
@@ -55,18 +62,28 @@ type choice struct {
 	// sequence is what was known of the servers; counted what was known of the fleet's counts, where follows says that they matter.
 	sequence, counted uint64
 	follows           bool
+	// spread says that the counts of the claim's spread matter as well.
+	spread bool
 }
 
 func newView(fleet *index.Index, policy Policy, revision engine.Revision) *view {
 	return &view{fleet: fleet, policy: policy, revision: revision, choices: map[string]*choice{},
-		exhausted: map[string]bool{}, fits: map[string]*fits{}}
+		exhausted: map[string]bool{}, fits: map[string]*fits{}, places: map[string]places{}}
 }
 
 // decide says what to do for an open claim. It writes nothing and does no I/O. Where afresh is set, the policy is asked though it
 // was asked for the same before: what it chose then is used up, or has changed.
 func (v *view) decide(ctx context.Context, a asking, afresh bool) step {
-	if s, done := v.written(a.claim); done {
+	if s, done := v.written(a.claim); done && (s.action != complete || a.unplaced == "") {
 		return s
+	}
+	return v.pick(ctx, a, afresh)
+}
+
+// pick says which servers a claim can have for which none is written.
+func (v *view) pick(ctx context.Context, a asking, afresh bool) step {
+	if a.unplaced != "" {
+		return refusal(v1alpha1.ReasonInvalidPlacement, a.unplaced)
 	}
 	if a.wrong != nil {
 		return refusal(v1alpha1.ReasonInvalidSelector, a.wrong.Error())
@@ -89,7 +106,7 @@ func (v *view) decide(ctx context.Context, a asking, afresh bool) step {
 	}
 	key := a.class.key + "\x00" + t.Asks(claim)
 	c := v.choices[key]
-	if afresh || c == nil || c.follows && c.counted != v.fleet.Version() {
+	if afresh || c == nil || (c.follows || c.spread) && c.counted != v.fleet.Version() {
 		return v.choose(ctx, a, claim, key, t.FollowsFleet())
 	}
 	return v.offer(a, c, true)
@@ -117,7 +134,7 @@ func (v *view) exceeds(namespace string) (step, bool) {
 
 // choose asks the policy, and keeps what it chose under a key, if there is one.
 func (v *view) choose(ctx context.Context, a asking, claim selection.Claim, key string, follows bool) step {
-	c := &choice{sequence: v.fleet.Sequence(), counted: v.fleet.Version(), follows: follows}
+	c := &choice{sequence: v.fleet.Sequence(), counted: v.fleet.Version(), follows: follows, spread: a.placed.Spread() != nil}
 	fit := v.fit(a)
 	if len(fit.entries) == 0 {
 		v.exhausted[a.class.key] = true
@@ -128,15 +145,7 @@ func (v *view) choose(ctx context.Context, a asking, claim selection.Claim, key 
 		s.follows = true
 		return s
 	}
-	evaluations.Inc()
-	result, err := v.policy.Select(ctx, claim, fit.candidates, v.fleet.Counts(v.now))
-	if err != nil {
-		c.failed = withoutNames(err.Error(), fit.entries)
-	}
-	c.ranked, c.rejected = result.Ranked, map[string]int{}
-	for code, r := range result.Rejections {
-		c.rejected[code] = r.Count
-	}
+	v.rank(ctx, a, claim, fit, c)
 	if key != "" {
 		v.choices[key] = c
 	}
@@ -190,7 +199,7 @@ func (v *view) offer(a asking, c *choice, shared bool) step {
 		return s
 	}
 	if len(c.ranked) == 0 {
-		return step{action: refuse, count: true, spec: a.spec, rejected: c.rejected, follows: c.follows}
+		return step{action: refuse, count: true, spec: a.spec, rejected: c.rejected, misplaced: c.misplaced, follows: c.follows}
 	}
 	for c.head < len(c.ranked) && v.fleet.Free(c.ranked[c.head].Name, a.spec) == nil {
 		c.head++

@@ -5,20 +5,25 @@ package scheduler
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
 // class is the open claims that ask the hard contract for the same.
 type class struct {
-	key     string
-	spec    selection.ClaimSpec
-	members map[types.UID]*waiting
+	key  string
+	spec selection.ClaimSpec
+	// placed is what they ask for beside it. namespace is theirs where they are spread; else those of several may share a class.
+	placed    *placement.Placement
+	namespace string
+	members   map[types.UID]*waiting
 	// offered says that a server came up, since the last pass, that could satisfy them.
 	offered bool
 	// home is the set in which the class is found.
@@ -35,19 +40,30 @@ type classes struct {
 	byServer map[string]map[*class]struct{}
 	byLabel  map[label]map[*class]struct{}
 	anywhere map[*class]struct{}
+	// spread are those that keep apart from other claims.
+	spread map[*class]struct{}
 }
 
 func newClasses() classes {
 	return classes{byKey: map[string]*class{}, byServer: map[string]map[*class]struct{}{}, byLabel: map[label]map[*class]struct{}{},
-		anywhere: map[*class]struct{}{}}
+		anywhere: map[*class]struct{}{}, spread: map[*class]struct{}{}}
 }
 
 // join puts a claim into the class of those that ask for the same.
 func (k *classes) join(uid types.UID, w *waiting) {
-	key := askedFor(w.spec)
+	key, namespace := askedFor(w.spec), ""
+	if w.placed.Spread() != nil || w.placed.Gang() != nil {
+		namespace = w.claim.Namespace
+	}
+	if w.placed != nil {
+		key += "\x00" + namespace + "\x00" + w.placed.Asks()
+	}
 	c := k.byKey[key]
 	if c == nil {
-		c = &class{key: key, spec: w.spec, members: map[types.UID]*waiting{}}
+		c = &class{key: key, spec: w.spec, placed: w.placed, namespace: namespace, members: map[types.UID]*waiting{}}
+		if w.placed.Spread() != nil {
+			k.spread[c] = struct{}{}
+		}
 		c.home = k.home(w.spec)
 		c.home[c] = struct{}{}
 		k.byKey[key] = c
@@ -92,6 +108,7 @@ func (k *classes) leave(uid types.UID, c *class) {
 	}
 	delete(k.byKey, c.key)
 	delete(c.home, c)
+	delete(k.spread, c)
 	if ref := c.spec.ServerRef; ref != "" && len(k.byServer[ref]) == 0 {
 		delete(k.byServer, ref)
 	}
@@ -113,7 +130,7 @@ func (k *classes) offer(e *index.Entry) bool {
 	found := false
 	look := func(all map[*class]struct{}) {
 		for c := range all {
-			if e.Eligible(c.spec) {
+			if e.Eligible(c.spec) && c.accepts(e) {
 				c.offered, found = true, true
 			}
 		}
@@ -124,6 +141,47 @@ func (k *classes) offer(e *index.Entry) bool {
 		look(k.byLabel[label{key, value}])
 	}
 	return found
+}
+
+// accepts says whether the placement of the class accepts a server, whatever the counts of its spread are.
+func (c *class) accepts(e *index.Entry) bool {
+	return c.placed == nil || c.placed.Accepts(e.Candidate().Facts())
+}
+
+// respread marks the classes for whose spread a change of a server can matter though they cannot have that server: there may be
+// another place, or a place has one claim more or less. It says whether there are any.
+func (k *classes) respread(change index.Change) bool {
+	found := false
+	for c := range k.spread {
+		if moved(change) || claimOf(change.Before) != claimOf(change.After) &&
+			(claimOf(change.Before).Namespace == c.namespace || claimOf(change.After).Namespace == c.namespace) {
+			c.offered, found = true, true
+		}
+	}
+	return found
+}
+
+// respreadIn marks the classes of a namespace that keep apart from other claims.
+func (k *classes) respreadIn(namespace string) bool {
+	found := false
+	for c := range k.spread {
+		if c.namespace == namespace {
+			c.offered, found = true, true
+		}
+	}
+	return found
+}
+
+// moved says that a server came, went, or stands elsewhere.
+func moved(c index.Change) bool {
+	return c.Before == nil || c.After == nil || c.Before.Rack != c.After.Rack || !maps.Equal(c.Before.State.Labels, c.After.State.Labels)
+}
+
+func claimOf(e *index.Entry) index.ClaimKey {
+	if e == nil {
+		return index.ClaimKey{}
+	}
+	return e.Claim()
 }
 
 // askedFor is the same text for claims that ask the hard contract for the same.

@@ -53,10 +53,13 @@ type step struct {
 	shared   bool
 	revision engine.Revision
 	// verdict is why none; where count is set, the fleet's counts are still to be put in.
-	verdict  Verdict
-	count    bool
-	spec     selection.ClaimSpec
-	rejected map[string]int
+	verdict Verdict
+	count   bool
+	spec    selection.ClaimSpec
+	// rejected counts by the codes of the policy, misplaced by those of the placement.
+	rejected, misplaced map[string]int
+	// gang begins the words for a claim of a gang that waits.
+	gang string
 	// follows says that the policy may choose otherwise though no server changes.
 	follows bool
 }
@@ -103,11 +106,14 @@ func (v *view) finish(s step, memo map[string]count) Verdict {
 		c.total, c.matching, c.byCode = v.fleet.Tally(s.spec)
 		memo[key] = c
 	}
-	verdict := noServer(s.spec.ServerRef != "", c, s.rejected)
+	verdict := noServer(s.spec.ServerRef != "", c, s.rejected, s.misplaced)
 	if verdict.Reason == v1alpha1.ReasonServerTaken {
 		if e := v.fleet.Get(s.spec.ServerRef); e != nil && v1alpha1.KeptAfterRelease(e.Server) {
 			verdict.Message = keptWords(e.Server.Name)
 		}
+	}
+	if s.gang != "" {
+		verdict.Reason, verdict.Message = v1alpha1.ReasonGangWaiting, s.gang+verdict.Message
 	}
 	return verdict
 }

@@ -38,6 +38,20 @@ func (g *guard) bind(uid types.UID, f func() error) (bool, error) {
 	return true, f()
 }
 
+// bindAll is bind for several claims at once. Nobody else waits for one claim while they keep another, so that the order does not
+// matter as long as no claim is bound twice at the same time.
+func (g *guard) bindAll(uids []types.UID, f func() error) (bool, error) {
+	if len(uids) == 0 {
+		return true, f()
+	}
+	all := false
+	_, err := g.bind(uids[0], func() (err error) {
+		all, err = g.bindAll(uids[1:], f)
+		return err
+	})
+	return all, err
+}
+
 // end runs f once no binding of the claim is in flight. No binding begins any more, also after f has returned.
 func (g *guard) end(uid types.UID, f func() error) error {
 	c := g.enter(uid, true)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -18,6 +19,9 @@ type asking struct {
 	spec  selection.ClaimSpec
 	wrong error
 	class *class
+	// placed is the claim's placement; unplaced is why it cannot be read.
+	placed   *placement.Placement
+	unplaced string
 	// priority is what the bundle grants of what the claim asks for; rank is that with what the claim has waited.
 	priority, rank int64
 	// offered says that the claim is looked at only because a server came up that could satisfy its class.
@@ -34,9 +38,7 @@ func (p *pending) take(granted bundle.Priority, now time.Time) []asking {
 		if !w.due && !offered {
 			continue
 		}
-		priority := granted.Grant(w.claim.Namespace, w.priority)
-		due = append(due, asking{claim: w.claim, spec: w.spec, wrong: w.wrong, class: w.class, priority: priority,
-			rank: granted.Aged(priority, now.Sub(w.claim.CreationTimestamp.Time)), offered: !w.due && w.refused != nil})
+		due = append(due, w.asking(granted, now))
 		w.due = false
 	}
 	for _, c := range p.classes.byKey {
@@ -45,6 +47,12 @@ func (p *pending) take(granted bundle.Priority, now time.Time) []asking {
 	p.mu.Unlock()
 	slices.SortFunc(due, before)
 	return due
+}
+
+func (w *waiting) asking(granted bundle.Priority, now time.Time) asking {
+	priority := granted.Grant(w.claim.Namespace, w.priority)
+	return asking{claim: w.claim, spec: w.spec, wrong: w.wrong, class: w.class, placed: w.placed, unplaced: w.unplaced,
+		priority: priority, rank: granted.Aged(priority, now.Sub(w.claim.CreationTimestamp.Time)), offered: !w.due && w.refused != nil}
 }
 
 func before(a, b asking) int {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -22,6 +23,8 @@ type pending struct {
 	claims  map[types.UID]*waiting
 	byName  map[index.ClaimKey]types.UID
 	classes classes
+	// known is every claim by its namespace, also those that are not open.
+	known map[string]map[types.UID]*neighbour
 }
 
 // waiting is one open claim and the moment at which this process saw it first.
@@ -32,6 +35,9 @@ type waiting struct {
 	spec  selection.ClaimSpec
 	wrong error
 	class *class
+	// placed is the claim's placement; unplaced is why it cannot be read.
+	placed   *placement.Placement
+	unplaced string
 	// priority is what the claim asks for.
 	priority int64
 	// due says that the next pass looks at the claim whatever became of its class.
@@ -41,7 +47,8 @@ type waiting struct {
 }
 
 func newPending() *pending {
-	return &pending{claims: map[types.UID]*waiting{}, byName: map[index.ClaimKey]types.UID{}, classes: newClasses()}
+	return &pending{claims: map[types.UID]*waiting{}, byName: map[index.ClaimKey]types.UID{}, classes: newClasses(),
+		known: map[string]map[types.UID]*neighbour{}}
 }
 
 // saw takes in a claim from the watch. It says whether the change can matter to what the claim gets.
@@ -52,17 +59,20 @@ func (p *pending) saw(c *v1alpha1.ServerClaim, now time.Time) bool {
 	if before != nil && !index.Newer(c.ResourceVersion, before.claim.ResourceVersion) {
 		return false
 	}
+	was := p.know(c)
 	if !open(c) {
 		p.remove(c.UID)
-		return false
+		return p.stir(c.Namespace, was, p.known[c.Namespace][c.UID])
 	}
 	if before == nil {
 		p.put(c, now).due = true
+		p.stir(c.Namespace, was, p.known[c.Namespace][c.UID])
 		return true
 	}
 	w := p.put(c, before.since)
 	w.due = w.due || asksAnew(before.claim, c)
-	return w.due
+	stirred := p.stir(c.Namespace, was, p.known[c.Namespace][c.UID])
+	return w.due || stirred
 }
 
 // asksAnew leaves out the writes of status, and our own of serverRef.
@@ -79,6 +89,7 @@ func (p *pending) wrote(c *v1alpha1.ServerClaim) {
 	if before == nil || !index.Newer(c.ResourceVersion, before.claim.ResourceVersion) {
 		return
 	}
+	p.know(c)
 	if !open(c) {
 		p.remove(c.UID)
 		return
@@ -93,6 +104,7 @@ func (p *pending) put(c *v1alpha1.ServerClaim, since time.Time) *waiting {
 		w.due, w.refused = before.due, before.refused
 		p.classes.leave(c.UID, before.class)
 	}
+	w.placed, w.unplaced = placementOf(c)
 	if w.spec, w.wrong = policies.ClaimSpecOf(c); w.wrong == nil {
 		p.classes.join(c.UID, w)
 	}
@@ -113,10 +125,17 @@ func (p *pending) remove(uid types.UID) {
 	}
 }
 
-func (p *pending) gone(uid types.UID) {
+// gone forgets a claim. It says whether that can matter to what others get.
+func (p *pending) gone(namespace string, uid types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	was := p.known[namespace][uid]
+	delete(p.known[namespace], uid)
+	if len(p.known[namespace]) == 0 {
+		delete(p.known, namespace)
+	}
 	p.remove(uid)
+	return p.stir(namespace, was, nil)
 }
 
 // get returns an open claim and since when it is open; nil where the claim is not open.
@@ -153,6 +172,7 @@ func (p *pending) concerned(change index.Change) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	found := change.After != nil && p.classes.offer(change.After)
+	found = p.classes.respread(change) || found
 	wake := func(w *waiting) {
 		if w != nil && !settledBy(w.claim, change.After) {
 			w.due, found = true, true

@@ -38,6 +38,8 @@ type run struct {
 	// rewoke says that there is more to do, of which nothing from outside will tell.
 	rewoke bool
 	failed error
+	// gangs are those that were served, or are being written.
+	gangs map[gangKey]bool
 	// stopped says that nobody answers: the other claims would only wait for it as well.
 	stopped bool
 }
@@ -68,6 +70,8 @@ func (t *attempt) server() string {
 // result is what a worker hands back. claim and server are set where they name each other now.
 type result struct {
 	*attempt
+	// gang is set where the result is that of a whole gang, instead of attempt.
+	gang   *gangAttempt
 	done   outcome
 	err    error
 	claim  *v1alpha1.ServerClaim
@@ -76,6 +80,10 @@ type result struct {
 
 // serve does what can be done for one claim: it decides, and has the first write begun.
 func (r *run) serve(ctx context.Context, a asking) {
+	if a.placed.Gang() != nil && a.claim.Spec.ServerRef == nil {
+		r.serveGang(ctx, gangKey{a.claim.Namespace, a.placed.Gang().Name})
+		return
+	}
 	if err := r.s.resolve(ctx, a.claim.UID); err != nil {
 		r.fail(a, err)
 		return
@@ -86,7 +94,13 @@ func (r *run) serve(ctx context.Context, a asking) {
 	}
 	todo := r.v.decide(ctx, a, false)
 	switch {
+	case todo.action == bind && a.placed.Gang() != nil && !hadServer(a.claim):
+		r.refuse(a, refusal(v1alpha1.ReasonInvalidPlacement, "a claim of a gang cannot name its server in spec.serverRef; "+
+			"serverRef cannot be changed, so claim anew without it"))
 	case todo.action == settled:
+	case todo.action == refuse && a.unplaced != "" && !r.s.observeOnly:
+		r.giveBack(ctx, []asking{a})
+		r.refuse(a, todo)
 	case todo.action == refuse:
 		r.refuse(a, todo)
 	case r.s.observeOnly:
@@ -125,7 +139,7 @@ func (r *run) next(t *attempt) bool {
 	ranked := t.todo.choice.ranked
 	for ; t.at < len(ranked); t.at++ {
 		e := r.s.fleet.Free(ranked[t.at].Name, t.spec)
-		if e == nil || r.s.patience.holds(t.claim, e, r.s.now()) {
+		if e == nil || !r.v.spreads(t.asking, e) || r.s.patience.holds(t.claim, e, r.s.now()) {
 			continue
 		}
 		e, ok := r.s.fleet.Assume(e.Name(), t.spec, t.claim.UID)
@@ -138,7 +152,7 @@ func (r *run) next(t *attempt) bool {
 		}
 		t.entry, t.rank, t.score = e, t.at-t.todo.choice.head, ranked[t.at].Score
 		r.v.taken = append(r.v.taken, e.Number())
-		t.others = len(ranked) - 1 - t.todo.choice.head
+		t.others = t.todo.choice.allowed - 1 - t.todo.choice.head
 		t.at++
 		return true
 	}
@@ -183,6 +197,10 @@ func (r *run) collect(ctx context.Context) {
 	r.s.await(r.flying)
 	done := <-r.results
 	r.flying--
+	if done.gang != nil {
+		r.finishGang(ctx, done.gang)
+		return
+	}
 	r.finish(ctx, done)
 }
 
@@ -204,6 +222,7 @@ func (r *run) finish(ctx context.Context, done result) {
 	switch {
 	case done.done == wasBound && done.err == nil:
 		r.bound++
+		r.rewoke = r.s.pending.respread(t.claim.Namespace) || r.rewoke
 		r.s.told(ctx, done.claim, done.server)
 		if t.denied != nil {
 			logf.FromContext(ctx).Error(t.denied, "better servers could not be reserved", "claim", claimName(t.claim))

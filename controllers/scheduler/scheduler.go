@@ -42,6 +42,8 @@ type Scheduler struct {
 	suspects *suspects
 	// doubts holds the server of a write whose answer got lost, by claim; only the loop uses it.
 	doubts map[types.UID]string
+	// gangs is what is kept for gangs that wait; only the loop uses it.
+	gangs map[gangKey]gangWaits
 	// patience spaces the writes that come to nothing; only the loop uses it.
 	patience patience
 	// known is the policy of the last pass; only the loop uses it.
@@ -99,6 +101,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 	s.freed.Store(false)
 	s.patience.keep(s.pending)
 	s.patience.wake(s.pending, began)
+	kept := s.wakeGangs(began)
 	for _, a := range s.pending.take(r.v.granted, began) {
 		for r.flying > 0 && (r.flying >= maxWriters || len(r.results) > 0) {
 			r.collect(ctx)
@@ -113,12 +116,13 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 		r.collect(ctx)
 	}
 	r.reconsider()
+	r.notKept(kept)
 	s.explain(r)
 	passSeconds.Observe(s.now().Sub(began).Seconds())
 	if err := errors.Join(r.failed, ctx.Err()); err != nil {
 		return reconcile.Result{}, err
 	}
-	again := wake.Sooner(s.patience.next(s.now()), s.suspects.again())
+	again := wake.Sooner(wake.Sooner(s.patience.next(s.now()), s.suspects.again()), s.nextGang(s.now()))
 	if r.rewoke || s.freed.Load() {
 		again = wake.Sooner(again, firstWait) // our own write wakes nobody
 	}
@@ -133,9 +137,9 @@ func (s *Scheduler) newRun(began time.Time) *run {
 		s.pending.wakeAll()
 	}
 	v := newView(s.fleet, policy, revision)
-	v.granted, v.now = s.granted(), began.Unix()
+	v.granted, v.now, v.neighbours = s.granted(), began.Unix(), s.pending.neighbours
 	v.quota, v.underway = s.quota(), s.underway
-	return &run{s: s, v: v, results: make(chan result, maxWriters)}
+	return &run{s: s, v: v, results: make(chan result, maxWriters), gangs: map[gangKey]bool{}}
 }
 
 // underway is how many servers are being written for claims of a namespace, and not for any claim yet.

@@ -122,6 +122,9 @@ func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
 	if s.pending.offered(s.fleet.Get(e.Name())) {
 		s.freed.Store(true)
 	}
+	if s.pending.respread(key.Namespace) {
+		s.freed.Store(true)
+	}
 	undone.Inc()
 	logf.FromContext(ctx).Info("binding undone", "server", e.Server.Name, "claim", key.Namespace+"/"+key.Name,
 		"claimUID", e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])

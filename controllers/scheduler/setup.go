@@ -60,7 +60,7 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		granted: grantedBy(o.Bundles), quota: quotaOf(o.Bundles),
 		now: o.Now, observeOnly: o.ObserveOnly, launch: func(work func()) { go work() }, await: func(int) {},
 		fleet: o.Fleet.Index(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), suspects: newSuspects(),
-		doubts: map[types.UID]string{}, patience: patience{},
+		doubts: map[types.UID]string{}, patience: patience{}, gangs: map[gangKey]gangWaits{},
 	}
 }
 
@@ -188,8 +188,8 @@ func (s *Scheduler) claimChanged(c *v1alpha1.ServerClaim) bool {
 
 // claimGone forgets a claim. It says whether a pass is due: a server may be written for it.
 func (s *Scheduler) claimGone(c *v1alpha1.ServerClaim) bool {
-	s.pending.gone(c.UID)
+	due := s.pending.gone(c.Namespace, c.UID)
 	s.verdicts.drop(c.UID)
 	s.guard.forget(c.UID)
-	return s.suspectsOf(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}, nil)
+	return s.suspectsOf(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}, nil) || due
 }

@@ -31,7 +31,7 @@ func Reasons() []string {
 	return []string{
 		v1alpha1.ReasonPending, v1alpha1.ReasonNoServers, v1alpha1.ReasonNoneClaimable, v1alpha1.ReasonPolicyRejected,
 		v1alpha1.ReasonServerNotFound, v1alpha1.ReasonServerTaken, v1alpha1.ReasonInvalidSelector, v1alpha1.ReasonGuardError,
-		v1alpha1.ReasonBindingRefused, v1alpha1.ReasonQuotaExceeded,
+		v1alpha1.ReasonBindingRefused, v1alpha1.ReasonQuotaExceeded, v1alpha1.ReasonInvalidPlacement, v1alpha1.ReasonGangWaiting,
 	}
 }
 
@@ -58,8 +58,8 @@ func (c count) String() string {
 }
 
 // noServer is the verdict for a claim that the hard contract or the policy left without a server. rejected are the
-// policy's rejections, empty where the policy was not asked.
-func noServer(named bool, c count, rejected map[string]int) Verdict {
+// policy's rejections, empty where the policy was not asked; misplaced are those of the claim's placement.
+func noServer(named bool, c count, rejected, misplaced map[string]int) Verdict {
 	reason := v1alpha1.ReasonNoneClaimable
 	switch {
 	case named && c.byCode[selection.CodeClaimed] > 0:
@@ -68,9 +68,13 @@ func noServer(named bool, c count, rejected map[string]int) Verdict {
 		reason = v1alpha1.ReasonNoServers
 	case len(rejected) > 0:
 		reason = v1alpha1.ReasonPolicyRejected
+	}
+	if len(rejected)+len(misplaced) > 0 && c.matching > 0 {
 		c.byCode = maps.Clone(c.byCode)
-		for code, n := range rejected {
-			c.byCode[code] += n
+		for _, counts := range []map[string]int{rejected, misplaced} {
+			for code, n := range counts {
+				c.byCode[code] += n
+			}
 		}
 	}
 	message := c.String()

@@ -30,6 +30,12 @@ func (p *Placement) Judge(c *selection.Candidate) Judgement {
 	return j
 }
 
+// Accepts says whether Judge accepts a server, without words.
+func (p *Placement) Accepts(c *selection.Candidate) bool {
+	j, _ := p.judge(c)
+	return j.Accepted
+}
+
 // judge leaves the message out, and returns the condition that turned the server away.
 func (p *Placement) judge(c *selection.Candidate) (Judgement, condition) {
 	if p == nil {

@@ -3,6 +3,8 @@
 package index
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/engine/selection"
@@ -25,6 +27,13 @@ func (x *Index) Assume(name string, spec selection.ClaimSpec, claim types.UID) (
 	x.assumed[name] = claim
 	x.settle(e, 1)
 	return e, true
+}
+
+// Assumed says for which claim each server is assumed, by the server's name.
+func (x *Index) Assumed() map[string]types.UID {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return maps.Clone(x.assumed)
 }
 
 // Release ends what was assumed of a server for a claim: it counts as what its version says. Calling it again, or for a claim

@@ -74,7 +74,14 @@ func (c Change) Matters() bool {
 	if c.Before == nil || c.After == nil {
 		return c.Before != c.After
 	}
-	return c.After.IsFree() && c.Before.hardware != c.After.hardware || matters(c.Before, c.After)
+	return c.After.IsFree() && otherMachine(c.Before, c.After) || matters(c.Before, c.After)
+}
+
+// otherMachine says that the facts of the machine itself, which a claim's placement may ask about, differ.
+func otherMachine(a, b *Entry) bool {
+	x, y := &a.Server.Status, &b.Server.Status
+	return a.hardware != b.hardware || x.Manufacturer != y.Manufacturer || x.Model != y.Model || x.SKU != y.SKU ||
+		policies.HealthOf(a.Server) != policies.HealthOf(b.Server)
 }
 
 func matters(a, b *Entry) bool {

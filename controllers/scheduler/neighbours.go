@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// neighbour is a claim, open or not, as others of its namespace have to do with it: they keep apart from it, or are of its gang.
+type neighbour struct {
+	claim *v1alpha1.ServerClaim
+	gang  *placement.Gang
+}
+
+// gangKey names a gang.
+type gangKey struct{ namespace, name string }
+
+// musters says that the claim counts as a member of its gang: it has a server, or can be given one.
+func (n *neighbour) musters() bool {
+	return n != nil && n.gang != nil && n.claim.DeletionTimestamp.IsZero() && (n.claim.Spec.ServerRef != nil || open(n.claim))
+}
+
+// gangName is empty where the claim is of no gang.
+func (n *neighbour) gangName() string {
+	if n.gang == nil {
+		return ""
+	}
+	return n.gang.Name
+}
+
+// placementOf compiles a claim's placement. The message says why that cannot be done.
+func placementOf(c *v1alpha1.ServerClaim) (*placement.Placement, string) {
+	p, found := policies.PlacementOf(c)
+	for _, f := range found {
+		if f.Severity == diag.Error {
+			return nil, f.String()
+		}
+	}
+	return p, ""
+}
+
+// know remembers a version of a claim, and returns the one before.
+func (p *pending) know(c *v1alpha1.ServerClaim) *neighbour {
+	all := p.known[c.Namespace]
+	if all == nil {
+		all = map[types.UID]*neighbour{}
+		p.known[c.Namespace] = all
+	}
+	before := all[c.UID]
+	if before != nil && !index.Newer(c.ResourceVersion, before.claim.ResourceVersion) {
+		return before
+	}
+	all[c.UID] = &neighbour{claim: c, gang: policies.GangOf(c)}
+	return before
+}
+
+// stir has the next pass look at the claims to which another one matters: those of its gang, and those that keep apart from it. It
+// says whether there are any. Both versions may be nil.
+func (p *pending) stir(namespace string, before, after *neighbour) bool {
+	found := false
+	if !sameMember(before, after) {
+		found = true // servers may be kept for the gang
+		for _, n := range []*neighbour{before, after} {
+			if n != nil && n.gang != nil {
+				found = p.wakeGang(gangKey{namespace, n.gang.Name}) || found
+			}
+		}
+	}
+	if before != nil && after != nil && maps.Equal(before.claim.Labels, after.claim.Labels) && before.gangName() == after.gangName() {
+		return found
+	}
+	if before == nil && after.claim.Spec.ServerRef == nil { // it holds nothing
+		return found
+	}
+	return p.classes.respreadIn(namespace) || found
+}
+
+// respread has the next pass look at the claims of a namespace that keep apart from others. It says whether there are any.
+func (p *pending) respread(namespace string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.classes.respreadIn(namespace)
+}
+
+func sameMember(a, b *neighbour) bool {
+	if a.musters() != b.musters() {
+		return false
+	}
+	return !a.musters() || *a.gang == *b.gang && (a.claim.Spec.ServerRef == nil) == (b.claim.Spec.ServerRef == nil)
+}
+
+// wakeGang has the next pass look at the members of a gang that are open. It says whether there are any.
+func (p *pending) wakeGang(key gangKey) bool {
+	found := false
+	for uid, n := range p.known[key.namespace] {
+		if w := p.claims[uid]; w != nil && n.gangName() == key.name {
+			w.due, found = true, true
+		}
+	}
+	return found
+}
+
+// inGang says whether any member of a gang is open.
+func (p *pending) inGang(key gangKey) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for uid, n := range p.known[key.namespace] {
+		if p.claims[uid] != nil && n.gangName() == key.name {
+			return true
+		}
+	}
+	return false
+}
+
+// roster is who counts as a member of a gang, in no order, and those of them that are open as a pass looks at them.
+func (p *pending) roster(key gangKey, granted bundle.Priority, now time.Time) (members []*neighbour, open map[types.UID]asking) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	open = map[types.UID]asking{}
+	for uid, n := range p.known[key.namespace] {
+		if !n.musters() || n.gang.Name != key.name {
+			continue
+		}
+		members = append(members, n)
+		if w := p.claims[uid]; w != nil {
+			open[uid] = w.asking(granted, now)
+			w.due = false
+		}
+	}
+	return members, open
+}
+
+// anyDue says whether the next pass has to look at any claim.
+func (p *pending) anyDue() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.claims {
+		if w.due || w.class != nil && w.class.offered {
+			return true
+		}
+	}
+	return false
+}
+
+// neighbours are the claims of a namespace.
+func (p *pending) neighbours(namespace string) []*neighbour {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]*neighbour, 0, len(p.known[namespace]))
+	for _, n := range p.known[namespace] {
+		all = append(all, n)
+	}
+	return all
+}
