@@ -44,7 +44,11 @@ func TestClaimsAndServersStayOneToOneWhateverHappens(t *testing.T) {
 				if err := w.api.Get(context.Background(), types.NamespacedName{Name: name}, &v1alpha1.Server{}); err == nil {
 					t.Skip("it is there")
 				}
-				w.addServer(aServer(name))
+				rack := "r1"
+				if name > "c" {
+					rack = "r2"
+				}
+				w.addServer(aServer(name, labelled(policies.RackMetadata, rack)))
 			},
 			"claim": func(t *rapid.T) {
 				name := pick.Draw(t, "name")
@@ -52,7 +56,17 @@ func TestClaimsAndServersStayOneToOneWhateverHappens(t *testing.T) {
 					t.Skip("it is there")
 				}
 				generation++
-				w.addClaim(aClaim(name, func(c *v1alpha1.ServerClaim) { c.UID = types.UID(fmt.Sprintf("uid-%s-%d", name, generation)) }))
+				asks := rapid.SampledFrom(asks).Draw(t, "asks")
+				w.addClaim(aClaim(name, asks, func(c *v1alpha1.ServerClaim) { c.UID = types.UID(fmt.Sprintf("uid-%s-%d", name, generation)) }))
+			},
+			"another size": func(t *rapid.T) {
+				c := find()
+				if c == nil || c.Spec.ServerRef != nil || policies.GangOf(c) == nil {
+					t.Skip("no member that waits")
+				}
+				inGang(rapid.IntRange(2, 3).Draw(t, "size"))(c)
+				w.must(w.api.Update(context.Background(), c))
+				w.shown(c)
 			},
 			"end": func(t *rapid.T) {
 				if c := find(); c != nil {
@@ -114,7 +128,15 @@ func TestClaimsAndServersStayOneToOneWhateverHappens(t *testing.T) {
 		w.settle()
 		w.check()
 		w.checkMistakes()
+		w.checkCalm()
 	})
+}
+
+// asks are what the claims of the model ask for.
+var asks = []func(*v1alpha1.ServerClaim){
+	func(*v1alpha1.ServerClaim) {}, placed(`where: server.rack == "r1"`), inGang(2), inGang(3), inGang(3),
+	placed("where: server.rack == \"r2\"\ngang: {name: db, size: 3}"), placed("spread: {key: rack}\ngang: {name: pair, size: 2}"),
+	placed("spread: {key: rack, claims: {}}"),
 }
 
 func TestWhatRestsIsComplete(t *testing.T) {

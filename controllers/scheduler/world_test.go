@@ -46,6 +46,8 @@ type world struct {
 	mistakes []string
 	// named is the server that a claim was ever seen to name.
 	named map[types.UID]string
+	// atPass are the claims that the scheduler knew when the pass under way began.
+	atPass map[types.UID]*neighbour
 }
 
 type fataler interface {
@@ -107,6 +109,7 @@ func (w *world) patch(ctx context.Context, c client.WithWatch, o client.Object, 
 		stored := w.server(o.Name)
 		if err = c.Patch(ctx, o, p, opts...); err == nil {
 			w.checkReservation(stored, o)
+			w.checkPlacement(o)
 		}
 	case *v1alpha1.ServerClaim:
 		err = w.patchClaim(ctx, c, o, p, opts...)
@@ -144,6 +147,7 @@ func (w *world) patchClaim(ctx context.Context, c client.WithWatch, o *v1alpha1.
 	if is := stored.Spec.ServerRef; is != nil && (asked.Spec.ServerRef == nil || *asked.Spec.ServerRef != *is) {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "ServerClaim"}, o.Name, nil)
 	}
+	w.checkGang(stored)
 	return c.Patch(ctx, o, p, opts...)
 }
 
@@ -270,6 +274,10 @@ func (w *world) changeServer(s *v1alpha1.Server, changes ...func(*v1alpha1.Serve
 }
 
 func (w *world) pass() error {
+	w.atPass = map[types.UID]*neighbour{}
+	for _, n := range w.s.pending.neighbours("ns") {
+		w.atPass[n.claim.UID] = n
+	}
 	_, err := w.s.Reconcile(context.Background(), pass{})
 	return err
 }

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// accepts says whether a claim's placement accepts a server, whatever its spread counts.
+func accepts(c *v1alpha1.ServerClaim, s *v1alpha1.Server) bool {
+	p, _ := policies.PlacementOf(c)
+	candidate := policies.CandidateOf(s, policies.Hardware{})
+	return p.Accepts(&candidate)
+}
+
+// checkPlacement tells if a server was given to a claim whose placement does not accept it.
+func (w *world) checkPlacement(s *v1alpha1.Server) {
+	ref := s.Spec.ServerClaimRef
+	if ref == nil {
+		return
+	}
+	c := &v1alpha1.ServerClaim{}
+	if w.api.Get(context.Background(), types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, c) == nil && holds(c, s) && !accepts(c, s) {
+		w.mistake("server %s was given to claim %s, whose placement does not accept it", s.Name, c.Name)
+	}
+}
+
+// checkGang tells if a member of a gang is about to name its server while another one has none.
+func (w *world) checkGang(c *v1alpha1.ServerClaim) {
+	members := map[types.UID]bool{}
+	var gang *placement.Gang
+	now := map[types.UID]*neighbour{}
+	for _, n := range w.s.pending.neighbours("ns") {
+		now[n.claim.UID] = n
+	}
+	for _, known := range []map[types.UID]*neighbour{w.atPass, now} {
+		if n := known[c.UID]; n != nil {
+			gang = n.gang
+		}
+	}
+	if gang == nil || c.Spec.ServerRef != nil {
+		return
+	}
+	for _, known := range []map[types.UID]*neighbour{w.atPass, now} {
+		for uid, n := range known {
+			members[uid] = members[uid] || n.gangName() == gang.Name
+		}
+	}
+	reserved := map[string]bool{}
+	for _, s := range w.servers() {
+		if uid := s.Annotations[v1alpha1.ClaimUIDAnnotation]; s.Spec.ServerClaimRef != nil && members[types.UID(uid)] {
+			reserved[uid] = true
+		}
+	}
+	if int64(len(reserved)) < gang.Size {
+		w.mistake("claim %s of gang %s names a server while %d of %d members have one", c.Name, gang.Name, len(reserved), gang.Size)
+	}
+}
+
+// checkCalm is what must hold once everything has come to rest: nobody waits for what could be had, and nothing is reserved for
+// a gang that is not bound.
+func (w *world) checkCalm() {
+	w.t.Helper()
+	kept := w.s.fleet.Assumed()
+	var free []*v1alpha1.Server
+	for _, s := range w.servers() {
+		if ok, _, _ := selection.Eligible(selection.ClaimSpec{}, policies.ServerStateOf(s)); ok {
+			free = append(free, s)
+		}
+	}
+	gangs := map[string][]*v1alpha1.ServerClaim{}
+	for _, c := range w.claims() {
+		p, _ := policies.PlacementOf(c)
+		if gang := p.Gang(); gang != nil {
+			gangs[gang.Name] = append(gangs[gang.Name], c)
+			continue
+		}
+		if c.Spec.ServerRef != nil || p.Spread() != nil || w.holding(c) != nil {
+			continue
+		}
+		for _, s := range free {
+			if kept[s.Name] == "" && accepts(c, s) {
+				w.t.Fatalf("claim %s waits while server %s is free", c.Name, s.Name)
+			}
+		}
+	}
+	for name, members := range gangs {
+		w.checkGangCalm(name, members, free)
+	}
+}
+
+func (w *world) checkGangCalm(name string, members []*v1alpha1.ServerClaim, free []*v1alpha1.Server) {
+	w.t.Helper()
+	sizes, waiting, untouchedOnes := []int64{}, []*v1alpha1.ServerClaim{}, 0
+	for _, c := range members {
+		p, _ := policies.PlacementOf(c)
+		sizes = append(sizes, p.Gang().Size)
+		s := w.holding(c)
+		if c.Spec.ServerRef != nil && (s == nil || s.Name != c.Spec.ServerRef.Name) || p.Spread() != nil {
+			return // somebody named a server that is not to be had
+		}
+		if s != nil && c.Spec.ServerRef == nil && untouched(s) {
+			untouchedOnes++
+		}
+		if s == nil && c.Spec.ServerRef == nil {
+			waiting = append(waiting, c)
+		}
+	}
+	muster, _ := placement.MusterOf(sizes)
+	if untouchedOnes > 0 {
+		w.t.Fatalf("%d servers stay reserved for gang %s, which is not bound", untouchedOnes, name)
+	}
+	if muster == placement.Complete && len(waiting) > 0 && canAll(waiting, free) {
+		w.t.Fatalf("gang %s waits while servers for all its members are free", name)
+	}
+}
+
+// holding is a server that is written for a claim.
+func (w *world) holding(c *v1alpha1.ServerClaim) *v1alpha1.Server {
+	for _, s := range w.servers() {
+		if RelationOf(s, c) == Holds {
+			return s
+		}
+	}
+	return nil
+}
+
+// canAll tries every way to give each claim a server.
+func canAll(claims []*v1alpha1.ServerClaim, free []*v1alpha1.Server) bool {
+	if len(claims) == 0 {
+		return true
+	}
+	for i, s := range free {
+		if accepts(claims[0], s) && canAll(claims[1:], slices.Delete(slices.Clone(free), i, i+1)) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestSpreadHoldsAfterEveryPass(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		skew := rapid.IntRange(1, 2).Draw(t, "maxSkew")
+		spread := placed(fmt.Sprintf("spread: {key: rack, maxSkew: %d, claims: {}}", skew))
+		servers, claims := 0, 0
+		for range rapid.IntRange(1, 4).Draw(t, "rounds") {
+			for range rapid.IntRange(0, 5).Draw(t, "servers") {
+				rack := fmt.Sprintf("r%d", rapid.IntRange(1, 3).Draw(t, "rack"))
+				w.addServer(aServer(fmt.Sprintf("s%02d", servers), labelled(policies.RackMetadata, rack)))
+				servers++
+			}
+			for range rapid.IntRange(0, 5).Draw(t, "claims") {
+				w.addClaim(aClaim(fmt.Sprintf("c%02d", claims), spread))
+				claims++
+			}
+			if all := w.claims(); len(all) > 0 && rapid.Bool().Draw(t, "end") {
+				c := all[rapid.IntRange(0, len(all)-1).Draw(t, "claim")]
+				if s := w.holding(c); s != nil {
+					w.changeServer(s, ForgetBinding)
+				}
+				w.endClaim(c)
+			}
+			before := w.perRack()
+			w.settle()
+			w.check()
+			w.checkSpread(before, int64(skew))
+		}
+	})
+}
+
+// perRack counts the servers by rack that are written for a claim.
+func (w *world) perRack() map[string]int64 {
+	counts := map[string]int64{}
+	for _, s := range w.servers() {
+		rack := policies.RackOf(s)
+		counts[rack] += 0
+		if s.Spec.ServerClaimRef != nil {
+			counts[rack]++
+		}
+	}
+	return counts
+}
+
+// checkSpread is what must hold after claims that are spread were bound: no rack that got one has too many, and none waits for a
+// free server in a rack that may have one more.
+func (w *world) checkSpread(before map[string]int64, skew int64) {
+	w.t.Helper()
+	counts := w.perRack()
+	least := placement.Emptiest(counts)
+	waiting := 0
+	for _, c := range w.claims() {
+		if c.Spec.ServerRef == nil {
+			waiting++
+		}
+	}
+	for rack, n := range counts {
+		if n > before[rack] && n-least > skew {
+			w.t.Fatalf("rack %s has %d of %v", rack, n, counts)
+		}
+	}
+	for _, s := range w.servers() {
+		if waiting > 0 && s.Spec.ServerClaimRef == nil && counts[policies.RackOf(s)]+1-least <= skew {
+			w.t.Fatalf("%d claims wait while server %s is free; %v", waiting, s.Name, counts)
+		}
+	}
+}
