@@ -9,7 +9,9 @@
 //   - index (a package of its own), pending.go: what is known, kept from the watches and from our own writes, newest version
 //     wins;
 //   - relation.go, decide.go, verdict.go: pure: what to do for a claim, and the words for why not;
+//   - neighbours.go, placed.go: the claims of a namespace, and what a claim's placement makes of the servers and of them;
 //   - bind.go, settle.go: the writes;
+//   - gang.go, gangwrite.go: gangs, which get servers for all their members or for none;
 //   - patience.go: spaces the writes that come to nothing;
 //   - guard.go: keeps a claim's deletion and its binding apart;
 //   - scheduler.go, setup.go, metrics.go: the loop and its wiring.
