@@ -155,6 +155,9 @@ func (s *Scheduler) resolve(ctx context.Context, uid types.UID) error {
 	}
 	s.fleet.Release(name, uid)
 	if e := s.fleet.Get(name); e != nil {
+		if s.pending.offered(e) { // to those that took it for claimed
+			s.freed.Store(true)
+		}
 		s.suspect(e) // its claim may have gone before anybody knew that this is written
 	}
 	delete(s.doubts, uid)

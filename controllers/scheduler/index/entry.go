@@ -80,7 +80,7 @@ func (c Change) Matters() bool {
 // otherMachine says that the facts of the machine itself, which a claim's placement may ask about, differ.
 func otherMachine(a, b *Entry) bool {
 	x, y := &a.Server.Status, &b.Server.Status
-	return a.hardware != b.hardware || x.Manufacturer != y.Manufacturer || x.Model != y.Model || x.SKU != y.SKU ||
+	return a.hardware != b.hardware || x.BIOSVersion != y.BIOSVersion || x.Manufacturer != y.Manufacturer || x.Model != y.Model || x.SKU != y.SKU ||
 		policies.HealthOf(a.Server) != policies.HealthOf(b.Server)
 }
 
