@@ -91,7 +91,7 @@ func (w *world) checkCalm() {
 		}
 		for _, s := range free {
 			if kept[s.Name] == "" && accepts(c, s) {
-				v, _ := w.s.Verdict(c.UID); w.t.Fatalf("claim %s waits while server %s is free %v %v %v %v ann %v", c.Name, s.Name, v, kept, w.s.gangs, w.s.patience[c.UID], c.Annotations)
+				w.t.Fatalf("claim %s waits while server %s is free", c.Name, s.Name)
 			}
 		}
 	}
