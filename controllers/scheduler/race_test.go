@@ -70,3 +70,38 @@ func (w *world) release(c *v1alpha1.ServerClaim) error {
 	}
 	return nil
 }
+
+// TestGangsOfWhichMembersEndWhileTheyAreBound has whole gangs written by real workers while some of their members end.
+func TestGangsOfWhichMembersEndWhileTheyAreBound(t *testing.T) {
+	w := newWorld(t)
+	w.s.launch = func(work func()) { go work() }
+	const gangs = 12
+	for i := range 3 * gangs {
+		w.addServer(aServer(fmt.Sprintf("s%02d", i)))
+		w.addClaim(aClaim(fmt.Sprintf("c%02d", i), placed(fmt.Sprintf("gang: {name: g%02d, size: 3}", i/3))))
+	}
+	w.deliver(6 * gangs)
+	var others sync.WaitGroup
+	others.Go(func() { // one member of every second gang ends
+		for i := 0; i < 3*gangs; i += 6 {
+			c := aClaim(fmt.Sprintf("c%02d", i))
+			if err := w.s.WithoutBinding(c.UID, func() error { return w.release(c) }); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err := w.pass(); err != nil {
+		t.Error(err)
+	}
+	others.Wait()
+	w.check()
+	for i, c := range w.claims() {
+		whole := w.claims()[i/3*3+1].Spec.ServerRef != nil
+		if i%3 == 0 {
+			continue // it may have ended before or after
+		}
+		if (c.Spec.ServerRef != nil) != whole || i/3%2 == 1 && !whole {
+			t.Errorf("claim %s names %v, and another of its gang does not", c.Name, c.Spec.ServerRef)
+		}
+	}
+}
