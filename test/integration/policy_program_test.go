@@ -17,6 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/test/env"
 )
 
 var _ = Describe("metalaw policy in a cluster", Serial, Ordered, func() {
@@ -130,6 +131,9 @@ var _ = Describe("metalaw policy in a cluster", Serial, Ordered, func() {
 			answer := policy(ctx, activator, "rollback", "--wait")
 			Expect(answer.code).To(BeZero(), answer.err)
 			Expect(answer.out).To(ContainSubstring("fleet-" + version + ": active"))
+			if version == "1.1.0" {
+				Expect(answer.err).To(ContainSubstring("this goes forward again to fleet-1.1.0-"))
+			}
 			Eventually(m.governs).Should(Equal(version))
 		}
 		Expect(policy(ctx, author, "rollback").code).To(Equal(1))
@@ -173,13 +177,22 @@ var _ = Describe("metalaw policy in a cluster", Serial, Ordered, func() {
 
 	It("makes a ConfigMap anew where the one that a revision came from is gone, or holds something else", func(ctx SpecContext) {
 		label(ctx, "1.0.0", "draft")
+		name := revisionOf(ctx, "1.0.0").Name
+		By("letting an author, who may not activate, write another draft under its name, and take the name that comes next")
+		rights, err := controlPlane.ConfigFor(env.User{Name: author})
+		Expect(err).NotTo(HaveOccurred())
+		wanda, err := client.New(rights, client.Options{Scheme: scheme})
+		Expect(err).NotTo(HaveOccurred())
 		edited := head(ctx, "1.0.0")
 		edited.Data["admission.rego"] += "\n# another draft\n"
-		Expect(admin.Update(ctx, edited)).To(Succeed())
-		name := revisionOf(ctx, "1.0.0").Name
+		Expect(wanda.Update(ctx, edited)).To(Succeed())
+		taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: name,
+			Labels: map[string]string{policyv1alpha1.BundleLabel: "fleet", policyv1alpha1.StageLabel: "draft"}}, Data: edited.Data}
+		Expect(wanda.Create(ctx, taken)).To(Succeed())
+		made = append(made, taken)
 		answer := policy(ctx, activator, "rollback", "--to", name, "--wait")
 		Expect(answer.code).To(BeZero(), answer.err)
-		Expect(answer.out).To(ContainSubstring(name + ": active; the ConfigMap that it came from is gone or holds something else"))
+		Expect(answer.out).To(ContainSubstring(name + "-2: active; the ConfigMap that it came from is gone or holds something else"))
 		Eventually(m.governs).Should(HavePrefix("1.0.0"))
 		Expect(head(ctx, "1.0.0").Labels).To(HaveKeyWithValue(policyv1alpha1.StageLabel, "draft"))
 	})

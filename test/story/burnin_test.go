@@ -3,6 +3,7 @@
 package story
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/test/env"
@@ -29,6 +31,7 @@ var _ = Describe("The tutorial's burn-in", func() {
 		changeServer(ctx, racked, func(s *v1alpha1.Server) { metav1.SetMetaDataLabel(&s.ObjectMeta, "rack", "burn-in") })
 		former := shipped().Revision.Name
 		DeferCleanup(func(ctx SpecContext) {
+			Expect(admin.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(managerNamespace), client.HasLabels{policyv1alpha1.BundleLabel})).To(Succeed())
 			rollOut(ctx, shipped(), policyv1alpha1.LabelActive)
 			Eventually(inForce(ctx, shipped())).Should(BeTrue())
 			Expect(admin.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(managerNamespace), client.MatchingLabels{"spec": "takeover"})).To(Succeed())
@@ -64,8 +67,8 @@ var _ = Describe("The tutorial's burn-in", func() {
 		Eventually(inForce(ctx, b)).Should(BeTrue())
 		Eventually(revisionOf(ctx, other)).Should(Equal(b.Revision.Name))
 
-		By("rolling it back")
-		rollOut(ctx, shipped(), policyv1alpha1.LabelActive)
+		By("rolling it back with the page's last command")
+		Expect(policyCommand(ctx, "rollback", "--wait")).To(ContainSubstring("revision " + former + " is Active (InForce"))
 		for _, name := range []string{racked, other} {
 			Eventually(revisionOf(ctx, name)).Should(Equal(former))
 			Expect(state(ctx, name)()).To(Equal("Available/Off"))
@@ -104,6 +107,21 @@ func burnIn(ctx context.Context) *bundle.Bundle {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(report.Found.Err()).NotTo(HaveOccurred())
 	return b
+}
+
+// policyCommand calls `metalaw policy` as an administrator, and returns what it prints.
+func policyCommand(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	kubeconfig, err := controlPlane.KubeconfigFor(env.User{Name: "root", Groups: []string{"system:masters"}})
+	Expect(err).NotTo(HaveOccurred())
+	call := cli.ReadCall(append([]string{"metalaw", "policy"}, args...))
+	call.Args = append(call.Args, "--kubeconfig", kubeconfig)
+	cmd := cli.New(call)
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	Expect(cmd.ExecuteContext(ctx)).To(Succeed(), "%s", &out)
+	return out.String()
 }
 
 // stage relabels the ConfigMap of a bundle.

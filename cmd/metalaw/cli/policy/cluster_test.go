@@ -5,6 +5,7 @@ package policy
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,16 +80,51 @@ func revision(name, number string) policyv1alpha1.PolicyRevision {
 	return r
 }
 
+// builtIn is a revision that no ConfigMap made.
+func builtIn(name string, since int64) policyv1alpha1.PolicyRevision {
+	r := revision(name, "")
+	r.Status.Stage, r.Status.StageSince = policyv1alpha1.StageSuperseded, &metav1.Time{Time: time.Unix(since, 0)}
+	return r
+}
+
+// stored is a revision that a ConfigMap made.
+func stored(r policyv1alpha1.PolicyRevision, created int64) policyv1alpha1.PolicyRevision {
+	r.Spec.Source, r.CreationTimestamp = &policyv1alpha1.PolicySource{}, metav1.Unix(created, 0)
+	return r
+}
+
+func TestRollbackSaysThatItGoesForwardAgain(t *testing.T) {
+	a, b, c := stored(revision("a", "1"), 1), stored(revision("b", "4"), 2), stored(revision("c", "3"), 3)
+	all := []policyv1alpha1.PolicyRevision{b, c, a}
+	for name, one := range map[string]struct {
+		all         []policyv1alpha1.PolicyRevision
+		target      *policyv1alpha1.PolicyRevision
+		named, says string
+	}{
+		"to where it came from": {all, &c, "", "this goes forward again to c, which is younger than b, the one in force; for the older  give --to a"},
+		"to one that is named":  {all, &c, "c", ""},
+		"to an older one":       {[]policyv1alpha1.PolicyRevision{c, b, a}, &b, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := forward(one.all, one.target, one.named); got != one.says {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
 func TestRollbackGoesToTheRevisionThatWasInForceBefore(t *testing.T) {
 	for name, c := range map[string]struct {
 		all      []policyv1alpha1.PolicyRevision
 		to, want string
 	}{
-		"the second latest promotion":  {[]policyv1alpha1.PolicyRevision{revision("c", "3"), revision("b", "2"), revision("a", "1")}, "", "b"},
-		"the one that is named":        {[]policyv1alpha1.PolicyRevision{revision("c", "3"), revision("b", "2"), revision("a", "1")}, "a", "a"},
-		"none that was never in force": {[]policyv1alpha1.PolicyRevision{revision("c", "3"), revision("s", "")}, "", ""},
-		"none that does not exist":     {[]policyv1alpha1.PolicyRevision{revision("c", "3")}, "x", ""},
-		"nothing where nothing is":     {nil, "", ""},
+		"the second latest promotion":   {[]policyv1alpha1.PolicyRevision{revision("c", "3"), revision("b", "2"), revision("a", "1")}, "", "b"},
+		"the one that is named":         {[]policyv1alpha1.PolicyRevision{revision("c", "3"), revision("b", "2"), revision("a", "1")}, "a", "a"},
+		"the built-in one":              {[]policyv1alpha1.PolicyRevision{revision("c", "1"), builtIn("x", 1), builtIn("e", 2)}, "", "e"},
+		"none while the built-in rules": {[]policyv1alpha1.PolicyRevision{builtIn("e", 1)}, "", ""},
+		"none that was never in force":  {[]policyv1alpha1.PolicyRevision{revision("c", "3"), stored(revision("s", ""), 1)}, "", ""},
+		"none that does not exist":      {[]policyv1alpha1.PolicyRevision{revision("c", "3")}, "x", ""},
+		"nothing where nothing is":      {nil, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := former(c.all, c.to)

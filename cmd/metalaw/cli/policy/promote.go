@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -77,7 +76,7 @@ func promoteCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return r.apply(cmd.Context(), t, c, head, to)
+		return r.apply(cmd.Context(), t, c, head, to, "")
 	}
 	return cmd
 }
@@ -109,8 +108,9 @@ func (c change) check(stages []string) error {
 	return nil
 }
 
-// apply relabels a head, unless another program keeps it as it is.
-func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Client, head *corev1.ConfigMap, to change) error {
+// apply relabels a head, unless another program keeps it as it is. The revision is the one that has to come of it; empty for
+// the one of what the head holds.
+func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Client, head *corev1.ConfigMap, to change, revision string) error {
 	if k, kept := keeperOf(head); kept {
 		//nolint:errcheck // The exit code says it too.
 		fmt.Fprintf(t.Err, "ConfigMap %s is kept by %s (%s), which would undo a change made here. %s\n",
@@ -125,6 +125,13 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 			return err
 		}
 	}
+	var asked *request
+	if r.wait {
+		var err error
+		if asked, err = ask(ctx, c, head, to, revision); err != nil {
+			return err
+		}
+	}
 	if err := patchStage(ctx, c, head, to); err != nil {
 		return err
 	}
@@ -134,7 +141,7 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 	if !r.wait {
 		return nil
 	}
-	return r.follow(ctx, t, c, head, to.stage)
+	return r.follow(ctx, t, c, asked)
 }
 
 // stepBack takes a head that is labelled active already to another stage, and waits until the manager has noticed: it takes
@@ -155,51 +162,4 @@ func (r *rollout) stepBack(ctx context.Context, c client.Client, head *corev1.Co
 			"within %s; is one running? Ask again then: it is labelled shadow until you do", head.Name, r.timeout)
 	}
 	return err
-}
-
-// follow waits until the head's revision is at the stage, and says what it waits for when it gives up.
-func (r *rollout) follow(ctx context.Context, t *terminal.Terminal, c client.Client, head *corev1.ConfigMap, stage string) error {
-	last := "the manager has made no PolicyRevision of it"
-	err := wait.PollUntilContextTimeout(ctx, time.Second, r.timeout, true, func(ctx context.Context) (bool, error) {
-		all, err := revisions(ctx, c)
-		if err != nil {
-			return false, err
-		}
-		for i := range all {
-			if one := &all[i]; one.Status.Head == head.Name {
-				var done bool
-				if done, last = reached(one, stage); done {
-					return true, nil
-				}
-			}
-		}
-		return false, nil
-	})
-	if wait.Interrupted(err) {
-		return fmt.Errorf("it did not come about within %s: %s", r.timeout, last)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(t.Out, last)
-	return err
-}
-
-// stageOf is what a revision says of itself at each stage.
-var stageOf = map[string]policyv1alpha1.PolicyStage{
-	policyv1alpha1.LabelDraft: policyv1alpha1.StageDraft, policyv1alpha1.LabelShadow: policyv1alpha1.StageShadow,
-	policyv1alpha1.LabelCanary: policyv1alpha1.StageCanary, policyv1alpha1.LabelActive: policyv1alpha1.StageActive,
-}
-
-// reached says whether a revision is at a stage, and what there is to tell of it.
-func reached(r *policyv1alpha1.PolicyRevision, stage string) (bool, string) {
-	active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive)
-	words := fmt.Sprintf("revision %s is %s", r.Name, r.Status.Stage)
-	if active != nil {
-		words += fmt.Sprintf(" (%s: %s)", active.Reason, active.Message)
-	}
-	if stage == policyv1alpha1.LabelActive {
-		return active != nil && active.Reason == policyv1alpha1.ReasonInForce, words
-	}
-	return r.Status.Stage == stageOf[stage], words
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,8 @@ func rollbackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback [--to REVISION]",
 		Short: "Bring the revision that was in force before back into force",
-		Long: "Promotes the revision that was in force before the present one, or the one that --to names. Its ConfigMap is labelled active " +
+		Long: "Promotes the revision that was in force before the present one, the built-in one where only one was ever promoted, or the one " +
+			"that --to names. Called twice it goes forward again to where it came from, and says so. Its ConfigMap is labelled active " +
 			"again; where it is gone, or holds something else by now, one is made of what the PolicyRevision holds. Servers that the present " +
 			"revision halted adopt the " +
 			"former one at once, others where they rest. It takes the verb activate on policyrevisions. A ConfigMap that Argo CD, Flux or " +
@@ -53,19 +55,24 @@ func rollbackCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		head, err := r.headOf(cmd.Context(), c, target)
+		if words := forward(all, target, to); words != "" {
+			//nolint:errcheck // It is told for people, and what is done does not depend on it.
+			fmt.Fprintln(t.Err, words)
+		}
+		head, err := r.headOf(cmd.Context(), c, all, target)
 		if err != nil {
 			return err
 		}
 		if head == nil {
 			return r.restore(cmd.Context(), t, c, target)
 		}
-		return r.apply(cmd.Context(), t, c, head, change{stage: policyv1alpha1.LabelActive})
+		return r.apply(cmd.Context(), t, c, head, change{stage: policyv1alpha1.LabelActive}, target.Name)
 	}
 	return cmd
 }
 
-// former is the revision to go back to: the one named, or else the one that was in force before the present one.
+// former is the revision to go back to: the one named, or else the one that was in force before the present one. Before the
+// first promotion that was the built-in one.
 func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.PolicyRevision, error) {
 	if name != "" {
 		i := slices.IndexFunc(all, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == name })
@@ -74,16 +81,55 @@ func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.P
 		}
 		return &all[i], nil
 	}
-	for i := range all {
-		if i > 0 && promotion(&all[i]) > 0 {
-			return &all[i], nil
+	if len(all) == 0 || promotion(&all[0]) == 0 {
+		return nil, fmt.Errorf("there is nothing to go back to: no revision was ever promoted, and the built-in one is in force")
+	}
+	var builtIn *policyv1alpha1.PolicyRevision
+	for i := 1; i < len(all); i++ {
+		r := &all[i]
+		if promotion(r) > 0 {
+			return r, nil
+		}
+		if r.Spec.Source == nil && r.Status.Stage == policyv1alpha1.StageSuperseded &&
+			(builtIn == nil || since(r).After(since(builtIn))) {
+			builtIn = r
 		}
 	}
-	return nil, fmt.Errorf("there is nothing to go back to: at most one revision was ever promoted")
+	if builtIn == nil {
+		return nil, fmt.Errorf("there is nothing to go back to: one revision was ever promoted, and the built-in one that was in force before " +
+			"is gone. `metalaw policy history` lists the revisions; --to REVISION goes to one of them")
+	}
+	return builtIn, nil
+}
+
+// since is when a revision came to its stage.
+func since(r *policyv1alpha1.PolicyRevision) time.Time {
+	if r.Status.StageSince == nil {
+		return time.Time{}
+	}
+	return r.Status.StageSince.Time
+}
+
+// forward says that a revision which nobody named is younger than the one in force, as it is after a rollback: to go to it is to
+// undo that. Empty where it is older.
+func forward(all []policyv1alpha1.PolicyRevision, target *policyv1alpha1.PolicyRevision, named string) string {
+	if named != "" || len(all) == 0 || !target.CreationTimestamp.After(all[0].CreationTimestamp.Time) {
+		return ""
+	}
+	older := "; `metalaw policy history` lists older ones for --to"
+	for i := range all {
+		if r := &all[i]; r.Name != target.Name && i > 0 && promotion(r) > 0 {
+			older = fmt.Sprintf("; for the older %s give --to %s", r.Spec.Version, r.Name)
+			break
+		}
+	}
+	return fmt.Sprintf("this goes forward again to %s, which is younger than %s, the one in force%s", target.Name, all[0].Name, older)
 }
 
 // headOf finds the ConfigMap that a revision came from; nil where it does not exist, or holds something else by now.
-func (r *rollout) headOf(ctx context.Context, c client.Client, revision *policyv1alpha1.PolicyRevision) (*corev1.ConfigMap, error) {
+func (r *rollout) headOf(ctx context.Context, c client.Client, all []policyv1alpha1.PolicyRevision, revision *policyv1alpha1.PolicyRevision) (
+	*corev1.ConfigMap, error,
+) {
 	name := revision.Status.Head
 	if name == "" && revision.Spec.Source != nil {
 		name = revision.Spec.Source.Name
@@ -99,54 +145,83 @@ func (r *rollout) headOf(ctx context.Context, c client.Client, revision *policyv
 	if err != nil {
 		return nil, access.Explain(err, "get", "configmaps")
 	}
-	if same, err := holds(ctx, c, head, revision); err != nil || !same {
+	digest, whole, err := digestOf(ctx, c, head)
+	if err != nil || !whole || !only(all, revision, head.Labels[policyv1alpha1.BundleLabel], digest) {
 		return nil, err
 	}
 	return head, nil
 }
 
-// holds says whether a head has the content of a revision: all of it, or what was there before the rest was filled in.
-func holds(ctx context.Context, c client.Client, head *corev1.ConfigMap, revision *policyv1alpha1.PolicyRevision) (bool, error) {
-	var failed error
+// only says that a revision, and no other, is what the manager makes of files with a digest.
+func only(all []policyv1alpha1.PolicyRevision, revision *policyv1alpha1.PolicyRevision, bundleName, digest string) bool {
+	for i := range all {
+		if r := &all[i]; r.Spec.Bundle == bundleName && contentIs(r, digest) && r.Name != revision.Name {
+			return false
+		}
+	}
+	return revision.Spec.Bundle == bundleName && contentIs(revision, digest)
+}
+
+// digestOf is the digest of what a head holds, as the manager puts it together; false where that is not whole.
+func digestOf(ctx context.Context, c client.Client, head *corev1.ConfigMap) (digest string, whole bool, err error) {
 	files, found := bundle.Assemble(head.Data, func(holder, file string) (string, bool) {
 		part := &corev1.ConfigMap{}
-		if err := c.Get(ctx, types.NamespacedName{Namespace: head.Namespace, Name: holder}, part); err != nil {
-			if !apierrors.IsNotFound(err) {
-				failed = access.Explain(err, "get", "configmaps")
+		if getErr := c.Get(ctx, types.NamespacedName{Namespace: head.Namespace, Name: holder}, part); getErr != nil {
+			if !apierrors.IsNotFound(getErr) {
+				err = access.Explain(getErr, "get", "configmaps")
 			}
 			return "", false
 		}
 		text, ok := part.Data[file]
-		return text, ok
+		return text, ok && part.Labels[policyv1alpha1.BundlePartLabel] == head.Labels[policyv1alpha1.BundleLabel]
 	})
-	digest := files.Digest()
-	source := revision.Spec.Source
-	return !found.HasErrors() && (digest == revision.Spec.Digest || source != nil && digest == source.Digest), failed
+	if err != nil || found.HasErrors() || len(head.BinaryData) > 0 {
+		return "", false, err
+	}
+	return files.Digest(), true, nil
 }
 
-// restore makes the ConfigMap of a revision anew, with the whole content that the revision holds.
+// mostNames is how many names are tried for a ConfigMap that is made anew.
+const mostNames = 20
+
+// restore makes the ConfigMap of a revision anew, under a name that is free, with the whole content that the revision holds.
 func (r *rollout) restore(ctx context.Context, t *terminal.Terminal, c client.Client, revision *policyv1alpha1.PolicyRevision) error {
 	files, err := bundle.Unpack(revision.Spec.Content)
 	if err != nil {
 		return err
 	}
 	head := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: revision.Name, Labels: map[string]string{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Labels: map[string]string{
 			policyv1alpha1.BundleLabel: revision.Spec.Bundle, policyv1alpha1.StageLabel: policyv1alpha1.LabelActive}},
 		Data: make(map[string]string, len(files)),
 	}
 	for name, data := range files {
 		head.Data[name] = string(data)
 	}
-	if err := c.Create(ctx, head, client.FieldOwner(access.FieldManager)); err != nil {
+	asked, err := ask(ctx, c, head, change{stage: policyv1alpha1.LabelActive}, revision.Name)
+	if err != nil {
+		return err
+	}
+	for i := 1; i == 1 || apierrors.IsAlreadyExists(err) && i <= mostNames; i++ {
+		head.ObjectMeta = metav1.ObjectMeta{Namespace: head.Namespace, Name: revision.Name, Labels: head.Labels}
+		if i > 1 {
+			head.Name = fmt.Sprintf("%s-%d", revision.Name, i)
+		}
+		err = c.Create(ctx, head, client.FieldOwner(access.FieldManager))
+	}
+	if err != nil {
 		return access.Explain(err, "create", "configmaps")
 	}
-	if _, err := fmt.Fprintf(t.Out, "%s: active; the ConfigMap that it came from is gone or holds something else, and this one is made of the "+
-		"PolicyRevision\n", head.Name); err != nil {
+	asked.head = head.Name
+	why := "the ConfigMap that it came from is gone or holds something else, and this one is made of the PolicyRevision"
+	if revision.Spec.Source == nil {
+		why = "it is built in, and this ConfigMap is made of the PolicyRevision"
+	}
+	if _, err := fmt.Fprintf(t.Out, "%s: active; %s\n", head.Name, why); err != nil {
 		return err
 	}
 	if !r.wait {
 		return nil
 	}
-	return r.follow(ctx, t, c, head, policyv1alpha1.LabelActive)
+	return r.follow(ctx, t, c, asked)
 }

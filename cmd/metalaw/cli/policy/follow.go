@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+// request is a stage that was asked for, and what there was when it was.
+type request struct {
+	change
+	// head is the ConfigMap that was labelled, bundle and digest what it holds.
+	head, bundle, digest string
+	// revision is the one that has to come of it; empty where any that holds what the head holds will do.
+	revision string
+	// before are the revisions as they were.
+	before []policyv1alpha1.PolicyRevision
+}
+
+// concerns says that a revision is the one that was asked for.
+func (q *request) concerns(r *policyv1alpha1.PolicyRevision) bool {
+	if q.revision != "" {
+		return r.Name == q.revision
+	}
+	return r.Spec.Bundle == q.bundle && contentIs(r, q.digest)
+}
+
+// contentIs says that a revision is what the manager makes of files with a digest.
+func contentIs(r *policyv1alpha1.PolicyRevision, digest string) bool {
+	return r.Spec.Digest == digest || r.Spec.Source != nil && r.Spec.Source.Digest == digest
+}
+
+// was is a revision as it was before; an empty one where there was none.
+func (q *request) was(name string) *policyv1alpha1.PolicyRevision {
+	i := slices.IndexFunc(q.before, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == name })
+	if i < 0 {
+		return &policyv1alpha1.PolicyRevision{}
+	}
+	return &q.before[i]
+}
+
+// progress is how far a request has come.
+type progress struct {
+	done, failed bool
+	words        string
+}
+
+// look says how far a request has come. It has failed where waiting on is of no use.
+func (q *request) look(all []policyv1alpha1.PolicyRevision) progress {
+	var found *progress
+	for i := range all {
+		one := &all[i]
+		if q.concerns(one) {
+			if p := q.reached(one); found == nil || p.done {
+				found = &p
+			}
+			continue
+		}
+		if one.Status.Head != q.head {
+			continue
+		}
+		if was := q.was(one.Name); one.Status.LabelledStage == labels[q.stage] &&
+			(was.Status.Head != q.head || was.Status.LabelledStage != labels[q.stage]) {
+			return progress{failed: true, words: fmt.Sprintf("ConfigMap %s holds revision %s by now, which is not what it was labelled %s for: "+
+				"somebody has changed it in between; see `metalaw policy history`", q.head, one.Name, q.stage)}
+		}
+		if words := q.refusal(one); words != "" {
+			return progress{failed: true, words: words}
+		}
+	}
+	switch {
+	case found != nil:
+		return *found
+	case q.stage == policyv1alpha1.LabelDraft:
+		return progress{done: true, words: "the manager keeps no revision of a draft"}
+	}
+	return progress{words: "the manager has made no PolicyRevision of it; is one running, and what do the Events of ConfigMap " + q.head + " say?"}
+}
+
+// refusal is why the manager makes nothing of the head, as the revision says that it held before; empty where it says nothing.
+func (q *request) refusal(r *policyv1alpha1.PolicyRevision) string {
+	prefix := fmt.Sprintf("ConfigMap %s changes nothing: ", q.head)
+	active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive)
+	if active == nil {
+		return ""
+	}
+	if was := meta.FindStatusCondition(q.was(r.Name).Status.Conditions, policyv1alpha1.ConditionActive); was != nil && was.Message == active.Message {
+		return "" // that was said before
+	}
+	_, why, found := strings.Cut(active.Message, prefix)
+	if !found {
+		return ""
+	}
+	return prefix + why
+}
+
+// stageOf is what a revision says of itself at each stage, and labels what it says of its label.
+var (
+	stageOf = map[string]policyv1alpha1.PolicyStage{
+		policyv1alpha1.LabelDraft: policyv1alpha1.StageDraft, policyv1alpha1.LabelShadow: policyv1alpha1.StageShadow,
+		policyv1alpha1.LabelCanary: policyv1alpha1.StageCanary, policyv1alpha1.LabelActive: policyv1alpha1.StageActive,
+	}
+	labels = map[string]policyv1alpha1.LabelledStage{
+		policyv1alpha1.LabelDraft: policyv1alpha1.LabelledDraft, policyv1alpha1.LabelShadow: policyv1alpha1.LabelledShadow,
+		policyv1alpha1.LabelCanary: policyv1alpha1.LabelledCanary, policyv1alpha1.LabelActive: policyv1alpha1.LabelledActive,
+	}
+)
+
+// reached says how far the revision has come that was asked for.
+func (q *request) reached(r *policyv1alpha1.PolicyRevision) progress {
+	active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive)
+	var reason, message string
+	p := progress{words: fmt.Sprintf("revision %s is %s", r.Name, r.Status.Stage)}
+	if active != nil {
+		reason, message = active.Reason, active.Message
+		p.words += fmt.Sprintf(" (%s: %s)", active.Reason, active.Message)
+	}
+	if words := q.refusal(r); words != "" {
+		p.failed, p.words = true, words
+		return p
+	}
+	if r.Status.LabelledStage != labels[q.stage] {
+		return p // the manager has not seen the label
+	}
+	if reason == policyv1alpha1.ReasonRevisionHeld {
+		p.failed = true
+		return p
+	}
+	switch q.stage {
+	case policyv1alpha1.LabelActive:
+		p.done, p.failed = q.active(r, reason, message)
+	case policyv1alpha1.LabelCanary:
+		c := r.Status.Canary
+		p.done = r.Status.Stage == policyv1alpha1.StageCanary && c != nil && c.Selector == q.servers && int(c.Percent) == q.percent
+	case policyv1alpha1.LabelDraft:
+		p.done = r.Status.Stage == policyv1alpha1.StageDraft || r.Status.Stage == policyv1alpha1.StageSuperseded
+	default:
+		p.done = r.Status.Stage == stageOf[q.stage]
+	}
+	// What is in force stays it until another is promoted.
+	p.failed = p.failed || !p.done && q.stage != policyv1alpha1.LabelActive && reason == policyv1alpha1.ReasonInForce
+	return p
+}
+
+// active says whether a revision that is labelled active came into force, or will not.
+func (q *request) active(r *policyv1alpha1.PolicyRevision, reason, message string) (done, failed bool) {
+	was := q.was(r.Name)
+	switch reason {
+	case policyv1alpha1.ReasonInForce:
+		// Where its label was active before, by another ConfigMap with the same content, nothing is promoted.
+		return promotion(r) > promotion(was) || was.Status.LabelledStage == policyv1alpha1.LabelledActive, false
+	case policyv1alpha1.ReasonSuperseded, policyv1alpha1.ReasonConflict:
+		return false, true
+	case policyv1alpha1.ReasonAwaitingReplicas:
+		return false, strings.Contains(message, " refuses it: ")
+	}
+	return false, false
+}
+
+// follow waits until what was asked for is so, and says what it waits for when it gives up.
+func (r *rollout) follow(ctx context.Context, t *terminal.Terminal, c client.Client, q *request) error {
+	var last progress
+	err := wait.PollUntilContextTimeout(ctx, time.Second, r.timeout, true, func(ctx context.Context) (bool, error) {
+		all, err := revisions(ctx, c)
+		if err != nil {
+			return false, err
+		}
+		last = q.look(all)
+		return last.done || last.failed, nil
+	})
+	switch {
+	case wait.Interrupted(err):
+		return fmt.Errorf("it did not come about within %s: %s", r.timeout, last.words)
+	case err != nil:
+		return err
+	case last.failed:
+		return fmt.Errorf("it did not come about: %s", last.words)
+	}
+	_, err = fmt.Fprintln(t.Out, last.words)
+	return err
+}
+
+// ask remembers what there is before a head is brought to a stage.
+func ask(ctx context.Context, c client.Client, head *corev1.ConfigMap, to change, revision string) (*request, error) {
+	digest, _, err := digestOf(ctx, c, head)
+	if err != nil {
+		return nil, err
+	}
+	all, err := revisions(ctx, c)
+	return &request{change: to, head: head.Name, bundle: head.Labels[policyv1alpha1.BundleLabel], digest: digest, revision: revision, before: all}, err
+}
