@@ -11,6 +11,7 @@ import (
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/admission"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/lifecycle"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/macprefixes"
@@ -132,10 +133,26 @@ func missing(files Files) diag.List {
 		if !slices.Contains(known, name) && !strings.HasSuffix(name, "_test.rego") {
 			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "file-unknown", File: name,
 				Message: "nothing reads a file of this name",
-				Hint:    "known files: " + strings.Join(known, ", ") + ", *_test.rego"})
+				Hint:    meant(name) + "known files: " + strings.Join(known, ", ") + ", *_test.rego"})
 		}
 	}
 	return found
+}
+
+// meant suggests the file whose name is most like a name: as a whole, or by the word before the first dot.
+func meant(name string) string {
+	near := spelling.Nearest(name, known)
+	stem, ext, _ := strings.Cut(name, ".")
+	for _, k := range known {
+		own, ownExt, _ := strings.Cut(k, ".")
+		if near == "" && len(stem) > 3 && (strings.HasPrefix(own, stem) || strings.HasPrefix(stem, own)) && ext == ownExt {
+			near = k
+		}
+	}
+	if near == "" {
+		return ""
+	}
+	return "did you mean " + near + "? "
 }
 
 func parseMACs(data []byte) (*macprefixes.Database, diag.List) {

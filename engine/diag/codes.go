@@ -20,6 +20,9 @@ version-form
 engine-too-old
 	The bundle asks for a newer engine; nothing else of it is judged, because its forms may be newer as well.
 	Upgrade metalaw, or lower minEngineVersion if the bundle uses nothing newer.
+file-encoding
+	A file is no UTF-8 text, such as UTF-16 or Latin-1; nothing else of the bundle is judged.
+	Save it as UTF-8.
 file-missing
 	A file that a bundle must have is not there and could not be filled in.
 	Write it, or start from a shipped bundle.

@@ -126,6 +126,87 @@ func TestAConfigMapIsReadWithThePlacesOfItsOwnFile(t *testing.T) {
 	}
 }
 
+func TestVerifyRefusesInADirectoryWhatAdmissionRefusesInAConfigMap(t *testing.T) {
+	const digest = "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
+	for name, c := range map[string]struct{ file, text, want string }{
+		"another ending":         {"macprefixes.yml", "x: 1", "nothing reads a file of this name [file-unknown]\n    did you mean macprefixes.yaml?"},
+		"another word":           {"select.rego", "package x", "nothing reads a file of this name [file-unknown]\n    did you mean selection.rego?"},
+		"a letter that is wrong": {"lifecyle.yaml", "x: 1", "nothing reads a file of this name [file-unknown]\n    did you mean lifecycle.yaml?"},
+		"notes":                  {"notes.txt", "x", "nothing reads a file of this name [file-unknown]\n    known files: bundle.yaml,"},
+		"UTF-16":                 {"scenarios.yaml", "\xff\xfe[\x00]\x00", "scenarios.yaml:1:1: error: the file is UTF-16 text [file-encoding]"},
+		"UTF-16 without a mark":  {"scenarios.yaml", "[\x00]\x00", "scenarios.yaml:1:2: error: the file is UTF-16 text [file-encoding]"},
+		"Latin-1":                {"admission.rego", "package a\n# gr\xf6\xdfer\n", "admission.rego:2:5: error: from here on the file is no UTF-8 text [file-encoding]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := begun(t, "default")
+			if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := call(t, "", "verify", "-f", dir)
+			if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, c.want) {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	dir := begun(t, "default")
+	list := "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n- {name: macprefixes.yaml, configMap: macs, digest: \"" + digest + "\"}\n"
+	for file, text := range map[string]string{"manifest.yaml": list, "README.md": "x", ".swp": "x", "README": "x"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := call(t, "", "verify", "-f", dir)
+	if want := filepath.Join(dir, "manifest.yaml") + ":4:3: error: macprefixes.yaml: macprefixes.yaml in ConfigMap macs has digest"; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestVerifyNamesWhatWasTakenFromTheDefault(t *testing.T) {
+	dir := begun(t, "default")
+	for _, file := range []string{"selection.rego", "selection_test.rego"} {
+		if err := os.Remove(filepath.Join(dir, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := call(t, "", "verify", "-f", dir)
+	if want := "because the bundle leaves them out: selection.rego, selection_test.rego\n"; err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// listed is a list of objects as kubectl prints them.
+const listed = `apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: lab-1.0.0
+    labels: {policy.metalaw.dev/bundle: lab}
+  data:
+    bundle.yaml: |
+      name: lab
+      version: 1.0.0
+      setings: {}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: of-another, labels: {x: y}}
+  binaryData: {x: AAA=}
+`
+
+func TestTheListThatKubectlPrintsIsOpened(t *testing.T) {
+	out, err := call(t, listed, "verify", "-f", "-")
+	want := `standard input:13:7: error: the bundle has no key "setings" [yaml-unknown-key]`
+	if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s\nwant:\n%s", err, out, want)
+	}
+	_, err = call(t, strings.Replace(listed, "  data:\n", "  binaryData: {x: AAA=}\n  data:\n", 1), "verify", "-f", "-")
+	if err == nil || !strings.Contains(err.Error(), "standard input:9: ConfigMap lab-1.0.0 has x under binaryData") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestWhatIsNoBundleIsSaidInOneSentence(t *testing.T) {
 	empty := t.TempDir()
 	for name, c := range map[string]struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
-	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -43,8 +43,6 @@ type manuscript struct {
 	// name says what was read, for people.
 	name  string
 	files bundle.Files
-	// others are files in the directory that belong to no bundle though their names look like it.
-	others []string
 	// at says where a file of the bundle begins in what was read.
 	at map[string]origin
 }
@@ -105,50 +103,46 @@ func (s *source) read(in io.Reader) (*manuscript, error) {
 	return readManifests(s.path, data)
 }
 
-// belongs says whether a file of this name is part of a bundle.
-func belongs(name string) bool {
-	return slices.Contains(bundle.Known(), name) || strings.HasSuffix(name, "_test.rego")
+// beside says that a file of a directory is there for other programs or for readers, and not for metalaw.
+func beside(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "README") ||
+		slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
 }
 
-// mistakable says whether somebody may have meant a file of this name to be part of a bundle, such as lifecycle.yml.
-func mistakable(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".rego"}, filepath.Ext(name)) && !strings.HasPrefix(name, ".") &&
-		!strings.HasPrefix(name, "kustomization.")
-}
-
-// tellPassedOver names files that nothing reads.
-func (m *manuscript) tellPassedOver(t *terminal.Terminal) error {
-	if len(m.others) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(t.Err, "passed over, because no file of a bundle has such a name: %s\n", terminal.Plain(strings.Join(m.others, ", ")))
-	return err
-}
-
+// readDirectory reads the files of a directory as those of one ConfigMap, as the kustomization of `policy init` makes it. A file
+// that manifest.yaml lists may be beside it.
 func readDirectory(dir string) (*manuscript, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	m := &manuscript{name: dir, files: bundle.Files{}, at: map[string]origin{}}
+	c := &configMap{files: bundle.Files{}, at: map[string]origin{}}
 	for _, e := range entries {
-		if e.IsDir() || !belongs(e.Name()) {
-			if !e.IsDir() && mistakable(e.Name()) {
-				m.others = append(m.others, e.Name())
-			}
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path) // what a link leads to
+		if err != nil {
+			return nil, err
+		}
+		if info.IsDir() || beside(e.Name()) {
 			continue
 		}
-		path := filepath.Join(dir, e.Name())
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		m.files[e.Name()], m.at[e.Name()] = data, origin{path: path}
+		c.files[e.Name()], c.at[e.Name()] = data, origin{path: path}
 	}
-	if len(m.files) == 0 {
+	if len(c.files) == 0 {
 		return nil, fmt.Errorf("the directory %s holds no file of a bundle; `metalaw policy init %s` writes some to start from", dir, dir)
 	}
-	return m, nil
+	listed := &configMap{files: bundle.Files{}, at: c.at}
+	for _, p := range bundle.Parts(string(c.files[bundle.PartsFile])) {
+		if data, ok := c.files[p.Name]; ok {
+			listed.files[p.Name] = data
+			delete(c.files, p.Name)
+		}
+	}
+	return c.manuscript(dir, func(string) *configMap { return listed })
 }
 
 // readManifests takes the one bundle out of a stream of manifests; other objects in it are passed over.
@@ -171,7 +165,14 @@ func readManifests(path string, data []byte) (*manuscript, error) {
 	case 0:
 		return nil, fmt.Errorf("%s holds no bundle: no ConfigMap with the label %s is in it", path, bundleLabel)
 	case 1:
-		return heads[0].manuscript(path, parts)
+		head := heads[0]
+		return head.manuscript(path+", ConfigMap "+head.name, func(name string) *configMap {
+			part, ok := parts[name]
+			if !ok || part.labels[partLabel] != head.labels[bundleLabel] {
+				return nil
+			}
+			return part
+		})
 	default:
 		names := make([]string, len(heads))
 		for i, h := range heads {
@@ -200,24 +201,55 @@ func configMaps(path string, data []byte) ([]*configMap, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		var head struct {
-			Kind     string
-			Metadata struct {
-				Name   string
-				Labels map[string]string
-			}
-			Data map[string]yaml.Node
+		found, err := objectsIn(path, &doc, lines)
+		if err != nil {
+			return nil, err
 		}
-		if doc.Decode(&head) != nil || head.Kind != "ConfigMap" {
-			continue // another object, which is none of ours
-		}
-		c := &configMap{name: head.Metadata.Name, labels: head.Metadata.Labels, files: bundle.Files{}, at: map[string]origin{}}
-		for key, node := range head.Data {
-			c.files[key] = []byte(node.Value)
-			c.at[key] = originOf(path, &node, lines)
-		}
-		all = append(all, c)
+		all = append(all, found...)
 	}
+}
+
+// objectsIn are the ConfigMaps of one document: the one that it is, or those of the list that it is, as kubectl prints several
+// objects.
+func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error) {
+	var head struct {
+		Kind     string
+		Metadata struct {
+			Name   string
+			Labels map[string]string
+		}
+		Data       map[string]yaml.Node
+		BinaryData map[string]yaml.Node `yaml:"binaryData"`
+		Items      []yaml.Node
+	}
+	if doc.Decode(&head) != nil {
+		return nil, nil // another object, which is none of ours
+	}
+	if head.Kind == "List" || head.Kind == "ConfigMapList" {
+		var all []*configMap
+		for i := range head.Items {
+			found, err := objectsIn(path, &head.Items[i], lines)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+		return all, nil
+	}
+	c := &configMap{name: head.Metadata.Name, labels: head.Metadata.Labels, files: bundle.Files{}, at: map[string]origin{}}
+	if head.Kind != "ConfigMap" || c.labels[bundleLabel] == "" && c.labels[partLabel] == "" {
+		return nil, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(head.BinaryData)) {
+		node := head.BinaryData[key]
+		return nil, fmt.Errorf("%s:%d: ConfigMap %s has %s under binaryData, which nothing reads: a file of a bundle is UTF-8 text; "+
+			"see whether the file has another encoding", path, node.Line, c.name, key)
+	}
+	for key, node := range head.Data {
+		c.files[key] = []byte(node.Value)
+		c.at[key] = originOf(path, &node, lines)
+	}
+	return []*configMap{c}, nil
 }
 
 // originOf says where the text of a scalar begins. Of text that is folded or quoted only the line at which it begins is known.
@@ -234,24 +266,29 @@ func originOf(path string, n *yaml.Node, lines []string) origin {
 	return o
 }
 
-// manuscript puts a bundle together from its head and the parts that its manifest lists.
-func (c *configMap) manuscript(path string, parts map[string]*configMap) (*manuscript, error) {
-	m := &manuscript{name: path + ", ConfigMap " + c.name, at: c.at}
+// manuscript puts a bundle together from its head and the parts that its manifest lists. holder gives a ConfigMap by its name.
+func (c *configMap) manuscript(name string, holder func(string) *configMap) (*manuscript, error) {
+	m := &manuscript{name: name, at: c.at}
 	head := make(map[string]string, len(c.files))
 	for name, data := range c.files {
 		head[name] = string(data)
 	}
-	files, found := bundle.Assemble(head, func(holder, file string) (string, bool) {
-		part, ok := parts[holder]
-		if !ok {
+	files, found := bundle.Assemble(head, func(configMap, file string) (string, bool) {
+		part := holder(configMap)
+		if part == nil {
 			return "", false
 		}
-		m.at[file] = part.at[file]
+		if at, ok := part.at[file]; ok {
+			m.at[file] = at
+		}
 		text, ok := part.files[file]
 		return string(text), ok
 	})
-	if err := found.Err(); err != nil {
-		return nil, fmt.Errorf("the bundle of %s is not whole:\n%w", m.name, err)
+	if found.HasErrors() {
+		for i := range found {
+			found[i].File, found[i].Line, found[i].Column = m.place(found[i].File, found[i].Line, found[i].Column)
+		}
+		return nil, fmt.Errorf("the bundle of %s is not whole:\n%w", m.name, found.Err())
 	}
 	m.files = files
 	return m, nil

@@ -5,6 +5,8 @@ package policy
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,9 +52,7 @@ func (e *examination) tell(cmd *cobra.Command, v verdict, well bool, text func(*
 	case e.output.Structured():
 		err = e.output.Write(t.Out, v.json())
 	default:
-		if err = v.tellPassedOver(t); err == nil {
-			err = text(t)
-		}
+		err = text(t)
 	}
 	if err == nil && !well {
 		err = terminal.ErrIncomplete
@@ -113,7 +113,21 @@ func (v verdict) text(t *terminal.Terminal, notes bool) error {
 	_, err := fmt.Fprintf(t.Out, "%s: %s: bundle %s %s, %d states, %d rules, %d scenarios, %d Rego tests, %d warnings%s\nrevision %s, digest %s\n",
 		v.name, t.Paint(terminal.Good, "accepted", 0), v.bundle.Name, v.bundle.Version, len(v.bundle.Lifecycle.States()), c.Rules,
 		len(v.report.Scenarios), len(v.report.Tests), v.count(diag.Warning), hidden, v.bundle.Revision.Name, v.bundle.Revision.Digest)
+	if taken := v.taken(); err == nil && len(taken) > 0 {
+		_, err = fmt.Fprintf(t.Out, "taken from the built-in default, because the bundle leaves them out: %s\n", strings.Join(taken, ", "))
+	}
 	return err
+}
+
+// taken are the files that were filled in.
+func (v verdict) taken() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(v.report.Files)) {
+		if _, own := v.files[name]; !own {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // example shows the facts by which a finding of verification shows, below it.
