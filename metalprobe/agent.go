@@ -43,7 +43,9 @@ type Agent struct {
 }
 
 // Run reports at once and then at each interval until ctx ends, which is no error. For PurposeWipe it erases in
-// between, once. It returns an error only where going on is of no use: the wipe was refused or is no longer current.
+// between, once. It returns an error only where going on is of no use: the wipe was refused or is no longer current. An agent
+// whose report was accepted once and is refused later has served, and returns without an error: a server that is left running
+// after its inspection is not booted anew, and its token counts no more.
 func (a *Agent) Run(ctx context.Context) error {
 	if a.Log == nil {
 		a.Log = slog.Default()
@@ -54,8 +56,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	ticker := time.NewTicker(a.Interval)
 	defer ticker.Stop()
 	wiped := a.Purpose != PurposeWipe
+	accepted := false
 	for {
 		err := a.register(ctx)
+		accepted = accepted || err == nil
 		if err == nil && !wiped {
 			wiped = true
 			err = a.wipe(ctx)
@@ -67,6 +71,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		case a.Purpose == PurposeWipe && (IsRefused(err) || errors.Is(err, ErrNotCurrent)):
 			a.Log.Error("stopped", "server", a.UUID, "purpose", a.Purpose, "error", err)
 			return err
+		case accepted && a.Purpose != PurposeWipe && IsRefused(err):
+			a.Log.Info("stopped: the report was accepted, and no more are wanted", "server", a.UUID, "answer", err)
+			return nil
 		default:
 			a.Log.Warn("will try again", "server", a.UUID, "in", a.Interval, "error", err)
 		}

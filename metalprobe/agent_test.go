@@ -117,6 +117,21 @@ func TestAgentReportsAtOnceAndThenAtEachInterval(t *testing.T) {
 	})
 }
 
+func TestAnAgentStopsOnceItsReportWasAcceptedAndNoMoreAreWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := []error{&RefusedError{Status: 503}, errors.New("no route"), nil, errors.New("no route"), nil, &RefusedError{Status: 401}}
+		var registry fakeRegistry
+		calls := 0
+		registry.register = func() error {
+			calls++
+			return answers[calls-1]
+		}
+		if err := agentOf(&registry, PurposeProbe).Run(t.Context()); err != nil || calls != len(answers) {
+			t.Errorf("%v after %d calls", err, calls)
+		}
+	})
+}
+
 func TestWipe(t *testing.T) {
 	revoked := func(from int) func(int) (WipeStatus, error) {
 		return func(call int) (WipeStatus, error) { return WipeStatus{Current: call < from, Reason: "claimed"}, nil }

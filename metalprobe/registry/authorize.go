@@ -63,6 +63,7 @@ func (r *Registry) authorize(
 	}
 	if !live {
 		if granted, refused := match(servers, hash); refused == nil {
+			r.former.remember(hash, granted.server.UID)
 			return granted, nil
 		}
 	}
@@ -70,7 +71,14 @@ func (r *Registry) authorize(
 	if err := r.refresh(ctx, servers); err != nil {
 		return grant{}, failed(err)
 	}
-	return match(servers, hash)
+	granted, refused := match(servers, hash)
+	switch {
+	case refused == nil:
+		r.former.remember(hash, granted.server.UID)
+	case refused.server != nil && refused.outcome == OutcomeUnauthorized && r.former.belonged(hash, refused.server.UID):
+		refused = oldEntry(nil) // it is worth no Event: a machine that is left running does this
+	}
+	return granted, refused
 }
 
 // candidates finds the servers with a system UUID, in either byte order; the order given comes first.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 )
@@ -112,6 +114,40 @@ func TestTheAnswerDoesNotTellWhetherAServerExists(t *testing.T) {
 		if diff := cmp.Diff(known.Header(), unknown.Header()); diff != "" {
 			t.Errorf("token %q: headers differ:\n%s", token, diff)
 		}
+	}
+}
+
+func TestAMachineThatIsLeftRunningIsNoAttacker(t *testing.T) {
+	f := newFleet(t, nil)
+	if got := f.do("POST", "/register", "mine", report(uuid, least)); got.Code >= 300 {
+		t.Fatal(got.Code, got.Body)
+	}
+	s := &metalv1alpha1.Server{}
+	if err := f.client.Get(t.Context(), client.ObjectKey{Name: "srv"}, s); err != nil {
+		t.Fatal(err)
+	}
+	s.Status.Lifecycle.Entry, s.Status.Lifecycle.Credential = 9, nil
+	if err := f.client.Update(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.do("POST", "/register", "mine", report(uuid, least)); got.Code != http.StatusConflict || !strings.Contains(got.Body.String(), "earlier entry") {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	if event := f.heard(); event != "" {
+		t.Error(event)
+	}
+	if got := f.do("POST", "/register", "forged", report(uuid, least)); got.Code != http.StatusUnauthorized || f.heard() == "" {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+}
+
+func TestFormerTokensAreForgottenInTheOrderInWhichTheyCame(t *testing.T) {
+	f := newFormerTokens()
+	for i := range maxFormer + 2 {
+		f.remember(fmt.Sprint(i), "owner")
+	}
+	if f.belonged("1", "owner") || !f.belonged("2", "owner") || f.belonged("2", "another") || len(f.owners) != maxFormer {
+		t.Error(len(f.owners))
 	}
 }
 

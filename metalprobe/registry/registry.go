@@ -104,6 +104,7 @@ type Registry struct {
 	sources     *sources
 	refusals    *refusalEvents
 	unseen      *unseenReports
+	former      *formerTokens
 	requests    *prometheus.CounterVec
 	certificate certificate
 }
@@ -138,6 +139,7 @@ func New(options Options) (*Registry, error) {
 	}
 	r.refusals = newRefusalEvents(options.Recorder)
 	r.unseen = newUnseenReports()
+	r.former = newFormerTokens()
 	r.certificate.get = options.GetCertificate
 	r.handler = r.routes()
 	return r, nil

@@ -106,7 +106,7 @@ func TestTheReferenceHasEveryCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"## metalaw server retry", "## metalaw server uncordon", "## metalaw freeze", "## metalaw unfreeze",
-		"## metalaw fleet status", "| `--override-safety` | true or false | `false` |", "| `--context` | text |"} {
+		"## metalaw fleet status", "## metalaw policy verify", "## metalaw policy rollback", "| `--override-safety` | true or false | `false` |", "| `--context` | text |"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // documented are the commands that the reference describes, in its order.
-var documented = []string{"server", "freeze", "unfreeze", "fleet"}
+var documented = []string{"server", "freeze", "unfreeze", "fleet", "policy"}
 
 // referenceCommand prints the reference of the commands in Markdown, for the documentation.
 func referenceCommand() *cobra.Command {
@@ -36,7 +36,9 @@ func reference(root *cobra.Command) string {
 		if err != nil {
 			continue
 		}
-		cluster = cmd.PersistentFlags()
+		if cmd.PersistentFlags().HasFlags() {
+			cluster = cmd.PersistentFlags()
+		}
 		describe(&out, cmd)
 		for _, sub := range cmd.Commands() {
 			if sub.IsAvailableCommand() {
@@ -44,7 +46,7 @@ func reference(root *cobra.Command) string {
 			}
 		}
 	}
-	out.WriteString("## Flags for the cluster\n\nEvery command above takes these, as kubectl does.\n\n")
+	out.WriteString("## Flags for the cluster\n\nEvery command above that works on a cluster takes these, as kubectl does.\n\n")
 	flagTable(&out, cluster)
 	return out.String()
 }

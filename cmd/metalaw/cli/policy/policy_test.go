@@ -207,6 +207,39 @@ func TestTheListThatKubectlPrintsIsOpened(t *testing.T) {
 	}
 }
 
+func TestTheFirstExampleOfThePageDoesWhatThePageSays(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "bundles.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(page), "```yaml\n")
+	example, _, _ := strings.Cut(blocks[1], "```")
+	rules, _, _ := strings.Cut(blocks[2], "```")
+	lost, retried, _ := strings.Cut(strings.TrimSuffix(rules, "\n"), "\n")
+	dir := begun(t, "default")
+	scenarios := filepath.Join(dir, "scenarios.yaml")
+	text, err := os.ReadFile(scenarios)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(scenarios, append(text, example...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := call(t, "", "verify", "-f", dir)
+	if !errors.Is(err, terminal.ErrIncomplete) || strings.Count(out, "error: ") != 1 || !strings.Contains(out, "it stays in Discovery") {
+		t.Errorf("the example before the change: %v\n%s", err, out)
+	}
+	lifecycle := filepath.Join(dir, "lifecycle.yaml")
+	edit(t, lifecycle, strings.Replace(retried, "20m", "30m", 1), retried)
+	if out, err = call(t, "", "verify", "-f", dir); !strings.Contains(out, "the deadline of ProbeLost is never reached") {
+		t.Errorf("the second rule alone: %v\n%s", err, out)
+	}
+	edit(t, lifecycle, strings.Replace(lost, "20m", "30m", 1), lost)
+	if out, err = call(t, "", "verify", "-f", dir); err != nil || strings.Contains(out, "deadline-too-late") {
+		t.Errorf("after the change: %v\n%s", err, out)
+	}
+}
+
 func TestWhatIsNoBundleIsSaidInOneSentence(t *testing.T) {
 	empty := t.TempDir()
 	for name, c := range map[string]struct {
