@@ -82,6 +82,9 @@ yaml-api-version
 yaml-bare-boolean
 	A bare On, Off, Yes or No stands where a word belongs; some YAML readers take it for a boolean.
 	Put the word in quotes.
+yaml-character
+	A byte is no UTF-8 text, a control character stands in the file, or the indentation holds a space of another kind.
+	Type the line anew, or save the file as UTF-8.
 yaml-documents
 	The file holds more than one YAML document.
 	Keep one document per file.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -27,12 +26,13 @@ type File struct {
 	Found diag.List
 }
 
-var yamlLine = regexp.MustCompile(`line (\d+)`)
-
 // Parse reads one document. A file with a syntax error, with no content, with more than one document, or with aliases and
 // tags, which would leave a finding without one place, has a nil Root and says why in Found.
 func Parse(name string, data []byte) *File {
 	f := &File{Name: name, lines: strings.Split(string(data), "\n")}
+	if f.unreadable() {
+		return f
+	}
 	for i, line := range f.lines {
 		if tab := strings.IndexByte(line, '\t'); tab >= 0 && strings.TrimLeft(line[:tab], " ") == "" && strings.TrimSpace(line) != "" {
 			f.addAt(i+1, tab+1, "yaml-tab", "", "a tab is used for indentation", "YAML indents with spaces only")
@@ -83,37 +83,6 @@ func (f *File) plain(n *yaml.Node) bool {
 	}
 	return ok
 }
-
-func (f *File) syntaxError(err error) {
-	if errors.Is(err, io.EOF) {
-		f.addAt(1, 1, "yaml-empty", "", "the file is empty", "write the file or leave its key out")
-		return
-	}
-	line := 1
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		if n, convErr := strconv.Atoi(m[1]); convErr == nil {
-			line = n
-		}
-	}
-	message := yamlPrefix.ReplaceAllString(err.Error(), "")
-	if fromParser.MatchString(message) {
-		line++ // YAML counts these from zero
-	}
-	if f.quotedBeginning(line) || f.exclamation(line) {
-		return
-	}
-	f.addAt(line, 1, "yaml-syntax", "", "YAML cannot be read on from here: "+message,
-		"check indentation, brackets and quotes in this line and the next")
-}
-
-var (
-	yamlPrefix = regexp.MustCompile(`^yaml: (line \d+: )?`)
-	fromParser = regexp.MustCompile(`^did not find expected (key|node content|',' or|'-' indicator|<)`)
-	// quoted is a value that begins with a quote and goes on behind the quote that ends it.
-	quoted = regexp.MustCompile(`^(\s*(?:- )?(?:\{.*[{,] *)?[\w.-]+: +(?:\{.*: *)?)("[^"]*"|'[^']*')\s+([^\s#,}\]])`)
-	// negated is a value that begins with an exclamation mark.
-	negated = regexp.MustCompile(`[\w.-]+: +(![\w(])`)
-)
 
 // quotedBeginning reports an expression that starts with a quote, in the block that YAML could not read.
 func (f *File) quotedBeginning(from int) bool {

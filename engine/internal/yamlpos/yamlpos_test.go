@@ -56,16 +56,22 @@ func TestAPlaceInATextIsAPlaceInTheFile(t *testing.T) {
 
 func TestWhatCannotBePlacedIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ source, want string }{
-		"an alias":                   {"a: &x 1\nb: *x", "f.yaml:2:4: error: the alias *x repeats what is written elsewhere (write the value out here) [yaml-alias]"},
-		"a tag":                      {"a: !!str 1", "f.yaml:1:4: error: the tag !!str changes what the value is (take the tag away and write the value as it is meant) [yaml-tag]"},
-		"a bare exclamation mark":    {"a: !held", `f.yaml:1:4: error: the value begins with !, which YAML takes for a tag (put the whole value in double quotes, such as when: "!held") [yaml-tag]`},
-		"a tab":                      {"a:\n\tb: 1", "f.yaml:2:1: error: a tab is used for indentation (YAML indents with spaces only) [yaml-tab]"},
-		"nothing":                    {"", "f.yaml:1:1: error: the file is empty (write the file or leave its key out) [yaml-empty]"},
-		"a quote at the beginning":   {"x: 1\na: \"b\" in c\n", `f.yaml:2:4: error: the value begins with a quote, so that YAML takes the next quote for its end (write marked("Dirty") instead of "Dirty" in lifecycle.marks, or put the whole value in single quotes) [yaml-quote]`},
-		"a bracket that stays open":  {"x: 1\na: {b: 1\nc: 2\n", "f.yaml:2:1: error: YAML cannot be read on from here: did not find expected ',' or '}' (check indentation, brackets and quotes in this line and the next) [yaml-syntax]"},
-		"a second document":          {"a: 1\n---\nb: 1\n", "f.yaml:2:1: error: the file holds more than one YAML document (keep one document per file) [yaml-documents]"},
-		"a colon in a plain value":   {"x: 1\na: b: c\n", "f.yaml:2:1: error: YAML cannot be read on from here: mapping values are not allowed in this context (check indentation, brackets and quotes in this line and the next) [yaml-syntax]"},
-		"an indentation that is off": {"a:\n  b: 1\n c: 2\n", "f.yaml:3:1: error: YAML cannot be read on from here: did not find expected key (check indentation, brackets and quotes in this line and the next) [yaml-syntax]"},
+		"an alias":                             {"a: &x 1\nb: *x", "f.yaml:2:4: error: the alias *x repeats what is written elsewhere (write the value out here) [yaml-alias]"},
+		"a tag":                                {"a: !!str 1", "f.yaml:1:4: error: the tag !!str changes what the value is (take the tag away and write the value as it is meant) [yaml-tag]"},
+		"a bare exclamation mark":              {"a: !held", `f.yaml:1:4: error: the value begins with !, which YAML takes for a tag (put the whole value in double quotes, such as when: "!held") [yaml-tag]`},
+		"a tab":                                {"a:\n\tb: 1", "f.yaml:2:1: error: a tab is used for indentation (YAML indents with spaces only) [yaml-tab]"},
+		"nothing":                              {"", "f.yaml:1:1: error: the file is empty (write the file or leave its key out) [yaml-empty]"},
+		"a quote at the beginning":             {"x: 1\na: \"b\" in c\n", `f.yaml:2:4: error: the value begins with a quote, so that YAML takes the next quote for its end (write marked("Dirty") instead of "Dirty" in lifecycle.marks, or put the whole value in single quotes) [yaml-quote]`},
+		"a bracket that stays open":            {"x: 1\na: {b: 1\nc: 2\n", "f.yaml:2:1: error: YAML cannot be read on from here: did not find expected ',' or '}' (check indentation, brackets and quotes in this line and the next) [yaml-syntax]"},
+		"a second document":                    {"a: 1\n---\nb: 1\n", "f.yaml:2:1: error: the file holds more than one YAML document (keep one document per file) [yaml-documents]"},
+		"a colon in a plain value":             {"x: 1\na: b: c\n", "f.yaml:2:1: error: YAML cannot be read on from here: mapping values are not allowed in this context (check indentation, brackets and quotes in this line and the next) [yaml-syntax]"},
+		"an indentation that is off, far down": {"a:\n  b: 1\n  e:\n    f: 1\n    g: [1,\n     2]\n   c: 2\n  d: 3\n", "f.yaml:7:1: error: YAML cannot be read on from here: did not find expected key (check indentation, brackets and quotes in this line and the next) [yaml-syntax]"},
+		"a key more after the end":             {"a:\n  b: 1\nc: 1\n\n  late:\n    x: 1\n", "f.yaml:5:1: error: YAML cannot be read on from here: mapping values are not allowed in this context (check indentation, brackets and quotes in this line and the next) [yaml-syntax]"},
+		"a quote that stays open":              {"a:\n- {b: \"!c && d, e: 1}\n- {b: 2}\n- {b: \"!x\"}\n", "f.yaml:2:1: error: a quote that begins in this line is not ended (end the quote, or take it away) [yaml-syntax]"},
+		"Latin-1":                              {"a: 1\nb: gr\xf6\xdfe\n", "f.yaml:2:6: error: here is a byte that is no UTF-8 text (put it in again by hand, or save the file as UTF-8) [yaml-character]"},
+		"a NUL":                                {"a: 1\nb: \x00\n", "f.yaml:2:4: error: here is the control character U+0000 (take it out) [yaml-character]"},
+		"a no-break space":                     {"a:\n \u00a0b: 1\n", "f.yaml:2:2: error: the indentation holds U+00A0, which looks like a space (indent with plain spaces only) [yaml-character]"},
+		"an indentation that is off":           {"a:\n  b: 1\n c: 2\n", "f.yaml:3:1: error: YAML cannot be read on from here: did not find expected key (check indentation, brackets and quotes in this line and the next) [yaml-syntax]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := Parse("f.yaml", []byte(c.source))
