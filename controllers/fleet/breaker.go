@@ -49,7 +49,7 @@ func newWatch(b *policyv1alpha1.Breaker) *watch {
 		return nil
 	}
 	watched := b.DeepCopy()
-	return &watch{breaker: watched, states: States(watched), window: window(b.WindowSeconds)}
+	return &watch{breaker: watched, states: States(watched), window: Window(b.WindowSeconds)}
 }
 
 // enter counts a machine from when it last entered one of the states, unless that was acknowledged.

@@ -16,7 +16,8 @@ import (
 // defaultWindow is how long an action counts where the budget does not say, and how far back a breaker looks.
 const defaultWindow = 10 * time.Minute
 
-func window(seconds *int32) time.Duration {
+// Window is for how long an action counts against a budget, and how far back a breaker looks; what is left out has the default.
+func Window(seconds *int32) time.Duration {
 	if seconds == nil {
 		return defaultWindow
 	}
@@ -40,7 +41,7 @@ type share struct {
 }
 
 func newAccount(b *policyv1alpha1.Budget) *account {
-	a := &account{budget: b.DeepCopy(), selector: freeze.Selector(b.Selector), window: window(b.WindowSeconds), shares: map[string]*share{}}
+	a := &account{budget: b.DeepCopy(), selector: freeze.Selector(b.Selector), window: Window(b.WindowSeconds), shares: map[string]*share{}}
 	if b.Per == "" {
 		a.shares[""] = &share{covers: 1} // told of also where there is no machine
 	}

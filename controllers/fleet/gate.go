@@ -196,8 +196,24 @@ func exhausted(a *account, labels map[string]string, free time.Duration) Verdict
 	if free == 0 || free > time.Minute {
 		free = askAgain
 	}
+	// Every machine that waits shows this: a moment in it would be another text, and another write, with each that is let through.
 	return Verdict{Reason: v1alpha1.ReasonBudgetExhausted, Again: free, Message: fmt.Sprintf(
-		"budget %q%s allows %d machines %s at a time, and as many are counted", b.Name, where, a.limit(), inWords[b.Action])}
+		"budget %q%s allows %s %s %s, and as many are counted", b.Name, where, machines(a.limit()), inWords[b.Action], a.within())}
+}
+
+func machines(n int32) string {
+	if n == 1 {
+		return "1 machine"
+	}
+	return fmt.Sprintf("%d machines", n)
+}
+
+// within says for how long an action counts: a wipe as long as it lasts, and the others for the window of the budget.
+func (a *account) within() string {
+	if a.budget.Action == policyv1alpha1.ActionWipe {
+		return "at a time"
+	}
+	return "within " + a.window.String()
 }
 
 var inWords = map[policyv1alpha1.FleetAction]string{

@@ -77,9 +77,17 @@ func (p *page) budgets(s *status) {
 		if b.Per != "" {
 			per = b.Per + "=" + b.Value
 		}
-		rows[i] = []string{b.Name, string(b.Action), per, used(&b)}
+		rows[i] = []string{b.Name, string(b.Action), per, used(&b), within(&b)}
 	}
-	p.table([]string{"  NAME", "ACTION", "FOR", "USED"}, indented(rows))
+	p.table([]string{"  NAME", "ACTION", "FOR", "USED", "COUNTED"}, indented(rows))
+}
+
+// within says for how long an action counts.
+func within(b *budgetStatus) string {
+	if b.WindowSeconds == 0 {
+		return "at a time"
+	}
+	return "within " + (time.Duration(b.WindowSeconds) * time.Second).String()
 }
 
 // used says how far a budget is used. One that allows nothing has nothing to be a part of.

@@ -47,6 +47,8 @@ type budgetStatus struct {
 	Value  string                     `json:"value,omitempty"`
 	Used   int32                      `json:"used"`
 	Max    int32                      `json:"max"`
+	// WindowSeconds is for how long an action counts; 0 for wipes, which count as long as they last.
+	WindowSeconds int32 `json:"windowSeconds,omitempty"`
 }
 
 // breakerStatus is what the breaker watches, and whether it has tripped.
@@ -88,6 +90,9 @@ func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, invento
 		one := budgetStatus{Name: u.Name, Action: b.Action, Per: b.Per, Value: u.Value, Used: u.Used}
 		if b.Max != nil {
 			one.Max = *b.Max
+		}
+		if b.Action != policyv1alpha1.ActionWipe {
+			one.WindowSeconds = int32(fleet.Window(b.WindowSeconds).Seconds())
 		}
 		s.Budgets = append(s.Budgets, one)
 	}

@@ -87,11 +87,11 @@ Withheld:  from no server
   b      Destructive   3 of 3    every server   ended       -     -
 
 Budgets:
-  NAME     ACTION    FOR         USED
-  inrush   PowerOn   rack=r0     1 of 4
-  inrush   PowerOn   rack=r1     0 of 4
-  wipes    Wipe      the fleet   0 of 2
-  never    PowerOn   the fleet   1; none is allowed
+  NAME     ACTION    FOR         USED                 COUNTED
+  inrush   PowerOn   rack=r0     1 of 4               within 10m0s
+  inrush   PowerOn   rack=r1     0 of 4               within 10m0s
+  wipes    Wipe      the fleet   0 of 2               at a time
+  never    PowerOn   the fleet   1; none is allowed   within 10m0s
 
 Breaker:   tripped at 2026-01-31T10:00:00Z: 6 of 40 servers had entered the states that it watches (Error, Cleanup); metalaw unfreeze --breaker closes it
 
