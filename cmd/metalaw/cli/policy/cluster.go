@@ -172,6 +172,9 @@ func findHead(ctx context.Context, c client.Client, namespace, word string) (*co
 		}
 		return nil, access.Explain(err, "get", "configmaps")
 	}
+	if of := head.Labels[policyv1alpha1.BundlePartLabel]; of != "" && head.Labels[policyv1alpha1.BundleLabel] == "" {
+		return nil, fmt.Errorf("ConfigMap %s is a part of bundle %s: promote the ConfigMap whose manifest.yaml lists it", word, of)
+	}
 	if head.Labels[policyv1alpha1.BundleLabel] == "" {
 		return nil, fmt.Errorf("ConfigMap %s is no bundle: it lacks the label %s", word, policyv1alpha1.BundleLabel)
 	}

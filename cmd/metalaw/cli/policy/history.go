@@ -4,6 +4,7 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -85,6 +86,9 @@ func past(all []policyv1alpha1.PolicyRevision) []entry {
 	return lines
 }
 
+// longDigest is the digest in a record of who activated what; its beginning is enough for people.
+var longDigest = regexp.MustCompile(`(sha256:[0-9a-f]{10})[0-9a-f]{54}`)
+
 func (e entry) row(now time.Time) []string {
 	number, since := "", ""
 	if e.Promotion > 0 {
@@ -97,5 +101,5 @@ func (e entry) row(now time.Time) []string {
 	if e.InForce && stage != string(policyv1alpha1.StageActive) {
 		stage += ", in force"
 	}
-	return []string{e.Revision, number, stage, since, fmt.Sprint(e.Servers), e.By, e.ConfigMap, e.Why}
+	return []string{e.Revision, number, stage, since, fmt.Sprint(e.Servers), longDigest.ReplaceAllString(e.By, "$1"), e.ConfigMap, e.Why}
 }

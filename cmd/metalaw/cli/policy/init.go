@@ -45,7 +45,10 @@ func initCommand() *cobra.Command {
 }
 
 var (
-	nameLine    = regexp.MustCompile(`(?m)^name: .*$`)
+	nameLine = regexp.MustCompile(`(?m)^name: .*$`)
+	// A description may go on in indented lines.
+	descriptionLine = regexp.MustCompile(`(?m)^description: .*(\n .*)*$`)
+
 	versionLine = regexp.MustCompile(`(?m)^version: .*$`)
 )
 
@@ -69,7 +72,8 @@ func initialise(out io.Writer, dir, from, name string) error {
 			"at most 42", name)
 	}
 	head := nameLine.ReplaceAll(files[bundle.BundleFile], []byte("name: "+name))
-	files[bundle.BundleFile] = versionLine.ReplaceAll(head, []byte("version: "+firstVersion))
+	head = versionLine.ReplaceAll(head, []byte("version: "+firstVersion))
+	files[bundle.BundleFile] = descriptionLine.ReplaceAll(head, []byte("description: Begun from the built-in bundle "+from+"."))
 	files["kustomization.yaml"] = kustomization(name, slices.Sorted(maps.Keys(files)))
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,6 +68,22 @@ func TestWhatInitWritesCouldBeAccepted(t *testing.T) {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
+	}
+}
+
+func TestWhatInitWritesDescribesItself(t *testing.T) {
+	for _, name := range policies.ShippedNames() {
+		text, err := os.ReadFile(filepath.Join(begun(t, name), "bundle.yaml"))
+		if err != nil || !strings.Contains(string(text), "\ndescription: Begun from the built-in bundle "+name+".\n") {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}
+
+func TestHistoryShortensTheDigestOfARecord(t *testing.T) {
+	e := entry{By: "axel sha256:" + strings.Repeat("0a", 32) + " 2026-01-31T10:00:00Z"}
+	if got := e.row(time.Now())[5]; got != "axel sha256:0a0a0a0a0a 2026-01-31T10:00:00Z" {
+		t.Error(got)
 	}
 }
 
