@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"cmp"
+
+	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+// Passing is how a reason passes, the soonest first.
+type Passing int
+
+// How reasons pass.
+const (
+	// ByItself: the machine is on its way, and nobody has to do anything.
+	ByItself Passing = iota
+	// ByOthers: another claim or a maintenance has to end first.
+	ByOthers
+	// ByOperator: whoever runs the fleet or keeps its policy has to act.
+	ByOperator
+	// ByClaim: the claim itself would have to ask for something else.
+	ByClaim
+)
+
+// passing is how the reasons with a code pass. A code that is not here is one of the bundle's policy.
+var passing = map[string]Passing{
+	selection.CodePower:       ByItself,
+	selection.CodeDirty:       ByItself,
+	selection.CodeState:       ByItself,
+	selection.CodeClaimed:     ByOthers,
+	selection.CodeMaintenance: ByOthers,
+	placement.CodeSpread:      ByOthers,
+	placement.CodeGang:        ByOthers,
+	selection.CodeUnclaimable: ByOperator,
+	selection.CodeTaint:       ByOperator,
+	selection.CodeNotAllowed:  ByOperator,
+	placement.CodePlacement:   ByClaim,
+	placement.CodeError:       ByClaim,
+	selection.CodeSelector:    ByClaim,
+	selection.CodeServerRef:   ByClaim,
+	selection.CodeDeleting:    ByClaim,
+}
+
+// PassingOf is how a reason with a code passes; those of a bundle's policy pass ByOperator.
+func PassingOf(code string) Passing {
+	if p, known := passing[code]; known {
+		return p
+	}
+	return ByOperator
+}
+
+// Words says it for people.
+func (p Passing) Words() string {
+	return [...]string{"by itself", "when another claim or a maintenance ends", "when whoever runs the fleet acts", "not, as the claim is"}[p]
+}
+
+// nearer orders servers that do not fit. The one is nearer whose reasons all pass sooner, by the last of them to pass; then that
+// with fewer reasons; then the one of an earlier alternative; then that with the higher score, were it to be had; then by name.
+// A server of which nobody knows whether it fits is before them all.
+func nearer(a, b Verdict) int {
+	return cmp.Or(cmp.Compare(a.last(), b.last()), cmp.Compare(len(a.Reasons), len(b.Reasons)),
+		cmp.Compare(a.alternative, b.alternative), compareScores(a, b), compareNames(a.Name, b.Name))
+}
+
+// last is how the last of the reasons passes; before all where there is none.
+func (v Verdict) last() Passing {
+	last := Passing(-1)
+	for _, r := range v.Reasons {
+		last = max(last, PassingOf(r.Code))
+	}
+	return last
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+func TestEveryCodeOfMetalawPassesSomehow(t *testing.T) {
+	all := append(selection.Codes(), placement.Codes()...)
+	for _, c := range all {
+		if _, known := passing[c.Code]; !known {
+			t.Errorf("nobody says how %q passes", c.Code)
+		}
+	}
+	if len(passing) != len(all) {
+		t.Errorf("%d codes pass, and there are %d", len(passing), len(all))
+	}
+}
+
+func free(name string, change func(*v1alpha1.Server)) v1alpha1.Server {
+	s := v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"size": "m"}},
+		Status: v1alpha1.ServerStatus{State: v1alpha1.StateAvailable, PowerState: v1alpha1.PowerStateOff}}
+	change(&s)
+	return s
+}
+
+func TestTheServerThatWillBeFreeSoonestIsNearest(t *testing.T) {
+	claimed := func(s *v1alpha1.Server) {
+		s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "other", Name: "theirs"}
+	}
+	servers := []v1alpha1.Server{
+		free("a-other-size", func(s *v1alpha1.Server) { s.Labels["size"] = "l" }),
+		free("b-cordoned", func(s *v1alpha1.Server) { s.Spec.Unclaimable = true }),
+		free("c-claimed-and-rejected", func(s *v1alpha1.Server) { claimed(s); s.Labels["topology.kubernetes.io/zone"] = "hot" }),
+		free("d-claimed", claimed),
+		free("e-on-its-way", func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateCleanup }),
+		free("f-claimed-and-better", func(s *v1alpha1.Server) { claimed(s); s.Labels["more"] = "labels" }),
+	}
+	policy := compiled(t, "package metalaw.selection\n\nallow := true\nscore := count(input.candidate.labels)\n"+
+		"reject contains {\"code\": \"hot\", \"message\": \"too hot\"} if input.candidate.zone == \"hot\"\n")
+	c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "mine"},
+		Spec: v1alpha1.ServerClaimSpec{ServerSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"size": "m"}}}}
+	got, err := Judge(context.Background(), policy, c, 0, FleetOf(servers, nil, nil, time.Unix(0, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, v := range got.Verdicts {
+		codes := []string{v.Name}
+		for _, r := range v.Reasons {
+			codes = append(codes, r.Code)
+		}
+		order = append(order, strings.Join(codes, " "))
+	}
+	want := []string{"e-on-its-way not-available", "f-claimed-and-better claimed", "d-claimed claimed", "b-cordoned unclaimable",
+		"c-claimed-and-rejected claimed hot", "a-other-size selector"}
+	if !slices.Equal(order, want) {
+		t.Errorf("got  %q\nwant %q", order, want)
+	}
+}
+
+func TestAPolicyThatFailsSaysNothingAboutAnyServer(t *testing.T) {
+	policy := compiled(t, "package metalaw.selection\n\nallow := true\nscore := 1 if input.candidate.cores == 0\nscore := 2 if input.candidate.gpus == 0\n")
+	servers := []v1alpha1.Server{free("a", func(*v1alpha1.Server) {}),
+		free("b", func(s *v1alpha1.Server) { s.Spec.Unclaimable = true })}
+	for name, p := range map[string]*selection.Policy{"one that fails": policy, "none": nil} {
+		got, err := Judge(context.Background(), p, &v1alpha1.ServerClaim{}, 0, FleetOf(servers, nil, nil, time.Unix(0, 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := got.Taken(); ok || (got.Failed != nil) != (p != nil) || !got.Verdicts[0].Unknown || got.Verdicts[0].Fits || got.Fits != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if b := got.Verdicts[1]; b.Unknown || len(b.Reasons) != 1 || got.Counts[selection.CodeUnclaimable] != 1 || len(got.Counts) != 1 {
+			t.Errorf("%s: %+v of %v", name, b, got.Counts)
+		}
+	}
+}
+
+func TestABindingIsSeenByTheNextClaimAndNotByTheFleetBefore(t *testing.T) {
+	servers := []v1alpha1.Server{free("a", func(*v1alpha1.Server) {}), free("b", func(*v1alpha1.Server) {})}
+	policy := compiled(t, "package metalaw.selection\n\nallow := true\nscore := input.fleet.claimed\n")
+	before := FleetOf(servers, nil, nil, time.Unix(0, 0))
+	after := before.Bind(&v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "first"}}, "a")
+	for _, one := range []struct {
+		fleet *Fleet
+		want  string
+		score float64
+	}{{before, "a", 0}, {after, "b", 1}} {
+		got, err := Judge(context.Background(), policy, &v1alpha1.ServerClaim{}, 0, one.fleet)
+		if taken, _ := got.Taken(); err != nil || taken.Name != one.want || *taken.Score != one.score {
+			t.Errorf("%v %v, want %s", taken, err, one.want)
+		}
+	}
+}
