@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/claim"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/fleet"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/server"
@@ -61,10 +62,10 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 	root = &cobra.Command{
 		Use:   "metalaw",
 		Short: "Bare-metal servers under rules that are data.",
-		Long: "Bare-metal servers under rules that are data.\n\nWhat holds servers back, and the ways out of a state in which one is stuck. " +
-			"Look at servers and claims with kubectl.\n\nExit codes: 0 done; 1 not everything was done; 2 the command line makes no sense.",
-		Example: strings.ReplaceAll("  {{.}} fleet status\n  {{.}} server retry NAME --reason 'DIMM replaced' --wait\n"+
-			"  {{.}} freeze --reason 'many servers in Error'", "{{.}}", program),
+		Long: "Bare-metal servers under rules that are data.\n\nWhat holds servers back, the ways out of a state in which one is stuck, " +
+			"and why a claim waits. Look at servers and claims with kubectl.\n\nExit codes: 0 done; 1 not everything was done; 2 the command line makes no sense.",
+		Example: strings.ReplaceAll("  {{.}} fleet status\n  {{.}} explain claim NAME -n NAMESPACE\n"+
+			"  {{.}} server retry NAME --reason 'DIMM replaced' --wait\n  {{.}} freeze --reason 'many servers in Error'", "{{.}}", program),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -82,6 +83,7 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddCommand(server.Command(program))
 	root.AddCommand(fleet.Commands(program)...)
+	root.AddCommand(claim.Commands(program)...)
 	root.AddCommand(policy.Command(program))
 	for _, other := range others {
 		other.Hidden = other.Hidden || call.Plugin

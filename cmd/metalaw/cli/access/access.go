@@ -39,7 +39,7 @@ func (f *Flags) Register(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty uses $KUBECONFIG, ~/.kube/config, or the pod's service account")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
-	// Everything here is cluster-scoped, and the API server has had no passwords for years.
+	// A command about objects in a namespace has a flag of its own, and the API server has had no passwords for years.
 	names.ContextOverrideFlags.Namespace, names.AuthOverrideFlags.Username, names.AuthOverrideFlags.Password = none, none, none
 	for flag, usage := range map[*clientcmd.FlagInfo]string{
 		&names.CurrentContext:                             "context of the kubeconfig",
@@ -73,6 +73,12 @@ func (f *Flags) config() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
+}
+
+// Namespace is the one of the kubeconfig's context; default where that names none.
+func (f *Flags) Namespace() (string, error) {
+	namespace, _, err := f.config().Namespace()
+	return namespace, err
 }
 
 func (f *Flags) completeContext(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {

@@ -18,6 +18,7 @@ const (
 	ServerClaims  = "serverclaims.metal.ironcore.dev"
 	FleetControls = "fleetcontrols.policy.metalaw.dev"
 	Inventories   = "serverinventories.policy.metalaw.dev"
+	Revisions     = "policyrevisions.policy.metalaw.dev"
 	Events        = "events"
 )
 

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies/why"
+)
+
+// assessment is what the fleet has for a claim. It is the same for claims that exist and for those that are only tried.
+type assessment struct {
+	// Revision is the policy that was asked; empty where none was.
+	Revision string `json:"revision,omitempty"`
+	// Total is the number of servers, Matching that of those which the claim asks for by name and labels, Fits that of those it
+	// could have.
+	Total    int `json:"total"`
+	Matching int `json:"matching"`
+	Fits     int `json:"fits"`
+	// Codes count the servers that do not fit, the most frequent first.
+	Codes []codeCount `json:"codes"`
+	// Servers are those that fit, the best first, and then the others, the nearest misses first. Left is how many are not shown.
+	Servers []why.Verdict `json:"servers"`
+	Left    int           `json:"left,omitempty"`
+	// PolicyError is why the policy could not be evaluated.
+	PolicyError string `json:"policyError,omitempty"`
+}
+
+// codeCount is one code, with what it means.
+type codeCount struct {
+	Code    string `json:"code"`
+	Servers int    `json:"servers"`
+	// Passes says how it passes, Meaning what it says, and Remedy what to do. A code of the bundle has the message of a server.
+	Passes  string `json:"passes"`
+	Meaning string `json:"meaning"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+// documented are metalaw's own codes.
+func documented() map[string]selection.Code {
+	all := map[string]selection.Code{}
+	for _, c := range append(selection.Codes(), placement.Codes()...) {
+		all[c.Code] = c
+	}
+	return all
+}
+
+// defaultShown is how many servers are shown where not all are asked for.
+const defaultShown = 20
+
+// assess turns an answer into what is shown.
+func (w *world) assess(a why.Answer, all bool) *assessment {
+	s := &assessment{Total: a.Total, Matching: a.Matching, Fits: a.Fits, Servers: a.Verdicts, Codes: []codeCount{}}
+	if w.bundle != nil {
+		s.Revision = w.revision
+	}
+	if a.Failed != nil {
+		s.PolicyError = a.Failed.Error()
+	}
+	known := documented()
+	for code, n := range a.Counts {
+		one := codeCount{Code: code, Servers: n, Passes: why.PassingOf(code).Words(), Meaning: known[code].Meaning, Remedy: known[code].Remedy}
+		if one.Meaning == "" {
+			one.Meaning = "the policy says: " + messageOf(a, code)
+		}
+		s.Codes = append(s.Codes, one)
+	}
+	slices.SortFunc(s.Codes, func(a, b codeCount) int {
+		return cmp.Or(cmp.Compare(b.Servers, a.Servers), strings.Compare(a.Code, b.Code))
+	})
+	if !all && len(s.Servers) > defaultShown {
+		s.Servers, s.Left = s.Servers[:defaultShown], len(s.Servers)-defaultShown
+	}
+	return s
+}
+
+// messageOf is what is said of the nearest server with a code.
+func messageOf(a why.Answer, code string) string {
+	for i := range a.Verdicts {
+		for _, r := range a.Verdicts[i].Reasons {
+			if r.Code == code {
+				return r.Message
+			}
+		}
+	}
+	return ""
+}
+
+// outcome is what would become of a claim now.
+type outcome struct {
+	*assessment
+	// server is the one that it would get.
+	server why.Verdict
+	binds  bool
+	// waitsFor says in a sentence what it would wait for.
+	waitsFor string
+}
+
+// serve finds out what would become of some claims that get servers together; what is in the way of one is in the way of all.
+func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all bool) ([]outcome, error) {
+	known := slices.Clone(claims)
+	for i := range w.claims {
+		if !slices.ContainsFunc(claims, func(c *v1alpha1.ServerClaim) bool {
+			return c.Namespace == w.claims[i].Namespace && c.Name == w.claims[i].Name
+		}) {
+			known = append(known, &w.claims[i])
+		}
+	}
+	missing := why.Missing(claims[0], known)
+	var policy *selection.Policy
+	if w.bundle != nil {
+		policy = w.bundle.Selection
+	}
+	members := make([]why.Member, len(claims))
+	for i, c := range claims {
+		members[i] = why.Member{Claim: c, Priority: w.priority(c)}
+	}
+	served, err := why.Serve(ctx, policy, members, w.fleet)
+	if err != nil {
+		return nil, err
+	}
+	complete := served.Complete && missing == ""
+	outcomes := make([]outcome, len(claims))
+	for i, a := range served.Answers {
+		o := outcome{assessment: w.assess(a, all)}
+		o.server, o.binds = a.Taken()
+		switch {
+		case missing != "":
+			o.binds, o.waitsFor = false, "its gang: "+missing
+		case o.binds && !complete:
+			o.binds, o.waitsFor = false, "its gang: not every member finds a server"
+		case !o.binds:
+			o.waitsFor = lacks(a, policy != nil)
+		}
+		outcomes[i] = o
+	}
+	if complete {
+		w.fleet = served.After
+	}
+	return outcomes, nil
+}
+
+// lacks says what a claim without a server waits for.
+func lacks(a why.Answer, hasPolicy bool) string {
+	switch {
+	case a.Total == 0:
+		return "servers: there are none"
+	case a.Failed != nil:
+		return "whoever keeps the policy: it cannot be evaluated: " + a.Failed.Error()
+	case a.Matching == 0:
+		return "a server that it asks for: none matches its serverRef and serverSelector"
+	case !hasPolicy && slices.ContainsFunc(a.Verdicts, func(v why.Verdict) bool { return v.Unknown }):
+		return "what the policy says, which is not known here"
+	}
+	nearest := a.Verdicts[0]
+	first := nearest.Reasons[0]
+	words := fmt.Sprintf("%s: %s (%s)", nearest.Name, first.Message, first.Code)
+	if more := len(nearest.Reasons) - 1; more > 0 {
+		words += fmt.Sprintf(", and %d more in its way", more)
+	}
+	if nearest := why.PassingOf(first.Code); nearest == why.ByClaim {
+		return "a change of the claim, or other servers; the nearest is " + words
+	}
+	return words
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package claim answers why a claim has the server that it has, or none, and what would become of a claim that is not there yet.
+package claim
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+// Commands are `metalaw explain` and `metalaw claim`; program is how the user calls this program.
+func Commands(program string) []*cobra.Command {
+	explain := group("explain", "Say why something is as it is: claim", explainCommand)
+	try := group("claim", "Ask what would become of claims: try", tryCommand)
+	for _, cmd := range []*cobra.Command{explain.Commands()[0], try.Commands()[0]} {
+		cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", program)
+	}
+	return []*cobra.Command{explain, try}
+}
+
+// group is a command that has another one below it.
+func group(name, short string, below func(*access.Flags) *cobra.Command) *cobra.Command {
+	flags := &access.Flags{}
+	var cmd *cobra.Command
+	cmd = &cobra.Command{
+		Use:   name,
+		Short: short,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage.Errorf("there is no command %q%s", args[0], terminal.Suggest(cmd, args[0], "--help"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	flags.Register(cmd)
+	cmd.AddCommand(below(flags))
+	return cmd
+}
+
+func explainCommand(flags *access.Flags) *cobra.Command {
+	var output terminal.Output
+	var namespace string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "claim NAME [-n NAMESPACE] [--all]",
+		Short: "Say why a claim has its server, or which servers it could have and why not the others",
+		Long: "Shows for a claim that waits: since when, what for, its place in the order, the servers that fit in the order in " +
+			"which they would be taken, and of the others the nearest misses, with code and message. A server has the first reason of " +
+			"the hard contract, that of the claim's placement, and all of the policy in force; those behind the first tell what would " +
+			"be in the way next. The nearest are those whose reasons pass soonest (by themselves, when another claim or a maintenance " +
+			"ends, when whoever runs the fleet acts, or only by a change of the claim), then those with the fewest reasons, then those " +
+			"with the highest score. For a claim that is bound it shows how the server was chosen.\n\n" +
+			"It reads with your own rights: servers, inventories, claims and the revision in force. Whoever may not list servers is " +
+			"told the right that is missing, and what the claim itself says.\n\n" +
+			"Exit codes: 0 explained, whatever it says, also by the claim's own words alone; 1 the claim or the cluster could not be " +
+			"read; 2 the command line makes no sense.",
+		Example: "  {{.}} explain claim web-1 -n team\n  {{.}} explain claim web-1 -n team --all -o json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage.Errorf("name one claim; see --help")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t := terminal.Of(cmd)
+			c, in, err := connect(flags, t, namespace)
+			if err != nil {
+				return err
+			}
+			r, err := explain(cmd.Context(), c, in, args[0], all)
+			if err != nil {
+				return err
+			}
+			if output.Structured() {
+				return output.Write(t.Out, r)
+			}
+			return (&page{Terminal: t, now: time.Now()}).explained(r)
+		},
+		ValidArgsFunction: completeClaims(flags, &namespace),
+	}
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the claim; that of the kubeconfig's context where it is left out")
+	cmd.Flags().BoolVar(&all, "all", false, "show every server, and not only the first 20")
+	output.Register(cmd)
+	return cmd
+}
+
+func tryCommand(flags *access.Flags) *cobra.Command {
+	r := &attempt{}
+	var output terminal.Output
+	cmd := &cobra.Command{
+		Use:   "try -f FILE|- [-n NAMESPACE] [--all]",
+		Short: "Ask what would become of claims if they were created now, and store nothing",
+		Long: "Reads ServerClaims from a file, strictly, with the place of everything that is wrong; asks the API server and its " +
+			"admission by a dry run, where you may create claims; and says which server each would get now, with score and runners-up, " +
+			"or what it would wait for. Claims are served in the order of the file, and each sees the servers of those before it as " +
+			"taken; those of one gang together. Claims that wait already are not served before them. Other objects in the file are " +
+			"passed over.\n\n" +
+			"Exit codes: 0 all would be bound; 1 one would not, nobody can tell, or the file holds no claims that can be read; " +
+			"2 the command line makes no sense, or there is no such file.",
+		Example: "  {{.}} claim try -f claim.yaml\n  kubectl kustomize ./claims | {{.}} claim try -f - -n team",
+		Args:    usage.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := terminal.Of(cmd)
+			docs, err := r.read(t.In)
+			if err != nil {
+				return err
+			}
+			warnings := &warnings{}
+			quiet := *t
+			quiet.Err = warnings
+			c, in, err := connect(flags, &quiet, r.namespace)
+			if err != nil {
+				return err
+			}
+			result, err := r.try(cmd.Context(), c, warnings, in, docs)
+			if err != nil {
+				return err
+			}
+			if output.Structured() {
+				err = output.Write(t.Out, result)
+			} else {
+				err = (&page{Terminal: t, now: time.Now()}).tried(result)
+			}
+			if err == nil && !result.Binds {
+				return terminal.ErrIncomplete
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&r.path, "filename", "f", "", "file with ServerClaims, or - for standard input; required")
+	f.StringVarP(&r.namespace, "namespace", "n", "", "namespace of claims that name none; that of the kubeconfig's context where it is left out")
+	f.BoolVar(&r.all, "all", false, "show every server, and not only the first 20")
+	output.Register(cmd)
+	// The error is about a flag that does not exist.
+	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
+	return cmd
+}
+
+// connect makes a client and finds the namespace that is meant.
+func connect(flags *access.Flags, t *terminal.Terminal, namespace string) (client.Client, string, error) {
+	c, err := flags.Connect(t.Err)
+	if err != nil {
+		return nil, "", err
+	}
+	if namespace == "" {
+		if namespace, err = flags.Namespace(); err != nil {
+			return nil, "", err
+		}
+	}
+	return c, namespace, nil
+}
+
+// completeClaims offers the claims of the namespace.
+func completeClaims(flags *access.Flags, namespace *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
+		defer cancel()
+		t := terminal.Of(cmd)
+		c, in, err := connect(flags, t, *namespace)
+		if err != nil || len(given) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var list v1alpha1.ServerClaimList
+		if err := c.List(ctx, &list, client.InNamespace(in)); err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for i := range list.Items {
+			if strings.HasPrefix(list.Items[i].Name, prefix) {
+				names = append(names, cobra.CompletionWithDesc(list.Items[i].Name, string(list.Items[i].Status.Phase)))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

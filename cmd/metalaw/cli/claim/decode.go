@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// document is a claim as it stands in a file.
+type document struct {
+	claim *v1alpha1.ServerClaim
+	// line is where it begins.
+	line int
+	// wrong is what is wrong with it, each with its place.
+	wrong []string
+}
+
+// documents are what a file holds.
+type documents struct {
+	all []document
+	// others are the kinds of objects that are no claims.
+	others []string
+}
+
+// read reads the file of the command line. What is wrong with single claims is kept with them.
+func (r *attempt) read(in io.Reader) (documents, error) {
+	var text []byte
+	var err error
+	name := r.path
+	switch r.path {
+	case "":
+		return documents{}, usage.Errorf("which claims? Name a file with -f, or - for standard input; see --help")
+	case "-":
+		name = "<stdin>"
+		text, err = io.ReadAll(in)
+	default:
+		text, err = os.ReadFile(r.path)
+	}
+	if err != nil {
+		return documents{}, usage.Errorf("%v", err)
+	}
+	docs, err := decode(name, text)
+	if err == nil && len(docs.all) == 0 {
+		err = fmt.Errorf("%s holds no ServerClaim", name)
+	}
+	return docs, err
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+): (.*)`)
+
+// decode finds the claims of a file. An error says that the rest of the file cannot be read.
+func decode(name string, text []byte) (documents, error) {
+	var docs documents
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var root yaml.Node
+		err := d.Decode(&root)
+		if errors.Is(err, io.EOF) {
+			return docs, nil
+		}
+		if err != nil {
+			if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+				return docs, fmt.Errorf("%s:%s:1: error: %s", name, m[1], m[2])
+			}
+			return docs, fmt.Errorf("%s: %w", name, err)
+		}
+		if len(root.Content) == 0 || root.Content[0].Tag == "!!null" {
+			continue
+		}
+		one := root.Content[0]
+		if kind := textAt(one, "kind"); kind == "List" || kind == "ServerClaimList" {
+			for _, item := range sequence(one, "items") {
+				docs.add(name, text, item, kind == "ServerClaimList")
+			}
+			continue
+		}
+		docs.add(name, text, one, false)
+	}
+}
+
+// add takes in one object.
+func (d *documents) add(name string, text []byte, n *yaml.Node, certain bool) {
+	kind, version := textAt(n, "kind"), textAt(n, "apiVersion")
+	if kind != "" && kind != "ServerClaim" && !certain {
+		d.others = append(d.others, kind)
+		return
+	}
+	doc := document{line: n.Line, claim: &v1alpha1.ServerClaim{}}
+	at := func(node *yaml.Node, format string, args ...any) {
+		doc.wrong = append(doc.wrong, fmt.Sprintf("%s:%d:%d: error: ", name, node.Line, node.Column)+fmt.Sprintf(format, args...))
+	}
+	if want := v1alpha1.GroupVersion.String(); !certain && (kind == "" || version != want) {
+		at(node(n, "apiVersion"), "it is no ServerClaim of %s: write apiVersion: %s and kind: ServerClaim", want, want)
+	}
+	doc.unmarshal(name, n, at)
+	if len(doc.wrong) == 0 {
+		doc.checkMeaning(name, text, n, at)
+	}
+	d.all = append(d.all, doc)
+}
+
+// unmarshal decodes strictly.
+func (d *document) unmarshal(name string, n *yaml.Node, at func(*yaml.Node, string, ...any)) {
+	var value any
+	if err := n.Decode(&value); err != nil {
+		for _, m := range yamlLine.FindAllStringSubmatch(err.Error(), -1) {
+			d.wrong = append(d.wrong, fmt.Sprintf("%s:%s:1: error: %s", name, m[1], m[2]))
+		}
+		if len(d.wrong) == 0 {
+			at(n, "%v", err)
+		}
+		return
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		at(n, "it holds what JSON cannot say: %v", err)
+		return
+	}
+	strict, err := kjson.UnmarshalStrict(raw, d.claim)
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrongType):
+		at(node(n, wrongType.Field), "%s is a %s and has to be a %s", wrongType.Field, wrongType.Value, typeWords(wrongType.Type.Kind().String()))
+	case err != nil:
+		at(n, "%v", err)
+	}
+	for _, one := range strict {
+		field := n
+		var placed kjson.FieldError
+		if errors.As(one, &placed) {
+			field = node(n, placed.FieldPath())
+		}
+		at(field, "%v", one)
+	}
+}
+
+func typeWords(kind string) string {
+	switch kind {
+	case "struct", "map":
+		return "mapping"
+	case "slice":
+		return "list"
+	default:
+		return kind
+	}
+}
+
+// checkMeaning finds what has no meaning in what could be decoded: the selector and the placement.
+func (d *document) checkMeaning(name string, text []byte, n *yaml.Node, at func(*yaml.Node, string, ...any)) {
+	if _, err := policies.ClaimSpecOf(d.claim); err != nil {
+		at(node(n, "spec.serverSelector"), "%v", err)
+	}
+	_, found := policies.PlacementOf(d.claim)
+	value := child(node(n, "metadata.annotations"), v1alpha1.PlacementAnnotation)
+	for _, one := range found {
+		line, column := 0, 0
+		if value != nil {
+			line, column = within(text, value, one.Line, one.Column)
+		}
+		said := one
+		said.File, said.Line, said.Column = name, line, column
+		if said.Severity == "error" {
+			d.wrong = append(d.wrong, said.String())
+		}
+	}
+}
+
+// within is where a place in a text value stands in the file: exact in a block that keeps its lines, and else where the value
+// begins.
+func within(text []byte, value *yaml.Node, line, column int) (atLine, atColumn int) {
+	if value.Style != yaml.LiteralStyle || line == 0 {
+		return value.Line, value.Column
+	}
+	lines := strings.Split(string(text), "\n")
+	indent := 0
+	for _, first := range lines[min(value.Line, len(lines)):] {
+		if trimmed := strings.TrimLeft(first, " "); trimmed != "" {
+			indent = len(first) - len(trimmed)
+			break
+		}
+	}
+	return value.Line + line, indent + column
+}
+
+// child is the value of a key; nil where there is none.
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func textAt(n *yaml.Node, key string) string {
+	if value := child(n, key); value != nil {
+		return value.Value
+	}
+	return ""
+}
+
+func sequence(n *yaml.Node, key string) []*yaml.Node {
+	if value := child(n, key); value != nil && value.Kind == yaml.SequenceNode {
+		return value.Content
+	}
+	return nil
+}
+
+var step = regexp.MustCompile(`^([^.\[]+)|^\[(\d+)\]`)
+
+// node is where a path such as spec.tolerations[0].key leads: to the key itself, or as far as the path can be followed.
+func node(n *yaml.Node, path string) *yaml.Node {
+	at := n
+	for path != "" {
+		path = strings.TrimPrefix(path, ".")
+		m := step.FindStringSubmatch(path)
+		if m == nil {
+			return at
+		}
+		next, key := (*yaml.Node)(nil), (*yaml.Node)(nil)
+		if i, err := strconv.Atoi(m[2]); err == nil && n.Kind == yaml.SequenceNode && i < len(n.Content) {
+			next, key = n.Content[i], n.Content[i]
+		} else if n.Kind == yaml.MappingNode {
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == m[1] {
+					key, next = n.Content[i], n.Content[i+1]
+				}
+			}
+		}
+		if next == nil {
+			return at
+		}
+		n, at, path = next, key, path[len(m[0]):]
+		if path == "" && n.Kind == yaml.MappingNode && len(n.Content) > 0 {
+			return n
+		}
+	}
+	return at
+}

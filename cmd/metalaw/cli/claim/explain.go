@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// explanation is what is to be said of one claim.
+type explanation struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Bound     bool   `json:"bound"`
+	// Reason and Message are those of the condition Bound, and Since is when it came to its status; empty where nobody has looked
+	// at the claim yet, and Since is when it was created then.
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since"`
+	// WaitsFor is empty for a claim that is bound, and where nobody can tell.
+	WaitsFor string   `json:"waitsFor,omitempty"`
+	Order    *order   `json:"order,omitempty"`
+	Binding  *binding `json:"binding,omitempty"`
+	*assessment
+	Notes []string `json:"notes"`
+}
+
+// binding is how the server of a claim was chosen.
+type binding struct {
+	Server string `json:"server"`
+	// The others are empty where nobody recorded them, as after an adoption.
+	Recorded  bool       `json:"recorded"`
+	Revision  string     `json:"revision,omitempty"`
+	Score     float64    `json:"score,omitempty"`
+	RunnersUp int        `json:"runnersUp,omitempty"`
+	At        *time.Time `json:"at,omitempty"`
+}
+
+// explain reads what there is to know about a claim.
+func explain(ctx context.Context, c client.Client, namespace, name string, all bool) (*explanation, error) {
+	claim := &v1alpha1.ServerClaim{}
+	if err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, claim); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("there is no claim %s in namespace %s", name, namespace)
+		}
+		return nil, access.Explain(err, "get", access.ServerClaims)
+	}
+	e := about(claim)
+	if e.Bound {
+		err := e.bound(ctx, c, claim)
+		return e, err
+	}
+	w, err := look(ctx, c, namespace)
+	if err != nil {
+		return nil, err
+	}
+	e.Order = w.orderOf(claim)
+	if e.WaitsFor = standsStill(claim); e.WaitsFor != "" {
+		e.Order = nil
+	}
+	if w.blind() {
+		w.notes = append(w.notes, "you may not list servers, so this is what the claim itself says ("+w.unseen.Error()+")")
+	} else if e.WaitsFor == "" {
+		err = e.assess(ctx, w, claim, all)
+	}
+	e.Notes = append(e.Notes, w.notes...)
+	return e, err
+}
+
+// about is what a claim says of itself.
+func about(c *v1alpha1.ServerClaim) *explanation {
+	e := &explanation{Namespace: c.Namespace, Name: c.Name, Since: c.CreationTimestamp.UTC(), Notes: []string{}}
+	if bound := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionBound); bound != nil {
+		e.Bound, e.Reason, e.Message, e.Since = bound.Status == "True", bound.Reason, bound.Message, bound.LastTransitionTime.UTC()
+	}
+	return e
+}
+
+// standsStill says what keeps a claim from being looked at, whatever servers there are.
+func standsStill(c *v1alpha1.ServerClaim) string {
+	if !c.DeletionTimestamp.IsZero() {
+		return "nothing: it is being deleted"
+	}
+	if v1alpha1.Ignored(c) {
+		return "whoever set the annotation " + v1alpha1.OperationAnnotation + ", which asks to leave it alone"
+	}
+	if _, err := policies.ClaimSpecOf(c); err != nil {
+		return "another claim in its place: " + err.Error()
+	}
+	if _, found := policies.PlacementOf(c); found.Err() != nil {
+		return "a placement that can be read: " + found.Err().Error()
+	}
+	return ""
+}
+
+// assess says what the fleet has for the claim.
+func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerClaim, all bool) error {
+	if at := slices.IndexFunc(w.servers, func(s v1alpha1.Server) bool { return scheduler.RelationOf(&s, c) == scheduler.Holds }); at >= 0 {
+		e.WaitsFor = "nothing: the server " + w.servers[at].Name + " is reserved for it, and on its way"
+		return nil
+	}
+	members := w.gang(c)
+	outcomes, err := w.serve(ctx, members, all)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(members, func(m *v1alpha1.ServerClaim) bool { return m.Name == c.Name })
+	o := outcomes[at]
+	e.assessment, e.WaitsFor = o.assessment, o.waitsFor
+	if o.binds {
+		e.WaitsFor = "its turn: it would get " + o.server.Name + " now"
+		if e.Order != nil && e.Order.Place > 1 {
+			e.WaitsFor += ", unless one of those before it takes that"
+		}
+	}
+	return nil
+}
+
+// bound tells how the server was chosen, as far as the reader may see it.
+func (e *explanation) bound(ctx context.Context, c client.Client, claim *v1alpha1.ServerClaim) error {
+	if claim.Spec.ServerRef == nil {
+		return nil
+	}
+	e.Binding = &binding{Server: claim.Spec.ServerRef.Name}
+	s := &v1alpha1.Server{}
+	if err := c.Get(ctx, types.NamespacedName{Name: e.Binding.Server}, s); err != nil {
+		err = access.Explain(err, "get", access.Servers)
+		if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+		e.Notes = append(e.Notes, "how the server was chosen is recorded on the server, which could not be read ("+err.Error()+")")
+		return nil
+	}
+	record, recorded := scheduler.BindingOf(s)
+	if !recorded || scheduler.RelationOf(s, claim) != scheduler.Holds {
+		return nil
+	}
+	e.Binding.Recorded, e.Binding.Revision, e.Binding.Score, e.Binding.RunnersUp = true, record.Revision, record.Score, record.RunnersUp
+	if !record.At.IsZero() {
+		e.Binding.At = &record.At
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/policies/why"
+)
+
+// page writes text for people.
+type page struct {
+	*terminal.Terminal
+	now time.Time
+	err error
+}
+
+func (p *page) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.Out, format+"\n", args...)
+	}
+}
+
+// field is one line with a name before it.
+func (p *page) field(name, text string) {
+	if text != "" {
+		p.line("%-12s %s", name+":", terminal.Plain(text))
+	}
+}
+
+// notes go to the standard error.
+func (p *page) notes(notes []string) {
+	for _, note := range notes {
+		fmt.Fprintf(p.Err, "note: %s\n", terminal.Plain(note)) //nolint:errcheck // Nobody is left to tell.
+	}
+}
+
+func (p *page) ago(t time.Time) string { return duration.HumanDuration(p.now.Sub(t)) }
+
+// explained writes an explanation.
+func (p *page) explained(e *explanation) error {
+	state := p.Paint(terminal.Wary, "waits", 0)
+	if e.Bound {
+		state = p.Paint(terminal.Good, "is bound", 0)
+	}
+	reason := ""
+	if e.Reason != "" {
+		reason = " (" + e.Reason + ")"
+	}
+	p.line("Claim %s/%s %s since %s%s", e.Namespace, e.Name, state, p.ago(e.Since), terminal.Plain(reason))
+	p.line("")
+	p.field("It says", e.Message)
+	p.field("Waits for", e.WaitsFor)
+	if e.Order != nil {
+		p.field("Order", e.Order.words())
+	}
+	if b := e.Binding; b != nil {
+		p.field("Server", b.Server)
+		switch {
+		case b.Recorded:
+			p.field("Chosen by", fmt.Sprintf("%s, with score %s; %s", b.Revision, number(b.Score), runnersUp(b.RunnersUp)))
+		default:
+			p.field("Chosen by", "nobody recorded it; so it is after an adoption")
+		}
+		if b.At != nil {
+			p.field("Chosen", p.ago(*b.At)+" ago")
+		}
+	}
+	p.assessed(e.assessment)
+	p.notes(e.Notes)
+	return p.err
+}
+
+func (o *order) words() string {
+	where := "in this namespace"
+	if o.Everywhere {
+		where = "in all namespaces"
+	}
+	words := fmt.Sprintf("%d of %d claims that wait %s; priority %d", o.Place, o.Of, where, o.Priority)
+	if o.Asked != o.Priority {
+		words += fmt.Sprintf(" (it asks for %d)", o.Asked)
+	}
+	if o.Aged != o.Priority {
+		words += fmt.Sprintf(", %d with what it has waited", o.Aged)
+	}
+	return words
+}
+
+func runnersUp(n int) string {
+	switch n {
+	case 0:
+		return "no other server would have done"
+	case 1:
+		return "1 other server would have done"
+	default:
+		return fmt.Sprintf("%d other servers would have done", n)
+	}
+}
+
+func number(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }
+
+// assessed writes what the fleet has for a claim.
+func (p *page) assessed(a *assessment) {
+	if a == nil {
+		return
+	}
+	p.field("Policy", a.Revision)
+	p.field("Servers", fmt.Sprintf("%d of %d match, %d could be had now", a.Matching, a.Total, a.Fits))
+	p.field("Failure", a.PolicyError)
+	if len(a.Servers) > 0 {
+		p.line("")
+		p.servers(a)
+	}
+	if len(a.Codes) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Why not the others:")
+	for _, c := range a.Codes {
+		p.line("  %-16s %5d  %s", terminal.Plain(c.Code), c.Servers, terminal.Plain(c.Meaning))
+		if c.Remedy != "" {
+			p.line("  %-16s %5s  %s", "", "", terminal.Plain(c.Remedy))
+		}
+	}
+}
+
+// servers is the table of servers, with what fits in green.
+func (p *page) servers(a *assessment) {
+	name, code := len("SERVER"), len("FITS")
+	for i := range a.Servers {
+		name, code = max(name, len(a.Servers[i].Name)), max(code, len(word(&a.Servers[i])))
+	}
+	p.line("%-*s  %-*s  %s", name, "SERVER", code, "FITS", "WHY")
+	for i := range a.Servers {
+		v := &a.Servers[i]
+		colour := terminal.Bad
+		switch {
+		case v.Fits:
+			colour = terminal.Good
+		case v.Unknown || len(v.Reasons) > 0 && why.PassingOf(v.Reasons[0].Code) <= why.ByOthers:
+			colour = terminal.Wary
+		}
+		p.line("%s", strings.TrimRight(fmt.Sprintf("%-*s  %s  %s", name, v.Name, p.Paint(colour, word(v), code), terminal.Plain(words(v))), " "))
+	}
+	if a.Left > 0 {
+		p.line("and %d more; --all shows them", a.Left)
+	}
+}
+
+// word is what stands for a server: its place in the ranking, or the first code.
+func word(v *why.Verdict) string {
+	switch {
+	case v.Fits:
+		return "yes, " + strconv.Itoa(v.Rank)
+	case len(v.Reasons) > 0:
+		return terminal.Plain(v.Reasons[0].Code)
+	default:
+		return "unknown"
+	}
+}
+
+// words are what there is to say of a server.
+func words(v *why.Verdict) string {
+	var parts []string
+	for i, r := range v.Reasons {
+		switch i {
+		case 0:
+			parts = append(parts, r.Message)
+		case 1:
+			parts = append(parts, "then "+r.Code+": "+r.Message)
+		default:
+			parts = append(parts, r.Code+": "+r.Message)
+		}
+	}
+	if v.Fits && v.Score != nil {
+		parts = append(parts, "score "+number(*v.Score))
+	}
+	if v.Alternative > 0 {
+		parts = append(parts, fmt.Sprintf("alternative %d", v.Alternative))
+	}
+	if v.Later {
+		parts = append(parts, "only once no server of an earlier alternative can be had")
+	}
+	return strings.Join(parts, "; ")
+}

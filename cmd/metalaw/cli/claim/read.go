@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/why"
+)
+
+// world is what the reader may know of everything that decides about a claim.
+type world struct {
+	now     time.Time
+	servers []v1alpha1.Server
+	claims  []v1alpha1.ServerClaim
+	// everywhere says that the claims are those of all namespaces, and not of the claim's alone.
+	everywhere bool
+	fleet      *why.Fleet
+	// revision names the one in force; bundle is nil where it is not known or refused by the manager.
+	revision string
+	bundle   *bundle.Bundle
+	// broken is why the revision in force could not be compiled.
+	broken error
+	// unseen is why the servers are not known, which leaves nothing to judge.
+	unseen error
+	// notes say what could not be read, and what follows.
+	notes []string
+}
+
+// look reads with the reader's rights. What they may not read is noted, or said in unseen; any other failure is an error.
+func look(ctx context.Context, c client.Client, namespace string) (*world, error) {
+	w := &world{now: time.Now()}
+	var servers v1alpha1.ServerList
+	w.unseen = access.Explain(c.List(ctx, &servers), "list", access.Servers)
+	if w.unseen != nil && !apierrors.IsForbidden(w.unseen) {
+		return nil, w.unseen
+	}
+	w.servers = servers.Items
+	if err := w.lookAtClaims(ctx, c, namespace); err != nil {
+		return nil, err
+	}
+	if w.blind() {
+		return w, nil
+	}
+	var inventories policyv1alpha1.ServerInventoryList
+	if err := c.List(ctx, &inventories); err != nil {
+		err = w.note(err, access.Inventories, "what the machines reported is not known to you, so rules about hardware may be judged wrongly")
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := w.lookAtPolicy(ctx, c); err != nil {
+		return nil, err
+	}
+	w.fleet = why.FleetOf(w.servers, inventories.Items, w.claims, w.now)
+	return w, nil
+}
+
+// blind says that the servers are not known.
+func (w *world) blind() bool { return w.unseen != nil }
+
+// note keeps what follows from a missing right; another failure is returned.
+func (w *world) note(err error, resource, follows string) error {
+	err = access.Explain(err, "list", resource)
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	w.notes = append(w.notes, follows+" ("+err.Error()+")")
+	return nil
+}
+
+// lookAtClaims reads the claims of all namespaces, or else of one.
+func (w *world) lookAtClaims(ctx context.Context, c client.Client, namespace string) error {
+	var claims v1alpha1.ServerClaimList
+	err := c.List(ctx, &claims)
+	if err == nil {
+		w.claims, w.everywhere = claims.Items, true
+		return nil
+	}
+	if !apierrors.IsForbidden(err) {
+		return access.Explain(err, "list", access.ServerClaims)
+	}
+	if err = c.List(ctx, &claims, client.InNamespace(namespace)); err != nil {
+		return w.note(err, access.ServerClaims, "other claims are not known to you, so order and spread are judged without them")
+	}
+	w.claims = claims.Items
+	return nil
+}
+
+// lookAtPolicy reads the revision in force and compiles what it holds, as the manager does.
+func (w *world) lookAtPolicy(ctx context.Context, c client.Client) error {
+	var revisions policyv1alpha1.PolicyRevisionList
+	if err := c.List(ctx, &revisions); err != nil {
+		return w.note(err, access.Revisions, "the policy in force is not known to you: servers that fit otherwise are shown as unknown")
+	}
+	for i := range revisions.Items {
+		r := &revisions.Items[i]
+		active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive)
+		if active == nil || active.Status != metav1.ConditionTrue {
+			continue
+		}
+		w.revision = r.Name
+		if active.Reason == policyv1alpha1.ReasonRevisionHeld {
+			w.notes = append(w.notes, "the manager refuses the revision in force, "+r.Name+", and binds no claim: "+active.Message)
+			return nil
+		}
+		if w.bundle, w.broken = compile(r); w.broken != nil {
+			w.notes = append(w.notes, w.broken.Error()+"; servers that fit otherwise are shown as unknown")
+		}
+		return nil
+	}
+	w.notes = append(w.notes, "no policy is in force, and no claim is bound; metalaw policy history shows the revisions")
+	return nil
+}
+
+// compile holds the content of a revision against its digest, and compiles it.
+func compile(r *policyv1alpha1.PolicyRevision) (*bundle.Bundle, error) {
+	files, err := bundle.Unpack(r.Spec.Content)
+	if err != nil {
+		return nil, fmt.Errorf("revision %s cannot be read: %w", r.Name, err)
+	}
+	if digest := files.Digest(); digest != r.Spec.Digest {
+		return nil, fmt.Errorf("revision %s is damaged: its content has digest %s, and it says %s", r.Name, digest, r.Spec.Digest)
+	}
+	b, found, err := bundle.Compile(files, policies.Vocabulary())
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, fmt.Errorf("revision %s does not compile in this version of the program, which may be another than the manager's: %w",
+			r.Name, found.Err())
+	}
+	return b, nil
+}

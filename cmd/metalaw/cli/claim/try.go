@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// attempt is what the command line of try asks for.
+type attempt struct {
+	path, namespace string
+	all             bool
+}
+
+// result is what would become of the claims of a file.
+type result struct {
+	// Binds is the exit code in a word: all would be bound.
+	Binds  bool     `json:"binds"`
+	Claims []*tried `json:"claims"`
+	Notes  []string `json:"notes"`
+}
+
+// tried is what would become of one claim.
+type tried struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Line is where it begins in the file.
+	Line  int  `json:"line"`
+	Binds bool `json:"binds"`
+	// Server is the one that it would get, with the score.
+	Server string   `json:"server,omitempty"`
+	Score  *float64 `json:"score,omitempty"`
+	// WaitsFor is what it would wait for.
+	WaitsFor string `json:"waitsFor,omitempty"`
+	// Problems are what is wrong with it as it is written, each with file, line and column.
+	Problems  []string  `json:"problems"`
+	Admission admission `json:"admission"`
+	*assessment
+
+	claim *v1alpha1.ServerClaim
+	done  bool
+}
+
+// admission is the answer of the API server to a dry run.
+type admission struct {
+	// Answer is allowed, denied, exists, or unasked.
+	Answer   string   `json:"answer"`
+	Message  string   `json:"message,omitempty"`
+	Warnings []string `json:"warnings"`
+}
+
+// The answers of admission.
+const (
+	allowed = "allowed"
+	denied  = "denied"
+	exists  = "exists"
+	unasked = "unasked"
+)
+
+// warnings collects the warnings of the API server.
+type warnings struct{ text strings.Builder }
+
+// Write implements io.Writer.
+func (w *warnings) Write(p []byte) (int, error) { return w.text.Write(p) }
+
+// take gives what has come, one warning each.
+func (w *warnings) take() []string {
+	all := []string{}
+	for line := range strings.Lines(w.text.String()) {
+		if line = strings.TrimSpace(strings.TrimPrefix(line, "Warning: ")); line != "" {
+			all = append(all, line)
+		}
+	}
+	w.text.Reset()
+	return all
+}
+
+// try finds out what would become of the claims.
+func (r *attempt) try(ctx context.Context, c client.Client, warned *warnings, namespace string, docs documents) (*result, error) {
+	w, err := look(ctx, c, namespace)
+	if err != nil {
+		return nil, err
+	}
+	warned.take()
+	out := &result{Binds: true, Claims: []*tried{}, Notes: []string{}}
+	if len(docs.others) > 0 {
+		out.Notes = append(out.Notes, "passed over, because they are no claims: "+strings.Join(docs.others, ", "))
+	}
+	for _, doc := range docs.all {
+		out.Claims = append(out.Claims, triedOf(ctx, c, warned, namespace, doc))
+	}
+	if w.blind() {
+		out.Notes = append(out.Notes, "you may not list servers, so nobody can tell whether the claims would be bound ("+w.unseen.Error()+")")
+	}
+	for _, one := range out.Claims {
+		if err := r.serve(ctx, w, one, out.Claims); err != nil {
+			return nil, err
+		}
+		out.Binds = out.Binds && one.Binds
+	}
+	out.Notes = append(out.Notes, w.notes...)
+	return out, nil
+}
+
+// triedOf is a claim of a file with what can be said of it alone.
+func triedOf(ctx context.Context, c client.Client, warned *warnings, namespace string, doc document) *tried {
+	doc.claim.Namespace = cmp.Or(doc.claim.Namespace, namespace)
+	t := &tried{Name: cmp.Or(doc.claim.Name, doc.claim.GenerateName), Namespace: doc.claim.Namespace, Line: doc.line, claim: doc.claim,
+		Problems: append([]string{}, doc.wrong...), Admission: admission{Answer: unasked, Warnings: []string{}}}
+	if len(t.Problems) == 0 {
+		t.ask(ctx, c, warned)
+	}
+	return t
+}
+
+// ask has the API server and its admission look at a claim.
+func (t *tried) ask(ctx context.Context, c client.Client, warned *warnings) {
+	asked := t.claim.DeepCopy()
+	asked.ResourceVersion, asked.UID, asked.ManagedFields = "", "", nil
+	err := c.Create(ctx, asked, client.DryRunAll, client.FieldOwner(access.FieldManager))
+	t.Admission.Warnings = warned.take()
+	switch {
+	case err == nil:
+		t.Admission.Answer = allowed
+		t.claim = asked // with what the API server and its webhooks made of it
+		t.claim.Status = v1alpha1.ServerClaimStatus{}
+		return
+	case apierrors.IsAlreadyExists(err):
+		t.Admission.Answer = exists
+		t.Admission.Message = fmt.Sprintf("there is a claim of that name; metalaw explain claim %s -n %s says how it stands",
+			t.claim.Name, t.claim.Namespace)
+		return
+	}
+	words := access.Explain(err, "create", access.ServerClaims).Error()
+	t.Admission.Message = words
+	t.Admission.Answer = denied
+	if apierrors.IsForbidden(err) && strings.HasPrefix(words, "forbidden: ") && strings.Contains(words, "cannot create") {
+		t.Admission.Answer = unasked
+	}
+}
+
+// unsound says what a claim would need before servers are looked for; empty where that is nothing.
+func (t *tried) unsound() string {
+	switch {
+	case len(t.Problems) > 0:
+		return "a claim that can be read"
+	case t.Admission.Answer == denied:
+		return "admission, which refuses it"
+	case t.Admission.Answer == exists:
+		return "another name"
+	default:
+		return ""
+	}
+}
+
+// serve finds a server for a claim, and for the others of its gang.
+func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried) error {
+	if one.WaitsFor = cmp.Or(one.WaitsFor, one.unsound()); one.done || one.unsound() != "" || w.blind() {
+		return nil
+	}
+	group, claims := []*tried{one}, []*v1alpha1.ServerClaim{}
+	own := policies.GangOf(one.claim)
+	if own != nil {
+		group = slices.DeleteFunc(slices.Clone(all), func(t *tried) bool {
+			gang := policies.GangOf(t.claim)
+			return gang == nil || t.unsound() != "" || t.claim.Namespace != one.claim.Namespace || gang.Name != own.Name
+		})
+	}
+	for _, t := range group {
+		t.done = true
+		claims = append(claims, t.claim)
+	}
+	if own != nil { // members that are stored already take part
+		claims = append(claims, slices.DeleteFunc(w.gang(one.claim), func(c *v1alpha1.ServerClaim) bool { return c == one.claim })...)
+	}
+	outcomes, err := w.serve(ctx, claims, r.all)
+	if err != nil {
+		return err
+	}
+	for i, t := range group {
+		o := outcomes[i]
+		t.assessment, t.Binds, t.WaitsFor = o.assessment, o.binds, o.waitsFor
+		if o.binds {
+			t.Server, t.Score = o.server.Name, o.server.Score
+		}
+	}
+	return nil
+}
+
+// tried writes what would become of claims.
+func (p *page) tried(r *result) error {
+	for i, t := range r.Claims {
+		if i > 0 {
+			p.line("")
+		}
+		verdict := p.Paint(terminal.Bad, "would wait", 0)
+		switch {
+		case t.Binds:
+			verdict = p.Paint(terminal.Good, "would be bound", 0) + " to " + t.Server
+		case len(t.Problems) > 0 || t.Admission.Answer == denied || t.Admission.Answer == exists:
+			verdict = p.Paint(terminal.Bad, "would not be stored", 0)
+		case t.assessment == nil:
+			verdict = p.Paint(terminal.Wary, "unknown", 0)
+		}
+		p.line("Claim %s/%s (line %d): %s", terminal.Plain(t.Namespace), terminal.Plain(t.Name), t.Line, verdict)
+		for _, problem := range t.Problems {
+			p.line("  %s", terminal.Plain(problem))
+		}
+		p.line("")
+		p.field("Admission", strings.TrimSuffix(t.Admission.Answer+": "+t.Admission.Message, ": "))
+		for _, warning := range t.Admission.Warnings {
+			p.field("Warning", warning)
+		}
+		if !t.Binds {
+			p.field("Waits for", t.WaitsFor)
+		}
+		p.assessed(t.assessment)
+	}
+	p.notes(r.Notes)
+	return p.err
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+func member(name, size string) *v1alpha1.ServerClaim {
+	return &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name,
+		Annotations: map[string]string{v1alpha1.PlacementAnnotation: "gang: {name: db, size: " + size + "}"}}}
+}
+
+func TestAGangGetsServersTogetherOrNotAtAll(t *testing.T) {
+	servers := []v1alpha1.Server{free("a", func(*v1alpha1.Server) {}), free("b", func(*v1alpha1.Server) {})}
+	policy := compiled(t, "package metalaw.selection\n\nallow := true\n")
+	before := FleetOf(servers, nil, nil, time.Unix(0, 0))
+	members := []Member{{Claim: member("db-0", "3")}, {Claim: member("db-1", "3")}, {Claim: member("db-2", "3")}}
+	two, err := Serve(context.Background(), policy, members[:2], before)
+	if err != nil || !two.Complete || two.Answers[1].Verdicts[0].Name != "b" || two.After.counts.Claimed != 2 {
+		t.Errorf("two: %+v, %v", two, err)
+	}
+	three, err := Serve(context.Background(), policy, members, before)
+	if err != nil || three.Complete || three.After != before || three.Answers[2].Fits != 0 {
+		t.Errorf("three: %+v, %v", three, err)
+	}
+}
+
+func TestAGangThatIsNotWholeSaysWhatIsMissing(t *testing.T) {
+	for name, c := range map[string]struct {
+		others []*v1alpha1.ServerClaim
+		want   string
+	}{
+		"alone":              {nil, "1 of its 2 members exist"},
+		"whole":              {[]*v1alpha1.ServerClaim{member("db-0", "2"), member("db-1", "2")}, ""},
+		"of different sizes": {[]*v1alpha1.ServerClaim{member("db-1", "3")}, "its members give different sizes: 2 and 3"},
+		"too many":           {[]*v1alpha1.ServerClaim{member("db-1", "2"), member("db-2", "2")}, "3 claims say that they are members, and its size is 2"},
+		"among other claims": {[]*v1alpha1.ServerClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"}}}, "1 of its 2 members exist"},
+	} {
+		if got := Missing(member("db-0", "2"), c.others); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
