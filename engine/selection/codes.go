@@ -56,7 +56,7 @@ func Codes() []Code {
 		},
 		{
 			Code: CodeState, Meaning: "The server is not in state Available.",
-			Remedy: "Look at the server's state and conditions; `metalaw explain server` says what it waits for.",
+			Remedy: "Wait where the server is on its way; its state and conditions (`kubectl describe server NAME`) say what it waits for.",
 		},
 		{
 			Code: CodeUnclaimable, Meaning: "The server is cordoned: spec.unclaimable is true.",

@@ -32,7 +32,7 @@ func commandsPage(root string) (string, error) {
 	m.line("")
 	m.line("## Output and exit codes")
 	m.line("")
-	m.paragraph("Text by default, JSON with `-o json`; colours only on a terminal, and not where `NO_COLOR` is set. " +
+	m.paragraph("Text by default, JSON with `-o json`, YAML with `-o yaml`; colours only on a terminal, and not where `NO_COLOR` is set. " +
 		"Questions and notes go to the standard error.")
 	m.table([]string{"exit code", "meaning"}, [][]string{
 		{"0", "all that was asked is done, or asked where nothing is waited for"},

@@ -54,6 +54,7 @@ func conditionsPage(root string) (string, error) {
 		rows = append(rows, []string{code(c.Code), c.Meaning})
 	}
 	m.table([]string{"code", "meaning"}, rows)
+	m.line("[What to do about each](claim-codes.md).")
 	return m.text(), nil
 }
 

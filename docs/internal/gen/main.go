@@ -27,6 +27,7 @@ func pages() []page {
 		{"reference/conditions.md", conditionsPage},
 		{"reference/annotations.md", annotationsPage},
 		{"reference/placement.md", placementPage},
+		{"reference/claim-codes.md", claimCodesPage},
 		{"reference/metrics.md", metricsPage},
 		{"reference/flags.md", flagsPage},
 		{"reference/commands.md", commandsPage},

@@ -125,7 +125,7 @@ func (p *page) assessed(a *assessment) {
 	for _, c := range a.Codes {
 		p.line("  %-16s %5d  %s", terminal.Plain(c.Code), c.Servers, terminal.Plain(c.Meaning))
 		if c.Remedy != "" {
-			p.line("  %-16s %5s  %s", "", "", terminal.Plain(c.Remedy))
+			p.line("  %-16s %5s  Do: %s", "", "", terminal.Plain(c.Remedy))
 		}
 	}
 }
