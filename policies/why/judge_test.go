@@ -49,6 +49,10 @@ func drawServers(r *rapid.T) []v1alpha1.Server {
 		s.Name = fmt.Sprintf("s%02d", (i*5)%12)
 		s.Labels = map[string]string{"size": of("s", "m", "m"), "rack": of("r1", "r2", "r3", "r4")}
 		s.Annotations = map[string]string{policies.RackMetadata: s.Labels["rack"]}
+		s.Status.State, s.Status.PowerState = v1alpha1.StateAvailable, v1alpha1.PowerStateOff
+		if rapid.IntRange(0, 2).Draw(r, "trouble") > 0 {
+			continue // enough have to be free for a ranking
+		}
 		s.Status.State = v1alpha1.ServerState(of("Available", "Available", "Available", "Reserved"))
 		s.Status.PowerState = v1alpha1.PowerState(of("Off", "Off", "Off", "On", ""))
 		s.Spec.Unclaimable = rapid.IntRange(0, 5).Draw(r, "cordoned") == 0

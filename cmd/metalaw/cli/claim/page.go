@@ -72,7 +72,7 @@ func (p *page) explained(e *explanation) error {
 			p.field("Chosen", p.ago(*b.At)+" ago")
 		}
 	}
-	p.assessed(e.assessment)
+	p.assessed(e.assessment, false)
 	p.notes(e.Notes)
 	return p.err
 }
@@ -105,10 +105,16 @@ func runnersUp(n int) string {
 
 func number(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }
 
-// assessed writes what the fleet has for a claim.
-func (p *page) assessed(a *assessment) {
+// assessed writes what the fleet has for a claim; for one that would be bound, only what fits.
+func (p *page) assessed(a *assessment, binds bool) {
 	if a == nil {
 		return
+	}
+	if binds {
+		brief := *a
+		brief.Servers = a.Servers[:min(a.Fits, len(a.Servers))]
+		brief.Left, brief.Codes = a.Fits-len(brief.Servers), nil
+		a = &brief
 	}
 	p.field("Policy", a.Revision)
 	p.field("Servers", fmt.Sprintf("%d of %d match, %d could be had now", a.Matching, a.Total, a.Fits))

@@ -30,6 +30,8 @@ type result struct {
 	Binds  bool     `json:"binds"`
 	Claims []*tried `json:"claims"`
 	Notes  []string `json:"notes"`
+
+	all bool
 }
 
 // tried is what would become of one claim.
@@ -94,7 +96,7 @@ func (r *attempt) try(ctx context.Context, c client.Client, warned *warnings, na
 		return nil, err
 	}
 	warned.take()
-	out := &result{Binds: true, Claims: []*tried{}, Notes: []string{}}
+	out := &result{Binds: true, Claims: []*tried{}, Notes: []string{}, all: r.all}
 	if len(docs.others) > 0 {
 		out.Notes = append(out.Notes, "passed over, because they are no claims: "+strings.Join(docs.others, ", "))
 	}
@@ -226,7 +228,7 @@ func (p *page) tried(r *result) error {
 		if !t.Binds {
 			p.field("Waits for", t.WaitsFor)
 		}
-		p.assessed(t.assessment)
+		p.assessed(t.assessment, t.Binds && !r.all)
 	}
 	p.notes(r.Notes)
 	return p.err
