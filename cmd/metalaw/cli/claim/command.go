@@ -105,8 +105,8 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 			"or what it would wait for. Claims are served in the order of the file, and each sees the servers of those before it as " +
 			"taken; those of one gang together. Claims that wait already are not served before them. Other objects in the file are " +
 			"passed over.\n\n" +
-			"Exit codes: 0 all would be bound; 1 one would not, nobody can tell, or the file holds no claims that can be read; " +
-			"2 the command line makes no sense, or there is no such file.",
+			"Exit codes: 0 all would be bound; 1 one would not, nobody can tell, or no claims can be read from the file; " +
+			"2 the command line makes no sense.",
 		Example: "  {{.}} claim try -f claim.yaml\n  kubectl kustomize ./claims | {{.}} claim try -f - -n team",
 		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -52,7 +52,7 @@ func (r *attempt) read(in io.Reader) (documents, error) {
 		text, err = os.ReadFile(r.path)
 	}
 	if err != nil {
-		return documents{}, usage.Errorf("%v", err)
+		return documents{}, fmt.Errorf("the file cannot be read: %w", err)
 	}
 	docs, err := decode(name, text)
 	if err == nil && len(docs.all) == 0 {
