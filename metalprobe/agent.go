@@ -64,18 +64,11 @@ func (a *Agent) Run(ctx context.Context) error {
 			wiped = true
 			err = a.wipe(ctx)
 		}
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return nil
-		case err == nil:
-		case a.Purpose == PurposeWipe && (IsRefused(err) || errors.Is(err, ErrNotCurrent)):
-			a.Log.Error("stopped", "server", a.UUID, "purpose", a.Purpose, "error", err)
+		}
+		if over, err := a.over(err, accepted); over {
 			return err
-		case accepted && a.Purpose != PurposeWipe && IsRefused(err):
-			a.Log.Info("stopped: the report was accepted, and no more are wanted", "server", a.UUID, "answer", err)
-			return nil
-		default:
-			a.Log.Warn("will try again", "server", a.UUID, "in", a.Interval, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -83,6 +76,22 @@ func (a *Agent) Run(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// over says whether the agent has nothing more to do after a round that ended so, and with what error it ends.
+func (a *Agent) over(err error, accepted bool) (bool, error) {
+	switch {
+	case err == nil:
+	case a.Purpose == PurposeWipe && (IsRefused(err) || errors.Is(err, ErrNotCurrent)):
+		a.Log.Error("stopped", "server", a.UUID, "purpose", a.Purpose, "error", err)
+		return true, err
+	case accepted && a.Purpose != PurposeWipe && IsRefused(err):
+		a.Log.Info("stopped: the report was accepted, and no more are wanted", "server", a.UUID, "answer", err)
+		return true, nil
+	default:
+		a.Log.Warn("will try again", "server", a.UUID, "in", a.Interval, "error", err)
+	}
+	return false, nil
 }
 
 func (a *Agent) register(ctx context.Context) error {

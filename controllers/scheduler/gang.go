@@ -4,7 +4,6 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -359,58 +358,4 @@ func (s *Scheduler) nextGang(now time.Time) time.Duration {
 		}
 	}
 	return least
-}
-
-// finishGang takes in what became of a gang's writes, and goes on from what is written.
-func (r *run) finishGang(ctx context.Context, g *gangAttempt) {
-	var failed, denied error
-	again := false
-	for i, done := range g.done {
-		t := g.members[i]
-		done.attempt = t
-		if t.todo.action == bind && done.done == inDoubt {
-			r.s.unsure(t.claim.UID, t.entry.Name())
-		} else if t.todo.action == bind {
-			if e := r.s.fleet.Release(t.entry.Name(), t.claim.UID); e != nil && e.IsFree() {
-				r.returned = append(r.returned, e)
-			}
-		}
-		if server := t.server(); done.done == wasReserved || done.done == wasDropped {
-			r.s.suspects.add(server)
-		}
-		switch {
-		case done.done == wasBound && done.err == nil:
-			r.bound++
-			r.s.told(ctx, done.claim, done.server)
-		case done.done == wasLost:
-			r.s.patience.tried(t.claim, t.entry)
-			wait := longestWait
-			if done.err != nil {
-				denied, wait = errors.Join(denied, done.err), longestDenied
-			}
-			r.s.patience.lost(t.claim.UID, r.s.now(), wait)
-			again = true
-		case isDenied(done.err):
-			r.s.patience.lost(t.claim.UID, r.s.now(), longestDenied)
-			r.refuse(t.asking, refusedBy(done.err))
-		case done.err != nil:
-			failed = errors.Join(failed, done.err)
-		}
-	}
-	r.rewoke = r.s.pending.respread(g.key.namespace) || r.rewoke
-	if failed != nil {
-		r.fail(g.everyone[0], failed)
-		return
-	}
-	if again && !r.stopped && ctx.Err() == nil {
-		r.v.afresh()
-		r.tryGang(ctx, g.key, cmpError(g.denied, denied))
-	}
-}
-
-func cmpError(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }

@@ -4,6 +4,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -104,4 +105,69 @@ func (s *Scheduler) undoMember(ctx context.Context, c *v1alpha1.ServerClaim, e *
 	undone.Inc()
 	logf.FromContext(ctx).Info("reservation undone", "server", e.Name(), "claim", claimName(c), "claimUID", c.UID)
 	return nil
+}
+
+// finishGang takes in what became of a gang's writes, and goes on from what is written.
+func (r *run) finishGang(ctx context.Context, g *gangAttempt) {
+	var failed, denied error
+	again := false
+	for i, done := range g.done {
+		t := g.members[i]
+		r.settleMember(t, done.done)
+		switch {
+		case done.done == wasBound && done.err == nil:
+			r.bound++
+			r.s.told(ctx, done.claim, done.server)
+		case done.done == wasLost:
+			r.memberLost(t, done.err)
+			denied, again = errors.Join(denied, done.err), true
+		case isDenied(done.err):
+			r.s.patience.lost(t.claim.UID, r.s.now(), longestDenied)
+			r.refuse(t.asking, refusedBy(done.err))
+		case done.err != nil:
+			failed = errors.Join(failed, done.err)
+		}
+	}
+	r.rewoke = r.s.pending.respread(g.key.namespace) || r.rewoke
+	if failed != nil {
+		r.fail(g.everyone[0], failed)
+		return
+	}
+	if again && !r.stopped && ctx.Err() == nil {
+		r.v.afresh()
+		r.tryGang(ctx, g.key, cmpError(g.denied, denied))
+	}
+}
+
+// settleMember ends what was assumed for a member, or notes a doubt about it.
+func (r *run) settleMember(t *attempt, done outcome) {
+	switch {
+	case t.todo.action != bind:
+	case done == inDoubt:
+		r.s.unsure(t.claim.UID, t.entry.Name())
+	default:
+		if e := r.s.fleet.Release(t.entry.Name(), t.claim.UID); e != nil && e.IsFree() {
+			r.returned = append(r.returned, e)
+		}
+	}
+	if done == wasReserved || done == wasDropped {
+		r.s.suspects.add(t.server())
+	}
+}
+
+// memberLost spaces the next attempt of a member whose server could not be written; denied is the API server's refusal, if any.
+func (r *run) memberLost(t *attempt, denied error) {
+	r.s.patience.tried(t.claim, t.entry)
+	wait := longestWait
+	if denied != nil {
+		wait = longestDenied
+	}
+	r.s.patience.lost(t.claim.UID, r.s.now(), wait)
+}
+
+func cmpError(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
 }

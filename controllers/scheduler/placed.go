@@ -17,7 +17,8 @@ import (
 
 // ranking is a Policy that gives a ranking of any length.
 type ranking interface {
-	Rank(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet, most int) (selection.Result, error)
+	Rank(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet,
+		most int) (selection.Result, error)
 }
 
 // places are the counts of a spread before any claim is counted, made when the index was at sequence.

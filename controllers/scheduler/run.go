@@ -105,32 +105,46 @@ func (r *run) serve(ctx context.Context, a asking) {
 		r.refuse(a, todo)
 	case r.s.observeOnly:
 		r.refuse(a, refusal(v1alpha1.ReasonObserveOnly, "the manager runs with --observe-only, and binds no claim"))
-	case todo.action == complete:
+	default:
+		r.carryOut(ctx, a, todo)
+	}
+}
+
+// carryOut has the first write of what was decided begun.
+func (r *run) carryOut(ctx context.Context, a asking, todo step) {
+	switch todo.action {
+	case complete:
 		r.start(ctx, &attempt{asking: a, todo: todo})
-	case todo.action == adopt:
+	case adopt:
 		e := r.s.fleet.Get(todo.server)
 		if e == nil || r.s.patience.holds(a.claim, e, r.s.now()) {
 			r.later(a)
 			return
 		}
 		r.start(ctx, &attempt{asking: a, todo: todo, entry: e})
-	default:
-		t := &attempt{asking: a, todo: todo, at: todo.choice.head}
-		if r.next(t) {
-			r.start(ctx, t)
-			return
-		}
-		if todo = r.v.decide(ctx, a, true); todo.action == refuse {
-			r.refuse(a, todo)
-			return
-		}
-		t = &attempt{asking: a, todo: todo, at: todo.choice.head}
-		if !r.next(t) {
-			r.later(a)
-			return
-		}
-		r.start(ctx, t)
+	case bind:
+		r.reserve(ctx, a, todo)
+	case settled, refuse:
 	}
+}
+
+// reserve begins with the best server that can still be had. Where none of the list can, the policy is asked once more.
+func (r *run) reserve(ctx context.Context, a asking, todo step) {
+	t := &attempt{asking: a, todo: todo, at: todo.choice.head}
+	if r.next(t) {
+		r.start(ctx, t)
+		return
+	}
+	if todo = r.v.decide(ctx, a, true); todo.action == refuse {
+		r.refuse(a, todo)
+		return
+	}
+	t = &attempt{asking: a, todo: todo, at: todo.choice.head}
+	if !r.next(t) {
+		r.later(a)
+		return
+	}
+	r.start(ctx, t)
 }
 
 // next assumes for the claim the best server of the list that can still be had. One that changed since the policy looked at it

@@ -145,7 +145,7 @@ func (s *Scheduler) newRun(began time.Time) *run {
 // underway is how many servers are being written for claims of a namespace, and not for any claim yet.
 func (s *Scheduler) underway(namespace string) int {
 	n := 0
-	for _, uid := range s.fleet.Assumed() {
+	for _, uid := range s.fleet.Underway() {
 		if c, _ := s.pending.get(uid); c != nil && c.Namespace == namespace {
 			n++
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -22,21 +21,11 @@ import (
 var programs string
 
 // program builds metalaw, once, for the first spec that calls it.
-var program = sync.OnceValues(func() (string, error) {
-	root, err := env.RepoRoot()
-	if err != nil {
-		return "", err
-	}
+var program = sync.OnceValues(func() (path string, err error) {
 	if programs, err = os.MkdirTemp("", "metalaw-"); err != nil {
 		return "", err
 	}
-	path := filepath.Join(programs, "metalaw")
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/metalaw")
-	cmd.Dir = root
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", errors.New(string(output))
-	}
-	return path, nil
+	return env.BuildProgram(context.Background(), programs)
 })
 
 // said is what a call of the program came to.

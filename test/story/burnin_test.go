@@ -3,7 +3,6 @@
 package story
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -18,7 +17,6 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/metalaw/cli"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/test/env"
@@ -114,14 +112,11 @@ func policyCommand(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	kubeconfig, err := controlPlane.KubeconfigFor(env.User{Name: "root", Groups: []string{"system:masters"}})
 	Expect(err).NotTo(HaveOccurred())
-	call := cli.ReadCall(append([]string{"metalaw", "policy"}, args...))
-	call.Args = append(call.Args, "--kubeconfig", kubeconfig)
-	cmd := cli.New(call)
-	var out bytes.Buffer
-	cmd.SetOut(&out)
-	cmd.SetErr(&out)
-	Expect(cmd.ExecuteContext(ctx)).To(Succeed(), "%s", &out)
-	return out.String()
+	program, err := env.BuildProgram(ctx, GinkgoT().TempDir())
+	Expect(err).NotTo(HaveOccurred())
+	output, err := exec.CommandContext(ctx, program, append([]string{"policy", "--kubeconfig", kubeconfig}, args...)...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "%s", output)
+	return string(output)
 }
 
 // stage relabels the ConfigMap of a bundle.

@@ -49,8 +49,8 @@ func (x *Index) HeldIn(namespace string) int {
 	return x.heldIn[namespace]
 }
 
-// Assumed are the claims for which a server counts as claimed that is not written for any claim yet.
-func (x *Index) Assumed() []types.UID {
+// Underway are the claims for which a server counts as claimed that is not written for any claim yet.
+func (x *Index) Underway() []types.UID {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var all []types.UID

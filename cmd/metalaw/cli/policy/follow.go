@@ -199,5 +199,6 @@ func ask(ctx context.Context, c client.Client, head *corev1.ConfigMap, to change
 		return nil, err
 	}
 	all, err := revisions(ctx, c)
-	return &request{change: to, head: head.Name, bundle: head.Labels[policyv1alpha1.BundleLabel], digest: digest, revision: revision, before: all}, err
+	return &request{change: to, head: head.Name, bundle: head.Labels[policyv1alpha1.BundleLabel], digest: digest, revision: revision,
+		before: all}, err
 }

@@ -223,7 +223,7 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		Items      []yaml.Node
 	}
 	if doc.Decode(&head) != nil {
-		return nil, nil // another object, which is none of ours
+		return nil, nil //nolint:nilerr // another object, which is none of ours
 	}
 	if head.Kind == "List" || head.Kind == "ConfigMapList" {
 		var all []*configMap
