@@ -74,7 +74,9 @@ var _ = Describe("A long life", func() {
 			served += n
 		}
 		Expect(served).To(BeNumerically(">=", soaked), "claims served: fewer say nothing")
-		Expect(end.goroutines).To(BeNumerically("<=", rest.goroutines+float64(served)/4), "goroutines at rest: fewer than one more for four claims")
+		// What stays open of connections differs by a few from one moment of rest to the next, whatever was served.
+		Expect(end.goroutines).To(BeNumerically("<=", rest.goroutines+max(16, float64(served)/4)),
+			"goroutines at rest: fewer than one more for four claims")
 		if lasts >= longSoak {
 			third := len(samples) / 3
 			early, late := least(samples[third/2:third]), least(samples[2*third:])
