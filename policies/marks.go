@@ -43,7 +43,7 @@ func Inheritance(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []Inhe
 		holds bool
 		Inherited
 	}{
-		{keptDirty(inv), Inherited{MarkDirty, "its inventory says so"}},
+		{KeptDirty(inv), Inherited{MarkDirty, "its inventory says so"}},
 		{s.Spec.ServerClaimRef != nil, Inherited{MarkDirty, "it names a claim"}},
 		{lost, Inherited{MarkDirty, "its status was lost"}},
 		{data, Inherited{MarkDirty, fmt.Sprintf("a machine in state %s may hold a claim's data", s.Status.State)}},
@@ -94,11 +94,12 @@ func known(state v1alpha1.ServerState) bool {
 
 // provenClean says that the last thing which a machine's inventory tells is a verified wipe, with no holder since.
 func provenClean(inv *policyv1alpha1.ServerInventory) bool {
-	return inv != nil && inv.Custody != nil && inv.Custody.LastHolder == nil && !keptDirty(inv) &&
+	return inv != nil && inv.Custody != nil && inv.Custody.LastHolder == nil && !KeptDirty(inv) &&
 		inv.Wipe != nil && inv.Wipe.State == policyv1alpha1.WipeVerified
 }
 
-func keptDirty(inv *policyv1alpha1.ServerInventory) bool {
+// KeptDirty says that what outlives the Server marks the machine Dirty; inv may be nil.
+func KeptDirty(inv *policyv1alpha1.ServerInventory) bool {
 	return inv != nil && inv.Custody != nil && slices.Contains(inv.Custody.Marks, MarkDirty)
 }
 

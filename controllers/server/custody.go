@@ -64,7 +64,7 @@ func (v *visit) marked(mark string) loop.Progress {
 // inheritsUnstored says that a lifecycle is about to begin with the fear of data of which only the status would tell: that it
 // can be lost, and a machine whose data nothing else remembers would be offered.
 func (v *visit) inheritsUnstored() bool {
-	return v.server.Status.Lifecycle == nil && !v.keptDirty() && slices.Contains(policies.InheritedMarks(v.server, v.inventory), policies.MarkDirty)
+	return v.server.Status.Lifecycle == nil && !policies.KeptDirty(v.inventory) && slices.Contains(policies.InheritedMarks(v.server, v.inventory), policies.MarkDirty)
 }
 
 // keepInherited has the mark stored where it outlives the status; the lifecycle begins once it is.
@@ -138,12 +138,7 @@ func (v *visit) holdsData() bool {
 	if s.Spec.ServerClaimRef != nil || (s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)) {
 		return true
 	}
-	return v.keptDirty()
-}
-
-// keptDirty says that the inventory marks the machine Dirty.
-func (v *visit) keptDirty() bool {
-	return v.inventory != nil && v.inventory.Custody != nil && slices.Contains(v.inventory.Custody.Marks, policies.MarkDirty)
+	return policies.KeptDirty(v.inventory)
 }
 
 // Finalize implements loop.Visit. A server that holds data, or that a claim holds, goes only when an annotation says so;

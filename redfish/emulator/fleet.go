@@ -147,6 +147,12 @@ func (f *Fleet) Machine(name string) *Machine {
 	return f.names[name]
 }
 
+// Matches says whether any machine's name matches the glob that Fault.Machine is; machines that are added later do not count.
+func (f *Fleet) Matches(pattern string) bool {
+	re := glob(pattern)
+	return slices.ContainsFunc(f.Machines(), func(m *Machine) bool { return re == nil || re.MatchString(m.name) })
+}
+
 // CA is the PEM certificate that signed the fleet's certificates; nil without TLS.
 func (f *Fleet) CA() []byte {
 	if f.certs == nil {

@@ -4,6 +4,7 @@ package env
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -68,7 +69,7 @@ var given sync.Map
 // FreePort returns a port of 127.0.0.1 that nobody listened on a moment ago, for a server that
 // has to be told its port before it starts. It never returns the same one again.
 func FreePort(ctx context.Context) (int, error) {
-	var err error
+	err := errors.New("this process has given away each one that was tried")
 	for range 50 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
 		if _, taken := given.LoadOrStore(port, true); taken {

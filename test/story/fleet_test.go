@@ -129,7 +129,7 @@ var _ = Describe("Safety rule 8: freeze", func() {
 		Eventually(claimCondition(ctx, "frozen-wipe", "Ready")).Should(Equal("True/Running"))
 		m.Drives()[1].Write("the tenant's second disk")
 		deleteClaim(ctx, "frozen-wipe")
-		Eventually(func() policyv1alpha1.WipeState { return wipeState(ctx, name) }).Should(Equal(policyv1alpha1.WipeRunning))
+		Eventually(theWorld.begunToErase(m, "nvme0n1")).Should(BeTrue())
 		control(ctx, frozen(policyv1alpha1.FreezeDestructive, m))
 		Eventually(m.Drives()[0].Contents).Should(BeEmpty(), "a disk under erase is erased to its end")
 		Consistently(m.Drives()[1].Contents, 4*time.Second).Should(Equal("the tenant's second disk"))

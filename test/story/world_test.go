@@ -5,6 +5,7 @@ package story
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +47,8 @@ type world struct {
 	// stop ends the manager that runs; nil while none does.
 	stop     func()
 	machines atomic.Int32
+	// erasing holds, by machine and drive, that somebody began to erase it.
+	erasing sync.Map
 }
 
 func newWorld(ctx context.Context) *world {
@@ -57,10 +60,22 @@ func newWorld(ctx context.Context) *world {
 	w.guests = guests
 	w.bmcPort, err = env.FreePort(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	w.fleet = emulator.New(emulator.Options{Network: fmt.Sprintf("127.%d.0.0/16", 66+GinkgoParallelProcess()), Port: w.bmcPort, Guest: guests, Delays: emulator.Delays{Shutdown: -1}})
+	w.fleet = emulator.New(emulator.Options{Network: fmt.Sprintf("127.%d.0.0/16", 66+GinkgoParallelProcess()), Port: w.bmcPort, Guest: guests,
+		Delays: emulator.Delays{Shutdown: -1}, Witness: w.saw})
 	Expect(w.fleet.Start(context.WithoutCancel(ctx))).To(Succeed())
 	w.startManager(ctx)
 	return w
+}
+
+func (w *world) saw(h emulator.Happening) {
+	if h.What == emulator.EraseBegun {
+		w.erasing.Store(h.Machine+"/"+h.Drive, true)
+	}
+}
+
+// begunToErase says whether somebody ever began to erase that drive, whatever is reported of it.
+func (w *world) begunToErase(m *emulator.Machine, drive string) func() bool {
+	return func() bool { _, begun := w.erasing.Load(m.Name() + "/" + drive); return begun }
 }
 
 func (w *world) close() {

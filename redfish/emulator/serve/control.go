@@ -168,7 +168,7 @@ func (c *control) addFaults(r *http.Request) (any, error) {
 		return nil, err
 	}
 	for _, f := range faults {
-		if f.Machine != "" && c.fleet.Machine(f.Machine) == nil {
+		if f.Machine != "" && !c.fleet.Matches(f.Machine) {
 			return nil, notFoundError("machine " + f.Machine)
 		}
 	}

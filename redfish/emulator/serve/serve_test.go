@@ -62,6 +62,8 @@ func TestTheControlInterfaceLooksIntoTheFleetAndLetsThingsGoWrong(t *testing.T) 
 		{"POST", "/faults", "faults:\n- use: ServiceUnavailable\n", 200, `"name": "ServiceUnavailable"`},
 		{"POST", "/faults", "faults:\n- status: 1\n", 400, "line 2"},
 		{"POST", "/faults", "faults:\n- use: ServiceUnavailable\n  machine: b\n", 404, "machine b does not exist"},
+		{"POST", "/faults", "faults:\n- use: ServiceUnavailable\n  machine: b*\n", 404, "machine b* does not exist"},
+		{"POST", "/faults", "faults:\n- use: ServiceUnavailable\n  machine: a*\n", 200, `"name": "ServiceUnavailable"`},
 		{"DELETE", "/faults", "", 200, "[]"},
 		{"DELETE", "/machines", "", 404, "DELETE /machines does not exist"},
 		{"GET", "/nonsense", "", 404, "GET /nonsense does not exist"},
