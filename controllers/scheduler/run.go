@@ -93,21 +93,27 @@ func (r *run) serve(ctx context.Context, a asking) {
 		return
 	}
 	todo := r.v.decide(ctx, a, false)
+	if todo.action == bind && a.placed.Gang() != nil && !hadServer(a.claim) {
+		todo = refusal(v1alpha1.ReasonInvalidPlacement, "a claim of a gang cannot name its server in spec.serverRef; "+
+			"serverRef cannot be changed, so claim anew without it")
+	}
 	switch {
-	case todo.action == bind && a.placed.Gang() != nil && !hadServer(a.claim):
-		r.refuse(a, refusal(v1alpha1.ReasonInvalidPlacement, "a claim of a gang cannot name its server in spec.serverRef; "+
-			"serverRef cannot be changed, so claim anew without it"))
 	case todo.action == settled:
-	case todo.action == refuse && a.unplaced != "" && !r.s.observeOnly:
-		r.giveBack(ctx, []asking{a})
-		r.refuse(a, todo)
 	case todo.action == refuse:
-		r.refuse(a, todo)
+		r.turnAway(ctx, a, todo)
 	case r.s.observeOnly:
 		r.refuse(a, refusal(v1alpha1.ReasonObserveOnly, "the manager runs with --observe-only, and binds no claim"))
 	default:
 		r.carryOut(ctx, a, todo)
 	}
+}
+
+// turnAway says why a claim gets nothing; what a claim holds that it cannot be placed with is given back.
+func (r *run) turnAway(ctx context.Context, a asking, why step) {
+	if a.unplaced != "" && !r.s.observeOnly {
+		r.giveBack(ctx, []asking{a})
+	}
+	r.refuse(a, why)
 }
 
 // carryOut has the first write of what was decided begun.

@@ -64,7 +64,8 @@ func (v *visit) marked(mark string) loop.Progress {
 // inheritsUnstored says that a lifecycle is about to begin with the fear of data of which only the status would tell: that it
 // can be lost, and a machine whose data nothing else remembers would be offered.
 func (v *visit) inheritsUnstored() bool {
-	return v.server.Status.Lifecycle == nil && !policies.KeptDirty(v.inventory) && slices.Contains(policies.InheritedMarks(v.server, v.inventory), policies.MarkDirty)
+	return v.server.Status.Lifecycle == nil && !policies.KeptDirty(v.inventory) &&
+		slices.Contains(policies.InheritedMarks(v.server, v.inventory), policies.MarkDirty)
 }
 
 // keepInherited has the mark stored where it outlives the status; the lifecycle begins once it is.
