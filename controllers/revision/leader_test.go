@@ -114,7 +114,7 @@ func TestWhatBecomesOfAHead(t *testing.T) {
 		"a draft is not stored":                  {"draft", nil, builtIn, "Normal InForce default-1.0.0"},
 		"one without a stage is a draft":         {"", nil, builtIn, "Normal InForce default-1.0.0"},
 		"a broken draft shows its errors": {"draft", func(cm *corev1.ConfigMap) { cm.Data["lifecycle.yaml"] = "a: [" }, builtIn,
-			"Warning BundleRefused lifecycle.yaml:2:"},
+			"Warning BundleRefused lifecycle.yaml:1:"},
 		"a stage that nobody knows": {"live", nil, builtIn,
 			`Warning BundleRefused label policy.metalaw.dev/stage is "live"; write draft, shadow, canary or active`},
 		"a label that is not the bundle's name": {"active", func(cm *corev1.ConfigMap) { cm.Labels[policyv1alpha1.BundleLabel] = "other" }, builtIn,
