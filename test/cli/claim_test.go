@@ -30,6 +30,8 @@ func storeRevision(ctx SpecContext) string {
 	Expect(err).NotTo(HaveOccurred())
 	content, err := files.Pack()
 	Expect(err).NotTo(HaveOccurred())
+	// Specs that ran before may have left revisions, this one among them.
+	Expect(admin.DeleteAllOf(ctx, &policyv1alpha1.PolicyRevision{})).To(Succeed())
 	r := &policyv1alpha1.PolicyRevision{ObjectMeta: metav1.ObjectMeta{Name: b.Revision.Name}, Spec: policyv1alpha1.PolicyRevisionSpec{
 		Bundle: b.Name, Version: b.Version, Digest: b.Revision.Digest, Content: content}}
 	Expect(admin.Create(ctx, r)).To(Succeed())

@@ -38,6 +38,7 @@ var ofTheShell = map[explorer.Rule]bool{"IdentityFirst": true}
 var judgedBy = map[explorer.Rule]explorer.Rule{
 	"PowerIsTheHolders":    explorer.OnlyForTheHolder,
 	"ObservedUntilConsent": explorer.HandsOff,
+	"LeftToItself":         explorer.HandsOff,
 	"ProbeBeginsFromOff":   explorer.RunningBootKept,
 	"WipeBeginsFromOff":    explorer.RunningBootKept,
 }

@@ -67,15 +67,16 @@ func (l left) leave(ctx context.Context, name string) *emulator.Machine {
 var _ = Describe("A fleet that metal-operator ran", func() {
 	It("is adopted: no machine is powered, booted or wiped, and every server says what was made of it", func(ctx SpecContext) {
 		dirty := []string{"Dirty", "Managed"}
+		stranger := []string{"Stranger"}
 		fleet := map[string]left{
 			"left-available":         {state: "Available", power: "Off", becomes: "Available/Off", says: "Ready=True/Stable"},
-			"left-available-running": {state: "Available", power: "On", becomes: "Observing/On"},
+			"left-available-running": {state: "Available", power: "On", becomes: "Observing/On", marks: stranger},
 			"left-reserved":          {state: "Reserved", power: "On", claim: true, exists: true, becomes: "Reserved/On", marks: dirty, says: "Ready=True/Stable"},
 			"left-reserved-gone":     {state: "Reserved", power: "On", claim: true, becomes: "Reserved/On", marks: dirty, says: "ClaimMissing=True/ClaimNotFound"},
 			"left-released":          {state: "Released", power: "Off", claim: true, becomes: "Released/Off", marks: dirty, says: "ClaimMissing=True/ClaimNotFound"},
-			"left-parked":            {state: "Parked", power: "On", becomes: "Parked/On"},
+			"left-parked":            {state: "Parked", power: "On", becomes: "Parked/On", marks: stranger},
 			"left-parked-claimed":    {state: "Parked", power: "On", claim: true, exists: true, becomes: "Parked/On", marks: []string{"Dirty"}},
-			"left-error":             {state: "Error", power: "On", becomes: "Error/On", says: "Stalled=True/Adopted"},
+			"left-error":             {state: "Error", power: "On", becomes: "Error/On", marks: stranger, says: "Stalled=True/Adopted"},
 		}
 		before := theWorld.fleet.LastWrite()
 		theWorld.stopManager()

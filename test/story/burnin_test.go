@@ -94,10 +94,12 @@ func burnIn(ctx context.Context) *bundle.Bundle {
 	patch.Dir, patch.Stdin = dir, strings.NewReader(diff)
 	output, err := patch.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(output))
+	const halfAnHour = "{rule: BurnedIn,       to: Available, after: 30m}"
 	for name := range files {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		Expect(err).NotTo(HaveOccurred())
-		files[name] = []byte(strings.NewReplacer("{rule: BurnedIn,      to: Available, after: 30m}", "{rule: BurnedIn, to: Available, after: 3s}",
+		Expect(name == bundle.LifecycleFile).To(Equal(strings.Contains(string(text), halfAnHour)), name)
+		files[name] = []byte(strings.NewReplacer(halfAnHour, "{rule: BurnedIn, to: Available, after: 3s}",
 			"lifecycle.age: 29m}\n  expect: {stays: true, ensures: []}", "lifecycle.age: 2s}\n  expect: {stays: true, ensures: []}",
 			"version: 1.0.0", "version: 1.1.0").Replace(string(text)))
 	}

@@ -76,7 +76,7 @@ var _ = Describe("Safety rule 5: a machine found running is not ours to stop", f
 		changeServer(ctx, name, func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = nil })
 		Eventually(serverCondition(ctx, name, v1alpha1.ConditionClaimMissing)).Should(Equal("none"))
 		Consistently(state(ctx, name)).Should(Equal("Observing/On"))
-		Expect(getServer(ctx, name).Status.Lifecycle.Marks).To(BeEmpty())
+		Expect(getServer(ctx, name).Status.Lifecycle.Marks).To(Equal([]string{"Stranger"}))
 		Expect(touched(m, before)()).To(BeEmpty())
 	})
 
