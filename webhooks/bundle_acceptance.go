@@ -51,7 +51,7 @@ func newAcceptances(accept Acceptor) *acceptances {
 	return &acceptances{accept: accept, turn: make(chan struct{}, 1)}
 }
 
-// of is the verdict on some files. An error is not maxVerdicts.
+// of is the verdict on some files. An error is not remembered.
 func (a *acceptances) of(ctx context.Context, files bundle.Files) (verdict, error) {
 	digest := files.Digest()
 	select {

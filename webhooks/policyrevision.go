@@ -28,6 +28,9 @@ type revisionFacts struct {
 	// pinned is how many servers are governed by it, and server names one.
 	pinned int
 	server string
+	// displaces is the revision in force that gives way to one that is restored, because that was promoted later; empty where
+	// none does.
+	displaces string
 }
 
 // judgeRevision answers for what people do to a PolicyRevision.
@@ -82,12 +85,18 @@ func (l *lookup) revisionFacts(ctx context.Context, c change[policyv1alpha1.Poli
 	}
 	var f revisionFacts
 	var err error
-	if f.mayActivate, err = l.mayActivate(ctx, c.user, r.Spec.Bundle); err != nil || c.created() {
+	if f.mayActivate, err = l.mayActivate(ctx, c.user, r.Spec.Bundle); err != nil {
 		return f, err
 	}
 	var all policyv1alpha1.PolicyRevisionList
 	if err := l.cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return f, fmt.Errorf("the policy revisions cannot be read: %w", err)
+	}
+	if c.created() {
+		if in := policyv1alpha1.InForce(all.Items); in != nil && r.Promotion() > in.Promotion() {
+			f.displaces = in.Name
+		}
+		return f, nil
 	}
 	f.use = use(r, lastPromoted(all.Items))
 	var servers v1alpha1.ServerList
@@ -200,11 +209,17 @@ func checkRestore(c change[policyv1alpha1.PolicyRevision], f revisionFacts, foun
 	if name := bundle.RevisionName(spec.Bundle, spec.Version, spec.Digest); name != c.new.Name {
 		found.deny(field.Invalid(field.NewPath("metadata", "name"), c.new.Name, "a revision of this bundle, version and digest is named "+name))
 	}
-	if text, set := c.new.Annotations[policyv1alpha1.PromotionAnnotation]; set && c.new.Promotion() == 0 {
+	text, set := c.new.Annotations[policyv1alpha1.PromotionAnnotation]
+	if n := c.new.Promotion(); set && (n == 0 || n > policyv1alpha1.MaxRestoredPromotion) {
 		found.deny(field.Invalid(annotationsPath.Key(policyv1alpha1.PromotionAnnotation), text, fmt.Sprintf(
-			"a promotion has a number from 1 to %d; take the object from the backup unchanged", int64(policyv1alpha1.MaxPromotion))))
+			"a promotion has a number from 1 to %d; take the object from the backup unchanged", int64(policyv1alpha1.MaxRestoredPromotion))))
 	}
-	if found.pass() {
-		found.warn("a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead")
+	if !found.pass() {
+		return
+	}
+	found.warn("a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead")
+	if f.displaces != "" {
+		found.warn("its promotion %d is the latest, so that it is in force at once, on every manager and without waiting for any, "+
+			"in the place of %s; to go back, promote that one's ConfigMap again", c.new.Promotion(), f.displaces)
 	}
 }

@@ -43,6 +43,14 @@ func TestPolicyRevisions(t *testing.T) {
 		"the manager makes one": {after: revision(), who: manager},
 		"others do not":         {after: revision(), want: "Forbidden\n" + alone + "\n" + mayNotFleet + ", and which restoring a backup takes as well"},
 		"a backup is restored":  {after: revision(promotion("7")), may: true, warnings: []string{"a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead"}},
+		"a backup of what was promoted later than what is in force": {
+			stored: []client.Object{revision(promotion("6"), func(r *policyv1alpha1.PolicyRevision) { r.Name = "fleet-0.9.0-0123456789" })},
+			after:  revision(promotion("7")), may: true,
+			warnings: []string{"a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead",
+				"its promotion 7 is the latest, so that it is in force at once, on every manager and without waiting for any, in the place of fleet-0.9.0-0123456789; " +
+					"to go back, promote that one's ConfigMap again"}},
+		"not with a promotion that leaves no room": {after: revision(promotion("9007199254740992")), may: true, want: "Invalid\n" +
+			`metadata.annotations[policy.metalaw.dev/promotion]: Invalid value: "9007199254740992": a promotion has a number from 1 to 1099511627776; take the object from the backup unchanged`},
 		"not one that is not accepted": {after: revisionOf(t, bundleHead(holds("lifecycle.yaml", "broken"))), may: true, want: "Invalid\n" +
 			"data: this version of metalaw does not accept what the revision holds; restore it with the version that made it (" + bundle.EngineVersion +
 			"), or store a bundle in a ConfigMap instead: 1 error\n" + `lifecycle.yaml:3:7: error: Claimed: there is no state "Nowhere" (write the name of a state) [lifecycle-state]`,
@@ -53,7 +61,7 @@ func TestPolicyRevisions(t *testing.T) {
 			`": its content is that of ` + name + "; take the object from the backup unchanged",
 			warnings: []string{"a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead"}},
 		"not with a promotion beyond all": {after: revision(promotion("9223372036854775807")), may: true, want: "Invalid\n" +
-			`metadata.annotations[policy.metalaw.dev/promotion]: Invalid value: "9223372036854775807": a promotion has a number from 1 to 9007199254740992; take the object from the backup unchanged`},
+			`metadata.annotations[policy.metalaw.dev/promotion]: Invalid value: "9223372036854775807": a promotion has a number from 1 to 1099511627776; take the object from the backup unchanged`},
 		"not with another content":               {after: revision(func(r *policyv1alpha1.PolicyRevision) { r.Spec.Digest = fleetDigest }), may: true, want: "Invalid\n" + `spec.digest: Invalid value: "` + fleetDigest + `": the content has digest ` + revision().Spec.Digest + "; take the object from the backup unchanged\n" + `metadata.name: Invalid value: "` + name + `": a revision of this bundle, version and digest is named fleet-1.0.0-f000000000`},
 		"not without a content":                  {after: revision(func(r *policyv1alpha1.PolicyRevision) { r.Spec.Content = nil }), may: true, want: "Invalid\n" + `spec.content: Invalid value: "": unpack bundle: EOF; take the object from the backup unchanged`},
 		"the status is the manager's":            {before: revision(), after: revision(atStage(policyv1alpha1.StageActive)), may: true, status: true, want: "Forbidden\nstatus: " + alone},

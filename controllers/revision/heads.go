@@ -5,6 +5,7 @@ package revision
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,15 +48,15 @@ type accepted struct {
 // readHeads reads every head, and stores the revisions that there are not yet. The revisions are those stored; new ones
 // are added.
 func (c *leader) readHeads(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) ([]head, []policyv1alpha1.PolicyRevision, error) {
-	var maps corev1.ConfigMapList
-	if err := c.heads.List(ctx, &maps, client.InNamespace(c.Namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
+	var list corev1.ConfigMapList
+	if err := c.heads.List(ctx, &list, client.InNamespace(c.Namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
 		return nil, nil, err
 	}
-	slices.SortFunc(maps.Items, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list.Items, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
 	var heads []head
 	judged := map[string]accepted{}
-	for i := range maps.Items {
-		cm := &maps.Items[i]
+	for i := range list.Items {
+		cm := &list.Items[i]
 		if !cm.DeletionTimestamp.IsZero() {
 			continue
 		}
@@ -63,6 +64,8 @@ func (c *leader) readHeads(ctx context.Context, revisions []policyv1alpha1.Polic
 		h.Name, h.ActivatedBy = cm.Name, cm.Annotations[policyv1alpha1.ActivatedByAnnotation]
 		made, err := c.judge(ctx, &h, revisions, judged)
 		if err != nil {
+			maps.Copy(judged, c.judged) // what was judged is not judged again at the next look
+			c.judged = judged
 			return nil, nil, fmt.Errorf("ConfigMap %s/%s: %w", cm.Namespace, cm.Name, err)
 		}
 		if made != nil {
@@ -104,12 +107,24 @@ func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.
 	} else {
 		h.compare(a.bundle, revisions)
 	}
+	if h.Problem == "" && slices.ContainsFunc(revisions, holds(a.bundle)) { // other files, filled up to the same content
+		h.Revision = a.bundle.Revision.Name
+		h.scope()
+		return nil, nil
+	}
 	if h.Problem != "" || h.Stage == policyv1alpha1.LabelledDraft {
 		return nil, nil
 	}
 	h.Revision = a.bundle.Revision.Name
 	h.scope()
 	return c.create(ctx, h, a.bundle, a.found, own)
+}
+
+// holds says of revisions whether they hold that content.
+func holds(b *bundle.Bundle) func(policyv1alpha1.PolicyRevision) bool {
+	return func(r policyv1alpha1.PolicyRevision) bool {
+		return r.Name == b.Revision.Name && r.Spec.Digest == b.Revision.Digest
+	}
 }
 
 // compare holds the name and the version of a new bundle against the label and against what there is.

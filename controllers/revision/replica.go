@@ -102,20 +102,27 @@ func (r *replica) follow(ctx context.Context, renew bool) error {
 	if err := r.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	if err := r.store.follow(ctx, list.Items); err != nil {
-		return err
-	}
-	if text := r.report(); renew || text != r.told {
+	// A manager that cannot bring itself up to date runs all the same: it is heard of, and promotions wait for it.
+	err := r.store.follow(ctx, list.Items)
+	if text := r.report(list.Items); renew || text != r.told {
 		if err := r.renew(ctx, text); err != nil {
 			return err
 		}
 		r.told = text
 	}
-	return nil
+	return err
 }
 
-func (r *replica) report() string {
+// report tells of the revisions that are stored; those that went say nothing to anybody.
+func (r *replica) report(revisions []policyv1alpha1.PolicyRevision) string {
 	compiled, refused := r.store.loaded()
+	stored := map[string]bool{}
+	for i := range revisions {
+		stored[revisions[i].Spec.Digest] = true
+	}
+	gone := func(digest string) bool { return !stored[digest] }
+	maps.DeleteFunc(compiled, func(digest string, _ bool) bool { return gone(digest) })
+	maps.DeleteFunc(refused, func(digest, _ string) bool { return gone(digest) })
 	for digest, why := range refused {
 		line, _, _ := strings.Cut(why, "\n")
 		if len(line) > maxRefusal {

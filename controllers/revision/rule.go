@@ -76,7 +76,10 @@ func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 	for i := range revisions {
 		r := &revisions[i]
 		s.renewed(r)
-		if r != first && !rollout.InUse(r.Status.Stage, r.Status.LabelledStage) {
+		if r != first && !rollout.InUse(&r.Status, r.Promotion()) {
+			if r.Status.Servers > 0 && s.refuses(r.Name) {
+				next.held = append(next.held, r.Name)
+			}
 			continue
 		}
 		fresh := s.tested(r.Name) == nil
@@ -176,7 +179,7 @@ func (s *Store) Load(ctx context.Context, live client.Reader) error {
 		if st := &r.Status; st.Servers > 0 || st.Stage == "" { // without a status nobody knows who is pinned to it
 			if t, err := s.try(ctx, r); err != nil {
 				return err
-			} else if !rollout.InUse(st.Stage, st.LabelledStage) && r != governing(list.Items) {
+			} else if !rollout.InUse(st, r.Promotion()) && r != governing(list.Items) {
 				logTrial(ctx, r.Name, t)
 			}
 		}

@@ -71,15 +71,20 @@ func (s *Store) Governing(server *v1alpha1.Server) *bundle.Bundle {
 func (s *Store) Shadows() []*bundle.Bundle { return s.rule.Load().shadows }
 
 // Held says that this engine refuses a revision, and why: nothing may move under it and nothing may be done. One that was
-// never asked for is not held.
+// never asked for is not held. One in whose place the built-in bundle stands stays held until that has ended, also while the
+// content that was restored is tested.
 func (s *Store) Held(name string) (why string, held bool) {
+	r := s.rule.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.trials[name]
-	if t == nil || t.refused() == "" {
-		return "", false
+	switch {
+	case t != nil && t.refused() != "":
+		return t.refused(), true
+	case r.standsIn && r.active.Revision.Name == name:
+		return "its content was restored and is being tested", true
 	}
-	return t.refused(), true
+	return "", false
 }
 
 // Changed has a function called, by any goroutine, whenever what governs has become another: the active bundle, a canary or

@@ -174,6 +174,30 @@ func TestADamagedRevisionIsMendedByARestore(t *testing.T) {
 	}
 }
 
+func TestARestoredRevisionIsHeldUntilItIsTested(t *testing.T) {
+	s := storeOf(t, "")
+	good := fleetVersion(t, "1.0.0", 1, policyv1alpha1.PolicyRevisionStatus{})
+	damaged := *good.DeepCopy()
+	good.UID, damaged.UID, damaged.Spec.Content = "2", "1", good.Spec.Content[:100]
+	if err := s.follow(t.Context(), []policyv1alpha1.PolicyRevision{damaged}); err != nil {
+		t.Fatal(err)
+	}
+	tests, inner := 0, s.Accept
+	s.Accept = func(ctx context.Context, files, fill bundle.Files) (*bundle.Bundle, diag.List, error) {
+		tests++
+		if _, held := s.Held(s.Active().Revision.Name); !held {
+			t.Errorf("while it is tested, the bundle %s governs in its place", s.Active().Name)
+		}
+		return inner(ctx, files, fill)
+	}
+	if err := s.follow(t.Context(), []policyv1alpha1.PolicyRevision{good}); err != nil {
+		t.Fatal(err)
+	}
+	if why, held := s.Held(good.Name); held || tests != 1 {
+		t.Errorf("after %d tests it is held: %s", tests, why)
+	}
+}
+
 func TestATestThatTakesLongIsMadeOnceAndKeepsNobodyWaitingForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fleetVersion(t, "1.0.0", 0, policyv1alpha1.PolicyRevisionStatus{})
@@ -218,7 +242,8 @@ func TestLoadTestsWhatIsInUseBeforeAnythingRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	pinned := fleetVersion(t, "1.1.0", 0, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageSuperseded, Servers: 3})
-	unused := fleetVersion(t, "1.2.0", 0, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageSuperseded})
+	unused := fleetVersion(t, "1.2.0", 0, policyv1alpha1.PolicyRevisionStatus{
+		Stage: policyv1alpha1.StageSuperseded, LabelledStage: policyv1alpha1.LabelledActive}) // its ConfigMap stays as it was
 	active := fleetVersion(t, "1.0.0", 7, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageActive})
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(client.Object(&pinned), &unused, &active).Build()
 	if err := s.Load(t.Context(), api); err != nil {
@@ -229,6 +254,9 @@ func TestLoadTestsWhatIsInUseBeforeAnythingRuns(t *testing.T) {
 	}
 	if _, held := s.Held(pinned.Name); !held {
 		t.Error("the revision that servers are pinned to was not tested")
+	}
+	if held := s.rule.Load().held; len(held) != 1 || held[0] != pinned.Name {
+		t.Errorf("counted as held: %v, want the one that servers are pinned to", held)
 	}
 	if s.tested(unused.Name) != nil {
 		t.Error("a revision that nobody uses was tested")

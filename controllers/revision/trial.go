@@ -169,6 +169,12 @@ func (s *Store) tested(name string) *rollout.Test {
 	return nil
 }
 
+// refuses says that a revision was tested, and is refused.
+func (s *Store) refuses(name string) bool {
+	t := s.tested(name)
+	return t != nil && t.Refused != ""
+}
+
 // loaded are the digests that this manager has compiled and tested, and those that it refuses.
 func (s *Store) loaded() (compiled map[string]bool, refused map[string]string) {
 	s.mu.Lock()

@@ -4,8 +4,12 @@ package v1alpha1
 
 import "strconv"
 
-// MaxPromotion is the highest number that a promotion may have. It leaves room for more than anybody counts.
-const MaxPromotion = 1 << 53
+// MaxPromotion is the highest number that a promotion may have, and MaxRestoredPromotion the highest that somebody may bring
+// back from a backup: more than anybody counts, and with room for all that follow.
+const (
+	MaxPromotion         = 1 << 53
+	MaxRestoredPromotion = 1 << 40
+)
 
 // Promotion is the number of the promotion by which a revision came into force; 0 where none did, or where the annotation is
 // no such number.

@@ -21,10 +21,25 @@ const (
 	maxText     = 1024
 )
 
-// InUse says that a revision governs, is about to, or is evaluated: each running manager compiles and tests it.
-func InUse(stage policyv1alpha1.PolicyStage, label policyv1alpha1.LabelledStage) bool {
-	return rank[label] >= rank[policyv1alpha1.LabelledShadow] || stage == policyv1alpha1.StageEmbedded ||
-		stage == policyv1alpha1.StageActive || stage == policyv1alpha1.StageCanary || stage == policyv1alpha1.StageShadow
+// InUse says that a revision governs, is about to, or is evaluated: each running manager compiles and tests it. One that was
+// superseded is not, though its ConfigMap may be labelled active for ever, until it is promoted again. The promotion is that
+// by which it came into force last; 0 where none did.
+func InUse(st *policyv1alpha1.PolicyRevisionStatus, promotion int64) bool {
+	if governs(st.Stage) {
+		return true
+	}
+	return asks(st.LabelledStage) && (st.Stage != policyv1alpha1.StageSuperseded || st.Promotion > promotion)
+}
+
+// governs says that somebody is governed by a revision in that stage, or that it is evaluated.
+func governs(stage policyv1alpha1.PolicyStage) bool {
+	return stage == policyv1alpha1.StageEmbedded || stage == policyv1alpha1.StageActive || stage == policyv1alpha1.StageCanary ||
+		stage == policyv1alpha1.StageShadow
+}
+
+// asks says that a label is that of more than a draft.
+func asks(label policyv1alpha1.LabelledStage) bool {
+	return rank[label] >= rank[policyv1alpha1.LabelledShadow]
 }
 
 // describe fills what the status tells besides the stage.
@@ -32,7 +47,7 @@ func (d *decision) describe(s *subject) {
 	st := &s.st
 	st.ObservedGeneration, st.Servers = s.Generation, s.Servers
 	st.Loaded = nil
-	if s == d.inForce || InUse(st.Stage, st.LabelledStage) {
+	if s == d.inForce || InUse(st, s.Promotion) {
 		for _, r := range d.live {
 			why, refused := r.Refused[s.Digest]
 			l := policyv1alpha1.LoadedRevision{Replica: r.Name, EngineVersion: r.EngineVersion, Compiled: r.Compiled[s.Digest] && !refused}

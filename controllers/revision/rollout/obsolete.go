@@ -55,6 +55,6 @@ func (d *decision) used(s *subject) bool {
 	refused := s.Test != nil && s.Test.Refused != ""
 	unknown := s.Status.Stage == "" || s.st.StageSince == nil
 	return s == d.inForce || s.Name == d.Embedded || s.pending || s.Servers > 0 || s.Status.Servers > 0 || held || refused || unknown ||
-		InUse(s.st.Stage, s.st.LabelledStage) || InUse(s.Status.Stage, policyv1alpha1.LabelledNone) ||
+		governs(s.st.Stage) || governs(s.Status.Stage) || asks(s.st.LabelledStage) ||
 		d.Now.Sub(s.st.StageSince.Time) < keptUnused
 }
