@@ -204,6 +204,8 @@ func WipeQuietIn(inv *policyv1alpha1.ServerInventory, now time.Time) time.Durati
 const (
 	wipeBudgetUnknown = 4 * time.Hour
 	wipeBudgetBase    = 30 * time.Minute
+	// wipeBudgetMost is a year in seconds: no disks take longer, whatever is reported of them.
+	wipeBudgetMost = 365 * 24 * 60 * 60
 	// wipeRate is a slow disk's sequential write rate in bytes a second, halved for the check that reads it back.
 	wipeRate = 50_000_000
 )
@@ -213,13 +215,13 @@ func WipeBudget(inv *policyv1alpha1.ServerInventory) time.Duration {
 	if inv == nil || inv.Report == nil || len(inv.Report.Data.Storage) == 0 {
 		return wipeBudgetUnknown
 	}
-	var total int64
+	var seconds int64 // of each disk by itself, because what an agent reports may add up to more than a number holds
 	for _, d := range inv.Report.Data.Storage {
 		if !d.ReadOnly && !d.Removable {
-			total += d.SizeBytes
+			seconds += max(0, d.SizeBytes) / wipeRate
 		}
 	}
-	return wipeBudgetBase + time.Duration(total/wipeRate)*time.Second
+	return wipeBudgetBase + time.Duration(min(seconds, wipeBudgetMost))*time.Second
 }
 
 func (o Observation) operationFacts() OperationFacts {

@@ -271,6 +271,8 @@ func TestWipeBudget(t *testing.T) {
 		"four hours where the disks are not known": {nil, 4 * time.Hour},
 		"half an hour and the time of every disk, one after another": {
 			disks(policyv1alpha1.BlockDevice{SizeBytes: 180e9}, policyv1alpha1.BlockDevice{SizeBytes: 360e9}), 30*time.Minute + 3*time.Hour},
+		"a year at most, whatever disks report": {
+			disks(policyv1alpha1.BlockDevice{SizeBytes: 1 << 62}, policyv1alpha1.BlockDevice{SizeBytes: 1 << 62}), 30*time.Minute + 365*24*time.Hour},
 		"without disks that are not erased": {
 			disks(policyv1alpha1.BlockDevice{SizeBytes: 180e9}, policyv1alpha1.BlockDevice{SizeBytes: 360e9, Removable: true}), 30*time.Minute + time.Hour},
 	} {
