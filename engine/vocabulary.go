@@ -72,6 +72,9 @@ type EffectType struct {
 	// Earns are the marks that asking for the effect earns. The shell stores them in the write that records its request,
 	// right before it asks: an effect that is held back, or holds already, earns nothing.
 	Earns []string
+	// Brings is CEL that holds only after the effect, and no longer than its state's entry: static checks rule it out in states
+	// that do not have the effect. Decisions do not rely on it. Empty where the effect leaves nothing of that kind.
+	Brings string
 	// Undoes names the effects that undo this one, or that this one undoes: a state that wants both at once would never rest.
 	Undoes []string
 }

@@ -99,6 +99,11 @@ func (v valuation) possible() bool {
 		v.is("operation.reset") == v.has("operation.name", "force-off-server")
 }
 
+// boots says that an image of ours boots only in a state that has it booted.
+func (v valuation) boots(l *lifecycle.Lifecycle, state engine.State) bool {
+	return (!v.has("boot.purpose", "Probe") || l.Ensures(state, EffectBootProbe)) && (!v.has("boot.purpose", "Wipe") || l.Ensures(state, EffectBootWipe))
+}
+
 func defaultLifecycle(t testing.TB) *lifecycle.Lifecycle {
 	t.Helper()
 	return rewritten(t, Vocabulary())
@@ -150,7 +155,7 @@ func each(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[st
 	var walk func(k int)
 	walk = func(k int) {
 		if k == len(vary) {
-			if base.possible() {
+			if base.possible() && base.boots(l, state) {
 				check(base, l.Decide(base))
 			}
 			return

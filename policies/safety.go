@@ -35,6 +35,29 @@ var (
 		Rule: RuleNeverWipeRetained, Must: `!(server.claimRefSet && server.reclaimPolicy == "Retain")`,
 		Doc: "a server whose data is retained is never wiped",
 	}
+	// A wipe's boot stays prepared while the facts change. Switching it on begins the erase, so that it needs all over again
+	// what preparing it needed.
+	wipeBootNeedsRecord = engine.Requirement{
+		Rule: RuleAbsenceIsNotEvidence, Must: `boot.purpose != "Wipe" || claim.released`,
+		Doc: "a wipe that was prepared is booted only with a durable release record",
+	}
+	wipeBootNeverClaimed = engine.Requirement{
+		Rule: RuleNeverWipeClaimed, Must: `boot.purpose != "Wipe" || !claim.bound`,
+		Doc: "a wipe that was prepared is not booted on a server that a claim holds",
+	}
+	wipeBootNeverRetained = engine.Requirement{
+		Rule: RuleNeverWipeRetained, Must: `boot.purpose != "Wipe" || !(server.claimRefSet && server.reclaimPolicy == "Retain")`,
+		Doc: "a wipe that was prepared is not booted on a server whose data is retained",
+	}
+	noWipeForTheHolder = engine.Requirement{
+		Rule: RuleNeverWipeClaimed, Must: `claim.power != "On" || boot.purpose != "Wipe"`,
+		Doc: "what is switched on for a claim is never a wipe",
+	}
+	// What a claim boots is gone once a boot of ours has taken its place; until then PowerOn waits.
+	ownBoot = engine.Requirement{
+		Rule: "PowerIsTheHolders", Must: `boot.purpose != "Claim"`, Awaits: `boot.purpose == "Claim"`,
+		Doc: "a boot that a claim asked for is never switched on but as the claim asks",
+	}
 	neverOfferDirty = engine.Requirement{
 		Rule: "NeverOfferDirty", Must: `!marked("Dirty")`,
 		Doc: "a server that may hold somebody's data is never offered",
@@ -89,11 +112,12 @@ var (
 		Awaits: `bmc.power != "On"`,
 		Doc:    "a machine becomes ours by a boot of ours from off, by the claim that holds it or by consent, never by being found running",
 	}
-	// What was begun is brought to its end: an erase that runs, and one whose boot was prepared before the maintenance.
+	// What was begun is brought to its end: an erase that runs, and a machine on its way into one. A wipe that was only
+	// prepared is not begun: somebody has his hands in the machine, and it stays off.
 	handsOff = engine.Requirement{
 		Rule: "HandsOff",
 		Must: `!server.ignored && lifecycle.state != "Parked" && lifecycle.state != "Observing" && lifecycle.state != "Maintenance" && ` +
-			`(!maintenance.granted || wipe.running || boot.purpose == "Wipe")`,
+			`(!maintenance.granted || wipe.running || (boot.purpose == "Wipe" && bmc.power != "Off"))`,
 		Halts: `server.ignored`,
 		Doc:   "a server that is parked, observed or ignored is left alone, and one in maintenance does only what that asks for",
 	}

@@ -36,8 +36,8 @@ type governance struct {
 	successor *bundle.Bundle
 	// lost says that the revision which governed the server is gone.
 	lost bool
-	// resting is the bundle under which the server rested in a state in which nobody may rest under the one that takes over, so
-	// that this one begins with an entry of its own; nil else.
+	// resting is the bundle under which the server rested, where the one that takes over begins with an entry of its own: nobody
+	// may rest in the state under that one, or it boots no image of ours there; nil else.
 	resting *bundle.Bundle
 	// dropping is the bundle that the server is to come under and cannot, because it has dropped the server's state; nil else.
 	dropping *bundle.Bundle
@@ -61,7 +61,7 @@ func (v *visit) govern() governance {
 	why, held := v.Bundles.Held(l.Revision)
 	rests := loaded && pinned.Lifecycle.Stable(state)
 	if rests && target != nil && v.mayAdoptAtRest() {
-		return atRest(pinned, target, state)
+		return v.atRest(pinned, target, state)
 	}
 	if rests {
 		target = nil // its turn comes
@@ -87,11 +87,16 @@ func successor(target *bundle.Bundle, state engine.State, refused bool) (takes, 
 }
 
 // atRest is what governs a server that rests and comes under another revision. Where nobody may rest in its state any more,
-// the time that it has rested counts against no deadline.
-func atRest(pinned, target *bundle.Bundle, state engine.State) governance {
+// the time that it has rested counts against no deadline. Where a boot of ours stands that its state does not ask for any
+// more, that boot counts for nothing.
+func (v *visit) atRest(pinned, target *bundle.Bundle, state engine.State) governance {
 	g := governance{bundle: target}
-	if target.Lifecycle.Defines(state) && !target.Lifecycle.Stable(state) {
+	switch {
+	case !target.Lifecycle.Defines(state):
+	case !target.Lifecycle.Stable(state):
 		g.resting, g.because = pinned, fmt.Sprintf("under policy revision %s it rested in %s", pinned.Revision.Name, state)
+	case v.bootsAgent() && !bootsOurs(target, state):
+		g.resting, g.because = pinned, fmt.Sprintf("under policy revision %s an image of ours was to boot in %s", pinned.Revision.Name, state)
 	}
 	return g
 }

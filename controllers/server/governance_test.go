@@ -152,6 +152,32 @@ func TestAServerThatRestsComesUnderAnotherRevisionInOneWrite(t *testing.T) {
 	})
 }
 
+func TestABootOfOursThatTheOtherRevisionDoesNotAskForCountsForNothingUnderIt(t *testing.T) {
+	good, err := defaultBundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	former := variant(t, "0.9.0", `when: "!dirty && !held"}
+    - {do: ClearBoot, when: "!held"}
+`, `when: "!dirty && !held"}
+    - {do: BootProbe, when: "!held"}
+`)
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOff), serverIn(v1alpha1.StateAvailable, pinnedTo(former)))
+		r := &rules{target: former, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}
+		w.manager.Bundles = r
+		w.manager.run(10 * time.Minute)
+		if w.server().Spec.BootConfigurationRef == nil {
+			t.Fatal("no boot is prepared under the former revision")
+		}
+		r.target = good
+		w.manager.run(10 * time.Minute)
+		if got := lifecycleText(w.server()); got != "Available 8 default-1.0.0" || w.server().Spec.BootConfigurationRef != nil {
+			t.Errorf("it is %s, and names the boot %v", got, w.server().Spec.BootConfigurationRef)
+		}
+	})
+}
+
 // writes is how often a server was written between two reads.
 func writes(t *testing.T, a, b *v1alpha1.Server) int {
 	t.Helper()

@@ -196,6 +196,12 @@ func (v *visit) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
 	return false
 }
 
+// bootsAgent says that an image of ours is to boot, or has booted, in the present entry.
+func (v *visit) bootsAgent() bool {
+	purpose := policies.BootFactsOf(v.boot).Purpose
+	return purpose == v1alpha1.BootPurposeProbe || purpose == v1alpha1.BootPurposeWipe
+}
+
 // readHardware takes the last word of the BMC and asks for a newer one where it is too old for what the server is doing.
 func (v *visit) readHardware(ctx context.Context) error {
 	v.target, v.targetErr = v.resolve(ctx)

@@ -40,6 +40,8 @@ type Anatomy struct {
 	Clear, Set        map[string][]RequirementAnatomy
 	Effect            map[string][]RequirementAnatomy
 	Axioms, AfterMove []Expression
+	// Brings is, by effect, what holds only in states that have the effect.
+	Brings map[string]*Expression
 	// Assumed is what holds besides of the servers that the lifecycle governs.
 	Assumed []Expression
 
@@ -158,7 +160,13 @@ func (l *Lifecycle) Anatomy(assumed ...engine.Axiom) (*Anatomy, error) {
 	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, Migrate: l.migrate, MigrateAt: l.migrateAt, env: env,
 		Enter: requirementsOf(x, l.safety.enter), Leave: requirementsOf(x, l.safety.leave), Clear: requirementsOf(x, l.safety.clear),
 		Set: requirementsOf(x, l.safety.set), Effect: requirementsOf(x, l.safety.effect),
-		Axioms: x.axioms(l.vocabulary.Axioms), Assumed: x.axioms(assumed), AfterMove: x.axioms(l.vocabulary.AfterMove)}
+		Axioms: x.axioms(l.vocabulary.Axioms), Assumed: x.axioms(assumed), AfterMove: x.axioms(l.vocabulary.AfterMove),
+		Brings: map[string]*Expression{}}
+	for i := range l.vocabulary.Effects {
+		if e := &l.vocabulary.Effects[i]; e.Brings != "" {
+			a.Brings[e.Name] = x.compile(e.Name, e.Brings)
+		}
+	}
 	for _, atom := range l.atoms {
 		a.Definitions = append(a.Definitions, *expressionOf(atom))
 	}

@@ -46,8 +46,16 @@ func (p *player) powerOff(w *World, byWord bool) progress {
 	return changed
 }
 
-// powerOn boots what was prepared. A machine that runs is left running.
+// powerOn is for boots of ours: it waits while a claim's stands.
 func (p *player) powerOn(w *World) progress {
+	if w.Boot == Tenant {
+		return pending
+	}
+	return p.boot(w)
+}
+
+// boot boots what was prepared. A machine that runs is left running.
+func (p *player) boot(w *World) progress {
 	switch {
 	case !w.reached():
 		return pending
@@ -61,8 +69,6 @@ func (p *player) powerOn(w *World) progress {
 		p.judgeErase(w, "the wipe image is booted")
 	case w.Boot == Probe && w.Ref && !w.Record:
 		p.breaks(NeverOnAClaim, "the probe is booted on a machine that a claim is written on")
-	case w.Boot == Tenant && !w.bound():
-		p.breaks(OnlyForTheHolder, "the machine is booted for a claim that does not hold it")
 	}
 	w.Marks |= managed
 	w.Ours, w.Kept, w.Seen = true, true, false
@@ -78,7 +84,7 @@ func (p *player) powerAsClaimed(w *World) progress {
 	if w.WantsOff {
 		return p.powerOff(w, true)
 	}
-	return p.powerOn(w)
+	return p.boot(w)
 }
 
 func (p *player) bootProbe(w *World) progress {

@@ -92,7 +92,8 @@ func (p *player) judgeHands(w *World, effect string) {
 		p.breaks(HandsOff, effect+" in Parked")
 		return
 	}
-	if w.Serviced && touching[effect] && w.Wipe != Erasing && w.Boot != Wiper { // what was begun is brought to its end
+	begun := w.Wipe == Erasing || (w.Boot == Wiper && w.On) // is brought to its end
+	if w.Serviced && touching[effect] && !begun {
 		p.breaks(HandsOff, effect+" on a machine that is handed to a maintenance")
 		return
 	}

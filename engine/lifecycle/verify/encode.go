@@ -94,6 +94,9 @@ func (e *encoder) readAll() {
 	for i := range a.Assumed {
 		e.read(&a.Assumed[i])
 	}
+	for _, effect := range slices.Sorted(maps.Keys(a.Brings)) {
+		e.read(a.Brings[effect])
+	}
 	for i := range a.Definitions {
 		e.read(&a.Definitions[i])
 	}

@@ -3,6 +3,8 @@
 package verify
 
 import (
+	"slices"
+
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/internal/bdd"
 	"github.com/metalaw/metalaw/engine/lifecycle"
@@ -94,7 +96,7 @@ func (c *checker) condition(g *lifecycle.Condition, a asked) outcome {
 // look walks through a state as a decision does.
 func (c *checker) look(st *lifecycle.StateAnatomy) *view {
 	v := &view{StateAnatomy: st}
-	open := c.domain
+	open := c.inState(st)
 	for i := range st.Exits {
 		w := c.lookAtExit(st, &st.Exits[i], open)
 		open = c.And(open, c.Or(c.Not(w.due), w.when.no))
@@ -112,6 +114,19 @@ func (c *checker) look(st *lifecycle.StateAnatomy) *view {
 	}
 	c.lookAtInvariants(v, open)
 	return v
+}
+
+// inState is what can occur in a state: nothing that only an effect brings which the state does not have.
+func (c *checker) inState(st *lifecycle.StateAnatomy) bdd.Ref {
+	domain := c.domain
+	for i := range c.words.Effects {
+		effect := c.words.Effects[i].Name
+		has := slices.ContainsFunc(st.Ensure, func(e lifecycle.EnsureAnatomy) bool { return e.Effect == effect })
+		if brings := c.anatomy.Brings[effect]; brings != nil && !has {
+			domain = c.Without(domain, c.outcome(brings, st.Name).yes)
+		}
+	}
+	return domain
 }
 
 func (c *checker) lookAtExit(st *lifecycle.StateAnatomy, x *lifecycle.ExitAnatomy, open bdd.Ref) wayOut {
