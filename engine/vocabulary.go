@@ -88,6 +88,12 @@ type Axiom struct {
 	Doc string
 }
 
+// Forfeit is what a rule gives up that clears a mark.
+type Forfeit struct {
+	// Loses is the consequence, and Instead what to do, each in one clause.
+	Loses, Instead string
+}
+
 // Vocabulary is everything that a bundle may speak of.
 type Vocabulary struct {
 	Facts   []FactType
@@ -103,6 +109,8 @@ type Vocabulary struct {
 	Set map[string][]Requirement
 	// Marks lists the marks that the engine knows by itself, with one sentence each.
 	Marks map[string]string
+	// Forfeits says, by mark, what is lost where a rule clears it. Nothing forbids that; static checks warn of it.
+	Forfeits map[string]Forfeit
 	// Operations lists the operation names that a state may accept.
 	Operations []string
 	// StateFact, AgeFact, MarksFact and RetriesFact name the facts in which the engine finds the lifecycle's position.

@@ -185,3 +185,12 @@ var clearRules = map[string][]engine.Requirement{
 	MarkDirty:    {clearOnRecord, clearOnProof},
 	MarkStranger: {leftToItself},
 }
+
+// forfeits says what is lost with a mark that rules may clear.
+var forfeits = map[string]engine.Forfeit{
+	MarkManaged: {
+		Loses: "its machine is a stranger's again. While it runs it is not powered off and not offered, and is left to itself " +
+			"until somebody consents or a claim turns out to hold it",
+		Instead: "leave Managed out of clears:; to give a machine away delete its Server",
+	},
+}

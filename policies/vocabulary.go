@@ -34,6 +34,7 @@ func buildVocabulary() *engine.Vocabulary {
 		Clear:       clearRules,
 		Set:         setRules,
 		Marks:       marks,
+		Forfeits:    forfeits,
 		Operations:  operations,
 		StateFact:   "lifecycle.state",
 		AgeFact:     "lifecycle.age",

@@ -272,6 +272,12 @@ exit-to-itself
 effects-quarrel
 	A state can want two effects at once that undo each other: it would never rest.
 	Let their guards exclude each other.
+deadline-too-late
+	The state is always left before the deadline, because another exit without a guard has a shorter one; a warning where servers come to rest without it.
+	Shorten the deadline, or give the other exit a guard.
+retries-never-grow
+	A guard asks how often something was tried, and no rule on the way there counts it: the answer is always 0.
+	Add retry: true to the rule that tries again; a stable state on the way begins the count anew.
 verify-undecided
 	The lifecycle is too large or too involved to be proven.
 	Let guards ask for fewer facts at once.
@@ -288,9 +294,9 @@ effect-never-ensured
 definition-unused
 	No guard uses the definition.
 	Use it, or take it out.
-deadline-too-late
-	The state is always left before the deadline: another exit without a guard has a shorter one.
-	Shorten the deadline, or give it a guard that the other has not.
+mark-given-up
+	A rule clears a mark that nothing forbids to clear, and something is lost by it.
+	Take the mark out of clears:, unless the finding says what you want.
 `), table(Info, `
 order-decides
 	Two exits of a state to different targets can hold at once; the first is taken.

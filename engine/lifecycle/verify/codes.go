@@ -18,6 +18,8 @@ const (
 	CodeNeverEnsured    = "effect-never-ensured"
 	CodeUnused          = "definition-unused"
 	CodeDeadlineTooLate = "deadline-too-late"
+	CodeRetriesNotGrown = "retries-never-grow"
+	CodeMarkForfeited   = "mark-given-up"
 	CodeOrderDecides    = "order-decides"
 	CodeUndecided       = "verify-undecided"
 	CodeNotProven       = "verify-not-proven"

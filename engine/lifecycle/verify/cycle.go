@@ -39,15 +39,16 @@ func (w *walk) round(i int) ([]*hop, *Counterexample) {
 	return w.hops[i:], x
 }
 
-// follow walks from a position until it comes to one, with the same facts, where it was before.
-func (s *spin) follow(forever map[position]bdd.Ref, at position) ([]*hop, *Counterexample) {
+// follow walks from a position, on the simplest of the facts that are given, until it comes to one, with the same facts, where
+// it was before.
+func (s *spin) follow(forever map[position]bdd.Ref, at position, on bdd.Ref) ([]*hop, *Counterexample) {
 	type visit struct {
 		position
 		facts string
 	}
 	seen := map[visit]int{}
 	w := &walk{}
-	assignment, ok := s.Cheapest(forever[at], s.weights)
+	assignment, ok := s.Cheapest(on, s.weights)
 	for ok {
 		key := visit{at, s.lasting(assignment)}
 		if first, known := seen[key]; known {

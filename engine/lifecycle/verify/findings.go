@@ -203,10 +203,8 @@ func (c *checker) checkRules() {
 	for _, v := range c.order {
 		for i := range v.exits {
 			w := &v.exits[i]
-			if sooner := c.sooner(v, w); sooner != nil {
-				c.add(diag.Warning, CodeDeadlineTooLate, w.After.At, w.Rule, nil, "shorten it, or give "+sooner.Rule+" a guard",
-					"in %s, the deadline of %s is never reached: %s leaves the state sooner", v.Name, w.Rule, sooner.Rule)
-				continue
+			if c.outrun(v, w) != nil {
+				continue // checkDeadlines tells of it
 			}
 			if fires[w.Rule] || seen[w.Rule] {
 				continue
@@ -216,24 +214,6 @@ func (c *checker) checkRules() {
 				"%s never fires: %s", w.Rule, c.why(v, w))
 		}
 	}
-}
-
-// sooner is the exit by time alone that leaves the state before another's deadline; nil where there is none.
-func (c *checker) sooner(v *view, w *wayOut) *wayOut {
-	if w.After == nil {
-		return nil
-	}
-	for i := range v.exits {
-		other := &v.exits[i]
-		if other.After == nil || other.When != nil || other.Rule == w.Rule {
-			continue
-		}
-		// Its time has always come where the other's has, and not the other way round.
-		if c.And(c.domain, c.Without(w.due, other.due)) == bdd.False && c.And(c.domain, c.Without(other.due, w.due)) != bdd.False {
-			return other
-		}
-	}
-	return nil
 }
 
 // why says of a rule that never fires what keeps it.

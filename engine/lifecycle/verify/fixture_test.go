@@ -45,6 +45,7 @@ func words() *engine.Vocabulary {
 		Set: map[string][]engine.Requirement{
 			"Wrapped": {{Rule: "WrappedCold", Must: `lamp.power == "Off"`, Doc: "a lamp is wrapped only while off"}}},
 		Marks:      map[string]string{"Wrapped": "it is in paper", "Scratched": "it is not as new"},
+		Forfeits:   map[string]engine.Forfeit{"Wrapped": {Loses: "its warranty ends", Instead: "leave it wrapped"}},
 		Operations: []string{"mend", "sell"},
 		StateFact:  "lifecycle.state", AgeFact: "lifecycle.age", MarksFact: "lifecycle.marks", RetriesFact: "lifecycle.retries",
 		Axioms: []engine.Axiom{

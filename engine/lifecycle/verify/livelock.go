@@ -23,6 +23,9 @@ type spin struct {
 	// entered holds on the facts right after a move, and volatile are the variables that a move may change.
 	entered  bdd.Ref
 	volatile map[int]bool
+	// passes says that time passes in states that are not stable: entered then holds at any age, and atOnce where it is zero.
+	passes bool
+	atOnce bdd.Ref
 	// counts fixes the comparisons of the retries for each number of them; one entry that fixes nothing where no rule asks.
 	counts []bdd.Fixed
 	// asks are the variables of the operation, all false where there is none, by word of its name.
@@ -58,8 +61,10 @@ func (c *checker) unproven(why string) {
 	c.findings = append(c.findings, undecided(c.anatomy, why))
 }
 
-func (c *checker) checkLivelock() {
-	s := &spin{checker: c, after: map[bdd.Ref]bdd.Ref{}, unasked: map[bdd.Ref]bdd.Ref{}, hops: map[engine.State][]*hop{}}
+// newSpin prepares a search for moves without end. Where time passes, it does so in states that are not stable alone: in the
+// others a server rests.
+func (c *checker) newSpin(passes bool) *spin {
+	s := &spin{checker: c, passes: passes, after: map[bdd.Ref]bdd.Ref{}, unasked: map[bdd.Ref]bdd.Ref{}, hops: map[engine.State][]*hop{}}
 	s.enter()
 	s.count()
 	s.ask()
@@ -70,6 +75,11 @@ func (c *checker) checkLivelock() {
 			}
 		}
 	}
+	return s
+}
+
+func (c *checker) checkLivelock() {
+	s := c.newSpin(false)
 	told := map[string]bool{}
 	for range maxCycles {
 		forever := s.forever(nil)
@@ -77,7 +87,7 @@ func (c *checker) checkLivelock() {
 		if !ok || c.Err() != nil {
 			return
 		}
-		cycle, x := s.follow(forever, at)
+		cycle, x := s.follow(forever, at, forever[at])
 		if len(cycle) == 0 {
 			c.unproven("whether moves can follow each other for ever was not found out: too much depends on each other")
 			return
@@ -102,10 +112,16 @@ func (s *spin) enter() {
 			changed[f] = true
 		}
 	}
+	s.atOnce = bdd.True
 	for _, g := range s.groups {
 		if at := slices.Index(g.facts, age); at >= 0 {
-			s.entered = s.And(s.entered, g.possible(s.Manager, func(values []int64) bool { return values[at] == 0 }))
+			s.atOnce = s.And(s.atOnce, g.possible(s.Manager, func(values []int64) bool { return values[at] == 0 }))
 		}
+	}
+	if s.passes {
+		s.entered = s.And(s.entered, s.usual())
+	} else {
+		s.entered = s.And(s.entered, s.atOnce)
 	}
 	s.volatile = map[int]bool{}
 	for _, p := range s.primitives {
@@ -123,6 +139,22 @@ func (s *spin) enter() {
 			s.volatile[p.failure] = true
 		}
 	}
+}
+
+// usual holds where every length of time that a fact holds is the one that it has where nothing is known.
+func (s *spin) usual() bdd.Ref {
+	usual, quiet := bdd.True, quiet(s.words)
+	for _, g := range s.groups {
+		usual = s.And(usual, g.possible(s.Manager, func(values []int64) bool {
+			for i, f := range g.facts {
+				if s.words.Facts[f].Kind == engine.Duration && values[i] != numberOf(quiet[f]) {
+					return false
+				}
+			}
+			return true
+		}))
+	}
+	return usual
 }
 
 // changes says whether a question reads a fact that a move may change. Of an opaque one that reads the state, the marks, the
@@ -211,6 +243,12 @@ func (s *spin) withoutOperation(f bdd.Ref) bdd.Ref {
 // hop is the move as it is made right after another; nil where that cannot be.
 func (s *spin) hop(v *view, w *wayOut) *hop {
 	fires := s.And(s.Without(w.fires, w.breached), s.entered)
+	switch {
+	case s.passes && v.Stable:
+		fires = s.And(fires, s.atOnce)
+	case s.passes:
+		fires = s.Without(fires, s.sooner(v, w))
+	}
 	if fires == bdd.False || w.To == v.Name {
 		return nil
 	}

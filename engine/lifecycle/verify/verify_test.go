@@ -128,6 +128,45 @@ lifecycle.yaml:35:14: error: Sale: Sale never fires: where its guard is true, a 
 			[]string{`after: 5m}`, "after: 5m}\n    - {rule: Frozen, to: Bin, when: dark, after: 6m}"}, `
 lifecycle.yaml:26:50: warning: Frozen: in Pause, the deadline of Frozen is never reached: Cooled leaves the state sooner [deadline-too-late]
 `},
+		"a deadline that comes too late for what it alone would end": {
+			[]string{`after: lamp.budget, retry: true}`, `after: 5m, retry: true}`}, `
+lifecycle.yaml:20:60: error: Failed: in Test, the deadline of Failed is never reached, because Again leaves the state sooner, and without it servers go round by their deadlines for ever: Test -Again-> Pause -Cooled-> Test [deadline-too-late]
+  in Test with {lifecycle.age: 5m, lifecycle.retries: 2}
+  {to: Pause, rule: Again}
+`},
+		"the same where a guard ends it sooner": {
+			[]string{`after: lamp.budget, retry: true}`, "after: 5m, retry: true}\n    - {rule: Tired, to: Bin, when: spent}"}, `
+lifecycle.yaml:20:60: warning: Failed: in Test, the deadline of Failed is never reached: Again leaves the state sooner [deadline-too-late]
+lifecycle.yaml:22:14: info: Tired: in Test, Again (to Pause) and Tired (to Bin) can hold at once, and the first is taken [order-decides]
+  in Test with {lifecycle.age: 5m, lifecycle.retries: 2}
+  {to: Pause, rule: Again}
+lifecycle.yaml:22:14: info: Tired: in Test, Passed (to Shelf) and Tired (to Bin) can hold at once, and the first is taken [order-decides]
+  in Test with {lifecycle.retries: 2, report.entry: 1, report.good: true}
+  {to: Shelf, rule: Passed}
+`},
+		"the same where a stable state is on the way": {
+			[]string{`after: lamp.budget, retry: true}`, `after: 5m}`, "    means: Cooling down.\n", "    means: Cooling down.\n    stable: true\n",
+				`when: spent && !good, after: 10m`, `when: "!good", after: 10m`, "  spent: lifecycle.retries >= 2\n", ""}, `
+lifecycle.yaml:19:53: warning: Failed: in Test, the deadline of Failed is never reached: Again leaves the state sooner [deadline-too-late]
+`},
+		"a deadline too late that leads back into the same round": {
+			[]string{`to: Bin, when: spent && !good, after: 10m`, `to: Pause, when: "!good", after: 10m`,
+				`after: lamp.budget, retry: true}`, `after: 5m}`, "  spent: lifecycle.retries >= 2\n", ""}, `
+lifecycle.yaml:19:55: warning: Failed: in Test, the deadline of Failed is never reached: Again leaves the state sooner [deadline-too-late]
+`},
+		"a retry that nobody counts": {
+			[]string{`after: lamp.budget, retry: true}`, `after: lamp.budget}`}, `
+lifecycle.yaml:20:37: error: Failed: in Test, Failed asks for lifecycle.retries, which is always 0: no rule that can fire counts a retry [retries-never-grow]
+`},
+		"a retry that a stable state forgets before anybody asks": {
+			[]string{`after: lamp.budget, retry: true}`, `after: lamp.budget}`, `{do: Wrap, when: dark}`, `{do: Wrap, when: "dark && !spent"}`,
+				`when: mendAsked}`, `when: mendAsked, retry: true}`, `when: spent && !good`, `when: "!good"`}, `
+lifecycle.yaml:32:24: error: Wrap: in Shelf, Wrap asks for lifecycle.retries, which is always 0 there: no retry that is counted leads to it [retries-never-grow]
+`},
+		"a mark that is given up": {
+			[]string{`when: mendAsked}`, `when: mendAsked, clears: [Wrapped]}`}, `
+lifecycle.yaml:41:14: warning: Mended: Mended clears Wrapped: its warranty ends [mark-given-up]
+`},
 		"a division that can be an error": {
 			[]string{`spent: lifecycle.retries >= 2`, "spent: lamp.watts / lamp.volts > 2"}, `
 lifecycle.yaml:20:14: warning: Failed: in Test, the guard of Failed can be an error, and the server would be halted [guard-error]
@@ -156,6 +195,7 @@ lifecycle.yaml:35:14: info: Sale: in Shelf, Scratch (to Test) and Sale (to Bin) 
 		"a stable state begins retries anew, so that they end nothing": {
 			[]string{`when: spent && !good, after: 10m}`, `when: spent && !good}`, `after: lamp.budget, retry: true}`, `when: dark, retry: true}` + "\n    - {rule: Late, to: Bin, after: 1h}",
 				"    means: Cooling down.\n", "    means: Cooling down.\n    stable: true\n", `after: 5m}`, `when: dark}`}, `
+lifecycle.yaml:20:37: error: Failed: in Test, Failed asks for lifecycle.retries, which is always 0 there: no retry that is counted leads to it [retries-never-grow]
 lifecycle.yaml:21:14: error: Again: while nothing outside changes, moves follow each other without end: Test -Again-> Pause -Cooled-> Test [livelock]
   in Test with {}
   {to: Pause, rule: Again}

@@ -81,6 +81,7 @@ var operators = []operator{
 	{"a mark dropped", eachState(dropField("marks"))},
 	{"a mark set on entering", eachState(addField("marks", "Managed"))},
 	{"a deadline that passes at once", eachExit(dropField("after"))},
+	{"a deadline shortened", eachExit(rewriteField("after", shortened))},
 	{"a deadline dropped", eachExitWith("after", dropItem)},
 	{"a retry not counted", eachExit(dropField("retry"))},
 	{"an exception dropped", eachException},

@@ -4,6 +4,7 @@ package mutation
 
 import (
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -49,6 +50,15 @@ func split(text, operator string) []string {
 		}
 	}
 	return append(parts, strings.TrimSpace(text[from:]))
+}
+
+// shortened is a third of a duration; none of what is no duration.
+func shortened(text string) []string {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return nil
+	}
+	return []string{(d / 3).String()}
 }
 
 // hopes are comparisons that an author might have written the other way round.

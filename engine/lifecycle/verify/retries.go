@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"slices"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/lifecycle"
+)
+
+// checkRetries looks for guards that ask how often something was tried, where that is never counted: a rule that gives up
+// after the third time would never give up.
+func (c *checker) checkRetries() {
+	counts := map[int]bool{} // the definitions that ask for it
+	fact, known := c.words.Index(c.words.RetriesFact)
+	for i, d := range c.anatomy.Definitions {
+		if known && slices.Contains(d.Facts, fact) {
+			counts[i] = true
+		}
+	}
+	if len(counts) == 0 {
+		return
+	}
+	grow := c.growing()
+	type ask struct {
+		at          lifecycle.Place
+		rule, where string
+	}
+	var vain []ask
+	counted := map[string]bool{} // an interrupt stands in many states
+	for _, v := range c.order {
+		for _, w := range v.exits {
+			if !asksFor(w.When, counts) {
+				continue
+			}
+			counted[w.Rule] = counted[w.Rule] || grow[v.Name]
+			vain = append(vain, ask{w.When.At, w.Rule, string(v.Name)})
+		}
+		for _, w := range v.effects {
+			if asksFor(w.When, counts) && !grow[v.Name] {
+				vain = append(vain, ask{w.When.At, w.Effect, string(v.Name)})
+			}
+		}
+	}
+	told := map[string]bool{}
+	for _, a := range vain {
+		if counted[a.rule] || told[a.rule] {
+			continue
+		}
+		told[a.rule] = true
+		if !c.retries() {
+			c.add(diag.Error, CodeRetriesNotGrown, a.at, a.rule, nil, "add retry: true to the rule that tries again",
+				"in %s, %s asks for %s, which is always 0: no rule that can fire counts a retry", a.where, a.rule, c.words.RetriesFact)
+			continue
+		}
+		c.add(diag.Error, CodeRetriesNotGrown, a.at, a.rule, nil,
+			"add retry: true to the rule that tries again, and let it pass no stable state on the way: one begins the count anew",
+			"in %s, %s asks for %s, which is always 0 there: no retry that is counted leads to it", a.where, a.rule, c.words.RetriesFact)
+	}
+}
+
+// retries says whether any rule that can fire counts a retry.
+func (c *checker) retries() bool {
+	return slices.ContainsFunc(c.order, func(v *view) bool {
+		return slices.ContainsFunc(v.exits, func(w wayOut) bool { return w.Retry && c.leads(v.Name, &w) })
+	})
+}
+
+// growing is the states in which there may have been retries: those to which rules that count one lead, and those to which
+// rules lead from there, up to the next stable state, which begins the count anew.
+func (c *checker) growing() map[engine.State]bool {
+	grow := map[engine.State]bool{}
+	for again := true; again; {
+		again = false
+		for _, v := range c.order {
+			for i := range v.exits {
+				w := &v.exits[i]
+				if !grow[w.To] && (w.Retry || grow[v.Name]) && !c.stateOf(w.To).Stable && c.leads(v.Name, w) {
+					grow[w.To], again = true, true
+				}
+			}
+		}
+	}
+	return grow
+}
+
+// asksFor says whether a guard uses one of some definitions.
+func asksFor(g *lifecycle.Condition, definitions map[int]bool) bool {
+	if g == nil {
+		return false
+	}
+	return (g.Op == lifecycle.IfAtom && definitions[g.Atom]) ||
+		slices.ContainsFunc(g.Kids, func(kid *lifecycle.Condition) bool { return asksFor(kid, definitions) })
+}
+
+// checkForfeits tells of rules that clear a mark by which something is lost, though nothing forbids it.
+func (c *checker) checkForfeits() {
+	told := map[string]bool{}
+	for _, v := range c.order {
+		for _, w := range v.exits {
+			for _, mark := range w.Clears {
+				if f, ok := c.words.Forfeits[mark]; ok && !told[w.Rule+mark] {
+					told[w.Rule+mark] = true
+					c.add(diag.Warning, CodeMarkForfeited, w.At, w.Rule, nil, f.Instead, "%s clears %s: %s", w.Rule, mark, f.Loses)
+				}
+			}
+		}
+	}
+}
