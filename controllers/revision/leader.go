@@ -89,6 +89,9 @@ func (c *leader) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		return reconcile.Result{}, err
 	}
 	o := rollout.Decide(look)
+	if c.takeLast(look, o) {
+		o = rollout.Decide(look)
+	}
 	if stored, err := c.write(ctx, o, heads, revisions); err != nil {
 		c.giveBack(look, stored)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
@@ -202,6 +205,25 @@ func (c *leader) look(ctx context.Context, heads []head, revisions []policyv1alp
 	}
 	look.Replicas, err = c.replicas(ctx, look.Now)
 	return look, err
+}
+
+// takeLast takes what shadows have shown that are about to become something else, and says whether that is anything: after
+// this look nobody asks for it any more.
+func (c *leader) takeLast(look rollout.Look, o rollout.Outcome) bool {
+	some := false
+	for i := range look.Revisions {
+		r := &look.Revisions[i]
+		leaves := slices.ContainsFunc(o.Writes, func(w rollout.Write) bool {
+			return w.Revision == r.Name && w.Status.Stage != policyv1alpha1.StageShadow
+		})
+		if r.Status.Stage != policyv1alpha1.StageShadow || !leaves {
+			continue
+		}
+		c.Shadows.giveBack(r.Name, r.Shadow)
+		r.Shadow = c.Shadows.take(r.Name)
+		some = some || r.Shadow.Evaluated > 0 || len(r.Shadow.Differences) > 0
+	}
+	return some
 }
 
 // test tests the revision of a head that asks for more than a draft, such as one that is gone back to after a long time.

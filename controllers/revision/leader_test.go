@@ -305,6 +305,67 @@ func TestWhatShadowsHaveShownIsStoredOnce(t *testing.T) {
 	}
 }
 
+func TestWhatAShadowHasShownIsStoredBeforeItsStageChanges(t *testing.T) {
+	for name, fails := range map[string]bool{"at once": false, "also where that fails the first time": true} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeader(t, fleet(t, "shadow", nil))
+			down := false
+			api := interceptor.NewClient(l.api.(client.WithWatch), interceptor.Funcs{
+				SubResourcePatch: func(ctx context.Context, to client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+					if down {
+						return errors.New("the API server is down")
+					}
+					return to.SubResource(sub).Patch(ctx, o, p, opts...)
+				},
+			})
+			l.Client, l.heads, l.Shadows = api, api, shadowsOf(t)
+			l.look(t)
+			r := revisionCalled(t, l, "fleet")
+			moves, stays := &engine.Decision{From: "A", To: "B", Rule: "Go"}, &engine.Decision{From: "A", To: "A"}
+			for n := range 4 {
+				l.Shadows.Observe(r.Name, fmt.Sprint("s", n), moves, stays, epoch)
+			}
+			if l.look(t); revisionCalled(t, l, "fleet").Status.Shadow != nil {
+				t.Fatal("it is stored before its time")
+			}
+			if err := l.api.Update(t.Context(), fleet(t, "active", nil)); err != nil {
+				t.Fatal(err)
+			}
+			if down = fails; fails {
+				if _, err := l.Reconcile(t.Context(), reconcile.Request{}); err == nil {
+					t.Fatal("nothing fails")
+				}
+				down = false
+			}
+			for range 2 { // the second look adds nothing
+				l.look(t)
+				l.flushed = time.Time{}
+				r = revisionCalled(t, l, "fleet")
+				if r.Status.Stage != policyv1alpha1.StageActive || r.Status.Shadow == nil || r.Status.Shadow.Evaluated != 4 || r.Status.Shadow.DifferencesTotal != 4 {
+					t.Errorf("in stage %s it has shown %+v", r.Status.Stage, r.Status.Shadow)
+				}
+			}
+		})
+	}
+}
+
+// revisionCalled is the stored revision of a bundle, which the store follows.
+func revisionCalled(t *testing.T, l *leads, name string) policyv1alpha1.PolicyRevision {
+	t.Helper()
+	var list policyv1alpha1.PolicyRevisionList
+	if err := l.api.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Store.follow(t.Context(), list.Items); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(list.Items, func(r policyv1alpha1.PolicyRevision) bool { return r.Spec.Bundle == name })
+	if i < 0 {
+		t.Fatalf("there is no revision of %s", name)
+	}
+	return list.Items[i]
+}
+
 func TestARevisionTellsOfServersInStatesThatItHasDropped(t *testing.T) {
 	server := func(name string, state v1alpha1.ServerState, revision string) *v1alpha1.Server {
 		return &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},

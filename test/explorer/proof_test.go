@@ -205,6 +205,23 @@ func TestWhatBreaksARuleIsRefused(t *testing.T) {
 	}
 }
 
+func TestWhatGoesRoundForEverIsRefused(t *testing.T) {
+	for _, name := range bundles {
+		t.Run(name, func(t *testing.T) {
+			mutants, err := mutation.All(shipped(t, name)[bundle.LifecycleFile])
+			if err != nil {
+				t.Fatal(err)
+			}
+			mutants = slices.DeleteFunc(mutants, func(m mutation.Mutant) bool { return !slices.Contains(neverRests, m.Kind) })
+			for _, v := range newProver(t, name).all(t, mutants) {
+				if t.Log(v); v.err != nil || (v.mustRefuse() && len(v.codes) == 0) {
+					t.Errorf("%s\n%s", v, v.shown)
+				}
+			}
+		})
+	}
+}
+
 func every(nth int, mutants []mutation.Mutant) []mutation.Mutant {
 	var some []mutation.Mutant
 	for i := 0; i < len(mutants); i += nth {

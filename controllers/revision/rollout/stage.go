@@ -98,10 +98,12 @@ func (d *decision) canary(s *subject) {
 // maxDifferences is how many ways to differ a status keeps.
 const maxDifferences = 50
 
-// shadow adds what the evaluation has shown since the last look.
+// shadow adds what the evaluation has shown since the last look, also to a revision that is a shadow no more: whoever
+// promoted it did so by what it had shown.
 func (s *subject) shadow() {
 	delta := s.Shadow
-	if delta.Evaluated == 0 && len(delta.Differences) == 0 || s.st.Stage != policyv1alpha1.StageShadow {
+	shadowed := s.st.Stage == policyv1alpha1.StageShadow || s.Status.Stage == policyv1alpha1.StageShadow
+	if delta.Evaluated == 0 && len(delta.Differences) == 0 || !shadowed {
 		return
 	}
 	if s.st.Shadow == nil {

@@ -113,9 +113,17 @@ func TestShadowDifferencesAddUp(t *testing.T) {
 	if diff := cmp.Diff(want, r.Status.Shadow); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	r.Shadow = ShadowDelta{}
+	r.Shadow = ShadowDelta{Evaluated: 3, Differences: []policyv1alpha1.ShadowDifference{seen("B", "s4", 1)}}
 	w.label("1.0.0=Draft")
-	w.look()
+	w.apply(w.decide())
+	if got := r.Status.Shadow; r.Status.Stage != policyv1alpha1.StageDraft || got.Evaluated != 25 || got.DifferencesTotal != 8 {
+		t.Errorf("in stage %s what it has shown last is not added: %+v", r.Status.Stage, got)
+	}
+	w.apply(w.decide())
+	if got := r.Status.Shadow; got.Evaluated != 25 {
+		t.Errorf("what comes once it is no shadow any more is added: %+v", got)
+	}
+	r.Shadow = ShadowDelta{}
 	w.label("1.0.0=Shadow")
 	w.look()
 	if r.Status.Shadow != nil {
