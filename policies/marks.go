@@ -14,13 +14,13 @@ import (
 )
 
 // OutlivesServer says whether a mark belongs to the machine's custody, where it outlives the Server object. Dirty does:
-// the data stays on the disks. Managed does not: who deletes a Server gives its machine away, and one that is found again
-// running may by then be somebody else's.
-func OutlivesServer(mark string) bool { return mark == MarkDirty }
+// the data stays on the disks. Stranger does: that nobody has given us the machine. Managed does not: who deletes a Server
+// gives its machine away, and one that is found again running may by then be somebody else's.
+func OutlivesServer(mark string) bool { return mark == MarkDirty || mark == MarkStranger }
 
 // Inherited is a mark that a lifecycle begins with, and why.
 type Inherited struct {
-	// Mark is MarkDirty or MarkManaged; Why says in words what tells so.
+	// Mark is MarkDirty, MarkManaged or MarkStranger; Why says in words what tells so.
 	Mark, Why string
 }
 
@@ -33,7 +33,8 @@ func Inheritance(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []Inhe
 	// The finalizer is added after the lifecycle, so with an inventory it says that the status was lost. Another operator
 	// uses a finalizer of the same name and keeps no inventory. That the machine is ours an agent of ours must have said: an
 	// inventory may also begin with what a machine is feared to hold that was never booted by us.
-	lost := inv != nil && hasFinalizer(s, v1alpha1.FinalizerServer)
+	stranger := KeptStranger(inv)
+	lost := inv != nil && hasFinalizer(s, v1alpha1.FinalizerServer) && !onlyStranger(inv)
 	data, booted := leftBehind(s.Status.State)
 	if !known(s.Status.State) {
 		data = !provenClean(inv)
@@ -47,8 +48,9 @@ func Inheritance(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []Inhe
 		{s.Spec.ServerClaimRef != nil, Inherited{MarkDirty, "it names a claim"}},
 		{lost, Inherited{MarkDirty, "its status was lost"}},
 		{data, Inherited{MarkDirty, fmt.Sprintf("a machine in state %s may hold a claim's data", s.Status.State)}},
-		{booted, Inherited{MarkManaged, fmt.Sprintf("a machine in state %s was booted by its operator", s.Status.State)}},
-		{lost && ranOurAgent(inv) && s.Status.State == "", Inherited{MarkManaged, "it was ours before its status was lost"}},
+		{booted && !stranger, Inherited{MarkManaged, fmt.Sprintf("a machine in state %s was booted by its operator", s.Status.State)}},
+		{lost && ranOurAgent(inv) && s.Status.State == "" && !stranger, Inherited{MarkManaged, "it was ours before its status was lost"}},
+		{stranger, Inherited{MarkStranger, "its inventory says that it was found running and not given to us since"}},
 	} {
 		if c.holds && (len(all) == 0 || all[len(all)-1].Mark != c.Mark) {
 			all = append(all, c.Inherited)
@@ -101,6 +103,18 @@ func provenClean(inv *policyv1alpha1.ServerInventory) bool {
 // KeptDirty says that what outlives the Server marks the machine Dirty; inv may be nil.
 func KeptDirty(inv *policyv1alpha1.ServerInventory) bool {
 	return inv != nil && inv.Custody != nil && slices.Contains(inv.Custody.Marks, MarkDirty)
+}
+
+// KeptStranger says that what outlives the Server tells of a machine that was found running, and that is not ours; inv may
+// be nil.
+func KeptStranger(inv *policyv1alpha1.ServerInventory) bool {
+	return inv != nil && inv.Custody != nil && slices.Contains(inv.Custody.Marks, MarkStranger)
+}
+
+// onlyStranger says that an inventory tells of nothing but that: neither an agent of ours nor a claim was on the machine.
+func onlyStranger(inv *policyv1alpha1.ServerInventory) bool {
+	return KeptStranger(inv) && !ranOurAgent(inv) && inv.Custody.LastHolder == nil && inv.Custody.TimesClaimed == 0 &&
+		len(inv.Custody.Marks) == 1
 }
 
 // ranOurAgent says that a machine has run an image that we booted on it.

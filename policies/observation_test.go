@@ -148,6 +148,11 @@ func TestInheritedMarks(t *testing.T) {
 		"none for one found again that once was ours to stop":                 {fresh(), seen(keeps("Managed")), nil},
 		"none for one in Available of which our inventory says nothing":       {fresh(in(v1alpha1.StateAvailable)), &policyv1alpha1.ServerInventory{}, nil},
 		"Dirty and Managed for one that is restored with a claim's reference": {held(), nil, []string{"Dirty", "Managed"}},
+		"Stranger for one that was found running before its status was lost":  {fresh(ours), seen(keeps("Stranger")), []string{"Stranger"}},
+		"and not Managed, though our agent ran on it before that":             {fresh(ours), seen(keeps("Stranger"), reported), []string{"Dirty", "Stranger"}},
+		"nor by the state that it was left in":                                {fresh(ours, in(v1alpha1.StateDiscovery)), seen(keeps("Stranger")), []string{"Stranger"}},
+		"Stranger for one that was found running before it was deleted":       {fresh(), seen(keeps("Stranger")), []string{"Stranger"}},
+		"Dirty besides for one that a claim had before that":                  {fresh(ours), seen(keeps("Stranger"), holder), []string{"Dirty", "Stranger"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, InheritedMarks(c.server, c.inventory)); diff != "" {

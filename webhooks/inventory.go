@@ -12,6 +12,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // checkInventory keeps the marks of a machine's custody: they are what remembers the data when its Server is gone.
@@ -30,9 +31,20 @@ func checkInventory(c change[policyv1alpha1.ServerInventory]) findings {
 		return found
 	}
 	marks := strings.Join(lost, ", ")
+	if says.Annotations[v1alpha1.DeleteDataAnnotation] == "true" && slices.Equal(lost, strangers) {
+		found.warn("machine %s is no longer known to have been found running; once it is off it may be booted and offered, whoever runs it",
+			c.old.Spec.SystemUUID)
+		return found
+	}
 	if says.Annotations[v1alpha1.DeleteDataAnnotation] == "true" {
 		found.warn("machine %s is no longer known to bear %s; nothing erases its disks, and it may be offered with what is on them",
 			c.old.Spec.SystemUUID, marks)
+		return found
+	}
+	if slices.Equal(lost, strangers) {
+		found.deny(field.Forbidden(field.NewPath("custody", "marks"), fmt.Sprintf(
+			"the inventory remembers that machine %s was found running, and only the manager takes that away, when the machine is given to it; "+
+				"set annotation %s=%s on its Server, or %s", c.old.Spec.SystemUUID, v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver, deleteDataRemedy)))
 		return found
 	}
 	found.deny(field.Forbidden(field.NewPath("custody", "marks"), fmt.Sprintf(
@@ -40,6 +52,9 @@ func checkInventory(c change[policyv1alpha1.ServerInventory]) findings {
 			"release the server and let it be wiped, or %s", c.old.Spec.SystemUUID, marks, deleteDataRemedy)))
 	return found
 }
+
+// strangers is what is lost where nothing is known to be on the disks.
+var strangers = []string{policies.MarkStranger}
 
 // marksOf is a copy.
 func marksOf(i *policyv1alpha1.ServerInventory) []string {

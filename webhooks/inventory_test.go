@@ -31,6 +31,11 @@ func TestAnInventoryKeepsItsMarks(t *testing.T) {
 		"takes that away, when they were wiped; release the server and let it be wiped, or to let it go all the same, " +
 		"set annotation policy.metalaw.dev/delete-data: \"true\" first"
 	warned := []string{"machine " + uuid + " is no longer known to bear Dirty; nothing erases its disks, and it may be offered with what is on them"}
+	stranger := func(i *inventory) { i.Custody.Marks = []string{"Stranger"} }
+	const foundRunning = "Forbidden\ncustody.marks: Forbidden: the inventory remembers that machine " + uuid + " was found running, and only the manager " +
+		"takes that away, when the machine is given to it; set annotation policy.metalaw.dev/consent=take-over on its Server, " +
+		"or to let it go all the same, set annotation policy.metalaw.dev/delete-data: \"true\" first"
+	forgotten := []string{"machine " + uuid + " is no longer known to have been found running; once it is off it may be booted and offered, whoever runs it"}
 	for name, c := range map[string]struct {
 		before, after *inventory
 		who           string
@@ -45,6 +50,8 @@ func TestAnInventoryKeepsItsMarks(t *testing.T) {
 		"nor the custody as a whole":                       {before: of(), after: of(clean), want: denied},
 		"with the annotation a mark is":                    {before: of(agreed), after: of(unmarked, agreed), warnings: warned},
 		"the manager takes a mark away":                    {before: of(), after: of(unmarked), who: manager},
+		"nor that it was found running":                    {before: of(stranger), after: of(unmarked), want: foundRunning},
+		"with the annotation that is":                      {before: of(stranger, agreed), warnings: forgotten},
 		"a mark may be added, and other things may change": {before: of(), after: of(more, labelled)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,9 @@ import (
 // storeMark writes a mark that guards data where it outlives the Server first; then it goes into the status. The effects that need it follow in
 // the next reconcile, once both are stored.
 func (v *visit) storeMark(ctx context.Context, mark string) loop.Progress {
+	if mark == policies.MarkStranger {
+		return v.storeStranger(ctx)
+	}
 	if v.server.Status.Lifecycle != nil { // before there is one no decision can be stale, and a fear may always be kept
 		if p, ok := v.confirm(ctx, fleet.Record); !ok {
 			return p
@@ -74,6 +77,39 @@ func keepInherited() engine.Decision {
 		Effects: []engine.Effect{engine.MarkFirst(policies.MarkDirty)}}
 }
 
+// strangerUnstored says that the inventory does not tell of MarkStranger what the facts do.
+func (v *visit) strangerUnstored() bool {
+	return v.server.Status.Lifecycle != nil && v.isStranger() != policies.KeptStranger(v.inventory)
+}
+
+func (v *visit) isStranger() bool {
+	return slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger)
+}
+
+// keepStranger has the inventory tell first what the facts do of MarkStranger: a machine that went off by itself shows
+// nothing of it any more, and its status may be lost.
+func keepStranger(d engine.Decision) engine.Decision {
+	return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
+		Message: "whether it was found running is kept in its inventory first", Effects: []engine.Effect{engine.MarkFirst(policies.MarkStranger)}}
+}
+
+// storeStranger writes MarkStranger where it outlives the Server, or takes it away there. Nothing has to be confirmed for
+// that: the next look puts right what was read too early.
+func (v *visit) storeStranger(ctx context.Context) loop.Progress {
+	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
+		c.Marks = slices.DeleteFunc(c.Marks, func(m string) bool { return m == policies.MarkStranger })
+		if v.isStranger() {
+			c.Marks = append(c.Marks, policies.MarkStranger)
+			slices.Sort(c.Marks)
+		}
+		c.ServerName = v.server.Name
+	})
+	if err != nil {
+		return conflictOrBroken(err)
+	}
+	return loop.Waiting("MarkStored", policies.MarkStranger+" is kept in its inventory first", time.Millisecond)
+}
+
 // writeCustody changes what must be remembered of the machine when its Server is gone.
 func (v *visit) writeCustody(ctx context.Context, change func(*policyv1alpha1.Custody)) error {
 	inventory := &policyv1alpha1.ServerInventory{}
@@ -113,7 +149,7 @@ func (v *visit) releaseClaim(ctx context.Context) loop.Progress {
 
 // forgetHolder clears what is remembered of the last holder of a server that is clean.
 func (v *visit) forgetHolder(ctx context.Context) loop.Progress {
-	if v.inventory != nil && v.inventory.Custody != nil && (len(v.inventory.Custody.Marks) > 0 || v.inventory.Custody.LastHolder != nil) {
+	if policies.KeptDirty(v.inventory) || (v.inventory != nil && v.inventory.Custody != nil && v.inventory.Custody.LastHolder != nil) {
 		if p, ok := v.confirm(ctx, fleet.Record); !ok {
 			return p
 		}

@@ -30,6 +30,9 @@ func (v *visit) Decide() engine.Decision {
 	if v.inheritsUnstored() && d.To != "" {
 		return keepInherited()
 	}
+	if d.From != "" && d.Rule != v1alpha1.RuleForced && v.strangerUnstored() {
+		return keepStranger(d)
+	}
 	if d.Moves() && d.Reads("bmc") && !v.fresh() {
 		v.held = true
 		v.refresh()

@@ -9,7 +9,8 @@
 // safety guards, because those would hide what a bundle does wrong. What the engine and the shell do whatever the bundle
 // says is part of the model (see world.go):
 //   - the marks Dirty and Managed are stored before the first boot for a claim, and Managed with a power-on from off;
-//   - the mark Stranger is kept from when a machine is seen running that is not ours, until it is ours, a claim's or consented to;
+//   - the mark Stranger is kept from when a machine is seen running that is not ours, until it is ours, a claim's or consented
+//     to, also where the status is lost;
 //   - PowerOn waits while the boot of a claim stands;
 //   - every move counts the entry, and boots, reports and wipes of a former entry prove nothing;
 //   - no agent's boot is prepared while nobody can tell whether the machine is off or on;

@@ -142,9 +142,10 @@ var machineEvents = []event{
 		if w.Lost {
 			return false
 		}
-		w.State, w.Lost, w.Retries, w.Op, w.Seen = p.m.initial, true, 0, NoOperation, false
+		w.State, w.Lost, w.Retries, w.Op = p.m.initial, true, 0, NoOperation
 		w.newEntry()
 		w.Marks = inherited(w)
+		w.Seen = w.Seen && w.Marks&foreign != 0 // what was not yet noted is nobody's fault
 		return true
 	}},
 }
@@ -153,6 +154,10 @@ var machineEvents = []event{
 // tells of a machine that was given away meanwhile is no doing of a bundle, and left out.
 func inherited(w *World) uint8 {
 	switch {
+	case w.Marks&foreign != 0 && (w.Kept || w.Ref || w.Noted):
+		return dirty | foreign
+	case w.Marks&foreign != 0:
+		return foreign
 	case w.Kept && w.Ours:
 		return dirty | managed
 	case w.Kept:

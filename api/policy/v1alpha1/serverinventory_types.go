@@ -160,7 +160,8 @@ type DiskWipe struct {
 
 // Custody is what must be remembered of a machine when its Server is gone.
 type Custody struct {
-	// marks are the data-guarding marks of the Server's lifecycle, such as Dirty.
+	// marks are those of the Server's lifecycle that outlive it: Dirty, because a holder's data may be on the disks, and
+	// Stranger, because the machine was found running and nobody has given it to us since.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// kept is the marks that the inventory of the machine keeps.
+func (w *world) kept() []string {
+	w.t.Helper()
+	var inv policyv1alpha1.ServerInventory
+	err := w.api.Get(w.t.Context(), client.ObjectKey{Name: machineUUID}, &inv)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	if apierrors.IsNotFound(err) || inv.Custody == nil {
+		return nil
+	}
+	return inv.Custody.Marks
+}
+
+// loses takes the status of the server away, but for what its BMC shows.
+func (w *world) loses() {
+	w.t.Helper()
+	lost := w.server()
+	lost.Status = v1alpha1.ServerStatus{NetworkInterfaces: lost.Status.NetworkInterfaces}
+	if err := w.api.Status().Update(w.t.Context(), lost); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestAMachineThatWasFoundRunningStaysAStrangerThoughItsStatusIsLost(t *testing.T) {
+	unknown := func(s *v1alpha1.Server) {
+		s.Status.State, s.Status.Lifecycle, s.Finalizers = "", nil, nil
+	}
+	onceOurs := &policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: machineUUID},
+		Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: machineUUID}, Report: &policyv1alpha1.ProbeReport{Entry: 3}}
+	for name, known := range map[string][]client.Object{
+		"that nobody has seen before":                 nil,
+		"that was ours before its Server was deleted": {onceOurs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOn)
+				w := inWorld(t, m, append([]client.Object{serverIn("", unknown)}, known...)...)
+				w.manager.run(5 * time.Minute)
+				if got := w.server().Status; got.State != v1alpha1.StateObserving || !slices.Equal(got.Lifecycle.Marks, []string{"Stranger"}) {
+					t.Fatalf("it is %s with the marks %v", got.State, got.Lifecycle.Marks)
+				}
+				m.will(0, redfish.PowerOff)
+				w.manager.run(10 * time.Minute)
+				w.loses()
+				w.manager.run(time.Hour)
+				if got := w.server().Status; got.State != v1alpha1.StateObserving || !slices.Contains(got.Lifecycle.Marks, "Stranger") {
+					t.Errorf("off, and its status lost, it is %s with the marks %v", got.State, got.Lifecycle.Marks)
+				}
+				m.wants(t, "while nobody consents")
+			})
+		})
+	}
+}
+
+func TestAMachineThatIsGivenToUsIsAStrangerNoMore(t *testing.T) {
+	stranger := func(s *v1alpha1.Server) { s.Status.Lifecycle.Marks = []string{"Stranger"} }
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		w := inWorld(t, m, serverIn(v1alpha1.StateObserving, stranger))
+		w.manager.run(time.Minute)
+		if got := w.kept(); !slices.Equal(got, []string{"Stranger"}) {
+			t.Fatalf("its inventory keeps %v", got)
+		}
+		edit(w, "a", &v1alpha1.Server{}, func(s *v1alpha1.Server) {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver)
+		})
+		w.manager.run(5 * time.Minute)
+		if got := w.kept(); len(got) > 0 {
+			t.Errorf("with consent its inventory keeps %v", got)
+		}
+		if got := w.server().Status.State; got != v1alpha1.StateDiscovery {
+			t.Errorf("with consent it is %s", got)
+		}
+	})
+}
