@@ -122,6 +122,11 @@ type Vocabulary struct {
 	// OperationFacts are the facts about an operation that somebody asked for, its name first. Right after a move that it
 	// served, or into a state that does not accept it, they have their quiet values.
 	OperationFacts []string
+	// Destinations is, by operation, the one state to which rules may lead that serve it.
+	Destinations map[string]State
+	// Resumes is, by boolean fact, the state in which a server without a state begins where the fact holds, whatever rules
+	// would make of it. A lifecycle without that state begins it as any other.
+	Resumes map[string]State
 	// Entries says of states how a server may come there without any rule, such as from another operator.
 	Entries map[State]string
 

@@ -134,6 +134,12 @@ var (
 		Rule: "ObservedUntilConsent", Must: `claim.bound || marked("Managed") || operation.consented`,
 		Doc: "a machine found running is observed until a claim turns out to hold it or somebody consents",
 	}
+	// Whoever was handed the machine works on it until somebody says that he has done. A state of another name would be no
+	// such state to whatever looks for it.
+	parkedUntilAsked = engine.Requirement{
+		Rule: "ParkedUntilAsked", Must: `operation.name == "unpark"`,
+		Doc: "a parked server is handed back by the operation unpark only",
+	}
 	// A boot of ours begins from Off. The boot facts are those of the present entry, so that a boot which stands was prepared
 	// while the machine was off and may well run by now; that it is asked for again changes nothing. Power that is not known,
 	// or changes just now, is waited out.
@@ -172,7 +178,15 @@ var enterRules = map[engine.State][]engine.Requirement{
 // leaveRules lists what must hold to leave a state by a rule.
 var leaveRules = map[engine.State][]engine.Requirement{
 	"Observing": {observedUntilConsent},
+	"Parked":    {parkedUntilAsked},
 }
+
+// destinations are the states that operations lead to. What hands a server to somebody outside has to leave it where nothing
+// is touched, whatever else a bundle says: rules, polls, claims and the marker that outlives the status know that by name.
+var destinations = map[string]engine.State{OperationPark: "Parked"}
+
+// resumes are the states that are known without the status.
+var resumes = map[string]engine.State{"server.parked": "Parked"}
 
 // setRules lists what must hold to set a mark. Dirty needs no reason: it only ever holds something back.
 var setRules = map[string][]engine.Requirement{

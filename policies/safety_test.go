@@ -201,3 +201,26 @@ func TestTheDefaultLifecycleLeavesTheBootOrderOfARunningMachine(t *testing.T) {
 		t.Errorf("does %v, halted by %+v, want %v", names(d), d.Halt, want)
 	}
 }
+
+func TestAServerThatWasParkedBeginsParkedWhateverItsBundleSays(t *testing.T) {
+	parked := func(state string) *Facts {
+		return free(state, func(f *Facts) { f.Server.Parked, f.Lifecycle.Entry = true, 0 })
+	}
+	const still = "    - {rule: StillParked,    to: Parked,    when: wasParked}\n"
+	for name, c := range map[string]struct {
+		l    *lifecycle.Lifecycle
+		rule string
+	}{
+		"by a rule of its own":       {defaultLifecycle(t), "StillParked"},
+		"where there is no such rule": {rewritten(t, Vocabulary(), still, "", "  wasParked:    server.parked\n", ""), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := c.l.Start(parked("")); d.Halt != nil || d.To != "Parked" || d.Rule != c.rule {
+				t.Errorf("it begins in %s by %q, halted by %+v", d.To, d.Rule, d.Halt)
+			}
+			if d := c.l.Start(free("", nil)); d.To == "Parked" {
+				t.Error("one that was not parked begins parked")
+			}
+		})
+	}
+}

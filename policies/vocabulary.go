@@ -28,18 +28,21 @@ var (
 
 func buildVocabulary() *engine.Vocabulary {
 	words := &engine.Vocabulary{
-		Effects:     effects,
-		Enter:       enterRules,
-		Leave:       leaveRules,
-		Clear:       clearRules,
-		Set:         setRules,
-		Marks:       marks,
-		Forfeits:    forfeits,
-		Operations:  operations,
-		StateFact:   "lifecycle.state",
-		AgeFact:     "lifecycle.age",
-		MarksFact:   "lifecycle.marks",
-		RetriesFact: "lifecycle.retries",
+		Effects:  effects,
+		Enter:    enterRules,
+		Leave:    leaveRules,
+		Clear:    clearRules,
+		Set:      setRules,
+		Marks:    marks,
+		Forfeits: forfeits,
+
+		Destinations: destinations,
+		Resumes:      resumes,
+		Operations:   operations,
+		StateFact:    "lifecycle.state",
+		AgeFact:      "lifecycle.age",
+		MarksFact:    "lifecycle.marks",
+		RetriesFact:  "lifecycle.retries",
 
 		Axioms:         axioms,
 		AfterMove:      afterMove,

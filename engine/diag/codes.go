@@ -278,6 +278,9 @@ deadline-too-late
 retries-never-grow
 	A guard asks how often something was tried, and no rule on the way there counts it: the answer is always 0.
 	Add retry: true to the rule that tries again; a stable state on the way begins the count anew.
+operation-destination
+	A rule that serves an operation leads to another state than the one that the operation is for, and that one is known by its name.
+	Give the state the name that the finding says, or lead the rule there.
 verify-undecided
 	The lifecycle is too large or too involved to be proven.
 	Let guards ask for fewer facts at once.

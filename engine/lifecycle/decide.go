@@ -27,17 +27,30 @@ func (l *Lifecycle) Explain(f engine.Facts) engine.Decision {
 }
 
 // Start decides where a server without a state begins: in the initial state, or where that state's exits lead at once.
-// The move is From "" To that state, and Rule is empty where the server stays in the initial state. It halts where even
-// the initial state may not be entered.
+// The move is From "" To that state, and Rule is empty where no exit led there. It halts where even the initial state may
+// not be entered. A server that is to resume a state begins in that one.
 func (l *Lifecycle) Start(f engine.Facts) engine.Decision {
 	at := startFacts{Facts: f, stateFact: l.stateFact, initial: l.initial}
 	d := l.Decide(at)
+	if st := l.resumed(f); st != nil && (d.Halt != nil || d.To != st.name) {
+		return l.begin(f, st, st.marks)
+	}
 	if d.Halt != nil || !d.Moves() {
 		st := l.states[l.initial]
 		return l.begin(f, st, st.marks)
 	}
 	d.From = ""
 	return d
+}
+
+// resumed is the state that a server without a state was in before, by what is known otherwise; nil where nothing is.
+func (l *Lifecycle) resumed(f engine.Facts) *state {
+	for fact, name := range l.vocabulary.Resumes {
+		if i, ok := l.vocabulary.Index(fact); ok && f.Fact(i).Kind() == engine.Bool && f.Fact(i).Bool() && l.states[name] != nil {
+			return l.states[name]
+		}
+	}
+	return nil
 }
 
 // Enter decides whether a server may take up a state to which no rule of this lifecycle led it, because another program

@@ -88,8 +88,8 @@ func (p *player) judgeOffer(w *World) {
 
 // judgeHands judges that an effect which touches the machine is wanted.
 func (p *player) judgeHands(w *World, effect string) {
-	if p.m.in(w, "Parked") && touching[effect] {
-		p.breaks(HandsOff, effect+" in Parked")
+	if w.Given && touching[effect] {
+		p.breaks(HandsOff, effect+" on a machine that was handed to somebody outside, and not handed back")
 		return
 	}
 	begun := w.Wipe == Erasing || (w.Boot == Wiper && w.On) // is brought to its end

@@ -16,6 +16,9 @@ func (p *player) visit(w *World) bool {
 	w.Noted = w.Noted || w.Marks&dirty != 0
 	p.look(w)
 	d := p.m.decide(w, p.wanted)
+	if x := p.m.resumes(w); x != nil && (d.halted || d.move == nil || d.move.to != x.to) {
+		d = decision{move: x}
+	}
 	switch {
 	case d.halted:
 		return false
@@ -62,8 +65,12 @@ func (p *player) move(w *World, x *exit) {
 	p.say(x.rule + " to " + p.m.states[x.to].name)
 	to := &p.m.states[x.to]
 	p.judgeMarks(w, x.clears, to.marks)
-	if w.Op != NoOperation && (!slices.Contains(to.operations, operationNames[w.Op]) || p.servedBy(w, x)) {
-		w.Op = NoOperation
+	if w.Op != NoOperation {
+		served := p.servedBy(w, x)
+		w.Given = (w.Given && (!served || w.Op != Unpark)) || (served && w.Op == Park)
+		if served || !slices.Contains(to.operations, operationNames[w.Op]) {
+			w.Op = NoOperation
+		}
 	}
 	if x.clears&dirty != 0 && p.m.waived && w.Data == FormerData {
 		w.Data = NoData // the bundle says that it is nobody's any more
@@ -79,6 +86,14 @@ func (p *player) move(w *World, x *exit) {
 	}
 	w.newEntry()
 	p.judgeOffer(w)
+}
+
+// resumes is the move into the state that is known without the status: of a server that was parked a marker tells.
+func (m *Machine) resumes(w *World) *exit {
+	if at, defined := m.places["Parked"]; w.Lost && w.ParkNote && defined {
+		return &exit{rule: "resumed", to: at}
+	}
+	return nil
 }
 
 // newEntry makes old what belonged to the former entry.

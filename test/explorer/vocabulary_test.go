@@ -39,6 +39,7 @@ var judgedBy = map[explorer.Rule]explorer.Rule{
 	"PowerIsTheHolders":    explorer.OnlyForTheHolder,
 	"ObservedUntilConsent": explorer.HandsOff,
 	"LeftToItself":         explorer.HandsOff,
+	"ParkedUntilAsked":     explorer.HandsOff,
 	"ProbeBeginsFromOff":   explorer.RunningBootKept,
 	"WipeBeginsFromOff":    explorer.RunningBootKept,
 }

@@ -43,6 +43,7 @@ type World struct {
 	Ours  bool // booted by us from off, taken over by consent, or booted for its claim
 	Kept  bool // an inventory tells that it was booted by us
 	Noted bool // what outlives the status tells of a holder's data
+	Given bool // handed to somebody outside by the operation park, and not handed back by unpark since
 	Seen  bool // seen running and not ours, and since then neither consented to, nor held by a claim, nor forced upon us
 }
 

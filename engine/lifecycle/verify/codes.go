@@ -19,6 +19,7 @@ const (
 	CodeUnused          = "definition-unused"
 	CodeDeadlineTooLate = "deadline-too-late"
 	CodeRetriesNotGrown = "retries-never-grow"
+	CodeDestination     = "operation-destination"
 	CodeMarkForfeited   = "mark-given-up"
 	CodeOrderDecides    = "order-decides"
 	CodeUndecided       = "verify-undecided"

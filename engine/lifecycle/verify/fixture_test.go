@@ -53,6 +53,7 @@ func words() *engine.Vocabulary {
 			{Holds: `lifecycle.entry >= 0 && lifecycle.retries >= 0`, Doc: "counts begin at zero"}},
 		AfterMove:      []engine.Axiom{{Holds: `report.entry != lifecycle.entry`, Doc: "a report belongs to one entry"}},
 		OperationFacts: []string{"op.name"},
+		Destinations:   map[string]engine.State{"mend": "Test"},
 		Entries:        map[engine.State]string{"Attic": "left by another shop"},
 	}
 }

@@ -80,6 +80,7 @@ func (c *checker) newSpin(passes bool) *spin {
 
 func (c *checker) checkLivelock() {
 	s := c.newSpin(false)
+	s.checkDestinations()
 	told := map[string]bool{}
 	for range maxCycles {
 		forever := s.forever(nil)

@@ -163,6 +163,15 @@ lifecycle.yaml:20:37: error: Failed: in Test, Failed asks for lifecycle.retries,
 				`when: mendAsked}`, `when: mendAsked, retry: true}`, `when: spent && !good`, `when: "!good"`}, `
 lifecycle.yaml:32:24: error: Wrap: in Shelf, Wrap asks for lifecycle.retries, which is always 0 there: no retry that is counted leads to it [retries-never-grow]
 `},
+		"an operation that leads elsewhere than it has to": {
+			[]string{`to: Test, when: mendAsked`, `to: Shelf, when: mendAsked && !scratched`}, `
+lifecycle.yaml:41:14: error: Mended: in Bin, Mended serves the operation mend and leads to Shelf; that operation is for the state Test, which is known by its name [operation-destination]
+  Test -Failed-> Bin; in Bin with {op.name: "mend"}
+  {to: Shelf, rule: Mended}
+`},
+		"a rule that leads elsewhere whether or not the operation is asked for": {
+			[]string{"    - {rule: Mended, to: Test, when: mendAsked}\n", "    - {rule: Mended, to: Test, when: mendAsked && !sold}\n    - {rule: Back, to: Shelf, when: sold && !scratched}\n"}, `
+`},
 		"a mark that is given up": {
 			[]string{`when: mendAsked}`, `when: mendAsked, clears: [Wrapped]}`}, `
 lifecycle.yaml:41:14: warning: Mended: Mended clears Wrapped: its warranty ends [mark-given-up]

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/bdd"
+)
+
+// checkDestinations looks for rules by which an operation leads elsewhere than it has to. The move ends the operation, so
+// that nothing after it could tell a server that is on its way from any other.
+func (s *spin) checkDestinations() {
+	for _, operation := range slices.Sorted(maps.Keys(s.words.Destinations)) {
+		to := s.words.Destinations[operation]
+		asked, nothing := s.askedFor(operation), bdd.Fixed{}
+		for v := range s.asked {
+			nothing[v] = false
+		}
+		for _, v := range s.order {
+			for i := range v.exits {
+				w := &v.exits[i]
+				fires := s.Without(w.fires, w.breached)
+				served := s.And(s.Without(s.And(fires, asked), s.Restrict(fires, nothing)), s.assumed)
+				if served == bdd.False || w.To == v.Name || w.To == to {
+					continue
+				}
+				x := s.example(served, v.Name, func(d engine.Decision) bool { return d.Moves() && d.Rule == w.Rule })
+				s.add(diag.Error, CodeDestination, w.At, w.Rule, x,
+					hintOf(x, "name the state "+string(to)+", or lead the rule there"),
+					"in %s, %s serves the operation %s and leads to %s; that operation is for the state %s, which is known by its name",
+					v.Name, w.Rule, operation, w.To, to)
+			}
+		}
+	}
+}
+
+// askedFor holds where an operation is asked for.
+func (s *spin) askedFor(operation string) bdd.Ref {
+	if len(s.words.OperationFacts) == 0 {
+		return bdd.False
+	}
+	at, _ := s.words.Index(s.words.OperationFacts[0])
+	for _, word := range s.vocables[at] {
+		if word.word == operation {
+			return s.Var(word.variable)
+		}
+	}
+	return bdd.False
+}
