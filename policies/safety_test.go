@@ -218,6 +218,9 @@ func TestAServerThatWasParkedBeginsParkedWhateverItsBundleSays(t *testing.T) {
 			if d := c.l.Start(parked("")); d.Halt != nil || d.To != "Parked" || d.Rule != c.rule {
 				t.Errorf("it begins in %s by %q, halted by %+v", d.To, d.Rule, d.Halt)
 			}
+			if !c.l.HasEdge("", "Parked") {
+				t.Error("admission would not let it")
+			}
 			if d := c.l.Start(free("", nil)); d.To == "Parked" {
 				t.Error("one that was not parked begins parked")
 			}

@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -126,11 +127,11 @@ func (l *Lifecycle) Migrates(s engine.State) (engine.State, bool) {
 	return to, ok
 }
 
-// HasEdge says whether some rule leads from one state to another. From an empty state the initial state, and every
-// state that the initial state's exits lead to, can be reached.
+// HasEdge says whether some rule leads from one state to another. From an empty state the initial state, every state that
+// the initial state's exits lead to, and those that are resumed can be reached.
 func (l *Lifecycle) HasEdge(from, to engine.State) bool {
 	if from == "" {
-		if to == l.initial {
+		if to == l.initial || (l.states[to] != nil && slices.Contains(slices.Collect(maps.Values(l.vocabulary.Resumes)), to)) {
 			return true
 		}
 		from = l.initial
