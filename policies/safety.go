@@ -117,7 +117,7 @@ var (
 	handsOff = engine.Requirement{
 		Rule: "HandsOff",
 		Must: `!server.ignored && lifecycle.state != "Parked" && lifecycle.state != "Observing" && lifecycle.state != "Maintenance" && ` +
-			`(!maintenance.granted || wipe.running || (boot.purpose == "Wipe" && bmc.power != "Off"))`,
+			`(!maintenance.granted || wipe.running || (boot.purpose == "Wipe" && bmc.power == "On"))`,
 		Halts: `server.ignored`,
 		Doc:   "a server that is parked, observed or ignored is left alone, and one in maintenance does only what that asks for",
 	}

@@ -77,7 +77,7 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 			[]string{"{rule: StrangerAppeared, to: Observing, when: running && !mayStop}", "{rule: StrangerAppeared, to: Observing, when: running && !poweredOff && !mayStop}"},
 			[]string{"safety-effect Discovery", "safety-move ProbeReported"}},
 		"a maintenance takes nothing out of service": {
-			[]string{"when: inService && !wiping && (!wipeBoot || poweredOff), except", "when: inService && !wiping && (!wipeBoot || poweredOff) && critical, except"},
+			[]string{"when: inService && !wiping && !wipeBooted, except", "when: inService && !wiping && !wipeBooted && critical, except"},
 			[]string{"safety-effect Available", "safety-effect Cleanup", "safety-effect Discovery", "safety-effect Error", "safety-effect Released", "safety-effect Reserved"}},
 		"a wipe's boot is prepared beside an erase": {
 			[]string{"{do: BootWipe, when: wipeBoot || poweredOff || !wiping}", "BootWipe"}, []string{"safety-effect Cleanup"}},
