@@ -73,7 +73,7 @@ func (v *view) ask(ctx context.Context, claim selection.Claim, some []*selection
 			return p.Rank(ctx, claim, some, f, len(some))
 		}
 	}
-	result, err := ask(ctx, claim, some, v.fleet.Counts(v.now))
+	result, err := ask(ctx, claim, some, v.fleet.CountsFor(claim.Namespace, v.now))
 	if err != nil {
 		c.failed = err.Error()
 	}

@@ -162,7 +162,7 @@ func (r *run) next(t *attempt) bool {
 		if e == nil || !r.v.spreads(t.asking, e) || r.s.patience.holds(t.claim, e, r.s.now()) {
 			continue
 		}
-		e, ok := r.s.fleet.Assume(e.Name(), t.spec, t.claim.UID)
+		e, ok := r.s.fleet.Assume(e.Name(), t.spec, t.claim.UID, t.claim.Namespace)
 		if !ok {
 			continue
 		}

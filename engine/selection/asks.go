@@ -5,6 +5,7 @@ package selection
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/metalaw/metalaw/engine/internal/regonative"
 	"github.com/metalaw/metalaw/engine/internal/regosandbox"
@@ -29,6 +30,20 @@ func (p *Policy) Asks(claim Claim) string {
 		panic(err) // strings, numbers and maps of them can be written
 	}
 	return string(all)
+}
+
+// ofNamespace says that a part of the fleet's counts is that of the claim's namespace: claims of two namespaces see two fleets.
+func ofNamespace(f *field) bool {
+	return f.Keys[0] == ofFleet && strings.HasPrefix(f.Keys[1], "namespace")
+}
+
+// asking are the fields of a claim that tell two of them apart.
+func (r reads) asking() regonative.Fields {
+	asks := r.of(ofClaim)
+	if r.whole[ofFleet] || len(r.fields.Of(ofNamespace)) > 0 {
+		asks = asks.With(fields[ofClaim+".namespace"])
+	}
+	return asks
 }
 
 // FollowsFleet says whether counts or time can change what Select returns for the same claim and the same candidates.

@@ -29,6 +29,11 @@ func TestAsks(t *testing.T) {
 			Claim{Namespace: "team", Name: "two"}, false},
 		"a helper reads for who calls it": {"allow if helper(input.claim)\nhelper(c) if c.priority > 0\n",
 			Claim{Namespace: "team", Name: "two", Priority: 1, Labels: one.Labels}, false},
+		"counts of the claim's namespace tell namespaces apart": {"allow if input.fleet.namespaceByRack[input.candidate.rack] < 3\n",
+			Claim{Namespace: "other"}, false},
+		"counts of the whole fleet do not": {"allow if input.fleet.freeByRack[input.candidate.rack] < 3\n", Claim{Namespace: "other"}, true},
+		"a fleet that is handed on may hold those of the namespace": {"allow if helper(input.fleet)\nhelper(f) if f.namespaceByRack.r1 < 3\n",
+			Claim{Namespace: "other"}, false},
 		"the default policy reads nothing of a claim": {"", Claim{Name: "two"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,6 +78,14 @@ func Feasible(claim ClaimSpec, server ServerState) (ok bool, code, message strin
 	return Eligible(claim, ServerState{Name: server.Name, Labels: server.Labels, Taints: server.Taints, State: stateAvailable, Power: powerOff})
 }
 
+// Free says whether a server could be claimed now, taints and labels left aside. One that is on its way to being off counts: it
+// is free for whoever comes next.
+func Free(server ServerState) bool {
+	server.Power = powerOff
+	ok, _, _ := Eligible(ClaimSpec{Tolerations: []Toleration{{Operator: operatorExists}}}, server)
+	return ok
+}
+
 // Untolerated returns the first taint with effect NoBind that no toleration matches. A taint without effect counts as
 // NoBind, which is the API's default. Taints with effect Evict keep nobody from binding: they concern claims that are
 // bound already.

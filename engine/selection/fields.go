@@ -125,6 +125,10 @@ func fleetFields() []*field {
 		counts("totalByRack", func(s *subject) map[string]int64 { return s.fleet.TotalByRack }),
 		counts("claimedByZone", func(s *subject) map[string]int64 { return s.fleet.ClaimedByZone }),
 		counts("claimedByRack", func(s *subject) map[string]int64 { return s.fleet.ClaimedByRack }),
+		counts("freeByZone", func(s *subject) map[string]int64 { return s.fleet.FreeByZone }),
+		counts("freeByRack", func(s *subject) map[string]int64 { return s.fleet.FreeByRack }),
+		counts("namespaceByZone", func(s *subject) map[string]int64 { return s.fleet.NamespaceByZone }),
+		counts("namespaceByRack", func(s *subject) map[string]int64 { return s.fleet.NamespaceByRack }),
 	}
 }
 

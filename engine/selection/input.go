@@ -100,6 +100,11 @@ type Fleet struct {
 	TotalByRack   map[string]int64 `json:"totalByRack" doc:"Number of servers by rack."`
 	ClaimedByZone map[string]int64 `json:"claimedByZone" doc:"Number of claimed servers by zone."`
 	ClaimedByRack map[string]int64 `json:"claimedByRack" doc:"Number of claimed servers by rack."`
+	FreeByZone    map[string]int64 `json:"freeByZone" doc:"Number of free servers by zone: Available, without a claim, and neither cordoned nor in maintenance."`
+	FreeByRack    map[string]int64 `json:"freeByRack" doc:"Number of free servers by rack."`
+
+	NamespaceByZone map[string]int64 `json:"namespaceByZone" doc:"Number of servers that claims of the claim's own namespace have, by zone."`
+	NamespaceByRack map[string]int64 `json:"namespaceByRack" doc:"Number of servers that claims of the claim's own namespace have, by rack."`
 }
 
 // Schema is the JSON schema of Input, with the descriptions that the reference page prints.

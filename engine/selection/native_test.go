@@ -55,7 +55,9 @@ func TestEveryFieldIsReadAsTheInterpreterReadsIt(t *testing.T) {
 			NICTotalSpeed: 21, DiskBytes: DiskBytes{5, 6, 7, 8}, NICCount: 9, NICMaxSpeed: 10, GPUs: 11, Health: "he",
 			Zone: "z", Region: "re", Rack: "ra", InstanceType: "it", AvailableSince: 12, AvailableDay: 13, TimesClaimed: 14},
 		Fleet: Fleet{Now: 15, Today: 16, Total: 17, Claimed: 18, TotalByZone: map[string]int64{"z": 1}, TotalByRack: map[string]int64{"r": 2},
-			ClaimedByZone: map[string]int64{"z": 3}, ClaimedByRack: map[string]int64{"r": 4}},
+			ClaimedByZone: map[string]int64{"z": 3}, ClaimedByRack: map[string]int64{"r": 4},
+			FreeByZone: map[string]int64{"z": 5}, FreeByRack: map[string]int64{"r": 6},
+			NamespaceByZone: map[string]int64{"z": 7}, NamespaceByRack: map[string]int64{"r": 8}},
 	}
 	seen := 0
 	var walk func(v reflect.Value, path []string)

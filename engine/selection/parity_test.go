@@ -172,7 +172,8 @@ func drawClaim(r *rapid.T) (Claim, Fleet) {
 	number := rapid.Int64Range(0, 9)
 	return claim, Fleet{Now: rapid.SampledFrom([]int64{0, 1767225600, 1767312000}).Draw(r, "now"), Total: number.Draw(r, "total"),
 		TotalByRack:   rapid.MapOfN(word, number, 0, 3).Draw(r, "by rack"),
-		ClaimedByRack: rapid.MapOfN(word, number, 0, 3).Draw(r, "claimed by rack"), ClaimedByZone: map[string]int64{"z1": 2}}
+		ClaimedByRack: rapid.MapOfN(word, number, 0, 3).Draw(r, "claimed by rack"), ClaimedByZone: map[string]int64{"z1": 2},
+		FreeByZone: map[string]int64{"z1": 1}, NamespaceByRack: rapid.MapOfN(word, number, 0, 3).Draw(r, "the namespace's by rack")}
 }
 
 // alike holds the policy against the interpreter: for all candidates together, and for each.

@@ -70,7 +70,7 @@ func Compile(files map[string][]byte) (*Policy, diag.List) {
 	} else {
 		p.reads = readsOf(module)
 	}
-	p.asks, p.tells = p.reads.of(ofClaim), p.reads.of(ofCandidate)
+	p.asks, p.tells = p.reads.asking(), p.reads.of(ofCandidate)
 	return p, append(found, findings...)
 }
 

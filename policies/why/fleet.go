@@ -17,8 +17,13 @@ import (
 type Fleet struct {
 	servers []server
 	counts  selection.Fleet
+	// spaces are the servers that claims of a namespace have, by place.
+	spaces  map[string]space
 	holders []holder
 }
+
+// space is where the claims of one namespace have servers.
+type space struct{ byZone, byRack map[string]int64 }
 
 // server is one server as claims see it.
 type server struct {
@@ -43,8 +48,8 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 	}
 	f := &Fleet{servers: make([]server, len(servers)), counts: selection.Fleet{
 		Now: now.Unix(), Total: int64(len(servers)), TotalByZone: map[string]int64{}, TotalByRack: map[string]int64{},
-		ClaimedByZone: map[string]int64{}, ClaimedByRack: map[string]int64{},
-	}}
+		ClaimedByZone: map[string]int64{}, ClaimedByRack: map[string]int64{}, FreeByZone: map[string]int64{}, FreeByRack: map[string]int64{},
+	}, spaces: map[string]space{}}
 	named := make(map[[2]string]*v1alpha1.ServerClaim, len(claims))
 	for i := range claims {
 		named[[2]string{claims[i].Namespace, claims[i].Name}] = &claims[i]
@@ -56,8 +61,9 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 		f.servers[i] = one
 		add(f.counts.TotalByZone, facts.Zone)
 		add(f.counts.TotalByRack, facts.Rack)
-		if one.state.Claimed {
-			f.claimed(&one)
+		f.free(&one, 1)
+		if ref := s.Spec.ServerClaimRef; ref != nil {
+			f.claimed(&one, ref.Namespace)
 		}
 		if ref := s.Spec.ServerClaimRef; ref != nil && !v1alpha1.BindingEnded(s) {
 			if c := named[[2]string{ref.Namespace, ref.Name}]; c != nil {
@@ -69,16 +75,41 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 	return f
 }
 
-// claimed counts one more server as claimed.
-func (f *Fleet) claimed(s *server) {
+// free counts a server where it is free.
+func (f *Fleet) free(s *server, by int64) {
+	if !selection.Free(s.state) {
+		return
+	}
+	addBy(f.counts.FreeByZone, s.facts.Zone, by)
+	addBy(f.counts.FreeByRack, s.facts.Rack, by)
+}
+
+// countsFor are the counts that a policy sees for a claim of a namespace.
+func (f *Fleet) countsFor(namespace string) selection.Fleet {
+	counts, own := f.counts, f.spaces[namespace]
+	counts.NamespaceByZone, counts.NamespaceByRack = own.byZone, own.byRack
+	return counts
+}
+
+// claimed counts one more server as claimed, by a claim of a namespace.
+func (f *Fleet) claimed(s *server, namespace string) {
+	own, known := f.spaces[namespace]
+	if !known {
+		own = space{map[string]int64{}, map[string]int64{}}
+		f.spaces[namespace] = own
+	}
+	add(own.byZone, s.facts.Zone)
+	add(own.byRack, s.facts.Rack)
 	f.counts.Claimed++
 	add(f.counts.ClaimedByZone, s.facts.Zone)
 	add(f.counts.ClaimedByRack, s.facts.Rack)
 }
 
-func add(counts map[string]int64, place string) {
+func add(counts map[string]int64, place string) { addBy(counts, place, 1) }
+
+func addBy(counts map[string]int64, place string, by int64) {
 	if place != "" {
-		counts[place]++
+		counts[place] += by
 	}
 }
 
@@ -95,12 +126,17 @@ func (f *Fleet) Len() int { return len(f.servers) }
 
 // Bind is the fleet once a claim has a server.
 func (f *Fleet) Bind(c *v1alpha1.ServerClaim, name string) *Fleet {
-	after := &Fleet{servers: slices.Clone(f.servers), counts: f.counts, holders: slices.Clone(f.holders)}
+	after := &Fleet{servers: slices.Clone(f.servers), counts: f.counts, spaces: maps.Clone(f.spaces), holders: slices.Clone(f.holders)}
 	after.counts.ClaimedByZone, after.counts.ClaimedByRack = maps.Clone(f.counts.ClaimedByZone), maps.Clone(f.counts.ClaimedByRack)
+	after.counts.FreeByZone, after.counts.FreeByRack = maps.Clone(f.counts.FreeByZone), maps.Clone(f.counts.FreeByRack)
+	if own, known := f.spaces[c.Namespace]; known {
+		after.spaces[c.Namespace] = space{maps.Clone(own.byZone), maps.Clone(own.byRack)}
+	}
 	for i := range after.servers {
 		if s := &after.servers[i]; s.state.Name == name && !s.state.Claimed {
+			after.free(s, -1)
 			s.state.Claimed = true
-			after.claimed(s)
+			after.claimed(s, c.Namespace)
 		}
 	}
 	after.holders = append(after.holders, holderOf(c, name))

@@ -212,7 +212,8 @@ func (j *judge) ask(verdicts []Verdict, some []int, extra []float64) error {
 	for k, i := range some {
 		candidates[k] = j.fleet.servers[i].prepared
 	}
-	result, err := j.policy.Rank(j.ctx, j.claim, candidates, j.fleet.counts, len(some))
+	counts := j.fleet.countsFor(j.claim.Namespace)
+	result, err := j.policy.Rank(j.ctx, j.claim, candidates, counts, len(some))
 	if err != nil {
 		return unknown(err)
 	}
@@ -225,7 +226,7 @@ func (j *judge) ask(verdicts []Verdict, some []int, extra []float64) error {
 		if _, allowed := scores[verdicts[i].Name]; allowed {
 			continue
 		}
-		said, err := j.policy.Judge(j.ctx, j.claim, candidates[k], j.fleet.counts)
+		said, err := j.policy.Judge(j.ctx, j.claim, candidates[k], counts)
 		if err != nil {
 			return unknown(err)
 		}

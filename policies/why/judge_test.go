@@ -28,7 +28,8 @@ allow if input.candidate.rack != "r3"
 reject contains {"code": "hot", "message": "its rack is hot"} if input.candidate.rack == "r2"
 reject contains {"code": "tenant", "message": "kept for others"} if input.candidate.labels.size == "s"
 reject contains {"code": "tenant", "message": "and for yet others"} if input.candidate.labels.size == "s"
-score := count(input.candidate.labels) + object.get(input.fleet.claimedByRack, input.candidate.rack, 0)
+score := count(input.candidate.labels) + object.get(input.fleet.claimedByRack, input.candidate.rack, 0) +
+	10 * object.get(input.fleet.namespaceByRack, input.candidate.rack, 0) + 100 * object.get(input.fleet.freeByRack, input.candidate.rack, 0)
 `
 
 func compiled(t *testing.T, text string) *selection.Policy {
@@ -112,7 +113,8 @@ func bruteForce(t *testing.T, policy *selection.Policy, c *v1alpha1.ServerClaim,
 		t.Fatal(found)
 	}
 	counts = map[string]int{}
-	fleet := selection.Fleet{Now: 1, Total: int64(len(servers)), TotalByRack: map[string]int64{}, ClaimedByRack: map[string]int64{}}
+	fleet := selection.Fleet{Now: 1, Total: int64(len(servers)), TotalByRack: map[string]int64{}, ClaimedByRack: map[string]int64{},
+		FreeByRack: map[string]int64{}, NamespaceByRack: map[string]int64{}}
 	var free, matching []selection.Candidate
 	for i := range servers {
 		s, facts := &servers[i], policies.CandidateOf(&servers[i], policies.Hardware{})
@@ -120,6 +122,11 @@ func bruteForce(t *testing.T, policy *selection.Policy, c *v1alpha1.ServerClaim,
 		if s.Spec.ServerClaimRef != nil {
 			fleet.Claimed++
 			fleet.ClaimedByRack[facts.Rack]++
+			if s.Spec.ServerClaimRef.Namespace == c.Namespace {
+				fleet.NamespaceByRack[facts.Rack]++
+			}
+		} else if selection.Free(policies.ServerStateOf(s)) {
+			fleet.FreeByRack[facts.Rack]++
 		}
 		if spec.Selector.Matches(s.Labels) {
 			matching = append(matching, facts)

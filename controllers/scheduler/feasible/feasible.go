@@ -105,7 +105,7 @@ func Judge(ctx context.Context, fleet *index.Index, policy Policy, asked Asked, 
 		j.answer.Need = int(gang.Size)
 	}
 	if policy != nil {
-		j.counts = fleet.Counts(now)
+		j.counts = fleet.CountsFor(asked.Claim.Namespace, now)
 	}
 	matching := fleet.Matching(asked.Spec)
 	others := selection.CodeSelector

@@ -10,10 +10,10 @@ import (
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
-// Assume has a server count as claimed by the claim of this UID, before that is written, so that the next claim sees it as
+// Assume has a server count as claimed by the claim of this UID and namespace, before that is written, so that the next claim sees it as
 // taken at once. It is kept over newer versions of the server, until Release. It says no, and changes nothing, where the
 // hard contract does not let the claim have the server as it is now, or another claim is assumed to have it.
-func (x *Index) Assume(name string, spec selection.ClaimSpec, claim types.UID) (*Entry, bool) {
+func (x *Index) Assume(name string, spec selection.ClaimSpec, claim types.UID, namespace string) (*Entry, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e := x.servers[name]
@@ -24,7 +24,7 @@ func (x *Index) Assume(name string, spec selection.ClaimSpec, claim types.UID) (
 		return nil, false
 	}
 	x.settle(e, -1)
-	x.assumed[name] = claim
+	x.assumed[name], x.assumedIn[name] = claim, namespace
 	x.settle(e, 1)
 	return e, true
 }
@@ -49,6 +49,7 @@ func (x *Index) Release(name string, claim types.UID) *Entry {
 		x.settle(e, -1)
 	}
 	delete(x.assumed, name)
+	delete(x.assumedIn, name)
 	if e != nil {
 		x.settle(e, 1)
 		if e.IsFree() {

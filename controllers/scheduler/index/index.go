@@ -32,8 +32,11 @@ type Index struct {
 	held map[ClaimKey]map[string]*Entry
 	// heldIn counts those, by the namespace of the claim, whose claim has not ended.
 	heldIn map[string]int
-	// assumed says for which claim a server counts as claimed though that is not written yet.
-	assumed map[string]types.UID
+	// assumed says for which claim a server counts as claimed though that is not written yet, and assumedIn of which namespace.
+	assumed   map[string]types.UID
+	assumedIn map[string]string
+	// spaces count the servers that claims of a namespace have, with those that are assumed.
+	spaces map[string]*space
 	// counts are kept up to date with each change; Now is not set. snapshot is a copy of them that is given away, nil once they
 	// changed. counted is how often they changed.
 	counts   selection.Fleet
@@ -58,9 +61,12 @@ func New() *Index {
 		held:       map[ClaimKey]map[string]*Entry{},
 		heldIn:     map[string]int{},
 		assumed:    map[string]types.UID{},
+		assumedIn:  map[string]string{},
+		spaces:     map[string]*space{},
 		counts: selection.Fleet{
 			TotalByZone: map[string]int64{}, TotalByRack: map[string]int64{},
 			ClaimedByZone: map[string]int64{}, ClaimedByRack: map[string]int64{},
+			FreeByZone: map[string]int64{}, FreeByRack: map[string]int64{},
 		},
 	}
 }
@@ -226,6 +232,10 @@ func (x *Index) count(e *Entry, claimed bool, by int64) {
 		x.counts.Claimed += by
 		addTo(x.counts.ClaimedByZone, e.Zone, by)
 		addTo(x.counts.ClaimedByRack, e.Rack, by)
+		x.countIn(e, by)
+	} else if selection.Free(e.State) {
+		addTo(x.counts.FreeByZone, e.Zone, by)
+		addTo(x.counts.FreeByRack, e.Rack, by)
 	}
 }
 

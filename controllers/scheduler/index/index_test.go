@@ -51,9 +51,34 @@ func TestCountsFollowEveryChange(t *testing.T) {
 	f.Saw(aServer("c", at("2"), zone("z3")))
 	f.Gone("a")
 	want := selection.Fleet{Now: 7, Total: 2, Claimed: 1, TotalByZone: map[string]int64{"z1": 1, "z3": 1}, ClaimedByZone: map[string]int64{"z1": 1},
-		TotalByRack: map[string]int64{}, ClaimedByRack: map[string]int64{}}
+		TotalByRack: map[string]int64{}, ClaimedByRack: map[string]int64{}, FreeByZone: map[string]int64{"z3": 1}, FreeByRack: map[string]int64{}}
 	if diff := cmp.Diff(want, f.Counts(7)); diff != "" {
 		t.Error(diff)
+	}
+	want.NamespaceByZone, want.NamespaceByRack = map[string]int64{"z1": 1}, map[string]int64{}
+	if diff := cmp.Diff(want, f.CountsFor("ns", 7)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatIsAssumedForAClaimCountsForItsNamespace(t *testing.T) {
+	f := fleetOf(aServer("a", labelled(v1alpha1.ZoneLabel, "z1")))
+	before := f.CountsFor("team", 0)
+	f.Assume("a", selection.ClaimSpec{}, "uid", "team")
+	assumed := f.CountsFor("team", 0)
+	f.Wrote(aServer("a", at("2"), labelled(v1alpha1.ZoneLabel, "z1"), writtenFor("c", "uid")))
+	f.Release("a", "uid")
+	for name, c := range map[string]struct{ got, want any }{
+		"before it is assumed":           {before.NamespaceByZone, map[string]int64(nil)},
+		"while it is assumed":            {assumed.NamespaceByZone, map[string]int64{"z1": 1}},
+		"in another namespace":           {f.CountsFor("team", 0).NamespaceByZone, map[string]int64(nil)},
+		"once it is written":             {f.CountsFor("ns", 0).NamespaceByZone, map[string]int64{"z1": 1}},
+		"what was free, and is no more":  {f.Counts(0).FreeByZone, map[string]int64{}},
+		"what was free before, as given": {before.FreeByZone, map[string]int64{"z1": 1}},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 

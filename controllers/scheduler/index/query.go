@@ -152,7 +152,7 @@ func (x *Index) each(spec selection.ClaimSpec, f func(*Entry)) {
 	}
 }
 
-// Counts returns the counts for a policy at an instant. The maps are not to be changed.
+// Counts returns the counts of the whole fleet at an instant, without those of a namespace. The maps are not to be changed.
 func (x *Index) Counts(now int64) selection.Fleet {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -160,6 +160,7 @@ func (x *Index) Counts(now int64) selection.Fleet {
 		c := x.counts
 		c.TotalByZone, c.TotalByRack = maps.Clone(c.TotalByZone), maps.Clone(c.TotalByRack)
 		c.ClaimedByZone, c.ClaimedByRack = maps.Clone(c.ClaimedByZone), maps.Clone(c.ClaimedByRack)
+		c.FreeByZone, c.FreeByRack = maps.Clone(c.FreeByZone), maps.Clone(c.FreeByRack)
 		x.snapshot = &c
 	}
 	c := *x.snapshot

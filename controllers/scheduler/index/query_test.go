@@ -40,7 +40,7 @@ func TestTheIndexAnswersAsALookAtEveryServerWould(t *testing.T) {
 				n := name.Draw(t, "name")
 				s := servers[n]
 				want := s != nil && newEntry(s, policies.Hardware{}).Eligible(selection.ClaimSpec{}) && assumed[n] == ""
-				if _, ok := x.Assume(n, selection.ClaimSpec{}, "uid"); ok != want {
+				if _, ok := x.Assume(n, selection.ClaimSpec{}, "uid", "ns"); ok != want {
 					t.Fatalf("assumed %s: %t, want %t", n, ok, want)
 				}
 				if want {
@@ -77,7 +77,9 @@ func drawn(t *rapid.T) func(*v1alpha1.Server) {
 
 // compare asks the index for what it is to be asked for, and looks at every server for the same.
 func compare(t *rapid.T, x *Index, servers map[string]*v1alpha1.Server, assumed map[string]types.UID) {
-	counts := selection.Fleet{TotalByZone: map[string]int64{}, ClaimedByZone: map[string]int64{}, TotalByRack: map[string]int64{}, ClaimedByRack: map[string]int64{}}
+	counts := selection.Fleet{TotalByZone: map[string]int64{}, ClaimedByZone: map[string]int64{}, TotalByRack: map[string]int64{}, ClaimedByRack: map[string]int64{},
+		FreeByZone: map[string]int64{}, FreeByRack: map[string]int64{}}
+	ownByZone := map[string]int64{}
 	var held []string
 	for name, s := range servers {
 		e := newEntry(s, policies.Hardware{})
@@ -89,10 +91,16 @@ func compare(t *rapid.T, x *Index, servers map[string]*v1alpha1.Server, assumed 
 		if e.State.Claimed || assumed[name] != "" {
 			counts.Claimed++
 			addTo(counts.ClaimedByZone, e.Zone, 1)
+			addTo(ownByZone, e.Zone, 1)
+		} else if e.IsFree() && !e.State.Unclaimable {
+			addTo(counts.FreeByZone, e.Zone, 1)
 		}
 	}
 	if diff := cmp.Diff(counts, x.Counts(0)); diff != "" {
 		t.Fatal(diff)
+	}
+	if own := x.CountsFor("ns", 0); len(ownByZone)+len(own.NamespaceByZone) > 0 && !cmp.Equal(ownByZone, own.NamespaceByZone) {
+		t.Fatalf("the servers of the namespace: %v, want %v", own.NamespaceByZone, ownByZone)
 	}
 	slices.Sort(held)
 	if diff := cmp.Diff(held, names(x.HeldBy(ClaimKey{"ns", "claim"}))); diff != "" {
@@ -150,7 +158,7 @@ func names(entries []*Entry) []string {
 func TestAnAssumedServerStaysTakenUntilItIsReleased(t *testing.T) {
 	x := fleetOf(aServer("a", at("1"), labelled("k", "v")))
 	spec := selection.ClaimSpec{Selector: &selection.Selector{MatchLabels: map[string]string{"k": "v"}}}
-	if _, ok := x.Assume("a", spec, "uid"); !ok {
+	if _, ok := x.Assume("a", spec, "uid", "ns"); !ok {
 		t.Fatal("a free server could not be had")
 	}
 	x.Saw(aServer("a", at("2"), labelled("k", "v"), labelled("l", "w")))
