@@ -11,6 +11,7 @@ import (
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/admission"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/regosandbox"
 	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/lifecycle"
 	"github.com/metalaw/metalaw/engine/selection"
@@ -115,7 +116,7 @@ func present(files Files, found diag.List) diag.List {
 	return kept
 }
 
-// Known lists the files that a bundle may hold, but for those of Rego tests, which end in _test.rego.
+// Known lists the files that a bundle may hold, but for those of Rego tests, which end in _test.rego, and further files of Rego.
 func Known() []string { return slices.Clone(known) }
 
 var known = []string{BundleFile, LifecycleFile, SelectionFile, AdmissionFile, MACPrefixesFile, ScenariosFile}
@@ -130,13 +131,24 @@ func missing(files Files) diag.List {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if !slices.Contains(known, name) && !strings.HasSuffix(name, "_test.rego") {
+		if !slices.Contains(known, name) && !strings.HasSuffix(name, "_test.rego") && !ownPackage(name, files[name]) {
 			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "file-unknown", File: name,
 				Message: "nothing reads a file of this name",
-				Hint:    meant(name) + "known files: " + strings.Join(known, ", ") + ", *_test.rego"})
+				Hint:    meant(name) + "known files: " + strings.Join(known, ", ") + ", *_test.rego, and *.rego in a package of its own, such as " + selection.Package + ".NAME"})
 		}
 	}
 	return found
+}
+
+// ownPackage says that a file is Rego that selection.rego or admission.rego can use: its package lies below theirs, or is that of
+// libraries. A file in their own package would add rules to them that nobody sees there, such as one of a misspelt name.
+func ownPackage(name string, text []byte) bool {
+	if !strings.HasSuffix(name, ".rego") {
+		return false
+	}
+	pkg, ok := regosandbox.PackageOf(name, text)
+	return !ok || pkg == regosandbox.Library || slices.ContainsFunc([]string{selection.Package, admission.Package, regosandbox.Library},
+		func(above string) bool { return strings.HasPrefix(pkg, above+".") })
 }
 
 // meant suggests the file whose name is most like a name: as a whole, or by the word before the first dot.

@@ -116,6 +116,9 @@ func (s *scope) head(ref ast.Ref, loc *ast.Location) (operand, ast.Ref) {
 	case ref.HasPrefix(ast.DefaultRootRef):
 		for i := 1; i <= len(ref); i++ {
 			if rules := s.compiler.GetRulesExact(ref[:i]); len(rules) > 0 {
+				if value := constantOf(rules); value != nil {
+					return s.operand(value), ref[i:]
+				}
 				one := s.ruleOf(ref[:i], rules)
 				return operand{eval: one.rule.eval}, ref[i:]
 			}
@@ -124,6 +127,23 @@ func (s *scope) head(ref ast.Ref, loc *ast.Location) (operand, ast.Ref) {
 	}
 	s.fail(loc, fmt.Sprintf("a variable (%s) takes many values where one is asked for", name), "compare it with one value first")
 	return operand{}, nil
+}
+
+// constantOf is the value of a rule that is a constant, such as name := 20; nil of any other. What it names is known before the
+// evaluation then, like a literal.
+func constantOf(rules []*ast.Rule) *ast.Term {
+	if len(rules) != 1 {
+		return nil
+	}
+	one := rules[0]
+	if one.Default || one.Else != nil || len(one.Head.Args) > 0 || one.Head.RuleKind() != ast.SingleValue || len(one.Body) != 1 ||
+		one.Head.Value == nil || !ast.IsConstant(one.Head.Value.Value) {
+		return nil
+	}
+	if body, ok := one.Body[0].Terms.(*ast.Term); !ok || one.Body[0].Negated || len(one.Body[0].With) > 0 || !body.Equal(ast.BooleanTerm(true)) {
+		return nil
+	}
+	return one.Head.Value
 }
 
 // follow follows keys. Those of the input are put off until what they lead to is used.

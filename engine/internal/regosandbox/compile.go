@@ -185,6 +185,15 @@ func parseFile(file string, text []byte) (*ast.Module, diag.List) {
 		Hint: `begin it with "package"`}}
 }
 
+// PackageOf is the dotted name of a file's package; ok is false where the file is not Rego.
+func PackageOf(file string, text []byte) (pkg string, ok bool) {
+	module, _ := parseFile(file, text)
+	if module == nil {
+		return "", false
+	}
+	return packageName(module), true
+}
+
 // packageName is the dotted name without "data".
 func packageName(module *ast.Module) string {
 	return strings.TrimPrefix(module.Package.Path.String(), "data.")
