@@ -86,11 +86,11 @@ func (p *places) full() bool {
 }
 
 // class names what all factors of the rules answer. Candidates of one class are judged alike.
-type class [2]uint64
+type class [mostFactors / 4]uint64
 
 const (
 	// mostFactors is how many factors a class can name, each by a number below mostAnswers.
-	mostFactors = 8
+	mostFactors = 16
 	mostAnswers = 1 << 16
 )
 
@@ -123,7 +123,11 @@ func (v *verdicts) empty() {
 
 // at returns the slot of a class, or the free one that it may take. There is always one that is free.
 func (v *verdicts) at(c class) *slot {
-	hash := (c[0] ^ c[1]*0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93
+	hash := c[0]
+	for _, more := range c[1:] {
+		hash = (hash ^ more) * 0x9e3779b97f4a7c15
+	}
+	hash *= 0xd6e8feb86659fd93
 	mask := uint64(len(v.slots) - 1)
 	for i := hash >> 32; ; i++ {
 		if s := &v.slots[i&mask]; s.series != v.series || s.class == c {
