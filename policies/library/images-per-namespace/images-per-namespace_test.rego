@@ -1,0 +1,43 @@
+package metalaw.lib.images_per_namespace_test
+
+import data.metalaw.lib.images_per_namespace as policy
+
+table := {"team": ["registry.example.com/os/*", "registry.example.com/rescue:1"], "nobody": []}
+
+allowed(namespace, image) if policy.allows(namespace, image) with policy.images as table with policy.others as ["registry.example.com/public/*"]
+
+test_a_pattern_allows_what_begins_like_it if {
+	allowed("team", "registry.example.com/os/linux:1.2")
+	allowed("team", "registry.example.com/os/linux@sha256:00ff")
+	not allowed("team", "registry.example.com/other/linux:1.2")
+	not allowed("team", "registry.example.com/os")
+}
+
+test_a_whole_reference_allows_itself_alone if {
+	allowed("team", "registry.example.com/rescue:1")
+	not allowed("team", "registry.example.com/rescue:11")
+}
+
+test_other_namespaces_have_the_images_of_all_others if {
+	allowed("else", "registry.example.com/public/linux:1")
+	not allowed("else", "registry.example.com/os/linux:1.2")
+	not allowed("team", "registry.example.com/public/linux:1")
+}
+
+test_a_namespace_may_have_none if not allowed("nobody", "registry.example.com/public/linux:1")
+
+test_two_dots_lead_nowhere if not allowed("team", "registry.example.com/os/../other/linux:1")
+
+test_the_words_name_the_images if {
+	words := policy.words("team") with policy.images as table
+	words == "claims of namespace team may not boot this image, but: registry.example.com/os/*, registry.example.com/rescue:1"
+}
+
+test_the_parameters_make_sense if {
+	every _, patterns in object.union(policy.images, {"": policy.others}) {
+		is_array(patterns)
+		every pattern in patterns {
+			not contains(trim_suffix(pattern, "*"), "*")
+		}
+	}
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package library
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/policies"
+)
+
+func shippedBundle(t testing.TB, name string) bundle.Files {
+	t.Helper()
+	files, err := policies.Shipped(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// added is a bundle with some policies of the library.
+func added(t testing.TB, files bundle.Files, names []string, set map[string]string) bundle.Files {
+	t.Helper()
+	fill := shippedBundle(t, policies.DefaultBundle)
+	for _, name := range names {
+		p, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := map[string]string{}
+		for _, parameter := range p.Parameters {
+			if value, ok := set[name+"."+parameter.Name]; ok {
+				own[parameter.Name] = value
+			}
+		}
+		if files, _, err = p.Add(files, fill, own); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+// accepted holds a bundle to all that it must pass, every line of its own.
+func accepted(t testing.TB, files bundle.Files) *bundle.Bundle {
+	t.Helper()
+	b, report, err := bundle.Accept(t.Context(), files, policies.Acceptance(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range report.Found {
+		if d.Severity != diag.Info && d.Code != "mac-inline-credentials" {
+			t.Error(d)
+		}
+	}
+	if b == nil {
+		t.Fatal("the bundle is not accepted")
+	}
+	return b
+}
+
+func TestEveryPolicyIsAcceptedInEveryShippedBundle(t *testing.T) {
+	for _, shipped := range policies.ShippedNames() {
+		sets := map[string][]string{"all together": Names(), "all in the opposite order": reversed(Names())}
+		for _, name := range Names() {
+			sets[name+" alone"] = []string{name}
+		}
+		for what, names := range sets {
+			t.Run(what+" in "+shipped, func(t *testing.T) {
+				b := accepted(t, added(t, shippedBundle(t, shipped), names, nil))
+				if !b.Selection.IsNative() {
+					t.Error("its selection is interpreted")
+				}
+			})
+		}
+	}
+}
+
+func reversed(names []string) []string {
+	all := slices.Clone(names)
+	slices.Reverse(all)
+	return all
+}
+
+func TestABundleThatLeavesSelectionToTheDefaultGetsAFileOfItsOwn(t *testing.T) {
+	head := bundle.Files{bundle.BundleFile: shippedBundle(t, policies.DefaultBundle)[bundle.BundleFile]}
+	files := added(t, head, []string{"wear-levelling"}, nil)
+	for _, name := range []string{"selection.rego", "selection_test.rego", "wear-levelling.rego", "wear-levelling_test.rego"} {
+		if files[name] == nil {
+			t.Errorf("%s is not there", name)
+		}
+	}
+	if _, report, err := policies.Accept(t.Context(), files); err != nil || report.Found.HasErrors() {
+		t.Errorf("%v %v", err, report.Found)
+	}
+}
+
+func TestASecondTimeChangesNothing(t *testing.T) {
+	once := added(t, shippedBundle(t, policies.DefaultBundle), Names(), map[string]string{"reserve-per-zone.percent": "25"})
+	for _, name := range Names() {
+		p, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice, changes, err := p.Add(once, nil, nil)
+		if err != nil || len(changes) > 0 || twice.Digest() != once.Digest() {
+			t.Errorf("%s: %v %v", name, err, changes)
+		}
+	}
+}
+
+func TestParametersAreSetAndKept(t *testing.T) {
+	p, err := Find("reserve-per-zone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, err := p.Add(shippedBundle(t, policies.DefaultBundle), nil, map[string]string{"percent": "25", "label": "example.com/vital"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, changes, err := p.Add(first, nil, map[string]string{"priority": "500"})
+	if diff := cmp.Diff([]Change{{"reserve-per-zone.rego", "set"}}, changes); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	for _, line := range []string{"\npercent := 25\n", "\nlabel := \"example.com/vital\"\n", "\npriority := 500\n", "\nvalue := \"true\"\n"} {
+		if !strings.Contains(string(second[p.Main()]), line) {
+			t.Errorf("it does not say %q:\n%s", line, second[p.Main()])
+		}
+	}
+	accepted(t, second)
+}
+
+func TestWhatWouldClashIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy, file, text string
+		set                map[string]string
+		want               string
+	}{
+		"a file that was changed by hand": {policy: "wear-levelling", file: "wear-levelling.rego",
+			text: "package metalaw.selection.wear_levelling\n\npoints := 7\n", want: "is not the file of this library, in more than its parameters"},
+		"another file with its package": {policy: "wear-levelling", file: "wear.rego",
+			text: "package metalaw.selection.wear_levelling\n\npoints := 7\n", want: "wear.rego has the package metalaw.selection.wear_levelling already"},
+		"a score in several rules": {policy: "wear-levelling", file: "selection.rego",
+			text: "package metalaw.selection\n\nallow := true\n\nscore := 1 if input.candidate.cores > 1\n", want: "selection.rego:5: the score is more than one line"},
+		"a score with a default": {policy: "wear-levelling", file: "selection.rego",
+			text: "package metalaw.selection\n\nallow := true\n\ndefault score := 0\n\nscore := 1 if input.candidate.cores > 1\n", want: "selection.rego:5: the score is more than one line"},
+		"a file that is no Rego": {policy: "wear-levelling", file: "selection.rego", text: "package", want: "selection.rego cannot be read; mend it first"},
+		"an unknown parameter": {policy: "wear-levelling", set: map[string]string{"wait": "2"},
+			want: `policy wear-levelling has no parameter "wait"; it has weight, most`},
+		"a value of another kind": {policy: "wear-levelling", set: map[string]string{"weight": "heavy"},
+			want: `parameter weight of policy wear-levelling: "heavy" is no value; write it like 1`},
+		"a list where an object is": {policy: "images-per-namespace", set: map[string]string{"images": "[1]"},
+			want: "[1] is a value of kind array, and it takes one of kind object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := shippedBundle(t, policies.DefaultBundle)
+			if c.file != "" {
+				files[c.file] = []byte(c.text)
+			}
+			p, err := Find(c.policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := p.Add(files, nil, c.set); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestParametersThatMakeNoSenseAreFoundByTheTestsOfThePolicy(t *testing.T) {
+	files := added(t, shippedBundle(t, policies.DefaultBundle), []string{"reserve-per-zone"}, map[string]string{"reserve-per-zone.percent": "250"})
+	b, report, err := policies.Accept(t.Context(), files)
+	if err != nil || b != nil || !strings.Contains(report.Found.Err().Error(), "reserve-per-zone_test.rego") {
+		t.Errorf("%v %v", err, report.Found)
+	}
+}
