@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/library"
+)
+
+func addCommand() *cobra.Command {
+	var set []string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "add [DIR NAME...] [--set [NAME.]PARAMETER=VALUE]",
+		Short: "Add policies of the library to a bundle",
+		Long: "Writes the files of policies from metalaw's library into the directory of a bundle, with their tests, and the rule of selection.rego or " +
+			"admission.rego that uses each. From then on they are files of the bundle like any other: what is in force is in its revision, and an upgrade " +
+			"of metalaw changes nothing. Parameters are constants at the top of a policy's file; --set writes them, as Rego values or plain words. A second " +
+			"time changes nothing but the parameters that are set. Nothing is written where the bundle would not be accepted, where a file of the policy " +
+			"was changed by hand, or where something of that name is there already. Without arguments it lists the library.\n\n" +
+			"Exit codes: 0 done; 1 it would clash, or the bundle would not be accepted, and nothing was written; 2 the command line makes no sense.",
+		Example: "  {{.}} policy add\n  {{.}} policy add fleet spread-over-racks wear-levelling\n" +
+			"  {{.}} policy add fleet reserve-per-zone --set percent=20 --set priority=500",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return nil, cobra.ShellCompDirectiveFilterDirs
+			}
+			return library.Names(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t := terminal.Of(cmd)
+			switch len(args) {
+			case 0:
+				return listLibrary(t)
+			case 1:
+				return usage.Errorf("which policy? Name the directory and then policies of the library: %s", strings.Join(library.Names(), ", "))
+			}
+			return addTo(cmd.Context(), t, args[0], args[1:], set, dryRun)
+		},
+	}
+	cmd.Flags().StringArrayVar(&set, "set", nil, "a parameter of a policy; with several policies, write the policy's name and a dot before it")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and write nothing")
+	return cmd
+}
+
+func listLibrary(t *terminal.Terminal) error {
+	all, err := library.All()
+	if err != nil {
+		return err
+	}
+	rows := make([][]string, len(all))
+	for i, p := range all {
+		names := make([]string, len(p.Parameters))
+		for k, one := range p.Parameters {
+			names[k] = one.Name
+		}
+		rows[i] = []string{p.Name, strings.Join(names, ", "), p.Summary}
+	}
+	return terminal.Table(t.Out, []string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, rows)
+}
+
+// addTo adds policies to the bundle of a directory. All are written, or none.
+func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []string, dryRun bool) error {
+	values, err := parametersFor(names, set)
+	if err != nil {
+		return err
+	}
+	before, err := ownFilesIn(dir)
+	if err != nil {
+		return err
+	}
+	fill, err := policies.Shipped(policies.DefaultBundle)
+	if err != nil {
+		return err
+	}
+	files, said := before, []string{}
+	for _, name := range names {
+		p, err := library.Find(name)
+		if err != nil {
+			return usage.Errorf("%v; there are %s", err, strings.Join(library.Names(), ", "))
+		}
+		after, changes, err := p.Add(files, fill, values[name])
+		if err != nil {
+			return fmt.Errorf("policy %s cannot be added to %s, and nothing was written: %w", name, dir, err)
+		}
+		files = after
+		for _, c := range changes {
+			said = append(said, fmt.Sprintf("%s: %s", filepath.Join(dir, c.File), c.What))
+		}
+	}
+	if err := refuseBroken(ctx, t, dir, files); err != nil {
+		return err
+	}
+	if note, err := listFiles(dir, before, files, dryRun); err != nil {
+		return err
+	} else if note != "" {
+		said = append(said, note)
+	}
+	if !dryRun {
+		if err := writeChanged(dir, before, files); err != nil {
+			return err
+		}
+	}
+	if len(said) == 0 {
+		said = []string{"nothing to do: the bundle has all of it already"}
+	}
+	_, err = fmt.Fprintln(t.Out, strings.Join(said, "\n"))
+	return err
+}
+
+// parametersFor are the values to set, by policy.
+func parametersFor(names, set []string) (map[string]map[string]string, error) {
+	all := map[string]map[string]string{}
+	for _, one := range set {
+		key, value, ok := strings.Cut(one, "=")
+		if !ok {
+			return nil, usage.Errorf("--set %s has no value; write PARAMETER=VALUE", one)
+		}
+		name, parameter, qualified := strings.Cut(key, ".")
+		if !qualified {
+			name, parameter = names[0], key
+		}
+		if !qualified && len(names) > 1 || !slices.Contains(names, name) {
+			return nil, usage.Errorf("--set %s: of which policy? Write NAME.PARAMETER=VALUE, with NAME one of %s", one, strings.Join(names, ", "))
+		}
+		if all[name] == nil {
+			all[name] = map[string]string{}
+		}
+		all[name][parameter] = value
+	}
+	return all, nil
+}
+
+// ownFilesIn are the files that a bundle keeps in its directory.
+func ownFilesIn(dir string) (bundle.Files, error) {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil, usage.Errorf("there is no directory %s; `metalaw policy init %s` begins a bundle", dir, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := readDirectory(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := m.files[bundle.BundleFile]; !ok {
+		return nil, fmt.Errorf("%s holds no %s; `metalaw policy init` begins a bundle", dir, bundle.BundleFile)
+	}
+	return m.files, nil
+}
+
+// refuseBroken tells why a bundle would not be accepted.
+func refuseBroken(ctx context.Context, t *terminal.Terminal, dir string, files bundle.Files) error {
+	b, report, err := policies.Accept(ctx, files)
+	if err != nil || b != nil {
+		return err
+	}
+	v := verdict{manuscript: &manuscript{name: dir, files: files, at: map[string]origin{}}, report: report}
+	for name := range report.Files {
+		v.at[name] = origin{path: filepath.Join(dir, name)}
+	}
+	if err := v.text(t, false); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(t.Out, "nothing was written"); err != nil {
+		return err
+	}
+	return terminal.ErrIncomplete
+}
+
+func writeChanged(dir string, before, files bundle.Files) error {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if was, there := before[name]; there && bytes.Equal(was, files[name]) {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o644); err != nil { //nolint:gosec // For a repository.
+			return err
+		}
+	}
+	return nil
+}
+
+// bundleEntry is the entry of bundle.yaml among the files of a kustomization, as `policy init` writes it.
+var bundleEntry = regexp.MustCompile(`(?m)^( *)- bundle\.yaml *\n`)
+
+// listFiles adds new files to the kustomization of the directory, which makes the ConfigMap.
+func listFiles(dir string, before, files bundle.Files, dryRun bool) (string, error) {
+	path := filepath.Join(dir, "kustomization.yaml")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var fresh []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		listed := regexp.MustCompile(`(?m)^ *- (.*/|.*=)?` + regexp.QuoteMeta(name) + ` *$`).Match(text)
+		if _, there := before[name]; !there && !listed {
+			fresh = append(fresh, name)
+		}
+	}
+	if len(fresh) == 0 {
+		return "", nil
+	}
+	at := bundleEntry.FindSubmatchIndex(text)
+	if at == nil {
+		return path + ": add these files to it by hand: " + strings.Join(fresh, ", "), nil
+	}
+	indent, entries := string(text[at[2]:at[3]]), ""
+	for _, name := range fresh {
+		entries += indent + "- " + name + "\n"
+	}
+	changed := slices.Concat(text[:at[1]], []byte(entries), text[at[1]:])
+	if !dryRun {
+		err = os.WriteFile(path, changed, 0o644) //nolint:gosec // For a repository.
+	}
+	return path + ": lists the new files", err
+}
