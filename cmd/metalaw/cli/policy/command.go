@@ -38,7 +38,7 @@ func Command(program string) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	group.AddCommand(initCommand(), addCommand(), verifyCommand(), testCommand(), renderCommand(), schemaCommand(),
+	group.AddCommand(initCommand(), addCommand(), verifyCommand(), testCommand(), renderCommand(), schemaCommand(), vapCommand(),
 		promoteCommand(), rollbackCommand(), historyCommand())
 	for _, verb := range group.Commands() {
 		verb.Example = strings.ReplaceAll(verb.Example, "{{.}}", program)
