@@ -28,6 +28,7 @@ func pages() []page {
 		{"reference/annotations.md", annotationsPage},
 		{"reference/placement.md", placementPage},
 		{"reference/claim-codes.md", claimCodesPage},
+		{"reference/library.md", libraryPage},
 		{"reference/metrics.md", metricsPage},
 		{"reference/flags.md", flagsPage},
 		{"reference/commands.md", commandsPage},
