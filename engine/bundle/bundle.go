@@ -134,7 +134,8 @@ func missing(files Files) diag.List {
 		if !slices.Contains(known, name) && !strings.HasSuffix(name, "_test.rego") && !ownPackage(name, files[name]) {
 			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "file-unknown", File: name,
 				Message: "nothing reads a file of this name",
-				Hint:    meant(name) + "known files: " + strings.Join(known, ", ") + ", *_test.rego, and *.rego in a package of its own, such as " + selection.Package + ".NAME"})
+				Hint: meant(name) + "known files: " + strings.Join(known, ", ") + ", *_test.rego, and *.rego in a package of its own, " +
+					"such as " + selection.Package + ".NAME"})
 		}
 	}
 	return found

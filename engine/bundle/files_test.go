@@ -14,11 +14,11 @@ func TestFurtherRegoHasAPackageOfItsOwn(t *testing.T) {
 		file, text string
 		known      bool
 	}{
-		"below selection":                               {"spread.rego", "package metalaw.selection.spread", true},
-		"below admission":                               {"images.rego", "package metalaw.admission.images", true},
-		"the library of both":                           {"lib.rego", "package metalaw.lib", true},
-		"below the library":                             {"tables.rego", "package metalaw.lib.tables", true},
-		"tests of it":                                   {"tables_test.rego", "package metalaw.lib.tables_test", true},
+		"below selection":     {"spread.rego", "package metalaw.selection.spread", true},
+		"below admission":     {"images.rego", "package metalaw.admission.images", true},
+		"the library of both": {"lib.rego", "package metalaw.lib", true},
+		"below the library":   {"tables.rego", "package metalaw.lib.tables", true},
+		"tests of it":         {"tables_test.rego", "package metalaw.lib.tables_test", true},
 		"what is no Rego is told by those who parse it": {"tables.rego", "packag", true},
 		"selection's own, as of a misspelt name":        {"select.rego", "package metalaw.selection", false},
 		"admission's own":                               {"deny.rego", "package metalaw.admission", false},

@@ -142,7 +142,8 @@ func (a *adding) score() error {
 	line := lineOf(text, rules[0].Loc().Row)
 	value, plain := strings.CutPrefix(line, "score := ")
 	if len(rules) > 1 || rules[0].Default || rules[0].Else != nil || !plain || strings.Contains(value, "#") || !isWhole(rules[0], value) {
-		return fmt.Errorf("%s:%d: the score is more than one line of the form `score := ...`, and is not changed for you; add `+ %s` to it by hand, and call this again",
+		return fmt.Errorf("%s:%d: the score is more than one line of the form `score := ...`, and is not changed for you; add `+ %s` to it "+
+			"by hand, and call this again",
 			bundle.SelectionFile, rules[0].Loc().Row, a.Score)
 	}
 	if strings.Contains(value, " ") {
@@ -200,7 +201,9 @@ func (a *adding) refers(module *ast.Module) bool {
 	return found && err == nil
 }
 
-func lineOf(text string, row int) string { return strings.TrimRight(strings.Split(text, "\n")[row-1], " \t\r") }
+func lineOf(text string, row int) string {
+	return strings.TrimRight(strings.Split(text, "\n")[row-1], " \t\r")
+}
 
 func replaceLine(text string, row int, line string) string {
 	lines := strings.Split(text, "\n")

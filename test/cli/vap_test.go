@@ -52,11 +52,11 @@ var _ = Describe("What a bundle refuses by the object alone", Ordered, func() {
 		objects := []*unstructured.Unstructured{}
 		for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(printed.out), 4096); ; {
 			o := &unstructured.Unstructured{}
-			if err := decoder.Decode(o); errors.Is(err, io.EOF) {
+			err := decoder.Decode(o)
+			if errors.Is(err, io.EOF) {
 				break
-			} else {
-				Expect(err).NotTo(HaveOccurred())
 			}
+			Expect(err).NotTo(HaveOccurred())
 			if len(o.Object) > 0 {
 				objects = append(objects, o)
 			}

@@ -17,30 +17,39 @@ func libraryPage(string) (string, error) {
 		return "", err
 	}
 	m := newPage("The policy library", "`policies/library`")
-	m.paragraph("Policies that a bundle can take over, each by `metalaw policy add DIR NAME`. It writes the policy's Rego and its tests as files of the bundle, and the " +
-		"rule of `selection.rego` or `admission.rego` that uses them. From then on they are the bundle's own: they are reviewed with it, they are in its digest and its " +
+	m.paragraph("Policies that a bundle can take over, each by `metalaw policy add DIR NAME`. It writes the policy's Rego and its tests as " +
+		"files of the bundle, and the " +
+		"rule of `selection.rego` or `admission.rego` that uses them. From then on they are the bundle's own: they are reviewed with it, " +
+		"they are in its digest and its " +
 		"revision, and an upgrade of metalaw does not change them. [Bundles](../bundles.md#policies-from-the-library) shows how.")
 	var rows [][]string
 	for _, p := range all {
 		rows = append(rows, []string{"[" + p.Name + "](#" + p.Name + ")", p.Summary, part(p)})
 	}
 	m.table([]string{"policy", "what it does", "part of"}, rows)
-	m.paragraph("All of them are [evaluated natively](../bundles.md#choosing-servers) in selection. Points that a policy gives add up with those of your own rules and of other " +
+	m.paragraph("All of them are [evaluated natively](../bundles.md#choosing-servers) in selection. Points that a policy gives add up with " +
+		"those of your own rules and of other " +
 		"policies: a parameter `weight` says how they compare. The built-in bundles' own score has at most 180 points.")
 	for _, p := range all {
 		libraryPolicy(m, p)
 	}
 	m.line("## As ValidatingAdmissionPolicy")
 	m.line("")
-	m.paragraph("`metalaw policy vap -f DIR` prints what needs only the object: of metalaw's own rules about ServerClaims, and of the rules `deny` and `warn` in `admission.rego`, the library's " +
-		"included. Kubernetes then refuses such a claim by itself, in the same words, also while no manager answers. It never refuses what metalaw admits. What is left is listed, with the reason; metalaw's " +
+	m.paragraph("`metalaw policy vap -f DIR` prints what needs only the object: of metalaw's own rules about ServerClaims, and of the rules " +
+		"`deny` and `warn` in `admission.rego`, the library's " +
+		"included. Kubernetes then refuses such a claim by itself, in the same words, also while no manager answers. It never refuses what " +
+		"metalaw admits. What is left is listed, with the reason; metalaw's " +
 		"webhook goes on asking everything. The fragment of Rego that is translated:")
-	m.line("* `input.operation`, `input.kind`, `input.object`, `input.oldObject`, `input.user.name` and `input.user.groups`; not `input.facts`, which only metalaw knows")
-	m.line("* `not`, names given by `:=`, `some x in` and `in` over written-out lists, sets and the lists of a ServerClaim's schema; no comprehension, `every`, `with`, or rule that reads a set of rules")
+	m.line("* `input.operation`, `input.kind`, `input.object`, `input.oldObject`, `input.user.name` and `input.user.groups`; not " +
+		"`input.facts`, which only metalaw knows")
+	m.line("* `not`, names given by `:=`, `some x in` and `in` over written-out lists, sets and the lists of a ServerClaim's schema; no " +
+		"comprehension, `every`, `with`, or rule that reads a set of rules")
 	m.line("* helper rules and functions of the bundle that give one value, with `default` and `else`")
-	m.line("* these functions: %s; a pattern, a separator or a format has to be written out, and `not` takes no call of what may be absent", codes(objectonly.Functions()))
+	m.line("* these functions: %s; a pattern, a separator or a format has to be written out, and `not` takes no call of what may be "+
+		"absent", codes(objectonly.Functions()))
 	m.line("")
-	m.paragraph("Functions that mean something else in CEL, such as `lower` beyond ASCII, are not translated. A test holds the translation against the Rego on random claims.")
+	m.paragraph("Functions that mean something else in CEL, such as `lower` beyond ASCII, are not translated. A test holds the translation " +
+		"against the Rego on random claims.")
 	return m.text(), nil
 }
 

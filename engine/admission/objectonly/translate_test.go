@@ -226,14 +226,15 @@ func hold(t *testing.T, r *rapid.T, programs map[string]cel.Program, policy *adm
 		"userInfo": map[string]any{"username": in.User.Name, "groups": in.User.Groups}}}
 	outcome := "passed"
 	for _, rule := range rules {
-		passes, err := evaluate(t, programs, rule.Expression, vars)
+		value, err := evaluate(t, programs, rule.Expression, vars)
+		passes, _ := value.(bool)
 		message, denies := says[rule.Code]
 		switch {
-		case err == nil && passes == false && failed == nil && !denies:
+		case err == nil && !passes && failed == nil && !denies:
 			r.Fatalf("%s denies what metalaw admits: %s\n%+v", rule.Code, rule.Expression, in)
-		case err == nil && passes == true && denies:
+		case err == nil && passes && denies:
 			r.Fatalf("%s admits what metalaw denies: %s\n%+v", rule.Code, rule.Expression, in)
-		case passes != false || failed != nil:
+		case err != nil || passes || failed != nil:
 			continue
 		}
 		outcome = "denied"

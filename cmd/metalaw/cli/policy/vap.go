@@ -28,11 +28,15 @@ func vapCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vap [-f DIR|FILE|-]",
 		Short: "Print what a bundle refuses by the object alone as ValidatingAdmissionPolicies",
-		Long: "Prints ValidatingAdmissionPolicies of Kubernetes, with their bindings, for the rules about ServerClaims that need only the object: metalaw's own, " +
-			"and those of the bundle's admission.rego. The API server then refuses such a claim by itself, with the same message, also while no manager answers. " +
+		Long: "Prints ValidatingAdmissionPolicies of Kubernetes, with their bindings, for the rules about ServerClaims that need only the " +
+			"object: metalaw's own, " +
+			"and those of the bundle's admission.rego. The API server then refuses such a claim by itself, with the same message, also " +
+			"while no manager answers. " +
 			"They never refuse what metalaw admits: they are asked where the webhook is asked, so not about the manager's own writes, and an " +
-			"expression that fails refuses nothing. Rules that need more, such as the fleet, are listed on the standard error, each with the reason; the webhook goes on asking all " +
-			"of them. The policies are those of the bundle that is given, and do not follow a promotion: print and apply them anew with it.\n\n" +
+			"expression that fails refuses nothing. Rules that need more, such as the fleet, are listed on the standard error, each with " +
+			"the reason; the webhook goes on asking all " +
+			"of them. The policies are those of the bundle that is given, and do not follow a promotion: print and apply them anew with " +
+			"it.\n\n" +
 			"Exit codes: 0 printed; 1 the bundle would not be accepted; 2 the command line makes no sense.",
 		Example: "  {{.}} policy vap -f ./fleet >fleet-vap.yaml\n  {{.}} policy vap -f ./fleet | kubectl apply --server-side -f -",
 		Args:    usage.NoArgs,
@@ -74,7 +78,8 @@ func printPolicies(out, aside io.Writer, b *bundle.Bundle, manager string) error
 			denials = append(denials, rule)
 		}
 	}
-	if _, err := fmt.Fprintf(out, "# What bundle %s %s refuses of a ServerClaim by the object alone; printed by metalaw policy vap.\n# Digest of the bundle: %s\n",
+	if _, err := fmt.Fprintf(out, "# What bundle %s %s refuses of a ServerClaim by the object alone; printed by metalaw policy vap.\n# "+
+		"Digest of the bundle: %s\n",
 		b.Name, b.Version, b.Revision.Digest); err != nil {
 		return err
 	}
@@ -120,12 +125,8 @@ func policyOf(name string, rules []objectonly.Rule, manager string) *admissionv1
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "metalaw"}},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: ptr.To(admissionv1.Ignore),
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-				Rule: admissionv1.Rule{APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{v1alpha1.GroupVersion.Version},
-					Resources: []string{"serverclaims"}, Scope: ptr.To(admissionv1.NamespacedScope)},
-			}}}},
+			FailurePolicy:    ptr.To(admissionv1.Ignore),
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: claimWrites()}}},
 			MatchConditions: []admissionv1.MatchCondition{
 				{Name: "not-the-manager", Expression: "request.userInfo.username != '" + manager + "'"},
 				{Name: "spec-or-what-is-asked-by-annotation-changes", Expression: claimChanges},
@@ -146,10 +147,20 @@ func policyOf(name string, rules []objectonly.Rule, manager string) *admissionv1
 	return p
 }
 
+// claimWrites are the requests about which the webhook for claims is asked.
+func claimWrites() admissionv1.RuleWithOperations {
+	return admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+		Rule: admissionv1.Rule{APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{v1alpha1.GroupVersion.Version},
+			Resources: []string{"serverclaims"}, Scope: ptr.To(admissionv1.NamespacedScope)},
+	}
+}
+
 // claimChanges is when the webhook for claims is asked.
 const claimChanges = `request.operation == 'CREATE' || object.spec != oldObject.spec ` +
 	`|| object.metadata.?annotations[?'policy.metalaw.dev/protect'] != oldObject.metadata.?annotations[?'policy.metalaw.dev/protect'] ` +
-	`|| object.metadata.?annotations[?'policy.metalaw.dev/priority'].orValue('') != oldObject.metadata.?annotations[?'policy.metalaw.dev/priority'].orValue('') ` +
+	`|| object.metadata.?annotations[?'policy.metalaw.dev/priority'].orValue('') ` +
+	`!= oldObject.metadata.?annotations[?'policy.metalaw.dev/priority'].orValue('') ` +
 	`|| object.metadata.?annotations[?'policy.metalaw.dev/placement'] != oldObject.metadata.?annotations[?'policy.metalaw.dev/placement']`
 
 func bindingOf(name string, action admissionv1.ValidationAction) *admissionv1.ValidatingAdmissionPolicyBinding {
