@@ -22,8 +22,10 @@ users: [{name: none, user: {}}], contexts: [{name: none, context: {cluster: none
 
 // shell calls the programs of this repository, and checks other commands without calling them.
 type shell struct {
-	t            *testing.T
-	root, bin    string
+	t         *testing.T
+	root, bin string
+	// work is where programs are called: what they write stays out of the repository.
+	work         string
 	makefile     string
 	kubeconfig   string
 	calls, lines int
@@ -119,7 +121,7 @@ func (s *shell) nonsenseIsNoticed(t *testing.T) {
 // newShell builds the programs.
 func newShell(t *testing.T, root string) *shell {
 	t.Helper()
-	s := &shell{t: t, root: root, bin: t.TempDir(), answers: map[string]said{}}
+	s := &shell{t: t, root: root, bin: t.TempDir(), work: t.TempDir(), answers: map[string]said{}}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", s.bin+"/", "./cmd/metalaw", "./cmd/redfish-emulator")
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
@@ -132,6 +134,9 @@ func newShell(t *testing.T, root string) *shell {
 	s.makefile, s.kubeconfig = string(text), filepath.Join(s.bin, "kubeconfig")
 	if err := os.WriteFile(s.kubeconfig, []byte(noCluster), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if code, output := s.run("metalaw", []string{"policy", "init", "fleet"}); code != 0 { // the bundle that the pages speak of
+		t.Fatal(output)
 	}
 	return s
 }
@@ -210,7 +215,7 @@ func (s *shell) run(program string, args []string) (code int, output string) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(s.t.Context(), filepath.Join(s.bin, program), args...)
 	cmd.Env = []string{"KUBECONFIG=" + s.kubeconfig, "HOME=" + s.bin}
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &out, s.work
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
