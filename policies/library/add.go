@@ -155,7 +155,7 @@ func (a *adding) score() error {
 
 // isWhole says that a text is all there is to the value of a rule, which holds without a condition.
 func isWhole(rule *ast.Rule, text string) bool {
-	alone, err := parse("score", []byte("package score\n\nscore := "+text))
+	alone, err := parse("score", []byte("package alone\n\nscore := "+text))
 	return err == nil && len(alone.Rules) == 1 && alone.Rules[0].Equal(rule) && len(rule.Body) == 1 &&
 		rule.Body[0].Equal(ast.NewExpr(ast.BooleanTerm(true)))
 }

@@ -160,7 +160,8 @@ func holds(v operand) string {
 // value is what the rules of one name come to: with arguments, that of a function.
 func (t *translator) value(path string, args []operand) operand {
 	rules := t.rules[path]
-	if t.depth++; t.depth > 24 {
+	t.depth++
+	if t.depth > 24 {
 		fail("its helper rules call each other too deep")
 	}
 	defer func() { t.depth-- }()

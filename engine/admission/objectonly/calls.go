@@ -208,19 +208,22 @@ func elements(list string) (parts []string, ok bool) {
 func objectGet(a []operand) operand {
 	keys := []string{a[1].cel}
 	path := a[0].path
-	if list, ok := a[1].literal.(*ast.Array); ok {
+	switch asked := a[1].literal.(type) {
+	case *ast.Array:
 		keys = nil
-		list.Foreach(func(key *ast.Term) {
+		asked.Foreach(func(key *ast.Term) {
 			if _, isText := key.Value.(ast.String); !isText {
 				fail("it asks for an element by its number")
 			}
 			keys = append(keys, literal(key.Value))
 			path = append(slices.Clone(path), literalText(key))
 		})
-	} else if word, isText := a[1].literal.(ast.String); isText {
-		path = append(slices.Clone(path), string(word))
-	} else if a[1].isList {
-		fail("it asks for an element by a path that is not written out")
+	case ast.String:
+		path = append(slices.Clone(path), string(asked))
+	default:
+		if a[1].isList {
+			fail("it asks for an element by a path that is not written out")
+		}
 	}
 	v := operand{cel: a[0].cel}
 	for _, key := range keys {
