@@ -143,7 +143,7 @@ func parametersFor(names, set []string) (map[string]map[string]string, error) {
 			name, parameter = names[0], key
 		}
 		if !qualified && len(names) > 1 || !slices.Contains(names, name) {
-			return nil, usage.Errorf("--set %s: of which policy? Write NAME.PARAMETER=VALUE, with NAME one of " +
+			return nil, usage.Errorf("--set %s: of which policy? Write NAME.PARAMETER=VALUE, with NAME one of "+
 				"%s", one, strings.Join(names, ", "))
 		}
 		if all[name] == nil {
