@@ -3,6 +3,7 @@
 package macprefixes
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,10 @@ func (p *parser) prefix(row, node *yaml.Node, into *Row) prefixKey {
 	}
 	text, ok := p.text(node, "macPrefix")
 	if !ok {
+		return prefixKey{}
+	}
+	if node.Style == 0 && looksLikeNumber.MatchString(text) {
+		p.fail(node, CodeUnquoted, "put it in quotes", "YAML readers take the unquoted macPrefix %s for a number", abbreviate(text))
 		return prefixKey{}
 	}
 	value, digits, err := parsePrefix(text)
@@ -86,6 +91,10 @@ func (p *parser) credentials(row *yaml.Node, fields map[string]*yaml.Node, into 
 	if ref != nil {
 		if parts, ok := p.mapping(ref, "credentialsSecretRef", "name"); ok {
 			into.CredentialsSecretRef = p.required(ref, parts["name"], "credentialsSecretRef.name")
+			if name := into.CredentialsSecretRef; strings.TrimSpace(name) != "" && (!secretName.MatchString(name) || len(name) > maxSecretName) {
+				p.fail(parts["name"], CodeValue, "use lower-case letters, digits, dashes and dots, as in metadata.name of the Secret",
+					"%q cannot be the name of a Secret", abbreviate(name))
+			}
 		}
 		return
 	}
@@ -144,6 +153,15 @@ func (p *parser) console(node *yaml.Node) *Console {
 	kind := p.choice(fields["type"], "console.type", "", "IPMI", "SSH", "SSHLenovo")
 	return &Console{Type: kind, Port: p.port(fields["port"], "console.port", map[string]int32{"IPMI": 623, "SSH": 22, "SSHLenovo": 22}[kind])}
 }
+
+// looksLikeNumber is what some YAML readers take for a number where this one reads text: digits in base 60, and exponents that no
+// number can have.
+var looksLikeNumber = regexp.MustCompile(`^[0-9]+(:[0-5]?[0-9])+$|^[0-9]+[eE][0-9]+$`)
+
+// secretName is the form of a name that an object can have.
+var secretName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+const maxSecretName = 253
 
 // notStrings names what YAML takes an unquoted value for, by its tag.
 var notStrings = map[string]string{

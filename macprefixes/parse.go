@@ -56,11 +56,21 @@ func (p *parser) fail(at *yaml.Node, code, hint, format string, args ...any) {
 	p.report(Error, at, code, hint, format, args...)
 }
 
+// indentingTab is a tab before the first word of a line.
+var indentingTab = regexp.MustCompile(`(?m)^ *(\t)[\t ]*[^\t \r\n#]`)
+
 var yamlErrorLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
 func (p *parser) document(data []byte) *yaml.Node {
 	if len(data) > maxBytes {
 		p.fail(nil, CodeLimit, "keep the rows that the fleet needs", "the database has %d bytes and at most %d are read", len(data), maxBytes)
+		return nil
+	}
+	if tab := indentingTab.FindSubmatchIndex(data); tab != nil {
+		at := tab[2]
+		start := bytes.LastIndexByte(data[:at], '\n') + 1
+		p.fail(&yaml.Node{Line: 1 + bytes.Count(data[:at], []byte("\n")), Column: at - start + 1}, CodeSyntax, "YAML indents with spaces only",
+			"a tab is used for indentation")
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))

@@ -105,7 +105,10 @@ func TestParseRefuses(t *testing.T) {
 		"an alias":                          {"macPrefixes:\n- &a {macPrefix: \"b0:7b:25\", manufacturer: X}\n- *a\n", "m.yaml:3:3: error: a row is not a mapping"},
 		"one prefix with two contents":      {row("manufacturer: X", "port: 1\n- macPrefix: B07B25", "manufacturer: X"), "m.yaml:5:14: error: the prefix b0:7b:25 has two different rows: line 2 and line 5"},
 		"a database above the size limit":   {"#" + strings.Repeat("x", maxBytes), "at most 1048576 are read"},
-		"a tab as indentation":              {"macPrefixes:\n\t- a\n", "m.yaml:2:1: error: the text is not YAML"},
+		"a tab as indentation":              {"macPrefixes:\n\t- a\n", "m.yaml:2:1: error: a tab is used for indentation (YAML indents with spaces only)"},
+		"a prefix in base 60":               {"macPrefixes: [{macPrefix: 00:11:22, manufacturer: X}]", "m.yaml:1:27: error: YAML readers take the unquoted macPrefix 00:11:22 for a number (put it in quotes)"},
+		"a prefix with a huge exponent":     {"macPrefixes: [{macPrefix: 12e456, manufacturer: X}]", "m.yaml:1:27: error: YAML readers take the unquoted macPrefix 12e456 for a number (put it in quotes)"},
+		"a secret that cannot exist":        {row("manufacturer: X", "credentialsSecretRef: {name: Bad_Name}"), `m.yaml:4:32: error: "Bad_Name" cannot be the name of a Secret (use lower-case letters`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, problems := Parse("m.yaml", []byte(c.text))

@@ -12,7 +12,11 @@ import (
 // what it has in common with fill was proven there, so that a bundle that is accepted with itself as fill is held to its
 // own scenarios and tests, and not asked for more of them.
 func Acceptance(fill bundle.Files) bundle.Options {
-	return bundle.Options{Vocabulary: Vocabulary(), Fill: fill, Assume: AxiomsOf}
+	in := bundle.Options{Vocabulary: Vocabulary(), Fill: fill, Assume: AxiomsOf}
+	if own, err := ownFiles(DefaultBundle); err == nil { // it is compiled in
+		in.BuiltIn, in.BuiltInName = own, DefaultBundle
+	}
+	return in
 }
 
 // Accept holds a bundle to all that it must pass before it may govern servers: bundle.Accept in this vocabulary, with what

@@ -71,7 +71,7 @@ func (l *lookup) examine(ctx context.Context, h *head) (*examined, error) {
 func (l *lookup) assemble(ctx context.Context, h *head) (bundle.Files, diag.List, error) {
 	var failed error
 	read := map[string]*corev1.ConfigMap{}
-	files, found := bundle.Assemble(h.object.Data, func(name, file string) (string, bool) {
+	files, found := bundle.Assemble(h.object.Name, h.object.Data, func(name, file string) (string, bool) {
 		part, again := read[name]
 		if !again {
 			part = &corev1.ConfigMap{}

@@ -159,7 +159,7 @@ func (c *leader) assemble(ctx context.Context, h *head) (bundle.Files, bool) {
 			"see whether a file has another encoding")
 		return nil, false
 	}
-	files, found := bundle.Assemble(cm.Data, func(configMap, file string) (string, bool) {
+	files, found := bundle.Assemble(cm.Name, cm.Data, func(configMap, file string) (string, bool) {
 		part := &corev1.ConfigMap{}
 		if c.parts.Get(ctx, types.NamespacedName{Namespace: c.Namespace, Name: configMap}, part) != nil ||
 			part.Labels[policyv1alpha1.BundlePartLabel] != cm.Labels[policyv1alpha1.BundleLabel] {

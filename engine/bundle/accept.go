@@ -5,14 +5,17 @@ package bundle
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 	"github.com/metalaw/metalaw/engine/lifecycle"
 	"github.com/metalaw/metalaw/engine/lifecycle/scenario"
 	"github.com/metalaw/metalaw/engine/lifecycle/verify"
+	"github.com/metalaw/metalaw/macprefixes"
 )
 
 // Options is what acceptance needs besides the files.
@@ -21,6 +24,9 @@ type Options struct {
 	// Fill is the shipped default. What a bundle leaves out is taken from it before the digest is made, so that an upgrade
 	// of the operator changes nothing.
 	Fill Files
+	// BuiltIn is the bundle that managers hold themselves, and BuiltInName its name; empty where there is none.
+	BuiltIn     Files
+	BuiltInName string
 	// Assume says what a bundle's settings make of the facts of every server that it governs, for verification; nil where
 	// they make nothing of them.
 	Assume func(Settings) []engine.Axiom
@@ -73,7 +79,13 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 		report.Found = found
 		return nil, report, nil
 	}
+	if report.Files.taken(MACPrefixesFile, in.BuiltIn) { // the factory accounts there are no secret: vendors print them
+		found = slices.DeleteFunc(found, func(d diag.Diagnostic) bool { return d.Code == macprefixes.CodeInlineCredentials })
+	}
 	found = append(found, b.tooMany()...)
+	if b.Name != "" && b.Name == in.BuiltInName && report.Files.Digest() != in.BuiltIn.Digest() {
+		found = append(found, namesake(report.Files[BundleFile], b.Name))
+	}
 	never := map[string]bool{}
 	if b.Lifecycle != nil && !found.HasErrors() {
 		var proven diag.List
@@ -94,6 +106,20 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 	}
 	b.Findings = report.Found
 	return b, report, nil
+}
+
+// namesake warns of a bundle that has the name of the one that managers hold themselves: both are revisions of one bundle then.
+func namesake(text []byte, name string) diag.Diagnostic {
+	d := diag.Diagnostic{Severity: diag.Warning, Code: "bundle-name-built-in", File: BundleFile,
+		Message: fmt.Sprintf("%q is the name of the bundle that is built into metalaw, of which this becomes another version", name),
+		Hint:    "take a name of your own, so that history, metrics and the right to activate tell the two apart"}
+	f := yamlpos.Parse(BundleFile, text)
+	for _, field := range f.Fields(f.Root, "the bundle") {
+		if field.Name == "name" {
+			d.Line, d.Column = field.Value.Line, field.Value.Column
+		}
+	}
+	return d
 }
 
 // sorted orders findings the way somebody reads the files.

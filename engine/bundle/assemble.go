@@ -25,6 +25,9 @@ const (
 	CodePartDiffers = "manifest-part-differs"
 )
 
+// codePartName is the code of a name that no file or no part can have.
+const codePartName = "manifest-name"
+
 // Part is one file that a manifest lists.
 type Part struct {
 	// Name is the file's, and ConfigMap is where it is kept, under its name.
@@ -33,13 +36,14 @@ type Part struct {
 	Digest string
 }
 
-// Assemble puts a bundle together: the files of its head, and those that the head's manifest lists. part gives a file of a
-// ConfigMap. The files are whole only where nothing is found; Incomplete tells a half-written bundle from a broken one.
-func Assemble(head map[string]string, part func(configMap, file string) (text string, ok bool)) (Files, diag.List) {
+// Assemble puts a bundle together: the files of its head, and those that the head's manifest lists. name is that of the head's
+// ConfigMap, empty where it is none; part gives a file of another. The files are whole only where nothing is found; Incomplete
+// tells a half-written bundle from a broken one.
+func Assemble(name string, head map[string]string, part func(configMap, file string) (text string, ok bool)) (Files, diag.List) {
 	files := make(Files, len(head))
-	for name, text := range head {
-		if name != PartsFile {
-			files[name] = []byte(text)
+	for file, text := range head {
+		if file != PartsFile {
+			files[file] = []byte(text)
 		}
 	}
 	list, ok := head[PartsFile]
@@ -49,12 +53,18 @@ func Assemble(head map[string]string, part func(configMap, file string) (text st
 	parts, places, found := parseParts([]byte(list))
 	for i, p := range parts {
 		at := diag.Diagnostic{Severity: diag.Error, File: PartsFile, Line: places[i].Line, Column: places[i].Column, Rule: p.Name}
-		text, there := part(p.ConfigMap, p.Name)
 		_, twice := files[p.Name]
+		text, there, self := "", false, p.ConfigMap == name
+		if !self {
+			text, there = part(p.ConfigMap, p.Name)
+		}
 		switch {
 		case twice:
 			at.Code, at.Message = "manifest-twice", p.Name+" is given twice"
 			at.Hint = "a file is either in the head or in one part"
+		case self:
+			at.Code, at.Message = codePartName, fmt.Sprintf("the manifest of ConfigMap %s names that ConfigMap itself", name)
+			at.Hint = "name the ConfigMap that holds " + p.Name + ", or put the file into this one and take it out of the manifest"
 		case !there:
 			at.Code, at.Message = CodePartMissing, fmt.Sprintf("ConfigMap %s does not hold %s", p.ConfigMap, p.Name)
 			at.Hint = "apply it, in the same namespace and with the label policy.metalaw.dev/bundle-part"
@@ -92,6 +102,12 @@ func fileDigest(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// maxObjectName is the longest name that an object can have.
+const maxObjectName = 253
+
+// fileName is a key that a ConfigMap can have.
+var fileName = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
+
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // Parts are the files that a manifest lists, as far as it can be read.
@@ -109,7 +125,9 @@ func parseParts(data []byte) (parts []Part, places []*yaml.Node, found diag.List
 	if f.Root == nil {
 		return nil, nil, f.Found
 	}
+	given := map[string]bool{}
 	for _, field := range f.Fields(f.Root, "the manifest", "apiVersion", "kind", "files") {
+		given[field.Name] = true
 		switch field.Name {
 		case "apiVersion":
 			oneOf(f, field.Value, "apiVersion", "policy.metalaw.dev/v1alpha1")
@@ -122,6 +140,10 @@ func parseParts(data []byte) (parts []Part, places []*yaml.Node, found diag.List
 				}
 			}
 		}
+	}
+	if len(f.Found) == 0 && !(given["apiVersion"] && given["kind"]) {
+		f.Errorf(f.Root, "yaml-missing-key", "", "begin it with apiVersion: policy.metalaw.dev/v1alpha1 and kind: Manifest",
+			"the manifest does not say its apiVersion and kind")
 	}
 	if len(parts) == 0 && len(f.Found) == 0 {
 		f.Errorf(f.Root, "manifest-empty", "", "list files:, or leave manifest.yaml out", "the manifest lists no file")
@@ -136,9 +158,15 @@ func parsePart(f *yamlpos.File, n *yaml.Node) (Part, bool) {
 		text := f.Text(field.Value, field.Name)
 		switch field.Name {
 		case "name":
-			p.Name = text
+			if p.Name = text; !fileName.MatchString(text) || text == "." || text == ".." {
+				f.Errorf(field.Value, codePartName, "", "write the name of a file, which is a key of its ConfigMap, without folders",
+					"%q cannot be the name of a file", text)
+			}
 		case "configMap":
-			p.ConfigMap = text
+			if p.ConfigMap = text; !objectName.MatchString(text) || len(text) > maxObjectName {
+				f.Errorf(field.Value, codePartName, p.Name, "use lower-case letters, digits, dashes and dots, as in metadata.name of the part",
+					"%q cannot be the name of a ConfigMap", text)
+			}
 		case "digest":
 			if p.Digest = text; !digestForm.MatchString(text) {
 				f.Errorf(field.Value, "manifest-digest", p.Name, "write sha256: and 64 lower-case hexadecimal digits, as sha256sum prints them",

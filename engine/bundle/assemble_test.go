@@ -34,6 +34,18 @@ func TestAssemble(t *testing.T) {
 			head: map[string]string{"manifest.yaml": "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n" +
 				"- {name: a.rego, configMap: b, digest: md5}\n"},
 			found: "manifest.yaml:4:40 manifest-digest"},
+		"a manifest that does not say what it is is broken": {
+			head:  map[string]string{"manifest.yaml": "files:\n- {name: lifecycle.yaml, configMap: fleet-b, digest: " + fileDigest("states: {}") + "}\n"},
+			found: "manifest.yaml:1:1 yaml-missing-key"},
+		"a ConfigMap of a name that none can have is not waited for": {
+			head:  map[string]string{"manifest.yaml": strings.ReplaceAll(manifest, "fleet-b", "Fleet_B")},
+			found: "manifest.yaml:5:14 manifest-name"},
+		"a file in another folder is not waited for": {
+			head:  map[string]string{"manifest.yaml": strings.ReplaceAll(manifest, "lifecycle.yaml", "../lifecycle.yaml")},
+			found: "manifest.yaml:4:9 manifest-name"},
+		"a head that names itself is broken": {
+			head:  map[string]string{"manifest.yaml": strings.ReplaceAll(manifest, "fleet-b", "fleet-a")},
+			found: "manifest.yaml:4:3 manifest-name"},
 		"a manifest without files is broken": {
 			head:  map[string]string{"manifest.yaml": "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\n"},
 			found: "manifest.yaml:1:1 manifest-empty"},
@@ -42,7 +54,7 @@ func TestAssemble(t *testing.T) {
 			found: "manifest.yaml:1:1 yaml-empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files, found := Assemble(c.head, func(configMap, file string) (string, bool) {
+			files, found := Assemble("fleet-a", c.head, func(configMap, file string) (string, bool) {
 				text, ok := parts[configMap+"/"+file]
 				return text, ok
 			})

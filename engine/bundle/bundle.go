@@ -126,8 +126,11 @@ func missing(files Files) diag.List {
 	var found diag.List
 	for _, name := range known {
 		if _, ok := files[name]; !ok && name != ScenariosFile {
-			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "file-missing", File: name, Message: "the bundle has no " + name,
-				Hint: "start from a shipped bundle"})
+			hint := "start from a shipped bundle"
+			if name == BundleFile {
+				hint = "write one with name: and version:, or start from what `metalaw policy init` writes"
+			}
+			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "file-missing", File: name, Message: "the bundle has no " + name, Hint: hint})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -84,12 +84,13 @@ type Manifest struct {
 	Settings         Settings
 }
 
-var bundleName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+// objectName is the form of a name that an object can have.
+var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 const maxBundleName = 42
 
 // ValidName says whether a bundle may have a name: its revisions are objects whose names begin with it.
-func ValidName(name string) bool { return len(name) <= maxBundleName && bundleName.MatchString(name) }
+func ValidName(name string) bool { return len(name) <= maxBundleName && objectName.MatchString(name) }
 
 // parseManifest reads bundle.yaml; what is left out has the safe value.
 func parseManifest(data []byte) (Manifest, diag.List) {

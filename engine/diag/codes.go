@@ -7,7 +7,7 @@ import "slices"
 // groups documents every code. Three lines are the code, what is wrong, and what to do
 // about it. A test fails where a code is used that is not here, or is here and is not used.
 var groups = []Group{
-	{Title: "The bundle", About: "About bundle.yaml, and about the files together.", Codes: table(Error, `
+	{Title: "The bundle", About: "About bundle.yaml, and about the files together.", Codes: append(table(Error, `
 bundle-name
 	The bundle has no name, or one that no object can have.
 	Name it with lower-case letters, digits, dashes and dots, at most 42.
@@ -44,6 +44,9 @@ setting-duration
 manifest-part
 	A file that manifest.yaml lists lacks its name, its ConfigMap or its digest.
 	Give it name, configMap and digest.
+manifest-name
+	A file in manifest.yaml has a name that no file can have, or its ConfigMap one that no ConfigMap can have, or that of the head.
+	Correct the name; a file of the head is not listed.
 manifest-digest
 	A digest in manifest.yaml is none.
 	Write sha256: and 64 lower-case hexadecimal digits, as sha256sum prints them.
@@ -71,7 +74,11 @@ limit-lifecycle
 limit-scenarios
 	There are more scenarios than metalaw runs.
 	Keep those that show something that no other shows.
-`)},
+`), table(Warning, `
+bundle-name-built-in
+	The bundle has the name of the one that is built into metalaw, and becomes another version of it: whoever may activate the one may activate the other.
+	Take a name of your own.
+`)...)},
 	{Title: "YAML", About: "About the form of any YAML file but macprefixes.yaml.", Codes: table(Error, `
 yaml-alias
 	An alias or a merge key repeats what is written elsewhere, so that a finding would have two places.
@@ -162,6 +169,9 @@ cel-unknown-fact
 cel-unknown-function
 	There is no function of this name.
 	See the reference page that the finding names for what an expression may use.
+define-name
+	No guard could ask for a definition of this name, because it is no identifier or a word of CEL.
+	Write letters and digits only, for example poweredOff.
 define-too-many
 	There are more definitions than a decision keeps values of.
 	Take out those that no guard uses.
@@ -378,6 +388,9 @@ rego-unknown-data
 	A reference names a rule that nobody defines.
 	Correct it; a policy reads its input and the rules of its bundle only.
 `), table(Warning, `
+rego-unused-rule
+	Neither metalaw nor any other rule asks for the rule, so that it changes nothing.
+	Correct its name, use it, or take it out.
 rego-interpreted
 	Selection has a rule that is interpreted for each server, which takes about a thousand times as long as the rules that are not.
 	Write the rule as the finding says, or leave it: on a small fleet nobody notices.

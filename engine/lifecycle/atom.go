@@ -72,6 +72,8 @@ type atomCompiler struct {
 	file       *yamlpos.File
 	env        *cel.Env
 	vocabulary *engine.Vocabulary
+	// defined are the names of all definitions, to tell one that is used within another from a misspelt fact.
+	defined map[string]bool
 }
 
 // compile returns nil when the expression is not usable; what is wrong has then been recorded at node.
@@ -114,7 +116,22 @@ func (c *atomCompiler) words() celrule.Words {
 		InsteadOf:      `ask for one mark with marked("Dirty"), and for any other word with in`,
 		Shorter:        "split it into several definitions",
 		Nearest:        c.nearest,
+		Known:          c.known,
 	}
+}
+
+// known explains a name that is no fact and yet means something: another definition, or a word that lacks its quotes.
+func (c *atomCompiler) known(name string) (message, hint string) {
+	if c.defined[name] {
+		return fmt.Sprintf("%s is a definition, and a definition looks at facts only", name),
+			"write its expression out here, or combine both names in the guard"
+	}
+	for _, f := range c.vocabulary.Facts {
+		if f.Kind == engine.Enum && slices.Contains(f.Values, name) {
+			return fmt.Sprintf("there is no fact %q", name), fmt.Sprintf("words stand in quotes: write %q", name)
+		}
+	}
+	return "", ""
 }
 
 // nearest returns the fact of the same group, or of the same field in another group, that comes closest to name.

@@ -19,9 +19,6 @@ import (
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
-// maxAtoms bounds the number of definitions, so that one decision's values fit a fixed array.
-const maxAtoms = 128
-
 // Compile reads lifecycle.yaml. It returns nil and all problems with their places when the file is not usable. The
 // error is for mistakes in the vocabulary itself, which no author can mend.
 func Compile(fileName string, data []byte, v *engine.Vocabulary) (*Lifecycle, diag.List, error) {
@@ -74,6 +71,8 @@ type compiler struct {
 	rules         map[string]int
 	states        map[string]bool
 	marks         map[string]bool
+	// misnamed are the definitions that no guard can name.
+	misnamed []string
 }
 
 func (c *compiler) compile(s spec) (*Lifecycle, error) {
@@ -164,42 +163,11 @@ func itemAt(list *yaml.Node, i int) *yaml.Node {
 	return list
 }
 
-func (c *compiler) compileAtoms(define []definition) {
-	ac := &atomCompiler{file: c.file, env: c.env, vocabulary: c.vocabulary}
-	for _, d := range define {
-		if len(c.list) >= maxAtoms {
-			c.file.Errorf(d.key, "define-too-many", d.name, "", "more than %d definitions", maxAtoms)
-			return
-		}
-		a := ac.compile(d.name, d.expr)
-		if a == nil {
-			a = &atom{name: d.name} // keeps guards that use the name from being reported a second time
-		}
-		a.at = placeOf(d.key)
-		c.checkMarks(d)
-		c.atoms[d.name] = len(c.list)
-		c.list = append(c.list, a)
-	}
-}
-
-// checkMarks catches marked("Drity"): a mark that nothing ever sets.
-func (c *compiler) checkMarks(d definition) {
-	_, rest, found := strings.Cut(d.expr.Value, `marked("`)
-	for found {
-		word, tail, _ := strings.Cut(rest, `"`)
-		if !c.marks[word] {
-			c.file.ErrorIn(d.expr, 1, len(d.expr.Value)-len(rest), "mark-unknown", d.name,
-				"a mark is set by a state's marks or by the engine", fmt.Sprintf("no state sets the mark %q", word))
-		}
-		_, rest, found = strings.Cut(tail, `marked("`)
-	}
-}
-
 func (c *compiler) guard(rule string, node *yaml.Node) *guard {
 	if node == nil {
 		return nil
 	}
-	g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms}
+	g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms, misnamed: c.misnamed}
 	return g.compile(rule, node)
 }
 
@@ -378,7 +346,7 @@ func (c *compiler) compileInvariants(l *Lifecycle, all []invariantSpec) {
 			c.file.Errorf(i.at, "invariant-form", i.rule, "write {rule: Name, must: condition}", "an invariant needs rule and must")
 			continue
 		}
-		g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms, states: c.states, effects: effects}
+		g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms, misnamed: c.misnamed, states: c.states, effects: effects}
 		if must := g.compile(i.rule, i.must); must != nil {
 			l.invariants = append(l.invariants, &invariant{rule: i.rule, at: placeOf(i.at), must: must})
 		}

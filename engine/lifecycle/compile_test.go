@@ -73,7 +73,7 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 			`lifecycle.yaml:34:18: error: migrate: the state "Shelf" is still defined (remove the line) [migrate-needless]`},
 		"an invariant about an effect that does not exist": {
 			replace("ensuring('SwitchOn')", "ensuring('SwitchedOn')"),
-			`lifecycle.yaml:36:63: error: ColdOnTheShelf: there is no effect "SwitchedOn" (the reference page lists the effects) [guard-unknown-effect]`},
+			`lifecycle.yaml:36:63: error: ColdOnTheShelf: there is no effect "SwitchedOn" (did you mean SwitchOn?) [guard-unknown-effect]`},
 		"an operation that does not exist": {
 			replace("operations: [sell]", "operations: [give]"),
 			`lifecycle.yaml:25:18: error: Shelf: there is no operation "give" (operations: sell) [operation-unknown]`},

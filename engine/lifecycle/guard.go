@@ -5,6 +5,7 @@ package lifecycle
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/google/cel-go/cel"
@@ -125,6 +126,8 @@ type guardCompiler struct {
 	file  *yamlpos.File
 	env   *cel.Env
 	atoms map[string]int
+	// misnamed are definitions whose names cannot be read here, which is told at their own place.
+	misnamed []string
 	// states and effects are set for invariants, which may ask for them.
 	states  map[string]bool
 	effects map[string]bool
@@ -132,6 +135,9 @@ type guardCompiler struct {
 
 // compile returns nil for an expression that is not a guard; what is wrong has then been recorded at node.
 func (c *guardCompiler) compile(rule string, node *yaml.Node) *guard {
+	if misspoken(node.Value, c.misnamed) {
+		return nil
+	}
 	parsed, issues := c.env.Parse(node.Value)
 	if issues != nil && issues.Err() != nil {
 		for _, e := range issues.Errors() {
@@ -198,8 +204,11 @@ func (p *guardParse) parseCall(e celast.Expr) *guard {
 		if len(call.Args()) == 1 && p.effects != nil {
 			if word, ok := celrule.StringLiteral(call.Args()[0]); ok {
 				if !p.effects[word] {
-					return p.fail(call.Args()[0], "guard-unknown-effect", fmt.Sprintf("there is no effect %q", word),
-						"the reference page lists the effects")
+					hint := "the reference page lists the effects"
+					if near := spelling.Nearest(word, slices.Collect(maps.Keys(p.effects))); near != "" {
+						hint = "did you mean " + near + "?"
+					}
+					return p.fail(call.Args()[0], "guard-unknown-effect", fmt.Sprintf("there is no effect %q", word), hint)
 				}
 				return &guard{op: opEnsuring, word: word}
 			}
@@ -209,8 +218,25 @@ func (p *guardParse) parseCall(e celast.Expr) *guard {
 			return &guard{op: opActing}
 		}
 	}
+	if word := call.FunctionName(); identifier.MatchString(word) { // the place of a call is its bracket
+		return p.failBefore(e, len(word), "guard-form", "a guard has no function "+word+"()", p.functionHint(word))
+	}
 	hint := "give the comparison a name under define and use that name here"
 	return p.fail(e, "guard-form", "a guard combines defined names with &&, || and !", hint)
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+
+// functionHint says what can be asked for instead of a function that is not there, or that was asked for in another way.
+func (p *guardParse) functionHint(word string) string {
+	if p.effects == nil {
+		return "give the expression a name under define and use that name here"
+	}
+	hint := "beside defined names an invariant may ask for state == 'Available', ensuring('PowerOn') and acting()"
+	if near := spelling.Nearest(word, []string{"ensuring", "acting"}); near != "" && near != word {
+		hint = "did you mean " + near + "()? " + hint
+	}
+	return hint
 }
 
 func (p *guardParse) combine(op guardOp, call celast.CallExpr) *guard {
@@ -260,8 +286,13 @@ func (p *guardParse) nearestAtom(name string) string {
 }
 
 func (p *guardParse) fail(e celast.Expr, code, message, hint string) *guard {
+	return p.failBefore(e, 0, code, message, hint)
+}
+
+// failBefore records what is wrong some letters before the place of an expression.
+func (p *guardParse) failBefore(e celast.Expr, letters int, code, message, hint string) *guard {
 	p.ok = false
 	at := p.ast.SourceInfo().GetStartLocation(e.ID())
-	p.file.ErrorIn(p.node, at.Line(), at.Column(), code, p.rule, hint, message)
+	p.file.ErrorIn(p.node, at.Line(), max(0, at.Column()-letters), code, p.rule, hint, message)
 	return &guard{op: opConst}
 }

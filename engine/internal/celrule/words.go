@@ -22,6 +22,9 @@ type Words struct {
 	Comprehensions, InsteadOf, Shorter string
 	// Nearest is the fact that is most like a name; empty where none is.
 	Nearest func(name string) string
+	// Known says what a name is that is no fact, and what to write instead; an empty message where it is nothing that is known.
+	// It may be nil.
+	Known func(name string) (message, hint string)
 }
 
 // macros are what CEL has for looking at many values; no expression has any of them.
@@ -56,6 +59,11 @@ func (w Words) explain(e *cel.Error, source string) (code, message, hint string)
 			return "cel-unknown-function", fmt.Sprintf("there is no function %s()", function), w.Page + " lists what an expression may use"
 		}
 		name := pathAt(source, e.Location.Line(), e.Location.Column())
+		if w.Known != nil {
+			if message, hint = w.Known(name); message != "" {
+				return "cel-unknown-fact", message, hint
+			}
+		}
 		hint = w.Page + " lists what exists"
 		if near := w.Nearest(name); near != "" {
 			hint = "did you mean " + near + "?"

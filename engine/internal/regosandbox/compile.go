@@ -3,6 +3,7 @@
 package regosandbox
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +29,8 @@ const (
 	CodePackage = "rego-package"
 	// CodeEntrypoint: a rule that metalaw asks for is missing or has another form.
 	CodeEntrypoint = "rego-entrypoint"
+	// CodeUnusedRule: nothing asks for a rule.
+	CodeUnusedRule = "rego-unused-rule"
 	// CodeUnknownData: a reference names a rule that nobody defines.
 	CodeUnknownData = "rego-unknown-data"
 	// CodeLimit: the files are larger than metalaw reads.
@@ -96,6 +99,7 @@ func Compile(spec Spec, files map[string][]byte) (*Module, diag.List) {
 	}
 	found = append(found, checkReferences(compiler)...)
 	found = append(found, checkEntrypoints(spec, compiler, modules)...)
+	found = append(found, checkUse(spec, compiler)...)
 	if found.Err() != nil {
 		return nil, found
 	}
@@ -151,20 +155,33 @@ func parse(spec Spec, files map[string][]byte, withTests bool) (map[string]*ast.
 		case !slices.ContainsFunc(spec.Others, func(other string) bool { return belongs(pkg, other) }):
 			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: CodePackage, File: file,
 				Line: module.Package.Loc().Row, Column: module.Package.Loc().Col,
-				Message: fmt.Sprintf("nothing evaluates the package %s", pkg),
-				Hint:    "the packages of a bundle are " + packages(spec)})
+				Message: fmt.Sprintf("nothing evaluates the package %s", pkg), Hint: packageHint(spec, file)})
 		}
 	}
 	return modules, found
 }
 
-func packages(spec Spec) string {
-	all := append([]string{spec.Package, Library}, spec.Others...)
+// packageHint names the package that a file of this name holds.
+func packageHint(spec Spec, file string) string {
+	all := append([]string{spec.Package}, spec.Others...)
 	slices.Sort(all)
-	return strings.Join(all, ", ")
+	for _, pkg := range all {
+		stem := pkg[strings.LastIndex(pkg, ".")+1:]
+		switch file {
+		case stem + ".rego":
+			return "write package " + pkg
+		case stem + testSuffix:
+			return fmt.Sprintf("write package %s_test, or %s", pkg, pkg)
+		}
+	}
+	return "the packages of a bundle are " + strings.Join(all, ", ")
 }
 
 func parseFile(file string, text []byte) (*ast.Module, diag.List) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, diag.List{{Severity: diag.Error, Code: CodeParse, File: file, Line: 1, Column: 1, Message: "the file is empty",
+			Hint: "write it, or take it out: what a bundle leaves out is taken from the default"}}
+	}
 	options := ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))}
 	module, err := ast.ParseModuleWithOpts(file, string(text), options)
 	if err == nil && module != nil {

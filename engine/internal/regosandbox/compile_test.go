@@ -139,9 +139,30 @@ func TestCompileTakesWhatBelongsToThePackage(t *testing.T) {
 	}
 	files["stray.rego"] = []byte("package metalaw.selektion\nallow := true\n")
 	_, found := Compile(testSpec(), files)
-	want := "stray.rego:1:1: error: nothing evaluates the package metalaw.selektion (the packages of a bundle are metalaw.lib, metalaw.other, metalaw.p) [rego-package]"
+	want := "stray.rego:1:1: error: nothing evaluates the package metalaw.selektion (the packages of a bundle are metalaw.other, metalaw.p) [rego-package]"
 	if len(found) != 1 || found[0].String() != want {
 		t.Errorf("%v", found)
+	}
+}
+
+func TestARuleThatNothingAsksForIsAWarning(t *testing.T) {
+	for name, c := range map[string]struct{ body, want string }{
+		"the misspelt name of a rule that may be left out": {"ok := true\ndefault pionts := 1\npionts := 2 if input.open\n",
+			"p.rego:3:1: warning: pionts: nothing asks for the rule pionts (did you mean points? Else use it, or take it out; metalaw asks for ok, why, points) [rego-unused-rule]"},
+		"a function that nobody calls": {"ok if short(input.name)\nshort(s) if count(s) < 3\nlong(s) if count(s) > 3\n",
+			"p.rego:4:1: warning: long: nothing asks for the rule long (use it, or take it out; metalaw asks for ok, why, points) [rego-unused-rule]"},
+		"rules that others ask for": {"ok if {\n\tsome n in names\n\tn == input.name\n}\nnames := {n | some n in most} | {table.a}\nmost := {\"a\", \"b\"}\ntable := {\"a\": \"c\"}\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			module, found := Compile(testSpec(), policy(c.body))
+			var got []string
+			for _, d := range found {
+				got = append(got, d.String())
+			}
+			if all := strings.Join(got, "\n"); module == nil || all != c.want {
+				t.Errorf("got  %s\nwant %s", all, c.want)
+			}
+		})
 	}
 }
 

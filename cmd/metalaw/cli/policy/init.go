@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -45,6 +47,9 @@ func initCommand() *cobra.Command {
 }
 
 var (
+	// What the built-in bundle says of itself is not true of one that is begun from it.
+	builtInLine = regexp.MustCompile(`(?m)^# The bundle that is built into metalaw .*\n`)
+
 	nameLine = regexp.MustCompile(`(?m)^name: .*$`)
 	// A description may go on in indented lines.
 	descriptionLine = regexp.MustCompile(`(?m)^description: .*(\n .*)*$`)
@@ -71,7 +76,8 @@ func initialise(out io.Writer, dir, from, name string) error {
 		return usage.Errorf("%q cannot be the name of a bundle; give one with --name, of lower-case letters, digits, dashes and dots, "+
 			"at most 42", name)
 	}
-	head := nameLine.ReplaceAll(files[bundle.BundleFile], []byte("name: "+name))
+	head := builtInLine.ReplaceAll(files[bundle.BundleFile], nil)
+	head = nameLine.ReplaceAll(head, []byte("name: "+quoted(name)))
 	head = versionLine.ReplaceAll(head, []byte("version: "+firstVersion))
 	files[bundle.BundleFile] = descriptionLine.ReplaceAll(head, []byte("description: Begun from the built-in bundle "+from+"."))
 	files["kustomization.yaml"] = kustomization(name, slices.Sorted(maps.Keys(files)))
@@ -96,6 +102,15 @@ func initialise(out io.Writer, dir, from, name string) error {
 	return err
 }
 
+// quoted is a text as YAML writes it: in quotes where it would be read as a number or a boolean without them.
+func quoted(text string) string {
+	written, err := yaml.Marshal(text)
+	if err != nil {
+		return strconv.Quote(text)
+	}
+	return strings.TrimSpace(string(written))
+}
+
 // kustomization makes the ConfigMap of a bundle from its files: as a draft, so that nothing is governed by it yet.
 func kustomization(name string, files []string) []byte {
 	var b strings.Builder
@@ -112,7 +127,7 @@ configMapGenerator:
       policy.metalaw.dev/bundle: %s
       policy.metalaw.dev/stage: draft   # then shadow, canary, active
   files:
-`, name, firstVersion, name)
+`, name, firstVersion, quoted(name))
 	for _, file := range files {
 		fmt.Fprintf(&b, "  - %s\n", file)
 	}

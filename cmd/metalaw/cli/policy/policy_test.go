@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -270,6 +271,8 @@ func TestWhatIsNoBundleIsSaidInOneSentence(t *testing.T) {
 		"no such file":          {"", []string{"verify", "-f", "nowhere"}, "there is no file or directory nowhere", true},
 		"an empty directory":    {"", []string{"verify", "-f", empty}, "holds no file of a bundle", false},
 		"no bundle in a stream": {"kind: Pod\n", []string{"verify", "-f", "-"}, "holds no bundle", false},
+		"an object without kind": {strings.Replace(head, "kind: ConfigMap\n", "", 1), []string{"verify", "-f", "-"},
+			"standard input:5:1: the object \"lab-1.0.0\" has the label of a bundle and is no ConfigMap as it is written; write apiVersion: v1 and kind: ConfigMap", false},
 		"two bundles":           {head + "---\n" + strings.Replace(head, "lab-1", "lab-2", 1), []string{"verify", "-f", "-"}, "holds 2 bundles (lab-1.0.0, lab-2.0.0)", false},
 		"no YAML":               {"a: [", []string{"verify", "-f", "-"}, "standard input: yaml: line 1", false},
 		"no such shipped one":   {"", []string{"render", "--from", "none"}, `there is no shipped bundle "none"; there are compat-v0.7, default, no-discovery`, true},
@@ -309,6 +312,73 @@ func TestVerifySpeaksJSONAndSARIF(t *testing.T) {
 	first := log.Runs[0].Results[0]
 	if log.Version != "2.1.0" || first.Level != "error" || first.RuleID != "setting-word" || first.Locations[0].Physical.Region.StartLine == 0 {
 		t.Errorf("%+v", first)
+	}
+}
+
+func TestSARIFHasTheWayToAFindingAndTheFactsByWhichItShows(t *testing.T) {
+	dir := begun(t, "default")
+	edit(t, filepath.Join(dir, "lifecycle.yaml"), "to: Available, when: erased && reported, clears: [Dirty]}", "to: Available, when: erased && reported}")
+	out, err := call(t, "", "verify", "-f", dir, "-o", "sarif")
+	var log sarifLog
+	if jsonErr := json.Unmarshal([]byte(out), &log); jsonErr != nil || !errors.Is(err, terminal.ErrIncomplete) {
+		t.Fatal(jsonErr, err)
+	}
+	i := slices.IndexFunc(log.Runs[0].Results, func(r sarifResult) bool { return r.RuleID == "safety-move" })
+	if i < 0 {
+		t.Fatalf("no safety-move in %s", out)
+	}
+	r := log.Runs[0].Results[i]
+	if !strings.Contains(r.Message.Text, ". For example: Initial -") || r.Properties == nil ||
+		!strings.Contains(r.Properties.Counterexample, "  state: Cleanup\n  given: {") {
+		t.Errorf("%+v", r)
+	}
+	steps := r.CodeFlows[0].ThreadFlows[0].Locations
+	last := steps[len(steps)-1].Location
+	if len(steps) < 2 || !strings.HasPrefix(last.Message.Text, "in Cleanup with {") || *last.Physical.Region != *r.Locations[0].Physical.Region {
+		t.Errorf("the last step is %+v of %d", last, len(steps))
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "lifecycle.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, step := range steps[:len(steps)-1] {
+		_, rule, _ := strings.Cut(strings.TrimSuffix(step.Location.Message.Text[:strings.Index(step.Location.Message.Text, "->")], " "), " -")
+		if line := lines[step.Location.Physical.Region.StartLine-1]; !strings.Contains(line, "rule: "+rule+",") {
+			t.Errorf("the step %q stands at %q", step.Location.Message.Text, line)
+		}
+	}
+}
+
+func TestANameOfDigitsIsText(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "2024")
+	if _, err := call(t, "", "init", dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"bundle.yaml", "kustomization.yaml"} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil || !strings.Contains(string(text), `: "2024"`+"\n") {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}
+
+func TestWhatInitWritesDrawsNoWarning(t *testing.T) {
+	out, err := call(t, "", "verify", "-f", begun(t, "default"))
+	if err != nil || strings.Contains(out, "warning:") || !strings.Contains(out, ", 0 warnings") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestABundleWithTheNameOfTheBuiltInOneIsAWarning(t *testing.T) {
+	dir := begun(t, "default")
+	edit(t, filepath.Join(dir, "bundle.yaml"), "name: fleet", "name: default")
+	out, err := call(t, "", "verify", "-f", dir)
+	if want := `bundle.yaml:3:7: warning: "default" is the name of the bundle that is built into metalaw`; err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := call(t, "", "verify", "--from", "default"); err != nil || strings.Contains(out, "warning") && !strings.Contains(out, "0 warnings") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

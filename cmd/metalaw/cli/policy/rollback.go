@@ -164,7 +164,7 @@ func only(all []policyv1alpha1.PolicyRevision, revision *policyv1alpha1.PolicyRe
 
 // digestOf is the digest of what a head holds, as the manager puts it together; false where that is not whole.
 func digestOf(ctx context.Context, c client.Client, head *corev1.ConfigMap) (digest string, whole bool, err error) {
-	files, found := bundle.Assemble(head.Data, func(holder, file string) (string, bool) {
+	files, found := bundle.Assemble(head.Name, head.Data, func(holder, file string) (string, bool) {
 		part := &corev1.ConfigMap{}
 		if getErr := c.Get(ctx, types.NamespacedName{Namespace: head.Namespace, Name: holder}, part); getErr != nil {
 			if !apierrors.IsNotFound(getErr) {

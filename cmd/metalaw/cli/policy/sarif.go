@@ -3,11 +3,15 @@
 package policy
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/lifecycle"
+	"github.com/metalaw/metalaw/engine/lifecycle/verify"
 )
 
 // The types hold as much of SARIF 2.1.0 as findings need
@@ -42,6 +46,27 @@ type sarifResult struct {
 	Level     string          `json:"level"`
 	Message   sarifMessage    `json:"message"`
 	Locations []sarifLocation `json:"locations"`
+	// CodeFlows are the moves by which a finding shows: code hosts show them as a path, beside the message.
+	CodeFlows  []sarifCodeFlow  `json:"codeFlows,omitempty"`
+	Properties *sarifProperties `json:"properties,omitempty"`
+}
+
+type sarifCodeFlow struct {
+	ThreadFlows []sarifThreadFlow `json:"threadFlows"`
+}
+
+type sarifThreadFlow struct {
+	Locations []sarifThreadFlowLocation `json:"locations"`
+}
+
+type sarifThreadFlowLocation struct {
+	Location sarifLocation `json:"location"`
+}
+
+// sarifProperties is what SARIF has no name for.
+type sarifProperties struct {
+	// Counterexample is the facts by which the finding shows and what is decided on them, as an entry of scenarios.yaml.
+	Counterexample string `json:"counterexample"`
 }
 
 type sarifMessage struct {
@@ -50,6 +75,7 @@ type sarifMessage struct {
 
 type sarifLocation struct {
 	Physical sarifPhysical `json:"physicalLocation"`
+	Message  *sarifMessage `json:"message,omitempty"`
 }
 
 type sarifPhysical struct {
@@ -75,7 +101,6 @@ func (v verdict) sarif() sarifLog {
 	var codes []string
 	for _, d := range v.report.Found {
 		codes = append(codes, d.Code)
-		d = v.placed(d)
 		text := d.Message
 		if d.Rule != "" {
 			text = d.Rule + ": " + text
@@ -83,16 +108,54 @@ func (v verdict) sarif() sarifLog {
 		if d.Hint != "" {
 			text += " (" + d.Hint + ")"
 		}
-		at := sarifPhysical{Artifact: sarifArtifact{URI: filepath.ToSlash(strings.TrimPrefix(d.File, "./"))}}
-		if d.Line > 0 {
-			at.Region = &sarifRegion{StartLine: d.Line, StartColumn: max(1, d.Column)}
+		result := sarifResult{RuleID: d.Code, Level: sarifLevels[d.Severity], Locations: []sarifLocation{{Physical: v.physical(d.File, d.Line, d.Column)}}}
+		if x := v.counterexample(d); x != nil {
+			if d.Severity != diag.Info {
+				text += ". For example: " + x.String()
+			}
+			result.CodeFlows = []sarifCodeFlow{v.codeFlow(d, x)}
+			result.Properties = &sarifProperties{x.Scenario(d.Code + ": " + d.Message)}
 		}
-		run.Results = append(run.Results, sarifResult{RuleID: d.Code, Level: sarifLevels[d.Severity], Message: sarifMessage{text},
-			Locations: []sarifLocation{{at}}})
+		result.Message = sarifMessage{text}
+		run.Results = append(run.Results, result)
 	}
 	slices.Sort(codes)
 	for _, code := range slices.Compact(codes) {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{ID: code})
 	}
 	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
+}
+
+// physical is a place in a file of the bundle, in what was read.
+func (v verdict) physical(file string, line, column int) sarifPhysical {
+	file, line, column = v.place(file, line, column)
+	at := sarifPhysical{Artifact: sarifArtifact{URI: filepath.ToSlash(strings.TrimPrefix(file, "./"))}}
+	if line > 0 {
+		at.Region = &sarifRegion{StartLine: line, StartColumn: max(1, column)}
+	}
+	return at
+}
+
+// codeFlow is the way to a finding: each move at its rule, and last the facts at the finding's own place.
+func (v verdict) codeFlow(d diag.Diagnostic, x *verify.Counterexample) sarifCodeFlow {
+	var flow sarifThreadFlow
+	add := func(at sarifPhysical, text string) {
+		flow.Locations = append(flow.Locations, sarifThreadFlowLocation{sarifLocation{at, &sarifMessage{text}}})
+	}
+	places := lifecycle.Places(v.report.Files[bundle.LifecycleFile])
+	moves := func(steps []verify.Step) {
+		for _, s := range steps {
+			at := v.physical(bundle.LifecycleFile, 0, 0)
+			if i := slices.IndexFunc(places, func(p lifecycle.RulePlace) bool { return p.Rule == s.Rule }); i >= 0 {
+				at = v.physical(bundle.LifecycleFile, places[i].Line, places[i].Column)
+			}
+			add(at, fmt.Sprintf("%s -%s-> %s", s.From, s.Rule, s.To))
+		}
+	}
+	moves(x.Path)
+	facts := *x
+	facts.Path = nil
+	add(v.physical(d.File, d.Line, d.Column), facts.String())
+	moves(x.Cycle)
+	return sarifCodeFlow{[]sarifThreadFlow{flow}}
 }

@@ -213,8 +213,9 @@ func configMaps(path string, data []byte) ([]*configMap, error) {
 // objects.
 func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error) {
 	var head struct {
-		Kind     string
-		Metadata struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string
+		Metadata   struct {
 			Name   string
 			Labels map[string]string
 		}
@@ -237,7 +238,12 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		return all, nil
 	}
 	c := &configMap{name: head.Metadata.Name, labels: head.Metadata.Labels, files: bundle.Files{}, at: map[string]origin{}}
-	if head.Kind != "ConfigMap" || c.labels[bundleLabel] == "" && c.labels[partLabel] == "" {
+	ours := c.labels[bundleLabel] != "" || c.labels[partLabel] != ""
+	if at := placeOf(doc); ours && (head.Kind == "" || head.Kind == "ConfigMap" && head.APIVersion != "v1") {
+		return nil, fmt.Errorf("%s:%d:%d: the object %q has the label of a bundle and is no ConfigMap as it is written; "+
+			"write apiVersion: v1 and kind: ConfigMap", path, at.Line, at.Column, c.name)
+	}
+	if head.Kind != "ConfigMap" || !ours {
 		return nil, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(head.BinaryData)) {
@@ -250,6 +256,14 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		c.at[key] = originOf(path, &node, lines)
 	}
 	return []*configMap{c}, nil
+}
+
+// placeOf is where an object begins.
+func placeOf(doc *yaml.Node) *yaml.Node {
+	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
+		return doc.Content[0]
+	}
+	return doc
 }
 
 // originOf says where the text of a scalar begins. Of text that is folded or quoted only the line at which it begins is known.
@@ -273,7 +287,7 @@ func (c *configMap) manuscript(name string, holder func(string) *configMap) (*ma
 	for name, data := range c.files {
 		head[name] = string(data)
 	}
-	files, found := bundle.Assemble(head, func(configMap, file string) (string, bool) {
+	files, found := bundle.Assemble(c.name, head, func(configMap, file string) (string, bool) {
 		part := holder(configMap)
 		if part == nil {
 			return "", false

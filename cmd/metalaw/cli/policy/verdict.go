@@ -102,17 +102,17 @@ func (v verdict) text(t *terminal.Terminal, notes bool) error {
 	}
 	hidden := ""
 	if n := v.count(diag.Info); n > 0 && !notes {
-		hidden = fmt.Sprintf(", %d notes (--notes)", n)
+		hidden = fmt.Sprintf(", %s (--notes)", terminal.Count(n, "note"))
 	}
 	if v.bundle == nil {
-		_, err := fmt.Fprintf(t.Out, "%s: %s: %d errors, %d warnings%s\n", v.name, t.Paint(terminal.Bad, "refused", 0),
-			v.count(diag.Error), v.count(diag.Warning), hidden)
+		_, err := fmt.Fprintf(t.Out, "%s: %s: %s, %s%s\n", v.name, t.Paint(terminal.Bad, "refused", 0),
+			terminal.Count(v.count(diag.Error), "error"), terminal.Count(v.count(diag.Warning), "warning"), hidden)
 		return err
 	}
 	c := v.report.Coverage
-	_, err := fmt.Fprintf(t.Out, "%s: %s: bundle %s %s, %d states, %d rules, %d scenarios, %d Rego tests, %d warnings%s\nrevision %s, digest %s\n",
+	_, err := fmt.Fprintf(t.Out, "%s: %s: bundle %s %s, %d states, %d rules, %d scenarios, %d Rego tests, %s%s\nrevision %s, digest %s\n",
 		v.name, t.Paint(terminal.Good, "accepted", 0), v.bundle.Name, v.bundle.Version, len(v.bundle.Lifecycle.States()), c.Rules,
-		len(v.report.Scenarios), len(v.report.Tests), v.count(diag.Warning), hidden, v.bundle.Revision.Name, v.bundle.Revision.Digest)
+		len(v.report.Scenarios), len(v.report.Tests), terminal.Count(v.count(diag.Warning), "warning"), hidden, v.bundle.Revision.Name, v.bundle.Revision.Digest)
 	if taken := v.taken(); err == nil && len(taken) > 0 {
 		_, err = fmt.Fprintf(t.Out, "taken from the built-in default, because the bundle leaves them out: %s\n", strings.Join(taken, ", "))
 	}
@@ -135,10 +135,19 @@ func (v verdict) example(t *terminal.Terminal, d diag.Diagnostic) error {
 	if d.Severity == diag.Info {
 		return nil
 	}
+	x := v.counterexample(d)
+	if x == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(t.Out, "    for example: %s\n", strings.ReplaceAll(x.String(), "\n", "\n        "))
+	return err
+}
+
+// counterexample is the facts by which a finding of verification shows; nil where there are none.
+func (v verdict) counterexample(d diag.Diagnostic) *verify.Counterexample {
 	for _, f := range v.report.Verification.Findings {
-		if f.Diagnostic == d && f.Counterexample != nil {
-			_, err := fmt.Fprintf(t.Out, "    for example: %s\n", strings.ReplaceAll(f.Counterexample.String(), "\n", "\n        "))
-			return err
+		if f.Diagnostic == d {
+			return f.Counterexample
 		}
 	}
 	return nil
@@ -185,10 +194,8 @@ type jsonFinding struct {
 }
 
 func (v verdict) jsonFinding(d diag.Diagnostic) jsonFinding {
-	for _, f := range v.report.Verification.Findings {
-		if f.Diagnostic == d && f.Counterexample != nil {
-			return jsonFinding{v.placed(d), f.Counterexample.Scenario(d.Code + ": " + d.Message)}
-		}
+	if x := v.counterexample(d); x != nil {
+		return jsonFinding{v.placed(d), x.Scenario(d.Code + ": " + d.Message)}
 	}
 	return jsonFinding{Diagnostic: v.placed(d)}
 }

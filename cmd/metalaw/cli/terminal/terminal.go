@@ -114,3 +114,11 @@ func JSON(w io.Writer, value any) error {
 	e.SetIndent("", "  ")
 	return e.Encode(value)
 }
+
+// Count is a number of things in words: "1 error", "2 errors".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
