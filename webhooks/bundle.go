@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -134,13 +136,24 @@ func (l *lookup) judgeRights(ctx context.Context, c change[corev1.ConfigMap], wa
 		if puts(was, is) {
 			otherwise = "; an author stores it with stage draft or shadow"
 		}
-		path := labelsPath.Key(policyv1alpha1.StageLabel)
-		if is == nil {
-			path = nil
-		}
-		found.deny(mayNot(path, c.user, name, otherwise))
+		found.deny(mayNot(governingField(was, is), c.user, name, otherwise))
 	}
 	return nil
+}
+
+// governingField is what a change of a head changes by which it governs: its stage, or the scope of a canary that stays one; nil
+// where the head is deleted.
+func governingField(was, is *head) *field.Path {
+	switch {
+	case is == nil:
+		return nil
+	case was == nil || was.name != is.name || was.stage != is.stage:
+		return labelsPath.Key(policyv1alpha1.StageLabel)
+	case !equality.Semantic.DeepEqual(was.servers, is.servers):
+		return annotationsPath.Key(policyv1alpha1.CanaryServersAnnotation)
+	default:
+		return annotationsPath.Key(policyv1alpha1.CanaryPercentAnnotation)
+	}
 }
 
 // audit tells the API server's audit log who lets what govern.

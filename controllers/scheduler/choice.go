@@ -4,7 +4,6 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -115,19 +114,18 @@ func (v *view) pick(ctx context.Context, a asking, afresh bool) step {
 // exceeds refuses a claim whose namespace has as many servers as it may. Admission counts claims and knows only of its own
 // process what it admitted a moment ago; here nothing slips through.
 func (v *view) exceeds(namespace string) (step, bool) {
-	limit, ok := v.quota.Limit(namespace)
-	if !ok {
+	if _, bounded := v.quota.Limit(namespace); !bounded {
 		return step{}, false
 	}
 	used := v.fleet.HeldIn(namespace)
 	if v.underway != nil {
 		used += v.underway(namespace)
 	}
-	if used < limit {
+	words := v.quota.Exceeded(namespace, used)
+	if words == "" {
 		return step{}, false
 	}
-	s := refusal(v1alpha1.ReasonQuotaExceeded, fmt.Sprintf("the claims of the namespace have %d of the %d servers that its quota allows; "+
-		"this one gets a server once another has ended, or the quota is raised", used, limit))
+	s := refusal(v1alpha1.ReasonQuotaExceeded, words)
 	s.follows = true
 	return s, true
 }

@@ -3,6 +3,7 @@
 package bundle
 
 import (
+	"fmt"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -44,6 +45,16 @@ func (q Quota) Limit(namespace string) (int, bool) {
 		return 0, false
 	}
 	return *q.Default, true
+}
+
+// Exceeded says in words that a namespace whose claims have so many servers gets no more; empty where it may have more.
+func (q Quota) Exceeded(namespace string, used int) string {
+	limit, ok := q.Limit(namespace)
+	if !ok || used < limit {
+		return ""
+	}
+	return fmt.Sprintf("the claims of the namespace have %d of the %d servers that its quota allows; "+
+		"this one gets a server once another has ended, or the quota is raised", used, limit)
 }
 
 // maxQuota is more than any fleet has servers.

@@ -20,6 +20,8 @@ type Fleet struct {
 	// spaces are the servers that claims of a namespace have, by place.
 	spaces  map[string]space
 	holders []holder
+	// heldIn counts the servers that are written for a claim which has not ended, by its namespace.
+	heldIn map[string]int
 }
 
 // space is where the claims of one namespace have servers.
@@ -46,7 +48,7 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 	for i := range inventories {
 		hardware[inventories[i].Spec.SystemUUID] = policies.HardwareOf(&inventories[i])
 	}
-	f := &Fleet{servers: make([]server, len(servers)), counts: selection.Fleet{
+	f := &Fleet{servers: make([]server, len(servers)), heldIn: map[string]int{}, counts: selection.Fleet{
 		Now: now.Unix(), Total: int64(len(servers)), TotalByZone: map[string]int64{}, TotalByRack: map[string]int64{},
 		ClaimedByZone: map[string]int64{}, ClaimedByRack: map[string]int64{}, FreeByZone: map[string]int64{}, FreeByRack: map[string]int64{},
 	}, spaces: map[string]space{}}
@@ -62,11 +64,16 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 		add(f.counts.TotalByZone, facts.Zone)
 		add(f.counts.TotalByRack, facts.Rack)
 		f.free(&one, 1)
-		if ref := s.Spec.ServerClaimRef; ref != nil {
-			f.claimed(&one, ref.Namespace)
+		ref := s.Spec.ServerClaimRef
+		if ref == nil {
+			continue
 		}
-		if ref := s.Spec.ServerClaimRef; ref != nil && !v1alpha1.BindingEnded(s) {
-			if c := named[[2]string{ref.Namespace, ref.Name}]; c != nil {
+		f.claimed(&one, ref.Namespace)
+		if !v1alpha1.BindingEnded(s) {
+			f.heldIn[ref.Namespace]++
+		}
+		if c := named[[2]string{ref.Namespace, ref.Name}]; c != nil {
+			if relation := policies.RelationOf(s, c); relation == policies.Holds || relation == policies.Adoptable {
 				f.holders = append(f.holders, holderOf(c, s.Name))
 			}
 		}
@@ -126,7 +133,8 @@ func (f *Fleet) Len() int { return len(f.servers) }
 
 // Bind is the fleet once a claim has a server.
 func (f *Fleet) Bind(c *v1alpha1.ServerClaim, name string) *Fleet {
-	after := &Fleet{servers: slices.Clone(f.servers), counts: f.counts, spaces: maps.Clone(f.spaces), holders: slices.Clone(f.holders)}
+	after := &Fleet{servers: slices.Clone(f.servers), counts: f.counts, spaces: maps.Clone(f.spaces), holders: slices.Clone(f.holders),
+		heldIn: maps.Clone(f.heldIn)}
 	after.counts.ClaimedByZone, after.counts.ClaimedByRack = maps.Clone(f.counts.ClaimedByZone), maps.Clone(f.counts.ClaimedByRack)
 	after.counts.FreeByZone, after.counts.FreeByRack = maps.Clone(f.counts.FreeByZone), maps.Clone(f.counts.FreeByRack)
 	if own, known := f.spaces[c.Namespace]; known {
@@ -139,6 +147,7 @@ func (f *Fleet) Bind(c *v1alpha1.ServerClaim, name string) *Fleet {
 			after.claimed(s, c.Namespace)
 		}
 	}
+	after.heldIn[c.Namespace]++
 	after.holders = append(after.holders, holderOf(c, name))
 	return after
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
@@ -28,14 +29,17 @@ type Served struct {
 	After *Fleet
 }
 
-// Serve judges the members of a gang in turn; one claim by itself is a gang of one. The error is for a claim that asks for what
-// has no meaning.
-func Serve(ctx context.Context, policy *selection.Policy, members []Member, f *Fleet) (Served, error) {
+// Serve judges the members of a gang in turn; one claim by itself is a gang of one. The quota bounds the servers of their
+// namespace. The error is for a claim that asks for what has no meaning.
+func Serve(ctx context.Context, policy *selection.Policy, quota bundle.Quota, members []Member, f *Fleet) (Served, error) {
 	served := Served{Complete: true, After: f}
 	for _, m := range members {
 		a, err := Judge(ctx, policy, m.Claim, m.Priority, served.After)
 		if err != nil {
 			return Served{}, err
+		}
+		if words := quota.Exceeded(m.Claim.Namespace, served.After.heldIn[m.Claim.Namespace]); words != "" {
+			a.Refused = &Reason{v1alpha1.ReasonQuotaExceeded, words, Namespace}
 		}
 		served.Answers = append(served.Answers, a)
 		if taken, ok := a.Taken(); ok {

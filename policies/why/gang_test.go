@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 func member(name, size string) *v1alpha1.ServerClaim {
@@ -22,13 +23,47 @@ func TestAGangGetsServersTogetherOrNotAtAll(t *testing.T) {
 	policy := compiled(t, "package metalaw.selection\n\nallow := true\n")
 	before := FleetOf(servers, nil, nil, time.Unix(0, 0))
 	members := []Member{{Claim: member("db-0", "3")}, {Claim: member("db-1", "3")}, {Claim: member("db-2", "3")}}
-	two, err := Serve(context.Background(), policy, members[:2], before)
+	two, err := Serve(context.Background(), policy, bundle.Quota{}, members[:2], before)
 	if err != nil || !two.Complete || two.Answers[1].Verdicts[0].Name != "b" || two.After.counts.Claimed != 2 {
 		t.Errorf("two: %+v, %v", two, err)
 	}
-	three, err := Serve(context.Background(), policy, members, before)
+	three, err := Serve(context.Background(), policy, bundle.Quota{}, members, before)
 	if err != nil || three.Complete || three.After != before || three.Answers[2].Fits != 0 {
 		t.Errorf("three: %+v, %v", three, err)
+	}
+}
+
+func TestAGangGetsNoMoreServersThanTheQuotaOfItsNamespace(t *testing.T) {
+	holds := func(s *v1alpha1.Server) {
+		s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "team", Name: "former"}
+	}
+	ended := func(s *v1alpha1.Server) {
+		holds(s)
+		s.Annotations = map[string]string{v1alpha1.ReleasedClaimAnnotation: "uid"}
+	}
+	elsewhere := func(s *v1alpha1.Server) {
+		s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "other", Name: "former"}
+	}
+	none := func(*v1alpha1.Server) {}
+	policy := compiled(t, "package metalaw.selection\n\nallow := true\n")
+	f := FleetOf([]v1alpha1.Server{free("a", holds), free("b", ended), free("c", elsewhere), free("d", none), free("e", none)}, nil, nil, time.Unix(0, 0))
+	members := []Member{{Claim: member("db-0", "2")}, {Claim: member("db-1", "2")}}
+	for limit, want := range map[int]string{
+		1: "the claims of the namespace have 1 of the 1 servers that its quota allows; this one gets a server once another has ended, or the quota is raised",
+		2: "the claims of the namespace have 2 of the 2 servers that its quota allows; this one gets a server once another has ended, or the quota is raised",
+		3: "",
+	} {
+		served, err := Serve(context.Background(), policy, bundle.Quota{Namespaces: map[string]int{"team": limit}}, members, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Reason{}
+		if last := served.Answers[1]; last.Refused != nil {
+			got = *last.Refused
+		}
+		if got.Message != want || served.Complete != (want == "") || want != "" && got.Code != "QuotaExceeded" {
+			t.Errorf("%d: %+v, complete %v", limit, got, served.Complete)
+		}
 	}
 }
 

@@ -25,6 +25,8 @@ const (
 	Placement Stage = "placement"
 	// Policy is the selection policy of the bundle.
 	Policy Stage = "policy"
+	// Namespace is how many servers the bundle lets a namespace have; it is no matter of any server.
+	Namespace Stage = "namespace"
 )
 
 // Reason is why a claim cannot have a server.
@@ -68,11 +70,13 @@ type Answer struct {
 	Counts map[string]int
 	// Failed is why the policy could not be evaluated; nil where it could.
 	Failed error
+	// Refused is why the claim gets no server whichever fits, such as the quota of its namespace; nil where nothing is.
+	Refused *Reason
 }
 
 // Taken is the server that the claim would get now; false where it would get none.
 func (a Answer) Taken() (Verdict, bool) {
-	if a.Failed != nil || a.Fits == 0 {
+	if a.Failed != nil || a.Refused != nil || a.Fits == 0 {
 		return Verdict{}, false
 	}
 	return a.Verdicts[0], true
@@ -118,7 +122,7 @@ func (j *judge) spread(c *v1alpha1.ServerClaim) map[string]int64 {
 	for i := range j.fleet.servers {
 		s := &j.fleet.servers[i]
 		facts[s.state.Name] = s.facts
-		if j.spec.Selector.Matches(s.state.Labels) {
+		if j.spec.Selector.Matches(s.state.Labels) && (j.spec.ServerRef == "" || j.spec.ServerRef == s.state.Name) {
 			asked = append(asked, s.facts)
 		}
 	}

@@ -199,7 +199,7 @@ var _ = Describe("Admission of policy bundles", Serial, Ordered, func() {
 		cm := policyHead("adm-0.3.0", "stage", "canary", "servers", "rack in (r1, r2)")
 		Expect(store(ctx, impersonated("rack-sres"), cm)).To(Succeed())
 		Expect(cm.Annotations[policyv1alpha1.ActivatedByAnnotation]).To(HavePrefix("ivy sha256:"))
-		Expect(edited(ctx, ann, cm, func() { cm.Annotations[policyv1alpha1.CanaryServersAnnotation] = "rack" })).To(refusal(atStage, mayNot))
+		Expect(edited(ctx, ann, cm, func() { cm.Annotations[policyv1alpha1.CanaryServersAnnotation] = "rack" })).To(refusal("metadata.annotations[policy.metalaw.dev/servers]", mayNot))
 		Expect(edited(ctx, impersonated("rack-sres"), cm, func() { cm.Annotations[policyv1alpha1.CanaryServersAnnotation] = "rack" })).To(Succeed())
 		Expect(store(ctx, impersonated("system:masters"), policyHead("adm-0.3.1", "stage", "active"))).To(Succeed(), "administrators may")
 		made = append(made, policyHead("adm-0.3.1"))

@@ -16,7 +16,7 @@ import (
 
 func conditionsPage(root string) (string, error) {
 	s, err := parseFolders(root, "api/v1alpha1", "api/policy/v1alpha1",
-		"controllers", "metalprobe/registry", "engine/decision.go", "redfish/errors.go")
+		"controllers", "metalprobe/registry", "policies/candidate.go", "engine/decision.go", "redfish/errors.go")
 	if err != nil {
 		return "", err
 	}

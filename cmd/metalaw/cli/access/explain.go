@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,6 +47,8 @@ func Explain(err error, verb, resource string) error {
 		return err
 	case denied(err):
 		return explained{deniedWords(err, verb), err}
+	case unanswered.MatchString(err.Error()):
+		return explained{unansweredWords(err), err}
 	case apierrors.IsForbidden(err):
 		return explained{fmt.Sprintf("%s; it takes the verb %q on %s%s", subject(err), verb, resource, roleWords(verb, resource)), err}
 	case apierrors.IsUnauthorized(err):
@@ -63,6 +66,19 @@ func Explain(err error, verb, resource string) error {
 // denied says that admission refused a request, not RBAC.
 func denied(err error) bool {
 	return strings.Contains(err.Error(), "admission webhook ") && strings.Contains(err.Error(), "denied the request")
+}
+
+// unanswered is what the API server says of a webhook that it could not ask.
+var unanswered = regexp.MustCompile(`failed calling webhook "([^"]+)": (.*)`)
+
+// unansweredWords say who has to run before the request can be made.
+func unansweredWords(err error) string {
+	m := unanswered.FindStringSubmatch(err.Error())
+	if !strings.HasSuffix(m[1], ".metalaw.dev") {
+		return fmt.Sprintf("nothing was changed: the API server asks the webhook %s first, which is not metalaw's, and it does not answer: %s", m[1], m[2])
+	}
+	return fmt.Sprintf("nothing was changed: the API server asks the manager first (webhook %s), and the manager does not answer. See that one runs "+
+		"(kubectl get pods -n metalaw-system) and that the API server reaches it, and ask again. It says: %s", m[1], m[2])
 }
 
 // deniedWords are what admission said, without the API server's preamble.

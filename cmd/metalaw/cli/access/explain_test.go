@@ -37,6 +37,13 @@ func TestARefusalIsExplained(t *testing.T) {
 		"by admission, which has named the role":   {webhook("force takes metalaw-server-forcer"), VerbForce, Servers, "denied: force takes metalaw-server-forcer"},
 		"by admission, about a force that makes no sense": {webhook("is invalid: force-to: Unsupported value"), VerbForce, Servers,
 			"denied: is invalid: force-to: Unsupported value"},
+		"by nobody behind the API server, because no manager runs": {apierrors.NewInternalError(errors.New(
+			`failed calling webhook "policybundle.validate.metalaw.dev": failed to call webhook: Post "https://metalaw-webhook.metalaw-system.svc:443/x": connection refused`)), "patch", "configmaps",
+			`nothing was changed: the API server asks the manager first (webhook policybundle.validate.metalaw.dev), and the manager does not answer. See that one runs ` +
+				`(kubectl get pods -n metalaw-system) and that the API server reaches it, and ask again. ` +
+				`It says: failed to call webhook: Post "https://metalaw-webhook.metalaw-system.svc:443/x": connection refused`},
+		"by nobody behind the API server, of another product": {apierrors.NewInternalError(errors.New(`failed calling webhook "a.example.com": EOF`)), "patch", Servers,
+			`nothing was changed: the API server asks the webhook a.example.com first, which is not metalaw's, and it does not answer: EOF`},
 		"by a cluster without metalaw":                 {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Server"}}, "list", Servers, "the API server does not serve servers.metal.ironcore.dev; is this the right cluster (--context), and are metalaw's CRDs applied?"},
 		"by an API server that does not know the user": {apierrors.NewUnauthorized("who"), "list", Servers, "the API server does not know you (401 Unauthorized); see the user of your kubeconfig context"},
 		"by nobody, because nobody answers": {&url.Error{Op: "Get", URL: "https://x", Err: errors.New("connection refused")}, "list", Servers,

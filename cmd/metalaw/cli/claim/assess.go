@@ -29,6 +29,8 @@ type assessment struct {
 	// Servers are those that fit, the best first, and then the others, the nearest misses first. Left is how many are not shown.
 	Servers []why.Verdict `json:"servers"`
 	Left    int           `json:"left,omitempty"`
+	// Refused is why it gets no server whichever fits.
+	Refused *why.Reason `json:"refused,omitempty"`
 	// PolicyError is why the policy could not be evaluated.
 	PolicyError string `json:"policyError,omitempty"`
 }
@@ -57,7 +59,7 @@ const defaultShown = 20
 
 // assess turns an answer into what is shown.
 func (w *world) assess(a why.Answer, all bool) *assessment {
-	s := &assessment{Total: a.Total, Matching: a.Matching, Fits: a.Fits, Servers: a.Verdicts, Codes: []codeCount{}}
+	s := &assessment{Total: a.Total, Matching: a.Matching, Fits: a.Fits, Servers: a.Verdicts, Codes: []codeCount{}, Refused: a.Refused}
 	if w.bundle != nil {
 		s.Revision = w.revision
 	}
@@ -122,7 +124,7 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 	for i, c := range claims {
 		members[i] = why.Member{Claim: c, Priority: w.priority(c)}
 	}
-	served, err := why.Serve(ctx, policy, members, w.fleet)
+	served, err := why.Serve(ctx, policy, w.quota(), members, w.fleet)
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +152,8 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 // lacks says what a claim without a server waits for.
 func lacks(a why.Answer, hasPolicy bool) string {
 	switch {
+	case a.Refused != nil:
+		return fmt.Sprintf("%s (%s)", a.Refused.Message, a.Refused.Code)
 	case a.Total == 0:
 		return "servers: there are none"
 	case a.Failed != nil:

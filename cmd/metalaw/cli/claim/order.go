@@ -39,6 +39,14 @@ func (w *world) granted() bundle.Priority {
 	return w.bundle.Settings.Claims.Priority
 }
 
+// quota bounds the servers of namespaces; nothing is bounded where the bundle is not known.
+func (w *world) quota() bundle.Quota {
+	if w.bundle == nil {
+		return bundle.Quota{}
+	}
+	return w.bundle.Settings.Claims.Quota
+}
+
 // priority is what the bundle grants a claim, without what it has waited.
 func (w *world) priority(c *v1alpha1.ServerClaim) int64 {
 	return w.granted().Grant(c.Namespace, policies.PriorityOf(c))
