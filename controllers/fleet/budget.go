@@ -97,6 +97,27 @@ func (a *account) use(value, asks string, now time.Time) (used int32, free time.
 	return s.used.count(asks, now)
 }
 
+// room is when enough of the machines that count for a value have ceased to, so that there is room for one more; zero where there
+// is room, and where that cannot be told.
+func (a *account) room(value string) time.Time {
+	s := a.shares[value]
+	if s == nil || a.limit() == 0 {
+		return time.Time{}
+	}
+	over := len(s.used.order.list) - int(a.limit())
+	if over < 0 {
+		return time.Time{}
+	}
+	ends := slices.Clone(s.used.order.list)
+	slices.SortFunc(ends, func(x, y counted) int {
+		if x.until.IsZero() != y.until.IsZero() {
+			return map[bool]int{true: 1, false: -1}[x.until.IsZero()] // nobody knows, so it is last
+		}
+		return x.until.Compare(y.until)
+	})
+	return ends[over].until
+}
+
 // limit is the number of machines that the budget allows. One without a number allows none.
 func (a *account) limit() int32 {
 	if a.budget.Max == nil {

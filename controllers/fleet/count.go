@@ -15,7 +15,7 @@ import (
 // and for each value of the label that it is divided by. A manager counts besides what it has allowed and not recorded yet,
 // and what it saw begun of a server whose status was lost since.
 func Count(budgets []policyv1alpha1.Budget, servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInventory,
-	now time.Time) []policyv1alpha1.BudgetUsage {
+	now time.Time) []Use {
 	c := &census{ledger: newLedger(edition{}, budgets, nil)}
 	for i := range inventories {
 		c.hear(inventories[i].Name, erasingUntil(&inventories[i]))
@@ -23,7 +23,21 @@ func Count(budgets []policyv1alpha1.Budget, servers []v1alpha1.Server, inventori
 	for i := range servers {
 		c.see(&servers[i])
 	}
-	return c.ledger.usage(now, func(*account, int32) bool { return true })
+	all := c.ledger.usage(now, func(*account, int32) bool { return true })
+	uses := make([]Use, 0, len(all))
+	for _, a := range c.ledger.budgets {
+		for _, value := range a.values() {
+			uses = append(uses, Use{all[len(uses)], a.room(value)})
+		}
+	}
+	return uses
+}
+
+// Use is how far a budget is used.
+type Use struct {
+	policyv1alpha1.BudgetUsage
+	// FreeAt is when there is room again; zero where there is some, and where nobody can tell.
+	FreeAt time.Time
 }
 
 // usage lists how far budgets are used, where that is worth telling: one entry for each value of the label that a budget is

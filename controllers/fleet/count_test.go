@@ -39,13 +39,46 @@ func TestEveryBudgetIsCountedAlsoWhereNobodyWaits(t *testing.T) {
 		{Name: "r1", Action: policyv1alpha1.ActionPowerOn, Max: new(int32(4)), Per: "rack",
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r1"}}},
 	}, []v1alpha1.Server{server("a", "r1", on(time.Minute)), server("c", "r2", wiped)}, nil, now)
-	if diff := cmp.Diff([]policyv1alpha1.BudgetUsage{{Name: "r1", Value: "r1", Used: 1}}, rest); diff != "" {
+	if diff := cmp.Diff([]Use{{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "r1", Value: "r1", Used: 1}}}, rest); diff != "" {
 		t.Errorf("racks that the budget does not cover: - want, + got:\n%s", diff)
 	}
-	want := []policyv1alpha1.BudgetUsage{
-		{Name: "inrush", Value: "r1", Used: 1}, {Name: "inrush", Value: "r2", Used: 0}, {Name: "wipes", Used: 1},
+	want := []Use{
+		{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "inrush", Value: "r1", Used: 1}},
+		{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "inrush", Value: "r2", Used: 0}},
+		{BudgetUsage: policyv1alpha1.BudgetUsage{Name: "wipes", Used: 1}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
+	}
+}
+
+func TestABudgetSaysWhenThereIsRoomAgain(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	begun := func(name string, ago time.Duration) v1alpha1.Server {
+		s := v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Request: &v1alpha1.PowerRequest{
+			Action: v1alpha1.PowerActionOn, AskedAt: metav1.NewMicroTime(now.Add(-ago))}}
+		return s
+	}
+	wiped := v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "w"}}
+	wiped.Status.Lifecycle = &v1alpha1.LifecycleStatus{Credential: &v1alpha1.ProbeCredential{Purpose: v1alpha1.ProbePurposeWipe}}
+	servers := []v1alpha1.Server{begun("a", time.Minute), begun("b", 4*time.Minute), begun("c", 9*time.Minute), wiped}
+	for name, c := range map[string]struct {
+		action policyv1alpha1.FleetAction
+		max    int32
+		want   time.Time
+	}{
+		"there is room":                      {policyv1alpha1.ActionPowerOn, 4, time.Time{}},
+		"the first that counts ceases to":    {policyv1alpha1.ActionPowerOn, 3, now.Add(time.Minute)},
+		"more count than are allowed":        {policyv1alpha1.ActionPowerOn, 1, now.Add(9 * time.Minute)},
+		"none is ever allowed":               {policyv1alpha1.ActionPowerOn, 0, time.Time{}},
+		"nobody knows how long a wipe takes": {policyv1alpha1.ActionWipe, 1, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Count([]policyv1alpha1.Budget{{Name: "b", Action: c.action, Max: &c.max}}, servers, nil, now)
+			if len(got) != 1 || !got[0].FreeAt.Equal(c.want) {
+				t.Errorf("%+v, want %s", got, c.want)
+			}
+		})
 	}
 }

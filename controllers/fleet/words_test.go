@@ -15,11 +15,11 @@ func TestAnExhaustedBudgetSaysForHowLongAnActionCounts(t *testing.T) {
 		want   string
 	}{
 		"the window that is the default": {policyv1alpha1.Budget{Name: "b", Action: policyv1alpha1.ActionForcedOff, Max: &one},
-			`budget "b" allows 1 machine powered off by force within 10m0s, and as many are counted`},
+			`budget "b" allows 1 machine powered off by force within 10m0s, and as many are counted; metalaw fleet status says when there is room again`},
 		"a window of its own": {policyv1alpha1.Budget{Name: "b", Action: policyv1alpha1.ActionPowerOn, Max: &two, WindowSeconds: &minute},
-			`budget "b" allows 2 machines switched on within 1m0s, and as many are counted`},
+			`budget "b" allows 2 machines switched on within 1m0s, and as many are counted; metalaw fleet status says when there is room again`},
 		"a wipe counts as long as it lasts": {policyv1alpha1.Budget{Name: "b", Action: policyv1alpha1.ActionWipe, Max: &one},
-			`budget "b" allows 1 machine being wiped at a time, and as many are counted`},
+			`budget "b" allows 1 machine being wiped at a time, and as many are counted; metalaw fleet status says when there is room again`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := exhausted(newAccount(&c.budget), nil, 0).Message; got != c.want {

@@ -77,9 +77,9 @@ func (p *page) budgets(s *status) {
 		if b.Per != "" {
 			per = b.Per + "=" + b.Value
 		}
-		rows[i] = []string{b.Name, string(b.Action), per, used(&b), within(&b)}
+		rows[i] = []string{b.Name, string(b.Action), per, used(&b), within(&b), p.room(&b)}
 	}
-	p.table([]string{"  NAME", "ACTION", "FOR", "USED", "COUNTED"}, indented(rows))
+	p.table([]string{"  NAME", "ACTION", "FOR", "USED", "COUNTED", "ROOM"}, indented(rows))
 }
 
 // within says for how long an action counts.
@@ -88,6 +88,20 @@ func within(b *budgetStatus) string {
 		return "at a time"
 	}
 	return "within " + (time.Duration(b.WindowSeconds) * time.Second).String()
+}
+
+// room says when one more is let through.
+func (p *page) room(b *budgetStatus) string {
+	switch {
+	case b.Used < b.Max:
+		return "now"
+	case b.FreeAt != nil:
+		return "in " + b.FreeAt.Sub(p.now).Round(time.Second).String()
+	case b.Max == 0:
+		return "never"
+	default:
+		return "when one ends"
+	}
 }
 
 // used says how far a budget is used. One that allows nothing has nothing to be a part of.

@@ -49,6 +49,8 @@ type budgetStatus struct {
 	Max    int32                      `json:"max"`
 	// WindowSeconds is for how long an action counts; 0 for wipes, which count as long as they last.
 	WindowSeconds int32 `json:"windowSeconds,omitempty"`
+	// FreeAt is when there is room again; left out where there is some, and where nobody can tell.
+	FreeAt *metav1.Time `json:"freeAt,omitempty"`
 }
 
 // breakerStatus is what the breaker watches, and whether it has tripped.
@@ -90,6 +92,9 @@ func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, invento
 		one := budgetStatus{Name: u.Name, Action: b.Action, Per: b.Per, Value: u.Value, Used: u.Used}
 		if b.Max != nil {
 			one.Max = *b.Max
+		}
+		if !u.FreeAt.IsZero() {
+			one.FreeAt = &metav1.Time{Time: u.FreeAt}
 		}
 		if b.Action != policyv1alpha1.ActionWipe {
 			one.WindowSeconds = int32(fleet.Window(b.WindowSeconds).Seconds())

@@ -37,6 +37,7 @@ func heldBack() *policyv1alpha1.FleetControl {
 		policyv1alpha1.Freeze{Name: "b", Level: "Destructive", Until: until(noon.Add(-time.Hour))})
 	c.Spec.Budgets = []policyv1alpha1.Budget{
 		{Name: "inrush", Action: policyv1alpha1.ActionPowerOn, Max: new(int32(4)), Per: "rack"},
+		{Name: "single", Action: policyv1alpha1.ActionPowerOn, Max: new(int32(1))},
 		{Name: "wipes", Action: policyv1alpha1.ActionWipe, Max: new(int32(2))},
 		{Name: "never", Action: policyv1alpha1.ActionPowerOn, Max: new(int32(0))},
 	}
@@ -87,11 +88,12 @@ Withheld:  from no server
   b      Destructive   3 of 3    every server   ended       -     -
 
 Budgets:
-  NAME     ACTION    FOR         USED                 COUNTED
-  inrush   PowerOn   rack=r0     1 of 4               within 10m0s
-  inrush   PowerOn   rack=r1     0 of 4               within 10m0s
-  wipes    Wipe      the fleet   0 of 2               at a time
-  never    PowerOn   the fleet   1; none is allowed   within 10m0s
+  NAME     ACTION    FOR         USED                 COUNTED        ROOM
+  inrush   PowerOn   rack=r0     1 of 4               within 10m0s   now
+  inrush   PowerOn   rack=r1     0 of 4               within 10m0s   now
+  single   PowerOn   the fleet   1 of 1               within 10m0s   in 9m0s
+  wipes    Wipe      the fleet   0 of 2               at a time      now
+  never    PowerOn   the fleet   1; none is allowed   within 10m0s   never
 
 Breaker:   tripped at 2026-01-31T10:00:00Z: 6 of 40 servers had entered the states that it watches (Error, Cleanup); metalaw unfreeze --breaker closes it
 
