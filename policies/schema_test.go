@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/schema"
 )
 
@@ -54,6 +55,26 @@ func TestTheShippedFilesFitTheirSchemas(t *testing.T) {
 	}
 }
 
+func TestWhatTheParserReadsFitsTheSchema(t *testing.T) {
+	for topic, file := range map[string]string{
+		"bundle": "name: x\nversion: 1.0.0\nsettings:\n  claims:\n    priority: {max: 500, namespaces: {ci: -5}, ageing: 10m}\n" +
+			"    onUnsatisfiable: Deny\n    quota: {default: 20, namespaces: {ci: 100}}\n",
+		"placement": "where: server.cores >= 32\nalternatives:\n- selector: {matchLabels: {rack: r1}, matchExpressions: [{key: size, operator: In, values: [m]}]}\n" +
+			"- {}\npreferred:\n- {weight: -5, where: server.memoryGiB > 64}\nspread: {key: rack, claims: {matchLabels: {app: web}}}\n" +
+			"gang: {name: db, size: 3}\n",
+	} {
+		if ok, why := fits(t, topic, []byte(file)); !ok {
+			t.Errorf("the schema of %s refuses\n%s: %v", topic, file, why)
+		}
+		if topic != "placement" {
+			continue
+		}
+		if _, found := placement.Parse(topic, file); found.HasErrors() {
+			t.Error(found)
+		}
+	}
+}
+
 func TestASchemaRefusesWhatTheParserRefuses(t *testing.T) {
 	for topic, file := range map[string]string{
 		"bundle":      "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: x\nversion: 1.0.0\nsetings: {}\n",
@@ -61,6 +82,7 @@ func TestASchemaRefusesWhatTheParserRefuses(t *testing.T) {
 		"scenarios":   "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Scenarios\nscenarios: [{name: x, state: A, given: {bmc.power: Of}, expect: {stays: true}}]\n",
 		"macprefixes": "macPrefixes: [{macPrefix: 001122, manufacturer: x}]\n",
 		"manifest":    "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles: [{name: x, configMap: y, digest: z}]\n",
+		"placement":   "where: server.cores >= 32\nspread: {maxSkew: 2}\n",
 	} {
 		if ok, _ := fits(t, topic, []byte(file)); ok {
 			t.Errorf("the schema of %s accepts\n%s", topic, file)

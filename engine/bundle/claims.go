@@ -57,8 +57,8 @@ func (q Quota) Exceeded(namespace string, used int) string {
 		"this one gets a server once another has ended, or the quota is raised", used, limit)
 }
 
-// maxQuota is more than any fleet has servers.
-const maxQuota = 1000000
+// MaxQuota bounds a quota: it is more than any fleet has servers.
+const MaxQuota = 1000000
 
 // Priority is what becomes of the priority that a claim asks for.
 type Priority struct {
@@ -116,12 +116,12 @@ func parseQuota(f *yamlpos.File, n *yaml.Node) Quota {
 	for _, field := range f.Fields(n, "quota", "default", "namespaces") {
 		switch field.Name {
 		case "default":
-			most := number(f, field.Value, field.Name, 0, maxQuota)
+			most := number(f, field.Value, field.Name, 0, MaxQuota)
 			q.Default = &most
 		case "namespaces":
 			q.Namespaces = map[string]int{}
 			for _, ns := range f.Fields(field.Value, "namespaces") {
-				q.Namespaces[ns.Name] = number(f, ns.Value, ns.Name, 0, maxQuota)
+				q.Namespaces[ns.Name] = number(f, ns.Value, ns.Name, 0, MaxQuota)
 			}
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema describes the files of a bundle as JSON schemas, for editors and other programs. What the parsers check
+// Package schema describes the files of a bundle, and the placement of a claim, as JSON schemas, for editors and other programs. What the parsers check
 // beyond a schema (types of expressions, places, what refers to what) only they can tell.
 package schema
 
@@ -25,13 +25,13 @@ func Topics() []string { return slices.Sorted(maps.Keys(topics)) }
 
 var topics = map[string]func(*engine.Vocabulary) object{
 	"bundle": func(*engine.Vocabulary) object { return file("Bundle", bundleFields()) }, "lifecycle": lifecycle,
-	"scenarios": scenarios, "macprefixes": macPrefixes, "manifest": manifest,
+	"scenarios": scenarios, "macprefixes": macPrefixes, "manifest": manifest, "placement": placementOf,
 	"selection": func(*engine.Vocabulary) object { return selection.Schema() },
 	"admission": func(*engine.Vocabulary) object { return admission.Schema() },
 }
 
-// Of is the JSON schema of a topic: of bundle.yaml, lifecycle.yaml, scenarios.yaml, macprefixes.yaml or manifest.yaml, or
-// of the input that selection.rego and admission.rego read. It is nil for any other topic.
+// Of is the JSON schema of a topic: of bundle.yaml, lifecycle.yaml, scenarios.yaml, macprefixes.yaml or manifest.yaml, of the
+// input that selection.rego and admission.rego read, or of the placement of a claim. It is nil for any other topic.
 func Of(topic string, v *engine.Vocabulary) map[string]any {
 	of, ok := topics[topic]
 	if !ok {
@@ -86,6 +86,15 @@ func bundleFields() object {
 			"maxErrors": count("how many servers a canary may bring to Error", 0, 100000)}),
 		"coverage": fields(object{"rego": count("per cent of the lines of Rego that tests evaluate", 80, 100),
 			"effects": count("per cent of the effects that scenarios show", 0, 100)}),
+		"claims": fields(object{
+			"priority": fields(object{"max": count("the most that a claim can have", -bundle.MaxPriority, bundle.MaxPriority),
+				"namespaces": mapping(count("the most of a namespace, instead of max", -bundle.MaxPriority, bundle.MaxPriority)),
+				"ageing":     span("how long a claim waits for one point more")}),
+			"onUnsatisfiable": words("what becomes of a claim that no server could ever satisfy",
+				bundle.UnsatisfiableDeny, bundle.UnsatisfiableWarn, bundle.UnsatisfiableAllow),
+			"quota": fields(object{"default": count("how many claims a namespace may have", 0, bundle.MaxQuota),
+				"namespaces": mapping(count("how many this namespace may have", 0, bundle.MaxQuota))}),
+		}),
 	})
 	return object{"name": text("the bundle's name"), "version": text("semantic version"), "description": text("what it is for"),
 		"minEngineVersion": text("the oldest engine that understands it"), "settings": settings}
