@@ -173,7 +173,7 @@ func (c *compiler) guard(rule string, node *yaml.Node) *guard {
 
 func (c *compiler) compileState(s stateSpec, interrupts []exitSpec) *state {
 	st := &state{name: engine.State(s.name), at: placeOf(s.key), means: s.means, stable: s.stable, marks: s.marks, operations: s.operations}
-	if s.means == "" {
+	if s.means == "" && !s.flawed {
 		c.file.Errorf(s.key, "means-missing", s.name, "write one sentence: it becomes the condition's message", "the state has no means")
 	}
 	c.checkStateWords(s)
@@ -190,10 +190,11 @@ func (c *compiler) compileState(s stateSpec, interrupts []exitSpec) *state {
 	unconditional := false
 	for _, x := range s.exits {
 		compiled := c.compileExit(x, false)
-		unconditional = unconditional || (compiled.after != nil && compiled.when == nil)
+		// A rule without a guard is told as that; with after: it would be the deadline.
+		unconditional = unconditional || compiled.when == nil && x.when == nil || x.flawed
 		st.exits = append(st.exits, compiled)
 	}
-	if !s.stable && !unconditional {
+	if !s.stable && !unconditional && !s.flawed {
 		c.file.Errorf(s.key, "deadline-missing", s.name, "add an exit with after: and no when:, or mark the state stable: true",
 			"a server may wait here for ever: the state is not stable and has no unconditional deadline")
 	}
@@ -268,7 +269,7 @@ func (c *compiler) compileExit(s exitSpec, interrupt bool) *exit {
 		e.after = c.deadline(s.rule, s.after)
 		e.after.at = placeOf(s.after)
 	}
-	if s.when == nil && s.after == nil {
+	if s.when == nil && s.after == nil && !s.flawed {
 		c.file.Errorf(s.at, "exit-unguarded", s.rule, "add when: or after:", "the rule %s has neither when nor after: it would fire at once", s.rule)
 	}
 	e.groups = c.groups(e.when)
@@ -290,6 +291,8 @@ func (c *compiler) checkExit(s exitSpec) {
 			"%q cannot be a rule's name", s.rule)
 	}
 	switch {
+	case s.to == "" && s.flawed:
+		// what is wrong with it is told
 	case s.to == "":
 		c.file.Errorf(s.at, "exit-nowhere", s.rule, "add to: with a state", "the rule %s leads nowhere", s.rule)
 	case !c.states[s.to]:

@@ -40,6 +40,8 @@ type stateSpec struct {
 	opsAt      *yaml.Node
 	ensure     []ensureSpec
 	exits      []exitSpec
+	// flawed says that something of its own was found wrong while it was read: what seems to be missing follows from that.
+	flawed bool
 }
 
 type ensureSpec struct {
@@ -61,6 +63,8 @@ type exitSpec struct {
 	clrAt  *yaml.Node
 	except []string
 	excAt  *yaml.Node
+	// flawed is as for a state.
+	flawed bool
 }
 
 type invariantSpec struct {
@@ -133,13 +137,18 @@ func parseWord(f *yamlpos.File, field yamlpos.Field, code, only string) {
 
 func parseState(f *yamlpos.File, state yamlpos.Field) stateSpec {
 	s := stateSpec{name: state.Name, key: state.Key}
-	for _, field := range f.Fields(state.Value, "the state "+state.Name,
-		"means", "stable", "marks", "operations", "ensure", "exits") {
+	before := len(f.Found)
+	fields := f.Fields(state.Value, "the state "+state.Name, "means", "stable", "marks", "operations", "ensure", "exits")
+	s.flawed = len(f.Found) > before
+	for _, field := range fields {
+		before := len(f.Found)
 		switch field.Name {
 		case "means":
 			s.means = f.Text(field.Value, "means")
+			s.flawed = s.flawed || len(f.Found) > before
 		case "stable":
 			s.stable = f.Bool(field.Value, "stable")
+			s.flawed = s.flawed || len(f.Found) > before
 		case "marks":
 			s.marks, s.marksAt = f.Texts(field.Value, "marks"), field.Value
 		case "operations":
@@ -178,6 +187,7 @@ func parseEnsure(f *yamlpos.File, item *yaml.Node) ensureSpec {
 
 func parseExit(f *yamlpos.File, item *yaml.Node, what string, allowed ...string) exitSpec {
 	e := exitSpec{at: item}
+	before := len(f.Found)
 	for _, field := range f.Fields(item, what, allowed...) {
 		switch field.Name {
 		case "rule":
@@ -198,6 +208,7 @@ func parseExit(f *yamlpos.File, item *yaml.Node, what string, allowed ...string)
 			e.except, e.excAt = f.Texts(field.Value, "except"), field.Value
 		}
 	}
+	e.flawed = len(f.Found) > before
 	return e
 }
 

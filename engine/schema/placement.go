@@ -22,7 +22,9 @@ func placementOf(*engine.Vocabulary) object {
 		return s
 	}
 	condition := object{"type": "string", "minLength": 1}
-	some := func(of object, most int) object { return object{"type": "array", "items": of, "minItems": 1, "maxItems": most} }
+	some := func(of object, most int) object {
+		return object{"type": "array", "items": of, "minItems": 1, "maxItems": most}
+	}
 	s := fields(object{
 		"where": described("where", condition),
 		"alternatives": described("alternatives", some(fields(object{

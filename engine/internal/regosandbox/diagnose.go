@@ -35,7 +35,10 @@ func fromOPA(modules map[string]*ast.Module, errs ast.Errors) diag.List {
 		if d.Hint == "" {
 			d.Hint = remedy(d)
 		}
-		if !slices.Contains(found, d) {
+		again := slices.ContainsFunc(found, func(other diag.Diagnostic) bool { // the parser says the same of one place in several ways
+			return other == d || d.Code == CodeParse && other.File == d.File && other.Line == d.Line && other.Column == d.Column
+		})
+		if !again {
 			found = append(found, d)
 		}
 	}

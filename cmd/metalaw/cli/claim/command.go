@@ -84,7 +84,7 @@ func explainCommand(flags *access.Flags) *cobra.Command {
 			if output.Structured() {
 				return output.Write(t.Out, r)
 			}
-			return (&page{Terminal: t, now: time.Now()}).explained(r)
+			return (&page{Terminal: t, now: time.Now(), all: all}).explained(r)
 		},
 		ValidArgsFunction: completeClaims(flags, &namespace),
 	}
@@ -129,7 +129,7 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 			if output.Structured() {
 				err = output.Write(t.Out, result)
 			} else {
-				err = (&page{Terminal: t, now: time.Now()}).tried(result)
+				err = (&page{Terminal: t, now: time.Now(), all: r.all}).tried(result)
 			}
 			if err == nil && !result.Binds {
 				return terminal.ErrIncomplete

@@ -117,7 +117,7 @@ func (d *documents) add(name string, text []byte, n *yaml.Node, certain bool) {
 // unmarshal decodes strictly.
 func (d *document) unmarshal(name string, n *yaml.Node, at func(*yaml.Node, string, ...any)) {
 	var value any
-	if err := n.Decode(&value); err != nil {
+	if err := asKubectl(n).Decode(&value); err != nil {
 		for _, m := range yamlLine.FindAllStringSubmatch(err.Error(), -1) {
 			d.wrong = append(d.wrong, fmt.Sprintf("%s:%s:1: error: %s", name, m[1], m[2]))
 		}
@@ -135,7 +135,12 @@ func (d *document) unmarshal(name string, n *yaml.Node, at func(*yaml.Node, stri
 	var wrongType *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrongType):
-		at(node(n, wrongType.Field), "%s is a %s and has to be a %s", wrongType.Field, wrongType.Value, typeWords(wrongType.Type.Kind().String()))
+		place := node(n, wrongType.Field)
+		if bare := valueOf(n, place); bare != nil && isBareBoolean(bare) {
+			at(bare, "%s is a bare %s, which kubectl takes for a boolean: write %q in quotes", wrongType.Field, bare.Value, bare.Value)
+			return
+		}
+		at(place, "%s is a %s and has to be a %s", wrongType.Field, wrongType.Value, typeWords(wrongType.Type.Kind().String()))
 	case err != nil:
 		at(n, "%v", err)
 	}
@@ -147,6 +152,45 @@ func (d *document) unmarshal(name string, n *yaml.Node, at func(*yaml.Node, stri
 		}
 		at(field, "%v", one)
 	}
+}
+
+// bareBooleans are the words that kubectl, which reads YAML 1.1, takes for booleans where they stand without quotes.
+var bareBooleans = regexp.MustCompile(`^(y|Y|yes|Yes|YES|on|On|ON|n|N|no|No|NO|off|Off|OFF)$`)
+
+func isBareBoolean(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Style == 0 && bareBooleans.MatchString(n.Value)
+}
+
+// asKubectl is a document with the values that kubectl makes of it.
+func asKubectl(n *yaml.Node) *yaml.Node {
+	read := *n
+	if isBareBoolean(n) {
+		read.Tag, read.Value = "!!bool", strconv.FormatBool(strings.ContainsAny(n.Value[:1], "yY") || strings.EqualFold(n.Value, "on"))
+	}
+	read.Content = make([]*yaml.Node, len(n.Content))
+	for i, child := range n.Content {
+		read.Content[i] = child
+		if n.Kind != yaml.MappingNode || i%2 == 1 { // a key is text in any case
+			read.Content[i] = asKubectl(child)
+		}
+	}
+	return &read
+}
+
+// valueOf is the value of the key at a place in a document; the place itself where it is no key.
+func valueOf(n, place *yaml.Node) *yaml.Node {
+	if n == nil || n == place {
+		return place
+	}
+	for i, child := range n.Content {
+		if child == place && n.Kind == yaml.MappingNode && i%2 == 0 && i+1 < len(n.Content) {
+			return n.Content[i+1]
+		}
+		if found := valueOf(child, place); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 func typeWords(kind string) string {

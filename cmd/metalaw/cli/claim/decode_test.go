@@ -21,6 +21,8 @@ func TestWhatIsWrongInAFileHasItsPlace(t *testing.T) {
 			[]string{`f:6:3: error: unknown field "spec.imgae"`}},
 		"a field of another type": {head + "metadata: {name: a}\nspec:\n  power: \"On\"\n  image: 1877\n",
 			[]string{"f:6:3: error: spec.image is a number and has to be a string"}},
+		"a word that kubectl takes for a boolean": {head + "metadata: {name: a}\nspec:\n  power: On\n",
+			[]string{`f:5:10: error: spec.power is a bare On, which kubectl takes for a boolean: write "On" in quotes`}},
 		"a field that is there twice": {head + "metadata: {name: a}\nspec:\n  power: \"On\"\n  power: \"Off\"\n",
 			[]string{`f:6:1: error: mapping key "power" already defined at line 5`}},
 		"a field deep in a list": {head + "metadata: {name: a}\nspec:\n  tolerations:\n  - {key: a}\n  - {kye: b}\n",

@@ -53,7 +53,7 @@ func explain(ctx context.Context, c client.Client, namespace, name string, all b
 	claim := &v1alpha1.ServerClaim{}
 	if err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, claim); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("there is no claim %s in namespace %s", name, namespace)
+			return nil, fmt.Errorf("there is no claim %s in namespace %s; -n names another namespace", name, namespace)
 		}
 		return nil, access.Explain(err, "get", access.ServerClaims)
 	}

@@ -18,6 +18,8 @@ import (
 type page struct {
 	*terminal.Terminal
 	now time.Time
+	// all shows every server in a line of its own.
+	all bool
 	err error
 }
 
@@ -143,8 +145,13 @@ func (p *page) servers(a *assessment) {
 		name, code = max(name, len(a.Servers[i].Name)), max(code, len(word(&a.Servers[i])))
 	}
 	p.line("%-*s  %-*s  %s", name, "SERVER", code, "FITS", "WHY")
-	for i := range a.Servers {
+	for i := 0; i < len(a.Servers); i++ {
 		v := &a.Servers[i]
+		if n := alike(a.Servers, i); n > 0 && !p.all {
+			p.line("%-*s  %s", name, fmt.Sprintf("and %d more", n), "for which the same is to be said; --all shows them")
+			i += n - 1
+			continue
+		}
 		colour := terminal.Bad
 		switch {
 		case v.Fits:
@@ -157,6 +164,32 @@ func (p *page) servers(a *assessment) {
 	if a.Left > 0 {
 		p.line("and %d more; --all shows them", a.Left)
 	}
+}
+
+// shownAlike is how many servers in a row are shown of which the same is to be said.
+const shownAlike = 3
+
+// alike is how many servers from i on have nothing to say but what those before them said; 0 where a line for each is better.
+func alike(all []why.Verdict, i int) int {
+	if i < shownAlike || all[i].Fits {
+		return 0
+	}
+	same := func(k int) bool {
+		return !all[k].Fits && word(&all[k]) == word(&all[i]) && words(&all[k]) == words(&all[i])
+	}
+	for k := i - shownAlike; k < i; k++ {
+		if !same(k) {
+			return 0
+		}
+	}
+	n := 0
+	for i+n < len(all) && same(i+n) {
+		n++
+	}
+	if n < 2 {
+		return 0
+	}
+	return n
 }
 
 // word is what stands for a server: its place in the ranking, or the first code.

@@ -146,7 +146,7 @@ func (t *tried) ask(ctx context.Context, c client.Client, warned *warnings) {
 		return
 	}
 	words := access.Explain(err, "create", access.ServerClaims).Error()
-	t.Admission.Message = words
+	t.Admission.Message = strings.TrimPrefix(words, "denied: ")
 	t.Admission.Answer = denied
 	if apierrors.IsForbidden(err) && strings.HasPrefix(words, "forbidden: ") && strings.Contains(words, "cannot create") {
 		t.Admission.Answer = unasked

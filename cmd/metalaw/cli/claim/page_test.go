@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/policies/why"
+)
+
+func TestServersOfWhichTheSameIsToBeSaidAreCounted(t *testing.T) {
+	verdict := func(name, code string) why.Verdict {
+		return why.Verdict{Name: name, Reasons: []why.Reason{{Code: code, Message: "it is " + code, Stage: why.Contract}}}
+	}
+	a := &assessment{Servers: []why.Verdict{{Name: "s0", Fits: true, Rank: 1}, verdict("s1", "dirty"),
+		verdict("s2", "taint"), verdict("s3", "taint"), verdict("s4", "taint"), verdict("s5", "taint"), verdict("s6", "taint"), verdict("s7", "dirty")}}
+	for name, c := range map[string]struct {
+		all  bool
+		want string
+	}{
+		"without --all": {false, `SERVER  FITS    WHY
+s0      yes, 1
+s1      dirty   it is dirty
+s2      taint   it is taint
+s3      taint   it is taint
+s4      taint   it is taint
+and 2 more  for which the same is to be said; --all shows them
+s7      dirty   it is dirty
+`},
+		"with --all": {true, `SERVER  FITS    WHY
+s0      yes, 1
+s1      dirty   it is dirty
+s2      taint   it is taint
+s3      taint   it is taint
+s4      taint   it is taint
+s5      taint   it is taint
+s6      taint   it is taint
+s7      dirty   it is dirty
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			p := &page{Terminal: &terminal.Terminal{Out: &out}, all: c.all}
+			p.servers(a)
+			if diff := cmp.Diff(c.want, out.String()); diff != "" || p.err != nil {
+				t.Errorf("%v\n%s", p.err, diff)
+			}
+		})
+	}
+}
