@@ -30,7 +30,9 @@ func Codes() []selection.Code {
 		},
 		{
 			Code: CodeSpread, Meaning: "With this server the claim's spread would exceed `maxSkew`, or the server has no value for its key.",
-			Remedy: "Wait until a server in an emptier place is free, raise `maxSkew`, or label the servers with the key.",
+			Remedy: "Wait until a server in an emptier place is free, raise `maxSkew`, or give the servers what the key names: a label of " +
+				"that key, or the annotation `metadata.metal.ironcore.dev/rack` for `rack`, and the labels `topology.kubernetes.io/zone` and " +
+				"`topology.kubernetes.io/region` for `zone` and `region`.",
 		},
 		{
 			Code: CodeGang, Meaning: "The server would do, but the claim's gang cannot have servers for all its members at once.",

@@ -72,12 +72,12 @@ func TestSort(t *testing.T) {
 		"scores": {"preferred: [{weight: 3, where: server.gpus > 1}, {weight: -1, where: server.cores > 0}]", Sorted{Groups: [][]int32{{0, 1, 2, 3, 4}},
 			Scores: []int32{3, 0, 0, 0, 2}, Rejections: map[string]selection.Rejection{}}, 0},
 		"spread": {"spread: {key: rack, claims: {}}", Sorted{Groups: [][]int32{{0, 1, 4}},
-			Rejections: map[string]selection.Rejection{"spread": {Count: 2, Message: "it has no rack, by which the claim is spread"}}}, 0},
+			Rejections: map[string]selection.Rejection{"spread": {Count: 2, Message: "it has no rack (the fact server.rack), by which the claim is spread"}}}, 0},
 		"each server under one code, with the message of the first name": {"where: 8 / server.gpus > 1\nspread: {key: rack, claims: {}}", Sorted{Groups: [][]int32{{4}},
 			Rejections: map[string]selection.Rejection{
 				"placement":       {Count: 1, Message: "the claim's placement asks where 8 / server.gpus > 1"},
 				"placement-error": {Count: 2, Message: "where of the claim's placement cannot be evaluated: division by zero (8 / server.gpus > 1)"},
-				"spread":          {Count: 1, Message: "it has no rack, by which the claim is spread"}}}, 0},
+				"spread":          {Count: 1, Message: "it has no rack (the fact server.rack), by which the claim is spread"}}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := compiled(t, c.text).Sort(len(fleet), func(i int) *selection.Candidate { return fleet[i] }, counts)
@@ -119,7 +119,7 @@ func TestSpreadAllows(t *testing.T) {
 		"a place without a count is empty":                    {1, "r3", map[string]int64{"r1": 5, "r2": 5}, ""},
 		"with one place there is nothing to keep apart":       {1, "r1", map[string]int64{"r1": 7}, ""},
 		"without any count the claim may go anywhere":         {1, "r1", nil, ""},
-		"a server whose place is not known is no other place": {5, "", map[string]int64{"r1": 0}, "it has no rack, by which the claim is spread"},
+		"a server whose place is not known is no other place": {5, "", map[string]int64{"r1": 0}, "it has no rack (the fact server.rack), by which the claim is spread"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := compiled(t, fmt.Sprintf("spread: {key: rack, maxSkew: %d, claims: {}}", c.skew)).Spread()

@@ -65,7 +65,7 @@ func (s *Spread) Allows(place string, counts map[string]int64) (ok bool, message
 	case s.fits(place, counts, emptiest):
 		return true, ""
 	case place == "":
-		return false, fmt.Sprintf("it has no %s, by which the claim is spread", s.keyWords())
+		return false, fmt.Sprintf("it has no %s, by which the claim is spread", s.missingWords())
 	default:
 		return false, fmt.Sprintf("its %s has %d of the claims that count and the emptiest has %d; with this one it would exceed maxSkew %d",
 			s.keyWords(), counts[place], emptiest, s.MaxSkew)
@@ -74,6 +74,15 @@ func (s *Spread) Allows(place string, counts map[string]int64) (ok bool, message
 
 func (s *Spread) fits(place string, counts map[string]int64, emptiest int64) bool {
 	return place != "" && counts[place]+1-emptiest <= s.MaxSkew
+}
+
+// missingWords tell a fact from a label of the same name.
+func (s *Spread) missingWords() string {
+	words := s.keyWords()
+	if words == s.Key {
+		words += " (the fact server." + s.Key + ")"
+	}
+	return words
 }
 
 func (s *Spread) keyWords() string {
