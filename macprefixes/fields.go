@@ -156,7 +156,7 @@ func (p *parser) console(node *yaml.Node) *Console {
 
 // looksLikeNumber is what some YAML readers take for a number where this one reads text: digits in base 60, and exponents that no
 // number can have.
-var looksLikeNumber = regexp.MustCompile(`^[0-9]+(:[0-5]?[0-9])+$|^[0-9]+[eE][0-9]+$`)
+var looksLikeNumber = regexp.MustCompile(`^\d+(:[0-5]?\d)+$|^\d+[eE]\d+$`)
 
 // secretName is the form of a name that an object can have.
 var secretName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)

@@ -199,7 +199,8 @@ func exhausted(a *account, labels map[string]string, free time.Duration) Verdict
 	// Every machine that waits shows this: a moment in it would be another text, and another write, with each that is let
 	// through. So the moment is told by the command that is named.
 	return Verdict{Reason: v1alpha1.ReasonBudgetExhausted, Again: free, Message: fmt.Sprintf(
-		"budget %q%s allows %s %s %s, and as many are counted; metalaw fleet status says when there is room again", b.Name, where, machines(a.limit()), inWords[b.Action], a.within())}
+		"budget %q%s allows %s %s %s, and as many are counted; metalaw fleet status says when there is room again",
+		b.Name, where, machines(a.limit()), inWords[b.Action], a.within())}
 }
 
 func machines(n int32) string {

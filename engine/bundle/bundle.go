@@ -130,7 +130,8 @@ func missing(files Files) diag.List {
 			if name == BundleFile {
 				hint = "write one with name: and version:, or start from what `metalaw policy init` writes"
 			}
-			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "file-missing", File: name, Message: "the bundle has no " + name, Hint: hint})
+			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "file-missing", File: name,
+				Message: "the bundle has no " + name, Hint: hint})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {

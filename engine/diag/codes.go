@@ -76,7 +76,7 @@ limit-scenarios
 	Keep those that show something that no other shows.
 `), table(Warning, `
 bundle-name-built-in
-	The bundle has the name of the one that is built into metalaw, and becomes another version of it: whoever may activate the one may activate the other.
+	The bundle has the name of the one that is built into metalaw, and becomes another version of it, with the same right to activate.
 	Take a name of your own.
 `)...)},
 	{Title: "YAML", About: "About the form of any YAML file but macprefixes.yaml.", Codes: table(Error, `
@@ -395,40 +395,5 @@ rego-interpreted
 	Selection has a rule that is interpreted for each server, which takes about a thousand times as long as the rules that are not.
 	Write the rule as the finding says, or leave it: on a small fleet nobody notices.
 `)...)},
-	{Title: "MAC prefixes", About: "About macprefixes.yaml.", Codes: append(table(Error, `
-mac-duplicate-key
-	A row has the same key twice.
-	Keep one of the two.
-mac-duplicate-prefix
-	A prefix has two rows; where both say the same it is a warning.
-	Keep one of the two.
-mac-limit
-	The database is larger than metalaw reads.
-	Keep the rows that the fleet needs.
-mac-missing-key
-	A key that a row must have is absent or empty.
-	Add it.
-mac-prefix
-	A prefix is not 6 to 12 hexadecimal digits.
-	Write it like "b0:7b:25".
-mac-shape
-	A list, a mapping or a single value stands where another of them belongs.
-	Write what the finding asks for.
-mac-unknown-key
-	A key means nothing in a row.
-	Correct its spelling; the finding lists the keys.
-mac-unquoted
-	YAML reads an unquoted value as a number, a boolean or a date: 001122 would be 594.
-	Put it in quotes.
-mac-value
-	A value is not one of those that are allowed.
-	Write one that the finding lists.
-mac-yaml-syntax
-	The text is not one YAML document.
-	Correct the YAML.
-`), table(Warning, `
-mac-inline-credentials
-	Credentials are written into the bundle in clear, readable by everyone who may read it.
-	Keep them in a Secret and name it in credentialsSecretRef.
-`)...)},
+	macPrefixCodes,
 }

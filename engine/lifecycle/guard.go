@@ -203,14 +203,7 @@ func (p *guardParse) parseCall(e celast.Expr) *guard {
 	case "ensuring":
 		if len(call.Args()) == 1 && p.effects != nil {
 			if word, ok := celrule.StringLiteral(call.Args()[0]); ok {
-				if !p.effects[word] {
-					hint := "the reference page lists the effects"
-					if near := spelling.Nearest(word, slices.Collect(maps.Keys(p.effects))); near != "" {
-						hint = "did you mean " + near + "?"
-					}
-					return p.fail(call.Args()[0], "guard-unknown-effect", fmt.Sprintf("there is no effect %q", word), hint)
-				}
-				return &guard{op: opEnsuring, word: word}
+				return p.ensuring(call.Args()[0], word)
 			}
 		}
 	case "acting":
@@ -237,6 +230,18 @@ func (p *guardParse) functionHint(word string) string {
 		hint = "did you mean " + near + "()? " + hint
 	}
 	return hint
+}
+
+// ensuring is the question whether an effect is ensured.
+func (p *guardParse) ensuring(at celast.Expr, effect string) *guard {
+	if p.effects[effect] {
+		return &guard{op: opEnsuring, word: effect}
+	}
+	hint := "the reference page lists the effects"
+	if near := spelling.Nearest(effect, slices.Collect(maps.Keys(p.effects))); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return p.fail(at, "guard-unknown-effect", fmt.Sprintf("there is no effect %q", effect), hint)
 }
 
 func (p *guardParse) combine(op guardOp, call celast.CallExpr) *guard {

@@ -50,7 +50,8 @@ func placementOf(*engine.Vocabulary) object {
 
 // selector is a label selector as Kubernetes has it.
 func selector() object {
-	expression := fields(object{"key": text("the key of a label"), "operator": words("how values are compared", "In", "NotIn", "Exists", "DoesNotExist"),
-		"values": list(object{"type": "string"})}, "key", "operator")
+	expression := fields(object{"key": text("the key of a label"),
+		"operator": words("how values are compared", "In", "NotIn", "Exists", "DoesNotExist"),
+		"values":   list(object{"type": "string"})}, "key", "operator")
 	return fields(object{"matchLabels": mapping(object{"type": "string"}), "matchExpressions": list(expression)})
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema describes the files of a bundle, and the placement of a claim, as JSON schemas, for editors and other programs. What the parsers check
-// beyond a schema (types of expressions, places, what refers to what) only they can tell.
+// Package schema describes the files of a bundle, and the placement of a claim, as JSON schemas, for editors and other programs.
+// What the parsers check beyond a schema (types of expressions, places, what refers to what) only they can tell.
 package schema
 
 import (

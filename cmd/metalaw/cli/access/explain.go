@@ -75,7 +75,8 @@ var unanswered = regexp.MustCompile(`failed calling webhook "([^"]+)": (.*)`)
 func unansweredWords(err error) string {
 	m := unanswered.FindStringSubmatch(err.Error())
 	if !strings.HasSuffix(m[1], ".metalaw.dev") {
-		return fmt.Sprintf("nothing was changed: the API server asks the webhook %s first, which is not metalaw's, and it does not answer: %s", m[1], m[2])
+		return fmt.Sprintf("nothing was changed: the API server asks the webhook %s first, which is not metalaw's, and it does not answer: %s",
+			m[1], m[2])
 	}
 	return fmt.Sprintf("nothing was changed: the API server asks the manager first (webhook %s), and the manager does not answer. See that one runs "+
 		"(kubectl get pods -n metalaw-system) and that the API server reaches it, and ask again. It says: %s", m[1], m[2])

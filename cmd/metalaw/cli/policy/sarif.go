@@ -108,7 +108,8 @@ func (v verdict) sarif() sarifLog {
 		if d.Hint != "" {
 			text += " (" + d.Hint + ")"
 		}
-		result := sarifResult{RuleID: d.Code, Level: sarifLevels[d.Severity], Locations: []sarifLocation{{Physical: v.physical(d.File, d.Line, d.Column)}}}
+		result := sarifResult{RuleID: d.Code, Level: sarifLevels[d.Severity],
+			Locations: []sarifLocation{{Physical: v.physical(d.File, d.Line, d.Column)}}}
 		if x := v.counterexample(d); x != nil {
 			if d.Severity != diag.Info {
 				text += ". For example: " + x.String()

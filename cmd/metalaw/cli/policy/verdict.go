@@ -112,7 +112,8 @@ func (v verdict) text(t *terminal.Terminal, notes bool) error {
 	c := v.report.Coverage
 	_, err := fmt.Fprintf(t.Out, "%s: %s: bundle %s %s, %d states, %d rules, %d scenarios, %d Rego tests, %s%s\nrevision %s, digest %s\n",
 		v.name, t.Paint(terminal.Good, "accepted", 0), v.bundle.Name, v.bundle.Version, len(v.bundle.Lifecycle.States()), c.Rules,
-		len(v.report.Scenarios), len(v.report.Tests), terminal.Count(v.count(diag.Warning), "warning"), hidden, v.bundle.Revision.Name, v.bundle.Revision.Digest)
+		len(v.report.Scenarios), len(v.report.Tests), terminal.Count(v.count(diag.Warning), "warning"), hidden,
+		v.bundle.Revision.Name, v.bundle.Revision.Digest)
 	if taken := v.taken(); err == nil && len(taken) > 0 {
 		_, err = fmt.Fprintf(t.Out, "taken from the built-in default, because the bundle leaves them out: %s\n", strings.Join(taken, ", "))
 	}
