@@ -44,7 +44,8 @@ func checkInventory(c change[policyv1alpha1.ServerInventory]) findings {
 	if slices.Equal(lost, strangers) {
 		found.deny(field.Forbidden(field.NewPath("custody", "marks"), fmt.Sprintf(
 			"the inventory remembers that machine %s was found running, and only the manager takes that away, when the machine is given to it; "+
-				"set annotation %s=%s on its Server, or %s", c.old.Spec.SystemUUID, v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver, deleteDataRemedy)))
+				"set annotation %s=%s on its Server, or %s",
+			c.old.Spec.SystemUUID, v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver, deleteDataRemedy)))
 		return found
 	}
 	found.deny(field.Forbidden(field.NewPath("custody", "marks"), fmt.Sprintf(

@@ -23,42 +23,48 @@ func (c *checker) checkRetries() {
 	if len(counts) == 0 {
 		return
 	}
-	grow := c.growing()
-	type ask struct {
-		at          lifecycle.Place
-		rule, where string
+	why, hint := "always 0: no rule that can fire counts a retry", "add retry: true to the rule that tries again"
+	if c.retries() {
+		why = "always 0 there: no retry that is counted leads to it"
+		hint += ", and let it pass no stable state on the way: one begins the count anew"
 	}
-	var vain []ask
-	counted := map[string]bool{} // an interrupt stands in many states
+	for _, a := range c.asksInVain(counts) {
+		c.add(diag.Error, CodeRetriesNotGrown, a.at, a.rule, nil, hint, "in %s, %s asks for %s, which is %s", a.in, a.rule, c.words.RetriesFact, why)
+	}
+}
+
+// asks is a guard that asks for something: that of a rule, or of an effect, in a state.
+type asks struct {
+	at   lifecycle.Place
+	rule string
+	in   engine.State
+}
+
+// asksInVain lists the guards that ask how often something was tried in no state in which there may have been retries, each
+// once: an interrupt stands in many states.
+func (c *checker) asksInVain(counts map[int]bool) []asks {
+	grow := c.growing()
+	counted := map[string]bool{}
+	var all []asks
 	for _, v := range c.order {
 		for _, w := range v.exits {
-			if !asksFor(w.When, counts) {
-				continue
+			if asksFor(w.When, counts) {
+				counted[w.Rule] = counted[w.Rule] || grow[v.Name]
+				all = append(all, asks{w.When.At, w.Rule, v.Name})
 			}
-			counted[w.Rule] = counted[w.Rule] || grow[v.Name]
-			vain = append(vain, ask{w.When.At, w.Rule, string(v.Name)})
 		}
 		for _, w := range v.effects {
 			if asksFor(w.When, counts) && !grow[v.Name] {
-				vain = append(vain, ask{w.When.At, w.Effect, string(v.Name)})
+				all = append(all, asks{w.When.At, w.Effect, v.Name})
 			}
 		}
 	}
 	told := map[string]bool{}
-	for _, a := range vain {
-		if counted[a.rule] || told[a.rule] {
-			continue
-		}
+	return slices.DeleteFunc(all, func(a asks) bool {
+		drop := counted[a.rule] || told[a.rule]
 		told[a.rule] = true
-		if !c.retries() {
-			c.add(diag.Error, CodeRetriesNotGrown, a.at, a.rule, nil, "add retry: true to the rule that tries again",
-				"in %s, %s asks for %s, which is always 0: no rule that can fire counts a retry", a.where, a.rule, c.words.RetriesFact)
-			continue
-		}
-		c.add(diag.Error, CodeRetriesNotGrown, a.at, a.rule, nil,
-			"add retry: true to the rule that tries again, and let it pass no stable state on the way: one begins the count anew",
-			"in %s, %s asks for %s, which is always 0 there: no retry that is counted leads to it", a.where, a.rule, c.words.RetriesFact)
-	}
+		return drop
+	})
 }
 
 // retries says whether any rule that can fire counts a retry.
