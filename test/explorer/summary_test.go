@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/test/explorer"
 	"github.com/metalaw/metalaw/test/explorer/mutation"
 )
@@ -90,12 +92,32 @@ func writeProof(t *testing.T, name string, s summary) {
 	if len(s.accepted) > 0 {
 		text += "\nAccepted, and harmless: " + harmless + "\n\n* " + strings.Join(s.accepted, "\n* ") + "\n"
 	}
+	text += unbreakable(t, name)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(folder, name+".md"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// unbreakable lists the safety rules that no change of a bundle can break, and why; empty where there are none.
+func unbreakable(t *testing.T, name string) string {
+	t.Helper()
+	b, _, err := bundle.Compile(shipped(t, name), policies.Vocabulary())
+	if err != nil || b == nil {
+		t.Fatalf("bundle %s does not compile: %v", name, err)
+	}
+	text := ""
+	for _, rule := range explorer.Rules {
+		if why, isMoot := moot(b)[rule]; isMoot {
+			text += fmt.Sprintf("* %s: %s\n", rule, why)
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return "\nNo change can break:\n\n" + text
 }
 
 // harmless says why a mutant that breaks NeverRests alone may be accepted.
