@@ -72,7 +72,7 @@ func (p *pending) stir(namespace string, before, after *neighbour) bool {
 		found = true // servers may be kept for the gang
 		for _, n := range []*neighbour{before, after} {
 			if n != nil && n.gang != nil {
-				found = p.wakeGang(gangKey{namespace, n.gang.Name}) || found
+				found = p.stirGang(gangKey{namespace, n.gang.Name}) || found
 			}
 		}
 	}
@@ -101,6 +101,13 @@ func sameMember(a, b *neighbour) bool {
 
 // wakeGang has the next pass look at the members of a gang that are open. It says whether there are any.
 func (p *pending) wakeGang(key gangKey) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stirGang(key)
+}
+
+// stirGang is wakeGang for who holds mu.
+func (p *pending) stirGang(key gangKey) bool {
 	found := false
 	for uid, n := range p.known[key.namespace] {
 		if w := p.claims[uid]; w != nil && n.gangName() == key.name {
