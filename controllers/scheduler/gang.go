@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/placement"
@@ -44,7 +42,10 @@ func (r *run) serveGang(ctx context.Context, key gangKey) {
 }
 
 func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
-	delete(r.s.gangs, key)
+	if given := r.s.letGo(key); len(given) > 0 {
+		r.given = append(r.given, given...)
+		r.v.afresh()
+	}
 	members, open := r.s.pending.roster(key, r.v.granted, r.s.now())
 	var everyone []asking
 	for _, m := range members {
@@ -267,95 +268,4 @@ func hadServer(c *v1alpha1.ServerClaim) bool {
 	told := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionBound)
 	return c.Status.Phase == v1alpha1.PhaseBound || told != nil &&
 		(told.Reason == v1alpha1.ReasonBindingLost || told.Reason == v1alpha1.ReasonServerVanished)
-}
-
-// gangWaits is what is kept for a gang that waits.
-type gangWaits struct {
-	// until is when it is to be looked at again, since it has waited for long enough then; zero for never.
-	until time.Time
-	// kept are servers that are kept free for it, by the member for which they are assumed.
-	kept map[string]types.UID
-}
-
-// gangPatience is how long a complete gang that is short of servers lets claims behind it have what comes up. From then on its
-// servers are kept free for it one by one, as they come up at its turn. Without that, claims that ask for a single server would
-// always be there first.
-const gangPatience = 5 * time.Minute
-
-// keep has servers kept free for a gang that is short of them, if it has waited for long enough and the fleet has enough that it
-// could ever have.
-func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, everyone []asking) {
-	since := time.Time{}
-	could := map[string]bool{}
-	for _, m := range members {
-		if made := m.claim.CreationTimestamp.Time; made.After(since) {
-			since = made
-		}
-	}
-	if until := since.Add(gangPatience); r.s.now().Before(until) {
-		r.s.gangs[key] = gangWaits{until: until}
-		return
-	}
-	seen := map[*class]bool{}
-	for _, a := range everyone {
-		if a.class != nil && !seen[a.class] {
-			seen[a.class] = true
-			r.v.accepted(a.spec, a.placed, could)
-		}
-	}
-	if len(could) < len(everyone) {
-		return
-	}
-	kept := map[string]types.UID{}
-	for _, a := range everyone {
-		if t := r.findOne(ctx, a); t.entry != nil {
-			kept[t.entry.Name()] = a.claim.UID
-		}
-	}
-	r.s.gangs[key] = gangWaits{kept: kept}
-}
-
-// wakeGangs has the next pass look at the gangs for which servers are kept, or that have waited for long enough, and gives back
-// what is kept, so that a claim that comes before them can have it. It returns what it gave back.
-func (s *Scheduler) wakeGangs(now time.Time) []string {
-	var given []string
-	for key, g := range s.gangs {
-		switch {
-		case len(g.kept) > 0 && (s.pending.anyDue() || !s.pending.inGang(key)), !g.until.IsZero() && !now.Before(g.until):
-		default:
-			continue
-		}
-		for server, uid := range g.kept {
-			if s.fleet.Release(server, uid) != nil {
-				given = append(given, server)
-			}
-		}
-		s.pending.wakeGang(key)
-		delete(s.gangs, key)
-	}
-	slices.Sort(given)
-	return given
-}
-
-// notKept has the next pass look at the claims that could have what was kept for a gang and no longer is.
-func (r *run) notKept(given []string) {
-	assumed := r.s.fleet.Assumed()
-	for _, server := range given {
-		if _, kept := assumed[server]; !kept && r.s.pending.offered(r.s.fleet.Get(server)) {
-			r.rewoke = true
-		}
-	}
-}
-
-// nextGang is when to look at a gang that will have waited for long enough; 0 for never.
-func (s *Scheduler) nextGang(now time.Time) time.Duration {
-	least := time.Duration(0)
-	for _, g := range s.gangs {
-		if !g.until.IsZero() {
-			if left := max(g.until.Sub(now), time.Millisecond); least == 0 || left < least {
-				least = left
-			}
-		}
-	}
-	return least
 }

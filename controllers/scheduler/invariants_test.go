@@ -72,6 +72,7 @@ func (w *world) checkGang(c *v1alpha1.ServerClaim) {
 // a gang that is not bound.
 func (w *world) checkCalm() {
 	w.t.Helper()
+	w.checkKept()
 	kept := w.s.fleet.Assumed()
 	var free []*v1alpha1.Server
 	for _, s := range w.servers() {

@@ -40,6 +40,8 @@ type run struct {
 	failed error
 	// gangs are those that were served, or are being written.
 	gangs map[gangKey]bool
+	// given are servers that were kept for a gang until this pass.
+	given []string
 	// stopped says that nobody answers: the other claims would only wait for it as well.
 	stopped bool
 }

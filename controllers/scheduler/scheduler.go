@@ -101,8 +101,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 	s.freed.Store(false)
 	s.patience.keep(s.pending)
 	s.patience.wake(s.pending, began)
-	kept := s.wakeGangs(began)
-	for _, a := range s.pending.take(r.v.granted, began) {
+	for _, a := range s.due(r, began) {
 		for r.flying > 0 && (r.flying >= maxWriters || len(r.results) > 0) {
 			r.collect(ctx)
 		}
@@ -116,7 +115,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 		r.collect(ctx)
 	}
 	r.reconsider()
-	r.notKept(kept)
+	r.notKept()
 	s.explain(r)
 	passSeconds.Observe(s.now().Sub(began).Seconds())
 	if err := errors.Join(r.failed, ctx.Err()); err != nil {
