@@ -18,6 +18,8 @@ import (
 // then writes the servers, and once all are written it names them on the claims. Between the two nothing is booted, because no
 // claim names its server. Whatever comes between them leaves servers that are written for members without a server. They are all
 // that is remembered of it: the next time that the gang is served they are completed, or where that cannot be done now, taken back.
+// The first member that names its server is the commit: it may boot, and so every member gets what is reserved for it from then on,
+// whatever becomes of the others.
 
 // gangAttempt is what is being written for a gang.
 type gangAttempt struct {
@@ -27,6 +29,8 @@ type gangAttempt struct {
 	// everyone are the members that are open and have no server; denied is what the API server refused so far.
 	everyone []asking
 	denied   error
+	// committed says that some member names its server: from then on what is reserved is completed.
+	committed bool
 }
 
 // maxOrders bounds how often servers are looked for in another order, with the member first for which none was left.
@@ -66,8 +70,7 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 		return
 	}
 	if reason, why := r.v.assembled(key, members); why != "" {
-		r.giveBack(ctx, everyone)
-		r.refuseAll(everyone, refusal(reason, why))
+		r.refuseAll(r.completeOrGiveBack(ctx, key, members, everyone), refusal(reason, why))
 		return
 	}
 	if r.s.observeOnly {
@@ -76,18 +79,20 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 	}
 	found, short := r.find(ctx, everyone)
 	if short == nil {
-		r.startGang(ctx, &gangAttempt{key: key, members: found, everyone: everyone, denied: denied})
+		r.startGang(ctx, &gangAttempt{key: key, members: found, everyone: everyone, denied: denied, committed: r.v.anyNamed(members)})
 		return
 	}
 	r.v.afresh()
-	r.giveBack(ctx, everyone)
+	left := r.completeOrGiveBack(ctx, key, members, everyone)
 	r.keep(ctx, key, members, everyone)
 	if denied != nil {
-		r.refuseAll(everyone, refusedBy(denied))
+		r.refuseAll(left, refusedBy(denied))
 		return
 	}
 	for i, a := range everyone {
-		r.refuse(a, short.words(key.name, len(members), i, len(r.s.gangs[key].kept)))
+		if slices.ContainsFunc(left, func(l asking) bool { return l.claim.UID == a.claim.UID }) {
+			r.refuse(a, short.words(key.name, len(members), i, len(r.s.gangs[key].kept)))
+		}
 	}
 }
 
@@ -244,22 +249,6 @@ func (v *view) afresh() {
 func (r *run) refuseAll(members []asking, todo step) {
 	for _, a := range members {
 		r.refuse(a, todo)
-	}
-}
-
-// giveBack takes back the servers that are written for members which cannot all have one now.
-func (r *run) giveBack(ctx context.Context, members []asking) {
-	for _, a := range members {
-		s, done := r.v.written(a.claim)
-		if !done || s.action != complete || r.s.observeOnly {
-			continue
-		}
-		if e := r.s.fleet.Get(s.server); e != nil && untouched(e.Server) {
-			if err := r.s.undoMember(ctx, a.claim, e); err != nil {
-				r.fail(a, err)
-			}
-			r.v.afresh()
-		}
 	}
 }
 

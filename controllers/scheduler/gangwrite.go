@@ -8,12 +8,8 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 )
 
 // startGang hands a gang to a worker.
@@ -65,46 +61,17 @@ func (s *Scheduler) reserveGang(ctx context.Context, g *gangAttempt) bool {
 	return true
 }
 
-// nameGang writes the servers on the claims, and stops where one cannot be written: the next pass looks at what is there.
+// nameGang writes the servers on the claims. As long as none is written it stops where one cannot be, and the next pass looks at what
+// is there; from then on one that is refused keeps no other from its server.
 func (s *Scheduler) nameGang(ctx context.Context, g *gangAttempt) {
 	for i, t := range g.members {
-		if g.done[i] = s.nameServer(ctx, t.claim, t.server()); g.done[i].done != wasBound || g.done[i].err != nil {
+		g.done[i] = s.nameServer(ctx, t.claim, t.server())
+		err := g.done[i].err
+		g.committed = g.committed || g.done[i].done == wasBound && err == nil
+		if !g.committed || err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
 			return
 		}
 	}
-}
-
-// undoMember takes back a server that is written for a member of a gang, which does not name it. That is looked up uncached: the
-// answer to the write that named it may have got lost. A server that changed meanwhile is left as it is.
-func (s *Scheduler) undoMember(ctx context.Context, c *v1alpha1.ServerClaim, e *index.Entry) error {
-	var live v1alpha1.ServerClaim
-	err := s.live.Get(ctx, client.ObjectKeyFromObject(c), &live)
-	switch {
-	case apierrors.IsNotFound(err) || err == nil && live.UID != c.UID:
-		_, err = s.undo(ctx, e)
-		return err
-	case err != nil:
-		return fmt.Errorf("look for claim %s of server %s: %w", claimName(c), e.Name(), err)
-	case live.Spec.ServerRef != nil:
-		s.pending.wrote(&live)
-		return nil
-	}
-	_, err = s.writeServer(ctx, e, func(server *v1alpha1.Server) error {
-		ForgetBinding(server)
-		return nil
-	})
-	switch {
-	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("take server %s back from claim %s: %w", e.Name(), claimName(c), err)
-	}
-	if s.pending.offered(s.fleet.Get(e.Name())) {
-		s.freed.Store(true)
-	}
-	undone.Inc()
-	logf.FromContext(ctx).Info("reservation undone", "server", e.Name(), "claim", claimName(c), "claimUID", c.UID)
-	return nil
 }
 
 // finishGang takes in what became of a gang's writes, and goes on from what is written.

@@ -49,7 +49,7 @@ func (w *world) checkGang(c *v1alpha1.ServerClaim) {
 			gang = n.gang
 		}
 	}
-	if gang == nil || c.Spec.ServerRef != nil {
+	if gang == nil || c.Spec.ServerRef != nil || w.committed(gang.Name) {
 		return
 	}
 	for _, known := range []map[types.UID]*neighbour{w.atPass, now} {

@@ -160,6 +160,7 @@ func (w *world) checkReservation(before, after *v1alpha1.Server) {
 			w.mistake("server %s was reserved though %s", before.Name, code)
 		}
 	case was != nil && is == nil:
+		w.checkCommit(before)
 		c := &v1alpha1.ServerClaim{}
 		err := w.api.Get(context.Background(), types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, c)
 		if err == nil && policies.Bound(before, c) {

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
+)
+
+// completeOrGiveBack goes on with what is reserved for a gang that cannot all have servers now: it is completed where some member names
+// its server, and else given back. It returns the members that get nothing in this pass.
+func (r *run) completeOrGiveBack(ctx context.Context, key gangKey, members []*neighbour, everyone []asking) (left []asking) {
+	var reserved []asking
+	for _, a := range everyone {
+		if r.reservedFor(a) != nil {
+			reserved = append(reserved, a)
+		} else {
+			left = append(left, a)
+		}
+	}
+	if len(reserved) == 0 || r.s.observeOnly {
+		return everyone
+	}
+	committed, err := r.committed(ctx, members, reserved)
+	if err != nil {
+		r.fail(reserved[0], err)
+		return left
+	}
+	if !committed {
+		r.giveBack(ctx, reserved)
+		return everyone
+	}
+	g := &gangAttempt{key: key, everyone: reserved, committed: true}
+	for _, a := range reserved {
+		g.members = append(g.members, r.findOne(ctx, a))
+	}
+	r.startGang(ctx, g)
+	return left
+}
+
+// committed says that some member of a gang names its server. Of those that are not known to, that is looked up uncached: the answer
+// to the write that named it may have got lost.
+func (r *run) committed(ctx context.Context, members []*neighbour, reserved []asking) (bool, error) {
+	if r.v.anyNamed(members) {
+		return true, nil
+	}
+	for _, a := range reserved {
+		var live v1alpha1.ServerClaim
+		err := r.s.live.Get(ctx, client.ObjectKeyFromObject(a.claim), &live)
+		if client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("see whether claim %s names its server: %w", claimName(a.claim), err)
+		}
+		if e := r.reservedFor(a); err == nil && e != nil && live.UID == a.claim.UID && live.DeletionTimestamp.IsZero() &&
+			live.Spec.ServerRef != nil && live.Spec.ServerRef.Name == e.Name() {
+			r.s.pending.wrote(&live)
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// anyNamed says that some member of a gang names the server that is written for it.
+func (v *view) anyNamed(members []*neighbour) bool {
+	return slices.ContainsFunc(members, func(m *neighbour) bool {
+		if m.claim.Spec.ServerRef == nil {
+			return false
+		}
+		e := v.fleet.Get(m.claim.Spec.ServerRef.Name)
+		return e != nil && RelationOf(e.Server, m.claim) == Holds
+	})
+}
+
+// giveBack takes back the servers that are written for members which cannot all have one now. Where that cannot be done now, it is
+// tried again soon, whatever the claim is told meanwhile.
+func (r *run) giveBack(ctx context.Context, members []asking) {
+	for _, a := range members {
+		e := r.reservedFor(a)
+		if e == nil || r.s.observeOnly {
+			continue
+		}
+		done, err := r.s.undoMember(ctx, a.claim, e)
+		r.v.afresh()
+		switch {
+		case err != nil:
+			r.fail(a, err)
+		case !done:
+			r.s.suspects.add(e.Name()) // its claim may have gone
+			r.s.patience.lost(a.claim.UID, r.s.now(), longestWait)
+		}
+	}
+}
+
+// reservedFor is the server that is written for a member which does not name it, and for which nothing was booted; else nil.
+func (r *run) reservedFor(a asking) *index.Entry {
+	s, done := r.v.written(a.claim)
+	if !done || s.action != complete {
+		return nil
+	}
+	if e := r.s.fleet.Get(s.server); e != nil && untouched(e.Server) {
+		return e
+	}
+	return nil
+}
+
+// undoMember takes back a server that is written for a member of a gang, which does not name it. That is looked up uncached: the
+// answer to the write that named it may have got lost. A server that changed meanwhile is left as it is, and done is false where
+// it is to be looked at again.
+func (s *Scheduler) undoMember(ctx context.Context, c *v1alpha1.ServerClaim, e *index.Entry) (done bool, err error) {
+	var live v1alpha1.ServerClaim
+	err = s.live.Get(ctx, client.ObjectKeyFromObject(c), &live)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && live.UID != c.UID:
+		return s.undo(ctx, e)
+	case err != nil:
+		return false, fmt.Errorf("look for claim %s of server %s: %w", claimName(c), e.Name(), err)
+	case live.Spec.ServerRef != nil:
+		s.pending.wrote(&live)
+		return true, nil
+	}
+	_, err = s.writeServer(ctx, e, func(server *v1alpha1.Server) error {
+		ForgetBinding(server)
+		return nil
+	})
+	switch {
+	case apierrors.IsConflict(err):
+		return false, nil
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("take server %s back from claim %s: %w", e.Name(), claimName(c), err)
+	}
+	if s.pending.offered(s.fleet.Get(e.Name())) {
+		s.freed.Store(true)
+	}
+	undone.Inc()
+	logf.FromContext(ctx).Info("reservation undone", "server", e.Name(), "claim", claimName(c), "claimUID", c.UID)
+	return true, nil
+}
