@@ -149,7 +149,12 @@ func (s *Scheduler) claimEvents() handler.TypedEventHandler[*v1alpha1.ServerClai
 	saw := func(c *v1alpha1.ServerClaim, q queue) { s.ask(q, s.claimChanged(c)) }
 	return handler.TypedFuncs[*v1alpha1.ServerClaim, pass]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1alpha1.ServerClaim], q queue) { saw(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.ServerClaim], q queue) { saw(e.ObjectNew, q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1alpha1.ServerClaim], q queue) {
+			if e.ObjectOld.UID != e.ObjectNew.UID { // a watch that was interrupted tells so of a claim that was made anew
+				s.ask(q, s.claimGone(e.ObjectOld))
+			}
+			saw(e.ObjectNew, q)
+		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.ServerClaim], q queue) {
 			s.ask(q, s.claimGone(e.Object))
 		},
