@@ -105,7 +105,7 @@ func (v *view) assembled(key gangKey, members []*neighbour) (reason, why string)
 		if m.claim.Spec.ServerRef == nil {
 			continue
 		}
-		if e := v.fleet.Get(m.claim.Spec.ServerRef.Name); e == nil || RelationOf(e.Server, m.claim) != Holds || v1alpha1.BindingEnded(e.Server) {
+		if !m.keeps(v.fleet.Get(m.claim.Spec.ServerRef.Name)) {
 			lost++
 		}
 	}

@@ -85,6 +85,22 @@ func (p *pending) stir(namespace string, before, after *neighbour) bool {
 	return p.classes.respreadIn(namespace) || found
 }
 
+// regained has the next pass look at a gang where the member that a server is written for, in one of two versions, lost or got back
+// the server that it names. It says whether there are any. A member that has its server is not looked at for its own sake, but as
+// long as it has none the others wait.
+func (p *pending) regained(change index.Change, e *index.Entry) bool {
+	n := p.known[e.Claim().Namespace][types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])]
+	if n == nil || n.gang == nil || n.keeps(change.Before) == n.keeps(change.After) {
+		return false
+	}
+	return p.stirGang(gangKey{n.claim.Namespace, n.gang.Name})
+}
+
+// keeps says that a server is the one that the claim names, and is written for it.
+func (n *neighbour) keeps(e *index.Entry) bool {
+	return settledBy(n.claim, e) && !v1alpha1.BindingEnded(e.Server)
+}
+
 // respread has the next pass look at the claims of a namespace that keep apart from others. It says whether there are any.
 func (p *pending) respread(namespace string) bool {
 	p.mu.Lock()

@@ -183,6 +183,7 @@ func (p *pending) concerned(change index.Change) bool {
 			continue
 		}
 		wake(p.claims[p.byName[e.Claim()]])
+		found = p.regained(change, e) || found
 		for c := range p.classes.byServer[e.Name()] {
 			for _, w := range c.members {
 				wake(w)

@@ -245,6 +245,9 @@ func (r *run) finish(ctx context.Context, done result) {
 	case done.done == wasBound && done.err == nil:
 		r.bound++
 		r.rewoke = r.s.pending.respread(t.claim.Namespace) || r.rewoke
+		if gang := t.placed.Gang(); gang != nil { // the others may have waited for this one to have its server again
+			r.rewoke = r.s.pending.wakeGang(gangKey{t.claim.Namespace, gang.Name}) || r.rewoke
+		}
 		r.s.told(ctx, done.claim, done.server)
 		if t.denied != nil {
 			logf.FromContext(ctx).Error(t.denied, "better servers could not be reserved", "claim", claimName(t.claim))
