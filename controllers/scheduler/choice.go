@@ -204,3 +204,9 @@ func (v *view) offer(a asking, c *choice, shared bool) step {
 	}
 	return step{action: bind, choice: c, shared: shared, revision: v.revision, spec: a.spec}
 }
+
+// afresh forgets what was chosen: servers came back that it took for gone.
+func (v *view) afresh() {
+	clear(v.choices)
+	clear(v.exhausted)
+}

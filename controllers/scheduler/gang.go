@@ -5,7 +5,6 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,9 +31,6 @@ type gangAttempt struct {
 	// committed says that some member names its server: from then on what is reserved is completed.
 	committed bool
 }
-
-// maxOrders bounds how often servers are looked for in another order, with the member first for which none was left.
-const maxOrders = 8
 
 // serveGang does what can be done for a gang, once in a pass.
 func (r *run) serveGang(ctx context.Context, key gangKey) {
@@ -82,9 +78,8 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 		r.startGang(ctx, &gangAttempt{key: key, members: found, everyone: everyone, denied: denied, committed: r.v.anyNamed(members)})
 		return
 	}
-	r.v.afresh()
 	left := r.completeOrGiveBack(ctx, key, members, everyone)
-	r.keep(ctx, key, members, everyone)
+	r.keep(ctx, key, members, everyone, short)
 	if denied != nil {
 		r.refuseAll(left, refusedBy(denied))
 		return
@@ -120,130 +115,6 @@ func (v *view) assembled(key gangKey, members []*neighbour) (reason, why string)
 			"none of the others gets a server until that is mended", key.name, lost, len(members))
 	}
 	return "", ""
-}
-
-// shortage is what became of the search for servers that did not find one for every member.
-type shortage struct {
-	// found is for how many members there is a server, also those that had one before.
-	found int
-	// everyone are the members, steps what was decided for each.
-	everyone []asking
-	steps    []step
-}
-
-// words are what a member is told: how many members can have servers, and what keeps the others of the fleet from it.
-func (s *shortage) words(gang string, size, member, kept int) step {
-	todo := s.steps[member]
-	if todo.action == refuse && !todo.count {
-		return todo
-	}
-	short := len(s.steps) - s.found
-	text := fmt.Sprintf("gang %q: servers for %d of its %d members can be had now, %d short; ", gang, size-short, size, short)
-	if kept > 0 {
-		text += fmt.Sprintf("%d are kept free for it and count as claimed; ", kept)
-	}
-	out := step{action: refuse, count: true, spec: todo.spec, rejected: todo.rejected, misplaced: todo.misplaced, follows: todo.follows, gang: text}
-	if first := s.first(member); first != nil {
-		out.rejected, out.misplaced = first.rejected, maps.Clone(first.misplaced)
-		if out.misplaced == nil {
-			out.misplaced = map[string]int{}
-		}
-		if kept == 0 {
-			out.misplaced[placement.CodeGang] = first.allowed
-		}
-	}
-	return out
-}
-
-// first is the choice that was made before any of the members that ask for the same had a server; nil where none was.
-func (s *shortage) first(member int) *choice {
-	var first *choice
-	for i, todo := range s.steps {
-		if s.everyone[i].class == s.everyone[member].class && todo.choice != nil && (first == nil || todo.choice.allowed > first.allowed) {
-			first = todo.choice
-		}
-	}
-	return first
-}
-
-// find assumes a server for each of a gang's members. Where one is left without, all are tried in another order, with that one
-// first, and in the end nothing is assumed.
-func (r *run) find(ctx context.Context, everyone []asking) ([]*attempt, *shortage) {
-	order := make([]int, len(everyone))
-	for i := range order {
-		order[i] = i
-	}
-	var best *shortage
-	for range min(maxOrders, len(everyone)) {
-		found, short, missing := r.findInOrder(ctx, everyone, order)
-		if short == nil {
-			return found, nil
-		}
-		if best == nil || short.found > best.found {
-			best = short
-		}
-		r.release(found)
-		order = slices.DeleteFunc(order, func(i int) bool { return i == missing })
-		order = slices.Insert(order, 0, missing)
-	}
-	return nil, best
-}
-
-// findInOrder returns what it found, by member, and if anything is short the first member for which there was nothing.
-func (r *run) findInOrder(ctx context.Context, everyone []asking, order []int) (found []*attempt, s *shortage, missing int) {
-	s, missing = &shortage{everyone: everyone, steps: make([]step, len(everyone))}, -1
-	for _, i := range order {
-		a := everyone[i]
-		t := r.findOne(ctx, a)
-		s.steps[i] = t.todo
-		if t.todo.action == refuse || t.todo.action == bind && t.entry == nil {
-			if missing < 0 {
-				missing = i
-			}
-			continue
-		}
-		s.found++
-		found = append(found, t)
-	}
-	if missing < 0 {
-		return found, nil, 0
-	}
-	return found, s, missing
-}
-
-// findOne looks for the server of one member: the one that is written for it, or one that is assumed now.
-func (r *run) findOne(ctx context.Context, a asking) *attempt {
-	if s, done := r.v.written(a.claim); done {
-		return &attempt{asking: a, todo: s}
-	}
-	t := &attempt{asking: a, todo: r.v.pick(ctx, a, false)}
-	for afresh := true; t.todo.action == bind; afresh = false {
-		if t.at = t.todo.choice.head; r.next(t) {
-			return t
-		}
-		if !afresh {
-			r.s.patience.retry(a.claim.UID, r.s.now())
-			break
-		}
-		t.todo = r.v.pick(ctx, a, true)
-	}
-	return t
-}
-
-// release ends what was assumed for members in vain.
-func (r *run) release(found []*attempt) {
-	for _, t := range found {
-		if t.entry != nil {
-			r.s.fleet.Release(t.entry.Name(), t.claim.UID)
-		}
-	}
-	r.v.afresh()
-}
-
-// afresh forgets what was chosen: servers came back that it took for gone.
-func (v *view) afresh() {
-	clear(v.choices)
-	clear(v.exhausted)
 }
 
 func (r *run) refuseAll(members []asking, todo step) {

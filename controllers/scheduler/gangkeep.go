@@ -26,7 +26,7 @@ const gangPatience = 5 * time.Minute
 
 // keep has servers kept free for a gang that is short of them, if it has waited for long enough and the fleet has enough that it
 // could ever have.
-func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, everyone []asking) {
+func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, everyone []asking, short *shortage) {
 	since := time.Time{}
 	could := map[string]bool{}
 	for _, m := range members {
@@ -49,9 +49,12 @@ func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, every
 		return
 	}
 	kept := map[string]types.UID{}
-	for _, a := range everyone {
-		if t := r.findOne(ctx, a); t.entry != nil {
-			kept[t.entry.Name()] = a.claim.UID
+	for i, e := range short.wanted {
+		if e == nil {
+			continue
+		}
+		if t := r.takeThis(ctx, everyone[i], e); t != nil {
+			kept[e.Name()] = t.claim.UID
 		}
 	}
 	r.s.gangs[key] = gangWaits{kept: kept}

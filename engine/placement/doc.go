@@ -21,5 +21,6 @@
 //
 // A claim with a Gang is bound together with the others of that name in its namespace, or not at all: MusterOf says when
 // they are all there. Each member goes through the steps in turn, with the servers of those before it taken and counted. Where
-// one of them finds none, none is bound, and the servers that were found count under CodeGang.
+// one of them finds none, package matching looks for another way to serve them all, in which a member may also get a server of a
+// later alternative. Where there is none, none is bound, and the servers that were found count under CodeGang.
 package placement
