@@ -80,7 +80,9 @@ func checkFeasible(f claimFacts, found *findings) {
 	case f.fleet.unknown:
 		found.warn("whether any server could satisfy the claim is not known: the selection policy cannot be evaluated, or not in time; " +
 			"the claim's condition Bound will say more")
-	case a == nil || a.Feasible():
+	case a == nil || a.Feasible() && !a.TooFew():
+	case a.Feasible():
+		found.warn("%s; %s", a.Words(), until)
 	case a.Passing:
 		found.warn("%s; what turns them away may pass by itself", a.Words())
 	case f.onUnsatisfiable == bundle.UnsatisfiableDeny:

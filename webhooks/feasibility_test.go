@@ -41,16 +41,19 @@ func TestAClaimThatNothingCanSatisfy(t *testing.T) {
 		"what may pass by itself is no more": {setting: "Deny", after: claim(placing("where: server.health == 'OK'")), warnings: []string{words + "placement 1, taint 1; what turns them away may pass by itself"}},
 		"an update that asks for it is refused": {setting: "Deny", before: claim(), after: claim(gpus),
 			want: "Invalid\nspec: " + words + "placement 1, taint 1" + remedy},
-		"an update that asks for the same passes":       {setting: "Deny", before: claim(gpus), after: claim(gpus, image("os:2"))},
-		"an update that keeps to the placement's sense": {setting: "Deny", before: claim(gpus), after: claim(placing("# a note\nwhere: server.gpus > 0"))},
-		"a claim that has its server asks for none":     {setting: "Deny", before: claim(bound), after: claim(bound, tolerating(v1alpha1.Toleration{Key: "a"}))},
-		"a gang for which there are too few": {setting: "Deny", after: claim(placing("gang: {name: g, size: 2}")),
-			want: "Invalid\nspec: the claim's gang takes 2 servers, and fewer can ever serve it, in whatever state they are: 1 of 2 servers: taint 1" + remedy},
+		"an update that asks for the same passes":                {setting: "Deny", before: claim(gpus), after: claim(gpus, image("os:2"))},
+		"an update that keeps to the placement's sense":          {setting: "Deny", before: claim(gpus), after: claim(placing("# a note\nwhere: server.gpus > 0"))},
+		"a claim that has its server asks for none":              {setting: "Deny", before: claim(bound), after: claim(bound, tolerating(v1alpha1.Toleration{Key: "a"}))},
+		"a gang's other members may take what this claim cannot": {setting: "Deny", after: claim(placing("gang: {name: g, size: 2}"))},
+		"a gang for which the whole fleet is too small": {setting: "Deny", after: claim(placing("gang: {name: g, size: 3}")),
+			warnings: []string{"the claim's gang takes 3 servers, and the whole fleet has 2" + waits}},
+		"a member that nothing can satisfy is refused": {setting: "Deny", after: claim(placing("where: server.gpus > 0\ngang: {name: g, size: 3}")),
+			want: "Invalid\nspec: " + words + "placement 1, taint 1" + remedy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := *defaults(t)
 			b.Settings.Claims.OnUnsatisfiable = c.setting
-			w := newWorld(t, &b, server(labelled("rack", "r1"), heldBy("other", "c")), server(serverNamed("s2"), labelled("rack", "r2"), tainted(v1alpha1.Taint{Key: "broken"})))
+			w := newWorld(t, &b, server(labelled("rack", "r1"), heldBy("other", "c"), func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateReserved }), server(serverNamed("s2"), labelled("rack", "r2"), tainted(v1alpha1.Taint{Key: "broken"})))
 			op := admissionv1.Create
 			var got string
 			var warnings []string

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
@@ -67,18 +68,23 @@ type Policy interface {
 
 // Answer is what the fleet has for a claim.
 type Answer struct {
-	// Total is the number of servers, Need how many the claim takes: one, or with its gang one for each member.
-	Total, Need int
-	// Fit is how many could satisfy it. They are not counted beyond Need.
+	// Total is the number of servers. Gang is how many the claim's gang takes; 0 where it has none. What the other members ask for
+	// is theirs, so that one server for this claim is all that it needs itself.
+	Total, Gang int
+	// Fit is how many could satisfy it, at least: nobody looks on once there is one.
 	Fit int
-	// ByCode counts the others, where Fit is less than Need. A server that a policy rejects for two reasons counts twice.
+	// ByCode counts the others, where there is none. A server that a policy rejects for two reasons counts twice.
 	ByCode map[string]int
-	// Passing: what turned servers away follows counts, time, or how a server is at the moment, and may pass by itself.
+	// Passing: what turned servers away follows counts, time, or how a server is at the moment, or of some of them nobody knows yet
+	// what they are. It may pass by itself.
 	Passing bool
 }
 
-// Feasible says that there are as many servers as the claim takes.
-func (a Answer) Feasible() bool { return a.Fit >= a.Need }
+// Feasible says that there is a server for the claim.
+func (a Answer) Feasible() bool { return a.Fit > 0 }
+
+// TooFew says that the fleet has fewer servers than the claim's gang takes, whatever its members ask for.
+func (a Answer) TooFew() bool { return a.Gang > a.Total }
 
 // String is like "0 of 40 servers: selector 38, taint 2", the most frequent code first.
 func (a Answer) String() string {
@@ -100,9 +106,9 @@ const firstChunk = 64
 // Judge looks at the fleet until it has found enough servers, or has seen all. The policy may be nil. An error means that
 // nothing is known.
 func Judge(ctx context.Context, fleet *index.Index, policy Policy, asked Asked, now int64) (Answer, error) {
-	j := &judging{Asked: asked, policy: policy, answer: Answer{Total: fleet.Len(), Need: 1, ByCode: map[string]int{}}}
-	if gang := asked.Placement.Gang(); gang != nil && asked.Spec.ServerRef == "" {
-		j.answer.Need = int(gang.Size)
+	j := &judging{Asked: asked, policy: policy, answer: Answer{Total: fleet.Len(), ByCode: map[string]int{}}}
+	if gang := asked.Placement.Gang(); gang != nil {
+		j.answer.Gang = int(gang.Size)
 	}
 	if policy != nil {
 		j.counts = fleet.CountsFor(asked.Claim.Namespace, now)
@@ -120,10 +126,37 @@ func Judge(ctx context.Context, fleet *index.Index, policy Policy, asked Asked, 
 		}
 		matching = matching[n:]
 	}
-	need := j.answer.Need
-	j.answer.Passing = j.placed >= need && policy != nil && policy.JudgesPassing() ||
-		j.had >= need && asked.Placement.JudgesPassing()
+	if !j.answer.Feasible() {
+		j.answer.Passing = j.placed > 0 && policy != nil && policy.JudgesPassing() || j.had > 0 && asked.Placement.JudgesPassing() ||
+			j.unknown || maybeLabelled(fleet, asked.Spec)
+	}
 	return j.answer, nil
+}
+
+// maybeLabelled says that a server of which nobody knows yet what it is could bear the labels of the inventory that a claim selects.
+func maybeLabelled(fleet *index.Index, spec selection.ClaimSpec) bool {
+	if spec.Selector == nil || spec.ServerRef != "" {
+		return false
+	}
+	others := &selection.Selector{MatchLabels: map[string]string{}}
+	for key, value := range spec.Selector.MatchLabels {
+		if !strings.HasPrefix(key, v1alpha1.InventoryLabelPrefix) {
+			others.MatchLabels[key] = value
+		}
+	}
+	for _, e := range spec.Selector.MatchExpressions {
+		if !strings.HasPrefix(e.Key, v1alpha1.InventoryLabelPrefix) {
+			others.MatchExpressions = append(others.MatchExpressions, e)
+		}
+	}
+	if len(others.MatchLabels)+len(others.MatchExpressions) == len(spec.Selector.MatchLabels)+len(spec.Selector.MatchExpressions) {
+		return false
+	}
+	spec.Selector = others
+	return slices.ContainsFunc(fleet.Matching(spec), func(e *index.Entry) bool {
+		ok, _, _ := selection.Feasible(spec, e.State)
+		return ok && !e.IsKnown()
+	})
 }
 
 // judging is one claim under way.
@@ -134,7 +167,9 @@ type judging struct {
 	answer Answer
 	// had are the servers that the hard contract lets the claim have, placed those of them that its placement accepts.
 	had, placed int
-	candidates  []*selection.PreparedCandidate
+	// unknown says that of some of them nobody knows yet what they are.
+	unknown    bool
+	candidates []*selection.PreparedCandidate
 }
 
 func (j *judging) reject(code string, n int) {
@@ -152,6 +187,7 @@ func (j *judging) look(ctx context.Context, entries []*index.Entry) error {
 			continue
 		}
 		j.candidates = append(j.candidates, e.Candidate())
+		j.unknown = j.unknown || !e.IsKnown()
 	}
 	j.had += len(j.candidates)
 	j.place()
@@ -192,8 +228,8 @@ func (j *judging) place() {
 
 // Words says what a claim that is not feasible would wait for.
 func (a Answer) Words() string {
-	if a.Need > 1 {
-		return fmt.Sprintf("the claim's gang takes %d servers, and fewer can ever serve it, in whatever state they are: %s", a.Need, a)
+	if a.Feasible() {
+		return fmt.Sprintf("the claim's gang takes %d servers, and the whole fleet has %d", a.Gang, a.Total)
 	}
 	return fmt.Sprintf("no server of the fleet, in whatever state, can satisfy the claim: %s", a)
 }

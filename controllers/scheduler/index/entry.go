@@ -54,6 +54,18 @@ func (e *Entry) Eligible(spec selection.ClaimSpec) bool {
 	return ok
 }
 
+// IsKnown says that what the machine is made of was reported, or that its lifecycle is past the states in which that is found out.
+func (e *Entry) IsKnown() bool {
+	h := e.hardware
+	h.TimesClaimed = 0
+	switch e.Server.Status.State {
+	case "", v1alpha1.StateInitial, v1alpha1.StateObserving, v1alpha1.StateDiscovery:
+		return h != policies.Hardware{}
+	default:
+		return true
+	}
+}
+
 // Number is the same for every version of a server, and at any time of one server alone.
 func (e *Entry) Number() uint32 { return e.slot }
 
