@@ -91,7 +91,7 @@ func (v *view) pick(ctx context.Context, a asking, afresh bool) step {
 		return refusal(v1alpha1.ReasonServerNotFound,
 			"the server that spec.serverRef names does not exist; serverRef cannot be changed, so create the server or claim anew")
 	}
-	if s, over := v.exceeds(a.claim.Namespace); over {
+	if s, over := v.exceeds(a.claim.Namespace, 1); over {
 		return s
 	}
 	if v.exhausted[a.class.key] {
@@ -111,9 +111,9 @@ func (v *view) pick(ctx context.Context, a asking, afresh bool) step {
 	return v.offer(a, c, true)
 }
 
-// exceeds refuses a claim whose namespace has as many servers as it may. Admission counts claims and knows only of its own
+// exceeds refuses claims whose namespace has no room for so many servers more. Admission counts claims and knows only of its own
 // process what it admitted a moment ago; here nothing slips through.
-func (v *view) exceeds(namespace string) (step, bool) {
+func (v *view) exceeds(namespace string, more int) (step, bool) {
 	if _, bounded := v.quota.Limit(namespace); !bounded {
 		return step{}, false
 	}
@@ -121,7 +121,7 @@ func (v *view) exceeds(namespace string) (step, bool) {
 	if v.underway != nil {
 		used += v.underway(namespace)
 	}
-	words := v.quota.Exceeded(namespace, used)
+	words := v.quota.Exceeded(namespace, used, more)
 	if words == "" {
 		return step{}, false
 	}

@@ -73,22 +73,36 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 		r.refuseAll(everyone, refusal(v1alpha1.ReasonObserveOnly, "the manager runs with --observe-only, and binds no claim"))
 		return
 	}
+	if todo, over := r.v.exceeds(key.namespace, r.without(everyone)); over {
+		r.refuseAll(r.completeOrGiveBack(ctx, key, members, everyone), todo)
+		return
+	}
 	found, short := r.find(ctx, everyone)
 	if short == nil {
 		r.startGang(ctx, &gangAttempt{key: key, members: found, everyone: everyone, denied: denied, committed: r.v.anyNamed(members)})
 		return
 	}
 	left := r.completeOrGiveBack(ctx, key, members, everyone)
-	r.keep(ctx, key, members, everyone, short)
+	why := r.keep(ctx, key, members, everyone, short)
 	if denied != nil {
 		r.refuseAll(left, refusedBy(denied))
 		return
 	}
 	for i, a := range everyone {
 		if slices.ContainsFunc(left, func(l asking) bool { return l.claim.UID == a.claim.UID }) {
-			r.refuse(a, short.words(key.name, len(members), i, len(r.s.gangs[key].kept)))
+			r.refuse(a, short.words(key.name, len(members), i, len(r.s.gangs[key].kept), why))
 		}
 	}
+}
+
+// without is how many members have no server that is written for them.
+func (r *run) without(members []asking) (n int) {
+	for _, a := range members {
+		if _, has := r.v.written(a.claim); !has {
+			n++
+		}
+	}
+	return n
 }
 
 // assembled says why a gang cannot be given servers whatever the fleet has; empty where it can.

@@ -6,10 +6,18 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // checkKept is what must hold between passes: a server is assumed for a claim only where it is kept for its gang, or a write of it is
@@ -54,4 +62,83 @@ func TestWhatIsKeptForAGangIsReleasedThoughItIsWokenLate(t *testing.T) {
 	if diff := cmp.Diff(want, w.s.fleet.Assumed()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestNothingIsKeptForAGangThatCouldNeverBeWhole(t *testing.T) {
+	tainted := func(s *v1alpha1.Server) {
+		s.Spec.Taints = []v1alpha1.Taint{{Key: "broken", Effect: v1alpha1.TaintEffectNoBind}}
+	}
+	onRack := func(rack string) func(*v1alpha1.Server) { return labelled(policies.RackMetadata, rack) }
+	const never = "nothing is kept free for it, because the fleet has too few servers for all its members, free or not; "
+	for name, tc := range map[string]struct {
+		policy Policy
+		third  func(*v1alpha1.Server)
+		fourth func(*v1alpha1.Server)
+		ask    string
+		kept   int
+		why    string
+	}{
+		"one is in use":             {third: inState("Cleanup"), kept: 2},
+		"one has a taint":           {third: tainted, why: never},
+		"the policy rejects one":    {third: inState("Cleanup"), policy: byName{"s2": "kept-for-others"}, why: never},
+		"one member can have none":  {third: inState("Cleanup"), ask: "where: server.name == \"nowhere\"", why: never},
+		"two members want the same": {third: inState("Cleanup"), ask: "where: server.name == \"s2\"", why: never},
+		"two racks are too few for three": {third: func(s *v1alpha1.Server) { onRack("r3")(s); tainted(s) }, fourth: onRack("r1"),
+			ask: "spread: {key: rack}", why: never},
+		"three racks, and one is not free": {third: func(s *v1alpha1.Server) { onRack("r3")(s); inState("Cleanup")(s) }, ask: "spread: {key: rack}", kept: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if tc.policy != nil {
+				w.s.policy = func() (Policy, engine.Revision) { return tc.policy, engine.Revision{Name: "another"} }
+			}
+			w.addServer(aServer("s0", onRack("r1")))
+			w.addServer(aServer("s1", onRack("r2")))
+			w.addServer(aServer("s2", tc.third))
+			if tc.fourth != nil {
+				w.addServer(aServer("s3", tc.fourth))
+			}
+			for i := range 3 {
+				text := "gang: {name: db, size: 3}\n"
+				if i > 0 || strings.HasPrefix(tc.ask, "spread") {
+					text += tc.ask
+				}
+				w.addClaim(aClaim(fmt.Sprintf("db-%d", i), placed(text)))
+			}
+			w.now = w.now.Add(gangPatience)
+			w.deliver(9)
+			w.tick()
+			if got := len(w.s.fleet.Assumed()); got != tc.kept {
+				t.Errorf("%d are kept", got)
+			}
+			if v, _ := w.s.Verdict("uid-db-0"); tc.why != "" && !strings.Contains(v.Message, tc.why) {
+				t.Errorf("it is told %q", v.Message)
+			}
+			w.checkKept()
+		})
+	}
+}
+
+func TestAGangBeyondItsQuotaKeepsNothingFromItsNamespace(t *testing.T) {
+	w := newWorld(t)
+	w.quota = bundle.Quota{Namespaces: map[string]int{"ns": 2}}
+	for i := range 4 {
+		w.addServer(aServer(fmt.Sprintf("s%d", i)))
+	}
+	for i := range 3 {
+		w.addClaim(aClaim(fmt.Sprintf("db-%d", i), inGang(3)))
+	}
+	w.addClaim(aClaim("single", func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(epoch.Add(time.Second)) }))
+	w.now = w.now.Add(gangPatience)
+	w.deliver(9)
+	w.tick()
+	const want = "the claims of the namespace have 0 of the 2 servers that its quota allows; " +
+		"the 3 of its gang that have none get servers together once another has ended, or the quota is raised"
+	if v, _ := w.s.Verdict("uid-db-0"); v.Reason != v1alpha1.ReasonQuotaExceeded || v.Message != want {
+		t.Errorf("it is told %s %q", v.Reason, v.Message)
+	}
+	if diff := cmp.Diff([]string{"single"}, w.boundClaims()); diff != "" {
+		t.Error(diff)
+	}
+	w.checkKept()
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/engine/selection"
 )
 
 // gangWaits is what is kept for a gang that waits.
@@ -25,10 +28,9 @@ type gangWaits struct {
 const gangPatience = 5 * time.Minute
 
 // keep has servers kept free for a gang that is short of them, if it has waited for long enough and the fleet has enough that it
-// could ever have.
-func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, everyone []asking, short *shortage) {
+// could ever have. It says why not, where the gang has waited for long enough.
+func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, everyone []asking, short *shortage) (why string) {
 	since := time.Time{}
-	could := map[string]bool{}
 	for _, m := range members {
 		if made := m.claim.CreationTimestamp.Time; made.After(since) {
 			since = made
@@ -36,17 +38,10 @@ func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, every
 	}
 	if until := since.Add(gangPatience); r.s.now().Before(until) {
 		r.s.gangs[key] = gangWaits{until: until}
-		return
+		return ""
 	}
-	seen := map[*class]bool{}
-	for _, a := range everyone {
-		if a.class != nil && !seen[a.class] {
-			seen[a.class] = true
-			r.v.accepted(a.spec, a.placed, could)
-		}
-	}
-	if len(could) < len(everyone) {
-		return
+	if ever := r.v.matchEver(ctx, everyone); ever.isExact() && !ever.complete() || !ever.couldBe() {
+		return "nothing is kept free for it, because the fleet has too few servers for all its members, free or not"
 	}
 	kept := map[string]types.UID{}
 	for i, e := range short.wanted {
@@ -58,6 +53,24 @@ func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, every
 		}
 	}
 	r.s.gangs[key] = gangWaits{kept: kept}
+	return ""
+}
+
+// matchEver looks up what each member could have if every server were free, as admission does. What a policy turns away by what
+// passes by itself counts as what it could have.
+func (v *view) matchEver(ctx context.Context, everyone []asking) *matched {
+	return v.match(everyone, func(a asking, claim selection.Claim) []*index.Entry {
+		var all []*index.Entry
+		for _, e := range v.fleet.Matching(a.spec) {
+			if ok, _, _ := selection.Feasible(a.spec, e.State); ok && a.placed.Accepts(e.Candidate().Facts()) {
+				all = append(all, e)
+			}
+		}
+		if p, ok := v.policy.(interface{ JudgesPassing() bool }); ok && p.JudgesPassing() {
+			return all
+		}
+		return v.everything(ctx, a, claim, all)
+	}, nil)
 }
 
 // wakeGangs has the next pass look at the gangs for which servers are kept, or that have waited for long enough, and gives back

@@ -156,6 +156,12 @@ func (m *matched) couldBe() bool {
 	return complete
 }
 
+// complete says that there is a way to serve all members.
+func (m *matched) complete() bool {
+	_, complete := m.solve()
+	return complete
+}
+
 // choices is how many servers one of everyone may have.
 func (m *matched) choices(member int) int {
 	if at := slices.Index(m.open, member); at >= 0 {

@@ -21,8 +21,9 @@ type shortage struct {
 	wanted []*index.Entry
 }
 
-// words are what a member is told: how many members can have servers, and what keeps the others of the fleet from it.
-func (s *shortage) words(gang string, size, member, kept int) step {
+// words are what a member is told: how many members can have servers, why none are kept for it, and what keeps the others of the fleet
+// from it.
+func (s *shortage) words(gang string, size, member, kept int, why string) step {
 	todo := s.steps[member]
 	if todo.action == refuse && !todo.count {
 		return todo
@@ -31,6 +32,9 @@ func (s *shortage) words(gang string, size, member, kept int) step {
 	text := fmt.Sprintf("gang %q: servers for %d of its %d members can be had now, %d short; ", gang, size-short, size, short)
 	if kept > 0 {
 		text += fmt.Sprintf("%d are kept free for it and count as claimed; ", kept)
+	}
+	if why != "" {
+		text += why + "; "
 	}
 	out := step{action: refuse, count: true, spec: todo.spec, rejected: todo.rejected, misplaced: todo.misplaced, follows: todo.follows, gang: text}
 	if first := s.first(member); first != nil {

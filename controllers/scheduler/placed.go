@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
-	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -157,12 +156,3 @@ func (v *view) serversOf(n *neighbour, assumed string) []*index.Entry {
 }
 
 var _ ranking = &selection.Policy{}
-
-// accepted adds the servers that a claim asks for, in whatever state.
-func (v *view) accepted(spec selection.ClaimSpec, p *placement.Placement, into map[string]bool) {
-	for _, e := range v.fleet.Matching(spec) {
-		if p.Accepts(e.Candidate().Facts()) {
-			into[e.Name()] = true
-		}
-	}
-}

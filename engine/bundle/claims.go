@@ -47,14 +47,19 @@ func (q Quota) Limit(namespace string) (int, bool) {
 	return *q.Default, true
 }
 
-// Exceeded says in words that a namespace whose claims have so many servers gets no more; empty where it may have more.
-func (q Quota) Exceeded(namespace string, used int) string {
+// Exceeded says in words that a namespace whose claims have so many servers does not get so many more; empty where it may. More
+// than one are the members of a gang, who get theirs together.
+func (q Quota) Exceeded(namespace string, used, more int) string {
 	limit, ok := q.Limit(namespace)
-	if !ok || used < limit {
+	if !ok || more == 0 || used+more <= limit {
 		return ""
 	}
+	who := "this one gets a server"
+	if more > 1 {
+		who = fmt.Sprintf("the %d of its gang that have none get servers together", more)
+	}
 	return fmt.Sprintf("the claims of the namespace have %d of the %d servers that its quota allows; "+
-		"this one gets a server once another has ended, or the quota is raised", used, limit)
+		"%s once another has ended, or the quota is raised", used, limit, who)
 }
 
 // MaxQuota bounds a quota: it is more than any fleet has servers.

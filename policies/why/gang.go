@@ -38,7 +38,7 @@ func Serve(ctx context.Context, policy *selection.Policy, quota bundle.Quota, me
 		if err != nil {
 			return Served{}, err
 		}
-		if words := quota.Exceeded(m.Claim.Namespace, served.After.heldIn[m.Claim.Namespace]); words != "" {
+		if words := quota.Exceeded(m.Claim.Namespace, served.After.heldIn[m.Claim.Namespace], 1); words != "" {
 			a.Refused = &Reason{v1alpha1.ReasonQuotaExceeded, words, Namespace}
 		}
 		served.Answers = append(served.Answers, a)
