@@ -5,7 +5,6 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
@@ -123,14 +122,4 @@ func (v *view) finish(s step, memo map[string]count) Verdict {
 func keptWords(server string) string {
 	return fmt.Sprintf("the claim that held the server %q has ended, and its data is kept (reclaimPolicy Retain) until it is given up; "+
 		"this claim may get the server once it is wiped; ask who runs the fleet", server)
-}
-
-// withoutNames takes the names of servers out of a message that a claim's author will read.
-func withoutNames(message string, entries []*index.Entry) string {
-	for _, e := range entries {
-		if strings.Contains(message, "server "+e.Server.Name+":") {
-			return strings.ReplaceAll(message, "server "+e.Server.Name+":", "a server:")
-		}
-	}
-	return message
 }

@@ -108,7 +108,7 @@ func told(v *view, s step) string {
 type failing struct{}
 
 func (failing) Select(context.Context, selection.Claim, []*selection.PreparedCandidate, selection.Fleet) (selection.Result, error) {
-	return selection.Result{}, errors.New("selection: server a: boom")
+	return selection.Result{}, selection.CandidateError{Server: "a", Err: errors.New("boom")}
 }
 
 func TestPendingClaimsAreServedByPriorityThenAgeThenName(t *testing.T) {

@@ -5,6 +5,7 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -58,9 +59,6 @@ func (v *view) rank(ctx context.Context, a asking, claim selection.Claim, fit *f
 			}
 		}
 	}
-	if c.failed != "" {
-		c.failed = withoutNames(c.failed, fit.entries)
-	}
 }
 
 // ask adds to a choice what the policy says of some servers.
@@ -74,12 +72,21 @@ func (v *view) ask(ctx context.Context, claim selection.Claim, some []*selection
 	}
 	result, err := ask(ctx, claim, some, v.fleet.CountsFor(claim.Namespace, v.now))
 	if err != nil {
-		c.failed = err.Error()
+		c.failed = withoutNames(err)
 	}
 	c.ranked, c.allowed = result.Ranked, max(result.Allowed, len(result.Ranked))
 	for code, r := range result.Rejections {
 		c.rejected[code] += r.Count
 	}
+}
+
+// withoutNames is the text of an error for a claim's author, who may not know which servers there are.
+func withoutNames(err error) string {
+	var candidate selection.CandidateError
+	if errors.As(err, &candidate) {
+		return candidate.Anonymous()
+	}
+	return err.Error()
 }
 
 // prefer adds the scores of a placement to a ranking.

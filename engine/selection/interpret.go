@@ -4,7 +4,6 @@ package selection
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -34,11 +33,11 @@ func (s *session) judge(candidate *PreparedCandidate) (Judgement, error) {
 	input := ast.ObjectTerm([2]*ast.Term{keyClaim, s.claim}, [2]*ast.Term{keyCandidate, candidate.term()}, [2]*ast.Term{keyFleet, s.fleet})
 	values, err := s.evaluation.Eval(input)
 	if err != nil {
-		return Judgement{}, fmt.Errorf("selection: server %s: %w", candidate.Name(), err)
+		return Judgement{}, CandidateError{candidate.Name(), err}
 	}
 	judgement, err := s.policy.judgement(values[0], values[1], values[2])
 	if err != nil {
-		return Judgement{}, fmt.Errorf("selection: server %s: %w", candidate.Name(), err)
+		return Judgement{}, CandidateError{candidate.Name(), err}
 	}
 	return judgement, nil
 }

@@ -102,8 +102,7 @@ func (p *Policy) Judge(ctx context.Context, claim Claim, candidate *PreparedCand
 
 func (c *PreparedCandidate) fits() error {
 	if c.size > maxCandidateBytes {
-		return fmt.Errorf("selection: server %s has %d bytes of labels and taints and at most %d are read; shorten them",
-			c.Name(), c.size, maxCandidateBytes)
+		return CandidateError{c.Name(), fmt.Errorf("it has %d bytes of labels and taints and at most %d are read; shorten them", c.size, maxCandidateBytes)}
 	}
 	return nil
 }
