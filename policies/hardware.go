@@ -128,6 +128,12 @@ func gpus(devices []policyv1alpha1.PCIDevice) int64 {
 	return n
 }
 
+// FilledFrom is what is known of a machine together with what its BMC says of it.
+func (h Hardware) FilledFrom(s *v1alpha1.Server) Hardware {
+	h.fillFrom(s.Status)
+	return h
+}
+
 // fillFrom takes from the BMC's inventory what the agent did not say.
 func (h *Hardware) fillFrom(status v1alpha1.ServerStatus) {
 	h.fillProcessors(status.Processors)

@@ -127,7 +127,7 @@ func (f *Feed) sawInventory(o any) {
 
 func (f *Feed) lostInventory(o any) {
 	if inv, ok := last(o).(*policyv1alpha1.ServerInventory); ok {
-		f.fleet.ForgetInventory(inv.Spec.SystemUUID)
+		f.changed(func() index.Change { return f.fleet.ForgetInventory(inv.Spec.SystemUUID) })
 	}
 }
 

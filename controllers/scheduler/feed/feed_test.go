@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
 )
@@ -60,5 +61,21 @@ func TestAnIndexThatIsNotFilledYetIsNotWhole(t *testing.T) {
 	whole = true
 	if !f.HasSynced() {
 		t.Error("it is not whole though it was filled")
+	}
+}
+
+func TestAFollowerIsToldOfAReportThatIsGone(t *testing.T) {
+	f := New(index.New())
+	s := server("a", "1")
+	s.Spec.SystemUUID = "uuid"
+	f.sawServer(s)
+	inv := &policyv1alpha1.ServerInventory{Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: "uuid"}, Report: &policyv1alpha1.ProbeReport{}}
+	inv.Report.Data.Memory = []policyv1alpha1.MemoryDevice{{SizeBytes: 8 << 30}}
+	f.sawInventory(inv)
+	var memory []int64
+	f.Follow(func(c index.Change) { memory = append(memory, c.After.Candidate().Facts().MemoryGiB) })
+	f.lostInventory(toolscache.DeletedFinalStateUnknown{Obj: inv})
+	if diff := cmp.Diff([]int64{8, 0}, memory); diff != "" {
+		t.Error(diff)
 	}
 }

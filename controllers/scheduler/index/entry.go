@@ -20,7 +20,9 @@ type Entry struct {
 	// Zone and Rack are empty where nobody said.
 	Zone, Rack string
 
+	// hardware is what is known of the machine, by an agent or by its BMC; reported says that an agent reported it.
 	hardware policies.Hardware
+	reported bool
 	slot     uint32
 	since    uint64
 	once     sync.Once
@@ -28,7 +30,10 @@ type Entry struct {
 }
 
 func newEntry(s *v1alpha1.Server, h policies.Hardware) *Entry {
-	return &Entry{Server: s, State: policies.ServerStateOf(s), Zone: s.Labels[v1alpha1.ZoneLabel], Rack: policies.RackOf(s), hardware: h}
+	reported := h
+	reported.TimesClaimed = 0
+	return &Entry{Server: s, State: policies.ServerStateOf(s), Zone: s.Labels[v1alpha1.ZoneLabel], Rack: policies.RackOf(s),
+		hardware: h.FilledFrom(s), reported: reported != policies.Hardware{}}
 }
 
 // Name is the server's name.
@@ -56,11 +61,9 @@ func (e *Entry) Eligible(spec selection.ClaimSpec) bool {
 
 // IsKnown says that what the machine is made of was reported, or that its lifecycle is past the states in which that is found out.
 func (e *Entry) IsKnown() bool {
-	h := e.hardware
-	h.TimesClaimed = 0
 	switch e.Server.Status.State {
 	case "", v1alpha1.StateInitial, v1alpha1.StateObserving, v1alpha1.StateDiscovery:
-		return h != policies.Hardware{}
+		return e.reported
 	default:
 		return true
 	}

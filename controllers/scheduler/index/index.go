@@ -120,19 +120,28 @@ func (x *Index) SawInventory(inv *policyv1alpha1.ServerInventory) Change {
 		return Change{}
 	}
 	x.hardware[uuid] = h
+	return x.renew(uuid)
+}
+
+// ForgetInventory drops what an agent reported. The Change is that of its server, empty where there is none or nothing was known.
+func (x *Index) ForgetInventory(uuid string) Change {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, known := x.hardware[uuid]; !known {
+		return Change{}
+	}
+	delete(x.hardware, uuid)
+	return x.renew(uuid)
+}
+
+// renew makes a server anew whose inventory changed.
+func (x *Index) renew(uuid string) Change {
 	before := x.servers[x.byUUID[uuid]]
 	if before == nil {
 		return Change{}
 	}
 	x.put(before.Server)
 	return Change{before, x.servers[before.Name()]}
-}
-
-// ForgetInventory drops what an agent reported.
-func (x *Index) ForgetInventory(uuid string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	delete(x.hardware, uuid)
 }
 
 // put replaces what is known of a server.
