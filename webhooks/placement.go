@@ -77,6 +77,9 @@ func (l *lookup) gangOf(ctx context.Context, c change[v1alpha1.ServerClaim]) ([]
 	}
 	var sizes []int64
 	for i := range all.Items {
+		if !all.Items[i].DeletionTimestamp.IsZero() {
+			continue // it counts no more
+		}
 		other := policies.GangOf(&all.Items[i])
 		if all.Items[i].Name != c.new.Name && other != nil && other.Name == gang.Name {
 			sizes = append(sizes, other.Size)

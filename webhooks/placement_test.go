@@ -34,6 +34,10 @@ func TestPlacementOfAServerClaim(t *testing.T) {
 	const good, broken = "where: server.gpus > 0", "where: server.gpu > 0\nspread: {key: rack}"
 	stored := []client.Object{server(labelled("rack", "r1")),
 		claim(claimNamed("team", "m1"), placing("gang: {name: db, size: 3}")), claim(claimNamed("team", "m2"), placing("gang: {name: db, size: 3}")),
+		claim(claimNamed("team", "going"), placing("gang: {name: db, size: 3}"), func(c *v1alpha1.ServerClaim) {
+			now := metav1.Now()
+			c.DeletionTimestamp, c.Finalizers = &now, []string{v1alpha1.FinalizerServerClaim}
+		}),
 		claim(claimNamed("other", "m3"), placing("gang: {name: db, size: 5}")), claim(claimNamed("team", "m4"), placing(broken))}
 	for name, c := range map[string]struct {
 		before, after *v1alpha1.ServerClaim
