@@ -5,6 +5,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,6 +43,7 @@ func (r *run) serveGang(ctx context.Context, key gangKey) {
 }
 
 func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
+	defer r.surviveGang(key)
 	if given := r.s.letGo(key); len(given) > 0 {
 		r.given = append(r.given, given...)
 		r.v.afresh()
@@ -92,6 +94,27 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 		if slices.ContainsFunc(left, func(l asking) bool { return l.claim.UID == a.claim.UID }) {
 			r.refuse(a, short.words(key.name, len(members), i, len(r.s.gangs[key].kept), why))
 		}
+	}
+}
+
+// surviveGang is survive for a gang. Nothing stays assumed for members of which nobody writes.
+func (r *run) surviveGang(key gangKey) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	members, open := r.s.pending.roster(key, r.v.granted, r.s.now())
+	for server, uid := range r.s.fleet.Assumed() {
+		if slices.ContainsFunc(members, func(m *neighbour) bool { return m.claim.UID == uid }) && r.s.doubts[uid] != server {
+			r.s.fleet.Release(server, uid)
+		}
+	}
+	delete(r.s.gangs, key)
+	r.v.afresh()
+	err := fmt.Errorf("decide on gang %s/%s: panic: %v\n%s", key.namespace, key.name, p, debug.Stack())
+	for _, a := range open {
+		r.fail(a, err)
+		err = nil
 	}
 }
 

@@ -5,6 +5,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"net/url"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,7 +97,7 @@ func TestFromTheFirstNamedServerOnEveryReservedMemberGetsItsOwn(t *testing.T) {
 			w := gangOfThree(t, 3)
 			w.before = func(o client.Object) error {
 				if o.GetName() == "db-1" {
-					return errors.New("injected: no answer")
+					return &url.Error{Op: "Patch", Err: errors.New("injected: no answer")}
 				}
 				return nil
 			}

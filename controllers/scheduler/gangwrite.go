@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -68,7 +66,7 @@ func (s *Scheduler) nameGang(ctx context.Context, g *gangAttempt) {
 		g.done[i] = s.nameServer(ctx, t.claim, t.server())
 		err := g.done[i].err
 		g.committed = g.committed || g.done[i].done == wasBound && err == nil
-		if !g.committed || err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+		if !g.committed || isUnanswered(err) {
 			return
 		}
 	}

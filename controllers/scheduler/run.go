@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"runtime/debug"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -80,8 +80,48 @@ type result struct {
 	server string
 }
 
+// serveAll serves claims in order, and returns once all that is written for them is. Should it end in a panic, what the workers do is
+// taken in all the same, and the next pass looks at the claims again.
+func (r *run) serveAll(ctx context.Context, due []asking) {
+	whole := false
+	defer func() {
+		if whole {
+			return
+		}
+		r.stopped = true
+		for r.flying > 0 {
+			r.collect(ctx)
+		}
+		for _, a := range due {
+			r.s.pending.wake(a.claim.UID)
+		}
+	}()
+	for _, a := range due {
+		for r.flying > 0 && (r.flying >= maxWriters || len(r.results) > 0) {
+			r.collect(ctx)
+		}
+		if r.stopped || ctx.Err() != nil {
+			r.s.pending.wake(a.claim.UID)
+			continue
+		}
+		r.serve(ctx, a)
+	}
+	for r.flying > 0 {
+		r.collect(ctx)
+	}
+	whole = true
+}
+
+// survive is deferred where a decision on a claim is made: what cannot be decided for one is no reason to leave out the others.
+func (r *run) survive(a asking) {
+	if p := recover(); p != nil {
+		r.fail(a, fmt.Errorf("decide on claim %s: panic: %v\n%s", claimName(a.claim), p, debug.Stack()))
+	}
+}
+
 // serve does what can be done for one claim: it decides, and has the first write begun.
 func (r *run) serve(ctx context.Context, a asking) {
+	defer r.survive(a)
 	if a.placed.Gang() != nil && a.claim.Spec.ServerRef == nil {
 		r.serveGang(ctx, gangKey{a.claim.Namespace, a.placed.Gang().Name})
 		return
@@ -304,9 +344,14 @@ func (r *run) later(a asking) {
 func (r *run) fail(a asking, err error) {
 	r.failed = errors.Join(r.failed, err)
 	r.s.pending.wake(a.claim.UID)
-	if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
-		r.stopped = true
-	}
+	r.stopped = r.stopped || isUnanswered(err)
+}
+
+// isUnanswered says that a request got no answer, so that the next one most likely gets none either. What went wrong in another way
+// concerns the one claim.
+func isUnanswered(err error) bool {
+	var network net.Error // a url.Error is one
+	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // refuse leaves a claim without a server.

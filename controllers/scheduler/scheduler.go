@@ -101,29 +101,20 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 	s.freed.Store(false)
 	s.patience.keep(s.pending)
 	s.patience.wake(s.pending, began)
-	for _, a := range s.due(r, began) {
-		for r.flying > 0 && (r.flying >= maxWriters || len(r.results) > 0) {
-			r.collect(ctx)
-		}
-		if r.stopped || ctx.Err() != nil {
-			s.pending.wake(a.claim.UID)
-			continue
-		}
-		r.serve(ctx, a)
-	}
-	for r.flying > 0 {
-		r.collect(ctx)
-	}
+	r.serveAll(ctx, s.due(r, began))
 	r.reconsider()
 	r.notKept()
 	s.explain(r)
 	passSeconds.Observe(s.now().Sub(began).Seconds())
-	if err := errors.Join(r.failed, ctx.Err()); err != nil {
-		return reconcile.Result{}, err
-	}
 	again := wake.Sooner(wake.Sooner(s.patience.next(s.now()), s.suspects.again()), s.nextGang(s.now()))
 	if r.rewoke || s.freed.Load() {
 		again = wake.Sooner(again, firstWait) // our own write wakes nobody
+	}
+	if err := errors.Join(r.failed, ctx.Err()); err != nil {
+		if again > 0 { // what others wait for does not wait for the end of the error
+			s.passes.AddAfter(pass{}, again)
+		}
+		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: again}, nil
 }
