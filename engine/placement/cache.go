@@ -11,9 +11,10 @@ import (
 // Cache remembers what documents were compiled to: claims of one kind bear the same one, and each is read many times. The
 // zero Cache is ready for use, also by many goroutines at once.
 type Cache struct {
-	mu  sync.RWMutex
-	all map[string]parsed
-	// length is that of all documents together.
+	mu sync.RWMutex
+	// recent are the documents that were asked for since former became the former ones.
+	recent, former map[string]parsed
+	// length is that of all recent documents together.
 	length int
 }
 
@@ -22,8 +23,8 @@ type parsed struct {
 	found     diag.List
 }
 
-// maxCached bounds the length of all documents that are remembered; compiled they take about forty times as much. When there
-// is more, all are forgotten, which costs one compilation of each that is still in use.
+// maxCached bounds the length of all documents that are remembered; compiled they take about forty times as much. When half of that
+// was asked for, what was not asked for meanwhile is forgotten.
 const maxCached = 512 << 10
 
 // Parse is that of the package, for a document that findings call File. The findings are shared and must not be changed.
@@ -32,20 +33,31 @@ func (c *Cache) Parse(text string) (*Placement, diag.List) {
 		return Parse(File, text)
 	}
 	c.mu.RLock()
-	known, ok := c.all[text]
+	known, ok := c.recent[text]
+	old, was := c.former[text]
 	c.mu.RUnlock()
-	if ok {
+	switch {
+	case ok:
 		return known.placement, known.found
+	case was:
+		known = old
+	default:
+		known.placement, known.found = Parse(File, text)
 	}
-	known.placement, known.found = Parse(File, text)
+	c.keep(text, known)
+	return known.placement, known.found
+}
+
+// keep remembers a document as one that was asked for.
+func (c *Cache) keep(text string, known parsed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.all == nil || c.length+len(text) > maxCached {
-		c.all, c.length = map[string]parsed{}, 0
+	if _, twice := c.recent[text]; twice {
+		return
 	}
-	if _, twice := c.all[text]; !twice {
-		c.length += len(text)
+	if c.recent == nil || c.length+len(text) > maxCached/2 {
+		c.recent, c.former, c.length = map[string]parsed{}, c.recent, 0
 	}
-	c.all[text] = known
-	return known.placement, known.found
+	c.recent[text] = known
+	c.length += len(text)
 }
