@@ -5,6 +5,7 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ type quotas struct {
 	mu sync.Mutex
 	// recent are the claims that were admitted, by namespace and name.
 	recent map[string]map[string]time.Time
+	// swept is when recent was last swept.
+	swept time.Time
 }
 
 // usage is how many claims a namespace has beside the one that is asked for.
@@ -56,6 +59,7 @@ func (q *quotas) take(ctx context.Context, c *v1alpha1.ServerClaim, limit int, k
 		}
 	}
 	now := q.now()
+	q.sweep(now)
 	for name, at := range recent {
 		switch {
 		case now.Sub(at) >= inFlight:
@@ -75,6 +79,20 @@ func (q *quotas) take(ctx context.Context, c *v1alpha1.ServerClaim, limit int, k
 		delete(q.recent, c.Namespace)
 	}
 	return u, nil
+}
+
+// sweep forgets what was admitted long ago in namespaces of which nobody has asked since.
+func (q *quotas) sweep(now time.Time) {
+	if now.Sub(q.swept) < inFlight {
+		return
+	}
+	q.swept = now
+	for namespace, recent := range q.recent {
+		maps.DeleteFunc(recent, func(_ string, at time.Time) bool { return now.Sub(at) >= inFlight })
+		if len(recent) == 0 {
+			delete(q.recent, namespace)
+		}
+	}
 }
 
 // release forgets that a claim was admitted.

@@ -91,3 +91,20 @@ func TestWhatCountsAgainstAQuota(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestNamespacesOfWhichNobodyAsksAreForgotten(t *testing.T) {
+	now := time.Unix(0, 0)
+	q := newQuotas(newWorld(t, defaults(t)).cached, func() time.Time { return now })
+	for i := range 3 {
+		if _, err := q.take(t.Context(), claim(claimNamed(fmt.Sprint("ci-", i), "c")), 5, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = now.Add(inFlight)
+	if _, err := q.take(t.Context(), claim(claimNamed("team", "c")), 5, true); err != nil {
+		t.Fatal(err)
+	}
+	if len(q.recent) != 1 {
+		t.Errorf("it remembers %v", q.recent)
+	}
+}
