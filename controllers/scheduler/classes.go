@@ -5,7 +5,6 @@ package scheduler
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -146,42 +145,6 @@ func (k *classes) offer(e *index.Entry) bool {
 // accepts says whether the placement of the class accepts a server, whatever the counts of its spread are.
 func (c *class) accepts(e *index.Entry) bool {
 	return c.placed == nil || c.placed.Accepts(e.Candidate().Facts())
-}
-
-// respread marks the classes for whose spread a change of a server can matter though they cannot have that server: there may be
-// another place, or a place has one claim more or less. It says whether there are any.
-func (k *classes) respread(change index.Change) bool {
-	found := false
-	for c := range k.spread {
-		if moved(change) || claimOf(change.Before) != claimOf(change.After) &&
-			(claimOf(change.Before).Namespace == c.namespace || claimOf(change.After).Namespace == c.namespace) {
-			c.offered, found = true, true
-		}
-	}
-	return found
-}
-
-// respreadIn marks the classes of a namespace that keep apart from other claims.
-func (k *classes) respreadIn(namespace string) bool {
-	found := false
-	for c := range k.spread {
-		if c.namespace == namespace {
-			c.offered, found = true, true
-		}
-	}
-	return found
-}
-
-// moved says that a server came, went, or stands elsewhere.
-func moved(c index.Change) bool {
-	return c.Before == nil || c.After == nil || c.Before.Rack != c.After.Rack || !maps.Equal(c.Before.State.Labels, c.After.State.Labels)
-}
-
-func claimOf(e *index.Entry) index.ClaimKey {
-	if e == nil {
-		return index.ClaimKey{}
-	}
-	return e.Claim()
 }
 
 // askedFor is the same text for claims that ask the hard contract for the same.

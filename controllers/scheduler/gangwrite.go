@@ -93,7 +93,11 @@ func (r *run) finishGang(ctx context.Context, g *gangAttempt) {
 			failed = errors.Join(failed, done.err)
 		}
 	}
-	r.rewoke = r.s.pending.respread(g.key.namespace) || r.rewoke
+	uids := make([]types.UID, len(g.members))
+	for i, t := range g.members {
+		uids[i] = t.claim.UID
+	}
+	r.rewoke = r.s.pending.respread(g.key.namespace, uids...) || r.rewoke
 	if failed != nil {
 		r.fail(g.everyone[0], failed)
 		return

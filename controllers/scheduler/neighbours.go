@@ -82,7 +82,7 @@ func (p *pending) stir(namespace string, before, after *neighbour) bool {
 	if before == nil && after.claim.Spec.ServerRef == nil { // it holds nothing
 		return found
 	}
-	return p.classes.respreadIn(namespace) || found
+	return p.classes.respreadIn(namespace, before, after) || found
 }
 
 // regained has the next pass look at a gang where the member that a server is written for, in one of two versions, lost or got back
@@ -99,13 +99,6 @@ func (p *pending) regained(change index.Change, e *index.Entry) bool {
 // keeps says that a server is the one that the claim names, and is written for it.
 func (n *neighbour) keeps(e *index.Entry) bool {
 	return settledBy(n.claim, e) && !v1alpha1.BindingEnded(e.Server)
-}
-
-// respread has the next pass look at the claims of a namespace that keep apart from others. It says whether there are any.
-func (p *pending) respread(namespace string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.classes.respreadIn(namespace)
 }
 
 func sameMember(a, b *neighbour) bool {

@@ -172,7 +172,7 @@ func (p *pending) concerned(change index.Change) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	found := change.After != nil && p.classes.offer(change.After)
-	found = p.classes.respread(change) || found
+	found = p.classes.respread(change, func(namespace string, uid types.UID) *neighbour { return p.known[namespace][uid] }) || found
 	wake := func(w *waiting) {
 		if w != nil && !settledBy(w.claim, change.After) {
 			w.due, found = true, true

@@ -284,7 +284,7 @@ func (r *run) finish(ctx context.Context, done result) {
 	switch {
 	case done.done == wasBound && done.err == nil:
 		r.bound++
-		r.rewoke = r.s.pending.respread(t.claim.Namespace) || r.rewoke
+		r.rewoke = r.s.pending.respread(t.claim.Namespace, t.claim.UID) || r.rewoke
 		if gang := t.placed.Gang(); gang != nil { // the others may have waited for this one to have its server again
 			r.rewoke = r.s.pending.wakeGang(gangKey{t.claim.Namespace, gang.Name}) || r.rewoke
 		}

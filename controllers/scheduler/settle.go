@@ -122,7 +122,7 @@ func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
 	if s.pending.offered(s.fleet.Get(e.Name())) {
 		s.freed.Store(true)
 	}
-	if s.pending.respread(key.Namespace) {
+	if s.pending.respread(key.Namespace, types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])) {
 		s.freed.Store(true)
 	}
 	undone.Inc()
