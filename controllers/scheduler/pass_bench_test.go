@@ -52,13 +52,19 @@ func (spreading) Select(_ context.Context, _ selection.Claim, all []*selection.P
 			least, best = n, rack
 		}
 	}
-	for _, c := range all {
-		if len(r.Ranked) == cap(r.Ranked) {
-			break
+	for _, score := range []float64{1, 0} { // those of the emptiest rack, and then others
+		for _, c := range all {
+			if len(r.Ranked) == cap(r.Ranked) {
+				break
+			}
+			if (c.Facts().Rack == best) == (score == 1) {
+				r.Ranked = append(r.Ranked, selection.Ranked{Name: c.Name(), Score: score})
+			}
 		}
-		r.Ranked = append(r.Ranked, selection.Ranked{Name: c.Name()})
 	}
-	slices.SortFunc(r.Ranked, func(a, b selection.Ranked) int { return cmp.Or(strings.Compare(a.Name, b.Name)) })
+	slices.SortFunc(r.Ranked, func(a, b selection.Ranked) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.Name, b.Name))
+	})
 	return r, nil
 }
 
