@@ -43,7 +43,11 @@ func (r *run) serveGang(ctx context.Context, key gangKey) {
 }
 
 func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
-	defer r.surviveGang(key)
+	defer func() {
+		if p := recover(); p != nil {
+			r.gangPanicked(key, p)
+		}
+	}()
 	if given := r.s.letGo(key); len(given) > 0 {
 		r.given = append(r.given, given...)
 		r.v.afresh()
@@ -97,12 +101,8 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 	}
 }
 
-// surviveGang is survive for a gang. Nothing stays assumed for members of which nobody writes.
-func (r *run) surviveGang(key gangKey) {
-	p := recover()
-	if p == nil {
-		return
-	}
+// gangPanicked is panicked for a gang. Nothing stays assumed for members of which nobody writes.
+func (r *run) gangPanicked(key gangKey, p any) {
 	members, open := r.s.pending.roster(key, r.v.granted, r.s.now())
 	for server, uid := range r.s.fleet.Assumed() {
 		if slices.ContainsFunc(members, func(m *neighbour) bool { return m.claim.UID == uid }) && r.s.doubts[uid] != server {

@@ -112,16 +112,18 @@ func (r *run) serveAll(ctx context.Context, due []asking) {
 	whole = true
 }
 
-// survive is deferred where a decision on a claim is made: what cannot be decided for one is no reason to leave out the others.
-func (r *run) survive(a asking) {
-	if p := recover(); p != nil {
-		r.fail(a, fmt.Errorf("decide on claim %s: panic: %v\n%s", claimName(a.claim), p, debug.Stack()))
-	}
+// panicked notes a panic over one claim: what cannot be decided for it is no reason to leave out the others.
+func (r *run) panicked(a asking, p any) {
+	r.fail(a, fmt.Errorf("decide on claim %s: panic: %v\n%s", claimName(a.claim), p, debug.Stack()))
 }
 
 // serve does what can be done for one claim: it decides, and has the first write begun.
 func (r *run) serve(ctx context.Context, a asking) {
-	defer r.survive(a)
+	defer func() {
+		if p := recover(); p != nil {
+			r.panicked(a, p)
+		}
+	}()
 	if a.placed.Gang() != nil && a.claim.Spec.ServerRef == nil {
 		r.serveGang(ctx, gangKey{a.claim.Namespace, a.placed.Gang().Name})
 		return
@@ -283,15 +285,7 @@ func (r *run) finish(ctx context.Context, done result) {
 	}
 	switch {
 	case done.done == wasBound && done.err == nil:
-		r.bound++
-		r.rewoke = r.s.pending.respread(t.claim.Namespace, t.claim.UID) || r.rewoke
-		if gang := t.placed.Gang(); gang != nil { // the others may have waited for this one to have its server again
-			r.rewoke = r.s.pending.wakeGang(gangKey{t.claim.Namespace, gang.Name}) || r.rewoke
-		}
-		r.s.told(ctx, done.claim, done.server)
-		if t.denied != nil {
-			logf.FromContext(ctx).Error(t.denied, "better servers could not be reserved", "claim", claimName(t.claim))
-		}
+		r.tookHold(ctx, done)
 	case done.done == wasDropped && done.err == nil:
 	case done.done == wasLost:
 		r.lost(ctx, done)
@@ -299,6 +293,20 @@ func (r *run) finish(ctx context.Context, done result) {
 		r.denied(ctx, t, done.err)
 	default:
 		r.fail(t.asking, done.err)
+	}
+}
+
+// tookHold goes on after a claim got its server.
+func (r *run) tookHold(ctx context.Context, done result) {
+	t := done.attempt
+	r.bound++
+	r.rewoke = r.s.pending.respread(t.claim.Namespace, t.claim.UID) || r.rewoke
+	if gang := t.placed.Gang(); gang != nil { // the others may have waited for this one to have its server again
+		r.rewoke = r.s.pending.wakeGang(gangKey{t.claim.Namespace, gang.Name}) || r.rewoke
+	}
+	r.s.told(ctx, done.claim, done.server)
+	if t.denied != nil {
+		logf.FromContext(ctx).Error(t.denied, "better servers could not be reserved", "claim", claimName(t.claim))
 	}
 }
 

@@ -102,7 +102,8 @@ func (p *Policy) Judge(ctx context.Context, claim Claim, candidate *PreparedCand
 
 func (c *PreparedCandidate) fits() error {
 	if c.size > maxCandidateBytes {
-		return CandidateError{c.Name(), fmt.Errorf("it has %d bytes of labels and taints and at most %d are read; shorten them", c.size, maxCandidateBytes)}
+		return CandidateError{c.Name(), fmt.Errorf("it has %d bytes of labels and taints and at most %d are read; shorten them",
+			c.size, maxCandidateBytes)}
 	}
 	return nil
 }
