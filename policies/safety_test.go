@@ -211,7 +211,7 @@ func TestAServerThatWasParkedBeginsParkedWhateverItsBundleSays(t *testing.T) {
 		l    *lifecycle.Lifecycle
 		rule string
 	}{
-		"by a rule of its own":       {defaultLifecycle(t), "StillParked"},
+		"by a rule of its own":        {defaultLifecycle(t), "StillParked"},
 		"where there is no such rule": {rewritten(t, Vocabulary(), still, "", "  wasParked:    server.parked\n", ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
