@@ -119,6 +119,14 @@ func TestWhatComesBetweenTheWritesOfAGang(t *testing.T) {
 			return nil
 		}
 	}
+	nameless := func(name string) func(client.Object) error {
+		return func(o client.Object) error {
+			if _, ok := o.(*v1alpha1.ServerClaim); ok && o.GetName() == name {
+				return apierrors.NewServiceUnavailable("injected")
+			}
+			return nil
+		}
+	}
 	end := func(name string) func(w *world) {
 		return func(w *world) {
 			for _, c := range w.claims() {
@@ -141,6 +149,7 @@ func TestWhatComesBetweenTheWritesOfAGang(t *testing.T) {
 		{"where there is none, what was written is taken back", 3, ofServer("s1", denied), nil, nil, nil, nil},
 		{"a lost answer is looked up, and the rest completed", 3, nil, ofServer("s1", errors.New("injected: lost")), nil, allThree, []string{"s0", "s1", "s2"}},
 		{"and so it is by the next manager", 3, nil, ofServer("s1", errors.New("injected: lost")), (*world).restart, allThree, []string{"s0", "s1", "s2"}},
+		{"a claim that could not be named is named by the next pass", 3, nameless("db-2"), nil, func(w *world) { w.before = nil }, allThree, []string{"s0", "s1", "s2"}},
 		{"a member that goes meanwhile has the others' taken back", 3, nil, ofServer("s1", errors.New("injected: lost")), end("db-2"), nil, nil},
 		{"and so does one whose server was written", 3, nil, ofServer("s1", errors.New("injected: lost")), end("db-0"), nil, nil},
 		{"another size has them taken back", 3, nil, ofServer("s1", errors.New("injected: lost")), func(w *world) {

@@ -99,6 +99,9 @@ func (r *run) finishGang(ctx context.Context, g *gangAttempt) {
 	}
 	r.rewoke = r.s.pending.respread(g.key.namespace, uids...) || r.rewoke
 	if failed != nil {
+		for _, a := range g.everyone { // those that have their server by now do not bring the others with them
+			r.s.pending.wake(a.claim.UID)
+		}
 		r.fail(g.everyone[0], failed)
 		return
 	}

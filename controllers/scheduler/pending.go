@@ -100,13 +100,16 @@ func (p *pending) wrote(c *v1alpha1.ServerClaim) {
 // put replaces what is known of a claim.
 func (p *pending) put(c *v1alpha1.ServerClaim, since time.Time) *waiting {
 	w := &waiting{claim: c, since: since, priority: policies.PriorityOf(c)}
+	offered := false
 	if before := p.claims[c.UID]; before != nil {
 		w.due, w.refused = before.due, before.refused
+		offered = before.class != nil && before.class.offered
 		p.classes.leave(c.UID, before.class)
 	}
 	w.placed, w.unplaced = placementOf(c)
 	if w.spec, w.wrong = policies.ClaimSpecOf(c); w.wrong == nil {
 		p.classes.join(c.UID, w)
+		w.class.offered = w.class.offered || offered // a class that was the claim's alone was made anew
 	}
 	p.claims[c.UID] = w
 	p.byName[index.ClaimKey{Namespace: c.Namespace, Name: c.Name}] = c.UID
