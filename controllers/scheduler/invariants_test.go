@@ -24,10 +24,11 @@ func accepts(c *v1alpha1.ServerClaim, s *v1alpha1.Server) bool {
 	return p.Accepts(&candidate)
 }
 
-// checkPlacement tells if a server was given to a claim whose placement does not accept it.
-func (w *world) checkPlacement(s *v1alpha1.Server) {
+// checkPlacement tells if a server was given to a claim whose placement does not accept it. One that names the claim already is not
+// chosen but adopted.
+func (w *world) checkPlacement(before, s *v1alpha1.Server) {
 	ref := s.Spec.ServerClaimRef
-	if ref == nil {
+	if ref == nil || before.Spec.ServerClaimRef != nil {
 		return
 	}
 	c := &v1alpha1.ServerClaim{}
@@ -36,40 +37,72 @@ func (w *world) checkPlacement(s *v1alpha1.Server) {
 	}
 }
 
-// checkGang tells if a member of a gang is about to name its server while another one has none.
-func (w *world) checkGang(c *v1alpha1.ServerClaim) {
-	members := map[types.UID]bool{}
-	var gang *placement.Gang
-	now := map[types.UID]*neighbour{}
+// noteGangs remembers of which gangs the scheduler knows the claims to be now.
+func (w *world) noteGangs() {
 	for _, n := range w.s.pending.neighbours("ns") {
-		now[n.claim.UID] = n
-	}
-	for _, known := range []map[types.UID]*neighbour{w.atPass, now} {
-		if n := known[c.UID]; n != nil {
-			gang = n.gang
+		if known := w.gangs[n.claim.UID]; w.gangs != nil && (len(known) == 0 || known[len(known)-1] != n.gang) {
+			w.gangs[n.claim.UID] = append(known, n.gang)
 		}
-	}
-	if gang == nil || c.Spec.ServerRef != nil || w.committed(gang.Name) {
-		return
-	}
-	for _, known := range []map[types.UID]*neighbour{w.atPass, now} {
-		for uid, n := range known {
-			members[uid] = members[uid] || n.gangName() == gang.Name
-		}
-	}
-	reserved := map[string]bool{}
-	for _, s := range w.servers() {
-		if uid := s.Annotations[v1alpha1.ClaimUIDAnnotation]; s.Spec.ServerClaimRef != nil && members[types.UID(uid)] {
-			reserved[uid] = true
-		}
-	}
-	if int64(len(reserved)) < gang.Size {
-		w.mistake("claim %s of gang %s names a server while %d of %d members have one", c.Name, gang.Name, len(reserved), gang.Size)
 	}
 }
 
-// checkCalm is what must hold once everything has come to rest: nobody waits for what could be had, and nothing is reserved for
-// a gang that is not bound.
+// checkGang tells if a member of a gang is about to name its server while another one has none. A claim that was changed while the
+// pass was under way may be written by what it said before.
+func (w *world) checkGang(c *v1alpha1.ServerClaim) {
+	gangs := w.gangs[c.UID]
+	if len(gangs) == 0 || c.Spec.ServerRef != nil {
+		return
+	}
+	for _, gang := range gangs {
+		if gang == nil || w.reservedFor(gang.Name) >= gang.Size || w.committed(gang.Name) {
+			return
+		}
+	}
+	gang := gangs[len(gangs)-1]
+	w.mistake("claim %s of gang %s names a server while %d of %d members have one", c.Name, gang.Name, w.reservedFor(gang.Name), gang.Size)
+}
+
+// reservedFor counts the members of a gang for which a server is written.
+func (w *world) reservedFor(gang string) int64 {
+	reserved := map[types.UID]bool{}
+	for _, s := range w.servers() {
+		uid := types.UID(s.Annotations[v1alpha1.ClaimUIDAnnotation])
+		for _, of := range w.gangs[uid] {
+			if s.Spec.ServerClaimRef != nil && of != nil && of.Name == gang {
+				reserved[uid] = true
+			}
+		}
+	}
+	return int64(len(reserved))
+}
+
+// checkSettled is what must hold once everything has come to rest.
+func (w *world) checkSettled() {
+	w.t.Helper()
+	w.check()
+	w.checkMistakes()
+	w.checkLeftovers()
+	w.checkCalm()
+}
+
+// checkLeftovers tells of a server that is written for a claim which does not name it: the claim is gone, its gang is not bound, or
+// what it asks for cannot be read. Only what has left Available is for the server's lifecycle.
+func (w *world) checkLeftovers() {
+	w.t.Helper()
+	named := map[types.UID]string{}
+	for _, c := range w.claims() {
+		if c.Spec.ServerRef != nil {
+			named[c.UID] = c.Spec.ServerRef.Name
+		}
+	}
+	for _, s := range w.servers() {
+		if uid := types.UID(s.Annotations[v1alpha1.ClaimUIDAnnotation]); untouched(s) && named[uid] != s.Name {
+			w.t.Fatalf("server %s stays reserved for claim %s, which names %q", s.Name, uid, named[uid])
+		}
+	}
+}
+
+// checkCalm is what must hold once everything has come to rest: nobody waits for what could be had.
 func (w *world) checkCalm() {
 	w.t.Helper()
 	w.checkKept()
@@ -82,7 +115,10 @@ func (w *world) checkCalm() {
 	}
 	gangs := map[string][]*v1alpha1.ServerClaim{}
 	for _, c := range w.claims() {
-		p, _ := policies.PlacementOf(c)
+		p, found := policies.PlacementOf(c)
+		if found.Err() != nil {
+			continue
+		}
 		if gang := p.Gang(); gang != nil {
 			gangs[gang.Name] = append(gangs[gang.Name], c)
 			continue
@@ -97,13 +133,15 @@ func (w *world) checkCalm() {
 		}
 	}
 	for name, members := range gangs {
-		w.checkGangCalm(name, members, free)
+		w.checkGangCalm(name, members, slices.DeleteFunc(slices.Clone(free), func(s *v1alpha1.Server) bool {
+			return kept[s.Name] != "" && !slices.ContainsFunc(members, func(c *v1alpha1.ServerClaim) bool { return c.UID == kept[s.Name] })
+		}))
 	}
 }
 
 func (w *world) checkGangCalm(name string, members []*v1alpha1.ServerClaim, free []*v1alpha1.Server) {
 	w.t.Helper()
-	sizes, waiting, untouchedOnes := []int64{}, []*v1alpha1.ServerClaim{}, 0
+	sizes, waiting := []int64{}, []*v1alpha1.ServerClaim{}
 	for _, c := range members {
 		p, _ := policies.PlacementOf(c)
 		sizes = append(sizes, p.Gang().Size)
@@ -111,18 +149,11 @@ func (w *world) checkGangCalm(name string, members []*v1alpha1.ServerClaim, free
 		if c.Spec.ServerRef != nil && (s == nil || s.Name != c.Spec.ServerRef.Name) || p.Spread() != nil {
 			return // somebody named a server that is not to be had
 		}
-		if s != nil && c.Spec.ServerRef == nil && untouched(s) {
-			untouchedOnes++
-		}
 		if s == nil && c.Spec.ServerRef == nil {
 			waiting = append(waiting, c)
 		}
 	}
-	muster, _ := placement.MusterOf(sizes)
-	if untouchedOnes > 0 {
-		w.t.Fatalf("%d servers stay reserved for gang %s, which is not bound", untouchedOnes, name)
-	}
-	if muster == placement.Complete && len(waiting) > 0 && canAll(waiting, free) {
+	if muster, _ := placement.MusterOf(sizes); muster == placement.Complete && len(waiting) > 0 && canAll(waiting, free) {
 		w.t.Fatalf("gang %s waits while servers for all its members are free", name)
 	}
 }

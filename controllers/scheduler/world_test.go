@@ -22,6 +22,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -46,8 +47,10 @@ type world struct {
 	mistakes []string
 	// named is the server that a claim was ever seen to name.
 	named map[types.UID]string
-	// atPass are the claims that the scheduler knew when the pass under way began.
-	atPass map[types.UID]*neighbour
+	// gangs are those that the scheduler knew each claim to be of since the pass under way began; nil stands for none.
+	gangs map[types.UID][]*placement.Gang
+	// met is what happened that a model of gangs is about.
+	met struct{ bound, parted, undone bool }
 }
 
 type fataler interface {
@@ -109,7 +112,7 @@ func (w *world) patch(ctx context.Context, c client.WithWatch, o client.Object, 
 		stored := w.server(o.Name)
 		if err = c.Patch(ctx, o, p, opts...); err == nil {
 			w.checkReservation(stored, o)
-			w.checkPlacement(o)
+			w.checkPlacement(stored, o)
 		}
 	case *v1alpha1.ServerClaim:
 		err = w.patchClaim(ctx, c, o, p, opts...)
@@ -166,6 +169,9 @@ func (w *world) checkReservation(before, after *v1alpha1.Server) {
 		if err == nil && policies.Bound(before, c) {
 			w.mistake("server %s was taken from claim %s, which has it", before.Name, c.Name)
 		}
+		if err == nil && holds(c, before) && policies.GangOf(c) != nil {
+			w.met.undone = true
+		}
 		if policies.ServerStateOf(before).Dirty {
 			w.mistake("server %s lost its claim though it was booted", before.Name)
 		}
@@ -207,6 +213,7 @@ func (w *world) deliver(n int) {
 		}
 		w.events = w.events[1:]
 	}
+	w.noteGangs()
 }
 
 func (w *world) must(err error) {
@@ -275,10 +282,8 @@ func (w *world) changeServer(s *v1alpha1.Server, changes ...func(*v1alpha1.Serve
 }
 
 func (w *world) pass() error {
-	w.atPass = map[types.UID]*neighbour{}
-	for _, n := range w.s.pending.neighbours("ns") {
-		w.atPass[n.claim.UID] = n
-	}
+	w.gangs = map[types.UID][]*placement.Gang{}
+	w.noteGangs()
 	_, err := w.s.Reconcile(context.Background(), pass{})
 	return err
 }
