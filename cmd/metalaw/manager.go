@@ -30,6 +30,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/controllers"
+	"github.com/metalaw/metalaw/controllers/intern"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler/feed"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -140,7 +141,7 @@ func (o *options) newManager(config *rest.Config) (ctrl.Manager, error) {
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       new(25 * time.Second),
 		WebhookServer:                 webhook.NewServer(webhook.Options{Host: o.webhookHost, Port: o.webhookPort, CertDir: o.webhookCerts}),
-		Cache:                         cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:                         cache.Options{DefaultTransform: intern.Transform()},
 		Client: client.Options{Cache: &client.CacheOptions{
 			// Secrets of tenants are read when they are needed, and never kept.
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
