@@ -3,18 +3,12 @@
 package webhooks
 
 import (
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
@@ -88,29 +82,5 @@ func TestTheBundlesRulesKnowWhetherAClaimCanBeSatisfied(t *testing.T) {
 	w := ruled(t, `deny contains {"code": "hopeless", "message": "m"} if input.facts.satisfiable == false`)
 	if got, _ := w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim()); got != "Invalid\nm" {
 		t.Error(got)
-	}
-}
-
-// A whole review of a claim that nothing in a fleet of 10,000 can satisfy: the most that feasibility costs.
-func BenchmarkInfeasibleClaim(b *testing.B) {
-	fleet := index.New()
-	for i := range 10000 {
-		fleet.Saw(server(serverNamed(fmt.Sprintf("s-%05d", i)), labelled("rack", fmt.Sprint("r", i/8)), func(s *v1alpha1.Server) {
-			s.UID, s.Spec.SystemUUID = types.UID(fmt.Sprint("u", i)), fmt.Sprint("u", i)
-		}))
-	}
-	w := newWorld(b, defaults(b))
-	hooks, err := handlers(Options{Bundles: revisions{active: defaults(b)}, Client: w.cached, Reader: w.stored, Fleet: feed.New(fleet),
-		ManagerUser: manager, Registry: prometheus.NewRegistry()}, time.Now)
-	if err != nil {
-		b.Fatal(err)
-	}
-	w.hooks = hooks
-	after := claim(placing("where: server.memoryGiB >= 512 && server.rack != 'r1'"))
-	b.ReportAllocs()
-	for b.Loop() {
-		if got, warnings := w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, after); got != "" || len(warnings) != 1 {
-			b.Fatal(got, warnings)
-		}
 	}
 }
