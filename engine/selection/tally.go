@@ -38,19 +38,19 @@ func newTally(most, candidates int) *tally {
 func (t *tally) room() int { return 2*t.most + 16 }
 
 func compareRanked(a, b Ranked) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), strings.Compare(a.Name, b.Name))
+	if order := cmp.Compare(b.Score, a.Score); order != 0 { // most often, and names lie elsewhere in memory
+		return order
+	}
+	return strings.Compare(a.Name, b.Name)
 }
 
 // rank takes in an allowed candidate.
 func (t *tally) rank(candidate *PreparedCandidate, score float64) {
 	t.allowed++
-	if t.most == 0 || (t.cut && score < t.last.Score) {
+	if t.most == 0 || (t.cut && (score < t.last.Score || score == t.last.Score && candidate.Name() >= t.last.Name)) {
 		return
 	}
 	one := Ranked{candidate.Name(), score}
-	if t.cut && compareRanked(one, t.last) >= 0 {
-		return
-	}
 	if t.head = append(t.head, one); len(t.head) > t.room() {
 		t.shorten()
 	}
