@@ -82,7 +82,7 @@ func BenchmarkPass(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, size := range []struct{ claims, servers int }{{500, 1000}, {2000, 10000}} {
+	for _, size := range []struct{ claims, servers int }{{50, 100}, {500, 1000}, {2000, 10000}} {
 		for _, policy := range []struct {
 			name   string
 			policy Policy
@@ -109,6 +109,7 @@ func benchmarkPass(b *testing.B, claims, servers, kinds int, policy Policy) {
 		s := New(accepting{version: version}, nil, Options{Now: time.Now})
 		s.policy = func() (Policy, engine.Revision) { return policy, engine.Revision{Name: "test"} }
 		s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
+		s.quota = func() bundle.Quota { return bundle.Quota{} }
 		for i := range servers {
 			s.serverChanged(s.fleet.Saw(rackServer(i)))
 		}
