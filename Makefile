@@ -21,6 +21,8 @@ KILLS ?= 200
 TIME ?= 10m
 # The seed that `make test-model` begins with; empty takes one that changes with time.
 SEED ?=
+# How many random inputs `make test-properties` tries.
+CHECKS ?= 2000
 # Where `make test-mutants` writes a table for each bundle; empty writes none.
 PROOF ?=
 # Set to 1, the demo ends by itself and its exit code tells how it went.
@@ -141,6 +143,10 @@ soak: control-plane build ## See that goroutines and memory stay flat under load
 test-model: control-plane build ## Do random things to a whole fleet for TIME=10m, from SEED=n on, and judge them by the safety rules.
 	seed=$(SEED); MODEL=$(TIME) SEED=$${seed:-$$(date +%s)} go test -timeout 0 -count 1 -v $(TESTFLAGS) -run TestModel ./test/model
 
+.PHONY: test-properties
+test-properties: ## Try every property of the unit tests with CHECKS=2000 random inputs instead of 100.
+	go test -timeout 0 $(TESTFLAGS) $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!test' | xargs -n1 dirname | sort -u | sed 's|^|./|') -rapid.checks=$(CHECKS)
+
 .PHONY: test-race
 test-race: ## Run the unit tests under the race detector.
 	go test -race -timeout 60m $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
@@ -148,6 +154,15 @@ test-race: ## Run the unit tests under the race detector.
 .PHONY: bench
 bench: ## Run the benchmarks.
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) $$(go list ./... | grep -v '/test/')
+
+.PHONY: figures
+figures: ## Measure anew what docs/cost.svg shows (five minutes), on a machine that does nothing else.
+	@{ go test -run '^$$' -bench 'BenchmarkSelect/servers=' -benchmem -count 3 ./engine/selection && \
+	  go test -run '^$$' -bench 'BenchmarkPass/./servers=/policy=default/kinds=20' -benchtime 3x ./controllers/scheduler && \
+	  go test -run '^$$' -bench 'BenchmarkAdmission/servers=/claim=placement$$' -benchtime 1000x -benchmem ./webhooks && \
+	  go test -run '^$$' -bench 'BenchmarkMemory' -benchtime 1x ./controllers/scheduler/feed; } >docs/cost.new
+	@mv docs/cost.new docs/cost.txt
+	go generate ./docs
 
 ##@ Parts
 

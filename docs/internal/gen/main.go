@@ -33,6 +33,7 @@ func pages() []page {
 		{"reference/flags.md", flagsPage},
 		{"reference/commands.md", commandsPage},
 		{"reference/diagnostics.md", diagnosticsPage},
+		{"cost.svg", costPicture},
 	}...)
 }
 
