@@ -4,6 +4,7 @@ package why
 
 import (
 	"context"
+	"slices"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -21,7 +22,7 @@ type Member struct {
 
 // Served is what becomes of claims that get servers together or not at all.
 type Served struct {
-	// Answers has one for each member, in their order. Each sees the servers of those before it as taken.
+	// Answers has one for each member, in their order. Each sees the servers of those that were judged before it as taken.
 	Answers []Answer
 	// Complete: every member has a server.
 	Complete bool
@@ -29,29 +30,58 @@ type Served struct {
 	After *Fleet
 }
 
-// Serve judges the members of a gang in turn; one claim by itself is a gang of one. The quota bounds the servers of their
-// namespace. The error is for a claim that asks for what has no meaning.
+// maxOrders bounds how often servers are looked for in another order; it is the scheduler's.
+const maxOrders = 8
+
+// Serve judges the members of a gang in turn; one claim by itself is a gang of one. As the scheduler does, it tries another order
+// where a member is left without a server, with that one first. The quota bounds the servers of their namespace. The error is for a claim that asks for what has no meaning.
 func Serve(ctx context.Context, policy *selection.Policy, quota bundle.Quota, members []Member, f *Fleet) (Served, error) {
-	served := Served{Complete: true, After: f}
-	for _, m := range members {
-		a, err := Judge(ctx, policy, m.Claim, m.Priority, served.After)
-		if err != nil {
-			return Served{}, err
+	order := make([]int, len(members))
+	for i := range order {
+		order[i] = i
+	}
+	var best Served
+	most := -1
+	for range max(1, min(maxOrders, len(members))) {
+		served, missing, err := serveInOrder(ctx, policy, quota, members, order, f)
+		if err != nil || served.Complete {
+			return served, err
 		}
-		if words := quota.Exceeded(m.Claim.Namespace, served.After.heldIn[m.Claim.Namespace], 1); words != "" {
+		if found := len(members) - len(missing); found > most {
+			best, most = served, found
+		}
+		order = slices.DeleteFunc(order, func(i int) bool { return i == missing[0] })
+		order = slices.Insert(order, 0, missing[0])
+	}
+	return best, nil
+}
+
+// serveInOrder judges the members in an order. It returns those that are left without a server, the first one first.
+func serveInOrder(ctx context.Context, policy *selection.Policy, quota bundle.Quota, members []Member, order []int, f *Fleet) (
+	Served, []int, error,
+) {
+	served := Served{Answers: make([]Answer, len(members)), After: f}
+	var missing []int
+	for _, i := range order {
+		a, err := Judge(ctx, policy, members[i].Claim, members[i].Priority, served.After)
+		if err != nil {
+			return Served{}, nil, err
+		}
+		namespace := members[i].Claim.Namespace
+		if words := quota.Exceeded(namespace, served.After.heldIn[namespace], 1); words != "" {
 			a.Refused = &Reason{v1alpha1.ReasonQuotaExceeded, words, Namespace}
 		}
-		served.Answers = append(served.Answers, a)
+		served.Answers[i] = a
 		if taken, ok := a.Taken(); ok {
-			served.After = served.After.Bind(m.Claim, taken.Name)
+			served.After = served.After.Bind(members[i].Claim, taken.Name)
 		} else {
-			served.Complete = false
+			missing = append(missing, i)
 		}
 	}
-	if !served.Complete {
+	if served.Complete = len(missing) == 0; !served.Complete {
 		served.After = f
 	}
-	return served, nil
+	return served, missing, nil
 }
 
 // Missing says what keeps a claim's gang from coming together before servers are looked for: members that are missing or that

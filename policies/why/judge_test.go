@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -44,14 +45,14 @@ func compiled(t *testing.T, text string) *selection.Policy {
 // drawServers are servers in all the ways in which one can be out of reach.
 func drawServers(r *rapid.T) []v1alpha1.Server {
 	of := func(words ...string) string { return rapid.SampledFrom(words).Draw(r, "word") }
-	servers := make([]v1alpha1.Server, rapid.IntRange(0, 12).Draw(r, "servers"))
+	servers := make([]v1alpha1.Server, rapid.SampledFrom([]int{0, 3, 6, 9, 12, 12}).Draw(r, "servers"))
 	for i := range servers {
 		s := &servers[i]
 		s.Name = fmt.Sprintf("s%02d", (i*5)%12)
 		s.Labels = map[string]string{"size": of("s", "m", "m"), "rack": of("r1", "r2", "r3", "r4")}
 		s.Annotations = map[string]string{policies.RackMetadata: s.Labels["rack"]}
 		s.Status.State, s.Status.PowerState = v1alpha1.StateAvailable, v1alpha1.PowerStateOff
-		if rapid.IntRange(0, 2).Draw(r, "trouble") > 0 {
+		if rapid.IntRange(0, 1).Draw(r, "trouble") > 0 {
 			continue // enough have to be free for a ranking
 		}
 		s.Status.State = v1alpha1.ServerState(of("Available", "Available", "Available", "Reserved"))
@@ -69,7 +70,7 @@ func drawServers(r *rapid.T) []v1alpha1.Server {
 
 func drawClaim(r *rapid.T) *v1alpha1.ServerClaim {
 	c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "mine", Labels: map[string]string{"app": "web"}}}
-	switch rapid.IntRange(0, 4).Draw(r, "asks") {
+	switch rapid.IntRange(0, 9).Draw(r, "asks") {
 	case 0:
 		c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"size": "m"}}
 	case 1:
@@ -80,7 +81,9 @@ func drawClaim(r *rapid.T) *v1alpha1.ServerClaim {
 	}
 	text := rapid.SampledFrom([]string{"", `where: server.rack != "r1"`, `where: server.labels["rack"] == "r1" || 1 / server.cores > 0`,
 		"alternatives:\n- where: server.rack == \"r4\"\n- selector: {matchLabels: {size: m}}\n- {}\npreferred:\n- {weight: 7, where: server.rack == \"r1\"}",
-		"preferred:\n- {weight: -9, where: server.rack == \"r4\"}", "spread: {key: rack, claims: {matchLabels: {app: web}}}"}).Draw(r, "placement")
+		"alternatives:\n- where: server.rack == \"r1\"\n- {}",
+		"preferred:\n- {weight: -9, where: server.rack == \"r4\"}", "spread: {key: rack, claims: {matchLabels: {app: web}}}",
+		"spread: {key: rack, maxSkew: 2, claims: {matchLabels: {app: web}}}\npreferred:\n- {weight: 9, where: server.rack == \"r4\"}"}).Draw(r, "placement")
 	if text != "" {
 		c.Annotations = map[string]string{v1alpha1.PlacementAnnotation: text}
 	}
@@ -182,42 +185,75 @@ func bruteForce(t *testing.T, policy *selection.Policy, c *v1alpha1.ServerClaim,
 
 func TestTheAnswerIsWhatBruteForceFinds(t *testing.T) {
 	policy := compiled(t, rules)
+	met, cases := map[string]int{}, 0
 	rapid.Check(t, func(r *rapid.T) {
-		servers, c := drawServers(r), drawClaim(r)
+		servers := drawServers(r)
 		claims := drawHolders(r, servers)
-		ranked, counts := bruteForce(t, policy, c, servers, claims)
-		got, err := Judge(context.Background(), policy, c, 0, FleetOf(servers, nil, claims, time.Unix(1, 0)))
-		if err != nil || got.Failed != nil {
-			r.Fatal(err, got.Failed)
-		}
-		var have []selection.Ranked
-		fits := 0
-		for _, v := range got.Verdicts {
-			if v.Fits {
-				fits++
-			}
-			if v.Fits && !v.Later {
-				have = append(have, selection.Ranked{Name: v.Name, Score: *v.Score})
-			}
-			if v.Fits != (v.Rank > 0) || v.Fits && len(v.Reasons) > 0 || !v.Fits && len(v.Reasons) == 0 {
-				r.Errorf("%+v", v)
-			}
-		}
-		if diff := gocmp.Diff(ranked, have, cmpopts.EquateEmpty()); diff != "" {
-			r.Errorf("ranking (- by brute force):\n%s", diff)
-		}
-		if diff := gocmp.Diff(counts, got.Counts, cmpopts.EquateEmpty()); diff != "" {
-			r.Errorf("counts (- by brute force):\n%s", diff)
-		}
-		if fits != got.Fits || len(got.Verdicts) != len(servers) || got.Total != len(servers) ||
-			got.Matching != len(servers)-counts[selection.CodeSelector]-counts[selection.CodeServerRef] {
-			r.Errorf("%d of %d fit, and %d match: %+v", fits, len(servers), got.Matching, got)
-		}
-		if taken, ok := got.Taken(); ok != (len(ranked) > 0) || ok && taken.Name != ranked[0].Name {
-			r.Errorf("taken is %v", taken)
-		}
-		if !slices.IsSortedFunc(got.Verdicts, compareVerdicts) {
-			r.Error("the verdicts are in no order")
+		for range 5 {
+			cases++
+			checkAnswer(t, r, policy, drawClaim(r), servers, claims, met)
 		}
 	})
+	for _, what := range []string{"a ranking of several", "no server", "servers of a later alternative", "a preference that decides",
+		selection.CodeSelector, selection.CodeServerRef, selection.CodeClaimed, selection.CodeUnclaimable, selection.CodeTaint, selection.CodeState,
+		selection.CodePower, selection.CodeNotAllowed, placement.CodePlacement, placement.CodeError, placement.CodeSpread, "hot", "tenant"} {
+		if cases >= 500 && met[what] == 0 {
+			t.Errorf("%q was met in none of %d cases: too little of interest", what, cases)
+		}
+	}
+}
+
+// checkAnswer holds the answer about one claim against brute force, and notes what was met.
+func checkAnswer(t *testing.T, r *rapid.T, policy *selection.Policy, c *v1alpha1.ServerClaim, servers []v1alpha1.Server, claims []v1alpha1.ServerClaim,
+	met map[string]int,
+) {
+	t.Helper()
+	ranked, counts := bruteForce(t, policy, c, servers, claims)
+	got, err := Judge(context.Background(), policy, c, 0, FleetOf(servers, nil, claims, time.Unix(1, 0)))
+	if err != nil || got.Failed != nil {
+		r.Fatal(err, got.Failed)
+	}
+	var have []selection.Ranked
+	fits := 0
+	for _, v := range got.Verdicts {
+		if v.Fits {
+			fits++
+		}
+		if v.Fits && !v.Later {
+			have = append(have, selection.Ranked{Name: v.Name, Score: *v.Score})
+		}
+		if v.Fits != (v.Rank > 0) || v.Fits && len(v.Reasons) > 0 || !v.Fits && len(v.Reasons) == 0 {
+			r.Errorf("%+v", v)
+		}
+	}
+	for code := range counts {
+		met[code]++
+	}
+	for what, happened := range map[string]bool{"a ranking of several": len(ranked) > 1, "no server": len(ranked) == 0,
+		"servers of a later alternative": fits > len(have), "a preference that decides": prefers(have)} {
+		if happened {
+			met[what]++
+		}
+	}
+	if diff := gocmp.Diff(ranked, have, cmpopts.EquateEmpty()); diff != "" {
+		r.Errorf("ranking (- by brute force):\n%s", diff)
+	}
+	if diff := gocmp.Diff(counts, got.Counts, cmpopts.EquateEmpty()); diff != "" {
+		r.Errorf("counts (- by brute force):\n%s", diff)
+	}
+	if fits != got.Fits || len(got.Verdicts) != len(servers) || got.Total != len(servers) ||
+		got.Matching != len(servers)-counts[selection.CodeSelector]-counts[selection.CodeServerRef] {
+		r.Errorf("%d of %d fit, and %d match: %+v", fits, len(servers), got.Matching, got)
+	}
+	if taken, ok := got.Taken(); ok != (len(ranked) > 0) || ok && taken.Name != ranked[0].Name {
+		r.Errorf("taken is %v", taken)
+	}
+	if !slices.IsSortedFunc(got.Verdicts, compareVerdicts) {
+		r.Error("the verdicts are in no order")
+	}
+}
+
+// prefers says that a server is first because of what the claim would rather have: no policy of these tests scores so far apart.
+func prefers(ranked []selection.Ranked) bool {
+	return len(ranked) > 1 && ranked[0].Score-ranked[len(ranked)-1].Score >= 7
 }
