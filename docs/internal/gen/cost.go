@@ -120,11 +120,11 @@ func (c chart) draw(b *strings.Builder, output string) error {
 		fmt.Fprintf(b, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", strings.Join(path, " "), l.colour)
 		words := fmt.Sprintf("%s: %.2g at %d", l.label, all[len(all)-1].value/l.per, int(all[len(all)-1].servers))
 		if l.goal > 0 {
-			stroke(0, c.y(l.goal), chartWidth, c.y(l.goal), fmt.Sprintf(" stroke=\"%s\" stroke-dasharray=\"4 4\"", l.colour))
+			stroke(0, c.y(l.goal), chartWidth, c.y(l.goal), fmt.Sprintf(" stroke=%q stroke-dasharray=\"4 4\"", l.colour))
 			words += fmt.Sprintf("; goal %g", l.goal)
 		}
 		y := chartHeight + 42 + float64(i)*legendLine
-		stroke(0, y-4, 18, y-4, fmt.Sprintf(" stroke=\"%s\" stroke-width=\"2\"", l.colour))
+		stroke(0, y-4, 18, y-4, fmt.Sprintf(" stroke=%q stroke-width=\"2\"", l.colour))
 		text(24, y, "", words)
 	}
 	return nil
