@@ -157,6 +157,57 @@ func TestAnAnswerThatGotLostIsLookedUpBeforeAnythingIsTakenBack(t *testing.T) {
 	}
 }
 
+func TestNothingIsTakenBackWhileAWriteThatNamesItMayStillArrive(t *testing.T) {
+	w := gangOfThree(t, 3)
+	w.before = func(o client.Object) error {
+		if o.GetName() == "db-0" {
+			return &url.Error{Op: "Patch", Err: errors.New("injected: timeout")}
+		}
+		return nil
+	}
+	_ = w.pass()
+	w.before = nil
+	w.end("db-2")
+	for range 3 {
+		w.deliver(len(w.events))
+		w.tick()
+	}
+	if s := w.holding(w.claims()[0]); s == nil || s.Name != "s0" {
+		t.Fatalf("written are %v", w.onServers())
+	}
+	c := w.claims()[0]
+	naming("s0")(c) // it arrives
+	w.must(w.api.Update(context.Background(), c))
+	w.shown(c)
+	w.rest()
+	w.check()
+	if diff := cmp.Diff([]string{"db-0", "db-1"}, w.boundClaims()); diff != "" {
+		t.Error(diff)
+	}
+	if s := w.holding(c); s == nil || s.Name != "s0" {
+		t.Errorf("it names s0, and written are %v", w.onServers())
+	}
+}
+
+func TestWhatCanArriveNoMoreIsTakenBack(t *testing.T) {
+	w := gangOfThree(t, 3)
+	w.before = func(o client.Object) error {
+		if o.GetName() == "db-0" {
+			return &url.Error{Op: "Patch", Err: errors.New("injected: timeout")}
+		}
+		return nil
+	}
+	_ = w.pass()
+	w.before = nil
+	w.end("db-2")
+	w.deliver(len(w.events))
+	began := w.now
+	w.rest()
+	if got := w.onServers(); got != nil || w.now.Sub(began) < longestWrite {
+		t.Errorf("after %s %v are written", w.now.Sub(began), got)
+	}
+}
+
 // committed says that some member of a gang has its server.
 func (w *world) committed(name string) bool {
 	for _, c := range w.claims() {

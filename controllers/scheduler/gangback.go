@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +36,9 @@ func (r *run) completeOrGiveBack(ctx context.Context, key gangKey, members []*ne
 		return left
 	}
 	if !committed {
-		r.giveBack(ctx, reserved)
+		if !r.mayArrive(reserved) {
+			r.giveBack(ctx, reserved)
+		}
 		return everyone
 	}
 	g := &gangAttempt{key: key, everyone: reserved, committed: true}
@@ -44,6 +47,22 @@ func (r *run) completeOrGiveBack(ctx context.Context, key gangKey, members []*ne
 	}
 	r.startGang(ctx, g)
 	return left
+}
+
+// longestWrite is how long after a write that got no answer it may still arrive: an API server ends a request after a minute.
+const longestWrite = time.Minute
+
+// mayArrive says that a write which names a server on some member may still arrive. Then nothing is taken back: the claim would name
+// a server that is somebody else's by then, and the others would have lost theirs. It is looked at again.
+func (r *run) mayArrive(reserved []asking) bool {
+	now := r.s.now()
+	for _, a := range reserved {
+		if at, ok := r.s.unanswered[a.claim.UID]; ok && now.Sub(at) < longestWrite {
+			r.s.patience.lost(a.claim.UID, now, longestWait)
+			return true
+		}
+	}
+	return false
 }
 
 // committed says that some member of a gang names its server. Of those that are not known to, that is looked up uncached: the answer

@@ -79,6 +79,9 @@ func (r *run) finishGang(ctx context.Context, g *gangAttempt) {
 	for i, done := range g.done {
 		t := g.members[i]
 		r.settleMember(t, done.done)
+		if done.done == wasReserved && isUnanswered(done.err) {
+			r.s.unanswered[t.claim.UID] = r.s.now()
+		}
 		switch {
 		case done.done == wasBound && done.err == nil:
 			r.bound++

@@ -5,6 +5,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,8 @@ type Scheduler struct {
 	suspects *suspects
 	// doubts holds the server of a write whose answer got lost, by claim; only the loop uses it.
 	doubts map[types.UID]string
+	// unanswered is when a write that names a server on a claim of a gang got no answer; only the loop uses it.
+	unanswered map[types.UID]time.Time
 	// gangs is what is kept for gangs that wait; only the loop uses it.
 	gangs map[gangKey]gangWaits
 	// patience spaces the writes that come to nothing; only the loop uses it.
@@ -100,6 +103,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 	}
 	s.freed.Store(false)
 	s.patience.keep(s.pending)
+	maps.DeleteFunc(s.unanswered, func(_ types.UID, at time.Time) bool { return began.Sub(at) >= longestWrite })
 	s.patience.wake(s.pending, began)
 	r.serveAll(ctx, s.due(r, began))
 	r.reconsider()

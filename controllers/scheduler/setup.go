@@ -61,6 +61,7 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		now: o.Now, observeOnly: o.ObserveOnly, launch: func(work func()) { go work() }, await: func(int) {},
 		fleet: o.Fleet.Index(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), suspects: newSuspects(),
 		doubts: map[types.UID]string{}, patience: patience{}, gangs: map[gangKey]gangWaits{},
+		unanswered: map[types.UID]time.Time{},
 	}
 }
 
