@@ -96,11 +96,7 @@ func (r *run) finishGang(ctx context.Context, g *gangAttempt) {
 			failed = errors.Join(failed, done.err)
 		}
 	}
-	uids := make([]types.UID, len(g.members))
-	for i, t := range g.members {
-		uids[i] = t.claim.UID
-	}
-	r.rewoke = r.s.pending.respread(g.key.namespace, uids...) || r.rewoke
+	r.rewoke = r.s.pending.respread(g.key.namespace, g.uids()...) || r.rewoke
 	if failed != nil {
 		for _, a := range g.everyone { // those that have their server by now do not bring the others with them
 			r.s.pending.wake(a.claim.UID)
@@ -112,6 +108,15 @@ func (r *run) finishGang(ctx context.Context, g *gangAttempt) {
 		r.v.afresh()
 		r.tryGang(ctx, g.key, cmpError(g.denied, denied))
 	}
+}
+
+// uids are those of the members that are written.
+func (g *gangAttempt) uids() []types.UID {
+	all := make([]types.UID, len(g.members))
+	for i, t := range g.members {
+		all[i] = t.claim.UID
+	}
+	return all
 }
 
 // settleMember ends what was assumed for a member, or notes a doubt about it.

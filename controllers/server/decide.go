@@ -33,13 +33,21 @@ func (v *visit) Decide() engine.Decision {
 	if d.From != "" && d.Rule != v1alpha1.RuleForced && v.strangerUnstored() {
 		return keepStranger(d)
 	}
-	if d.Moves() && d.Reads("bmc") && !v.fresh() {
+	if d.Moves() && d.Reads("bmc") {
+		return v.onFreshWord(d)
+	}
+	return d
+}
+
+// onFreshWord holds a move that relies on what the BMC said back until that is fresh, and no power-on is on its way.
+func (v *visit) onFreshWord(d engine.Decision) engine.Decision {
+	if !v.fresh() {
 		v.held = true
 		v.refresh()
 		return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
 			Message: fmt.Sprintf("%s waits for a fresh reading of the BMC", d.Rule)}
 	}
-	if left := v.unsettledFor(redfish.PowerOn); d.Moves() && d.Reads("bmc") && left > 0 && v.shows(redfish.PowerOff) {
+	if left := v.unsettledFor(redfish.PowerOn); left > 0 && v.shows(redfish.PowerOff) {
 		v.held = true
 		v.wakeIn(min(left, v.pollInterval()))
 		return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,

@@ -100,7 +100,7 @@ type Fleet struct {
 	TotalByRack   map[string]int64 `json:"totalByRack" doc:"Number of servers by rack."`
 	ClaimedByZone map[string]int64 `json:"claimedByZone" doc:"Number of claimed servers by zone."`
 	ClaimedByRack map[string]int64 `json:"claimedByRack" doc:"Number of claimed servers by rack."`
-	FreeByZone    map[string]int64 `json:"freeByZone" doc:"Number of free servers by zone: Available, unclaimed, neither cordoned nor in maintenance."`
+	FreeByZone    map[string]int64 `json:"freeByZone" doc:"Number of free servers by zone: Available, unclaimed, not cordoned, not in maintenance."`
 	FreeByRack    map[string]int64 `json:"freeByRack" doc:"Number of free servers by rack."`
 
 	NamespaceByZone map[string]int64 `json:"namespaceByZone" doc:"Number of servers that claims of the claim's own namespace have, by zone."`

@@ -155,7 +155,7 @@ func TestOversizedInputIsAnError(t *testing.T) {
 		"claim ns/c has 614401 bytes": func() (Result, error) {
 			return policy.Select(t.Context(), Claim{Namespace: "ns", Name: "c", Annotations: map[string]string{"k": big}}, one, Fleet{})
 		},
-		"server a has 614402 bytes": func() (Result, error) {
+		"server a: it has 614402 bytes": func() (Result, error) {
 			return policy.Select(t.Context(), Claim{}, prepared(Candidate{Name: "a", Labels: map[string]string{"k": big}}), Fleet{})
 		},
 		"20001 candidates are more than the 20000": func() (Result, error) {

@@ -34,7 +34,8 @@ type Served struct {
 const maxOrders = 8
 
 // Serve judges the members of a gang in turn; one claim by itself is a gang of one. As the scheduler does, it tries another order
-// where a member is left without a server, with that one first. The quota bounds the servers of their namespace. The error is for a claim that asks for what has no meaning.
+// where a member is left without a server, with that one first. The quota bounds the servers of their namespace. The error is for
+// a claim that asks for what has no meaning.
 func Serve(ctx context.Context, policy *selection.Policy, quota bundle.Quota, members []Member, f *Fleet) (Served, error) {
 	order := make([]int, len(members))
 	for i := range order {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -60,6 +61,7 @@ func drawServers(r *rapid.T) []v1alpha1.Server {
 		s.Spec.Unclaimable = rapid.IntRange(0, 5).Draw(r, "cordoned") == 0
 		if holder := of("", "", "a", "b"); holder != "" {
 			s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "team", Name: holder + s.Name}
+			s.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-" + holder + s.Name
 		}
 		if rapid.IntRange(0, 4).Draw(r, "tainted") == 0 {
 			s.Spec.Taints = []v1alpha1.Taint{{Key: "dedicated", Value: "x", Effect: "NoBind"}}
@@ -95,8 +97,10 @@ func drawHolders(r *rapid.T, servers []v1alpha1.Server) []v1alpha1.ServerClaim {
 	var claims []v1alpha1.ServerClaim
 	for i := range servers {
 		if ref := servers[i].Spec.ServerClaimRef; ref != nil {
-			claims = append(claims, v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: ref.Name,
-				Labels: map[string]string{"app": rapid.SampledFrom([]string{"web", "db"}).Draw(r, "app")}}})
+			claims = append(claims, v1alpha1.ServerClaim{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: ref.Name, UID: types.UID("uid-" + ref.Name),
+					Labels: map[string]string{"app": rapid.SampledFrom([]string{"web", "db"}).Draw(r, "app")}},
+				Spec: v1alpha1.ServerClaimSpec{ServerRef: &corev1.LocalObjectReference{Name: servers[i].Name}}})
 		}
 	}
 	return claims
@@ -131,7 +135,7 @@ func bruteForce(t *testing.T, policy *selection.Policy, c *v1alpha1.ServerClaim,
 		} else if selection.Free(policies.ServerStateOf(s)) {
 			fleet.FreeByRack[facts.Rack]++
 		}
-		if spec.Selector.Matches(s.Labels) {
+		if spec.Selector.Matches(s.Labels) && (spec.ServerRef == "" || spec.ServerRef == s.Name) {
 			matching = append(matching, facts)
 		}
 		if ok, code, _ := selection.Eligible(spec, policies.ServerStateOf(s)); ok {

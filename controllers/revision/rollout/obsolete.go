@@ -54,7 +54,11 @@ func (d *decision) used(s *subject) bool {
 	})
 	refused := s.Test != nil && s.Test.Refused != ""
 	unknown := s.Status.Stage == "" || s.st.StageSince == nil
-	return s == d.inForce || s.Name == d.Embedded || s.pending || s.Servers > 0 || s.Status.Servers > 0 || held || refused || unknown ||
-		governs(s.st.Stage) || governs(s.Status.Stage) || asks(s.st.LabelledStage) ||
-		d.Now.Sub(s.st.StageSince.Time) < keptUnused
+	return held || refused || unknown || d.governing(s) || d.Now.Sub(s.st.StageSince.Time) < keptUnused
+}
+
+// governing says that somebody is governed by a revision, is about to be or was at the last look, or that it is evaluated.
+func (d *decision) governing(s *subject) bool {
+	return s == d.inForce || s.Name == d.Embedded || s.pending || s.Servers > 0 || s.Status.Servers > 0 ||
+		governs(s.st.Stage) || governs(s.Status.Stage) || asks(s.st.LabelledStage)
 }
