@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// BenchmarkFindGang looks for the servers of a gang of 256 among 10,000 that are free: of alike members, of members that keep apart,
+// of members of which half may have only what the other half takes first, and of members that can have half as many servers.
+func BenchmarkFindGang(b *testing.B) {
+	shipped, err := policies.Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	const members = 256
+	picky := func(i int) string {
+		if i < members/2 {
+			return ""
+		}
+		return "where: server.name < \"s0128\"\n"
+	}
+	for _, tc := range []struct {
+		name  string
+		asks  func(i int) string
+		found bool
+	}{
+		{"alike", func(int) string { return "" }, true},
+		{"spread", func(int) string { return "spread: {key: rack}\n" }, true},
+		{"picky", picky, true},
+		{"short", func(int) string { return picky(members) }, false},
+	} {
+		w := newWorld(b)
+		for i := range 10000 {
+			w.s.serverChanged(w.s.fleet.Saw(aServer(fmt.Sprintf("s%04d", i), labelled(policies.RackMetadata, fmt.Sprintf("r%03d", i/20)))))
+		}
+		for i := range members {
+			w.s.claimChanged(aClaim(fmt.Sprintf("db-%03d", i), placed(fmt.Sprintf("gang: {name: db, size: %d}\n%s", members, tc.asks(i)))))
+		}
+		w.s.policy = func() (Policy, engine.Revision) { return shipped.Selection, shipped.Revision }
+		b.Run(tc.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r := w.s.newRun(w.now)
+				_, open := w.s.pending.roster(gangKey{"ns", "db"}, r.v.granted, w.now)
+				var everyone []asking
+				for _, a := range open {
+					everyone = append(everyone, a)
+				}
+				found, short := r.find(context.Background(), everyone)
+				if (short == nil) != tc.found {
+					b.Fatalf("short: %t", short != nil)
+				}
+				r.release(everyone, found)
+			}
+		})
+	}
+}
