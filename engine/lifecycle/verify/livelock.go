@@ -3,6 +3,7 @@
 package verify
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/metalaw/metalaw/engine"
@@ -11,7 +12,7 @@ import (
 
 const (
 	// maxRetries is up to which number retries are counted exactly; beyond it they are any number.
-	maxRetries = 12
+	maxRetries = 100
 	// maxCycles bounds how many livelocks are told.
 	maxCycles = 16
 )
@@ -191,7 +192,8 @@ func (s *spin) count() {
 			continue
 		}
 		if p.right.fact >= 0 || p.right.literal > maxRetries {
-			s.unproven("retries are not counted in the search for livelocks: they are compared with more than small numbers")
+			s.unproven(fmt.Sprintf("retries are not counted in the search for livelocks: %s is compared with a number above %d, or with another fact",
+				s.words.RetriesFact, maxRetries))
 			return
 		}
 		comparisons, highest = append(comparisons, p), max(highest, p.right.literal+1)

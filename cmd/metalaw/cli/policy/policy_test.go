@@ -258,6 +258,12 @@ func TestTheFirstExampleOfThePageDoesWhatThePageSays(t *testing.T) {
 	}
 }
 
+// labelled is head as a whole bundle with other labels.
+func labelled(name, stage string) string {
+	return strings.NewReplacer("setings", "settings", "{policy.metalaw.dev/bundle: lab}",
+		"{policy.metalaw.dev/bundle: "+name+", policy.metalaw.dev/stage: "+stage+"}").Replace(head)
+}
+
 func TestWhatIsNoBundleIsSaidInOneSentence(t *testing.T) {
 	empty := t.TempDir()
 	for name, c := range map[string]struct {
@@ -273,6 +279,11 @@ func TestWhatIsNoBundleIsSaidInOneSentence(t *testing.T) {
 		"no bundle in a stream": {"kind: Pod\n", []string{"verify", "-f", "-"}, "holds no bundle", false},
 		"an object without kind": {strings.Replace(head, "kind: ConfigMap\n", "", 1), []string{"verify", "-f", "-"},
 			"standard input:5:1: the object \"lab-1.0.0\" has the label of a bundle and is no ConfigMap as it is written; write apiVersion: v1 and kind: ConfigMap", false},
+		"a stage that there is not": {labelled("lab", "live"), []string{"verify", "-f", "-"}, `label policy.metalaw.dev/stage is "live"; there are draft,`, false},
+		"the name of another bundle": {labelled("other", "active"), []string{"verify", "-f", "-"},
+			`label policy.metalaw.dev/bundle says "other" and bundle.yaml names the bundle "lab"; write the same name in both`, false},
+		"a canary without a scope": {labelled("lab", "canary"), []string{"verify", "-f", "-"},
+			"annotation policy.metalaw.dev/servers: a canary says whom it governs", false},
 		"two bundles":           {head + "---\n" + strings.Replace(head, "lab-1", "lab-2", 1), []string{"verify", "-f", "-"}, "holds 2 bundles (lab-1.0.0, lab-2.0.0)", false},
 		"no YAML":               {"a: [", []string{"verify", "-f", "-"}, "standard input: yaml: line 1", false},
 		"no such shipped one":   {"", []string{"render", "--from", "none"}, `there is no shipped bundle "none"; there are compat-v0.7, default, no-discovery`, true},

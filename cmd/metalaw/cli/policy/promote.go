@@ -57,7 +57,6 @@ func promoteCommand() *cobra.Command {
 	f.StringVar(&to.stage, "stage", to.stage, "the stage to bring it to: draft, shadow, canary or active")
 	f.StringVar(&to.servers, "servers", "", "labels of the servers that a canary governs")
 	f.IntVar(&to.percent, "percent", 0, "share of the servers that a canary governs, 1 to 100; with --servers, of those")
-	stages := []string{policyv1alpha1.LabelDraft, policyv1alpha1.LabelShadow, policyv1alpha1.LabelCanary, policyv1alpha1.LabelActive}
 	// The error is about a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("stage", cobra.FixedCompletions(stages, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -166,13 +166,17 @@ func readManifests(path string, data []byte) (*manuscript, error) {
 		return nil, fmt.Errorf("%s holds no bundle: no ConfigMap with the label %s is in it", path, bundleLabel)
 	case 1:
 		head := heads[0]
-		return head.manuscript(path+", ConfigMap "+head.name, func(name string) *configMap {
+		m, err := head.manuscript(path+", ConfigMap "+head.name, func(name string) *configMap {
 			part, ok := parts[name]
 			if !ok || part.labels[partLabel] != head.labels[bundleLabel] {
 				return nil
 			}
 			return part
 		})
+		if err != nil {
+			return nil, err
+		}
+		return m, head.checkLabels(path, m.files)
 	default:
 		names := make([]string, len(heads))
 		for i, h := range heads {
@@ -184,10 +188,10 @@ func readManifests(path string, data []byte) (*manuscript, error) {
 
 // configMap is one ConfigMap of a stream, with the places of its files.
 type configMap struct {
-	name   string
-	labels map[string]string
-	files  bundle.Files
-	at     map[string]origin
+	name                string
+	labels, annotations map[string]string
+	files               bundle.Files
+	at                  map[string]origin
 }
 
 func configMaps(path string, data []byte) ([]*configMap, error) {
@@ -216,8 +220,8 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
 		Metadata   struct {
-			Name   string
-			Labels map[string]string
+			Name                string
+			Labels, Annotations map[string]string
 		}
 		Data       map[string]yaml.Node
 		BinaryData map[string]yaml.Node `yaml:"binaryData"`
@@ -237,7 +241,8 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		}
 		return all, nil
 	}
-	c := &configMap{name: head.Metadata.Name, labels: head.Metadata.Labels, files: bundle.Files{}, at: map[string]origin{}}
+	c := &configMap{name: head.Metadata.Name, labels: head.Metadata.Labels, annotations: head.Metadata.Annotations,
+		files: bundle.Files{}, at: map[string]origin{}}
 	ours := c.labels[bundleLabel] != "" || c.labels[partLabel] != ""
 	if at := placeOf(doc); ours && (head.Kind == "" || head.Kind == "ConfigMap" && head.APIVersion != "v1") {
 		return nil, fmt.Errorf("%s:%d:%d: the object %q has the label of a bundle and is no ConfigMap as it is written; "+
