@@ -155,7 +155,7 @@ var _ = Describe("Why a claim waits", Ordered, func() {
 
 	It("is not told of a claim that there is not, nor of no claim", func(ctx SpecContext) {
 		Expect(viewer.says(ctx, "explain", "claim", "none", "-n", namespace)).To(Equal(
-			said{code: 1, err: "metalaw: there is no claim none in namespace why\n"}))
+			said{code: 1, err: "metalaw: there is no claim none in namespace why; -n names another namespace\n"}))
 		Expect(viewer.says(ctx, "explain", "claim")).To(Equal(said{code: 2, err: "metalaw: name one claim; see --help\n"}))
 		Expect(viewer.says(ctx, "claim", "try").code).To(Equal(2))
 		Expect(viewer.says(ctx, "__complete", "explain", "claim", "-n", namespace, "we").out).To(HavePrefix("web-1"))

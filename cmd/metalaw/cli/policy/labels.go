@@ -23,7 +23,8 @@ var stages = []string{policyv1alpha1.LabelDraft, policyv1alpha1.LabelShadow, pol
 func (c *configMap) checkLabels(path string, files bundle.Files) error {
 	stage := cmp.Or(c.labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)
 	if !slices.Contains(stages, stage) {
-		return fmt.Errorf("%s: ConfigMap %s: label %s is %q; there are %s", path, c.name, policyv1alpha1.StageLabel, stage, strings.Join(stages, ", "))
+		return fmt.Errorf("%s: ConfigMap %s: label %s is %q; there are %s",
+			path, c.name, policyv1alpha1.StageLabel, stage, strings.Join(stages, ", "))
 	}
 	if stage == policyv1alpha1.LabelDraft {
 		return nil
