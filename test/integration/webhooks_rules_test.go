@@ -77,6 +77,8 @@ warn contains {"code": "seen", "message": sprintf("the password is <%s>", [input
 		Expect(admin.Create(ctx, namespace)).To(Succeed())
 		s := machine("adm-rules", uuid+"0", func(s *v1alpha1.Server) { s.Labels = map[string]string{"adm-rules": "true"} })
 		Expect(create(ctx, s)).To(Succeed())
+		s.Status.State = v1alpha1.StateReserved // what it is is known
+		Expect(admin.Status().Update(ctx, s)).To(Succeed())
 		Eventually(func(g Gomega) { // the index learns of the server
 			g.Expect(d.user.Create(ctx, claim("default", "adm-any"), client.DryRunAll)).To(Succeed())
 		}).Should(Succeed())
@@ -139,7 +141,8 @@ warn contains {"code": "seen", "message": sprintf("the password is <%s>", [input
 		}
 		Expect(create(ctx, claim("default", "adm-never", nowhere))).To(refusal("spec", "can satisfy the claim: 0 of "))
 		gpus := annotation(v1alpha1.PlacementAnnotation, "where: server.gpus > 0")
-		Expect(create(ctx, claim("default", "adm-gpus", mine, gpus))).To(refusal("spec", "placement 1"))
+		Eventually(func() error { return d.user.Create(ctx, claim("default", "adm-gpus", mine, gpus), client.DryRunAll) }).
+			Should(refusal("spec", "placement 1"))
 		c := claim("default", "adm-gpus", mine)
 		Expect(create(ctx, c)).To(Succeed())
 		Expect(edited(ctx, d.user, c.DeepCopy(), func() {})).To(Succeed())

@@ -167,6 +167,8 @@ var _ = Describe("Another policy", func() {
 		theWorld.startManager(ctx)
 		for _, name := range names {
 			Eventually(serverCondition(ctx, name, "Ready")).Should(Equal("True/Stable"), name)
+			labels := func() map[string]string { return getServer(ctx, name).Labels }
+			Eventually(labels).Should(HaveKey("inventory.metalaw.dev/model"), name) // comes last when a server is adopted
 		}
 		history, began := record(ctx), time.Now()
 		other := variant("2.6.0")
