@@ -43,6 +43,9 @@ var _ = Describe("What a bundle refuses by the object alone", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		Expect(admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
 		Expect(admin.Create(ctx, stored)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { // other specs count the claims that wait
+			Expect(admin.DeleteAllOf(ctx, &v1alpha1.ServerClaim{}, client.InNamespace(namespace))).To(Succeed())
+		})
 		dir := filepath.Join(GinkgoT().TempDir(), "fleet")
 		Expect(nobody.says(ctx, "policy", "init", dir).code).To(BeZero())
 		added := nobody.says(ctx, "policy", "add", dir, "images-per-namespace", "--set", `images={"shop": ["registry.example.com/os/*"]}`)
@@ -133,6 +136,7 @@ var _ = Describe("What a bundle refuses by the object alone", Ordered, func() {
 		elsewhere := claim("elsewhere", image(other))
 		elsewhere.Namespace = "default"
 		Expect(admin.Create(ctx, elsewhere)).To(Succeed())
+		Expect(admin.Delete(ctx, elsewhere)).To(Succeed())
 
 		stored.Spec.Power = v1alpha1.PowerOff // what is stored is not held against another change
 		Expect(admin.Update(ctx, stored)).To(Succeed())
