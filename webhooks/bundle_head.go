@@ -17,10 +17,7 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
-var (
-	labelsPath = field.NewPath("metadata", "labels")
-	stages     = []string{policyv1alpha1.LabelDraft, policyv1alpha1.LabelShadow, policyv1alpha1.LabelCanary, policyv1alpha1.LabelActive}
-)
+var labelsPath = field.NewPath("metadata", "labels")
 
 // head is a ConfigMap as the head of a bundle: what it says of itself.
 type head struct {
@@ -103,7 +100,7 @@ func everything(cm *corev1.ConfigMap) map[string]string {
 
 // checkStage refuses a word that is no stage, and a canary that does not say whom it governs.
 func checkStage(h *head, found *findings) {
-	if !slices.Contains(stages, h.stage) {
+	if stages := policyv1alpha1.Stages(); !slices.Contains(stages, h.stage) {
 		found.deny(field.NotSupported(labelsPath.Key(policyv1alpha1.StageLabel), h.stage, stages))
 	}
 	if h.stage != policyv1alpha1.LabelCanary {

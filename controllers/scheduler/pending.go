@@ -141,6 +141,11 @@ func (p *pending) gone(namespace string, uid types.UID) bool {
 	return p.stir(namespace, was, nil)
 }
 
+func (p *pending) isOpen(uid types.UID) bool {
+	c, _ := p.get(uid)
+	return c != nil
+}
+
 // get returns an open claim and since when it is open; nil where the claim is not open.
 func (p *pending) get(uid types.UID) (*v1alpha1.ServerClaim, time.Time) {
 	p.mu.Lock()

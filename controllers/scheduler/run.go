@@ -280,7 +280,7 @@ func (r *run) finish(ctx context.Context, done result) {
 			r.returned = append(r.returned, e)
 		}
 	}
-	if done.done == wasReserved || done.done == wasBound && !r.isOpen(t.claim) {
+	if done.done == wasReserved || done.done == wasBound && !r.s.pending.isOpen(t.claim.UID) {
 		r.s.suspects.add(t.server()) // its claim may have gone before anybody knew that this is written
 	}
 	switch {
@@ -308,11 +308,6 @@ func (r *run) tookHold(ctx context.Context, done result) {
 	if t.denied != nil {
 		logf.FromContext(ctx).Error(t.denied, "better servers could not be reserved", "claim", claimName(t.claim))
 	}
-}
-
-func (r *run) isOpen(c *v1alpha1.ServerClaim) bool {
-	known, _ := r.s.pending.get(c.UID)
-	return known != nil
 }
 
 // lost goes on after a write that came to nothing: with the next server of the list, without evaluating again.

@@ -66,10 +66,9 @@ func (s *Scheduler) explain(r *run) {
 // tell gives a claim its verdict. It returns when to do so again.
 func (s *Scheduler) tell(v *view, r refused, memo map[string]count) time.Duration {
 	uid := r.claim.UID
-	isOpen := func() bool { c, _ := s.pending.get(uid); return c != nil }
 	verdict := v.finish(r.step, memo)
 	_, known := s.verdicts.get(uid)
-	changed, later := s.verdicts.give(uid, verdict, s.now(), isOpen)
+	changed, later := s.verdicts.give(uid, verdict, s.now(), func() bool { return s.pending.isOpen(uid) })
 	if !changed {
 		return later
 	}

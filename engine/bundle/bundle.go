@@ -116,9 +116,7 @@ func present(files Files, found diag.List) diag.List {
 	return kept
 }
 
-// Known lists the files that a bundle may hold, but for those of Rego tests, which end in _test.rego, and further files of Rego.
-func Known() []string { return slices.Clone(known) }
-
+// known are the files that a bundle may hold, but for those of Rego tests, which end in _test.rego, and further files of Rego.
 var known = []string{BundleFile, LifecycleFile, SelectionFile, AdmissionFile, MACPrefixesFile, ScenariosFile}
 
 // missing reports files that a bundle must have, and files that nothing reads.

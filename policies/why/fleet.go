@@ -128,26 +128,33 @@ func holderOf(c *v1alpha1.ServerClaim, server string) holder {
 	return h
 }
 
-// Len is the number of servers.
-func (f *Fleet) Len() int { return len(f.servers) }
-
 // Bind is the fleet once a claim has a server.
 func (f *Fleet) Bind(c *v1alpha1.ServerClaim, name string) *Fleet {
+	return f.bindAll(map[string]*v1alpha1.ServerClaim{name: c})
+}
+
+// bindAll is the fleet once claims have the servers under whose names they stand.
+func (f *Fleet) bindAll(claims map[string]*v1alpha1.ServerClaim) *Fleet {
 	after := &Fleet{servers: slices.Clone(f.servers), counts: f.counts, spaces: maps.Clone(f.spaces), holders: slices.Clone(f.holders),
 		heldIn: maps.Clone(f.heldIn)}
 	after.counts.ClaimedByZone, after.counts.ClaimedByRack = maps.Clone(f.counts.ClaimedByZone), maps.Clone(f.counts.ClaimedByRack)
 	after.counts.FreeByZone, after.counts.FreeByRack = maps.Clone(f.counts.FreeByZone), maps.Clone(f.counts.FreeByRack)
-	if own, known := f.spaces[c.Namespace]; known {
-		after.spaces[c.Namespace] = space{maps.Clone(own.byZone), maps.Clone(own.byRack)}
+	for _, c := range claims {
+		if own, known := f.spaces[c.Namespace]; known {
+			after.spaces[c.Namespace] = space{maps.Clone(own.byZone), maps.Clone(own.byRack)}
+		}
 	}
 	for i := range after.servers {
-		if s := &after.servers[i]; s.state.Name == name && !s.state.Claimed {
+		s := &after.servers[i]
+		if c := claims[s.state.Name]; c != nil && !s.state.Claimed {
 			after.free(s, -1)
 			s.state.Claimed = true
 			after.claimed(s, c.Namespace)
 		}
 	}
-	after.heldIn[c.Namespace]++
-	after.holders = append(after.holders, holderOf(c, name))
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
+		after.heldIn[claims[name].Namespace]++
+		after.holders = append(after.holders, holderOf(claims[name], name))
+	}
 	return after
 }

@@ -30,59 +30,27 @@ type Served struct {
 	After *Fleet
 }
 
-// maxOrders bounds how often servers are looked for in another order; it is the scheduler's.
-const maxOrders = 8
-
-// Serve judges the members of a gang in turn; one claim by itself is a gang of one. As the scheduler does, it tries another order
-// where a member is left without a server, with that one first. The quota bounds the servers of their namespace. The error is for
-// a claim that asks for what has no meaning.
+// Serve judges the members of a gang in turn; one claim by itself is a gang of one. Where one is left without a server, members
+// whose servers need not be apart are matched to all that each may have, as the scheduler does it; of members that keep apart it is
+// only tried whether another order serves them all, so that it may say of some that they wait which the scheduler serves. The quota
+// bounds the servers of their namespace. The error is for a claim that asks for what has no meaning.
 func Serve(ctx context.Context, policy *selection.Policy, quota bundle.Quota, members []Member, f *Fleet) (Served, error) {
+	s := serve(policy, quota, members, f)
 	order := make([]int, len(members))
 	for i := range order {
 		order[i] = i
 	}
-	var best Served
-	most := -1
-	for range max(1, min(maxOrders, len(members))) {
-		served, missing, err := serveInOrder(ctx, policy, quota, members, order, f)
-		if err != nil || served.Complete {
-			return served, err
-		}
-		if found := len(members) - len(missing); found > most {
-			best, most = served, found
-		}
-		order = slices.DeleteFunc(order, func(i int) bool { return i == missing[0] })
-		order = slices.Insert(order, 0, missing[0])
+	first, missing, err := s.inOrder(ctx, order)
+	if err != nil || first.Complete || len(members) == 1 || s.refused != nil {
+		return first, err
 	}
-	return best, nil
-}
-
-// serveInOrder judges the members in an order. It returns those that are left without a server, the first one first.
-func serveInOrder(ctx context.Context, policy *selection.Policy, quota bundle.Quota, members []Member, order []int, f *Fleet) (
-	Served, []int, error,
-) {
-	served := Served{Answers: make([]Answer, len(members)), After: f}
-	var missing []int
-	for _, i := range order {
-		a, err := Judge(ctx, policy, members[i].Claim, members[i].Priority, served.After)
-		if err != nil {
-			return Served{}, nil, err
-		}
-		namespace := members[i].Claim.Namespace
-		if words := quota.Exceeded(namespace, served.After.heldIn[namespace], 1); words != "" {
-			a.Refused = &Reason{v1alpha1.ReasonQuotaExceeded, words, Namespace}
-		}
-		served.Answers[i] = a
-		if taken, ok := a.Taken(); ok {
-			served.After = served.After.Bind(members[i].Claim, taken.Name)
-		} else {
-			missing = append(missing, i)
-		}
+	if slices.ContainsFunc(members, func(m Member) bool { p, _ := policies.PlacementOf(m.Claim); return p.Spread() != nil }) {
+		return s.inOtherOrders(ctx, order, first, missing)
 	}
-	if served.Complete = len(missing) == 0; !served.Complete {
-		served.After = f
+	if served, err := s.matched(ctx); err != nil || served.Complete {
+		return served, err
 	}
-	return served, missing, nil
+	return first, nil
 }
 
 // Missing says what keeps a claim's gang from coming together before servers are looked for: members that are missing or that

@@ -4,6 +4,7 @@ package why
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -33,6 +34,26 @@ func TestAGangGetsServersTogetherOrNotAtAll(t *testing.T) {
 	}
 }
 
+// However many of the others have to make way for members that want one server each.
+func TestAGangIsServedThoughManyOfItsMembersWantOneServerEach(t *testing.T) {
+	var servers []v1alpha1.Server
+	var members []Member
+	for i := range 10 {
+		servers = append(servers, free(fmt.Sprintf("s%02d", i), func(*v1alpha1.Server) {}), free(fmt.Sprintf("t%02d", i), func(*v1alpha1.Server) {}))
+		members = append(members, Member{Claim: member(fmt.Sprintf("any-%d", i), "20")})
+	}
+	for i := range 10 {
+		picky := member(fmt.Sprintf("picky-%d", i), "20")
+		picky.Annotations[v1alpha1.PlacementAnnotation] += fmt.Sprintf("\nwhere: server.name == \"s%02d\"\n", i)
+		members = append(members, Member{Claim: picky})
+	}
+	policy := compiled(t, "package metalaw.selection\n\nallow := true\n")
+	served, err := Serve(context.Background(), policy, bundle.Quota{}, members, FleetOf(servers, nil, nil, time.Unix(0, 0)))
+	if err != nil || !served.Complete || served.After.counts.Claimed != 20 {
+		t.Errorf("complete %v, %d have servers, %v", served.Complete, served.After.counts.Claimed, err)
+	}
+}
+
 func TestAGangGetsNoMoreServersThanTheQuotaOfItsNamespace(t *testing.T) {
 	holds := func(s *v1alpha1.Server) {
 		s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "team", Name: "former"}
@@ -49,8 +70,8 @@ func TestAGangGetsNoMoreServersThanTheQuotaOfItsNamespace(t *testing.T) {
 	f := FleetOf([]v1alpha1.Server{free("a", holds), free("b", ended), free("c", elsewhere), free("d", none), free("e", none)}, nil, nil, time.Unix(0, 0))
 	members := []Member{{Claim: member("db-0", "2")}, {Claim: member("db-1", "2")}}
 	for limit, want := range map[int]string{
-		1: "the claims of the namespace have 1 of the 1 servers that its quota allows; this one gets a server once another has ended, or the quota is raised",
-		2: "the claims of the namespace have 2 of the 2 servers that its quota allows; this one gets a server once another has ended, or the quota is raised",
+		1: "the claims of the namespace have 1 of the 1 servers that its quota allows; the 2 of its gang that have none get servers together once another has ended, or the quota is raised",
+		2: "the claims of the namespace have 1 of the 2 servers that its quota allows; the 2 of its gang that have none get servers together once another has ended, or the quota is raised",
 		3: "",
 	} {
 		served, err := Serve(context.Background(), policy, bundle.Quota{Namespaces: map[string]int{"team": limit}}, members, f)
@@ -58,8 +79,8 @@ func TestAGangGetsNoMoreServersThanTheQuotaOfItsNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := Reason{}
-		if last := served.Answers[1]; last.Refused != nil {
-			got = *last.Refused
+		if first := served.Answers[0]; first.Refused != nil {
+			got = *first.Refused
 		}
 		if got.Message != want || served.Complete != (want == "") || want != "" && got.Code != "QuotaExceeded" {
 			t.Errorf("%d: %+v, complete %v", limit, got, served.Complete)

@@ -28,6 +28,9 @@ const (
 	LabelActive = "active"
 )
 
+// Stages are the values of StageLabel, in the order in which a bundle passes them.
+func Stages() []string { return []string{LabelDraft, LabelShadow, LabelCanary, LabelActive} }
+
 // PromotionAnnotation is written by the manager on a PolicyRevision: the number of the promotion by which it came into
 // force. That with the highest number is in force; as an annotation it outlives a restore without status.
 const PromotionAnnotation = "policy.metalaw.dev/promotion"

@@ -27,9 +27,6 @@ type Scenario struct {
 	expectAt *yaml.Node
 }
 
-// Facts is everything that holds in the scenario: what it gives, and the quiet value of the rest.
-func (s *Scenario) Facts() engine.Facts { return s.given }
-
 // Expectation is what must be decided: a move, a stay or a halt.
 type Expectation struct {
 	// To is the state moved to; empty where the scenario expects no move.

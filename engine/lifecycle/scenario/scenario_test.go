@@ -157,14 +157,16 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := make(facts, len(v.Facts))
+			var said []Given
 			for i, kind := range v.Facts {
 				f[i] = kind.Quiet
 				if value, ok := given[kind.Name]; ok {
 					f[i] = value
+					said = append(said, Given{kind.Name, value})
 				}
 			}
 			f[0] = engine.StringValue("Test")
-			text := Write("it is so", v, f, l.Decide(f))
+			text := Write("it is so", "Test", said, l.Decide(f))
 			if _, found := run(t, text); found != "" {
 				t.Errorf("%s\n%s", text, found)
 			}

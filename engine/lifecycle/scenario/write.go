@@ -6,34 +6,37 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/metalaw/metalaw/engine"
 )
 
+// Given is one fact that a scenario says; all others are quiet.
+type Given struct {
+	Fact  string
+	Value engine.Value
+}
+
+// String is the fact as it is written under given.
+func (g Given) String() string { return g.Fact + ": " + literal(g.Value) }
+
 // Write is the scenario of a decision in the form that Parse reads: an entry of the list scenarios, ending in a line end.
-// Facts that have their quiet value are left out.
-func Write(name string, v *engine.Vocabulary, f engine.Facts, d engine.Decision) string {
+func Write(name string, state engine.State, given []Given, d engine.Decision) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "- name: %s\n", strconv.Quote(name))
-	var given []string
-	for i, kind := range v.Facts {
-		value := f.Fact(i)
-		if kind.Name == v.StateFact {
-			fmt.Fprintf(&b, "  state: %s\n", value.Text())
-			continue
-		}
-		if text := literal(value); !value.Missing() && text != literal(kind.Quiet) {
-			given = append(given, kind.Name+": "+text)
-		}
-	}
+	fmt.Fprintf(&b, "- name: %s\n  state: %s\n", strconv.Quote(name), state)
 	if len(given) > 0 {
-		fmt.Fprintf(&b, "  given: {%s}\n", strings.Join(given, ", "))
+		words := make([]string, len(given))
+		for i, g := range given {
+			words[i] = g.String()
+		}
+		fmt.Fprintf(&b, "  given: {%s}\n", strings.Join(words, ", "))
 	}
-	fmt.Fprintf(&b, "  expect: {%s}\n", expected(d))
+	fmt.Fprintf(&b, "  expect: {%s}\n", Expected(d))
 	return b.String()
 }
 
-func expected(d engine.Decision) string {
+// Expected is a decision as it is written under expect, without the braces.
+func Expected(d engine.Decision) string {
 	switch {
 	case d.Halt != nil && d.Halt.Rule != "":
 		return fmt.Sprintf("halts: %s, rule: %s", d.Halt.Cause, d.Halt.Rule)
@@ -49,16 +52,32 @@ func expected(d engine.Decision) string {
 	return text
 }
 
-// literal writes a value so that YAML takes it for nothing else.
+// literal writes a value so that YAML takes it for nothing else: a bare Off is a boolean to some readers.
 func literal(v engine.Value) string {
 	switch v.Kind() {
 	case engine.Enum, engine.String:
 		return strconv.Quote(v.Text())
 	case engine.Duration, engine.Age:
-		return v.Duration().String()
+		return lengthOf(v.Duration())
 	case engine.Set:
-		return "[" + strings.Join(v.Set(), ", ") + "]"
+		words := make([]string, len(v.Set()))
+		for i, w := range v.Set() {
+			words[i] = strconv.Quote(w)
+		}
+		return "[" + strings.Join(words, ", ") + "]"
 	default:
 		return v.String()
 	}
+}
+
+// lengthOf leaves out the zeros that time.Duration writes: 15m, not 15m0s.
+func lengthOf(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

@@ -4,12 +4,11 @@ package verify
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/internal/bdd"
+	"github.com/metalaw/metalaw/engine/lifecycle/scenario"
 )
 
 // Step is one move.
@@ -19,12 +18,6 @@ type Step struct {
 	To   engine.State `json:"to"`
 }
 
-// Given is one fact that a counterexample says; all others are quiet.
-type Given struct {
-	Fact  string
-	Value engine.Value
-}
-
 // Counterexample is facts by which a finding shows.
 type Counterexample struct {
 	State engine.State
@@ -32,7 +25,7 @@ type Counterexample struct {
 	Path []Step
 	// Cycle is the moves of a livelock, which begins in State.
 	Cycle []Step
-	Given []Given
+	Given []scenario.Given
 	// Decision is what the lifecycle decides on these facts.
 	Decision engine.Decision
 	// Confirmed says that the lifecycle itself decided on these facts, and as the finding says. Where it is false no facts
@@ -52,74 +45,14 @@ func (c *Counterexample) String() string {
 	}
 	words = words[:0]
 	for _, g := range c.Given {
-		words = append(words, g.Fact+": "+yamlOf(g.Value))
+		words = append(words, g.String())
 	}
 	return fmt.Sprintf("%sin %s with {%s}", path, c.State, strings.Join(words, ", "))
 }
 
 // Scenario renders the counterexample as one entry of scenarios.yaml that says what the lifecycle decides now.
 func (c *Counterexample) Scenario(name string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "- name: %s\n  state: %s\n", strconv.Quote(name), c.State)
-	b.WriteString("  given: {")
-	for i, g := range c.Given {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(g.Fact + ": " + yamlOf(g.Value))
-	}
-	fmt.Fprintf(&b, "}\n  expect: %s\n", expectation(c.Decision))
-	return b.String()
-}
-
-func expectation(d engine.Decision) string {
-	switch {
-	case d.Halt != nil:
-		return fmt.Sprintf("{halts: %s, rule: %s}", d.Halt.Cause, d.Halt.Rule)
-	case d.Moves():
-		return fmt.Sprintf("{to: %s, rule: %s}", d.To, d.Rule)
-	}
-	var effects []string
-	for _, e := range d.Effects {
-		effects = append(effects, e.Name)
-	}
-	text := fmt.Sprintf("{stays: true, ensures: [%s]", strings.Join(effects, ", "))
-	if d.Awaits != nil {
-		text += ", awaits: " + d.Awaits.Effect
-	}
-	return text + "}"
-}
-
-// yamlOf writes a value as scenarios.yaml has it; words are quoted, because a bare Off is a boolean to some readers.
-func yamlOf(v engine.Value) string {
-	switch v.Kind() {
-	case engine.Bool:
-		return strconv.FormatBool(v.Bool())
-	case engine.Int:
-		return strconv.FormatInt(v.Int(), 10)
-	case engine.Duration, engine.Age:
-		return lengthOf(v.Duration())
-	case engine.Set:
-		words := make([]string, len(v.Set()))
-		for i, w := range v.Set() {
-			words[i] = strconv.Quote(w)
-		}
-		return "[" + strings.Join(words, ", ") + "]"
-	default:
-		return strconv.Quote(v.Text())
-	}
-}
-
-// lengthOf leaves out the zeros that time.Duration writes: 15m, not 15m0s.
-func lengthOf(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return scenario.Write(name, c.State, c.Given, c.Decision)
 }
 
 // maxAttempts is how many ways of answering opaque expressions are tried before a finding is left unconfirmed.
@@ -174,12 +107,12 @@ func (c *checker) opaqueCube(f bdd.Ref, assignment []bool) bdd.Ref {
 }
 
 // given lists the facts that are not quiet, but the state.
-func (c *checker) given(v valuation) []Given {
+func (c *checker) given(v valuation) []scenario.Given {
 	base := quiet(c.words)
-	var all []Given
+	var all []scenario.Given
 	for i, f := range c.words.Facts {
 		if f.Name != c.words.StateFact && v[i].String() != base[i].String() {
-			all = append(all, Given{f.Name, v[i]})
+			all = append(all, scenario.Given{Fact: f.Name, Value: v[i]})
 		}
 	}
 	return all

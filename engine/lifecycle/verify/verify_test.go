@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/lifecycle/scenario"
 )
 
 // said renders a report: each finding in a line, and beneath it its counterexample and what is decided there.
@@ -18,7 +19,7 @@ func said(r Report) string {
 		f.Hint = ""
 		b.WriteString(f.String() + "\n")
 		if x := f.Counterexample; x != nil {
-			b.WriteString("  " + x.String() + "\n  " + expectation(x.Decision))
+			b.WriteString("  " + x.String() + "\n  {" + scenario.Expected(x.Decision) + "}")
 			if !x.Confirmed {
 				b.WriteString(" (not confirmed)")
 			}

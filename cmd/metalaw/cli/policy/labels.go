@@ -15,14 +15,11 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
-// stages are what the stage label may say.
-var stages = []string{policyv1alpha1.LabelDraft, policyv1alpha1.LabelShadow, policyv1alpha1.LabelCanary, policyv1alpha1.LabelActive}
-
 // checkLabels refuses what admission refuses of a head's labels and annotations: a stage that there is not, a canary of nobody,
 // and, of more than a draft, another name than the bundle's.
 func (c *configMap) checkLabels(path string, files bundle.Files) error {
 	stage := cmp.Or(c.labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)
-	if !slices.Contains(stages, stage) {
+	if stages := policyv1alpha1.Stages(); !slices.Contains(stages, stage) {
 		return fmt.Errorf("%s: ConfigMap %s: label %s is %q; there are %s",
 			path, c.name, policyv1alpha1.StageLabel, stage, strings.Join(stages, ", "))
 	}

@@ -58,12 +58,12 @@ func promoteCommand() *cobra.Command {
 	f.StringVar(&to.servers, "servers", "", "labels of the servers that a canary governs")
 	f.IntVar(&to.percent, "percent", 0, "share of the servers that a canary governs, 1 to 100; with --servers, of those")
 	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("stage", cobra.FixedCompletions(stages, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("stage", cobra.FixedCompletions(policyv1alpha1.Stages(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return usage.Errorf("promote takes the name of one ConfigMap; `metalaw policy history` lists them; see --help")
 		}
-		if err := to.check(stages); err != nil {
+		if err := to.check(policyv1alpha1.Stages()); err != nil {
 			return err
 		}
 		t := terminal.Of(cmd)

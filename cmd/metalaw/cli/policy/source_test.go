@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+)
+
+// head is a ConfigMap with one file of its own, at a depth that an author may choose.
+const head = `apiVersion: v1
+kind: Namespace
+metadata: {name: metalaw-system}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: lab-1.0.0
+  labels: {policy.metalaw.dev/bundle: lab}
+data:
+  bundle.yaml: |
+    apiVersion: policy.metalaw.dev/v1alpha1
+    kind: Bundle
+    name: lab
+    version: 1.0.0
+    setings: {}
+`
+
+func TestAConfigMapIsReadWithThePlacesOfItsOwnFile(t *testing.T) {
+	out, err := call(t, head, "verify", "-f", "-")
+	want := `standard input:16:5: error: the bundle has no key "setings" [yaml-unknown-key]`
+	if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s\nwant:\n%s", err, out, want)
+	}
+	out, err = call(t, strings.Replace(head, "setings", "settings", 1), "verify", "-f", "-")
+	if err != nil || !strings.Contains(out, "accepted: bundle lab 1.0.0") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestVerifyRefusesInADirectoryWhatAdmissionRefusesInAConfigMap(t *testing.T) {
+	const digest = "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
+	for name, c := range map[string]struct{ file, text, want string }{
+		"another ending":         {"macprefixes.yml", "x: 1", "nothing reads a file of this name [file-unknown]\n    did you mean macprefixes.yaml?"},
+		"another word":           {"select.rego", "package x", "nothing reads a file of this name [file-unknown]\n    did you mean selection.rego?"},
+		"a letter that is wrong": {"lifecyle.yaml", "x: 1", "nothing reads a file of this name [file-unknown]\n    did you mean lifecycle.yaml?"},
+		"notes":                  {"notes.txt", "x", "nothing reads a file of this name [file-unknown]\n    known files: bundle.yaml,"},
+		"UTF-16":                 {"scenarios.yaml", "\xff\xfe[\x00]\x00", "scenarios.yaml:1:1: error: the file is UTF-16 text [file-encoding]"},
+		"UTF-16 without a mark":  {"scenarios.yaml", "[\x00]\x00", "scenarios.yaml:1:2: error: the file is UTF-16 text [file-encoding]"},
+		"Latin-1":                {"admission.rego", "package a\n# gr\xf6\xdfer\n", "admission.rego:2:5: error: from here on the file is no UTF-8 text [file-encoding]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := begun(t, "default")
+			if err := os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := call(t, "", "verify", "-f", dir)
+			if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, c.want) {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	dir := begun(t, "default")
+	list := "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n- {name: macprefixes.yaml, configMap: macs, digest: \"" + digest + "\"}\n"
+	for file, text := range map[string]string{"manifest.yaml": list, "README.md": "x", ".swp": "x", "README": "x"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := call(t, "", "verify", "-f", dir)
+	if want := filepath.Join(dir, "manifest.yaml") + ":4:3: error: macprefixes.yaml: macprefixes.yaml in ConfigMap macs has digest"; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+}
+
+// listed is a list of objects as kubectl prints them.
+const listed = `apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: lab-1.0.0
+    labels: {policy.metalaw.dev/bundle: lab}
+  data:
+    bundle.yaml: |
+      name: lab
+      version: 1.0.0
+      setings: {}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: of-another, labels: {x: y}}
+  binaryData: {x: AAA=}
+`
+
+func TestTheListThatKubectlPrintsIsOpened(t *testing.T) {
+	out, err := call(t, listed, "verify", "-f", "-")
+	want := `standard input:13:7: error: the bundle has no key "setings" [yaml-unknown-key]`
+	if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s\nwant:\n%s", err, out, want)
+	}
+	_, err = call(t, strings.Replace(listed, "  data:\n", "  binaryData: {x: AAA=}\n  data:\n", 1), "verify", "-f", "-")
+	if err == nil || !strings.Contains(err.Error(), "standard input:9: ConfigMap lab-1.0.0 has x under binaryData") {
+		t.Errorf("%v", err)
+	}
+}
+
+// labelled is head as a whole bundle with other labels.
+func labelled(name, stage string) string {
+	return strings.NewReplacer("setings", "settings", "{policy.metalaw.dev/bundle: lab}",
+		"{policy.metalaw.dev/bundle: "+name+", policy.metalaw.dev/stage: "+stage+"}").Replace(head)
+}
+
+func TestWhatIsNoBundleIsSaidInOneSentence(t *testing.T) {
+	empty := t.TempDir()
+	for name, c := range map[string]struct {
+		typed string
+		args  []string
+		want  string
+		usage bool
+	}{
+		"nothing named":         {"", []string{"verify"}, "which bundle?", true},
+		"two named":             {"", []string{"verify", "-f", "x", "--from", "default"}, "give -f or --from, not both", true},
+		"no such file":          {"", []string{"verify", "-f", "nowhere"}, "there is no file or directory nowhere", true},
+		"an empty directory":    {"", []string{"verify", "-f", empty}, "holds no file of a bundle", false},
+		"no bundle in a stream": {"kind: Pod\n", []string{"verify", "-f", "-"}, "holds no bundle", false},
+		"an object without kind": {strings.Replace(head, "kind: ConfigMap\n", "", 1), []string{"verify", "-f", "-"},
+			"standard input:5:1: the object \"lab-1.0.0\" has the label of a bundle and is no ConfigMap as it is written; write apiVersion: v1 and kind: ConfigMap", false},
+		"a stage that there is not": {labelled("lab", "live"), []string{"verify", "-f", "-"}, `label policy.metalaw.dev/stage is "live"; there are draft,`, false},
+		"the name of another bundle": {labelled("other", "active"), []string{"verify", "-f", "-"},
+			`label policy.metalaw.dev/bundle says "other" and bundle.yaml names the bundle "lab"; write the same name in both`, false},
+		"a canary without a scope": {labelled("lab", "canary"), []string{"verify", "-f", "-"},
+			"annotation policy.metalaw.dev/servers: a canary says whom it governs", false},
+		"two bundles":           {head + "---\n" + strings.Replace(head, "lab-1", "lab-2", 1), []string{"verify", "-f", "-"}, "holds 2 bundles (lab-1.0.0, lab-2.0.0)", false},
+		"no YAML":               {"a: [", []string{"verify", "-f", "-"}, "standard input: yaml: line 1", false},
+		"no such shipped one":   {"", []string{"render", "--from", "none"}, `there is no shipped bundle "none"; there are compat-v0.7, default, no-discovery`, true},
+		"no such topic":         {"", []string{"schema", "x"}, "name one topic: admission, bundle,", true},
+		"no such form":          {"", []string{"verify", "-f", "-", "-o", "xml"}, `"xml" is none of text, json, yaml, sarif`, true},
+		"a stage unknown":       {"", []string{"promote", "x", "--stage", "on"}, "there are draft, shadow, canary and active", true},
+		"a canary of nobody":    {"", []string{"promote", "x", "--stage", "canary"}, "whom does the canary govern?", true},
+		"a scope without need":  {"", []string{"promote", "x", "--percent", "5"}, "belong to --stage canary", true},
+		"a verb unknown":        {"", []string{"verfy"}, `there is no verb "verfy"`, true},
+		"a name that cannot be": {"", []string{"init", "Fleet"}, `"Fleet" cannot be the name of a bundle`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := call(t, c.typed, c.args...)
+			if err == nil || !strings.Contains(err.Error(), c.want) || usage.Is(err) != c.usage {
+				t.Errorf("%v (usage: %t)", err, usage.Is(err))
+			}
+		})
+	}
+}
