@@ -20,8 +20,7 @@ var protections = []string{"true", "false"}
 // checkProtected refuses the deletion of what somebody protects, whoever asks for it: a person, the collector of garbage, or
 // the end of the namespace. Only "false" lifts it, so that a value that was mistyped and stored unseen protects as well.
 func checkProtected(o client.Object, kind string, found *findings) {
-	value := o.GetAnnotations()[v1alpha1.ProtectAnnotation]
-	if value == "" || value == "false" {
+	if value, set := o.GetAnnotations()[v1alpha1.ProtectAnnotation]; !set || value == "false" {
 		return
 	}
 	name := o.GetName()

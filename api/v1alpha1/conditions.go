@@ -169,6 +169,9 @@ const (
 	ReasonNoneClaimable = "NoneClaimable"
 	// ReasonPolicyRejected: the policy rejected every server that could be claimed; the message counts by code.
 	ReasonPolicyRejected = "PolicyRejected"
+	// ReasonClaimDenied: a rule of admission of the policy in force forbids the claim, which was stored before the rule was or while
+	// nobody could ask it.
+	ReasonClaimDenied = "ClaimDenied"
 	// ReasonServerNotFound: the server that serverRef names does not exist.
 	ReasonServerNotFound = "ServerNotFound"
 	// ReasonServerTaken: the server that serverRef names is held by another claim.

@@ -170,7 +170,7 @@ func (f facts) waiting() standing {
 func isFinal(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonInvalidSelector, v1alpha1.ReasonServerNotFound, v1alpha1.ReasonGuardError, v1alpha1.ReasonBindingRefused,
-		v1alpha1.ReasonInvalidPlacement:
+		v1alpha1.ReasonInvalidPlacement, v1alpha1.ReasonClaimDenied:
 		return true
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -106,9 +107,15 @@ func refusedBy(denied error) step {
 	var first deniedError
 	if errors.As(denied, &first) {
 		message = strings.ReplaceAll(message, " "+strconv.Quote(first.server), "")
+		message = whole(first.server).ReplaceAllString(message, "${1}the server${2}")
 	}
 	return refusal(v1alpha1.ReasonBindingRefused,
 		"the API server refuses to give the claim a server, and is asked again within a minute: "+message)
+}
+
+// whole finds the name of an object where it stands by itself, however it is quoted.
+func whole(name string) *regexp.Regexp {
+	return regexp.MustCompile(`(^|[^-.a-zA-Z0-9])` + regexp.QuoteMeta(name) + `($|[^-a-zA-Z0-9])`)
 }
 
 // isDenied says that the API server refused a write: it certainly did not happen, and would not the next time either.

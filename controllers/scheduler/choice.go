@@ -6,6 +6,8 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine"
@@ -31,6 +33,11 @@ type view struct {
 	choices map[string]*choice
 	// exhausted are the classes for which no server is left.
 	exhausted map[string]bool
+	// rules forbid claims; nil for none. stood is what they said so far.
+	rules Rules
+	stood standing
+	// together are the members of the gang that is being served: what is assumed for one of them stands or falls with the others.
+	together map[types.UID]bool
 	// places are the counts of each class that is spread before any claim is counted.
 	places map[string]places
 	// fits are the candidates of each class that was asked for; taken are the servers that were given away since the pass began.
@@ -86,6 +93,9 @@ func (v *view) pick(ctx context.Context, a asking, afresh bool) step {
 	}
 	if a.wrong != nil {
 		return refusal(v1alpha1.ReasonInvalidSelector, a.wrong.Error())
+	}
+	if s, is := v.forbidden(ctx, a.claim); is {
+		return s
 	}
 	if a.spec.ServerRef != "" && v.fleet.Get(a.spec.ServerRef) == nil {
 		return refusal(v1alpha1.ReasonServerNotFound,
@@ -203,6 +213,12 @@ func (v *view) offer(a asking, c *choice, shared bool) step {
 		c.head++
 	}
 	return step{action: bind, choice: c, shared: shared, revision: v.revision, spec: a.spec}
+}
+
+// isStale says that the policy may choose otherwise by now: it follows the counts of the fleet, and others have changed them.
+func (v *view) isStale(c *choice) bool {
+	t, ok := v.policy.(telling)
+	return ok && t.FollowsFleet() && c.counted != v.fleet.Version()
 }
 
 // afresh forgets what was chosen: servers came back that it took for gone.

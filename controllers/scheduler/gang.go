@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/placement"
@@ -39,6 +40,9 @@ func (r *run) serveGang(ctx context.Context, key gangKey) {
 		return
 	}
 	r.gangs[key] = true
+	for r.flying > 0 && r.s.pending.isSpread(key) { // where its members may stand depends on what becomes of the others
+		r.collect(ctx)
+	}
 	r.tryGang(ctx, key, nil)
 }
 
@@ -71,19 +75,15 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 	if len(everyone) == 0 {
 		return
 	}
-	if reason, why := r.v.assembled(key, members); why != "" {
-		r.refuseAll(r.completeOrGiveBack(ctx, key, members, everyone), refusal(reason, why))
+	if r.turnGangAway(ctx, key, members, everyone) {
 		return
 	}
-	if r.s.observeOnly {
-		r.refuseAll(everyone, refusal(v1alpha1.ReasonObserveOnly, "the manager runs with --observe-only, and binds no claim"))
-		return
-	}
-	if todo, over := r.v.exceeds(key.namespace, r.without(everyone)); over {
-		r.refuseAll(r.completeOrGiveBack(ctx, key, members, everyone), todo)
-		return
+	r.v.together = make(map[types.UID]bool, len(everyone))
+	for _, a := range everyone {
+		r.v.together[a.claim.UID] = true
 	}
 	found, short := r.find(ctx, everyone)
+	r.v.together = nil
 	if short == nil {
 		r.startGang(ctx, &gangAttempt{key: key, members: found, everyone: everyone, denied: denied, committed: r.v.anyNamed(members)})
 		return
@@ -99,6 +99,26 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 			r.refuse(a, short.words(key.name, len(members), i, len(r.s.gangs[key].kept), why))
 		}
 	}
+}
+
+// turnGangAway refuses the members of a gang that cannot be given servers whatever the fleet has. It says whether it does.
+func (r *run) turnGangAway(ctx context.Context, key gangKey, members []*neighbour, everyone []asking) bool {
+	if reason, why := r.v.assembled(key, members); why != "" {
+		r.refuseAll(r.completeOrGiveBack(ctx, key, members, everyone), refusal(reason, why))
+		return true
+	}
+	if r.s.observeOnly {
+		r.refuseAll(everyone, refusal(v1alpha1.ReasonObserveOnly, "the manager runs with --observe-only, and binds no claim"))
+		return true
+	}
+	if r.holdBack(ctx, key, members, everyone) {
+		return true
+	}
+	if todo, over := r.v.exceeds(key.namespace, r.without(everyone)); over {
+		r.refuseAll(r.completeOrGiveBack(ctx, key, members, everyone), todo)
+		return true
+	}
+	return false
 }
 
 // gangPanicked is panicked for a gang. Nothing stays assumed for members of which nobody writes.

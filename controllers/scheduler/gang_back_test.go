@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -207,10 +209,12 @@ func TestWhatCanArriveNoMoreIsTakenBack(t *testing.T) {
 	}
 }
 
-// committed says that some member of a gang has its server.
+// committed says that some member of a gang has its server. One that was changed while the pass was under way counts by what it said
+// before.
 func (w *world) committed(name string) bool {
 	for _, c := range w.claims() {
-		if gang := policies.GangOf(c); gang == nil || gang.Name != name || c.Spec.ServerRef == nil {
+		isOf := func(gang *placement.Gang) bool { return gang != nil && gang.Name == name }
+		if c.Spec.ServerRef == nil || !isOf(policies.GangOf(c)) && !slices.ContainsFunc(w.gangs[c.UID], isOf) {
 			continue
 		}
 		if s := w.holding(c); s != nil && s.Name == c.Spec.ServerRef.Name {

@@ -104,7 +104,18 @@ func (r *run) finishGang(ctx context.Context, g *gangAttempt) {
 		r.fail(g.everyone[0], failed)
 		return
 	}
-	if again && !r.stopped && ctx.Err() == nil {
+	if again && ctx.Err() == nil {
+		r.gangAgain(ctx, g, denied)
+	}
+}
+
+// gangAgain looks for other servers, where some could not be written. Members that keep apart wait for the next pass while other
+// bindings are under way, because where they may stand depends on what becomes of these.
+func (r *run) gangAgain(ctx context.Context, g *gangAttempt, denied error) {
+	switch {
+	case r.flying > 0 && r.s.pending.isSpread(g.key):
+		r.later(g.everyone[0])
+	case !r.stopped:
 		r.v.afresh()
 		r.tryGang(ctx, g.key, cmpError(g.denied, denied))
 	}

@@ -138,6 +138,18 @@ func (p *pending) inGang(key gangKey) bool {
 	return false
 }
 
+// isSpread says whether any open member of a gang keeps apart from other claims.
+func (p *pending) isSpread(key gangKey) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for uid, n := range p.known[key.namespace] {
+		if w := p.claims[uid]; w != nil && n.gangName() == key.name && w.placed.Spread() != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // roster is who counts as a member of a gang, in no order, and those of them that are open as a pass looks at them.
 func (p *pending) roster(key gangKey, granted bundle.Priority, now time.Time) (members []*neighbour, open map[types.UID]asking) {
 	p.mu.Lock()

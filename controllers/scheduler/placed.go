@@ -6,12 +6,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -19,12 +15,6 @@ import (
 type ranking interface {
 	Rank(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet,
 		most int) (selection.Result, error)
-}
-
-// places are the counts of a spread before any claim is counted, made when the index was at sequence.
-type places struct {
-	sequence uint64
-	counts   map[string]int64
 }
 
 // rank asks the policy about the servers that the claim's placement accepts: about one alternative after the other, until it
@@ -97,69 +87,6 @@ func prefer(ranked []selection.Ranked, scores map[string]float64) {
 	slices.SortFunc(ranked, func(a, b selection.Ranked) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Name, b.Name))
 	})
-}
-
-// spreads says that the spread of a claim still allows a server, with what was given away since the policy was asked.
-func (v *view) spreads(a asking, e *index.Entry) bool {
-	spread := a.placed.Spread()
-	if spread == nil {
-		return true
-	}
-	ok, _ := spread.Allows(spread.Place(e.Candidate().Facts()), v.counts(a))
-	return ok
-}
-
-// counts are those of a claim's spread: how many of the claims that count each place has. What is assumed for a claim counts as
-// what is written for it.
-func (v *view) counts(a asking) map[string]int64 {
-	spread := a.placed.Spread()
-	if spread == nil {
-		return nil
-	}
-	counts := maps.Clone(v.placesOf(a))
-	if v.neighbours == nil {
-		return counts
-	}
-	assumed := map[types.UID]string{}
-	for server, uid := range v.fleet.Assumed() {
-		assumed[uid] = server
-	}
-	for _, n := range v.neighbours(a.claim.Namespace) {
-		if n.claim.UID == a.claim.UID || !spread.Counts(n.claim.Labels, n.gangName()) {
-			continue
-		}
-		for _, e := range v.serversOf(n, assumed[n.claim.UID]) {
-			place := spread.Place(e.Candidate().Facts())
-			if _, known := counts[place]; known {
-				counts[place]++
-			}
-		}
-	}
-	return counts
-}
-
-func (v *view) placesOf(a asking) map[string]int64 {
-	known, sequence := v.places[a.class.key], v.fleet.Sequence()
-	if known.counts == nil || known.sequence != sequence {
-		all := v.fleet.Matching(a.spec)
-		known = places{sequence, a.placed.Places(len(all), func(i int) *selection.Candidate { return all[i].Candidate().Facts() })}
-		v.places[a.class.key] = known
-	}
-	return known.counts
-}
-
-// serversOf are the servers that a claim has, or is about to have.
-func (v *view) serversOf(n *neighbour, assumed string) []*index.Entry {
-	var all []*index.Entry
-	if e := v.fleet.Get(assumed); e != nil {
-		all = append(all, e)
-	}
-	for _, e := range v.fleet.HeldBy(index.ClaimKey{Namespace: n.claim.Namespace, Name: n.claim.Name}) {
-		if relation := RelationOf(e.Server, n.claim); e.Name() != assumed && (relation == Holds || relation == Adoptable) {
-			all = append(all, e)
-		}
-	}
-	return all
 }
 
 var _ ranking = &selection.Policy{}

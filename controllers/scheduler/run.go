@@ -59,6 +59,8 @@ type attempt struct {
 	others int
 	denied error
 	lost   bool
+	// contended says that a server was passed over which the claim may have or not, by what becomes of bindings that are under way.
+	contended bool
 }
 
 // server is the name of the one that the attempt is about.
@@ -178,51 +180,6 @@ func (r *run) carryOut(ctx context.Context, a asking, todo step) {
 	}
 }
 
-// reserve begins with the best server that can still be had. Where none of the list can, the policy is asked once more.
-func (r *run) reserve(ctx context.Context, a asking, todo step) {
-	t := &attempt{asking: a, todo: todo, at: todo.choice.head}
-	if r.next(t) {
-		r.start(ctx, t)
-		return
-	}
-	if todo = r.v.decide(ctx, a, true); todo.action == refuse {
-		r.refuse(a, todo)
-		return
-	}
-	t = &attempt{asking: a, todo: todo, at: todo.choice.head}
-	if !r.next(t) {
-		r.later(a)
-		return
-	}
-	r.start(ctx, t)
-}
-
-// next assumes for the claim the best server of the list that can still be had. One that changed since the policy looked at it
-// is left out, and so is a write that came to nothing, until it is due again.
-func (r *run) next(t *attempt) bool {
-	ranked := t.todo.choice.ranked
-	for ; t.at < len(ranked); t.at++ {
-		e := r.s.fleet.Free(ranked[t.at].Name, t.spec)
-		if e == nil || !r.v.spreads(t.asking, e) || r.s.patience.holds(t.claim, e, r.s.now()) {
-			continue
-		}
-		e, ok := r.s.fleet.Assume(e.Name(), t.spec, t.claim.UID, t.claim.Namespace)
-		if !ok {
-			continue
-		}
-		if e.Since() > t.todo.choice.sequence {
-			r.s.fleet.Release(e.Name(), t.claim.UID)
-			continue
-		}
-		t.entry, t.rank, t.score = e, t.at-t.todo.choice.head, ranked[t.at].Score
-		r.v.taken = append(r.v.taken, e.Number())
-		t.others = t.todo.choice.allowed - 1 - t.todo.choice.head
-		t.at++
-		return true
-	}
-	return false
-}
-
 // start hands an attempt to a worker, once one is free.
 func (r *run) start(ctx context.Context, t *attempt) {
 	r.flying++
@@ -319,8 +276,13 @@ func (r *run) lost(ctx context.Context, done result) {
 	} else {
 		t.lost = true
 	}
-	if t.todo.action == bind && !r.stopped && r.next(t) {
+	stale := t.todo.action == bind && r.v.isStale(t.todo.choice)
+	if t.todo.action == bind && !r.stopped && !stale && r.next(t) {
 		r.start(ctx, t)
+		return
+	}
+	if stale || t.contended {
+		r.later(t.asking)
 		return
 	}
 	if !t.lost {

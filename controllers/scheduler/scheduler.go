@@ -29,6 +29,7 @@ type Scheduler struct {
 	policy   func() (Policy, engine.Revision)
 	granted  func() bundle.Priority
 	quota    func() bundle.Quota
+	rules    func() Rules
 	now      func() time.Time
 	// observeOnly has nothing bound, completed or taken back.
 	observeOnly bool
@@ -49,6 +50,8 @@ type Scheduler struct {
 	gangs map[gangKey]gangWaits
 	// patience spaces the writes that come to nothing; only the loop uses it.
 	patience patience
+	// stood is what the rules said of claims; only the loop uses it.
+	stood standing
 	// known is the policy of the last pass; only the loop uses it.
 	known known
 	// freed says that a server was taken back for which some claim waits.
@@ -103,6 +106,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 	}
 	s.freed.Store(false)
 	s.patience.keep(s.pending)
+	s.stood.keep(s.pending)
 	maps.DeleteFunc(s.unanswered, func(_ types.UID, at time.Time) bool { return began.Sub(at) >= longestWrite })
 	s.patience.wake(s.pending, began)
 	r.serveAll(ctx, s.due(r, began))
@@ -133,6 +137,7 @@ func (s *Scheduler) newRun(began time.Time) *run {
 	v := newView(s.fleet, policy, revision)
 	v.granted, v.now, v.neighbours = s.granted(), began.Unix(), s.pending.neighbours
 	v.quota, v.underway = s.quota(), s.underway
+	v.rules, v.stood = s.rules(), s.stood
 	return &run{s: s, v: v, results: make(chan result, maxWriters), gangs: map[gangKey]bool{}}
 }
 

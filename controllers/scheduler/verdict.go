@@ -30,7 +30,8 @@ type Verdict struct {
 func Reasons() []string {
 	return []string{
 		v1alpha1.ReasonPending, v1alpha1.ReasonNoServers, v1alpha1.ReasonNoneClaimable, v1alpha1.ReasonPolicyRejected,
-		v1alpha1.ReasonServerNotFound, v1alpha1.ReasonServerTaken, v1alpha1.ReasonInvalidSelector, v1alpha1.ReasonGuardError,
+		v1alpha1.ReasonServerNotFound, v1alpha1.ReasonServerTaken, v1alpha1.ReasonClaimDenied,
+		v1alpha1.ReasonInvalidSelector, v1alpha1.ReasonGuardError,
 		v1alpha1.ReasonBindingRefused, v1alpha1.ReasonQuotaExceeded, v1alpha1.ReasonInvalidPlacement, v1alpha1.ReasonGangWaiting,
 	}
 }

@@ -49,6 +49,8 @@ type world struct {
 	named map[types.UID]string
 	// gangs are those that the scheduler knew each claim to be of since the pass under way began; nil stands for none.
 	gangs map[types.UID][]*placement.Gang
+	// commits are the gangs of which the scheduler knew since then that a member names its server; that one may be gone by now.
+	commits map[string]bool
 	// met is what happened that a model of gangs is about.
 	met struct{ bound, parted, undone bool }
 }
@@ -79,6 +81,7 @@ func (w *world) restart() {
 	}
 	w.s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
 	w.s.quota = func() bundle.Quota { return w.quota }
+	w.s.rules = func() Rules { return nil }
 	w.s.policy = func() (Policy, engine.Revision) { return byName{}, engine.Revision{Name: "test"} }
 	w.events = nil
 	for _, s := range w.servers() {
@@ -282,7 +285,7 @@ func (w *world) changeServer(s *v1alpha1.Server, changes ...func(*v1alpha1.Serve
 }
 
 func (w *world) pass() error {
-	w.gangs = map[types.UID][]*placement.Gang{}
+	w.gangs, w.commits = map[types.UID][]*placement.Gang{}, map[string]bool{}
 	w.noteGangs()
 	_, err := w.s.Reconcile(context.Background(), pass{})
 	return err

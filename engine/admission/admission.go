@@ -68,7 +68,11 @@ func spec() regosandbox.Spec {
 }
 
 // Policy is a compiled admission policy. It is immutable and safe for use by many goroutines at once.
-type Policy struct{ module *regosandbox.Module }
+type Policy struct {
+	module *regosandbox.Module
+	// standing is what of it follows from the object alone.
+	standing *regosandbox.Module
+}
 
 // Compile compiles those .rego files of a bundle that belong to package metalaw.admission (and metalaw.lib); others and
 // tests are passed over. A bundle without any admits everything. When a finding is an Error the Policy is nil.
@@ -77,7 +81,11 @@ func Compile(files map[string][]byte) (*Policy, diag.List) {
 	if module == nil {
 		return nil, found
 	}
-	return &Policy{module}, found
+	standing, err := module.Part(files, ruleDeny, "user", "oldObject", "facts")
+	if err != nil { // what a part of a policy can do wrong, the whole does wrong as well
+		return nil, append(found, diag.Diagnostic{Severity: diag.Error, Code: regosandbox.CodeCompile, File: Package, Message: err.Error()})
+	}
+	return &Policy{module, standing}, found
 }
 
 // EvalError is a policy that could not be evaluated, with the rule and the cause.
@@ -94,18 +102,9 @@ func RunTests(ctx context.Context, files map[string][]byte) (TestReport, diag.Li
 // Admit asks the rules. An error means that nothing is known: a rule failed, the deadline of ctx (or two seconds) passed,
 // or the input is too large. It is neither a denial nor a permission; the caller refuses the request and says why.
 func (p *Policy) Admit(ctx context.Context, in Input) (Verdict, error) {
-	input, err := term(in)
+	values, err := evaluate(ctx, p.module, in)
 	if err != nil {
 		return Verdict{}, err
-	}
-	evaluation, err := p.module.Begin(ctx)
-	if err != nil {
-		return Verdict{}, err
-	}
-	defer evaluation.Close()
-	values, err := evaluation.Eval(input)
-	if err != nil {
-		return Verdict{}, fmt.Errorf("admission: %w", err)
 	}
 	var v Verdict
 	if v.Denials, err = p.findings(ruleDeny, values[0]); err != nil {
@@ -115,6 +114,34 @@ func (p *Policy) Admit(ctx context.Context, in Input) (Verdict, error) {
 		return Verdict{}, err
 	}
 	return v, nil
+}
+
+// Standing asks those rules again that deny by what an object says, as if it were created now: for one that may have been stored
+// while nobody asked them. Those that also read the user, the former object or the facts are left out, because nobody knows these
+// any more. The error is that of Admit.
+func (p *Policy) Standing(ctx context.Context, kind string, object map[string]any) ([]Finding, error) {
+	values, err := evaluate(ctx, p.standing, Input{Operation: "CREATE", Kind: kind, Object: object})
+	if err != nil {
+		return nil, err
+	}
+	return p.findings(ruleDeny, values[0])
+}
+
+func evaluate(ctx context.Context, module *regosandbox.Module, in Input) ([]ast.Value, error) {
+	input, err := term(in)
+	if err != nil {
+		return nil, err
+	}
+	evaluation, err := module.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer evaluation.Close()
+	values, err := evaluation.Eval(input)
+	if err != nil {
+		return nil, fmt.Errorf("admission: %w", err)
+	}
+	return values, nil
 }
 
 func (p *Policy) findings(rule string, value ast.Value) ([]Finding, error) {

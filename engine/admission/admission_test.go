@@ -67,6 +67,39 @@ warn contains {"code": "w", "message": sprintf("%s of %s is %v", [input.kind, in
 	}
 }
 
+func TestOnlyWhatFollowsFromTheObjectIsAskedAgain(t *testing.T) {
+	files := rego(`
+import data.metalaw.lib
+
+deny contains {"code": "image", "message": "m"} if input.object.spec.image == "x"
+deny contains {"code": "operation", "message": "m"} if input.operation == "CREATE"
+deny contains {"code": "user", "message": "m"} if input.user.name != "admin"
+deny contains {"code": "helper", "message": "m"} if not is_admin
+deny contains {"code": "function", "message": "m"} if not in_group(input, "admins")
+deny contains {"code": "library", "message": "m"} if not lib.known
+deny contains {"code": "former", "message": "m"} if not input.oldObject.spec
+deny contains {"code": "facts", "message": "m"} if not input.facts.free
+warn contains {"code": "warned", "message": "m"} if input.kind == "ServerClaim"
+
+is_admin if "admins" in input.user.groups
+
+in_group(who, group) if group in who.user.groups
+`)
+	files["lib.rego"] = []byte("package metalaw.lib\n\nknown if input.user.name == \"admin\"\n")
+	policy := compiled(t, files)
+	got, err := policy.Standing(t.Context(), "ServerClaim", map[string]any{"spec": map[string]any{"image": "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Finding{{"image", "m", ""}, {"operation", "m", ""}}, got); diff != "" {
+		t.Error(diff)
+	}
+	verdict, err := policy.Admit(t.Context(), Input{Operation: "CREATE", Kind: "ServerClaim", Object: map[string]any{"spec": map[string]any{"image": "x"}}})
+	if err != nil || len(verdict.Denials) != 8 {
+		t.Errorf("%v, %v", verdict.Denials, err)
+	}
+}
+
 func TestAPolicyWithoutRulesAdmitsEverything(t *testing.T) {
 	for name, files := range map[string]map[string][]byte{
 		"no file": {}, "an empty package": rego(""), "only selection": {"selection.rego": []byte("package metalaw.selection\nallow := true\n")},

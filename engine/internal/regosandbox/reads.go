@@ -14,21 +14,28 @@ import (
 func (m *Module) Reads() [][]string {
 	var all [][]string
 	for _, module := range m.compiler.Modules {
-		ast.NewGenericVisitor(func(x any) bool {
-			ref, ok := x.(ast.Ref)
-			if !ok || !ref.HasPrefix(ast.InputRootRef) {
-				return false
-			}
-			all = append(all, constantKeys(ref[1:]))
-			for _, term := range ref[1:] {
-				for _, inner := range refsIn(term) {
-					all = append(all, constantKeys(inner[1:]))
-				}
-			}
-			return true
-		}).Walk(module)
+		all = append(all, readsOf(module)...)
 	}
 	return outermost(all)
+}
+
+// readsOf are the parts of the input to which a node of the syntax tree refers.
+func readsOf(node any) [][]string {
+	var all [][]string
+	ast.NewGenericVisitor(func(x any) bool {
+		ref, ok := x.(ast.Ref)
+		if !ok || !ref.HasPrefix(ast.InputRootRef) {
+			return false
+		}
+		all = append(all, constantKeys(ref[1:]))
+		for _, term := range ref[1:] {
+			for _, inner := range refsIn(term) {
+				all = append(all, constantKeys(inner[1:]))
+			}
+		}
+		return true
+	}).Walk(node)
+	return all
 }
 
 // refsIn returns the references to the input within a term.

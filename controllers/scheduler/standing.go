@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/admission"
+)
+
+// Claims are stored without anybody asking the bundle's rules while no webhook answers, and rules come into force that earlier
+// claims break. So those that follow from the claim alone are asked again before a claim gets a server.
+
+// Rules is the part of a bundle that forbids objects; *admission.Policy is one.
+type Rules interface {
+	// Standing returns what forbids an object that is stored. An error means that nothing is known.
+	Standing(ctx context.Context, kind string, object map[string]any) ([]admission.Finding, error)
+}
+
+// rulesOf reads the rules out of the bundle in force.
+func rulesOf(bundles Bundles) func() Rules {
+	return func() Rules {
+		if b := bundles.Active(); b != nil && b.Admission != nil {
+			return b.Admission
+		}
+		return nil
+	}
+}
+
+// standing remembers what the rules said of claims, by their UID.
+type standing map[types.UID]stood
+
+// stood is the answer for one version of a claim under one revision of the rules; words is empty where nothing forbids it.
+type stood struct {
+	revision        engine.Revision
+	resourceVersion string
+	reason, words   string
+}
+
+// keep forgets claims that are not open any more.
+func (s standing) keep(pending *pending) {
+	maps.DeleteFunc(s, func(uid types.UID, _ stood) bool { return !pending.isOpen(uid) })
+}
+
+// forbidden refuses a claim that a rule of the bundle forbids.
+func (v *view) forbidden(ctx context.Context, c *v1alpha1.ServerClaim) (step, bool) {
+	if v.rules == nil {
+		return step{}, false
+	}
+	said, known := v.stood[c.UID]
+	if !known || said.revision != v.revision || said.resourceVersion != c.ResourceVersion {
+		said = stood{revision: v.revision, resourceVersion: c.ResourceVersion}
+		said.reason, said.words = askRules(ctx, v.rules, v.revision, c)
+		v.stood[c.UID] = said
+	}
+	if said.words == "" {
+		return step{}, false
+	}
+	s := refusal(said.reason, said.words)
+	s.follows = true
+	return s, true
+}
+
+// holdBack refuses the members of a gang where the rules forbid one of them. It says whether they do.
+func (r *run) holdBack(ctx context.Context, key gangKey, members []*neighbour, everyone []asking) bool {
+	why := map[types.UID]step{}
+	for _, a := range everyone {
+		if s, is := r.v.forbidden(ctx, a.claim); is {
+			why[a.claim.UID] = s
+		}
+	}
+	if len(why) == 0 {
+		return false
+	}
+	others := refusal(v1alpha1.ReasonGangWaiting, fmt.Sprintf("gang %q: the policy forbids %d of its %d members; "+
+		"none of them gets a server until that is mended", key.name, len(why), len(members)))
+	others.follows = true
+	for _, a := range r.completeOrGiveBack(ctx, key, members, everyone) {
+		if own, is := why[a.claim.UID]; is {
+			r.refuse(a, own)
+		} else {
+			r.refuse(a, others)
+		}
+	}
+	return true
+}
+
+func askRules(ctx context.Context, rules Rules, revision engine.Revision, c *v1alpha1.ServerClaim) (reason, words string) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
+	if err != nil {
+		return v1alpha1.ReasonGuardError, fmt.Sprintf("policy %s cannot be asked about the claim: %v", revision.Name, err)
+	}
+	object["apiVersion"], object["kind"] = v1alpha1.GroupVersion.String(), "ServerClaim"
+	delete(object["metadata"].(map[string]any), "managedFields")
+	denials, err := rules.Standing(ctx, "ServerClaim", object)
+	if err != nil {
+		return v1alpha1.ReasonGuardError, fmt.Sprintf("policy %s could not decide whether there may be such a claim: %v", revision.Name, err)
+	}
+	if len(denials) == 0 {
+		return "", ""
+	}
+	all := make([]string, len(denials))
+	for i, d := range denials {
+		if d.Field != "" {
+			d.Message = d.Field + ": " + d.Message
+		}
+		all[i] = fmt.Sprintf("%s [%s]", d.Message, d.Code)
+	}
+	return v1alpha1.ReasonClaimDenied, fmt.Sprintf("policy %s forbids the claim: %s", revision.Name, strings.Join(all, "; "))
+}
+
+var _ Rules = &admission.Policy{}
