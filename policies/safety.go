@@ -112,12 +112,12 @@ var (
 		Awaits: `bmc.power != "On"`,
 		Doc:    "a machine becomes ours by a boot of ours from off, by the claim that holds it or by consent, never by being found running",
 	}
-	// What was begun is brought to its end: an erase that runs, and a machine on its way into one. A wipe that was only
-	// prepared is not begun: somebody has his hands in the machine, and it stays off.
+	// What was begun is brought to its end: an erase that runs, and a machine on its way into one, which may show neither On nor
+	// Off yet. A wipe that was only prepared is not begun: somebody has his hands in the machine, and it stays off.
 	handsOff = engine.Requirement{
 		Rule: "HandsOff",
 		Must: `!server.ignored && lifecycle.state != "Parked" && lifecycle.state != "Observing" && lifecycle.state != "Maintenance" && ` +
-			`(!maintenance.granted || wipe.running || (boot.purpose == "Wipe" && bmc.power == "On"))`,
+			`(!maintenance.granted || wipe.running || (boot.purpose == "Wipe" && bmc.power != "Off"))`,
 		Halts: `server.ignored`,
 		Doc:   "a server that is parked, observed or ignored is left alone, and one in maintenance does only what that asks for",
 	}

@@ -92,7 +92,7 @@ func (p *player) judgeHands(w *World, effect string) {
 		p.breaks(HandsOff, effect+" on a machine that was handed to somebody outside, and not handed back")
 		return
 	}
-	begun := w.Wipe == Erasing || (w.Boot == Wiper && w.On) // is brought to its end
+	begun := w.Wipe == Erasing || (w.Boot == Wiper && (w.On || !w.reached())) // is brought to its end, or may be under way
 	if w.Serviced && touching[effect] && !begun {
 		p.breaks(HandsOff, effect+" on a machine that is handed to a maintenance")
 		return
