@@ -67,6 +67,9 @@ type EffectType struct {
 	Touches bool
 	// Requires must hold whenever the effect is ensured; else the decision is halted, or the effect waits.
 	Requires []Requirement
+	// Stays must hold whenever a server stays in a state that has the effect, whether or not the effect is wanted, because what it
+	// began may go on by itself; else the decision is halted. Nothing is waited for: such a state has to be left.
+	Stays []Requirement
 	// Marks must be stored before the effect is carried out; the engine sees to it by itself.
 	Marks []string
 	// Earns are the marks that asking for the effect earns. The shell stores them in the write that records its request,

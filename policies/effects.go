@@ -82,11 +82,12 @@ var effects = []engine.EffectType{
 	},
 	{
 		Name: EffectPowerAsClaimed, Disruptive: true, Touches: true,
-		Asserts:  "The system is on or off as the bound claim asks.",
-		Proof:    "As PowerOn and PowerOff. A boot that is not ready holds back On, never Off.",
-		Repeat:   "As PowerOn and PowerOff.",
-		Requires: []engine.Requirement{sameMachine, onlyForTheHolder, neverCutAnErase, noWipeForTheHolder, handsOff},
-		Undoes:   []string{EffectPowerOff},
+		Asserts: "The system is on or off as the bound claim asks.",
+		Proof:   "As PowerOn and PowerOff. A boot that is not ready holds back On, never Off.",
+		Repeat:  "As PowerOn and PowerOff.",
+		Requires: []engine.Requirement{sameMachine, onlyForTheHolder, neverCutAnErase, noWipeForTheHolder, noProbeForTheHolder,
+			handsOff},
+		Undoes: []string{EffectPowerOff},
 	},
 	{
 		Name:     EffectBootProbe,
@@ -103,6 +104,7 @@ var effects = []engine.EffectType{
 		Repeat:   "Nothing while it stands; written anew in another entry.",
 		Brings:   `boot.purpose == "Wipe"`,
 		Requires: []engine.Requirement{sameMachine, wipeNeedsRecord, neverWipeClaimed, neverWipeRetained, wipeBeginsFromOff, leftToItself, handsOff},
+		Stays:    []engine.Requirement{wipeStaysOnRecord, wipeStaysUnclaimed, wipeStaysUnretained},
 		Undoes:   []string{EffectBootProbe, EffectBootAsClaimed},
 	},
 	{
@@ -141,7 +143,7 @@ var effects = []engine.EffectType{
 		Asserts:  "The reset or power change asked for by annotation was carried out once.",
 		Proof:    "status.operation says how it ended.",
 		Repeat:   "Nothing: an operation of one id happens at most once, and is reported as interrupted where that cannot be told.",
-		Requires: []engine.Requirement{sameMachine, neverCutAnErase, notAStranger, leftToItself, handsOff},
+		Requires: []engine.Requirement{sameMachine, neverCutAnErase, noResetIntoAWipe, noResetIntoTheProbe, notAStranger, leftToItself, handsOff},
 	},
 	{
 		Name: EffectLocate, Touches: true,

@@ -12,6 +12,9 @@ const (
 	RuleClearOnlyOnProof     = "ClearOnlyOnProof"
 )
 
+// noWipeHere says that nothing of a wipe stands or runs in a state that may have one booted.
+const noWipeHere = `(bmc.power == "Off" && boot.purpose != "Wipe" && !wipe.running)`
+
 // The safety rules. No bundle can switch them off: a decision that would break one is halted, and the shell checks again
 // before it acts. Each is written over raw facts, so that no definition of a bundle can weaken it.
 var (
@@ -49,9 +52,39 @@ var (
 		Rule: RuleNeverWipeRetained, Must: `boot.purpose != "Wipe" || !(server.claimRefSet && server.reclaimPolicy == "Retain")`,
 		Doc: "a wipe that was prepared is not booted on a server whose data is retained",
 	}
+	// An erase goes on by itself, and what was prepared for one boots whenever somebody switches the machine on. A state that has
+	// a wipe booted is therefore left as soon as the wipe may not be, unless nothing stands or runs there: by the power, because
+	// an agent that has not begun to erase yet shows by nothing else once its boot is gone.
+	wipeStaysOnRecord = engine.Requirement{
+		Rule: RuleAbsenceIsNotEvidence, Must: noWipeHere + ` || claim.released`,
+		Doc: "a wipe that was prepared or begun is left as soon as no release record stands",
+	}
+	wipeStaysUnclaimed = engine.Requirement{
+		Rule: RuleNeverWipeClaimed, Must: noWipeHere + ` || !claim.bound`,
+		Doc: "a wipe that was prepared or begun is left as soon as a claim holds the server",
+	}
+	wipeStaysUnretained = engine.Requirement{
+		Rule: RuleNeverWipeRetained, Must: noWipeHere + ` || !(server.claimRefSet && server.reclaimPolicy == "Retain")`,
+		Doc: "a wipe that was prepared or begun is left as soon as the server's data is retained",
+	}
 	noWipeForTheHolder = engine.Requirement{
 		Rule: RuleNeverWipeClaimed, Must: `claim.power != "On" || boot.purpose != "Wipe"`,
 		Doc: "what is switched on for a claim is never a wipe",
+	}
+	noProbeForTheHolder = engine.Requirement{
+		Rule: "NeverOnAClaim", Must: `claim.power != "On" || boot.purpose != "Probe"`,
+		Doc: "what is switched on for a claim is never the probe",
+	}
+	// A reset may switch a machine on, and then boots what is prepared without asserting anything. An erase is begun by PowerOn
+	// alone, which the budgets and the freezes of wipes count.
+	noResetIntoAWipe = engine.Requirement{
+		Rule: "NeverWipeByReset", Must: `operation.name == "force-off-server" || boot.purpose != "Wipe"`,
+		Doc: "a reset that somebody asks for never boots a wipe",
+	}
+	noResetIntoTheProbe = engine.Requirement{
+		Rule: "NeverOnAClaim",
+		Must: `operation.name == "force-off-server" || boot.purpose != "Probe" || !server.claimRefSet || claim.released`,
+		Doc:  "a reset that somebody asks for never boots the probe on a machine on which a claim is written",
 	}
 	// What a claim boots is gone once a boot of ours has taken its place; until then PowerOn waits.
 	ownBoot = engine.Requirement{

@@ -102,6 +102,20 @@ func TestAHostileBundleIsHaltedBy(t *testing.T) {
 			free("Discovery", func(f *Facts) { f.BMC.Power, f.Lifecycle.Marks = "On", nil }), "ProbeBeginsFromOff"},
 		"a probe prepared under a running machine that may hold data": {EffectBootProbe,
 			free("Discovery", func(f *Facts) { f.BMC.Power, f.Lifecycle.Marks = "On", []string{MarkDirty, MarkManaged} }), "ProbeBeginsFromOff"},
+		"a restart that would boot a prepared wipe": {EffectResetAsAsked,
+			free("Cleanup", func(f *Facts) {
+				f.Claim.Released, f.Boot = true, BootFacts{Purpose: "Wipe", State: "Ready", Ready: true}
+				f.Operation.Name, f.Operation.Reset = "force-on-server", true
+			}), "NeverWipeByReset"},
+		"a restart that would boot the probe on a claim": {EffectResetAsAsked,
+			ours("Discovery", func(f *Facts) {
+				f.Boot = BootFacts{Purpose: "Probe", State: "Ready", Ready: true}
+				f.Operation.Name, f.Operation.Reset = "hard-restart-server", true
+			}), "NeverOnAClaim"},
+		"the probe, where a claim wants its machine on": {EffectPowerAsClaimed,
+			ours("Discovery", func(f *Facts) {
+				f.BMC.Power, f.Boot = "Off", BootFacts{Purpose: "Probe", State: "Ready", Ready: true}
+			}), "NeverOnAClaim"},
 		"a wipe prepared under a running machine of ours": {EffectBootWipe,
 			free("Cleanup", func(f *Facts) { f.BMC.Power, f.Claim.Released = "On", true }), "WipeBeginsFromOff"},
 		"a wipe that takes the place of the probe which runs": {EffectBootWipe,
@@ -111,6 +125,57 @@ func TestAHostileBundleIsHaltedBy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantSafetyHalt(t, hostile(t, c.facts.Lifecycle.State, c.effect).Decide(c.facts), c.rule)
+		})
+	}
+}
+
+func TestAWipeIsLeftAsSoonAsItMayNotBe(t *testing.T) {
+	source := `apiVersion: policy.metalaw.dev/v1alpha1
+kind: Lifecycle
+initial: Cleanup
+define:
+  never: lifecycle.entry < 0
+states:
+  Cleanup:
+    means: May have a wipe booted.
+    stable: true
+    ensure:
+    - {do: BootWipe, when: never}
+`
+	l, found, err := lifecycle.Compile("lifecycle.yaml", []byte(source), Vocabulary())
+	if err != nil || found.Err() != nil {
+		t.Fatal(err, found)
+	}
+	prepared := BootFacts{Purpose: "Wipe", State: "Ready", Ready: true}
+	for name, c := range map[string]struct {
+		facts *Facts
+		rule  string // none where the server may stay
+	}{
+		"a wipe that is in order":                                  {free("Cleanup", func(f *Facts) { f.Claim.Released, f.Boot = true, prepared }), ""},
+		"nothing stands and nothing runs on a machine that is off": {ours("Cleanup", func(f *Facts) { f.BMC.Power = "Off" }), ""},
+		"a wipe is prepared, and the record is gone":               {free("Cleanup", func(f *Facts) { f.Boot = prepared }), "AbsenceIsNotEvidence"},
+		"a wipe is prepared, and a claim is restored": {
+			ours("Cleanup", func(f *Facts) { f.BMC.Power, f.Boot = "Off", prepared }), "AbsenceIsNotEvidence"},
+		"a wipe is prepared, and its data is to be retained": {
+			free("Cleanup", func(f *Facts) {
+				f.Claim.Released, f.Boot, f.Server.ClaimRefSet, f.Server.ReclaimPolicy = true, prepared, true, "Retain"
+			}), "NeverWipeRetained"},
+		"the machine runs without its boot, and its data is to be retained": {
+			free("Cleanup", func(f *Facts) {
+				f.Claim.Released, f.BMC.Power, f.Server.ClaimRefSet, f.Server.ReclaimPolicy = true, "On", true, "Retain"
+			}), "NeverWipeRetained"},
+		"nobody knows whether it runs, and no release is recorded": {
+			free("Cleanup", func(f *Facts) { f.BMC.Power = "Unknown" }), "AbsenceIsNotEvidence"},
+		"an agent was heard of, and no release is recorded": {
+			free("Cleanup", func(f *Facts) { f.Wipe.Running = true }), "AbsenceIsNotEvidence"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := l.Decide(c.facts)
+			if c.rule != "" {
+				wantSafetyHalt(t, d, c.rule)
+			} else if d.Halt != nil {
+				t.Errorf("it is halted: %+v", *d.Halt)
+			}
 		})
 	}
 }

@@ -47,7 +47,18 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 			[]string{"when: released && poweredOff && !claimed}", "when: poweredOff && !claimed}"}, nil},
 		"a wipe goes on though it was revoked": {
 			[]string{"when: claimed || retained || !released}", "when: claimed || retained}"},
-			[]string{"safety-effect Cleanup", "safety-move Wiped"}},
+			[]string{"safety-effect Cleanup", "safety-move Wiped", "safety-stay Cleanup"}},
+		"a wipe that stands outlives its reason, though every effect asks for it": {
+			[]string{"    - ReleaseClaim\n", "    - {do: ReleaseClaim, when: released && !retained}\n",
+				"{do: BootWipe, when: wipeBoot || poweredOff || !wiping}", "{do: BootWipe, when: released && !retained && (wipeBoot || poweredOff || !wiping)}",
+				"    - PowerOn\n    - Locate\n    exits:\n    - {rule: WipeRevoked,    to: Error,     when: claimed || retained || !released}",
+				"    - {do: PowerOn, when: released && !retained}\n    - Locate\n    exits:\n    - {rule: WipeRevoked,    to: Error,     when: claimed || !released}"},
+			[]string{"safety-stay Cleanup"}},
+		"the power of a claim is followed where the probe is what boots": {
+			[]string{"    - BootProbe\n    - {do: PowerOn, when: poweredOff || mayStop}", "    - {do: BootProbe, when: \"!held\"}\n" +
+				"    - {do: PowerAsClaimed, when: claimed && !wantsOff && !wiping}\n    - {do: PowerOn, when: \"!held && (poweredOff || mayStop)\"}",
+				"when: held || dirty}", "when: dirty}"},
+			[]string{"safety-effect Discovery"}},
 		"Available is entered without proof": {
 			[]string{"when: erased && reported, clears", "when: reported, clears"}, []string{"safety-move Wiped"}},
 		"the mark is not cleared": {

@@ -35,10 +35,11 @@ type Anatomy struct {
 	Migrate     map[engine.State]engine.State
 	// MigrateAt is where each dropped state is told to migrate.
 	MigrateAt map[engine.State]Place
-	// Enter, Leave, Clear, Set and Effect are the safety rules: the first two by state, the next two by mark.
+	// Enter, Leave, Clear, Set, Effect and Stays are the safety rules: the first two by state, the next two by mark, and the
+	// last two by effect: to ensure it, and to stay in a state that has it.
 	Enter, Leave      map[engine.State][]RequirementAnatomy
 	Clear, Set        map[string][]RequirementAnatomy
-	Effect            map[string][]RequirementAnatomy
+	Effect, Stays     map[string][]RequirementAnatomy
 	Axioms, AfterMove []Expression
 	// Brings is, by effect, what holds only in states that have the effect.
 	Brings map[string]*Expression
@@ -159,7 +160,7 @@ func (l *Lifecycle) Anatomy(assumed ...engine.Axiom) (*Anatomy, error) {
 	x := &anatomist{l: l, env: env}
 	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, Migrate: l.migrate, MigrateAt: l.migrateAt, env: env,
 		Enter: requirementsOf(x, l.safety.enter), Leave: requirementsOf(x, l.safety.leave), Clear: requirementsOf(x, l.safety.clear),
-		Set: requirementsOf(x, l.safety.set), Effect: requirementsOf(x, l.safety.effect),
+		Set: requirementsOf(x, l.safety.set), Effect: requirementsOf(x, l.safety.effect), Stays: requirementsOf(x, l.safety.stays),
 		Axioms: x.axioms(l.vocabulary.Axioms), Assumed: x.axioms(assumed), AfterMove: x.axioms(l.vocabulary.AfterMove),
 		Brings: map[string]*Expression{}}
 	for i := range l.vocabulary.Effects {

@@ -182,6 +182,7 @@ func (c *compiler) compileState(s stateSpec, interrupts []exitSpec) *state {
 			st.ensure = append(st.ensure, compiled)
 		}
 	}
+	st.stays = c.safety.forStaying(st.ensure)
 	for _, i := range interrupts {
 		if !slices.Contains(i.except, s.name) && i.to != s.name {
 			st.exits = append(st.exits, c.compileExit(i, true))

@@ -273,9 +273,15 @@ func (e *evaluation) move(x *exit) engine.Decision {
 		Retry: x.retry, ResetRetries: to.stable, Stable: to.stable, Groups: x.groups}
 }
 
-// ensure collects the effects that must hold now. Each is checked against the safety rules and the invariants, also those
-// that have to wait for one before them.
+// ensure collects the effects that must hold now, where the server may stay at all. Each is checked against the safety rules
+// and the invariants, also those that have to wait for one before them.
 func (e *evaluation) ensure() engine.Decision {
+	for i := range e.state.stays {
+		s := &e.state.stays[i]
+		if b := firstBreach(s.requirements, &e.in); b != nil {
+			return halted(e.state.name, engine.HaltSafety, s.effect, b.message(fmt.Sprintf("staying in %s, which has %s,", e.state.name, s.effect)))
+		}
+	}
 	stored := e.in.facts.Fact(e.l.marksFact)
 	for _, candidate := range e.state.ensure {
 		result := isTrue

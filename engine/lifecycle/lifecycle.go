@@ -35,6 +35,8 @@ type state struct {
 	marks      []string
 	operations []string
 	ensure     []*ensured
+	// stays is what must hold while a server stays here, whichever of the effects it wants.
+	stays []staying
 	// exits holds the interrupts that apply, then the state's own exits: the order in which they are tried.
 	exits []*exit
 }
@@ -205,6 +207,9 @@ func (l *Lifecycle) Reads(s engine.State) []int {
 	for _, e := range st.ensure {
 		addGuard(e.when)
 		facts = append(facts, l.safety.readsOfEffect(e.effect.Name)...)
+	}
+	for _, s := range st.stays {
+		facts = append(facts, readsOf(s.requirements)...)
 	}
 	for _, i := range l.invariants {
 		addGuard(i.must)

@@ -20,6 +20,8 @@ type safety struct {
 	clear  map[string][]requirement
 	set    map[string][]requirement
 	effect map[string][]requirement
+	// stays is what must hold to stay in a state that has the effect.
+	stays map[string][]requirement
 	// marks are those that each effect needs stored first, or earns.
 	marks map[string][]string
 }
@@ -70,7 +72,8 @@ func (b *breach) message(what string) string {
 // compileSafety fails only on a mistake in the vocabulary, which is the program's own.
 func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
 	s := &safety{enter: map[engine.State][]requirement{}, leave: map[engine.State][]requirement{},
-		clear: map[string][]requirement{}, set: map[string][]requirement{}, effect: map[string][]requirement{}, marks: map[string][]string{}}
+		clear: map[string][]requirement{}, set: map[string][]requirement{}, effect: map[string][]requirement{}, stays: map[string][]requirement{},
+		marks: map[string][]string{}}
 	c := &safetyCompiler{env: env, vocabulary: v, known: map[[2]string]*atom{}}
 	var err error
 	for name, all := range v.Enter {
@@ -96,6 +99,9 @@ func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
 	for _, e := range v.Effects {
 		s.marks[e.Name] = slices.Concat(e.Marks, e.Earns)
 		if s.effect[e.Name], err = c.requirements(e.Requires); err != nil {
+			return nil, err
+		}
+		if s.stays[e.Name], err = c.requirements(e.Stays); err != nil {
 			return nil, err
 		}
 	}
@@ -225,6 +231,24 @@ func (s *safety) readsOfEffect(name string) []int {
 		facts = append(facts, readsOf(s.set[mark])...)
 	}
 	return facts
+}
+
+// staying is what must hold to stay in a state because of one of its effects.
+type staying struct {
+	effect       string
+	requirements []requirement
+}
+
+// forStaying lists what must hold to stay in a state with these effects, each effect once.
+func (s *safety) forStaying(effects []*ensured) []staying {
+	var all []staying
+	for _, e := range effects {
+		name := e.effect.Name
+		if len(s.stays[name]) > 0 && !slices.ContainsFunc(all, func(known staying) bool { return known.effect == name }) {
+			all = append(all, staying{name, s.stays[name]})
+		}
+	}
+	return all
 }
 
 func readsOf(all []requirement) []int {

@@ -64,12 +64,7 @@ func (p *player) boot(w *World) progress {
 	case !w.BootReady:
 		return pending
 	}
-	switch {
-	case w.Boot == Wiper:
-		p.judgeErase(w, "the wipe image is booted")
-	case w.Boot == Probe && w.Ref && !w.Record:
-		p.breaks(NeverOnAClaim, "the probe is booted on a machine that a claim is written on")
-	}
+	p.judgeBoot(w)
 	w.Marks |= managed
 	w.Ours, w.Kept, w.Seen = true, true, false
 	w.run(w.Boot)
@@ -177,20 +172,27 @@ func (p *player) forgetHolder(w *World) progress {
 	return changed
 }
 
+// resetAsAsked does what was asked for. What comes up boots what is prepared, though nothing is asserted. A BMC that is asked
+// to restart a machine by force may switch on one that is off; an operating system that is asked can only where it runs.
 func (p *player) resetAsAsked(w *World) progress {
-	if w.Op != PowerCycle && w.Op != ForceOff {
+	if !w.Op.resets() {
 		return holds
 	}
 	if !w.reached() {
 		return pending
 	}
-	if w.On {
+	comesUp := w.Op != ForceOff && (w.On || w.Op != GracefulRestart)
+	if w.On && w.Op == ForceOn {
+		comesUp = false
+	} else if w.On {
 		p.judgeStop(w, true)
-		again := w.Op == PowerCycle
 		w.shutDown()
-		if again {
-			w.runWhatIsThere()
+	}
+	if comesUp {
+		if w.startsFromNetwork() {
+			p.judgeBoot(w)
 		}
+		w.runWhatIsThere()
 	}
 	w.Op = NoOperation
 	return changed
@@ -206,11 +208,14 @@ func (p *player) applyBootOrder(w *World) progress {
 	return holds
 }
 
+// startsFromNetwork says that the machine would boot what was prepared, if it came up.
+func (w *World) startsFromNetwork() bool { return w.Ours && w.BootReady }
+
 // runWhatIsThere starts the machine without our doing: from the network where a boot is prepared and the machine asks for
 // it, else from its disks.
 func (w *World) runWhatIsThere() {
 	switch {
-	case w.Ours && w.BootReady:
+	case w.startsFromNetwork():
 		w.run(w.Boot)
 	case w.Data != NoData:
 		w.run(Tenant)

@@ -160,7 +160,7 @@ func (m *Machine) read(w *World) reading {
 	r.readReports(w)
 	if w.Op != NoOperation {
 		r[operationName], r[operationEntry] = uint8(w.Op), entryOf(w.OpOld)
-		r[operationReset] = bit(w.Op == PowerCycle || w.Op == ForceOff)
+		r[operationReset] = bit(w.Op.resets())
 	}
 	return r
 }

@@ -55,6 +55,16 @@ func (p *player) judgeErase(w *World, what string) {
 	}
 }
 
+// judgeBoot judges that what was prepared is booted.
+func (p *player) judgeBoot(w *World) {
+	switch {
+	case w.Boot == Wiper:
+		p.judgeErase(w, "the wipe image is booted")
+	case w.Boot == Probe && w.Ref && !w.Record:
+		p.breaks(NeverOnAClaim, "the probe is booted on a machine that a claim is written on")
+	}
+}
+
 // judgeArm judges that an agent's boot is prepared.
 func (p *player) judgeArm(w *World, what string) {
 	if p.strange(w) || tenanted(w) {

@@ -97,6 +97,9 @@ var userEvents = []event{
 	{"somebody asks to retry", false, asks(Retry)},
 	{"somebody asks for a power cycle", false, asks(PowerCycle)},
 	{"somebody asks to force it off", false, asks(ForceOff)},
+	{"somebody asks to force it on", false, asks(ForceOn)},
+	{"somebody asks for a hard restart", false, asks(HardRestart)},
+	{"somebody asks for a graceful restart", false, asks(GracefulRestart)},
 	{"somebody releases it by hand", false, func(p *player, w *World) bool {
 		could := p.m.accepts(w, "release") && (w.Claim == NoClaim || w.Claim == Vanished) && w.Holder && !w.Record
 		if could {

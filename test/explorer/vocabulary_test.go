@@ -4,6 +4,7 @@ package explorer_test
 
 import (
 	"cmp"
+	"slices"
 	"testing"
 
 	"github.com/metalaw/metalaw/policies"
@@ -42,6 +43,7 @@ var judgedBy = map[explorer.Rule]explorer.Rule{
 	"ParkedUntilAsked":     explorer.HandsOff,
 	"ProbeBeginsFromOff":   explorer.RunningBootKept,
 	"WipeBeginsFromOff":    explorer.RunningBootKept,
+	"NeverWipeByReset":     explorer.NeverWipeRetained,
 }
 
 var rules = func() map[explorer.Rule]bool {
@@ -78,7 +80,7 @@ func safetyRules(t *testing.T) []explorer.Rule {
 		}
 	}
 	for _, e := range words.Effects {
-		for _, r := range e.Requires {
+		for _, r := range slices.Concat(e.Requires, e.Stays) {
 			all = append(all, explorer.Rule(r.Rule))
 		}
 	}

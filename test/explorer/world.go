@@ -124,9 +124,16 @@ const (
 	Retry
 	PowerCycle
 	ForceOff
+	ForceOn
+	HardRestart
+	GracefulRestart
 )
 
-var operationNames = [...]string{"None", "park", "unpark", "retry", "power-cycle-server", "force-off-server"}
+var operationNames = [...]string{"None", "park", "unpark", "retry", "power-cycle-server", "force-off-server", "force-on-server",
+	"hard-restart-server", "graceful-restart-server"}
+
+// resets says that an operation asks for a reset or a power change.
+func (o Operation) resets() bool { return o >= PowerCycle }
 
 // Bits of World.Marks. A bundle may have others.
 const (

@@ -6,6 +6,7 @@ package verify
 const (
 	CodeSafetyEffect    = "safety-effect"
 	CodeSafetyMove      = "safety-move"
+	CodeSafetyStay      = "safety-stay"
 	CodeInvariant       = "invariant-violated"
 	CodeUnreachable     = "state-unreachable"
 	CodeDeadEnd         = "state-dead-end"

@@ -117,6 +117,7 @@ func (e *encoder) readAll() {
 		}
 		for _, effect := range st.Ensure {
 			e.readRequirements(a.Effect[effect.Effect])
+			e.readRequirements(a.Stays[effect.Effect])
 			for _, mark := range effect.Marks {
 				e.mark(mark)
 				e.readRequirements(a.Set[mark])

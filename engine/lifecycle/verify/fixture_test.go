@@ -37,6 +37,8 @@ func words() *engine.Vocabulary {
 			{Name: "SwitchOff", Touches: true, Requires: []engine.Requirement{
 				{Rule: "Settled", Must: `lamp.power == "On"`, Awaits: `lamp.power == "Unknown"`, Doc: "only what is on is switched off"}}},
 			{Name: "Wrap", Marks: []string{"Wrapped"}},
+			{Name: "Fill", Stays: []engine.Requirement{
+				{Rule: "NeverFullAndLit", Must: `lamp.power == "Off" || !lamp.sold`, Doc: "what is filled and sold stays dark"}}},
 		},
 		Enter: map[engine.State][]engine.Requirement{
 			"Shelf": {{Rule: "NoScratchOnShelf", Must: `!marked("Scratched")`, Doc: "a scratched lamp is never shown"}}},

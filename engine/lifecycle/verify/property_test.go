@@ -65,7 +65,7 @@ func (a author) lifecycle(of []string) string {
 			b.WriteString("    marks: [Scratched]\n")
 		}
 		b.WriteString("    ensure:\n")
-		for _, effect := range []string{"SwitchOn", "SwitchOff", "Wrap"} {
+		for _, effect := range []string{"SwitchOn", "Fill", "SwitchOff", "Wrap"} {
 			fmt.Fprintf(&b, "    - {do: %s, when: '%s'}\n", effect, a.combined(names, 2))
 		}
 		b.WriteString("    exits:\n")
@@ -151,6 +151,11 @@ func foretold(c *checker, v *view, assignment []bool) string {
 			return "SafetyRule " + w.Rule
 		case c.Holds(w.fires, assignment):
 			return "fires " + w.Rule
+		}
+	}
+	for _, s := range v.stays {
+		if c.Holds(s.halted, assignment) {
+			return "SafetyRule " + s.Effect
 		}
 	}
 	for _, w := range v.effects {
@@ -259,7 +264,7 @@ func TestEveryFindingWithFactsIsConfirmed(t *testing.T) {
 			}
 		}
 	}
-	for _, code := range []string{CodeSafetyEffect, CodeSafetyMove, CodeInvariant, CodeLivelock, CodeNeverFires, CodeOrderDecides, CodeAlwaysTrue} {
+	for _, code := range []string{CodeSafetyEffect, CodeSafetyMove, CodeSafetyStay, CodeInvariant, CodeLivelock, CodeNeverFires, CodeOrderDecides, CodeAlwaysTrue} {
 		if codes[code] == 0 {
 			t.Errorf("no random lifecycle was found to be %s: %v", code, codes)
 		}

@@ -17,8 +17,16 @@ type view struct {
 	effects []wanted
 	// breaches are, per invariant, the facts on which it is the one that halts.
 	breaches []bdd.Ref
-	// stays holds where no exit fires.
-	stays bdd.Ref
+	// stays are where a safety rule of an effect that the state has forbids to stay, though no exit fires.
+	stays []staying
+}
+
+// staying is where safety rules forbid to stay because of an effect.
+type staying struct {
+	*lifecycle.EnsureAnatomy
+	breaches []breach
+	// halted is all of them.
+	halted bdd.Ref
 }
 
 // wayOut is one exit or interrupt.
@@ -102,7 +110,7 @@ func (c *checker) look(st *lifecycle.StateAnatomy) *view {
 		open = c.And(open, c.Or(c.Not(w.due), w.when.no))
 		v.exits = append(v.exits, w)
 	}
-	v.stays = open
+	open = c.lookAtStaying(v, open)
 	for i := range st.Ensure {
 		e := &st.Ensure[i]
 		w := wanted{EnsureAnatomy: e, when: c.condition(e.When, asked{state: st.Name}), open: open}
@@ -160,6 +168,28 @@ func (c *checker) lookAtExit(st *lifecycle.StateAnatomy, x *lifecycle.ExitAnatom
 	}
 	w.breached = c.Without(w.fires, left)
 	return w
+}
+
+// lookAtStaying looks at what must hold to stay, for each effect that the state has, and returns where it all does.
+func (c *checker) lookAtStaying(v *view, open bdd.Ref) bdd.Ref {
+	seen := map[string]bool{}
+	for i := range v.Ensure {
+		e := &v.Ensure[i]
+		all := c.anatomy.Stays[e.Effect]
+		if len(all) == 0 || seen[e.Effect] {
+			continue
+		}
+		seen[e.Effect] = true
+		left, s := open, staying{EnsureAnatomy: e}
+		for k := range all {
+			holds := c.outcome(all[k].Must, v.Name).yes
+			s.breaches = append(s.breaches, breach{rule: &all[k], on: c.Without(c.Without(left, holds), c.halts(&all[k], v.Name))})
+			left = c.And(left, holds)
+		}
+		s.halted = c.Without(open, left)
+		v.stays, open = append(v.stays, s), left
+	}
+	return open
 }
 
 func (c *checker) stateOf(name engine.State) *lifecycle.StateAnatomy {

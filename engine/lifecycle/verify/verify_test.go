@@ -58,6 +58,19 @@ lifecycle.yaml:31:7: error: Shelf: in Shelf, Wrap can be wanted and would set Wr
   Test -Passed-> Shelf; in Shelf with {lamp.power: "Unknown"}
   {halts: SafetyRule, rule: Wrap}
 `},
+		"a state in which an effect that is not wanted forbids to stay": {
+			[]string{`- {do: Wrap, when: dark}`, "- {do: Wrap, when: dark}\n    - {do: Fill, when: dark && !sold}\n    - {do: Fill, when: sold && dark}"}, `
+lifecycle.yaml:33:12: error: Shelf: in Shelf, which has Fill, a server can stay where NeverFullAndLit forbids it: what is filled and sold stays dark [safety-stay]
+  Test -Passed-> Shelf; in Shelf with {lamp.power: "Unknown", lamp.sold: true}
+  {halts: SafetyRule, rule: Fill}
+`},
+		"an exit that leads away from where an effect forbids to stay": {
+			[]string{`- {do: Wrap, when: dark}`, "- {do: Wrap, when: dark}\n    - {do: Fill, when: dark}", `{rule: Scratch, to: Test, when: scratched}`,
+				`{rule: Scratch, to: Test, when: scratched || sold && !dark}`}, `
+lifecycle.yaml:36:14: info: Sale: in Shelf, Scratch (to Test) and Sale (to Bin) can hold at once, and the first is taken [order-decides]
+  Test -Passed-> Shelf; in Shelf with {lamp.power: "Unknown", lamp.sold: true, op.name: "sell"}
+  {to: Test, rule: Scratch}
+`},
 		"a move that enters where a safety rule forbids it": {
 			[]string{`good && !scratched`, `good`}, `
 lifecycle.yaml:19:14: error: Passed: in Test, Passed can enter Shelf where NoScratchOnShelf forbids it: a scratched lamp is never shown [safety-move]
