@@ -111,6 +111,17 @@ func KeptStranger(inv *policyv1alpha1.ServerInventory) bool {
 	return inv != nil && inv.Custody != nil && slices.Contains(inv.Custody.Marks, MarkStranger)
 }
 
+// WithoutStranger is an inventory as it is once somebody has taken upon himself what it tells of a machine that was found
+// running; inv may be nil and is not changed.
+func WithoutStranger(inv *policyv1alpha1.ServerInventory) *policyv1alpha1.ServerInventory {
+	if !KeptStranger(inv) {
+		return inv
+	}
+	inv = inv.DeepCopy()
+	inv.Custody.Marks = slices.DeleteFunc(inv.Custody.Marks, func(m string) bool { return m == MarkStranger })
+	return inv
+}
+
 // onlyStranger says that an inventory tells of nothing but that: neither an agent of ours nor a claim was on the machine.
 func onlyStranger(inv *policyv1alpha1.ServerInventory) bool {
 	return KeptStranger(inv) && !ranOurAgent(inv) && inv.Custody.LastHolder == nil && inv.Custody.TimesClaimed == 0 &&

@@ -50,16 +50,17 @@ func (o Observation) Facts() *Facts {
 		Policy:      PolicyFacts{Sanitization: o.Settings.Sanitization},
 		Maintenance: o.maintenanceFacts(),
 	}
-	f.Lifecycle.Marks = withStranger(f)
+	f.Lifecycle.Marks = withStranger(f, KeptStranger(o.Inventory))
 	return f
 }
 
 // withStranger is the marks with what the facts tell of MarkStranger: it comes with the first look at a machine that runs and
-// is not ours, stays while that machine does what it likes, and goes once the machine is ours.
-func withStranger(f *Facts) []string {
+// is not ours, stays while that machine does what it likes, and goes once the machine is ours. What outlives the Server tells of
+// it as well: it is written first, so that the status may not have it, or be an older one.
+func withStranger(f *Facts, told bool) []string {
 	kept := slices.DeleteFunc(slices.Clone(f.Lifecycle.Marks), func(m string) bool { return m == MarkStranger })
 	ours := slices.Contains(kept, MarkManaged) || f.Operation.Consented || f.Claim.Bound
-	seen := len(kept) < len(f.Lifecycle.Marks) || (f.BMC.Power == "On" && !f.Wipe.Running)
+	seen := told || len(kept) < len(f.Lifecycle.Marks) || (f.BMC.Power == "On" && !f.Wipe.Running)
 	if ours || !seen {
 		return kept
 	}

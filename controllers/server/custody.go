@@ -87,7 +87,9 @@ func (v *visit) isStranger() bool {
 }
 
 // keepStranger has the inventory tell first what the facts do of MarkStranger: a machine that went off by itself shows
-// nothing of it any more, and its status may be lost.
+// nothing of it any more, and its status may be lost. The facts take over what the inventory tells, so that it is taken away
+// there only of a machine that is ours, consented to or a claim's, and before a forced move, by which somebody takes it upon
+// himself.
 func keepStranger(d engine.Decision) engine.Decision {
 	return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
 		Message: "whether it was found running is kept in its inventory first", Effects: []engine.Effect{engine.MarkFirst(policies.MarkStranger)}}
@@ -98,7 +100,7 @@ func keepStranger(d engine.Decision) engine.Decision {
 func (v *visit) storeStranger(ctx context.Context) loop.Progress {
 	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 		c.Marks = slices.DeleteFunc(c.Marks, func(m string) bool { return m == policies.MarkStranger })
-		if v.isStranger() {
+		if forced := v.forcing != nil && v.forceRefused == ""; v.isStranger() && !forced {
 			c.Marks = append(c.Marks, policies.MarkStranger)
 			slices.Sort(c.Marks)
 		}

@@ -34,7 +34,10 @@ func (v *visit) Decide() engine.Decision {
 		return keepStranger(d)
 	}
 	if d.Moves() && d.Reads("bmc") {
-		return v.onFreshWord(d)
+		d = v.onFreshWord(d)
+	}
+	if d.Rule == v1alpha1.RuleForced && policies.KeptStranger(v.inventory) {
+		return keepStranger(d)
 	}
 	return d
 }

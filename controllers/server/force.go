@@ -89,7 +89,8 @@ func (v *visit) asForced(release, clean bool) *v1alpha1.Server {
 // forced looks at the server as it would be in the state, and says why it could not be there or would not stay.
 func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 	s := v.asForced(release, clean)
-	o := policies.Observation{Server: s, Now: v.now, Settings: v.settings(), System: v.systemReading(), Inventory: v.inventory}
+	o := policies.Observation{Server: s, Now: v.now, Settings: v.settings(), System: v.systemReading(),
+		Inventory: policies.WithoutStranger(v.inventory)}
 	if o.System.Identity == policies.IdentityOther {
 		o.System.Identity = policies.IdentityUnknown // the machine of this server is not there: it halts where its state asks for something
 	}

@@ -72,6 +72,54 @@ func TestAMachineThatWasFoundRunningStaysAStrangerThoughItsStatusIsLost(t *testi
 	}
 }
 
+func TestWhatTheInventoryTellsOfAStrangerOutlivesAStatusThatDoesNot(t *testing.T) {
+	told := &policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: machineUUID},
+		Spec:    policyv1alpha1.ServerInventorySpec{SystemUUID: machineUUID},
+		Custody: &policyv1alpha1.Custody{Marks: []string{"Stranger"}}}
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Server)
+		state  v1alpha1.ServerState
+		marks  []string
+		kept   []string
+	}{
+		"a machine that nobody gave to us is observed again": {
+			func(s *v1alpha1.Server) { s.Status.Lifecycle.Marks = nil }, v1alpha1.StateObserving, []string{"Stranger"}, []string{"Stranger"}},
+		"one that we booted since is ours": {
+			func(s *v1alpha1.Server) { s.Status.Lifecycle.Marks = []string{"Managed"} }, v1alpha1.StateAvailable, []string{"Managed"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOff)
+				w := inWorld(t, m, serverIn(v1alpha1.StateAvailable, c.change), told.DeepCopy())
+				w.manager.run(5 * time.Minute)
+				got := w.server().Status
+				if got.State != c.state || !slices.Equal(got.Lifecycle.Marks, c.marks) || !slices.Equal(w.kept(), c.kept) {
+					t.Errorf("it is %s with the marks %v, and its inventory keeps %v", got.State, got.Lifecycle.Marks, w.kept())
+				}
+				m.wants(t, "in all")
+			})
+		})
+	}
+}
+
+func TestAForcedMoveIsAWordThatOutlivesWhatTheInventoryTold(t *testing.T) {
+	stranger := func(s *v1alpha1.Server) { s.Status.Lifecycle.Marks = []string{"Stranger"} }
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		w := inWorld(t, m, serverIn(v1alpha1.StateObserving, stranger))
+		w.manager.run(time.Minute)
+		edit(w, "a", &v1alpha1.Server{}, func(s *v1alpha1.Server) {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationForce)
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ForceToAnnotation, string(v1alpha1.StateAvailable))
+		})
+		w.manager.run(5 * time.Minute)
+		got := w.server().Status
+		if got.State != v1alpha1.StateAvailable || len(got.Lifecycle.Marks) > 0 || len(w.kept()) > 0 {
+			t.Errorf("it is %s with the marks %v, and its inventory keeps %v", got.State, got.Lifecycle.Marks, w.kept())
+		}
+	})
+}
+
 func TestAMachineThatIsGivenToUsIsAStrangerNoMore(t *testing.T) {
 	stranger := func(s *v1alpha1.Server) { s.Status.Lifecycle.Marks = []string{"Stranger"} }
 	synctest.Test(t, func(t *testing.T) {
