@@ -267,6 +267,17 @@ func TestTheDefaultLifecycleLeavesTheBootOrderOfARunningMachine(t *testing.T) {
 	}
 }
 
+func TestAServerThatWasParkedIsHaltedByABundleWithoutThatState(t *testing.T) {
+	parked := free("", func(f *Facts) { f.Server.Parked, f.Lifecycle.Entry = true, 0 })
+	d := hostile(t, "Somewhere", EffectLocate).Start(parked)
+	if d.Halt == nil || d.Halt.Cause != engine.HaltUnknownState || d.Moves() || len(d.Effects) > 0 {
+		t.Errorf("it begins: %+v, halted by %+v", d, d.Halt)
+	}
+	if d := hostile(t, "Somewhere", EffectLocate).Start(free("", nil)); d.To != "Somewhere" {
+		t.Errorf("one that was not parked does not begin: %+v, halted by %+v", d, d.Halt)
+	}
+}
+
 func TestAServerThatWasParkedBeginsParkedWhateverItsBundleSays(t *testing.T) {
 	parked := func(state string) *Facts {
 		return free(state, func(f *Facts) { f.Server.Parked, f.Lifecycle.Entry = true, 0 })

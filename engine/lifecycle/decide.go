@@ -28,12 +28,16 @@ func (l *Lifecycle) Explain(f engine.Facts) engine.Decision {
 
 // Start decides where a server without a state begins: in the initial state, or where that state's exits lead at once.
 // The move is From "" To that state, and Rule is empty where no exit led there. It halts where even the initial state may
-// not be entered. A server that is to resume a state begins in that one.
+// not be entered. A server that is to resume a state begins in that one, and is halted where there is no such state.
 func (l *Lifecycle) Start(f engine.Facts) engine.Decision {
+	resumed, resumes := l.resumed(f)
+	if resumes && l.states[resumed] == nil {
+		return halted(l.stateOf(f), engine.HaltUnknownState, "", fmt.Sprintf("the server was in %s, and the revision defines no such state", resumed))
+	}
 	at := startFacts{Facts: f, stateFact: l.stateFact, initial: l.initial}
 	d := l.Decide(at)
-	if st := l.resumed(f); st != nil && (d.Halt != nil || d.To != st.name) {
-		return l.begin(f, st, st.marks)
+	if resumes && (d.Halt != nil || d.To != resumed) {
+		return l.begin(f, l.states[resumed], l.states[resumed].marks)
 	}
 	if d.Halt != nil || !d.Moves() {
 		st := l.states[l.initial]
@@ -43,14 +47,14 @@ func (l *Lifecycle) Start(f engine.Facts) engine.Decision {
 	return d
 }
 
-// resumed is the state that a server without a state was in before, by what is known otherwise; nil where nothing is.
-func (l *Lifecycle) resumed(f engine.Facts) *state {
+// resumed is the state that a server without a state was in before, by what is known otherwise; false where nothing is.
+func (l *Lifecycle) resumed(f engine.Facts) (engine.State, bool) {
 	for fact, name := range l.vocabulary.Resumes {
-		if i, ok := l.vocabulary.Index(fact); ok && f.Fact(i).Kind() == engine.Bool && f.Fact(i).Bool() && l.states[name] != nil {
-			return l.states[name]
+		if i, ok := l.vocabulary.Index(fact); ok && f.Fact(i).Kind() == engine.Bool && f.Fact(i).Bool() {
+			return name, true
 		}
 	}
-	return nil
+	return "", false
 }
 
 // Enter decides whether a server may take up a state to which no rule of this lifecycle led it, because another program

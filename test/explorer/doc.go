@@ -12,7 +12,7 @@
 //   - the mark Stranger is kept from when a machine is seen running that is not ours, until it is ours, a claim's or consented
 //     to, also where the status is lost;
 //   - PowerOn waits while the boot of a claim stands;
-//   - a server whose status is lost while it is in Parked begins in Parked;
+//   - a server whose status is lost while it is in Parked begins in Parked, and is halted where there is no such state;
 //   - every move counts the entry, and boots, reports and wipes of a former entry prove nothing;
 //   - no agent's boot is prepared while nobody can tell whether the machine is off or on;
 //   - nothing is written to a BMC that is silent or answers for another machine, and an ignored server is not visited;

@@ -187,7 +187,7 @@ func (x *exploration) rests(w *World, prepared bool) (Rule, string) {
 	}
 	p := player{m: x.m}
 	for range maxWaits {
-		if x.m.states[w.State].stable || !w.reached() || p.m.decide(w, nil).halted {
+		if x.m.states[w.State].stable || !w.reached() || p.m.isLost(w) || p.m.decide(w, nil).halted {
 			return "", ""
 		}
 		w.BootReady = w.BootReady || (prepared && w.Boot != Nothing)

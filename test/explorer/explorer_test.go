@@ -5,6 +5,7 @@ package explorer_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,35 @@ var bundles = func() []string {
 
 // whole says that everything is to be proved, however long that takes.
 func whole() bool { return os.Getenv("MUTANTS") == "all" }
+
+// A server is handed to somebody outside by the state's name alone, so that a bundle without it must not touch it.
+func TestAParkedMachineIsLeftAloneByABundleWithoutThatState(t *testing.T) {
+	m, err := explorer.Load(map[string][]byte{"bundle.yaml": nil, "lifecycle.yaml": []byte(`
+initial: Shelf
+define:
+  asked: operation.name == "retry"
+states:
+  Shelf:
+    means: Shows where it is.
+    stable: true
+    ensure: [Locate]
+    exits:
+    - {rule: Taken, to: Desk, when: asked}
+  Desk:
+    means: Looked at.
+    stable: true
+    exits:
+    - {rule: Seen, to: Shelf, when: "!asked"}
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range m.Explore(explorer.Options{Worlds: 100_000, Disturbances: 1}).Violations {
+		if v.Rule == explorer.HandsOff && strings.Contains(v.Text, "handed to somebody outside") {
+			t.Errorf("%s", v)
+		}
+	}
+}
 
 func TestTheShippedBundlesBreakNothing(t *testing.T) {
 	o := explorer.Quick

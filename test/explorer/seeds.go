@@ -20,6 +20,7 @@ func (m *Machine) seeds() []seed {
 		{"a new machine that is off", fresh},
 		{"a new machine, found running", with(func(w *World) { w.On, w.Runs = true, Stranger })},
 		{"a new machine that runs, behind a BMC that is silent", with(func(w *World) { w.On, w.Runs, w.BMC = true, Stranger, Silent })},
+		{"a machine that was parked, and whose status is lost", with(func(w *World) { w.ParkNote, w.Given, w.Ours = true, true, true })},
 		{"a machine that another operator gave to a claim, running", with(func(w *World) {
 			w.On, w.Runs, w.Data, w.Marks = true, Tenant, HeldData, dirty
 			w.Ref, w.Claim, w.Holder = true, Bound, true

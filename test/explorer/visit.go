@@ -15,6 +15,9 @@ func (p *player) visit(w *World) bool {
 	}
 	w.Noted = w.Noted || w.Marks&dirty != 0
 	p.look(w)
+	if p.m.isLost(w) {
+		return false
+	}
 	d := p.m.decide(w, p.wanted)
 	if x := p.m.resumes(w); x != nil && (d.halted || d.move == nil || d.move.to != x.to) {
 		d = decision{move: x}
@@ -94,6 +97,12 @@ func (m *Machine) resumes(w *World) *exit {
 		return &exit{rule: "resumed", to: at}
 	}
 	return nil
+}
+
+// isLost says that a server was parked, and that its status is gone under a lifecycle that has no such state: it is halted.
+func (m *Machine) isLost(w *World) bool {
+	_, defined := m.places["Parked"]
+	return w.Lost && w.ParkNote && !defined
 }
 
 // newEntry makes old what belonged to the former entry.
