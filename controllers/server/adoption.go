@@ -95,10 +95,17 @@ func (v *visit) atRest(pinned, target *bundle.Bundle, state engine.State) govern
 	case !target.Lifecycle.Defines(state):
 	case !target.Lifecycle.Stable(state):
 		g.resting, g.because = pinned, fmt.Sprintf("under policy revision %s it rested in %s", pinned.Revision.Name, state)
-	case v.bootsAgent() && !bootsOurs(target, state):
+	case v.bootsAgent() && !target.Lifecycle.Ensures(state, agentEffects[policies.BootFactsOf(v.boot).Purpose]):
 		g.resting, g.because = pinned, fmt.Sprintf("under policy revision %s an image of ours was to boot in %s", pinned.Revision.Name, state)
 	}
 	return g
+}
+
+// agentEffects are the effects that boot an image of ours, by the purpose of its boot. A wipe's boot is none for a state that
+// boots the probe.
+var agentEffects = map[string]string{
+	v1alpha1.BootPurposeProbe: policies.EffectBootProbe,
+	v1alpha1.BootPurposeWipe:  policies.EffectBootWipe,
 }
 
 // mayAdoptAtRest says whether a server that rests comes under another revision now.

@@ -178,6 +178,35 @@ func TestABootOfOursThatTheOtherRevisionDoesNotAskForCountsForNothingUnderIt(t *
 	})
 }
 
+func TestAWipesBootCountsForNothingWhereTheOtherRevisionBootsTheProbe(t *testing.T) {
+	booting := func(version, effect string) *bundle.Bundle {
+		return variant(t, version, `    - {do: PowerOff, when: released && mayStop && !wiping}
+    - Locate
+    exits:
+    - {rule: RetentionEnded, to: Cleanup, when: released && !retained && poweredOff && !claimed}
+`, `    - {do: `+effect+`, when: "!held"}
+    exits:
+    - {rule: RetentionEnded, to: Cleanup, when: parkAsked}
+`)
+	}
+	former, next := booting("0.8.0", "BootWipe"), booting("0.9.0", "BootProbe")
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOff), serverIn(v1alpha1.StateReleased, toWipe, pinnedTo(former),
+			func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateReleased }))
+		r := &rules{target: former, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, next.Revision.Name: next}}
+		w.manager.Bundles = r
+		w.manager.run(10 * time.Minute)
+		if w.server().Spec.BootConfigurationRef == nil {
+			t.Fatal("no boot is prepared under the former revision")
+		}
+		r.target = next
+		w.manager.run(10 * time.Minute)
+		if got := lifecycleText(w.server()); got != "Released 8 default-0.9.0" {
+			t.Errorf("it is %s", got)
+		}
+	})
+}
+
 // writes is how often a server was written between two reads.
 func writes(t *testing.T, a, b *v1alpha1.Server) int {
 	t.Helper()
