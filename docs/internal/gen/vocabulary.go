@@ -63,6 +63,9 @@ func effectsPage(string) (string, error) {
 		if len(e.Requires) > 0 {
 			m.line("* **Safety rules:** %s", ruleLinks(e.Requires))
 		}
+		if len(e.Stays) > 0 {
+			m.line("* **Safety rules of a state that has it**, wanted or not: %s", ruleLinks(e.Stays))
+		}
 		m.line("")
 		if len(e.Params) > 0 {
 			var rows [][]string
@@ -95,15 +98,24 @@ func plural(n int, one, more string) string {
 	return more
 }
 
+// ruleLinks links each rule once.
 func ruleLinks(rules []engine.Requirement) string {
-	all := make([]string, len(rules))
-	for i, r := range rules {
-		all[i] = "[" + r.Rule + "](safety-rules.md#" + strings.ToLower(r.Rule) + ")"
+	var all []string
+	for _, r := range rules {
+		if link := "[" + r.Rule + "](safety-rules.md#" + strings.ToLower(r.Rule) + ")"; !slices.Contains(all, link) {
+			all = append(all, link)
+		}
 	}
 	return strings.Join(all, ", ")
 }
 
-// guarded is a safety rule with everything that it guards.
+// safetyRule is a safety rule with all that it requires: of one effect it may be more than of another.
+type safetyRule struct {
+	name     string
+	requires []guarded
+}
+
+// guarded is a requirement with everything that it guards.
 type guarded struct {
 	engine.Requirement
 	guards []string
@@ -115,58 +127,63 @@ func safetyPage(string) (string, error) {
 		"weaken them. A decision that would break one is halted: nothing moves, nothing is done, and the condition `PolicyHalted` names the rule.")
 	m.paragraph("Of some rules it can be open whether they will hold, because something is not known or not ready yet. " +
 		"Then nothing is halted: the effect waits, and so does every effect after it.")
-	for _, g := range safetyRules(policies.Vocabulary()) {
-		m.line("## %s", g.Rule)
+	m.paragraph("Where a rule asks for one thing in one place and for another elsewhere, each stands by itself with what it guards.")
+	for _, rule := range safetyRules(policies.Vocabulary()) {
+		m.line("## %s", rule.name)
 		m.line("")
-		m.line("%s.", strings.ToUpper(g.Doc[:1])+g.Doc[1:])
-		m.line("")
-		m.line("* **Must hold:** %s", code(g.Must))
-		if g.Awaits != "" {
-			m.line("* **Is waited for while:** %s", code(g.Awaits))
+		for _, g := range rule.requires {
+			m.line("%s.", strings.ToUpper(g.Doc[:1])+g.Doc[1:])
+			m.line("")
+			m.line("* **Must hold:** %s", code(g.Must))
+			if g.Awaits != "" {
+				m.line("* **Is waited for while:** %s", code(g.Awaits))
+			}
+			m.line("* **Guards:** %s", strings.Join(g.guards, ", "))
+			m.line("")
 		}
-		m.line("* **Guards:** %s", strings.Join(g.guards, ", "))
-		m.line("")
 	}
 	m.paragraph("What the rules mean for somebody who runs a fleet, with what else keeps a machine safe, is in [security](../security.md).")
 	return m.text(), nil
 }
 
-// safetyRules lists each rule once, in the order in which the vocabulary names it first.
-func safetyRules(v *engine.Vocabulary) []guarded {
-	var all []guarded
-	add := func(r engine.Requirement, guards string) {
-		for i := range all {
-			if all[i].Rule == r.Rule {
-				all[i].guards = append(all[i].guards, guards)
-				return
+// safetyRules lists each rule once, in the order in which the vocabulary names it first, and beneath it each requirement once.
+func safetyRules(v *engine.Vocabulary) []safetyRule {
+	var all []safetyRule
+	add := func(required []engine.Requirement, guards string) {
+		for _, r := range required {
+			at := slices.IndexFunc(all, func(known safetyRule) bool { return known.name == r.Rule })
+			if at < 0 {
+				at, all = len(all), append(all, safetyRule{name: r.Rule})
 			}
+			all[at].add(r, guards)
 		}
-		all = append(all, guarded{r, []string{guards}})
 	}
 	for _, state := range slices.Sorted(maps.Keys(v.Enter)) {
-		for _, r := range v.Enter[state] {
-			add(r, "entering state "+code(string(state)))
-		}
+		add(v.Enter[state], "entering state "+code(string(state)))
 	}
 	for _, state := range slices.Sorted(maps.Keys(v.Leave)) {
-		for _, r := range v.Leave[state] {
-			add(r, "leaving state "+code(string(state))+" by a rule")
-		}
+		add(v.Leave[state], "leaving state "+code(string(state))+" by a rule")
 	}
 	for _, mark := range slices.Sorted(maps.Keys(v.Clear)) {
-		for _, r := range v.Clear[mark] {
-			add(r, "clearing the mark "+code(mark))
-		}
+		add(v.Clear[mark], "clearing the mark "+code(mark))
 	}
 	for _, mark := range slices.Sorted(maps.Keys(v.Set)) {
-		for _, r := range v.Set[mark] {
-			add(r, "setting the mark "+code(mark)+", which no state can do by itself")
-		}
+		add(v.Set[mark], "setting the mark "+code(mark)+", which no state can do by itself")
 	}
 	for _, e := range v.Effects {
-		for _, r := range e.Requires {
-			add(r, "["+e.Name+"](effects.md#"+strings.ToLower(e.Name)+")")
-		}
+		link := "[" + e.Name + "](effects.md#" + strings.ToLower(e.Name) + ")"
+		add(e.Requires, link)
+		add(e.Stays, "staying in a state that has "+link)
 	}
 	return all
+}
+
+func (s *safetyRule) add(r engine.Requirement, guards string) {
+	for i := range s.requires {
+		if s.requires[i].Requirement == r {
+			s.requires[i].guards = append(s.requires[i].guards, guards)
+			return
+		}
+	}
+	s.requires = append(s.requires, guarded{r, []string{guards}})
 }
