@@ -11,8 +11,8 @@ import (
 	"github.com/metalaw/metalaw/engine/internal/bdd"
 )
 
-// checkDestinations looks for rules by which an operation leads elsewhere than it has to. The move ends the operation, so
-// that nothing after it could tell a server that is on its way from any other.
+// checkDestinations looks for rules by which an operation leads elsewhere than it has to, or nowhere. The move ends the
+// operation, so that nothing after it could tell a server that is on its way from any other.
 func (s *spin) checkDestinations() {
 	for _, operation := range slices.Sorted(maps.Keys(s.words.Destinations)) {
 		to := s.words.Destinations[operation]
@@ -25,10 +25,10 @@ func (s *spin) checkDestinations() {
 				w := &v.exits[i]
 				fires := s.Without(w.fires, w.breached)
 				served := s.And(s.Without(s.And(fires, asked), s.Restrict(fires, nothing)), s.assumed)
-				if served == bdd.False || w.To == v.Name || w.To == to {
+				if served == bdd.False || w.To == to {
 					continue
 				}
-				x := s.example(served, v.Name, func(d engine.Decision) bool { return d.Moves() && d.Rule == w.Rule })
+				x := s.example(served, v.Name, func(d engine.Decision) bool { return d.Halt == nil && d.Rule == w.Rule })
 				s.add(diag.Error, CodeDestination, w.At, w.Rule, x,
 					hintOf(x, "name the state "+string(to)+", or lead the rule there"),
 					"in %s, %s serves the operation %s and leads to %s; that operation is for the state %s, which is known by its name",

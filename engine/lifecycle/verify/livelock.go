@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/internal/bdd"
+	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
 const (
@@ -192,8 +194,7 @@ func (s *spin) count() {
 			continue
 		}
 		if p.right.fact >= 0 || p.right.literal > maxRetries {
-			s.unproven(fmt.Sprintf("retries are not counted in the search for livelocks: %s is compared with a number above %d, or with another fact",
-				s.words.RetriesFact, maxRetries))
+			s.uncounted(p)
 			return
 		}
 		comparisons, highest = append(comparisons, p), max(highest, p.right.literal+1)
@@ -209,6 +210,37 @@ func (s *spin) count() {
 		}
 		s.counts = append(s.counts, fixed)
 	}
+}
+
+// uncounted tells of the first definition that compares the retries with what they are not counted up to.
+func (s *spin) uncounted(p *primitive) {
+	what := fmt.Sprintf("a number above %d", maxRetries)
+	if p.right.fact >= 0 {
+		other := p.left.fact
+		if s.words.Facts[other].Name == s.words.RetriesFact {
+			other = p.right.fact
+		}
+		what = s.words.Facts[other].Name
+	}
+	why := fmt.Sprintf("whether moves can follow each other for ever was not found out: %s is compared with %s", s.words.RetriesFact, what)
+	d := s.definitionOf(p)
+	s.open = append(s.open, why)
+	s.add(diag.Error, CodeUndecided, d.At, d.Name, nil, fmt.Sprintf("compare it with a number of at most %d", maxRetries), "%s", why)
+}
+
+// definitionOf is the first definition that asks a question.
+func (e *encoder) definitionOf(p *primitive) *lifecycle.Expression {
+	for i := range e.anatomy.Definitions {
+		if d := &e.anatomy.Definitions[i]; e.asks(e.forms[d].form, p) {
+			return d
+		}
+	}
+	return &lifecycle.Expression{}
+}
+
+func (e *encoder) asks(f *form, p *primitive) bool {
+	return (f.op == formPrimitive && e.primitives[f.primitive] == p) ||
+		slices.ContainsFunc(f.kids, func(kid *form) bool { return e.asks(kid, p) })
 }
 
 // ask collects the variables by which an operation shows.
