@@ -110,6 +110,9 @@ type Vocabulary struct {
 	// Set lists what must hold to set a mark, by mark name. Only effects set such a mark: a state that says so itself does
 	// not compile, because entering a state proves nothing about a machine.
 	Set map[string][]Requirement
+	// Kept are the marks that the engine sets and takes away by itself: a state that sets one, or a rule that clears it, does not
+	// compile.
+	Kept []string
 	// Marks lists the marks that the engine knows by itself, with one sentence each.
 	Marks map[string]string
 	// Forfeits says, by mark, what is lost where a rule clears it. Nothing forbids that; static checks warn of it.

@@ -223,15 +223,16 @@ var resumes = map[string]engine.State{"server.parked": "Parked"}
 
 // setRules lists what must hold to set a mark. Dirty needs no reason: it only ever holds something back.
 var setRules = map[string][]engine.Requirement{
-	MarkManaged:  {earnedByBoot, leftToItself},
-	MarkStranger: {leftToItself},
+	MarkManaged: {earnedByBoot, leftToItself},
 }
 
 // clearRules lists what must hold to take a mark away.
 var clearRules = map[string][]engine.Requirement{
-	MarkDirty:    {clearOnRecord, clearOnProof},
-	MarkStranger: {leftToItself},
+	MarkDirty: {clearOnRecord, clearOnProof},
 }
+
+// kept are the marks that no bundle sets or takes away.
+var kept = []string{MarkStranger}
 
 // forfeits says what is lost with a mark that rules may clear.
 var forfeits = map[string]engine.Forfeit{

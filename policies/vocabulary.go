@@ -33,6 +33,7 @@ func buildVocabulary() *engine.Vocabulary {
 		Leave:    leaveRules,
 		Clear:    clearRules,
 		Set:      setRules,
+		Kept:     kept,
 		Marks:    marks,
 		Forfeits: forfeits,
 

@@ -223,6 +223,9 @@ invariant-form
 mark-earned
 	A state sets a mark that a machine must earn: entering a state proves nothing about it.
 	Take it out; the engine sets it with an effect that earns it.
+mark-kept
+	A state sets, or a rule clears, a mark that the engine keeps by itself.
+	Take it out; it comes and goes with what the engine sees of the machine.
 means-missing
 	A state does not say what it means.
 	Write one sentence under means:, which becomes the message of the server's condition.

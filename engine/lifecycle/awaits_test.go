@@ -191,6 +191,41 @@ states:
 	}
 }
 
+func TestAMarkThatTheEngineKeepsIsNeitherSetNorCleared(t *testing.T) {
+	source := `apiVersion: policy.metalaw.dev/v1alpha1
+kind: Lifecycle
+initial: Glowing
+define:
+  sold: lamp.sold
+states:
+  Glowing:
+    means: Cracked because we say so.
+    stable: true
+    marks: [Cracked]
+    exits:
+    - {rule: Mended, to: Dark, when: sold, clears: [Cracked]}
+  Dark:
+    means: Off.
+    stable: true
+`
+	v := careful()
+	v.Kept, v.Marks["Cracked"] = []string{"Cracked"}, "a crack was seen"
+	l, found, err := Compile("lifecycle.yaml", []byte(source), v)
+	if err != nil || l != nil {
+		t.Fatal(err, l != nil)
+	}
+	var got []string
+	for _, d := range found {
+		got = append(got, d.String())
+	}
+	const hint = ` (take it out; it comes and goes with what the engine sees of the machine) [mark-kept]`
+	want := []string{`lifecycle.yaml:10:13: error: Glowing: a state cannot set the mark "Cracked": the engine keeps it` + hint,
+		`lifecycle.yaml:12:53: error: Mended: a rule cannot clear the mark "Cracked": the engine keeps it` + hint}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestAMistakeInWhatIsAwaitedIsOneOfTheVocabulary(t *testing.T) {
 	v := careful()
 	v.Effects[0].Requires[0].Awaits = `lamp.power == "Dim"`

@@ -205,7 +205,9 @@ func (c *compiler) compileState(s stateSpec, interrupts []exitSpec) *state {
 // checkStateWords checks the marks that a state sets and the operations that it accepts.
 func (c *compiler) checkStateWords(s stateSpec) {
 	for i, m := range s.marks {
-		if _, earned := c.vocabulary.Set[m]; earned {
+		if slices.Contains(c.vocabulary.Kept, m) {
+			c.kept(itemAt(s.marksAt, i), s.name, "a state cannot set", m)
+		} else if _, earned := c.vocabulary.Set[m]; earned {
 			c.file.Errorf(itemAt(s.marksAt, i), "mark-earned", s.name, "take it out; the engine sets it with an effect that earns it",
 				"a state cannot set the mark %q: entering a state proves nothing about a machine", m)
 		}
@@ -305,11 +307,18 @@ func (c *compiler) checkExit(s exitSpec) {
 		}
 	}
 	for i, m := range s.clears {
-		if !c.marks[m] {
+		if slices.Contains(c.vocabulary.Kept, m) {
+			c.kept(itemAt(s.clrAt, i), s.rule, "a rule cannot clear", m)
+		} else if !c.marks[m] {
 			c.file.Errorf(itemAt(s.clrAt, i), "mark-unknown", s.rule, "a mark is set by a state's marks or by the engine",
 				"no state sets the mark %q", m)
 		}
 	}
+}
+
+func (c *compiler) kept(at *yaml.Node, rule, cannot, mark string) {
+	c.file.Errorf(at, "mark-kept", rule, "take it out; it comes and goes with what the engine sees of the machine",
+		"%s the mark %q: the engine keeps it", cannot, mark)
 }
 
 func (c *compiler) deadline(rule string, node *yaml.Node) *deadline {
