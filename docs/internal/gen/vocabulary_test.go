@@ -77,3 +77,12 @@ func TestASafetyRuleIsListedOnceWithAllThatItRequires(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+func TestTheRunbookSaysOfEverySafetyRuleWhatToLookFor(t *testing.T) {
+	page := read(t, "docs/runbooks/policy.md")
+	for _, rule := range safetyRules(policies.Vocabulary()) {
+		if !strings.Contains(page, "| `"+rule.name+"`") && !strings.Contains(page, ", `"+rule.name+"`") {
+			t.Errorf("docs/runbooks/policy.md says nothing of %s", rule.name)
+		}
+	}
+}
