@@ -44,7 +44,7 @@ func (l *lookup) examine(ctx context.Context, h *head) (*examined, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored := holding(revisions, files.Digest())
+	stored := holding(revisions, h.name, files.Digest())
 	if stored != nil {
 		if proven(stored) {
 			c := &examined{name: stored.Spec.Bundle, version: stored.Spec.Version, digest: stored.Spec.Digest, promoted: stored.Promotion() > 0}
@@ -107,10 +107,9 @@ func (l *lookup) revisions(ctx context.Context, name string) ([]policyv1alpha1.P
 
 // holding finds the revision with a content: that of the digest, or what the files of this digest became when the rest was
 // filled in.
-func holding(revisions []policyv1alpha1.PolicyRevision, digest string) *policyv1alpha1.PolicyRevision {
+func holding(revisions []policyv1alpha1.PolicyRevision, name, digest string) *policyv1alpha1.PolicyRevision {
 	for i := range revisions {
-		spec := revisions[i].Spec
-		if spec.Digest == digest || (spec.Source != nil && spec.Source.Digest == digest) {
+		if revisions[i].Holds(name, digest) {
 			return &revisions[i]
 		}
 	}

@@ -4,12 +4,13 @@ package revision
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,6 +55,7 @@ func (c *leader) readHeads(ctx context.Context, revisions []policyv1alpha1.Polic
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
 	var heads []head
+	var errs []error
 	judged := map[string]accepted{}
 	for i := range list.Items {
 		cm := &list.Items[i]
@@ -64,9 +66,8 @@ func (c *leader) readHeads(ctx context.Context, revisions []policyv1alpha1.Polic
 		h.Name, h.ActivatedBy = cm.Name, cm.Annotations[policyv1alpha1.ActivatedByAnnotation]
 		made, err := c.judge(ctx, &h, revisions, judged)
 		if err != nil {
-			maps.Copy(judged, c.judged) // what was judged is not judged again at the next look
-			c.judged = judged
-			return nil, nil, fmt.Errorf("ConfigMap %s/%s: %w", cm.Namespace, cm.Name, err)
+			errs = append(errs, fmt.Errorf("ConfigMap %s/%s: %w", cm.Namespace, cm.Name, err))
+			continue // what the others hold is judged nevertheless, and remembered
 		}
 		if made != nil {
 			revisions = append(revisions, *made)
@@ -74,11 +75,14 @@ func (c *leader) readHeads(ctx context.Context, revisions []policyv1alpha1.Polic
 		heads = append(heads, h)
 	}
 	c.judged = judged
+	if len(errs) > 0 {
+		return nil, nil, errors.Join(errs...)
+	}
 	return heads, revisions, nil
 }
 
 // judge finds the revision that a head holds, and stores it where it is new and more than a draft. The error says nothing
-// of the head.
+// of the head: the API server cannot be asked at the moment.
 func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.PolicyRevision, judged map[string]accepted) (
 	made *policyv1alpha1.PolicyRevision, err error,
 ) {
@@ -87,9 +91,8 @@ func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.
 		return nil, nil
 	}
 	name, own := h.configMap.Labels[policyv1alpha1.BundleLabel], files.Digest()
-	known := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool {
-		return r.Spec.Bundle == name && (r.Spec.Digest == own || r.Spec.Source != nil && r.Spec.Source.Digest == own)
-	})
+	h.Digest = own
+	known := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Holds(name, own) })
 	if known >= 0 { // what was filled in when it was accepted stays what it was
 		h.Revision = revisions[known].Name
 		h.scope()
@@ -115,9 +118,16 @@ func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.
 	if h.Problem != "" || h.Stage == policyv1alpha1.LabelledDraft {
 		return nil, nil
 	}
-	h.Revision = a.bundle.Revision.Name
-	h.scope()
-	return c.create(ctx, h, a.bundle, a.found, own)
+	made, err = c.create(ctx, h, a.bundle, a.found, own)
+	if err != nil && !transient(err) {
+		h.refuse(policyv1alpha1.ReasonBundleNotStored, "PolicyRevision %s cannot be stored, which is tried again: %s", a.bundle.Revision.Name, err)
+		return nil, nil
+	}
+	if h.Problem == "" && made != nil {
+		h.Revision = made.Name
+		h.scope()
+	}
+	return made, err
 }
 
 // holds says of revisions whether they hold that content.
@@ -190,21 +200,46 @@ func (h *head) scope() {
 	}
 }
 
-// create stores what a head holds as a revision.
+// create stores what a head holds as a revision. One that is stored already, which the cache does not show yet, is taken as it is.
 func (c *leader) create(ctx context.Context, h *head, b *bundle.Bundle, found diag.List, own string) (*policyv1alpha1.PolicyRevision, error) {
 	r, err := revisionOf(b)
 	if err != nil {
 		return nil, err
 	}
 	r.Spec.Source = &policyv1alpha1.PolicySource{Namespace: h.configMap.Namespace, Name: h.configMap.Name, UID: h.configMap.UID, Digest: own}
-	if err := c.Client.Create(ctx, r); err != nil {
-		return nil, err // one that exists already will be in the cache at the next look
+	if err := c.Client.Create(ctx, r); apierrors.IsAlreadyExists(err) {
+		return c.existing(ctx, h, b)
+	} else if err != nil {
+		return nil, err
 	}
 	c.written[r.Name] = r
 	c.Store.put(b, found)
 	c.log(ctx).Info("accepted", "revision", r.Name, "configMap", h.Name)
 	c.event(h.configMap, r, corev1.EventTypeNormal, policyv1alpha1.ReasonBundleAccepted, "Accept", "accepted as PolicyRevision "+r.Name)
 	return r, nil
+}
+
+// existing is the stored revision with the name of a bundle. It may be another one only where somebody chose the content for that.
+func (c *leader) existing(ctx context.Context, h *head, b *bundle.Bundle) (*policyv1alpha1.PolicyRevision, error) {
+	r := &policyv1alpha1.PolicyRevision{}
+	if err := c.Live.Get(ctx, types.NamespacedName{Name: b.Revision.Name}, r); err != nil {
+		return nil, err
+	}
+	if r.Spec.Digest != b.Revision.Digest {
+		h.refuse(policyv1alpha1.ReasonVersionTaken, "revision %s has this name and other content; raise version: in bundle.yaml", r.Name)
+		return nil, nil
+	}
+	return r, nil
+}
+
+// transient says that a request failed for a reason that has nothing to do with what was asked for, so that others fail as well: the
+// API server cannot be reached, is overloaded, or has another version of the object by now.
+func transient(err error) bool {
+	if _, answered := errors.AsType[*apierrors.StatusError](err); !answered {
+		return true
+	}
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsUnauthorized(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 }
 
 // revisionOf is the object that holds a bundle.

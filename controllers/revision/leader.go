@@ -4,6 +4,8 @@ package revision
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -77,7 +79,7 @@ func (c *leader) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		return reconcile.Result{}, err
 	}
 	heads, revisions, err := c.readHeads(ctx, revisions)
-	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	} else if err != nil {
 		return reconcile.Result{}, err
@@ -142,11 +144,14 @@ func (c *leader) revisions(ctx context.Context) ([]policyv1alpha1.PolicyRevision
 		if slices.ContainsFunc(list.Items, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == b.Revision.Name }) {
 			continue
 		}
-		r, err := c.ensure(ctx, b)
-		if err != nil {
+		switch r, err := c.ensure(ctx, b); {
+		case err == nil:
+			list.Items = append(list.Items, *r)
+		case transient(err) || b == c.Store.Active():
 			return nil, err
+		default: // another one governs, and goes on being rolled out
+			c.log(ctx).Error(err, "the built-in revision cannot be stored; it is tried again", "revision", b.Revision.Name)
 		}
-		list.Items = append(list.Items, *r)
 	}
 	return list.Items, nil
 }
@@ -278,11 +283,12 @@ func (c *leader) replicas(ctx context.Context, now time.Time) ([]rollout.Replica
 }
 
 // write stores an outcome: the promotion first, because it decides; the status tells of it. It tells what has changed, and
-// returns the revisions whose status was stored.
+// returns the revisions whose status was stored. One whose status is refused keeps nobody else from being written.
 func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, revisions []policyv1alpha1.PolicyRevision) (
 	stored map[string]bool, err error,
 ) {
 	stored = map[string]bool{}
+	var refused []error
 	for _, w := range o.Writes {
 		i := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == w.Revision })
 		r := revisions[i].DeepCopy()
@@ -297,15 +303,18 @@ func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, rev
 		}
 		before := r.DeepCopy()
 		if r.Status = w.Status; !equality.Semantic.DeepEqual(before.Status, r.Status) {
-			if err := c.Client.Status().Patch(ctx, r, locked(before)); err != nil {
+			if err := c.Client.Status().Patch(ctx, r, locked(before)); err != nil && transient(err) {
 				return stored, err
+			} else if err != nil {
+				refused = append(refused, fmt.Errorf("the status of PolicyRevision %s: %w", r.Name, err))
+				continue
 			}
 			c.written[r.Name] = r.DeepCopy()
 		}
 		stored[r.Name] = true
 		c.tellRevision(before, r, heads)
 	}
-	return stored, c.takeAway(ctx, o.Obsolete, revisions)
+	return stored, errors.Join(append(refused, c.takeAway(ctx, o.Obsolete, revisions))...)
 }
 
 // takeAway deletes revisions that nothing uses, as they were when that was decided.

@@ -87,7 +87,11 @@ type Manifest struct {
 // objectName is the form of a name that an object can have.
 var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-const maxBundleName = 42
+// A revision is an object whose name has both, and 253 characters at most.
+const (
+	maxBundleName = 42
+	maxVersion    = 64
+)
 
 // ValidName says whether a bundle may have a name: its revisions are objects whose names begin with it.
 func ValidName(name string) bool { return len(name) <= maxBundleName && objectName.MatchString(name) }
@@ -114,6 +118,7 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 			}
 		case "version":
 			m.Version = version(f, field.Value, "version")
+			checkName(f, field.Value, m.Version)
 		case "description":
 			m.Description = f.Text(field.Value, "description")
 		case "minEngineVersion":
@@ -227,6 +232,20 @@ func version(f *yamlpos.File, n *yaml.Node, what string) string {
 		f.Errorf(n, "version-form", "", "write a semantic version such as 1.2.0", "%s is %q: %v", what, text, err)
 	}
 	return text
+}
+
+// checkName refuses a version of which no name of a PolicyRevision can be made.
+func checkName(f *yamlpos.File, n *yaml.Node, text string) {
+	if _, err := semver.StrictNewVersion(text); err != nil {
+		return
+	}
+	switch {
+	case len(text) > maxVersion:
+		f.Errorf(n, "version-form", "", "put what is longer into description:", "version has %d characters and may have %d", len(text), maxVersion)
+	case !objectName.MatchString(RevisionName("x", text, "x")):
+		f.Errorf(n, "version-form", "", "begin and end each part between dots with a letter or a digit, such as 1.2.0-rc.1",
+			"version is %q, of which no name of a PolicyRevision can be made", text)
+	}
 }
 
 func checkEngine(f *yamlpos.File, n *yaml.Node, text string) {

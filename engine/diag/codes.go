@@ -15,8 +15,8 @@ bundle-version
 	The bundle has no version.
 	Add version:, a semantic version such as 1.0.0.
 version-form
-	A version is not a semantic version.
-	Write three numbers, such as 1.2.0.
+	A version is not a semantic version, has more than 64 characters, or is one of which no name of a PolicyRevision can be made.
+	Write three numbers, such as 1.2.0, and begin and end what follows each dot with a letter or a digit.
 engine-too-old
 	The bundle asks for a newer engine; nothing else of it is judged, because its forms may be newer as well.
 	Upgrade metalaw, or lower minEngineVersion if the bundle uses nothing newer.

@@ -145,6 +145,9 @@ const (
 	ReasonBundleIncomplete = "BundleIncomplete"
 	// ReasonVersionTaken: a revision with this name and version and other content exists. What governs stays as it is.
 	ReasonVersionTaken = "VersionTaken"
+	// ReasonBundleNotStored: the bundle passes, and the API server refuses the PolicyRevision that is to hold it. What governs stays as
+	// it is.
+	ReasonBundleNotStored = "BundleNotStored"
 	// ReasonCanaryPaused: the canary has cost more than its budget; no further server comes under it.
 	ReasonCanaryPaused = "CanaryPaused"
 )
@@ -232,6 +235,11 @@ type LabelledHead struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ActivatedBy string `json:"activatedBy,omitempty"`
+	// digest is the digest of the files as it holds them, before those that it leaves out were filled in.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	// +kubebuilder:validation:MaxLength=71
+	Digest string `json:"digest,omitempty"`
 }
 
 // CanaryStatus is whom a canary governs, and what that has cost so far.

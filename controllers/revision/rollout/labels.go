@@ -90,7 +90,7 @@ func (s *subject) readHeads(held []*Head, known map[string]policyv1alpha1.Labell
 			}
 			continue
 		}
-		now := policyv1alpha1.LabelledHead{Name: h.Name, Stage: h.Stage, ActivatedBy: bounded(h.ActivatedBy, maxRecord)}
+		now := policyv1alpha1.LabelledHead{Name: h.Name, Stage: h.Stage, ActivatedBy: bounded(h.ActivatedBy, maxRecord), Digest: h.Digest}
 		s.st.Heads = append(s.st.Heads, now)
 		if asked(prior, now) && (asks == nil || h.Name < asks.Name) {
 			asks = h

@@ -29,6 +29,8 @@ type Head struct {
 	Name string
 	// Revision is the PolicyRevision with its content; empty where there is none because the content cannot be used.
 	Revision string
+	// Digest is that of its files, before those that it leaves out were filled in; empty where they could not be read.
+	Digest string
 	// Stage is what its label asks for.
 	Stage policyv1alpha1.LabelledStage
 	// Canary is whom it governs as a canary.

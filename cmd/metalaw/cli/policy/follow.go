@@ -34,12 +34,7 @@ func (q *request) concerns(r *policyv1alpha1.PolicyRevision) bool {
 	if q.revision != "" {
 		return r.Name == q.revision
 	}
-	return r.Spec.Bundle == q.bundle && contentIs(r, q.digest)
-}
-
-// contentIs says that a revision is what the manager makes of files with a digest.
-func contentIs(r *policyv1alpha1.PolicyRevision, digest string) bool {
-	return r.Spec.Digest == digest || r.Spec.Source != nil && r.Spec.Source.Digest == digest
+	return r.Holds(q.bundle, q.digest)
 }
 
 // was is a revision as it was before; an empty one where there was none.

@@ -155,11 +155,11 @@ func (r *rollout) headOf(ctx context.Context, c client.Client, all []policyv1alp
 // only says that a revision, and no other, is what the manager makes of files with a digest.
 func only(all []policyv1alpha1.PolicyRevision, revision *policyv1alpha1.PolicyRevision, bundleName, digest string) bool {
 	for i := range all {
-		if r := &all[i]; r.Spec.Bundle == bundleName && contentIs(r, digest) && r.Name != revision.Name {
+		if r := &all[i]; r.Holds(bundleName, digest) && r.Name != revision.Name {
 			return false
 		}
 	}
-	return revision.Spec.Bundle == bundleName && contentIs(revision, digest)
+	return revision.Holds(bundleName, digest)
 }
 
 // digestOf is the digest of what a head holds, as the manager puts it together; false where that is not whole.
