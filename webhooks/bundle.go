@@ -76,6 +76,9 @@ func (l *lookup) judgeHead(ctx context.Context, c change[corev1.ConfigMap], foun
 	if err != nil {
 		return err
 	}
+	if err := l.judgeShadows(ctx, was, is, seen, found); err != nil {
+		return err
+	}
 	checkRecord(c.user, was, is, seen, found)
 	if !puts(was, is) {
 		return nil

@@ -237,8 +237,24 @@ func (c *leader) test(ctx context.Context, h *head, revisions []policyv1alpha1.P
 	if i < 0 || h.Stage == policyv1alpha1.LabelledDraft || c.Store.tested(h.Revision) != nil {
 		return nil
 	}
+	if h.Stage == policyv1alpha1.LabelledShadow && !isShadow(&revisions[i]) && countShadows(revisions) >= policyv1alpha1.MaxShadows {
+		return nil
+	}
 	_, err := c.Store.try(ctx, &revisions[i])
 	return err
+}
+
+func isShadow(r *policyv1alpha1.PolicyRevision) bool {
+	return r.Status.Stage == policyv1alpha1.StageShadow
+}
+
+func countShadows(all []policyv1alpha1.PolicyRevision) (n int) {
+	for i := range all {
+		if isShadow(&all[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // giveBack keeps what shadows have shown for a look that can store it, but for those whose status was stored.

@@ -28,6 +28,10 @@ const (
 	LabelActive = "active"
 )
 
+// MaxShadows is how many revisions are evaluated in shadow at once: each is compiled by every running manager, and evaluated at every
+// decision.
+const MaxShadows = 8
+
 // Stages are the values of StageLabel, in the order in which a bundle passes them.
 func Stages() []string { return []string{LabelDraft, LabelShadow, LabelCanary, LabelActive} }
 

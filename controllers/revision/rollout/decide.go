@@ -41,6 +41,8 @@ type subject struct {
 	pending, conflict bool
 	// awaits is whom it waits for.
 	awaits string
+	// crowdedBy names the shadows that leave no place for it among them; empty where it has one, or asks for none.
+	crowdedBy []string
 }
 
 // Decide says what is to be written. The same Look always gives the same Outcome, and a Look at what was written writes
@@ -65,6 +67,7 @@ func Decide(l Look) Outcome {
 	d.numberBuiltIn()
 	d.promote()
 	d.takeEffect()
+	d.placeShadows()
 	for _, s := range d.all {
 		d.stage(s)
 	}

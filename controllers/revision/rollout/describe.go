@@ -22,13 +22,20 @@ const (
 )
 
 // InUse says that a revision governs, is about to, or is evaluated: each running manager compiles and tests it. One that was
-// superseded is not, though its ConfigMap may be labelled active for ever, until it is promoted again. The promotion is that
-// by which it came into force last; 0 where none did.
+// superseded is not, though its ConfigMap may be labelled active for ever, until it is promoted again; nor is one that has no place
+// among the shadows yet. The promotion is that by which it came into force last; 0 where none did.
 func InUse(st *policyv1alpha1.PolicyRevisionStatus, promotion int64) bool {
 	if governs(st.Stage) {
 		return true
 	}
-	return asks(st.LabelledStage) && (st.Stage != policyv1alpha1.StageSuperseded || st.Promotion > promotion)
+	switch st.LabelledStage {
+	case policyv1alpha1.LabelledCanary:
+		return true
+	case policyv1alpha1.LabelledActive:
+		return st.Stage != policyv1alpha1.StageSuperseded || st.Promotion > promotion
+	default:
+		return false
+	}
 }
 
 // governs says that somebody is governed by a revision in that stage, or that it is evaluated.
@@ -114,6 +121,9 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 	case s.conflict:
 		return no, policyv1alpha1.ReasonConflict, "another revision was promoted at the same time and stays; " +
 			"to promote this one, change its stage and set it to active again"
+	case len(s.crowdedBy) > 0:
+		return no, policyv1alpha1.ReasonNotPromoted, fmt.Sprintf("%d revisions are evaluated in shadow, and no more are at once: %s; "+
+			"it takes the place of the first of them whose ConfigMap is labelled otherwise", len(s.crowdedBy), strings.Join(s.crowdedBy, ", "))
 	case s.st.Stage == policyv1alpha1.StageSuperseded:
 		message = "another revision was promoted later"
 		if s.st.LabelledStage == policyv1alpha1.LabelledActive {

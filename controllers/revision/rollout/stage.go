@@ -39,7 +39,7 @@ func (d *decision) stageOf(s *subject) policyv1alpha1.PolicyStage {
 		}
 		return policyv1alpha1.StageActive
 	}
-	if s.st.LabelledStage == policyv1alpha1.LabelledShadow {
+	if s.st.LabelledStage == policyv1alpha1.LabelledShadow && len(s.crowdedBy) == 0 {
 		return policyv1alpha1.StageShadow
 	}
 	wantsCanary := s.st.LabelledStage == policyv1alpha1.LabelledCanary

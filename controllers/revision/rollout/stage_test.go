@@ -4,7 +4,9 @@ package rollout
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -174,5 +176,74 @@ func TestScope(t *testing.T) {
 	}
 	if _, err := ParseScope(map[string]string{servers: "rack in"}); err == nil {
 		t.Error("a selector that cannot be read is accepted")
+	}
+}
+
+func TestACanaryOfARevisionThatWasInForceIsCompiledByEveryManager(t *testing.T) {
+	w := newCluster(t)
+	w.label("1.0.0=Active")
+	w.look()
+	w.label("1.0.0=Active 1.1.0=Active")
+	w.look()
+	r := w.revision("1.0.0")
+	if InUse(&r.Status, r.Promotion) {
+		t.Error("a revision that was superseded is in use, though its ConfigMap is only labelled active still")
+	}
+	w.manager("m2")
+	delete(w.replicas[1].Compiled, "1.0.0") // it has started since
+	w.label("1.0.0=Canary 1.1.0=Active")
+	w.look()
+	if got := w.shows(); got != "default Superseded Superseded, 1.0.0 Superseded AwaitingReplicas, 1.1.0 Active InForce" {
+		t.Error(got)
+	}
+	if !InUse(&r.Status, r.Promotion) {
+		t.Error("nobody compiles the revision that is to be a canary")
+	}
+	w.manager("m2")
+	w.look()
+	if r.Status.Stage != policyv1alpha1.StageCanary {
+		t.Error(w.shows())
+	}
+}
+
+func TestShadowsAreBounded(t *testing.T) {
+	const eight = "1.0.0=Shadow 1.0.1=Shadow 1.0.2=Shadow 1.0.3=Shadow 1.0.4=Shadow 1.0.5=Shadow 1.0.6=Shadow 1.0.7=Shadow"
+	for name, c := range map[string]struct {
+		steps []string
+		last  string
+		want  policyv1alpha1.PolicyStage
+	}{
+		"eight are evaluated": {[]string{eight}, "1.0.7", policyv1alpha1.StageShadow},
+		"a ninth is not":      {[]string{eight + " 1.0.8=Shadow"}, "1.0.8", policyv1alpha1.StageDraft},
+		"nor one that comes later and whose name is before": {[]string{eight, eight + " 0.9.0=Shadow"}, "0.9.0", policyv1alpha1.StageDraft},
+		"it takes the place of one that leaves": {[]string{eight, eight + " 0.9.0=Shadow", strings.Replace(eight, "1.0.3=Shadow", "1.0.3=Draft", 1) + " 0.9.0=Shadow"},
+			"0.9.0", policyv1alpha1.StageShadow},
+		"also where that is promoted": {[]string{eight + " 1.0.8=Shadow", strings.Replace(eight, "1.0.3=Shadow", "1.0.3=Active", 1) + " 1.0.8=Shadow"},
+			"1.0.8", policyv1alpha1.StageShadow},
+		"nor one that was in force": {[]string{"0.9.0=Active", eight + " 1.1.0=Active 0.9.0=Active", eight + " 1.1.0=Active 0.9.0=Shadow"},
+			"0.9.0", policyv1alpha1.StageSuperseded},
+		"what is in force needs no place": {[]string{"0.9.0=Active", eight + " 0.9.0=Shadow"}, "1.0.7", policyv1alpha1.StageShadow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCluster(t)
+			for i := range 10 {
+				w.replicas[0].Compiled[fmt.Sprint("1.0.", i)], w.replicas[0].Compiled["0.9.0"] = true, true
+			}
+			for i, step := range c.steps {
+				w.now = epoch.Add(time.Duration(i) * time.Second)
+				w.label(step)
+				w.look()
+			}
+			r := w.revision(c.last)
+			if r.Status.Stage != c.want {
+				t.Errorf("%s: %s", r.Status.Stage, w.shows())
+			}
+			if crowded := strings.HasPrefix(message(r), "8 revisions are evaluated in shadow, and no more are at once: 1.0.0, 1.0.1, "); crowded != (c.want != policyv1alpha1.StageShadow) {
+				t.Errorf("it says %q", message(r))
+			}
+			if InUse(&r.Status, r.Promotion) != (c.want == policyv1alpha1.StageShadow) {
+				t.Error("the managers compile what is not evaluated, or do not compile what is")
+			}
+		})
 	}
 }
