@@ -138,7 +138,7 @@ func (c *leader) revisions(ctx context.Context) ([]policyv1alpha1.PolicyRevision
 		}
 	}
 	for _, b := range []*bundle.Bundle{c.Store.embedded, c.Store.Active()} {
-		if rule := c.Store.rule.Load(); rule.standsIn && b == rule.active {
+		if b.StandsIn {
 			continue // its content is not that of the revision
 		}
 		if slices.ContainsFunc(list.Items, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == b.Revision.Name }) {
@@ -231,7 +231,8 @@ func (c *leader) takeLast(look rollout.Look, o rollout.Outcome) bool {
 	return some
 }
 
-// test tests the revision of a head that asks for more than a draft, such as one that is gone back to after a long time.
+// test tests the revision of a head that asks for more than a draft, such as one that is gone back to after a long time. One that has
+// no place among the shadows waits for that as well.
 func (c *leader) test(ctx context.Context, h *head, revisions []policyv1alpha1.PolicyRevision) error {
 	i := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == h.Revision })
 	if i < 0 || h.Stage == policyv1alpha1.LabelledDraft || c.Store.tested(h.Revision) != nil {

@@ -5,6 +5,7 @@ package revision
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"strings"
 	"time"
@@ -104,6 +105,9 @@ func (r *replica) follow(ctx context.Context, renew bool) error {
 	}
 	// A manager that cannot bring itself up to date runs all the same: it is heard of, and promotions wait for it.
 	err := r.store.follow(ctx, list.Items)
+	if renew {
+		err = errors.Join(err, r.store.forget(ctx, list.Items))
+	}
 	if text := r.report(list.Items); renew || text != r.told {
 		if err := r.renew(ctx, text); err != nil {
 			return err

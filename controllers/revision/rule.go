@@ -24,8 +24,6 @@ import (
 // rule is who governs at one moment. It is immutable.
 type rule struct {
 	active *bundle.Bundle
-	// standsIn says that the active one has the place of a revision whose content cannot be compiled.
-	standsIn bool
 	// promotion is that which put the active one in force; 0 where none did.
 	promotion int64
 	canaries  []canaryRule
@@ -52,6 +50,21 @@ func (r *rule) text() string {
 		all = append(all, "shadow "+b.Revision.Name)
 	}
 	return strings.Join(append(all, r.held...), "\n")
+}
+
+// names are the revisions that the rule speaks of.
+func (r *rule) names() map[string]bool {
+	all := map[string]bool{r.active.Revision.Name: true}
+	for i := range r.canaries {
+		all[r.canaries[i].bundle.Revision.Name] = true
+	}
+	for _, b := range r.shadows {
+		all[b.Revision.Name] = true
+	}
+	for _, name := range r.held {
+		all[name] = true
+	}
+	return all
 }
 
 // governing is the revision that is in force: by its promotion, or, until the leader has numbered it, as the built-in one of the
@@ -96,7 +109,7 @@ func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 			continue
 		}
 		if next.promotion, next.active = r.Promotion(), t.bundle; t.bundle == nil {
-			next.active, next.standsIn = s.standIn(r), true
+			next.active = s.standIn(r)
 		}
 	}
 	if len(errs) > 0 {
@@ -104,7 +117,7 @@ func (s *Store) follow(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 	}
 	if next.promotion < before.promotion {
 		// The revision in force has been deleted. It stays so, and the leader stores it again.
-		next.promotion, next.active, next.standsIn = before.promotion, before.active, before.standsIn
+		next.promotion, next.active = before.promotion, before.active
 	}
 	slices.SortFunc(next.canaries, func(a, b canaryRule) int {
 		return cmp.Or(b.since.Compare(a.since), strings.Compare(a.bundle.Revision.Name, b.bundle.Revision.Name))

@@ -6,6 +6,7 @@ package revision
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,8 +72,8 @@ func (s *Store) Governing(server *v1alpha1.Server) *bundle.Bundle {
 func (s *Store) Shadows() []*bundle.Bundle { return s.rule.Load().shadows }
 
 // Held says that this engine refuses a revision, and why: nothing may move under it and nothing may be done. One that was
-// never asked for is not held. One in whose place the built-in bundle stands stays held until that has ended, also while the
-// content that was restored is tested.
+// never asked for is not held. One that was refused stays held while content that was restored is tested. What was asked for before,
+// such as Governing, may be older than this answer: a bundle that StandsIn may decide nothing, whatever is answered here.
 func (s *Store) Held(name string) (why string, held bool) {
 	r := s.rule.Load()
 	s.mu.Lock()
@@ -81,11 +82,14 @@ func (s *Store) Held(name string) (why string, held bool) {
 	switch {
 	case t != nil && t.refused() != "":
 		return t.refused(), true
-	case r.standsIn && r.active.Revision.Name == name:
-		return "its content was restored and is being tested", true
+	case r.active.StandsIn && r.active.Revision.Name == name, (t == nil || t.test == nil) && slices.Contains(r.held, name):
+		return restored, true
 	}
 	return "", false
 }
+
+// restored is why a revision is held that was refused, while an object which was made anew under its name is tested.
+const restored = "its content was restored and is being tested"
 
 // Changed has a function called, by any goroutine, whenever what governs has become another: the active bundle, a canary or
 // its scope, a shadow, or what is held. It must not block.
@@ -148,7 +152,7 @@ func (s *Store) Lost(name string) bool {
 func (s *Store) standIn(revision *policyv1alpha1.PolicyRevision) *bundle.Bundle {
 	b := *s.embedded
 	b.Revision = engine.Revision{Name: revision.Name, Version: revision.Spec.Version, Digest: revision.Spec.Digest}
-	b.Admission = nil
+	b.Admission, b.StandsIn = nil, true
 	return &b
 }
 

@@ -4,6 +4,7 @@ package revision
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -260,5 +261,87 @@ func TestLoadTestsWhatIsInUseBeforeAnythingRuns(t *testing.T) {
 	}
 	if s.tested(unused.Name) != nil {
 		t.Error("a revision that nobody uses was tested")
+	}
+}
+
+func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, policyv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := storeOf(t, "1.3.0")
+	active := fleetVersion(t, "1.0.0", 7, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageActive})
+	pinned := fleetVersion(t, "1.1.0", 0, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageCanary})
+	shadow := fleetVersion(t, "1.2.0", 0, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageShadow})
+	refused := fleetVersion(t, "1.3.0", 0, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageShadow})
+	server := &v1alpha1.Server{Status: v1alpha1.ServerStatus{Lifecycle: &v1alpha1.LifecycleStatus{Revision: pinned.Name}}}
+	server.Name = "s"
+	s.Reader = fake.NewClientBuilder().WithScheme(scheme).WithObjects(server).Build()
+	all := []policyv1alpha1.PolicyRevision{active, pinned, shadow, refused}
+	known := func() string {
+		var names []string
+		for name := range s.trials {
+			names = append(names, s.trials[name].bundle.Name+" "+s.trials[name].bundle.Version)
+		}
+		slices.Sort(names)
+		return strings.Join(names, ", ")
+	}
+	look := func(stored []policyv1alpha1.PolicyRevision) {
+		t.Helper()
+		if err := s.follow(t.Context(), stored); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.forget(t.Context(), stored); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look(all)
+	look(all)
+	const whole = "default 1.0.0, fleet 1.0.0, fleet 1.1.0, fleet 1.2.0, fleet 1.3.0"
+	if got := known(); got != whole {
+		t.Errorf("while all are stored, known are %s", got)
+	}
+	look(nil) // somebody deletes them by force; the one in force stays so
+	if got := known(); got != whole {
+		t.Errorf("what the cache does not show once is forgotten: %s", got)
+	}
+	look(nil)
+	if got, want := known(), "default 1.0.0, fleet 1.0.0, fleet 1.1.0"; got != want {
+		t.Errorf("known are %s, want %s", got, want)
+	}
+	if b, loaded := s.Revision(pinned.Name); !loaded || b.Version != "1.1.0" || s.Lost(pinned.Name) {
+		t.Error("the server is not governed any more by what it is pinned to")
+	}
+	s.Reader = fake.NewClientBuilder().WithScheme(scheme).Build()
+	look(nil)
+	look(nil)
+	if got, want := known(), "default 1.0.0, fleet 1.0.0"; got != want {
+		t.Errorf("once no server is pinned to it: %s, want %s", got, want)
+	}
+}
+
+func TestARefusedRevisionThatIsMadeAnewIsHeldUntilItIsTested(t *testing.T) {
+	s := storeOf(t, "1.0.0")
+	first := fleetVersion(t, "1.0.0", 1, policyv1alpha1.PolicyRevisionStatus{})
+	second := *first.DeepCopy()
+	first.UID, second.UID = "1", "2"
+	if err := s.follow(t.Context(), []policyv1alpha1.PolicyRevision{first}); err != nil {
+		t.Fatal(err)
+	}
+	tests, inner := 0, s.Accept
+	s.Accept = func(ctx context.Context, files, fill bundle.Files) (*bundle.Bundle, diag.List, error) {
+		tests++
+		if _, held := s.Held(first.Name); !held {
+			t.Error("while it is tested again, it governs")
+		}
+		return inner(ctx, files, fill)
+	}
+	if err := s.follow(t.Context(), []policyv1alpha1.PolicyRevision{second}); err != nil {
+		t.Fatal(err)
+	}
+	if tests != 1 {
+		t.Errorf("it was tested %d times", tests)
 	}
 }

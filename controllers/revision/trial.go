@@ -7,9 +7,11 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
@@ -27,6 +29,8 @@ type trial struct {
 	// bundle is nil where the content does not compile; test is nil before the end.
 	bundle *bundle.Bundle
 	test   *rollout.Test
+	// stored says that the object was seen, and gone that it was not at the last look for what may be forgotten.
+	stored, gone bool
 }
 
 // refused is why nothing may move under the revision; empty where all is well.
@@ -68,7 +72,7 @@ func (s *Store) trialOf(revision *policyv1alpha1.PolicyRevision) *trial {
 		t = &trial{digest: revision.Spec.Digest, turn: make(chan struct{}, 1)}
 		s.trials[revision.Name] = t
 	}
-	t.uid = revision.UID
+	t.uid, t.stored = revision.UID, true
 	return t
 }
 
@@ -81,9 +85,60 @@ func (t *trial) is(revision *policyv1alpha1.PolicyRevision) bool {
 func (s *Store) renewed(revision *policyv1alpha1.PolicyRevision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.trials[revision.Name]; t != nil && !t.is(revision) {
+	switch t := s.trials[revision.Name]; {
+	case t == nil:
+	case t.is(revision):
+		t.stored = true
+	default:
 		delete(s.trials, revision.Name)
 	}
+}
+
+// forget drops what was made of revisions that are not stored any more, once two looks in a row have found no use for it: it neither
+// governs, nor is a server pinned to it. A revision that somebody deleted by force decides about its servers until they have left it.
+func (s *Store) forget(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) error {
+	used := s.rule.Load().names()
+	used[s.embedded.Revision.Name] = true
+	for i := range revisions {
+		used[revisions[i].Name] = true
+	}
+	if !s.knowsOthers(used) {
+		return nil
+	}
+	var servers v1alpha1.ServerList
+	if err := s.Reader.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("it is not known which revisions servers are pinned to: %w", err)
+	}
+	for i := range servers.Items {
+		if l := servers.Items[i].Status.Lifecycle; l != nil {
+			used[l.Revision] = true
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, t := range s.trials {
+		switch {
+		case used[name] || !t.stored || t.test == nil:
+			t.gone = false
+		case t.gone:
+			delete(s.trials, name)
+		default:
+			t.gone = true
+		}
+	}
+	return nil
+}
+
+// knowsOthers says that anything is known of other revisions than these.
+func (s *Store) knowsOthers(these map[string]bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.trials {
+		if !these[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // tryBeside has a revision tested by itself, once, for as long as that takes, and returns what is closed at the end.

@@ -32,4 +32,9 @@ func TestNothingIsBoundUnderARevisionThatIsHeld(t *testing.T) {
 	if policy, _ := inForce(holding{shipped, false})(); policy == nil {
 		t.Error("there is no policy under a revision that is not held")
 	}
+	inIts := *shipped // just before that is mended, as is asked whether it is held just after
+	inIts.StandsIn = true
+	if policy, _ := inForce(holding{&inIts, false})(); policy != nil {
+		t.Error("what stands in for a revision that cannot be compiled chooses servers")
+	}
 }

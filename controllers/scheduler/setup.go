@@ -72,6 +72,9 @@ func inForce(bundles Bundles) func() (Policy, engine.Revision) {
 		if b == nil || b.Selection == nil {
 			return nil, engine.Revision{}
 		}
+		if b.StandsIn { // whatever is said of that revision by now
+			return nil, b.Revision
+		}
 		if policy, ok := bundles.(interface {
 			Held(name string) (string, bool)
 		}); ok {

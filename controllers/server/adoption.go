@@ -49,6 +49,9 @@ type governance struct {
 func (v *visit) govern() governance {
 	target := v.Bundles.Governing(v.server)
 	why, refused := v.Bundles.Held(target.Revision.Name)
+	if target.StandsIn && !refused { // it was mended between the two questions
+		why, refused = "its content was not to be had a moment ago, and is looked at anew", true
+	}
 	l, state := v.server.Status.Lifecycle, engine.State(v.server.Status.State)
 	if l == nil || l.Revision == "" || l.Revision == target.Revision.Name {
 		if refused {

@@ -112,3 +112,36 @@ func haltedText(s *v1alpha1.Server) string {
 	_, end, _ = strings.Cut(end, " ")
 	return strings.TrimSpace(c.Reason + " " + end)
 }
+
+// What stands in for a revision may be answered just before that is mended, and whether it is held just after.
+func TestWhatStandsInForARevisionDecidesNothing(t *testing.T) {
+	good, err := defaultBundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inIts := *good
+	inIts.Revision.Name, inIts.StandsIn = "fleet-1.0.0-0123456789", true
+	former := variant(t, "0.9.0")
+	for name, c := range map[string]struct {
+		revision string
+		decides  string
+	}{
+		"about a server of that revision":         {inIts.Revision.Name, ""},
+		"about a server that it would come under": {former.Revision.Name, former.Revision.Name},
+		"about a server that is new":              {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVisit(t, "Available", func(v *visit) {
+				v.Bundles = &rules{target: &inIts, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}
+				v.server.Status.Lifecycle.Revision = c.revision
+			})
+			g, decides := v.govern(), ""
+			if g.bundle != nil {
+				decides = g.bundle.Revision.Name
+			}
+			if decides != c.decides || (g.unloaded == nil) != (c.decides != "") || g.successor != nil {
+				t.Errorf("%s decides: %+v", decides, g)
+			}
+		})
+	}
+}

@@ -29,6 +29,9 @@ type Bundle struct {
 	MACs      *macprefixes.Database
 	// Findings are the warnings that did not keep the bundle from being compiled.
 	Findings diag.List
+	// StandsIn says that the bundle has the place of the revision that it is named after, the content of which is not to be had: it
+	// says how machines are reached, and may decide nothing.
+	StandsIn bool
 }
 
 // Decide evaluates the lifecycle. It is pure and total.
