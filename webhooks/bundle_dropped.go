@@ -34,35 +34,43 @@ func (l *lookup) judgeDropped(ctx context.Context, is *head, c *examined, found 
 		found.warn("bundle %s has no state %s, so that canary.maxErrors bounds nothing: its canary is paused by halts alone",
 			is.name, v1alpha1.StateError)
 	}
-	var servers v1alpha1.ServerList
-	if err := l.cache.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("the servers cannot be read: %w", err)
+	what, first, err := l.dropped(ctx, c, scope.Matcher(is.name))
+	if what == "" {
+		return err
 	}
-	dropped, matcher := map[string]int{}, scope.Matcher(is.name)
-	for i := range servers.Items {
-		if s := &servers.Items[i]; matcher.Covers(s.Labels, s.Spec.SystemUUID) && l.drops(c, s) {
-			dropped[string(s.Status.State)]++
-		}
-	}
-	if len(dropped) == 0 {
-		return nil
-	}
-	var all []string
-	total := 0
-	for _, state := range slices.Sorted(maps.Keys(dropped)) {
-		all = append(all, fmt.Sprintf("%s %d", state, dropped[state]))
-		total += dropped[state]
-	}
-	what := fmt.Sprintf("%s in states that bundle %s %s neither defines nor migrates: %s", plural(total, "server is", "servers are"),
-		is.name, c.version, strings.Join(all, ", "))
 	if c.promoted {
 		found.warn("%s; it was in force before and is gone back to: they stay under their revision until they leave these states", what)
 		return nil
 	}
-	first := slices.Min(slices.Collect(maps.Keys(dropped)))
 	found.deny(field.Forbidden(labelsPath.Key(policyv1alpha1.StageLabel), fmt.Sprintf(
 		"%s; say in lifecycle.yaml where each of them leads, as migrate: {%s: %s}, and raise version", what, first, c.bundle.Lifecycle.Initial())))
 	return nil
+}
+
+// dropped tells of the servers in a scope that a bundle would leave behind, and names the first of their states; empty where there are
+// none.
+func (l *lookup) dropped(ctx context.Context, c *examined, scope canary.Matcher) (what, first string, err error) {
+	var servers v1alpha1.ServerList
+	if err := l.cache.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
+		return "", "", fmt.Errorf("the servers cannot be read: %w", err)
+	}
+	dropped, total := map[string]int{}, 0
+	for i := range servers.Items {
+		if s := &servers.Items[i]; scope.Covers(s.Labels, s.Spec.SystemUUID) && l.drops(c, s) {
+			dropped[string(s.Status.State)]++
+			total++
+		}
+	}
+	if total == 0 {
+		return "", "", nil
+	}
+	var all []string
+	states := slices.Sorted(maps.Keys(dropped))
+	for _, state := range states {
+		all = append(all, fmt.Sprintf("%s %d", state, dropped[state]))
+	}
+	return fmt.Sprintf("%s in states that bundle %s %s neither defines nor migrates: %s", plural(total, "server is", "servers are"),
+		c.name, c.version, strings.Join(all, ", ")), states[0], nil
 }
 
 // drops says that a server is in a state that its revision knows and the bundle does not.

@@ -28,9 +28,8 @@ type revisionFacts struct {
 	// pinned is how many servers are governed by it, and server names one.
 	pinned int
 	server string
-	// displaces is the revision in force that gives way to one that is restored, because that was promoted later; empty where
-	// none does.
-	displaces string
+	// restored is what there is where one is restored.
+	restored restoredInto
 }
 
 // judgeRevision answers for what people do to a PolicyRevision.
@@ -47,35 +46,11 @@ func (l *lookup) judgeRevision(ctx context.Context, c change[policyv1alpha1.Poli
 	}
 	found := checkRevision(c, f)
 	if c.created() && found.pass() {
-		if err := l.judgeRestored(ctx, c.new, &found); err != nil {
+		if err := l.judgeRestored(ctx, c, f.restored, &found); err != nil {
 			return findings{}, nil, err
 		}
 	}
 	return found, nil, nil
-}
-
-// judgeRestored holds what comes back from a backup to what every bundle has to pass: an object of this kind can be written by
-// hand as well.
-func (l *lookup) judgeRestored(ctx context.Context, r *policyv1alpha1.PolicyRevision, found *findings) error {
-	files, err := bundle.Unpack(r.Spec.Content)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, bundleTime)
-	defer cancel()
-	v, err := l.accepted.of(ctx, files)
-	if err != nil {
-		return fmt.Errorf("the revision %s", unchecked(err))
-	}
-	switch {
-	case v.revision.Name == "":
-		found.denyDiagnostics("this version of metalaw does not accept what the revision holds; restore it with the version that made it ("+
-			r.Spec.EngineVersion+"), or store a bundle in a ConfigMap instead", v.found)
-	case v.revision.Name != r.Name:
-		found.deny(field.Invalid(field.NewPath("metadata", "name"), r.Name, "its content is that of "+v.revision.Name+
-			"; take the object from the backup unchanged"))
-	}
-	return nil
 }
 
 func (l *lookup) revisionFacts(ctx context.Context, c change[policyv1alpha1.PolicyRevision]) (revisionFacts, error) {
@@ -93,9 +68,7 @@ func (l *lookup) revisionFacts(ctx context.Context, c change[policyv1alpha1.Poli
 		return f, fmt.Errorf("the policy revisions cannot be read: %w", err)
 	}
 	if c.created() {
-		if in := policyv1alpha1.InForce(all.Items); in != nil && r.Promotion() > in.Promotion() {
-			f.displaces = in.Name
-		}
+		f.restored = restoredAmong(all.Items, r, l.bundles.Active().Revision.Name)
 		return f, nil
 	}
 	f.use = use(r, lastPromoted(all.Items))
@@ -187,39 +160,4 @@ func checkRevisionDeletion(c change[policyv1alpha1.PolicyRevision], f revisionFa
 func damaged(r *policyv1alpha1.PolicyRevision) bool {
 	files, err := bundle.Unpack(r.Spec.Content)
 	return err != nil || files.Digest() != r.Spec.Digest
-}
-
-// checkRestore takes a revision back from a backup: its name and its digest have to be those of its content.
-func checkRestore(c change[policyv1alpha1.PolicyRevision], f revisionFacts, found *findings) {
-	if !f.mayActivate {
-		found.deny(field.Forbidden(nil, managersAlone),
-			mayNot(nil, c.user, c.new.Spec.Bundle, ", and which restoring a backup takes as well"))
-		return
-	}
-	spec := c.new.Spec
-	path := field.NewPath("spec")
-	files, err := bundle.Unpack(spec.Content)
-	if err != nil {
-		found.deny(field.Invalid(path.Child("content"), "", err.Error()+"; take the object from the backup unchanged"))
-		return
-	}
-	if digest := files.Digest(); digest != spec.Digest {
-		found.deny(field.Invalid(path.Child("digest"), spec.Digest, "the content has digest "+digest+"; take the object from the backup unchanged"))
-	}
-	if name := bundle.RevisionName(spec.Bundle, spec.Version, spec.Digest); name != c.new.Name {
-		found.deny(field.Invalid(field.NewPath("metadata", "name"), c.new.Name, "a revision of this bundle, version and digest is named "+name))
-	}
-	text, set := c.new.Annotations[policyv1alpha1.PromotionAnnotation]
-	if n := c.new.Promotion(); set && (n == 0 || n > policyv1alpha1.MaxRestoredPromotion) {
-		found.deny(field.Invalid(annotationsPath.Key(policyv1alpha1.PromotionAnnotation), text, fmt.Sprintf(
-			"a promotion has a number from 1 to %d; take the object from the backup unchanged", int64(policyv1alpha1.MaxRestoredPromotion))))
-	}
-	if !found.pass() {
-		return
-	}
-	found.warn("a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead")
-	if f.displaces != "" {
-		found.warn("its promotion %d is the latest, so that it is in force at once, on every manager and without waiting for any, "+
-			"in the place of %s; to go back, promote that one's ConfigMap again", c.new.Promotion(), f.displaces)
-	}
 }

@@ -5,7 +5,8 @@ package v1alpha1
 import "strconv"
 
 // MaxPromotion is the highest number that a promotion may have, and MaxRestoredPromotion the highest that somebody may bring
-// back from a backup: more than anybody counts, and with room for all that follow.
+// into force from a backup: more than anybody counts, and with room for all that follow. What comes back below the number in force
+// may have any.
 const (
 	MaxPromotion         = 1 << 53
 	MaxRestoredPromotion = 1 << 40

@@ -394,3 +394,15 @@ func message(r *Revision) string {
 	}
 	return ""
 }
+
+func TestNoPromotionIsNumberedBeyondWhatCanBeRead(t *testing.T) {
+	w := newCluster(t)
+	w.store("1.0.0")
+	w.revision("1.0.0").Promotion = policyv1alpha1.MaxPromotion
+	w.look()
+	w.label("1.1.0=Active")
+	w.look()
+	if got := w.shows(); got != "default Draft NotPromoted, 1.0.0 Active InForce, 1.1.0 Draft Conflict" || w.revision("1.1.0").Promotion != 0 {
+		t.Error(got)
+	}
+}

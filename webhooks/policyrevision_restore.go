@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metalaw/metalaw/api/canary"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+// restoredInto is what there is where a revision is restored.
+type restoredInto struct {
+	// latest is the revision with the last promotion, and promotion its number; empty where none was promoted.
+	latest    string
+	promotion int64
+	// missing says that the restored one is in force and was deleted, fresh that nobody has promoted anything here: what governs is
+	// built in.
+	missing, fresh bool
+	// displaces is the revision in force that gives way to the restored one, because that was promoted later; empty where none does,
+	// such as where the restored one is in force.
+	displaces string
+}
+
+// restoredAmong finds out what it means that a revision is restored where others are stored, and one is in force.
+func restoredAmong(all []policyv1alpha1.PolicyRevision, r *policyv1alpha1.PolicyRevision, active string) restoredInto {
+	in := policyv1alpha1.InForce(all)
+	i := restoredInto{missing: r.Name == active, fresh: in == nil}
+	n := r.Promotion()
+	governs := active
+	if in != nil {
+		governs, i.latest, i.promotion = in.Name, in.Name, in.Promotion()
+		i.fresh = in.Spec.Source == nil && in.Status.Head == ""
+		i.missing = i.missing || in.Name == r.Name
+	}
+	if !i.missing && (n > i.promotion || n > 0 && n == i.promotion && r.Name < i.latest) {
+		i.displaces = governs
+	}
+	return i
+}
+
+// takesEffect says that a restored revision comes into force, or back into it.
+func (i restoredInto) takesEffect() bool { return i.displaces != "" || i.missing }
+
+// judgeRestored holds what comes back from a backup to what every bundle has to pass: an object of this kind can be written by
+// hand as well. Who brought what back is told to the API server's audit log.
+func (l *lookup) judgeRestored(ctx context.Context, change change[policyv1alpha1.PolicyRevision], into restoredInto, found *findings) error {
+	r := change.new
+	files, err := bundle.Unpack(r.Spec.Content)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, bundleTime)
+	defer cancel()
+	v, err := l.accepted.of(ctx, files)
+	if err != nil {
+		return fmt.Errorf("the revision %s", unchecked(err))
+	}
+	switch {
+	case v.revision.Name == "":
+		found.denyDiagnostics("this version of metalaw does not accept what the revision holds; restore it with the version that made it ("+
+			r.Spec.EngineVersion+"), or store a bundle in a ConfigMap instead", v.found)
+		return nil
+	case v.revision.Name != r.Name:
+		found.deny(field.Invalid(field.NewPath("metadata", "name"), r.Name, "its content is that of "+v.revision.Name+
+			"; take the object from the backup unchanged"))
+		return nil
+	}
+	log := found.audited()
+	log["activated-by"], log["bundle"], log["digest"] = change.user.Username, r.Spec.Bundle, r.Spec.Digest
+	if n := r.Promotion(); n > 0 {
+		log["promotion"] = strconv.FormatInt(n, 10)
+	}
+	if !into.takesEffect() || v.bundle == nil || v.bundle.Lifecycle == nil {
+		return nil
+	}
+	what, _, err := l.dropped(ctx, &examined{name: v.name, version: v.revision.Version, bundle: v.bundle}, canary.Scope{}.Matcher(v.name))
+	switch {
+	case what == "":
+		return err
+	case into.missing:
+		found.warn("%s; it was in force before: they stay under their revision until they leave these states", what)
+	default:
+		found.deny(field.Forbidden(promotionPath, what+"; "+withoutIt(r.Name)))
+	}
+	return nil
+}
+
+var promotionPath = annotationsPath.Key(policyv1alpha1.PromotionAnnotation)
+
+// withoutIt is how a revision comes into force that may not be restored with its number.
+func withoutIt(name string) string {
+	return "restore it without this annotation, and promote it then, which is held to all that every promotion is: " +
+		"metalaw policy rollback --to " + name
+}
+
+// checkRestore takes a revision back from a backup: its name and its digest have to be those of its content, and where something was
+// promoted since, that stays in force.
+func checkRestore(c change[policyv1alpha1.PolicyRevision], f revisionFacts, found *findings) {
+	if !f.mayActivate {
+		found.deny(field.Forbidden(nil, managersAlone),
+			mayNot(nil, c.user, c.new.Spec.Bundle, ", and which restoring a backup takes as well"))
+		return
+	}
+	spec := c.new.Spec
+	path := field.NewPath("spec")
+	files, err := bundle.Unpack(spec.Content)
+	if err != nil {
+		found.deny(field.Invalid(path.Child("content"), "", err.Error()+"; take the object from the backup unchanged"))
+		return
+	}
+	if digest := files.Digest(); digest != spec.Digest {
+		found.deny(field.Invalid(path.Child("digest"), spec.Digest, "the content has digest "+digest+"; take the object from the backup unchanged"))
+	}
+	if name := bundle.RevisionName(spec.Bundle, spec.Version, spec.Digest); name != c.new.Name {
+		found.deny(field.Invalid(field.NewPath("metadata", "name"), c.new.Name, "a revision of this bundle, version and digest is named "+name))
+	}
+	checkNumber(c.new, f.restored, found)
+	if !found.pass() {
+		return
+	}
+	found.warn("a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead")
+	if f.restored.displaces != "" {
+		found.warn("its promotion %d is the latest, so that it is in force at once, on every manager and without waiting for any, "+
+			"in the place of %s; to go back, promote that one's ConfigMap again", c.new.Promotion(), f.restored.displaces)
+	}
+	if f.restored.missing && c.new.Promotion() == 0 {
+		found.warn("the revision was in force, and comes back without the annotation %s: it is not in force any more once the managers have "+
+			"restarted; take the object from the backup unchanged, or promote it again", policyv1alpha1.PromotionAnnotation)
+	}
+}
+
+// checkNumber holds that what was promoted here is not overtaken by what is restored: a promotion waits until every manager has compiled
+// the revision, and a restored one does not. It may be as late where nothing was promoted, and where it is in force and was deleted.
+func checkNumber(r *policyv1alpha1.PolicyRevision, into restoredInto, found *findings) {
+	text, set := r.Annotations[policyv1alpha1.PromotionAnnotation]
+	n := r.Promotion()
+	later := n >= into.promotion
+	switch {
+	case !set:
+	case n == 0 || n > policyv1alpha1.MaxRestoredPromotion && later && !into.missing:
+		found.deny(field.Invalid(promotionPath, text, fmt.Sprintf(
+			"a promotion has a number from 1 to %d; take the object from the backup unchanged", int64(policyv1alpha1.MaxRestoredPromotion))))
+	case later && !into.missing && !into.fresh:
+		found.deny(field.Forbidden(promotionPath, fmt.Sprintf("with promotion %d it would come into force at once in the place of %s, "+
+			"which was promoted here (%d); %s", n, into.latest, into.promotion, withoutIt(r.Name))))
+	}
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
+)
+
+// restoring is what comes of the restore of a revision by somebody who may activate it, while a bundle of a name is in force by what this
+// manager knows. The restored revision holds the default lifecycle.
+func restoring(t *testing.T, r *policyv1alpha1.PolicyRevision, active string, stored ...client.Object) admission.Response {
+	t.Helper()
+	w, a := bundleWorld(t, stored...)
+	governs := *defaults(t)
+	governs.Revision.Name = active
+	older := anotherLifecycle(t, "  Observing:\n", "  Attic:\n    means: Nobody comes here.\n    stable: true\n    exits:\n    - {rule: Down, to: Initial, when: parkAsked}\n\n  Observing:\n")
+	accept := func(ctx context.Context, files bundle.Files) (*bundle.Bundle, diag.List, error) {
+		b, found, err := a.accept(ctx, files)
+		if b != nil {
+			b.Lifecycle = defaults(t).Lifecycle
+		}
+		return b, found, err
+	}
+	hooks, err := handlers(Options{Bundles: revisions{active: &governs, byName: map[string]*bundle.Bundle{"older": older}}, Client: w.cached, Reader: w.stored,
+		ManagerUser: manager, Namespace: "metalaw-system", Registry: prometheus.NewRegistry(), Rights: rights{}, Accept: accept}, w.clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := admissionv1.AdmissionRequest{Operation: admissionv1.Create, Name: r.Name, UserInfo: authenticationv1.UserInfo{Username: user}}
+	req.Object.Raw = raw(t, r)
+	activates(&req)
+	return hooks[PathValidateRevision].Handle(t.Context(), admission.Request{AdmissionRequest: req})
+}
+
+func TestARestoreDoesNotOvertakeWhatWasPromoted(t *testing.T) {
+	restored := func(change ...func(*policyv1alpha1.PolicyRevision)) *policyv1alpha1.PolicyRevision {
+		return revisionOf(t, bundleHead(), change...)
+	}
+	name := restored().Name
+	called := func(name string) func(*policyv1alpha1.PolicyRevision) {
+		return func(r *policyv1alpha1.PolicyRevision) { r.Name = name }
+	}
+	promoted := restored(called("fleet-0.9.0-0123456789"), promotion("6"))
+	builtIn := restored(called("default-1.0.0-0123456789"), promotion("1"), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source = nil })
+	backIn := restored(called(builtIn.Name), promotion("6"), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source, r.Status.Head = nil, "default" })
+	after := func(n string) string {
+		return "Forbidden\nmetadata.annotations[policy.metalaw.dev/promotion]: Forbidden: with promotion " + n + " it would come into force at once in the place of " +
+			"fleet-0.9.0-0123456789, which was promoted here (6); restore it without this annotation, and promote it then, which is held to all that every " +
+			"promotion is: metalaw policy rollback --to " + name
+	}
+	const restore = "a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead"
+	atOnce := func(n, of string) string {
+		return "its promotion " + n + " is the latest, so that it is in force at once, on every manager and without waiting for any, in the place of " + of +
+			"; to go back, promote that one's ConfigMap again"
+	}
+	behind := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		Status: v1alpha1.ServerStatus{State: "Attic", Lifecycle: &v1alpha1.LifecycleStatus{Revision: "older"}}}
+	const drops = "1 server is in states that bundle fleet 1.0.0 neither defines nor migrates: Attic 1"
+	for title, c := range map[string]struct {
+		restored *policyv1alpha1.PolicyRevision
+		active   string
+		stored   []client.Object
+		want     string
+		warnings []string
+	}{
+		"one that was promoted before":                {restored(promotion("5")), promoted.Name, []client.Object{promoted}, "", []string{restore}},
+		"one that was never promoted":                 {restored(), promoted.Name, []client.Object{promoted}, "", []string{restore}},
+		"not with a later promotion":                  {restored(promotion("7")), promoted.Name, []client.Object{promoted}, after("7"), nil},
+		"nor with one that comes in a thousand years": {restored(promotion("1000000000")), promoted.Name, []client.Object{promoted}, after("1000000000"), nil},
+		"nor with the same":                           {restored(promotion("6")), promoted.Name, []client.Object{promoted}, after("6"), nil},
+		"any where nobody has promoted any": {restored(promotion("7")), builtIn.Name, []client.Object{builtIn}, "",
+			[]string{restore, atOnce("7", builtIn.Name)}},
+		"also before that is numbered": {restored(promotion("7")), builtIn.Name, nil, "", []string{restore, atOnce("7", builtIn.Name)}},
+		"not where the built-in one was gone back to": {restored(promotion("7")), backIn.Name, []client.Object{backIn}, "Forbidden\n" +
+			"metadata.annotations[policy.metalaw.dev/promotion]: Forbidden: with promotion 7 it would come into force at once in the place of " +
+			"default-1.0.0-0123456789, which was promoted here (6); restore it without this annotation, and promote it then, which is held to all that " +
+			"every promotion is: metalaw policy rollback --to " + name, nil},
+		"the one that is in force and was deleted": {restored(promotion("7")), name, []client.Object{promoted}, "", []string{restore}},
+		"also where the cache shows it still":      {restored(promotion("7")), promoted.Name, []client.Object{restored(promotion("7"))}, "", []string{restore}},
+		"with a word where it lacks its number": {restored(), name, []client.Object{promoted}, "", []string{restore,
+			"the revision was in force, and comes back without the annotation policy.metalaw.dev/promotion: it is not in force any more once the managers have " +
+				"restarted; take the object from the backup unchanged, or promote it again"}},
+		"below what is in force, however late that is": {restored(promotion("1099511627777")), promoted.Name,
+			[]client.Object{restored(called(promoted.Name), promotion("1099511627778"))}, "", []string{restore}},
+		"not where it drops states in use": {restored(promotion("7")), builtIn.Name, []client.Object{builtIn, behind}, "Forbidden\n" +
+			"metadata.annotations[policy.metalaw.dev/promotion]: Forbidden: " + drops + "; restore it without this annotation, and promote it then, which is held to " +
+			"all that every promotion is: metalaw policy rollback --to " + name, []string{restore, atOnce("7", builtIn.Name)}},
+		"with a word where it was in force": {restored(promotion("7")), name, []client.Object{behind}, "",
+			[]string{restore, drops + "; it was in force before: they stay under their revision until they leave these states"}},
+		"whatever it drops where it does not come into force": {restored(promotion("5")), promoted.Name, []client.Object{promoted, behind}, "", []string{restore}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			got, warnings := said(restoring(t, c.restored, c.active, c.stored...))
+			if diff := cmp.Diff(c.want, got) + cmp.Diff(c.warnings, warnings); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestARestoreIsToldToTheAuditLog(t *testing.T) {
+	for title, c := range map[string]struct {
+		change []func(*policyv1alpha1.PolicyRevision)
+		number map[string]string
+	}{
+		"with its promotion": {[]func(*policyv1alpha1.PolicyRevision){promotion("7")}, map[string]string{"promotion": "7"}},
+		"without one":        {nil, map[string]string{}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			r := revisionOf(t, bundleHead(), c.change...)
+			want := map[string]string{"activated-by": "jane", "bundle": "fleet", "digest": r.Spec.Digest}
+			for key, value := range c.number {
+				want[key] = value
+			}
+			got := restoring(t, r, "default-1.0.0-0123456789")
+			if diff := cmp.Diff(want, got.AuditAnnotations); diff != "" {
+				t.Error(got.Result, diff)
+			}
+		})
+	}
+}
