@@ -27,6 +27,10 @@ type request struct {
 	revision string
 	// before are the revisions as they were.
 	before []policyv1alpha1.PolicyRevision
+	// anew says that the head was labelled active before, and record is what admission wrote of this activation; empty where it wrote
+	// nothing.
+	anew   bool
+	record string
 }
 
 // concerns says that a revision is the one that was asked for.
@@ -113,6 +117,27 @@ var (
 	}
 )
 
+// labelOf is the label of a ConfigMap that holds a revision, as the manager saw it last.
+func labelOf(r *policyv1alpha1.PolicyRevision, head string) policyv1alpha1.LabelledStage {
+	i := slices.IndexFunc(r.Status.Heads, func(h policyv1alpha1.LabelledHead) bool { return h.Name == head })
+	if i < 0 {
+		return r.Status.LabelledStage
+	}
+	return r.Status.Heads[i].Stage
+}
+
+// seen says that the manager has seen the label that was asked for.
+func (q *request) seen(r *policyv1alpha1.PolicyRevision) bool {
+	i := slices.IndexFunc(r.Status.Heads, func(h policyv1alpha1.LabelledHead) bool { return h.Name == q.head })
+	if q.anew && q.record != "" && i >= 0 {
+		known := strings.TrimSuffix(r.Status.Heads[i].ActivatedBy, "...") // a long one is cut
+		if known == "" || !strings.HasPrefix(q.record, known) {
+			return false // it knows of the former activation only
+		}
+	}
+	return labelOf(r, q.head) == labels[q.stage]
+}
+
 // reached says how far the revision has come that was asked for.
 func (q *request) reached(r *policyv1alpha1.PolicyRevision) progress {
 	active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive)
@@ -126,8 +151,8 @@ func (q *request) reached(r *policyv1alpha1.PolicyRevision) progress {
 		p.failed, p.words = true, words
 		return p
 	}
-	if r.Status.LabelledStage != labels[q.stage] {
-		return p // the manager has not seen the label
+	if !q.seen(r) {
+		return p
 	}
 	if reason == policyv1alpha1.ReasonRevisionHeld {
 		p.failed = true
@@ -155,7 +180,7 @@ func (q *request) active(r *policyv1alpha1.PolicyRevision, reason, message strin
 	switch reason {
 	case policyv1alpha1.ReasonInForce:
 		// Where its label was active before, by another ConfigMap with the same content, nothing is promoted.
-		return promotion(r) > promotion(was) || was.Status.LabelledStage == policyv1alpha1.LabelledActive, false
+		return promotion(r) > promotion(was) || !q.anew && was.Status.LabelledStage == policyv1alpha1.LabelledActive, false
 	case policyv1alpha1.ReasonSuperseded, policyv1alpha1.ReasonConflict:
 		return false, true
 	case policyv1alpha1.ReasonAwaitingReplicas:

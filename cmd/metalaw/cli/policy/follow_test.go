@@ -80,3 +80,60 @@ func TestWaitingEndsOnlyWithWhatWasAskedFor(t *testing.T) {
 		})
 	}
 }
+
+func headed(r policyv1alpha1.PolicyRevision, heads ...policyv1alpha1.LabelledHead) policyv1alpha1.PolicyRevision {
+	r.Status.Heads = heads
+	return r
+}
+
+// A head that was labelled active before is labelled so anew: what the manager has seen of the former activation does not count.
+func TestWaitingForAnActivationThatIsMadeAnew(t *testing.T) {
+	former := policyv1alpha1.LabelledHead{Name: "ha", Stage: policyv1alpha1.LabelledActive, ActivatedBy: "jane 1"}
+	anew := former
+	anew.ActivatedBy = "jane 2"
+	unrecorded := former
+	unrecorded.ActivatedBy = ""
+	superseded := at("a", "da", "ha", "Active", "Superseded", "Superseded", "1", "")
+	inForce := at("a", "da", "ha", "Active", "Active", "InForce", "1", "")
+	again := at("a", "da", "ha", "Active", "Active", "InForce", "3", "")
+	for name, c := range map[string]struct {
+		record       string
+		before, now  policyv1alpha1.PolicyRevision
+		done, failed bool
+	}{
+		"not seen yet, and superseded still":         {"jane 2", headed(superseded, former), headed(superseded, former), false, false},
+		"nor where the former one had no record":     {"jane 2", headed(superseded, unrecorded), headed(superseded, unrecorded), false, false},
+		"seen, and in force":                         {"jane 2", headed(superseded, former), headed(again, anew), true, false},
+		"seen, and superseded by yet another":        {"jane 2", headed(superseded, former), headed(superseded, anew), false, true},
+		"of the one in force, not seen yet":          {"jane 2", headed(inForce, former), headed(inForce, former), false, false},
+		"of the one in force, seen":                  {"jane 2", headed(inForce, former), headed(again, anew), true, false},
+		"of the one in force, where nobody records":  {"", headed(inForce, former), headed(again, former), true, false},
+		"not where nothing was promoted, unrecorded": {"", headed(inForce, former), headed(inForce, former), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := &request{change: change{stage: "active"}, head: "ha", bundle: "fleet", digest: "da", anew: true, record: c.record,
+				before: []policyv1alpha1.PolicyRevision{c.before}}
+			if p := q.look([]policyv1alpha1.PolicyRevision{c.now}); p.done != c.done || p.failed != c.failed {
+				t.Errorf("%+v", p)
+			}
+		})
+	}
+}
+
+func TestWaitingForOneOfTwoConfigMapsWithTheSameContent(t *testing.T) {
+	whole := policyv1alpha1.LabelledHead{Name: "whole", Stage: policyv1alpha1.LabelledActive, Digest: "da"}
+	slim := policyv1alpha1.LabelledHead{Name: "slim", Stage: policyv1alpha1.LabelledShadow, Digest: "ds"}
+	before := headed(at("a", "da", "whole", "Active", "Superseded", "Superseded", "1", ""), slim, whole)
+	q := &request{change: change{stage: "active"}, head: "slim", bundle: "fleet", digest: "ds", before: []policyv1alpha1.PolicyRevision{before}}
+	if p := q.look([]policyv1alpha1.PolicyRevision{before}); p.done || p.failed {
+		t.Errorf("before the manager has seen the label: %+v", p)
+	}
+	slim.Stage = policyv1alpha1.LabelledActive
+	now := headed(at("a", "da", "slim", "Active", "Active", "InForce", "3", ""), slim, whole)
+	if p := q.look([]policyv1alpha1.PolicyRevision{now}); !p.done || p.failed {
+		t.Errorf("in force: %+v", p)
+	}
+	if !only([]policyv1alpha1.PolicyRevision{now}, &now, "fleet", "ds") {
+		t.Error("rollback does not know the ConfigMap that holds it")
+	}
+}

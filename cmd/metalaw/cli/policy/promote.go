@@ -119,11 +119,6 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 		}
 		return terminal.ErrIncomplete
 	}
-	if to.again(head) {
-		if err := r.stepBack(ctx, c, head); err != nil {
-			return err
-		}
-	}
 	var asked *request
 	if r.wait {
 		var err error
@@ -131,8 +126,15 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 			return err
 		}
 	}
-	if err := patchStage(ctx, c, head, to); err != nil {
+	anew, record := to.again(head), head.Annotations[policyv1alpha1.ActivatedByAnnotation]
+	if err := r.label(ctx, c, head, to); err != nil {
 		return err
+	}
+	if asked != nil && anew {
+		asked.anew = true
+		if now := head.Annotations[policyv1alpha1.ActivatedByAnnotation]; now != record {
+			asked.record = now
+		}
 	}
 	if _, err := fmt.Fprintf(t.Out, "%s: %s\n", head.Name, to.stage); err != nil {
 		return err
@@ -143,22 +145,60 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 	return r.follow(ctx, t, c, asked)
 }
 
-// stepBack takes a head that is labelled active already to another stage, and waits until the manager has noticed: it takes
-// no label for a promotion that it has seen before, and two changes at once look like none.
-func (r *rollout) stepBack(ctx context.Context, c client.Client, head *corev1.ConfigMap) error {
-	if err := patchStage(ctx, c, head, change{stage: policyv1alpha1.LabelShadow, keepScope: true}); err != nil {
+// label sets the stage of a head. One that is labelled active already gets another label first, because an unchanged one is no promotion.
+// Whoever interrupts that does not leave it so.
+func (r *rollout) label(ctx context.Context, c client.Client, head *corev1.ConfigMap, to change) error {
+	if !to.again(head) {
+		return patchStage(ctx, c, head, to)
+	}
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), changesTime)
+	defer cancel()
+	record := head.Annotations[policyv1alpha1.ActivatedByAnnotation]
+	between := change{stage: policyv1alpha1.LabelDraft, keepScope: true}
+	if err := patchStage(whole, c, head, between); err != nil {
 		return err
 	}
+	if err := patchStage(whole, c, head, to); err != nil {
+		return leftAt(head, err)
+	}
+	if head.Annotations[policyv1alpha1.ActivatedByAnnotation] != record {
+		return nil
+	}
+	// Nobody records activations here, so that the manager has to see the label change.
+	if err := patchStage(ctx, c, head, between); err != nil {
+		return err
+	}
+	if err := r.noticed(ctx, c, head); err != nil {
+		return leftAt(head, err)
+	}
+	return leftAt(head, patchStage(ctx, c, head, to))
+}
+
+// changesTime is how long the two changes of a label may take.
+const changesTime = 30 * time.Second
+
+// leftAt says of an error at which stage it leaves a head that was active.
+func leftAt(head *corev1.ConfigMap, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("ConfigMap %s was labelled active already, is labelled %s since a moment ago, and could not be labelled active again; "+
+		"ask again: %w", head.Name, policyv1alpha1.LabelDraft, err)
+}
+
+// noticed waits until the manager has seen that a head is not labelled active any more.
+func (r *rollout) noticed(ctx context.Context, c client.Client, head *corev1.ConfigMap) error {
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, r.timeout, true, func(ctx context.Context) (bool, error) {
 		all, err := revisions(ctx, c)
 		seen := !slices.ContainsFunc(all, func(one policyv1alpha1.PolicyRevision) bool {
-			return one.Status.Head == head.Name && one.Status.LabelledStage == policyv1alpha1.LabelledActive
+			is := func(h policyv1alpha1.LabelledHead) bool { return h.Name == head.Name }
+			holds := one.Status.Head == head.Name || slices.ContainsFunc(one.Status.Heads, is)
+			return holds && labelOf(&one, head.Name) == policyv1alpha1.LabelledActive
 		})
 		return seen, err
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("ConfigMap %s was labelled active already, so it is labelled shadow for a moment, and the manager has not noticed "+
-			"within %s; is one running? Ask again then: it is labelled shadow until you do", head.Name, r.timeout)
+		return fmt.Errorf("the manager has not noticed the change within %s; is one running", r.timeout)
 	}
 	return err
 }

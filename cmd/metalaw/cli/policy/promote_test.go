@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+// admitting is an API whose admission records activations or does not, and which stops as told before one change of many. Each
+// change is remembered as the stage that it sets.
+func admitting(t *testing.T, records bool, before func(change int) error, objects ...client.Object) (client.Client, *[]string) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, policyv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stages := &[]string{}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, to client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if before != nil {
+				if err := before(len(*stages)); err != nil {
+					return err
+				}
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := to.Patch(ctx, o, p, opts...); err != nil {
+				return err
+			}
+			stage := o.GetLabels()[policyv1alpha1.StageLabel]
+			*stages = append(*stages, stage)
+			if cm, is := o.(*corev1.ConfigMap); is && records && stage == policyv1alpha1.LabelActive {
+				metav1.SetMetaDataAnnotation(&cm.ObjectMeta, policyv1alpha1.ActivatedByAnnotation, fmt.Sprint("jane ", len(*stages)))
+				return to.Update(ctx, cm)
+			}
+			return nil
+		},
+	}).Build(), stages
+}
+
+func headAt(stage string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fleet-1", Annotations: map[string]string{
+		policyv1alpha1.ActivatedByAnnotation: "jane 0"}, Labels: map[string]string{policyv1alpha1.BundleLabel: "fleet", policyv1alpha1.StageLabel: stage}}}
+}
+
+func TestALabelThatIsActiveAlreadyChangesTwice(t *testing.T) {
+	seen := at("a", "da", "fleet-1", "Active", "Superseded", "Superseded", "1", "")
+	noticed := at("a", "da", "fleet-1", "Draft", "Superseded", "Superseded", "1", "")
+	for name, c := range map[string]struct {
+		stage    string
+		records  bool
+		revision policyv1alpha1.PolicyRevision
+		stages   []string
+		says     string
+	}{
+		"once where it was not":                           {"shadow", true, seen, []string{"active"}, ""},
+		"at once where admission records that":            {"active", true, seen, []string{"draft", "active"}, ""},
+		"slowly where nobody records it":                  {"active", false, noticed, []string{"draft", "active", "draft", "active"}, ""},
+		"not before the manager has noticed in that case": {"active", false, seen, []string{"draft", "active", "draft"}, "the manager has not noticed the change within 1ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			head := headAt(c.stage)
+			api, stages := admitting(t, c.records, nil, head, &c.revision)
+			err := (&rollout{timeout: time.Millisecond}).label(t.Context(), api, head, change{stage: policyv1alpha1.LabelActive})
+			if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(c.stages, *stages); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnInterruptedPromotionLeavesNoOtherLabel(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	head := headAt("active")
+	api, stages := admitting(t, true, func(change int) error {
+		if change == 1 {
+			interrupt()
+		}
+		return nil
+	}, head)
+	if err := (&rollout{timeout: time.Minute}).label(ctx, api, head, change{stage: policyv1alpha1.LabelActive}); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"draft", "active"}, *stages); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestALabelThatCouldNotBeSetAgainIsTold(t *testing.T) {
+	head := headAt("active")
+	api, _ := admitting(t, true, func(change int) error {
+		if change == 1 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}, head)
+	err := (&rollout{timeout: time.Minute}).label(t.Context(), api, head, change{stage: policyv1alpha1.LabelActive})
+	const want = "ConfigMap fleet-1 was labelled active already, is labelled draft since a moment ago, and could not be labelled active again; ask again: "
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Error(err)
+	}
+}
