@@ -17,6 +17,15 @@ bundle-version
 version-form
 	A version is not a semantic version, has more than 64 characters, or is one of which no name of a PolicyRevision can be made.
 	Write three numbers, such as 1.2.0, and begin and end what follows each dot with a letter or a digit.
+label-stage
+	The label policy.metalaw.dev/stage of a bundle's ConfigMap says a stage that there is not.
+	Write draft, shadow, canary or active.
+label-bundle
+	The label policy.metalaw.dev/bundle of a bundle's ConfigMap is not the name in bundle.yaml.
+	Write the same name in both.
+canary-scope
+	The annotations of a canary do not say whom it governs.
+	Write policy.metalaw.dev/servers, a label selector, or policy.metalaw.dev/percent, 1 to 100.
 engine-too-old
 	The bundle asks for a newer engine; nothing else of it is judged, because its forms may be newer as well.
 	Upgrade metalaw, or lower minEngineVersion if the bundle uses nothing newer.

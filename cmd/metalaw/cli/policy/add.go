@@ -113,13 +113,22 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 	if err := refuseBroken(ctx, t, dir, files); err != nil {
 		return err
 	}
-	if note, err := listFiles(dir, before, files, dryRun); err != nil {
+	changed, err := changedIn(dir, before, files)
+	if err != nil {
 		return err
-	} else if note != "" {
+	}
+	note, listing, err := listFiles(dir, before, files)
+	if err != nil {
+		return err
+	}
+	if note != "" {
 		said = append(said, note)
 	}
+	if listing != nil {
+		changed = append(changed, *listing)
+	}
 	if !dryRun {
-		if err := writeChanged(dir, before, files); err != nil {
+		if err := replaceAll(changed); err != nil {
 			return err
 		}
 	}
@@ -192,52 +201,59 @@ func refuseBroken(ctx context.Context, t *terminal.Terminal, dir string, files b
 	return terminal.ErrIncomplete
 }
 
-func writeChanged(dir string, before, files bundle.Files) error {
+// changedIn are the files that are to be written. One that manifest.yaml lists has a digest there, which would be wrong then.
+func changedIn(dir string, before, files bundle.Files) ([]content, error) {
+	listed, err := os.ReadFile(filepath.Join(dir, bundle.PartsFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	parts := bundle.Parts(string(listed))
+	var changed []content
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if was, there := before[name]; there && bytes.Equal(was, files[name]) {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o644); err != nil { //nolint:gosec // For a repository.
-			return err
+		for _, p := range parts {
+			if p.Name == name {
+				return nil, fmt.Errorf("%s: it lists %s, which would change, with the digest of what it is now, and nothing was written; "+
+					"take the file out of the list, and put it in again with its new digest afterwards", filepath.Join(dir, bundle.PartsFile), name)
+			}
 		}
+		changed = append(changed, content{filepath.Join(dir, name), files[name]})
 	}
-	return nil
+	return changed, nil
 }
 
 // bundleEntry is the entry of bundle.yaml among the files of a kustomization, as `policy init` writes it.
 var bundleEntry = regexp.MustCompile(`(?m)^( *)- bundle\.yaml *\n`)
 
-// listFiles adds new files to the kustomization of the directory, which makes the ConfigMap.
-func listFiles(dir string, before, files bundle.Files, dryRun bool) (string, error) {
+// listFiles is the kustomization of the directory, which makes the ConfigMap, with new files added to it; nil where it stays as it is.
+func listFiles(dir string, before, files bundle.Files) (note string, changed *content, err error) {
 	path := filepath.Join(dir, "kustomization.yaml")
-	text, err := os.ReadFile(path)
+	was, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return "", nil, nil
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	var fresh []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		listed := regexp.MustCompile(`(?m)^ *- (.*/|.*=)?` + regexp.QuoteMeta(name) + ` *$`).Match(text)
+		listed := regexp.MustCompile(`(?m)^ *- (.*/|.*=)?` + regexp.QuoteMeta(name) + ` *$`).Match(was)
 		if _, there := before[name]; !there && !listed {
 			fresh = append(fresh, name)
 		}
 	}
 	if len(fresh) == 0 {
-		return "", nil
+		return "", nil, nil
 	}
-	at := bundleEntry.FindSubmatchIndex(text)
+	at := bundleEntry.FindSubmatchIndex(was)
 	if at == nil {
-		return path + ": add these files to it by hand: " + strings.Join(fresh, ", "), nil
+		return path + ": add these files to it by hand: " + strings.Join(fresh, ", "), nil, nil
 	}
-	indent, entries := string(text[at[2]:at[3]]), ""
+	indent, entries := string(was[at[2]:at[3]]), ""
 	for _, name := range fresh {
 		entries += indent + "- " + name + "\n"
 	}
-	changed := slices.Concat(text[:at[1]], []byte(entries), text[at[1]:])
-	if !dryRun {
-		err = os.WriteFile(path, changed, 0o644) //nolint:gosec // For a repository.
-	}
-	return path + ": lists the new files", err
+	return path + ": lists the new files", &content{path, slices.Concat(was[:at[1]], []byte(entries), was[at[1]:])}, nil
 }

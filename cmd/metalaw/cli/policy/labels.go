@@ -13,28 +13,56 @@ import (
 	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
 )
 
-// checkLabels refuses what admission refuses of a head's labels and annotations: a stage that there is not, a canary of nobody,
-// and, of more than a draft, another name than the bundle's.
-func (c *configMap) checkLabels(path string, files bundle.Files) error {
+// judgeLabels finds what admission refuses of a head's labels and annotations: a stage that there is not, a canary of nobody, and, of
+// more than a draft, another name than the bundle's. The findings are of the file metadata.
+func (c *configMap) judgeLabels(files bundle.Files) diag.List {
 	stage := cmp.Or(c.labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)
 	if stages := policyv1alpha1.Stages(); !slices.Contains(stages, stage) {
-		return fmt.Errorf("%s: ConfigMap %s: label %s is %q; there are %s",
-			path, c.name, policyv1alpha1.StageLabel, stage, strings.Join(stages, ", "))
+		return diag.List{c.finding("label-stage", "labels", policyv1alpha1.StageLabel,
+			fmt.Sprintf("label %s is %q", policyv1alpha1.StageLabel, stage), "there are "+strings.Join(stages, ", "))}
 	}
+	var found diag.List
 	if stage == policyv1alpha1.LabelDraft {
 		return nil
 	}
 	if label, name := c.labels[bundleLabel], nameIn(files); name != "" && name != label {
-		return fmt.Errorf("%s: ConfigMap %s: label %s says %q and %s names the bundle %q; write the same name in both",
-			path, c.name, bundleLabel, label, bundle.BundleFile, name)
+		found = append(found, c.finding("label-bundle", "labels", bundleLabel,
+			fmt.Sprintf("label %s says %q and %s names the bundle %q", bundleLabel, label, bundle.BundleFile, name), "write the same name in both"))
 	}
-	if stage != policyv1alpha1.LabelCanary {
+	if stage == policyv1alpha1.LabelCanary {
+		_, faults := canary.Parse(c.annotations)
+		for _, f := range faults {
+			found = append(found, c.finding("canary-scope", "annotations", f.Annotation(), fmt.Sprintf("annotation %s: %s", f.Annotation(), f), ""))
+		}
+	}
+	return found
+}
+
+// finding is about a label or an annotation, where that is written; of one that is missing, where the object is.
+func (c *configMap) finding(code, kind, key, message, hint string) diag.Diagnostic {
+	at := c.object
+	if found := under(under(under(c.object, "metadata"), kind), key); found != nil {
+		at = found
+	}
+	return diag.Diagnostic{Severity: diag.Error, Code: code, File: metadata, Line: at.Line, Column: at.Column, Rule: "ConfigMap " + c.name,
+		Message: message, Hint: hint}
+}
+
+// metadata stands for the object that holds a bundle among the files of the bundle.
+const metadata = "metadata"
+
+// under is the value of a key; nil where there is none.
+func under(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
-	if _, faults := canary.Parse(c.annotations); len(faults) > 0 {
-		return fmt.Errorf("%s: ConfigMap %s: annotation %s: %s", path, c.name, faults[0].Annotation(), faults[0])
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
 	}
 	return nil
 }

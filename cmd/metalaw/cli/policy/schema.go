@@ -70,6 +70,7 @@ type effectEntry struct {
 	Disruptive bool              `json:"disruptive"`
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Requires   []string          `json:"requires,omitempty"`
+	Stays      []string          `json:"stays,omitempty"`
 }
 
 func effects(v *engine.Vocabulary) any {
@@ -84,6 +85,9 @@ func effects(v *engine.Vocabulary) any {
 		}
 		for _, r := range e.Requires {
 			all[i].Requires = append(all[i].Requires, r.Rule)
+		}
+		for _, r := range e.Stays {
+			all[i].Stays = append(all[i].Stays, r.Rule)
 		}
 	}
 	return all

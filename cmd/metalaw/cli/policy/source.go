@@ -19,6 +19,7 @@ import (
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -45,6 +46,8 @@ type manuscript struct {
 	files bundle.Files
 	// at says where a file of the bundle begins in what was read.
 	at map[string]origin
+	// labels is what admission refuses of the labels and annotations of the ConfigMap.
+	labels diag.List
 }
 
 // origin is where the text of one file of a bundle stands.
@@ -176,7 +179,8 @@ func readManifests(path string, data []byte) (*manuscript, error) {
 		if err != nil {
 			return nil, err
 		}
-		return m, head.checkLabels(path, m.files)
+		m.labels, m.at[metadata] = head.judgeLabels(m.files), origin{path: path}
+		return m, nil
 	default:
 		names := make([]string, len(heads))
 		for i, h := range heads {
@@ -192,6 +196,8 @@ type configMap struct {
 	labels, annotations map[string]string
 	files               bundle.Files
 	at                  map[string]origin
+	// object is the ConfigMap itself; nil for a directory.
+	object *yaml.Node
 }
 
 func configMaps(path string, data []byte) ([]*configMap, error) {
@@ -242,7 +248,7 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		return all, nil
 	}
 	c := &configMap{name: head.Metadata.Name, labels: head.Metadata.Labels, annotations: head.Metadata.Annotations,
-		files: bundle.Files{}, at: map[string]origin{}}
+		files: bundle.Files{}, at: map[string]origin{}, object: placeOf(doc)}
 	ours := c.labels[bundleLabel] != "" || c.labels[partLabel] != ""
 	if at := placeOf(doc); ours && (head.Kind == "" || head.Kind == "ConfigMap" && head.APIVersion != "v1") {
 		return nil, fmt.Errorf("%s:%d:%d: the object %q has the label of a bundle and is no ConfigMap as it is written; "+

@@ -118,6 +118,31 @@ func labelled(name, stage string) string {
 		"{policy.metalaw.dev/bundle: "+name+", policy.metalaw.dev/stage: "+stage+"}").Replace(head)
 }
 
+func TestVerifyRefusesTheLabelsThatAdmissionRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ typed, want string }{
+		"a stage that there is not": {labelled("lab", "live"), `standard input:9:70: error: ConfigMap lab-1.0.0: label policy.metalaw.dev/stage is "live" ` +
+			"[label-stage]\n    there are draft, shadow, canary, active"},
+		"the name of another bundle": {labelled("other", "active"), `standard input:9:39: error: ConfigMap lab-1.0.0: label policy.metalaw.dev/bundle says ` +
+			`"other" and bundle.yaml names the bundle "lab" [label-bundle]` + "\n    write the same name in both"},
+		"a canary without a scope": {labelled("lab", "canary"), "standard input:5:1: error: ConfigMap lab-1.0.0: annotation policy.metalaw.dev/servers: " +
+			"a canary says whom it governs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := call(t, c.typed, "verify", "-f", "-")
+			if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, c.want) || strings.Contains(out, "accepted:") {
+				t.Errorf("%v\n%s", err, out)
+			}
+			out, err = call(t, strings.Replace(c.typed, "settings: {}", "setings: {}", 1), "verify", "-f", "-", "-o", "sarif")
+			if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, "yaml-unknown-key") || !strings.Contains(out, "ConfigMap lab-1.0.0") {
+				t.Errorf("beside the findings of its content: %v\n%s", err, out)
+			}
+			if _, err := call(t, c.typed, "render", "-f", "-"); err != nil {
+				t.Errorf("it can be drawn all the same: %v", err)
+			}
+		})
+	}
+}
+
 func TestWhatIsNoBundleIsSaidInOneSentence(t *testing.T) {
 	empty := t.TempDir()
 	for name, c := range map[string]struct {
@@ -133,11 +158,6 @@ func TestWhatIsNoBundleIsSaidInOneSentence(t *testing.T) {
 		"no bundle in a stream": {"kind: Pod\n", []string{"verify", "-f", "-"}, "holds no bundle", false},
 		"an object without kind": {strings.Replace(head, "kind: ConfigMap\n", "", 1), []string{"verify", "-f", "-"},
 			"standard input:5:1: the object \"lab-1.0.0\" has the label of a bundle and is no ConfigMap as it is written; write apiVersion: v1 and kind: ConfigMap", false},
-		"a stage that there is not": {labelled("lab", "live"), []string{"verify", "-f", "-"}, `label policy.metalaw.dev/stage is "live"; there are draft,`, false},
-		"the name of another bundle": {labelled("other", "active"), []string{"verify", "-f", "-"},
-			`label policy.metalaw.dev/bundle says "other" and bundle.yaml names the bundle "lab"; write the same name in both`, false},
-		"a canary without a scope": {labelled("lab", "canary"), []string{"verify", "-f", "-"},
-			"annotation policy.metalaw.dev/servers: a canary says whom it governs", false},
 		"two bundles":           {head + "---\n" + strings.Replace(head, "lab-1", "lab-2", 1), []string{"verify", "-f", "-"}, "holds 2 bundles (lab-1.0.0, lab-2.0.0)", false},
 		"no YAML":               {"a: [", []string{"verify", "-f", "-"}, "standard input: yaml: line 1", false},
 		"no such shipped one":   {"", []string{"render", "--from", "none"}, `there is no shipped bundle "none"; there are compat-v0.7, default, no-discovery`, true},

@@ -40,6 +40,9 @@ func verifyCommand() *cobra.Command {
 				return err
 			}
 		}
+		if v.report.Found = append(v.report.Found, v.labels...); len(v.labels) > 0 {
+			v.bundle = nil
+		}
 		return e.tell(cmd, v, v.bundle != nil, func(t *terminal.Terminal) error { return v.text(t, notes) })
 	}
 	return cmd
