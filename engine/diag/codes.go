@@ -274,7 +274,7 @@ safety-move
 	A rule can fire where a safety rule forbids to enter its target or to clear a mark: the server would be halted there.
 	Add to the rule's guard what the safety rule asks for.
 safety-stay
-	A server can stay in a state where a safety rule forbids it because of an effect that the state has, whether or not the effect is wanted: it would be halted there.
+	A server can stay where a safety rule forbids it because of an effect that its state has, wanted or not: it would be halted there.
 	Add an exit that takes these servers elsewhere.
 invariant-violated
 	Facts exist by which an invariant of the bundle does not hold.

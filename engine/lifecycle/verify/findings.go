@@ -49,7 +49,8 @@ func (c *checker) checkSafety(v *view) {
 	for _, s := range v.stays {
 		for _, b := range s.breaches {
 			if x := c.example(c.And(b.on, c.assumed), v.Name, haltedBy(engine.HaltSafety, s.Effect)); x != nil {
-				c.add(diag.Error, CodeSafetyStay, s.At, string(v.Name), x, hintOf(x, "add an exit that is taken wherever this does not hold: "+b.rule.Must.Source),
+				c.add(diag.Error, CodeSafetyStay, s.At, string(v.Name), x,
+					hintOf(x, "add an exit that is taken wherever this does not hold: "+b.rule.Must.Source),
 					"in %s, which has %s, a server can stay where %s forbids it: %s", v.Name, s.Effect, b.rule.Rule, b.rule.Doc)
 			}
 		}
