@@ -55,17 +55,18 @@ func (p *Policy) FollowsFleet() bool {
 var passing = []string{"health", "availableSince", "availableDay", "timesClaimed"}
 
 // JudgesPassing says whether allow or reject follow what passes by itself: counts of the fleet, time, or how a server is at
-// the moment. What such a policy turns away today it may allow tomorrow. Where the rules are interpreted score counts as
-// well, because it is not known what reads what.
-func (p *Policy) JudgesPassing() bool {
-	judging := p.reads
-	if p.native != nil {
-		judging = p.native.judging()
-	}
-	if judging.whole[ofFleet] || judging.whole[ofCandidate] || len(judging.of(ofFleet)) > 0 {
-		return true
-	}
-	return len(judging.fields.Of(func(f *field) bool { return f.Keys[0] == ofCandidate && slices.Contains(passing, f.Keys[1]) })) > 0
+// the moment. Of what such a policy turns away today it may allow some tomorrow: Attainable says which. Where the rules are
+// interpreted score counts as well, because it is not known what reads what.
+func (p *Policy) JudgesPassing() bool { return p.passing }
+
+// judgePassing says whether rules that read all this can say something else though nobody changes claim or server.
+func (r reads) judgePassing() bool {
+	return r.whole[ofFleet] || r.whole[ofCandidate] || len(r.fields.Of(passes)) > 0
+}
+
+// passes says that a part of the input changes by itself.
+func passes(f *field) bool {
+	return f.Keys[0] == ofFleet || f.Keys[0] == ofCandidate && len(f.Keys) > 1 && slices.Contains(passing, f.Keys[1])
 }
 
 // of are the fields of one scope.

@@ -29,6 +29,9 @@ type native struct {
 	// codes are those of all reject rules, after CodeNotAllowed for what has none; code says which one a reject rule has.
 	codes []string
 	code  []int
+	// lasting says of each reject rule, and lastingAllow of allow, that they read nothing which passes by itself.
+	lasting      []bool
+	lastingAllow bool
 	// longest is the most bytes that a string may have so that no message gets too long.
 	longest int
 
@@ -49,8 +52,9 @@ func newNative(module *regosandbox.Module) (*native, diag.List) {
 	if len(outside) > 0 {
 		return nil, interpreted(outside)
 	}
-	n.program = program
+	n.program, n.lastingAllow = program, !reads{fields: n.allow.Reads}.judgePassing()
 	for _, r := range n.rejects {
+		n.lasting = append(n.lasting, !reads{fields: r.Reads}.judgePassing())
 		switch {
 		case !regosandbox.ValidCode(r.Code), r.Late && r.Fixed > regosandbox.MaxMessage:
 			n.longest = -1 // the interpreter tells what is wrong
@@ -99,6 +103,8 @@ type scratch struct {
 type verdict struct {
 	// unsure: the interpreter has to be asked.
 	unsure, allowed bool
+	// lasting: a rule turns the class away that reads nothing which passes by itself.
+	lasting bool
 	// codes has a bit for each code with which the class is turned away.
 	codes uint64
 	score float64
@@ -176,12 +182,14 @@ func (n *native) judge(s *scratch, at []uint32, candidate *PreparedCandidate) ve
 		allowed, isBool := allow.Truth()
 		v.allowed, v.unsure = allowed, !isBool
 	}
+	v.lasting = n.lastingAllow && !v.allowed
 	held := 0
 	for i, r := range n.rejects {
 		if !r.Holds(f) {
 			continue
 		}
 		held++
+		v.lasting = v.lasting || n.lasting[i]
 		v.codes |= 1 << n.code[i]
 		if !r.Late {
 			words := r.Text(f)

@@ -54,6 +54,8 @@ type Policy struct {
 	asks, tells regonative.Fields
 	// single: candidates of one class are evaluated each.
 	single bool
+	// passing is the answer of JudgesPassing.
+	passing bool
 }
 
 // Compile compiles those .rego files of a bundle that belong to package metalaw.selection (and metalaw.lib); others and
@@ -66,9 +68,10 @@ func Compile(files map[string][]byte) (*Policy, diag.List) {
 	p := &Policy{module: module}
 	n, findings := newNative(module)
 	if p.native = n; n != nil {
-		p.reads = n.reads()
+		p.reads, p.passing = n.reads(), n.judging().judgePassing()
 	} else {
 		p.reads = readsOf(module)
+		p.passing = p.reads.judgePassing()
 	}
 	p.asks, p.tells = p.reads.asking(), p.reads.of(ofCandidate)
 	return p, append(found, findings...)
@@ -76,7 +79,9 @@ func Compile(files map[string][]byte) (*Policy, diag.List) {
 
 // Interpreted is the same policy, evaluated by the interpreter for each candidate. It shows what that costs, and is what the
 // native evaluation is held against.
-func (p *Policy) Interpreted() *Policy { return &Policy{module: p.module, single: true} }
+func (p *Policy) Interpreted() *Policy {
+	return &Policy{module: p.module, single: true, passing: p.passing}
+}
 
 // IsNative says that no rule needs the interpreter.
 func (p *Policy) IsNative() bool { return p.native != nil }

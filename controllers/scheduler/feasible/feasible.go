@@ -62,8 +62,10 @@ type Policy interface {
 	// Rank looks at candidates. An error means that nothing is known.
 	Rank(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet,
 		most int) (selection.Result, error)
-	// JudgesPassing says whether what it turns away today it may allow tomorrow.
+	// JudgesPassing says whether of what it turns away today it may allow some tomorrow, and Attainable which.
 	JudgesPassing() bool
+	Attainable(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet) (
+		[]*selection.PreparedCandidate, error)
 }
 
 // Answer is what the fleet has for a claim.
@@ -75,8 +77,8 @@ type Answer struct {
 	Fit int
 	// ByCode counts the others, where there is none. A server that a policy rejects for two reasons counts twice.
 	ByCode map[string]int
-	// Passing: what turned servers away follows counts, time, or how a server is at the moment, or of some of them nobody knows yet
-	// what they are. It may pass by itself.
+	// Passing: some server was turned away only by what follows counts, time, or how a server is at the moment, or of some of them
+	// nobody knows yet what they are. It may pass by itself.
 	Passing bool
 }
 
@@ -127,8 +129,7 @@ func Judge(ctx context.Context, fleet *index.Index, policy Policy, asked Asked, 
 		matching = matching[n:]
 	}
 	if !j.answer.Feasible() {
-		j.answer.Passing = j.placed > 0 && policy != nil && policy.JudgesPassing() || j.had > 0 && asked.Placement.JudgesPassing() ||
-			j.unknown || maybeLabelled(fleet, asked.Spec)
+		j.answer.Passing = j.passing || j.unknown || maybeLabelled(fleet, asked.Spec)
 	}
 	return j.answer, nil
 }
@@ -165,11 +166,10 @@ type judging struct {
 	policy Policy
 	counts selection.Fleet
 	answer Answer
-	// had are the servers that the hard contract lets the claim have, placed those of them that its placement accepts.
-	had, placed int
-	// unknown says that of some of them nobody knows yet what they are.
-	unknown    bool
-	candidates []*selection.PreparedCandidate
+	// passing says that one that the hard contract lets the claim have is turned away only by what passes by itself; unknown that of
+	// one of these nobody knows yet what it is.
+	passing, unknown bool
+	candidates       []*selection.PreparedCandidate
 }
 
 func (j *judging) reject(code string, n int) {
@@ -189,22 +189,41 @@ func (j *judging) look(ctx context.Context, entries []*index.Entry) error {
 		j.candidates = append(j.candidates, e.Candidate())
 		j.unknown = j.unknown || !e.IsKnown()
 	}
-	j.had += len(j.candidates)
+	had := j.candidates
 	j.place()
-	j.placed += len(j.candidates)
-	if j.policy == nil || len(j.candidates) == 0 {
+	if j.policy == nil {
 		j.answer.Fit += len(j.candidates)
+		j.passing = j.passing || len(had) > len(j.candidates) && j.Placement.JudgesPassing()
 		return nil
 	}
-	result, err := j.policy.Rank(ctx, j.Claim, j.candidates, j.counts, 0)
-	if err != nil {
-		return err
+	if len(j.candidates) > 0 {
+		result, err := j.policy.Rank(ctx, j.Claim, j.candidates, j.counts, 0)
+		if err != nil {
+			return err
+		}
+		j.answer.Fit += result.Allowed
+		for code, r := range result.Rejections {
+			j.reject(code, r.Count)
+		}
 	}
-	j.answer.Fit += result.Allowed
-	for code, r := range result.Rejections {
-		j.reject(code, r.Count)
+	return j.pass(ctx, had)
+}
+
+// pass finds out whether what turned servers away may pass by itself. Those that the placement does not accept count where it may
+// accept them another time.
+func (j *judging) pass(ctx context.Context, had []*selection.PreparedCandidate) error {
+	some := j.candidates
+	switch {
+	case j.passing || j.answer.Feasible():
+		return nil
+	case len(had) > len(some) && j.Placement.JudgesPassing():
+		some = had
+	case !j.policy.JudgesPassing():
+		return nil
 	}
-	return nil
+	could, err := j.policy.Attainable(ctx, j.Claim, some, j.counts)
+	j.passing = len(could) > 0
+	return err
 }
 
 // place leaves out the candidates that the placement does not accept, whatever stands where.

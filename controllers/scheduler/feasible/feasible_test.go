@@ -4,6 +4,7 @@ package feasible
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,17 +100,25 @@ func TestJudge(t *testing.T) {
 			c.Spec.ServerRef = &corev1.LocalObjectReference{Name: "s-00039"}
 			c.Spec.Tolerations = []v1alpha1.Toleration{{Operator: "Exists"}}
 		})},
-		"hardware that no server has":               {claim: claim(placed("where: server.gpus > 0")), want: "0 of 40 servers: placement 39, taint 1"},
-		"the last of several alternatives":          {claim: claim(placed("alternatives: [{where: server.gpus > 0}, {where: server.zone == 'z0'}]"))},
-		"no alternative":                            {claim: claim(placed("alternatives: [{where: server.gpus > 0}, {where: server.zone == 'z9'}]")), want: "0 of 40 servers: placement 39, taint 1"},
-		"a condition that fails for every server":   {claim: claim(placed("where: server.labels['k'] == 'v'")), want: "0 of 40 servers: placement-error 39, taint 1"},
-		"a spread over a label that nobody bears":   {claim: claim(placed("spread: {key: row, claims: {matchLabels: {a: b}}}")), want: "0 of 40 servers: spread 39, taint 1"},
-		"a spread over racks, however full":         {claim: claim(placed("spread: {key: rack, claims: {matchLabels: {a: b}}}"))},
-		"a gang for which there are servers":        {claim: claim(large, placed("gang: {name: g, size: 3}"))},
-		"a gang of which others may ask for others": {claim: claim(large, placed("gang: {name: g, size: 4}"))},
-		"how a server is at the moment may pass":    {claim: claim(placed("where: server.health == 'OK'")), want: "0 of 40 servers: placement 39, taint 1", passing: true},
-		"a policy that rejects what a server is":    {claim: claim(), policy: rejecting("input.candidate.cores < 8"), want: "0 of 40 servers: small 39, taint 1"},
-		"a policy that follows counts may allow":    {claim: claim(), policy: rejecting("input.fleet.claimed > 5"), want: "0 of 40 servers: small 39, taint 1", passing: true},
+		"hardware that no server has":                      {claim: claim(placed("where: server.gpus > 0")), want: "0 of 40 servers: placement 39, taint 1"},
+		"the last of several alternatives":                 {claim: claim(placed("alternatives: [{where: server.gpus > 0}, {where: server.zone == 'z0'}]"))},
+		"no alternative":                                   {claim: claim(placed("alternatives: [{where: server.gpus > 0}, {where: server.zone == 'z9'}]")), want: "0 of 40 servers: placement 39, taint 1"},
+		"a condition that fails for every server":          {claim: claim(placed("where: server.labels['k'] == 'v'")), want: "0 of 40 servers: placement-error 39, taint 1"},
+		"a spread over a label that nobody bears":          {claim: claim(placed("spread: {key: row, claims: {matchLabels: {a: b}}}")), want: "0 of 40 servers: spread 39, taint 1"},
+		"a spread over racks, however full":                {claim: claim(placed("spread: {key: rack, claims: {matchLabels: {a: b}}}"))},
+		"a gang for which there are servers":               {claim: claim(large, placed("gang: {name: g, size: 3}"))},
+		"a gang of which others may ask for others":        {claim: claim(large, placed("gang: {name: g, size: 4}"))},
+		"how a server is at the moment may pass":           {claim: claim(placed("where: server.health == 'OK'")), want: "0 of 40 servers: placement 39, taint 1", passing: true},
+		"a policy that rejects what a server is":           {claim: claim(), policy: rejecting("input.candidate.cores < 8"), want: "0 of 40 servers: small 39, taint 1"},
+		"a policy that follows counts may allow":           {claim: claim(), policy: rejecting("input.fleet.claimed > 5"), want: "0 of 40 servers: small 39, taint 1", passing: true},
+		"one rule that follows counts, and one that lasts": {claim: claim(), policy: rejecting("input.fleet.claimed > 5") + "\n" + theirs, want: "0 of 40 servers: small 39, theirs 39, taint 1"},
+		"a rule that lasts, where another one could pass":  {claim: claim(), policy: rejecting("input.candidate.health == \"Warning\"") + "\n" + theirs, want: "0 of 40 servers: theirs 39, taint 1"},
+		"a rule that lasts for all but one server": {claim: claim(), policy: rejecting("input.fleet.claimed > 5") + "\n" + strings.Replace(theirs, "\n}", "\n\tinput.candidate.name != \"s-00003\"\n}", 1),
+			want: "0 of 40 servers: small 39, theirs 38, taint 1", passing: true},
+		"how a server is at the moment may pass, but not whose it is": {claim: claim(placed("where: server.health == 'OK'")), policy: "allow := true\n" + theirs,
+			want: "0 of 40 servers: placement 39, taint 1"},
+		"a condition that names the health and holds": {claim: claim(placed("where: server.health != 'OK'")), policy: "allow := true\n" + theirs,
+			want: "0 of 40 servers: theirs 39, taint 1"},
 		"a policy that has nothing to judge":        {claim: claim(selecting("k", "v")), policy: rejecting("input.fleet.claimed > 5"), want: "0 of 40 servers: selector 40"},
 		"a policy that gives no reason":             {claim: claim(), policy: "allow if input.claim.namespace == \"other\"", want: "0 of 40 servers: not-allowed 39, taint 1"},
 		"a policy whose score alone follows counts": {claim: claim(), policy: "allow if input.claim.namespace == \"other\"\nscore := input.fleet.claimed", want: "0 of 40 servers: not-allowed 39, taint 1"},
@@ -130,6 +139,9 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// theirs is a rule that reads only what lasts.
+const theirs = "reject contains {\"code\": \"theirs\", \"message\": \"m\"} if {\n\tinput.claim.namespace != \"owner\"\n}"
 
 // rejecting is a policy with one reason.
 func rejecting(condition string) string {

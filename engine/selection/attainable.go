@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package selection
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Attainable are those of the candidates that a claim could have now, or once what passes by itself has passed, in the order in
+// which they are given. It leaves out a candidate that any rule turns away which reads only what lasts: what the claim asks for, and
+// what the server is. A reject rule turns away where it holds, allow where it does not.
+//
+// A rule that reads something of both, such as a label and the health, says nothing about which of the two it was: a candidate that
+// only such rules turn away counts as attainable. Write a rule for each. Where the rules are interpreted it is not known what reads
+// what, and either all or none of the rules count as those that read what passes.
+func (p *Policy) Attainable(ctx context.Context, claim Claim, candidates []*PreparedCandidate, fleet Fleet) ([]*PreparedCandidate, error) {
+	if len(candidates) > MaxCandidates {
+		return nil, fmt.Errorf("selection: %d candidates are more than the %d that are looked at", len(candidates), MaxCandidates)
+	}
+	l, err := p.look(ctx, &claim, &fleet)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	var all []*PreparedCandidate
+	for i, candidate := range candidates {
+		if i%1024 == 0 {
+			if err := p.module.Stopped(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if err := candidate.fits(); err != nil {
+			return nil, err
+		}
+		lasting, err := l.lasts(candidate)
+		if err != nil {
+			return nil, err
+		}
+		if !lasting {
+			all = append(all, candidate)
+		}
+	}
+	return all, nil
+}
+
+// lasts says that a rule turns a candidate away which reads only what lasts.
+func (l *looking) lasts(candidate *PreparedCandidate) (bool, error) {
+	if l.native != nil {
+		at := l.places.of(candidate)
+		if v := l.native.verdict(l.scratch, at, candidate); !v.unsure && candidate.longest <= l.longest {
+			return v.lasting, nil
+		}
+	}
+	j, err := l.interpret(candidate)
+	if err != nil || j.Allowed {
+		return false, err
+	}
+	return slices.ContainsFunc(j.Reasons, func(r Reason) bool { return l.alwaysLasts(r.Code) }), nil
+}
+
+// alwaysLasts says that every rule with a code reads only what lasts. CodeNotAllowed is that of allow.
+func (p *Policy) alwaysLasts(code string) bool {
+	if p.native == nil {
+		return !p.passing
+	}
+	if code == CodeNotAllowed && !p.native.lastingAllow {
+		return false
+	}
+	for i, r := range p.native.rejects {
+		if r.Code == code && !p.native.lasting[i] {
+			return false
+		}
+	}
+	return true
+}
