@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,9 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/library"
 )
 
 // checkKept is what must hold between passes: a server is assumed for a claim only where it is kept for its gang, or a write of it is
@@ -117,6 +120,125 @@ func TestNothingIsKeptForAGangThatCouldNeverBeWhole(t *testing.T) {
 			w.checkKept()
 		})
 	}
+}
+
+// bundled is the selection policy of the default bundle, with policies of the library and with rules of its own.
+func bundled(t *testing.T, rules string, names ...string) *selection.Policy {
+	t.Helper()
+	files, err := policies.Shipped(policies.DefaultBundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		p, err := library.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files, _, err = p.Add(files, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files[bundle.SelectionFile] = append(slices.Clone(files[bundle.SelectionFile]), rules...)
+	b, found, err := bundle.Compile(files, policies.Vocabulary())
+	if err != nil || b == nil {
+		t.Fatal(err, found)
+	}
+	return b.Selection
+}
+
+func TestWhatARealPolicyMakesOfAGangThatWaitsForLong(t *testing.T) {
+	const tenants = "example.com/tenant"
+	busy := inState("Cleanup")
+	theirs, ours := labelled(tenants, "other"), labelled(tenants, "ns")
+	ill := func(s *v1alpha1.Server) {
+		s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHealthy, Status: "False", Reason: v1alpha1.ReasonHealthCritical}}
+	}
+	rack := func(name string) func(*v1alpha1.Server) { return labelled(policies.RackMetadata, name) }
+	all := func(changes ...func(*v1alpha1.Server)) func(*v1alpha1.Server) {
+		return func(s *v1alpha1.Server) {
+			for _, change := range changes {
+				change(s)
+			}
+		}
+	}
+	const never = "nothing is kept free for it, because the fleet has too few servers for all its members, free or not; "
+	const unknown = "nothing is kept free for it, because nobody knows which servers its members could ever have: "
+	fails := "reject contains {\"code\": \"n\", \"message\": \"m\"} if to_number(input.candidate.labels.n) > 5\n"
+	for name, c := range map[string]struct {
+		servers []func(*v1alpha1.Server)
+		rules   string
+		ask     string
+		kept    int
+		says    string
+	}{
+		"servers of another tenant are never theirs":   {servers: []func(*v1alpha1.Server){all(), all(), theirs, theirs, theirs}, says: never},
+		"nor when they are ill besides":                {servers: []func(*v1alpha1.Server){all(), all(), all(theirs, ill)}, says: never},
+		"one of their own tenant that is ill may heal": {servers: []func(*v1alpha1.Server){all(), all(), all(ours, ill)}, kept: 2},
+		"one that is busy will be free":                {servers: []func(*v1alpha1.Server){all(), ours, busy}, kept: 2},
+		"servers without a rack are no places": {servers: []func(*v1alpha1.Server){rack("r1"), rack("r2"), all(), all(), all(), all(), all()},
+			ask: "spread: {key: rack}", says: never},
+		"a third rack that is busy is one": {servers: []func(*v1alpha1.Server){rack("r1"), rack("r2"), all(rack("r3"), busy), all(), all()},
+			ask: "spread: {key: rack}", kept: 2},
+		"a policy that fails for one that is busy": {servers: []func(*v1alpha1.Server){all(), all(), all(busy, labelled("n", "x"))}, rules: fails, says: unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			policy := bundled(t, c.rules, "tenancy-by-namespace")
+			w.s.policy = func() (Policy, engine.Revision) { return policy, engine.Revision{Name: "another"} }
+			for i, change := range c.servers {
+				w.addServer(aServer(fmt.Sprintf("s%d", i), change))
+			}
+			for i := range 3 {
+				w.addClaim(aClaim(fmt.Sprintf("db-%d", i), placed("gang: {name: db, size: 3}\n"+c.ask)))
+			}
+			w.now = w.now.Add(gangPatience)
+			w.deliver(len(w.events))
+			w.tick()
+			if got := len(w.s.fleet.Assumed()); got != c.kept {
+				t.Errorf("%d are kept", got)
+			}
+			if v, _ := w.s.Verdict("uid-db-0"); !strings.Contains(v.Message, c.says) {
+				t.Errorf("it is told %q", v.Message)
+			}
+			w.checkKept()
+		})
+	}
+}
+
+// A policy that fails is no fleet that has too few.
+func TestAGangIsToldThatThePolicyFailsForAServerOfALaterAlternative(t *testing.T) {
+	w := newWorld(t)
+	policy := bundled(t, "reject contains {\"code\": \"n\", \"message\": \"m\"} if to_number(input.candidate.labels.n) > 5\n")
+	w.s.policy = func() (Policy, engine.Revision) { return policy, engine.Revision{Name: "another"} }
+	w.addServer(aServer("s0"))
+	w.addServer(aServer("s1", labelled("n", "x")))
+	for i := range 2 {
+		w.addClaim(aClaim(fmt.Sprintf("db-%d", i), placed("gang: {name: db, size: 2}\nalternatives: [{where: server.name == 's0'}, {where: server.name == 's1'}]\n")))
+	}
+	w.deliver(len(w.events))
+	w.tick()
+	for _, uid := range []types.UID{"uid-db-0", "uid-db-1"} {
+		if v, _ := w.s.Verdict(uid); v.Reason != v1alpha1.ReasonGuardError || strings.Contains(v.Message, "s1") {
+			t.Errorf("%s is told %s %q", uid, v.Reason, v.Message)
+		}
+	}
+}
+
+// What the members of a gang have already is not what the others could have.
+func TestAGangDoesNotCountTheServersThatItHas(t *testing.T) {
+	w := newWorld(t)
+	w.addServer(aServer("s0", writtenFor("db-0", "uid-db-0")))
+	w.addServer(aServer("s1"))
+	w.addClaim(aClaim("db-0", placed("gang: {name: db, size: 3}"), naming("s0")))
+	w.addClaim(aClaim("db-1", placed("gang: {name: db, size: 3}")))
+	w.addClaim(aClaim("db-2", placed("gang: {name: db, size: 3}")))
+	w.now = w.now.Add(gangPatience)
+	w.deliver(len(w.events))
+	w.tick()
+	if kept := w.s.fleet.Assumed(); len(kept) > 0 {
+		t.Errorf("kept: %v", kept)
+	}
+	w.checkKept()
 }
 
 func TestAGangBeyondItsQuotaKeepsNothingFromItsNamespace(t *testing.T) {

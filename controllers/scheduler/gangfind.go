@@ -31,6 +31,7 @@ func (r *run) find(ctx context.Context, everyone []asking) ([]*attempt, *shortag
 	}
 	r.release(everyone, found)
 	m := r.matchNow(ctx, everyone)
+	best.failed = m.failed
 	found = r.takeMatched(ctx, m, everyone)
 	if len(found) == len(everyone) {
 		return found, nil

@@ -40,7 +40,11 @@ func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, every
 		r.s.gangs[key] = gangWaits{until: until}
 		return ""
 	}
-	if ever := r.v.matchEver(ctx, everyone); ever.isExact() && !ever.complete() || !ever.couldBe() {
+	ever := r.v.matchEver(ctx, members, everyone)
+	switch {
+	case ever.failed != "":
+		return "nothing is kept free for it, because nobody knows which servers its members could ever have: " + ever.failed
+	case ever.isExact() && !ever.complete(), !ever.couldBe():
 		return "nothing is kept free for it, because the fleet has too few servers for all its members, free or not"
 	}
 	kept := map[string]types.UID{}
@@ -56,20 +60,44 @@ func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, every
 	return ""
 }
 
-// matchEver looks up what each member could have if every server were free, as admission does. What a policy turns away by what
-// passes by itself counts as what it could have.
-func (v *view) matchEver(ctx context.Context, everyone []asking) *matched {
-	return v.match(everyone, func(a asking, claim selection.Claim) []*index.Entry {
+// attaining is a Policy that tells what it turns away for good from what may pass by itself.
+type attaining interface {
+	Attainable(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet) (
+		[]*selection.PreparedCandidate, error)
+}
+
+var _ attaining = &selection.Policy{}
+
+// matchEver looks up what each member could have if every server were free but for those of the gang itself, as admission does. A
+// server that the policy turns away only by what passes by itself counts as one that it could have.
+func (v *view) matchEver(ctx context.Context, members []*neighbour, everyone []asking) *matched {
+	own := map[string]bool{}
+	for _, m := range members {
+		if s, has := v.written(m.claim); has {
+			own[s.server] = true
+		}
+	}
+	return v.match(everyone, func(a asking, claim selection.Claim) ([]*index.Entry, string) {
 		var all []*index.Entry
 		for _, e := range v.fleet.Matching(a.spec) {
-			if ok, _, _ := selection.Feasible(a.spec, e.State); ok && a.placed.Accepts(e.Candidate().Facts()) {
+			if ok, _, _ := selection.Feasible(a.spec, e.State); ok && !own[e.Name()] {
 				all = append(all, e)
 			}
 		}
-		if p, ok := v.policy.(interface{ JudgesPassing() bool }); ok && p.JudgesPassing() {
-			return all
+		p, ok := v.policy.(attaining)
+		if !ok {
+			return v.everything(ctx, a, claim, all)
 		}
-		return v.everything(ctx, a, claim, all)
+		accepted := acceptedOf(a, all)
+		could, err := p.Attainable(ctx, claim, slices.Concat(accepted.groups...), v.fleet.CountsFor(claim.Namespace, v.now))
+		if err != nil {
+			return nil, withoutNames(err)
+		}
+		all = all[:0]
+		for _, c := range could {
+			all = append(all, accepted.entries[c.Name()])
+		}
+		return all, ""
 	}, nil)
 }
 

@@ -3,6 +3,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -24,18 +25,23 @@ type matched struct {
 	spread, alike bool
 	maxSkew       int64
 	counts        []int64
+	// failed is why the policy could not be asked about all of the servers; empty where it could.
+	failed string
 }
 
 // matchNow looks up what each member may have now.
 func (r *run) matchNow(ctx context.Context, everyone []asking) *matched {
-	return r.v.match(everyone, func(a asking, claim selection.Claim) []*index.Entry {
+	return r.v.match(everyone, func(a asking, claim selection.Claim) ([]*index.Entry, string) {
 		return r.v.everything(ctx, a, claim, r.v.fit(a).entries)
 	}, func(a asking, e *index.Entry) bool { return r.s.patience.holds(a.claim, e, r.s.now()) })
 }
 
+// listing looks up the servers of a member, the best first. The words say why not all are known; empty where they are.
+type listing func(asking, selection.Claim) (all []*index.Entry, failed string)
+
 // match puts together who may have what. Lists is asked once for members that ask for the same; without says which servers to leave
 // out for a member, nil for none.
-func (v *view) match(everyone []asking, lists func(asking, selection.Claim) []*index.Entry, without func(asking, *index.Entry) bool) *matched {
+func (v *view) match(everyone []asking, lists listing, without func(asking, *index.Entry) bool) *matched {
 	m := &matched{spread: slices.ContainsFunc(everyone, func(a asking) bool { return a.placed.Spread() != nil })}
 	numbers, known := map[*index.Entry]int{}, map[string][]*index.Entry{}
 	var open []asking
@@ -46,7 +52,7 @@ func (v *view) match(everyone []asking, lists func(asking, selection.Claim) []*i
 		m.open = append(m.open, i)
 		open = append(open, a)
 		var ranked []int
-		for _, e := range v.listed(a, known, lists) {
+		for _, e := range v.listed(m, a, known, lists) {
 			if without != nil && without(a, e) {
 				continue
 			}
@@ -67,54 +73,71 @@ func (v *view) match(everyone []asking, lists func(asking, selection.Claim) []*i
 }
 
 // listed asks for a list, or finds it among those that are known.
-func (v *view) listed(a asking, known map[string][]*index.Entry, lists func(asking, selection.Claim) []*index.Entry) []*index.Entry {
+func (v *view) listed(m *matched, a asking, known map[string][]*index.Entry, lists listing) []*index.Entry {
 	if a.class == nil {
 		return nil
 	}
 	claim := policies.SelectionClaimOf(a.claim)
 	claim.Priority = a.priority
-	t, ok := v.policy.(telling)
-	if !ok {
-		return lists(a, claim)
+	key := ""
+	if t, ok := v.policy.(telling); ok {
+		key = a.class.key + "\x00" + t.Asks(claim)
+		if all, found := known[key]; found {
+			return all
+		}
 	}
-	key := a.class.key + "\x00" + t.Asks(claim)
-	all, found := known[key]
-	if !found {
-		all = lists(a, claim)
+	all, failed := lists(a, claim)
+	m.failed = cmp.Or(m.failed, failed)
+	if key != "" {
 		known[key] = all
 	}
 	return all
 }
 
-// everything are those of some servers that a claim may have, the best first, whatever stands where: of every alternative, and not
-// only of the first.
-func (v *view) everything(ctx context.Context, a asking, claim selection.Claim, entries []*index.Entry) []*index.Entry {
-	byName := make(map[string]*index.Entry, len(entries))
-	candidates := make([]*selection.PreparedCandidate, len(entries))
-	for i, e := range entries {
-		byName[e.Name()], candidates[i] = e, e.Candidate()
-	}
-	var all []*index.Entry
-	sorted := a.placed.Sort(len(candidates), func(i int) *selection.Candidate { return candidates[i].Facts() }, nil)
+// accepted are the servers that the placement of a claim accepts, whatever stands where.
+type accepted struct {
+	// groups are those of each alternative, and entries those of all by name.
+	groups  [][]*selection.PreparedCandidate
+	entries map[string]*index.Entry
+	// scores are what the placement adds to that of the policy.
+	scores map[string]float64
+}
+
+func acceptedOf(a asking, entries []*index.Entry) accepted {
+	out := accepted{entries: make(map[string]*index.Entry, len(entries)), scores: map[string]float64{}}
+	at := func(i int) *selection.Candidate { return entries[i].Candidate().Facts() }
+	sorted := a.placed.Sort(len(entries), at, nil)
 	for _, group := range sorted.Groups {
+		some := make([]*selection.PreparedCandidate, len(group))
+		for i, n := range group {
+			e := entries[n]
+			some[i], out.entries[e.Name()] = e.Candidate(), e
+			if sorted.Scores != nil {
+				out.scores[e.Name()] = float64(sorted.Scores[n])
+			}
+		}
+		out.groups = append(out.groups, some)
+	}
+	return out
+}
+
+// everything are those of some servers that a claim may have, the best first, whatever stands where: of every alternative, and not
+// only of the first. The words say why not all are known; empty where they are.
+func (v *view) everything(ctx context.Context, a asking, claim selection.Claim, entries []*index.Entry) (all []*index.Entry, failed string) {
+	accepted := acceptedOf(a, entries)
+	for _, group := range accepted.groups {
 		if len(group) == 0 || v.policy == nil {
 			continue
 		}
-		some, scores := make([]*selection.PreparedCandidate, len(group)), map[string]float64{}
-		for i, at := range group {
-			some[i] = candidates[at]
-			if sorted.Scores != nil {
-				scores[some[i].Name()] = float64(sorted.Scores[at])
-			}
-		}
 		c := &choice{rejected: map[string]int{}}
-		v.ask(ctx, claim, some, c, true)
-		prefer(c.ranked, scores)
+		v.ask(ctx, claim, group, c, true)
+		failed = cmp.Or(failed, c.failed)
+		prefer(c.ranked, accepted.scores)
 		for _, one := range c.ranked {
-			all = append(all, byName[one.Name])
+			all = append(all, accepted.entries[one.Name])
 		}
 	}
-	return all
+	return all, failed
 }
 
 // setPlaces says what the places of servers are to the members.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/placement"
 )
@@ -19,6 +20,8 @@ type shortage struct {
 	steps    []step
 	// wanted are the servers that were found, by member; nil for none.
 	wanted []*index.Entry
+	// failed is why the policy could not be asked about all servers that members may have; empty where it could.
+	failed string
 }
 
 // words are what a member is told: how many members can have servers, why none are kept for it, and what keeps the others of the fleet
@@ -26,6 +29,11 @@ type shortage struct {
 func (s *shortage) words(gang string, size, member, kept int, why string) step {
 	todo := s.steps[member]
 	if todo.action == refuse && !todo.count {
+		return todo
+	}
+	if s.failed != "" { // how many could be had is not known
+		todo = refusal(v1alpha1.ReasonGuardError, s.failed)
+		todo.follows = true
 		return todo
 	}
 	short := len(s.steps) - s.found
