@@ -24,6 +24,13 @@ const None = -1
 // cannot be, as many members as possible have one, and of several ways one in which the first members do. A member gets the best
 // of its servers that those before it leave, and moves only where another one would have none.
 func (p Problem) Solve() (servers []int, complete bool) {
+	s := p.search()
+	complete = s.solve()
+	return s.server, complete
+}
+
+// search begins to solve a problem.
+func (p Problem) search() *search {
 	if p.Place == nil {
 		p = p.placeless()
 	}
@@ -32,12 +39,25 @@ func (p Problem) Solve() (servers []int, complete bool) {
 	for v, place := range p.Place {
 		s.at[place] = append(s.at[place], v)
 	}
-	complete = true
-	s.serve(p.Least) // what a place has to have it keeps: a path that ends in one place takes nothing from another
-	for place, least := range p.Least {
-		complete = complete && s.used[place] >= least
+	return s
+}
+
+// solve says whether each member has a server, and each place as many members as it has to.
+func (s *search) solve() (complete bool) {
+	reached := s.reach()
+	return s.serve(s.Most) && reached
+}
+
+// reach says whether each place has as many members as it has to. What it has it keeps: a path that ends in one place takes nothing
+// from another.
+func (s *search) reach() bool {
+	s.serve(s.Least)
+	for place, least := range s.Least {
+		if s.used[place] < least {
+			return false
+		}
 	}
-	return s.server, s.serve(p.Most) && complete
+	return true
 }
 
 // placeless puts all servers into one place. A member needs no more of its servers than there are members.

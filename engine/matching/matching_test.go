@@ -93,11 +93,8 @@ func TestAsManyAreServedAsCanBe(t *testing.T) {
 	})
 }
 
-// canSpread tries every order and every server.
-func canSpread(p Problem, counts []int64, maxSkew int64, left []int, taken []bool) bool {
-	if len(left) == 0 {
-		return true
-	}
+// mostSpread tries every order and every server: how many of those left can be placed at most.
+func mostSpread(p Problem, counts []int64, maxSkew int64, left []int, taken []bool) (most int) {
 	emptiest := slices.Min(counts)
 	for i, m := range left {
 		rest := slices.Delete(slices.Clone(left), i, i+1)
@@ -108,18 +105,19 @@ func canSpread(p Problem, counts []int64, maxSkew int64, left []int, taken []boo
 			}
 			taken[v] = true
 			counts[at]++
-			can := canSpread(p, counts, maxSkew, rest, taken)
+			most = max(most, 1+mostSpread(p, counts, maxSkew, rest, taken))
 			counts[at]--
 			taken[v] = false
-			if can {
-				return true
+			if most == len(left) {
+				return most
 			}
 		}
 	}
-	return false
+	return most
 }
 
-func TestSpreadMembersAreServedWheneverSomeOrderServesThem(t *testing.T) {
+func TestAsManySpreadMembersAreServedAsSomeOrderServes(t *testing.T) {
+	runs, short, some := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t)
 		counts := rapid.SliceOfN(rapid.Int64Range(0, 3), 1, 3).Draw(t, "counts")
@@ -133,9 +131,9 @@ func TestSpreadMembersAreServedWheneverSomeOrderServesThem(t *testing.T) {
 			left[m] = m
 		}
 		servers, complete := p.SolveSpread(counts, maxSkew)
-		valid(t, p, servers)
-		if want := canSpread(p, counts, maxSkew, left, make([]bool, p.Servers)); complete != want {
-			t.Fatalf("%+v in %v: complete %t, want %t", p, counts, complete, want)
+		have, want := valid(t, p, servers), mostSpread(p, counts, maxSkew, left, make([]bool, p.Servers))
+		if have != want || complete != (want == len(left)) {
+			t.Fatalf("%+v in %v: %v, complete %t, and %d can be served", p, counts, servers, complete, want)
 		}
 		now := slices.Clone(counts)
 		for _, m := range p.Order(servers, counts) {
@@ -145,7 +143,49 @@ func TestSpreadMembersAreServedWheneverSomeOrderServesThem(t *testing.T) {
 			}
 			now[at]++
 		}
+		runs++
+		if !complete {
+			short++
+			if slices.Min(now) > slices.Min(counts) {
+				some++
+			}
+		}
 	})
+	if short < runs/20 || some < runs/100 {
+		t.Errorf("of %d problems %d cannot be solved, %d of them above the first level: too few of interest", runs, short, some)
+	}
+}
+
+// Three members can only stand in the first place and one in the second: that one makes room for a second of the others.
+func TestWhereNotAllCanBeSpreadAsManyAreAsCanBe(t *testing.T) {
+	p := Problem{Ranked: [][]int{{0, 1, 2}, {0, 1, 2}, {0, 1, 2}, {3}}, Servers: 4, Place: []int{0, 0, 0, 1}}
+	servers, complete := p.SolveSpread([]int64{0, 0}, 1)
+	if diff := cmp.Diff([]int{0, 1, None, 3}, servers); diff != "" || complete {
+		t.Error(diff, complete)
+	}
+	if diff := cmp.Diff([]int{0, 3, 1}, p.Order(servers, []int64{0, 0})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A gang that is short is looked at in every pass.
+func BenchmarkSolveSpread(b *testing.B) {
+	const n = 256
+	p := Problem{Ranked: make([][]int, n), Servers: n - 1, Place: make([]int, n-1)}
+	for v := range p.Place {
+		p.Place[v] = v % 8
+	}
+	for m := range n {
+		for v := range n - 1 {
+			p.Ranked[m] = append(p.Ranked[m], v)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, complete := p.SolveSpread(make([]int64, 8), 1); complete {
+			b.Fatal("complete")
+		}
+	}
 }
 
 func BenchmarkSolve(b *testing.B) {
