@@ -27,7 +27,7 @@ type gangKey struct{ namespace, name string }
 
 // musters says that the claim counts as a member of its gang: it has a server, or can be given one.
 func (n *neighbour) musters() bool {
-	return n != nil && n.gang != nil && n.claim.DeletionTimestamp.IsZero() && (n.claim.Spec.ServerRef != nil || open(n.claim))
+	return n != nil && n.gang != nil && policies.Musters(n.claim)
 }
 
 // gangName is empty where the claim is of no gang.
@@ -98,7 +98,7 @@ func (p *pending) regained(change index.Change, e *index.Entry) bool {
 
 // keeps says that a server is the one that the claim names, and is written for it.
 func (n *neighbour) keeps(e *index.Entry) bool {
-	return settledBy(n.claim, e) && !v1alpha1.BindingEnded(e.Server)
+	return e != nil && policies.Keeps(e.Server, n.claim)
 }
 
 func sameMember(a, b *neighbour) bool {

@@ -3,10 +3,6 @@
 package scheduler
 
 import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -51,15 +47,4 @@ func written(s *v1alpha1.Server) bool {
 func Untouched(s *v1alpha1.Server) bool { return untouched(s) }
 
 // open says that a claim is the scheduler's business: it can be bound and is not known to be.
-func open(c *v1alpha1.ServerClaim) bool {
-	return c.DeletionTimestamp.IsZero() && slices.Contains(c.Finalizers, v1alpha1.FinalizerServerClaim) &&
-		!v1alpha1.Ignored(c) && !confirmed(c)
-}
-
-// confirmed says that the claim is Bound by our own word. One that a backup or another operator calls Bound is not: its UID
-// has to be recorded on its server.
-func confirmed(c *v1alpha1.ServerClaim) bool {
-	ready := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionReady)
-	return c.Status.Phase == v1alpha1.PhaseBound && ready != nil && ready.Reason != v1alpha1.ReasonAdopting &&
-		meta.IsStatusConditionTrue(c.Status.Conditions, v1alpha1.ConditionBound)
-}
+func open(c *v1alpha1.ServerClaim) bool { return policies.Open(c) }
