@@ -22,6 +22,19 @@ type Fleet struct {
 	holders []holder
 	// heldIn counts the servers that are written for a claim which has not ended, by its namespace.
 	heldIn map[string]int
+	// own is the server of each claim that it keeps or that is reserved for it.
+	own map[[2]string]string
+}
+
+func keyOf(c *v1alpha1.ServerClaim) [2]string { return [2]string{c.Namespace, c.Name} }
+
+// facts are those of the servers by name.
+func (f *Fleet) facts() map[string]*selection.Candidate {
+	all := make(map[string]*selection.Candidate, len(f.servers))
+	for i := range f.servers {
+		all[f.servers[i].state.Name] = f.servers[i].facts
+	}
+	return all
 }
 
 // space is where the claims of one namespace have servers.
@@ -51,10 +64,10 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 	f := &Fleet{servers: make([]server, len(servers)), heldIn: map[string]int{}, counts: selection.Fleet{
 		Now: now.Unix(), Total: int64(len(servers)), TotalByZone: map[string]int64{}, TotalByRack: map[string]int64{},
 		ClaimedByZone: map[string]int64{}, ClaimedByRack: map[string]int64{}, FreeByZone: map[string]int64{}, FreeByRack: map[string]int64{},
-	}, spaces: map[string]space{}}
+	}, spaces: map[string]space{}, own: map[[2]string]string{}}
 	named := make(map[[2]string]*v1alpha1.ServerClaim, len(claims))
 	for i := range claims {
-		named[[2]string{claims[i].Namespace, claims[i].Name}] = &claims[i]
+		named[keyOf(&claims[i])] = &claims[i]
 	}
 	for i := range servers {
 		s := &servers[i]
@@ -75,6 +88,9 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 		if c := named[[2]string{ref.Namespace, ref.Name}]; c != nil {
 			if relation := policies.RelationOf(s, c); relation == policies.Holds || relation == policies.Adoptable {
 				f.holders = append(f.holders, holderOf(c, s.Name))
+			}
+			if policies.Keeps(s, c) || policies.Reserved(s, c) {
+				f.own[keyOf(c)] = s.Name
 			}
 		}
 	}
@@ -136,7 +152,7 @@ func (f *Fleet) Bind(c *v1alpha1.ServerClaim, name string) *Fleet {
 // bindAll is the fleet once claims have the servers under whose names they stand.
 func (f *Fleet) bindAll(claims map[string]*v1alpha1.ServerClaim) *Fleet {
 	after := &Fleet{servers: slices.Clone(f.servers), counts: f.counts, spaces: maps.Clone(f.spaces), holders: slices.Clone(f.holders),
-		heldIn: maps.Clone(f.heldIn)}
+		heldIn: maps.Clone(f.heldIn), own: f.own}
 	after.counts.ClaimedByZone, after.counts.ClaimedByRack = maps.Clone(f.counts.ClaimedByZone), maps.Clone(f.counts.ClaimedByRack)
 	after.counts.FreeByZone, after.counts.FreeByRack = maps.Clone(f.counts.FreeByZone), maps.Clone(f.counts.FreeByRack)
 	for _, c := range claims {

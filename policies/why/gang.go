@@ -4,6 +4,7 @@ package why
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -30,48 +31,60 @@ type Served struct {
 	After *Fleet
 }
 
-// Serve judges the members of a gang in turn; one claim by itself is a gang of one. Where one is left without a server, members
-// whose servers need not be apart are matched to all that each may have, as the scheduler does it; of members that keep apart it is
-// only tried whether another order serves them all, so that it may say of some that they wait which the scheduler serves. The quota
-// bounds the servers of their namespace. The error is for a claim that asks for what has no meaning.
+// Serve judges the members of a gang in turn; one claim by itself is a gang of one. Where one is left without a server they are matched
+// to all that each may have, as the scheduler does it; members that are spread in different ways are tried in several orders besides.
+// Members for which a server is written have that one. The quota bounds the servers of their namespace. The error is for a claim that
+// asks for what has no meaning.
 func Serve(ctx context.Context, policy *selection.Policy, quota bundle.Quota, members []Member, f *Fleet) (Served, error) {
-	s := serve(policy, quota, members, f)
-	order := make([]int, len(members))
-	for i := range order {
-		order[i] = i
-	}
-	first, missing, err := s.inOrder(ctx, order)
+	s := newSearch(policy, quota, members, f)
+	first, missing, err := s.inOrder(ctx, s.wanting)
 	if err != nil || first.Complete || len(members) == 1 || s.refused != nil {
 		return first, err
 	}
-	if slices.ContainsFunc(members, func(m Member) bool { p, _ := policies.PlacementOf(m.Claim); return p.Spread() != nil }) {
-		return s.inOtherOrders(ctx, order, first, missing)
+	m, err := s.match(ctx)
+	if err != nil {
+		return Served{}, err
 	}
-	if served, err := s.matched(ctx); err != nil || served.Complete {
+	if served, err := s.asMatched(ctx, m); err != nil || served.Complete {
 		return served, err
 	}
-	return first, nil
+	if m.isExact() || !m.couldBe() {
+		return first, nil
+	}
+	return s.inOtherOrders(ctx, m, first, len(missing))
 }
 
-// Missing says what keeps a claim's gang from coming together before servers are looked for: members that are missing or that
-// contradict each other. It is empty where there is no gang, or all of it is there. The claims are all those of the namespace;
-// the claim itself need not be among them.
-func Missing(c *v1alpha1.ServerClaim, claims []*v1alpha1.ServerClaim) string {
-	own := policies.GangOf(c)
+// Missing says what keeps the gang of some claims from coming together before servers are looked for: members that are missing, that
+// contradict each other, or that lost their server. It is empty where there is no gang, or all of it is there. The claims are those
+// of the gang that are to be served, which count as members; others are the other claims, of which those count that the scheduler
+// counts.
+func Missing(claims, others []*v1alpha1.ServerClaim, f *Fleet) string {
+	own := policies.GangOf(claims[0])
 	if own == nil {
 		return ""
 	}
-	sizes := []int64{own.Size}
-	for _, other := range claims {
-		if other.Namespace != c.Namespace || other.Name == c.Name || !other.DeletionTimestamp.IsZero() {
+	members := slices.Clone(claims)
+	for _, other := range others {
+		same := func(c *v1alpha1.ServerClaim) bool { return keyOf(c) == keyOf(other) }
+		if other.Namespace != claims[0].Namespace || !policies.Musters(other) || slices.ContainsFunc(claims, same) {
 			continue
 		}
 		if gang := policies.GangOf(other); gang != nil && gang.Name == own.Name {
-			sizes = append(sizes, gang.Size)
+			members = append(members, other)
+		}
+	}
+	sizes, lost := make([]int64, len(members)), 0
+	for i, m := range members {
+		sizes[i] = policies.GangOf(m).Size
+		if m.Spec.ServerRef != nil && f.own[keyOf(m)] == "" {
+			lost++
 		}
 	}
 	if muster, message := placement.MusterOf(sizes); muster != placement.Complete {
 		return message
+	}
+	if lost > 0 {
+		return fmt.Sprintf("%d of its %d members name a server that is not theirs", lost, len(members))
 	}
 	return ""
 }

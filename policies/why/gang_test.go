@@ -5,17 +5,20 @@ package why
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 func member(name, size string) *v1alpha1.ServerClaim {
-	return &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name,
+	return &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Finalizers: []string{v1alpha1.FinalizerServerClaim},
 		Annotations: map[string]string{v1alpha1.PlacementAnnotation: "gang: {name: db, size: " + size + "}"}}}
 }
 
@@ -88,7 +91,26 @@ func TestAGangGetsNoMoreServersThanTheQuotaOfItsNamespace(t *testing.T) {
 	}
 }
 
+// named says that a claim names a server, which is written for it or not.
+func named(c *v1alpha1.ServerClaim, server string) *v1alpha1.ServerClaim {
+	c.UID = types.UID("uid-" + c.Name)
+	c.Spec.ServerRef = &corev1.LocalObjectReference{Name: server}
+	return c
+}
+
+func heldBy(uid string) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) {
+		s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "team", Name: strings.TrimPrefix(uid, "uid-")}
+		s.Annotations = map[string]string{v1alpha1.ClaimUIDAnnotation: uid}
+	}
+}
+
 func TestAGangThatIsNotWholeSaysWhatIsMissing(t *testing.T) {
+	with := func(c *v1alpha1.ServerClaim, change func(*v1alpha1.ServerClaim)) *v1alpha1.ServerClaim {
+		change(c)
+		return c
+	}
+	ignored := func(c *v1alpha1.ServerClaim) { c.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationIgnore }
 	for name, c := range map[string]struct {
 		others []*v1alpha1.ServerClaim
 		want   string
@@ -98,9 +120,40 @@ func TestAGangThatIsNotWholeSaysWhatIsMissing(t *testing.T) {
 		"of different sizes": {[]*v1alpha1.ServerClaim{member("db-1", "3")}, "its members give different sizes: 2 and 3"},
 		"too many":           {[]*v1alpha1.ServerClaim{member("db-1", "2"), member("db-2", "2")}, "3 claims say that they are members, and its size is 2"},
 		"among other claims": {[]*v1alpha1.ServerClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"}}}, "1 of its 2 members exist"},
+		"with one that the scheduler leaves alone":      {[]*v1alpha1.ServerClaim{with(member("db-1", "2"), ignored)}, "1 of its 2 members exist"},
+		"with one that is left alone with its server":   {[]*v1alpha1.ServerClaim{with(named(member("db-1", "2"), "s"), ignored)}, ""},
+		"with one that nobody prepared yet":             {[]*v1alpha1.ServerClaim{with(member("db-1", "2"), func(c *v1alpha1.ServerClaim) { c.Finalizers = nil })}, "1 of its 2 members exist"},
+		"with one that names the server of another":     {[]*v1alpha1.ServerClaim{named(member("db-1", "2"), "other")}, "1 of its 2 members name a server that is not theirs"},
+		"with one that names a server which is no more": {[]*v1alpha1.ServerClaim{named(member("db-1", "2"), "gone")}, "1 of its 2 members name a server that is not theirs"},
 	} {
-		if got := Missing(member("db-0", "2"), c.others); got != c.want {
+		var all []v1alpha1.ServerClaim
+		for _, o := range c.others {
+			all = append(all, *o)
+		}
+		f := FleetOf([]v1alpha1.Server{free("s", heldBy("uid-db-1")), free("other", heldBy("uid-x"))}, nil, all, time.Unix(0, 0))
+		if got := Missing([]*v1alpha1.ServerClaim{member("db-0", "2")}, c.others, f); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// What is reserved for members counts as what they have: against the quota once, and in the search not at all.
+func TestAMemberForWhichAServerIsReservedHasIt(t *testing.T) {
+	policy := compiled(t, "package metalaw.selection\n\nallow := true\n")
+	reserved, waits := member("db-0", "2"), member("db-1", "2")
+	reserved.UID = "uid-db-0"
+	f := FleetOf([]v1alpha1.Server{free("a", heldBy("uid-db-0")), free("b", func(*v1alpha1.Server) {})}, nil, []v1alpha1.ServerClaim{*reserved, *waits}, time.Unix(0, 0))
+	for limit, want := range map[int]bool{1: false, 2: true} {
+		served, err := Serve(context.Background(), policy, bundle.Quota{Namespaces: map[string]int{"team": limit}},
+			[]Member{{Claim: reserved}, {Claim: waits}}, f)
+		if err != nil || served.Complete != want {
+			t.Errorf("quota %d: complete %v, %v", limit, served.Complete, err)
+			continue
+		}
+		first, _ := served.Answers[0].Taken()
+		second, got := served.Answers[1].Taken()
+		if first.Name != "a" || got != want || want && (second.Name != "b" || served.After.counts.Claimed != 2) {
+			t.Errorf("quota %d: %+v, %+v", limit, first, second)
 		}
 	}
 }

@@ -72,10 +72,15 @@ type Answer struct {
 	Failed error
 	// Refused is why the claim gets no server whichever fits, such as the quota of its namespace; nil where nothing is.
 	Refused *Reason
+	// Has is the server that is written for the claim already; empty where there is none. Nothing else is said then.
+	Has string
 }
 
-// Taken is the server that the claim would get now; false where it would get none.
+// Taken is the server that the claim has or would get now; false where it would get none.
 func (a Answer) Taken() (Verdict, bool) {
+	if a.Has != "" {
+		return Verdict{Name: a.Has, Fits: true}, true
+	}
 	if a.Failed != nil || a.Refused != nil || a.Fits == 0 {
 		return Verdict{}, false
 	}
@@ -86,18 +91,26 @@ func (a Answer) Taken() (Verdict, bool) {
 // policy is nil nobody knows what it would say: servers that reach it are Unknown. The error is for a claim that asks for
 // what has no meaning.
 func Judge(ctx context.Context, policy *selection.Policy, c *v1alpha1.ServerClaim, priority int64, f *Fleet) (Answer, error) {
-	spec, err := policies.ClaimSpecOf(c)
+	j, err := newJudge(ctx, policy, c, priority, f)
 	if err != nil {
 		return Answer{}, err
 	}
+	return j.answer(), nil
+}
+
+func newJudge(ctx context.Context, policy *selection.Policy, c *v1alpha1.ServerClaim, priority int64, f *Fleet) (*judge, error) {
+	spec, err := policies.ClaimSpecOf(c)
+	if err != nil {
+		return nil, err
+	}
 	p, found := policies.PlacementOf(c)
 	if err := found.Err(); err != nil {
-		return Answer{}, err
+		return nil, err
 	}
 	j := &judge{ctx: ctx, policy: policy, spec: spec, placement: p, fleet: f, claim: policies.SelectionClaimOf(c)}
 	j.claim.Priority = priority
 	j.counts = j.spread(c)
-	return j.answer(), nil
+	return j, nil
 }
 
 // judge is the question about one claim.
@@ -108,7 +121,8 @@ type judge struct {
 	claim     selection.Claim
 	placement *placement.Placement
 	fleet     *Fleet
-	counts    map[string]int64
+	// counts are those of the spread; nil where it is no matter which server stands where, if only that is known.
+	counts map[string]int64
 }
 
 // spread counts the claims that this one keeps away from.
@@ -118,10 +132,9 @@ func (j *judge) spread(c *v1alpha1.ServerClaim) map[string]int64 {
 		return nil
 	}
 	var asked []*selection.Candidate
-	facts := make(map[string]*selection.Candidate, len(j.fleet.servers))
+	facts := j.fleet.facts()
 	for i := range j.fleet.servers {
 		s := &j.fleet.servers[i]
-		facts[s.state.Name] = s.facts
 		if j.spec.Selector.Matches(s.state.Labels) && (j.spec.ServerRef == "" || j.spec.ServerRef == s.state.Name) {
 			asked = append(asked, s.facts)
 		}

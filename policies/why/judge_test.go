@@ -116,8 +116,8 @@ func bruteForce(t *testing.T, policy *selection.Policy, c *v1alpha1.ServerClaim,
 		t.Fatal(err)
 	}
 	p, found := policies.PlacementOf(c)
-	if len(found) > 0 {
-		t.Fatal(found)
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
 	}
 	counts = map[string]int{}
 	fleet := selection.Fleet{Now: 1, Total: int64(len(servers)), TotalByRack: map[string]int64{}, ClaimedByRack: map[string]int64{},

@@ -3,30 +3,37 @@
 package why
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/engine/matching"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
-// serving is the search for servers for the members of one gang.
-type serving struct {
+// search looks for servers for the members of one gang.
+type search struct {
 	policy  *selection.Policy
 	members []Member
 	fleet   *Fleet
+	// wanting are the members that have no server yet, by their number.
+	wanting []int
 	// refused is what no member can have, because the quota of their namespace leaves no room for them all.
 	refused *Reason
 }
 
-// serve begins the search for the servers of members, who are of one namespace.
-func serve(policy *selection.Policy, quota bundle.Quota, members []Member, f *Fleet) *serving {
-	s := &serving{policy: policy, members: members, fleet: f}
+// newSearch begins the search for the servers of members, who are of one namespace.
+func newSearch(policy *selection.Policy, quota bundle.Quota, members []Member, f *Fleet) *search {
+	s := &search{policy: policy, members: members, fleet: f}
+	for i, m := range members {
+		if f.own[keyOf(m.Claim)] == "" {
+			s.wanting = append(s.wanting, i)
+		}
+	}
 	if len(members) > 0 {
 		namespace := members[0].Claim.Namespace
-		if words := quota.Exceeded(namespace, f.heldIn[namespace], len(members)); words != "" {
+		if words := quota.Exceeded(namespace, f.heldIn[namespace], len(s.wanting)); words != "" {
 			s.refused = &Reason{v1alpha1.ReasonQuotaExceeded, words, Namespace}
 		}
 	}
@@ -34,7 +41,7 @@ func serve(policy *selection.Policy, quota bundle.Quota, members []Member, f *Fl
 }
 
 // judge is what is to be said to a member in a fleet.
-func (s *serving) judge(ctx context.Context, member int, f *Fleet) (Answer, error) {
+func (s *search) judge(ctx context.Context, member int, f *Fleet) (Answer, error) {
 	m := s.members[member]
 	a, err := Judge(ctx, s.policy, m.Claim, m.Priority, f)
 	if err != nil {
@@ -46,9 +53,18 @@ func (s *serving) judge(ctx context.Context, member int, f *Fleet) (Answer, erro
 	return a, nil
 }
 
-// inOrder has the members choose one after the other. It returns those that are left without a server, the first one first.
-func (s *serving) inOrder(ctx context.Context, order []int) (Served, []int, error) {
-	served := Served{Answers: make([]Answer, len(s.members)), After: s.fleet}
+// answers are those of the members that have a server already; the others are still to be found.
+func (s *search) answers() []Answer {
+	all := make([]Answer, len(s.members))
+	for i, m := range s.members {
+		all[i] = Answer{Total: len(s.fleet.servers), Has: s.fleet.own[keyOf(m.Claim)]}
+	}
+	return all
+}
+
+// inOrder has members choose one after the other. It returns those that are left without a server.
+func (s *search) inOrder(ctx context.Context, order []int) (Served, []int, error) {
+	served := Served{Answers: s.answers(), After: s.fleet}
 	var missing []int
 	for _, i := range order {
 		a, err := s.judge(ctx, i, served.After)
@@ -71,85 +87,59 @@ func (s *serving) inOrder(ctx context.Context, order []int) (Served, []int, erro
 // maxOrders bounds how often servers are looked for in another order; it is the scheduler's.
 const maxOrders = 8
 
-// inOtherOrders goes on from what was found in an order: each time the first member that was left without a server chooses first.
-// Where none serves them all it returns that which serves most.
-func (s *serving) inOtherOrders(ctx context.Context, order []int, best Served, missing []int) (Served, error) {
-	least := len(missing)
-	for range min(maxOrders, len(s.members)) - 1 {
-		order = slices.DeleteFunc(order, func(i int) bool { return i == missing[0] })
-		order = slices.Insert(order, 0, missing[0])
-		var served Served
-		var err error
-		if served, missing, err = s.inOrder(ctx, order); err != nil || served.Complete {
+// inOtherOrders tries several orders, as the scheduler does: those with the fewest choices first, and then each time those first that
+// were left without a server. Where none serves them all it returns that which serves most; so many were missing in the best so far.
+func (s *search) inOtherOrders(ctx context.Context, m *match, best Served, least int) (Served, error) {
+	order := slices.Clone(s.wanting)
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(m.choices(slices.Index(s.wanting, a)), m.choices(slices.Index(s.wanting, b)))
+	})
+	for range min(maxOrders, len(s.members)) {
+		served, missing, err := s.inOrder(ctx, order)
+		if err != nil || served.Complete {
 			return served, err
 		}
 		if len(missing) < least {
 			best, least = served, len(missing)
 		}
+		order = slices.DeleteFunc(order, func(i int) bool { return slices.Contains(missing, i) })
+		order = append(missing, order...)
 	}
 	return best, nil
 }
 
-// matched finds a server for each member wherever there is a way. Each then chooses among what is free and not meant for another.
-func (s *serving) matched(ctx context.Context) (Served, error) {
-	meant, complete, err := s.match(ctx)
-	if err != nil || !complete {
-		return Served{}, err
+// asMatched has each member take the server that it is matched to, where there is one for each. What a policy that follows counts, or
+// a spread that the matching did not know of, says meanwhile is asked anew.
+func (s *search) asMatched(ctx context.Context, m *match) (Served, error) {
+	servers, complete := m.solve()
+	if !complete {
+		return Served{}, nil
 	}
-	served := Served{Answers: make([]Answer, len(s.members)), Complete: true}
-	for i := range s.members {
-		a, err := s.judge(ctx, i, s.fleet.bindAll(s.holding(meant, i)))
-		if err != nil {
+	served := Served{Answers: s.answers(), After: s.fleet, Complete: true}
+	for _, k := range m.Order(servers, m.counts) {
+		i := s.wanting[k]
+		a, err := s.judge(ctx, i, served.After)
+		if err != nil || !a.take(m.names[servers[k]]) {
 			return Served{}, err
 		}
 		served.Answers[i] = a
-		taken, ok := a.Taken()
-		if !ok { // by a policy that follows counts
-			return Served{}, nil
-		}
-		meant[i] = taken.Name
+		served.After = served.After.Bind(s.members[i].Claim, m.names[servers[k]])
 	}
-	served.After = s.fleet.bindAll(s.holding(meant, matching.None))
 	return served, nil
 }
 
-// holding are all members but one, by the names of their servers.
-func (s *serving) holding(servers []string, but int) map[string]*v1alpha1.ServerClaim {
-	claims := make(map[string]*v1alpha1.ServerClaim, len(servers))
-	for i, name := range servers {
-		if i != but {
-			claims[name] = s.members[i].Claim
-		}
+// take puts a server first that fits. It says whether it does.
+func (a *Answer) take(name string) bool {
+	at := slices.IndexFunc(a.Verdicts[:a.Fits], func(v Verdict) bool { return v.Name == name })
+	if at < 0 || a.Failed != nil || a.Refused != nil {
+		return false
 	}
-	return claims
-}
-
-// match gives each member the name of a server of its own, of those that it could have by itself.
-func (s *serving) match(ctx context.Context) (servers []string, complete bool, err error) {
-	problem := matching.Problem{Ranked: make([][]int, len(s.members))}
-	numbers := map[string]int{}
-	var names []string
-	for i := range s.members {
-		a, err := s.judge(ctx, i, s.fleet)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, v := range a.Verdicts[:a.Fits] {
-			n, known := numbers[v.Name]
-			if !known {
-				n, numbers[v.Name] = len(names), len(names)
-				names = append(names, v.Name)
-			}
-			problem.Ranked[i] = append(problem.Ranked[i], n)
-		}
+	taken := a.Verdicts[at]
+	copy(a.Verdicts[1:at+1], a.Verdicts[:at])
+	a.Verdicts[0] = taken
+	for i := range a.Fits {
+		a.Verdicts[i].Rank = i + 1
 	}
-	problem.Servers = len(names)
-	numbered, complete := problem.Solve()
-	if !complete {
-		return nil, false, nil
-	}
-	for _, n := range numbered {
-		servers = append(servers, names[n])
-	}
-	return servers, true, nil
+	a.Verdicts[0].Later = false
+	return true
 }

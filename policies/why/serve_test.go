@@ -5,6 +5,7 @@ package why
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -13,14 +14,16 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // drawMembers are claims of one gang that ask for different racks, sizes and names.
-func drawMembers(r *rapid.T) []Member {
+func drawMembers(r *rapid.T, spreads []string) []Member {
 	members := make([]Member, rapid.IntRange(2, 4).Draw(r, "members"))
 	for i := range members {
-		text := fmt.Sprintf("gang: {name: g, size: %d}\n", len(members)) +
+		text := rapid.SampledFrom(spreads).Draw(r, "spread") + fmt.Sprintf("gang: {name: g, size: %d}\n", len(members)) +
 			rapid.SampledFrom([]string{"", `where: server.rack == "r1"`, `where: server.rack != "r1"`, `where: server.rack == "r4" || server.name == "s05"`,
 				`where: server.labels["size"] == "m"`}).Draw(r, "placement")
 		members[i].Claim = &v1alpha1.ServerClaim{}
@@ -59,7 +62,7 @@ func TestAGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 	runs, whole, late, short := 0, 0, 0, 0
 	rapid.Check(t, func(r *rapid.T) {
 		runs++
-		servers, members := drawServers(r), drawMembers(r)
+		servers, members := drawServers(r), drawMembers(r, []string{""})
 		before := FleetOf(servers, nil, nil, time.Unix(1, 0))
 		got, err := Serve(context.Background(), policy, bundle.Quota{}, members, before)
 		if err != nil {
@@ -96,5 +99,117 @@ func TestAGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 	})
 	if least := runs / 20; whole < least || short < least || late < least {
 		t.Errorf("of %d gangs %d are served and %d not, and %d members take a server that is not their best: too few of interest", runs, whole, short, late)
+	}
+}
+
+// ordersFor tries every order and every server, of members who keep apart from each other by rack.
+func ordersFor(could [][]string, racks map[string]string, counts []map[string]int64, spreads []*placement.Spread, left []int, taken []string) bool {
+	if len(left) == 0 {
+		return true
+	}
+	for at, m := range left {
+		rest := slices.Delete(slices.Clone(left), at, at+1)
+		for _, name := range could[m] {
+			if slices.Contains(taken, name) {
+				continue
+			}
+			if spreads[m] != nil {
+				if ok, _ := spreads[m].Allows(racks[name], counts[m]); !ok {
+					continue
+				}
+			}
+			next := make([]map[string]int64, len(counts))
+			for i := range counts {
+				next[i] = maps.Clone(counts[i])
+				if _, known := next[i][racks[name]]; known {
+					next[i][racks[name]]++
+				}
+			}
+			if ordersFor(could, racks, next, spreads, rest, append(slices.Clone(taken), name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestASpreadGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
+	policy := compiled(t, rules)
+	for name, spreads := range map[string][]string{
+		"all spread alike":       {"spread: {key: rack}\n"},
+		"all with a wider skew":  {"spread: {key: rack, maxSkew: 2}\n"},
+		"spread in several ways": {"", "spread: {key: rack}\n", "spread: {key: rack, maxSkew: 2}\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs, whole, reordered := 0, 0, 0
+			rapid.Check(t, func(r *rapid.T) {
+				runs++
+				servers, members := drawServers(r), drawMembers(r, spreads)
+				got, err := Serve(context.Background(), policy, bundle.Quota{}, members, FleetOf(servers, nil, nil, time.Unix(1, 0)))
+				if err != nil {
+					r.Fatal(err)
+				}
+				facts, racks := make([]selection.Candidate, len(servers)), map[string]string{}
+				for i := range servers {
+					facts[i] = policies.CandidateOf(&servers[i], policies.Hardware{})
+					racks[servers[i].Name] = facts[i].Rack
+				}
+				var could [][]string
+				var left []int
+				var counts []map[string]int64
+				var apart []*placement.Spread
+				alike := true
+				for i, m := range members {
+					p, _ := policies.PlacementOf(m.Claim)
+					could, left, apart = append(could, allowed(t, policy, m, servers)), append(left, i), append(apart, p.Spread())
+					counts = append(counts, p.Places(len(facts), func(k int) *selection.Candidate { return &facts[k] }))
+					alike = alike && apart[i] != nil && apart[i].MaxSkew == apart[0].MaxSkew && maps.Equal(counts[i], counts[0])
+				}
+				want := ordersFor(could, racks, counts, apart, left, nil)
+				if want {
+					whole++
+				}
+				if got.Complete && !want || alike && got.Complete != want {
+					r.Errorf("complete is %t, and by brute force it is %t: %q", got.Complete, want, could)
+				}
+				var taken []string
+				for i, a := range got.Answers {
+					one, ok := a.Taken()
+					if ok && (!slices.Contains(could[i], one.Name) || got.Complete && slices.Contains(taken, one.Name)) {
+						r.Errorf("member %d takes %s; it could have %q, and %q are taken", i, one.Name, could[i], taken)
+					}
+					if ok && one.Name != could[i][0] {
+						reordered++
+					}
+					taken = append(taken, one.Name)
+				}
+			})
+			if whole < runs/50 || reordered < runs/50 {
+				t.Errorf("of %d gangs %d can be served, and %d members take a server that is not their best: too few of interest", runs, whole, reordered)
+			}
+		})
+	}
+}
+
+// Only the last order of all serves them: the one in r1 has to stand there before the others, and each of them before the next.
+func TestASpreadGangIsServedThoughOnlyTheMatchingFindsAWay(t *testing.T) {
+	var servers []v1alpha1.Server
+	var members []Member
+	for i := range 12 {
+		rack := fmt.Sprintf("r%02d", i)
+		servers = append(servers, free("s"+rack, func(s *v1alpha1.Server) { s.Annotations = map[string]string{policies.RackMetadata: rack} }))
+		c := member(fmt.Sprintf("m%02d", i), "12")
+		c.Annotations[v1alpha1.PlacementAnnotation] += "\nspread: {key: rack}\n"
+		members = append(members, Member{Claim: c})
+	}
+	// Each takes the first rack that is free, and may not have those behind its own: the last one chooses first in the only way.
+	policy := compiled(t, "package metalaw.selection\n\nallow if input.candidate.rack <= limit\n\n"+
+		"limit := sprintf(\"r%s\", [object.get(input.claim.labels, \"last\", \"\")])\n")
+	for i := range members {
+		members[i].Claim.Labels = map[string]string{"last": fmt.Sprintf("%02d", 11-i)}
+	}
+	served, err := Serve(context.Background(), policy, bundle.Quota{}, members, FleetOf(servers, nil, nil, time.Unix(0, 0)))
+	if err != nil || !served.Complete || served.After.counts.Claimed != 12 {
+		t.Errorf("complete %v, %v", served.Complete, err)
 	}
 }

@@ -107,15 +107,11 @@ type outcome struct {
 
 // serve finds out what would become of some claims that get servers together; what is in the way of one is in the way of all.
 func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all bool) ([]outcome, error) {
-	known := slices.Clone(claims)
+	others := make([]*v1alpha1.ServerClaim, len(w.claims))
 	for i := range w.claims {
-		if !slices.ContainsFunc(claims, func(c *v1alpha1.ServerClaim) bool {
-			return c.Namespace == w.claims[i].Namespace && c.Name == w.claims[i].Name
-		}) {
-			known = append(known, &w.claims[i])
-		}
+		others[i] = &w.claims[i]
 	}
-	missing := why.Missing(claims[0], known)
+	missing := why.Missing(claims, others, w.fleet)
 	var policy *selection.Policy
 	if w.bundle != nil {
 		policy = w.bundle.Selection

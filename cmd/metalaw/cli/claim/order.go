@@ -82,7 +82,7 @@ func (w *world) orderOf(c *v1alpha1.ServerClaim) *order {
 	return &order{Place: at + 1, Of: len(queue), Priority: w.priority(c), Asked: policies.PriorityOf(c), Aged: w.aged(c), Everywhere: w.everywhere}
 }
 
-// gang are the members of a claim's gang that wait, in order; the claim alone where it has none.
+// gang are the members of a claim's gang that wait and can be given a server, in order; the claim alone where it has none.
 func (w *world) gang(c *v1alpha1.ServerClaim) []*v1alpha1.ServerClaim {
 	own := policies.GangOf(c)
 	if own == nil {
@@ -91,7 +91,10 @@ func (w *world) gang(c *v1alpha1.ServerClaim) []*v1alpha1.ServerClaim {
 	var all []*v1alpha1.ServerClaim
 	found := false
 	for _, other := range w.queue() {
-		if gang := policies.GangOf(other); gang != nil && other.Namespace == c.Namespace && gang.Name == own.Name {
+		if other.Namespace != c.Namespace || other.Name != c.Name && !policies.Musters(other) {
+			continue
+		}
+		if gang := policies.GangOf(other); gang != nil && gang.Name == own.Name {
 			all = append(all, other)
 			found = found || other.Name == c.Name
 		}

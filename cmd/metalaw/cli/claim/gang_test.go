@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies/why"
+)
+
+func aMember(name string, change func(*v1alpha1.ServerClaim)) v1alpha1.ServerClaim {
+	c := v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-" + name),
+		Finalizers:  []string{v1alpha1.FinalizerServerClaim},
+		Annotations: map[string]string{v1alpha1.PlacementAnnotation: "gang: {name: db, size: 2}"}}}
+	change(&c)
+	return c
+}
+
+func aServer(name, claim string) v1alpha1.Server {
+	s := v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: v1alpha1.ServerStatus{State: v1alpha1.StateAvailable, PowerState: v1alpha1.PowerStateOff}}
+	if claim != "" {
+		s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "team", Name: claim}
+		s.Annotations = map[string]string{v1alpha1.ClaimUIDAnnotation: "uid-" + claim}
+	}
+	return s
+}
+
+// What a gang waits for is what the scheduler waits for.
+func TestAGangIsExplainedByTheMembersThatTheSchedulerCounts(t *testing.T) {
+	policy, found := selection.Compile(map[string][]byte{"selection.rego": []byte("package metalaw.selection\n\nallow := true\n")})
+	if policy == nil {
+		t.Fatal(found)
+	}
+	bound := func(server string) func(*v1alpha1.ServerClaim) {
+		return func(c *v1alpha1.ServerClaim) {
+			c.Spec.ServerRef = &corev1.LocalObjectReference{Name: server}
+			c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBound, Status: metav1.ConditionTrue}}
+		}
+	}
+	for name, c := range map[string]struct {
+		other   func(*v1alpha1.ServerClaim)
+		servers []v1alpha1.Server
+		quota   int
+		want    string
+	}{
+		"both wait":                     {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, "its turn: it would get a now"},
+		"the other one is left alone":   {func(c *v1alpha1.ServerClaim) { c.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationIgnore }, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, "its gang: 1 of its 2 members exist"},
+		"the other one is not prepared": {func(c *v1alpha1.ServerClaim) { c.Finalizers = nil }, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, "its gang: 1 of its 2 members exist"},
+		"the other one has its server":  {bound("a"), []v1alpha1.Server{aServer("a", "db-1"), aServer("b", "")}, 2, "its turn: it would get b now"},
+		"the other one lost its server": {bound("a"), []v1alpha1.Server{aServer("a", "else"), aServer("b", "")}, 2, "its gang: 1 of its 2 members name a server that is not theirs"},
+		"one is reserved for the other": {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", "db-1"), aServer("b", "")}, 2, "its turn: it would get b now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{now: time.Unix(0, 0), servers: c.servers, claims: []v1alpha1.ServerClaim{aMember("db-0", func(*v1alpha1.ServerClaim) {}), aMember("db-1", c.other)},
+				bundle: &bundle.Bundle{Selection: policy}}
+			w.bundle.Settings.Claims.Quota.Default = &c.quota
+			w.fleet = why.FleetOf(w.servers, nil, w.claims, w.now)
+			e := &explanation{}
+			if err := e.assess(t.Context(), w, &w.claims[0], false); err != nil {
+				t.Fatal(err)
+			}
+			if e.WaitsFor != c.want {
+				t.Errorf("got %q, want %q", e.WaitsFor, c.want)
+			}
+		})
+	}
+}
