@@ -26,11 +26,44 @@ test_other_namespaces_have_the_images_of_all_others if {
 
 test_a_namespace_may_have_none if not allowed("nobody", "registry.example.com/public/linux:1")
 
-test_two_dots_lead_nowhere if not allowed("team", "registry.example.com/os/../other/linux:1")
+test_two_dots_lead_nowhere if {
+	not allowed("team", "registry.example.com/os/../other/linux:1")
+	not allowed("team", "registry.example.com/os/..")
+	allowed("team", "registry.example.com/os/linux:1..2")
+}
+
+test_a_star_alone_is_every_image if {
+	policy.allows("any", "registry.example.com/os/linux:1..2") with policy.images as {} with policy.others as ["*"]
+	policy.allows("any", "linux") with policy.images as {} with policy.others as ["*"]
+}
 
 test_the_words_name_the_images if {
 	words := policy.words("team") with policy.images as table
 	words == "claims of namespace team may not boot this image, but: registry.example.com/os/*, registry.example.com/rescue:1"
+}
+
+test_the_words_of_a_namespace_that_may_boot_none if {
+	words := policy.words("nobody") with policy.images as table
+	words == "claims of namespace nobody may boot no image at all"
+}
+
+# What a star stands for must not be a part of the registry's name.
+closed(pattern) if not endswith(pattern, "*")
+
+closed("*")
+
+closed(pattern) if {
+	parts := split(trim_suffix(pattern, "*"), "://")
+	contains(parts[count(parts) - 1], "/")
+}
+
+test_a_star_within_the_name_of_a_registry_makes_no_sense if {
+	every pattern in ["*", "registry.example.com/*", "registry.example.com/os/linux:1.*", "https://example.com/*", "linux:1"] {
+		closed(pattern)
+	}
+	every pattern in ["registry.example.com*", "linux*", "linux:*", "https://example.com*"] {
+		not closed(pattern)
+	}
 }
 
 test_the_parameters_make_sense if {
@@ -38,6 +71,7 @@ test_the_parameters_make_sense if {
 		is_array(patterns)
 		every pattern in patterns {
 			not contains(trim_suffix(pattern, "*"), "*")
+			closed(pattern)
 		}
 	}
 }

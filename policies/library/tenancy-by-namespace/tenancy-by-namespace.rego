@@ -9,11 +9,10 @@ label := "example.com/tenant"
 # The namespaces of each tenant. A tenant that is not named here has the namespace of its own name.
 namespaces := {}
 
-tenant := object.get(input.candidate.labels, label, "")
-
 rejects if {
-	tenant != ""
-	not welcome
+	tenant := input.candidate.labels[label]
+	not welcome(tenant)
 }
 
-welcome if input.claim.namespace in object.get(namespaces, tenant, [tenant])
+# An empty label names no tenant that anybody could be: such a server goes to nobody.
+welcome(tenant) if input.claim.namespace in object.get(namespaces, tenant, [tenant])
