@@ -34,6 +34,8 @@ type Policy struct {
 	Score     string `json:"score"`
 	Selection string `json:"selection"`
 	Admission string `json:"admission"`
+	// Priority is the parameter that holds a priority which not every namespace may ask for; empty where there is none.
+	Priority string `json:"priority"`
 	// Example is a claim that it concerns.
 	Example string `json:"example"`
 	// Parameters are what an author may set, in the order of the text.

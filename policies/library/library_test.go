@@ -180,3 +180,58 @@ func TestParametersThatMakeNoSenseAreFoundByTheTestsOfThePolicy(t *testing.T) {
 		t.Errorf("%v %v", err, report.Found)
 	}
 }
+
+func TestAPriorityThatEveryNamespaceMayAskForIsWarnedOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy, priority string
+		max              int64
+		want             string
+	}{
+		"all may ask for it": {"reserve-per-zone", "500", 1000, "reserve-per-zone keeps something for claims of priority 500, and those of every namespace may ask for " +
+			"up to 1000: in bundle.yaml, set settings.claims.priority.max below 500, and in settings.claims.priority.namespaces who may ask for more"},
+		"all may ask for just that": {"reserve-per-zone", "500", 500, "reserve-per-zone keeps something for claims of priority 500, and those of every namespace may ask for " +
+			"up to 500: in bundle.yaml, set settings.claims.priority.max below 500, and in settings.claims.priority.namespaces who may ask for more"},
+		"few may":                 {"reserve-per-zone", "500", 499, ""},
+		"a policy without a part": {"wear-levelling", "", 1000, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := Find(c.policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			set := map[string]string{}
+			if c.priority != "" {
+				set["priority"] = c.priority
+			}
+			files, _, err := p.Add(shippedBundle(t, policies.DefaultBundle), nil, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.Warnings(files, bundle.Claims{Priority: bundle.Priority{Max: c.max}})
+			if err != nil || strings.Join(got, "\n") != c.want {
+				t.Errorf("%q %v", got, err)
+			}
+		})
+	}
+}
+
+func TestParametersThatNameASettingExist(t *testing.T) {
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if p.Priority != "" && !slices.ContainsFunc(p.Parameters, func(one Parameter) bool { return one.Name == p.Priority }) {
+			t.Errorf("%s has no parameter %s", p.Name, p.Priority)
+		}
+	}
+}
+
+func TestAPatternThatReachesIntoTheNameOfARegistryIsRefused(t *testing.T) {
+	for images, accepted := range map[string]bool{`{"shop": ["registry.example.com*"]}`: false, `{"shop": ["registry.example.com/*"]}`: true} {
+		files := added(t, shippedBundle(t, policies.DefaultBundle), []string{"images-per-namespace"}, map[string]string{"images-per-namespace.images": images})
+		if b, report, err := policies.Accept(t.Context(), files); err != nil || (b != nil) != accepted {
+			t.Errorf("%s: %v %v", images, err, report.Found.Err())
+		}
+	}
+}

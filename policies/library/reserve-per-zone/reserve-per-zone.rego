@@ -3,10 +3,10 @@
 # A server for which rejects holds is turned away by selection.rego.
 package metalaw.selection.reserve_per_zone
 
-# How many of a zone's servers are kept free, in percent of all that it has, in whatever state.
+# How many of a zone's servers are kept free, in percent of all that it has, in whatever state. A part of a server is a whole one.
 percent := 10
 
-# Claims of this priority or a higher one may have them. What priority a namespace can ask for, claims.priority in bundle.yaml says.
+# Claims of this priority or a higher one may have them. Keep claims.priority.max in bundle.yaml below it, or every namespace can ask for it.
 priority := 100
 
 # Claims with this label may have them as well. Whoever may create claims may label them: leave it empty where that is too many.

@@ -113,6 +113,9 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 	if err := refuseBroken(ctx, t, dir, files); err != nil {
 		return err
 	}
+	if err := warnOf(t, files, names); err != nil {
+		return err
+	}
 	changed, err := changedIn(dir, before, files)
 	if err != nil {
 		return err

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/library"
+)
+
+// warnOf tells of policies that do not do in the bundle what they say, because of its settings.
+func warnOf(t *terminal.Terminal, files bundle.Files, names []string) error {
+	b, _, err := bundle.Compile(files, policies.Vocabulary())
+	if err != nil || b == nil {
+		return err // why it does not compile is told where the bundle is accepted
+	}
+	for _, name := range names {
+		p, err := library.Find(name)
+		if err != nil {
+			return err
+		}
+		warnings, err := p.Warnings(files, b.Settings.Claims)
+		if err != nil {
+			return err
+		}
+		for _, w := range warnings {
+			if _, err := fmt.Fprintf(t.Err, "warning: %s\n", w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+func TestAddWarnsOfAPriorityThatEveryNamespaceMayAskFor(t *testing.T) {
+	dir := begun(t, "default")
+	add := func() string {
+		root := &cobra.Command{Use: "metalaw", SilenceUsage: true, SilenceErrors: true}
+		root.AddCommand(Command("metalaw"))
+		var out, complaints bytes.Buffer
+		root.SetArgs([]string{"policy", "add", dir, "reserve-per-zone", "--set", "priority=500"})
+		root.SetOut(&out)
+		root.SetErr(&complaints)
+		if err := root.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err, out.String())
+		}
+		return complaints.String()
+	}
+	if got := add(); !strings.HasPrefix(got, "warning: reserve-per-zone keeps something for claims of priority 500, ") {
+		t.Errorf("it says %q", got)
+	}
+	file := filepath.Join(dir, "bundle.yaml")
+	if err := os.WriteFile(file, []byte(strings.Replace(text(t, file), "settings:\n", "settings:\n  claims: {priority: {max: 499, namespaces: {core: 500}}}\n", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := add(); got != "" {
+		t.Errorf("it says %q", got)
+	}
+}
