@@ -73,6 +73,10 @@ func TestWhatEachPolicyOfTheLibraryDoes(t *testing.T) {
 		{Name: "shared", Labels: map[string]string{}}}
 	zone := []selection.Candidate{{Name: "a", Zone: "z1"}, {Name: "b", Zone: "z2"}}
 	kept := selection.Fleet{TotalByZone: map[string]int64{"z1": 20, "z2": 20}, FreeByZone: map[string]int64{"z1": 2, "z2": 3}}
+	// A namespace has two servers in the rack that is empty otherwise, and one in that which is full.
+	const now = 100 * 24 * 60 * 60
+	unlike := selection.Fleet{Now: now, TotalByRack: map[string]int64{"empty": 20, "full": 20}, ClaimedByRack: map[string]int64{"empty": 0, "full": 20},
+		NamespaceByRack: map[string]int64{"empty": 2, "full": 1}}
 	for name, c := range map[string]struct {
 		policy  string
 		set     map[string]string
@@ -87,6 +91,25 @@ func TestWhatEachPolicyOfTheLibraryDoes(t *testing.T) {
 			{Name: "a", Cores: 128, MemoryGiB: 127}, {Name: "b", Cores: 32, MemoryGiB: 127}, {Name: "c", Cores: 32, MemoryGiB: 64}, {Name: "d"}}, want: "c b a d"},
 		"the server with the fewest claims comes first": {policy: "wear-levelling",
 			servers: []selection.Candidate{{Name: "a", TimesClaimed: 7}, {Name: "b", TimesClaimed: 90}, {Name: "c", TimesClaimed: 6}}, want: "c a b"},
+		"a server that is larger comes before one that is failing": {policy: "best-fit", servers: []selection.Candidate{
+			{Name: "a", Cores: 16, MemoryGiB: 64, Health: "Warning"}, {Name: "b", Cores: 128, MemoryGiB: 1024}}, want: "b a"},
+		"and before one with GPUs": {policy: "best-fit", servers: []selection.Candidate{
+			{Name: "a", Cores: 16, MemoryGiB: 64, GPUs: 1}, {Name: "b", Cores: 64, MemoryGiB: 512}, {Name: "c", Cores: 512, MemoryGiB: 4096}}, want: "b c a"},
+		"a little smaller is more than place and rest": {policy: "best-fit", fleet: unlike, servers: []selection.Candidate{
+			{Name: "a", Cores: 64, MemoryGiB: 320, Rack: "empty", AvailableSince: 1}, {Name: "b", Cores: 64, MemoryGiB: 256, Rack: "full", AvailableSince: now}}, want: "b a"},
+		"a rack with fewer is more than size, place and rest": {policy: "spread-over-racks", fleet: unlike, servers: []selection.Candidate{
+			{Name: "a", MemoryGiB: 64, Rack: "empty", AvailableSince: 1}, {Name: "b", MemoryGiB: 4096, GPUs: 8, Rack: "full", AvailableSince: now}}, want: "b a"},
+		"and less than the health": {policy: "spread-over-racks", fleet: unlike, servers: []selection.Candidate{
+			{Name: "a", MemoryGiB: 4096, GPUs: 8, Rack: "empty", AvailableSince: now}, {Name: "b", MemoryGiB: 64, Rack: "full", Health: "Warning"}}, want: "a b"},
+		"a claim less is more than size, place and rest": {policy: "wear-levelling", fleet: unlike, servers: []selection.Candidate{
+			{Name: "a", MemoryGiB: 64, Rack: "empty", AvailableSince: 1, TimesClaimed: 4},
+			{Name: "b", MemoryGiB: 4096, GPUs: 8, Rack: "full", AvailableSince: now, TimesClaimed: 3}}, want: "b a"},
+		"and less than the health, too": {policy: "wear-levelling", servers: []selection.Candidate{
+			{Name: "a", MemoryGiB: 4096, GPUs: 8, TimesClaimed: 49}, {Name: "b", MemoryGiB: 64, Health: "Warning"}}, want: "a b"},
+		"a server whose tenant is left empty is for nobody": {policy: "tenancy-by-namespace", claim: selection.Claim{Namespace: "acme"},
+			servers: []selection.Candidate{{Name: "a", Labels: map[string]string{"example.com/tenant": ""}}, {Name: "b"}}, want: "b other-tenant=1"},
+		"without parameters every image is allowed": {policy: "images-per-namespace", claim: selection.Claim{Namespace: "team", Image: "reg/os:1..2"},
+			servers: tenants, want: "acme shared"},
 		"failing hardware is turned away": {policy: "exclude-failing-hardware",
 			servers: []selection.Candidate{{Name: "a", Health: "Warning"}, {Name: "b", Health: "Critical"}, {Name: "c", Health: "Unknown"}, {Name: "d"}},
 			want:    "c d hardware-failing=2 unhealthy=1"},

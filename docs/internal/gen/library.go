@@ -3,11 +3,14 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"strings"
 
 	"github.com/metalaw/metalaw/engine/admission"
 	"github.com/metalaw/metalaw/engine/admission/objectonly"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/library"
 )
 
@@ -27,9 +30,14 @@ func libraryPage(string) (string, error) {
 		rows = append(rows, []string{"[" + p.Name + "](#" + p.Name + ")", p.Summary, part(p)})
 	}
 	m.table([]string{"policy", "what it does", "part of"}, rows)
-	m.paragraph("All of them are [evaluated natively](../bundles.md#choosing-servers) in selection. Points that a policy gives add up with " +
-		"those of your own rules and of other " +
-		"policies: a parameter `weight` says how they compare. The built-in bundles' own score has at most 180 points.")
+	healthy, failing, err := mostPoints()
+	if err != nil {
+		return "", err
+	}
+	m.paragraph(fmt.Sprintf("All of them are [evaluated natively](../bundles.md#choosing-servers) in selection. Points that a policy gives add up with "+
+		"those of your own rules and of other "+
+		"policies: a parameter `weight` says how they compare. The built-in bundles' own score has at most %v points, and for a server whose "+
+		"BMC reports a warning at most %v. The library's policies give such a server none, so that it comes last whatever they weigh.", healthy, failing))
 	for _, p := range all {
 		libraryPolicy(m, p)
 	}
@@ -51,6 +59,38 @@ func libraryPage(string) (string, error) {
 	m.paragraph("Functions that mean something else in CEL, such as `lower` beyond ASCII, are not translated. A test holds the translation " +
 		"against the Rego on random claims.")
 	return m.text(), nil
+}
+
+// mostPoints are the highest scores that the default bundle gives to servers: to any, and to one whose BMC reports a warning.
+func mostPoints() (healthy, failing float64, err error) {
+	b, err := policies.Default()
+	if err != nil {
+		return 0, 0, err
+	}
+	const days, empty = 100, "empty"
+	fleet := selection.Fleet{Now: days * 24 * 60 * 60, TotalByRack: map[string]int64{empty: 1, "full": 1}, ClaimedByRack: map[string]int64{"full": 1}}
+	for _, health := range []string{"OK", "Unknown", "Warning"} {
+		var servers []*selection.PreparedCandidate
+		for memory := int64(0); memory <= 4096; memory += 64 {
+			for _, rack := range []string{"", "full", empty} {
+				for _, since := range []int64{0, fleet.Now} {
+					for gpus := range int64(2) {
+						servers = append(servers, selection.NewCandidate(selection.Candidate{Name: "s", Health: health, MemoryGiB: memory, Rack: rack,
+							AvailableSince: since, GPUs: gpus}))
+					}
+				}
+			}
+		}
+		result, err := b.Selection.Rank(context.Background(), selection.Claim{}, servers, fleet, 1)
+		if err != nil {
+			return 0, 0, err
+		}
+		healthy = max(healthy, result.Ranked[0].Score)
+		if health == "Warning" {
+			failing = result.Ranked[0].Score
+		}
+	}
+	return healthy, failing, nil
 }
 
 // part is the part of a bundle that a policy belongs to.
