@@ -8,6 +8,6 @@
 //
 //   - fleet.go: the objects, and what a binding changes about them;
 //   - judge.go: the answer;
-//   - gang.go, serve.go, match.go: the answers for claims that get servers together;
+//   - gang.go, search.go, match.go: the answers for claims that get servers together;
 //   - near.go: which of the servers that do not fit come nearest.
 package why
