@@ -3,6 +3,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func (r *run) gangAgain(ctx context.Context, g *gangAttempt, denied error) {
 		r.later(g.everyone[0])
 	case !r.stopped:
 		r.v.afresh()
-		r.tryGang(ctx, g.key, cmpError(g.denied, denied))
+		r.tryGang(ctx, g.key, cmp.Or(g.denied, denied))
 	}
 }
 
@@ -154,11 +155,4 @@ func (r *run) memberLost(t *attempt, denied error) {
 		wait = longestDenied
 	}
 	r.s.patience.lost(t.claim.UID, r.s.now(), wait)
-}
-
-func cmpError(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }
