@@ -29,6 +29,36 @@ func (p Problem) Solve() (servers []int, complete bool) {
 	return s.server, complete
 }
 
+// placeless puts all servers into one place. A member needs no more of its servers than there are members.
+func (p Problem) placeless() Problem {
+	n := len(p.Ranked)
+	out := Problem{Ranked: make([][]int, n), Servers: p.Servers, Place: make([]int, p.Servers), Least: []int{0}, Most: []int{n}}
+	for i, all := range p.Ranked {
+		out.Ranked[i] = all[:min(n, len(all))]
+	}
+	return out
+}
+
+func filled(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = None
+	}
+	return all
+}
+
+// search is a problem that is being solved.
+type search struct {
+	Problem
+	// server is by member, holder by server; used counts the members of each place, and bound is how many it may have.
+	server, holder, used, bound []int
+	// at are the servers of each place.
+	at [][]int
+	// seen and seenPlace hold the last round in which they were looked at.
+	seen, seenPlace []int
+	round           int
+}
+
 // search begins to solve a problem.
 func (p Problem) search() *search {
 	if p.Place == nil {
@@ -58,36 +88,6 @@ func (s *search) reach() bool {
 		}
 	}
 	return true
-}
-
-// placeless puts all servers into one place. A member needs no more of its servers than there are members.
-func (p Problem) placeless() Problem {
-	n := len(p.Ranked)
-	out := Problem{Ranked: make([][]int, n), Servers: p.Servers, Place: make([]int, p.Servers), Least: []int{0}, Most: []int{n}}
-	for i, all := range p.Ranked {
-		out.Ranked[i] = all[:min(n, len(all))]
-	}
-	return out
-}
-
-func filled(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = None
-	}
-	return all
-}
-
-// search is a problem that is being solved.
-type search struct {
-	Problem
-	// server is by member, holder by server; used counts the members of each place, and bound is how many it may have.
-	server, holder, used, bound []int
-	// at are the servers of each place.
-	at [][]int
-	// seen and seenPlace hold the last round in which they were looked at.
-	seen, seenPlace []int
-	round           int
 }
 
 // serve gives servers to those members that have none. It says whether all have one then.

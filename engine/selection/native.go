@@ -183,19 +183,7 @@ func (n *native) judge(s *scratch, at []uint32, candidate *PreparedCandidate) ve
 		v.allowed, v.unsure = allowed, !isBool
 	}
 	v.lasting = n.lastingAllow && !v.allowed
-	held := 0
-	for i, r := range n.rejects {
-		if !r.Holds(f) {
-			continue
-		}
-		held++
-		v.lasting = v.lasting || n.lasting[i]
-		v.codes |= 1 << n.code[i]
-		if !r.Late {
-			words := r.Text(f)
-			v.unsure = v.unsure || words == "" || len(words) > regosandbox.MaxMessage
-		}
-	}
+	held := n.reject(f, &v)
 	if held == 0 && !v.allowed {
 		v.codes = 1
 	}
@@ -209,6 +197,23 @@ func (n *native) judge(s *scratch, at []uint32, candidate *PreparedCandidate) ve
 	}
 	v.unsure = v.unsure || f.GaveUp || held > regosandbox.MaxMessages
 	return v
+}
+
+// reject puts into a verdict which reject rules hold, and returns how many do.
+func (n *native) reject(f *regonative.Frame, v *verdict) (held int) {
+	for i, r := range n.rejects {
+		if !r.Holds(f) {
+			continue
+		}
+		held++
+		v.lasting = v.lasting || n.lasting[i]
+		v.codes |= 1 << n.code[i]
+		if !r.Late {
+			words := r.Text(f)
+			v.unsure = v.unsure || words == "" || len(words) > regosandbox.MaxMessage
+		}
+	}
+	return held
 }
 
 // look lets the rules see a candidate.

@@ -34,10 +34,11 @@ func libraryPage(string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	m.paragraph(fmt.Sprintf("All of them are [evaluated natively](../bundles.md#choosing-servers) in selection. Points that a policy gives add up with "+
-		"those of your own rules and of other "+
+	m.paragraph(fmt.Sprintf("All of them are [evaluated natively](../bundles.md#choosing-servers) in selection. Points that a policy gives add up "+
+		"with those of your own rules and of other "+
 		"policies: a parameter `weight` says how they compare. The built-in bundles' own score has at most %v points, and for a server whose "+
-		"BMC reports a warning at most %v. The library's policies give such a server none, so that it comes last whatever they weigh.", healthy, failing))
+		"BMC reports a warning at most %v. The library's policies give such a server none, so that it comes last whatever they weigh.",
+		healthy, failing))
 	for _, p := range all {
 		libraryPolicy(m, p)
 	}
