@@ -10,19 +10,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// operand is a value in CEL.
-type operand struct {
-	// defined is the condition under which there is a value; empty for always.
-	defined string
-	cel     string
-	// literal is set for a constant.
-	literal ast.Value
-	// isList: it is certainly a list. isBool: it is certainly true or false.
-	isList, isBool bool
-	// path are the keys that lead to it from the input; nil where it is no part of it.
-	path []string
-}
-
 // scope is what has a name within one rule.
 type scope struct {
 	*translator
@@ -55,20 +42,40 @@ func (s *scope) body(rest ast.Body, end func(*scope) string) string {
 	if some, ok := one.Terms.(*ast.SomeDecl); ok {
 		return s.loop(some, rest, end)
 	}
-	if name, value := s.assigned(one); value != nil {
-		v := s.operand(value)
-		defined := v.defined
-		v.defined = "" // behind here it is
-		return and(defined, s.with(name, v).body(rest, end))
+	if name, term := s.assigned(one); term != nil {
+		v := s.operand(term)
+		defined := s.prove(v.defined)
+		if defined == no {
+			return no
+		}
+		v.defined = nil // behind here it is
+		return short(and(defined, s.with(name, v).body(rest, end)))
 	}
 	condition := s.condition(one)
-	if one.Negated {
-		condition = not(condition)
-	}
 	if condition == no {
 		return no
 	}
-	return and(condition, s.body(rest, end))
+	return short(and(condition, s.body(rest, end)))
+}
+
+// short ends what grows too long before it grows further.
+func short(condition string) string {
+	if len(condition) > longest {
+		fail(tooLong)
+	}
+	return condition
+}
+
+// prove is the condition that all conditions hold, which they do from here on; it leaves out those that do anyway.
+func (s *scope) prove(conditions []string) string {
+	var unproven []string
+	for _, one := range conditions {
+		if !slices.Contains(s.proven, one) {
+			unproven = append(unproven, one)
+		}
+	}
+	s.proven = append(s.proven, unproven...)
+	return and(unproven...)
 }
 
 // assigned is the new name that an expression gives, and the term that it gives it to; nil where it gives none.
@@ -97,40 +104,38 @@ func (s *scope) loop(some *ast.SomeDecl, rest ast.Body, end func(*scope) string)
 		fail("it goes over keys and values")
 	}
 	name, ok := call[1].Value.(ast.Var)
-	list := s.operand(call[2])
-	if !ok || !list.isList {
+	whole := s.operand(call[2])
+	if !ok || whole.shape.kind != list && whole.shape.kind != set {
 		fail(fmt.Sprintf("it goes over %s, which may be no list", call[2]))
 	}
-	s.translator.names++
-	variable := fmt.Sprintf("x%d", s.translator.names)
-	inner := s.with(name, operand{cel: variable})
+	defined := s.prove(whole.defined)
+	if whole.shape.of == nil || defined == no {
+		return no
+	}
+	s.loopVariables++
+	variable := fmt.Sprintf("x%d", s.loopVariables)
+	inner := s.with(name, operand{cel: variable, shape: whole.shape.of})
 	inner.loops = true
 	condition := inner.body(rest, end)
 	if condition == no {
 		return no
 	}
-	return and(list.defined, list.cel+".exists("+variable+", "+condition+")")
+	return short(and(defined, whole.cel+".exists("+variable+", "+condition+")"))
 }
 
-// condition is that of one expression, without its not.
+// condition is that of one expression.
 func (s *scope) condition(e *ast.Expr) string {
 	switch terms := e.Terms.(type) {
 	case *ast.Term:
-		return s.truth(terms)
+		if e.Negated {
+			return s.negated(terms)
+		}
+		return s.holds(s.operand(terms))
 	case []*ast.Term:
-		if e.Negated { // what becomes of an absent argument then depends on how OPA takes the call apart
-			for _, arg := range terms[1:] {
-				if defined := s.operand(arg).defined; defined != yes && defined != "" && !slices.Contains(s.proven, defined) {
-					fail("it negates a call of what may be absent; give that a name first, or read it by object.get")
-				}
-			}
+		if e.Negated {
+			return s.negated(ast.CallTerm(terms...))
 		}
-		for _, arg := range terms[1:] {
-			if !e.Negated {
-				s.proven = append(s.proven, s.operand(arg).defined)
-			}
-		}
-		return holds(s.call(terms))
+		return s.holds(s.call(terms))
 	case *ast.Every:
 		fail("it uses every")
 	}
@@ -138,23 +143,56 @@ func (s *scope) condition(e *ast.Expr) string {
 	return no
 }
 
-// truth is the condition that a term has a value that is not false.
-func (s *scope) truth(term *ast.Term) string { return holds(s.operand(term)) }
-
-func holds(v operand) string {
-	if b, ok := v.literal.(ast.Boolean); ok {
-		if !bool(b) {
-			return no
+// negated is the condition that a term does not hold. Rego takes the keys of a reference and the arguments of a call out in front
+// of the not, so that the whole body does not hold where one of them is absent.
+func (s *scope) negated(term *ast.Term) string {
+	var v operand
+	switch t := term.Value.(type) {
+	case ast.Call:
+		args := s.arguments(t)
+		s.mustBeThere(args...)
+		v = s.apply(t, args)
+	case ast.Ref:
+		for _, key := range t[1:] {
+			s.mustBeThere(s.operand(key))
 		}
-		return and(v.defined, yes)
+		v = s.operand(term)
+	case ast.Var:
+		v = s.operand(term)
+	default: // OPA lets a body that is not true and nothing else hold
+		fail("it negates a constant or a list")
 	}
-	if v.literal != nil {
-		return and(v.defined, yes)
+	inner := *s // what holds within the not does so there alone
+	inner.proven = slices.Clone(s.proven)
+	return not(inner.holds(v))
+}
+
+// mustBeThere fails where one of the values may be absent at this place.
+func (s *scope) mustBeThere(values ...operand) {
+	for _, v := range values {
+		for _, condition := range v.defined {
+			if !slices.Contains(s.proven, condition) {
+				fail("it negates a call or a key of what may be absent; give that a name first, or read it by object.get")
+			}
+		}
 	}
-	if v.isBool {
-		return and(v.defined, v.cel)
+}
+
+// holds is the condition that a value is there and is not false.
+func (s *scope) holds(v operand) string {
+	defined := s.prove(v.defined)
+	if b, ok := v.literal.(ast.Boolean); ok && !bool(b) {
+		return no
 	}
-	return and(v.defined, v.cel+" != false")
+	switch {
+	case v.literal != nil:
+		return defined
+	case v.shape.kind == anything:
+		fail("of what may be of several kinds")
+	case v.shape.kind == truth:
+		return and(defined, v.cel)
+	}
+	return defined
 }
 
 // value is what the rules of one name come to: with arguments, that of a function.
@@ -170,6 +208,9 @@ func (t *translator) value(path string, args []operand) operand {
 	for _, one := range rules {
 		if one.rule.Head.RuleKind() == ast.MultiValue || len(one.rule.Head.Ref()) > 1 {
 			fail("it reads the set or object " + one.rule.Head.Ref().String())
+		}
+		if len(one.rule.Head.Args) != len(args) {
+			fail("it reads the function " + one.rule.Head.Ref().String())
 		}
 		if one.rule.Default {
 			v := t.newScope(one).operand(one.rule.Head.Value)
@@ -192,7 +233,7 @@ func (t *translator) branch(s *source, args []operand) operand {
 			in = in.with(name, args[i])
 			continue
 		}
-		matches = and(matches, equal(args[i], in.operand(parameter)))
+		matches = and(matches, in.holds(compared([]operand{args[i], in.operand(parameter)}, "==")))
 	}
 	var value operand
 	condition := in.body(s.rule.Body, func(end *scope) string {
@@ -200,12 +241,13 @@ func (t *translator) branch(s *source, args []operand) operand {
 		if end.loops && value.literal == nil {
 			fail("a helper rule has its value from a loop")
 		}
-		return and(value.defined, yes)
+		return end.prove(value.defined)
 	})
-	value.defined = and(matches, condition)
-	if value.defined == no {
-		value = operand{defined: no, cel: no, literal: ast.Boolean(false)}
+	condition = and(matches, condition)
+	if condition == no {
+		return never()
 	}
+	value.defined = both(nil, []string{condition})
 	return value
 }
 
@@ -213,7 +255,7 @@ func (t *translator) branch(s *source, args []operand) operand {
 func chosen(branches []operand, fallback *operand) operand {
 	var possible []operand
 	for _, b := range branches {
-		if b.defined != no {
+		if !slices.Contains(b.defined, no) {
 			possible = append(possible, b)
 		}
 	}
@@ -221,30 +263,35 @@ func chosen(branches []operand, fallback *operand) operand {
 		possible = append(possible, *fallback)
 	}
 	if len(possible) == 0 {
-		return operand{defined: no, cel: no, literal: ast.Boolean(false)}
+		return never()
 	}
 	last := possible[len(possible)-1]
 	if len(possible) == 1 {
 		return last
 	}
-	same, lists := true, true
+	same, all := true, last.shape
 	var conditions []string
 	for _, b := range possible {
 		same = same && b.literal != nil && last.literal != nil && b.literal.Compare(last.literal) == 0
-		lists = lists && b.isList
-		conditions = append(conditions, b.defined)
+		all = either(all, b.shape)
+		conditions = append(conditions, and(b.defined...))
 	}
+	defined := both(nil, []string{or(conditions...)})
 	if same {
-		return operand{defined: or(conditions...), cel: last.cel, literal: last.literal, isList: lists}
+		last.defined = defined
+		return last
 	}
 	if condition, ok := truths(possible); ok {
-		return operand{defined: or(conditions...), cel: condition, isBool: true}
+		return operand{defined: defined, cel: condition, shape: aTruth}
+	}
+	if all.vague() {
+		fail("a helper rule has values of several kinds")
 	}
 	cel := last.cel
 	for i := len(possible) - 2; i >= 0; i-- {
-		cel = "(" + and(possible[i].defined, yes) + " ? " + possible[i].cel + " : " + cel + ")"
+		cel = "(" + and(possible[i].defined...) + " ? " + possible[i].cel + " : " + cel + ")"
 	}
-	return operand{defined: or(conditions...), cel: cel, isList: lists}
+	return operand{defined: defined, cel: cel, shape: all}
 }
 
 // truths is the condition under which branches are true, where they are true and false by themselves, those that are true first.
@@ -257,19 +304,8 @@ func truths(branches []operand) (condition string, ok bool) {
 			return "", false
 		}
 		if ended = !bool(truth); !ended {
-			conditions = append(conditions, b.defined)
+			conditions = append(conditions, and(b.defined...))
 		}
 	}
 	return or(conditions...), true
-}
-
-// equal compares two values.
-func equal(a, b operand) string {
-	if a.literal != nil && b.literal != nil {
-		if a.literal.Compare(b.literal) == 0 {
-			return and(a.defined, b.defined)
-		}
-		return no
-	}
-	return and(a.defined, b.defined, a.cel+" == "+b.cel)
 }

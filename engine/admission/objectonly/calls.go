@@ -3,8 +3,9 @@
 package objectonly
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,9 +14,14 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// Functions lists the built-in functions of Rego that are translated, sorted.
+// Functions lists the built-in functions and operators of Rego that are translated, as they are written there, sorted.
 func Functions() []string {
-	return slices.Sorted(maps.Keys(functions))
+	var names []string
+	for name := range functions {
+		names = append(names, cmp.Or(ast.BuiltinMap[name].Infix, name))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // functions write a call in CEL, given its arguments. Those that mean something else in CEL, such as lower, are not there.
@@ -24,21 +30,17 @@ var functions = map[string]func(a []operand) operand{
 	"neq": func(a []operand) operand { return compared(a, "!=") },
 	"lt":  func(a []operand) operand { return ordered(a, "<") }, "lte": func(a []operand) operand { return ordered(a, "<=") },
 	"gt": func(a []operand) operand { return ordered(a, ">") }, "gte": func(a []operand) operand { return ordered(a, ">=") },
-	"contains":    func(a []operand) operand { return method(a, "contains") },
-	"startswith":  func(a []operand) operand { return method(a, "startsWith") },
-	"endswith":    func(a []operand) operand { return method(a, "endsWith") },
-	"trim_space":  func(a []operand) operand { return method(a, "trim") },
-	"trim_suffix": func(a []operand) operand { return trimmed(a, false) },
-	"trim_prefix": func(a []operand) operand { return trimmed(a, true) },
-	"count":       func(a []operand) operand { return operand{cel: "size(" + a[0].cel + ")"} },
-	"split": func(a []operand) operand {
-		return operand{cel: a[0].cel + ".split(" + textOf(a[1]) + ")", isList: true}
-	},
-	"concat": func(a []operand) operand { return operand{cel: listOf(a[1]) + ".join(" + textOf(a[0]) + ")"} },
-	"regex.match": func(a []operand) operand {
-		return operand{cel: a[1].cel + ".matches(" + textOf(a[0]) + ")", isBool: true}
-	},
-	"internal.member_2": func(a []operand) operand { return operand{cel: a[0].cel + " in " + listOf(a[1]), isBool: true} },
+	"contains":          func(a []operand) operand { return method(a, "contains", aTruth) },
+	"startswith":        func(a []operand) operand { return method(a, "startsWith", aTruth) },
+	"endswith":          func(a []operand) operand { return method(a, "endsWith", aTruth) },
+	"trim_space":        func(a []operand) operand { return method(a, "trim", aText) },
+	"trim_suffix":       func(a []operand) operand { return trimmed(a, false) },
+	"trim_prefix":       func(a []operand) operand { return trimmed(a, true) },
+	"count":             count,
+	"split":             func(a []operand) operand { return method([]operand{a[0], writtenOut(a[1])}, "split", listOf(aText)) },
+	"concat":            concat,
+	"regex.match":       regexMatch,
+	"internal.member_2": func(a []operand) operand { return within(a[0], a[1]) },
 	"substring":         substring,
 	"sprintf":           sprintf,
 	"object.get":        objectGet,
@@ -46,27 +48,40 @@ var functions = map[string]func(a []operand) operand{
 
 // call translates a call, of a built-in function or of one of the bundle.
 func (s *scope) call(terms []*ast.Term) operand {
+	args := s.arguments(terms)
+	return s.apply(terms, args).given(args...)
+}
+
+func (s *scope) arguments(terms []*ast.Term) []operand {
 	args := make([]operand, len(terms)-1)
-	defined := []string{}
 	for i, term := range terms[1:] {
 		args[i] = s.operand(term)
-		defined = append(defined, args[i].defined)
+	}
+	return args
+}
+
+// apply is what a call comes to where its arguments are there.
+func (s *scope) apply(terms []*ast.Term, args []operand) operand {
+	there := slices.Clone(args)
+	for i := range there {
+		if slices.Contains(there[i].defined, no) {
+			return never()
+		}
+		there[i].defined = nil
 	}
 	ref, _ := terms[0].Value.(ast.Ref)
-	var result operand
-	if write := functions[ref.String()]; write != nil && !s.isRule(ref[0].Value.(ast.Var)) {
-		result = write(args)
-	} else {
-		result = s.callRule(ref, args)
+	head, _ := ref[0].Value.(ast.Var)
+	write := functions[ref.String()]
+	if write == nil || s.isRule(head) {
+		return s.callRule(ref, there)
 	}
-	result.defined = and(append(defined, result.defined)...)
-	return result
+	if ast.BuiltinMap[ref.String()].Decl.Arity() != len(args) {
+		fail(fmt.Sprintf("it calls %s with its result as an argument", ref))
+	}
+	return write(there)
 }
 
 func (s *scope) callRule(ref ast.Ref, args []operand) operand {
-	for i := range args { // that all are defined is asked once, by call
-		args[i].defined = ""
-	}
 	if full := s.imported(ref); full != nil {
 		ref = full
 	}
@@ -80,60 +95,96 @@ func (s *scope) callRule(ref ast.Ref, args []operand) operand {
 	return s.value(path, args)
 }
 
-// known is a condition that holds or does not whatever the object is.
-func known(holds bool) operand {
-	return operand{cel: strconv.FormatBool(holds), literal: ast.Boolean(holds)}
-}
-
 func compared(a []operand, operator string) operand {
 	if a[0].literal != nil && a[1].literal != nil {
 		return known((a[0].literal.Compare(a[1].literal) == 0) == (operator == "=="))
 	}
-	return operand{cel: a[0].cel + " " + operator + " " + a[1].cel, isBool: true}
+	if !a[0].shape.alike() || !a[1].shape.alike() {
+		fail("it compares a set, a whole object or values of several kinds")
+	}
+	if !ofOneKind(a[0].shape, a[1].shape) {
+		return known(operator == "!=")
+	}
+	return operand{cel: "(" + a[0].cel + " " + operator + " " + a[1].cel + ")", shape: aTruth}
 }
 
+// ordered compares two strings or two numbers: CEL knows no order of other values.
 func ordered(a []operand, operator string) operand {
 	if a[0].literal != nil && a[1].literal != nil {
-		fail("it compares two constants")
+		order := a[0].literal.Compare(a[1].literal)
+		return known(order < 0 && operator[0] == '<' || order > 0 && operator[0] == '>' || order == 0 && len(operator) == 2)
 	}
-	return operand{cel: a[0].cel + " " + operator + " " + a[1].cel, isBool: true}
+	if kind := a[0].shape.kind; kind != a[1].shape.kind || kind != text && kind != number {
+		fail("it puts other values than two strings or two numbers in order")
+	}
+	return operand{cel: "(" + a[0].cel + " " + operator + " " + a[1].cel + ")", shape: aTruth}
 }
 
 // method is a function of a string and, mostly, another one.
-func method(a []operand, name string) operand {
+func method(a []operand, name string, result *shape) operand {
 	var rest []string
 	for _, one := range a[1:] {
-		rest = append(rest, one.cel)
+		rest = append(rest, aString(one).cel)
 	}
-	return operand{cel: a[0].cel + "." + name + "(" + strings.Join(rest, ", ") + ")", isBool: name != "trim"}
+	return operand{cel: aString(a[0]).cel + "." + name + "(" + strings.Join(rest, ", ") + ")", shape: result}
 }
 
-// textOf is a string that is written out.
-func textOf(v operand) string {
+func aString(v operand) operand {
+	if v.shape.kind != text {
+		fail("a function takes a string that may be none")
+	}
+	return v
+}
+
+// writtenOut is a string that is written out.
+func writtenOut(v operand) operand {
 	if _, ok := v.literal.(ast.String); !ok {
 		fail("a function takes a string that is not written out")
 	}
-	return v.cel
+	return v
 }
 
-func listOf(v operand) string {
-	if !v.isList {
-		fail("it looks into what may be no list")
+func count(a []operand) operand {
+	switch whole := a[0].shape; {
+	case whole.kind != text && whole.kind != list && whole.kind != set && whole.kind != object, whole.open:
+		fail("it counts what CEL counts in another way")
 	}
-	return v.cel
+	return operand{cel: "size(" + a[0].cel + ")", shape: aNumber}
+}
+
+func concat(a []operand) operand {
+	whole := a[1].shape
+	if whole.kind != list && whole.kind != set || whole.of != nil && whole.of.kind != text {
+		fail("it joins what may be no list of strings")
+	}
+	return operand{cel: a[1].cel + ".join(" + writtenOut(a[0]).cel + ")", shape: aText}
+}
+
+func regexMatch(a []operand) operand {
+	if _, err := regexp.Compile(literalOf(writtenOut(a[0]))); err != nil {
+		fail("its pattern is none")
+	}
+	return operand{cel: aString(a[1]).cel + ".matches(" + a[0].cel + ")", shape: aTruth}
+}
+
+func literalOf(v operand) string {
+	words, _ := v.literal.(ast.String)
+	return string(words)
 }
 
 func trimmed(a []operand, before bool) operand {
-	end, _ := a[1].literal.(ast.String)
-	textOf(a[1])
-	if _, ok := a[0].literal.(ast.String); ok {
-		fail("it trims a constant")
+	part, whole := literalOf(writtenOut(a[1])), aString(a[0]).cel
+	if a[0].literal != nil {
+		if before {
+			return constant(ast.String(strings.TrimPrefix(literalOf(a[0]), part)))
+		}
+		return constant(ast.String(strings.TrimSuffix(literalOf(a[0]), part)))
 	}
-	n := strconv.Itoa(utf8.RuneCountInString(string(end)))
+	n := utf8.RuneCountInString(part)
 	if before {
-		return operand{cel: fmt.Sprintf("(%s.startsWith(%s) ? %s.substring(%s) : %s)", a[0].cel, a[1].cel, a[0].cel, n, a[0].cel)}
+		return operand{cel: fmt.Sprintf("(%s.startsWith(%s) ? %s.substring(%d) : %s)", whole, a[1].cel, whole, n, whole), shape: aText}
 	}
-	return operand{cel: fmt.Sprintf("(%s.endsWith(%s) ? %s.substring(0, size(%s) - %s) : %s)", a[0].cel, a[1].cel, a[0].cel, a[0].cel, n, a[0].cel)}
+	return operand{cel: fmt.Sprintf("(%s.endsWith(%s) ? %s.substring(0, size(%s) - %d) : %s)", whole, a[1].cel, whole, whole, n, whole), shape: aText}
 }
 
 // substring is translated from the beginning alone.
@@ -144,109 +195,69 @@ func substring(a []operand) operand {
 	if from != "0" || !ok || most < 0 {
 		fail("it takes a part of a string from its middle")
 	}
-	return operand{cel: fmt.Sprintf("(size(%s) > %d ? %s.substring(0, %d) : %s)", a[0].cel, most, a[0].cel, most, a[0].cel)}
+	whole := aString(a[0]).cel
+	return operand{cel: fmt.Sprintf("(size(%s) > %d ? %s.substring(0, %d) : %s)", whole, most, whole, most, whole), shape: aText}
 }
 
-// sprintf is translated where it puts strings and numbers into a text by %s, %d and %v. The list of its values is written out.
+// sprintf is translated where it puts strings into a text by %s and %v. The list of its values is written out.
 func sprintf(a []operand) operand {
-	format, ok := a[0].literal.(ast.String)
-	if !ok {
-		fail("a message has a format that is not written out")
-	}
-	values, ok := elements(a[1].cel)
-	parts, text := []string{}, ""
+	format, values := literalOf(writtenOut(a[0])), a[1].elements
+	var parts []string
+	var words []byte
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' {
-			text += string(format[i])
+			words = append(words, format[i])
 			continue
 		}
 		i++
 		switch {
 		case i < len(format) && format[i] == '%':
-			text += "%"
-		case i == len(format) || !strings.ContainsRune("sdv", rune(format[i])) || len(values) == 0 || !ok:
-			fail("a message is made by more than %s, %d and %v")
+			words = append(words, '%')
+		case i == len(format) || format[i] != 's' && format[i] != 'v' || len(values) == 0:
+			fail("a text is made by more than %s and %v of a list that is written out")
+		case values[0].shape.kind != text:
+			fail("a text is made of what may be no string")
 		default:
-			parts = append(parts, quoted(text), "string("+values[0]+")")
-			text, values = "", values[1:]
+			parts = append(parts, Quoted(string(words)), values[0].cel)
+			words, values = nil, values[1:]
 		}
 	}
-	if len(values) > 0 {
-		fail("a message has more values than places")
+	if len(values) > 0 || a[1].shape.kind != list || len(a[1].elements) == 0 && a[1].literal == nil {
+		fail("a text has more values than places")
 	}
-	return operand{cel: strings.Join(append(parts, quoted(text)), " + ")}
-}
-
-// elements takes the text of a list apart at its own commas.
-func elements(list string) (parts []string, ok bool) {
-	if !strings.HasPrefix(list, "[") || !strings.HasSuffix(list, "]") {
-		return nil, false
-	}
-	depth, begin, inText := 0, 1, false
-	for i := 1; i < len(list); i++ {
-		switch c := list[i]; {
-		case inText && c == '\\':
-			i++
-		case c == '"':
-			inText = !inText
-		case inText:
-		case strings.IndexByte("([{", c) >= 0:
-			depth++
-		case i == len(list)-1, c == ',' && depth == 0:
-			if part := strings.TrimSpace(list[begin:i]); part != "" {
-				parts = append(parts, part)
-			}
-			begin = i + 1
-		case strings.IndexByte(")]}", c) >= 0:
-			depth--
-		}
-	}
-	return parts, depth == 0 && !inText
+	return operand{cel: "(" + strings.Join(append(parts, Quoted(string(words))), " + ") + ")", shape: aText}
 }
 
 // objectGet reads a key, or the keys of a path, where they are there.
 func objectGet(a []operand) operand {
-	keys := []string{a[1].cel}
-	path := a[0].path
-	switch asked := a[1].literal.(type) {
-	case *ast.Array:
-		keys = nil
-		asked.Foreach(func(key *ast.Term) {
-			if _, isText := key.Value.(ast.String); !isText {
-				fail("it asks for an element by its number")
-			}
-			keys = append(keys, literal(key.Value))
-			path = append(slices.Clone(path), literalText(key))
-		})
-	case ast.String:
-		path = append(slices.Clone(path), string(asked))
-	default:
-		if a[1].isList {
-			fail("it asks for an element by a path that is not written out")
-		}
+	path, isPath := a[1].literal.(*ast.Array)
+	if isPath && path.Len() == 0 {
+		fail("it asks for a path without keys")
 	}
-	v := operand{cel: a[0].cel}
+	keys := []operand{a[1]}
+	if isPath {
+		keys = a[1].elements
+	}
+	v, there := operand{cel: a[0].cel}, a[0].shape
 	for _, key := range keys {
-		v.cel += "[?" + key + "]"
+		if there == nil || there.kind != object {
+			fail("it asks for a key of what may be no object")
+		}
+		switch word, isText := key.literal.(ast.String); {
+		case isText && there.of == nil && a[0].literal == nil && there.fields[string(word)] == nil:
+			fail("it asks for the key " + strconv.Quote(string(word)) + ", which the schema has not")
+		case isText:
+			there = there.field(string(word))
+		case key.shape.kind == text:
+			there = there.anyKey(a[0].literal != nil)
+		default:
+			fail("it asks for a key that may be no string")
+		}
+		v.cel += "[?" + key.cel + "]"
+	}
+	if v.shape = either(there, a[2].shape); v.shape.vague() {
+		fail("object.get has a value and a default of several kinds")
 	}
 	v.cel += ".orValue(" + a[2].cel + ")"
-	v.isList = a[2].isList && (a[0].path != nil && slices.Contains(lists, strings.Join(path, ".")) || ofLists(a[0].literal))
-	if a[0].path != nil && a[2].literal != nil {
-		v.path = path
-	}
 	return v
-}
-
-// ofLists says that all values of a constant object are lists.
-func ofLists(v ast.Value) bool {
-	object, ok := v.(ast.Object)
-	if !ok {
-		return false
-	}
-	all := true
-	object.Foreach(func(_, value *ast.Term) {
-		_, isArray := value.Value.(*ast.Array)
-		all = all && isArray
-	})
-	return all
 }

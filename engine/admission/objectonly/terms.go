@@ -12,15 +12,60 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// lists are the parts of a ServerClaim that are lists by its schema, behind object or oldObject.
-var lists = []string{"spec.tolerations", "spec.serverSelector.matchExpressions", "metadata.finalizers", "metadata.ownerReferences"}
+// operand is a value in CEL.
+type operand struct {
+	// defined are the conditions under which there is a value: all of them hold. None for always.
+	defined []string
+	// cel is bracketed where it is more than a name or a call, so that every operator can take it.
+	cel   string
+	shape *shape
+	// literal is set for a constant.
+	literal ast.Value
+	// elements are those of a list that is written out.
+	elements []operand
+}
+
+// never is what has no value.
+func never() operand {
+	return operand{defined: []string{no}, cel: no, shape: aTruth, literal: ast.Boolean(false)}
+}
+
+// known is a condition that holds or does not whatever the object is.
+func known(holds bool) operand { return constant(ast.Boolean(holds)) }
+
+// both are the conditions of two lists, each once.
+func both(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, one := range b {
+		if one != yes && one != "" && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
 
 // operand translates a term.
 func (s *scope) operand(term *ast.Term) operand {
+	s.terms++
+	if s.terms > mostTerms {
+		fail(tooLong)
+	}
+	v := s.term(term)
+	length := len(v.cel)
+	for _, condition := range v.defined {
+		length += len(condition)
+	}
+	if length > longest {
+		fail(tooLong)
+	}
+	return v
+}
+
+func (s *scope) term(term *ast.Term) operand {
 	switch v := term.Value.(type) {
 	case ast.Var:
-		if known, ok := s.names[v]; ok {
-			return known
+		if named, ok := s.names[v]; ok {
+			return named
 		}
 		if s.isRule(v) {
 			return s.value(s.module.Package.Path.String()+"."+string(v), nil)
@@ -45,20 +90,27 @@ func (s *scope) operand(term *ast.Term) operand {
 }
 
 func (s *scope) array(array *ast.Array) operand {
-	list, parts := operand{isList: true}, []string{}
+	v, parts := operand{shape: listOf(nil)}, []string{}
 	array.Foreach(func(term *ast.Term) {
-		v := s.operand(term)
-		list.defined = and(list.defined, v.defined)
-		parts = append(parts, v.cel)
+		one := s.operand(term)
+		v.defined = both(v.defined, one.defined)
+		v.shape = either(v.shape, listOf(one.shape))
+		v.elements = append(v.elements, one)
+		parts = append(parts, "dyn("+one.cel+")") // the API server wants the elements of a list to be of one type
 	})
-	list.cel = "[" + strings.Join(parts, ", ") + "]"
-	return list
+	if v.shape.vague() {
+		fail("it puts values of several kinds into a list")
+	}
+	v.cel = "[" + strings.Join(parts, ", ") + "]"
+	return v
 }
 
 func constant(v ast.Value) operand {
-	_, isArray := v.(*ast.Array)
-	_, isSet := v.(ast.Set)
-	return operand{cel: literal(v), literal: v, isList: isArray || isSet}
+	c := operand{cel: literal(v), shape: shapeOf(v), literal: v}
+	if array, ok := v.(*ast.Array); ok {
+		array.Foreach(func(term *ast.Term) { c.elements = append(c.elements, constant(term.Value)) })
+	}
+	return c
 }
 
 // literal writes a constant. A set becomes a list.
@@ -67,7 +119,7 @@ func literal(v ast.Value) string {
 	part := func(term *ast.Term) { parts = append(parts, literal(term.Value)) }
 	switch v := v.(type) {
 	case ast.String:
-		return quoted(string(v))
+		return Quoted(string(v))
 	case *ast.Array:
 		v.Foreach(part)
 	case ast.Set:
@@ -81,13 +133,13 @@ func literal(v ast.Value) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// quoted writes a string of CEL. JSON's escapes are CEL's, but for that of the slash, which is not made.
-func quoted(text string) string {
+// Quoted writes a string of CEL. JSON's escapes are CEL's, but for that of the slash, which is not made.
+func Quoted(words string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(text); err != nil {
-		fail("of a string that cannot be written")
+	if err := e.Encode(words); err != nil {
+		panic(err) // a string can always be written
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -95,8 +147,8 @@ func quoted(text string) string {
 // ref translates a reference: to the input, to a rule, or to a part of what has a name.
 func (s *scope) ref(ref ast.Ref) operand {
 	head, _ := ref[0].Value.(ast.Var)
-	if known, ok := s.names[head]; ok {
-		return s.follow(known, ref[1:])
+	if named, ok := s.names[head]; ok {
+		return s.follow(named, ref[1:])
 	}
 	switch {
 	case ref.HasPrefix(ast.InputRootRef):
@@ -117,7 +169,8 @@ func (s *scope) ref(ref ast.Ref) operand {
 func (s *scope) imported(ref ast.Ref) ast.Ref {
 	head, _ := ref[0].Value.(ast.Var)
 	for _, one := range s.module.Imports {
-		if path, ok := one.Path.Value.(ast.Ref); ok && one.Name() == head {
+		path, ok := one.Path.Value.(ast.Ref)
+		if ok && one.Name() == head && (path.HasPrefix(ast.InputRootRef) || path.HasPrefix(ast.DefaultRootRef)) {
 			return path.Concat(ref[1:])
 		}
 	}
@@ -144,17 +197,17 @@ func (s *scope) input(keys ast.Ref) operand {
 	case "kind":
 		return s.follow(constant(ast.String(s.kind)), rest)
 	case "operation":
-		return s.follow(operand{cel: "request.operation"}, rest)
+		return s.follow(operand{cel: "request.operation", shape: aText}, rest)
 	case "object":
-		return s.follow(operand{cel: "object", path: []string{}}, rest)
+		return s.follow(operand{cel: "object", shape: schemas[s.kind]}, rest)
 	case "oldObject": // null on CREATE, where Rego sees an empty object
-		return s.follow(operand{cel: "(oldObject == null ? {} : oldObject)", path: []string{}}, rest)
+		return s.follow(operand{cel: "(oldObject == null ? {} : oldObject)", shape: schemas[s.kind]}, rest)
 	case "user":
 		switch {
 		case len(rest) == 1 && literalText(rest[0]) == "name":
-			return operand{cel: `request.userInfo.?username.orValue("")`}
+			return operand{cel: `request.userInfo.?username.orValue("")`, shape: aText}
 		case len(rest) == 1 && literalText(rest[0]) == "groups":
-			return operand{cel: "request.userInfo.?groups.orValue([])", isList: true}
+			return operand{cel: "request.userInfo.?groups.orValue([])", shape: listOf(aText)}
 		}
 	case "facts":
 		fail("it reads input.facts, which only metalaw knows")
@@ -172,33 +225,106 @@ var (
 // follow follows keys. A value is defined where each of them is there.
 func (s *scope) follow(v operand, keys ast.Ref) operand {
 	for _, key := range keys {
-		if literalValue, ok := v.literal.(ast.Object); ok && ast.IsConstant(key.Value) {
-			if found := literalValue.Get(key); found != nil {
-				next := constant(found.Value)
-				next.defined = v.defined
-				v = next
-				continue
-			}
-			return operand{defined: no, cel: no, literal: ast.Boolean(false)}
-		}
 		k := s.operand(key)
-		next := operand{}
-		word, isText := k.literal.(ast.String)
-		switch {
-		case isText && identifier.MatchString(string(word)) && !slices.Contains(reserved, string(word)):
-			next.cel = v.cel + "." + string(word)
-			next.defined = and(v.defined, "has("+next.cel+")")
-		case isText || k.literal == nil:
-			next.cel = v.cel + "[" + k.cel + "]"
-			next.defined = and(v.defined, k.defined, k.cel+" in "+v.cel)
+		switch constants, ok := v.literal.(ast.Object); {
+		case ok && k.literal != nil:
+			found := constants.Get(ast.NewTerm(k.literal))
+			if found == nil {
+				return never()
+			}
+			v = constant(found.Value).given(v, k)
+		case v.shape.kind == object:
+			v = value(v, k, key)
+		case v.shape.kind == set:
+			v = member(v, k)
+		case v.shape.kind == list:
+			fail(fmt.Sprintf("it asks a list for its element %s", key))
 		default:
-			fail("it asks for an element by its number")
+			fail(fmt.Sprintf("it asks for %s of what may be no object", key))
 		}
-		if v.path != nil && isText {
-			next.path = append(slices.Clone(v.path), string(word))
-			next.isList = slices.Contains(lists, strings.Join(next.path, "."))
-		}
-		v = next
 	}
 	return v
+}
+
+// given is a value that there is where there are others.
+func (v operand) given(others ...operand) operand {
+	var conditions []string
+	for _, other := range others {
+		conditions = both(conditions, other.defined)
+	}
+	v.defined = both(conditions, v.defined)
+	return v
+}
+
+// value is that of a key of an object.
+func value(v, key operand, written *ast.Term) operand {
+	next := operand{cel: v.cel + "[" + key.cel + "]"}
+	there := key.cel + " in " + v.cel
+	word, isText := key.literal.(ast.String)
+	switch {
+	case isText:
+		if next.shape = v.shape.field(string(word)); next.shape == nil {
+			fail(fmt.Sprintf("it asks for the key %s, which the schema has not", written))
+		}
+		if identifier.MatchString(string(word)) && !slices.Contains(reserved, string(word)) {
+			next.cel = v.cel + "." + string(word)
+			there = "has(" + next.cel + ")"
+		}
+	case key.shape.kind == text:
+		if next.shape = v.shape.anyKey(v.literal != nil); next.shape == nil {
+			return never()
+		}
+	default:
+		fail(fmt.Sprintf("it asks for the key %s, which may be no string", written))
+	}
+	next.defined = []string{there}
+	return next.given(v, key)
+}
+
+// field is the shape of the value of a key that is written out; nil where it cannot be there.
+func (s *shape) field(key string) *shape {
+	if s.of != nil {
+		return s.of
+	}
+	return s.fields[key]
+}
+
+// anyKey is the shape of the value of a key that is not written out; nil where there is none.
+func (s *shape) anyKey(isConstant bool) *shape {
+	if s.open || len(s.fields) > 0 && !isConstant {
+		fail("it asks an object for a field that is not written out")
+	}
+	all := s.values()
+	if all.vague() {
+		fail("it asks for one of several values that are not of one kind")
+	}
+	return all
+}
+
+// member is an element of a set, by itself.
+func member(v, element operand) operand {
+	contained := within(element, v)
+	if holds, ok := contained.literal.(ast.Boolean); ok {
+		if !bool(holds) {
+			return never()
+		}
+		return element.given(v)
+	}
+	element.defined = both(element.defined, []string{contained.cel})
+	return element.given(v)
+}
+
+// within says that a list or a set has an element.
+func within(element, whole operand) operand {
+	switch {
+	case whole.shape.kind != list && whole.shape.kind != set:
+		fail("it looks into what may be no list")
+	case whole.shape.of == nil:
+		return known(false)
+	case !element.shape.alike() || !whole.shape.of.alike():
+		fail("it looks for what CEL compares in another way")
+	case !ofOneKind(element.shape, whole.shape.of):
+		return known(false)
+	}
+	return operand{cel: "(" + element.cel + " in " + whole.cel + ")", shape: aTruth}
 }

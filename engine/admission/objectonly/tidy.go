@@ -13,28 +13,38 @@ import (
 // environment is the part of the API server's environment that expressions are written in.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(cel.OptionalTypes(), ext.Strings(ext.StringsVersion(2)), cel.EnableMacroCallTracking(),
+		cel.HomogeneousAggregateLiterals(), cel.CrossTypeNumericComparisons(true), cel.ASTValidators(cel.ValidateRegexLiterals()),
 		cel.Variable("object", cel.DynType), cel.Variable("oldObject", cel.DynType), cel.Variable("request", cel.DynType))
 })
 
-// tidy checks an expression, and writes it with as few brackets as it needs.
+// tidy writes an expression with as few brackets as it needs.
 func tidy(expression string) string {
-	if expression == "" {
-		return ""
-	}
 	env, err := environment()
 	if err != nil {
 		fail("CEL is not there: " + err.Error())
-	}
-	if _, issues := env.Compile(expression); issues.Err() != nil {
-		fail("its CEL would not compile: " + issues.Err().Error())
 	}
 	parsed, issues := env.Parse(expression)
 	if issues.Err() != nil {
 		fail("its CEL would not compile: " + issues.Err().Error())
 	}
-	text, err := cel.AstToString(parsed)
+	written, err := cel.AstToString(parsed)
 	if err != nil {
 		fail("its CEL cannot be written: " + err.Error())
 	}
-	return strings.ReplaceAll(strings.TrimPrefix(text, "!!"), "\n", " ") // within strings it is escaped
+	return strings.TrimPrefix(strings.ReplaceAll(written, "\n", " "), "!!") // within strings a line's end is escaped
+}
+
+// check holds an expression to what the API server takes.
+func check(expression string, wanted *cel.Type) {
+	env, err := environment()
+	if err != nil {
+		fail("CEL is not there: " + err.Error())
+	}
+	compiled, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		fail("its CEL would not compile: " + issues.Err().Error())
+	}
+	if !compiled.OutputType().IsExactType(wanted) {
+		fail("its CEL would be of type " + compiled.OutputType().String())
+	}
 }

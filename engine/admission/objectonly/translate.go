@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/cel-go/cel"
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/metalaw/metalaw/engine/admission"
@@ -25,6 +26,22 @@ type Rule struct {
 	Line                       int
 }
 
+// Words are the message with the field in front, and the expression that computes it; empty where it is written out. The message
+// then stands in for an expression that fails.
+func (r Rule) Words() (message, expression string) {
+	field := ""
+	if r.Field != "" {
+		field = r.Field + ": "
+	}
+	if r.MessageExpression == "" {
+		return field + r.Message, ""
+	}
+	return field + r.Code, tidy(textOf(field, r.MessageExpression))
+}
+
+// textOf is an expression with a text in front. CEL knows it to be a string by that.
+func textOf(before, expression string) string { return Quoted(before) + " + (" + expression + ")" }
+
 // Left is a rule that is not translated.
 type Left struct {
 	File string
@@ -33,8 +50,13 @@ type Left struct {
 	Rule, Why string
 }
 
-// longest bounds the CEL of one rule in bytes: helper rules are written out wherever they are used.
-const longest = 16 << 10
+// longest bounds the CEL of one rule in bytes, and mostTerms the terms of Rego that it is made of: helper rules are written out
+// wherever they are used.
+const (
+	longest   = 16 << 10
+	mostTerms = 10_000
+	tooLong   = "it would be too long in CEL"
+)
 
 // Translate translates the deny and warn rules of the files of a bundle, as far as they concern a kind of objects. Files that are
 // no Rego are passed over.
@@ -98,11 +120,31 @@ func (s *source) said(key string) *ast.Term {
 	return object.Get(ast.StringTerm(key))
 }
 
+// writtenOut is a string that the rule says under a key; empty where it says nothing.
+func (s *source) writtenOut(key string) string {
+	term := s.said(key)
+	if term == nil {
+		return ""
+	}
+	words, ok := term.Value.(ast.String)
+	if !ok {
+		fail("its " + key + " is not written out in its head")
+	}
+	return string(words)
+}
+
+func (s *source) saysNothingElse() bool {
+	head, _ := s.rule.Head.Key.Value.(ast.Object)
+	return !head.Until(func(key, _ *ast.Term) bool {
+		return !slices.Contains([]string{"code", "message", "field"}, literalText(key))
+	})
+}
+
 type translator struct {
 	kind  string
 	rules map[string][]*source
-	depth int
-	names int
+	// What follows is counted within one rule.
+	depth, terms, loopVariables int
 }
 
 // outside leaves the translation of a rule.
@@ -121,33 +163,41 @@ func (t *translator) ask(s *source) (rule Rule, why string) {
 			why = o.why
 		}
 	}()
-	t.depth, t.names = 0, 0
+	if schemas[t.kind] == nil {
+		fail("the schema of " + t.kind + " is not known")
+	}
+	t.depth, t.terms, t.loopVariables = 0, 0, 0
 	rule = Rule{Warns: s.rule.Head.Name == "warn", File: s.rule.Loc().File, Line: s.rule.Loc().Row}
-	rule.Code, rule.Field = literalText(s.said("code")), literalText(s.said("field"))
-	if rule.Code == "" || s.said("message") == nil {
+	rule.Code, rule.Field = s.writtenOut("code"), s.writtenOut("field")
+	if rule.Code == "" || s.said("message") == nil || !s.saysNothingElse() {
 		fail("its code and message are not written out in its head")
 	}
 	condition := t.newScope(s).body(s.rule.Body, func(end *scope) string {
-		message := end.operand(s.said("message"))
-		if text, ok := message.literal.(ast.String); ok {
-			if rule.Message = string(text); strings.ContainsAny(rule.Message, "\r\n") {
-				fail("its message has several lines")
+		message := aString(end.operand(s.said("message")))
+		if message.literal != nil {
+			if rule.Message = literalOf(message); strings.ContainsAny(rule.Message, "\r\n") || strings.TrimSpace(rule.Message) == "" {
+				fail("its message has several lines, or none")
 			}
-			return yes
+			return end.prove(message.defined)
 		}
 		if end.loops {
 			fail("its message is made in a loop")
 		}
 		rule.MessageExpression = message.cel
-		return and(message.defined, yes)
+		return end.prove(message.defined)
 	})
 	if condition == no {
 		fail("it concerns no " + t.kind)
 	}
 	if len(condition)+len(rule.MessageExpression) > longest {
-		fail("it would be too long in CEL")
+		fail(tooLong)
 	}
-	rule.Expression, rule.MessageExpression = tidy(not(condition)), tidy(rule.MessageExpression)
+	rule.Expression = tidy(not(condition))
+	check(rule.Expression, cel.BoolType)
+	if rule.MessageExpression != "" {
+		rule.MessageExpression = tidy(rule.MessageExpression)
+		check(textOf("", rule.MessageExpression), cel.StringType)
+	}
 	return rule, ""
 }
 
