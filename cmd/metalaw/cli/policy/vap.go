@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -21,6 +22,16 @@ import (
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/webhooks"
 )
+
+// What all printed objects bear.
+const (
+	printedLabel     = "policy.metalaw.dev/printed-by"
+	printedValue     = "policy-vap"
+	digestAnnotation = "policy.metalaw.dev/digest"
+)
+
+// allowed is a kind as kubectl's --prune-allowlist takes it.
+func allowed(kind string) string { return admissionv1.SchemeGroupVersion.String() + "/" + kind }
 
 func vapCommand() *cobra.Command {
 	var from source
@@ -36,10 +47,13 @@ func vapCommand() *cobra.Command {
 			"expression that fails refuses nothing. Rules that need more, such as the fleet, are listed on the standard error, each with " +
 			"the reason; the webhook goes on asking all " +
 			"of them. The policies are those of the bundle that is given, and do not follow a promotion: print and apply them anew with " +
-			"it.\n\n" +
+			"it. All bear the label " + printedLabel + "=" + printedValue + ", by which kubectl apply --prune takes away what an earlier bundle had " +
+			"and this one has not; the annotation " + digestAnnotation + " says which content they were made of.\n\n" +
 			"Exit codes: 0 printed; 1 the bundle would not be accepted; 2 the command line makes no sense.",
-		Example: "  {{.}} policy vap -f ./fleet >fleet-vap.yaml\n  {{.}} policy vap -f ./fleet | kubectl apply --server-side -f -",
-		Args:    usage.NoArgs,
+		Example: "  {{.}} policy vap -f ./fleet >fleet-vap.yaml\n  {{.}} policy vap -f ./fleet | kubectl apply -f - --prune -l " +
+			printedLabel + "=" + printedValue + " \\\n    --prune-allowlist=" + allowed("ValidatingAdmissionPolicy") +
+			" \\\n    --prune-allowlist=" + allowed("ValidatingAdmissionPolicyBinding"),
+		Args: usage.NoArgs,
 	}
 	from.register(cmd)
 	cmd.Flags().StringVar(&manager, "manager-user", manager, "user name of the manager, whose own writes are not asked about")
@@ -78,9 +92,8 @@ func printPolicies(out, aside io.Writer, b *bundle.Bundle, manager string) error
 			denials = append(denials, rule)
 		}
 	}
-	if _, err := fmt.Fprintf(out, "# What bundle %s %s refuses of a ServerClaim by the object alone; printed by metalaw policy vap.\n# "+
-		"Digest of the bundle: %s\n",
-		b.Name, b.Version, b.Revision.Digest); err != nil {
+	if _, err := fmt.Fprintf(out, "# What bundle %s %s refuses of a ServerClaim by the object alone; printed by metalaw policy vap.\n"+
+		"# Not asked about: what %s writes. Another manager needs --manager-user.\n", b.Name, b.Version, manager); err != nil {
 		return err
 	}
 	for _, one := range []struct {
@@ -95,7 +108,9 @@ func printPolicies(out, aside io.Writer, b *bundle.Bundle, manager string) error
 		if len(one.rules) == 0 {
 			continue
 		}
-		for _, object := range []any{policyOf(one.name, one.rules, manager), bindingOf(one.name, one.action)} {
+		meta := metav1.ObjectMeta{Name: one.name, Annotations: map[string]string{digestAnnotation: b.Revision.Digest},
+			Labels: map[string]string{"app.kubernetes.io/part-of": "metalaw", printedLabel: printedValue, policyv1alpha1.BundleLabel: b.Name}}
+		for _, object := range []any{policyOf(meta, one.rules, manager), bindingOf(meta, one.action)} {
 			text, err := yaml.Marshal(object)
 			if err != nil {
 				return err
@@ -120,28 +135,23 @@ func printPolicies(out, aside io.Writer, b *bundle.Bundle, manager string) error
 }
 
 // policyOf is asked where the webhook for claims is asked; a test holds the two together.
-func policyOf(name string, rules []objectonly.Rule, manager string) *admissionv1.ValidatingAdmissionPolicy {
+func policyOf(meta metav1.ObjectMeta, rules []objectonly.Rule, manager string) *admissionv1.ValidatingAdmissionPolicy {
 	p := &admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "metalaw"}},
+		ObjectMeta: meta,
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy:    ptr.To(admissionv1.Ignore),
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: claimWrites()}}},
 			MatchConditions: []admissionv1.MatchCondition{
-				{Name: "not-the-manager", Expression: "request.userInfo.username != '" + manager + "'"},
+				{Name: "not-the-manager", Expression: "request.userInfo.username != " + objectonly.Quoted(manager)},
 				{Name: "spec-or-what-is-asked-by-annotation-changes", Expression: claimChanges},
 			},
 		},
 	}
 	for _, rule := range rules {
-		field := ""
-		if rule.Field != "" {
-			field = rule.Field + ": "
-		}
-		v := admissionv1.Validation{Expression: rule.Expression, Message: field + rule.Message, Reason: ptr.To(metav1.StatusReasonInvalid)}
-		if rule.MessageExpression != "" {
-			v.Message, v.MessageExpression = field+rule.Code, "'"+field+"' + "+rule.MessageExpression
-		}
+		message, expression := rule.Words()
+		v := admissionv1.Validation{Expression: rule.Expression, Message: message, MessageExpression: expression,
+			Reason: ptr.To(metav1.StatusReasonInvalid)}
 		p.Spec.Validations = append(p.Spec.Validations, v)
 	}
 	return p
@@ -163,10 +173,10 @@ const claimChanges = `request.operation == 'CREATE' || object.spec != oldObject.
 	`!= oldObject.metadata.?annotations[?'policy.metalaw.dev/priority'].orValue('') ` +
 	`|| object.metadata.?annotations[?'policy.metalaw.dev/placement'] != oldObject.metadata.?annotations[?'policy.metalaw.dev/placement']`
 
-func bindingOf(name string, action admissionv1.ValidationAction) *admissionv1.ValidatingAdmissionPolicyBinding {
+func bindingOf(meta metav1.ObjectMeta, action admissionv1.ValidationAction) *admissionv1.ValidatingAdmissionPolicyBinding {
 	return &admissionv1.ValidatingAdmissionPolicyBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "metalaw"}},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{action}},
+		ObjectMeta: meta,
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{action}},
 	}
 }

@@ -4,6 +4,7 @@ package policy
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -98,7 +99,9 @@ func TestVAPIsAskedWhereTheWebhookIs(t *testing.T) {
 	if len(policies) != 2 || len(bindings) != 2 {
 		t.Fatalf("%d policies, %d bindings", len(policies), len(bindings))
 	}
-	plain := cmp.Transformer("spaces", func(text string) string { return strings.Join(strings.Fields(text), " ") })
+	plain := cmp.Transformer("spaces", func(text string) string {
+		return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "'", `"`)
+	})
 	for _, hook := range hooks.Webhooks {
 		if hook.Name != "serverclaim.validate.metalaw.dev" {
 			continue
@@ -110,13 +113,58 @@ func TestVAPIsAskedWhereTheWebhookIs(t *testing.T) {
 			if diff := cmp.Diff(hook.Rules[0], p.Spec.MatchConstraints.ResourceRules[0].RuleWithOperations); diff != "" || len(hook.Rules) != 1 {
 				t.Errorf("%s: %s", p.Name, diff)
 			}
+			asked := []any{hook.NamespaceSelector, hook.ObjectSelector, hook.MatchPolicy}
+			if diff := cmp.Diff(asked, []any{p.Spec.MatchConstraints.NamespaceSelector, p.Spec.MatchConstraints.ObjectSelector,
+				p.Spec.MatchConstraints.MatchPolicy}); diff != "" || len(p.Spec.MatchConstraints.ExcludeResourceRules) > 0 {
+				t.Errorf("%s: %s", p.Name, diff)
+			}
 			if *p.Spec.FailurePolicy != admissionv1.Ignore {
 				t.Errorf("%s: an expression that fails refuses", p.Name)
+			}
+		}
+		for _, b := range bindings {
+			if b.Spec.MatchResources != nil || b.Spec.ParamRef != nil {
+				t.Errorf("%s: it is asked about less than its policy", b.Name)
 			}
 		}
 		return
 	}
 	t.Error("there is no such webhook")
+}
+
+func TestVAPNamesTheManagerAndQuotesWhatIsGiven(t *testing.T) {
+	dir := begun(t, "default")
+	edit(t, dir+"/admission.rego", "\"message\": \"a claim needs an image to boot; name one in spec.image\",\n\t\"field\": \"spec.image\"",
+		"\"message\": sprintf(\"name an image, %s\", [input.kind]),\n\t\"field\": \"spec['image']\"")
+	edit(t, dir+"/admission_test.rego", `d.field == "spec.image"`, `d.field == "spec['image']"`)
+	out, err := call(t, "", "vap", "-f", dir, "--manager-user", `o'neill"\`)
+	if err != nil {
+		t.Fatal(err, out)
+	}
+	for _, want := range []string{
+		"# Not asked about: what o'neill\"\\ writes. Another manager needs --manager-user.\n",
+		`request.userInfo.username != "o'neill\"\\"`,
+		`messageExpression: '"spec[''image'']: " + ("name an image, " + "ServerClaim"`,
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not print %s:\n%s", want, out)
+		}
+	}
+}
+
+func TestVAPMarksAllThatItPrints(t *testing.T) {
+	policies, bindings, _ := printed(t)
+	var got []string
+	for _, p := range policies {
+		got = append(got, fmt.Sprint(p.Labels, " ", strings.HasPrefix(p.Annotations["policy.metalaw.dev/digest"], "sha256:")))
+	}
+	for _, b := range bindings {
+		got = append(got, fmt.Sprint(b.Labels, " ", b.Annotations["policy.metalaw.dev/digest"] == policies[0].Annotations["policy.metalaw.dev/digest"]))
+	}
+	one := "map[app.kubernetes.io/part-of:metalaw policy.metalaw.dev/bundle:default policy.metalaw.dev/printed-by:policy-vap] true"
+	if diff := cmp.Diff([]string{one, one, one, one}, got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestVAPPrintsNothingOfABundleThatIsNotAccepted(t *testing.T) {
