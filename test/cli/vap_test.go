@@ -7,7 +7,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -29,6 +31,7 @@ import (
 var _ = Describe("What a bundle refuses by the object alone", Ordered, func() {
 	const namespace, allowed, other = "shop", "registry.example.com/os/linux:1", "registry.example.com/other/linux:1"
 	var rules *bundle.Bundle
+	var printed said
 	claim := func(name string, change func(*v1alpha1.ServerClaim)) *v1alpha1.ServerClaim {
 		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			Spec: v1alpha1.ServerClaimSpec{Power: v1alpha1.PowerOn, Image: allowed}}
@@ -50,7 +53,7 @@ var _ = Describe("What a bundle refuses by the object alone", Ordered, func() {
 		Expect(nobody.says(ctx, "policy", "init", dir).code).To(BeZero())
 		added := nobody.says(ctx, "policy", "add", dir, "images-per-namespace", "--set", `images={"shop": ["registry.example.com/os/*"]}`)
 		Expect(added.code).To(BeZero(), added.out+added.err)
-		printed := nobody.says(ctx, "policy", "vap", "-f", dir)
+		printed = nobody.says(ctx, "policy", "vap", "-f", dir)
 		Expect(printed.code).To(BeZero(), printed.err)
 		objects := []*unstructured.Unstructured{}
 		for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(printed.out), 4096); ; {
@@ -68,7 +71,7 @@ var _ = Describe("What a bundle refuses by the object alone", Ordered, func() {
 		Expect(controlPlane.Apply(ctx, objects)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) {
 			for _, o := range objects {
-				Expect(admin.Delete(ctx, o)).To(Succeed())
+				Expect(client.IgnoreNotFound(admin.Delete(ctx, o))).To(Succeed())
 			}
 		})
 		files := bundle.Files{}
@@ -151,5 +154,32 @@ var _ = Describe("What a bundle refuses by the object alone", Ordered, func() {
 		before := stored.DeepCopy()
 		stored.Spec.Tolerations = []v1alpha1.Toleration{{Value: "x"}}
 		Expect(manager.Patch(ctx, stored, client.MergeFrom(before))).To(Succeed())
+	})
+
+	It("is pruned with what another bundle has", func(ctx SpecContext) {
+		rights, err := controlPlane.KubeconfigFor(env.User{Name: "root", Groups: []string{"system:masters"}})
+		Expect(err).NotTo(HaveOccurred())
+		const all = "validatingadmissionpolicies,validatingadmissionpolicybindings"
+		kubectl := func(ctx SpecContext, input string, args ...string) string {
+			GinkgoHelper()
+			cmd := exec.CommandContext(ctx, controlPlane.Kubectl(), append([]string{"--kubeconfig", rights}, args...)...)
+			cmd.Stdin = strings.NewReader(input)
+			out, err := cmd.CombinedOutput()
+			Expect(err).NotTo(HaveOccurred(), string(out))
+			return string(out)
+		}
+		const ours = "policy.metalaw.dev/printed-by=policy-vap"
+		apply := []string{"apply", "-f", "-", "--prune", "-l", ours,
+			"--prune-allowlist=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy",
+			"--prune-allowlist=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding"}
+		DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "", "delete", all, "-l", ours) })
+		kubectl(ctx, printed.out, apply...)
+		Expect(kubectl(ctx, "", "get", all, "-l", ours, "-o", "name")).To(ContainSubstring("metalaw-bundle-fleet-serverclaim"))
+		kubectl(ctx, nobody.says(ctx, "policy", "vap").out, apply...)
+		const kind = "validatingadmissionpolicy.admissionregistration.k8s.io/"
+		const binding = "validatingadmissionpolicybinding.admissionregistration.k8s.io/"
+		Expect(strings.Fields(kubectl(ctx, "", "get", all, "-l", ours, "-o", "name"))).To(ConsistOf(
+			kind+"metalaw-serverclaim", kind+"metalaw-bundle-default-serverclaim",
+			binding+"metalaw-serverclaim", binding+"metalaw-bundle-default-serverclaim"))
 	})
 })
