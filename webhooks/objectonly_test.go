@@ -87,7 +87,7 @@ func drawClaim(r *rapid.T) *v1alpha1.ServerClaim {
 	for range rapid.IntRange(0, 2).Draw(r, "tolerations") {
 		c.Spec.Tolerations = append(c.Spec.Tolerations, v1alpha1.Toleration{Key: word.Draw(r, "key"), Value: word.Draw(r, "value"),
 			Operator: rapid.SampledFrom([]v1alpha1.TolerationOperator{"", v1alpha1.TolerationOpExists, "Equal"}).Draw(r, "operator"),
-			Effect: rapid.SampledFrom([]v1alpha1.TaintEffect{"", v1alpha1.TaintEffectNoBind, v1alpha1.TaintEffectEvict}).Draw(r, "effect")})
+			Effect:   rapid.SampledFrom([]v1alpha1.TaintEffect{"", v1alpha1.TaintEffectNoBind, v1alpha1.TaintEffectEvict}).Draw(r, "effect")})
 	}
 	return c
 }

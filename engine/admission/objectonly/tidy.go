@@ -25,7 +25,7 @@ func tidy(expression string) string {
 	}
 	parsed, issues := env.Parse(expression)
 	if issues.Err() != nil {
-		fail("its CEL would not compile: " + issues.Err().Error())
+		fail("its CEL would not compile: " + issues.Errors()[0].Message)
 	}
 	written, err := cel.AstToString(parsed)
 	if err != nil {
@@ -42,7 +42,7 @@ func check(expression string, wanted *cel.Type) {
 	}
 	compiled, issues := env.Compile(expression)
 	if issues.Err() != nil {
-		fail("its CEL would not compile: " + issues.Err().Error())
+		fail("its CEL would not compile: " + issues.Errors()[0].Message)
 	}
 	if !compiled.OutputType().IsExactType(wanted) {
 		fail("its CEL would be of type " + compiled.OutputType().String())

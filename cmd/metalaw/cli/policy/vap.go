@@ -47,8 +47,8 @@ func vapCommand() *cobra.Command {
 			"expression that fails refuses nothing. Rules that need more, such as the fleet, are listed on the standard error, each with " +
 			"the reason; the webhook goes on asking all " +
 			"of them. The policies are those of the bundle that is given, and do not follow a promotion: print and apply them anew with " +
-			"it. All bear the label " + printedLabel + "=" + printedValue + ", by which kubectl apply --prune takes away what an earlier bundle had " +
-			"and this one has not; the annotation " + digestAnnotation + " says which content they were made of.\n\n" +
+			"it. All bear the label " + printedLabel + "=" + printedValue + ", by which kubectl apply --prune takes away what an earlier bundle " +
+			"had and this one has not; the annotation " + digestAnnotation + " says which content they were made of.\n\n" +
 			"Exit codes: 0 printed; 1 the bundle would not be accepted; 2 the command line makes no sense.",
 		Example: "  {{.}} policy vap -f ./fleet >fleet-vap.yaml\n  {{.}} policy vap -f ./fleet | kubectl apply -f - --prune -l " +
 			printedLabel + "=" + printedValue + " \\\n    --prune-allowlist=" + allowed("ValidatingAdmissionPolicy") +
@@ -177,6 +177,7 @@ func bindingOf(meta metav1.ObjectMeta, action admissionv1.ValidationAction) *adm
 	return &admissionv1.ValidatingAdmissionPolicyBinding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
 		ObjectMeta: meta,
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{action}},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{action}},
 	}
 }
