@@ -34,7 +34,7 @@ type view struct {
 	// exhausted are the classes for which no server is left.
 	exhausted map[string]bool
 	// rules forbid claims; nil for none. stood is what they said so far.
-	rules Rules
+	rules policies.Rules
 	stood standing
 	// together are the members of the gang that is being served: what is assumed for one of them stands or falls with the others.
 	together map[types.UID]bool

@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // Scheduler gives servers to claims. Its loop runs on the leader alone, and one pass at a time.
@@ -29,7 +30,7 @@ type Scheduler struct {
 	policy   func() (Policy, engine.Revision)
 	granted  func() bundle.Priority
 	quota    func() bundle.Quota
-	rules    func() Rules
+	rules    func() policies.Rules
 	now      func() time.Time
 	// observeOnly has nothing bound, completed or taken back.
 	observeOnly bool

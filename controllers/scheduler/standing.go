@@ -6,28 +6,20 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/engine/admission"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // Claims are stored without anybody asking the bundle's rules while no webhook answers, and rules come into force that earlier
 // claims break. So those that follow from the claim alone are asked again before a claim gets a server.
 
-// Rules is the part of a bundle that forbids objects; *admission.Policy is one.
-type Rules interface {
-	// Standing returns what forbids an object that is stored. An error means that nothing is known.
-	Standing(ctx context.Context, kind string, object map[string]any) ([]admission.Finding, error)
-}
-
 // rulesOf reads the rules out of the bundle in force.
-func rulesOf(bundles Bundles) func() Rules {
-	return func() Rules {
+func rulesOf(bundles Bundles) func() policies.Rules {
+	return func() policies.Rules {
 		if b := bundles.Active(); b != nil && b.Admission != nil {
 			return b.Admission
 		}
@@ -58,7 +50,7 @@ func (v *view) forbidden(ctx context.Context, c *v1alpha1.ServerClaim) (step, bo
 	said, known := v.stood[c.UID]
 	if !known || said.revision != v.revision || said.resourceVersion != c.ResourceVersion {
 		said = stood{revision: v.revision, resourceVersion: c.ResourceVersion}
-		said.reason, said.words = askRules(ctx, v.rules, v.revision, c)
+		said.reason, said.words = policies.Forbids(ctx, v.rules, v.revision.Name, c)
 		v.stood[c.UID] = said
 	}
 	if said.words == "" {
@@ -92,29 +84,3 @@ func (r *run) holdBack(ctx context.Context, key gangKey, members []*neighbour, e
 	}
 	return true
 }
-
-func askRules(ctx context.Context, rules Rules, revision engine.Revision, c *v1alpha1.ServerClaim) (reason, words string) {
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
-	if err != nil {
-		return v1alpha1.ReasonGuardError, fmt.Sprintf("policy %s cannot be asked about the claim: %v", revision.Name, err)
-	}
-	object["apiVersion"], object["kind"] = v1alpha1.GroupVersion.String(), "ServerClaim"
-	delete(object["metadata"].(map[string]any), "managedFields")
-	denials, err := rules.Standing(ctx, "ServerClaim", object)
-	if err != nil {
-		return v1alpha1.ReasonGuardError, fmt.Sprintf("policy %s could not decide whether there may be such a claim: %v", revision.Name, err)
-	}
-	if len(denials) == 0 {
-		return "", ""
-	}
-	all := make([]string, len(denials))
-	for i, d := range denials {
-		if d.Field != "" {
-			d.Message = d.Field + ": " + d.Message
-		}
-		all[i] = fmt.Sprintf("%s [%s]", d.Message, d.Code)
-	}
-	return v1alpha1.ReasonClaimDenied, fmt.Sprintf("policy %s forbids the claim: %s", revision.Name, strings.Join(all, "; "))
-}
-
-var _ Rules = &admission.Policy{}

@@ -27,6 +27,8 @@ const (
 	Policy Stage = "policy"
 	// Namespace is how many servers the bundle lets a namespace have; it is no matter of any server.
 	Namespace Stage = "namespace"
+	// Claim is what the bundle forbids of the claim itself; it is no matter of any server either.
+	Claim Stage = "claim"
 )
 
 // Reason is why a claim cannot have a server.

@@ -224,6 +224,17 @@ var _ = Describe("Why a claim waits", Ordered, func() {
 		Expect(claims.Items).To(HaveLen(1))
 	})
 
+	It("is told of a claim that the policy forbids, and that was stored while nobody could ask it", func(ctx SpecContext) {
+		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "forbidden"}}
+		c.Spec.Power, c.Spec.Image = v1alpha1.PowerOn, "two words"
+		Expect(admin.Create(ctx, c)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, c)).To(Succeed()) })
+		got := viewer.says(ctx, "explain", "claim", "forbidden", "-n", namespace)
+		Expect(got.code).To(BeZero(), got.err)
+		Expect(got.out).To(And(ContainSubstring("Waits for:   policy "+revision+" forbids the claim: spec.image: the image contains white space"),
+			ContainSubstring("[image-malformed] (ClaimDenied)\n"), Not(ContainSubstring("would get"))))
+	})
+
 	It("is told of a bound claim as how its server was chosen", func(ctx SpecContext) {
 		c := claim(ctx, "bound")
 		before := c.DeepCopy()

@@ -12,6 +12,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/why"
 )
 
@@ -124,14 +125,19 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 	if err != nil {
 		return nil, err
 	}
-	complete := served.Complete && missing == ""
+	forbidden := w.forbid(ctx, claims, served.Answers)
+	complete := served.Complete && missing == "" && !forbidden
 	outcomes := make([]outcome, len(claims))
 	for i, a := range served.Answers {
 		o := outcome{assessment: w.assess(a, all)}
 		o.server, o.binds = a.Taken()
 		switch {
+		case a.Refused != nil && forbidden:
+			o.binds, o.waitsFor = false, lacks(a, policy != nil)
 		case missing != "":
 			o.binds, o.waitsFor = false, "its gang: "+missing
+		case o.binds && forbidden:
+			o.binds, o.waitsFor = false, "its gang: the policy forbids a member"
 		case o.binds && !complete:
 			o.binds, o.waitsFor = false, "its gang: not every member finds a server"
 		case !o.binds:
@@ -143,6 +149,22 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 		w.fleet = served.After
 	}
 	return outcomes, nil
+}
+
+// forbid refuses claims without a server that a rule of the bundle forbids. It says whether there are any.
+func (w *world) forbid(ctx context.Context, claims []*v1alpha1.ServerClaim, answers []why.Answer) (found bool) {
+	if w.bundle == nil || w.bundle.Admission == nil {
+		return false
+	}
+	for i, c := range claims {
+		if c.Spec.ServerRef != nil || answers[i].Has != "" {
+			continue
+		}
+		if reason, words := policies.Forbids(ctx, w.bundle.Admission, w.bundle.Revision.Name, c); words != "" {
+			answers[i].Refused, found = &why.Reason{Code: reason, Message: words, Stage: why.Claim}, true
+		}
+	}
+	return found
 }
 
 // lacks says what a claim without a server waits for.

@@ -116,19 +116,12 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 	if err := warnOf(t, files, names); err != nil {
 		return err
 	}
-	changed, err := changedIn(dir, before, files)
-	if err != nil {
-		return err
-	}
-	note, listing, err := listFiles(dir, before, files)
+	changed, note, err := changedIn(dir, before, files)
 	if err != nil {
 		return err
 	}
 	if note != "" {
 		said = append(said, note)
-	}
-	if listing != nil {
-		changed = append(changed, *listing)
 	}
 	if !dryRun {
 		if err := replaceAll(changed); err != nil {
@@ -204,27 +197,31 @@ func refuseBroken(ctx context.Context, t *terminal.Terminal, dir string, files b
 	return terminal.ErrIncomplete
 }
 
-// changedIn are the files that are to be written. One that manifest.yaml lists has a digest there, which would be wrong then.
-func changedIn(dir string, before, files bundle.Files) ([]content, error) {
+// changedIn are the files that are to be written, the kustomization among them, and what there is to say of that. A file that
+// manifest.yaml lists has a digest there, which would be wrong then.
+func changedIn(dir string, before, files bundle.Files) (changed []content, note string, err error) {
 	listed, err := os.ReadFile(filepath.Join(dir, bundle.PartsFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, "", err
 	}
 	parts := bundle.Parts(string(listed))
-	var changed []content
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if was, there := before[name]; there && bytes.Equal(was, files[name]) {
 			continue
 		}
 		for _, p := range parts {
 			if p.Name == name {
-				return nil, fmt.Errorf("%s: it lists %s, which would change, with the digest of what it is now, and nothing was written; "+
+				return nil, "", fmt.Errorf("%s: it lists %s, which would change, with the digest of what it is now, and nothing was written; "+
 					"take the file out of the list, and put it in again with its new digest afterwards", filepath.Join(dir, bundle.PartsFile), name)
 			}
 		}
 		changed = append(changed, content{filepath.Join(dir, name), files[name]})
 	}
-	return changed, nil
+	note, listing, err := listFiles(dir, before, files)
+	if listing != nil {
+		changed = append(changed, *listing)
+	}
+	return changed, note, err
 }
 
 // bundleEntry is the entry of bundle.yaml among the files of a kustomization, as `policy init` writes it.

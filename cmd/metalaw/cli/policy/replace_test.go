@@ -40,8 +40,8 @@ func TestFilesAreReplacedAllOrNone(t *testing.T) {
 		want   map[string]string
 		fails  bool
 	}{
-		"all":                                     {"b", map[string]string{"a": "new", "b": "new"}, false},
-		"none, where one has no directory":        {"gone/b", map[string]string{"a": "old"}, true},
+		"all":                              {"b", map[string]string{"a": "new", "b": "new"}, false},
+		"none, where one has no directory": {"gone/b", map[string]string{"a": "old"}, true},
 		"none, where one is not to be written to": {"locked", map[string]string{"a": "old", "locked": "old"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
