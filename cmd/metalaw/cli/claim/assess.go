@@ -125,30 +125,34 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 	if err != nil {
 		return nil, err
 	}
-	forbidden := w.forbid(ctx, claims, served.Answers)
-	complete := served.Complete && missing == "" && !forbidden
+	if w.forbid(ctx, claims, served.Answers) {
+		missing = "the policy forbids a member"
+	}
+	complete := served.Complete && missing == ""
 	outcomes := make([]outcome, len(claims))
 	for i, a := range served.Answers {
 		o := outcome{assessment: w.assess(a, all)}
 		o.server, o.binds = a.Taken()
-		switch {
-		case a.Refused != nil && forbidden:
-			o.binds, o.waitsFor = false, lacks(a, policy != nil)
-		case missing != "":
-			o.binds, o.waitsFor = false, "its gang: "+missing
-		case o.binds && forbidden:
-			o.binds, o.waitsFor = false, "its gang: the policy forbids a member"
-		case o.binds && !complete:
-			o.binds, o.waitsFor = false, "its gang: not every member finds a server"
-		case !o.binds:
-			o.waitsFor = lacks(a, policy != nil)
-		}
-		outcomes[i] = o
+		outcomes[i] = o.held(a, missing, complete, policy != nil)
 	}
 	if complete {
 		w.fleet = served.After
 	}
 	return outcomes, nil
+}
+
+// held says what a claim waits for: what keeps its gang from coming together, what is in its own way, or servers for the others.
+func (o outcome) held(a why.Answer, gang string, complete, hasPolicy bool) outcome {
+	isDenied := a.Refused != nil && a.Refused.Code == v1alpha1.ReasonClaimDenied
+	switch {
+	case gang != "" && !isDenied:
+		o.binds, o.waitsFor = false, "its gang: "+gang
+	case !o.binds:
+		o.waitsFor = lacks(a, hasPolicy)
+	case !complete:
+		o.binds, o.waitsFor = false, "its gang: not every member finds a server"
+	}
+	return o
 }
 
 // forbid refuses claims without a server that a rule of the bundle forbids. It says whether there are any.
