@@ -107,7 +107,9 @@ func refusedBy(denied error) step {
 	var first deniedError
 	if errors.As(denied, &first) {
 		message = strings.ReplaceAll(message, " "+strconv.Quote(first.server), "")
-		message = whole(first.server).ReplaceAllString(message, "${1}the server${2}")
+		for range 2 { // two that stand side by side share what is between them
+			message = whole(first.server).ReplaceAllString(message, "${1}the server${2}")
+		}
 	}
 	return refusal(v1alpha1.ReasonBindingRefused,
 		"the API server refuses to give the claim a server, and is asked again within a minute: "+message)

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -42,6 +41,10 @@ func (r *run) serveGang(ctx context.Context, key gangKey) {
 	r.gangs[key] = true
 	for r.flying > 0 && r.s.pending.isSpread(key) { // where its members may stand depends on what becomes of the others
 		r.collect(ctx)
+	}
+	if r.stopped || ctx.Err() != nil {
+		r.s.pending.wakeGang(key)
+		return
 	}
 	r.tryGang(ctx, key, nil)
 }
@@ -82,8 +85,8 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 	for _, a := range everyone {
 		r.v.together[a.claim.UID] = true
 	}
+	defer func() { r.v.together = nil }()
 	found, short := r.find(ctx, everyone)
-	r.v.together = nil
 	if short == nil {
 		r.startGang(ctx, &gangAttempt{key: key, members: found, everyone: everyone, denied: denied, committed: r.v.anyNamed(members)})
 		return
@@ -178,11 +181,4 @@ func (r *run) refuseAll(members []asking, todo step) {
 	for _, a := range members {
 		r.refuse(a, todo)
 	}
-}
-
-// hadServer says that a claim had its server once, by the word of its status.
-func hadServer(c *v1alpha1.ServerClaim) bool {
-	told := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionBound)
-	return c.Status.Phase == v1alpha1.PhaseBound || told != nil &&
-		(told.Reason == v1alpha1.ReasonBindingLost || told.Reason == v1alpha1.ReasonServerVanished)
 }

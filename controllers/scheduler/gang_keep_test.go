@@ -122,6 +122,56 @@ func TestNothingIsKeptForAGangThatCouldNeverBeWhole(t *testing.T) {
 	}
 }
 
+func TestAllThatASpreadGangCouldHaveIsKept(t *testing.T) {
+	w := newWorld(t)
+	for i := range 9 {
+		in := v1alpha1.StateAvailable
+		if i == 8 {
+			in = "Cleanup"
+		}
+		w.addServer(aServer(fmt.Sprintf("s%d", i), labelled(policies.RackMetadata, fmt.Sprintf("r%d", i/3)), inState(in)))
+	}
+	for i := range 9 {
+		w.addClaim(aClaim(fmt.Sprintf("db-%d", i), placed("gang: {name: db, size: 9}\nspread: {key: rack}\n")))
+	}
+	w.now = w.now.Add(gangPatience)
+	w.deliver(99)
+	w.tick()
+	if got := len(w.s.fleet.Assumed()); got != 8 {
+		t.Errorf("%d are kept", got)
+	}
+	w.checkKept()
+}
+
+func TestAClaimThatWaitsForWhatIsKeptForAGangSaysSo(t *testing.T) {
+	w := newWorld(t)
+	inRack := func(rack string) func(*v1alpha1.Server) { return labelled(policies.RackMetadata, rack) }
+	w.addServer(aServer("s0", inRack("r1")))
+	w.addServer(aServer("s1", inRack("r2"), labelled("size", "large")))
+	w.addServer(aServer("s2", inRack("r2"), labelled("size", "large"), inState("Cleanup")))
+	for i := range 2 {
+		w.addClaim(aClaim(fmt.Sprintf("db-%d", i), selecting("size", "large"), placed("gang: {name: db, size: 2}")))
+	}
+	w.now = w.now.Add(gangPatience)
+	w.deliver(9)
+	w.tick()
+	w.checkKept()
+
+	web := placed("spread: {key: rack, claims: {}}")
+	w.addClaim(aClaim("web-0", web))
+	w.addServer(aServer("s3", inRack("r1")))
+	w.deliver(9)
+	w.tick()
+	w.deliver(9)
+	w.addClaim(aClaim("web-1", web))
+	w.deliver(9)
+	wait := w.tick()
+	v, _ := w.s.Verdict("uid-web-1")
+	if v.counts["spread"] != 1 || wait != 0 {
+		t.Errorf("it is told %s %q, and the next pass is after %s", v.Reason, v.Message, wait)
+	}
+}
+
 // bundled is the selection policy of the default bundle, with policies of the library and with rules of its own.
 func bundled(t *testing.T, rules string, names ...string) *selection.Policy {
 	t.Helper()

@@ -48,12 +48,15 @@ func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, every
 		return "nothing is kept free for it, because the fleet has too few servers for all its members, free or not"
 	}
 	kept := map[string]types.UID{}
-	for i, e := range short.wanted {
-		if e == nil {
-			continue
-		}
-		if t := r.takeThis(ctx, everyone[i], e); t != nil {
-			kept[e.Name()] = t.claim.UID
+	for more := true; more; { // where the members keep apart, one may make room for another
+		more = false
+		for i, e := range short.wanted {
+			if e == nil || kept[e.Name()] != "" {
+				continue
+			}
+			if t := r.takeThis(ctx, everyone[i], e); t != nil {
+				kept[e.Name()], more = t.claim.UID, true
+			}
 		}
 	}
 	r.s.gangs[key] = gangWaits{kept: kept}

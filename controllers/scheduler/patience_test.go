@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,15 +81,20 @@ func TestAClaimThatWentIsNotRemembered(t *testing.T) {
 
 func TestAClaimWhoseEveryWriteIsDeniedIsToldWhy(t *testing.T) {
 	servers := schema.GroupResource{Group: "metal.ironcore.dev", Resource: "servers"}
+	forbidden := apierrors.NewForbidden(servers, "a", errors.New("no rule allows it"))
+	const words = "servers.metal.ironcore.dev is forbidden: no rule allows it"
 	for name, tc := range map[string]struct {
 		denied error
 		want   string
+		policy Policy
 	}{
-		"forbidden": {apierrors.NewForbidden(servers, "a", errors.New("no rule allows it")), "servers.metal.ironcore.dev is forbidden: no rule allows it"},
-		"invalid":   {apierrors.NewInvalid(schema.GroupKind{Kind: "Server"}, "a", nil), "Server is invalid"},
+		"forbidden": {forbidden, words, byName{}},
+		"invalid":   {apierrors.NewInvalid(schema.GroupKind{Kind: "Server"}, "a", nil), "Server is invalid", byName{}},
+		"forbidden under a policy that follows the fleet": {forbidden, words, spreading{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			w.under(tc.policy)
 			w.addServer(aServer("a"))
 			w.addServer(aServer("b"))
 			w.addClaim(aClaim("claim"))
@@ -112,6 +118,30 @@ func TestAClaimWhoseEveryWriteIsDeniedIsToldWhy(t *testing.T) {
 			w.must(w.pass())
 			if w.server("a").Spec.ServerClaimRef == nil {
 				t.Error("the claim gets nothing though nothing is denied any more")
+			}
+		})
+	}
+}
+
+func TestAClaimGetsAnotherServerWhereOneIsDenied(t *testing.T) {
+	for name, policy := range map[string]Policy{"by name": byName{}, "under a policy that follows the fleet": spreading{}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.under(policy)
+			for _, name := range []string{"a", "b", "c"} {
+				w.addServer(aServer(name))
+			}
+			w.addClaim(aClaim("first"))
+			w.addClaim(aClaim("second"))
+			w.deliver(9)
+			writes := 0
+			w.before = onlyServer("a", func(*v1alpha1.Server) error {
+				writes++
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "servers"}, "a", errors.New("it is locked"))
+			})
+			w.tick()
+			if diff := cmp.Diff([]string{"b", "c"}, w.onServers()); diff != "" || writes > 2 {
+				t.Errorf("%d writes of the one that is denied: %s", writes, diff)
 			}
 		})
 	}

@@ -2,58 +2,61 @@
 
 package scheduler
 
-import "context"
+import (
+	"context"
 
-// reserve begins with the best server that can still be had. Where none of the list can, the policy is asked once more.
+	"github.com/metalaw/metalaw/engine/placement"
+)
+
+// reserve begins with the best server that can still be had. Where none of the list can, the policy is asked once more, and so it is
+// each time that the claim waited for bindings on which its spread depends.
 func (r *run) reserve(ctx context.Context, a asking, todo step) {
-	t := &attempt{asking: a, todo: todo, at: todo.choice.head}
-	if r.take(ctx, t) {
-		r.start(ctx, t)
-		return
-	}
-	if r.stopped {
-		r.s.pending.wake(a.claim.UID)
-		return
-	}
-	if todo = r.v.decide(ctx, a, true); todo.action == refuse {
-		r.refuse(a, todo)
-		return
-	}
-	t = &attempt{asking: a, todo: todo, at: todo.choice.head}
-	if !r.take(ctx, t) {
-		r.later(a)
-		return
-	}
-	r.start(ctx, t)
-}
-
-// take is next for a claim at its turn. Where its spread depends on what becomes of bindings that are under way it waits for them.
-func (r *run) take(ctx context.Context, t *attempt) bool {
-	for !r.next(t) {
-		if !t.contended || r.stopped || ctx.Err() != nil {
-			return false
+	for asked := false; ; {
+		t := &attempt{asking: a, todo: todo, at: todo.choice.head}
+		if r.next(t) {
+			r.start(ctx, t)
+			return
 		}
-		r.collect(ctx)
-		t.at = t.todo.choice.head
+		switch {
+		case t.contended && r.flying > 0:
+			r.collect(ctx)
+			if r.stopped || ctx.Err() != nil {
+				r.s.pending.wake(a.claim.UID)
+				return
+			}
+		case t.contended:
+			r.refuse(a, step{action: refuse, count: true, spec: a.spec, misplaced: map[string]int{placement.CodeSpread: 1}, follows: true})
+			return
+		case asked:
+			r.later(a)
+			return
+		default:
+			asked = true
+		}
+		if todo = r.v.decide(ctx, a, true); todo.action != bind {
+			r.carryOutOrRefuse(ctx, a, todo)
+			return
+		}
 	}
-	return true
 }
 
 // next assumes for the claim the best server of the list that can still be had. One that changed since the policy looked at it
-// is left out, and so is a write that came to nothing, until it is due again. It stops at one that the claim's spread may come to
-// allow or not.
+// is left out, and so is a write that came to nothing, until it is due again. While bindings are under way it stops at a server that
+// the claim's spread may come to allow or not; else it passes over that.
 func (r *run) next(t *attempt) bool {
 	ranked, room := t.todo.choice.ranked, r.v.headroomOf(t.asking)
 	t.contended = false
 	for ; t.at < len(ranked); t.at++ {
 		e := r.s.fleet.Free(ranked[t.at].Name, t.spec)
-		if e == nil || r.s.patience.holds(t.claim, e, r.s.now()) {
+		if e == nil || t.failed[e.Name()] || r.s.patience.holds(t.claim, e, r.s.now()) {
 			continue
 		}
 		now, surely := room.allows(e)
-		if now && !surely && r.flying > 0 {
+		if now && !surely {
 			t.contended = true
-			return false
+			if r.flying > 0 {
+				return false
+			}
 		}
 		if !surely {
 			continue
@@ -73,4 +76,21 @@ func (r *run) next(t *attempt) bool {
 		return true
 	}
 	return false
+}
+
+// another goes on with the next server of the list after a write came to nothing. Where the policy follows the counts of the fleet,
+// which others may have changed meanwhile, it is asked anew, and what was tried is left out.
+func (r *run) another(ctx context.Context, t *attempt) bool {
+	if t.failed == nil {
+		t.failed = map[string]bool{}
+	}
+	t.failed[t.entry.Name()] = true
+	if r.v.isStale(t.todo.choice) {
+		todo := r.v.pick(ctx, t.asking, true)
+		if todo.action != bind {
+			return false
+		}
+		t.todo, t.at = todo, todo.choice.head
+	}
+	return r.next(t)
 }

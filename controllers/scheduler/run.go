@@ -14,6 +14,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // maxWriters is how many bindings are written side by side. A binding is two writes, one after the other, and an API server
@@ -59,6 +60,8 @@ type attempt struct {
 	others int
 	denied error
 	lost   bool
+	// failed are the servers of which a write came to nothing in this attempt.
+	failed map[string]bool
 	// contended says that a server was passed over which the claim may have or not, by what becomes of bindings that are under way.
 	contended bool
 }
@@ -139,10 +142,15 @@ func (r *run) serve(ctx context.Context, a asking) {
 		return
 	}
 	todo := r.v.decide(ctx, a, false)
-	if todo.action == bind && a.placed.Gang() != nil && !hadServer(a.claim) {
+	if todo.action == bind && a.placed.Gang() != nil && !policies.HadServer(a.claim) {
 		todo = refusal(v1alpha1.ReasonInvalidPlacement, "a claim of a gang cannot name its server in spec.serverRef; "+
 			"serverRef cannot be changed, so claim anew without it")
 	}
+	r.carryOutOrRefuse(ctx, a, todo)
+}
+
+// carryOutOrRefuse does what was decided for a claim.
+func (r *run) carryOutOrRefuse(ctx context.Context, a asking, todo step) {
 	switch {
 	case todo.action == settled:
 	case todo.action == refuse:
@@ -218,11 +226,28 @@ func (r *run) collect(ctx context.Context) {
 	r.s.await(r.flying)
 	done := <-r.results
 	r.flying--
+	defer func() {
+		if p := recover(); p != nil {
+			r.lostCount(done, p)
+		}
+	}()
 	if done.gang != nil {
 		r.finishGang(ctx, done.gang)
 		return
 	}
 	r.finish(ctx, done)
+}
+
+// lostCount notes a panic over what became of a binding: nobody knows how it ended, and nothing else has to do with it.
+func (r *run) lostCount(done result, p any) {
+	if done.gang != nil {
+		r.gangPanicked(done.gang.key, p)
+		return
+	}
+	if t := done.attempt; t.todo.action == bind {
+		r.s.unsure(t.claim.UID, t.entry.Name())
+	}
+	r.panicked(done.asking, p)
 }
 
 // finish takes in what became of an attempt. Only servers that may have been written stay assumed, until they were looked at.
@@ -276,13 +301,8 @@ func (r *run) lost(ctx context.Context, done result) {
 	} else {
 		t.lost = true
 	}
-	stale := t.todo.action == bind && r.v.isStale(t.todo.choice)
-	if t.todo.action == bind && !r.stopped && !stale && r.next(t) {
+	if t.todo.action == bind && !r.stopped && r.another(ctx, t) {
 		r.start(ctx, t)
-		return
-	}
-	if stale || t.contended {
-		r.later(t.asking)
 		return
 	}
 	if !t.lost {

@@ -30,7 +30,7 @@ type Scheduler struct {
 	policy   func() (Policy, engine.Revision)
 	granted  func() bundle.Priority
 	quota    func() bundle.Quota
-	rules    func() policies.Rules
+	rules    func(of engine.Revision) policies.Rules
 	now      func() time.Time
 	// observeOnly has nothing bound, completed or taken back.
 	observeOnly bool
@@ -138,7 +138,9 @@ func (s *Scheduler) newRun(began time.Time) *run {
 	v := newView(s.fleet, policy, revision)
 	v.granted, v.now, v.neighbours = s.granted(), began.Unix(), s.pending.neighbours
 	v.quota, v.underway = s.quota(), s.underway
-	v.rules, v.stood = s.rules(), s.stood
+	if v.stood = s.stood; policy != nil {
+		v.rules = s.rules(revision)
+	}
 	return &run{s: s, v: v, results: make(chan result, maxWriters), gangs: map[gangKey]bool{}}
 }
 

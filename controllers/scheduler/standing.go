@@ -17,10 +17,10 @@ import (
 // Claims are stored without anybody asking the bundle's rules while no webhook answers, and rules come into force that earlier
 // claims break. So those that follow from the claim alone are asked again before a claim gets a server.
 
-// rulesOf reads the rules out of the bundle in force.
-func rulesOf(bundles Bundles) func() policies.Rules {
-	return func() policies.Rules {
-		if b := bundles.Active(); b != nil && b.Admission != nil {
+// rulesOf reads the rules out of the bundle in force, as long as that is of the revision that the policy is of.
+func rulesOf(bundles Bundles) func(engine.Revision) policies.Rules {
+	return func(of engine.Revision) policies.Rules {
+		if b := bundles.Active(); b != nil && b.Revision == of && b.Admission != nil {
 			return b.Admission
 		}
 		return nil
@@ -51,7 +51,9 @@ func (v *view) forbidden(ctx context.Context, c *v1alpha1.ServerClaim) (step, bo
 	if !known || said.revision != v.revision || said.resourceVersion != c.ResourceVersion {
 		said = stood{revision: v.revision, resourceVersion: c.ResourceVersion}
 		said.reason, said.words = policies.Forbids(ctx, v.rules, v.revision.Name, c)
-		v.stood[c.UID] = said
+		if said.reason != v1alpha1.ReasonGuardError { // which may pass
+			v.stood[c.UID] = said
+		}
 	}
 	if said.words == "" {
 		return step{}, false

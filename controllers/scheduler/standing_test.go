@@ -57,7 +57,7 @@ func TestAClaimThatNobodyAskedTheRulesAboutIsHeldToThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			rules := rulesFrom(t, tc.rules)
-			w.s.rules = func() policies.Rules { return rules }
+			w.s.rules = func(engine.Revision) policies.Rules { return rules }
 			w.addServer(aServer("a"))
 			w.addClaim(aClaim("c", imageOf("windows")))
 			w.deliver(len(w.events))
@@ -76,7 +76,7 @@ func TestAClaimThatNobodyAskedTheRulesAboutIsHeldToThem(t *testing.T) {
 func TestTheRulesAreAskedOnceAboutEachVersionOfAClaim(t *testing.T) {
 	w := newWorld(t)
 	rules := rulesFrom(t, `deny contains {"code": "image", "message": "m"} if input.object.spec.image != "linux"`)
-	w.s.rules = func() policies.Rules { return rules }
+	w.s.rules = func(engine.Revision) policies.Rules { return rules }
 	w.addClaim(aClaim("c", imageOf("windows")))
 	for _, name := range []string{"a", "b"} {
 		w.addServer(aServer(name))
@@ -108,7 +108,7 @@ func TestTheRulesAreAskedOnceAboutEachVersionOfAClaim(t *testing.T) {
 func TestOtherRulesAreAskedAnew(t *testing.T) {
 	w := newWorld(t)
 	rules, revision := rulesFrom(t, `deny contains {"code": "image", "message": "m"}`), "one"
-	w.s.rules = func() policies.Rules { return rules }
+	w.s.rules = func(engine.Revision) policies.Rules { return rules }
 	w.s.policy = func() (Policy, engine.Revision) { return byName{}, engine.Revision{Name: revision} }
 	w.addServer(aServer("a"))
 	w.addClaim(aClaim("c"))
@@ -124,7 +124,7 @@ func TestOtherRulesAreAskedAnew(t *testing.T) {
 func TestAGangWithAMemberThatIsForbiddenGetsNothing(t *testing.T) {
 	w := gangOfThree(t, 3)
 	rules := rulesFrom(t, `deny contains {"code": "name", "message": "not this one"} if input.object.metadata.name == "db-1"`)
-	w.s.rules = func() policies.Rules { return rules }
+	w.s.rules = func(engine.Revision) policies.Rules { return rules }
 	w.must(w.pass())
 	if got := w.onServers(); got != nil || len(w.boundClaims()) != 0 {
 		t.Errorf("written are %v", got)

@@ -81,7 +81,7 @@ func (w *world) restart() {
 	}
 	w.s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
 	w.s.quota = func() bundle.Quota { return w.quota }
-	w.s.rules = func() policies.Rules { return nil }
+	w.s.rules = func(engine.Revision) policies.Rules { return nil }
 	w.s.policy = func() (Policy, engine.Revision) { return byName{}, engine.Revision{Name: "test"} }
 	w.events = nil
 	for _, s := range w.servers() {

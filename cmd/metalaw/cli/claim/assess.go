@@ -143,7 +143,7 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 
 // held says what a claim waits for: what keeps its gang from coming together, what is in its own way, or servers for the others.
 func (o outcome) held(a why.Answer, gang string, complete, hasPolicy bool) outcome {
-	isDenied := a.Refused != nil && a.Refused.Code == v1alpha1.ReasonClaimDenied
+	isDenied := a.Refused != nil && a.Refused.Stage == why.Claim
 	switch {
 	case gang != "" && !isDenied:
 		o.binds, o.waitsFor = false, "its gang: "+gang
@@ -155,13 +155,13 @@ func (o outcome) held(a why.Answer, gang string, complete, hasPolicy bool) outco
 	return o
 }
 
-// forbid refuses claims without a server that a rule of the bundle forbids. It says whether there are any.
+// forbid refuses claims that no server is written for and that a rule of the bundle forbids. It says whether there are any.
 func (w *world) forbid(ctx context.Context, claims []*v1alpha1.ServerClaim, answers []why.Answer) (found bool) {
 	if w.bundle == nil || w.bundle.Admission == nil {
 		return false
 	}
 	for i, c := range claims {
-		if c.Spec.ServerRef != nil || answers[i].Has != "" {
+		if answers[i].Has != "" {
 			continue
 		}
 		if reason, words := policies.Forbids(ctx, w.bundle.Admission, w.bundle.Revision.Name, c); words != "" {
