@@ -70,8 +70,9 @@ func spec() regosandbox.Spec {
 // Policy is a compiled admission policy. It is immutable and safe for use by many goroutines at once.
 type Policy struct {
 	module *regosandbox.Module
-	// standing is what of it follows from the object alone.
+	// standing is what of it follows from the object alone; nil where that could not be made, and apart says why.
 	standing *regosandbox.Module
+	apart    error
 }
 
 // Compile compiles those .rego files of a bundle that belong to package metalaw.admission (and metalaw.lib); others and
@@ -82,10 +83,7 @@ func Compile(files map[string][]byte) (*Policy, diag.List) {
 		return nil, found
 	}
 	standing, err := module.Part(files, ruleDeny, "user", "oldObject", "facts")
-	if err != nil { // what a part of a policy can do wrong, the whole does wrong as well
-		return nil, append(found, diag.Diagnostic{Severity: diag.Error, Code: regosandbox.CodeCompile, File: Package, Message: err.Error()})
-	}
-	return &Policy{module, standing}, found
+	return &Policy{module, standing, err}, found // who writes a policy is not told of what metalaw makes of it
 }
 
 // EvalError is a policy that could not be evaluated, with the rule and the cause.
@@ -118,8 +116,11 @@ func (p *Policy) Admit(ctx context.Context, in Input) (Verdict, error) {
 
 // Standing asks those rules again that deny by what an object says, as if it were created now: for one that may have been stored
 // while nobody asked them. Those that also read the user, the former object or the facts are left out, because nobody knows these
-// any more. The error is that of Admit.
+// any more. The error is that of Admit, or says that the rules could not be told apart.
 func (p *Policy) Standing(ctx context.Context, kind string, object map[string]any) ([]Finding, error) {
+	if p.apart != nil {
+		return nil, fmt.Errorf("admission: %w", p.apart)
+	}
 	values, err := evaluate(ctx, p.standing, Input{Operation: "CREATE", Kind: kind, Object: object})
 	if err != nil {
 		return nil, err

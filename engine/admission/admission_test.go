@@ -100,6 +100,37 @@ in_group(who, group) if group in who.user.groups
 	}
 }
 
+func TestWhatStandsIsAskedWithoutTheRestOfThePolicy(t *testing.T) {
+	for name, c := range map[string]struct {
+		body string
+		want []Finding
+	}{
+		"no denial is left, and another rule asks for them": {
+			"deny contains {\"code\": \"user\", \"message\": \"m\"} if input.user.name != \"admin\"\n" +
+				"allow if count(deny) == 0\nwarn contains {\"code\": \"a\", \"message\": \"m\"} if allow\n", nil},
+		"a warning fails without a user": {
+			"deny contains {\"code\": \"kind\", \"message\": \"m\"} if input.kind == \"ServerClaim\"\n" +
+				"warn contains {\"code\": \"a\", \"message\": \"m\"} if to_number(input.user.name) > 1\n", []Finding{{"kind", "m", ""}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := compiled(t, rego(c.body)).Standing(t.Context(), "ServerClaim", map[string]any{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRulesThatCannotBeToldApartForbidNothingAndSaySo(t *testing.T) {
+	policy := &Policy{apart: errors.New("why")}
+	if got, err := policy.Standing(t.Context(), "ServerClaim", nil); len(got) > 0 || err == nil || err.Error() != "admission: why" {
+		t.Error(got, err)
+	}
+}
+
 func TestAPolicyWithoutRulesAdmitsEverything(t *testing.T) {
 	for name, files := range map[string]map[string][]byte{
 		"no file": {}, "an empty package": rego(""), "only selection": {"selection.rego": []byte("package metalaw.selection\nallow := true\n")},
