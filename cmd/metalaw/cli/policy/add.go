@@ -110,10 +110,11 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 			said = append(said, fmt.Sprintf("%s: %s", filepath.Join(dir, c.File), c.What))
 		}
 	}
-	if err := refuseBroken(ctx, t, dir, files); err != nil {
+	b, err := accepted(ctx, t, dir, files)
+	if err != nil {
 		return err
 	}
-	if err := warnOf(t, files, names); err != nil {
+	if err := warnOf(t, files, b.Settings, names); err != nil {
 		return err
 	}
 	changed, note, err := changedIn(dir, before, files)
@@ -178,23 +179,23 @@ func ownFilesIn(dir string) (bundle.Files, error) {
 	return m.files, nil
 }
 
-// refuseBroken tells why a bundle would not be accepted.
-func refuseBroken(ctx context.Context, t *terminal.Terminal, dir string, files bundle.Files) error {
+// accepted is the bundle of these files, filled from the default. Where it would not be accepted it tells why.
+func accepted(ctx context.Context, t *terminal.Terminal, dir string, files bundle.Files) (*bundle.Bundle, error) {
 	b, report, err := policies.Accept(ctx, files)
 	if err != nil || b != nil {
-		return err
+		return b, err
 	}
 	v := verdict{manuscript: &manuscript{name: dir, files: files, at: map[string]origin{}}, report: report}
 	for name := range report.Files {
 		v.at[name] = origin{path: filepath.Join(dir, name)}
 	}
 	if err := v.text(t, false); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := fmt.Fprintln(t.Out, "nothing was written"); err != nil {
-		return err
+		return nil, err
 	}
-	return terminal.ErrIncomplete
+	return nil, terminal.ErrIncomplete
 }
 
 // changedIn are the files that are to be written, the kustomization among them, and what there is to say of that. A file that

@@ -7,22 +7,18 @@ import (
 
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/library"
 )
 
-// warnOf tells of policies that do not do in the bundle what they say, because of its settings.
-func warnOf(t *terminal.Terminal, files bundle.Files, names []string) error {
-	b, _, err := bundle.Compile(files, policies.Vocabulary())
-	if err != nil || b == nil {
-		return err // why it does not compile is told where the bundle is accepted
-	}
+// warnOf tells of policies that do not do in the bundle what they say, because of its settings. These are those of the bundle as it was
+// accepted, with what its own files leave out.
+func warnOf(t *terminal.Terminal, files bundle.Files, settings bundle.Settings, names []string) error {
 	for _, name := range names {
 		p, err := library.Find(name)
 		if err != nil {
 			return err
 		}
-		warnings, err := p.Warnings(files, b.Settings.Claims)
+		warnings, err := p.Warnings(files, settings.Claims)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,23 @@ import (
 )
 
 func TestAddWarnsOfAPriorityThatEveryNamespaceMayAskFor(t *testing.T) {
+	for name, left := range map[string][]string{
+		"a bundle of all files":                 nil,
+		"a bundle that leaves out most of them": {"lifecycle.yaml", "macprefixes.yaml", "scenarios.yaml", "admission.rego", "admission_test.rego"},
+	} {
+		t.Run(name, func(t *testing.T) { addWarns(t, left) })
+	}
+}
+
+// addWarns adds a reserve to a bundle that leaves files out, with and without a bound on what namespaces may ask for.
+func addWarns(t *testing.T, left []string) {
+	t.Helper()
 	dir := begun(t, "default")
+	for _, name := range left {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	add := func() string {
 		root := &cobra.Command{Use: "metalaw", SilenceUsage: true, SilenceErrors: true}
 		root.AddCommand(Command("metalaw"))
