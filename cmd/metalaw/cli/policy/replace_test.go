@@ -4,6 +4,7 @@ package policy
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,6 +63,64 @@ func TestFilesAreReplacedAllOrNone(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestFilesThatWereReplacedAreRestoredWhereALaterOneCannotBe(t *testing.T) {
+	dir := t.TempDir()
+	a, fresh, last := filepath.Join(dir, "a"), filepath.Join(dir, "fresh"), filepath.Join(dir, "last")
+	for _, file := range []string{a, last} {
+		if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken := errors.New("broken")
+	err := replaceBy(func(from, to string) error {
+		if to == last {
+			return broken
+		}
+		return os.Rename(from, to)
+	}, []content{{a, []byte("new")}, {fresh, []byte("new")}, {last, []byte("new")}})
+	if !errors.Is(err, broken) || err.Error() != "broken" {
+		t.Errorf("error: %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "old", "last": "old"}, filesIn(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if mode := modeOf(t, a); mode != 0o600 {
+		t.Errorf("mode %v", mode)
+	}
+}
+
+func TestAFileThatIsReplacedKeepsItsModeAndTheLinksToIt(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	shared, link, fresh := filepath.Join(elsewhere, "shared"), filepath.Join(dir, "link"), filepath.Join(dir, "fresh")
+	if err := os.WriteFile(shared, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(shared, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceAll([]content{{link, []byte("new")}, {fresh, []byte("new")}}); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != shared {
+		t.Errorf("it leads to %q: %v", to, err)
+	}
+	if got := text(t, shared); got != "new" {
+		t.Errorf("the file holds %q", got)
+	}
+	if got := []os.FileMode{modeOf(t, shared), modeOf(t, fresh)}; got[0] != 0o600 || got[1] != 0o644 {
+		t.Errorf("modes %v", got)
+	}
+}
+
+func modeOf(t *testing.T, file string) os.FileMode {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode().Perm()
 }
 
 func TestAddLeavesAloneWhatAManifestListsWithItsDigest(t *testing.T) {
