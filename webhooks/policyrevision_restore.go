@@ -5,6 +5,7 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -19,9 +20,10 @@ type restoredInto struct {
 	// latest is the revision with the last promotion, and promotion its number; empty where none was promoted.
 	latest    string
 	promotion int64
-	// missing says that the restored one is in force and was deleted, fresh that nobody has promoted anything here: what governs is
-	// built in.
-	missing, fresh bool
+	// missing says that the restored one is in force and was deleted.
+	missing bool
+	// here is the revision that somebody promoted last in this cluster; empty where nobody has: what governs is built in, or restored.
+	here string
 	// displaces is the revision in force that gives way to the restored one, because that was promoted later; empty where none does,
 	// such as where the restored one is in force.
 	displaces string
@@ -30,18 +32,30 @@ type restoredInto struct {
 // restoredAmong finds out what it means that a revision is restored where others are stored, and one is in force.
 func restoredAmong(all []policyv1alpha1.PolicyRevision, r *policyv1alpha1.PolicyRevision, active string) restoredInto {
 	in := policyv1alpha1.InForce(all)
-	i := restoredInto{missing: r.Name == active, fresh: in == nil}
+	i := restoredInto{missing: r.Name == active, here: promotedHere(all)}
 	n := r.Promotion()
 	governs := active
 	if in != nil {
 		governs, i.latest, i.promotion = in.Name, in.Name, in.Promotion()
-		i.fresh = in.Spec.Source == nil && in.Status.Head == ""
 		i.missing = i.missing || in.Name == r.Name
 	}
 	if !i.missing && (n > i.promotion || n > 0 && n == i.promotion && r.Name < i.latest) {
 		i.displaces = governs
 	}
 	return i
+}
+
+// promotedHere names the revision that somebody promoted last in this cluster; empty where nobody has. The one that is built in and
+// governs first is promoted by nobody, and what came back from a backup was promoted elsewhere.
+func promotedHere(all []policyv1alpha1.PolicyRevision) string {
+	last := policyv1alpha1.InForce(slices.DeleteFunc(slices.Clone(all), func(r policyv1alpha1.PolicyRevision) bool {
+		builtIn := r.Spec.Source == nil && r.Status.Head == ""
+		return builtIn || !r.PromotedHere()
+	}))
+	if last == nil {
+		return ""
+	}
+	return last.Name
 }
 
 // takesEffect says that a restored revision comes into force, or back into it.
@@ -136,18 +150,23 @@ func checkRestore(c change[policyv1alpha1.PolicyRevision], f revisionFacts, foun
 }
 
 // checkNumber holds that what was promoted here is not overtaken by what is restored: a promotion waits until every manager has compiled
-// the revision, and a restored one does not. It may be as late where nothing was promoted, and where it is in force and was deleted.
+// the revision, and a restored one does not. It may be as late where nothing was promoted here, so that the revisions of a backup come
+// back in any order, and where it is in force and was deleted.
 func checkNumber(r *policyv1alpha1.PolicyRevision, into restoredInto, found *findings) {
 	text, set := r.Annotations[policyv1alpha1.PromotionAnnotation]
 	n := r.Promotion()
 	later := n >= into.promotion
 	switch {
 	case !set:
-	case n == 0 || n > policyv1alpha1.MaxRestoredPromotion && later && !into.missing:
+	case n == 0 || n > policyv1alpha1.MaxRestoredPromotion && (n > into.promotion || later && !into.missing):
 		found.deny(field.Invalid(promotionPath, text, fmt.Sprintf(
 			"a promotion has a number from 1 to %d; take the object from the backup unchanged", int64(policyv1alpha1.MaxRestoredPromotion))))
-	case later && !into.missing && !into.fresh:
-		found.deny(field.Forbidden(promotionPath, fmt.Sprintf("with promotion %d it would come into force at once in the place of %s, "+
-			"which was promoted here (%d); %s", n, into.latest, into.promotion, withoutIt(r.Name))))
+	case later && !into.missing && into.here != "":
+		what := fmt.Sprintf("which was promoted here (%d)", into.promotion)
+		if into.here != into.latest {
+			what = fmt.Sprintf("which has promotion %d, where %s was promoted before", into.promotion, into.here)
+		}
+		found.deny(field.Forbidden(promotionPath, fmt.Sprintf("with promotion %d it would come into force at once in the place of %s, %s; %s",
+			n, into.latest, what, withoutIt(r.Name))))
 	}
 }

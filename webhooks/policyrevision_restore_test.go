@@ -54,9 +54,16 @@ func TestARestoreDoesNotOvertakeWhatWasPromoted(t *testing.T) {
 	called := func(name string) func(*policyv1alpha1.PolicyRevision) {
 		return func(r *policyv1alpha1.PolicyRevision) { r.Name = name }
 	}
-	promoted := restored(called("fleet-0.9.0-0123456789"), promotion("6"))
-	builtIn := restored(called("default-1.0.0-0123456789"), promotion("1"), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source = nil })
-	backIn := restored(called(builtIn.Name), promotion("6"), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source, r.Status.Head = nil, "default" })
+	here := func(n int64) func(*policyv1alpha1.PolicyRevision) {
+		return func(r *policyv1alpha1.PolicyRevision) {
+			r.UID = "6f1d"
+			r.SetPromotion(n)
+		}
+	}
+	promoted := restored(called("fleet-0.9.0-0123456789"), here(6))
+	brought := restored(called(promoted.Name), here(6), func(r *policyv1alpha1.PolicyRevision) { r.UID = "77aa" })
+	builtIn := restored(called("default-1.0.0-0123456789"), here(1), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source = nil })
+	backIn := restored(called(builtIn.Name), here(6), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source, r.Status.Head = nil, "default" })
 	after := func(n string) string {
 		return "Forbidden\nmetadata.annotations[policy.metalaw.dev/promotion]: Forbidden: with promotion " + n + " it would come into force at once in the place of " +
 			"fleet-0.9.0-0123456789, which was promoted here (6); restore it without this annotation, and promote it then, which is held to all that every " +
@@ -84,6 +91,19 @@ func TestARestoreDoesNotOvertakeWhatWasPromoted(t *testing.T) {
 		"nor with the same":                           {restored(promotion("6")), promoted.Name, []client.Object{promoted}, after("6"), nil},
 		"any where nobody has promoted any": {restored(promotion("7")), builtIn.Name, []client.Object{builtIn}, "",
 			[]string{restore, atOnce("7", builtIn.Name)}},
+		"a later one after an earlier one": {restored(promotion("7")), brought.Name, []client.Object{brought, builtIn}, "",
+			[]string{restore, atOnce("7", brought.Name)}},
+		"an earlier one after a later one": {restored(promotion("5")), brought.Name, []client.Object{brought, builtIn}, "", []string{restore}},
+		"not a later one where one was promoted before, too": {restored(promotion("7")), brought.Name,
+			[]client.Object{brought, restored(called("fleet-0.8.0-0123456789"), here(4))}, "Forbidden\n" +
+				"metadata.annotations[policy.metalaw.dev/promotion]: Forbidden: with promotion 7 it would come into force at once in the place of " +
+				"fleet-0.9.0-0123456789, which has promotion 6, where fleet-0.8.0-0123456789 was promoted before; restore it without this annotation, and " +
+				"promote it then, which is held to all that every promotion is: metalaw policy rollback --to " + name, nil},
+		"not with a number that few can follow, also where it was in force": {restored(promotion("9007199254740992")), name, []client.Object{promoted},
+			"Invalid\nmetadata.annotations[policy.metalaw.dev/promotion]: Invalid value: \"9007199254740992\": a promotion has a number from 1 to " +
+				"1099511627776; take the object from the backup unchanged", nil},
+		"with the number that it had, however late": {restored(promotion("1099511627778")), name,
+			[]client.Object{restored(promotion("1099511627778"))}, "", []string{restore}},
 		"also before that is numbered": {restored(promotion("7")), builtIn.Name, nil, "", []string{restore, atOnce("7", builtIn.Name)}},
 		"not where the built-in one was gone back to": {restored(promotion("7")), backIn.Name, []client.Object{backIn}, "Forbidden\n" +
 			"metadata.annotations[policy.metalaw.dev/promotion]: Forbidden: with promotion 7 it would come into force at once in the place of " +

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -167,13 +166,24 @@ func (c *leader) ensure(ctx context.Context, b *bundle.Bundle) (*policyv1alpha1.
 	if err != nil {
 		return nil, err
 	}
-	if rule := c.Store.rule.Load(); rule.active == b && rule.promotion > 0 {
-		metav1.SetMetaDataAnnotation(&r.ObjectMeta, policyv1alpha1.PromotionAnnotation, strconv.FormatInt(rule.promotion, 10))
+	rule := c.Store.rule.Load()
+	governs := rule.active == b && rule.promotion > 0
+	if governs {
+		r.SetPromotion(rule.promotion)
 	}
 	if err := c.Client.Create(ctx, r); err != nil {
 		return nil, err
 	}
 	c.written[r.Name] = r
+	if governs { // it is another object, which has its UID only now
+		before := r.DeepCopy()
+		r = r.DeepCopy()
+		r.SetPromotion(rule.promotion)
+		if err := c.Client.Patch(ctx, r, locked(before)); err != nil {
+			return nil, err
+		}
+		c.written[r.Name] = r
+	}
 	c.log(ctx).Info("stored", "revision", r.Name)
 	return r, nil
 }
@@ -311,7 +321,7 @@ func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, rev
 		r := revisions[i].DeepCopy()
 		if w.Promotion > 0 {
 			before := r.DeepCopy()
-			metav1.SetMetaDataAnnotation(&r.ObjectMeta, policyv1alpha1.PromotionAnnotation, strconv.FormatInt(w.Promotion, 10))
+			r.SetPromotion(w.Promotion)
 			if err := c.Client.Patch(ctx, r, locked(before)); err != nil {
 				return stored, err
 			}

@@ -392,3 +392,51 @@ func TestARevisionTellsOfServersInStatesThatItHasDropped(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyWhatIsPromotedHereIsMarkedSo(t *testing.T) {
+	files := fleet(t, "active", nil)
+	promoted := fleetVersion(t, "1.0.0", 0, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageDraft})
+	promoted.UID = "1"
+	restored := fleetVersion(t, "0.9.0", 7, policyv1alpha1.PolicyRevisionStatus{})
+	restored.UID, restored.Annotations[policyv1alpha1.PromotedObjectAnnotation] = "2", "of another object"
+	for name, c := range map[string]struct {
+		objects  []client.Object
+		revision policyv1alpha1.PolicyRevision
+		want     bool
+	}{
+		"one whose label became active":                      {[]client.Object{files, &promoted}, promoted, true},
+		"one from a backup, which is in force by its number": {[]client.Object{&restored}, restored, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeader(t, c.objects...)
+			l.look(t)
+			l.look(t)
+			var r policyv1alpha1.PolicyRevision
+			if err := l.api.Get(t.Context(), client.ObjectKeyFromObject(&c.revision), &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.PromotedHere() != c.want || r.Status.Stage != policyv1alpha1.StageActive {
+				t.Errorf("promoted here %v, %s, %v", r.PromotedHere(), r.Status.Stage, r.Annotations)
+			}
+		})
+	}
+}
+
+func TestWhatTheLeaderStoresAgainIsPromotedHere(t *testing.T) {
+	l := newLeader(t)
+	l.Client = interceptor.NewClient(l.api.(client.WithWatch), interceptor.Funcs{
+		Create: func(ctx context.Context, to client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			o.SetUID("new")
+			return to.Create(ctx, o, opts...)
+		},
+	})
+	l.Store.rule.Store(&rule{active: l.Store.embedded, promotion: 3})
+	l.look(t)
+	var r policyv1alpha1.PolicyRevision
+	if err := l.api.Get(t.Context(), types.NamespacedName{Name: l.Store.embedded.Revision.Name}, &r); err != nil {
+		t.Fatal(err)
+	}
+	if !r.PromotedHere() || r.Promotion() != 3 {
+		t.Error(r.Annotations)
+	}
+}

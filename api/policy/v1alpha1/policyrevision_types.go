@@ -127,7 +127,7 @@ const (
 	ReasonNotPromoted = "NotPromoted"
 	// ReasonSuperseded: a later promotion took its place.
 	ReasonSuperseded = "Superseded"
-	// ReasonConflict: another revision was promoted at the same time and stays.
+	// ReasonConflict: another revision was promoted at the same time and stays, or no number is left for a promotion.
 	ReasonConflict = "Conflict"
 	// ReasonAwaitingReplicas: some running manager has not compiled the revision yet, or refuses it; the message names it.
 	ReasonAwaitingReplicas = "AwaitingReplicas"

@@ -2,7 +2,11 @@
 
 package v1alpha1
 
-import "strconv"
+import (
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // MaxPromotion is the highest number that a promotion may have, and MaxRestoredPromotion the highest that somebody may bring
 // into force from a backup: more than anybody counts, and with room for all that follow. What comes back below the number in force
@@ -20,6 +24,19 @@ func (r *PolicyRevision) Promotion() int64 {
 		return 0
 	}
 	return n
+}
+
+// SetPromotion writes a promotion that takes effect here.
+func (r *PolicyRevision) SetPromotion(n int64) {
+	metav1.SetMetaDataAnnotation(&r.ObjectMeta, PromotionAnnotation, strconv.FormatInt(n, 10))
+	if r.UID != "" {
+		metav1.SetMetaDataAnnotation(&r.ObjectMeta, PromotedObjectAnnotation, string(r.UID))
+	}
+}
+
+// PromotedHere says that this very object was promoted, and did not bring its number from a backup.
+func (r *PolicyRevision) PromotedHere() bool {
+	return r.Promotion() > 0 && r.UID != "" && r.Annotations[PromotedObjectAnnotation] == string(r.UID)
 }
 
 // InForce is the revision with the highest promotion, which tells what is in force also where every status was lost; nil

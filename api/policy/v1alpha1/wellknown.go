@@ -39,6 +39,10 @@ func Stages() []string { return []string{LabelDraft, LabelShadow, LabelCanary, L
 // force. That with the highest number is in force; as an annotation it outlives a restore without status.
 const PromotionAnnotation = "policy.metalaw.dev/promotion"
 
+// PromotedObjectAnnotation is written by the manager together with the number of a promotion: the UID of the PolicyRevision. One that
+// was restored is another object, so that it bears the number and not its own UID.
+const PromotedObjectAnnotation = "policy.metalaw.dev/promoted-object"
+
 // Each running manager has a lease of its own, which says what it has compiled.
 const (
 	// ReplicaLabel marks the lease.

@@ -135,7 +135,7 @@ func (d *decision) promote() {
 		winner = in
 	}
 	for _, s := range asking {
-		s.conflict = s != winner || last >= policyv1alpha1.MaxPromotion // no number is left, and what is in force stays
+		s.conflict = s != winner || last >= policyv1alpha1.MaxPromotion // what is in force stays
 	}
 	if winner.newcomer && !winner.conflict {
 		winner.st.Promotion = last + 1

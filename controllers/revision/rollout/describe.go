@@ -118,6 +118,9 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 		return metav1.ConditionTrue, policyv1alpha1.ReasonInForce, s.inForce(d.Embedded) + d.labelledAlready(s)
 	case s.awaits != "":
 		return no, policyv1alpha1.ReasonAwaitingReplicas, "it waits until every running manager has compiled it: " + s.awaits
+	case s.conflict && max(d.Last, d.highest()) >= policyv1alpha1.MaxPromotion:
+		return no, policyv1alpha1.ReasonConflict, fmt.Sprintf("no number is left for a promotion: %s has %d, and no other "+
+			"can come after that; the runbook of Conflict says how to give it a lower one", d.inForceName(), int64(policyv1alpha1.MaxPromotion))
 	case s.conflict:
 		return no, policyv1alpha1.ReasonConflict, "another revision was promoted at the same time and stays; " +
 			"to promote this one, change its stage and set it to active again"
@@ -132,6 +135,22 @@ func (d *decision) active(s *subject) (status metav1.ConditionStatus, reason, me
 		return no, policyv1alpha1.ReasonSuperseded, message
 	}
 	return no, policyv1alpha1.ReasonNotPromoted, s.notPromoted(d.Embedded)
+}
+
+// highest is the highest number of a promotion that is stored.
+func (d *decision) highest() (n int64) {
+	for _, s := range d.all {
+		n = max(n, s.st.Promotion)
+	}
+	return n
+}
+
+// inForceName names the revision in force.
+func (d *decision) inForceName() string {
+	if d.inForce == nil {
+		return "the revision in force"
+	}
+	return d.inForce.Name
 }
 
 // dropped tells of servers in states that a revision has dropped; empty where there are none.
