@@ -307,6 +307,11 @@ func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
 	if got := known(); got != whole {
 		t.Errorf("what the cache does not show once is forgotten: %s", got)
 	}
+	look(all)
+	look(nil)
+	if got := known(); got != whole {
+		t.Errorf("what two looks do not show, with another between them, is forgotten: %s", got)
+	}
 	look(nil)
 	if got, want := known(), "default 1.0.0, fleet 1.0.0, fleet 1.1.0"; got != want {
 		t.Errorf("known are %s, want %s", got, want)

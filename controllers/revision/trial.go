@@ -97,36 +97,42 @@ func (s *Store) renewed(revision *policyv1alpha1.PolicyRevision) {
 // forget drops what was made of revisions that are not stored any more, once two looks in a row have found no use for it: it neither
 // governs, nor is a server pinned to it. A revision that somebody deleted by force decides about its servers until they have left it.
 func (s *Store) forget(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) error {
-	used := s.rule.Load().names()
-	used[s.embedded.Revision.Name] = true
-	for i := range revisions {
-		used[revisions[i].Name] = true
-	}
-	if !s.knowsOthers(used) {
-		return nil
-	}
-	var servers v1alpha1.ServerList
-	if err := s.Reader.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("it is not known which revisions servers are pinned to: %w", err)
-	}
-	for i := range servers.Items {
-		if l := servers.Items[i].Status.Lifecycle; l != nil {
-			used[l.Revision] = true
-		}
-	}
+	used, err := s.used(ctx, revisions)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, t := range s.trials {
 		switch {
-		case used[name] || !t.stored || t.test == nil:
-			t.gone = false
+		case err != nil || used[name] || !t.stored || t.test == nil:
+			t.gone = false // also by a look that failed: what was seen before it is too old to count
 		case t.gone:
 			delete(s.trials, name)
 		default:
 			t.gone = true
 		}
 	}
-	return nil
+	return err
+}
+
+// used are the revisions that are stored, govern, or have servers pinned to them. The servers are read only where others are known.
+func (s *Store) used(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) (map[string]bool, error) {
+	used := s.rule.Load().names()
+	used[s.embedded.Revision.Name] = true
+	for i := range revisions {
+		used[revisions[i].Name] = true
+	}
+	if !s.knowsOthers(used) {
+		return used, nil
+	}
+	var servers v1alpha1.ServerList
+	if err := s.Reader.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("it is not known which revisions servers are pinned to: %w", err)
+	}
+	for i := range servers.Items {
+		if l := servers.Items[i].Status.Lifecycle; l != nil {
+			used[l.Revision] = true
+		}
+	}
+	return used, nil
 }
 
 // knowsOthers says that anything is known of other revisions than these.
