@@ -164,17 +164,38 @@ func (r *rollout) label(ctx context.Context, c client.Client, head *corev1.Confi
 	if head.Annotations[policyv1alpha1.ActivatedByAnnotation] != record {
 		return nil
 	}
-	// Nobody records activations here, so that the manager has to see the label change.
-	if err := patchStage(ctx, c, head, between); err != nil {
-		return err
-	}
-	if err := r.noticed(ctx, c, head); err != nil {
-		return leftAt(head, err)
-	}
-	return leftAt(head, patchStage(ctx, c, head, to))
+	return r.labelSlowly(ctx, c, head, between, to)
 }
 
-// changesTime is how long the two changes of a label may take.
+// labelSlowly sets the stage of a head that is active already where nobody records activations, so that the manager has to see the label
+// change. Whoever interrupts that has the head labelled as before.
+func (r *rollout) labelSlowly(ctx context.Context, c client.Client, head *corev1.ConfigMap, between, to change) error {
+	if err := patchWhole(ctx, c, head, between); err != nil {
+		return err
+	}
+	err := r.noticed(ctx, c, head)
+	interrupted := ctx.Err() != nil
+	if err != nil && !interrupted {
+		return leftAt(head, err)
+	}
+	if again := patchWhole(ctx, c, head, to); again != nil {
+		return leftAt(head, again)
+	}
+	if err != nil {
+		return fmt.Errorf("interrupted before the manager was seen to notice: ConfigMap %s is labelled %s as before, and that may be no "+
+			"promotion; ask again: %w", head.Name, to.stage, err)
+	}
+	return nil
+}
+
+// patchWhole sets the stage of a head, also for somebody who has interrupted the command.
+func patchWhole(ctx context.Context, c client.Client, head *corev1.ConfigMap, to change) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changesTime)
+	defer cancel()
+	return patchStage(ctx, c, head, to)
+}
+
+// changesTime is how long changes of a label may take that nobody interrupts.
 const changesTime = 30 * time.Second
 
 // leftAt says of an error at which stage it leaves a head that was active.
@@ -197,6 +218,9 @@ func (r *rollout) noticed(ctx context.Context, c client.Client, head *corev1.Con
 		})
 		return seen, err
 	})
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if wait.Interrupted(err) {
 		return fmt.Errorf("the manager has not noticed the change within %s; is one running", r.timeout)
 	}

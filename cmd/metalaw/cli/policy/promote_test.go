@@ -107,6 +107,36 @@ func TestAnInterruptedPromotionLeavesNoOtherLabel(t *testing.T) {
 	}
 }
 
+func TestAPromotionInterruptedWhileTheManagerNoticesLeavesNoOtherLabel(t *testing.T) {
+	for name, interrupts := range map[string]int{"as it begins": 2, "while it waits": -1} {
+		t.Run(name, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			head := headAt("active")
+			seen := at("a", "da", "fleet-1", "Active", "Superseded", "Superseded", "1", "")
+			api, stages := admitting(t, false, func(change int) error {
+				if change == interrupts {
+					interrupt()
+				}
+				return nil
+			}, head, &seen)
+			waiting := interceptor.NewClient(api.(client.WithWatch), interceptor.Funcs{
+				List: func(ctx context.Context, from client.WithWatch, all client.ObjectList, opts ...client.ListOption) error {
+					interrupt()
+					return from.List(ctx, all, opts...)
+				},
+			})
+			err := (&rollout{timeout: time.Minute}).label(ctx, waiting, head, change{stage: policyv1alpha1.LabelActive})
+			const want = "interrupted before the manager was seen to notice: ConfigMap fleet-1 is labelled active as before, and that may be no promotion; ask again: "
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Error(err)
+			}
+			if diff := cmp.Diff([]string{"draft", "active", "draft", "active"}, *stages); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestALabelThatCouldNotBeSetAgainIsTold(t *testing.T) {
 	head := headAt("active")
 	api, _ := admitting(t, true, func(change int) error {
