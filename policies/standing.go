@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -20,9 +21,9 @@ type Rules interface {
 	Standing(ctx context.Context, kind string, object map[string]any) ([]admission.Finding, error)
 }
 
-// Forbids asks the rules of a revision again about a claim that is stored, as if it were created now. One that had its server before is
-// not held to them: the scheduler wrote serverRef, and nobody could take it out. The reason is that of the
-// claim's condition Bound, and the words say what to mend; both are empty where nothing forbids it.
+// Forbids asks the rules of a revision again about a claim that is stored, as if it were created now. One that had its server before
+// is not held to them: the scheduler wrote serverRef, and nobody could take it out. The reason is that of the claim's condition Bound,
+// and the words say what to mend; both are empty where nothing forbids it.
 func Forbids(ctx context.Context, rules Rules, revision string, c *v1alpha1.ServerClaim) (reason, words string) {
 	if HadServer(c) {
 		return "", ""
@@ -33,7 +34,7 @@ func Forbids(ctx context.Context, rules Rules, revision string, c *v1alpha1.Serv
 	}
 	object["apiVersion"], object["kind"] = v1alpha1.GroupVersion.String(), "ServerClaim"
 	delete(object, "status")
-	delete(object["metadata"].(map[string]any), "managedFields")
+	unstructured.RemoveNestedField(object, "metadata", "managedFields")
 	denials, err := rules.Standing(ctx, "ServerClaim", object)
 	if err != nil {
 		return v1alpha1.ReasonGuardError, fmt.Sprintf("policy %s could not decide whether there may be such a claim: %v", revision, err)

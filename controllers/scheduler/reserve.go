@@ -18,14 +18,14 @@ func (r *run) reserve(ctx context.Context, a asking, todo step) {
 			return
 		}
 		switch {
-		case t.contended && r.flying > 0:
+		case t.contended > 0 && r.flying > 0:
 			r.collect(ctx)
 			if r.stopped || ctx.Err() != nil {
 				r.s.pending.wake(a.claim.UID)
 				return
 			}
-		case t.contended:
-			r.refuse(a, step{action: refuse, count: true, spec: a.spec, misplaced: map[string]int{placement.CodeSpread: 1}, follows: true})
+		case t.contended > 0:
+			r.refuse(a, t.crowded())
 			return
 		case asked:
 			r.later(a)
@@ -40,12 +40,22 @@ func (r *run) reserve(ctx context.Context, a asking, todo step) {
 	}
 }
 
+// crowded refuses a claim for which the spread leaves no server, in what is kept for a gang or not yet known.
+func (t *attempt) crowded() step {
+	c := t.todo.choice
+	misplaced := map[string]int{placement.CodeSpread: t.contended}
+	for code, n := range c.misplaced {
+		misplaced[code] += n
+	}
+	return step{action: refuse, count: true, spec: t.spec, rejected: c.rejected, misplaced: misplaced, follows: true}
+}
+
 // next assumes for the claim the best server of the list that can still be had. One that changed since the policy looked at it
 // is left out, and so is a write that came to nothing, until it is due again. While bindings are under way it stops at a server that
 // the claim's spread may come to allow or not; else it passes over that.
 func (r *run) next(t *attempt) bool {
 	ranked, room := t.todo.choice.ranked, r.v.headroomOf(t.asking)
-	t.contended = false
+	t.contended = 0
 	for ; t.at < len(ranked); t.at++ {
 		e := r.s.fleet.Free(ranked[t.at].Name, t.spec)
 		if e == nil || t.failed[e.Name()] || r.s.patience.holds(t.claim, e, r.s.now()) {
@@ -53,7 +63,7 @@ func (r *run) next(t *attempt) bool {
 		}
 		now, surely := room.allows(e)
 		if now && !surely {
-			t.contended = true
+			t.contended++
 			if r.flying > 0 {
 				return false
 			}

@@ -62,8 +62,8 @@ type attempt struct {
 	lost   bool
 	// failed are the servers of which a write came to nothing in this attempt.
 	failed map[string]bool
-	// contended says that a server was passed over which the claim may have or not, by what becomes of bindings that are under way.
-	contended bool
+	// contended is how many servers were passed over which the claim may have or not, by what becomes of bindings that are under way.
+	contended int
 }
 
 // server is the name of the one that the attempt is about.
@@ -228,7 +228,7 @@ func (r *run) collect(ctx context.Context) {
 	r.flying--
 	defer func() {
 		if p := recover(); p != nil {
-			r.lostCount(done, p)
+			r.untaken(done, p)
 		}
 	}()
 	if done.gang != nil {
@@ -238,8 +238,8 @@ func (r *run) collect(ctx context.Context) {
 	r.finish(ctx, done)
 }
 
-// lostCount notes a panic over what became of a binding: nobody knows how it ended, and nothing else has to do with it.
-func (r *run) lostCount(done result, p any) {
+// untaken notes a panic while what became of a binding was taken in: it is looked up before anything else is done for the claim.
+func (r *run) untaken(done result, p any) {
 	if done.gang != nil {
 		r.gangPanicked(done.gang.key, p)
 		return
@@ -292,7 +292,7 @@ func (r *run) tookHold(ctx context.Context, done result) {
 	}
 }
 
-// lost goes on after a write that came to nothing: with the next server of the list, without evaluating again.
+// lost goes on after a write that came to nothing, with the next server.
 func (r *run) lost(ctx context.Context, done result) {
 	t := done.attempt
 	r.s.patience.tried(t.claim, t.entry)

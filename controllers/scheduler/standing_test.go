@@ -105,6 +105,35 @@ func TestTheRulesAreAskedOnceAboutEachVersionOfAClaim(t *testing.T) {
 	}
 }
 
+// failsOnce is a policy that cannot be evaluated once.
+type failsOnce struct{ *counted }
+
+func (b failsOnce) Standing(ctx context.Context, kind string, object map[string]any) ([]admission.Finding, error) {
+	found, err := b.counted.Standing(ctx, kind, object)
+	if b.asked == 1 {
+		return nil, context.DeadlineExceeded
+	}
+	return found, err
+}
+
+func TestRulesThatCouldNotBeEvaluatedAreAskedAgain(t *testing.T) {
+	w := newWorld(t)
+	rules := failsOnce{rulesFrom(t, "")}
+	w.s.rules = func(engine.Revision) policies.Rules { return rules }
+	w.addServer(aServer("a"))
+	w.addClaim(aClaim("c"))
+	w.deliver(len(w.events))
+	w.must(w.pass())
+	if v, _ := w.s.Verdict(w.claims()[0].UID); v.Reason != "GuardError" || len(w.boundClaims()) != 0 {
+		t.Errorf("it is told %q, and bound are %v", v.Reason, w.boundClaims())
+	}
+	w.s.pending.wakeAll()
+	w.must(w.pass())
+	if len(w.boundClaims()) != 1 {
+		t.Error("it waits, though the rules can be evaluated by now")
+	}
+}
+
 func TestOtherRulesAreAskedAnew(t *testing.T) {
 	w := newWorld(t)
 	rules, revision := rulesFrom(t, `deny contains {"code": "image", "message": "m"}`), "one"

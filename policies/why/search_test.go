@@ -57,6 +57,22 @@ func waysFor(could [][]string, taken []string) bool {
 	return false
 }
 
+// checkTaken sees that each member takes one that it could have, and none that another has. It says how many do not take their best.
+func checkTaken(r *rapid.T, got Served, could [][]string) (late int) {
+	var taken []string
+	for i, a := range got.Answers {
+		one, ok := a.Taken()
+		if ok && (!slices.Contains(could[i], one.Name) || got.Complete && slices.Contains(taken, one.Name)) {
+			r.Errorf("member %d takes %s; it could have %q, and %q are taken", i, one.Name, could[i], taken)
+		}
+		if ok && one.Name != could[i][0] {
+			late++
+		}
+		taken = append(taken, one.Name)
+	}
+	return late
+}
+
 func TestAGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 	policy := compiled(t, rules)
 	runs, whole, late, short := 0, 0, 0, 0
@@ -82,17 +98,7 @@ func TestAGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 		if got.Complete != want {
 			r.Errorf("complete is %t, and by brute force it is %t: %q", got.Complete, want, could)
 		}
-		var taken []string
-		for i, a := range got.Answers {
-			one, ok := a.Taken()
-			if ok && (!slices.Contains(could[i], one.Name) || got.Complete && slices.Contains(taken, one.Name)) {
-				r.Errorf("member %d takes %s; it could have %q, and %q are taken", i, one.Name, could[i], taken)
-			}
-			if ok && one.Name != could[i][0] {
-				late++
-			}
-			taken = append(taken, one.Name)
-		}
+		late += checkTaken(r, got, could)
 		if !got.Complete && got.After != before || got.Complete && got.After.counts.Claimed != before.counts.Claimed+int64(len(members)) {
 			r.Errorf("%d are claimed then, and %d before", got.After.counts.Claimed, before.counts.Claimed)
 		}
@@ -172,17 +178,7 @@ func TestASpreadGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 				if got.Complete && !want || alike && got.Complete != want {
 					r.Errorf("complete is %t, and by brute force it is %t: %q", got.Complete, want, could)
 				}
-				var taken []string
-				for i, a := range got.Answers {
-					one, ok := a.Taken()
-					if ok && (!slices.Contains(could[i], one.Name) || got.Complete && slices.Contains(taken, one.Name)) {
-						r.Errorf("member %d takes %s; it could have %q, and %q are taken", i, one.Name, could[i], taken)
-					}
-					if ok && one.Name != could[i][0] {
-						reordered++
-					}
-					taken = append(taken, one.Name)
-				}
+				reordered += checkTaken(r, got, could)
 			})
 			if whole < runs/50 || reordered < runs/50 {
 				t.Errorf("of %d gangs %d can be served, and %d members take a server that is not their best: too few of interest", runs, whole, reordered)

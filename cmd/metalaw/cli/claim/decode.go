@@ -18,6 +18,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/internal/yamlnode"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -210,7 +211,7 @@ func (d *document) checkMeaning(name string, text []byte, n *yaml.Node, at func(
 		at(node(n, "spec.serverSelector"), "%v", err)
 	}
 	_, found := policies.PlacementOf(d.claim)
-	value := child(node(n, "metadata.annotations"), v1alpha1.PlacementAnnotation)
+	value := yamlnode.Child(node(n, "metadata.annotations"), v1alpha1.PlacementAnnotation)
 	for _, one := range found {
 		line, column := 0, 0
 		if value != nil {
@@ -241,28 +242,15 @@ func within(text []byte, value *yaml.Node, line, column int) (atLine, atColumn i
 	return value.Line + line, indent + column
 }
 
-// child is the value of a key; nil where there is none.
-func child(n *yaml.Node, key string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
 func textAt(n *yaml.Node, key string) string {
-	if value := child(n, key); value != nil {
+	if value := yamlnode.Child(n, key); value != nil {
 		return value.Value
 	}
 	return ""
 }
 
 func sequence(n *yaml.Node, key string) []*yaml.Node {
-	if value := child(n, key); value != nil && value.Kind == yaml.SequenceNode {
+	if value := yamlnode.Child(n, key); value != nil && value.Kind == yaml.SequenceNode {
 		return value.Content
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+	rego "github.com/metalaw/metalaw/engine/admission"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies/why"
@@ -34,12 +36,19 @@ func aServer(name, claim string) v1alpha1.Server {
 	return s
 }
 
-// What a gang waits for is what the scheduler waits for.
-func TestAGangIsExplainedByTheMembersThatTheSchedulerCounts(t *testing.T) {
+// allowing is a selection policy that turns nothing away.
+func allowing(t *testing.T) *selection.Policy {
+	t.Helper()
 	policy, found := selection.Compile(map[string][]byte{"selection.rego": []byte("package metalaw.selection\n\nallow := true\n")})
 	if policy == nil {
 		t.Fatal(found)
 	}
+	return policy
+}
+
+// What a gang waits for is what the scheduler waits for.
+func TestAGangIsExplainedByTheMembersThatTheSchedulerCounts(t *testing.T) {
+	policy := allowing(t)
 	bound := func(server string) func(*v1alpha1.ServerClaim) {
 		return func(c *v1alpha1.ServerClaim) {
 			c.Spec.ServerRef = &corev1.LocalObjectReference{Name: server}
@@ -63,6 +72,50 @@ func TestAGangIsExplainedByTheMembersThatTheSchedulerCounts(t *testing.T) {
 			w := &world{now: time.Unix(0, 0), servers: c.servers, claims: []v1alpha1.ServerClaim{aMember("db-0", func(*v1alpha1.ServerClaim) {}), aMember("db-1", c.other)},
 				bundle: &bundle.Bundle{Selection: policy}}
 			w.bundle.Settings.Claims.Quota.Default = &c.quota
+			w.fleet = why.FleetOf(w.servers, nil, w.claims, w.now)
+			e := &explanation{}
+			if err := e.assess(t.Context(), w, &w.claims[0], false); err != nil {
+				t.Fatal(err)
+			}
+			if e.WaitsFor != c.want {
+				t.Errorf("got %q, want %q", e.WaitsFor, c.want)
+			}
+		})
+	}
+}
+
+// Whoever wrote serverRef is held to the rules as well, because the scheduler asks them about it.
+func TestAClaimThatThePolicyForbidsWaitsForThat(t *testing.T) {
+	rules, found := rego.Compile(map[string][]byte{"admission.rego": []byte(
+		`package metalaw.admission
+
+deny contains {"code": "image", "message": "only linux boots here"} if input.object.spec.image != "linux"
+`)})
+	if rules == nil {
+		t.Fatal(found.Err())
+	}
+	alone := func(image, server string) v1alpha1.ServerClaim {
+		return aMember("web", func(c *v1alpha1.ServerClaim) {
+			c.Annotations, c.Spec.Image = nil, image
+			if server != "" {
+				c.Spec.ServerRef = &corev1.LocalObjectReference{Name: server}
+			}
+		})
+	}
+	const forbidden = "policy fleet-1 forbids the claim: only linux boots here [image] (ClaimDenied)"
+	for name, c := range map[string]struct {
+		claim v1alpha1.ServerClaim
+		held  string
+		want  string
+	}{
+		"one that is fine":              {alone("linux", ""), "", "its turn: it would get a now"},
+		"one that is forbidden":         {alone("windows", ""), "", forbidden},
+		"one that names its server":     {alone("windows", "a"), "", forbidden},
+		"one that has a server already": {alone("windows", ""), "web", "nothing: the server a is reserved for it, and on its way"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{now: time.Unix(0, 0), servers: []v1alpha1.Server{aServer("a", c.held)}, claims: []v1alpha1.ServerClaim{c.claim},
+				bundle: &bundle.Bundle{Selection: allowing(t), Admission: rules, Revision: engine.Revision{Name: "fleet-1"}}}
 			w.fleet = why.FleetOf(w.servers, nil, w.claims, w.now)
 			e := &explanation{}
 			if err := e.assess(t.Context(), w, &w.claims[0], false); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/yamlnode"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 )
@@ -44,7 +45,7 @@ func (c *configMap) judgeLabels(files bundle.Files) diag.List {
 // finding is about a label or an annotation, where that is written; of one that is missing, where the object is.
 func (c *configMap) finding(code, kind, key, message, hint string) diag.Diagnostic {
 	at := c.object
-	if found := under(under(under(c.object, "metadata"), kind), key); found != nil {
+	if found := yamlnode.Child(yamlnode.Child(yamlnode.Child(c.object, "metadata"), kind), key); found != nil {
 		at = found
 	}
 	return diag.Diagnostic{Severity: diag.Error, Code: code, File: metadata, Line: at.Line, Column: at.Column, Rule: "ConfigMap " + c.name,
@@ -53,19 +54,6 @@ func (c *configMap) finding(code, kind, key, message, hint string) diag.Diagnost
 
 // metadata stands for the object that holds a bundle among the files of the bundle.
 const metadata = "metadata"
-
-// under is the value of a key; nil where there is none.
-func under(n *yaml.Node, key string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
 
 // nameIn is the name in bundle.yaml; empty where none can be read, which the acceptance of the bundle tells.
 func nameIn(files bundle.Files) string {
