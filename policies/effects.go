@@ -76,7 +76,7 @@ var effects = []engine.EffectType{
 		Proof:   "The BMC says On. The boot override is asserted while off, right before power-on.",
 		Repeat:  "Nothing while on, but that a boot override still set is cleared.",
 		Requires: []engine.Requirement{sameMachine, powerIsTheHolders, wipeBootNeedsRecord, wipeBootNeverClaimed, wipeBootNeverRetained,
-			leftToItself, handsOff, ownBoot},
+			leftToItself, handsOff, offForMaintenance, ownBoot},
 		Earns:  []string{MarkManaged},
 		Undoes: []string{EffectPowerOff, EffectPowerAsClaimed},
 	},

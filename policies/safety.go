@@ -154,6 +154,14 @@ var (
 		Halts: `server.ignored`,
 		Doc:   "a server that is parked, observed or ignored is left alone, and one in maintenance does only what that asks for",
 	}
+	// A wipe that was booted holds a maintenance back while it may be under way. A machine that goes down is on its way to
+	// Off, where the maintenance gets it; until the reading shows that, the machine may be off already, and a request to
+	// switch it on would start the erase anew.
+	offForMaintenance = engine.Requirement{
+		Rule: "OffForMaintenance", Must: `!maintenance.granted || boot.purpose != "Wipe" || bmc.power != "PoweringOff"`,
+		Awaits: `bmc.power == "PoweringOff"`,
+		Doc:    "a machine that goes down while a maintenance waits for it is not switched on into a wipe again",
+	}
 	// That a machine was seen running is remembered by the engine, so that neither the name of a state nor the machine's own
 	// power cycle makes it ours.
 	leftToItself = engine.Requirement{

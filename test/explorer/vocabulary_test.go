@@ -41,6 +41,7 @@ var judgedBy = map[explorer.Rule]explorer.Rule{
 	"ObservedUntilConsent": explorer.HandsOff,
 	"LeftToItself":         explorer.HandsOff,
 	"ParkedUntilAsked":     explorer.HandsOff,
+	"OffForMaintenance":    explorer.HandsOff,
 	"ProbeBeginsFromOff":   explorer.RunningBootKept,
 	"WipeBeginsFromOff":    explorer.RunningBootKept,
 	"NeverWipeByReset":     explorer.NeverWipeRetained,
