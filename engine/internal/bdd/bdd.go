@@ -27,6 +27,8 @@ const (
 	// stepsPerNode is how much work the limit of nodes allows; ordinary functions need fewer than ten steps for each.
 	stepsPerNode = 32
 	cacheBits    = 14
+	// firstBits is for how many nodes there is room at first.
+	firstBits = 12
 )
 
 type triple struct {
@@ -44,15 +46,14 @@ type Manager struct {
 	// steps counts what Ite could not take from the cache: with many nodes made already, work may grow where nodes do not.
 	steps int
 	err   error
-	// done holds, while a function is rewritten, one more than what has become of each of its nodes; visited are those.
-	done    []Ref
-	visited []Ref
+	notes notes
 }
 
 // New makes a Manager of at most limit nodes.
 func New(limit int) *Manager {
-	m := &Manager{limit: limit, unique: make([]Ref, 1<<12), cache: make([]triple, 1<<cacheBits)}
-	m.nodes = append(m.nodes, node{variable: last}, node{variable: last, lo: True, hi: True})
+	m := &Manager{limit: limit, cache: make([]triple, 1<<cacheBits)}
+	m.nodes = []node{{variable: last}, {variable: last, lo: True, hi: True}}
+	m.grow(1 << firstBits)
 	for i := range m.cache {
 		m.cache[i].f = -1
 	}
@@ -86,8 +87,8 @@ func (m *Manager) make(v int32, lo, hi Ref) Ref {
 	r := Ref(len(m.nodes))
 	m.nodes = append(m.nodes, n)
 	m.unique[at] = r
-	if len(m.nodes) > len(m.unique)/2 {
-		m.grow()
+	if len(m.nodes) == cap(m.nodes) {
+		m.grow(2 * cap(m.nodes))
 	}
 	return r
 }
@@ -102,8 +103,10 @@ func (m *Manager) slot(n node) int {
 	return at
 }
 
-func (m *Manager) grow() {
-	m.unique = make([]Ref, 2*len(m.unique))
+// grow makes room for as many nodes, and twice as much to find them in.
+func (m *Manager) grow(room int) {
+	m.nodes = append(make([]node, 0, room), m.nodes...)
+	m.unique = make([]Ref, 2*room)
 	for r := int(True) + 1; r < len(m.nodes); r++ {
 		m.unique[m.slot(m.nodes[r])] = Ref(r)
 	}
@@ -156,16 +159,19 @@ func (m *Manager) Ite(f, g, h Ref) Ref {
 	if h == f {
 		h = False
 	}
-	if g == True && h == False {
+	switch { // of two operands that can change places one order is kept, so that both find the same result
+	case g == True && h == False:
 		return f
+	case h == False && g < f:
+		f, g = g, f
+	case g == True && h < f:
+		f, h = h, f
 	}
 	slot := &m.cache[hash(uint32(f), uint32(g), uint32(h))>>(32-cacheBits)]
 	if slot.f == f && slot.g == g && slot.h == h {
 		return slot.result
 	}
-	m.steps++
-	if m.steps > m.limit*stepsPerNode {
-		m.err = fmt.Errorf("the conditions take more than %d steps to combine", m.limit*stepsPerNode)
+	if !m.step() {
 		return False
 	}
 	v := min(m.nodes[f].variable, m.nodes[g].variable, m.nodes[h].variable)
@@ -181,144 +187,50 @@ func (m *Manager) Ite(f, g, h Ref) Ref {
 	return result
 }
 
+// meets stands in the cache of Ite for the third operand of Meet.
+const meets Ref = -2
+
+// Meet says whether two functions hold somewhere at once. It makes no node, and stops at the first place.
+func (m *Manager) Meet(f, g Ref) bool {
+	switch {
+	case f == False || g == False || m.err != nil:
+		return false
+	case f == True || g == True || f == g:
+		return true
+	}
+	if g < f {
+		f, g = g, f
+	}
+	slot := &m.cache[hash(uint32(f), uint32(g), uint32(meets&last))>>(32-cacheBits)]
+	if slot.f == f && slot.g == g && slot.h == meets {
+		return slot.result == True
+	}
+	if !m.step() {
+		return false
+	}
+	v := min(m.nodes[f].variable, m.nodes[g].variable)
+	f0, f1 := m.branches(f, v)
+	g0, g1 := m.branches(g, v)
+	result := False
+	if m.Meet(f0, g0) || m.Meet(f1, g1) {
+		result = True
+	}
+	*slot = triple{f, g, meets, result}
+	return result == True
+}
+
+// step counts one step, and says whether it may be taken.
+func (m *Manager) step() bool {
+	m.steps++
+	if m.steps > m.limit*stepsPerNode {
+		m.err = fmt.Errorf("the conditions take more than %d steps to combine", m.limit*stepsPerNode)
+	}
+	return m.err == nil
+}
+
 func (m *Manager) branches(f Ref, v int32) (lo, hi Ref) {
 	if n := m.nodes[f]; n.variable == v {
 		return n.lo, n.hi
 	}
 	return f, f
-}
-
-// Fixed gives variables a value. A variable that it does not name is free.
-type Fixed map[int]bool
-
-// Restrict is f with some variables fixed.
-func (m *Manager) Restrict(f Ref, to Fixed) Ref {
-	if len(to) == 0 {
-		return f
-	}
-	return m.rewritten(f, func(v int32, lo, hi Ref) Ref {
-		if value, ok := to[int(v)]; ok {
-			if value {
-				return hi
-			}
-			return lo
-		}
-		return m.Ite(m.Var(int(v)), hi, lo)
-	})
-}
-
-// Compose is f with the function g in the place of a variable.
-func (m *Manager) Compose(f Ref, v int, g Ref) Ref {
-	return m.Ite(g, m.Restrict(f, Fixed{v: true}), m.Restrict(f, Fixed{v: false}))
-}
-
-// Exists holds where some values of the variables make f hold.
-func (m *Manager) Exists(f Ref, variables map[int]bool) Ref {
-	if len(variables) == 0 {
-		return f
-	}
-	return m.rewritten(f, func(v int32, lo, hi Ref) Ref {
-		if variables[int(v)] {
-			return m.Or(lo, hi)
-		}
-		return m.Ite(m.Var(int(v)), hi, lo)
-	})
-}
-
-// rewritten builds a function anew from the bottom; join makes a node's new function from those of its branches, and must
-// not rewrite by itself.
-func (m *Manager) rewritten(f Ref, join func(v int32, lo, hi Ref) Ref) Ref {
-	if len(m.done) < len(m.nodes) {
-		m.done = append(m.done, make([]Ref, len(m.nodes)-len(m.done))...)
-	}
-	m.visited = m.visited[:0]
-	r := m.rewrite(f, join)
-	for _, v := range m.visited {
-		m.done[v] = False
-	}
-	return r
-}
-
-func (m *Manager) rewrite(f Ref, join func(v int32, lo, hi Ref) Ref) Ref {
-	if f <= True {
-		return f
-	}
-	if r := m.done[f]; r != False {
-		return r - 1
-	}
-	n := m.nodes[f]
-	r := join(n.variable, m.rewrite(n.lo, join), m.rewrite(n.hi, join))
-	m.done[f] = r + 1
-	m.visited = append(m.visited, f)
-	return r
-}
-
-// Support is the variables on which f depends.
-func (m *Manager) Support(f Ref) map[int]bool {
-	variables, seen := map[int]bool{}, map[Ref]bool{}
-	var walk func(Ref)
-	walk = func(f Ref) {
-		if f <= True || seen[f] {
-			return
-		}
-		seen[f] = true
-		n := m.nodes[f]
-		variables[int(n.variable)] = true
-		walk(n.lo)
-		walk(n.hi)
-	}
-	walk(f)
-	return variables
-}
-
-// Holds evaluates f for one assignment; a variable beyond its end is false.
-func (m *Manager) Holds(f Ref, assignment []bool) bool {
-	for f > True {
-		n := m.nodes[f]
-		if int(n.variable) < len(assignment) && assignment[n.variable] {
-			f = n.hi
-		} else {
-			f = n.lo
-		}
-	}
-	return f == True
-}
-
-// Cheapest returns the values of as many variables as weights has, such that f holds and the weights of those that are true
-// come to the least; false where f never holds. Of several the one is taken whose earlier variables are false.
-func (m *Manager) Cheapest(f Ref, weights []int) ([]bool, bool) {
-	if f == False {
-		return nil, false
-	}
-	costs := map[Ref]int{}
-	m.cost(f, weights, costs)
-	assignment := make([]bool, len(weights))
-	for f > True {
-		n := m.nodes[f]
-		if m.cost(n.hi, weights, costs)+weights[n.variable] < m.cost(n.lo, weights, costs) {
-			assignment[n.variable] = true
-			f = n.hi
-		} else {
-			f = n.lo
-		}
-	}
-	return assignment, true
-}
-
-const never = 1 << 30
-
-func (m *Manager) cost(f Ref, weights []int, known map[Ref]int) int {
-	switch f {
-	case True:
-		return 0
-	case False:
-		return never
-	}
-	if c, ok := known[f]; ok {
-		return c
-	}
-	n := m.nodes[f]
-	c := min(m.cost(n.lo, weights, known), m.cost(n.hi, weights, known)+weights[n.variable], never)
-	known[f] = c
-	return c
 }

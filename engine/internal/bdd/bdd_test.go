@@ -76,6 +76,7 @@ func TestFunctionsAgreeWithTruthTables(t *testing.T) {
 	m := New(1 << 20)
 	weights := []int{3, 1, 4, 1, 5, 9}
 	known := map[table]Ref{}
+	before := both{False, 0}
 	for range 2000 {
 		f := randomFunction(m, r, 4)
 		for i := range 1 << variables {
@@ -87,6 +88,10 @@ func TestFunctionsAgreeWithTruthTables(t *testing.T) {
 			t.Fatalf("two forms of one function: %d and %d", former, f.ref)
 		}
 		known[f.table] = f.ref
+		if got, want := m.Meet(f.ref, before.ref), f.table&before.table != 0; got != want {
+			t.Fatalf("functions %d and %d hold somewhere at once: %t", f.ref, before.ref, got)
+		}
+		before = f
 		checkCheapest(t, m, f, weights)
 		checkSupport(t, m, f)
 	}
