@@ -58,6 +58,14 @@ func (c *Counterexample) Scenario(name string) string {
 // maxAttempts is how many ways of answering opaque expressions are tried before a finding is left unconfirmed.
 const maxAttempts = 8
 
+// exampleIn is an example of what can occur in a state.
+func (c *checker) exampleIn(v *view, f bdd.Ref, shows func(engine.Decision) bool) *Counterexample {
+	if !c.occurs(v, f) {
+		return nil
+	}
+	return c.example(c.And(f, v.possible), v.Name, shows)
+}
+
 // example constructs facts in a state by which f holds, as few that are not quiet as possible, and has the lifecycle decide
 // on them. It returns nil where f never holds. The example is confirmed where shows agrees with the decision.
 func (c *checker) example(f bdd.Ref, state engine.State, shows func(engine.Decision) bool) *Counterexample {
@@ -108,10 +116,9 @@ func (c *checker) opaqueCube(f bdd.Ref, assignment []bool) bdd.Ref {
 
 // given lists the facts that are not quiet, but the state.
 func (c *checker) given(v valuation) []scenario.Given {
-	base := quiet(c.words)
 	var all []scenario.Given
 	for i, f := range c.words.Facts {
-		if f.Name != c.words.StateFact && v[i].String() != base[i].String() {
+		if f.Name != c.words.StateFact && v[i].String() != c.quiet[i].String() {
 			all = append(all, scenario.Given{Fact: f.Name, Value: v[i]})
 		}
 	}

@@ -54,8 +54,8 @@ func (c *checker) outrun(v *view, w *wayOut) *wayOut {
 
 // precedes says that the time of one exit has always come where another's has, and not the other way round.
 func (c *checker) precedes(one, other *wayOut) bool {
-	return one.Rule != other.Rule && c.And(c.domain, c.Without(other.due, one.due)) == bdd.False &&
-		c.And(c.domain, c.Without(one.due, other.due)) != bdd.False
+	return one.Rule != other.Rule && !c.Meet(c.domain, c.Without(other.due, one.due)) &&
+		c.Meet(c.domain, c.Without(one.due, other.due))
 }
 
 // sooner holds where the state has been left by another exit before the time of this one comes.

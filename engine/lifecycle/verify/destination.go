@@ -16,19 +16,23 @@ import (
 func (s *spin) checkDestinations() {
 	for _, operation := range slices.Sorted(maps.Keys(s.words.Destinations)) {
 		to := s.words.Destinations[operation]
-		asked, nothing := s.askedFor(operation), bdd.Fixed{}
+		asked, nothing := s.And(s.askedFor(operation), s.assumed), bdd.Fixed{}
 		for v := range s.asked {
 			nothing[v] = false
 		}
 		for _, v := range s.order {
+			// Facts that cannot occur without an operation are served by whatever fires on them.
+			lone := s.Without(v.possible, s.Restrict(v.possible, nothing))
 			for i := range v.exits {
 				w := &v.exits[i]
-				fires := s.Without(w.fires, w.breached)
-				served := s.And(s.Without(s.And(fires, asked), s.Restrict(fires, nothing)), s.assumed)
-				if served == bdd.False || w.To == to {
+				if w.To == to {
 					continue
 				}
-				x := s.example(served, v.Name, func(d engine.Decision) bool { return d.Halt == nil && d.Rule == w.Rule })
+				served := s.And(w.taken, asked, s.Or(lone, s.Not(s.Restrict(w.taken, nothing))))
+				x := s.exampleIn(v, served, func(d engine.Decision) bool { return d.Halt == nil && d.Rule == w.Rule })
+				if x == nil {
+					continue
+				}
 				s.add(diag.Error, CodeDestination, w.At, w.Rule, x,
 					hintOf(x, "name the state "+string(to)+", or lead the rule there"),
 					"in %s, %s serves the operation %s and leads to %s; that operation is for the state %s, which is known by its name",

@@ -20,6 +20,7 @@ type encoder struct {
 	*bdd.Manager
 	anatomy    *lifecycle.Anatomy
 	words      *engine.Vocabulary
+	quiet      valuation
 	reader     *reader
 	primitives []*primitive
 	groups     []*group
@@ -68,7 +69,7 @@ type outcomeKey struct {
 const otherText = "some other"
 
 func newEncoder(a *lifecycle.Anatomy, limit int) *encoder {
-	e := &encoder{Manager: bdd.New(limit), anatomy: a, words: a.Vocabulary, vocables: map[int][]vocable{},
+	e := &encoder{Manager: bdd.New(limit), anatomy: a, words: a.Vocabulary, quiet: quiet(a.Vocabulary), vocables: map[int][]vocable{},
 		forms: map[*lifecycle.Expression]read{}, deadlines: map[deadlineKey]*form{}, outcomes: map[outcomeKey]outcome{},
 		evaluators: map[*primitive]func(engine.Facts) (bool, error){}}
 	e.reader = &reader{words: a.Vocabulary, known: map[string]int{}}
@@ -172,7 +173,6 @@ func keyOf(d *lifecycle.DeadlineAnatomy) deadlineKey {
 
 // assignVariables orders the primitives by their facts and gives them variables.
 func (e *encoder) assignVariables() {
-	base := quiet(e.words)
 	sorted := e.arranged()
 	for _, p := range sorted {
 		p.failure = -1
@@ -185,7 +185,7 @@ func (e *encoder) assignVariables() {
 				p.failure = e.variable()
 			}
 		default:
-			p.flipped = p.holds(base)
+			p.flipped = p.holds(e.quiet)
 			p.variable = e.variable()
 		}
 	}
@@ -232,7 +232,7 @@ func (e *encoder) possible() bdd.Ref {
 		domain = e.And(domain, e.atMostOne(e.vocables[i]))
 	}
 	for _, g := range e.groups {
-		g.explore(e.words)
+		g.explore(e.words, e.quiet)
 		domain = e.And(domain, g.possible(e.Manager, nil))
 	}
 	for _, p := range e.primitives {

@@ -22,7 +22,7 @@ const (
 // facts makes facts of an assignment. They are exact where every question in the support of f is answered as the
 // assignment says; comparisons that were not explored and opaque expressions may keep it from that.
 func (e *encoder) facts(f bdd.Ref, assignment []bool, state engine.State) (v valuation, exact bool) {
-	v = quiet(e.words)
+	v = slices.Clone(e.quiet)
 	if i, ok := e.words.Index(e.words.StateFact); ok {
 		v[i] = e.stateValue(i, state)
 	}

@@ -40,7 +40,7 @@ func (c *checker) checkSafety(v *view) {
 			case b.mark != "":
 				what = "clear " + b.mark
 			}
-			if x := c.example(c.And(b.on, c.assumed), v.Name, haltedBy(engine.HaltSafety, w.Rule)); x != nil {
+			if x := c.exampleIn(v, c.And(b.on, c.assumed), haltedBy(engine.HaltSafety, w.Rule)); x != nil {
 				c.add(diag.Error, CodeSafetyMove, w.At, w.Rule, x, hintOf(x, "let its guard ask for "+b.rule.Must.Source),
 					"in %s, %s can %s where %s forbids it: %s", v.Name, w.Rule, what, b.rule.Rule, b.rule.Doc)
 			}
@@ -48,7 +48,7 @@ func (c *checker) checkSafety(v *view) {
 	}
 	for _, s := range v.stays {
 		for _, b := range s.breaches {
-			if x := c.example(c.And(b.on, c.assumed), v.Name, haltedBy(engine.HaltSafety, s.Effect)); x != nil {
+			if x := c.exampleIn(v, c.And(b.on, c.assumed), haltedBy(engine.HaltSafety, s.Effect)); x != nil {
 				c.add(diag.Error, CodeSafetyStay, s.At, string(v.Name), x,
 					hintOf(x, "add an exit that is taken wherever this does not hold: "+b.rule.Must.Source),
 					"in %s, which has %s, a server can stay where %s forbids it: %s", v.Name, s.Effect, b.rule.Rule, b.rule.Doc)
@@ -62,7 +62,7 @@ func (c *checker) checkSafety(v *view) {
 			if b.mark != "" {
 				what += " and would set " + b.mark
 			}
-			if x := c.example(c.And(b.on, c.assumed), v.Name, haltedBy(engine.HaltSafety, w.Effect)); x != nil {
+			if x := c.exampleIn(v, c.And(b.on, c.assumed), haltedBy(engine.HaltSafety, w.Effect)); x != nil {
 				c.add(diag.Error, CodeSafetyEffect, w.At, string(v.Name), x,
 					hintOf(x, "let its when, or an exit before it, ask for "+b.rule.Must.Source),
 					"in %s, %s where %s forbids it: %s", v.Name, what, b.rule.Rule, b.rule.Doc)
@@ -71,7 +71,7 @@ func (c *checker) checkSafety(v *view) {
 	}
 	for i, on := range v.breaches {
 		invariant := c.anatomy.Invariants[i]
-		if x := c.example(c.And(on, c.assumed), v.Name, haltedBy(engine.HaltInvariant, invariant.Rule)); x != nil {
+		if x := c.exampleIn(v, c.And(on, c.assumed), haltedBy(engine.HaltInvariant, invariant.Rule)); x != nil {
 			c.add(diag.Error, CodeInvariant, invariant.At, invariant.Rule, x, hintOf(x, "change the state so that it holds, or the invariant"),
 				"in %s, the invariant %s can be violated: %s", v.Name, invariant.Rule, invariant.Must.Source)
 		}
@@ -81,7 +81,7 @@ func (c *checker) checkSafety(v *view) {
 // checkErrors looks for facts on which a guard is an error.
 func (c *checker) checkErrors(v *view) {
 	report := func(on bdd.Ref, at lifecycle.Place, rule, what string) {
-		if x := c.example(c.And(on, c.assumed), v.Name, haltedBy(engine.HaltGuardError, rule)); x != nil {
+		if x := c.exampleIn(v, c.And(on, c.assumed), haltedBy(engine.HaltGuardError, rule)); x != nil {
 			c.add(diag.Warning, CodeGuardError, at, rule, x, hintOf(x, "guard against it in the definition, for example x != 0 && y / x > 2"),
 				"in %s, %s can be an error, and the server would be halted", v.Name, what)
 		}
@@ -102,11 +102,11 @@ func (c *checker) checkGuards(v *view) {
 	}
 	for _, w := range v.effects {
 		switch {
-		case w.When == nil || w.open == bdd.False:
-		case w.wants == bdd.False && w.err == bdd.False:
+		case w.When == nil || !c.occurs(v, w.open):
+		case !c.occurs(v, w.wants) && !c.occurs(v, w.err):
 			c.add(diag.Warning, CodeNeverEnsured, w.At, string(v.Name), nil, "remove it, or ask what was meant",
 				"%s never wants %s: where %s holds the state is left", v.Name, w.Effect, w.When.Source)
-		case c.Without(w.open, w.when.yes) == bdd.False:
+		case !c.occurs(v, c.Without(w.open, w.when.yes)):
 			c.add(diag.Warning, CodeAlwaysTrue, w.When.At, string(v.Name), nil, "leave it out, or ask what was meant",
 				"in %s, the when of %s is always true", v.Name, w.Effect)
 		}
@@ -121,8 +121,7 @@ func (c *checker) checkQuarrels(v *view) {
 			if !c.undo(one.Effect, other.Effect) {
 				continue
 			}
-			both := c.And(c.And(one.wants, other.wants), c.assumed)
-			x := c.example(both, v.Name, func(d engine.Decision) bool { return d.Halt == nil && !d.Moves() })
+			x := c.exampleIn(v, c.And(one.wants, other.wants, c.assumed), func(d engine.Decision) bool { return d.Halt == nil && !d.Moves() })
 			if x != nil {
 				c.add(diag.Error, CodeQuarrel, other.At, string(v.Name), x, hintOf(x, "let their guards exclude each other"),
 					"in %s, %s and %s can be wanted at once, and undo each other", v.Name, one.Effect, other.Effect)
@@ -139,11 +138,13 @@ func (c *checker) undo(one, other string) bool {
 }
 
 func (c *checker) checkToItself(v *view, w *wayOut) {
-	taken := c.Without(w.fires, w.breached)
-	if w.To != v.Name || taken == bdd.False {
+	if w.To != v.Name {
 		return
 	}
-	x := c.example(taken, v.Name, func(d engine.Decision) bool { return d.Rule == w.Rule && !d.Moves() })
+	x := c.exampleIn(v, w.taken, func(d engine.Decision) bool { return d.Rule == w.Rule && !d.Moves() })
+	if x == nil {
+		return
+	}
 	c.add(diag.Error, CodeToItself, w.At, w.Rule, x, "lead it to another state, or remove it and let the state ensure what is wanted",
 		"in %s, %s leads to %s itself: where it is taken nothing moves, and nothing is ensured either", v.Name, w.Rule, v.Name)
 }
@@ -152,7 +153,7 @@ func (c *checker) checkToItself(v *view, w *wayOut) {
 func (c *checker) checkExitGuard(v *view, i int) {
 	w := &v.exits[i]
 	come := c.And(w.open, w.due)
-	if w.When == nil || w.Interrupt || come == bdd.False || c.Without(come, w.when.yes) != bdd.False {
+	if w.When == nil || w.Interrupt || !c.occurs(v, come) || c.occurs(v, c.Without(come, w.when.yes)) {
 		return
 	}
 	var shadowed []string
@@ -182,15 +183,18 @@ func (c *checker) checkOrder(v *view) {
 			continue
 		}
 		for _, second := range v.exits[i+1:] {
-			both := c.And(first.fires, c.assumed, second.due, second.when.yes)
-			if second.When == nil || second.To == first.To || second.fires == bdd.False || both == bdd.False {
+			if second.When == nil || second.To == first.To || !c.occurs(v, second.fires) {
+				continue
+			}
+			both := c.And(first.fires, second.due, second.when.yes, c.assumed)
+			if !c.occurs(v, both) {
 				continue
 			}
 			c.overlaps++
 			if c.overlaps > maxOverlaps {
 				continue
 			}
-			x := c.example(both, v.Name, func(d engine.Decision) bool {
+			x := c.exampleIn(v, both, func(d engine.Decision) bool {
 				return d.Rule == first.Rule || (d.Halt != nil && d.Halt.Rule == first.Rule)
 			})
 			if x.Confirmed {
@@ -206,7 +210,7 @@ func (c *checker) checkRules() {
 	fires, seen := map[string]bool{}, map[string]bool{}
 	for _, v := range c.order {
 		for _, w := range v.exits {
-			fires[w.Rule] = fires[w.Rule] || w.fires != bdd.False
+			fires[w.Rule] = fires[w.Rule] || c.occurs(v, w.fires)
 		}
 	}
 	for _, v := range c.order {

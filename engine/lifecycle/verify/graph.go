@@ -8,13 +8,7 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
-	"github.com/metalaw/metalaw/engine/internal/bdd"
 )
-
-// leads says whether the rule can take a server from a state to another by some facts.
-func (c *checker) leads(from engine.State, w *wayOut) bool {
-	return w.To != from && c.Without(w.fires, w.breached) != bdd.False
-}
 
 // findPaths follows the rules that can fire: from the initial state, and from where servers come otherwise.
 func (c *checker) findPaths() {
@@ -22,7 +16,7 @@ func (c *checker) findPaths() {
 	for queue := []engine.State{c.anatomy.Initial}; len(queue) > 0; queue = queue[1:] {
 		for i := range c.views[queue[0]].exits {
 			w := &c.views[queue[0]].exits[i]
-			if _, known := c.paths[w.To]; known || !c.leads(queue[0], w) {
+			if _, known := c.paths[w.To]; known || !w.leads {
 				continue
 			}
 			c.paths[w.To] = append(slices.Clone(c.paths[queue[0]]), Step{queue[0], w.Rule, w.To})
@@ -37,7 +31,7 @@ func (c *checker) findPaths() {
 		}
 		c.reached[s] = true
 		for i := range c.views[s].exits {
-			if w := &c.views[s].exits[i]; c.leads(s, w) {
+			if w := &c.views[s].exits[i]; w.leads {
 				reach(w.To)
 			}
 		}
@@ -67,7 +61,7 @@ func (c *checker) checkGraph() {
 				"no rule that can fire leads to %s: only a server that was %s is in it", v.Name, entry)
 		}
 		switch {
-		case !slices.ContainsFunc(v.exits, func(w wayOut) bool { return c.leads(v.Name, &w) }):
+		case !slices.ContainsFunc(v.exits, func(w wayOut) bool { return w.leads }):
 			c.add(diag.Error, CodeDeadEnd, v.At, string(v.Name), nil, "add an exit, for example one that an operation asks for",
 				"nothing leads out of %s: a server that comes there stays until it is forced out", v.Name)
 		case !v.Stable && !back[v.Name]:
@@ -86,7 +80,7 @@ func (c *checker) toStable() map[engine.State]bool {
 			if back[v.Name] {
 				continue
 			}
-			if v.Stable || slices.ContainsFunc(v.exits, func(w wayOut) bool { return back[w.To] && c.leads(v.Name, &w) }) {
+			if v.Stable || slices.ContainsFunc(v.exits, func(w wayOut) bool { return back[w.To] && w.leads }) {
 				back[v.Name], again = true, true
 			}
 		}

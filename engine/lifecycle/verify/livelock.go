@@ -147,11 +147,11 @@ func (s *spin) enter() {
 
 // usual holds where every length of time that a fact holds is the one that it has where nothing is known.
 func (s *spin) usual() bdd.Ref {
-	usual, quiet := bdd.True, quiet(s.words)
+	usual := bdd.True
 	for _, g := range s.groups {
 		usual = s.And(usual, g.possible(s.Manager, func(values []int64) bool {
 			for i, f := range g.facts {
-				if s.words.Facts[f].Kind == engine.Duration && values[i] != numberOf(quiet[f]) {
+				if s.words.Facts[f].Kind == engine.Duration && values[i] != numberOf(s.quiet[f]) {
 					return false
 				}
 			}
@@ -277,7 +277,7 @@ func (s *spin) withoutOperation(f bdd.Ref) bdd.Ref {
 
 // hop is the move as it is made right after another; nil where that cannot be.
 func (s *spin) hop(v *view, w *wayOut) *hop {
-	fires := s.And(s.Without(w.fires, w.breached), s.entered)
+	fires := s.And(w.taken, s.entered, v.possible)
 	switch {
 	case s.passes && v.Stable:
 		fires = s.And(fires, s.atOnce)

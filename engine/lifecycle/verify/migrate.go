@@ -8,6 +8,7 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/bdd"
 	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
@@ -16,14 +17,14 @@ import (
 func (c *checker) checkMigrations() {
 	for _, from := range slices.Sorted(maps.Keys(c.anatomy.Migrate)) {
 		to := c.stateOf(c.anatomy.Migrate[from])
-		left := c.domain
+		left := bdd.True
 		ask := func(all []lifecycle.RequirementAnatomy, what string, arrived bool) {
 			for i := range all {
 				holds := c.outcome(all[i].Must, from).yes
 				if arrived {
 					holds = c.Restrict(holds, c.marksAfter(nil, to.Marks))
 				}
-				on := c.And(c.Without(c.Without(left, holds), c.halts(&all[i], from)), c.assumed)
+				on := c.And(c.Without(c.Without(left, holds), c.halts(&all[i], from)), c.assumed, c.domain)
 				left = c.And(left, holds)
 				if x := c.example(on, from, haltedBy(engine.HaltSafety, lifecycle.RuleMigrated)); x != nil {
 					c.add(diag.Error, CodeSafetyMove, c.anatomy.MigrateAt[from], lifecycle.RuleMigrated, x,

@@ -73,8 +73,7 @@ func groupsOf(words *engine.Vocabulary, primitives []*primitive) []*group {
 
 // explore finds out which comparisons can hold together. In every gap between two literals each fact gets as many values
 // as there are facts, so that every order of them occurs that can.
-func (g *group) explore(words *engine.Vocabulary) {
-	base := quiet(words)
+func (g *group) explore(words *engine.Vocabulary, base valuation) {
 	candidates := make([][]int64, len(g.facts))
 	combinations := 1
 	for i, f := range g.facts {
@@ -89,13 +88,12 @@ func (g *group) explore(words *engine.Vocabulary) {
 		return
 	}
 	g.complete = true
-	v := slices.Clone(base)
+	decided := g.decided()
 	values := make([]int64, len(g.facts))
 	costs := map[uint64]int{}
-	var walk func(k, cost int)
-	walk = func(k, cost int) {
+	var walk func(k, cost int, s uint64)
+	walk = func(k, cost int, s uint64) {
 		if k == len(g.facts) {
-			s := g.signature(v)
 			if known, ok := costs[s]; !ok || cost < known {
 				if !ok {
 					g.signatures = append(g.signatures, s)
@@ -104,25 +102,48 @@ func (g *group) explore(words *engine.Vocabulary) {
 			}
 			return
 		}
-		f := g.facts[k]
-		kind := words.Facts[f].Kind
 		for i, n := range candidates[k] {
-			v[f], values[k] = ordered(kind, n), n
-			walk(k+1, cost+min(i, 1))
+			values[k] = n
+			now := s
+			for _, c := range decided[k] {
+				now |= c.bit(values)
+			}
+			walk(k+1, cost+min(i, 1), now)
 		}
-		v[f] = base[f]
 	}
-	walk(0, 0)
+	walk(0, 0, 0)
 }
 
-func (g *group) signature(v valuation) uint64 {
-	var s uint64
-	for i, p := range g.comparisons {
-		if p.holds(v) != p.flipped {
-			s |= 1 << i
-		}
+// placed is a comparison with its number in its group and where in the group's facts its operands are; a literal is nowhere.
+type placed struct {
+	*primitive
+	number, leftAt, rightAt int
+}
+
+// bit is the comparison's place in a signature where its answer is not that of the quiet facts, and 0 elsewhere.
+func (c placed) bit(values []int64) uint64 {
+	left, right := c.left.literal, c.right.literal
+	if c.leftAt >= 0 {
+		left = values[c.leftAt]
 	}
-	return s
+	if c.rightAt >= 0 {
+		right = values[c.rightAt]
+	}
+	if c.op.holds(left, right) == c.flipped {
+		return 0
+	}
+	return 1 << c.number
+}
+
+// decided lists, for each fact, the comparisons of which it is the last.
+func (g *group) decided() [][]placed {
+	all := make([][]placed, len(g.facts))
+	for i, p := range g.comparisons {
+		c := placed{p, i, slices.Index(g.facts, p.left.fact), slices.Index(g.facts, p.right.fact)}
+		last := max(c.leftAt, c.rightAt)
+		all[last] = append(all[last], c)
+	}
+	return all
 }
 
 // candidates are values of one fact, its quiet value first and then those nearest to what it is compared with. An age is

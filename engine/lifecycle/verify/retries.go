@@ -70,7 +70,7 @@ func (c *checker) asksInVain(counts map[int]bool) []asks {
 // retries says whether any rule that can fire counts a retry.
 func (c *checker) retries() bool {
 	return slices.ContainsFunc(c.order, func(v *view) bool {
-		return slices.ContainsFunc(v.exits, func(w wayOut) bool { return w.Retry && c.leads(v.Name, &w) })
+		return slices.ContainsFunc(v.exits, func(w wayOut) bool { return w.Retry && w.leads })
 	})
 }
 
@@ -83,7 +83,7 @@ func (c *checker) growing() map[engine.State]bool {
 		for _, v := range c.order {
 			for i := range v.exits {
 				w := &v.exits[i]
-				if !grow[w.To] && (w.Retry || grow[v.Name]) && !c.stateOf(w.To).Stable && c.leads(v.Name, w) {
+				if !grow[w.To] && (w.Retry || grow[v.Name]) && !c.stateOf(w.To).Stable && w.leads {
 					grow[w.To], again = true, true
 				}
 			}

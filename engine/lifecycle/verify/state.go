@@ -10,11 +10,15 @@ import (
 	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
-// view is a state as a decision walks through it: for each step, on which facts it is come to and how it ends.
+// view is a state as a decision walks through it: for each step, on which facts it is come to and how it ends. The steps say
+// nothing of what can occur: what they ask about is little, and what can occur concerns all facts, so that functions of both
+// are many times as large.
 type view struct {
 	*lifecycle.StateAnatomy
-	exits   []wayOut
-	effects []wanted
+	// possible is what can occur in the state.
+	possible bdd.Ref
+	exits    []wayOut
+	effects  []wanted
 	// breaches are, per invariant, the facts on which it is the one that halts.
 	breaches []bdd.Ref
 	// stays are where a safety rule of an effect that the state has forbids to stay, though no exit fires.
@@ -39,8 +43,10 @@ type wayOut struct {
 	open, fires, errs bdd.Ref
 	// breaches are where a safety rule forbids the move, by rule in the order in which they are asked.
 	breaches []breach
-	// breached is all of them.
-	breached bdd.Ref
+	// breached is all of them, and taken is where it is taken and none forbids it.
+	breached, taken bdd.Ref
+	// leads says that it can take a server to another state.
+	leads bool
 }
 
 // wanted is one effect of a state.
@@ -103,10 +109,10 @@ func (c *checker) condition(g *lifecycle.Condition, a asked) outcome {
 
 // look walks through a state as a decision does.
 func (c *checker) look(st *lifecycle.StateAnatomy) *view {
-	v := &view{StateAnatomy: st}
-	open := c.inState(st)
+	v := &view{StateAnatomy: st, possible: c.inState(st)}
+	open := bdd.True
 	for i := range st.Exits {
-		w := c.lookAtExit(st, &st.Exits[i], open)
+		w := c.lookAtExit(v, &st.Exits[i], open)
 		open = c.And(open, c.Or(c.Not(w.due), w.when.no))
 		v.exits = append(v.exits, w)
 	}
@@ -124,6 +130,9 @@ func (c *checker) look(st *lifecycle.StateAnatomy) *view {
 	return v
 }
 
+// occurs says whether a function of facts can hold in a state.
+func (c *checker) occurs(v *view, f bdd.Ref) bool { return c.Meet(v.possible, f) }
+
 // inState is what can occur in a state: nothing that only an effect brings which the state does not have.
 func (c *checker) inState(st *lifecycle.StateAnatomy) bdd.Ref {
 	domain := c.domain
@@ -137,10 +146,10 @@ func (c *checker) inState(st *lifecycle.StateAnatomy) bdd.Ref {
 	return domain
 }
 
-func (c *checker) lookAtExit(st *lifecycle.StateAnatomy, x *lifecycle.ExitAnatomy, open bdd.Ref) wayOut {
-	w := wayOut{ExitAnatomy: x, due: bdd.True, when: c.condition(x.When, asked{state: st.Name}), open: open}
+func (c *checker) lookAtExit(v *view, x *lifecycle.ExitAnatomy, open bdd.Ref) wayOut {
+	w := wayOut{ExitAnatomy: x, due: bdd.True, when: c.condition(x.When, asked{state: v.Name}), open: open}
 	if x.After != nil {
-		w.due = c.encode(c.deadlines[keyOf(x.After)], st.Name).yes
+		w.due = c.encode(c.deadlines[keyOf(x.After)], v.Name).yes
 	}
 	come := c.And(open, w.due)
 	w.fires = c.And(come, w.when.yes)
@@ -148,13 +157,13 @@ func (c *checker) lookAtExit(st *lifecycle.StateAnatomy, x *lifecycle.ExitAnatom
 	left := w.fires
 	ask := func(all []lifecycle.RequirementAnatomy, b breach) {
 		for i := range all {
-			holds := c.outcome(all[i].Must, st.Name).yes
-			b.rule, b.on = &all[i], c.Without(c.Without(left, holds), c.halts(&all[i], st.Name))
+			holds := c.outcome(all[i].Must, v.Name).yes
+			b.rule, b.on = &all[i], c.Without(c.Without(left, holds), c.halts(&all[i], v.Name))
 			w.breaches = append(w.breaches, b)
 			left = c.And(left, holds)
 		}
 	}
-	ask(c.anatomy.Leave[st.Name], breach{leaves: true})
+	ask(c.anatomy.Leave[v.Name], breach{leaves: true})
 	for _, mark := range x.Clears {
 		ask(c.anatomy.Clear[mark], breach{mark: mark})
 	}
@@ -162,11 +171,12 @@ func (c *checker) lookAtExit(st *lifecycle.StateAnatomy, x *lifecycle.ExitAnatom
 	all := c.anatomy.Enter[x.To]
 	for i := range all {
 		// The marks are those after the move, and the state is still the one that is left.
-		holds := c.Restrict(c.outcome(all[i].Must, st.Name).yes, c.marksAfter(x.Clears, to.Marks))
-		w.breaches = append(w.breaches, breach{rule: &all[i], on: c.Without(c.Without(left, holds), c.halts(&all[i], st.Name))})
+		holds := c.Restrict(c.outcome(all[i].Must, v.Name).yes, c.marksAfter(x.Clears, to.Marks))
+		w.breaches = append(w.breaches, breach{rule: &all[i], on: c.Without(c.Without(left, holds), c.halts(&all[i], v.Name))})
 		left = c.And(left, holds)
 	}
-	w.breached = c.Without(w.fires, left)
+	w.breached, w.taken = c.Without(w.fires, left), left
+	w.leads = w.To != v.Name && c.occurs(v, w.taken)
 	return w
 }
 
