@@ -4,7 +4,10 @@
 // no I/O and knows nothing of Kubernetes. What facts and effects exist is said by a Vocabulary from outside.
 package engine
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // FactType declares one fact that a rule may read.
 type FactType struct {
@@ -136,11 +139,38 @@ type Vocabulary struct {
 	// Entries says of states how a server may come there without any rule, such as from another operator.
 	Entries map[State]string
 
-	index map[string]int
+	index   map[string]int
+	settled *settled
+}
+
+// settled is what was made of a vocabulary that does not change any more.
+type settled struct {
+	of   *Vocabulary
+	once sync.Once
+	made any
+	err  error
+}
+
+// Settle says that the vocabulary is complete and will never be changed. It may then be shared between goroutines, and Made
+// works once only.
+func (v *Vocabulary) Settle() {
+	v.Index("")
+	v.settled = &settled{of: v}
+}
+
+// Made returns what make makes of the vocabulary. Of one that is settled that is made at the first call and handed out again,
+// whatever make is later; of any other, such as a copy that somebody goes on to change, it is made anew each time.
+func (v *Vocabulary) Made(make func() (any, error)) (any, error) {
+	s := v.settled
+	if s == nil || s.of != v {
+		return make()
+	}
+	s.once.Do(func() { s.made, s.err = make() })
+	return s.made, s.err
 }
 
 // Index returns the position of a fact in Facts. It builds its table on the first call, so that it must be called once
-// before the vocabulary is shared between goroutines; compiling a bundle does that.
+// before the vocabulary is shared between goroutines; Settle and compiling a bundle do that.
 func (v *Vocabulary) Index(name string) (int, bool) {
 	if v.index == nil {
 		v.index = make(map[string]int, len(v.Facts))

@@ -58,7 +58,7 @@ func buildVocabulary() *engine.Vocabulary {
 			words.Facts = append(words.Facts, factType(group.Tag.Get("fact"), field))
 		}
 	}
-	words.Index("") // builds the name table before the vocabulary is shared
+	words.Settle()
 	return words
 }
 

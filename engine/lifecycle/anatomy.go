@@ -3,10 +3,8 @@
 package lifecycle
 
 import (
-	"fmt"
 	"time"
 
-	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
 	"go.yaml.in/yaml/v3"
 
@@ -46,7 +44,7 @@ type Anatomy struct {
 	// Assumed is what holds besides of the servers that the lifecycle governs.
 	Assumed []Expression
 
-	env *cel.Env
+	language *language
 }
 
 // Expression is one typed CEL expression that yields a boolean.
@@ -153,36 +151,35 @@ func conditionOf(g *guard) *Condition {
 // Anatomy lays the lifecycle open. What is assumed holds besides the vocabulary's axioms, such as what the settings of one
 // bundle say. The error is for mistakes in the vocabulary's declarations and in what is assumed.
 func (l *Lifecycle) Anatomy(assumed ...engine.Axiom) (*Anatomy, error) {
-	env, err := newEnv(l.vocabulary)
+	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, Migrate: l.migrate, MigrateAt: l.migrateAt,
+		Definitions: expressionsOf(l.atoms), Brings: map[string]*Expression{}, language: l.language}
+	laws, err := l.language.laws()
 	if err != nil {
-		return nil, fmt.Errorf("vocabulary: %w", err)
+		return a, err
 	}
-	x := &anatomist{l: l, env: env}
-	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, Migrate: l.migrate, MigrateAt: l.migrateAt, env: env,
-		Enter: requirementsOf(x, l.safety.enter), Leave: requirementsOf(x, l.safety.leave), Clear: requirementsOf(x, l.safety.clear),
-		Set: requirementsOf(x, l.safety.set), Effect: requirementsOf(x, l.safety.effect), Stays: requirementsOf(x, l.safety.stays),
-		Axioms: x.axioms(l.vocabulary.Axioms), Assumed: x.axioms(assumed), AfterMove: x.axioms(l.vocabulary.AfterMove),
-		Brings: map[string]*Expression{}}
-	for i := range l.vocabulary.Effects {
-		if e := &l.vocabulary.Effects[i]; e.Brings != "" {
-			a.Brings[e.Name] = x.compile(e.Name, e.Brings)
-		}
+	also, err := l.language.axioms(assumed)
+	if err != nil {
+		return a, err
 	}
-	for _, atom := range l.atoms {
-		a.Definitions = append(a.Definitions, *expressionOf(atom))
+	a.Axioms, a.AfterMove, a.Assumed = expressionsOf(laws.axioms), expressionsOf(laws.afterMove), expressionsOf(also)
+	for effect, brings := range laws.brings {
+		a.Brings[effect] = expressionOf(brings)
 	}
+	a.Enter, a.Leave = requirementsOf(laws, l.safety.enter), requirementsOf(laws, l.safety.leave)
+	a.Clear, a.Set = requirementsOf(laws, l.safety.clear), requirementsOf(laws, l.safety.set)
+	a.Effect, a.Stays = requirementsOf(laws, l.safety.effect), requirementsOf(laws, l.safety.stays)
 	for _, name := range l.order {
-		a.States = append(a.States, x.state(l.states[name]))
+		a.States = append(a.States, l.anatomyOf(l.states[name]))
 	}
 	for _, i := range l.invariants {
 		a.Invariants = append(a.Invariants, InvariantAnatomy{Rule: i.rule, At: i.at, Must: conditionOf(i.must)})
 	}
-	return a, x.err
+	return a, nil
 }
 
 // Evaluator compiles an expression over the vocabulary's facts, such as a part of a definition.
 func (a *Anatomy) Evaluator(source string) (func(engine.Facts) (bool, error), error) {
-	atom, err := compileRequirement(a.env, a.Vocabulary, source, source)
+	atom, err := compileRequirement(a.language.env, a.Vocabulary, source, source)
 	if err != nil {
 		return nil, err
 	}
@@ -191,33 +188,7 @@ func (a *Anatomy) Evaluator(source string) (func(engine.Facts) (bool, error), er
 	}, nil
 }
 
-// anatomist compiles what only static checks need, and keeps the first mistake.
-type anatomist struct {
-	l   *Lifecycle
-	env *cel.Env
-	err error
-}
-
-func (x *anatomist) compile(name, source string) *Expression {
-	atom, err := compileRequirement(x.env, x.l.vocabulary, name, source)
-	if err != nil {
-		if x.err == nil {
-			x.err = fmt.Errorf("vocabulary: %w", err)
-		}
-		return &Expression{Name: name, Source: source}
-	}
-	return expressionOf(atom)
-}
-
-func (x *anatomist) axioms(all []engine.Axiom) []Expression {
-	var compiled []Expression
-	for _, axiom := range all {
-		compiled = append(compiled, *x.compile("axiom", axiom.Holds))
-	}
-	return compiled
-}
-
-func requirementsOf[K comparable](x *anatomist, all map[K][]requirement) map[K][]RequirementAnatomy {
+func requirementsOf[K comparable](laws *laws, all map[K][]requirement) map[K][]RequirementAnatomy {
 	laid := make(map[K][]RequirementAnatomy, len(all))
 	for name, requirements := range all {
 		for _, r := range requirements {
@@ -226,7 +197,7 @@ func requirementsOf[K comparable](x *anatomist, all map[K][]requirement) map[K][
 				a.Awaits = expressionOf(r.awaits)
 			}
 			if r.Halts != "" {
-				a.Halts = x.compile(r.Rule, r.Halts)
+				a.Halts = expressionOf(laws.halts[[2]string{r.Rule, r.Halts}])
 			}
 			laid[name] = append(laid[name], a)
 		}
@@ -238,10 +209,18 @@ func expressionOf(a *atom) *Expression {
 	return &Expression{Name: a.name, Source: a.source, Checked: a.checked, Facts: a.facts, At: a.at}
 }
 
-func (x *anatomist) state(st *state) StateAnatomy {
+func expressionsOf(all []*atom) []Expression {
+	var laid []Expression
+	for _, a := range all {
+		laid = append(laid, *expressionOf(a))
+	}
+	return laid
+}
+
+func (l *Lifecycle) anatomyOf(st *state) StateAnatomy {
 	s := StateAnatomy{Name: st.name, At: st.at, Stable: st.stable, Marks: st.marks, Operations: st.operations}
 	for _, e := range st.ensure {
-		s.Ensure = append(s.Ensure, EnsureAnatomy{Effect: e.effect.Name, Touches: e.kind.Touches, Marks: x.l.safety.marks[e.effect.Name],
+		s.Ensure = append(s.Ensure, EnsureAnatomy{Effect: e.effect.Name, Touches: e.kind.Touches, Marks: l.safety.marks[e.effect.Name],
 			At: e.at, When: conditionOf(e.when)})
 	}
 	for _, e := range st.exits {

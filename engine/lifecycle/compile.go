@@ -9,12 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/cel-go/cel"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
-	"github.com/metalaw/metalaw/engine/internal/celrule"
 	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
@@ -22,61 +20,40 @@ import (
 // Compile reads lifecycle.yaml. It returns nil and all problems with their places when the file is not usable. The
 // error is for mistakes in the vocabulary itself, which no author can mend.
 func Compile(fileName string, data []byte, v *engine.Vocabulary) (*Lifecycle, diag.List, error) {
-	env, err := newEnv(v)
+	g, err := languageOf(v)
 	if err != nil {
-		return nil, nil, fmt.Errorf("vocabulary: %w", err)
+		return nil, nil, err
 	}
-	rules, err := compileSafety(env, v)
-	if err != nil {
-		return nil, nil, fmt.Errorf("vocabulary: %w", err)
-	}
-	c := &compiler{env: env, vocabulary: v, safety: rules, file: yamlpos.Parse(fileName, data),
+	c := &compiler{language: g, file: yamlpos.Parse(fileName, data),
 		atoms: map[string]int{}, rules: map[string]int{}, states: map[string]bool{}, marks: map[string]bool{}}
 	if c.file.Root == nil {
 		return nil, c.file.Found, nil
-	}
-	c.guardEnv, err = cel.NewEnv(celrule.Limits()...)
-	if err != nil {
-		return nil, nil, err
 	}
 	l, err := c.compile(parseSpec(c.file))
 	if err != nil {
 		return nil, nil, err
 	}
-	found := unique(c.file.Found)
-	if found.HasErrors() {
-		return nil, found, nil
+	if c.file.Found.HasErrors() {
+		return nil, c.file.Found, nil
 	}
-	return l, found, nil
-}
-
-// unique drops repetitions: an interrupt is compiled for every state to which it applies.
-func unique(all diag.List) diag.List {
-	var kept diag.List
-	for _, d := range all {
-		if !slices.Contains(kept, d) {
-			kept = append(kept, d)
-		}
-	}
-	return kept
+	return l, c.file.Found, nil
 }
 
 type compiler struct {
-	env, guardEnv *cel.Env
-	vocabulary    *engine.Vocabulary
-	safety        *safety
-	file          *yamlpos.File
-	atoms         map[string]int
-	list          []*atom
-	rules         map[string]int
-	states        map[string]bool
-	marks         map[string]bool
+	*language
+	file       *yamlpos.File
+	atoms      map[string]int
+	list       []*atom
+	rules      map[string]int
+	states     map[string]bool
+	marks      map[string]bool
+	interrupts []interrupt
 	// misnamed are the definitions that no guard can name.
 	misnamed []string
 }
 
 func (c *compiler) compile(s spec) (*Lifecycle, error) {
-	l := &Lifecycle{file: c.file.Name, vocabulary: c.vocabulary, initial: engine.State(s.initial), safety: c.safety,
+	l := &Lifecycle{file: c.file.Name, language: c.language, vocabulary: c.vocabulary, initial: engine.State(s.initial), safety: c.safety,
 		states: map[engine.State]*state{}, migrate: map[engine.State]engine.State{},
 		migrateAt: map[engine.State]Place{}}
 	var err error
@@ -100,8 +77,11 @@ func (c *compiler) compile(s spec) (*Lifecycle, error) {
 	}
 	c.checkInitial(s)
 	c.compileAtoms(s.define)
+	for _, i := range s.interrupts {
+		c.interrupts = append(c.interrupts, interrupt{exitSpec: i})
+	}
 	for _, st := range s.states {
-		compiled := c.compileState(st, s.interrupts)
+		compiled := c.compileState(st)
 		l.states[compiled.name] = compiled
 		l.order = append(l.order, compiled.name)
 	}
@@ -171,7 +151,13 @@ func (c *compiler) guard(rule string, node *yaml.Node) *guard {
 	return g.compile(rule, node)
 }
 
-func (c *compiler) compileState(s stateSpec, interrupts []exitSpec) *state {
+// interrupt is compiled at the first state to which it applies, and is the same exit of all of them.
+type interrupt struct {
+	exitSpec
+	exit *exit
+}
+
+func (c *compiler) compileState(s stateSpec) *state {
 	st := &state{name: engine.State(s.name), at: placeOf(s.key), means: s.means, stable: s.stable, marks: s.marks, operations: s.operations}
 	if s.means == "" && !s.flawed {
 		c.file.Errorf(s.key, "means-missing", s.name, "write one sentence: it becomes the condition's message", "the state has no means")
@@ -183,10 +169,15 @@ func (c *compiler) compileState(s stateSpec, interrupts []exitSpec) *state {
 		}
 	}
 	st.stays = c.safety.forStaying(st.ensure)
-	for _, i := range interrupts {
-		if !slices.Contains(i.except, s.name) && i.to != s.name {
-			st.exits = append(st.exits, c.compileExit(i, true))
+	for k := range c.interrupts {
+		i := &c.interrupts[k]
+		if slices.Contains(i.except, s.name) || i.to == s.name {
+			continue
 		}
+		if i.exit == nil {
+			i.exit = c.compileExit(i.exitSpec, true)
+		}
+		st.exits = append(st.exits, i.exit)
 	}
 	unconditional := false
 	for _, x := range s.exits {
@@ -279,13 +270,10 @@ func (c *compiler) compileExit(s exitSpec, interrupt bool) *exit {
 	return e
 }
 
-// checkExit reports each interrupt once, although it is compiled for every state to which it applies.
 func (c *compiler) checkExit(s exitSpec) {
 	if first, ok := c.rules[s.rule]; ok {
-		if first != s.at.Line {
-			c.file.Errorf(s.at, "rule-duplicate", s.rule, "rule names are metric labels and condition reasons: each must be unique",
-				"the rule %s exists already in line %d", s.rule, first)
-		}
+		c.file.Errorf(s.at, "rule-duplicate", s.rule, "rule names are metric labels and condition reasons: each must be unique",
+			"the rule %s exists already in line %d", s.rule, first)
 		return
 	}
 	c.rules[s.rule] = s.at.Line

@@ -45,6 +45,10 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 		"two rules of one name": {
 			replace(`rule: TooSlow`, `rule: Passed`),
 			`lifecycle.yaml:21:14: error: Passed: the rule Passed exists already in line 20 (rule names are metric labels and condition reasons: each must be unique) [rule-duplicate]`},
+		"two rules of one name in one line": {
+			replace("    exits:\n    - {rule: Retest, to: Test, when: \"!sold && scratched\", retry: true}",
+				"    exits: [{rule: Retest, to: Test, when: lit}, {rule: Retest, to: Bin, when: warm}]"),
+			`lifecycle.yaml:29:57: error: Retest: the rule Retest exists already in line 29 (rule names are metric labels and condition reasons: each must be unique) [rule-duplicate]`},
 		"an effect that does not exist": {
 			replace(`    - SwitchOn`, `    - SwichOn`),
 			`lifecycle.yaml:18:7: error: Test: there is no effect "SwichOn" (did you mean SwitchOn?) [effect-unknown]`},

@@ -13,6 +13,7 @@ import (
 // Lifecycle is a compiled lifecycle. It is immutable and safe for concurrent use.
 type Lifecycle struct {
 	file       string
+	language   *language
 	vocabulary *engine.Vocabulary
 	initial    engine.State
 	atoms      []*atom

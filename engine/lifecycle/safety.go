@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/google/cel-go/cel"
@@ -106,6 +107,18 @@ func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
 		}
 	}
 	return s, nil
+}
+
+// requirements lists all of them, in no order.
+func (s *safety) requirements() []requirement {
+	var all []requirement
+	for _, byState := range []map[engine.State][]requirement{s.enter, s.leave} {
+		all = append(all, slices.Concat(slices.Collect(maps.Values(byState))...)...)
+	}
+	for _, byWord := range []map[string][]requirement{s.clear, s.set, s.effect, s.stays} {
+		all = append(all, slices.Concat(slices.Collect(maps.Values(byWord))...)...)
+	}
+	return all
 }
 
 func (c *safetyCompiler) requirements(all []engine.Requirement) ([]requirement, error) {
