@@ -5,6 +5,7 @@ package regosandbox
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
@@ -36,9 +37,30 @@ var allowed = []string{
 // testOnly is called by the rewritten bodies of tests with named cases.
 const testOnly = "internal.test_case"
 
-// capabilities is what a module may use. AllowNet is empty and not nil, which forbids every host.
+// Capabilities are made once, and must not be changed: OPA only reads them, and takes longer to list its own than to parse a
+// short module.
+var (
+	// understood is all that OPA knows: what is refused of it can then be named.
+	understood = sync.OnceValue(everything)
+	ofPolicies = sync.OnceValue(func() *ast.Capabilities { return limited(false) })
+	ofTests    = sync.OnceValue(func() *ast.Capabilities { return limited(true) })
+)
+
+func everything() *ast.Capabilities {
+	return ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))
+}
+
+// capabilities is what a module may use.
 func capabilities(forTests bool) *ast.Capabilities {
-	caps := ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))
+	if forTests {
+		return ofTests()
+	}
+	return ofPolicies()
+}
+
+// limited forbids every host too, by an AllowNet that is empty and not nil.
+func limited(forTests bool) *ast.Capabilities {
+	caps := everything()
 	caps.AllowNet = []string{}
 	caps.Builtins = slices.DeleteFunc(caps.Builtins, func(b *ast.Builtin) bool {
 		return !slices.Contains(allowed, b.Name) && !(forTests && b.Name == testOnly)

@@ -184,7 +184,7 @@ func parseFile(file string, text []byte) (*ast.Module, diag.List) {
 		return nil, diag.List{{Severity: diag.Error, Code: CodeParse, File: file, Line: 1, Column: 1, Message: "the file is empty",
 			Hint: "write it, or take it out: what a bundle leaves out is taken from the default"}}
 	}
-	options := ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))}
+	options := ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: understood()}
 	module, err := ast.ParseModuleWithOpts(file, string(text), options)
 	if err == nil && module != nil {
 		return module, nil
