@@ -158,14 +158,14 @@ func (v *Vocabulary) Settle() {
 	v.settled = &settled{of: v}
 }
 
-// Made returns what make makes of the vocabulary. Of one that is settled that is made at the first call and handed out again,
-// whatever make is later; of any other, such as a copy that somebody goes on to change, it is made anew each time.
-func (v *Vocabulary) Made(make func() (any, error)) (any, error) {
+// Made returns what build makes of the vocabulary. Of one that is settled that is made at the first call and handed out again,
+// whatever build is later; of any other, such as a copy that somebody goes on to change, it is made anew each time.
+func (v *Vocabulary) Made(build func() (any, error)) (any, error) {
 	s := v.settled
 	if s == nil || s.of != v {
-		return make()
+		return build()
 	}
-	s.once.Do(func() { s.made, s.err = make() })
+	s.once.Do(func() { s.made, s.err = build() })
 	return s.made, s.err
 }
 

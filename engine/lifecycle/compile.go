@@ -157,6 +157,22 @@ type interrupt struct {
 	exit *exit
 }
 
+// interruptsOf lists those that apply in a state.
+func (c *compiler) interruptsOf(stateName string) []*exit {
+	var all []*exit
+	for k := range c.interrupts {
+		i := &c.interrupts[k]
+		if slices.Contains(i.except, stateName) || i.to == stateName {
+			continue
+		}
+		if i.exit == nil {
+			i.exit = c.compileExit(i.exitSpec, true)
+		}
+		all = append(all, i.exit)
+	}
+	return all
+}
+
 func (c *compiler) compileState(s stateSpec) *state {
 	st := &state{name: engine.State(s.name), at: placeOf(s.key), means: s.means, stable: s.stable, marks: s.marks, operations: s.operations}
 	if s.means == "" && !s.flawed {
@@ -169,16 +185,7 @@ func (c *compiler) compileState(s stateSpec) *state {
 		}
 	}
 	st.stays = c.safety.forStaying(st.ensure)
-	for k := range c.interrupts {
-		i := &c.interrupts[k]
-		if slices.Contains(i.except, s.name) || i.to == s.name {
-			continue
-		}
-		if i.exit == nil {
-			i.exit = c.compileExit(i.exitSpec, true)
-		}
-		st.exits = append(st.exits, i.exit)
-	}
+	st.exits = c.interruptsOf(s.name)
 	unconditional := false
 	for _, x := range s.exits {
 		compiled := c.compileExit(x, false)

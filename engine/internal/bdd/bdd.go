@@ -28,7 +28,7 @@ const (
 	stepsPerNode = 32
 	cacheBits    = 14
 	// firstBits is for how many nodes there is room at first.
-	firstBits = 12
+	firstBits = 14
 )
 
 type triple struct {
@@ -40,10 +40,12 @@ type Manager struct {
 	nodes []node
 	// unique finds nodes by what they are: a table of references, 0 where it is free.
 	unique []Ref
-	// cache remembers results of Ite; a newer one may take the place of an older.
+	// cache remembers results of Ite and of Meet; a newer one may take the place of an older.
 	cache []triple
 	limit int
-	// steps counts what Ite could not take from the cache: with many nodes made already, work may grow where nodes do not.
+	// variables is how many there are.
+	variables int
+	// steps counts what could not be taken from the cache: with many nodes made already, work may grow where nodes do not.
 	steps int
 	err   error
 	notes notes
@@ -67,7 +69,10 @@ func (m *Manager) Err() error { return m.err }
 func (m *Manager) Size() int { return len(m.nodes) }
 
 // Var is the function that holds where the variable does. Variables count from 0; that is their order in the diagram.
-func (m *Manager) Var(v int) Ref { return m.make(int32(v), False, True) }
+func (m *Manager) Var(v int) Ref {
+	m.variables = max(m.variables, v+1)
+	return m.make(int32(v), False, True)
+}
 
 func (m *Manager) make(v int32, lo, hi Ref) Ref {
 	if lo == hi {
@@ -159,14 +164,25 @@ func (m *Manager) Ite(f, g, h Ref) Ref {
 	if h == f {
 		h = False
 	}
-	switch { // of two operands that can change places one order is kept, so that both find the same result
-	case g == True && h == False:
+	if g == True && h == False {
 		return f
-	case h == False && g < f:
-		f, g = g, f
-	case g == True && h < f:
-		f, h = h, f
 	}
+	return m.ite(ordered(f, g, h))
+}
+
+// ordered lets the operands of a conjunction and of a disjunction stand in one order, so that both ways find the same result.
+func ordered(f, g, h Ref) (Ref, Ref, Ref) {
+	switch {
+	case h == False && g < f:
+		return g, f, h
+	case g == True && h < f:
+		return h, g, f
+	}
+	return f, g, h
+}
+
+// ite is Ite of what has no answer at once.
+func (m *Manager) ite(f, g, h Ref) Ref {
 	slot := &m.cache[hash(uint32(f), uint32(g), uint32(h))>>(32-cacheBits)]
 	if slot.f == f && slot.g == g && slot.h == h {
 		return slot.result
@@ -187,8 +203,8 @@ func (m *Manager) Ite(f, g, h Ref) Ref {
 	return result
 }
 
-// meets stands in the cache of Ite for the third operand of Meet.
-const meets Ref = -2
+// meets stands in the cache where a result of Ite has its third operand. No function has its number.
+const meets = last
 
 // Meet says whether two functions hold somewhere at once. It makes no node, and stops at the first place.
 func (m *Manager) Meet(f, g Ref) bool {
@@ -201,7 +217,7 @@ func (m *Manager) Meet(f, g Ref) bool {
 	if g < f {
 		f, g = g, f
 	}
-	slot := &m.cache[hash(uint32(f), uint32(g), uint32(meets&last))>>(32-cacheBits)]
+	slot := &m.cache[hash(uint32(f), uint32(g), uint32(meets))>>(32-cacheBits)]
 	if slot.f == f && slot.g == g && slot.h == meets {
 		return slot.result == True
 	}

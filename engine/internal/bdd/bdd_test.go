@@ -136,8 +136,8 @@ func checkSupport(t *testing.T, m *Manager, f both) {
 		for i := range 1 << variables {
 			depends = depends || f.table.at(i) != f.table.at(i^1<<v)
 		}
-		if depends != support[v] {
-			t.Fatalf("the function depends on variable %d: %t, and its support says %t", v, depends, support[v])
+		if depends != support.Has(v) {
+			t.Fatalf("the function depends on variable %d: %t, and its support says %t", v, depends, support.Has(v))
 		}
 	}
 }

@@ -9,11 +9,11 @@ type notes struct {
 	made []Ref
 }
 
-// of makes room for a number for every node that there is.
+// begin makes room for a number for every node that there is.
 func (m *Manager) begin() *notes {
 	n := &m.notes
 	if len(n.of) < len(m.nodes) {
-		n.of = append(n.of, make([]int32, len(m.nodes)-len(n.of))...)
+		n.of = make([]int32, cap(m.nodes))
 	}
 	return n
 }
@@ -92,23 +92,29 @@ func (m *Manager) rewrite(f Ref, last int32, join func(v int32, lo, hi Ref) Ref)
 	return r
 }
 
+// Variables is a set of variables: those at whose position it is true.
+type Variables []bool
+
+// Has says whether a variable is one of them.
+func (s Variables) Has(v int) bool { return v >= 0 && v < len(s) && s[v] }
+
 // Support is the variables on which f depends.
-func (m *Manager) Support(f Ref) map[int]bool {
+func (m *Manager) Support(f Ref) Variables {
 	defer m.begin().end()
-	variables := map[int]bool{}
-	m.support(f, variables)
-	return variables
+	support := make(Variables, m.variables)
+	m.support(f, support)
+	return support
 }
 
-func (m *Manager) support(f Ref, variables map[int]bool) {
+func (m *Manager) support(f Ref, to Variables) {
 	if f <= True || m.notes.of[f] != 0 {
 		return
 	}
 	m.notes.set(f, 1)
 	n := m.nodes[f]
-	variables[int(n.variable)] = true
-	m.support(n.lo, variables)
-	m.support(n.hi, variables)
+	to[n.variable] = true
+	m.support(n.lo, to)
+	m.support(n.hi, to)
 }
 
 // Holds evaluates f for one assignment; a variable beyond its end is false.

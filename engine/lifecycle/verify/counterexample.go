@@ -97,7 +97,7 @@ func (c *checker) example(f bdd.Ref, state engine.State, shows func(engine.Decis
 func (c *checker) opaqueCube(f bdd.Ref, assignment []bool) bdd.Ref {
 	support, cube := c.Support(f), bdd.True
 	fix := func(v int) {
-		if v >= 0 && support[v] {
+		if support.Has(v) {
 			x := c.Var(v)
 			if !assignment[v] {
 				x = c.Not(x)

@@ -21,7 +21,7 @@ func (s *spin) checkDestinations() {
 			nothing[v] = false
 		}
 		for _, v := range s.order {
-			// Facts that cannot occur without an operation are served by whatever fires on them.
+			// What cannot occur without an operation tells nothing of what the rule would do without it: the rule serves it there.
 			lone := s.Without(v.possible, s.Restrict(v.possible, nothing))
 			for i := range v.exits {
 				w := &v.exits[i]

@@ -96,10 +96,10 @@ func (e *encoder) answerOpaque(f bdd.Ref, assignment []bool, v valuation) (valua
 	for _, p := range e.primitives {
 		switch {
 		case p.kind != isOpaque:
-			if support[e.variableOf(p)] {
+			if support.Has(e.variableOf(p)) {
 				z.kept = append(z.kept, p)
 			}
-		case support[p.variable] || support[p.failure]:
+		case support.Has(p.variable) || support.Has(p.failure):
 			z.asked = append(z.asked, p)
 			z.vary = append(z.vary, p.reads...)
 		}

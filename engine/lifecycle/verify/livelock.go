@@ -72,8 +72,12 @@ func (c *checker) newSpin(passes bool) *spin {
 	s.count()
 	s.ask()
 	for _, v := range c.order {
+		entered := s.And(s.entered, v.possible)
+		if s.passes && v.Stable {
+			entered = s.And(entered, s.atOnce)
+		}
 		for i := range v.exits {
-			if h := s.hop(v, &v.exits[i]); h != nil {
+			if h := s.hop(v, &v.exits[i], entered); h != nil {
 				s.hops[v.Name] = append(s.hops[v.Name], h)
 			}
 		}
@@ -275,15 +279,13 @@ func (s *spin) withoutOperation(f bdd.Ref) bdd.Ref {
 	return r
 }
 
-// hop is the move as it is made right after another; nil where that cannot be.
-func (s *spin) hop(v *view, w *wayOut) *hop {
-	fires := s.And(w.taken, s.entered, v.possible)
-	switch {
-	case s.passes && v.Stable:
-		fires = s.And(fires, s.atOnce)
-	case s.passes:
-		fires = s.Without(fires, s.sooner(v, w))
+// hop is the move as it is made right after another, by which the state was entered; nil where that cannot be.
+func (s *spin) hop(v *view, w *wayOut, entered bdd.Ref) *hop {
+	taken := w.taken
+	if s.passes && !v.Stable {
+		taken = s.Without(taken, s.sooner(v, w))
 	}
+	fires := s.And(taken, entered)
 	if fires == bdd.False || w.To == v.Name {
 		return nil
 	}
@@ -315,7 +317,7 @@ func (s *spin) depends(f bdd.Ref, on bdd.Fixed) bool {
 	}
 	support := s.Support(f)
 	for v := range on {
-		if support[v] {
+		if support.Has(v) {
 			return true
 		}
 	}
