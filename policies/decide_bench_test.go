@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
@@ -42,16 +43,25 @@ func BenchmarkDecide(b *testing.B) {
 }
 
 func BenchmarkCompile(b *testing.B) {
-	files, err := Shipped(DefaultBundle)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Run("bundle=default", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, found, err := bundle.Compile(files, Vocabulary()); err != nil || found.Err() != nil {
+	for _, name := range ShippedNames() {
+		files := shippedFiles(b, name)
+		compiles := func(b *testing.B, words *engine.Vocabulary) {
+			b.Helper()
+			if _, found, err := bundle.Compile(files, words); err != nil || found.Err() != nil {
 				b.Fatal(err, found)
 			}
 		}
-	})
+		b.Run("bundle="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				compiles(b, Vocabulary())
+			}
+		})
+		b.Run("first/bundle="+name, func(b *testing.B) { // with what is made of the vocabulary once in a process
+			b.ReportAllocs()
+			for b.Loop() {
+				compiles(b, buildVocabulary())
+			}
+		})
+	}
 }

@@ -121,13 +121,18 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	l := defaultLifecycle(b)
-	b.Run("bundle=default", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if r := verify.Check(l); r.Diagnostics().HasErrors() {
-				b.Fatal(r.Diagnostics().Err())
-			}
+	for _, name := range ShippedNames() {
+		compiled, found, err := bundle.Compile(shippedFiles(b, name), Vocabulary())
+		if err != nil || found.Err() != nil {
+			b.Fatal(err, found)
 		}
-	})
+		b.Run("bundle="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if r := verify.Check(compiled.Lifecycle, AxiomsOf(compiled.Settings)...); r.Diagnostics().HasErrors() {
+					b.Fatal(r.Diagnostics().Err())
+				}
+			}
+		})
+	}
 }
