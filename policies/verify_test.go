@@ -4,6 +4,7 @@ package policies
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -117,6 +118,27 @@ func TestMistakesInTheDefaultLifecycleAreFound(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBundlesAreCompiledAndVerifiedByManyAtOnce: they share what was made of the vocabulary.
+func TestBundlesAreCompiledAndVerifiedByManyAtOnce(t *testing.T) {
+	files, words := shippedFiles(t, "no-discovery"), buildVocabulary()
+	told := make([]string, 4)
+	var all sync.WaitGroup
+	for i := range told {
+		all.Go(func() {
+			compiled, found, err := bundle.Compile(files, words)
+			if err != nil || compiled == nil {
+				t.Error(err, found)
+				return
+			}
+			told[i] = verify.Check(compiled.Lifecycle, AxiomsOf(compiled.Settings)...).Scenarios()
+		})
+	}
+	all.Wait()
+	if told = slices.Compact(told); len(told) > 1 || told[0] == "" {
+		t.Errorf("got %q", told)
 	}
 }
 
