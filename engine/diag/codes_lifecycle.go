@@ -46,12 +46,21 @@ initial-missing
 invariant-form
 	An invariant has no name or no condition.
 	Write {rule: Name, must: condition}.
+mark-duplicate
+	A state sets the same mark twice.
+	Take one of them out.
 mark-earned
 	A state sets a mark that a machine must earn: entering a state proves nothing about it.
 	Take it out; the engine sets it with an effect that earns it.
 mark-kept
 	A state sets, or a rule clears, a mark that the engine keeps by itself.
 	Take it out; it comes and goes with what the engine sees of the machine.
+mark-name
+	A mark has a name that could not be stored with a server, or that diagrams, scenarios and YAML readers would misread.
+	Write one word in upper camel case with at most 63 letters and digits, for example BurntIn.
+mark-too-many
+	A lifecycle has more marks of its own than a server could store beside those of the engine.
+	Take out those that no rule asks for.
 means-missing
 	A state does not say what it means.
 	Write one sentence under means:, which becomes the message of the server's condition.
@@ -76,6 +85,9 @@ rule-name
 rule-unknown
 	Something is said of a rule that does not exist.
 	Name the rule of an exit or of an interrupt.
+state-name
+	A state has a name that could not be stored with a server, or that diagrams, scenarios and YAML readers would misread.
+	Write one word in upper camel case with at most 63 letters and digits, for example BurnIn.
 state-unknown
 	There is no state of this name.
 	Take the one that the finding suggests, or define it under states.

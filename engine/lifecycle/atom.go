@@ -74,6 +74,8 @@ type atomCompiler struct {
 	vocabulary *engine.Vocabulary
 	// defined are the names of all definitions, to tell one that is used within another from a misspelt fact.
 	defined map[string]bool
+	// marks are those that a server may have; nil where no bundle is asked, as for the safety rules.
+	marks map[string]bool
 }
 
 // compile returns nil when the expression is not usable; what is wrong has then been recorded at node.
@@ -197,6 +199,10 @@ func (w *atomWalk) visit(e celast.Expr) {
 		return
 	}
 	call := e.AsCall()
+	if len(call.Args()) == 2 { // sets.contains and its kin; a list on either side
+		w.marksAsked(call.Args()[0], call.Args()[1])
+		w.marksAsked(call.Args()[1], call.Args()[0])
+	}
 	switch call.FunctionName() {
 	case operators.Equals, operators.NotEquals:
 		w.enumComparison(call.Args()[0], call.Args()[1])
@@ -207,6 +213,7 @@ func (w *atomWalk) visit(e celast.Expr) {
 				w.enumComparison(call.Args()[0], element)
 			}
 		}
+		w.markAsked(call.Args()[0], call.Args()[1])
 	case operators.Greater, operators.GreaterEquals, operators.Less, operators.LessEquals:
 		w.ageComparison(call.Args()[0], call.Args()[1])
 		w.ageComparison(call.Args()[1], call.Args()[0])
@@ -220,6 +227,28 @@ func (w *atomWalk) enumComparison(factSide, wordSide celast.Expr) {
 		return
 	}
 	w.report(wordSide, "cel-enum", fmt.Sprintf("%s is never %q", f.Name, word), "it is one of "+strings.Join(f.Values, ", "))
+}
+
+// marksAsked is markAsked for each literal of a list.
+func (w *atomWalk) marksAsked(listSide, factSide celast.Expr) {
+	if listSide.Kind() != celast.ListKind {
+		return
+	}
+	for _, element := range listSide.AsList().Elements() {
+		w.markAsked(element, factSide)
+	}
+}
+
+// markAsked catches marked("Drity"): a mark that nothing ever sets. The macro is a question for a member of the marks here,
+// however it was written.
+func (w *atomWalk) markAsked(wordSide, factSide celast.Expr) {
+	_, f, ok := w.fact(factSide)
+	word, isLiteral := celrule.StringLiteral(wordSide)
+	marks := w.compiler.marks
+	if !ok || !isLiteral || marks == nil || f.Name != w.compiler.vocabulary.MarksFact || marks[word] {
+		return
+	}
+	w.report(wordSide, "mark-unknown", fmt.Sprintf("no state sets the mark %q", word), markHint(word, marks))
 }
 
 func (w *atomWalk) ageComparison(factSide, literalSide celast.Expr) {

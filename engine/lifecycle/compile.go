@@ -66,15 +66,7 @@ func (c *compiler) compile(s spec) (*Lifecycle, error) {
 	if l.marksFact, err = c.position(c.vocabulary.MarksFact); err != nil {
 		return nil, err
 	}
-	for _, st := range s.states {
-		c.states[st.name] = true
-		for _, m := range st.marks {
-			c.marks[m] = true
-		}
-	}
-	for m := range c.vocabulary.Marks {
-		c.marks[m] = true
-	}
+	c.collectNames(s.states)
 	c.checkInitial(s)
 	c.compileAtoms(s.define)
 	for _, i := range s.interrupts {
@@ -305,8 +297,7 @@ func (c *compiler) checkExit(s exitSpec) {
 		if slices.Contains(c.vocabulary.Kept, m) {
 			c.kept(itemAt(s.clrAt, i), s.rule, "a rule cannot clear", m)
 		} else if !c.marks[m] {
-			c.file.Errorf(itemAt(s.clrAt, i), "mark-unknown", s.rule, "a mark is set by a state's marks or by the engine",
-				"no state sets the mark %q", m)
+			c.file.Errorf(itemAt(s.clrAt, i), "mark-unknown", s.rule, markHint(m, c.marks), "no state sets the mark %q", m)
 		}
 	}
 }

@@ -32,7 +32,37 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 			`lifecycle.yaml:7:9: error: sold: the expression yields int, not a boolean (compare it with something) [cel-not-bool]`},
 		"a mark that nothing sets": {
 			replace(`marked("Scratched")`, `marked("Scrached")`),
-			`lifecycle.yaml:9:22: error: scratched: no state sets the mark "Scrached" (a mark is set by a state's marks or by the engine) [mark-unknown]`},
+			`lifecycle.yaml:9:21: error: scratched: no state sets the mark "Scrached" (did you mean Scratched?) [mark-unknown]`},
+		"a mark that nothing sets, in other quotes": {
+			replace(`marked("Scratched")`, `marked( 'Scrached')`),
+			`lifecycle.yaml:9:22: error: scratched: no state sets the mark "Scrached" (did you mean Scratched?) [mark-unknown]`},
+		"a mark that nothing sets, asked for in the list": {
+			replace(`marked("Scratched")`, `lamp.watts > 5 && "Lost" in lifecycle.marks`),
+			`lifecycle.yaml:9:32: error: scratched: no state sets the mark "Lost" (a mark is set by a state's marks or by the engine) [mark-unknown]`},
+		"a mark that nothing sets, among several": {
+			replace(`marked("Scratched")`, `sets.contains(lifecycle.marks, ["Scratched", "Lost"])`),
+			`lifecycle.yaml:9:59: error: scratched: no state sets the mark "Lost" (a mark is set by a state's marks or by the engine) [mark-unknown]`},
+		"a mark that nothing sets, behind letters of several bytes": {
+			replace(`marked("Scratched")`, `lifecycle.state != "Größe" && marked("Lost")`),
+			`lifecycle.yaml:9:51: error: scratched: no state sets the mark "Lost" (a mark is set by a state's marks or by the engine) [mark-unknown]`},
+		"a state whose name is longer than what is stored": {
+			replace("migrate:", "  B"+strings.Repeat("i", 63)+": {means: Gone too., stable: true}\nmigrate:"),
+			`lifecycle.yaml:34:3: error: "B` + strings.Repeat("i", 63) + `" cannot be a state's name (write one word in upper camel case with at most 63 letters and digits, for example BurnIn) [state-name]`},
+		"a state whose name a diagram would misread": {
+			replace("migrate:", "  \"Bin --> Shelf\": {means: Gone too., stable: true}\nmigrate:"),
+			`lifecycle.yaml:34:3: error: "Bin --> Shelf" cannot be a state's name (write one word in upper camel case with at most 63 letters and digits, for example BurnIn) [state-name]`},
+		"a state whose name is a boolean": {
+			replace("migrate:", "  \"Off\": {means: Gone too., stable: true}\nmigrate:"),
+			`lifecycle.yaml:34:3: error: "Off" cannot be a state's name (write one word in upper camel case with at most 63 letters and digits, for example BurnIn) [state-name]`},
+		"a mark whose name cannot be stored": {
+			replace("    marks: [", "    marks: [Lost mark, "),
+			`lifecycle.yaml:16:13: error: Test: "Lost mark" cannot be a mark's name (write one word in upper camel case with at most 63 letters and digits, for example BurntIn) [mark-name]`},
+		"a mark that a state sets twice": {
+			replace("    marks: [", "    marks: [Lost, Lost, "),
+			`lifecycle.yaml:16:19: error: Test: the state sets the mark "Lost" twice (take one of them out) [mark-duplicate]`},
+		"more marks than a server can store": {
+			replace("    marks: [", "    marks: [M1, M2, M3, M4, M5, M6, M7, M8, M9, M10, M11, M12, M13, M14, M15, M16, M17, M18, "),
+			`lifecycle.yaml:16:84: error: Test: more than 16 marks of its own (take out those that no rule asks for) [mark-too-many]`},
 		"a guard with a name that is not defined": {
 			replace(`when: big && lit`, `when: big && lot`),
 			`lifecycle.yaml:12:39: error: Broke: "lot" is not defined (did you mean lit?) [guard-unknown-atom]`},

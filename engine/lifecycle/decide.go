@@ -4,15 +4,11 @@ package lifecycle
 
 import (
 	"fmt"
-	"regexp"
 	"sync"
 	"time"
 
 	"github.com/metalaw/metalaw/engine"
 )
-
-// ruleName is what a rule may be called: it must serve as a Kubernetes condition reason and event reason.
-var ruleName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{1,62}$`)
 
 // Decide evaluates the state that the facts name. It is pure and total: a guard that errors, a fact that is missing or a
 // rule of safety that would be broken halts the decision, and then nothing moves and nothing is ensured.

@@ -3,10 +3,8 @@
 package lifecycle
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 var definitionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -19,7 +17,7 @@ var celWords = []string{"as", "break", "const", "continue", "else", "false", "fo
 const maxAtoms = 128
 
 func (c *compiler) compileAtoms(define []definition) {
-	ac := &atomCompiler{file: c.file, env: c.env, vocabulary: c.vocabulary, defined: map[string]bool{}}
+	ac := &atomCompiler{file: c.file, env: c.env, vocabulary: c.vocabulary, defined: map[string]bool{}, marks: c.marks}
 	for _, d := range define {
 		ac.defined[d.name] = true
 	}
@@ -39,22 +37,8 @@ func (c *compiler) compileAtoms(define []definition) {
 			a = &atom{name: d.name} // keeps guards that use the name from being reported a second time
 		}
 		a.at = placeOf(d.key)
-		c.checkMarks(d)
 		c.atoms[d.name] = len(c.list)
 		c.list = append(c.list, a)
-	}
-}
-
-// checkMarks catches marked("Drity"): a mark that nothing ever sets.
-func (c *compiler) checkMarks(d definition) {
-	_, rest, found := strings.Cut(d.expr.Value, `marked("`)
-	for found {
-		word, tail, _ := strings.Cut(rest, `"`)
-		if !c.marks[word] {
-			c.file.ErrorIn(d.expr, 1, len(d.expr.Value)-len(rest), "mark-unknown", d.name,
-				"a mark is set by a state's marks or by the engine", fmt.Sprintf("no state sets the mark %q", word))
-		}
-		_, rest, found = strings.Cut(tail, `marked("`)
 	}
 }
 
