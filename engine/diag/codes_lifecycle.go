@@ -135,6 +135,9 @@ retries-never-grow
 operation-destination
 	A rule that serves an operation leads to another state than the one that the operation is for, and that one is known by its name.
 	Give the state the name that the finding says, or lead the rule there.
+operation-unlisted
+	A rule fires only for an operation that the state does not accept, so that nobody can have it done there.
+	Write the operation under operations: in the state, or remove the rule.
 verify-undecided
 	The lifecycle is too large or too involved to be proven.
 	Let guards ask for fewer facts at once.

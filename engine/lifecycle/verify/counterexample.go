@@ -60,7 +60,7 @@ const maxAttempts = 8
 
 // exampleIn is an example of what can occur in a state.
 func (c *checker) exampleIn(v *view, f bdd.Ref, shows func(engine.Decision) bool) *Counterexample {
-	if !c.occurs(v, f) {
+	if !c.Meet(v.possible, f) {
 		return nil
 	}
 	return c.example(c.And(f, v.possible), v.Name, shows)

@@ -41,17 +41,3 @@ func (s *spin) checkDestinations() {
 		}
 	}
 }
-
-// askedFor holds where an operation is asked for.
-func (s *spin) askedFor(operation string) bdd.Ref {
-	if len(s.words.OperationFacts) == 0 {
-		return bdd.False
-	}
-	at, _ := s.words.Index(s.words.OperationFacts[0])
-	for _, word := range s.vocables[at] {
-		if word.word == operation {
-			return s.Var(word.variable)
-		}
-	}
-	return bdd.False
-}

@@ -216,6 +216,15 @@ func (c *checker) checkRules() {
 	for _, v := range c.order {
 		for i := range v.exits {
 			w := &v.exits[i]
+			if !fires[w.Rule] && !seen[w.Rule] && c.unserved(v, w) {
+				seen[w.Rule] = true
+				c.tellUnserved(v, w)
+			}
+		}
+	}
+	for _, v := range c.order {
+		for i := range v.exits {
+			w := &v.exits[i]
 			if c.outrun(v, w) != nil {
 				continue // checkDeadlines tells of it
 			}

@@ -290,7 +290,7 @@ func (s *spin) hop(v *view, w *wayOut, entered bdd.Ref) *hop {
 		return nil
 	}
 	to := s.stateOf(w.To)
-	h := &hop{wayOut: w, from: v.Name, marks: s.marksAfter(w.Clears, to.Marks), refused: bdd.False}
+	h := &hop{wayOut: w, from: v.Name, marks: s.marksAfter(w.Clears, to.Marks), refused: s.unlisted(to)}
 	counted := s.depends(fires, s.counts[0])
 	for _, fixed := range s.counts {
 		f := fires
@@ -299,14 +299,6 @@ func (s *spin) hop(v *view, w *wayOut, entered bdd.Ref) *hop {
 		}
 		h.fires = append(h.fires, f)
 		h.serves = append(h.serves, s.Without(f, s.withoutOperation(f)))
-	}
-	if len(s.words.OperationFacts) > 0 {
-		at, _ := s.words.Index(s.words.OperationFacts[0])
-		for _, word := range s.vocables[at] {
-			if !slices.Contains(to.Operations, word.word) {
-				h.refused = s.Or(h.refused, s.Var(word.variable))
-			}
-		}
 	}
 	return h
 }

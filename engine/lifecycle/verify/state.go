@@ -15,8 +15,10 @@ import (
 // are many times as large.
 type view struct {
 	*lifecycle.StateAnatomy
-	// possible is what can occur in the state.
-	possible bdd.Ref
+	// possible is what can occur in the state, and served what is left of it without the operations that the state does not
+	// accept. Nobody gets such an operation begun there; one that was begun elsewhere may still stand when a server at rest
+	// adopts another revision, so that nothing unsafe may come of it.
+	possible, served bdd.Ref
 	exits    []wayOut
 	effects  []wanted
 	// breaches are, per invariant, the facts on which it is the one that halts.
@@ -110,6 +112,7 @@ func (c *checker) condition(g *lifecycle.Condition, a asked) outcome {
 // look walks through a state as a decision does.
 func (c *checker) look(st *lifecycle.StateAnatomy) *view {
 	v := &view{StateAnatomy: st, possible: c.inState(st)}
+	v.served = c.Without(v.possible, c.unlisted(st))
 	open := bdd.True
 	for i := range st.Exits {
 		w := c.lookAtExit(v, &st.Exits[i], open)
@@ -130,8 +133,8 @@ func (c *checker) look(st *lifecycle.StateAnatomy) *view {
 	return v
 }
 
-// occurs says whether a function of facts can hold in a state.
-func (c *checker) occurs(v *view, f bdd.Ref) bool { return c.Meet(v.possible, f) }
+// occurs says whether a function of facts can hold in a state to which only what it accepts is asked.
+func (c *checker) occurs(v *view, f bdd.Ref) bool { return c.Meet(v.served, f) }
 
 // inState is what can occur in a state: nothing that only an effect brings which the state does not have.
 func (c *checker) inState(st *lifecycle.StateAnatomy) bdd.Ref {

@@ -274,9 +274,6 @@ lifecycle.yaml:35:14: info: Sale: in Shelf, Scratch (to Test) and Sale (to Bin) 
 `},
 		"an operation that a move serves breaks the circle": {
 			[]string{`when: scratched}`, `when: sellAsked || scratched}`, `good && !scratched`, `(good || sellAsked) && !scratched`}, `
-lifecycle.yaml:20:14: info: Failed: in Test, Passed (to Shelf) and Failed (to Bin) can hold at once, and the first is taken [order-decides]
-  in Test with {lifecycle.age: 10m, lifecycle.retries: 2, op.name: "sell"}
-  {to: Shelf, rule: Passed}
 lifecycle.yaml:35:14: error: Sale: Sale never fires: where its guard is true, a rule before it is taken (Scratch) [rule-never-fires]
 `},
 		"it breaks the circle also where every state accepts it": {
@@ -288,6 +285,28 @@ lifecycle.yaml:21:14: info: Failed: in Test, Passed (to Shelf) and Failed (to Bi
 lifecycle.yaml:36:14: info: Sale: in Shelf, Scratch (to Test) and Sale (to Bin) can hold at once, and the first is taken [order-decides]
   Test -Passed-> Shelf; in Shelf with {op.name: "sell"}
   {to: Test, rule: Scratch}
+`},
+		"an exit for an operation that the state does not accept": {
+			[]string{"    operations: [mend]\n", ""}, `
+lifecycle.yaml:40:14: error: Mended: in Bin, Mended fires only for the operation mend, which the state does not accept [operation-unlisted]
+`},
+		"an exit for an operation that another state accepts": {
+			[]string{"operations: [mend]", "operations: [sell]"}, `
+lifecycle.yaml:41:14: error: Mended: in Bin, Mended fires only for the operation mend, which the state does not accept [operation-unlisted]
+`},
+		"an interrupt for an operation that no state accepts": {
+			[]string{"    operations: [sell]\n", "", "sellAsked && !scratched", "sold && !scratched",
+				"states:\n", "interrupts:\n- {rule: Sold, to: Bin, when: sellAsked, except: [Bin]}\nstates:\n"}, `
+lifecycle.yaml:14:10: error: Sold: Sold fires only for the operation sell, which no state accepts that it is for [operation-unlisted]
+`},
+		"an interrupt for an operation that one state accepts": {
+			[]string{"sellAsked && !scratched", "sold && !scratched",
+				"states:\n", "interrupts:\n- {rule: Sold, to: Bin, when: sellAsked, except: [Bin]}\nstates:\n"}, ``},
+		"a state that is left for good by an interrupt that it does not accept": {
+			[]string{"    exits:\n    - {rule: Mended, to: Test, when: mendAsked}\n", "",
+				"states:\n", "interrupts:\n- {rule: Repaired, to: Test, when: mendAsked, except: [Test]}\nstates:\n",
+				"operations: [sell]", "operations: [sell, mend]", "    operations: [mend]\n", ""}, `
+lifecycle.yaml:38:3: error: Bin: nothing leads out of Bin: a server that comes there stays until it is forced out [state-dead-end]
 `},
 		"retries break the circle, and a stable state begins them anew": {
 			[]string{`when: spent && !good, after: 10m}`, `when: spent && !good}`, `after: lamp.budget, retry: true}`, `when: dark, retry: true}` + "\n    - {rule: Late, to: Bin, after: 1h}", `after: 5m}`, `when: dark}` + "\n    - {rule: Warm, to: Bin, after: 1h}"}, `
