@@ -16,17 +16,20 @@ import (
 // Coverage is how much of a bundle its scenarios and tests show.
 type Coverage struct {
 	// Rules is how many rules the lifecycle has, and Exercised how many of them some scenario moved by.
-	Rules, Exercised int
+	Rules     int `json:"rules"`
+	Exercised int `json:"exercised"`
 	// MissedRules names the others, in the order of the lifecycle.
-	MissedRules []string
+	MissedRules []string `json:"missedRules,omitempty"`
 	// Effects is how many effects the states ensure, and Shown how many of them some scenario ensured.
-	Effects, Shown int
+	Effects int `json:"effects"`
+	Shown   int `json:"shown"`
 	// MissedEffects names the others, as State.Effect.
-	MissedEffects []string
+	MissedEffects []string `json:"missedEffects,omitempty"`
 	// Lines is how many lines of Rego tests can evaluate, and Evaluated how many they did.
-	Lines, Evaluated int
+	Lines     int `json:"lines"`
+	Evaluated int `json:"evaluated"`
 	// MissedLines names the others, as file:line or file:line-line.
-	MissedLines []string
+	MissedLines []string `json:"missedLines,omitempty"`
 }
 
 // percent is the share of a part in a whole; all of nothing is all.

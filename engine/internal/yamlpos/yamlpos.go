@@ -11,6 +11,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -88,7 +89,7 @@ func (f *File) plain(n *yaml.Node) bool {
 func (f *File) quotedBeginning(from int) bool {
 	for line := max(from-1, 1); line <= len(f.lines); line++ {
 		if m := quoted.FindStringSubmatchIndex(f.lines[line-1]); m != nil {
-			f.addAt(line, m[4]+1, "yaml-quote", "", "the value begins with a quote, so that YAML takes the next quote for its end",
+			f.addAt(line, column(f.lines[line-1], m[4]), "yaml-quote", "", "the value begins with a quote, so that YAML takes the next quote for its end",
 				`write marked("Dirty") instead of "Dirty" in lifecycle.marks, or put the whole value in single quotes`)
 			return true
 		}
@@ -105,9 +106,12 @@ func (f *File) exclamation(line int) bool {
 	if m == nil {
 		return false
 	}
-	f.addAt(line, m[2]+1, "yaml-tag", "", "the value begins with !, which YAML takes for a tag", exclamationHint)
+	f.addAt(line, column(f.lines[line-1], m[2]), "yaml-tag", "", "the value begins with !, which YAML takes for a tag", exclamationHint)
 	return true
 }
+
+// column is the column of a byte of a line, in letters.
+func column(line string, at int) int { return utf8.RuneCountInString(line[:at]) + 1 }
 
 const exclamationHint = `put the whole value in double quotes, such as when: "!held"`
 

@@ -19,8 +19,8 @@ type view struct {
 	// accept. Nobody gets such an operation begun there; one that was begun elsewhere may still stand when a server at rest
 	// adopts another revision, so that nothing unsafe may come of it.
 	possible, served bdd.Ref
-	exits    []wayOut
-	effects  []wanted
+	exits            []wayOut
+	effects          []wanted
 	// breaches are, per invariant, the facts on which it is the one that halts.
 	breaches []bdd.Ref
 	// stays are where a safety rule of an effect that the state has forbids to stay, though no exit fires.

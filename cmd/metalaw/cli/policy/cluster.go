@@ -56,7 +56,15 @@ type keeper struct {
 	program, object string
 }
 
-// keeperOf finds out whether Argo CD, Flux or Helm manages an object, by the marks that they document:
+// String is the program and, where it is known, what of it keeps the object.
+func (k keeper) String() string {
+	if k.object == "" {
+		return k.program
+	}
+	return k.program + " (" + k.object + ")"
+}
+
+// keeperOf finds out whether Argo CD, Flux or Helm manages an object, by the marks that they document, or by the name under which they write:
 // https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/, https://fluxcd.io/flux/components/kustomize/kustomizations/
 // and https://fluxcd.io/flux/components/helm/helmreleases/.
 func keeperOf(o client.Object) (keeper, bool) {
@@ -76,7 +84,19 @@ func keeperOf(o client.Object) (keeper, bool) {
 			return keeper{mark.program, name}, true
 		}
 	}
+	for _, entry := range o.GetManagedFields() {
+		if program := appliers[entry.Manager]; program != "" {
+			return keeper{program, labels["app.kubernetes.io/instance"]}, true
+		}
+	}
 	return keeper{}, false
+}
+
+// appliers are the programs by the names under which they write: Argo CD leaves no mark of its own where it tracks by the label
+// app.kubernetes.io/instance, as its releases before 3.0 do.
+var appliers = map[string]string{
+	"argocd-controller": "Argo CD", "argocd-application-controller": "Argo CD",
+	"kustomize-controller": "Flux", "helm-controller": "Flux",
 }
 
 // change is what a verb does to the head of a bundle.
@@ -104,7 +124,7 @@ func (c change) advice(head *corev1.ConfigMap) string {
 // forGit is the change as somebody would write it in a repository, one document for each commit.
 func (c change) forGit(head *corev1.ConfigMap) string {
 	if c.again(head) {
-		return change{stage: policyv1alpha1.LabelShadow}.document(head) + "---\n" + c.document(head)
+		return change{stage: policyv1alpha1.LabelDraft}.document(head) + "---\n" + c.document(head)
 	}
 	return c.document(head)
 }

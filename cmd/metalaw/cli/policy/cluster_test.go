@@ -16,18 +16,23 @@ import (
 func TestAConfigMapThatAnotherProgramKeepsIsKnownByItsMarks(t *testing.T) {
 	for name, c := range map[string]struct {
 		labels, annotations map[string]string
+		writer              string
 		want                keeper
 	}{
-		"nobody's":                  {nil, nil, keeper{}},
-		"somebody's by kubectl":     {nil, map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}, keeper{}},
-		"Argo CD's by annotation":   {nil, map[string]string{"argocd.argoproj.io/tracking-id": "fleet:/ConfigMap:metalaw-system/x"}, keeper{"Argo CD", "fleet"}},
-		"Argo CD's by label":        {map[string]string{"argocd.argoproj.io/instance": "fleet"}, nil, keeper{"Argo CD", "fleet"}},
-		"Flux's of a Kustomization": {map[string]string{"kustomize.toolkit.fluxcd.io/name": "fleet"}, nil, keeper{"Flux", "fleet"}},
-		"Flux's of a HelmRelease":   {map[string]string{"helm.toolkit.fluxcd.io/name": "fleet"}, nil, keeper{"Flux", "fleet"}},
-		"Helm's":                    {nil, map[string]string{"meta.helm.sh/release-name": "fleet"}, keeper{"Helm", "fleet"}},
+		"nobody's":                                 {nil, nil, "kubectl-client-side-apply", keeper{}},
+		"somebody's by kubectl":                    {nil, map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}, "kubectl-client-side-apply", keeper{}},
+		"Argo CD's by annotation":                  {nil, map[string]string{"argocd.argoproj.io/tracking-id": "fleet:/ConfigMap:metalaw-system/x"}, "kubectl-client-side-apply", keeper{"Argo CD", "fleet"}},
+		"Argo CD's by label":                       {map[string]string{"argocd.argoproj.io/instance": "fleet"}, nil, "kubectl-client-side-apply", keeper{"Argo CD", "fleet"}},
+		"Flux's of a Kustomization":                {map[string]string{"kustomize.toolkit.fluxcd.io/name": "fleet"}, nil, "kubectl-client-side-apply", keeper{"Flux", "fleet"}},
+		"Flux's of a HelmRelease":                  {map[string]string{"helm.toolkit.fluxcd.io/name": "fleet"}, nil, "kubectl-client-side-apply", keeper{"Flux", "fleet"}},
+		"Argo CD's that tracks by the usual label": {map[string]string{"app.kubernetes.io/instance": "fleet"}, nil, "argocd-controller", keeper{"Argo CD", "fleet"}},
+		"Flux's without a mark":                    {nil, nil, "kustomize-controller", keeper{"Flux", ""}},
+		"somebody's with the usual label":          {map[string]string{"app.kubernetes.io/instance": "fleet"}, nil, "kubectl", keeper{}},
+		"Helm's":                                   {nil, map[string]string{"meta.helm.sh/release-name": "fleet"}, "kubectl-client-side-apply", keeper{"Helm", "fleet"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, kept := keeperOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: c.labels, Annotations: c.annotations}})
+			got, kept := keeperOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: c.labels, Annotations: c.annotations,
+				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: c.writer}}}})
 			if got != c.want || kept != (c.want != keeper{}) {
 				t.Errorf("%+v, %t", got, kept)
 			}
@@ -63,7 +68,7 @@ metadata:
   labels:
     policy.metalaw.dev/stage: `
 	again := change{stage: "active"}
-	if got, want := again.forGit(head("active")), labelled+"shadow\n---\n"+labelled+"active\n"; got != want {
+	if got, want := again.forGit(head("active")), labelled+"draft\n---\n"+labelled+"active\n"; got != want {
 		t.Errorf("a head that is labelled active already:\n%s", got)
 	}
 	if advice := again.advice(head("active")); !strings.Contains(advice, "it takes two commits") {
@@ -91,6 +96,24 @@ func builtIn(name string, since int64) policyv1alpha1.PolicyRevision {
 func stored(r policyv1alpha1.PolicyRevision, created int64) policyv1alpha1.PolicyRevision {
 	r.Spec.Source, r.CreationTimestamp = &policyv1alpha1.PolicySource{}, metav1.Unix(created, 0)
 	return r
+}
+
+func TestWhatIsHeldAndInForceIsInForce(t *testing.T) {
+	r := revision("a", "3")
+	for _, c := range []struct {
+		status metav1.ConditionStatus
+		reason string
+		want   bool
+	}{
+		{metav1.ConditionTrue, policyv1alpha1.ReasonInForce, true},
+		{metav1.ConditionTrue, policyv1alpha1.ReasonRevisionHeld, true},
+		{metav1.ConditionFalse, "Superseded", false},
+	} {
+		r.Status.Conditions = []metav1.Condition{{Type: policyv1alpha1.ConditionActive, Status: c.status, Reason: c.reason}}
+		if got := past([]policyv1alpha1.PolicyRevision{r}); got[0].InForce != c.want {
+			t.Errorf("%s: %+v", c.reason, got[0])
+		}
+	}
 }
 
 func TestRollbackSaysThatItGoesForwardAgain(t *testing.T) {

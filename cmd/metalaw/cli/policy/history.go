@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -79,7 +80,7 @@ func past(all []policyv1alpha1.PolicyRevision) []entry {
 			e.Since = &r.Status.StageSince.Time
 		}
 		if active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive); active != nil {
-			e.InForce, e.Why = active.Reason == policyv1alpha1.ReasonInForce, active.Message
+			e.InForce, e.Why = active.Status == metav1.ConditionTrue, active.Message
 		}
 		lines = append(lines, e)
 	}

@@ -112,8 +112,8 @@ func (c change) check(stages []string) error {
 func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Client, head *corev1.ConfigMap, to change, revision string) error {
 	if k, kept := keeperOf(head); kept {
 		//nolint:errcheck // The exit code says it too.
-		fmt.Fprintf(t.Err, "ConfigMap %s is kept by %s (%s), which would undo a change made here. %s\n",
-			head.Name, k.program, terminal.Plain(k.object), to.advice(head))
+		fmt.Fprintf(t.Err, "ConfigMap %s is kept by %s, which would undo a change made here. %s\n",
+			head.Name, terminal.Plain(k.String()), to.advice(head))
 		if _, err := fmt.Fprint(t.Out, to.forGit(head)); err != nil {
 			return err
 		}

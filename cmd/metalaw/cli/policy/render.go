@@ -6,6 +6,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,7 +35,7 @@ func renderCommand() *cobra.Command {
 		Use:   "render (-f DIR|FILE|- | --from BUNDLE | --revision NAME) [-o mermaid|dot|svg|markdown] [--live]",
 		Short: "Draw a bundle's lifecycle, with the number of servers in each state if asked",
 		Long: "Draws the states and the ways between them: for Mermaid or Graphviz to lay out, as SVG that needs no other program, or as Markdown " +
-			"with every rule. With --live it asks the cluster how many servers are in each state.\n\n" +
+			"with every rule. With --live it asks the cluster how many servers are in each state; those in states that are not drawn are told on stderr.\n\n" +
 			"Exit codes: 0 drawn; 1 the lifecycle does not compile, or the cluster did not answer; 2 the command line makes no sense.",
 		Example: "  {{.}} policy render --from default -o svg >default.svg\n  {{.}} policy render --revision fleet-1.4.0-3f2a9c1b7d --live",
 		Args:    usage.NoArgs,
@@ -64,7 +67,12 @@ func renderCommand() *cobra.Command {
 		}
 		draw := map[string]func(*lifecycle.Lifecycle, render.Counts) string{
 			"mermaid": render.Mermaid, "dot": render.DOT, "svg": render.SVG, "markdown": render.Markdown}[output.String()]
-		_, err = io.WriteString(t.Out, draw(l, counts))
+		if _, err := io.WriteString(t.Out, draw(l, counts)); err != nil {
+			return err
+		}
+		if elsewhere := undrawn(l, counts); elsewhere != "" {
+			_, err = fmt.Fprintf(t.Err, "not drawn, because this lifecycle has no such state: %s\n", elsewhere)
+		}
 		return err
 	}
 	return cmd
@@ -105,6 +113,20 @@ func drawn(ctx context.Context, c client.Client, from *source, revision string, 
 		return nil, fmt.Errorf("the lifecycle of %s does not compile:\n%w", name, err)
 	}
 	return l, nil
+}
+
+// undrawn are the servers in states that a lifecycle does not have: one that stands still there, or that another governs.
+func undrawn(l *lifecycle.Lifecycle, counts render.Counts) string {
+	var words []string
+	for _, state := range slices.Sorted(maps.Keys(counts)) {
+		switch {
+		case state == "":
+			words = append(words, terminal.Count(counts[state], "server")+" without a state")
+		case !l.Defines(state):
+			words = append(words, fmt.Sprintf("%s in %s", terminal.Count(counts[state], "server"), state))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // count counts the servers in each state; where a revision is named, those that it governs.

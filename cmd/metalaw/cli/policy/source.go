@@ -53,8 +53,10 @@ type manuscript struct {
 // origin is where the text of one file of a bundle stands.
 type origin struct {
 	path string
-	// line and column are added to a place in the text.
+	// line and column are added to a place in the text; of quoted text they are the place of its beginning.
 	line, column int
+	// quoted says that the lines of the text are not those of the file.
+	quoted bool
 }
 
 // place is where a place in a file of the bundle stands in what was read.
@@ -66,7 +68,20 @@ func (m *manuscript) place(file string, line, column int) (path string, atLine, 
 	if line == 0 {
 		return o.path, o.line, 0
 	}
+	if o.quoted {
+		return o.path, o.line, o.column
+	}
 	return o.path, line + o.line, column + o.column
+}
+
+// placed is a finding at the place where its file stands. Within quoted or folded text no place can be told from the lines of
+// the file, so that the finding says both.
+func (m *manuscript) placed(d diag.Diagnostic) diag.Diagnostic {
+	if m.at[d.File].quoted && d.Line > 0 {
+		d.Message = fmt.Sprintf("%s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
+	}
+	d.File, d.Line, d.Column = m.place(d.File, d.Line, d.Column)
+	return d
 }
 
 // read reads the one bundle that the flags name.
@@ -277,17 +292,21 @@ func placeOf(doc *yaml.Node) *yaml.Node {
 	return doc
 }
 
-// originOf says where the text of a scalar begins. Of text that is folded or quoted only the line at which it begins is known.
+// originOf says where the text of a scalar begins. Of text that is folded or quoted only where the scalar begins is known.
 func originOf(path string, n *yaml.Node, lines []string) origin {
+	if n.Style != yaml.LiteralStyle {
+		return origin{path: path, line: n.Line, column: n.Column, quoted: true}
+	}
 	o := origin{path: path, line: n.Line}
-	if n.Style == yaml.LiteralStyle {
-		for _, line := range lines[min(n.Line, len(lines)):] {
-			if strings.TrimSpace(line) != "" {
-				o.column = len(line) - len(strings.TrimLeft(line, " "))
-				break
-			}
+	for _, line := range lines[min(n.Line, len(lines)):] {
+		if strings.TrimSpace(line) != "" {
+			o.column = len(line) - len(strings.TrimLeft(line, " "))
+			break
 		}
 	}
+	// An indentation indicator (|2) leaves spaces at the beginning of the text, which count in its own columns.
+	first := strings.TrimLeft(n.Value, "\n")
+	o.column -= len(first) - len(strings.TrimLeft(first, " "))
 	return o
 }
 
@@ -311,7 +330,7 @@ func (c *configMap) manuscript(name string, holder func(string) *configMap) (*ma
 	})
 	if found.HasErrors() {
 		for i := range found {
-			found[i].File, found[i].Line, found[i].Column = m.place(found[i].File, found[i].Line, found[i].Column)
+			found[i] = m.placed(found[i])
 		}
 		return nil, fmt.Errorf("the bundle of %s is not whole:\n%w", m.name, found.Err())
 	}

@@ -112,6 +112,23 @@ func TestTheListThatKubectlPrintsIsOpened(t *testing.T) {
 	}
 }
 
+func TestInQuotedTextBothPlacesAreTold(t *testing.T) {
+	quoted := "{\n  \"apiVersion\": \"v1\", \"kind\": \"ConfigMap\",\n  \"metadata\": {\"name\": \"lab-1.0.0\", \"labels\": {\"policy.metalaw.dev/bundle\": \"lab\"}},\n" +
+		`  "data": {"bundle.yaml": "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: lab\nversion: 1.0.0\nsetings: {}\n"}` + "\n}\n"
+	out, err := call(t, quoted, "verify", "-f", "-")
+	want := `standard input:4:27: error: bundle.yaml:5:1: the bundle has no key "setings" [yaml-unknown-key]`
+	if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s\nwant:\n%s", err, out, want)
+	}
+	// The indicator says how far the block is indented; what its first line is indented further belongs to the text.
+	indented := strings.NewReplacer("bundle.yaml: |\n", "bundle.yaml: |2\n", "    apiVersion: policy", "      # ours\n    apiVersion: policy").Replace(head)
+	out, err = call(t, indented, "verify", "-f", "-")
+	want = `standard input:17:5: error: the bundle has no key "setings" [yaml-unknown-key]`
+	if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s\nwant:\n%s", err, out, want)
+	}
+}
+
 // labelled is head as a whole bundle with other labels.
 func labelled(name, stage string) string {
 	return strings.NewReplacer("setings", "settings", "{policy.metalaw.dev/bundle: lab}",

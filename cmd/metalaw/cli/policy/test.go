@@ -126,9 +126,12 @@ func (v verdict) results(t *terminal.Terminal, verbose bool) error {
 	if !verbose {
 		return nil
 	}
-	for what, names := range map[string][]string{"rules": c.MissedRules, "effects": c.MissedEffects, "lines": c.MissedLines} {
-		if len(names) > 0 {
-			if _, err := fmt.Fprintf(t.Out, "%s that nothing exercises: %s\n", what, strings.Join(names, ", ")); err != nil {
+	for _, missed := range []struct {
+		what  string
+		names []string
+	}{{"rules", c.MissedRules}, {"effects", c.MissedEffects}, {"lines", c.MissedLines}} {
+		if len(missed.names) > 0 {
+			if _, err := fmt.Fprintf(t.Out, "%s that nothing exercises: %s\n", missed.what, strings.Join(missed.names, ", ")); err != nil {
 				return err
 			}
 		}

@@ -77,12 +77,6 @@ func (v verdict) count(s diag.Severity) int {
 	return n
 }
 
-// placed is a finding with its place in what was read.
-func (v verdict) placed(d diag.Diagnostic) diag.Diagnostic {
-	d.File, d.Line, d.Column = v.place(d.File, d.Line, d.Column)
-	return d
-}
-
 func (v verdict) text(t *terminal.Terminal, notes bool) error {
 	for _, d := range v.report.Found {
 		if (d.Severity == diag.Info && !notes) || d.Code == verify.CodeNotProven { // what is not proven is told below in any case
