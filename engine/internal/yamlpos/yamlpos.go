@@ -89,7 +89,8 @@ func (f *File) plain(n *yaml.Node) bool {
 func (f *File) quotedBeginning(from int) bool {
 	for line := max(from-1, 1); line <= len(f.lines); line++ {
 		if m := quoted.FindStringSubmatchIndex(f.lines[line-1]); m != nil {
-			f.addAt(line, column(f.lines[line-1], m[4]), "yaml-quote", "", "the value begins with a quote, so that YAML takes the next quote for its end",
+			f.addAt(line, column(f.lines[line-1], m[4]), "yaml-quote", "",
+				"the value begins with a quote, so that YAML takes the next quote for its end",
 				`write marked("Dirty") instead of "Dirty" in lifecycle.marks, or put the whole value in single quotes`)
 			return true
 		}

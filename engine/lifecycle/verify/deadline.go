@@ -10,7 +10,8 @@ import (
 )
 
 // checkDeadlines tells of exits whose time never comes, because another exit leaves the state sooner by time alone. Where
-// nothing but such an exit would bring a server to rest, it is an error: the server would go round by its deadlines for ever.
+// nothing but such an exit would bring a server to rest, it is an error: the server would go round by its deadlines for ever. So
+// it is where such an exit is what gives up after retries.
 func (c *checker) checkDeadlines() {
 	var s *spin
 	var forever map[position]bdd.Ref
@@ -33,10 +34,30 @@ func (c *checker) checkDeadlines() {
 					v.Name, w.Rule, other.Rule, cycleWords(cycle))
 				continue
 			}
+			if s.limitLost(v, w, other) {
+				c.add(diag.Error, CodeDeadlineTooLate, w.After.At, w.Rule, nil, "let it come no later than "+other.Rule+", and before it in the list",
+					"in %s, the deadline of %s, which gives up after retries, is never reached: %s tries again sooner, as often as it comes to that",
+					v.Name, w.Rule, other.Rule)
+				continue
+			}
 			c.add(diag.Warning, CodeDeadlineTooLate, w.After.At, w.Rule, nil, "shorten it, or give "+other.Rule+" a guard",
 				"in %s, the deadline of %s is never reached: %s leaves the state sooner", v.Name, w.Rule, other.Rule)
 		}
 	}
+}
+
+// limitLost says that an exit is there to give up after retries, that what leaves the state before is the retry itself, and that
+// nothing else gives up there: whatever the facts on the way, the retries have no end.
+func (s *spin) limitLost(v *view, w, other *wayOut) bool {
+	if !other.Retry || !s.givesUp(w) {
+		return false
+	}
+	return !slices.ContainsFunc(v.exits, func(x wayOut) bool { return s.givesUp(&x) && s.outrun(v, &x) == nil })
+}
+
+// givesUp says that the guard of an exit asks for a number of retries: it never holds without any.
+func (s *spin) givesUp(w *wayOut) bool {
+	return s.Restrict(w.when.yes, s.counts[0]) == bdd.False && s.Restrict(w.when.yes, s.counts[len(s.counts)-1]) != bdd.False
 }
 
 // outrun is the exit by time alone that leaves the state before another's deadline; nil where there is none.

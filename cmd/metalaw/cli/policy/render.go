@@ -35,7 +35,8 @@ func renderCommand() *cobra.Command {
 		Use:   "render (-f DIR|FILE|- | --from BUNDLE | --revision NAME) [-o mermaid|dot|svg|markdown] [--live]",
 		Short: "Draw a bundle's lifecycle, with the number of servers in each state if asked",
 		Long: "Draws the states and the ways between them: for Mermaid or Graphviz to lay out, as SVG that needs no other program, or as Markdown " +
-			"with every rule. With --live it asks the cluster how many servers are in each state; those in states that are not drawn are told on stderr.\n\n" +
+			"with every rule. With --live it asks the cluster how many servers are in each state, " +
+			"and tells on stderr of those in states that are not drawn.\n\n" +
 			"Exit codes: 0 drawn; 1 the lifecycle does not compile, or the cluster did not answer; 2 the command line makes no sense.",
 		Example: "  {{.}} policy render --from default -o svg >default.svg\n  {{.}} policy render --revision fleet-1.4.0-3f2a9c1b7d --live",
 		Args:    usage.NoArgs,
