@@ -35,9 +35,14 @@ const (
 	NoSelector
 	// SelectsAll: the label selector is empty, and would name every server.
 	SelectsAll
+	// TooLong: the label selector is longer than a PolicyRevision can hold; Cause says by how much.
+	TooLong
 	// NoShare: the share is no whole number from 1 to 100, written without a sign or leading zeros.
 	NoShare
 )
+
+// shownOfLong is how much is shown of a selector that is too long.
+const shownOfLong = 64
 
 // Fault is one thing that is wrong with a scope, and the text that is.
 type Fault struct {
@@ -65,6 +70,8 @@ func (f Fault) String() string {
 	case SelectsAll:
 		return fmt.Sprintf("it selects every server; to govern all, label the bundle %s=%s, and for a share of all leave this annotation out "+
 			"and write %s", policyv1alpha1.StageLabel, policyv1alpha1.LabelActive, percent)
+	case TooLong:
+		return f.Cause.Error() + "; give the servers a label of their own to select by, or write a share in " + percent
 	case NoShare:
 		return "it is no share; write a whole number from 1 to 100, without a sign"
 	}
@@ -86,6 +93,9 @@ func Parse(annotations map[string]string) (Scope, []Fault) {
 			faults = append(faults, Fault{NoSelector, selector, err})
 		case parsed.Empty():
 			faults = append(faults, Fault{SelectsAll, selector, nil})
+		case len(selector) > policyv1alpha1.MaxCanarySelector: // bytes are characters: whatever else is no selector
+			faults = append(faults, Fault{TooLong, selector[:shownOfLong] + "...", fmt.Errorf("the selector has %d characters, and %d are the most",
+				len(selector), policyv1alpha1.MaxCanarySelector)})
 		}
 	}
 	if shares {

@@ -4,8 +4,13 @@ package canary
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
@@ -23,6 +28,8 @@ func TestAScopeThatIsNoneIsNotRead(t *testing.T) {
 		"a share with a sign":           {map[string]string{percent: "+5"}, []FaultKind{NoShare}},
 		"a share with leading zeros":    {map[string]string{percent: "05"}, []FaultKind{NoShare}},
 		"more than all":                 {map[string]string{percent: "101"}, []FaultKind{NoShare}},
+		"a selector as long as may be":  {map[string]string{servers: racks(4096)}, nil},
+		"a selector that is longer":     {map[string]string{servers: racks(4097), percent: "5"}, []FaultKind{TooLong}},
 		"two that are wrong, both told": {map[string]string{servers: "rack in", percent: "0"}, []FaultKind{NoSelector, NoShare}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,6 +42,37 @@ func TestAScopeThatIsNoneIsNotRead(t *testing.T) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// racks is a selector of so many characters.
+func racks(length int) string {
+	const begin, another, end = "rack in (", "r1,", ")"
+	text := begin + strings.Repeat(another, length/len(another))
+	return text[:length-len(end)-1] + "r" + end
+}
+
+func TestASelectorThatIsTooLongIsToldWithTheRemedy(t *testing.T) {
+	_, faults := Parse(map[string]string{policyv1alpha1.CanaryServersAnnotation: racks(5000)})
+	const want = "policy.metalaw.dev/servers: the selector has 5000 characters, and 4096 are the most; give the servers a label of their own to " +
+		"select by, or write a share in policy.metalaw.dev/percent"
+	if len(faults) != 1 || faults[0].Annotation()+": "+faults[0].String() != want || len(faults[0].Value) > 100 {
+		t.Error(faults)
+	}
+}
+
+func TestTheLongestSelectorIsWhatARevisionHolds(t *testing.T) {
+	text, err := os.ReadFile("../../config/crd/bases/policy.metalaw.dev_policyrevisions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definition apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(text, &definition); err != nil {
+		t.Fatal(err)
+	}
+	status := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
+	if got := status.Properties["canary"].Properties["selector"].MaxLength; got == nil || *got != policyv1alpha1.MaxCanarySelector {
+		t.Errorf("status.canary.selector holds %v characters", got)
 	}
 }
 

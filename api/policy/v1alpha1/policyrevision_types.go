@@ -242,6 +242,9 @@ type LabelledHead struct {
 	Digest string `json:"digest,omitempty"`
 }
 
+// MaxCanarySelector is how many characters the selector of a canary may have, as CanaryStatus can hold it.
+const MaxCanarySelector = 4096
+
 // CanaryStatus is whom a canary governs, and what that has cost so far.
 type CanaryStatus struct {
 	// selector names the servers by label; every server where it is empty.

@@ -100,6 +100,8 @@ func (c change) check(stages []string) error {
 			return usage.Errorf("--servers=%q: %v", f.Value, f.Cause)
 		case canary.SelectsAll:
 			return usage.Errorf("--servers=%q selects every server; for all take --stage active, and for a share of all --percent alone", f.Value)
+		case canary.TooLong:
+			return usage.Errorf("--servers=%q: %v; give the servers a label of their own to select by, or take --percent", f.Value, f.Cause)
 		case canary.NoShare:
 			return usage.Errorf("--percent=%s: write 1 to 100", f.Value)
 		}

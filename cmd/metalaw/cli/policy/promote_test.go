@@ -61,6 +61,26 @@ func headAt(stage string) *corev1.ConfigMap {
 		policyv1alpha1.ActivatedByAnnotation: "jane 0"}, Labels: map[string]string{policyv1alpha1.BundleLabel: "fleet", policyv1alpha1.StageLabel: stage}}}
 }
 
+func TestACanaryThatCannotBeAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		ask  change
+		want string
+	}{
+		"of nobody":          {change{}, "whom does the canary govern? Give --servers, --percent, or both"},
+		"of all by selector": {change{servers: " "}, `--servers=" " selects every server; for all take --stage active, and for a share of all --percent alone`},
+		"of more than all":   {change{percent: 101}, "--percent=101: write 1 to 100"},
+		"of a selector that nobody holds": {change{servers: "rack in (" + strings.Repeat("r1,", 1500) + "r1)"}, `--servers="rack in (` + strings.Repeat("r1,", 18) + `r...": ` +
+			"the selector has 4512 characters, and 4096 are the most; give the servers a label of their own to select by, or take --percent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.ask.stage = policyv1alpha1.LabelCanary
+			if err := c.ask.check(policyv1alpha1.Stages()); err == nil || err.Error() != c.want {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestALabelThatIsActiveAlreadyChangesTwice(t *testing.T) {
 	seen := at("a", "da", "fleet-1", "Active", "Superseded", "Superseded", "1", "")
 	noticed := at("a", "da", "fleet-1", "Draft", "Superseded", "Superseded", "1", "")
