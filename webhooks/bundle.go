@@ -16,8 +16,8 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
-// bundleTime is how long a bundle may take to be checked. It is less than the webhook's own time, so that who asks gets to
-// know what took so long.
+// bundleTime is how long a bundle may take to be checked. It is less than what config/webhook gives the hooks that check one, so
+// that who asks gets to know what took so long.
 const bundleTime = 13 * time.Second
 
 // judgeBundle answers for a ConfigMap that is, or was, the head of a bundle or a part of one.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -21,12 +22,23 @@ import (
 )
 
 // asked counts how many bundles were compiled.
-type asked struct{ times int }
+type asked struct {
+	times int
+	// takes is how long a bundle takes, unless it is given less.
+	takes time.Duration
+}
 
 // accept plays the acceptance of bundles: those whose lifecycle says "broken" have an error in it, those that say "doubtful" a
 // warning, and those that say "endless" take too long. What is left out is filled in.
-func (a *asked) accept(_ context.Context, files bundle.Files) (*bundle.Bundle, diag.List, error) {
+func (a *asked) accept(ctx context.Context, files bundle.Files) (*bundle.Bundle, diag.List, error) {
 	a.times++
+	if a.takes > 0 {
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(a.takes):
+		}
+	}
 	var found diag.List
 	text := string(files["lifecycle.yaml"])
 	for n := range strings.Count(text, "broken") {

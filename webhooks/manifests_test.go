@@ -6,11 +6,14 @@ import (
 	"os"
 	"regexp"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalaw/metalaw/controllers/scheduler/feed"
@@ -84,6 +87,41 @@ func TestEachHookHasAHandlerAndEachHandlerAHook(t *testing.T) {
 		}
 	}
 }
+
+// Who asks must get to know what took so long, instead of that a webhook did not answer.
+func TestAHookThatChecksABundleAnswersBeforeItsTimeIsUp(t *testing.T) {
+	endless := holds("lifecycle.yaml", "endless")
+	for _, h := range shippedHooks(t) {
+		if h.FailurePolicy != admissionregistrationv1.Fail {
+			continue // it is asked about what is not checked: parts, and other namespaces
+		}
+		path := *h.ClientConfig.Service.Path
+		var object client.Object
+		switch path {
+		case PathValidateBundle, PathMutateBundle:
+			object = bundleHead(staged("active"), endless)
+		case PathValidateRevision:
+			object = revisionOf(t, bundleHead(endless))
+		default:
+			continue
+		}
+		t.Run(h.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, a := bundleWorld(t)
+				a.takes = time.Hour
+				began := time.Now()
+				w.ask(path, user, admissionv1.Create, nil, object, activates)
+				took := time.Since(began)
+				if at := time.Duration(h.Timeout) * time.Second; a.times != 1 || took == 0 || took > at-inTransit {
+					t.Errorf("%d bundles were checked, in %s; the API server waits for %s", a.times, took, at)
+				}
+			})
+		})
+	}
+}
+
+// inTransit is the time that is left for a request to arrive and for its answer to get back.
+const inTransit = time.Second
 
 // A hook that fails closed must not be asked about whatever is written: only about what it has a say in.
 func TestAHookThatFailsClosedSaysWhatItIsAskedAbout(t *testing.T) {
