@@ -143,9 +143,10 @@ func checkRestore(c change[policyv1alpha1.PolicyRevision], f revisionFacts, foun
 		found.warn("its promotion %d is the latest, so that it is in force at once, on every manager and without waiting for any, "+
 			"in the place of %s; to go back, promote that one's ConfigMap again", c.new.Promotion(), f.restored.displaces)
 	}
-	if f.restored.missing && c.new.Promotion() == 0 {
-		found.warn("the revision was in force, and comes back without the annotation %s: it is not in force any more once the managers have "+
-			"restarted; take the object from the backup unchanged, or promote it again", policyv1alpha1.PromotionAnnotation)
+	if n := c.new.Promotion(); f.restored.missing && (n == 0 || n < f.restored.promotion) {
+		found.warn("the revision was in force, and comes back without the number in the annotation %s that keeps it there: it gets that again, "+
+			"unless the managers have restarted since it was deleted; see in metalaw policy history what is in force, and promote it where it is not",
+			policyv1alpha1.PromotionAnnotation)
 	}
 }
 

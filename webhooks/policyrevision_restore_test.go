@@ -70,6 +70,8 @@ func TestARestoreDoesNotOvertakeWhatWasPromoted(t *testing.T) {
 			"promotion is: metalaw policy rollback --to " + name
 	}
 	const restore = "a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead"
+	const lower = "the revision was in force, and comes back without the number in the annotation policy.metalaw.dev/promotion that keeps it there: " +
+		"it gets that again, unless the managers have restarted since it was deleted; see in metalaw policy history what is in force, and promote it where it is not"
 	atOnce := func(n, of string) string {
 		return "its promotion " + n + " is the latest, so that it is in force at once, on every manager and without waiting for any, in the place of " + of +
 			"; to go back, promote that one's ConfigMap again"
@@ -109,11 +111,10 @@ func TestARestoreDoesNotOvertakeWhatWasPromoted(t *testing.T) {
 			"metadata.annotations[policy.metalaw.dev/promotion]: Forbidden: with promotion 7 it would come into force at once in the place of " +
 			"default-1.0.0-0123456789, which was promoted here (6); restore it without this annotation, and promote it then, which is held to all that " +
 			"every promotion is: metalaw policy rollback --to " + name, nil},
-		"the one that is in force and was deleted": {restored(promotion("7")), name, []client.Object{promoted}, "", []string{restore}},
-		"also where the cache shows it still":      {restored(promotion("7")), promoted.Name, []client.Object{restored(promotion("7"))}, "", []string{restore}},
-		"with a word where it lacks its number": {restored(), name, []client.Object{promoted}, "", []string{restore,
-			"the revision was in force, and comes back without the annotation policy.metalaw.dev/promotion: it is not in force any more once the managers have " +
-				"restarted; take the object from the backup unchanged, or promote it again"}},
+		"the one that is in force and was deleted":   {restored(promotion("7")), name, []client.Object{promoted}, "", []string{restore}},
+		"also where the cache shows it still":        {restored(promotion("7")), promoted.Name, []client.Object{restored(promotion("7"))}, "", []string{restore}},
+		"with a word where it lacks its number":      {restored(), name, []client.Object{promoted}, "", []string{restore, lower}},
+		"with a word where it has an earlier number": {restored(promotion("5")), name, []client.Object{promoted}, "", []string{restore, lower}},
 		"below what is in force, however late that is": {restored(promotion("1099511627777")), promoted.Name,
 			[]client.Object{restored(called(promoted.Name), promotion("1099511627778"))}, "", []string{restore}},
 		"not where it drops states in use": {restored(promotion("7")), builtIn.Name, []client.Object{builtIn, behind}, "Forbidden\n" +

@@ -152,7 +152,7 @@ func (c *leader) revisions(ctx context.Context) ([]policyv1alpha1.PolicyRevision
 			c.log(ctx).Error(err, "the built-in revision cannot be stored; it is tried again", "revision", b.Revision.Name)
 		}
 	}
-	return list.Items, nil
+	return list.Items, c.settleNumbers(ctx, list.Items)
 }
 
 // ensure stores a bundle that has to be there. One in force keeps its promotion.

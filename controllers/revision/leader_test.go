@@ -290,6 +290,10 @@ func TestOnlyWhatIsPromotedHereIsMarkedSo(t *testing.T) {
 	promoted.UID = "1"
 	restored := fleetVersion(t, "0.9.0", 7, policyv1alpha1.PolicyRevisionStatus{})
 	restored.UID, restored.Annotations[policyv1alpha1.PromotedObjectAnnotation] = "2", "of another object"
+	unmarked := fleetVersion(t, "1.0.0", 7, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageActive})
+	unmarked.UID = "3"
+	restoredUnmarked := fleetVersion(t, "0.9.0", 7, policyv1alpha1.PolicyRevisionStatus{})
+	restoredUnmarked.UID = "4"
 	for name, c := range map[string]struct {
 		objects  []client.Object
 		revision policyv1alpha1.PolicyRevision
@@ -297,6 +301,8 @@ func TestOnlyWhatIsPromotedHereIsMarkedSo(t *testing.T) {
 	}{
 		"one whose label became active":                      {[]client.Object{files, &promoted}, promoted, true},
 		"one from a backup, which is in force by its number": {[]client.Object{&restored}, restored, false},
+		"one that an earlier version promoted":               {[]client.Object{&unmarked}, unmarked, true},
+		"one from a backup of an earlier version":            {[]client.Object{&restoredUnmarked}, restoredUnmarked, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLeader(t, c.objects...)

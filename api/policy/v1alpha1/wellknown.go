@@ -43,6 +43,9 @@ const PromotionAnnotation = "policy.metalaw.dev/promotion"
 // was restored is another object, so that it bears the number and not its own UID.
 const PromotedObjectAnnotation = "policy.metalaw.dev/promoted-object"
 
+// PromotedElsewhere is the PromotedObjectAnnotation of a revision that was restored from the backup of a version which wrote none.
+const PromotedElsewhere = "elsewhere"
+
 // Each running manager has a lease of its own, which says what it has compiled.
 const (
 	// ReplicaLabel marks the lease.

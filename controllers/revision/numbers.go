@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+// settleNumbers puts right what a restore, or a version that wrote less, has left of the numbers of promotions.
+func (c *leader) settleNumbers(ctx context.Context, all []policyv1alpha1.PolicyRevision) error {
+	governs := c.Store.rule.Load()
+	for i := range all {
+		r := &all[i]
+		before := r.DeepCopy()
+		if !settleNumber(r, governs) {
+			continue
+		}
+		if err := c.Client.Patch(ctx, r, locked(before)); err != nil {
+			return err
+		}
+		c.written[r.Name] = r.DeepCopy()
+		if r.Promotion() != before.Promotion() {
+			c.log(ctx).Info("the revision in force came back, and has its number again", "revision", r.Name, "promotion", r.Promotion(),
+				"restored", before.Promotion())
+		}
+	}
+	return nil
+}
+
+// settleNumber says whether it has changed anything. One without a status was made a moment ago: what came back from a backup. The one
+// in force keeps its place, whatever number the backup had. And where a number was written by a version that did not write whether it
+// was given here, that is written now, while it can be told: later a restored one has a status as well.
+func settleNumber(r *policyv1alpha1.PolicyRevision, governs *rule) bool {
+	restored := r.Status.Stage == ""
+	_, marked := r.Annotations[policyv1alpha1.PromotedObjectAnnotation]
+	switch {
+	case restored && r.Name == governs.active.Revision.Name && r.Promotion() < governs.promotion:
+		r.SetPromotion(governs.promotion)
+	case marked || r.Promotion() == 0:
+		return false
+	case restored:
+		metav1.SetMetaDataAnnotation(&r.ObjectMeta, policyv1alpha1.PromotedObjectAnnotation, policyv1alpha1.PromotedElsewhere)
+	default:
+		r.SetPromotion(r.Promotion())
+	}
+	return true
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"testing"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+)
+
+func TestWhatIsInForceStaysSoWhateverNumberItComesBackWith(t *testing.T) {
+	superseded := fleetVersion(t, "0.9.0", 7, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageSuperseded})
+	inForce := fleetVersion(t, "1.0.0", 9, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageActive})
+	for name, c := range map[string]struct {
+		number int64
+		want   string
+	}{
+		"an earlier one":      {5, "default 1.0.0 Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 9"},
+		"none":                {0, "default 1.0.0 Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 9"},
+		"the one that it had": {9, "default 1.0.0 Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 9"},
+		"a later one":         {12, "default 1.0.0 Draft 0, fleet 0.9.0 Superseded 7, fleet 1.0.0 Active 12"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			restored := fleetVersion(t, "1.0.0", c.number, policyv1alpha1.PolicyRevisionStatus{})
+			l := newLeader(t, &superseded, &restored)
+			if err := l.Store.follow(t.Context(), []policyv1alpha1.PolicyRevision{superseded, inForce}); err != nil {
+				t.Fatal(err)
+			}
+			l.look(t)
+			l.look(t)
+			if got := l.stored(t); got != c.want {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+func TestANumberThatSomebodyLowersOnPurposeStaysLow(t *testing.T) {
+	inForce := fleetVersion(t, "1.0.0", 9, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageActive})
+	lowered := fleetVersion(t, "1.0.0", 5, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageActive})
+	l := newLeader(t, &lowered)
+	if err := l.Store.follow(t.Context(), []policyv1alpha1.PolicyRevision{inForce}); err != nil {
+		t.Fatal(err)
+	}
+	l.look(t)
+	if got := l.stored(t); got != "default 1.0.0 Draft 0, fleet 1.0.0 Active 5" {
+		t.Error(got)
+	}
+}
