@@ -84,6 +84,7 @@ func (l *lookup) judgeHead(ctx context.Context, c change[corev1.ConfigMap], foun
 		return nil
 	}
 	audit(found, c, is, seen)
+	tellRestored(is, found)
 	return l.judgeDropped(ctx, is, seen, found)
 }
 

@@ -151,8 +151,13 @@ func record(user authenticationv1.UserInfo, digest string, at time.Time) string 
 
 // records says that a text is the record of an activation by a user, at whatever time.
 func records(text string, user authenticationv1.UserInfo, digest string) bool {
-	at, of := strings.CutPrefix(text, nameOf(user)+" "+digest+" ")
-	_, err := time.Parse(time.RFC3339Nano, at)
+	return strings.HasPrefix(text, nameOf(user)+" "+digest+" ") && recordsSome(text, digest)
+}
+
+// recordsSome says that a text is the record of an activation by somebody.
+func recordsSome(text, digest string) bool {
+	_, at, of := strings.Cut(text, " "+digest+" ")
+	_, err := time.Parse(time.RFC3339Nano, strings.TrimSuffix(at, policyv1alpha1.ActivationRestored))
 	return of && err == nil
 }
 
@@ -176,5 +181,13 @@ func checkRecord(user authenticationv1.UserInfo, was, is *head, c *examined, fou
 	}
 	if text != formerRecord(was) {
 		found.deny(field.Forbidden(path, "admission writes who activates; keep it as it is stored"))
+	}
+}
+
+// tellRestored says of a ConfigMap from a backup what its label is worth.
+func tellRestored(is *head, found *findings) {
+	if is.stage == policyv1alpha1.LabelActive && strings.HasSuffix(is.object.Annotations[policyv1alpha1.ActivatedByAnnotation], policyv1alpha1.ActivationRestored) {
+		found.warn("the ConfigMap bears the record of a former activation, as one from a backup does: where its PolicyRevision came from a backup "+
+			"too, that revision's promotion says what is in force, and this label is none; to promote it: metalaw policy promote %s", is.object.Name)
 	}
 }

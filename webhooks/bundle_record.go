@@ -77,7 +77,11 @@ func (l *lookup) recordFor(ctx context.Context, user authenticationv1.UserInfo, 
 	if !c.accepted() {
 		return former
 	}
-	return record(user, c.digest, now)
+	text := record(user, c.digest, now)
+	if was == nil && recordsSome(is.object.Annotations[policyv1alpha1.ActivatedByAnnotation], c.digest) {
+		text += policyv1alpha1.ActivationRestored
+	}
+	return text
 }
 
 // rewriteAnnotation makes an annotation what it should be; an empty value takes it away.

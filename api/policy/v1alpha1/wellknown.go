@@ -16,6 +16,9 @@ const (
 	CanaryPercentAnnotation = "policy.metalaw.dev/percent"
 	// ActivatedByAnnotation is written at admission: who put the bundle where it governs.
 	ActivatedByAnnotation = "policy.metalaw.dev/activated-by"
+	// ActivationRestored ends the ActivatedByAnnotation of a ConfigMap that was created with the record of a former activation of the
+	// same content, as a backup holds it.
+	ActivationRestored = " restored"
 	// ManifestKey is the file of a head that lists files in other ConfigMaps, with their digests.
 	ManifestKey = "manifest.yaml"
 )

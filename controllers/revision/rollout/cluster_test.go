@@ -60,13 +60,14 @@ func (c *cluster) revision(name string) *Revision {
 }
 
 // label sets the ConfigMaps that there are: "1.0.0=Active 1.1.0=Shadow". "!" says that one is broken, and "@name" gives it
-// another name than its version; "~record" is its record of who activated it.
+// another name than its version; "~record" is its record of who activated it, and "+" at the end says that it was restored.
 func (c *cluster) label(heads string) {
 	c.heads = nil
 	for _, text := range strings.Fields(heads) {
 		version, stage, _ := strings.Cut(text, "=")
 		h := Head{Stage: policyv1alpha1.LabelledStage(stage), Canary: canary.Scope{Selector: "rack=r1"}}
 		text, h.ActivatedBy, _ = strings.Cut(string(h.Stage), "~")
+		h.ActivatedBy = strings.Replace(h.ActivatedBy, "+", policyv1alpha1.ActivationRestored, 1)
 		h.Stage = policyv1alpha1.LabelledStage(text)
 		version, h.Name, _ = strings.Cut(version, "@")
 		if broken, ok := strings.CutSuffix(version, "!"); ok {
@@ -102,7 +103,7 @@ func (c *cluster) apply(o Outcome) {
 		r := c.revision(w.Revision)
 		r.Status = w.Status
 		if w.Promotion > 0 {
-			r.Promotion = w.Promotion
+			r.Promotion, r.Brought = w.Promotion, false
 		}
 	}
 }
@@ -111,6 +112,7 @@ func (c *cluster) apply(o Outcome) {
 func (c *cluster) loseStatus() {
 	for i := range c.revisions {
 		c.revisions[i].Status = policyv1alpha1.PolicyRevisionStatus{}
+		c.revisions[i].Brought = c.revisions[i].Promotion > 0
 	}
 }
 

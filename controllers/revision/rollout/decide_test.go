@@ -99,6 +99,19 @@ func TestPromotion(t *testing.T) {
 		"a restore without status in which the ConfigMaps come one by one, the older first": {
 			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "lose status", "1.0.0=Active", "1.0.0=Active 1.1.0=Active"},
 			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
+		"a restore with records in which the ConfigMaps come one by one, the older last": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "lose status", "1.1.0=Active~jane-2+", "1.0.0=Active~jane-1+ 1.1.0=Active~jane-2+"},
+			builtIn + ", 1.0.0 Superseded Superseded, 1.1.0 Active InForce"},
+		"a promotion of what such a restore brought is one": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "lose status", "1.0.0=Active~jane-1+ 1.1.0=Active~jane-2+",
+				"1.0.0=Active~jane-3 1.1.0=Active~jane-2+"},
+			builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
+		"a ConfigMap that is made after a restore, as by a revert in Git, is a promotion": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "", "lose status", "1.1.0=Active~jane-2+", "1.0.0=Active~jane-3 1.1.0=Active~jane-2+"},
+			builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
+		"a ConfigMap that is restored where its revision was promoted here is a promotion": {
+			[]string{"1.0.0=Active", "1.0.0=Active 1.1.0=Active", "1.1.0=Active", "1.0.0=Active~jane-3+ 1.1.0=Active"},
+			builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
 		"a restore without status promotes none that had lost": {
 			[]string{"1.0.0=Active 1.1.0=Active", "lose status"}, builtIn + ", 1.0.0 Draft Conflict, 1.1.0 Active InForce"},
 		"a promotion after a restore is one": {

@@ -92,7 +92,7 @@ func (s *subject) readHeads(held []*Head, known map[string]policyv1alpha1.Labell
 		}
 		now := policyv1alpha1.LabelledHead{Name: h.Name, Stage: h.Stage, ActivatedBy: bounded(h.ActivatedBy, maxRecord), Digest: h.Digest}
 		s.st.Heads = append(s.st.Heads, now)
-		if asked(prior, now) && (asks == nil || h.Name < asks.Name) {
+		if asked(prior, now) && !s.cameBack(h, was) && (asks == nil || h.Name < asks.Name) {
 			asks = h
 		}
 		if s.better(h) {
@@ -119,6 +119,12 @@ func (s *subject) readHeads(held []*Head, known map[string]policyv1alpha1.Labell
 func asked(prior, now policyv1alpha1.LabelledHead) bool {
 	return now.Stage == policyv1alpha1.LabelledActive &&
 		(prior.Stage != policyv1alpha1.LabelledActive || now.ActivatedBy != "" && now.ActivatedBy != prior.ActivatedBy)
+}
+
+// cameBack says that a ConfigMap was restored together with a revision that has its number from the backup: its label tells of a promotion
+// that the number tells of already, so that the order in which a backup comes back puts nothing else in force.
+func (s *subject) cameBack(h *Head, known bool) bool {
+	return s.Brought && !known && strings.HasSuffix(h.ActivatedBy, policyv1alpha1.ActivationRestored)
 }
 
 // better says that the label of a ConfigMap counts rather than that which was found so far: the one that asks for more, else

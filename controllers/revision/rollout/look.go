@@ -46,8 +46,9 @@ type Revision struct {
 	Name, Bundle, Version, Digest string
 	Generation                    int64
 	CreatedAt                     time.Time
-	// Promotion is that which took effect; 0 where none did.
+	// Promotion is that which took effect; 0 where none did. Brought says that it came from a backup with the revision.
 	Promotion int64
+	Brought   bool
 	Status    policyv1alpha1.PolicyRevisionStatus
 	// Test is what this manager makes of the content; nil where it has not looked.
 	Test *Test
