@@ -27,6 +27,8 @@ const (
 	// ConditionAdopted on a Server, while True, says how its lifecycle began anew on a machine that has a past, and what was
 	// made of it. It goes with the first move.
 	ConditionAdopted = "Adopted"
+	// ConditionMaintenanceWaits on a Server, while True, says that the maintenance which it names has not begun, and what it waits for.
+	ConditionMaintenanceWaits = "MaintenanceWaits"
 	// ConditionPolicyBehind on a Server, while True, says that it cannot come under the policy revision that it is to be governed
 	// by, and stays under the former one.
 	ConditionPolicyBehind = "PolicyBehind"
@@ -288,6 +290,12 @@ const (
 	ReasonBootOverrideIgnored = "BootOverrideIgnored"
 	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.
 	ReasonSwitchedOnByHand = "SwitchedOnByHand"
+	// ReasonBMCUnreachable: the BMC does not answer, and what is known of the machine without it does not suffice.
+	ReasonBMCUnreachable = "BMCUnreachable"
+	// ReasonRuleWaits: what the rule of the policy asks for is not so yet.
+	ReasonRuleWaits = "RuleWaits"
+	// ReasonNoRule: no rule of the policy leads there from the present state.
+	ReasonNoRule = "NoRule"
 	// ReasonUnknownOperation: the operation annotation has a value that nobody knows; it was removed.
 	ReasonUnknownOperation = "UnknownOperation"
 )

@@ -34,6 +34,7 @@ func (v *visit) recordConditions(d engine.Decision, outcome loop.Outcome) {
 	v.recordClaimMissing()
 	v.recordHalt(d)
 	v.recordBehind()
+	v.recordMaintenance(d)
 	v.recordPowerWait(outcome)
 	v.recordWithheld(d, outcome)
 	v.recordReady(d, outcome)
@@ -216,6 +217,8 @@ func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
 		v.ready(metav1.ConditionFalse, outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
 		v.reconciling(outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
 	case v.heldBriefly():
+	case v.held:
+		v.moving(d, outcome)
 	case !outcome.Settled():
 		if v.saidOverrideIgnored() && v.unsolved() {
 			return // it is being tried again; whether that helps is not known yet

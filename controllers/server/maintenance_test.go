@@ -3,12 +3,18 @@
 package server
 
 import (
+	"errors"
+	"regexp"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -97,6 +103,74 @@ func TestAServerThatNamesAMaintenanceIsLeftAlone(t *testing.T) {
 					t.Errorf("it is marked as parked: %t", parked)
 				}
 				m.wants(t, "in the end")
+			})
+		})
+	}
+}
+
+var moment = regexp.MustCompile(`since 2000-01-01T00:0\d:\d\dZ,`)
+
+func TestAMaintenanceThatWaitsSaysForWhat(t *testing.T) {
+	const (
+		waits  = "maintenance ops/disks has not begun: "
+		silent = "; the BMC has not answered since THEN, so that nobody knows whether the machine is on"
+	)
+	for name, c := range map[string]struct {
+		state  v1alpha1.ServerState
+		change func(*v1alpha1.Server)
+		wiping bool
+		power  redfish.PowerState
+		// silent says that its BMC falls silent before the maintenance is asked for.
+		silent bool
+		// waits and ready are the conditions MaintenanceWaits and Ready.
+		waits, ready string
+	}{
+		"for a BMC that does not answer": {state: v1alpha1.StateAvailable, power: redfish.PowerOff, silent: true,
+			waits: "BMCUnreachable: " + waits + "SetAside waits for a fresh reading of the BMC" + silent,
+			ready: "Moving: SetAside waits for a fresh reading of the BMC"},
+		"for a BMC that does not say whether a wipe comes up": {state: v1alpha1.StateCleanup, change: toWipe, power: redfish.PowerOff, silent: true,
+			waits: "BMCUnreachable: " + waits + "rule SetAside waits for inService && !wiping && !wipeBooted (inService is true, wipeBooted is true, wiping is false)" + silent,
+			ready: "Moving: Booting the wipe image; its disks are being erased and checked. Waits in BootWipe: the BMC, which does not answer: redfish: GET  at : no route to host"},
+		"for a wipe that runs": {state: v1alpha1.StateCleanup, change: toWipe, power: redfish.PowerOn, wiping: true,
+			waits: "RuleWaits: " + waits + "rule SetAside waits for inService && !wiping && !wipeBooted (inService is true, wiping is true)",
+			ready: "Moving: Booting the wipe image; its disks are being erased and checked."},
+		"for somebody to unpark it": {state: v1alpha1.StateParked, power: redfish.PowerOff,
+			waits: "NoRule: " + waits + "no rule of the policy leads there from state Parked",
+			ready: "Stable: Off and handed to somebody outside; nothing is touched."},
+		"not where it has begun": {state: v1alpha1.StateAvailable, power: redfish.PowerOff,
+			ready: "Stable: Handed to the maintenance that it names, until that reference is cleared; only what it asks for is done."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.power)
+				change := c.change
+				if change == nil {
+					change = func(*v1alpha1.Server) {}
+				}
+				objects := []client.Object{serverIn(c.state, change)}
+				if c.wiping {
+					objects = append(objects, wiping(policyv1alpha1.WipeRunning, 7))
+				}
+				w := inWorld(t, m, objects...)
+				w.manager.run(time.Minute)
+				if c.silent {
+					m.silent = &redfish.UnreachableError{Method: "GET", Err: errors.New("no route to host")}
+					w.manager.run(10 * time.Minute)
+				}
+				serverBecomes(inService)(w)
+				w.manager.run(time.Minute)
+				said := func(kind string) string {
+					if c := meta.FindStatusCondition(w.server().Status.Conditions, kind); c != nil {
+						return c.Reason + ": " + moment.ReplaceAllString(c.Message, "since THEN,")
+					}
+					return ""
+				}
+				if diff := cmp.Diff(c.waits, said(v1alpha1.ConditionMaintenanceWaits)); diff != "" {
+					t.Error(diff)
+				}
+				if diff := cmp.Diff(c.ready, said(v1alpha1.ConditionReady)); diff != "" {
+					t.Error(diff)
+				}
 			})
 		})
 	}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// recordMaintenance says what a maintenance waits for that the server names and that has not begun: somebody may stand before the
+// machine with a screwdriver.
+func (v *visit) recordMaintenance(d engine.Decision) {
+	ref := v.server.Spec.ServerMaintenanceRef
+	if ref == nil || d.Moves() || v.bundle == nil || v.inMaintenance(engine.State(v.server.Status.State)) {
+		v.drop(v1alpha1.ConditionMaintenanceWaits)
+		return
+	}
+	if v.heldBriefly() {
+		return
+	}
+	reason, why := v.maintenanceWaits(d)
+	v.condition(v1alpha1.ConditionMaintenanceWaits, metav1.ConditionTrue, reason,
+		loop.Shortened(fmt.Sprintf("maintenance %s/%s has not begun: %s", ref.Namespace, ref.Name, why), loop.MaxMessage))
+}
+
+// inMaintenance says that a state is one in which a maintenance has the server.
+func (v *visit) inMaintenance(state engine.State) bool {
+	return v.bundle.Lifecycle.Ensures(state, policies.EffectMaintain)
+}
+
+// maintenanceWaits says what keeps the server from the state in which the maintenance would have it.
+func (v *visit) maintenanceWaits(d engine.Decision) (reason, why string) {
+	if d.Halt != nil {
+		return string(d.Halt.Cause), "nothing moves while the policy is halted; PolicyHalted says why"
+	}
+	rules := v.maintenanceRules()
+	if len(rules) == 0 {
+		return v1alpha1.ReasonNoRule, fmt.Sprintf("no rule of the policy leads there from state %s", v.server.Status.State)
+	}
+	reason, why = v1alpha1.ReasonRuleWaits, strings.Join(rules, "; ")
+	if v.held {
+		why = d.Message
+	}
+	if silent := v.silence(); silent != "" {
+		return v1alpha1.ReasonBMCUnreachable, why + "; " + silent + ", so that nobody knows whether the machine is on"
+	}
+	return reason, why
+}
+
+// maintenanceRules are the rules that lead from the present state to a maintenance, each with what it asks for and what is so.
+func (v *visit) maintenanceRules() (all []string) {
+	leads := map[string]bool{}
+	for _, e := range v.bundle.Lifecycle.Edges() {
+		if e.From == engine.State(v.server.Status.State) && v.inMaintenance(e.To) {
+			leads[e.Rule] = true
+		}
+	}
+	if len(leads) == 0 {
+		return nil
+	}
+	for _, step := range v.bundle.Lifecycle.Explain(v.facts).Trace {
+		if !leads[step.Rule] {
+			continue
+		}
+		var is []string
+		for _, name := range slices.Sorted(maps.Keys(step.Atoms)) {
+			if value := step.Atoms[name]; value == "true" || value == "false" { // others were not asked
+				is = append(is, name+" is "+value)
+			}
+		}
+		all = append(all, fmt.Sprintf("rule %s waits for %s (%s)", step.Rule, step.Guard, strings.Join(is, ", ")))
+	}
+	if len(all) == 0 { // another rule comes before
+		all = append(all, "rule "+strings.Join(slices.Sorted(maps.Keys(leads)), ", ")+" waits for its turn")
+	}
+	return all
+}
+
+// silence says since when the BMC has not answered; empty where it does.
+func (v *visit) silence() string {
+	c := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionBMCReachable)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return ""
+	}
+	return "the BMC has not answered since " + c.LastTransitionTime.UTC().Format(time.RFC3339)
+}
