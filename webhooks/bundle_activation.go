@@ -186,7 +186,8 @@ func checkRecord(user authenticationv1.UserInfo, was, is *head, c *examined, fou
 
 // tellRestored says of a ConfigMap from a backup what its label is worth.
 func tellRestored(is *head, found *findings) {
-	if is.stage == policyv1alpha1.LabelActive && strings.HasSuffix(is.object.Annotations[policyv1alpha1.ActivatedByAnnotation], policyv1alpha1.ActivationRestored) {
+	text := is.object.Annotations[policyv1alpha1.ActivatedByAnnotation]
+	if is.stage == policyv1alpha1.LabelActive && strings.HasSuffix(text, policyv1alpha1.ActivationRestored) {
 		found.warn("the ConfigMap bears the record of a former activation, as one from a backup does: where its PolicyRevision came from a backup "+
 			"too, that revision's promotion says what is in force, and this label is none; to promote it: metalaw policy promote %s", is.object.Name)
 	}

@@ -217,19 +217,22 @@ func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
 		v.ready(metav1.ConditionFalse, outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
 		v.reconciling(outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
 	case v.heldBriefly():
-	case v.held:
-		v.moving(d, outcome)
-	case !outcome.Settled():
-		if v.saidOverrideIgnored() && v.unsolved() {
-			return // it is being tried again; whether that helps is not known yet
-		}
-		if v.saysNothingYet() || v.pendingFor() > worthTelling {
-			v.moving(d, outcome)
-		}
+	case v.held || !outcome.Settled():
+		v.recordWaiting(d, outcome)
 	default:
 		v.ready(metav1.ConditionTrue, v1alpha1.ReasonStable, d.Message)
 		v.drop(v1alpha1.ConditionReconciling)
 		v.drop(v1alpha1.ConditionStalled)
+	}
+}
+
+// recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.
+func (v *visit) recordWaiting(d engine.Decision, outcome loop.Outcome) {
+	if !v.held && v.saidOverrideIgnored() && v.unsolved() {
+		return // it is being tried again; whether that helps is not known yet
+	}
+	if v.held || v.saysNothingYet() || v.pendingFor() > worthTelling {
+		v.moving(d, outcome)
 	}
 }
 

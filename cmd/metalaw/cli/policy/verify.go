@@ -8,29 +8,46 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
 func verifyCommand() *cobra.Command {
 	var e examination
-	var notes bool
+	var notes, live bool
 	var examples string
+	flags := &access.Flags{}
 	cmd := &cobra.Command{
-		Use:   "verify -f DIR|FILE|-",
+		Use:   "verify (-f DIR|FILE|- | --from BUNDLE | --live)",
 		Short: "Say whether a bundle could be accepted, and everything that is wrong with it",
 		Long: "Holds a bundle to all that the manager holds it to before it may govern: strict parsing, types, limits, static verification of the " +
 			"lifecycle, the bundle's own scenarios and Rego tests, and their coverage. All problems are told at once, each with its place, its " +
 			"cause and its remedy. What the bundle leaves out is taken from the built-in default.\n\n" +
-			"Exit codes: 0 the bundle could be accepted; 1 it could not; 2 the command line makes no sense.",
+			"With --live it holds the PolicyRevisions to that which the cluster has in use, with what they hold and nothing else: before an " +
+			"upgrade, the new version of this program says which of them a manager of that version would hold.\n\n" +
+			"Exit codes: 0 the bundle, or every one in use, could be accepted; 1 it could not, or the cluster did not answer; " +
+			"2 the command line makes no sense.",
 		Example: "  {{.}} policy verify -f ./fleet\n  kubectl kustomize ./fleet | {{.}} policy verify -f -\n" +
-			"  {{.}} policy verify -f ./fleet -o sarif >fleet.sarif",
+			"  {{.}} policy verify -f ./fleet -o sarif >fleet.sarif\n  {{.}} policy verify --live",
 		Args: usage.NoArgs,
 	}
 	e.register(cmd, terminal.Text, terminal.AsJSON, terminal.AsYAML, asSARIF)
 	cmd.Flags().BoolVar(&notes, "notes", false, "also say what is merely worth knowing, such as where the order of two rules decides")
 	cmd.Flags().StringVar(&examples, "examples", "", "also write the facts by which verification's findings show to a file, as scenarios")
 	_ = cmd.MarkFlagFilename("examples", "yaml") // the error is about a flag that does not exist
+	cmd.Flags().BoolVar(&live, "live", false, "verify the PolicyRevisions that the cluster has in use")
+	flags.Register(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if live {
+			if err := e.checkLive(examples); err != nil {
+				return err
+			}
+			c, err := flags.Connect(terminal.Of(cmd).Err)
+			if err != nil {
+				return err
+			}
+			return e.verifyLive(cmd, c, notes)
+		}
 		v, err := e.examine(cmd)
 		if err != nil {
 			return err
