@@ -4,6 +4,7 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -158,6 +159,50 @@ var _ = Describe("the rollout of policies", func() {
 		m.start(ctx)
 		Eventually(revisions(ctx)).Should(Equal("default Superseded Superseded, 0.9.0 Active InForce, 1.0.0 Superseded Superseded"))
 		Consistently(m.governs).Should(Equal("0.9.0"))
+	})
+
+	It("keeps what was in force when ConfigMaps come back from a backup after their revisions, the older one last", func(ctx SpecContext) {
+		m := runPolicy(ctx)
+		apply(ctx, "1.0.0", "active", nil)
+		Eventually(m.governs).Should(Equal("1.0.0"))
+		apply(ctx, "0.9.0", "active", nil)
+		Eventually(m.governs).Should(Equal("0.9.0"))
+		m.stop()
+		var all policyv1alpha1.PolicyRevisionList
+		Expect(admin.List(ctx, &all)).To(Succeed())
+		for i := range all.Items {
+			Expect(admin.Delete(ctx, &all.Items[i])).To(Succeed())
+		}
+		heads := []*corev1.ConfigMap{head(ctx, "0.9.0"), head(ctx, "1.0.0")}
+		for _, cm := range heads {
+			Expect(admin.Delete(ctx, cm)).To(Succeed())
+		}
+		m = newPolicyManager(ctx, nil)
+		m.start(ctx)
+		Eventually(revisions(ctx)).Should(Equal("default Embedded InForce"))
+		for i := range all.Items {
+			r := &all.Items[i]
+			if r.Spec.Source == nil {
+				continue // it is built in
+			}
+			r.ObjectMeta = metav1.ObjectMeta{Name: r.Name, Annotations: r.Annotations}
+			Expect(admin.Create(ctx, r)).To(Succeed())
+		}
+		Eventually(m.governs).Should(Equal("0.9.0"))
+		Eventually(revisions(ctx)).Should(Equal("default Superseded Superseded, 0.9.0 Active InForce, 1.0.0 Superseded Superseded"))
+		for _, cm := range heads {
+			cm.ObjectMeta = metav1.ObjectMeta{Namespace: cm.Namespace, Name: cm.Name, Labels: cm.Labels, Annotations: map[string]string{
+				policyv1alpha1.ActivatedByAnnotation: "jane sha256:0 2026-11-22T12:00:00Z" + policyv1alpha1.ActivationRestored}}
+			Expect(admin.Create(ctx, cm)).To(Succeed())
+			Eventually(func() string { return revisionOf(ctx, strings.TrimPrefix(cm.Name, "fleet-")).Status.Head }).Should(Equal(cm.Name))
+			Consistently(m.governs).Should(Equal("0.9.0"))
+		}
+
+		By("promoting one of them after that, as ever")
+		label(ctx, "1.0.0", "shadow")
+		Eventually(m.governs).Should(Equal("0.9.0, shadow 1.0.0"))
+		label(ctx, "1.0.0", "active")
+		Eventually(m.governs).Should(Equal("1.0.0"))
 	})
 
 	It("has a canary govern the servers in its scope until it costs too much", func(ctx SpecContext) {
