@@ -48,8 +48,7 @@ func (p *Policy) Attainable(ctx context.Context, claim Claim, candidates []*Prep
 // lasts says that a rule turns a candidate away which reads only what lasts.
 func (l *looking) lasts(candidate *PreparedCandidate) (bool, error) {
 	if l.native != nil {
-		at := l.places.of(candidate)
-		if v := l.native.verdict(l.scratch, at, candidate); !v.unsure && candidate.longest <= l.longest {
+		if v, _ := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure && candidate.longest <= l.longest {
 			return v.lasting, nil
 		}
 	}

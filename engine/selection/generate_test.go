@@ -89,6 +89,19 @@ func (a author) body() string {
 	return "{\n" + strings.Join(all, "\n") + "\n}"
 }
 
+// sum adds helper rules up.
+func (a author) sum(depth int) string {
+	switch choice := rapid.IntRange(0, 4).Draw(a.r, "sum"); {
+	case depth > 0 && choice < 2:
+		return fmt.Sprintf("(%s %s %s)", a.sum(depth-1), a.of("+", "-"), a.sum(depth-1))
+	case depth > 0 && choice == 2:
+		return fmt.Sprintf("(%s * %s)", a.of("0", "3", "-20"), a.sum(depth-1))
+	case choice == 3:
+		return a.of("1", "-7", "2.5")
+	}
+	return fmt.Sprintf("n%d", rapid.IntRange(0, a.rules-1).Draw(a.r, "summand"))
+}
+
 // policy writes helper rules, a function, and the three rules that metalaw asks for.
 func (a author) policy() string {
 	var b strings.Builder
@@ -118,7 +131,11 @@ func (a author) policy() string {
 		fmt.Fprintf(&b, "reject contains {\"code\": %q, \"message\": %s} if %s\n", a.of("a", "b", "not-allowed"),
 			a.of(`"words"`, `sprintf("%s of %d", [input.candidate.name, input.candidate.cores])`, a.text(1)), a.body())
 	}
-	fmt.Fprintf(&b, "score := %s if %s\n", a.number(2), a.body())
+	if helpers > 0 && a.of("yes", "no") == "yes" {
+		fmt.Fprintf(&b, "score := %s\n", a.sum(2))
+	} else {
+		fmt.Fprintf(&b, "score := %s if %s\n", a.number(2), a.body())
+	}
 	return b.String()
 }
 

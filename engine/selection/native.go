@@ -46,7 +46,7 @@ const mostCodes = 64
 func newNative(module *regosandbox.Module) (*native, diag.List) {
 	ref := func(rule string) ast.Ref { return ast.MustParseRef("data." + Package + "." + rule) }
 	t := regonative.NewTranslator(module.Compiler(), source)
-	n := &native{allow: t.Rule(ref(ruleAllow)), score: t.Rule(ref(ruleScore)), rejects: t.Messages(ref(ruleReject)),
+	n := &native{allow: t.Rule(ref(ruleAllow)), score: t.Summed(ref(ruleScore)), rejects: t.Messages(ref(ruleReject)),
 		codes: []string{CodeNotAllowed}, longest: math.MaxInt}
 	program, outside := t.Program()
 	if len(outside) > 0 {
@@ -97,6 +97,8 @@ type scratch struct {
 	frame    *regonative.Frame
 	subject  subject
 	verdicts verdicts
+	// alone is the verdict of the candidate that was judged last for itself.
+	alone verdict
 }
 
 // verdict is what the rules say of a class, without the words.
@@ -136,45 +138,38 @@ func (n *native) generation() *places {
 	return p
 }
 
-// verdict judges a candidate, or takes the judgement of its class.
-func (n *native) verdict(s *scratch, at []uint32, candidate *PreparedCandidate) verdict {
-	c, ok := n.class(s, at, candidate)
-	if !ok {
+// verdict judges a candidate, or takes the judgement of its class, which holds until the next call. The score is that of the candidate.
+func (n *native) verdict(s *scratch, at []uint16, candidate *PreparedCandidate) (v *verdict, score float64) {
+	c, total := s.frame.Class(at, func() { n.look(s, at, candidate) })
+	if c == nil {
 		return n.judge(s, at, candidate)
 	}
 	found := s.verdicts.at(c)
-	if found.series == s.verdicts.series {
-		return found.verdict
+	if found.series != s.verdicts.series {
+		found = s.verdicts.put(found, c, n.decide(s, at, candidate, n.program.Sum == nil))
 	}
-	v := n.judge(s, at, candidate)
-	s.verdicts.put(found, c, v)
-	return v
-}
-
-// class is the class of a candidate; ok is false where it has none.
-func (n *native) class(s *scratch, at []uint32, candidate *PreparedCandidate) (c class, ok bool) {
-	if len(at) > mostFactors {
-		return c, false
+	v = &found.verdict
+	if n.program.Sum == nil {
+		return v, v.score
 	}
-	for factor, place := range at {
-		id, known := s.frame.Answered(factor, place)
-		if !known {
-			n.look(s, at, candidate)
-			if !s.frame.Answer(factor, place) {
-				return c, false
-			}
-			id, _ = s.frame.Answered(factor, place)
-		}
-		if id >= mostAnswers {
-			return c, false
-		}
-		c[factor/4] |= uint64(id) << (factor % 4 * 16)
+	whole, defined, ok := n.program.Sum.Of(total)
+	switch {
+	case !ok: // an error in the score is one of a candidate too that is not allowed
+		return n.judge(s, at, candidate)
+	case !defined:
+		return v, 0
 	}
-	return c, true
+	return v, float64(whole)
 }
 
 // judge evaluates all rules, those too that do not matter any more: an error in one of them is an error.
-func (n *native) judge(s *scratch, at []uint32, candidate *PreparedCandidate) verdict {
+func (n *native) judge(s *scratch, at []uint16, candidate *PreparedCandidate) (*verdict, float64) {
+	s.alone = n.decide(s, at, candidate, true)
+	return &s.alone, s.alone.score
+}
+
+// decide evaluates the rules that say whether a candidate is allowed, and the score where that is asked for.
+func (n *native) decide(s *scratch, at []uint16, candidate *PreparedCandidate, rated bool) verdict {
 	f := s.frame
 	n.look(s, at, candidate)
 	v := verdict{}
@@ -188,15 +183,22 @@ func (n *native) judge(s *scratch, at []uint32, candidate *PreparedCandidate) ve
 		v.codes = 1
 	}
 	v.allowed = v.codes == 0
-	if n.score != nil {
-		score, ok := n.score.Eval(f)
-		if v.allowed && ok {
-			v.score, ok = float(score)
-			v.unsure = v.unsure || !ok
-		}
+	if rated {
+		n.rate(f, &v)
 	}
 	v.unsure = v.unsure || f.GaveUp || held > regosandbox.MaxMessages
 	return v
+}
+
+// rate evaluates the score.
+func (n *native) rate(f *regonative.Frame, v *verdict) {
+	if n.score == nil {
+		return
+	}
+	if score, ok := n.score.Eval(f); ok && v.allowed {
+		v.score, ok = float(score)
+		v.unsure = v.unsure || !ok
+	}
 }
 
 // reject puts into a verdict which reject rules hold, and returns how many do.
@@ -217,7 +219,7 @@ func (n *native) reject(f *regonative.Frame, v *verdict) (held int) {
 }
 
 // look lets the rules see a candidate.
-func (n *native) look(s *scratch, at []uint32, candidate *PreparedCandidate) {
+func (n *native) look(s *scratch, at []uint16, candidate *PreparedCandidate) {
 	s.subject.candidate = &candidate.facts
 	s.frame.Next(at)
 }
@@ -235,7 +237,7 @@ func float(score value) (float64, bool) {
 }
 
 // reasons are all words with which a candidate is turned away, sorted; ok is false where the interpreter has to be asked.
-func (n *native) reasons(s *scratch, at []uint32, candidate *PreparedCandidate) (all []Reason, ok bool) {
+func (n *native) reasons(s *scratch, at []uint16, candidate *PreparedCandidate) (all []Reason, ok bool) {
 	n.look(s, at, candidate)
 	for _, r := range n.rejects {
 		if r.Holds(s.frame) {

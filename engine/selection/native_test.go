@@ -40,8 +40,11 @@ func TestWhatIsInterpretedIsSaidWithPlaceReasonAndRemedy(t *testing.T) {
 
 func TestTheDefaultPolicyIsNative(t *testing.T) {
 	policy, found := Compile(bundled(t, "selection.rego"))
-	if len(found) != 0 || !policy.IsNative() || len(policy.native.program.Factors) > mostFactors {
+	if len(found) != 0 || !policy.IsNative() || len(policy.native.program.Factors) > fewFactors {
 		t.Error(found)
+	}
+	if policy.native.program.Sum == nil {
+		t.Error("its score is not added up, and servers are judged once for each sum that there can be")
 	}
 }
 

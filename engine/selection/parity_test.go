@@ -104,9 +104,46 @@ reject contains {"code": "b", "message": sprintf("%s", [input.candidate.labels.a
 	"objects":              "allow if {\n\tx := {\"a\": input.candidate.cores, \"b\": [input.candidate.rack]}\n\tx.a > 1\n\tx.b[0] == \"r1\"\n}\n",
 	"sets":                 "allow if {input.candidate.rack, \"r1\"} == {\"r1\"}\nscore := count({input.candidate.rack, input.candidate.zone} | {\"q\"})\n",
 	"rules of rules":       "allow := true\nweights.a := 3\nweights.b := input.candidate.gpus\nscore := weights.a + weights.b\n",
-	"the fleet":            "allow := true\nscore := object.get(input.fleet.totalByRack, input.candidate.rack, -1) - object.get(input.fleet.claimedByZone, \"z1\", 0)\n",
-	"time":                 "allow if input.fleet.now - input.candidate.availableSince > 86400\nscore := input.fleet.today - input.candidate.availableDay\n",
-	"minimum":              "allow := true\nscore := min([input.candidate.cores, 3]) + max({input.candidate.gpus, 1}) + sum([1, input.candidate.gpus])\n",
+	"a sum": "allow if a > 0\nscore := ((a + b) - 3 * a) + fixed * -2 - a\na := input.candidate.cores\nb := input.candidate.gpus\n" +
+		"fixed := input.claim.priority\n",
+	"a sum of sums": `allow if a > 0
+score := a - 2 * inner
+inner := (10 - (b + c)) + (d + e)
+a := input.candidate.cores
+b := input.candidate.gpus
+c := input.candidate.memoryGiB
+d := count(input.candidate.rack)
+e := count(input.candidate.zone)
+`,
+	"a sum of what may be undefined": `allow := true
+score := a + b
+a := input.candidate.cores if input.candidate.gpus > 0
+default b := 5
+b := 7 if input.candidate.labels.a == "x"
+`,
+	"a sum that needs what it does not add": "allow := true\nscore := a + 0 * b\na := input.candidate.cores\nb := 1 if input.candidate.gpus > 0\n",
+	"a sum on a condition":                  "allow := true\nscore := a if _ = b\na := input.candidate.cores\nb := 1 if input.candidate.gpus > 0\n",
+	"a sum of what is no number":            "allow if input.candidate.cores > 0\nscore := a - b\na := [1, {2}, \"x\"][input.candidate.gpus]\nb := [1, {2}, 2.5][input.candidate.cores]\n",
+	"a sum that is too large": `allow := true
+score := (a + a) - 4 * b
+a := input.candidate.diskBytes.nvme
+b := input.candidate.availableSince
+`,
+	"a sum of what conflicts": "allow := true\nscore := a + b\na := 1 if input.candidate.cores > 1\na := 2 if input.candidate.gpus > 0\nb := 1\n",
+	"a sum that reads much": `allow := true
+score := much + 1
+much := count(input.candidate.rack) + few if input.candidate.cores > 0
+few := 1 if {
+	input.candidate.gpus > 0
+	input.candidate.memoryGiB > 0
+	input.candidate.zone != ""
+	input.candidate.model != ""
+	input.candidate.health == "OK"
+} else := 2
+`,
+	"the fleet": "allow := true\nscore := object.get(input.fleet.totalByRack, input.candidate.rack, -1) - object.get(input.fleet.claimedByZone, \"z1\", 0)\n",
+	"time":      "allow if input.fleet.now - input.candidate.availableSince > 86400\nscore := input.fleet.today - input.candidate.availableDay\n",
+	"minimum":   "allow := true\nscore := min([input.candidate.cores, 3]) + max({input.candidate.gpus, 1}) + sum([1, input.candidate.gpus])\n",
 	"many turns": "list := [" + strings.Repeat("1, 2, 3, ", 22) + "4]\nallow if {\n\tsome a in list\n\tsome b in list\n" +
 		"\ta + b == input.candidate.cores * 2\n}\n",
 	"many factors": `allow if input.candidate.cores > 0

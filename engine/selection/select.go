@@ -65,10 +65,9 @@ func (p *Policy) Rank(ctx context.Context, claim Claim, candidates []*PreparedCa
 		if err := candidate.fits(); err != nil {
 			return Result{}, err
 		}
-		if l.native != nil {
-			at := l.places.of(candidate)
-			if v := l.native.verdict(l.scratch, at, candidate); !v.unsure && candidate.longest <= l.longest {
-				count.verdict(v, candidate)
+		if l.native != nil && candidate.longest <= l.longest {
+			if v, score := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure {
+				count.verdict(v, score, candidate)
 				continue
 			}
 		}
@@ -158,12 +157,12 @@ func (l *looking) judge(candidate *PreparedCandidate) (j Judgement, ok bool) {
 		return j, false
 	}
 	at := l.places.of(candidate)
-	v := l.native.verdict(l.scratch, at, candidate)
+	v, score := l.native.verdict(l.scratch, at, candidate)
 	if v.unsure {
 		return j, false
 	}
 	if j.Allowed = v.allowed; j.Allowed {
-		j.Score = v.score
+		j.Score = score
 		return j, true
 	}
 	if v.codes == 1 {

@@ -64,9 +64,9 @@ func (t *tally) shorten() {
 	}
 }
 
-func (t *tally) verdict(v verdict, candidate *PreparedCandidate) {
+func (t *tally) verdict(v *verdict, score float64, candidate *PreparedCandidate) {
 	if v.allowed {
-		t.rank(candidate, v.score)
+		t.rank(candidate, score)
 		return
 	}
 	for codes := v.codes; codes != 0; codes &= codes - 1 {

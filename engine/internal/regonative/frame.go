@@ -21,12 +21,13 @@ type Frame struct {
 	program *Program
 	// places are those of the input, by Factor, and tables the answers of the factors by place. An input without places is
 	// evaluated for itself.
-	places []uint32
+	places []uint16
 	tables [][]answer
-	// ids number the answers in tables, from 1 on; 0 is none. Equal answers have equal ids, by distinct.
-	ids      [][]uint32
+	// said is what stands in tables, in short, and distinct numbers the answers that differ.
+	said     [][]said
 	distinct []map[string]uint32
 	key      []byte
+	class    Class
 }
 
 // answer is what a rule came to.
@@ -39,7 +40,7 @@ type answer struct {
 // NewFrame makes a frame for the evaluations of a program.
 func (p *Program) NewFrame() *Frame {
 	f := &Frame{program: p, locals: make([]Value, p.locals), rules: make([]answer, p.rules), tables: make([][]answer, len(p.Factors)),
-		ids: make([][]uint32, len(p.Factors))}
+		said: make([][]said, len(p.Factors))}
 	for range p.Factors {
 		f.distinct = append(f.distinct, map[string]uint32{})
 	}
@@ -50,14 +51,16 @@ func (p *Program) NewFrame() *Frame {
 func (f *Frame) Begin() {
 	f.stamp++
 	f.series = f.stamp
-	for i := range f.ids {
-		clear(f.ids[i])
-		clear(f.distinct[i])
+	for i, factor := range f.program.Factors {
+		if factor.rule != nil { // what is read without one is the same in each series
+			clear(f.said[i])
+			clear(f.distinct[i])
+		}
 	}
 }
 
 // Next starts an evaluation. Places are those of the input by Factor; nil where they are not known.
-func (f *Frame) Next(places []uint32) {
+func (f *Frame) Next(places []uint16) {
 	f.stamp++
 	f.GaveUp, f.turns, f.places = false, 0, places
 }
