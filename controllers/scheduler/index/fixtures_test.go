@@ -39,6 +39,10 @@ func labelled(key, value string) func(*v1alpha1.Server) {
 	}
 }
 
+func ofUID(uid types.UID) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) { s.UID = uid }
+}
+
 func inState(state v1alpha1.ServerState) func(*v1alpha1.Server) {
 	return func(s *v1alpha1.Server) { s.Status.State = state }
 }
