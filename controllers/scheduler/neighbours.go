@@ -49,19 +49,20 @@ func placementOf(c *v1alpha1.ServerClaim) (*placement.Placement, string) {
 	return p, ""
 }
 
-// know remembers a version of a claim, and returns the one before.
-func (p *pending) know(c *v1alpha1.ServerClaim) *neighbour {
+// know remembers a version of a claim, and returns the one before; later is false, and nothing changes, where a version that is as late
+// is known already. That of a claim which is not open counts too, or an older one would open the claim again.
+func (p *pending) know(c *v1alpha1.ServerClaim) (before *neighbour, later bool) {
 	all := p.known[c.Namespace]
 	if all == nil {
 		all = map[types.UID]*neighbour{}
 		p.known[c.Namespace] = all
 	}
-	before := all[c.UID]
+	before = all[c.UID]
 	if before != nil && !index.Newer(c.ResourceVersion, before.claim.ResourceVersion) {
-		return before
+		return before, false
 	}
 	all[c.UID] = &neighbour{claim: c, gang: policies.GangOf(c)}
-	return before
+	return before, true
 }
 
 // stir has the next pass look at the claims to which another one matters: those of its gang, and those that keep apart from it. It

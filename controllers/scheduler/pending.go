@@ -55,11 +55,11 @@ func newPending() *pending {
 func (p *pending) saw(c *v1alpha1.ServerClaim, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := p.claims[c.UID]
-	if before != nil && !index.Newer(c.ResourceVersion, before.claim.ResourceVersion) {
+	was, later := p.know(c)
+	if !later {
 		return false
 	}
-	was := p.know(c)
+	before := p.claims[c.UID]
 	if !open(c) {
 		p.remove(c.UID)
 		return p.stir(c.Namespace, was, p.known[c.Namespace][c.UID])
@@ -86,10 +86,12 @@ func (p *pending) wrote(c *v1alpha1.ServerClaim) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.claims[c.UID]
-	if before == nil || !index.Newer(c.ResourceVersion, before.claim.ResourceVersion) {
+	if before == nil {
 		return
 	}
-	p.know(c)
+	if _, later := p.know(c); !later {
+		return
+	}
 	if !open(c) {
 		p.remove(c.UID)
 		return

@@ -170,6 +170,8 @@ type judging struct {
 	// one of these nobody knows yet what it is.
 	passing, unknown bool
 	candidates       []*selection.PreparedCandidate
+	// room is where the candidates of each look are put.
+	room []*selection.PreparedCandidate
 }
 
 func (j *judging) reject(code string, n int) {
@@ -180,7 +182,8 @@ func (j *judging) reject(code string, n int) {
 
 // look counts some more servers.
 func (j *judging) look(ctx context.Context, entries []*index.Entry) error {
-	j.candidates = j.candidates[:0]
+	j.room = slices.Grow(j.room[:0], len(entries))
+	j.candidates = j.room
 	for _, e := range entries {
 		if ok, code, _ := selection.Feasible(j.Spec, e.State); !ok {
 			j.reject(code, 1)

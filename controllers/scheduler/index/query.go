@@ -106,13 +106,14 @@ func (x *Index) Eligible(spec selection.ClaimSpec) []*Entry {
 func (x *Index) Matching(spec selection.ClaimSpec) []*Entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var asked []*Entry
-	x.each(spec, func(e *Entry) {
-		if spec.Selector.Matches(e.State.Labels) {
-			asked = append(asked, e)
+	list := x.asked(spec)
+	matching := make([]*Entry, 0, len(list))
+	for _, slot := range list {
+		if e := x.numbered[slot]; spec.Selector.Matches(e.State.Labels) {
+			matching = append(matching, e)
 		}
-	})
-	return asked
+	}
+	return matching
 }
 
 // Tally counts the servers by the code with which the hard contract turns a claim away; matching are those that the claim asks
@@ -121,35 +122,33 @@ func (x *Index) Tally(spec selection.ClaimSpec) (total, matching int, byCode map
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	byCode = map[string]int{}
-	x.each(spec, func(e *Entry) {
-		state := e.State
-		if _, assumed := x.assumed[e.Name()]; assumed {
+	for _, slot := range x.asked(spec) {
+		state := x.numbered[slot].State
+		if _, assumed := x.assumed[state.Name]; assumed {
 			state.Claimed = true
 		}
 		ok, code, _ := selection.Eligible(spec, state)
 		if code == selection.CodeServerRef || code == selection.CodeSelector {
-			return
+			continue
 		}
 		matching++
 		if !ok {
 			byCode[code]++
 		}
-	})
+	}
 	return len(x.servers), matching, byCode
 }
 
-// each calls f for every server that a claim can be asking for: the one that it names, or those that bear the rarest of the
-// labels that it selects.
-func (x *Index) each(spec selection.ClaimSpec, f func(*Entry)) {
-	if spec.ServerRef != "" {
-		if e := x.servers[spec.ServerRef]; e != nil {
-			f(e)
-		}
-		return
+// asked are the servers that a claim can be asking for: the one that it names, or those that bear the rarest of the labels that it
+// selects.
+func (x *Index) asked(spec selection.ClaimSpec) slots {
+	if spec.ServerRef == "" {
+		return x.labels.narrow(spec.Selector, x.all)
 	}
-	for _, slot := range x.labels.narrow(spec.Selector, x.all) {
-		f(x.numbered[slot])
+	if e := x.servers[spec.ServerRef]; e != nil {
+		return slots{e.slot}
 	}
+	return nil
 }
 
 // Counts returns the counts of the whole fleet at an instant, without those of a namespace. The maps are not to be changed.
