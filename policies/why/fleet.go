@@ -13,12 +13,12 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
-// Fleet is all servers, and the claims that hold one, at an instant. It is immutable.
+// Fleet is all servers, and the claims that hold one, at an instant. What it says does not change. It is for one goroutine at a time.
 type Fleet struct {
 	servers []server
-	counts  selection.Fleet
-	// spaces are the servers that claims of a namespace have, by place.
-	spaces  map[string]space
+	now     int64
+	// census counts the servers for a policy.
+	census  *selection.Census
 	holders []holder
 	// heldIn counts the servers that are written for a claim which has not ended, by its namespace.
 	heldIn map[string]int
@@ -37,14 +37,16 @@ func (f *Fleet) facts() map[string]*selection.Candidate {
 	return all
 }
 
-// space is where the claims of one namespace have servers.
-type space struct{ byZone, byRack map[string]int64 }
-
 // server is one server as claims see it.
 type server struct {
 	state    selection.ServerState
 	facts    *selection.Candidate
 	prepared *selection.PreparedCandidate
+}
+
+// counted is the server as it counts, for a claim of a namespace where one has it.
+func (s *server) counted(namespace string) selection.Counted {
+	return selection.Counted{Zone: s.facts.Zone, Rack: s.facts.Rack, Claimed: s.state.Claimed, Free: selection.Free(s.state), Namespace: namespace}
 }
 
 // holder is a claim that has a server.
@@ -61,10 +63,8 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 	for i := range inventories {
 		hardware[inventories[i].Spec.SystemUUID] = policies.HardwareOf(&inventories[i])
 	}
-	f := &Fleet{servers: make([]server, len(servers)), heldIn: map[string]int{}, counts: selection.Fleet{
-		Now: now.Unix(), Total: int64(len(servers)), TotalByZone: map[string]int64{}, TotalByRack: map[string]int64{},
-		ClaimedByZone: map[string]int64{}, ClaimedByRack: map[string]int64{}, FreeByZone: map[string]int64{}, FreeByRack: map[string]int64{},
-	}, spaces: map[string]space{}, own: map[[2]string]string{}}
+	f := &Fleet{servers: make([]server, len(servers)), now: now.Unix(), census: selection.NewCensus(), heldIn: map[string]int{},
+		own: map[[2]string]string{}}
 	named := make(map[[2]string]*v1alpha1.ServerClaim, len(claims))
 	for i := range claims {
 		named[keyOf(&claims[i])] = &claims[i]
@@ -74,14 +74,12 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 		facts := policies.CandidateOf(s, hardware[s.Spec.SystemUUID])
 		one := server{state: policies.ServerStateOf(s), facts: &facts, prepared: selection.NewCandidate(facts)}
 		f.servers[i] = one
-		add(f.counts.TotalByZone, facts.Zone)
-		add(f.counts.TotalByRack, facts.Rack)
-		f.free(&one, 1)
 		ref := s.Spec.ServerClaimRef
 		if ref == nil {
+			f.census.Add(one.counted(""))
 			continue
 		}
-		f.claimed(&one, ref.Namespace)
+		f.census.Add(one.counted(ref.Namespace))
 		if !v1alpha1.BindingEnded(s) {
 			f.heldIn[ref.Namespace]++
 		}
@@ -96,44 +94,6 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 	}
 	slices.SortFunc(f.servers, func(a, b server) int { return compareNames(a.state.Name, b.state.Name) })
 	return f
-}
-
-// free counts a server where it is free.
-func (f *Fleet) free(s *server, by int64) {
-	if !selection.Free(s.state) {
-		return
-	}
-	addBy(f.counts.FreeByZone, s.facts.Zone, by)
-	addBy(f.counts.FreeByRack, s.facts.Rack, by)
-}
-
-// countsFor are the counts that a policy sees for a claim of a namespace.
-func (f *Fleet) countsFor(namespace string) selection.Fleet {
-	counts, own := f.counts, f.spaces[namespace]
-	counts.NamespaceByZone, counts.NamespaceByRack = own.byZone, own.byRack
-	return counts
-}
-
-// claimed counts one more server as claimed, by a claim of a namespace.
-func (f *Fleet) claimed(s *server, namespace string) {
-	own, known := f.spaces[namespace]
-	if !known {
-		own = space{map[string]int64{}, map[string]int64{}}
-		f.spaces[namespace] = own
-	}
-	add(own.byZone, s.facts.Zone)
-	add(own.byRack, s.facts.Rack)
-	f.counts.Claimed++
-	add(f.counts.ClaimedByZone, s.facts.Zone)
-	add(f.counts.ClaimedByRack, s.facts.Rack)
-}
-
-func add(counts map[string]int64, place string) { addBy(counts, place, 1) }
-
-func addBy(counts map[string]int64, place string, by int64) {
-	if place != "" {
-		counts[place] += by
-	}
 }
 
 func holderOf(c *v1alpha1.ServerClaim, server string) holder {
@@ -151,21 +111,14 @@ func (f *Fleet) Bind(c *v1alpha1.ServerClaim, name string) *Fleet {
 
 // bindAll is the fleet once claims have the servers under whose names they stand.
 func (f *Fleet) bindAll(claims map[string]*v1alpha1.ServerClaim) *Fleet {
-	after := &Fleet{servers: slices.Clone(f.servers), counts: f.counts, spaces: maps.Clone(f.spaces), holders: slices.Clone(f.holders),
+	after := &Fleet{servers: slices.Clone(f.servers), now: f.now, census: f.census.Clone(), holders: slices.Clone(f.holders),
 		heldIn: maps.Clone(f.heldIn), own: f.own}
-	after.counts.ClaimedByZone, after.counts.ClaimedByRack = maps.Clone(f.counts.ClaimedByZone), maps.Clone(f.counts.ClaimedByRack)
-	after.counts.FreeByZone, after.counts.FreeByRack = maps.Clone(f.counts.FreeByZone), maps.Clone(f.counts.FreeByRack)
-	for _, c := range claims {
-		if own, known := f.spaces[c.Namespace]; known {
-			after.spaces[c.Namespace] = space{maps.Clone(own.byZone), maps.Clone(own.byRack)}
-		}
-	}
 	for i := range after.servers {
 		s := &after.servers[i]
 		if c := claims[s.state.Name]; c != nil && !s.state.Claimed {
-			after.free(s, -1)
+			after.census.Remove(s.counted(""))
 			s.state.Claimed = true
-			after.claimed(s, c.Namespace)
+			after.census.Add(s.counted(c.Namespace))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {

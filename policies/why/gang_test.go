@@ -28,7 +28,7 @@ func TestAGangGetsServersTogetherOrNotAtAll(t *testing.T) {
 	before := FleetOf(servers, nil, nil, time.Unix(0, 0))
 	members := []Member{{Claim: member("db-0", "3")}, {Claim: member("db-1", "3")}, {Claim: member("db-2", "3")}}
 	two, err := Serve(context.Background(), policy, bundle.Quota{}, members[:2], before)
-	if err != nil || !two.Complete || two.Answers[1].Verdicts[0].Name != "b" || two.After.counts.Claimed != 2 {
+	if err != nil || !two.Complete || two.Answers[1].Verdicts[0].Name != "b" || two.After.census.Fleet(0).Claimed != 2 {
 		t.Errorf("two: %+v, %v", two, err)
 	}
 	three, err := Serve(context.Background(), policy, bundle.Quota{}, members, before)
@@ -52,8 +52,8 @@ func TestAGangIsServedThoughManyOfItsMembersWantOneServerEach(t *testing.T) {
 	}
 	policy := compiled(t, "package metalaw.selection\n\nallow := true\n")
 	served, err := Serve(context.Background(), policy, bundle.Quota{}, members, FleetOf(servers, nil, nil, time.Unix(0, 0)))
-	if err != nil || !served.Complete || served.After.counts.Claimed != 20 {
-		t.Errorf("complete %v, %d have servers, %v", served.Complete, served.After.counts.Claimed, err)
+	if err != nil || !served.Complete || served.After.census.Fleet(0).Claimed != 20 {
+		t.Errorf("complete %v, %d have servers, %v", served.Complete, served.After.census.Fleet(0).Claimed, err)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestAMemberForWhichAServerIsReservedHasIt(t *testing.T) {
 		}
 		first, _ := served.Answers[0].Taken()
 		second, got := served.Answers[1].Taken()
-		if first.Name != "a" || got != want || want && (second.Name != "b" || served.After.counts.Claimed != 2) {
+		if first.Name != "a" || got != want || want && (second.Name != "b" || served.After.census.Fleet(0).Claimed != 2) {
 			t.Errorf("quota %d: %+v, %+v", limit, first, second)
 		}
 	}

@@ -231,7 +231,7 @@ func (j *judge) ask(verdicts []Verdict, some []int, extra []float64) error {
 	for k, i := range some {
 		candidates[k] = j.fleet.servers[i].prepared
 	}
-	counts := j.fleet.countsFor(j.claim.Namespace)
+	counts := j.fleet.census.FleetFor(j.claim.Namespace, j.fleet.now)
 	result, err := j.policy.Rank(j.ctx, j.claim, candidates, counts, len(some))
 	if err != nil {
 		return unknown(err)

@@ -99,8 +99,8 @@ func TestAGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 			r.Errorf("complete is %t, and by brute force it is %t: %q", got.Complete, want, could)
 		}
 		late += checkTaken(r, got, could)
-		if !got.Complete && got.After != before || got.Complete && got.After.counts.Claimed != before.counts.Claimed+int64(len(members)) {
-			r.Errorf("%d are claimed then, and %d before", got.After.counts.Claimed, before.counts.Claimed)
+		if !got.Complete && got.After != before || got.Complete && got.After.census.Fleet(0).Claimed != before.census.Fleet(0).Claimed+int64(len(members)) {
+			r.Errorf("%d are claimed then, and %d before", got.After.census.Fleet(0).Claimed, before.census.Fleet(0).Claimed)
 		}
 	})
 	if least := runs / 20; whole < least || short < least || late < least {
@@ -205,7 +205,7 @@ func TestASpreadGangIsServedThoughOnlyTheMatchingFindsAWay(t *testing.T) {
 		members[i].Claim.Labels = map[string]string{"last": fmt.Sprintf("%02d", 11-i)}
 	}
 	served, err := Serve(context.Background(), policy, bundle.Quota{}, members, FleetOf(servers, nil, nil, time.Unix(0, 0)))
-	if err != nil || !served.Complete || served.After.counts.Claimed != 12 {
+	if err != nil || !served.Complete || served.After.census.Fleet(0).Claimed != 12 {
 		t.Errorf("complete %v, %v", served.Complete, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-var _ = Describe("Freezes, the breaker and the status of the fleet", Ordered, func() {
+var _ = Describe("Freezes, the breaker and the status of the fleet", func() {
 	fleet := func(ctx SpecContext) *policyv1alpha1.FleetControl {
 		GinkgoHelper()
 		c := &policyv1alpha1.FleetControl{}
@@ -32,10 +32,26 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", Ordered, fu
 		}
 		return all
 	}
-	BeforeAll(func(ctx SpecContext) {
+	// Each spec begins without a FleetControl, or with what it has stored by control.
+	control := func(ctx SpecContext, spec policyv1alpha1.FleetControlSpec) {
+		GinkgoHelper()
+		Expect(admin.Create(ctx, &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: "fleet"}, Spec: spec})).To(Succeed())
+	}
+	BeforeEach(func(ctx SpecContext) {
 		Expect(controlPlane.RemoveWebhooks(ctx)).To(Succeed())
 		Expect(client.IgnoreNotFound(admin.Delete(ctx, &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: "fleet"}}))).To(Succeed())
 	})
+	// frozen is a server that a freeze covers.
+	frozen := func(ctx SpecContext) *v1alpha1.Server {
+		GinkgoHelper()
+		s := newServer(ctx, "frozen", map[string]string{"rack": "frozen"}, v1alpha1.StateAvailable)
+		DeferCleanup(func(ctx SpecContext) { Expect(admin.Delete(ctx, s)).To(Succeed()) })
+		return s
+	}
+	upgrade := policyv1alpha1.Freeze{Name: "switch-upgrade-rack-1", Level: policyv1alpha1.FreezeDestructive, By: "olga",
+		Reason: "Switch upgrade, rack 1", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "frozen"}}}
+	incident := policyv1alpha1.Freeze{Name: "inc-7", Level: policyv1alpha1.FreezeAll, By: "olga", Reason: "wrong bundle"}
+	wipes := policyv1alpha1.Budget{Name: "wipes", Action: policyv1alpha1.ActionWipe, Max: new(int32(2))}
 
 	It("say that nothing is held back where there is no FleetControl", func(ctx SpecContext) {
 		got := viewer.says(ctx, "fleet", "status")
@@ -46,7 +62,7 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", Ordered, fu
 	})
 
 	It("freeze some servers for a while, in the name of whoever asks", func(ctx SpecContext) {
-		newServer(ctx, "frozen", map[string]string{"rack": "frozen"}, v1alpha1.StateAvailable)
+		frozen(ctx)
 		got := operator.says(ctx, "freeze", "-l", "rack=frozen", "--for", "2h", "--reason", "Switch upgrade, rack 1")
 		Expect(got.code).To(BeZero(), got.err)
 		Expect(got.out).To(And(HavePrefix(`freeze "switch-upgrade-rack-1" (Destructive) by olga: Switch upgrade, rack 1, until `),
@@ -54,12 +70,12 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", Ordered, fu
 		f := fleet(ctx).Spec.Freezes[0]
 		Expect(f.Until.Time).To(BeTemporally("~", time.Now().Add(2*time.Hour), time.Minute))
 		f.Until = nil
-		Expect(f).To(Equal(policyv1alpha1.Freeze{Name: "switch-upgrade-rack-1", Level: policyv1alpha1.FreezeDestructive, By: "olga",
-			Reason: "Switch upgrade, rack 1", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "frozen"}}}))
+		Expect(f).To(Equal(upgrade))
 		Expect(fleet(ctx).ManagedFields).To(ContainElement(HaveField("Manager", "metalaw-cli")))
 	})
 
 	It("freeze the fleet besides, and never twice under one name", func(ctx SpecContext) {
+		control(ctx, policyv1alpha1.FleetControlSpec{Freezes: []policyv1alpha1.Freeze{upgrade}})
 		Expect(operator.says(ctx, "freeze", "--level", "All", "--reason", "wrong bundle", "--name", "inc-7", "-o", "json").out).To(MatchJSON(
 			`{"name":"inc-7","level":"All","reason":"wrong bundle","by":"olga"}`))
 		got := operator.says(ctx, "freeze", "--reason", "again", "--name", "inc-7")
@@ -69,11 +85,8 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", Ordered, fu
 	})
 
 	It("show what is held back, how far budgets are used, and from whom something is withheld", func(ctx SpecContext) {
-		c := fleet(ctx)
-		before := c.DeepCopy()
-		c.Spec.Budgets = []policyv1alpha1.Budget{{Name: "wipes", Action: policyv1alpha1.ActionWipe, Max: new(int32(2))}}
-		Expect(admin.Patch(ctx, c, client.MergeFrom(before))).To(Succeed())
-		s := getServer(ctx, "frozen")
+		control(ctx, policyv1alpha1.FleetControlSpec{Freezes: []policyv1alpha1.Freeze{upgrade, incident}, Budgets: []policyv1alpha1.Budget{wipes}})
+		s := frozen(ctx)
 		was := s.DeepCopy()
 		s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionWithheld, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFrozen,
 			Message: "freeze inc-7", LastTransitionTime: metav1.Now()}}
@@ -97,6 +110,7 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", Ordered, fu
 	})
 
 	It("lift by name, and complete the names", func(ctx SpecContext) {
+		control(ctx, policyv1alpha1.FleetControlSpec{Freezes: []policyv1alpha1.Freeze{upgrade, incident}})
 		Expect(viewer.says(ctx, "__complete", "unfreeze", "--name", "in").out).To(HavePrefix("inc-7\twrong bundle\n"))
 		Expect(operator.says(ctx, "unfreeze", "--name", "inc-8").err).To(Equal(
 			"metalaw: there is no freeze \"inc-8\"; there are: switch-upgrade-rack-1, inc-7\n"))
@@ -105,6 +119,7 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", Ordered, fu
 	})
 
 	It("lift all only for whoever has seen which, and no other", func(ctx SpecContext) {
+		control(ctx, policyv1alpha1.FleetControlSpec{Freezes: []policyv1alpha1.Freeze{upgrade}, Budgets: []policyv1alpha1.Budget{wipes}})
 		Expect(operator.says(ctx, "unfreeze", "--all")).To(Equal(said{code: 2, err: "metalaw: unfreeze of 1 freeze wants a confirmation, " +
 			"and nobody is at this terminal to give one: add --yes, or look with metalaw fleet status\n"}))
 		Expect(names(ctx)).To(Equal([]string{"switch-upgrade-rack-1"}))
@@ -133,12 +148,10 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", Ordered, fu
 	})
 
 	It("close the breaker", func(ctx SpecContext) {
+		control(ctx, policyv1alpha1.FleetControlSpec{Breaker: &policyv1alpha1.Breaker{MaxPercent: 10}})
+		Expect(operator.says(ctx, "unfreeze", "--breaker").out).To(Equal("lifted nothing: nothing was held back that way\n"))
 		c := fleet(ctx)
 		before := c.DeepCopy()
-		c.Spec.Breaker = &policyv1alpha1.Breaker{MaxPercent: 10}
-		Expect(admin.Patch(ctx, c, client.MergeFrom(before))).To(Succeed())
-		Expect(operator.says(ctx, "unfreeze", "--breaker").out).To(Equal("lifted nothing: nothing was held back that way\n"))
-		before = c.DeepCopy()
 		c.Status.Trip = &policyv1alpha1.BreakerTrip{At: metav1.NewMicroTime(time.Now().Add(time.Minute)), Servers: 6, Of: 40}
 		Expect(admin.Status().Patch(ctx, c, client.MergeFrom(before))).To(Succeed())
 		Expect(viewer.says(ctx, "fleet", "status").out).To(ContainSubstring("Breaker:   tripped at "))

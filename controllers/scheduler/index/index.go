@@ -35,13 +35,8 @@ type Index struct {
 	// assumed says for which claim a server counts as claimed though that is not written yet, and assumedIn of which namespace.
 	assumed   map[string]types.UID
 	assumedIn map[string]string
-	// spaces count the servers that claims of a namespace have, with those that are assumed.
-	spaces map[string]*space
-	// counts are kept up to date with each change; Now is not set. snapshot is a copy of them that is given away, nil once they
-	// changed. counted is how often they changed.
-	counts   selection.Fleet
-	snapshot *selection.Fleet
-	counted  uint64
+	// census counts the servers, with regard to what is assumed of them, and is kept up to date with each change.
+	census *selection.Census
 	// sequence counts the versions that were taken in; offered is how often a server became free, or changed while it was, in a way
 	// that matters.
 	sequence, offered uint64
@@ -62,12 +57,7 @@ func New() *Index {
 		heldIn:     map[string]int{},
 		assumed:    map[string]types.UID{},
 		assumedIn:  map[string]string{},
-		spaces:     map[string]*space{},
-		counts: selection.Fleet{
-			TotalByZone: map[string]int64{}, TotalByRack: map[string]int64{},
-			ClaimedByZone: map[string]int64{}, ClaimedByRack: map[string]int64{},
-			FreeByZone: map[string]int64{}, FreeByRack: map[string]int64{},
-		},
+		census:     selection.NewCensus(),
 	}
 }
 
@@ -203,9 +193,12 @@ func (x *Index) remove(e *Entry) {
 
 // settle adds a server to the counts and to the free ones, or takes it out of both, with regard to what is assumed of it.
 func (x *Index) settle(e *Entry, by int64) {
-	_, assumed := x.assumed[e.Name()]
-	x.count(e, e.State.Claimed || assumed, by)
-	if assumed || !e.IsFree() {
+	if by > 0 {
+		x.census.Add(x.counted(e))
+	} else {
+		x.census.Remove(x.counted(e))
+	}
+	if _, assumed := x.assumed[e.Name()]; assumed || !e.IsFree() {
 		return
 	}
 	if by > 0 {
@@ -231,30 +224,14 @@ func (x *Index) countHeld(e *Entry, by int) {
 	}
 }
 
-func (x *Index) count(e *Entry, claimed bool, by int64) {
-	x.snapshot = nil
-	x.counted++
-	x.counts.Total += by
-	addTo(x.counts.TotalByZone, e.Zone, by)
-	addTo(x.counts.TotalByRack, e.Rack, by)
-	if claimed {
-		x.counts.Claimed += by
-		addTo(x.counts.ClaimedByZone, e.Zone, by)
-		addTo(x.counts.ClaimedByRack, e.Rack, by)
-		x.countIn(e, by)
-	} else if selection.Free(e.State) {
-		addTo(x.counts.FreeByZone, e.Zone, by)
-		addTo(x.counts.FreeByRack, e.Rack, by)
+// counted is a server as it counts: for the claim that is written on it, or else the one that is assumed to have it.
+func (x *Index) counted(e *Entry) selection.Counted {
+	namespace := e.Claim().Namespace
+	if namespace == "" {
+		namespace = x.assumedIn[e.Name()]
 	}
-}
-
-func addTo(counts map[string]int64, place string, by int64) {
-	if place == "" {
-		return
-	}
-	if counts[place] += by; counts[place] == 0 {
-		delete(counts, place)
-	}
+	_, assumed := x.assumed[e.Name()]
+	return selection.Counted{Zone: e.Zone, Rack: e.Rack, Claimed: e.State.Claimed || assumed, Free: selection.Free(e.State), Namespace: namespace}
 }
 
 // Newer says whether one resource version is later than another. Where they cannot be compared, what came last counts as later.

@@ -3,8 +3,6 @@
 package index
 
 import (
-	"maps"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/engine/selection"
@@ -155,23 +153,21 @@ func (x *Index) asked(spec selection.ClaimSpec) slots {
 func (x *Index) Counts(now int64) selection.Fleet {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.snapshot == nil {
-		c := x.counts
-		c.TotalByZone, c.TotalByRack = maps.Clone(c.TotalByZone), maps.Clone(c.TotalByRack)
-		c.ClaimedByZone, c.ClaimedByRack = maps.Clone(c.ClaimedByZone), maps.Clone(c.ClaimedByRack)
-		c.FreeByZone, c.FreeByRack = maps.Clone(c.FreeByZone), maps.Clone(c.FreeByRack)
-		x.snapshot = &c
-	}
-	c := *x.snapshot
-	c.Now = now
-	return c
+	return x.census.Fleet(now)
+}
+
+// CountsFor returns the counts for a policy that judges a claim of a namespace. The maps are not to be changed.
+func (x *Index) CountsFor(namespace string, now int64) selection.Fleet {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.census.FleetFor(namespace, now)
 }
 
 // Version changes with every change of the Counts.
 func (x *Index) Version() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.counted
+	return x.census.Changes()
 }
 
 // Sequence grows with every version that is taken in. An Entry whose Since is later has changed since then.

@@ -75,6 +75,12 @@ func drawn(t *rapid.T) func(*v1alpha1.Server) {
 	}
 }
 
+func addTo(counts map[string]int64, place string, by int64) {
+	if place != "" {
+		counts[place] += by
+	}
+}
+
 // compare asks the index for what it is to be asked for, and looks at every server for the same.
 func compare(t *rapid.T, x *Index, servers map[string]*v1alpha1.Server, assumed map[string]types.UID) {
 	counts := selection.Fleet{TotalByZone: map[string]int64{}, ClaimedByZone: map[string]int64{}, TotalByRack: map[string]int64{}, ClaimedByRack: map[string]int64{},
