@@ -177,6 +177,8 @@ var _ = Describe("Freezes, the breaker and the status of the fleet", func() {
 	})
 
 	It("explain which right is missing", func(ctx SpecContext) {
+		Expect(viewer.says(ctx, "freeze", "--reason", "r").err).To(ContainSubstring(`it takes the verb "create" on fleetcontrols.policy.metalaw.dev; `))
+		control(ctx, policyv1alpha1.FleetControlSpec{})
 		got := viewer.says(ctx, "freeze", "--reason", "r")
 		Expect(got.code).To(Equal(1))
 		Expect(strings.TrimSpace(got.err)).To(HaveSuffix(
