@@ -148,7 +148,7 @@ func (s *Scheduler) writeServer(ctx context.Context, e *index.Entry, change func
 	if err := change(server); err != nil {
 		return nil, err
 	}
-	if err := s.client.Patch(ctx, server, client.MergeFromWithOptions(e.Server, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := s.patch(ctx, server, client.MergeFromWithOptions(e.Server, client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, err
 	}
 	s.fleet.Wrote(server)
@@ -170,7 +170,7 @@ func (s *Scheduler) nameServer(ctx context.Context, c *v1alpha1.ServerClaim, ser
 	}
 	named := &v1alpha1.ServerClaim{}
 	named.Namespace, named.Name = c.Namespace, c.Name
-	if err := s.client.Patch(ctx, named, client.RawPatch(types.MergePatchType, patch)); err != nil {
+	if err := s.patch(ctx, named, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return s.afterRefusal(ctx, c, server, err)
 	}
 	s.pending.wrote(named)

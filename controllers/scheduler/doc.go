@@ -13,7 +13,7 @@
 //   - scheduler.go, run.go: a pass, and what becomes of what its workers write;
 //   - relation.go, decide.go, choice.go, placed.go: what to do for a claim: the servers that it can have, what its placement and the
 //     policy make of them;
-//   - bind.go, settle.go, suspects.go: the writes, and what undoes those that no claim stands behind;
+//   - bind.go, side.go, settle.go, suspects.go: the writes, and what undoes those that no claim stands behind;
 //   - neighbours.go: the claims of a namespace, to those that have to do with each other;
 //   - gang.go: gangs, which get servers for all their members or for none. gangfind.go and gangmatch.go look for the servers (with
 //     package engine/matching), gangwrite.go writes them, gangback.go completes or gives back what is written in part, gangkeep.go keeps

@@ -5,11 +5,64 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
+
+// slow is an API server that takes every write, in so long.
+type slow struct {
+	accepting
+	takes time.Duration
+}
+
+func (s slow) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	time.Sleep(s.takes)
+	return s.accepting.Patch(ctx, o, p, opts...)
+}
+
+// BenchmarkBindGang is a whole pass that binds a gang of 256 among 10,000 servers, where a write takes 5 ms.
+func BenchmarkBindGang(b *testing.B) {
+	shipped, err := policies.Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	const members = 256
+	ctx := logr.NewContext(b.Context(), logr.Discard())
+	for b.Loop() {
+		b.StopTimer()
+		version := &atomic.Int64{}
+		version.Store(1 << 20)
+		s := New(slow{accepting{version: version}, 5 * time.Millisecond}, nil, Options{Now: time.Now})
+		s.policy = func() (Policy, engine.Revision) { return shipped.Selection, shipped.Revision }
+		s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
+		s.quota = func() bundle.Quota { return bundle.Quota{} }
+		for i := range 10000 {
+			s.serverChanged(s.fleet.Saw(rackServer(i)))
+			s.fleet.Get(rackName(i)).Candidate()
+		}
+		for i := range members {
+			s.claimChanged(aClaim(fmt.Sprintf("db-%03d", i), inGang(members)))
+		}
+		b.StartTimer()
+		if _, err := s.Reconcile(ctx, pass{}); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		if bound := len(s.fleet.Eligible(selection.ClaimSpec{})); bound != 10000-members {
+			b.Fatalf("%d servers are left", bound)
+		}
+		b.StartTimer()
+	}
+}
 
 // BenchmarkFindGang looks for the servers of a gang of 256 among 10,000 that are free: of alike members, of members that keep apart,
 // of members of which half may have only what the other half takes first, and of members that can have half as many servers.

@@ -100,19 +100,32 @@ func (v *view) anyNamed(members []*neighbour) bool {
 // giveBack takes back the servers that are written for members which cannot all have one now. Where that cannot be done now, it is
 // tried again soon, whatever the claim is told meanwhile.
 func (r *run) giveBack(ctx context.Context, members []asking) {
+	type reserved struct {
+		asking
+		entry *index.Entry
+		done  bool
+		err   error
+	}
+	var all []reserved
 	for _, a := range members {
-		e := r.reservedFor(a)
-		if e == nil || r.s.observeOnly {
-			continue
+		if e := r.reservedFor(a); e != nil && !r.s.observeOnly {
+			all = append(all, reserved{asking: a, entry: e})
 		}
-		done, err := r.s.undoMember(ctx, a.claim, e)
+	}
+	r.s.each(len(all), func(i int) bool {
+		all[i].done, all[i].err = r.s.undoMember(ctx, all[i].claim, all[i].entry)
+		return true
+	}, func(i int, p any) {
+		all[i].err = fmt.Errorf("take server %s back from claim %s: panic: %v", all[i].entry.Name(), claimName(all[i].claim), p)
+	})
+	for _, one := range all {
 		r.v.afresh()
 		switch {
-		case err != nil:
-			r.fail(a, err)
-		case !done:
-			r.s.suspects.add(e.Name()) // its claim may have gone
-			r.s.patience.lost(a.claim.UID, r.s.now(), longestWait)
+		case one.err != nil:
+			r.fail(one.asking, one.err)
+		case !one.done:
+			r.s.suspects.add(one.entry.Name()) // its claim may have gone
+			r.s.patience.lost(one.claim.UID, r.s.now(), longestWait)
 		}
 	}
 }

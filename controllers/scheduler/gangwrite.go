@@ -17,7 +17,7 @@ func (r *run) startGang(ctx context.Context, g *gangAttempt) {
 	r.s.launch(func() { r.results <- r.s.carryOutGang(ctx, g) })
 }
 
-// carryOutGang is the work of a worker. No member ends while it goes on.
+// carryOutGang is the work of a worker, which has others help it with the writes. No member ends while it goes on.
 func (s *Scheduler) carryOutGang(ctx context.Context, g *gangAttempt) (done result) {
 	g.done = make([]result, len(g.members))
 	uids := make([]types.UID, len(g.members))
@@ -28,7 +28,7 @@ func (s *Scheduler) carryOutGang(ctx context.Context, g *gangAttempt) (done resu
 		if p := recover(); p != nil {
 			for i := range g.done {
 				if g.done[i].done != wasBound {
-					g.done[i] = result{done: inDoubt, err: fmt.Errorf("bind gang %s/%s: panic: %v", g.key.namespace, g.key.name, p)}
+					g.done[i] = g.panicked(p)
 				}
 			}
 		}
@@ -48,29 +48,52 @@ func (s *Scheduler) carryOutGang(ctx context.Context, g *gangAttempt) (done resu
 	return done
 }
 
-// reserveGang writes every member on its server. It says whether all are written.
+// reserveGang writes every member on its server, several at a time. It says whether all are written. Once one could not be, none is
+// begun any more, and those that are under way by then are awaited.
 func (s *Scheduler) reserveGang(ctx context.Context, g *gangAttempt) bool {
+	var all []int
 	for i, t := range g.members {
 		if t.todo.action == bind {
-			if g.done[i] = s.reserveOnly(ctx, t); g.done[i].done != wasReserved {
-				return false
-			}
+			all = append(all, i)
 		}
 	}
-	return true
+	return s.writeMembers(g, all, func(i int) bool {
+		g.done[i] = s.reserveOnly(ctx, g.members[i])
+		return g.done[i].done == wasReserved
+	})
 }
 
-// nameGang writes the servers on the claims. As long as none is written it stops where one cannot be, and the next pass looks at what
-// is there; from then on one that is refused keeps no other from its server.
+// nameGang writes the servers on the claims. The first that is written is the commit: where it cannot be, no other is tried, and the
+// next pass looks at what is there. From then on the others follow several at a time, and one that is refused keeps no other from its
+// server.
 func (s *Scheduler) nameGang(ctx context.Context, g *gangAttempt) {
-	for i, t := range g.members {
-		g.done[i] = s.nameServer(ctx, t.claim, t.server())
-		err := g.done[i].err
-		g.committed = g.committed || g.done[i].done == wasBound && err == nil
-		if !g.committed || isUnanswered(err) {
+	name := func(i int) (goOn bool) {
+		g.done[i] = s.nameServer(ctx, g.members[i].claim, g.members[i].server())
+		return !isUnanswered(g.done[i].err)
+	}
+	rest := make([]int, len(g.members))
+	for i := range rest {
+		rest[i] = i
+	}
+	if !g.committed {
+		goOn := name(0)
+		g.committed = g.done[0].done == wasBound && g.done[0].err == nil
+		if !g.committed || !goOn {
 			return
 		}
+		rest = rest[1:]
 	}
+	s.writeMembers(g, rest, name)
+}
+
+// writeMembers makes a write for each of some members, several at a time. It says whether all were made and went well.
+func (s *Scheduler) writeMembers(g *gangAttempt, some []int, write func(member int) (goOn bool)) bool {
+	return s.each(len(some), func(i int) bool { return write(some[i]) }, func(i int, p any) { g.done[some[i]] = g.panicked(p) })
+}
+
+// panicked is what became of a member's write that ended in a panic: nobody knows.
+func (g *gangAttempt) panicked(p any) result {
+	return result{done: inDoubt, err: fmt.Errorf("bind gang %s/%s: panic: %v", g.key.namespace, g.key.name, p)}
 }
 
 // finishGang takes in what became of a gang's writes, and goes on from what is written.

@@ -24,11 +24,13 @@ type gate struct {
 
 	asks    chan *ask
 	ends    chan struct{}
+	forks   chan *forked
+	joins   chan *forked
 	running int
 	ended   int
 	waiting []*ask
-	// most is how many workers were at work at once.
-	most int
+	// most is how many workers were at work at once; side is how many of them a gang may have, 0 for as many as it asks for.
+	most, side int
 	// dead says that the manager is gone: nothing that it writes arrives any more.
 	dead bool
 }
@@ -39,6 +41,12 @@ type ask struct {
 	grant  chan fault
 }
 
+// forked is a worker that waits for others which it has do its work.
+type forked struct {
+	left int
+	done chan struct{}
+}
+
 // name orders what waits, whichever worker came first.
 func (a *ask) name() string { return fmt.Sprintf("%T %s", a.object, a.object.GetName()) }
 
@@ -47,7 +55,7 @@ type fault struct{ before, after error }
 
 func newGate() *gate {
 	return &gate{choose: func(int) int { return 0 }, fault: func(client.Object) fault { return fault{} }, meanwhile: func() {},
-		asks: make(chan *ask), ends: make(chan struct{})}
+		asks: make(chan *ask), ends: make(chan struct{}), forks: make(chan *forked), joins: make(chan *forked)}
 }
 
 // launch begins a worker, and returns once it waits at the gate or is done.
@@ -58,7 +66,26 @@ func (g *gate) launch(work func()) {
 		g.ends <- struct{}{}
 	}()
 	g.rest()
-	g.most = max(g.most, len(g.waiting))
+}
+
+// fork begins so many workers, and returns once all are done. Where the loop itself does the work, it does so alone.
+func (g *gate) fork(workers int, work func()) {
+	if g.running == 0 || workers == 0 {
+		work()
+		return
+	}
+	if g.side > 0 {
+		workers = min(workers, g.side)
+	}
+	f := &forked{workers, make(chan struct{})}
+	g.forks <- f
+	for range workers {
+		go func() {
+			work()
+			g.joins <- f
+		}()
+	}
+	<-f.done
 }
 
 // rest returns once no worker runs.
@@ -69,9 +96,17 @@ func (g *gate) rest() {
 			g.waiting = append(g.waiting, a)
 		case <-g.ends:
 			g.ended++
+		case f := <-g.forks:
+			g.running += f.left
+		case f := <-g.joins:
+			if f.left--; f.left == 0 { // who waited for it runs again
+				g.running++
+				close(f.done)
+			}
 		}
 		g.running--
 	}
+	g.most = max(g.most, len(g.waiting))
 }
 
 // await lets one worker after the other make a write, until one is done.
@@ -108,7 +143,7 @@ func (g *gate) drawnFrom(t *rapid.T) {
 	well := slices.Repeat([]string{""}, rapid.SampledFrom([]int{4, 20, 60}).Draw(t, "writes that go well"))
 	kinds := rapid.SampledFrom(slices.Concat(well, []string{"conflict", "refused", "denied", "lost", "crash before", "crash after"}))
 	g.choose = func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "worker") }
-	g.dead = false
+	g.dead, g.side = false, rapid.IntRange(1, 4).Draw(t, "writes of a gang side by side")
 	dead := errors.New("injected: this manager is gone")
 	g.fault = func(o client.Object) fault {
 		if g.dead {

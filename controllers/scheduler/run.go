@@ -17,11 +17,6 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
-// maxWriters is how many bindings are written side by side. A binding is two writes, one after the other, and an API server
-// answers one in 5 to 40 ms: 16 writers keep two to eight of its cores busy, and stay far below the 200 changes under way at
-// which it begins to turn clients away. More would only wait there.
-const maxWriters = 16
-
 // run is one pass under way. Its decisions are made one by one, by the loop alone; only what a worker writes goes on meanwhile.
 // A server that is being written for a claim is assumed to be the claim's, and so the next decision sees it as taken.
 type run struct {

@@ -37,6 +37,10 @@ type Scheduler struct {
 	// launch has a worker do something; await is called by the loop before it waits for one of so many workers.
 	launch func(work func())
 	await  func(flying int)
+	// fork has so many workers do the same work side by side, and returns once all are done.
+	fork func(workers int, work func())
+	// writing has room for the writes that may be under way at once.
+	writing chan struct{}
 
 	fleet    *index.Index
 	pending  *pending

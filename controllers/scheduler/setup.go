@@ -59,6 +59,7 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		client: client.WithFieldOwner(c, loop.FieldOwner), live: live, policy: inForce(o.Bundles),
 		granted: grantedBy(o.Bundles), quota: quotaOf(o.Bundles), rules: rulesOf(o.Bundles), stood: standing{},
 		now: o.Now, observeOnly: o.ObserveOnly, launch: func(work func()) { go work() }, await: func(int) {},
+		fork: sideBySide, writing: make(chan struct{}, maxWriters),
 		fleet: o.Fleet.Index(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), suspects: newSuspects(),
 		doubts: map[types.UID]string{}, patience: patience{}, gangs: map[gangKey]gangWaits{},
 		unanswered: map[types.UID]time.Time{},

@@ -75,9 +75,9 @@ func newWorld(t fataler) *world {
 // restart is a new leader: it knows what the API server has, and nothing of what was under way.
 func (w *world) restart() {
 	w.s = New(w.api, w.api, Options{Now: func() time.Time { return w.now }})
-	w.s.launch = func(work func()) { work() }
+	w.s.launch, w.s.fork = func(work func()) { work() }, func(_ int, work func()) { work() }
 	if w.gate != nil {
-		w.s.launch, w.s.await = w.gate.launch, w.gate.await
+		w.s.launch, w.s.await, w.s.fork = w.gate.launch, w.gate.await, w.gate.fork
 	}
 	w.s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
 	w.s.quota = func() bundle.Quota { return w.quota }
