@@ -45,6 +45,7 @@ func BenchmarkBindGang(b *testing.B) {
 		s.policy = func() (Policy, engine.Revision) { return shipped.Selection, shipped.Revision }
 		s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
 		s.quota = func() bundle.Quota { return bundle.Quota{} }
+		s.rules = func(engine.Revision) policies.Rules { return nil }
 		for i := range 10000 {
 			s.serverChanged(s.fleet.Saw(rackServer(i)))
 			s.fleet.Get(rackName(i)).Candidate()

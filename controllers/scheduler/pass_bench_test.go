@@ -110,6 +110,7 @@ func benchmarkPass(b *testing.B, claims, servers, kinds int, policy Policy) {
 		s.policy = func() (Policy, engine.Revision) { return policy, engine.Revision{Name: "test"} }
 		s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
 		s.quota = func() bundle.Quota { return bundle.Quota{} }
+		s.rules = func(engine.Revision) policies.Rules { return nil }
 		for i := range servers {
 			s.serverChanged(s.fleet.Saw(rackServer(i)))
 		}
