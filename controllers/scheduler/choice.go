@@ -43,12 +43,16 @@ type view struct {
 	// fits are the candidates of each class that was asked for; taken are the servers that were given away since the pass began.
 	fits  map[string]*fits
 	taken []uint32
+	// groups are what the policy is asked about, kept for the next time.
+	groups [][]*selection.PreparedCandidate
 }
 
 // fits are the servers that the claims of a class can have, as candidates too.
 type fits struct {
 	entries    []*index.Entry
 	candidates []*selection.PreparedCandidate
+	// judged is what the placement of the class says of each; nil where it was not asked yet, or there is none.
+	judged *judged
 	// offered is what the index said then; seen is how many of the taken are left out.
 	offered uint64
 	seen    int
@@ -193,10 +197,12 @@ func (f *fits) leaveOut(numbers []uint32) {
 	for i, e := range f.entries {
 		if !isGone(e.Number()) {
 			f.entries[kept], f.candidates[kept] = e, f.candidates[i]
+			f.judged.move(i, kept)
 			kept++
 		}
 	}
 	f.entries, f.candidates = f.entries[:kept], f.candidates[:kept]
+	f.judged.cut(kept)
 }
 
 // offer is the step that a choice leads to.

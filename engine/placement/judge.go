@@ -30,6 +30,12 @@ func (p *Placement) Judge(c *selection.Candidate) Judgement {
 	return j
 }
 
+// Brief is Judge without the message.
+func (p *Placement) Brief(c *selection.Candidate) Judgement {
+	j, _ := p.judge(c)
+	return j
+}
+
 // Accepts says whether Judge accepts a server, without words.
 func (p *Placement) Accepts(c *selection.Candidate) bool {
 	j, _ := p.judge(c)

@@ -72,6 +72,12 @@ func (s *Spread) Allows(place string, counts map[string]int64) (ok bool, message
 	}
 }
 
+// Room is Allows for many places, without words: it says whether one more claim may go to a place.
+func (s *Spread) Room(counts map[string]int64) func(place string) bool {
+	emptiest := Emptiest(counts)
+	return func(place string) bool { return s.fits(place, counts, emptiest) }
+}
+
 func (s *Spread) fits(place string, counts map[string]int64, emptiest int64) bool {
 	return place != "" && counts[place]+1-emptiest <= s.MaxSkew
 }
