@@ -86,7 +86,8 @@ func (j *judged) cut(most int) {
 
 // groupsOf are the servers that a claim's placement accepts as they stand now, by alternative; counts are those of its spread. They are
 // valid until the next call. misplaced counts the others by code.
-func (v *view) groupsOf(p *placement.Placement, fit *fits, counts map[string]int64) (groups [][]*selection.PreparedCandidate, misplaced map[string]int) {
+func (v *view) groupsOf(p *placement.Placement, fit *fits, counts map[string]int64) (
+	groups [][]*selection.PreparedCandidate, misplaced map[string]int) {
 	j, misplaced := fit.judge(p), map[string]int{}
 	if j.all && p.Spread() == nil && p.Alternatives() == 1 {
 		return [][]*selection.PreparedCandidate{fit.candidates}, misplaced
@@ -98,12 +99,12 @@ func (v *view) groupsOf(p *placement.Placement, fit *fits, counts map[string]int
 	for i := range groups {
 		groups[i] = groups[i][:0]
 	}
-	full := j.full(p.Spread(), counts)
+	isFull := j.full(p.Spread(), counts)
 	for i, one := range j.each {
 		switch {
 		case one.code != "":
 			misplaced[one.code]++
-		case full != nil && full[one.place]:
+		case isFull(one.place):
 			misplaced[placement.CodeSpread]++
 		default:
 			groups[one.alternative] = append(groups[one.alternative], fit.candidates[i])
@@ -112,16 +113,16 @@ func (v *view) groupsOf(p *placement.Placement, fit *fits, counts map[string]int
 	return groups, misplaced
 }
 
-// full says of each place whether no more claims may go there; nil where the claim is not spread.
-func (j *judged) full(spread *placement.Spread, counts map[string]int64) []bool {
+// full says of a place, by its number, that no more claims may go there; of none where the claim is not spread.
+func (j *judged) full(spread *placement.Spread, counts map[string]int64) func(place int) bool {
 	if spread == nil {
-		return nil
+		return func(int) bool { return false }
 	}
 	full, room := make([]bool, len(j.places)), spread.Room(counts)
 	for n, place := range j.places {
 		full[n] = !room(place)
 	}
-	return full
+	return func(place int) bool { return full[place] }
 }
 
 // rank asks the policy about the servers that the claim's placement accepts: about one alternative after the other, until it
