@@ -13,9 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
@@ -43,10 +46,22 @@ func (p *preparer) setup(m ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(m).
 		Named("bootprovider").
 		For(&metalv1alpha1.ServerBootConfiguration{}).
-		Watches(&metalv1alpha1.Server{}, handler.EnqueueRequestsFromMapFunc(p.byServer)).
+		Watches(&metalv1alpha1.Server{}, handler.EnqueueRequestsFromMapFunc(p.byServer), builder.WithPredicates(becameKnown())).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(p.bySecret)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 8, SkipNameValidation: &anyName}).
 		Complete(p)
+}
+
+// becameKnown leaves out the changes of a server from which nothing follows. Each would have its boot configuration judged anew, and
+// refused where the cache does not show yet what was written a moment ago.
+func becameKnown() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return isKnown(e.ObjectOld) != isKnown(e.ObjectNew) }}
+}
+
+// isKnown says whether the network interfaces of a server are known: without them no machine could be told from another on the network.
+func isKnown(o client.Object) bool {
+	server, ok := o.(*metalv1alpha1.Server)
+	return ok && len(server.Status.NetworkInterfaces) > 0
 }
 
 func (p *preparer) byServer(ctx context.Context, server client.Object) []reconcile.Request {
@@ -109,8 +124,7 @@ func waiting(state metalv1alpha1.ServerBootConfigurationState) bool {
 	return state != metalv1alpha1.ServerBootConfigurationStateReady
 }
 
-// serverKnown says whether the server exists and its network interfaces are known: without them no machine could be
-// told from another on the network.
+// serverKnown says whether the server exists and is known.
 func (p *preparer) serverKnown(ctx context.Context, config *metalv1alpha1.ServerBootConfiguration) (bool, error) {
 	var server metalv1alpha1.Server
 	err := p.client.Get(ctx, client.ObjectKey{Name: config.Spec.ServerRef.Name}, &server)
@@ -120,7 +134,7 @@ func (p *preparer) serverKnown(ctx context.Context, config *metalv1alpha1.Server
 	if err != nil {
 		return false, fmt.Errorf("reading server %s: %w", config.Spec.ServerRef.Name, err)
 	}
-	return len(server.Status.NetworkInterfaces) > 0, nil
+	return isKnown(&server), nil
 }
 
 // judge sets state and conditions in memory.
