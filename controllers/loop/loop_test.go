@@ -91,6 +91,27 @@ func TestTheEarliestWishToLookAgainCounts(t *testing.T) {
 	}
 }
 
+func TestWhatIsInTheMiddleOfItsStepsGoesAheadOfWhatBegins(t *testing.T) {
+	for name, c := range map[string]struct {
+		decision engine.Decision
+		progress Progress
+		ahead    bool
+	}{
+		"a move":                           {engine.Decision{From: "A", To: "B"}, Progress{}, true},
+		"a step that is stored":            {ensures("A"), Waiting("Stored", "", time.Millisecond), true},
+		"a machine that takes its time":    {ensures("A"), Waiting("Booting", "", 5*time.Second), false},
+		"an error, whatever went before":   {ensures("A"), Broken(errors.New("down")), false},
+		"a race that was lost to somebody": {ensures("A"), Broken(apierrors.NewConflict(schema.GroupResource{}, "a", nil)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, _ := next(&script{}, c.decision, Outcome{Progress: c.progress})
+			if result.Priority == nil || (*result.Priority > ordinary) != c.ahead {
+				t.Errorf("got %v, want ahead %t", result, c.ahead)
+			}
+		})
+	}
+}
+
 func TestALostRaceIsNoError(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "servers"}, "a", errors.New("changed"))
 	if result, err := retry(conflict); err != nil || result.RequeueAfter == 0 {
