@@ -21,6 +21,9 @@ const (
 	// progressQuiet is how long a claim need not say that it waits for its turn, that its server is being reserved, or how
 	// far the boot of its machine is.
 	progressQuiet = 10 * time.Second
+	// smoothQuiet is progressQuiet of a claim for which nothing is known to be in the way: the next thing comes by itself, only
+	// later where many claims are served at once, and then what is not written leaves more for them.
+	smoothQuiet = 30 * time.Second
 )
 
 // quiet is how long what is known of a claim need not be written; 0 where it has to be, or is written already.
@@ -38,7 +41,7 @@ func (f facts) quiet(s standing, now time.Time) time.Duration {
 		if !ok || binding.At.IsZero() {
 			return 0
 		}
-		return left(binding.At, progressQuiet, now)
+		return left(binding.At, quietFor(obstacle(f.server)), now)
 	case told == nil && f.verdict == nil:
 		return left(f.claim.CreationTimestamp.Time, progressQuiet, now)
 	case told == nil:
@@ -57,7 +60,18 @@ func (f facts) bootingQuiet(s standing, told *metav1.Condition, now time.Time) t
 	if bound := meta.FindStatusCondition(f.claim.Status.Conditions, v1alpha1.ConditionBound); bound != nil && bound.LastTransitionTime.After(since) {
 		since = bound.LastTransitionTime.Time
 	}
-	return left(since, progressQuiet, now)
+	if s.reason == v1alpha1.ReasonPowerUnknown {
+		return left(since, progressQuiet, now)
+	}
+	return left(since, quietFor(hindrance(f.server)), now)
+}
+
+// quietFor is how long a claim need not say how far it is, by what is known to be in its way.
+func quietFor(inTheWay string) time.Duration {
+	if inTheWay == "" {
+		return smoothQuiet
+	}
+	return progressQuiet
 }
 
 // left is how much of a span that began at some time is left. One that begins in the future is over: somebody's clock is

@@ -59,14 +59,22 @@ func TestWhatNeedNotBeWrittenYet(t *testing.T) {
 			told(f, "Ready", "False", "NoneClaimable", "", time.Minute)
 		}, 0},
 		{"a claim of tomorrow waits for its turn", func(f *facts) { fresh(f, -time.Hour) }, 0},
-		{"a server is being reserved", func(f *facts) { reserving(f, "2026-05-04T03:01:58Z") }, 7 * time.Second},
+		{"a server is being reserved", func(f *facts) { reserving(f, "2026-05-04T03:01:58Z") }, 27 * time.Second},
+		{"a server is being reserved whose BMC does not answer", func(f *facts) {
+			reserving(f, "2026-05-04T03:01:58Z")
+			afflicted(f.server, "BMCReachable", "False")
+		}, 7 * time.Second},
 		{"a server has long been being reserved", func(f *facts) { reserving(f, "2026-05-04T03:01:00Z") }, 0},
 		{"a server is being reserved, since nobody knows when", func(f *facts) { reserving(f, "") }, 0},
 		{"a claim becomes bound", unbound, 0},
 		{"a claim becomes bound, and its machine boots", func(f *facts) { unbound(f); booting(f, time.Second, time.Second) }, 0},
-		{"the boot is further than it says", func(f *facts) { booting(f, 3*time.Second, 3*time.Second) }, 7 * time.Second},
-		{"the boot is further, and it was bound after a long wait", func(f *facts) { booting(f, time.Hour, 3*time.Second) }, 7 * time.Second},
-		{"the boot has been further for long", func(f *facts) { booting(f, 10*time.Second, time.Hour) }, 0},
+		{"the boot is further than it says", func(f *facts) { booting(f, 3*time.Second, 3*time.Second) }, 27 * time.Second},
+		{"the boot is further than it says, and held back", func(f *facts) {
+			booting(f, 3*time.Second, 3*time.Second)
+			afflicted(f.server, "Withheld", "True")
+		}, 7 * time.Second},
+		{"the boot is further, and it was bound after a long wait", func(f *facts) { booting(f, time.Hour, 3*time.Second) }, 27 * time.Second},
+		{"the boot has been further for long", func(f *facts) { booting(f, 30*time.Second, time.Hour) }, 0},
 		{"the boot is as far as it says", func(f *facts) {
 			booting(f, time.Second, time.Second)
 			f.claim.Status.Conditions[1].Message = "the server is not On yet"
