@@ -74,7 +74,7 @@ func (w *world) release(c *v1alpha1.ServerClaim) error {
 // TestGangsOfWhichMembersEndWhileTheyAreBound has whole gangs written by real workers while some of their members end.
 func TestGangsOfWhichMembersEndWhileTheyAreBound(t *testing.T) {
 	w := newWorld(t)
-	w.s.launch = func(work func()) { go work() }
+	w.s.launch, w.s.fork = func(work func()) { go work() }, sideBySide
 	const gangs = 12
 	for i := range 3 * gangs {
 		w.addServer(aServer(fmt.Sprintf("s%02d", i)))
