@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,7 +27,7 @@ type gate struct {
 	ends    chan struct{}
 	forks   chan *forked
 	joins   chan *forked
-	running int
+	running atomic.Int64
 	ended   int
 	waiting []*ask
 	// most is how many workers were at work at once; side is how many of them a gang may have, 0 for as many as it asks for.
@@ -60,7 +61,7 @@ func newGate() *gate {
 
 // launch begins a worker, and returns once it waits at the gate or is done.
 func (g *gate) launch(work func()) {
-	g.running++
+	g.running.Add(1)
 	go func() {
 		work()
 		g.ends <- struct{}{}
@@ -70,7 +71,7 @@ func (g *gate) launch(work func()) {
 
 // fork begins so many workers, and returns once all are done. Where the loop itself does the work, it does so alone.
 func (g *gate) fork(workers int, work func()) {
-	if g.running == 0 || workers == 0 {
+	if g.running.Load() == 0 || workers == 0 {
 		work()
 		return
 	}
@@ -90,21 +91,21 @@ func (g *gate) fork(workers int, work func()) {
 
 // rest returns once no worker runs.
 func (g *gate) rest() {
-	for g.running > 0 {
+	for g.running.Load() > 0 {
 		select {
 		case a := <-g.asks:
 			g.waiting = append(g.waiting, a)
 		case <-g.ends:
 			g.ended++
 		case f := <-g.forks:
-			g.running += f.left
+			g.running.Add(int64(f.left))
 		case f := <-g.joins:
 			if f.left--; f.left == 0 { // who waited for it runs again
-				g.running++
+				g.running.Add(1)
 				close(f.done)
 			}
 		}
-		g.running--
+		g.running.Add(-1)
 	}
 	g.most = max(g.most, len(g.waiting))
 }
@@ -117,7 +118,7 @@ func (g *gate) await(int) {
 		i := g.choose(len(g.waiting))
 		a := g.waiting[i]
 		g.waiting = slices.Delete(g.waiting, i, i+1)
-		g.running++
+		g.running.Add(1)
 		a.grant <- g.fault(a.object)
 		g.rest()
 	}
@@ -126,7 +127,7 @@ func (g *gate) await(int) {
 
 // enter waits until the write may be made.
 func (g *gate) enter(o client.Object) fault {
-	if g.running == 0 { // it is the loop itself that writes
+	if g.running.Load() == 0 { // it is the loop itself that writes
 		return g.fault(o)
 	}
 	a := &ask{o, make(chan fault)}
