@@ -41,6 +41,9 @@ func (f facts) quiet(s standing, now time.Time) time.Duration {
 		if !ok || binding.At.IsZero() {
 			return 0
 		}
+		if told != nil { // it still says why it had no server, which does not hold any more
+			return left(binding.At, progressQuiet, now)
+		}
 		return left(binding.At, quietFor(obstacle(f.server)), now)
 	case told == nil && f.verdict == nil:
 		return left(f.claim.CreationTimestamp.Time, progressQuiet, now)

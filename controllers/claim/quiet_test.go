@@ -60,6 +60,10 @@ func TestWhatNeedNotBeWrittenYet(t *testing.T) {
 		}, 0},
 		{"a claim of tomorrow waits for its turn", func(f *facts) { fresh(f, -time.Hour) }, 0},
 		{"a server is being reserved", func(f *facts) { reserving(f, "2026-05-04T03:01:58Z") }, 27 * time.Second},
+		{"a server is being reserved for a claim that says that there was none", func(f *facts) {
+			reserving(f, "2026-05-04T03:01:58Z")
+			told(f, "Ready", "False", "NoneClaimable", "", time.Minute)
+		}, 7 * time.Second},
 		{"a server is being reserved whose BMC does not answer", func(f *facts) {
 			reserving(f, "2026-05-04T03:01:58Z")
 			afflicted(f.server, "BMCReachable", "False")
