@@ -23,6 +23,8 @@ type facts struct {
 	boot *v1alpha1.ServerBootConfiguration
 	// verdict is the scheduler's word on why there is no server; nil where it has none.
 	verdict *scheduler.Verdict
+	// binding says that the scheduler is writing a server for the claim.
+	binding bool
 }
 
 // standing is how far a claim is.

@@ -24,6 +24,8 @@ const (
 	// smoothQuiet is progressQuiet of a claim for which nothing is known to be in the way: the next thing comes by itself, only
 	// later where many claims are served at once, and then what is not written leaves more for them.
 	smoothQuiet = 30 * time.Second
+	// bindingQuiet is when to look again at a claim for which a server is being written.
+	bindingQuiet = time.Second
 )
 
 // quiet is how long what is known of a claim need not be written; 0 where it has to be, or is written already.
@@ -34,6 +36,8 @@ func (f facts) quiet(s standing, now time.Time) time.Duration {
 		return 0
 	case told != nil && told.Reason == s.reason && told.Message == s.message && told.ObservedGeneration == f.claim.Generation:
 		return 0
+	case f.binding:
+		return bindingQuiet
 	case s.bound:
 		return f.bootingQuiet(s, told, now)
 	case s.reason == v1alpha1.ReasonReserving:

@@ -50,6 +50,7 @@ func TestWhatNeedNotBeWrittenYet(t *testing.T) {
 	}{
 		{"a new claim waits for its turn", func(f *facts) { fresh(f, time.Second) }, 9 * time.Second},
 		{"a claim has waited long for its turn", func(f *facts) { fresh(f, 10*time.Second) }, 0},
+		{"a claim that has waited long is being bound", func(f *facts) { fresh(f, 10*time.Second); f.binding = true }, time.Second},
 		{"a new claim is refused", func(f *facts) { fresh(f, time.Second); refused(f) }, 500 * time.Millisecond},
 		{"a claim is refused", func(f *facts) { fresh(f, 2*time.Second); refused(f) }, 0},
 		{"a new claim asks for what has no meaning", func(f *facts) { fresh(f, 0); f.verdict = &scheduler.Verdict{Reason: "InvalidSelector"} }, 0},

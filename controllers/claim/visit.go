@@ -43,6 +43,7 @@ func (s *Subject) Observe(ctx context.Context, c *v1alpha1.ServerClaim) (loop.Vi
 		v.facts.verdict = &verdict
 	}
 	if c.Spec.ServerRef == nil {
+		v.facts.binding = s.Scheduler.Binding(c)
 		return v, nil
 	}
 	var server v1alpha1.Server

@@ -275,3 +275,21 @@ func TestAnAdoptionIsToldOnTheClaimAndTheServer(t *testing.T) {
 		})
 	}
 }
+
+func TestAClaimIsBindingUntilTheWatchShowsItsServer(t *testing.T) {
+	w := newWorld(t)
+	w.addServer(aServer("a"))
+	w.addClaim(aClaim("c"))
+	w.deliver(2)
+	seen := w.claims()[0]
+	var during bool
+	w.before = func(client.Object) error {
+		during = w.s.Binding(seen)
+		return nil
+	}
+	before := w.s.Binding(seen)
+	w.must(w.pass())
+	if behind, shown := w.s.Binding(seen), w.s.Binding(w.claims()[0]); before || !during || !behind || shown {
+		t.Errorf("before %t, during %t, while the cache is behind %t, after %t", before, during, behind, shown)
+	}
+}

@@ -52,6 +52,14 @@ func (g *guard) bindAll(uids []types.UID, f func() error) (bool, error) {
 	return all, err
 }
 
+// isBound says that the claim is being bound right now.
+func (g *guard) isBound(uid types.UID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.claims[uid]
+	return c != nil && c.users > 0 && !c.ended
+}
+
 // end runs f once no binding of the claim is in flight. No binding begins any more, also after f has returned.
 func (g *guard) end(uid types.UID, f func() error) error {
 	c := g.enter(uid, true)

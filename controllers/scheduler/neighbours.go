@@ -65,6 +65,14 @@ func (p *pending) know(c *v1alpha1.ServerClaim) (before *neighbour, later bool) 
 	return before, true
 }
 
+// named says that a claim is known to name a server by now, which the given version of it does not.
+func (p *pending) named(c *v1alpha1.ServerClaim) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.known[c.Namespace][c.UID]
+	return n != nil && n.claim.Spec.ServerRef != nil && c.Spec.ServerRef == nil
+}
+
 // stir has the next pass look at the claims to which another one matters: those of its gang, and those that keep apart from it. It
 // says whether there are any. Both versions may be nil.
 func (p *pending) stir(namespace string, before, after *neighbour) bool {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine"
@@ -81,6 +82,12 @@ type known struct {
 
 // Verdict says why a claim has no server; false where nothing is known yet, or it has one.
 func (s *Scheduler) Verdict(uid types.UID) (Verdict, bool) { return s.verdicts.get(uid) }
+
+// Binding says that this version of a claim is about to be overtaken: its server is being written, or was and the cache does not show
+// it yet. What is written to the claim meanwhile would be refused, or be untrue at once.
+func (s *Scheduler) Binding(c *v1alpha1.ServerClaim) bool {
+	return s.guard.isBound(c.UID) || s.pending.named(c)
+}
 
 // Index is the fleet as the scheduler knows it.
 func (s *Scheduler) Index() *index.Index { return s.fleet }
