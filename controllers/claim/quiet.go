@@ -41,20 +41,25 @@ func (f facts) quiet(s standing, now time.Time) time.Duration {
 	case s.bound:
 		return f.bootingQuiet(s, told, now)
 	case s.reason == v1alpha1.ReasonReserving:
-		binding, ok := scheduler.BindingOf(f.server)
-		if !ok || binding.At.IsZero() {
-			return 0
-		}
-		if told != nil { // it still says why it had no server, which does not hold any more
-			return left(binding.At, progressQuiet, now)
-		}
-		return left(binding.At, quietFor(obstacle(f.server)), now)
+		return f.reservingQuiet(told, now)
 	case told == nil && f.verdict == nil:
 		return left(f.claim.CreationTimestamp.Time, progressQuiet, now)
 	case told == nil:
 		return left(f.claim.CreationTimestamp.Time, refusalQuiet, now)
 	}
 	return 0
+}
+
+// reservingQuiet counts from when the server was chosen. A claim that still says why it had none says what does not hold any more.
+func (f facts) reservingQuiet(told *metav1.Condition, now time.Time) time.Duration {
+	binding, ok := scheduler.BindingOf(f.server)
+	switch {
+	case !ok || binding.At.IsZero():
+		return 0
+	case told != nil:
+		return left(binding.At, progressQuiet, now)
+	}
+	return left(binding.At, quietFor(obstacle(f.server)), now)
 }
 
 // bootingQuiet counts from when the claim began to say that its machine boots, for this spec.
