@@ -49,6 +49,15 @@ func (w *world) noteGangs() {
 	}
 }
 
+// noteCommit remembers that a member of a gang has named its server: the others may follow, also where it ends meanwhile.
+func (w *world) noteCommit(c *v1alpha1.ServerClaim) {
+	for _, gang := range w.gangs[c.UID] {
+		if gang != nil && w.commits != nil {
+			w.commits[gang.Name] = true
+		}
+	}
+}
+
 // checkGang tells if a member of a gang is about to name its server while another one has none. A claim that was changed while the
 // pass was under way may be written by what it said before.
 func (w *world) checkGang(c *v1alpha1.ServerClaim) {

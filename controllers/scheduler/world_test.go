@@ -154,7 +154,11 @@ func (w *world) patchClaim(ctx context.Context, c client.WithWatch, o *v1alpha1.
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "ServerClaim"}, o.Name, nil)
 	}
 	w.checkGang(stored)
-	return c.Patch(ctx, o, p, opts...)
+	err = c.Patch(ctx, o, p, opts...)
+	if err == nil && asked.Spec.ServerRef != nil {
+		w.noteCommit(stored)
+	}
+	return err
 }
 
 // checkReservation tells if a server was given away that could not be, or taken from somebody.
