@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/engine/internal/regosandbox"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 	"github.com/metalaw/metalaw/engine/lifecycle"
 	"github.com/metalaw/metalaw/engine/lifecycle/scenario"
@@ -94,7 +95,7 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 	}
 	found = append(found, b.runScenarios(in, never, &report)...)
 	found = append(found, b.regoCost(ctx)...)
-	if len(withCode(found, "rego-cost")) == 0 { // tests of a rule that runs away run away as well
+	if len(withCode(found, "rego-cost"))+len(withCode(found, regosandbox.CodeBound)) == 0 { // tests of a rule that runs away run away as well
 		found = append(found, b.runTests(ctx, in, &report)...)
 	}
 	if err := ctx.Err(); err != nil {

@@ -186,8 +186,10 @@ func parseMACs(data []byte) (*macprefixes.Database, diag.List) {
 // unique drops what two compilers say of the same place: both read all Rego files.
 func unique(all diag.List) diag.List {
 	var kept diag.List
+	seen := map[diag.Diagnostic]bool{}
 	for _, d := range all {
-		if !slices.Contains(kept, d) {
+		if !seen[d] {
+			seen[d] = true
 			kept = append(kept, d)
 		}
 	}

@@ -137,6 +137,14 @@ func regoFailure(file string, err error, what string) diag.Diagnostic {
 	if stopped && work.File != "" {
 		d.File, d.Line, d.Column = work.File, work.Line, work.Column
 	}
+	if stopped && work.Parts {
+		d.Code, d.Message, d.Hint = regosandbox.CodeBound, what+" fails: "+work.Error(), regosandbox.BoundHint
+		return d
+	}
+	if bound, ok := errors.AsType[*regosandbox.BoundError](err); ok {
+		d.Code, d.Message, d.Hint = regosandbox.CodeBound, what+" fails: "+bound.Error(), regosandbox.BoundHint
+		return d
+	}
 	if stopped || errors.Is(err, context.DeadlineExceeded) {
 		d.Code, d.Message = "rego-cost", fmt.Sprintf("%s takes more than %d steps and was stopped", what, mostRegoSteps)
 		d.Hint = "look at fewer combinations: avoid loops within loops, and compare with ==, which is indexed"

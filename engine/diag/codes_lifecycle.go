@@ -198,6 +198,9 @@ coverage-rego-rule
 	Add a test in which it holds.
 `)},
 	{Title: "Rego", About: "About selection.rego, admission.rego and their tests.", Codes: append(table(Error, `
+rego-bound
+	A call would make or read more than one call, or one evaluation, may; it is not made, and the evaluation has no result.
+	Let a rule look at less at a time: texts are names and sentences, and numbers have few digits.
 rego-compile
 	The Rego does not compile, for the reason that the finding gives.
 	Correct the rule; strict mode refuses what is not used.
@@ -214,8 +217,8 @@ rego-forbidden-builtin
 	A built-in function is not available to policies, because a decision must depend on its input alone.
 	Decide on what the input holds; the finding says why this function is not there.
 rego-limit
-	The Rego of the bundle is larger than metalaw reads.
-	Shorten it.
+	The Rego is larger, or nested deeper, than metalaw compiles; or it has more mistakes than are shown.
+	Do as the finding says: split the file or the rule, give a part of an expression a name, or mend what is shown first.
 rego-package
 	Nothing evaluates a package of this name.
 	Use one of the packages that the finding lists.
@@ -226,7 +229,7 @@ rego-test-failed
 	A test does not hold, ends with an error, or is switched off.
 	Correct the rule or the test.
 rego-test-limit
-	The tests do more than metalaw runs.
+	There are more tests, or the tests together do more, than metalaw runs; the finding names the one at which it stopped.
 	Let a test look at less; a rule that it calls may run away.
 rego-type
 	Types do not fit, a field of the input does not exist, or a function does not.

@@ -18,6 +18,7 @@ import (
 // that a misspelt import would quietly be undefined for ever; here no such documents exist.
 func checkReferences(compiler *ast.Compiler) diag.List {
 	var found diag.List
+	seen := map[diag.Diagnostic]bool{}
 	for _, file := range slices.Sorted(maps.Keys(compiler.Modules)) {
 		module := compiler.Modules[file]
 		for _, rule := range module.Rules {
@@ -32,12 +33,16 @@ func checkReferences(compiler *ast.Compiler) diag.List {
 				if loc := ref[0].Location; loc != nil && loc.Row > 0 {
 					d.Line, d.Column = loc.Row, loc.Col
 				}
-				if !slices.Contains(found, d) {
+				if !seen[d] {
+					seen[d] = true
 					found = append(found, d)
 				}
 				return false
 			})
 		}
+	}
+	if len(found) > maxFindings {
+		found = append(found[:maxFindings], andMore(found[maxFindings-1]))
 	}
 	return found
 }

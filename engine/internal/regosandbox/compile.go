@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -39,9 +40,7 @@ const (
 
 const (
 	// Library is the package whose rules selection and admission may both import.
-	Library = "metalaw.lib"
-	// maxSource bounds the Rego of a bundle in bytes; a ConfigMap ends at 1 MiB.
-	maxSource  = 1 << 20
+	Library    = "metalaw.lib"
 	testSuffix = "_test.rego"
 )
 
@@ -82,6 +81,9 @@ type Module struct {
 	spec     Spec
 	compiler *ast.Compiler
 	query    ast.Body
+
+	costed sync.Once
+	cost   cost
 }
 
 // Compile compiles the files of a bundle that belong to spec: those whose package is Spec.Package, a package below it or
@@ -121,7 +123,7 @@ func newCompiler(spec Spec, forTests bool) *ast.Compiler {
 		WithSchemas(schemas).
 		WithEnablePrintStatements(true). // otherwise print is removed before anyone can refuse it
 		WithDefaultRegoVersion(ast.RegoV1).
-		SetErrorLimit(0)
+		SetErrorLimit(maxFindings)
 }
 
 // query asks for all entry points at once: one list per entry point, empty where it is undefined.
@@ -141,11 +143,10 @@ func parse(spec Spec, files map[string][]byte, withTests bool) (map[string]*ast.
 		if !strings.HasSuffix(file, ".rego") || (!withTests && strings.HasSuffix(file, testSuffix)) {
 			continue
 		}
-		if size += len(files[file]); size > maxSource {
-			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: CodeLimit, File: file,
-				Message: fmt.Sprintf("the Rego of the bundle has more than %d bytes", maxSource), Hint: "shorten it"})
-			return nil, found
+		if d := tooLarge(file, files[file], size); d != nil {
+			return nil, append(found, *d)
 		}
+		size += len(files[file])
 		module, problems := parseFile(file, files[file])
 		if module == nil {
 			found = append(found, problems...)
@@ -159,6 +160,9 @@ func parse(spec Spec, files map[string][]byte, withTests bool) (map[string]*ast.
 				Line: module.Package.Loc().Row, Column: module.Package.Loc().Col,
 				Message: fmt.Sprintf("nothing evaluates the package %s", pkg), Hint: packageHint(spec, file)})
 		}
+	}
+	if !found.HasErrors() {
+		found = append(found, checkSharing(modules)...)
 	}
 	return modules, found
 }
@@ -187,6 +191,9 @@ func parseFile(file string, text []byte) (*ast.Module, diag.List) {
 	options := ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: understood()}
 	module, err := ast.ParseModuleWithOpts(file, string(text), options)
 	if err == nil && module != nil {
+		if found := overgrown(file, module); len(found) > 0 {
+			return nil, found
+		}
 		return module, nil
 	}
 	if errs, ok := errors.AsType[ast.Errors](err); ok {

@@ -86,7 +86,7 @@ func TestForbiddenBuiltinsDoNotCompile(t *testing.T) {
 		`trace("x")`:                                      "compare values in a test rule instead",
 		`print("x")`:                                      "compare values in a test rule instead",
 		`walk(input, ["x", 1])`:                           "only pure and cheap functions",
-		`numbers.range(1, 1000000000)`:                    "only pure and cheap functions",
+		`numbers.range(1, 1000000000)`:                    "can make a list of any length",
 	} {
 		t.Run(call, func(t *testing.T) {
 			module, found := Compile(testSpec(), policy("ok if {\n\t"+call+"\n}\n"))
@@ -106,7 +106,7 @@ func TestAllowedNamesExist(t *testing.T) {
 	for _, b := range capabilities(false).Builtins {
 		names[b.Name] = true
 	}
-	for _, name := range allowed {
+	for _, name := range allowedNames() {
 		if !names[name] {
 			t.Errorf("%s is allowed and does not exist", name)
 		}

@@ -20,7 +20,12 @@ var undefinedFunction = regexp.MustCompile(`undefined function (\S+)`)
 // fromOPA turns the compiler's errors into diagnostics, in the order of the text.
 func fromOPA(modules map[string]*ast.Module, errs ast.Errors) diag.List {
 	var found diag.List
+	more := false
 	for _, err := range errs {
+		if err.Location == nil && err.Message == limitReached {
+			more = true
+			continue
+		}
 		d := diag.Diagnostic{Severity: diag.Error, Code: CodeCompile, Message: err.Message}
 		if err.Location != nil {
 			d.File, d.Line, d.Column = err.Location.File, max(err.Location.Row, 1), max(err.Location.Col, 1)
@@ -45,7 +50,19 @@ func fromOPA(modules map[string]*ast.Module, errs ast.Errors) diag.List {
 	slices.SortStableFunc(found, func(a, b diag.Diagnostic) int {
 		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column)
 	})
+	if more {
+		found = append(found, andMore(found[len(found)-1]))
+	}
 	return found
+}
+
+// limitReached is what OPA says behind as many errors as it was asked for.
+const limitReached = "error limit reached"
+
+// andMore says at the place of the last finding that there are others.
+func andMore(last diag.Diagnostic) diag.Diagnostic {
+	return diag.Diagnostic{Severity: diag.Error, Code: CodeLimit, File: last.File, Line: last.Line, Column: last.Column,
+		Message: fmt.Sprintf("there are more mistakes than the %d that are shown", maxFindings), Hint: "mend these first"}
 }
 
 // remedies says what to do by what OPA's message says; first match wins.
@@ -80,7 +97,7 @@ func explainType(d *diag.Diagnostic, err *ast.Error) {
 			return
 		}
 		d.Message, d.Hint = fmt.Sprintf("there is no function %s", m[1]), "define it, or import the package that does"
-		if near := spelling.Nearest(m[1], allowed); near != "" {
+		if near := spelling.Nearest(m[1], allowedNames()); near != "" {
 			d.Hint = "did you mean " + near + "?"
 		}
 		return

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -57,8 +58,13 @@ type Evaluation struct {
 	cancel topdown.Cancel
 	store  storage.Store
 	txn    storage.Transaction
-	close  func()
+	// made is what functions have made in the present one.
+	made  *atomic.Int64
+	close func()
 }
+
+// mostSteps is for evaluations that are counted though nobody asked for it. It is more than Longest lets most machines take.
+const mostSteps = 5_000_000
 
 // longestBounded is for evaluations of which the steps are counted: what they may take does not depend on the machine.
 const longestBounded = time.Minute
@@ -66,11 +72,16 @@ const longestBounded = time.Minute
 // Begin starts a series that ends with the context, and after Longest at the latest, or a minute where steps are counted.
 // Close must be called.
 func (m *Module) Begin(ctx context.Context) (*Evaluation, error) {
-	limit := Longest
-	if workOf(ctx) != nil {
+	limit, uncount := Longest, func() {}
+	switch {
+	case workOf(ctx) != nil:
 		limit = longestBounded
+	case m.costs().always:
+		ctx, uncount = Bounded(ctx, mostSteps)
 	}
-	ctx, release := context.WithTimeout(ctx, limit)
+	ctx, made := withBudget(ctx)
+	ctx, cancelTime := context.WithTimeout(ctx, limit)
+	release := func() { cancelTime(); uncount() }
 	store := inmem.New()
 	txn, err := store.NewTransaction(ctx)
 	if err != nil {
@@ -79,7 +90,7 @@ func (m *Module) Begin(ctx context.Context) (*Evaluation, error) {
 	}
 	cancel := topdown.NewCancel()
 	stop := context.AfterFunc(ctx, cancel.Cancel)
-	return &Evaluation{module: m, ctx: ctx, cancel: cancel, store: store, txn: txn, close: func() {
+	return &Evaluation{module: m, ctx: ctx, cancel: cancel, store: store, txn: txn, made: made, close: func() {
 		stop()
 		store.Abort(ctx, txn)
 		release()
@@ -94,20 +105,7 @@ func (e *Evaluation) Eval(input *ast.Term) ([]ast.Value, error) {
 	if err := context.Cause(e.ctx); err != nil {
 		return nil, e.failed(err)
 	}
-	query := topdown.NewQuery(e.module.query)
-	if w := workOf(e.ctx); w != nil {
-		query = query.WithQueryTracer(w)
-	}
-	results, err := query.
-		WithCompiler(e.module.compiler).
-		WithStore(e.store).
-		WithTransaction(e.txn).
-		WithInput(input).
-		WithCancel(e.cancel).
-		WithStrictBuiltinErrors(true).
-		WithMetrics(metrics.NoOp()).
-		WithTime(time.Unix(0, 0)). // otherwise OPA reads the clock
-		Run(e.ctx)
+	results, err := e.run(input)
 	if err != nil {
 		return nil, e.failed(err)
 	}
@@ -127,6 +125,34 @@ func (e *Evaluation) Eval(input *ast.Term) ([]ast.Value, error) {
 	return values, nil
 }
 
+// run evaluates the query. An evaluation that goes on though it was told to stop is left.
+func (e *Evaluation) run(input *ast.Term) (results topdown.QueryResultSet, err error) {
+	defer func() {
+		switch reason := recover().(type) {
+		case nil:
+		case leave:
+			results, err = nil, context.Cause(e.ctx)
+		default:
+			panic(reason)
+		}
+	}()
+	e.made.Store(0)
+	query := topdown.NewQuery(e.module.query)
+	if w := workOf(e.ctx); w != nil {
+		query = query.WithQueryTracer(meter{w, e.module.costs().weight, leaveByPanic})
+	}
+	return query.
+		WithCompiler(e.module.compiler).
+		WithStore(e.store).
+		WithTransaction(e.txn).
+		WithInput(input).
+		WithCancel(e.cancel).
+		WithStrictBuiltinErrors(true).
+		WithMetrics(metrics.NoOp()).
+		WithTime(time.Unix(0, 0)). // otherwise OPA reads the clock
+		Run(e.ctx)
+}
+
 func (e *Evaluation) failed(err error) error {
 	out := &EvalError{Package: e.module.spec.Package, Cause: err}
 	if cause := context.Cause(e.ctx); cause != nil {
@@ -134,7 +160,11 @@ func (e *Evaluation) failed(err error) error {
 	}
 	var topdownErr *topdown.Error
 	if errors.As(err, &topdownErr) {
-		if !topdown.IsCancel(err) {
+		bound, isBound := errors.AsType[*BoundError](err)
+		switch {
+		case isBound:
+			out.Cause = bound
+		case !topdown.IsCancel(err):
 			out.Cause = errors.New(strings.Join(strings.Fields(topdownErr.Message), " "))
 		}
 		if loc := topdownErr.Location; loc != nil && loc.File != "" {

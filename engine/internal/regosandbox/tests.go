@@ -30,10 +30,12 @@ const (
 )
 
 const (
+	// mostTests is how many tests the files of a package may hold.
+	mostTests = 400
 	// mostTestSteps bounds what all tests of a package do together, so that one which runs away ends within seconds.
 	mostTestSteps = 500_000
-	// longestTest stops a test that takes few steps and much time. It is far more than all steps take on a slow machine.
-	longestTest = time.Minute
+	// longestTests stops tests that take few steps and much time. It is far more than all steps take on a slow machine.
+	longestTests = time.Minute
 )
 
 // testFile is the first file with tests of the policy, or the policy's own.
@@ -93,11 +95,16 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	if found.Err() != nil {
 		return TestReport{}, found
 	}
+	if d := tooManyTests(modules); d != nil {
+		return TestReport{}, append(found, *d)
+	}
 	compiler := newCompiler(spec, true)
 	coverage := cover.New()
 	ctx, release := Bounded(ctx, mostTestSteps)
 	defer release()
-	results, err := runInOrder(ctx, compiler, modules, both{coverage, workOf(ctx)})
+	ctx, end := context.WithTimeout(ctx, longestTests)
+	defer end()
+	results, last, err := runInOrder(ctx, compiler, modules, coverage)
 	if errs, ok := errors.AsType[ast.Errors](err); ok {
 		return TestReport{}, append(found, fromOPA(modules, errs)...)
 	}
@@ -125,7 +132,12 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 		report.Results = append(report.Results, one)
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		found = append(found, stopped(cause, testFile(spec, modules)))
+		end := stopped(cause, testFile(spec, modules), last)
+		if len(results) == 0 || last != results[len(results)-1].Package+"."+results[len(results)-1].Name { // it was left
+			report.Failed = append(report.Failed, end.Rule)
+			report.Results = append(report.Results, TestResult{Name: end.Rule, Message: end.Message, File: end.File, Line: end.Line})
+		}
+		found = append(found, end)
 	}
 	slices.Sort(report.Passed)
 	slices.Sort(report.Failed)
@@ -135,42 +147,43 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	return report, found
 }
 
-// runInOrder runs one test after the other in the order of the text, up to the one that the context stops. A runner left to
-// itself takes them in an order that differs from run to run, and which of them uses up the steps would be a matter of chance.
-func runInOrder(ctx context.Context, compiler *ast.Compiler, modules map[string]*ast.Module, tracer topdown.QueryTracer) ([]*tester.Result, error) {
+// runInOrder runs one test after the other in the order of the text, up to the one that the context stops, and names the last. A
+// runner left to itself takes them in an order that differs from run to run, and which of them uses up the steps would be a matter of
+// chance.
+func runInOrder(ctx context.Context, compiler *ast.Compiler, modules map[string]*ast.Module, coverage *cover.Cover) (
+	all []*tester.Result, last string, err error,
+) {
 	runner := func(only string) *tester.Runner {
 		return tester.NewRunner().
 			SetCompiler(compiler).
 			SetParallel(1).
-			SetTimeout(longestTest).
+			SetTimeout(longestTests).
 			RaiseBuiltinErrors(true).
 			CapturePrintOutput(false).
 			SetCoverageRuns(nil).
-			SetCoverageQueryTracer(tracer).
 			Filter(only)
 	}
 	none, err := runner("^$").SetModules(modules).RunTests(ctx, nil) // it compiles
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for range none {
 	}
-	var all []*tester.Result
-	for _, name := range testNames(compiler) {
-		results, err := runner("^"+regexp.QuoteMeta(name)+"$").RunTests(ctx, nil)
+	tracer := both{coverage, meter{workOf(ctx), weightOf(compiler.Modules), leaveGoroutine}}
+	for _, last = range testNames(compiler) {
+		each, _ := withBudget(ctx)
+		results, err := runner("^"+regexp.QuoteMeta(last)+"$").SetCoverageQueryTracer(tracer).RunTests(each, nil)
 		if err != nil {
-			return nil, err
+			return nil, last, err
 		}
 		for result := range results {
 			all = append(all, result)
 		}
-		select {
-		case <-ctx.Done(): // what is behind the one that was stopped is not run
-			return all, nil
-		default:
+		if ctx.Err() != nil { // what is behind the one that was stopped is not run
+			break
 		}
 	}
-	return all, nil
+	return all, last, nil
 }
 
 // testNames lists the tests by their full names, file by file and in the order of each file. No two have the same name:
@@ -181,11 +194,7 @@ func testNames(compiler *ast.Compiler) []string {
 		module := compiler.Modules[file]
 		for _, rule := range module.Rules {
 			ref := rule.Head.Ref().GroundPrefix()
-			at := slices.IndexFunc(ref, func(term *ast.Term) bool {
-				word := strings.Trim(term.String(), `"`)
-				return strings.HasPrefix(word, tester.TestPrefix) || strings.HasPrefix(word, tester.SkipTestPrefix)
-			})
-			if at >= 0 {
+			if at := slices.IndexFunc(ref, isTest); at >= 0 {
 				names = append(names, module.Package.Path.Extend(ref[:at+1]).String())
 			}
 		}
@@ -194,16 +203,45 @@ func testNames(compiler *ast.Compiler) []string {
 }
 
 // stopped is the finding about tests that did not come to their end.
-func stopped(cause error, file string) diag.Diagnostic {
-	d := diag.Diagnostic{Severity: diag.Error, Code: CodeTestLimit, File: file, Message: "the tests were stopped: " + cause.Error(),
-		Hint: "let a test look at less; a rule that it calls may run away"}
+func stopped(cause error, file, last string) diag.Diagnostic {
+	last = strings.TrimPrefix(last, "data.")
+	d := diag.Diagnostic{Severity: diag.Error, Code: CodeTestLimit, File: file, Rule: last,
+		Message: fmt.Sprintf("the tests together take longer than %v and were stopped in this one", longestTests),
+		Hint:    "let a test look at less; a rule that it calls may run away"}
 	if work, ok := errors.AsType[*WorkError](cause); ok {
-		d.Message = fmt.Sprintf("the tests take more than %d steps and were stopped", work.Steps)
+		d.Message = fmt.Sprintf("the tests together take more than %d steps and were stopped in this one", work.Steps)
+		if work.Parts {
+			d.Message, d.Hint = "the test was stopped: "+work.Error(), BoundHint
+		}
 		if work.File != "" {
 			d.File, d.Line, d.Column = work.File, work.Line, work.Column
 		}
 	}
 	return d
+}
+
+// tooManyTests is the finding about more tests than are run; nil where there are not so many.
+func tooManyTests(modules map[string]*ast.Module) *diag.Diagnostic {
+	tests := 0
+	for _, file := range slices.Sorted(maps.Keys(modules)) {
+		for _, rule := range modules[file].Rules {
+			if !isTest(rule.Head.Ref()[0]) {
+				continue
+			}
+			if tests++; tests > mostTests {
+				return &diag.Diagnostic{Severity: diag.Error, Code: CodeTestLimit, File: file, Line: rule.Loc().Row, Column: rule.Loc().Col,
+					Rule:    rule.Head.Ref().GroundPrefix().String(),
+					Message: fmt.Sprintf("a policy may have %d tests, and this is one more", mostTests),
+					Hint:    "let one test look at several cases: some case in [...]"}
+			}
+		}
+	}
+	return nil
+}
+
+func isTest(term *ast.Term) bool {
+	word := strings.Trim(term.String(), `"`)
+	return strings.HasPrefix(word, tester.TestPrefix) || strings.HasPrefix(word, tester.SkipTestPrefix)
 }
 
 func failedTest(result *tester.Result) diag.Diagnostic {
@@ -219,6 +257,9 @@ func failedTest(result *tester.Result) diag.Diagnostic {
 			message = e.Message
 		}
 		d.Message, d.Hint = "the test ended with an error: "+message, "correct the test, or the rule that it calls"
+		if _, bound := errors.AsType[*BoundError](result.Error); bound {
+			d.Code, d.Hint = CodeBound, BoundHint
+		}
 	case result.Skip:
 		d.Message, d.Hint = "the test is switched off by the prefix todo_", "make it hold or remove it"
 	}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regosandbox
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/metalaw/metalaw/engine/diag"
+)
+
+// A value that holds another twice, which holds another twice, and so on, is written in a line for each time, and whoever goes
+// through it, such as the compiler's check of types, takes twice the time for each. So the places at which a value may hold computed
+// ones are multiplied along the way on which values are made of each other, before the compiler looks at it.
+
+const (
+	// maxShared is the most that a value may come to in such places, as a power of two.
+	maxShared = 12.0
+	// A comprehension and a set of rules repeat what is in them. What repeated asks counts each as if that were a thousand times, and
+	// each level of the input as if it had sixteen parts; over maxRepeated it takes a repetition within another, or one of much of the input.
+	repeats     = 10.0
+	inputPart   = 4.0
+	maxRepeated = 17.0
+	// maxLevels is how many levels of a value are told apart.
+	maxLevels = 16
+	// maxPasses is how often the rules are gone through until nothing changes; names may be used before they are defined.
+	maxPasses = 64
+)
+
+// levels are the logarithms of how many computed parts a value has at each level, the outermost first.
+type levels []float64
+
+func (l levels) total() float64 {
+	sum := 0.0
+	for _, n := range l {
+		sum += n
+	}
+	return sum
+}
+
+// inner is a part of a value.
+func (l levels) inner() levels {
+	if len(l) == 0 {
+		return nil
+	}
+	return l[1:]
+}
+
+// within is a value that holds so many computed parts like this one.
+func (l levels) within(parts int) levels { return l.under(math.Log2(float64(max(parts, 1)))) }
+
+// under is a value with such a level around this one.
+func (l levels) under(level float64) levels {
+	all := append(levels{level}, l...)
+	if len(all) > maxLevels {
+		last := all[maxLevels-1:].total()
+		all = append(all[:maxLevels-1], last)
+	}
+	return all.trimmed()
+}
+
+func (l levels) trimmed() levels {
+	for len(l) > 0 && l[len(l)-1] == 0 {
+		l = l[:len(l)-1]
+	}
+	return l
+}
+
+// or is a value that is like either.
+func (l levels) or(other levels) levels {
+	if len(other) > len(l) {
+		l, other = other, l
+	}
+	if len(other) == 0 {
+		return l
+	}
+	all := slices.Clone(l)
+	for i, n := range other {
+		all[i] = max(all[i], n)
+	}
+	return all
+}
+
+// sharing says what the values of all modules come to, by name: those of rules by their full names, and those of variables by their
+// rule.
+type sharing struct {
+	sizes map[string]levels
+	// rules are the full names of rules, sorted, and aliases what modules import, by what they call it.
+	rules   []string
+	aliases map[string]ast.Ref
+	pkg     ast.Ref
+	// repeats is what a repetition counts for, and most what a value may come to, as powers of two.
+	repeats, most float64
+	// scope is the present rule, and widest the first one that comes to too much.
+	scope   *ast.Rule
+	widest  *ast.Rule
+	changed bool
+}
+
+// checkSharing finds the first rule whose values come to too much by what is written in them.
+func checkSharing(modules map[string]*ast.Module) diag.List {
+	s := &sharing{sizes: map[string]levels{}, most: maxShared}
+	s.run(modules)
+	if s.widest == nil {
+		return nil
+	}
+	at := s.widest.Loc()
+	return diag.List{{Severity: diag.Error, Code: CodeLimit, File: at.File, Line: at.Row, Column: at.Col,
+		Rule:    s.widest.Head.Ref().GroundPrefix().String(),
+		Message: fmt.Sprintf("values are put together of each other until one of them holds more than %d computed parts", 1<<int(maxShared)),
+		Hint:    "let each value hold another once, and compare the values themselves"}}
+}
+
+// repeated says that a value may hold another very often by way of repetitions, so that it may take one step longer than anybody waits
+// to go through it.
+func repeated(modules map[string]*ast.Module) bool {
+	s := &sharing{sizes: map[string]levels{"input": {inputPart, inputPart, inputPart}}, repeats: repeats, most: maxRepeated}
+	s.run(modules)
+	return s.widest != nil
+}
+
+func (s *sharing) run(modules map[string]*ast.Module) {
+	files := slices.Sorted(maps.Keys(modules))
+	for _, file := range files {
+		for _, rule := range modules[file].Rules {
+			s.rules = append(s.rules, modules[file].Package.Path.Extend(rule.Head.Ref().GroundPrefix()).String())
+		}
+	}
+	slices.Sort(s.rules)
+	s.rules = slices.Compact(s.rules)
+	s.changed = true
+	for pass := 0; s.changed && s.widest == nil; pass++ {
+		s.changed = false
+		for _, file := range files {
+			s.module(modules[file])
+		}
+		if pass == maxPasses && s.changed && s.widest == nil {
+			s.widest = s.scope
+		}
+	}
+}
+
+func (s *sharing) module(module *ast.Module) {
+	s.pkg, s.aliases = module.Package.Path, map[string]ast.Ref{}
+	for _, i := range module.Imports {
+		if ref, ok := i.Path.Value.(ast.Ref); ok {
+			s.aliases[string(i.Name())] = ref
+		}
+	}
+	for _, rule := range module.Rules {
+		for r := rule; r != nil; r = r.Else {
+			s.rule(rule, r)
+		}
+	}
+}
+
+// rule goes through one rule; head is the rule itself, or that of which it is an else.
+func (s *sharing) rule(head, rule *ast.Rule) {
+	s.scope = head
+	ref := head.Head.Ref()
+	name := s.pkg.Extend(ref.GroundPrefix()).String()
+	for i, argument := range rule.Head.Args {
+		s.bind(argument, s.sizes[parameter(name, i)])
+	}
+	s.body(rule.Body)
+	size := levels(nil)
+	switch {
+	case rule.Head.Value != nil && rule.Head.Key != nil:
+		size = s.of(rule.Head.Key).or(s.of(rule.Head.Value)).under(1 + s.repeats)
+	case rule.Head.Key != nil:
+		size = s.of(rule.Head.Key).under(s.repeats)
+	case rule.Head.Value != nil:
+		size = s.of(rule.Head.Value)
+	}
+	for range ref[len(ref.GroundPrefix()):] {
+		size = size.under(s.repeats)
+	}
+	s.note(name, size)
+}
+
+func (s *sharing) body(body ast.Body) {
+	for _, expr := range body {
+		s.expression(expr)
+	}
+}
+
+func (s *sharing) expression(expr *ast.Expr) {
+	for _, with := range expr.With {
+		size := s.of(with.Value)
+		if ref, ok := with.Target.Value.(ast.Ref); ok {
+			for range ref[1:] {
+				size = size.within(1)
+			}
+			s.note(s.global(ref), size)
+		}
+	}
+	switch terms := expr.Terms.(type) {
+	case *ast.Term:
+		s.of(terms)
+	case *ast.SomeDecl:
+		for _, symbol := range terms.Symbols {
+			s.of(symbol)
+		}
+		if call, ok := some(terms); ok {
+			s.each(call[1:len(call)-1], call[len(call)-1])
+		}
+	case *ast.Every:
+		s.each([]*ast.Term{terms.Key, terms.Value}, terms.Domain)
+		s.body(terms.Body)
+	case []*ast.Term:
+		s.call(terms)
+	}
+}
+
+// some is the call of `some k, v in collection`.
+func some(d *ast.SomeDecl) (ast.Call, bool) {
+	if len(d.Symbols) != 1 {
+		return nil, false
+	}
+	call, ok := d.Symbols[0].Value.(ast.Call)
+	return call, ok && len(call) > 2
+}
+
+// each gives names to the parts of a collection.
+func (s *sharing) each(names []*ast.Term, collection *ast.Term) {
+	part := s.of(collection).inner()
+	for _, name := range names {
+		if name != nil {
+			s.bind(name, part)
+		}
+	}
+}
+
+// bind lets the variables of a pattern have a value, or the parts of it.
+func (s *sharing) bind(pattern *ast.Term, size levels) {
+	switch v := pattern.Value.(type) {
+	case ast.Var:
+		s.note(s.local(v), size)
+	case *ast.Array:
+		v.Foreach(func(t *ast.Term) { s.bind(t, size.inner()) })
+	case ast.Object:
+		v.Foreach(func(_, t *ast.Term) { s.bind(t, size.inner()) })
+	}
+}
+
+// of is what a term comes to. Whatever the term binds on the way is noted.
+func (s *sharing) of(t *ast.Term) levels {
+	switch v := t.Value.(type) {
+	case ast.Var:
+		return s.variable(v)
+	case ast.Ref:
+		return s.ref(v)
+	case ast.Call:
+		return s.call(v)
+	case *ast.Array, ast.Set, ast.Object:
+		return s.literal(v)
+	case *ast.ArrayComprehension:
+		s.body(v.Body)
+		return s.of(v.Term).under(s.repeats)
+	case *ast.SetComprehension:
+		s.body(v.Body)
+		return s.of(v.Term).under(s.repeats)
+	case *ast.ObjectComprehension:
+		s.body(v.Body)
+		return s.of(v.Key).or(s.of(v.Value)).under(1 + s.repeats)
+	}
+	return nil
+}
+
+func (s *sharing) literal(v ast.Value) levels {
+	parts, size := 0, levels(nil)
+	add := func(t *ast.Term) {
+		switch t.Value.(type) {
+		case ast.Null, ast.Boolean, ast.Number, ast.String:
+		default:
+			parts++
+			size = size.or(s.of(t))
+		}
+	}
+	switch v := v.(type) {
+	case *ast.Array:
+		v.Foreach(add)
+	case ast.Set:
+		v.Foreach(add)
+	case ast.Object:
+		v.Foreach(func(k, t *ast.Term) { add(k); add(t) })
+	}
+	return size.within(parts)
+}
+
+func (s *sharing) variable(v ast.Var) levels {
+	size := s.sizes[s.local(v)]
+	if ref, ok := s.aliases[string(v)]; ok {
+		return size.or(s.ref(ref))
+	}
+	return size.or(s.sizes[s.pkg.Extend(ast.Ref{ast.NewTerm(v)}).String()])
+}
+
+func (s *sharing) ref(ref ast.Ref) levels {
+	head, isVar := ref[0].Value.(ast.Var)
+	size := levels(nil)
+	switch {
+	case !isVar:
+		size = s.of(ref[0])
+	case ref.HasPrefix(ast.DefaultRootRef):
+		return s.document(ref)
+	case s.aliases[string(head)] != nil:
+		return s.document(s.aliases[string(head)].Concat(ref[1:]))
+	default:
+		size = s.variable(head).or(s.document(s.pkg.Extend(ref)))
+	}
+	for _, t := range ref[1:] {
+		if _, key := t.Value.(ast.Var); key {
+			s.bind(t, size.inner())
+		} else {
+			s.of(t)
+		}
+		size = size.inner()
+	}
+	return size
+}
+
+// document is what a reference to a rule comes to, or to a part of what it makes; or to a package, which holds all of its rules.
+func (s *sharing) document(ref ast.Ref) levels {
+	for n := len(ref); n > 0; n-- {
+		size, ok := s.sizes[ref[:n].String()]
+		if !ok {
+			continue
+		}
+		for _, t := range ref[n:] {
+			if _, key := t.Value.(ast.Var); key {
+				s.bind(t, size.inner())
+			}
+			size = size.inner()
+		}
+		return size
+	}
+	parts, size := 0, levels(nil)
+	for prefix, i := ref.ConstantPrefix().String(), 0; i < len(s.rules); i++ {
+		if strings.HasPrefix(s.rules[i], prefix) {
+			parts++
+			size = size.or(s.sizes[s.rules[i]])
+		}
+	}
+	return size.within(parts)
+}
+
+// call is what a function returns, with its arguments noted where it is one of the bundle's own.
+func (s *sharing) call(terms []*ast.Term) levels {
+	name, arguments := terms[0].String(), terms[1:]
+	if (name == ast.Equality.Name || name == ast.Assign.Name) && len(arguments) == 2 {
+		left, right := s.of(arguments[0]), s.of(arguments[1])
+		s.bind(arguments[0], right)
+		s.bind(arguments[1], left)
+		return nil
+	}
+	size, each := levels(nil), make([]levels, len(arguments))
+	for i, argument := range arguments {
+		each[i] = s.of(argument)
+		size = size.or(each[i])
+	}
+	if known, ok := ast.BuiltinMap[name]; ok {
+		if at := slices.IndexFunc(allowed, func(b builtin) bool { return b.name == name }); at < 0 || !allowed[at].passes() {
+			size = nil
+		}
+		if len(arguments) > known.Decl.Arity() { // the last one is given the result
+			s.bind(arguments[len(arguments)-1], size)
+		}
+		return size
+	}
+	ref, ok := terms[0].Value.(ast.Ref)
+	if !ok {
+		return nil
+	}
+	full := s.global(ref)
+	for i := range arguments {
+		s.note(parameter(full, i), each[i])
+	}
+	return s.sizes[full]
+}
+
+// passes says that the function returns its operands, or parts of them; what it makes of them beyond that is bounded when it is called.
+func (b builtin) passes() bool {
+	return b.growth == linear || b.growth == constant || b.growth == comparing || b.name == "minus"
+}
+
+// parameter is the name of an argument of a function, of all calls together.
+func parameter(function string, i int) string { return fmt.Sprintf("%s#%d", function, i) }
+
+// global is the full name of what a reference names: a rule, an import, or the input.
+func (s *sharing) global(ref ast.Ref) string {
+	head, _ := ref[0].Value.(ast.Var)
+	switch {
+	case ref.HasPrefix(ast.DefaultRootRef):
+		return ref.ConstantPrefix().String()
+	case ref.HasPrefix(ast.InputRootRef):
+		return s.local(head)
+	case s.aliases[string(head)] != nil:
+		return s.aliases[string(head)].Concat(ref[1:]).ConstantPrefix().String()
+	}
+	return s.pkg.Extend(ref).ConstantPrefix().String()
+}
+
+// local is the name of a variable of the present rule; the input is the same everywhere.
+func (s *sharing) local(v ast.Var) string {
+	if v.Equal(ast.InputRootDocument.Value) {
+		return "input"
+	}
+	return fmt.Sprintf("%p %s", s.scope, v)
+}
+
+// note adds to what is known of a name.
+func (s *sharing) note(name string, size levels) {
+	was, known := s.sizes[name]
+	now := was.or(size).trimmed()
+	if known && slices.Equal(was, now) {
+		return
+	}
+	s.sizes[name] = now
+	s.changed = s.changed || known && !slices.Equal(was, now) || len(now) > 0
+	if now.total() > s.most && s.widest == nil {
+		s.widest = s.scope
+	}
+}
