@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,10 +41,19 @@ func (h *head) refuse(reason, format string, args ...any) {
 	h.reason, h.Problem = reason, fmt.Sprintf(format, args...)
 }
 
+// acceptTime is how long a look waits for the acceptance of one head. Admission gives it 13 seconds, and stores nothing but drafts that
+// take longer; while the leader waits, nothing else is decided.
+const acceptTime = 30 * time.Second
+
+// acceptPause is how long one that took longer is left alone.
+const acceptPause = 10 * time.Minute
+
 // accepted is what came of the acceptance of some content, so that it is made once.
 type accepted struct {
 	bundle *bundle.Bundle
 	found  diag.List
+	// again is when to accept it again, because it was given up; zero for a verdict.
+	again time.Time
 }
 
 // readHeads reads every head, and stores the revisions that there are not yet. The revisions are those stored; new ones
@@ -81,8 +91,9 @@ func (c *leader) readHeads(ctx context.Context, revisions []policyv1alpha1.Polic
 	return heads, revisions, nil
 }
 
-// judge finds the revision that a head holds, and stores it where it is new and more than a draft. The error says nothing
-// of the head: the API server cannot be asked at the moment.
+// judge finds the revision that a head holds, and stores it where it is new and more than a draft. A draft is not accepted: admission
+// and metalaw policy verify show its author what is wrong with it, nobody else asks, and whoever may write drafts must not be able
+// to keep the leader from its work. The error says nothing of the head: the API server cannot be asked at the moment.
 func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.PolicyRevision, judged map[string]accepted) (
 	made *policyv1alpha1.PolicyRevision, err error,
 ) {
@@ -98,13 +109,21 @@ func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.
 		h.scope()
 		return nil, nil
 	}
+	if h.Stage == policyv1alpha1.LabelledDraft {
+		return nil, nil
+	}
 	a, ok := c.judged[own]
-	if !ok {
-		if a.bundle, a.found, err = c.Store.Accept(ctx, files, c.Store.embedded.Files); err != nil {
+	if !ok || !a.again.IsZero() && !c.Now().Before(a.again) {
+		if a, err = c.accept(ctx, files); err != nil {
 			return nil, err
 		}
 	}
 	judged[own] = a
+	if !a.again.IsZero() {
+		h.refuse(policyv1alpha1.ReasonBundleRefused, "checking it takes longer than %v and was given up, which is tried again after %v; "+
+			"see what metalaw policy verify says, and let its rules and tests look at less", acceptTime, acceptPause)
+		return nil, nil
+	}
 	if a.bundle == nil || a.found.HasErrors() {
 		h.refuse(policyv1alpha1.ReasonBundleRefused, "%s", summary(a.found))
 	} else {
@@ -115,7 +134,7 @@ func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.
 		h.scope()
 		return nil, nil
 	}
-	if h.Problem != "" || h.Stage == policyv1alpha1.LabelledDraft {
+	if h.Problem != "" {
 		return nil, nil
 	}
 	made, err = c.create(ctx, h, a.bundle, a.found, own)
@@ -128,6 +147,17 @@ func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.
 		h.scope()
 	}
 	return made, err
+}
+
+// accept has the content of a head accepted, for as long as a look may wait for it. The error says nothing of the content.
+func (c *leader) accept(ctx context.Context, files bundle.Files) (accepted, error) {
+	limited, cancel := context.WithTimeout(ctx, acceptTime)
+	defer cancel()
+	b, found, err := c.Store.Accept(limited, files, c.Store.embedded.Files)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return accepted{again: c.Now().Add(acceptPause)}, nil
+	}
+	return accepted{bundle: b, found: found}, err
 }
 
 // holds says of revisions whether they hold that content.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -234,5 +236,47 @@ func TestAHeadKeepsWhatWasFilledInForAnother(t *testing.T) {
 	r := revisionCalled(t, l, "fleet")
 	if len(r.Status.Heads) != 2 || r.Status.Heads[1].Digest == "" || r.Status.Heads[0].Digest == r.Status.Heads[1].Digest {
 		t.Errorf("the ConfigMaps that hold it are %+v", r.Status.Heads)
+	}
+}
+
+func TestADraftIsNotAcceptedByTheLeader(t *testing.T) {
+	l := newLeader(t, fleet(t, "draft", nil), fleet(t, "active", otherBundle))
+	accepts, inner := 0, l.Store.Accept
+	l.Store.Accept = func(ctx context.Context, files, fill bundle.Files) (*bundle.Bundle, diag.List, error) {
+		accepts++
+		return inner(ctx, files, fill)
+	}
+	l.look(t)
+	if want := "default 1.0.0 Superseded 1, other 1.0.0 Active 2"; l.stored(t) != want || accepts != 1 {
+		t.Errorf("%d acceptances, stored %s, want %s", accepts, l.stored(t), want)
+	}
+}
+
+func TestAHeadThatTakesTooLongKeepsNoOtherFromBeingPromoted(t *testing.T) {
+	l := newLeader(t, fleet(t, "shadow", nil), fleet(t, "active", otherBundle))
+	now, slow, inner := epoch, 0, l.Store.Accept
+	l.Now = func() time.Time { return now }
+	l.Store.Accept = func(ctx context.Context, files, fill bundle.Files) (*bundle.Bundle, diag.List, error) {
+		if !strings.Contains(string(files[bundle.BundleFile]), "name: fleet") {
+			return inner(ctx, files, fill)
+		}
+		slow++
+		if end, bounded := ctx.Deadline(); !bounded || time.Until(end) > acceptTime {
+			t.Error("the leader waits without end")
+		}
+		return nil, nil, context.DeadlineExceeded
+	}
+	for _, c := range []struct {
+		later time.Duration
+		tries int
+	}{{0, 1}, {acceptPause - time.Second, 1}, {time.Second, 2}} {
+		now = now.Add(c.later)
+		told := strings.Join(l.look(t), "\n")
+		if want := "default 1.0.0 Superseded 1, other 1.0.0 Active 2"; l.stored(t) != want || slow != c.tries {
+			t.Errorf("after %d tries and not %d, stored is %s, want %s", slow, c.tries, l.stored(t), want)
+		}
+		if said := strings.Contains(told, "Warning BundleRefused checking it takes longer than 30s"); said != (c.later == 0) {
+			t.Errorf("told %q", told)
+		}
 	}
 }
