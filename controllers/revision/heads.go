@@ -112,21 +112,18 @@ func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.
 	if h.Stage == policyv1alpha1.LabelledDraft {
 		return nil, nil
 	}
-	a, ok := c.judged[own]
-	if !ok || !a.again.IsZero() && !c.Now().Before(a.again) {
-		if a, err = c.accept(ctx, files); err != nil {
-			return nil, err
-		}
+	a, err := c.verdict(ctx, files, own)
+	if err != nil {
+		return nil, err
 	}
 	judged[own] = a
-	if !a.again.IsZero() {
+	switch {
+	case !a.again.IsZero():
 		h.refuse(policyv1alpha1.ReasonBundleRefused, "checking it takes longer than %v and was given up, which is tried again after %v; "+
 			"see what metalaw policy verify says, and let its rules and tests look at less", acceptTime, acceptPause)
-		return nil, nil
-	}
-	if a.bundle == nil || a.found.HasErrors() {
+	case a.bundle == nil || a.found.HasErrors():
 		h.refuse(policyv1alpha1.ReasonBundleRefused, "%s", summary(a.found))
-	} else {
+	default:
 		h.compare(a.bundle, revisions)
 	}
 	if h.Problem == "" && slices.ContainsFunc(revisions, holds(a.bundle)) { // other files, filled up to the same content
@@ -149,8 +146,12 @@ func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.
 	return made, err
 }
 
-// accept has the content of a head accepted, for as long as a look may wait for it. The error says nothing of the content.
-func (c *leader) accept(ctx context.Context, files bundle.Files) (accepted, error) {
+// verdict is what came of accepting the content of a head, or comes of it, for as long as a look may wait. The error says nothing of the
+// content.
+func (c *leader) verdict(ctx context.Context, files bundle.Files, digest string) (accepted, error) {
+	if a, ok := c.judged[digest]; ok && (a.again.IsZero() || c.Now().Before(a.again)) {
+		return a, nil
+	}
 	limited, cancel := context.WithTimeout(ctx, acceptTime)
 	defer cancel()
 	b, found, err := c.Store.Accept(limited, files, c.Store.embedded.Files)

@@ -103,6 +103,7 @@ func (b builtin) shown() string {
 func (b builtin) refuses(ctx context.Context, operands []*ast.Term) string {
 	size := 0
 	switch b.growth {
+	case constant:
 	case comparing:
 		if elements(operands[0].Value) > maxElements {
 			size = maxResult + 1

@@ -19,7 +19,8 @@ func deepest(text []byte) (position, bool) {
 	s := scanner{text: text, at: position{1, 0}}
 	for s.i = 0; s.i < len(text); s.i++ {
 		s.advance()
-		if s.step(); len(s.open) > maxNesting {
+		s.step()
+		if len(s.open) > maxNesting {
 			return s.at, true
 		}
 	}

@@ -18,24 +18,30 @@ func elements(v ast.Value) int { return elementsUpTo(v, maxElements) }
 
 func elementsUpTo(v ast.Value, most int) int {
 	n := 0
-	// One that is over the limit is not gone into, and neither is anything behind it.
-	add := func(parts ...*ast.Term) bool {
-		for _, part := range parts {
-			n++
-			if n <= most {
-				n += elementsUpTo(part.Value, most-n)
-			}
-		}
-		return n > most
-	}
 	switch v := v.(type) {
 	case *ast.Array:
-		v.Until(func(t *ast.Term) bool { return add(t) })
+		for i := 0; i < v.Len() && n <= most; i++ {
+			n += 1 + elementsUpTo(v.Elem(i).Value, most-n-1)
+		}
 	case ast.Set:
-		v.Until(func(t *ast.Term) bool { return add(t) })
+		all := v.Slice()
+		for i := 0; i < len(all) && n <= most; i++ {
+			n += 1 + elementsUpTo(all[i].Value, most-n-1)
+		}
 	case ast.Object:
-		v.Until(func(k, t *ast.Term) bool { return add(k, t) })
+		return objectElements(v, most)
 	}
+	return n
+}
+
+// objectElements is apart because what it hands on is made on the heap, and most values are no objects.
+func objectElements(v ast.Object, most int) int {
+	n := 0
+	v.Until(func(k, t *ast.Term) bool {
+		n += 2 + elementsUpTo(k.Value, most-n-2)
+		n += elementsUpTo(t.Value, most-n)
+		return n > most
+	})
 	return n
 }
 

@@ -110,7 +110,8 @@ func (w *extent) before(node any) bool {
 		}
 	}
 	if at := closure(node); at != nil {
-		if w.closures++; w.closures > maxClosures {
+		w.closures++
+		if w.closures > maxClosures {
 			w.note(at, fmt.Sprintf("comprehensions, every and template strings are nested more than %d deep", maxClosures),
 				"make a rule of the inner ones, and use it by its name")
 		}

@@ -179,8 +179,10 @@ func runInOrder(ctx context.Context, compiler *ast.Compiler, modules map[string]
 		for result := range results {
 			all = append(all, result)
 		}
-		if ctx.Err() != nil { // what is behind the one that was stopped is not run
-			break
+		select {
+		case <-ctx.Done(): // what is behind the one that was stopped is not run
+			return all, last, nil
+		default:
 		}
 	}
 	return all, last, nil
@@ -228,7 +230,8 @@ func tooManyTests(modules map[string]*ast.Module) *diag.Diagnostic {
 			if !isTest(rule.Head.Ref()[0]) {
 				continue
 			}
-			if tests++; tests > mostTests {
+			tests++
+			if tests > mostTests {
 				return &diag.Diagnostic{Severity: diag.Error, Code: CodeTestLimit, File: file, Line: rule.Loc().Row, Column: rule.Loc().Col,
 					Rule:    rule.Head.Ref().GroundPrefix().String(),
 					Message: fmt.Sprintf("a policy may have %d tests, and this is one more", mostTests),

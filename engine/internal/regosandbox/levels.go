@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package regosandbox
+
+import (
+	"math"
+	"slices"
+)
+
+// maxLevels is how many levels of a value are told apart.
+const maxLevels = 16
+
+// levels are the logarithms of how many computed parts a value has at each level, the outermost first.
+type levels []float64
+
+func (l levels) total() float64 {
+	sum := 0.0
+	for _, n := range l {
+		sum += n
+	}
+	return sum
+}
+
+// inner is a part of a value.
+func (l levels) inner() levels {
+	if len(l) == 0 {
+		return nil
+	}
+	return l[1:]
+}
+
+// within is a value that holds so many computed parts like this one.
+func (l levels) within(parts int) levels { return l.under(math.Log2(float64(max(parts, 1)))) }
+
+// under is a value with such a level around this one.
+func (l levels) under(level float64) levels {
+	all := append(levels{level}, l...)
+	if len(all) > maxLevels {
+		last := all[maxLevels-1:].total()
+		all = append(all[:maxLevels-1], last)
+	}
+	return all.trimmed()
+}
+
+func (l levels) trimmed() levels {
+	for len(l) > 0 && l[len(l)-1] == 0 {
+		l = l[:len(l)-1]
+	}
+	return l
+}
+
+// or is a value that is like either.
+func (l levels) or(other levels) levels {
+	if len(other) > len(l) {
+		l, other = other, l
+	}
+	if len(other) == 0 {
+		return l
+	}
+	all := slices.Clone(l)
+	for i, n := range other {
+		all[i] = max(all[i], n)
+	}
+	return all
+}
