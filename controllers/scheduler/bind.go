@@ -239,7 +239,7 @@ func (s *Scheduler) told(ctx context.Context, c *v1alpha1.ServerClaim, server st
 	}
 	s.recorder.Eventf(c, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to server %s", server)
 	if e := s.fleet.Get(server); e != nil {
-		s.recorder.Eventf(e.Server, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to claim %s/%s", c.Namespace, c.Name)
+		s.recorder.Eventf(e.Server, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to %s", unnamed)
 	}
 }
 
@@ -255,8 +255,11 @@ func (s *Scheduler) tellAdopted(c *v1alpha1.ServerClaim, server *v1alpha1.Server
 	}
 	s.recorder.Eventf(c, server, kind, v1alpha1.ReasonServerAdopted, "Bind",
 		"Took over server %s with the data%s", server.Name, of)
-	s.recorder.Eventf(server, c, kind, v1alpha1.ReasonServerAdopted, "Bind",
-		"Taken over by claim %s/%s with the data%s", c.Namespace, c.Name, of)
+	s.recorder.Eventf(server, nil, kind, v1alpha1.ReasonServerAdopted, "Bind", "Taken over, by %s, with the data%s", unnamed, of)
 }
+
+// unnamed is the claim in an Event of a server. Those lie in namespace default, which more people read than may know the names of other
+// tenants' claims; who may read the server finds it there.
+const unnamed = "the claim that spec.serverClaimRef names"
 
 func claimName(c *v1alpha1.ServerClaim) string { return c.Namespace + "/" + c.Name }

@@ -5,10 +5,13 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -249,10 +252,10 @@ func TestAnAdoptionIsToldOnTheClaimAndTheServer(t *testing.T) {
 	}{
 		"from a former claim of the name": {"uid-former", []string{
 			"Warning ServerAdopted Took over server a with the data that a former claim of that name (uid-former) left there",
-			"Warning ServerAdopted Taken over by claim ns/claim with the data that a former claim of that name (uid-former) left there"}},
+			"Warning ServerAdopted Taken over, by the claim that spec.serverClaimRef names, with the data that a former claim of that name (uid-former) left there"}},
 		"from before any UID was recorded": {"", []string{
 			"Normal ServerAdopted Took over server a with the data; nobody had recorded which claim of that name is meant",
-			"Normal ServerAdopted Taken over by claim ns/claim with the data; nobody had recorded which claim of that name is meant"}},
+			"Normal ServerAdopted Taken over, by the claim that spec.serverClaimRef names, with the data; nobody had recorded which claim of that name is meant"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -291,5 +294,41 @@ func TestAClaimIsBindingUntilTheWatchShowsItsServer(t *testing.T) {
 	w.must(w.pass())
 	if behind, shown := w.s.Binding(seen), w.s.Binding(w.claims()[0]); before || !during || !behind || shown {
 		t.Errorf("before %t, during %t, while the cache is behind %t, after %t", before, during, behind, shown)
+	}
+}
+
+// toldAbout takes down every Event, as about whom it is, whom it names besides, and its words.
+type toldAbout struct{ all *[]string }
+
+func (n toldAbout) Eventf(about, besides runtime.Object, _, reason, _, words string, args ...any) {
+	other := "nobody"
+	if besides != nil {
+		other = fmt.Sprintf("%T", besides)
+	}
+	*n.all = append(*n.all, fmt.Sprintf("%T %s %s, with %s", about, reason, fmt.Sprintf(words, args...), other))
+}
+
+// Events about servers lie in namespace default, where more people read them than may know of a tenant's claims.
+func TestNoEventOfAServerNamesAClaim(t *testing.T) {
+	w := newWorld(t)
+	w.addServer(aServer("s1"))
+	w.addServer(aServer("s2", inState(v1alpha1.StateReserved), dirty, writtenFor("secret-old", "uid-before")))
+	w.addClaim(aClaim("secret-new"))
+	w.addClaim(aClaim("secret-old", naming("s2")))
+	w.deliver(9)
+	var told []string
+	w.s.recorder = toldAbout{&told}
+	w.must(w.pass())
+	slices.Sort(told)
+	want := []string{
+		"*v1alpha1.Server Bound Bound to the claim that spec.serverClaimRef names, with nobody",
+		"*v1alpha1.Server Bound Bound to the claim that spec.serverClaimRef names, with nobody",
+		"*v1alpha1.Server ServerAdopted Taken over, by the claim that spec.serverClaimRef names, with the data that a former claim of that name (uid-before) left there, with nobody",
+		"*v1alpha1.ServerClaim Bound Bound to server s1, with nobody",
+		"*v1alpha1.ServerClaim Bound Bound to server s2, with nobody",
+		"*v1alpha1.ServerClaim ServerAdopted Took over server s2 with the data that a former claim of that name (uid-before) left there, with *v1alpha1.Server",
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -27,6 +27,10 @@ type view struct {
 	quota    bundle.Quota
 	underway func(namespace string) int
 	now      int64
+	// writing says whether any server is being written; nil for none.
+	writing func() bool
+	// patience knows which servers were tried for a claim in vain.
+	patience patience
 	// neighbours are the claims of a namespace; nil where none are known.
 	neighbours func(namespace string) []*neighbour
 
@@ -40,19 +44,21 @@ type view struct {
 	together map[types.UID]bool
 	// places are the counts of each class that is spread before any claim is counted.
 	places map[string]places
-	// fits are the candidates of each class that was asked for; taken are the servers that were given away since the pass began.
+	// matching are the servers that claims ask for by name and labels, in whatever state.
+	matching map[string]listed
+	// fits are the candidates of each hard contract that was asked for; taken are the servers that were given away since the pass began.
 	fits  map[string]*fits
 	taken []uint32
+	// judgements are what placements say of servers.
+	judgements *judgements
 	// groups are what the policy is asked about, kept for the next time.
 	groups [][]*selection.PreparedCandidate
 }
 
-// fits are the servers that the claims of a class can have, as candidates too.
+// fits are the servers that claims can have by the hard contract, as candidates too.
 type fits struct {
 	entries    []*index.Entry
 	candidates []*selection.PreparedCandidate
-	// judged is what the placement of the class says of each; nil where it was not asked yet, or there is none.
-	judged *judged
 	// offered is what the index said then; seen is how many of the taken are left out.
 	offered uint64
 	seen    int
@@ -72,13 +78,15 @@ type choice struct {
 	// sequence is what was known of the servers; counted what was known of the fleet's counts, where follows says that they matter.
 	sequence, counted uint64
 	follows           bool
-	// spread says that the counts of the claim's spread matter as well.
-	spread bool
+	// spread says that the counts of the claim's spread matter as well; contended that it may come to allow servers which it does not
+	// allow for sure.
+	spread, contended bool
 }
 
 func newView(fleet *index.Index, policy Policy, revision engine.Revision) *view {
 	return &view{fleet: fleet, policy: policy, revision: revision, choices: map[string]*choice{},
-		exhausted: map[string]bool{}, fits: map[string]*fits{}, places: map[string]places{}}
+		exhausted: map[string]bool{}, fits: map[string]*fits{}, places: map[string]places{},
+		matching: map[string]listed{}, judgements: newJudgements()}
 }
 
 // decide says what to do for an open claim. It writes nothing and does no I/O. Where afresh is set, the policy is asked though it
@@ -157,6 +165,13 @@ func (v *view) choose(ctx context.Context, a asking, claim selection.Claim, key 
 		s.follows = true
 		return s
 	}
+	if some := v.untried(a.claim, fit); some != nil {
+		own := *c // the others of its class did not try these
+		v.rank(ctx, a, claim, some, &own)
+		if len(own.ranked) > 0 {
+			return v.offer(a, &own, false)
+		}
+	}
 	v.rank(ctx, a, claim, fit, c)
 	if key != "" {
 		v.choices[key] = c
@@ -164,23 +179,41 @@ func (v *view) choose(ctx context.Context, a asking, claim selection.Claim, key 
 	return v.offer(a, c, false)
 }
 
-// fit finds the servers that a claim can have. As long as none came up since they were found for its class, those that were given
+// fit finds the servers that a claim can have. As long as none came up since they were found for one that asks for the same, those that were given
 // away meanwhile are left out of them.
 func (v *view) fit(a asking) *fits {
 	offered := v.fleet.Offered()
-	f := v.fits[a.class.key]
+	f := v.fits[a.class.asked]
 	if f == nil || f.offered != offered {
 		f = &fits{entries: v.fleet.Eligible(a.spec), offered: offered}
 		f.candidates = make([]*selection.PreparedCandidate, len(f.entries))
 		for i, e := range f.entries {
 			f.candidates[i] = e.Candidate()
 		}
-		v.fits[a.class.key] = f
+		v.fits[a.class.asked] = f
 	} else if gone := v.taken[f.seen:]; len(gone) > 0 {
 		f.leaveOut(gone)
 	}
 	f.seen = len(v.taken)
 	return f
+}
+
+// untried are those servers that were not tried for a claim in vain; nil where these are all, or none. They are left out before the
+// policy ranks them, because a ranking ends after the best.
+func (v *view) untried(c *v1alpha1.ServerClaim, all *fits) *fits {
+	if !v.patience.hasTried(c.UID) {
+		return nil
+	}
+	some := &fits{}
+	for i, e := range all.entries {
+		if !v.patience.spent(c, e) {
+			some.entries, some.candidates = append(some.entries, e), append(some.candidates, all.candidates[i])
+		}
+	}
+	if len(some.entries) == 0 || len(some.entries) == len(all.entries) {
+		return nil
+	}
+	return some
 }
 
 // leaveOut takes servers out of the candidates.
@@ -197,12 +230,10 @@ func (f *fits) leaveOut(numbers []uint32) {
 	for i, e := range f.entries {
 		if !isGone(e.Number()) {
 			f.entries[kept], f.candidates[kept] = e, f.candidates[i]
-			f.judged.move(i, kept)
 			kept++
 		}
 	}
 	f.entries, f.candidates = f.entries[:kept], f.candidates[:kept]
-	f.judged.cut(kept)
 }
 
 // offer is the step that a choice leads to.
@@ -213,7 +244,8 @@ func (v *view) offer(a asking, c *choice, shared bool) step {
 		return s
 	}
 	if len(c.ranked) == 0 {
-		return step{action: refuse, count: true, spec: a.spec, rejected: c.rejected, misplaced: c.misplaced, follows: c.follows}
+		return step{action: refuse, count: true, spec: a.spec, rejected: c.rejected, misplaced: c.misplaced,
+			follows: c.follows || c.contended}
 	}
 	for c.head < len(c.ranked) && v.fleet.Free(c.ranked[c.head].Name, a.spec) == nil {
 		c.head++

@@ -17,8 +17,10 @@ import (
 
 // class is the open claims that ask the hard contract for the same.
 type class struct {
-	key  string
-	spec selection.ClaimSpec
+	key string
+	// asked is the part of it that the hard contract is asked.
+	asked string
+	spec  selection.ClaimSpec
 	// placed is what they ask for beside it. namespace is theirs where they are spread; else those of several may share a class.
 	placed    *placement.Placement
 	namespace string
@@ -50,7 +52,8 @@ func newClasses() classes {
 
 // join puts a claim into the class of those that ask for the same.
 func (k *classes) join(uid types.UID, w *waiting) {
-	key, namespace := askedFor(w.spec), ""
+	asked, namespace := askedFor(w.spec), ""
+	key := asked
 	if w.placed.Spread() != nil || w.placed.Gang() != nil {
 		namespace = w.claim.Namespace
 	}
@@ -59,7 +62,7 @@ func (k *classes) join(uid types.UID, w *waiting) {
 	}
 	c := k.byKey[key]
 	if c == nil {
-		c = &class{key: key, spec: w.spec, placed: w.placed, namespace: namespace, members: map[types.UID]*waiting{}}
+		c = &class{key: key, asked: asked, spec: w.spec, placed: w.placed, namespace: namespace, members: map[types.UID]*waiting{}}
 		if w.placed.Spread() != nil {
 			k.spread[c] = struct{}{}
 		}

@@ -120,3 +120,21 @@ func (p byName) Select(_ context.Context, _ selection.Claim, all []*selection.Pr
 	slices.SortFunc(r.Ranked, func(a, b selection.Ranked) int { return strings.Compare(a.Name, b.Name) })
 	return r, nil
 }
+
+// best is byName with a ranking that ends after so many, as that of a real policy does.
+type best struct {
+	byName
+	most int
+}
+
+func (p best) Select(ctx context.Context, claim selection.Claim, all []*selection.PreparedCandidate, f selection.Fleet) (selection.Result, error) {
+	return p.Rank(ctx, claim, all, f, p.most)
+}
+
+func (p best) Rank(ctx context.Context, claim selection.Claim, all []*selection.PreparedCandidate, f selection.Fleet, most int) (
+	selection.Result, error) {
+	r, err := p.byName.Select(ctx, claim, all, f)
+	r.Allowed = len(r.Ranked)
+	r.Ranked = r.Ranked[:min(most, len(r.Ranked))]
+	return r, err
+}

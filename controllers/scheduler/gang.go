@@ -46,6 +46,13 @@ func (r *run) serveGang(ctx context.Context, key gangKey) {
 		r.s.pending.wakeGang(key)
 		return
 	}
+	if !r.s.searches.has(key) { // else it goes on without what was tried
+		for _, n := range r.s.pending.neighbours(key.namespace) {
+			if n.gangName() == key.name {
+				r.s.patience.anew(n.claim.UID, r.s.now())
+			}
+		}
+	}
 	r.tryGang(ctx, key, nil)
 }
 
@@ -55,6 +62,7 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 			r.gangPanicked(key, p)
 		}
 	}()
+	waited := r.s.gangs[key]
 	if given := r.s.letGo(key); len(given) > 0 {
 		r.given = append(r.given, given...)
 		r.v.afresh()
@@ -75,10 +83,8 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 		}
 	}
 	slices.SortFunc(everyone, before)
-	if len(everyone) == 0 {
-		return
-	}
-	if r.turnGangAway(ctx, key, members, everyone) {
+	if len(everyone) == 0 || r.turnGangAway(ctx, key, members, everyone) {
+		r.s.searches.leave(key)
 		return
 	}
 	r.v.together = make(map[types.UID]bool, len(everyone))
@@ -86,11 +92,23 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 		r.v.together[a.claim.UID] = true
 	}
 	defer func() { r.v.together = nil }()
-	found, short := r.find(ctx, everyone)
+	if waited.asleep && r.keepAgain(ctx, key, everyone, waited) {
+		return
+	}
+	found, short, over := r.search(ctx, key, everyone)
+	if !over {
+		r.searchOn(ctx, key, members, everyone, waited)
+		return
+	}
 	if short == nil {
 		r.startGang(ctx, &gangAttempt{key: key, members: found, everyone: everyone, denied: denied, committed: r.v.anyNamed(members)})
 		return
 	}
+	r.leaveShort(ctx, key, members, everyone, short, denied)
+}
+
+// leaveShort goes on with a gang for which there are too few servers.
+func (r *run) leaveShort(ctx context.Context, key gangKey, members []*neighbour, everyone []asking, short *shortage, denied error) {
 	left := r.completeOrGiveBack(ctx, key, members, everyone)
 	why := r.keep(ctx, key, members, everyone, short)
 	if denied != nil {
@@ -133,6 +151,7 @@ func (r *run) gangPanicked(key gangKey, p any) {
 		}
 	}
 	delete(r.s.gangs, key)
+	r.s.searches.leave(key)
 	r.v.afresh()
 	err := fmt.Errorf("decide on gang %s/%s: panic: %v\n%s", key.namespace, key.name, p, debug.Stack())
 	for _, a := range open {

@@ -227,7 +227,11 @@ func (w *world) committed(name string) bool {
 // checkCommit tells if a server is taken from a member of a gang of which another one has its server.
 func (w *world) checkCommit(before *v1alpha1.Server) {
 	for _, c := range w.claims() {
-		if gang := policies.GangOf(c); gang != nil && RelationOf(before, c) == Holds && c.Spec.ServerRef == nil && w.committed(gang.Name) {
+		gang := policies.GangOf(c)
+		if gang == nil || slices.ContainsFunc(w.gangs[c.UID], func(known *placement.Gang) bool { return known == nil || known.Name != gang.Name }) {
+			continue // the scheduler does not know yet that it is of this gang
+		}
+		if RelationOf(before, c) == Holds && c.Spec.ServerRef == nil && w.committed(gang.Name) {
 			w.mistake("server %s was taken from claim %s, though another of gang %s has its own", before.Name, c.Name, gang.Name)
 		}
 	}

@@ -314,3 +314,36 @@ func TestAGangBeyondItsQuotaKeepsNothingFromItsNamespace(t *testing.T) {
 	}
 	w.checkKept()
 }
+
+// What is kept for a gang leaves it open where a claim that is spread may stand; the best servers may all be in such a place.
+func TestASpreadClaimGetsAServerBehindManyThatItMayNotHaveYet(t *testing.T) {
+	w := newWorld(t)
+	w.under(best{most: selection.MaxRanked})
+	inRack := func(rack string) func(*v1alpha1.Server) { return labelled(policies.RackMetadata, rack) }
+	large := labelled("size", "large")
+	w.addServer(aServer("z0", inRack("r1"), large))
+	w.addServer(aServer("z1", inRack("r1")))
+	w.addServer(aServer("y", inRack("r2"), large, inState("Cleanup")))
+	for i := range 2 {
+		w.addClaim(aClaim(fmt.Sprintf("db-%d", i), selecting("size", "large"), placed("gang: {name: db, size: 2}")))
+	}
+	w.now = w.now.Add(gangPatience)
+	w.deliver(9)
+	w.tick()
+	if kept := w.s.fleet.Assumed(); len(kept) != 1 {
+		t.Fatalf("kept: %v", kept)
+	}
+	w.addServer(aServer("a-held", inRack("r2"), writtenFor("has", "uid-has"), inState("Reserved")))
+	w.addClaim(aClaim("has", naming("a-held"), confirmedClaim))
+	for i := range selection.MaxRanked + 6 {
+		w.addServer(aServer(fmt.Sprintf("a%02d", i), inRack("r2")))
+	}
+	w.addClaim(aClaim("web", placed("spread: {key: rack, claims: {}}")))
+	w.deliver(len(w.events))
+	w.tick()
+	if got := w.server("z1").Spec.ServerClaimRef; got == nil || got.Name != "web" {
+		v, _ := w.s.Verdict("uid-web")
+		t.Errorf("server z1 has %v, and the claim is told %s %q", got, v.Reason, v.Message)
+	}
+	w.checkKept()
+}

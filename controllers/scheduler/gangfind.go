@@ -3,7 +3,6 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -21,38 +20,16 @@ import (
 //
 // Members that are spread in different ways are tried in several orders, and may be told to wait though another one would do.
 func (r *run) find(ctx context.Context, everyone []asking) ([]*attempt, *shortage) {
-	order := make([]int, len(everyone))
-	for i := range order {
-		order[i] = i
-	}
-	found, best, _ := r.findInOrder(ctx, everyone, order)
-	if best == nil {
-		return found, nil
-	}
-	r.release(everyone, found)
-	m := r.matchNow(ctx, everyone)
-	best.failed = m.failed
-	found = r.takeMatched(ctx, m, everyone)
-	if len(found) == len(everyone) {
-		return found, nil
-	}
-	best.improve(found)
-	r.release(everyone, found)
-	if m.isExact() || !m.couldBe() {
-		return nil, best
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.choices(a), m.choices(b)) })
-	for range min(maxOrders, len(everyone)) {
-		found, short, missing := r.findInOrder(ctx, everyone, order)
-		if short == nil {
+	q := &search{everyone: everyone}
+	for {
+		found, over := r.try(ctx, q)
+		switch {
+		case found != nil:
 			return found, nil
+		case over:
+			return nil, q.best
 		}
-		best.improve(found)
-		r.release(everyone, found)
-		order = slices.DeleteFunc(order, func(i int) bool { return slices.Contains(missing, i) })
-		order = append(missing, order...)
 	}
-	return nil, best
 }
 
 // maxOrders bounds how often servers are looked for in another order, with the members first for which none was left.

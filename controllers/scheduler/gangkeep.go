@@ -4,13 +4,15 @@ package scheduler
 
 import (
 	"context"
-	"maps"
+	"fmt"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -20,6 +22,10 @@ type gangWaits struct {
 	until time.Time
 	// kept are servers that are kept free for it, by the member for which they are assumed.
 	kept map[string]types.UID
+	// lent are those that it gave back for the sake of claims that come before it, and gets again at its turn where they do not take
+	// them. asleep says that it has its turn for that alone.
+	lent   map[string]types.UID
+	asleep bool
 }
 
 // gangPatience is how long a complete gang that is short of servers lets claims behind it have what comes up. From then on its
@@ -47,10 +53,16 @@ func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, every
 	case ever.isExact() && !ever.complete(), !ever.couldBe():
 		return "nothing is kept free for it, because the fleet has too few servers for all its members, free or not"
 	}
+	r.s.gangs[key] = gangWaits{kept: r.takeWanted(ctx, everyone, short.wanted)}
+	return ""
+}
+
+// takeWanted assumes servers for members, as many as can be had of one for each; nil for none.
+func (r *run) takeWanted(ctx context.Context, everyone []asking, wanted []*index.Entry) map[string]types.UID {
 	kept := map[string]types.UID{}
 	for more := true; more; { // where the members keep apart, one may make room for another
 		more = false
-		for i, e := range short.wanted {
+		for i, e := range wanted {
 			if e == nil || kept[e.Name()] != "" {
 				continue
 			}
@@ -59,8 +71,48 @@ func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, every
 			}
 		}
 	}
+	return kept
+}
+
+// keepAgain has servers kept that were until now, without a search. It says whether they all are. None is where one is not, so that
+// others can be looked for.
+func (r *run) keepAgain(ctx context.Context, key gangKey, everyone []asking, waited gangWaits) bool {
+	kept := r.takeAgain(ctx, everyone, waited)
+	if len(kept) < len(waited.kept)+len(waited.lent) {
+		for server, uid := range kept {
+			r.s.fleet.Release(server, uid)
+		}
+		return false
+	}
 	r.s.gangs[key] = gangWaits{kept: kept}
-	return ""
+	return true
+}
+
+func (r *run) takeAgain(ctx context.Context, everyone []asking, waited gangWaits) map[string]types.UID {
+	wanted := make([]*index.Entry, len(everyone))
+	for _, servers := range []map[string]types.UID{waited.kept, waited.lent} {
+		for server, uid := range servers {
+			if at := slices.IndexFunc(everyone, func(a asking) bool { return a.claim.UID == uid }); at >= 0 {
+				wanted[at] = r.s.fleet.Get(server)
+			}
+		}
+	}
+	return r.takeWanted(ctx, everyone, wanted)
+}
+
+// searchOn leaves a gang whose search is not over without servers for now. What is kept for it stays so; what is reserved is completed or
+// given back, as for one that is short of servers.
+func (r *run) searchOn(ctx context.Context, key gangKey, members []*neighbour, everyone []asking, waited gangWaits) {
+	left := r.completeOrGiveBack(ctx, key, members, everyone)
+	if kept := r.takeAgain(ctx, everyone, waited); len(kept) > 0 {
+		r.s.gangs[key] = gangWaits{kept: kept}
+	}
+	for _, a := range left {
+		if _, told := r.s.verdicts.get(a.claim.UID); !told {
+			r.refuse(a, refusal(v1alpha1.ReasonGangWaiting, fmt.Sprintf("gang %q: servers are being looked for; "+
+				"its members ask for so much, and of so many servers, that it takes a while", key.name)))
+		}
+	}
 }
 
 // attaining is a Policy that tells what it turns away for good from what may pass by itself.
@@ -80,32 +132,48 @@ func (v *view) matchEver(ctx context.Context, members []*neighbour, everyone []a
 			own[s.server] = true
 		}
 	}
-	return v.match(everyone, func(a asking, claim selection.Claim) ([]*index.Entry, string) {
-		var all []*index.Entry
-		for _, e := range v.fleet.Matching(a.spec) {
-			if ok, _, _ := selection.Feasible(a.spec, e.State); ok && !own[e.Name()] {
-				all = append(all, e)
+	feasible := map[string][]*index.Entry{}
+	return v.match(everyone, listing{
+		servers: func(a asking) []*index.Entry {
+			all, found := feasible[a.class.asked]
+			if !found {
+				for _, e := range v.matchingOf(a) {
+					if ok, _, _ := selection.Feasible(a.spec, e.State); ok && !own[e.Name()] {
+						all = append(all, e)
+					}
+				}
+				feasible[a.class.asked] = all
 			}
-		}
-		p, ok := v.policy.(attaining)
-		if !ok {
-			return v.everything(ctx, a, claim, all)
-		}
-		accepted := acceptedOf(a, all)
-		could, err := p.Attainable(ctx, claim, slices.Concat(accepted.groups...), v.fleet.CountsFor(claim.Namespace, v.now))
-		if err != nil {
-			return nil, withoutNames(err)
-		}
-		all = all[:0]
-		for _, c := range could {
-			all = append(all, accepted.entries[c.Name()])
-		}
-		return all, ""
+			return all
+		},
+		ask: func(claim selection.Claim, some []*index.Entry) opinion { return v.attainable(ctx, claim, some) },
 	}, nil)
 }
 
-// wakeGangs has the next pass look at the gangs for which servers are kept, or that have waited for long enough, and gives back
-// what is kept, so that a claim that comes before them can have it. It returns what it gave back.
+// attainable are the servers that the policy turns away by nothing but what passes, in no order.
+func (v *view) attainable(ctx context.Context, claim selection.Claim, some []*index.Entry) opinion {
+	p, ok := v.policy.(attaining)
+	if !ok {
+		return v.opinionOf(ctx, claim, some)
+	}
+	byName, candidates := make(map[string]*index.Entry, len(some)), make([]*selection.PreparedCandidate, len(some))
+	for i, e := range some {
+		byName[e.Name()], candidates[i] = e, e.Candidate()
+	}
+	v.judgements.work += lookCost * int64(len(some))
+	could, err := p.Attainable(ctx, claim, candidates, v.fleet.CountsFor(claim.Namespace, v.now))
+	if err != nil {
+		return opinion{failed: withoutNames(err)}
+	}
+	o := opinion{scores: make([]float64, len(could))}
+	for _, c := range could {
+		o.allowed = append(o.allowed, byName[c.Name()])
+	}
+	return o
+}
+
+// wakeGangs has the next pass look at the gangs that have waited for long enough, or whose members are gone, and gives back what is kept
+// for them; and at the one whose search goes on. It returns what it gave back.
 func (s *Scheduler) wakeGangs(now time.Time) []string {
 	var given []string
 	for key, g := range s.gangs {
@@ -114,30 +182,43 @@ func (s *Scheduler) wakeGangs(now time.Time) []string {
 			given = append(given, s.letGo(key)...)
 		}
 	}
-	if len(given) > 0 || s.pending.anyDue() {
-		for key, g := range s.gangs {
-			if len(g.kept) > 0 {
-				s.pending.wakeGang(key)
-				given = append(given, s.letGo(key)...)
-			}
-		}
+	if key, ok := s.searches.call(now); ok {
+		s.pending.wakeGang(key)
 	}
 	slices.Sort(given)
 	return given
 }
 
-// due takes the claims that a pass is to look at. Where there are any, nothing is kept for a gang meanwhile: whoever comes first can
-// have it.
+// due takes the claims that a pass is to look at. What is kept for a gang is given back where some of them come before it, so that they
+// can have it, and taken again at its turn. Those that come behind it could not have it anyway.
 func (s *Scheduler) due(r *run, began time.Time) []asking {
 	r.given = s.wakeGangs(began)
 	due := s.pending.take(r.v.granted, began)
-	if len(due) == 0 || !slices.ContainsFunc(slices.Collect(maps.Values(s.gangs)), func(g gangWaits) bool { return len(g.kept) > 0 }) {
+	lent := false
+	for key, g := range s.gangs {
+		if len(g.kept) == 0 {
+			g.asleep = false
+			s.gangs[key] = g
+			continue
+		}
+		first, ok := s.pending.firstOf(key, r.v.granted, began)
+		isOf := func(a asking) bool {
+			return a.claim.Namespace == key.namespace && a.placed.Gang() != nil && a.placed.Gang().Name == key.name
+		}
+		if !ok || !slices.ContainsFunc(due, func(a asking) bool { return !isOf(a) && before(a, first) < 0 }) {
+			continue
+		}
+		r.given = append(r.given, s.letGo(key)...)
+		s.gangs[key] = gangWaits{lent: g.kept, asleep: !slices.ContainsFunc(due, isOf)}
+		s.pending.wakeGang(key)
+		lent = true
+	}
+	if !lent {
 		return due
 	}
-	for _, a := range due { // the first of them became due after the gangs were looked at
+	for _, a := range due {
 		s.pending.wake(a.claim.UID)
 	}
-	r.given = append(r.given, s.wakeGangs(began)...)
 	return s.pending.take(r.v.granted, began)
 }
 
@@ -173,5 +254,5 @@ func (s *Scheduler) nextGang(now time.Time) time.Duration {
 			}
 		}
 	}
-	return least
+	return wake.Sooner(least, s.searches.wait(now))
 }

@@ -31,19 +31,32 @@ type matched struct {
 
 // matchNow looks up what each member may have now.
 func (r *run) matchNow(ctx context.Context, everyone []asking) *matched {
-	return r.v.match(everyone, func(a asking, claim selection.Claim) ([]*index.Entry, string) {
-		return r.v.everything(ctx, a, claim, r.v.fit(a).entries)
-	}, func(a asking, e *index.Entry) bool { return r.s.patience.holds(a.claim, e, r.s.now()) })
+	l := listing{servers: func(a asking) []*index.Entry { return r.v.fit(a).entries },
+		ask: func(claim selection.Claim, some []*index.Entry) opinion { return r.v.opinionOf(ctx, claim, some) }}
+	return r.v.match(everyone, l, func(a asking, e *index.Entry) bool { return r.s.patience.spent(a.claim, e) })
 }
 
-// listing looks up the servers of a member, the best first. The words say why not all are known; empty where they are.
-type listing func(asking, selection.Claim) (all []*index.Entry, failed string)
+// listing looks up the servers of members.
+type listing struct {
+	// servers are those to look at, the same for all that ask the hard contract for the same.
+	servers func(a asking) []*index.Entry
+	// ask is what the policy makes of some.
+	ask func(claim selection.Claim, some []*index.Entry) opinion
+}
 
-// match puts together who may have what. Lists is asked once for members that ask for the same; without says which servers to leave
-// out for a member, nil for none.
-func (v *view) match(everyone []asking, lists listing, without func(asking, *index.Entry) bool) *matched {
+// opinion is what a policy says of servers: those that it allows, the best first.
+type opinion struct {
+	allowed []*index.Entry
+	scores  []float64
+	// failed says why not all are known; empty where they are.
+	failed string
+}
+
+// match puts together who may have what. Without says which servers to leave out for a member,
+// nil for none.
+func (v *view) match(everyone []asking, l listing, without func(asking, *index.Entry) bool) *matched {
 	m := &matched{spread: slices.ContainsFunc(everyone, func(a asking) bool { return a.placed.Spread() != nil })}
-	numbers, known := map[*index.Entry]int{}, map[string][]*index.Entry{}
+	numbers, known := map[*index.Entry]int{}, answers{opinions: map[string]opinion{}, lists: map[string][]*index.Entry{}}
 	var open []asking
 	for i, a := range everyone {
 		if _, has := v.written(a.claim); has {
@@ -52,7 +65,7 @@ func (v *view) match(everyone []asking, lists listing, without func(asking, *ind
 		m.open = append(m.open, i)
 		open = append(open, a)
 		var ranked []int
-		for _, e := range v.listed(m, a, known, lists) {
+		for _, e := range v.listed(m, a, known, l) {
 			if without != nil && without(a, e) {
 				continue
 			}
@@ -72,72 +85,109 @@ func (v *view) match(everyone []asking, lists listing, without func(asking, *ind
 	return m
 }
 
-// listed asks for a list, or finds it among those that are known.
-func (v *view) listed(m *matched, a asking, known map[string][]*index.Entry, lists listing) []*index.Entry {
+// answers is what was asked for some members: what the policy says, and the servers of those that ask for the same.
+type answers struct {
+	opinions map[string]opinion
+	lists    map[string][]*index.Entry
+}
+
+// listed are the servers of a member, the best first, whatever stands where: of every alternative, and not only of the first. The policy
+// is asked once for members that it cannot tell apart, whatever their placements are. Where it fails for some server it is asked
+// about those alone that the placement accepts.
+func (v *view) listed(m *matched, a asking, known answers, l listing) []*index.Entry {
 	if a.class == nil {
 		return nil
 	}
 	claim := policies.SelectionClaimOf(a.claim)
 	claim.Priority = a.priority
-	key := ""
-	if t, ok := v.policy.(telling); ok {
-		key = a.class.key + "\x00" + t.Asks(claim)
-		if all, found := known[key]; found {
-			return all
+	servers := l.servers(a)
+	t, tells := v.policy.(telling)
+	if !tells {
+		o := l.ask(claim, v.acceptedOf(a, servers))
+		m.failed = cmp.Or(m.failed, o.failed)
+		return v.arranged(a, o)
+	}
+	asks := t.Asks(claim)
+	key := a.class.key + "\x00" + asks
+	if all, found := known.lists[key]; found {
+		return all
+	}
+	shared := a.class.asked + "\x00" + asks
+	o, found := known.opinions[shared]
+	if !found {
+		o = l.ask(claim, servers)
+		known.opinions[shared] = o
+	}
+	if o.failed != "" {
+		o = l.ask(claim, v.acceptedOf(a, servers))
+	}
+	m.failed = cmp.Or(m.failed, o.failed)
+	known.lists[key] = v.arranged(a, o)
+	return known.lists[key]
+}
+
+// acceptedOf are the servers that the placement of a claim accepts, whatever stands where.
+func (v *view) acceptedOf(a asking, entries []*index.Entry) []*index.Entry {
+	t := v.judgements.of(a.placed)
+	some := make([]*index.Entry, 0, len(entries))
+	for _, e := range entries {
+		if v.judgements.judge(t, e).accepted() && standsSomewhere(a, e) {
+			some = append(some, e)
 		}
 	}
-	all, failed := lists(a, claim)
-	m.failed = cmp.Or(m.failed, failed)
-	if key != "" {
-		known[key] = all
+	return some
+}
+
+// standsSomewhere says that a server has a place, if that matters to a claim.
+func standsSomewhere(a asking, e *index.Entry) bool {
+	spread := a.placed.Spread()
+	return spread == nil || spread.Place(e.Candidate().Facts()) != ""
+}
+
+// arranged are those of the servers that the placement of a claim accepts: by alternative, and the best first.
+func (v *view) arranged(a asking, o opinion) (all []*index.Entry) {
+	type scored struct {
+		entry *index.Entry
+		score float64
+	}
+	t, groups := v.judgements.of(a.placed), make([][]scored, a.placed.Alternatives())
+	for i, e := range o.allowed {
+		if j := v.judgements.judge(t, e); j.accepted() && standsSomewhere(a, e) {
+			groups[j.alternative] = append(groups[j.alternative], scored{e, o.scores[i] + float64(j.score)})
+		}
+	}
+	for _, group := range groups {
+		if a.placed.Prefers() {
+			slices.SortFunc(group, func(x, y scored) int {
+				return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.entry.Name(), y.entry.Name()))
+			})
+		}
+		for _, one := range group {
+			all = append(all, one.entry)
+		}
 	}
 	return all
 }
 
-// accepted are the servers that the placement of a claim accepts, whatever stands where.
-type accepted struct {
-	// groups are those of each alternative, and entries those of all by name.
-	groups  [][]*selection.PreparedCandidate
-	entries map[string]*index.Entry
-	// scores are what the placement adds to that of the policy.
-	scores map[string]float64
-}
-
-func acceptedOf(a asking, entries []*index.Entry) accepted {
-	out := accepted{entries: make(map[string]*index.Entry, len(entries)), scores: map[string]float64{}}
-	at := func(i int) *selection.Candidate { return entries[i].Candidate().Facts() }
-	sorted := a.placed.Sort(len(entries), at, nil)
-	for _, group := range sorted.Groups {
-		some := make([]*selection.PreparedCandidate, len(group))
-		for i, n := range group {
-			e := entries[n]
-			some[i], out.entries[e.Name()] = e.Candidate(), e
-			if sorted.Scores != nil {
-				out.scores[e.Name()] = float64(sorted.Scores[n])
-			}
-		}
-		out.groups = append(out.groups, some)
+// opinionOf asks the policy about some servers.
+func (v *view) opinionOf(ctx context.Context, claim selection.Claim, some []*index.Entry) opinion {
+	switch {
+	case v.policy == nil:
+		return opinion{failed: "no policy is in force"}
+	case len(some) == 0:
+		return opinion{}
 	}
-	return out
-}
-
-// everything are those of some servers that a claim may have, the best first, whatever stands where: of every alternative, and not
-// only of the first. The words say why not all are known; empty where they are.
-func (v *view) everything(ctx context.Context, a asking, claim selection.Claim, entries []*index.Entry) (all []*index.Entry, failed string) {
-	accepted := acceptedOf(a, entries)
-	for _, group := range accepted.groups {
-		if len(group) == 0 || v.policy == nil {
-			continue
-		}
-		c := &choice{rejected: map[string]int{}}
-		v.ask(ctx, claim, group, c, true)
-		failed = cmp.Or(failed, c.failed)
-		prefer(c.ranked, accepted.scores)
-		for _, one := range c.ranked {
-			all = append(all, accepted.entries[one.Name])
-		}
+	byName, candidates := make(map[string]*index.Entry, len(some)), make([]*selection.PreparedCandidate, len(some))
+	for i, e := range some {
+		byName[e.Name()], candidates[i] = e, e.Candidate()
 	}
-	return all, failed
+	c := &choice{rejected: map[string]int{}}
+	v.ask(ctx, claim, candidates, c, true)
+	o := opinion{failed: c.failed, allowed: make([]*index.Entry, len(c.ranked)), scores: make([]float64, len(c.ranked))}
+	for i, one := range c.ranked {
+		o.allowed[i], o.scores[i] = byName[one.Name], one.Score
+	}
+	return o
 }
 
 // setPlaces says what the places of servers are to the members.
@@ -165,8 +215,13 @@ func (v *view) setPlaces(m *matched, open []asking) {
 		m.counts = append(m.counts, counts[place])
 	}
 	m.Place = make([]int, m.Servers)
+	uncounted := map[int]bool{}
 	for n, e := range m.entries {
-		m.Place[n] = numbers[first.Place(e.Candidate().Facts())]
+		place, known := numbers[first.Place(e.Candidate().Facts())]
+		m.Place[n], uncounted[n] = place, !known
+	}
+	for i, ranked := range m.Ranked { // nobody knows what a place has that came up since
+		m.Ranked[i] = slices.DeleteFunc(ranked, func(n int) bool { return uncounted[n] })
 	}
 }
 

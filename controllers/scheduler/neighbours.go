@@ -177,6 +177,22 @@ func (p *pending) roster(key gangKey, granted bundle.Priority, now time.Time) (m
 	return members, open
 }
 
+// firstOf is the member of a gang that is served first; false where none is open.
+func (p *pending) firstOf(key gangKey, granted bundle.Priority, now time.Time) (first asking, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for uid, n := range p.known[key.namespace] {
+		w := p.claims[uid]
+		if w == nil || n.gangName() != key.name {
+			continue
+		}
+		if a := w.asking(granted, now); !ok || before(a, first) < 0 {
+			first, ok = a, true
+		}
+	}
+	return first, ok
+}
+
 // anyDue says whether the next pass has to look at any claim.
 func (p *pending) anyDue() bool {
 	p.mu.Lock()

@@ -20,6 +20,10 @@ const (
 	longestWait = 5 * time.Second
 	// longestDenied bounds the waits after a write that the API server denies: most likely it denies the next one too.
 	longestDenied = time.Minute
+	// maxTries is how many writes for one claim may come to nothing before it has to wait.
+	maxTries = 16
+	// mostTried bounds how many servers are remembered of one claim.
+	mostTried = 1024
 )
 
 // patience keeps claims from repeating writes that came to nothing, for longer and longer. Only the loop uses it.
@@ -31,7 +35,7 @@ type failures struct {
 	until time.Time
 	// again says that the claim is to be looked at once the wait is over.
 	again bool
-	// tried is the version that came to nothing, by server.
+	// tried is the version that came to nothing, by server, until all were tried.
 	tried map[string]string
 }
 
@@ -40,10 +44,27 @@ func versions(c *v1alpha1.ServerClaim, e *index.Entry) string {
 	return fmt.Sprintf("%s %s %d", e.Server.UID, e.Server.ResourceVersion, c.Generation)
 }
 
+// spent says that this very write came to nothing. It is worth another try only once there is no other server.
+func (p patience) spent(c *v1alpha1.ServerClaim, e *index.Entry) bool {
+	f := p[c.UID]
+	return f != nil && len(f.tried) > 0 && f.tried[e.Server.Name] == versions(c, e)
+}
+
 // holds says that this very write came to nothing and is not due yet.
 func (p patience) holds(c *v1alpha1.ServerClaim, e *index.Entry, now time.Time) bool {
-	f := p[c.UID]
-	return f != nil && now.Before(f.until) && f.tried[e.Server.Name] == versions(c, e)
+	return p.wait(c.UID, now) > 0 && p.spent(c, e)
+}
+
+// hasTried says that some write for a claim came to nothing.
+func (p patience) hasTried(uid types.UID) bool { return p[uid] != nil && len(p[uid].tried) > 0 }
+
+// anew has what came to nothing tried again from the first, once the claim need not wait. It says whether there is any.
+func (p patience) anew(uid types.UID, now time.Time) bool {
+	if !p.hasTried(uid) || p.wait(uid, now) > 0 {
+		return false
+	}
+	p[uid].tried = nil
+	return true
 }
 
 // tried remembers a write that came to nothing.
@@ -53,7 +74,7 @@ func (p patience) tried(c *v1alpha1.ServerClaim, e *index.Entry) {
 		f = &failures{}
 		p[c.UID] = f
 	}
-	if f.tried == nil {
+	if f.tried == nil || len(f.tried) >= mostTried {
 		f.tried = map[string]string{}
 	}
 	f.tried[e.Server.Name] = versions(c, e)

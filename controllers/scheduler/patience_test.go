@@ -4,6 +4,7 @@ package scheduler
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // contested is a claim whose only server was changed by somebody else, which the watch has not shown yet.
@@ -166,5 +169,93 @@ func TestADeniedWriteToTheClaimIsToldAndLeavesOthersAlone(t *testing.T) {
 	}
 	if got := w.server("b").Spec.ServerClaimRef; got == nil || got.Name != "second" {
 		t.Errorf("server b has %v", got)
+	}
+}
+
+// locked answers the writes of servers whose name comes before that of the first that is not locked.
+func locked(first string) func(client.Object) error {
+	return func(o client.Object) error {
+		if _, ok := o.(*v1alpha1.Server); ok && o.GetName() < first {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "servers"}, o.GetName(), errors.New("it is locked"))
+		}
+		return nil
+	}
+}
+
+func TestAClaimGetsAServerBeyondThoseThatARankingHas(t *testing.T) {
+	shipped, err := policies.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, policy := range map[string]Policy{"by name": best{most: selection.MaxRanked}, "by the default policy": shipped.Selection} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.under(policy)
+			const refused = 3*selection.MaxRanked + 5
+			for i := range refused + 2 {
+				w.addServer(aServer(fmt.Sprintf("s%03d", i)))
+			}
+			w.addClaim(aClaim("claim"))
+			w.deliver(len(w.events))
+			w.before = locked(fmt.Sprintf("s%03d", refused))
+			most, before := 0, 0
+			for range 30 {
+				w.tick()
+				most, before = max(most, w.writes-before), w.writes
+			}
+			if got := w.onServers(); !slices.Equal(got, []string{fmt.Sprintf("s%03d", refused)}) || w.writes != refused+2 || most > maxTries+1 {
+				t.Errorf("%d writes, %d at once; on servers: %q", w.writes, most, got)
+			}
+		})
+	}
+}
+
+func TestAClaimThatEveryServerIsRefusedToTriesThemInTurn(t *testing.T) {
+	w := newWorld(t)
+	w.under(best{most: 4})
+	for i := range maxTries + 2 {
+		w.addServer(aServer(fmt.Sprintf("s%02d", i)))
+	}
+	w.addClaim(aClaim("claim"))
+	w.deliver(len(w.events))
+	w.before = locked("t")
+	var writes []int
+	for range 6 {
+		before := w.writes
+		w.tick()
+		writes = append(writes, w.writes-before)
+	}
+	if want := []int{maxTries, 2, maxTries, 2, maxTries, 2}; !slices.Equal(writes, want) {
+		t.Errorf("it writes %v, want %v", writes, want)
+	}
+	if v, _ := w.s.Verdict("uid-claim"); v.Reason != v1alpha1.ReasonBindingRefused {
+		t.Errorf("it is told %s %q", v.Reason, v.Message)
+	}
+}
+
+func TestAClaimThatWaitsForBindingsUnderWayIsNotToldThatItsServersAreRefused(t *testing.T) {
+	w := newWorld(t)
+	w.gate = newGate()
+	w.restart()
+	apart := placed("spread: {key: rack, claims: {}}")
+	for name, rack := range map[string]string{"a": "r1", "c": "r1", "d": "r2"} {
+		w.addServer(aServer(name, labelled(policies.RackMetadata, rack)))
+	}
+	w.addServer(aServer("e", labelled(policies.RackMetadata, "r2"), writtenFor("has", "uid-has"), inState("Reserved")))
+	w.addClaim(aClaim("has", naming("e"), confirmedClaim))
+	w.addClaim(aClaim("web-0", apart))
+	w.addClaim(aClaim("web-1", apart))
+	w.deliver(9)
+	w.gate.choose = func(n int) int { return n - 1 } // that of web-1, to c, comes first
+	w.before = onlyServer("c", func(*v1alpha1.Server) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "servers"}, "c", errors.New("it is locked"))
+	})
+	w.tick()
+	if v, told := w.s.Verdict("uid-web-1"); told {
+		t.Errorf("it is told %s %q", v.Reason, v.Message)
+	}
+	w.tick()
+	if diff := cmp.Diff([]string{"a", "d", "e"}, w.onServers()); diff != "" {
+		t.Error(diff)
 	}
 }

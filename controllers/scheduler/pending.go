@@ -188,6 +188,7 @@ func (p *pending) concerned(change index.Change) bool {
 			w.due, found = true, true
 		}
 	}
+	found = p.roomCameUp(change) || found
 	for _, e := range []*index.Entry{change.Before, change.After} {
 		if e == nil {
 			continue
@@ -198,6 +199,22 @@ func (p *pending) concerned(change index.Change) bool {
 			for _, w := range c.members {
 				wake(w)
 			}
+		}
+	}
+	return found
+}
+
+// roomCameUp has the next pass look at the claims for which the quota of their namespace left no room, where a server no longer counts
+// for it: they come before others that became due since. It says whether there are any.
+func (p *pending) roomCameUp(change index.Change) bool {
+	namespace := change.Before.CountsFor()
+	if namespace == "" || namespace == change.After.CountsFor() {
+		return false
+	}
+	found := false
+	for uid := range p.known[namespace] {
+		if w := p.claims[uid]; w != nil && w.refused != nil && w.refused.step.verdict.Reason == v1alpha1.ReasonQuotaExceeded {
+			w.due, found = true, true
 		}
 	}
 	return found

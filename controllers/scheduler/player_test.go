@@ -32,6 +32,10 @@ var names = []string{"a", "b", "c", "d", "e", "f"}
 func play(t *rapid.T, asks []string, least int) *world {
 	p := &player{world: newWorld(t), asks: asks}
 	p.gate = newGate()
+	p.policy = best{most: rapid.IntRange(1, 3).Draw(t, "ranked")}
+	if rapid.IntRange(0, 2).Draw(t, "searches that take several passes") == 0 {
+		p.limits = &searchLimits{easy: rapid.Int64Range(0, 200).Draw(t, "easy search"), inPass: 60}
+	}
 	for _, name := range names[:rapid.IntRange(least, len(names)).Draw(t, "servers")] {
 		p.newServer(name)
 	}
@@ -50,6 +54,7 @@ func play(t *rapid.T, asks []string, least int) *world {
 		"server moves on":     p.serverMovesOn,
 		"server boots":        p.serverBoots,
 		"server changes":      p.serverChanges,
+		"server is locked":    p.serverIsLocked,
 		"watch":               func(t *rapid.T) { p.deliver(rapid.IntRange(1, 4).Draw(t, "events")) },
 		"pass":                p.onePass,
 		"another pass":        p.onePass,
@@ -259,6 +264,12 @@ func (p *player) serverChanges(t *rapid.T) {
 	}
 	s := all[rapid.IntRange(0, len(all)-1).Draw(t, "server")]
 	p.changeServer(s, func(s *v1alpha1.Server) { s.Spec.Unclaimable = !s.Spec.Unclaimable })
+}
+
+// serverIsLocked has nobody get a server, or ends that. Nothing shows it but what becomes of writes.
+func (p *player) serverIsLocked(t *rapid.T) {
+	name := rapid.SampledFrom(names).Draw(t, "server")
+	p.locked[name] = !p.locked[name]
 }
 
 // between is what happens while workers are at work: the watch goes on, and somebody else changes a server or ends a claim.

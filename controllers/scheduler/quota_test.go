@@ -65,3 +65,25 @@ func TestALoweredQuotaTakesNothingAway(t *testing.T) {
 		t.Errorf("the claim names %v", ref)
 	}
 }
+
+func TestRoomInAQuotaGoesToTheClaimThatIsServedFirst(t *testing.T) {
+	w := newWorld(t)
+	w.quota = bundle.Quota{Namespaces: map[string]int{"ns": 1}}
+	w.addServer(aServer("a", labelled("size", "small")))
+	w.addServer(aServer("b", labelled("size", "large")))
+	w.addClaim(aClaim("has", made(0), selecting("size", "small")))
+	w.addClaim(aClaim("older", made(1), selecting("size", "large")))
+	w.deliver(9)
+	w.must(w.pass())
+	w.deliver(9)
+	w.changeServer(w.server("a"), ForgetBinding)
+	w.endClaim(w.claims()[0])
+	w.addClaim(aClaim("younger", made(2), selecting("size", "large"), func(c *v1alpha1.ServerClaim) {
+		c.Spec.Tolerations = []v1alpha1.Toleration{{Key: "k", Operator: "Exists"}} // so that it is of a class of its own
+	}))
+	w.deliver(9)
+	w.must(w.pass())
+	if diff := cmp.Diff([]string{"older"}, w.boundClaims()); diff != "" {
+		t.Error(diff)
+	}
+}

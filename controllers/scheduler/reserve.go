@@ -2,11 +2,7 @@
 
 package scheduler
 
-import (
-	"context"
-
-	"github.com/metalaw/metalaw/engine/placement"
-)
+import "context"
 
 // reserve begins with the best server that can still be had. Where none of the list can, the policy is asked once more, and so it is
 // each time that the claim waited for bindings on which its spread depends.
@@ -24,30 +20,17 @@ func (r *run) reserve(ctx context.Context, a asking, todo step) {
 				r.s.pending.wake(a.claim.UID)
 				return
 			}
-		case t.contended > 0:
-			r.refuse(a, t.crowded())
-			return
-		case asked:
+		case !asked:
+			asked = true
+		case !r.s.patience.anew(a.claim.UID, r.s.now()):
 			r.later(a)
 			return
-		default:
-			asked = true
 		}
 		if todo = r.v.decide(ctx, a, true); todo.action != bind {
 			r.carryOutOrRefuse(ctx, a, todo)
 			return
 		}
 	}
-}
-
-// crowded refuses a claim for which the spread leaves no server, in what is kept for a gang or not yet known.
-func (t *attempt) crowded() step {
-	c := t.todo.choice
-	misplaced := map[string]int{placement.CodeSpread: t.contended}
-	for code, n := range c.misplaced {
-		misplaced[code] += n
-	}
-	return step{action: refuse, count: true, spec: t.spec, rejected: c.rejected, misplaced: misplaced, follows: true}
 }
 
 // next assumes for the claim the best server of the list that can still be had. One that changed since the policy looked at it
@@ -58,10 +41,10 @@ func (r *run) next(t *attempt) bool {
 	t.contended = 0
 	for ; t.at < len(ranked); t.at++ {
 		e := r.s.fleet.Free(ranked[t.at].Name, t.spec)
-		if e == nil || t.failed[e.Name()] || r.s.patience.holds(t.claim, e, r.s.now()) {
+		if e == nil || t.failed[e.Name()] || r.s.patience.spent(t.claim, e) {
 			continue
 		}
-		now, surely := room.allows(e)
+		now, surely := room.allowsServer(e)
 		if now && !surely {
 			t.contended++
 			if r.flying > 0 {
@@ -88,19 +71,23 @@ func (r *run) next(t *attempt) bool {
 	return false
 }
 
-// another goes on with the next server of the list after a write came to nothing. Where the policy follows the counts of the fleet,
-// which others may have changed meanwhile, it is asked anew, and what was tried is left out.
+// another goes on with the next server of the list after a write came to nothing. Where none of the list is left, or the policy follows
+// the counts of the fleet, which others may have changed meanwhile, it is asked anew, and what was tried is left out.
 func (r *run) another(ctx context.Context, t *attempt) bool {
 	if t.failed == nil {
 		t.failed = map[string]bool{}
 	}
-	t.failed[t.entry.Name()] = true
-	if r.v.isStale(t.todo.choice) {
-		todo := r.v.pick(ctx, t.asking, true)
-		if todo.action != bind {
-			return false
-		}
-		t.todo, t.at = todo, todo.choice.head
+	t.failed[t.entry.Name()], t.contended = true, 0
+	if len(t.failed) >= maxTries {
+		return false
 	}
+	if !r.v.isStale(t.todo.choice) && r.next(t) {
+		return true
+	}
+	todo := r.v.pick(ctx, t.asking, true)
+	if todo.action != bind {
+		return false
+	}
+	t.todo, t.at = todo, todo.choice.head
 	return r.next(t)
 }

@@ -300,7 +300,7 @@ func (r *run) lost(ctx context.Context, done result) {
 		r.start(ctx, t)
 		return
 	}
-	if !t.lost {
+	if !t.lost && t.contended == 0 { // else it may have others, once it is known what becomes of those that are being written
 		r.denied(ctx, t, t.denied)
 		return
 	}

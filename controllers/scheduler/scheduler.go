@@ -58,6 +58,10 @@ type Scheduler struct {
 	patience patience
 	// stood is what the rules said of claims; only the loop uses it.
 	stood standing
+	// searches are those for the servers of gangs which take several passes; only the loop uses it.
+	searches searches
+	// judgements are what placements say of servers; only the loop uses it.
+	judgements *judgements
 	// known is the policy of the last pass; only the loop uses it.
 	known known
 	// freed says that a server was taken back for which some claim waits.
@@ -147,12 +151,15 @@ func (s *Scheduler) newRun(began time.Time) *run {
 		s.pending.wakeAll()
 	}
 	v := newView(s.fleet, policy, revision)
+	v.judgements = s.judgements
 	v.granted, v.now, v.neighbours = s.granted(), began.Unix(), s.pending.neighbours
-	v.quota, v.underway = s.quota(), s.underway
+	v.quota, v.underway, v.patience = s.quota(), s.underway, s.patience
 	if v.stood = s.stood; policy != nil {
 		v.rules = s.rules(revision)
 	}
-	return &run{s: s, v: v, results: make(chan result, maxWriters), gangs: map[gangKey]bool{}}
+	r := &run{s: s, v: v, results: make(chan result, maxWriters), gangs: map[gangKey]bool{}}
+	v.writing = func() bool { return r.flying > 0 }
+	return r
 }
 
 // underway is how many servers are being written for claims of a namespace, and not for any claim yet.

@@ -4,12 +4,12 @@ package scheduler
 
 import (
 	"maps"
+	"math"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/placement"
-	"github.com/metalaw/metalaw/engine/selection"
 )
 
 // places are the counts of a spread before any claim is counted, made when the index was at sequence.
@@ -23,8 +23,19 @@ type places struct {
 // emptiest may be so yet.
 type headroom struct {
 	spread *placement.Spread
-	// counts has what is assumed; sure has only what is written.
-	counts, sure map[string]int64
+	// counts has what is assumed, and emptiest is the least of it.
+	counts   map[string]int64
+	emptiest int64
+	// least is the smallest count of what is written alone, which the place atLeast has; another is the smallest of the others.
+	least, another int64
+	atLeast        string
+	// writing says that what is contended counts as open; open is what was found out of places; contended that of some it is not known.
+	writing   bool
+	open      map[string]bool
+	contended bool
+	// last is the place that was asked about last: many servers stand side by side.
+	last     string
+	lastOpen bool
 }
 
 // headroomOf is that of a claim without a server. It is nil where the claim is not spread.
@@ -33,45 +44,92 @@ func (v *view) headroomOf(a asking) *headroom {
 	if spread == nil {
 		return nil
 	}
-	return &headroom{spread: spread, counts: v.counts(a), sure: v.countsWithout(a, func(uid types.UID) bool { return !v.together[uid] })}
+	counts, sure := v.bothCounts(a)
+	h := &headroom{spread: spread, counts: counts, emptiest: placement.Emptiest(counts), least: math.MaxInt64, another: math.MaxInt64}
+	for place, n := range sure {
+		if n < h.least {
+			h.least, h.atLeast, h.another = n, place, h.least
+		} else {
+			h.another = min(h.another, n)
+		}
+	}
+	return h
 }
 
-// allows says whether the claim may have a server if all that is under way is written, and whether it may have it in any case.
-func (h *headroom) allows(e *index.Entry) (now, surely bool) {
+// allows says whether the claim may have a server in a place if all that is under way is written, and whether it may have it in any
+// case.
+func (h *headroom) allows(place string) (now, surely bool) {
+	if !h.spread.Fits(place, h.counts, h.emptiest) {
+		return false, false
+	}
+	others := h.least
+	if place == h.atLeast {
+		others = h.another
+	}
+	return true, h.spread.Fits(place, h.counts, min(h.counts[place], others))
+}
+
+// openPlaces begins to tell the places where the claim may have a server. A contended one it may come to have or not, by what becomes of
+// what is assumed for others: as long as that is being written it is open, and who chooses it waits; what is kept, or in doubt, may
+// stay so for long.
+func (h *headroom) openPlaces(writing bool) {
+	if h != nil {
+		h.writing, h.open, h.contended, h.last = writing, map[string]bool{}, false, ""
+	}
+}
+
+// isOpen says whether the claim may have a server, by where it stands.
+func (h *headroom) isOpen(e *index.Entry) bool {
+	if h == nil {
+		return true
+	}
+	place := h.spread.Place(e.Candidate().Facts())
+	if place == h.last && place != "" {
+		return h.lastOpen
+	}
+	open, known := h.open[place]
+	if !known {
+		now, surely := h.allows(place)
+		open = surely || now && h.writing
+		h.open[place], h.contended = open, h.contended || now && !open
+	}
+	h.last, h.lastOpen = place, open
+	return open
+}
+
+// isContended says that some server is left out which the claim may come to have.
+func (h *headroom) isContended() bool { return h != nil && h.contended }
+
+// allowsServer is allows for where a server stands.
+func (h *headroom) allowsServer(e *index.Entry) (now, surely bool) {
 	if h == nil {
 		return true, true
 	}
-	place := h.spread.Place(e.Candidate().Facts())
-	if now, _ = h.spread.Allows(place, h.counts); !now {
-		return false, false
-	}
-	least := maps.Clone(h.sure)
-	least[place] = h.counts[place]
-	surely, _ = h.spread.Allows(place, least)
-	return true, surely
+	return h.allows(h.spread.Place(e.Candidate().Facts()))
 }
 
 // counts are those of a claim's spread: how many of the claims that count each place has. What is assumed for a claim counts as
 // what is written for it.
 func (v *view) counts(a asking) map[string]int64 {
-	return v.countsWithout(a, func(types.UID) bool { return false })
+	counts, _ := v.bothCounts(a)
+	return counts
 }
 
-// countsWithout leaves out what is assumed for some claims.
-func (v *view) countsWithout(a asking, out func(uid types.UID) bool) map[string]int64 {
+// bothCounts are the counts of a claim's spread, and those without what is assumed. For the members of the gang that is being served
+// that is as good as written.
+func (v *view) bothCounts(a asking) (counts, sure map[string]int64) {
 	spread := a.placed.Spread()
 	if spread == nil {
-		return nil
+		return nil, nil
 	}
-	counts := maps.Clone(v.placesOf(a))
+	counts = maps.Clone(v.placesOf(a))
+	sure = maps.Clone(counts)
 	if v.neighbours == nil {
-		return counts
+		return counts, sure
 	}
 	assumed := map[types.UID]string{}
 	for server, uid := range v.fleet.Assumed() {
-		if !out(uid) {
-			assumed[uid] = server
-		}
+		assumed[uid] = server
 	}
 	for _, n := range v.neighbours(a.claim.Namespace) {
 		if n.claim.UID == a.claim.UID || !spread.Counts(n.claim.Labels, n.gangName()) {
@@ -79,22 +137,48 @@ func (v *view) countsWithout(a asking, out func(uid types.UID) bool) map[string]
 		}
 		for _, e := range v.serversOf(n, assumed[n.claim.UID]) {
 			place := spread.Place(e.Candidate().Facts())
-			if _, known := counts[place]; known {
-				counts[place]++
+			if _, known := counts[place]; !known {
+				continue
+			}
+			counts[place]++
+			if v.together[n.claim.UID] || writtenOn(e, n) {
+				sure[place]++
 			}
 		}
 	}
-	return counts
+	return counts, sure
 }
 
 func (v *view) placesOf(a asking) map[string]int64 {
 	known, sequence := v.places[a.class.key], v.fleet.Sequence()
 	if known.counts == nil || known.sequence != sequence {
-		all := v.fleet.Matching(a.spec)
-		known = places{sequence, a.placed.Places(len(all), func(i int) *selection.Candidate { return all[i].Candidate().Facts() })}
+		known = places{sequence, map[string]int64{}}
+		t, spread := v.judgements.of(a.placed), a.placed.Spread()
+		for _, e := range v.matchingOf(a) {
+			place := spread.Place(e.Candidate().Facts())
+			if _, is := known.counts[place]; !is && place != "" && v.judgements.judge(t, e).accepted() {
+				known.counts[place] = 0
+			}
+		}
 		v.places[a.class.key] = known
 	}
 	return known.counts
+}
+
+// listed are servers as they were when the index was at sequence.
+type listed struct {
+	sequence uint64
+	entries  []*index.Entry
+}
+
+// matchingOf are the servers that a claim asks for by name and labels, in whatever state.
+func (v *view) matchingOf(a asking) []*index.Entry {
+	known, sequence := v.matching[a.class.asked], v.fleet.Sequence()
+	if known.entries == nil || known.sequence != sequence {
+		known = listed{sequence, v.fleet.Matching(a.spec)}
+		v.matching[a.class.asked] = known
+	}
+	return known.entries
 }
 
 // serversOf are the servers that a claim has, or is about to have.
@@ -104,9 +188,15 @@ func (v *view) serversOf(n *neighbour, assumed string) []*index.Entry {
 		all = append(all, e)
 	}
 	for _, e := range v.fleet.HeldBy(index.ClaimKey{Namespace: n.claim.Namespace, Name: n.claim.Name}) {
-		if relation := RelationOf(e.Server, n.claim); e.Name() != assumed && (relation == Holds || relation == Adoptable) {
+		if e.Name() != assumed && writtenOn(e, n) {
 			all = append(all, e)
 		}
 	}
 	return all
+}
+
+// writtenOn says that a claim is written on a server.
+func writtenOn(e *index.Entry, n *neighbour) bool {
+	relation := RelationOf(e.Server, n.claim)
+	return relation == Holds || relation == Adoptable
 }

@@ -37,10 +37,15 @@ type world struct {
 	gone   map[types.UID]bool
 	// before runs ahead of a write to a server or a claim, and may refuse it; after runs behind one, and may lose its answer.
 	before, after func(client.Object) error
-	now           time.Time
-	quota         bundle.Quota
-	writes        int
-	mu            sync.Mutex // over writes, events and mistakes, where workers run side by side
+	// locked are servers that somebody lets nobody have.
+	locked map[string]bool
+	now    time.Time
+	policy Policy
+	// limits are those of searches; nil for the usual ones.
+	limits *searchLimits
+	quota  bundle.Quota
+	writes int
+	mu     sync.Mutex // over writes, events and mistakes, where workers run side by side
 	// gate, where there is one, stops every worker ahead of every write; without one, a worker is done before the next begins.
 	gate *gate
 	// mistakes are what must never happen and did, told by the next check: a worker cannot end a test.
@@ -61,7 +66,7 @@ type fataler interface {
 }
 
 func newWorld(t fataler) *world {
-	w := &world{t: t, now: epoch, gone: map[types.UID]bool{}, named: map[types.UID]string{}}
+	w := &world{t: t, now: epoch, policy: byName{}, locked: map[string]bool{}, gone: map[types.UID]bool{}, named: map[types.UID]string{}}
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatalf("%v", err)
@@ -82,7 +87,10 @@ func (w *world) restart() {
 	w.s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
 	w.s.quota = func() bundle.Quota { return w.quota }
 	w.s.rules = func(engine.Revision) policies.Rules { return nil }
-	w.s.policy = func() (Policy, engine.Revision) { return byName{}, engine.Revision{Name: "test"} }
+	w.s.policy = func() (Policy, engine.Revision) { return w.policy, engine.Revision{Name: "test"} }
+	if w.limits != nil {
+		w.s.searches.limits = *w.limits
+	}
 	w.events = nil
 	for _, s := range w.servers() {
 		w.s.serverChanged(w.s.fleet.Saw(s))
@@ -112,6 +120,9 @@ func (w *world) patch(ctx context.Context, c client.WithWatch, o client.Object, 
 	var err error
 	switch o := o.(type) {
 	case *v1alpha1.Server:
+		if w.locked[o.Name] && o.Spec.ServerClaimRef != nil {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "servers"}, o.Name, errors.New("it is locked"))
+		}
 		stored := w.server(o.Name)
 		if err = c.Patch(ctx, o, p, opts...); err == nil {
 			w.checkReservation(stored, o)
@@ -342,10 +353,16 @@ func (w *world) settle() {
 	if w.gate != nil {
 		w.gate.fault, w.gate.meanwhile = func(client.Object) fault { return fault{} }, func() {}
 	}
-	for range 6 {
-		w.deliver(len(w.events))
-		w.must(w.pass())
+	rounds := 6
+	if w.limits != nil { // each try of a gang takes a pass
+		rounds = 40
+	}
+	for range rounds {
 		w.now = w.now.Add(time.Minute)
+		for range 5 { // what one pass gives back another gives to those that come after
+			w.deliver(len(w.events))
+			w.must(w.pass())
+		}
 	}
 }
 

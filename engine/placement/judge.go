@@ -175,7 +175,7 @@ func (p *Placement) Sort(n int, at func(i int) *selection.Candidate, counts map[
 	for i := range n {
 		c := at(i)
 		j, _ := p.judge(c)
-		if j.Accepted && spread != nil && !spread.fits(spread.Place(c), counts, emptiest) {
+		if j.Accepted && spread != nil && !spread.Fits(spread.Place(c), counts, emptiest) {
 			j = Judgement{Code: CodeSpread}
 		}
 		if j.Accepted {

@@ -51,7 +51,7 @@ func Parse(file, text string) (*Placement, diag.List) {
 	if p.file.Found.HasErrors() {
 		return nil, p.file.Found
 	}
-	p.out.asks = p.out.canonical()
+	p.out.asks, p.out.cost = p.out.canonical(), 1+int64(p.cost)
 	return &p.out, p.file.Found
 }
 

@@ -19,6 +19,7 @@ type Placement struct {
 	spread       *Spread
 	gang         *Gang
 	asks         string
+	cost         int64
 }
 
 // alternative is one of several groups of servers. It has everything where both are nil.
@@ -67,6 +68,14 @@ func (p *Placement) Asks() string {
 		return ""
 	}
 	return p.asks
+}
+
+// Cost is what it costs at most to judge a server, in CEL's units and at least one.
+func (p *Placement) Cost() int64 {
+	if p == nil {
+		return 1
+	}
+	return p.cost
 }
 
 // JudgesPassing says whether a condition may follow what passes by itself: how a server is at the moment, or how often it was

@@ -62,7 +62,7 @@ func Emptiest(counts map[string]int64) int64 {
 func (s *Spread) Allows(place string, counts map[string]int64) (ok bool, message string) {
 	emptiest := Emptiest(counts)
 	switch {
-	case s.fits(place, counts, emptiest):
+	case s.Fits(place, counts, emptiest):
 		return true, ""
 	case place == "":
 		return false, fmt.Sprintf("it has no %s, by which the claim is spread", s.missingWords())
@@ -72,13 +72,8 @@ func (s *Spread) Allows(place string, counts map[string]int64) (ok bool, message
 	}
 }
 
-// Room is Allows for many places, without words: it says whether one more claim may go to a place.
-func (s *Spread) Room(counts map[string]int64) func(place string) bool {
-	emptiest := Emptiest(counts)
-	return func(place string) bool { return s.fits(place, counts, emptiest) }
-}
-
-func (s *Spread) fits(place string, counts map[string]int64, emptiest int64) bool {
+// Fits is Allows without words, for who knows what the emptiest place has.
+func (s *Spread) Fits(place string, counts map[string]int64, emptiest int64) bool {
 	return place != "" && counts[place]+1-emptiest <= s.MaxSkew
 }
 

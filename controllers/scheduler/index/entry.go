@@ -53,6 +53,14 @@ func (e *Entry) Claim() ClaimKey {
 	return ClaimKey{}
 }
 
+// CountsFor is the namespace of the claim that the server is written for; empty where there is none, or the claim has ended.
+func (e *Entry) CountsFor() string {
+	if e == nil || v1alpha1.BindingEnded(e.Server) {
+		return ""
+	}
+	return e.Claim().Namespace
+}
+
 // Eligible says whether the hard contract lets a claim have the server, assumptions left aside.
 func (e *Entry) Eligible(spec selection.ClaimSpec) bool {
 	ok, _, _ := selection.Eligible(spec, e.State)
