@@ -123,8 +123,11 @@ func taintsOf(s *v1alpha1.Server) []selection.Taint {
 }
 
 // ClaimSpecOf is what the hard contract asks of a server for a claim. The error names the part of serverSelector that has
-// no meaning.
+// no meaning, or is a LimitError.
 func ClaimSpecOf(c *v1alpha1.ServerClaim) (selection.ClaimSpec, error) {
+	if err := withinLimits(c); err != nil {
+		return selection.ClaimSpec{}, err
+	}
 	spec := selection.ClaimSpec{Tolerations: tolerationsOf(c)}
 	if c.Spec.ServerRef != nil {
 		spec.ServerRef = c.Spec.ServerRef.Name

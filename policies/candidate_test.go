@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -117,6 +118,14 @@ func TestClaimSpecNamesWhatIsWrongWithASelector(t *testing.T) {
 		{"a value that no label can have", metav1.LabelSelector{MatchLabels: map[string]string{"a": "b c"}},
 			`spec.serverSelector: values[0][a]: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`},
 		{"a good one", metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}, ""},
+		{"as many requirements as are judged", metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}, MatchExpressions: absent(63)}, ""},
+		{"one requirement more", metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}, MatchExpressions: absent(64)},
+			"spec.serverSelector: it has 65 requirements in matchLabels and matchExpressions, and at most 64 are judged; " +
+				"give the servers that are meant one label, and select by that"},
+		{"as many values as are judged", metav1.LabelSelector{MatchExpressions: outside(128, 128)}, ""},
+		{"one value more", metav1.LabelSelector{MatchExpressions: outside(128, 129)},
+			"spec.serverSelector: it has 257 values in matchExpressions, and at most 256 are judged; " +
+				"give the servers that are meant one label, and select by that"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := ClaimSpecOf(&v1alpha1.ServerClaim{Spec: v1alpha1.ServerClaimSpec{ServerSelector: &tc.selector}})
@@ -128,6 +137,39 @@ func TestClaimSpecNamesWhatIsWrongWithASelector(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// absent are expressions of which each asks that a label is not there, and outside some that it has none of so many values.
+func absent(n int) []metav1.LabelSelectorRequirement {
+	all := make([]metav1.LabelSelectorRequirement, n)
+	for i := range all {
+		all[i] = metav1.LabelSelectorRequirement{Key: fmt.Sprint("k", i), Operator: metav1.LabelSelectorOpDoesNotExist}
+	}
+	return all
+}
+
+func outside(values ...int) []metav1.LabelSelectorRequirement {
+	all := make([]metav1.LabelSelectorRequirement, len(values))
+	for i, n := range values {
+		all[i] = metav1.LabelSelectorRequirement{Key: fmt.Sprint("k", i), Operator: metav1.LabelSelectorOpNotIn}
+		for v := range n {
+			all[i].Values = append(all[i].Values, fmt.Sprint("v", v))
+		}
+	}
+	return all
+}
+
+func TestAClaimToleratesNoMoreThanIsJudged(t *testing.T) {
+	for n, want := range map[int]string{64: "", 65: "spec.tolerations: it has 65 entries, and at most 64 are judged; tolerate whole keys with the operator Exists"} {
+		_, err := ClaimSpecOf(&v1alpha1.ServerClaim{Spec: v1alpha1.ServerClaimSpec{Tolerations: make([]v1alpha1.Toleration, n)}})
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%d: got %q, want %q", n, got, want)
+		}
 	}
 }
 

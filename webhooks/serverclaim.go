@@ -5,6 +5,7 @@ package webhooks
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,11 +29,8 @@ var (
 type claimFacts struct {
 	// server is what spec.serverRef names; nil where it names none or there is none.
 	server *v1alpha1.Server
-	// fleet says whether any server, in whatever state, could satisfy the claim, and onUnsatisfiable what becomes of it if not.
-	fleet feasibility
 	// usage is how many claims the namespace has; nil where there is no quota.
-	usage           *usage
-	onUnsatisfiable string
+	usage *usage
 	// gang holds the sizes that the other members of the claim's gang give.
 	gang []int64
 	// sanitization is the setting of the bundle in force.
@@ -50,6 +48,9 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 		}
 		return found
 	}
+	if checkLength(c, &found) {
+		return found // and nobody looks at each of its parts
+	}
 	if selectorChanges(c) {
 		found.deny(selectorErrors(c.new)...)
 	}
@@ -64,7 +65,6 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 	checkPriority(c, &found)
 	checkProtection(c.old, c.new, &found)
 	checkQuota(f.usage, &found)
-	checkFeasible(f, &found)
 	return found
 }
 
@@ -118,6 +118,26 @@ func selectorErrors(c *v1alpha1.ServerClaim) field.ErrorList {
 		return field.ErrorList{field.Invalid(selectorPath, metav1.FormatLabelSelector(c.Spec.ServerSelector), err.Error())}
 	}
 	return nil
+}
+
+// checkLength refuses what has more parts than are judged, and says whether it did.
+func checkLength(c change[v1alpha1.ServerClaim], found *findings) bool {
+	err := limitError(c.new)
+	if err == nil || !c.created() && limitError(c.old) != nil {
+		return false
+	}
+	found.deny(err)
+	return true
+}
+
+// limitError names what has more parts than are judged; nil where nothing has.
+func limitError(c *v1alpha1.ServerClaim) *field.Error {
+	_, err := policies.ClaimSpecOf(c)
+	limit, ok := errors.AsType[*policies.LimitError](err)
+	if !ok {
+		return nil
+	}
+	return &field.Error{Type: field.ErrorTypeTooMany, Field: limit.Field, BadValue: limit.Have, Detail: limit.Detail()}
 }
 
 // checkServerRef: the server that a claim asks for by name exists, and the claim's selector matches it.
@@ -208,12 +228,10 @@ func hasMark(s *v1alpha1.Server, mark string) bool {
 	return s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, mark)
 }
 
-// judgeClaim looks up what checkClaim needs. The bundle's rules get to know serverExists, selectorMatches and satisfiable, each
-// where the request makes it a question.
+// judgeClaim looks up what checkClaim needs. The bundle's rules get to know serverExists where the request makes it a question.
 func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim]) (findings, map[string]any, error) {
 	b := l.bundles.Active()
-	settings := b.Settings
-	f, facts := claimFacts{sanitization: settings.Sanitization, onUnsatisfiable: settings.Claims.OnUnsatisfiable}, map[string]any{}
+	f, facts := claimFacts{sanitization: b.Settings.Sanitization}, map[string]any{}
 	name := ""
 	switch {
 	case c.deleted():
@@ -228,31 +246,11 @@ func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim])
 		}
 		facts["serverExists"] = f.server != nil
 	}
-	if matches := l.selectorMatches(c); matches != nil {
-		facts["selectorMatches"] = *matches
-	}
 	if f.gang, err = l.gangOf(ctx, c); err != nil {
 		return findings{}, nil, err
 	}
 	if f.usage, err = l.usage(ctx, c, b); err != nil {
 		return findings{}, nil, err
 	}
-	if f.fleet = l.feasible(ctx, c); f.fleet.answer != nil {
-		facts["satisfiable"] = f.fleet.answer.Feasible()
-	}
 	return checkClaim(c, f), facts, nil
-}
-
-// selectorMatches says whether a selector that a change brings matches any server, in whatever state; nil where it brings none, where
-// it has no meaning, and before the fleet is known.
-func (l *lookup) selectorMatches(c change[v1alpha1.ServerClaim]) *bool {
-	if c.deleted() || refOf(c.new) != "" || !selectorChanges(c) || !l.servers.HasSynced() {
-		return nil
-	}
-	spec, err := policies.ClaimSpecOf(c.new)
-	if err != nil {
-		return nil // selectorErrors says what is wrong with it
-	}
-	matches := len(l.servers.Index().Matching(spec)) > 0
-	return &matches
 }

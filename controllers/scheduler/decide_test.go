@@ -5,6 +5,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +51,10 @@ func TestDecide(t *testing.T) {
 		{"a selector without meaning", fleetOf(aServer("a")), byName{}, aClaim("c", func(c *v1alpha1.ServerClaim) {
 			c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "In"}}}
 		}), "InvalidSelector: spec.serverSelector: matchExpressions[0]: operator In needs at least one value"},
+		{"a selector that is longer than any is judged", fleetOf(aServer("a")), byName{}, aClaim("c", excluding(257)),
+			"InvalidSelector: spec.serverSelector: it has 257 values in matchExpressions, and at most 256 are judged; " +
+				"give the servers that are meant one label, and select by that"},
+		{"a long selector that is judged", fleetOf(aServer("a")), byName{}, aClaim("c", excluding(256)), "bind a"},
 
 		{"bound in both directions", fleetOf(aServer("a", writtenFor("c", "uid-c")), aServer("b")), byName{}, aClaim("c", naming("a")), "settled a"},
 		{"written on the server alone", fleetOf(aServer("b", writtenFor("c", "uid-c"), inState("Reserved")), aServer("a")), byName{}, aClaim("c"), "complete b"},
@@ -144,5 +149,16 @@ func TestClaimsThatAskForTheSameShareOneCount(t *testing.T) {
 		if same(aClaim("a", selecting("k", "v")), other) {
 			t.Errorf("%s counts as the same", name)
 		}
+	}
+}
+
+// excluding selects servers of which a label has none of so many values.
+func excluding(n int) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) {
+		e := metav1.LabelSelectorRequirement{Key: "rack", Operator: metav1.LabelSelectorOpNotIn}
+		for i := range n {
+			e.Values = append(e.Values, fmt.Sprint("r", i))
+		}
+		c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{e}}
 	}
 }

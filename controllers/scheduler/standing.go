@@ -67,6 +67,9 @@ func (v *view) forbidden(ctx context.Context, c *v1alpha1.ServerClaim) (step, bo
 func (r *run) holdBack(ctx context.Context, key gangKey, members []*neighbour, everyone []asking) bool {
 	why := map[types.UID]step{}
 	for _, a := range everyone {
+		if a.wrong != nil { // as pick says of a claim alone
+			continue
+		}
 		if s, is := r.v.forbidden(ctx, a.claim); is {
 			why[a.claim.UID] = s
 		}

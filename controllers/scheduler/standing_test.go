@@ -167,3 +167,24 @@ func TestAGangWithAMemberThatIsForbiddenGetsNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestAMemberWhoseSelectorIsTooLongKeepsItsGangWaitingAndNoRuleIsAskedAboutIt(t *testing.T) {
+	w := newWorld(t)
+	rules := rulesFrom(t, "")
+	w.s.rules = func(engine.Revision) policies.Rules { return rules }
+	for _, name := range []string{"a", "b"} {
+		w.addServer(aServer(name))
+	}
+	w.addClaim(aClaim("db-0", inGang(2)))
+	w.addClaim(aClaim("db-1", inGang(2), excluding(257)))
+	w.deliver(len(w.events))
+	w.must(w.pass())
+	for i, want := range []string{"GangWaiting", "InvalidSelector"} {
+		if v, _ := w.s.Verdict(w.claims()[i].UID); v.Reason != want {
+			t.Errorf("%s is told %q: %s", w.claims()[i].Name, v.Reason, v.Message)
+		}
+	}
+	if rules.asked != 1 || len(w.boundClaims()) != 0 {
+		t.Errorf("asked %d times, bound %v", rules.asked, w.boundClaims())
+	}
+}
