@@ -148,7 +148,7 @@ func benchmarkAdmission(b *testing.B, hook http.Handler, asks func(i int) func(*
 	b.ReportMetric(at(used, 99), "p99-cpu-ms")
 }
 
-func threadTime(b *testing.B) time.Duration {
+func threadTime(b testing.TB) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &usage); err != nil {

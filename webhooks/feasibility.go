@@ -4,6 +4,8 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
+	"runtime"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,20 +14,79 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/feasible"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // causeUnsatisfiable is the type of the cause that no server could ever satisfy a claim.
 const causeUnsatisfiable metav1.CauseType = "Unsatisfiable"
 
-// longestLook bounds how long the fleet is looked at for one claim: a policy that is interpreted may take long.
+// longestLook bounds how long the fleet is looked at for one claim, waiting for others included: a policy that is interpreted may take
+// long. The scheduler judges the claim again in any case.
 const longestLook = time.Second
 
-// feasibility is what the fleet has for a claim. Neither is set where that was not asked.
+// looks are how many reviews look at the fleet at once. Those that wait for their turn use no processor, so that the bundle's rules and
+// the scheduler have theirs, whoever asks for how much.
+type looks chan struct{}
+
+func newLooks() looks { return make(looks, max(1, runtime.GOMAXPROCS(0)/2)) }
+
+// take waits for a turn, which done ends. It fails where the context ends first.
+func (l looks) take(ctx context.Context) (done func(), err error) {
+	select {
+	case l <- struct{}{}:
+		return func() { <-l }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("other claims were being looked at: %w", ctx.Err())
+	}
+}
+
+// feasibility is what the fleet has for a claim. Neither answer nor unknown is set where that was not asked.
 type feasibility struct {
 	answer *feasible.Answer
-	// unknown says that the policy could not be asked.
+	// unknown says that the policy could not be asked, or not in time.
 	unknown bool
+}
+
+// lookForClaim looks whether the fleet has anything for a claim. The bundle's rules get to know satisfiable and selectorMatches, each
+// where the request makes it a question and the answer was found in time.
+func (l *lookup) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim], found *findings, facts map[string]any) {
+	ctx, cancel := context.WithTimeout(ctx, l.longestLook)
+	defer cancel()
+	b := l.bundles.Active()
+	f := l.feasible(ctx, c, b)
+	if f.answer != nil {
+		facts["satisfiable"] = f.answer.Feasible()
+	}
+	if b.Admission != nil && b.Admission.ReadsFacts() {
+		l.tellMatching(ctx, c, f, facts)
+	}
+	checkFeasible(f, b.Settings.Claims.OnUnsatisfiable, found)
+}
+
+// tellMatching adds whether a selector that a change brings matches any server, in whatever state. Nothing is told where it brings none,
+// where it has no meaning, and before the fleet is known.
+func (l *lookup) tellMatching(ctx context.Context, c change[v1alpha1.ServerClaim], f feasibility, facts map[string]any) {
+	if c.deleted() || refOf(c.new) != "" || !selectorChanges(c) || !l.servers.HasSynced() {
+		return
+	}
+	if f.answer != nil {
+		facts["selectorMatches"] = f.answer.Matching > 0
+		return
+	}
+	spec, err := policies.ClaimSpecOf(c.new)
+	if err != nil {
+		return // selectorErrors says what is wrong with it
+	}
+	done, err := l.looks.take(ctx)
+	if err != nil {
+		return
+	}
+	defer done()
+	if matching, err := l.servers.Index().MatchingWithin(ctx, spec); err == nil {
+		facts["selectorMatches"] = len(matching) > 0
+	}
 }
 
 // asksAnew is what an unbound claim asks for, where a change makes it ask for something that it did not before; nil where it
@@ -51,8 +112,7 @@ func (l *lookup) asksAnew(c change[v1alpha1.ServerClaim], b *bundle.Bundle) *fea
 
 // feasible asks the index of the fleet. What is not known of the fleet is no reason to turn a claim away: nothing is said
 // before the index is whole, and of a server that it does not know yet.
-func (l *lookup) feasible(ctx context.Context, c change[v1alpha1.ServerClaim]) feasibility {
-	b := l.bundles.Active()
+func (l *lookup) feasible(ctx context.Context, c change[v1alpha1.ServerClaim], b *bundle.Bundle) feasibility {
 	if b.Settings.Claims.OnUnsatisfiable == bundle.UnsatisfiableAllow || !l.servers.HasSynced() {
 		return feasibility{}
 	}
@@ -61,9 +121,7 @@ func (l *lookup) feasible(ctx context.Context, c change[v1alpha1.ServerClaim]) f
 	if asked == nil || asked.Spec.ServerRef != "" && fleet.Get(asked.Spec.ServerRef) == nil {
 		return feasibility{}
 	}
-	looking, cancel := context.WithTimeout(ctx, longestLook)
-	defer cancel()
-	answer, err := feasible.Judge(looking, fleet, b.Selection, *asked, l.unique.now().Unix())
+	answer, err := l.judge(ctx, fleet, b, *asked)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "whether any server could satisfy a claim could not be found out")
 		return feasibility{unknown: true}
@@ -71,13 +129,21 @@ func (l *lookup) feasible(ctx context.Context, c change[v1alpha1.ServerClaim]) f
 	return feasibility{answer: &answer}
 }
 
+func (l *lookup) judge(ctx context.Context, fleet *index.Index, b *bundle.Bundle, asked feasible.Asked) (feasible.Answer, error) {
+	done, err := l.looks.take(ctx)
+	if err != nil {
+		return feasible.Answer{}, err
+	}
+	defer done()
+	return feasible.Judge(ctx, fleet, b.Selection, asked, l.unique.now().Unix())
+}
+
 // checkFeasible turns a claim away, or warns, as the bundle says. What may pass by itself is only warned about.
-func checkFeasible(f claimFacts, found *findings) {
+func checkFeasible(f feasibility, onUnsatisfiable string, found *findings) {
 	const until = "it stays Unbound until the fleet changes"
-	a := f.fleet.answer
+	a := f.answer
 	switch {
-	case !found.pass():
-	case f.fleet.unknown:
+	case f.unknown:
 		found.warn("whether any server could satisfy the claim is not known: the selection policy cannot be evaluated, or not in time; " +
 			"the claim's condition Bound will say more")
 	case a == nil || a.Feasible() && !a.TooFew():
@@ -85,7 +151,7 @@ func checkFeasible(f claimFacts, found *findings) {
 		found.warn("%s; %s", a.Words(), until)
 	case a.Passing:
 		found.warn("%s; what turns them away may pass by itself", a.Words())
-	case f.onUnsatisfiable == bundle.UnsatisfiableDeny:
+	case onUnsatisfiable == bundle.UnsatisfiableDeny:
 		found.denials = append(found.denials, metav1.StatusCause{Type: causeUnsatisfiable, Field: field.NewPath("spec").String(),
 			Message: a.Words() + "; change what it asks for (the codes are explained in docs/reference/conditions.md)"})
 	default:

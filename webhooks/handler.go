@@ -42,11 +42,18 @@ type rules[T any] struct {
 	// judge looks up what the rules need and asks them. facts are what the bundle's rules get to know besides. The error
 	// is a look-up that failed.
 	judge func(ctx context.Context, c change[T]) (found findings, facts map[string]any, err error)
+	// look finds out what takes long, and adds what it has to say, and to the facts where a rule of the bundle reads them. It is
+	// asked last, and only about what nothing refuses so far; nil where there is no such thing.
+	look func(ctx context.Context, c change[T], found *findings, facts map[string]any)
 	// redact takes away what the bundle's rules must not see; nil where there is nothing.
 	redact func(object map[string]any)
 	// alone says that the bundle's rules are not asked.
 	alone bool
 }
+
+// longestReview bounds a review in which the bundle's rules have a say: the API server waits for five seconds, and lets the request
+// pass then where failurePolicy is Ignore. A rule that has not answered by that time refuses the request.
+const longestReview = 4 * time.Second
 
 // validator answers the reviews of one kind.
 type validator[T any] struct {
@@ -84,11 +91,14 @@ func (v *validator[T]) decide(ctx context.Context, req *admissionv1.AdmissionReq
 		return findings{}, err
 	}
 	c.user, c.byManager = req.UserInfo, req.UserInfo.Username == v.managerUser
+	if !v.alone {
+		inTime, cancel := context.WithTimeout(ctx, longestReview)
+		defer cancel()
+		ctx = inTime
+	}
 	found, facts, err := v.judge(ctx, c)
-	if err == nil && !c.byManager && !c.status && !v.alone {
-		var policy findings
-		policy, err = askPolicy(ctx, v.bundles.Active(), v.kind, req, facts, v.redact)
-		found.add(policy)
+	if err == nil {
+		err = v.consult(ctx, c, req, &found, facts)
 	}
 	if err != nil || !found.pass() {
 		for _, undo := range *c.undo {
@@ -96,6 +106,33 @@ func (v *validator[T]) decide(ctx context.Context, req *admissionv1.AdmissionReq
 		}
 	}
 	return found, err
+}
+
+// consult asks the bundle's rules, and looks once they let the request pass: what a look costs can then keep nobody from being held
+// to them. Those that read the facts have to wait for it; the others are asked before.
+func (v *validator[T]) consult(ctx context.Context, c change[T], req *admissionv1.AdmissionRequest, found *findings, facts map[string]any) error {
+	rules := asker{bundle: v.bundles.Active(), kind: v.kind, req: req, redact: v.redact}
+	held := !c.byManager && !c.status && !v.alone
+	waits := held && v.look != nil && rules.readsFacts()
+	if waits {
+		early, err := rules.early(ctx)
+		found.add(early)
+		if err != nil || !found.pass() {
+			return err
+		}
+		v.look(ctx, c, found, facts)
+	}
+	if held {
+		said, err := rules.all(ctx, facts)
+		found.add(said)
+		if err != nil {
+			return err
+		}
+	}
+	if v.look != nil && !waits && found.pass() {
+		v.look(ctx, c, found, facts)
+	}
+	return nil
 }
 
 func decode[T any](req *admissionv1.AdmissionRequest) (change[T], error) {

@@ -5,6 +5,7 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,6 +26,9 @@ type lookup struct {
 	servers *feed.Feed
 	unique  *uniqueness
 	quotas  *quotas
+	looks   looks
+	// longestLook bounds how long the fleet is looked at for one claim.
+	longestLook time.Duration
 	// rights takes SubjectAccessReviews.
 	rights client.Writer
 	// namespace is the manager's; bundles count there only.

@@ -19,31 +19,45 @@ import (
 // causePolicyError is the type of the cause that names a rule which could not be evaluated.
 const causePolicyError metav1.CauseType = "PolicyError"
 
-// askPolicy asks the admission.rego of the bundle in force. Its rules see the objects without managedFields. A rule that
-// cannot be evaluated refuses the request, unless the request only helps an object to go.
-func askPolicy(ctx context.Context, b *bundle.Bundle, kind string, req *admissionv1.AdmissionRequest, facts map[string]any,
-	redact func(map[string]any),
-) (findings, error) {
-	in := admission.Input{Operation: string(req.Operation), Kind: kind, Facts: facts,
-		User: admission.User{Name: req.UserInfo.Username, Groups: append([]string{}, req.UserInfo.Groups...)}}
-	var err error
-	if in.Object, err = generic(req.Object.Raw, redact); err != nil {
-		return findings{}, err
-	}
-	if in.OldObject, err = generic(req.OldObject.Raw, redact); err != nil {
-		return findings{}, err
-	}
-	if b.Admission == nil {
-		return undecided(b, in, errNotCompiled), nil
-	}
-	verdict, err := b.Admission.Admit(ctx, in)
+// asker asks the admission.rego of the bundle in force. Its rules see the objects without managedFields. A rule that cannot be
+// evaluated refuses the request, unless the request only helps an object to go.
+type asker struct {
+	bundle *bundle.Bundle
+	kind   string
+	req    *admissionv1.AdmissionRequest
+	redact func(map[string]any)
+}
+
+// readsFacts says that some rule reads the facts.
+func (a asker) readsFacts() bool { return a.bundle.Admission != nil && a.bundle.Admission.ReadsFacts() }
+
+// early asks those rules that refuse without the facts.
+func (a asker) early(ctx context.Context) (findings, error) {
+	in, err := a.input(nil)
 	if err != nil {
-		return undecided(b, in, err), nil
+		return findings{}, err
 	}
-	var found findings
-	for _, d := range verdict.Denials {
-		found.denials = append(found.denials, metav1.StatusCause{Type: metav1.CauseType(d.Code), Field: d.Field, Message: d.Message})
+	denials, err := a.bundle.Admission.AdmitEarly(ctx, in)
+	if err != nil {
+		return undecided(a.bundle, in, err), nil
 	}
+	return denying(denials), nil
+}
+
+// all asks every rule.
+func (a asker) all(ctx context.Context, facts map[string]any) (findings, error) {
+	in, err := a.input(facts)
+	if err != nil {
+		return findings{}, err
+	}
+	if a.bundle.Admission == nil {
+		return undecided(a.bundle, in, errNotCompiled), nil
+	}
+	verdict, err := a.bundle.Admission.Admit(ctx, in)
+	if err != nil {
+		return undecided(a.bundle, in, err), nil
+	}
+	found := denying(verdict.Denials)
 	for _, w := range verdict.Warnings {
 		if w.Field != "" {
 			w.Message = w.Field + ": " + w.Message
@@ -51,6 +65,27 @@ func askPolicy(ctx context.Context, b *bundle.Bundle, kind string, req *admissio
 		found.warn("%s [%s]", w.Message, w.Code)
 	}
 	return found, nil
+}
+
+func denying(denials []admission.Finding) findings {
+	var found findings
+	for _, d := range denials {
+		found.denials = append(found.denials, metav1.StatusCause{Type: metav1.CauseType(d.Code), Field: d.Field, Message: d.Message})
+	}
+	return found
+}
+
+// input is what the rules see of the request.
+func (a asker) input(facts map[string]any) (admission.Input, error) {
+	req := a.req
+	in := admission.Input{Operation: string(req.Operation), Kind: a.kind, Facts: facts,
+		User: admission.User{Name: req.UserInfo.Username, Groups: append([]string{}, req.UserInfo.Groups...)}}
+	var err error
+	if in.Object, err = generic(req.Object.Raw, a.redact); err != nil {
+		return in, err
+	}
+	in.OldObject, err = generic(req.OldObject.Raw, a.redact)
+	return in, err
 }
 
 // errNotCompiled: the revision in force does not compile in this engine, so that nobody knows what its rules refuse.

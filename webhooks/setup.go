@@ -126,10 +126,10 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		o.Accept = accept
 	}
 	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, servers: o.Fleet, rights: o.Rights, namespace: o.Namespace,
-		accepted: newAcceptances(o.Accept), quotas: newQuotas(o.Client, now),
+		accepted: newAcceptances(o.Accept), quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook,
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
 	return map[string]admission.Handler{
-		PathValidateServerClaim: validating(o, m, now, rules[v1alpha1.ServerClaim]{kind: "ServerClaim", judge: l.judgeClaim}),
+		PathValidateServerClaim: validating(o, m, now, rules[v1alpha1.ServerClaim]{kind: "ServerClaim", judge: l.judgeClaim, look: l.lookForClaim}),
 		PathValidateEndpoint:    validating(o, m, now, rules[v1alpha1.Endpoint]{kind: "Endpoint", judge: l.judgeEndpoint}),
 		PathValidateBMC:         validating(o, m, now, rules[v1alpha1.BMC]{kind: "BMC", judge: l.judgeBMC}),
 		PathValidateBMCSecret: validating(o, m, now,

@@ -7,6 +7,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -25,6 +26,9 @@ const (
 	ruleDeny = "deny"
 	ruleWarn = "warn"
 )
+
+// partFacts is the field of the input that metalaw fills from what it knows.
+const partFacts = "facts"
 
 // Input is what the rules see as `input`.
 type Input struct {
@@ -73,6 +77,10 @@ type Policy struct {
 	// standing is what of it follows from the object alone; nil where that could not be made, and apart says why.
 	standing *regosandbox.Module
 	apart    error
+	// early is what of it refuses without the facts; nil where all of it does, or none could be told apart. looks says that some rule
+	// reads the facts.
+	early *regosandbox.Module
+	looks bool
 }
 
 // Compile compiles those .rego files of a bundle that belong to package metalaw.admission (and metalaw.lib); others and
@@ -82,8 +90,33 @@ func Compile(files map[string][]byte) (*Policy, diag.List) {
 	if module == nil {
 		return nil, found
 	}
-	standing, err := module.Part(files, ruleDeny, "user", "oldObject", "facts")
-	return &Policy{module, standing, err}, found // who writes a policy is not told of what metalaw makes of it
+	p := &Policy{module: module}
+	p.standing, p.apart = module.Part(files, ruleDeny, "user", "oldObject", partFacts)
+	if p.looks = readsFacts(module); p.looks {
+		p.early, _ = module.Part(files, ruleDeny, partFacts) // without it everything is asked at once
+	}
+	return p, found // who writes a policy is not told of what metalaw makes of it
+}
+
+// readsFacts says that a rule reads what metalaw knows besides.
+func readsFacts(module *regosandbox.Module) bool {
+	return slices.ContainsFunc(module.Reads(), func(path []string) bool { return len(path) == 0 || path[0] == partFacts })
+}
+
+// ReadsFacts says that some rule reads Input.Facts.
+func (p *Policy) ReadsFacts() bool { return p.looks }
+
+// AdmitEarly asks the rules that refuse without reading the facts, of a policy of which others read them: before anybody finds the
+// facts out, which may take long. Nothing that it lets pass is admitted yet. The error is that of Admit.
+func (p *Policy) AdmitEarly(ctx context.Context, in Input) ([]Finding, error) {
+	if p.early == nil {
+		return nil, nil
+	}
+	values, err := evaluate(ctx, p.early, in)
+	if err != nil {
+		return nil, err
+	}
+	return p.findings(ruleDeny, values[0])
 }
 
 // EvalError is a policy that could not be evaluated, with the rule and the cause.
@@ -159,7 +192,7 @@ func (p *Policy) findings(rule string, value ast.Value) ([]Finding, error) {
 
 // term turns the request into what Rego reads. Absent objects are empty, so that every field of the input exists.
 func term(in Input) (*ast.Term, error) {
-	parts := map[string]map[string]any{"object": in.Object, "oldObject": in.OldObject, "facts": in.Facts}
+	parts := map[string]map[string]any{"object": in.Object, "oldObject": in.OldObject, partFacts: in.Facts}
 	size := 0
 	for _, part := range parts {
 		size += sizeOf(part)

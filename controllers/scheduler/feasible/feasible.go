@@ -73,6 +73,8 @@ type Answer struct {
 	// Total is the number of servers. Gang is how many the claim's gang takes; 0 where it has none. What the other members ask for
 	// is theirs, so that one server for this claim is all that it needs itself.
 	Total, Gang int
+	// Matching is how many of the servers it asks for by name and labels.
+	Matching int
 	// Fit is how many could satisfy it, at least: nobody looks on once there is one.
 	Fit int
 	// ByCode counts the others, where there is none. A server that a policy rejects for two reasons counts twice.
@@ -102,8 +104,12 @@ func (a Answer) String() string {
 	return text
 }
 
-// firstChunk is how many servers are looked at first. Most claims can be had from the first few, and need no more.
-const firstChunk = 64
+// firstChunk is how many servers are looked at first. Most claims can be had from the first few, and need no more. largestChunk is how
+// many are looked at from one look at the context to the next.
+const (
+	firstChunk   = 64
+	largestChunk = 1024
+)
 
 // Judge looks at the fleet until it has found enough servers, or has seen all. The policy may be nil. An error means that
 // nothing is known.
@@ -115,13 +121,17 @@ func Judge(ctx context.Context, fleet *index.Index, policy Policy, asked Asked, 
 	if policy != nil {
 		j.counts = fleet.CountsFor(asked.Claim.Namespace, now)
 	}
-	matching := fleet.Matching(asked.Spec)
+	matching, err := fleet.MatchingWithin(ctx, asked.Spec)
+	if err != nil {
+		return Answer{}, err
+	}
 	others := selection.CodeSelector
 	if asked.Spec.ServerRef != "" {
 		others = selection.CodeServerRef
 	}
+	j.answer.Matching = len(matching)
 	j.reject(others, j.answer.Total-len(matching))
-	for size := firstChunk; len(matching) > 0 && !j.answer.Feasible(); size *= 4 {
+	for size := firstChunk; len(matching) > 0 && !j.answer.Feasible(); size = min(4*size, largestChunk) {
 		n := min(size, len(matching))
 		if err := j.look(ctx, matching[:n]); err != nil {
 			return Answer{}, err
@@ -129,15 +139,19 @@ func Judge(ctx context.Context, fleet *index.Index, policy Policy, asked Asked, 
 		matching = matching[n:]
 	}
 	if !j.answer.Feasible() {
-		j.answer.Passing = j.passing || j.unknown || maybeLabelled(fleet, asked.Spec)
+		labelled, err := maybeLabelled(ctx, fleet, asked.Spec)
+		if err != nil {
+			return Answer{}, err
+		}
+		j.answer.Passing = j.passing || j.unknown || labelled
 	}
 	return j.answer, nil
 }
 
 // maybeLabelled says that a server of which nobody knows yet what it is could bear the labels of the inventory that a claim selects.
-func maybeLabelled(fleet *index.Index, spec selection.ClaimSpec) bool {
+func maybeLabelled(ctx context.Context, fleet *index.Index, spec selection.ClaimSpec) (bool, error) {
 	if spec.Selector == nil || spec.ServerRef != "" {
-		return false
+		return false, nil
 	}
 	others := &selection.Selector{MatchLabels: map[string]string{}}
 	for key, value := range spec.Selector.MatchLabels {
@@ -151,13 +165,14 @@ func maybeLabelled(fleet *index.Index, spec selection.ClaimSpec) bool {
 		}
 	}
 	if len(others.MatchLabels)+len(others.MatchExpressions) == len(spec.Selector.MatchLabels)+len(spec.Selector.MatchExpressions) {
-		return false
+		return false, nil
 	}
 	spec.Selector = others
-	return slices.ContainsFunc(fleet.Matching(spec), func(e *index.Entry) bool {
-		ok, _, _ := selection.Feasible(spec, e.State)
+	matching, err := fleet.MatchingWithin(ctx, spec)
+	return slices.ContainsFunc(matching, func(e *index.Entry) bool {
+		ok, _, _ := selection.Feasible(selection.ClaimSpec{Tolerations: spec.Tolerations}, e.State)
 		return ok && !e.IsKnown()
-	})
+	}), err
 }
 
 // judging is one claim under way.
@@ -182,10 +197,14 @@ func (j *judging) reject(code string, n int) {
 
 // look counts some more servers.
 func (j *judging) look(ctx context.Context, entries []*index.Entry) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	j.room = slices.Grow(j.room[:0], len(entries))
 	j.candidates = j.room
+	tolerates := selection.ClaimSpec{Tolerations: j.Spec.Tolerations} // the rest of it is what they match already
 	for _, e := range entries {
-		if ok, code, _ := selection.Feasible(j.Spec, e.State); !ok {
+		if ok, code, _ := selection.Feasible(tolerates, e.State); !ok {
 			j.reject(code, 1)
 			continue
 		}
@@ -235,7 +254,7 @@ func (j *judging) place() {
 		return
 	}
 	at := func(i int) *selection.Candidate { return j.candidates[i].Facts() }
-	sorted := j.Placement.Sort(len(j.candidates), at, j.Placement.Places(len(j.candidates), at))
+	sorted := j.Placement.Sort(len(j.candidates), at, nil)
 	for code, r := range sorted.Rejections {
 		j.reject(code, r.Count)
 	}

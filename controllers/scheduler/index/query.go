@@ -3,6 +3,9 @@
 package index
 
 import (
+	"context"
+	"maps"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/engine/selection"
@@ -102,27 +105,58 @@ func (x *Index) Eligible(spec selection.ClaimSpec) []*Entry {
 // Matching returns the servers that a claim asks for by name and labels, in whatever state, in no order. Where it returns
 // none, no server of the fleet can ever serve the claim as things are.
 func (x *Index) Matching(spec selection.ClaimSpec) []*Entry {
+	asked, _ := x.MatchingWithin(context.Background(), spec) // which does not end
+	return asked
+}
+
+// betweenLooks is how many servers are looked at from one look at the context to the next.
+const betweenLooks = 512
+
+// MatchingWithin is Matching until a context ends. It looks at the servers as they are at its beginning, and keeps nobody from
+// changing the index meanwhile.
+func (x *Index) MatchingWithin(ctx context.Context, spec selection.ClaimSpec) ([]*Entry, error) {
 	x.mu.RLock()
-	defer x.mu.RUnlock()
-	list := x.asked(spec)
-	matching := make([]*Entry, 0, len(list))
-	for _, slot := range list {
-		if e := x.numbered[slot]; spec.Selector.Matches(e.State.Labels) {
-			matching = append(matching, e)
+	some := x.askable(spec)
+	x.mu.RUnlock()
+	asked := some[:0]
+	for i, e := range some {
+		if i%betweenLooks == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if spec.Selector.Matches(e.State.Labels) {
+			asked = append(asked, e)
 		}
 	}
-	return matching
+	return asked, nil
+}
+
+// askable are the servers that a claim can be asking for: the one that it names, or those that bear the rarest of the labels that it
+// selects.
+func (x *Index) askable(spec selection.ClaimSpec) []*Entry {
+	if spec.ServerRef != "" {
+		if e := x.servers[spec.ServerRef]; e != nil {
+			return []*Entry{e}
+		}
+		return nil
+	}
+	list := x.labels.narrow(spec.Selector, x.all)
+	all := make([]*Entry, len(list))
+	for i, slot := range list {
+		all[i] = x.numbered[slot]
+	}
+	return all
 }
 
 // Tally counts the servers by the code with which the hard contract turns a claim away; matching are those that the claim asks
 // for at all, and only they are counted by code. A server that is assumed for a claim counts as claimed.
 func (x *Index) Tally(spec selection.ClaimSpec) (total, matching int, byCode map[string]int) {
 	x.mu.RLock()
-	defer x.mu.RUnlock()
+	some, assumed, total := x.askable(spec), maps.Clone(x.assumed), len(x.servers)
+	x.mu.RUnlock()
 	byCode = map[string]int{}
-	for _, slot := range x.asked(spec) {
-		state := x.numbered[slot].State
-		if _, assumed := x.assumed[state.Name]; assumed {
+	for _, e := range some {
+		state := e.State
+		if _, is := assumed[e.Name()]; is {
 			state.Claimed = true
 		}
 		ok, code, _ := selection.Eligible(spec, state)
@@ -134,19 +168,7 @@ func (x *Index) Tally(spec selection.ClaimSpec) (total, matching int, byCode map
 			byCode[code]++
 		}
 	}
-	return len(x.servers), matching, byCode
-}
-
-// asked are the servers that a claim can be asking for: the one that it names, or those that bear the rarest of the labels that it
-// selects.
-func (x *Index) asked(spec selection.ClaimSpec) slots {
-	if spec.ServerRef == "" {
-		return x.labels.narrow(spec.Selector, x.all)
-	}
-	if e := x.servers[spec.ServerRef]; e != nil {
-		return slots{e.slot}
-	}
-	return nil
+	return total, matching, byCode
 }
 
 // Counts returns the counts of the whole fleet at an instant, without those of a namespace. The maps are not to be changed.

@@ -3,6 +3,8 @@
 package index
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -179,5 +181,32 @@ func TestAnAssumedServerStaysTakenUntilItIsReleased(t *testing.T) {
 	x.Saw(aServer("a", at("4"), labelled("k", "v")))
 	if len(x.Eligible(spec)) != 1 || x.Counts(0).Claimed != 0 {
 		t.Error("the server does not become free again")
+	}
+}
+
+// ticking is a context that runs a function whenever somebody looks at it.
+type ticking struct {
+	context.Context //nolint:containedctx // it is one
+	tick            func() error
+}
+
+func (c ticking) Err() error { return c.tick() }
+
+func TestALongLookLetsTheIndexChangeAndEndsWithItsContext(t *testing.T) {
+	x := New()
+	for i := range 3 * betweenLooks {
+		x.Saw(aServer(fmt.Sprintf("s-%05d", i)))
+	}
+	looks := 0
+	matching, err := x.MatchingWithin(ticking{t.Context(), func() error {
+		looks++
+		x.Saw(aServer(fmt.Sprint("new-", looks)))
+		return nil
+	}}, Everything)
+	if err != nil || len(matching) != 3*betweenLooks || looks != 3 || x.Len() != 3*betweenLooks+3 {
+		t.Errorf("%d servers in %d looks, %v; then there are %d", len(matching), looks, err, x.Len())
+	}
+	if _, err := x.MatchingWithin(ticking{t.Context(), func() error { return context.Canceled }}, Everything); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/scheduler/feed"
+	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+// A look over the fleet may take long. What it costs must keep no claim from being held to the rules.
+func TestTheRulesAreAskedBeforeTheFleetIsLookedAt(t *testing.T) {
+	const byUser = `deny contains {"code": "user", "message": "not you"} if input.user.name == "jane"` + "\n"
+	const byFact = `deny contains {"code": "hopeless", "message": "none"} if input.facts.satisfiable == false` + "\n"
+	for name, c := range map[string]struct {
+		rules, user string
+		refused     bool // by metalaw's own rules
+		looks       bool
+		want        string
+	}{
+		"a rule refuses it":                             {rules: byUser, user: "jane", want: "Invalid\nnot you"},
+		"no rule refuses it":                            {rules: byUser, user: "joe", looks: true},
+		"a rule refuses it, and another needs the look": {rules: byUser + byFact, user: "jane", want: "Invalid\nnot you"},
+		"only the rule that needs the look refuses it":  {rules: byUser + byFact, user: "joe", looks: true, want: "Invalid\nnone"},
+		"metalaw itself refuses it":                     {rules: byUser, user: "joe", refused: true, want: "Forbidden\nspec: Forbidden: no"},
+		"metalaw and a rule refuse it":                  {rules: byUser + byFact, user: "jane", refused: true, want: "Invalid\nspec: Forbidden: no\nnot you"},
+		"the manager writes it":                         {rules: byUser + byFact, user: manager, looks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			looked := false
+			v := &validator[v1alpha1.ServerClaim]{bundles: revisions{active: withFiles(t, map[string]string{
+				"admission.rego": "package metalaw.admission\n" + c.rules, "admission_test.rego": "package metalaw.admission_test\n"})},
+				managerUser: manager, now: time.Now, rules: rules[v1alpha1.ServerClaim]{kind: "ServerClaim",
+					judge: func(context.Context, change[v1alpha1.ServerClaim]) (found findings, facts map[string]any, err error) {
+						if c.refused {
+							found.deny(field.Forbidden(field.NewPath("spec"), "no"))
+						}
+						return found, map[string]any{}, nil
+					},
+					look: func(_ context.Context, _ change[v1alpha1.ServerClaim], _ *findings, facts map[string]any) {
+						looked, facts["satisfiable"] = true, false
+					}}}
+			req := &admissionv1.AdmissionRequest{Operation: admissionv1.Create, Name: "c",
+				UserInfo: authenticationv1.UserInfo{Username: c.user}, Object: runtime.RawExtension{Raw: raw(t, claim())}}
+			found, err := v.decide(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := said(found.response(req, "ServerClaim")); got != c.want || looked != c.looks {
+				t.Errorf("got %q (looked %t), want %q (%t)", got, looked, c.want, c.looks)
+			}
+		})
+	}
+}
+
+// requiring selects by so many labels that are absent.
+func requiring(n int) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) {
+		c.Spec.ServerSelector = &metav1.LabelSelector{}
+		for i := range n {
+			c.Spec.ServerSelector.MatchExpressions = append(c.Spec.ServerSelector.MatchExpressions,
+				metav1.LabelSelectorRequirement{Key: fmt.Sprint("k", i), Operator: metav1.LabelSelectorOpDoesNotExist})
+		}
+	}
+}
+
+func TestASelectorThatIsTooLong(t *testing.T) {
+	const tooLong = "Invalid\nspec.serverSelector: Too many: 30000: it has 30000 requirements in matchLabels and matchExpressions, and at most 64 are judged; " +
+		"give the servers that are meant one label, and select by that"
+	for name, c := range map[string]struct {
+		before, after *v1alpha1.ServerClaim
+		who, want     string
+	}{
+		"is refused, and the rules are asked as well":          {after: claim(requiring(30000)), who: "jane", want: tooLong + "\nnot you"},
+		"is refused where a claim comes to have it":            {before: claim(), after: claim(requiring(30000)), want: tooLong},
+		"keeps no claim that had it before from changing":      {before: claim(requiring(65)), after: claim(requiring(65), image("os:2"))},
+		"keeps no claim that had it before from being deleted": {before: claim(requiring(65))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := ruled(t, `deny contains {"code": "user", "message": "not you"} if input.user.name == "jane"`)
+			req := admissionv1.AdmissionRequest{Operation: admissionv1.Create, UserInfo: authenticationv1.UserInfo{Username: c.who}}
+			if c.before != nil {
+				req.Operation, req.OldObject.Raw = admissionv1.Update, raw(t, c.before)
+			}
+			if c.after != nil {
+				req.Object.Raw = raw(t, c.after)
+			} else {
+				req.Operation = admissionv1.Delete
+			}
+			if got, _ := said(w.hooks[PathValidateServerClaim].Handle(t.Context(), admission.Request{AdmissionRequest: req})); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestALookEndsWithItsTime(t *testing.T) {
+	b := *defaults(t)
+	b.Settings.Claims.OnUnsatisfiable = bundle.UnsatisfiableDeny
+	fleet := index.New()
+	fleet.Saw(server())
+	unknown := []string{"whether any server could satisfy the claim is not known: the selection policy cannot be evaluated, or not in time; " +
+		"the claim's condition Bound will say more"}
+	for name, c := range map[string]struct {
+		longest time.Duration
+		busy    bool
+		want    []string
+	}{
+		"nobody else looks":               {longest: time.Minute},
+		"there is no time":                {longest: 0, want: unknown},
+		"others look for all of its time": {longest: time.Millisecond, busy: true, want: unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &lookup{bundles: revisions{active: &b}, servers: feed.New(fleet), looks: make(looks, 1), longestLook: c.longest, unique: &uniqueness{now: time.Now}}
+			if c.busy {
+				l.looks <- struct{}{}
+			}
+			var found findings
+			l.lookForClaim(t.Context(), change[v1alpha1.ServerClaim]{new: claim()}, &found, map[string]any{})
+			if diff := cmp.Diff(c.want, found.warnings); diff != "" || !found.pass() {
+				t.Error(found.denials, diff)
+			}
+			if taken := len(l.looks); taken != 0 && !c.busy {
+				t.Errorf("%d turns are still taken", taken)
+			}
+		})
+	}
+}
