@@ -91,11 +91,12 @@ func Compile(files map[string][]byte) (*Policy, diag.List) {
 		return nil, found
 	}
 	p := &Policy{module: module}
-	p.standing, p.apart = module.Part(files, ruleDeny, "user", "oldObject", partFacts)
+	var left []regosandbox.LeftOut
+	p.standing, left, p.apart = module.Part(files, ruleDeny, "user", "oldObject", partFacts)
 	if p.looks = readsFacts(module); p.looks {
-		p.early, _ = module.Part(files, ruleDeny, partFacts) // without it everything is asked at once
+		p.early, _, _ = module.Part(files, ruleDeny, partFacts) // without it everything is asked at once
 	}
-	return p, found // who writes a policy is not told of what metalaw makes of it
+	return p, append(found, onlyAtAdmission(left)...)
 }
 
 // readsFacts says that a rule reads what metalaw knows besides.
@@ -145,20 +146,6 @@ func (p *Policy) Admit(ctx context.Context, in Input) (Verdict, error) {
 		return Verdict{}, err
 	}
 	return v, nil
-}
-
-// Standing asks those rules again that deny by what an object says, as if it were created now: for one that may have been stored
-// while nobody asked them. Those that also read the user, the former object or the facts are left out, because nobody knows these
-// any more. The error is that of Admit, or says that the rules could not be told apart.
-func (p *Policy) Standing(ctx context.Context, kind string, object map[string]any) ([]Finding, error) {
-	if p.apart != nil {
-		return nil, fmt.Errorf("admission: %w", p.apart)
-	}
-	values, err := evaluate(ctx, p.standing, Input{Operation: "CREATE", Kind: kind, Object: object})
-	if err != nil {
-		return nil, err
-	}
-	return p.findings(ruleDeny, values[0])
 }
 
 func evaluate(ctx context.Context, module *regosandbox.Module, in Input) ([]ast.Value, error) {

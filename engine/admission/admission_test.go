@@ -124,6 +124,54 @@ func TestWhatStandsIsAskedWithoutTheRestOfThePolicy(t *testing.T) {
 	}
 }
 
+func TestARuleThatHandsTheInputOnIsAskedAgainWhereItCanBeKnownWhatItReads(t *testing.T) {
+	const because = " a claim that is stored while no manager answers is not held to it"
+	const whole = "warning: deny: only admission asks this rule, because it hands the whole input on, so that nobody knows what it reads;" + because +
+		" (hand on input.object, or what of it the rule needs) [rego-input-whole]"
+	const more = " (where that is not enough, refuse what the claim itself says in a rule of its own) [rego-admission-only]"
+	for name, c := range map[string]struct {
+		body  string
+		asked bool
+		says  string
+	}{
+		"by a name": {body: "deny contains {\"code\": \"a\", \"message\": \"m\"} if {\n\treq := input\n\treq.object.spec.image == \"x\"\n}", asked: true},
+		"by object.get": {
+			body: `deny contains {"code": "a", "message": "m"} if object.get(input, ["object", "spec", "image"], "") == "x"`, asked: true},
+		"by a function": {
+			body: "bad(req) if req.object.spec.image == \"x\"\ndeny contains {\"code\": \"a\", \"message\": \"m\"} if bad(input)", asked: true},
+		"by a message": {
+			body: "deny contains {\"code\": \"a\", \"message\": m} if {\n\treq := input\n\treq.object.spec.image == \"x\"\n\tm := sprintf(\"%s\", [req.operation])\n}", asked: true},
+		"by a name, and reads who asks": {
+			body: "deny contains {\"code\": \"a\", \"message\": \"m\"} if {\n\treq := input\n\treq.user.name != \"admin\"\n}",
+			says: "admission.rego:2:1: info: deny: only admission asks this rule, because it reads input.user;" + because + more},
+		"by a function that reads what was and what is known": {
+			body: "bad(req) if req.oldObject.spec.image == req.facts.x\ndeny contains {\"code\": \"a\", \"message\": \"m\"} if bad(input)",
+			says: "admission.rego:3:1: info: deny: only admission asks this rule, because it reads input.facts and input.oldObject;" + because + more},
+		"to a function of Rego": {
+			body: `deny contains {"code": "a", "message": "m"} if count(input) > 5`, says: "admission.rego:2:54: " + whole},
+		"by a key that is not known": {
+			body: "deny contains {\"code\": \"a\", \"message\": \"m\"} if {\n\tsome part in [\"object\"]\n\tinput[part].spec.image == \"x\"\n}", says: "admission.rego:4:2: " + whole},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy, found := Compile(rego(c.body))
+			if policy == nil {
+				t.Fatal(found.Err())
+			}
+			got := ""
+			for _, d := range found {
+				got += d.String()
+			}
+			if got != c.says {
+				t.Errorf("got  %s\nwant %s", got, c.says)
+			}
+			denials, err := policy.Standing(t.Context(), "ServerClaim", map[string]any{"spec": map[string]any{"image": "x"}})
+			if asked := len(denials) == 1; err != nil || asked != c.asked {
+				t.Errorf("it is asked %t, %v %v", asked, denials, err)
+			}
+		})
+	}
+}
+
 func TestRulesThatCannotBeToldApartForbidNothingAndSaySo(t *testing.T) {
 	policy := &Policy{apart: errors.New("why")}
 	if got, err := policy.Standing(t.Context(), "ServerClaim", nil); len(got) > 0 || err == nil || err.Error() != "admission: why" {

@@ -201,6 +201,7 @@ coverage-rego-rule
 rego-bound
 	A call would make or read more than one call, or one evaluation, may; it is not made, and the evaluation has no result.
 	Let a rule look at less at a time: texts are names and sentences, and numbers have few digits.
+	{Title: "Rego", About: "About selection.rego, admission.rego and their tests.", Codes: slices.Concat(table(Error, `
 rego-compile
 	The Rego does not compile, for the reason that the finding gives.
 	Correct the rule; strict mode refuses what is not used.
@@ -244,5 +245,12 @@ rego-unused-rule
 rego-interpreted
 	Selection has a rule that is interpreted for each server, which takes about a thousand times as long as the rules that are not.
 	Write the rule as the finding says, or leave it: on a small fleet nobody notices.
-`)...)},
+rego-input-whole
+	A rule deny of admission hands the whole input on so that nobody knows what it reads, and is asked at admission alone.
+	Hand on input.object, or what of it the rule needs; it is then asked again before a claim gets a server.
+`), table(Info, `
+rego-admission-only
+	A rule deny of admission reads who asks, the former object or the facts, which are not known later; it is asked at admission alone.
+	Nothing, if that is enough; else refuse what the claim itself says in a rule of its own.
+`))},
 }

@@ -65,7 +65,7 @@ ok if number > 1
 			if module == nil {
 				t.Fatal(found.Err())
 			}
-			part, err := module.Part(files, "why", "name")
+			part, _, err := module.Part(files, "why", "name")
 			if err != nil {
 				t.Fatal(err)
 			}
