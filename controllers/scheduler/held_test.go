@@ -5,6 +5,7 @@ package scheduler
 import (
 	"testing"
 
+	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -36,5 +37,44 @@ func TestNothingIsBoundUnderARevisionThatIsHeld(t *testing.T) {
 	inIts.StandsIn = true
 	if policy, _ := inForce(holding{&inIts, false})(); policy != nil {
 		t.Error("what stands in for a revision that cannot be compiled chooses servers")
+	}
+}
+
+// A claim that is stored while no webhook answers is held to the rules and to the quota by these two alone.
+func TestTheSchedulerReadsRulesAndQuotaOutOfTheBundleInForce(t *testing.T) {
+	shipped, err := policies.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inForce := *shipped
+	inForce.Settings.Claims.Quota = bundle.Quota{Namespaces: map[string]int{"ns": 3}}
+	for name, c := range map[string]struct {
+		bundle *bundle.Bundle
+		asks   engine.Revision
+		said   string
+		limit  int
+	}{
+		"of the bundle in force": {bundle: &inForce, asks: inForce.Revision, limit: 3,
+			said: "ClaimDenied: policy " + inForce.Revision.Name + " forbids the claim: spec.image: a claim needs an image to boot; name one in spec.image [image-missing]"},
+		"under another bundle than that which chooses": {bundle: &inForce, asks: engine.Revision{Name: "former"}, limit: 3,
+			said: "GuardError: policy former could not decide whether there may be such a claim: another policy came into force meanwhile; " +
+				"the claim is looked at again under that one"},
+		"without a bundle": {asks: inForce.Revision, limit: -1,
+			said: "GuardError: policy " + inForce.Revision.Name + " could not decide whether there may be such a claim: another policy came into force meanwhile; " +
+				"the claim is looked at again under that one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reason, words := policies.Forbids(t.Context(), rulesOf(holding{c.bundle, false})(c.asks), c.asks.Name, aClaim("c", imageOf("")))
+			if got := reason + ": " + words; got != c.said {
+				t.Errorf("got  %s\nwant %s", got, c.said)
+			}
+			limit, bounded := quotaOf(holding{c.bundle, false})().Limit("ns")
+			if !bounded {
+				limit = -1
+			}
+			if limit != c.limit {
+				t.Errorf("the namespace may have %d servers, want %d", limit, c.limit)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -11,20 +12,32 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/admission"
 	"github.com/metalaw/metalaw/policies"
 )
 
 // Claims are stored without anybody asking the bundle's rules while no webhook answers, and rules come into force that earlier
 // claims break. So those that follow from the claim alone are asked again before a claim gets a server.
 
-// rulesOf reads the rules out of the bundle in force, as long as that is of the revision that the policy is of.
+// rulesOf reads the rules out of the bundle in force, as long as that is of the revision that the policy is of. Else nobody knows
+// what they say, so that nothing is bound by them: another pass follows, under the other revision.
 func rulesOf(bundles Bundles) func(engine.Revision) policies.Rules {
 	return func(of engine.Revision) policies.Rules {
 		if b := bundles.Active(); b != nil && b.Revision == of && b.Admission != nil {
 			return b.Admission
 		}
-		return nil
+		return replaced{}
 	}
+}
+
+// replaced are rules that cannot be had any more.
+type replaced struct{}
+
+var errReplaced = errors.New("another policy came into force meanwhile; the claim is looked at again under that one")
+
+// Standing implements policies.Rules.
+func (replaced) Standing(context.Context, string, map[string]any) ([]admission.Finding, error) {
+	return nil, errReplaced
 }
 
 // standing remembers what the rules said of claims, by their UID.
