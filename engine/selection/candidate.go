@@ -23,14 +23,15 @@ type PreparedCandidate struct {
 // NewCandidate prepares a candidate.
 func NewCandidate(c Candidate) *PreparedCandidate {
 	c.AvailableDay = dayOf(c.AvailableSince)
-	p := &PreparedCandidate{facts: c, size: len(c.Name) + len(c.Manufacturer) + len(c.Model) + len(c.SKU)}
+	p := &PreparedCandidate{facts: c,
+		size: len(c.Name) + len(c.Manufacturer) + len(c.Model) + len(c.SKU) + len(c.BIOSVersion) + len(c.CPUModel)}
 	for key, value := range c.Labels {
 		p.size += len(key) + len(value)
 	}
 	for _, taint := range c.Taints {
 		p.size += len(taint.Key) + len(taint.Value)
 	}
-	p.longest = max(len(c.Name), len(c.Manufacturer), len(c.Model), len(c.SKU), len(c.Health), len(c.Zone), len(c.Region), len(c.Rack),
+	p.longest = max(len(c.Name), len(c.Manufacturer), len(c.Model), len(c.SKU), len(c.BIOSVersion), len(c.CPUModel), len(c.Health), len(c.Zone), len(c.Region), len(c.Rack),
 		len(c.InstanceType))
 	return p
 }
