@@ -48,6 +48,22 @@ type stood struct {
 	revision        engine.Revision
 	resourceVersion string
 	reason, words   string
+	// failed is how often the rules could not be evaluated, one time after the other, and again when they are asked anew, in seconds
+	// since 1970.
+	failed int
+	again  int64
+}
+
+// Rules that cannot be evaluated may take long until they fail, in the one loop that binds for everybody: they are asked about the
+// same claim after firstStanding seconds, which is before it is due again, and each time after twice as many.
+const (
+	firstStanding   int64 = 4
+	longestStanding int64 = 300
+)
+
+// isOf says that it is the answer for this version of a claim, under these rules.
+func (s stood) isOf(c *v1alpha1.ServerClaim, under engine.Revision) bool {
+	return s.revision == under && s.resourceVersion == c.ResourceVersion
 }
 
 // keep forgets claims that are not open any more.
@@ -61,12 +77,17 @@ func (v *view) forbidden(ctx context.Context, c *v1alpha1.ServerClaim) (step, bo
 		return step{}, false
 	}
 	said, known := v.stood[c.UID]
-	if !known || said.revision != v.revision || said.resourceVersion != c.ResourceVersion {
+	if known = known && said.isOf(c, v.revision); !known || said.failed > 0 && v.now >= said.again {
+		failed := 0
+		if known {
+			failed = said.failed
+		}
 		said = stood{revision: v.revision, resourceVersion: c.ResourceVersion}
 		said.reason, said.words = policies.Forbids(ctx, v.rules, v.revision.Name, c)
-		if said.reason != v1alpha1.ReasonGuardError { // which may pass
-			v.stood[c.UID] = said
+		if said.reason == v1alpha1.ReasonGuardError { // which may pass
+			said.failed, said.again = failed+1, v.now+min(firstStanding<<min(failed, 8), longestStanding)
 		}
+		v.stood[c.UID] = said
 	}
 	if said.words == "" {
 		return step{}, false

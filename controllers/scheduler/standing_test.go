@@ -5,6 +5,7 @@ package scheduler
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
@@ -127,10 +128,36 @@ func TestRulesThatCouldNotBeEvaluatedAreAskedAgain(t *testing.T) {
 	if v, _ := w.s.Verdict(w.claims()[0].UID); v.Reason != "GuardError" || len(w.boundClaims()) != 0 {
 		t.Errorf("it is told %q, and bound are %v", v.Reason, w.boundClaims())
 	}
+	w.now = w.now.Add(5 * time.Second)
 	w.s.pending.wakeAll()
 	w.must(w.pass())
 	if len(w.boundClaims()) != 1 {
 		t.Error("it waits, though the rules can be evaluated by now")
+	}
+}
+
+func TestRulesThatCannotBeEvaluatedAreAskedLessAndLess(t *testing.T) {
+	w := newWorld(t)
+	rules := rulesFrom(t, `deny contains {"code": "image", "message": "m"} if to_number(input.object.spec.image) > 1`)
+	w.s.rules = func(engine.Revision) policies.Rules { return rules }
+	w.addServer(aServer("a"))
+	w.addClaim(aClaim("c", imageOf("windows")))
+	w.deliver(len(w.events))
+	var asked []int
+	for second := range 1000 {
+		before := rules.asked
+		w.s.pending.wakeAll()
+		w.must(w.pass())
+		if rules.asked > before {
+			asked = append(asked, second)
+		}
+		if v, _ := w.s.Verdict(w.claims()[0].UID); v.Reason != "GuardError" {
+			t.Fatalf("after %d seconds it is told %q", second, v.Reason)
+		}
+		w.now = w.now.Add(time.Second)
+	}
+	if diff := cmp.Diff([]int{0, 4, 12, 28, 60, 124, 252, 508, 808}, asked); diff != "" {
+		t.Error(diff)
 	}
 }
 
