@@ -113,6 +113,8 @@ func TestALookEndsWithItsTime(t *testing.T) {
 	b.Settings.Claims.OnUnsatisfiable = bundle.UnsatisfiableDeny
 	fleet := index.New()
 	fleet.Saw(server())
+	fleet.Saw(server(serverNamed("s2")))
+	const disagree = "metadata.annotations[policy.metalaw.dev/placement]: gang \"g\": its members give different sizes: 2 and 3; none of them gets a server until they agree"
 	unknown := []string{"whether any server could satisfy the claim is not known: the selection policy cannot be evaluated, or not in time; " +
 		"the claim's condition Bound will say more"}
 	for name, c := range map[string]struct {
@@ -120,17 +122,18 @@ func TestALookEndsWithItsTime(t *testing.T) {
 		busy    bool
 		want    []string
 	}{
-		"nobody else looks":               {longest: time.Minute},
+		"nobody else looks":               {longest: time.Minute, want: []string{disagree}},
 		"there is no time":                {longest: 0, want: unknown},
 		"others look for all of its time": {longest: time.Millisecond, busy: true, want: unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &lookup{bundles: revisions{active: &b}, servers: feed.New(fleet), looks: make(looks, 1), longestLook: c.longest, unique: &uniqueness{now: time.Now}}
+			other := claim(func(c *v1alpha1.ServerClaim) { c.Name = "other" }, placing("gang: {name: g, size: 3}"))
+			l := &lookup{cache: store(t, other), bundles: revisions{active: &b}, servers: feed.New(fleet), looks: make(looks, 1), longestLook: c.longest, unique: &uniqueness{now: time.Now}}
 			if c.busy {
 				l.looks <- struct{}{}
 			}
 			var found findings
-			l.lookForClaim(t.Context(), change[v1alpha1.ServerClaim]{new: claim()}, &found, map[string]any{})
+			l.lookForClaim(t.Context(), change[v1alpha1.ServerClaim]{new: claim(placing("gang: {name: g, size: 2}"))}, &found, map[string]any{})
 			if diff := cmp.Diff(c.want, found.warnings); diff != "" || !found.pass() {
 				t.Error(found.denials, diff)
 			}

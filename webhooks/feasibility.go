@@ -49,8 +49,8 @@ type feasibility struct {
 	unknown bool
 }
 
-// lookForClaim looks whether the fleet has anything for a claim. The bundle's rules get to know satisfiable and selectorMatches, each
-// where the request makes it a question and the answer was found in time.
+// lookForClaim looks whether the fleet has anything for a claim, and at the other members of its gang. The bundle's rules get to know
+// satisfiable and selectorMatches, each where the request makes it a question and the answer was found in time.
 func (l *lookup) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim], found *findings, facts map[string]any) {
 	ctx, cancel := context.WithTimeout(ctx, l.longestLook)
 	defer cancel()
@@ -63,6 +63,7 @@ func (l *lookup) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim
 		l.tellMatching(ctx, c, f, facts)
 	}
 	checkFeasible(f, b.Settings.Claims.OnUnsatisfiable, found)
+	l.warnOfGang(ctx, c, found)
 }
 
 // tellMatching adds whether a selector that a change brings matches any server, in whatever state. Nothing is told where it brings none,

@@ -5,9 +5,11 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/placement"
@@ -18,7 +20,7 @@ var placementPath = annotationsPath.Key(v1alpha1.PlacementAnnotation)
 
 // checkPlacement refuses a placement that cannot be read, and a change of one by which the claim's server was chosen. One that
 // is stored already is not held against a change of something else.
-func checkPlacement(c change[v1alpha1.ServerClaim], f claimFacts, found *findings) {
+func checkPlacement(c change[v1alpha1.ServerClaim], found *findings) {
 	checkKeepsPlacement(c, found)
 	if _, set := written(c.old, c.new, v1alpha1.PlacementAnnotation); !set || !found.pass() {
 		return
@@ -36,11 +38,6 @@ func checkPlacement(c change[v1alpha1.ServerClaim], f claimFacts, found *finding
 	if spread := p.Spread(); spread != nil && !spread.CountsOwn(c.new.Labels) {
 		found.warn("%s: spread.claims does not match the labels of this claim: it keeps away from the claims that match, "+
 			"and those do not keep away from it", placementPath)
-	}
-	if gang := p.Gang(); gang != nil {
-		if muster, message := placement.MusterOf(append([]int64{gang.Size}, f.gang...)); muster == placement.Contradictory {
-			found.warn("%s: gang %q: %s; none of them gets a server until they agree", placementPath, gang.Name, message)
-		}
 	}
 }
 
@@ -61,28 +58,50 @@ func checkKeepsPlacement(c change[v1alpha1.ServerClaim], found *findings) {
 	}
 }
 
-// gangOf looks up the sizes that other claims of the same gang give, where a claim says anew that it is part of one.
-func (l *lookup) gangOf(ctx context.Context, c change[v1alpha1.ServerClaim]) ([]int64, error) {
+// warnOfGang tells where the claims of a gang contradict each other, of which a claim says anew that it is a member. To read what the
+// others say may take long where there are many, so that nothing is told once the context has ended.
+func (l *lookup) warnOfGang(ctx context.Context, c change[v1alpha1.ServerClaim], found *findings) {
 	if c.deleted() {
-		return nil, nil
+		return
 	}
 	_, set := written(c.old, c.new, v1alpha1.PlacementAnnotation)
 	gang := policies.GangOf(c.new)
 	if !set || gang == nil {
-		return nil, nil
+		return
 	}
+	sizes, err := l.sizesOf(ctx, c.new, gang.Name)
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "what the other members of a gang say could not be found out")
+		return
+	}
+	if muster, message := placement.MusterOf(append([]int64{gang.Size}, sizes...)); muster == placement.Contradictory {
+		found.warn("%s: gang %q: %s; none of them gets a server until they agree", placementPath, gang.Name, message)
+	}
+}
+
+// sizesOf are the sizes that the other claims of a gang give.
+func (l *lookup) sizesOf(ctx context.Context, c *v1alpha1.ServerClaim, gang string) ([]int64, error) {
+	done, err := l.looks.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	var all v1alpha1.ServerClaimList
-	if err := l.cache.List(ctx, &all, client.InNamespace(c.new.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("the claims of namespace %s cannot be read: %w", c.new.Namespace, err)
+	if err := l.cache.List(ctx, &all, client.InNamespace(c.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("the claims of namespace %s cannot be read: %w", c.Namespace, err)
 	}
 	var sizes []int64
 	for i := range all.Items {
-		if !all.Items[i].DeletionTimestamp.IsZero() {
-			continue // it counts no more
-		}
-		other := policies.GangOf(&all.Items[i])
-		if all.Items[i].Name != c.new.Name && other != nil && other.Name == gang.Name {
-			sizes = append(sizes, other.Size)
+		other := &all.Items[i]
+		switch {
+		case other.Name == c.Name, !other.DeletionTimestamp.IsZero(): // which counts no more
+		case !strings.Contains(other.Annotations[v1alpha1.PlacementAnnotation], gang):
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		default:
+			if is := policies.GangOf(other); is != nil && is.Name == gang {
+				sizes = append(sizes, is.Size)
+			}
 		}
 	}
 	return sizes, nil

@@ -31,8 +31,6 @@ type claimFacts struct {
 	server *v1alpha1.Server
 	// usage is how many claims the namespace has; nil where there is no quota.
 	usage *usage
-	// gang holds the sizes that the other members of the claim's gang give.
-	gang []int64
 	// sanitization is the setting of the bundle in force.
 	sanitization string
 }
@@ -59,7 +57,7 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 		checkTakesOver(c, f.server, &found)
 	}
 	checkKeepsServer(c, &found)
-	checkPlacement(c, f, &found)
+	checkPlacement(c, &found)
 	checkTolerations(c, &found)
 	checkSecretNames(c, &found)
 	checkPriority(c, &found)
@@ -245,9 +243,6 @@ func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim])
 			return findings{}, nil, err
 		}
 		facts["serverExists"] = f.server != nil
-	}
-	if f.gang, err = l.gangOf(ctx, c); err != nil {
-		return findings{}, nil, err
 	}
 	if f.usage, err = l.usage(ctx, c, b); err != nil {
 		return findings{}, nil, err
