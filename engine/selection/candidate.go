@@ -31,8 +31,8 @@ func NewCandidate(c Candidate) *PreparedCandidate {
 	for _, taint := range c.Taints {
 		p.size += len(taint.Key) + len(taint.Value)
 	}
-	p.longest = max(len(c.Name), len(c.Manufacturer), len(c.Model), len(c.SKU), len(c.BIOSVersion), len(c.CPUModel), len(c.Health), len(c.Zone), len(c.Region), len(c.Rack),
-		len(c.InstanceType))
+	p.longest = max(len(c.Name), len(c.Manufacturer), len(c.Model), len(c.SKU), len(c.BIOSVersion), len(c.CPUModel), len(c.Health),
+		len(c.Zone), len(c.Region), len(c.Rack), len(c.InstanceType))
 	return p
 }
 
