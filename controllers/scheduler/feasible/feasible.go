@@ -168,10 +168,13 @@ func maybeLabelled(ctx context.Context, fleet *index.Index, spec selection.Claim
 		return false, nil
 	}
 	spec.Selector = others
-	matching, err := fleet.MatchingWithin(ctx, spec)
-	return slices.ContainsFunc(matching, func(e *index.Entry) bool {
-		ok, _, _ := selection.Feasible(selection.ClaimSpec{Tolerations: spec.Tolerations}, e.State)
-		return ok && !e.IsKnown()
+	everyone, err := fleet.MatchingWithin(ctx, index.Everything)
+	return slices.ContainsFunc(everyone, func(e *index.Entry) bool {
+		if e.IsKnown() {
+			return false // as nearly all are
+		}
+		ok, _, _ := selection.Feasible(spec, e.State)
+		return ok
 	}), err
 }
 
