@@ -197,11 +197,10 @@ coverage-rego-rule
 	No test evaluates a rule.
 	Add a test in which it holds.
 `)},
-	{Title: "Rego", About: "About selection.rego, admission.rego and their tests.", Codes: append(table(Error, `
+	{Title: "Rego", About: "About selection.rego, admission.rego and their tests.", Codes: slices.Concat(table(Error, `
 rego-bound
 	A call would make or read more than one call, or one evaluation, may; it is not made, and the evaluation has no result.
 	Let a rule look at less at a time: texts are names and sentences, and numbers have few digits.
-	{Title: "Rego", About: "About selection.rego, admission.rego and their tests.", Codes: slices.Concat(table(Error, `
 rego-compile
 	The Rego does not compile, for the reason that the finding gives.
 	Correct the rule; strict mode refuses what is not used.
