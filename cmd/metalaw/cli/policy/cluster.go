@@ -107,6 +107,11 @@ type change struct {
 	keepScope bool
 }
 
+// governs says that the bundle is to govern servers.
+func (c change) governs() bool {
+	return c.stage == policyv1alpha1.LabelCanary || c.stage == policyv1alpha1.LabelActive
+}
+
 // again says that a head has the label active already, which does not make it a promotion: the label has to change.
 func (c change) again(head *corev1.ConfigMap) bool {
 	return c.stage == policyv1alpha1.LabelActive && head.Labels[policyv1alpha1.StageLabel] == c.stage

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
@@ -54,6 +55,8 @@ func (q *request) was(name string) *policyv1alpha1.PolicyRevision {
 type progress struct {
 	done, failed bool
 	words        string
+	// waits says that it has failed for now, and comes about once the cause is gone.
+	waits bool
 }
 
 // look says how far a request has come. It has failed where waiting on is of no use.
@@ -161,9 +164,10 @@ func (q *request) reached(r *policyv1alpha1.PolicyRevision) progress {
 	switch q.stage {
 	case policyv1alpha1.LabelActive:
 		p.done, p.failed = q.active(r, reason, message)
+		p.waits = reason == policyv1alpha1.ReasonAwaitingReplicas
 	case policyv1alpha1.LabelCanary:
-		c := r.Status.Canary
-		p.done = r.Status.Stage == policyv1alpha1.StageCanary && c != nil && c.Selector == q.servers && int(c.Percent) == q.percent
+		its := isCanary(r) && scopeOf(r) == canary.Scope{Selector: q.servers, Percent: int32(q.percent)}
+		p.done, p.failed = its && !isPaused(r), its && isPaused(r)
 	case policyv1alpha1.LabelDraft:
 		p.done = r.Status.Stage == policyv1alpha1.StageDraft || r.Status.Stage == policyv1alpha1.StageSuperseded
 	default:
@@ -192,6 +196,7 @@ func (q *request) active(r *policyv1alpha1.PolicyRevision, reason, message strin
 // follow waits until what was asked for is so, and says what it waits for when it gives up.
 func (r *rollout) follow(ctx context.Context, t *terminal.Terminal, c client.Client, q *request) error {
 	var last progress
+	began := time.Now()
 	err := wait.PollUntilContextTimeout(ctx, time.Second, r.timeout, true, func(ctx context.Context) (bool, error) {
 		all, err := revisions(ctx, c)
 		if err != nil {
@@ -201,15 +206,40 @@ func (r *rollout) follow(ctx context.Context, t *terminal.Terminal, c client.Cli
 		return last.done || last.failed, nil
 	})
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("interrupted after %s: %s. %s", time.Since(began).Round(time.Second), last.so(), r.remains(q))
 	case wait.Interrupted(err):
-		return fmt.Errorf("it did not come about within %s: %s", r.timeout, last.words)
+		return fmt.Errorf("it did not come about within %s: %s. %s", r.timeout, last.so(), r.remains(q))
 	case err != nil:
-		return err
+		return fmt.Errorf("how far it has come is not known: %w. %s", err, r.remains(q))
+	case last.failed && last.waits:
+		return fmt.Errorf("it did not come about: %s. %s", last.words, r.remains(q))
 	case last.failed:
 		return fmt.Errorf("it did not come about: %s", last.words)
 	}
 	_, err = fmt.Fprintln(t.Out, last.words)
 	return err
+}
+
+// so is how far a request had come when it was looked at last.
+func (p progress) so() string {
+	if p.words == "" {
+		return "the API server has not said yet how far it has come"
+	}
+	return p.words
+}
+
+// remains says that what was asked for stays so when nobody waits for it any more, and how it is withdrawn.
+func (r *rollout) remains(q *request) string {
+	words := fmt.Sprintf("ConfigMap %s is labelled %s, so that it stays asked for", q.head, q.stage)
+	shadow := r.command("promote " + q.head + " --stage " + policyv1alpha1.LabelShadow)
+	switch q.stage {
+	case policyv1alpha1.LabelActive:
+		words += "; to withdraw it while it is not in force: " + shadow
+	case policyv1alpha1.LabelCanary:
+		words += "; to withdraw it: " + shadow
+	}
+	return words
 }
 
 // ask remembers what there is before a head is brought to a stage.

@@ -4,6 +4,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -25,6 +26,7 @@ type rollout struct {
 	flags     access.Flags
 	namespace string
 	wait      bool
+	yes       bool
 	timeout   time.Duration
 }
 
@@ -34,6 +36,15 @@ func (r *rollout) register(cmd *cobra.Command) {
 	f.StringVarP(&r.namespace, "namespace", "n", defaultNamespace, "namespace of the manager, where bundles are kept")
 	f.BoolVar(&r.wait, "wait", false, "wait until the manager says that it is so")
 	f.DurationVar(&r.timeout, "timeout", 2*time.Minute, "how long to wait")
+	f.BoolVarP(&r.yes, "yes", "y", false, "do not ask for a confirmation")
+}
+
+// check says what of the flags makes no sense.
+func (r *rollout) check() error {
+	if r.timeout <= 0 {
+		return usage.Errorf("--timeout=%s: write a time above zero, such as 2m", r.timeout)
+	}
+	return nil
 }
 
 func promoteCommand() *cobra.Command {
@@ -46,9 +57,10 @@ func promoteCommand() *cobra.Command {
 			"only counts what it would have done otherwise; as canary it governs the servers in its scope; as active it comes into force for all, " +
 			"once every running manager has compiled it. A server adopts it where it rests. Canary and active take the verb activate on " +
 			"policyrevisions. " +
-			"A ConfigMap that Argo CD, Flux or Helm keeps is not changed: the change for the repository is printed.\n\n" +
-			"Exit codes: 0 the label is set, and with --wait the manager says that it is so; 1 it was refused, is kept by another program, or " +
-			"did not come about in time; 2 the command line makes no sense.",
+			"A ConfigMap that Argo CD, Flux or Helm keeps is not changed: the change for the repository is printed. A canary that has paused " +
+			"itself comes into force for all only after a confirmation, or with --yes. What is in force already is told, and left as it is.\n\n" +
+			"Exit codes: 0 the label is set, and with --wait the manager says that it is so; 1 it was refused, is kept by another program, " +
+			"did not come about in time, or was interrupted; 2 the command line makes no sense.",
 		Example: "  {{.}} policy promote fleet-1.4.0 --stage shadow\n" +
 			"  {{.}} policy promote fleet-1.4.0 --stage canary --servers 'rack in (r1, r2)'\n  {{.}} policy promote fleet-1.4.0 --wait",
 	}
@@ -66,6 +78,9 @@ func promoteCommand() *cobra.Command {
 		if err := to.check(policyv1alpha1.Stages()); err != nil {
 			return err
 		}
+		if err := r.check(); err != nil {
+			return err
+		}
 		t := terminal.Of(cmd)
 		c, err := r.flags.Connect(t.Err)
 		if err != nil {
@@ -73,7 +88,7 @@ func promoteCommand() *cobra.Command {
 		}
 		head, err := findHead(cmd.Context(), c, r.namespace, args[0])
 		if err != nil {
-			return err
+			return untouched(cmd.Context(), err)
 		}
 		return r.apply(cmd.Context(), t, c, head, to, "")
 	}
@@ -109,9 +124,19 @@ func (c change) check(stages []string) error {
 	return nil
 }
 
-// apply relabels a head, unless another program keeps it as it is. The revision is the one that has to come of it; empty for
-// the one of what the head holds.
+// apply relabels a head, unless another program keeps it as it is, or somebody has to consent first and does not. The revision is the
+// one that has to come of it; empty for the one of what the head holds.
 func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Client, head *corev1.ConfigMap, to change, revision string) error {
+	asked := &request{change: to, head: head.Name}
+	if r.wait || to.governs() {
+		var err error
+		if asked, err = ask(ctx, c, head, to, revision); err != nil {
+			return untouched(ctx, err)
+		}
+	}
+	if done, err := r.weigh(ctx, t, c, head, asked); done || err != nil {
+		return untouched(ctx, err)
+	}
 	if k, kept := keeperOf(head); kept {
 		//nolint:errcheck // The exit code says it too.
 		fmt.Fprintf(t.Err, "ConfigMap %s is kept by %s, which would undo a change made here. %s\n",
@@ -121,18 +146,14 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 		}
 		return terminal.ErrIncomplete
 	}
-	var asked *request
-	if r.wait {
-		var err error
-		if asked, err = ask(ctx, c, head, to, revision); err != nil {
-			return err
-		}
+	if ctx.Err() != nil {
+		return untouched(ctx, ctx.Err())
 	}
 	anew, record := to.again(head), head.Annotations[policyv1alpha1.ActivatedByAnnotation]
 	if err := r.label(ctx, c, head, to); err != nil {
 		return err
 	}
-	if asked != nil && anew {
+	if anew {
 		asked.anew = true
 		if now := head.Annotations[policyv1alpha1.ActivatedByAnnotation]; now != record {
 			asked.record = now
@@ -147,11 +168,19 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 	return r.follow(ctx, t, c, asked)
 }
 
+// untouched says of an error before anything was changed that somebody has interrupted the command, where that is why.
+func untouched(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errors.New("interrupted before anything was changed")
+	}
+	return err
+}
+
 // label sets the stage of a head. One that is labelled active already gets another label first, because an unchanged one is no promotion.
-// Whoever interrupts that does not leave it so.
+// Whoever interrupts that does not leave it so, nor without knowing whether it was set.
 func (r *rollout) label(ctx context.Context, c client.Client, head *corev1.ConfigMap, to change) error {
 	if !to.again(head) {
-		return patchStage(ctx, c, head, to)
+		return patchWhole(ctx, c, head, to)
 	}
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), changesTime)
 	defer cancel()

@@ -4,8 +4,10 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,43 +34,74 @@ func rollbackCommand() *cobra.Command {
 			"that --to names. Called twice it goes forward again to where it came from, and says so. Its ConfigMap is labelled active " +
 			"again; where it is gone, or holds something else by now, one is made of what the PolicyRevision holds. Servers that the present " +
 			"revision halted adopt the " +
-			"former one at once, others where they rest. It takes the verb activate on policyrevisions. A ConfigMap that Argo CD, Flux or " +
+			"former one at once, others where they rest. It ends no canary and withdraws no promotion that waits: where one is under way it names " +
+			"the command for that, and goes back only after a confirmation, with --yes, or where --to names a revision. It takes the verb activate on policyrevisions. A ConfigMap that Argo CD, Flux or " +
 			"Helm keeps is not changed: the change for the repository is printed.\n\n" +
 			"Exit codes: 0 it is promoted, and with --wait in force; 1 it was refused, there is nothing to go back to, another program keeps the " +
-			"ConfigMap, or it did not come about in time; 2 the command line makes no sense.",
+			"ConfigMap, it did not come about in time, or it was interrupted; 2 the command line makes no sense.",
 		Example: "  {{.}} policy rollback --wait\n  {{.}} policy rollback --to fleet-1.3.0-9b1d0a77c2",
 		Args:    usage.NoArgs,
 	}
 	r.register(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "the PolicyRevision to go back to; the one before the present one where it is left out")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := r.check(); err != nil {
+			return err
+		}
 		t := terminal.Of(cmd)
 		c, err := r.flags.Connect(t.Err)
 		if err != nil {
 			return err
 		}
-		all, err := revisions(cmd.Context(), c)
-		if err != nil {
-			return err
-		}
-		target, err := former(all, to)
-		if err != nil {
-			return err
-		}
-		if words := forward(all, target, to); words != "" {
-			//nolint:errcheck // It is told for people, and what is done does not depend on it.
-			fmt.Fprintln(t.Err, words)
-		}
-		head, err := r.headOf(cmd.Context(), c, all, target)
-		if err != nil {
-			return err
-		}
-		if head == nil {
-			return r.restore(cmd.Context(), t, c, target)
-		}
-		return r.apply(cmd.Context(), t, c, head, change{stage: policyv1alpha1.LabelActive}, target.Name)
+		return r.goBack(cmd.Context(), t, c, to)
 	}
 	return cmd
+}
+
+// goBack promotes the former revision, or the one that is named.
+func (r *rollout) goBack(ctx context.Context, t *terminal.Terminal, c client.Client, to string) error {
+	all, err := revisions(ctx, c)
+	if err != nil {
+		return untouched(ctx, err)
+	}
+	target, err := r.target(ctx, t, all, to)
+	if err != nil {
+		return untouched(ctx, err)
+	}
+	if words := forward(all, target, to); words != "" {
+		//nolint:errcheck // It is told for people, and what is done does not depend on it.
+		fmt.Fprintln(t.Err, words)
+	}
+	head, err := r.headOf(ctx, c, all, target)
+	if err != nil {
+		return untouched(ctx, err)
+	}
+	if head == nil {
+		return r.restore(ctx, t, c, target)
+	}
+	return r.apply(ctx, t, c, head, change{stage: policyv1alpha1.LabelActive}, target.Name)
+}
+
+// target is the revision to go back to. Where a canary or a promotion is under way, that is what may be meant to end, and to go back
+// ends neither: whoever named no revision is asked.
+func (r *rollout) target(ctx context.Context, t *terminal.Terminal, all []policyv1alpha1.PolicyRevision, to string) (
+	*policyv1alpha1.PolicyRevision, error,
+) {
+	words := r.underWay(all)
+	target, err := former(all, to)
+	if err != nil {
+		return nil, errors.New(strings.Join(append(words, err.Error()), "\n"))
+	}
+	if len(words) == 0 {
+		return target, nil
+	}
+	if to != "" {
+		//nolint:errcheck // It is told for people, and what is done does not depend on it.
+		fmt.Fprintln(t.Err, strings.Join(words, "\n"))
+		return target, nil
+	}
+	return target, r.consent(ctx, t, strings.Join(words, "\n"),
+		fmt.Sprintf("go back from %s to %s all the same, for every server", all[0].Name, target.Name))
 }
 
 // former is the revision to go back to: the one named, or else the one that was in force before the present one. Before the
@@ -84,9 +117,13 @@ func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.P
 	if len(all) == 0 || promotion(&all[0]) == 0 {
 		return nil, fmt.Errorf("there is nothing to go back to: no revision was ever promoted, and the built-in one is in force")
 	}
-	var builtIn *policyv1alpha1.PolicyRevision
+	var builtIn, tried *policyv1alpha1.PolicyRevision
 	for i := 1; i < len(all); i++ {
 		r := &all[i]
+		if promotion(r) > 0 && (isCanary(r) || isPending(r)) {
+			tried = r
+			continue
+		}
 		if promotion(r) > 0 {
 			return r, nil
 		}
@@ -95,11 +132,18 @@ func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.P
 			builtIn = r
 		}
 	}
-	if builtIn == nil {
+	switch {
+	case builtIn != nil:
+		return builtIn, nil
+	case tried != nil:
+		return nil, fmt.Errorf("there is nothing to go back to but %s, which is on its way to more servers as it is: --to %s promotes it",
+			tried.Name, tried.Name)
+	case all[0].Spec.Source == nil:
+		return nil, fmt.Errorf("there is nothing to go back to: %s, which is built in, is in force, and no other ever was", all[0].Name)
+	default:
 		return nil, fmt.Errorf("there is nothing to go back to: one revision was ever promoted, and the built-in one that was in force before " +
 			"is gone. `metalaw policy history` lists the revisions; --to REVISION goes to one of them")
 	}
-	return builtIn, nil
 }
 
 // since is when a revision came to its stage.
@@ -118,7 +162,7 @@ func forward(all []policyv1alpha1.PolicyRevision, target *policyv1alpha1.PolicyR
 	}
 	older := "; `metalaw policy history` lists older ones for --to"
 	for i := range all {
-		if r := &all[i]; r.Name != target.Name && i > 0 && promotion(r) > 0 {
+		if r := &all[i]; r.Name != target.Name && i > 0 && promotion(r) > 0 && !isCanary(r) {
 			older = fmt.Sprintf("; for the older %s give --to %s", r.Spec.Version, r.Name)
 			break
 		}
@@ -199,15 +243,23 @@ func (r *rollout) restore(ctx context.Context, t *terminal.Terminal, c client.Cl
 		head.Data[name] = string(data)
 	}
 	asked, err := ask(ctx, c, head, change{stage: policyv1alpha1.LabelActive}, revision.Name)
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.fit(ctx, t, asked)
 	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return untouched(ctx, err)
+	}
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), changesTime)
+	defer cancel()
 	for i := 1; i == 1 || apierrors.IsAlreadyExists(err) && i <= mostNames; i++ {
 		head.ObjectMeta = metav1.ObjectMeta{Namespace: head.Namespace, Name: revision.Name, Labels: head.Labels}
 		if i > 1 {
 			head.Name = fmt.Sprintf("%s-%d", revision.Name, i)
 		}
-		err = c.Create(ctx, head, client.FieldOwner(access.FieldManager))
+		err = c.Create(whole, head, client.FieldOwner(access.FieldManager))
 	}
 	if err != nil {
 		return access.Explain(err, "create", "configmaps")
