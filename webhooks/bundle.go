@@ -61,7 +61,10 @@ func (l *lookup) judgeHead(ctx context.Context, c change[corev1.ConfigMap], foun
 	if err := l.judgeRights(ctx, c, was, is, g, found); err != nil {
 		return err
 	}
-	if takes(was, is, g) {
+	switch {
+	case was != nil && is != nil && is.name == was.name && is.stage == policyv1alpha1.LabelActive:
+		checkPromoted(is, g, found)
+	case takes(was, is, g):
 		checkLeaving(g, found)
 	}
 	if is == nil {

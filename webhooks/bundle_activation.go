@@ -54,6 +54,8 @@ type governance struct {
 	// revisions are those made from the head that are in force or a canary, by name, with their use.
 	revisions []string
 	uses      []string
+	// costs are what canaries among them have cost that have paused themselves; empty for others.
+	costs []string
 	// pending says that the stage lets the head govern, and that this has not come about yet.
 	pending bool
 }
@@ -71,12 +73,21 @@ func governing(h *head, all []policyv1alpha1.PolicyRevision) governance {
 			continue
 		}
 		if u := use(r, promoted); u == useInForce || u == useCanary {
-			g.revisions, g.uses = append(g.revisions, r.Name), append(g.uses, u)
+			g.revisions, g.uses, g.costs = append(g.revisions, r.Name), append(g.uses, u), append(g.costs, cost(r))
 		}
 		overtaken = overtaken || r.Status.Stage == policyv1alpha1.StageSuperseded
 	}
 	g.pending = h.governs() && len(g.revisions) == 0 && !overtaken
 	return g
+}
+
+// cost is what a canary that has paused itself has cost; empty for any other revision.
+func cost(r *policyv1alpha1.PolicyRevision) string {
+	if c := r.Status.Canary; r.Status.Stage == policyv1alpha1.StageCanary && c != nil && c.Paused {
+		words, _, _ := strings.Cut(c.Reason, "; change its stage or its scope")
+		return words
+	}
+	return ""
 }
 
 // madeFrom says that a ConfigMap is one of those which hold a revision, or that it was made from.
@@ -128,6 +139,17 @@ func mayNot(path *field.Path, user authenticationv1.UserInfo, name, otherwise st
 	return field.Forbidden(path, fmt.Sprintf(
 		"user %q may not change by what bundle %q governs: that takes the verb %s on policyrevisions.%s of this name, which ClusterRole %s gives%s",
 		user.Username, name, policyv1alpha1.ActivateVerb, policyv1alpha1.GroupVersion.Group, activator, otherwise))
+}
+
+// checkPromoted tells that a canary is to govern every server that has paused itself.
+func checkPromoted(is *head, g governance, found *findings) {
+	for i, name := range g.revisions {
+		if g.costs[i] != "" {
+			found.warn("revision %s is a canary that has paused itself: %s. Promoted as it is, it governs the whole fleet; to end the canary instead, "+
+				"label ConfigMap %s %s=%s, then mend the bundle, and try the new version", name, g.costs[i], is.object.Name,
+				policyv1alpha1.StageLabel, policyv1alpha1.LabelShadow)
+		}
+	}
 }
 
 // checkLeaving tells what becomes of the servers when a head that governs goes.

@@ -140,16 +140,26 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 	canary := revisionOf(t, head, atStage(policyv1alpha1.StageCanary))
 	stays := "revision " + inForce.Name + " stays in force, as the last good one, until another is promoted: label another version of the bundle policy.metalaw.dev/stage=active"
 	ends := "revision " + inForce.Name + " is a canary, which ends: no further server adopts it, and those under it adopt what is in force in their next stable state"
+	paused := revisionOf(t, head, atStage(policyv1alpha1.StageCanary), func(r *policyv1alpha1.PolicyRevision) {
+		r.Status.Canary = &policyv1alpha1.CanaryStatus{Paused: true, Reason: "0 servers were halted under it (its budget is 0) and 2 entered Error " +
+			"(its budget is 0); change its stage or its scope to go on"}
+	})
+	unfit := "revision " + paused.Name + " is a canary that has paused itself: 0 servers were halted under it (its budget is 0) and 2 entered Error (its budget is 0). " +
+		"Promoted as it is, it governs the whole fleet; to end the canary instead, label ConfigMap fleet-1 policy.metalaw.dev/stage=shadow, then mend the bundle, and try the new version"
 	on := func(objects ...client.Object) []client.Object { return objects }
 	for name, c := range map[string]bundleCase{
-		"who may, promotes": {before: head, after: bundleHead(staged("active"), activated), may: true, compiled: 1},
-		"what a revision holds already is not compiled again":  {stored: on(proven), before: head, after: bundleHead(staged("active"), activated), may: true},
-		"a revision that lost its status is":                   {stored: on(revisionOf(t, head, unproven)), before: head, after: bundleHead(staged("active"), activated), may: true, compiled: 1},
-		"nor is it where the draft goes up at once":            {stored: on(proven), before: bundleHead(), after: bundleHead(staged("active"), activated), may: true},
-		"nor is one that had other files filled in":            {stored: on(filledOtherwise(t, head)), before: head, after: bundleHead(staged("active"), noted(policyv1alpha1.ActivatedByAnnotation, "jane "+filledOtherwise(t, head).Spec.Digest+" 2027-01-15T08:00:00Z")), may: true},
-		"nor does it change where it has to be compiled again": {stored: on(filledOtherwise(t, head, unproven)), before: head, after: bundleHead(staged("active"), noted(policyv1alpha1.ActivatedByAnnotation, "jane "+filledOtherwise(t, head).Spec.Digest+" 2027-01-15T08:00:00Z")), may: true, compiled: 1},
-		"one of another engine is compiled again":              {stored: on(revisionOf(t, head, byEngine("0.0.1"))), before: head, after: bundleHead(staged("active"), activated), may: true, compiled: 1},
-		"unless a manager of this one has done so":             {stored: on(revisionOf(t, head, byEngine("0.0.1"), loadedHere)), before: head, after: bundleHead(staged("active"), activated), may: true},
+		"who may, promotes a canary":                             {stored: on(canary), before: bundleHead(staged("canary"), rackCanary), after: bundleHead(staged("active"), rackCanary, activated), may: true},
+		"who may, promotes one that has paused itself, is told":  {stored: on(paused), before: bundleHead(staged("canary"), rackCanary), after: bundleHead(staged("active"), activated), may: true, warnings: []string{unfit}},
+		"who may, ends one that has paused itself, and is told":  {stored: on(paused), before: bundleHead(staged("canary"), rackCanary), after: bundleHead(staged("shadow")), may: true, warnings: []string{ends}},
+		"who may, promotes what is in force under another label": {stored: on(inForce), before: head, after: bundleHead(staged("active"), activated), may: true},
+		"who may, promotes":                                      {before: head, after: bundleHead(staged("active"), activated), may: true, compiled: 1},
+		"what a revision holds already is not compiled again":    {stored: on(proven), before: head, after: bundleHead(staged("active"), activated), may: true},
+		"a revision that lost its status is":                     {stored: on(revisionOf(t, head, unproven)), before: head, after: bundleHead(staged("active"), activated), may: true, compiled: 1},
+		"nor is it where the draft goes up at once":              {stored: on(proven), before: bundleHead(), after: bundleHead(staged("active"), activated), may: true},
+		"nor is one that had other files filled in":              {stored: on(filledOtherwise(t, head)), before: head, after: bundleHead(staged("active"), noted(policyv1alpha1.ActivatedByAnnotation, "jane "+filledOtherwise(t, head).Spec.Digest+" 2027-01-15T08:00:00Z")), may: true},
+		"nor does it change where it has to be compiled again":   {stored: on(filledOtherwise(t, head, unproven)), before: head, after: bundleHead(staged("active"), noted(policyv1alpha1.ActivatedByAnnotation, "jane "+filledOtherwise(t, head).Spec.Digest+" 2027-01-15T08:00:00Z")), may: true, compiled: 1},
+		"one of another engine is compiled again":                {stored: on(revisionOf(t, head, byEngine("0.0.1"))), before: head, after: bundleHead(staged("active"), activated), may: true, compiled: 1},
+		"unless a manager of this one has done so":               {stored: on(revisionOf(t, head, byEngine("0.0.1"), loadedHere)), before: head, after: bundleHead(staged("active"), activated), may: true},
 		"who may, restores one, and is told": {after: bundleHead(staged("active"), activated, func(cm *corev1.ConfigMap) {
 			cm.Annotations[policyv1alpha1.ActivatedByAnnotation] += policyv1alpha1.ActivationRestored
 		}), may: true, compiled: 1, warnings: []string{"the ConfigMap bears the record of a former activation, as one from a backup does: where its PolicyRevision " +
