@@ -157,8 +157,12 @@ func ownPackage(name string, text []byte) bool {
 		func(above string) bool { return strings.HasPrefix(pkg, above+".") })
 }
 
-// meant suggests the file whose name is most like a name: as a whole, or by the word before the first dot.
+// meant suggests what to do with a file of that name, or the file whose name is most like it: as a whole, or by the word before the
+// first dot.
 func meant(name string) string {
+	if name == "kustomization.yaml" || name == "kustomization.yml" || name == "Kustomization" {
+		return "it says how the ConfigMap is made and is no part of it: take it out, or make the ConfigMap by `kubectl apply --server-side -k DIR`; "
+	}
 	near := spelling.Nearest(name, known)
 	stem, ext, _ := strings.Cut(name, ".")
 	for _, k := range known {

@@ -41,6 +41,14 @@ func TestFurtherRegoHasAPackageOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestAKustomizationInAConfigMapIsToldWhatItIsFor(t *testing.T) {
+	found := missing(Files{"kustomization.yaml": nil})
+	const want = "it says how the ConfigMap is made and is no part of it: take it out, or make the ConfigMap by `kubectl apply --server-side -k DIR`; known files: "
+	if hint := found[len(found)-1].Hint; !strings.HasPrefix(hint, want) {
+		t.Error(hint)
+	}
+}
+
 func TestFurtherRegoCountsTowardsTheDigestAndTheLimits(t *testing.T) {
 	files := Files{BundleFile: []byte("x")}
 	more := maps.Clone(files)
