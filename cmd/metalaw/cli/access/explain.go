@@ -21,6 +21,7 @@ const (
 	Inventories   = "serverinventories.policy.metalaw.dev"
 	Revisions     = "policyrevisions.policy.metalaw.dev"
 	Events        = "events"
+	ConfigMaps    = "configmaps"
 )
 
 // VerbForce is the verb that operation force asks for, beside the right to patch.
@@ -115,6 +116,9 @@ var roles = map[string]string{
 func roleWords(verb, resource string) string {
 	kind := "write"
 	switch {
+	case resource == ConfigMaps:
+		return "; the Role metalaw-policy-author in the manager's namespace has it (kubectl create rolebinding NAME -n metalaw-system " +
+			"--role=metalaw-policy-author --user=USER)"
 	case resource == Events:
 		return "; the ClusterRole metalaw-fleet-viewer has it, and so has the cluster's own \"view\""
 	case verb == VerbForce:

@@ -32,6 +32,9 @@ func TestARefusalIsExplained(t *testing.T) {
 			`forbidden: User "bob" cannot patch resource "servers" in API group "metal.ironcore.dev" at the cluster scope; it takes the verb "list" on servers.metal.ironcore.dev; the ClusterRole metalaw-fleet-viewer has it`},
 		"by RBAC, for Events": {forbidden, "list", Events,
 			`forbidden: User "bob" cannot patch resource "servers" in API group "metal.ironcore.dev" at the cluster scope; it takes the verb "list" on events; the ClusterRole metalaw-fleet-viewer has it, and so has the cluster's own "view"`},
+		"by RBAC, for a bundle's ConfigMap": {forbidden, "get", ConfigMaps,
+			`forbidden: User "bob" cannot patch resource "servers" in API group "metal.ironcore.dev" at the cluster scope; it takes the verb "get" on configmaps; ` +
+				"the Role metalaw-policy-author in the manager's namespace has it (kubectl create rolebinding NAME -n metalaw-system --role=metalaw-policy-author --user=USER)"},
 		"by admission, in its own words":           {webhook("a claim holds it"), "patch", Servers, "denied: a claim holds it"},
 		"by admission, about force, with the role": {webhook("bob may not force servers"), VerbForce, Servers, "denied: bob may not force servers; the ClusterRole metalaw-server-forcer has it"},
 		"by admission, which has named the role":   {webhook("force takes metalaw-server-forcer"), VerbForce, Servers, "denied: force takes metalaw-server-forcer"},

@@ -24,7 +24,7 @@ const defaultNamespace = "metalaw-system"
 func heads(ctx context.Context, c client.Client, namespace string) ([]corev1.ConfigMap, error) {
 	var list corev1.ConfigMapList
 	if err := c.List(ctx, &list, client.InNamespace(namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
-		return nil, access.Explain(err, "list", "configmaps")
+		return nil, access.Explain(err, "list", access.ConfigMaps)
 	}
 	return list.Items, nil
 }
@@ -179,7 +179,7 @@ func patchStage(ctx context.Context, c client.Client, head *corev1.ConfigMap, to
 		}
 	}
 	err := c.Patch(ctx, head, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(access.FieldManager))
-	return access.Explain(err, "patch", "configmaps")
+	return access.Explain(err, "patch", access.ConfigMaps)
 }
 
 // findHead finds a head by the name of its ConfigMap.
@@ -195,7 +195,7 @@ func findHead(ctx context.Context, c client.Client, namespace, word string) (*co
 		if listErr == nil && client.IgnoreNotFound(err) == nil {
 			return nil, fmt.Errorf("there is no bundle %s in namespace %s; there are: %s", word, namespace, orNone(names))
 		}
-		return nil, access.Explain(err, "get", "configmaps")
+		return nil, access.Explain(err, "get", access.ConfigMaps)
 	}
 	if of := head.Labels[policyv1alpha1.BundlePartLabel]; of != "" && head.Labels[policyv1alpha1.BundleLabel] == "" {
 		return nil, fmt.Errorf("ConfigMap %s is a part of bundle %s: promote the ConfigMap whose manifest.yaml lists it", word, of)

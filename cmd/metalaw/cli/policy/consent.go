@@ -70,7 +70,7 @@ func headsMeta(ctx context.Context, c client.Client, namespace string) ([]metav1
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
 	if err := c.List(ctx, list, client.InNamespace(namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
-		return nil, access.Explain(err, "list", "configmaps")
+		return nil, access.Explain(err, "list", access.ConfigMaps)
 	}
 	return list.Items, nil
 }

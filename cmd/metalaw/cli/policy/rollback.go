@@ -187,7 +187,7 @@ func (r *rollout) headOf(ctx context.Context, c client.Client, all []policyv1alp
 		return nil, nil
 	}
 	if err != nil {
-		return nil, access.Explain(err, "get", "configmaps")
+		return nil, access.Explain(err, "get", access.ConfigMaps)
 	}
 	digest, whole, err := digestOf(ctx, c, head)
 	if err != nil || !whole || !only(all, revision, head.Labels[policyv1alpha1.BundleLabel], digest) {
@@ -212,7 +212,7 @@ func digestOf(ctx context.Context, c client.Client, head *corev1.ConfigMap) (dig
 		part := &corev1.ConfigMap{}
 		if getErr := c.Get(ctx, types.NamespacedName{Namespace: head.Namespace, Name: holder}, part); getErr != nil {
 			if !apierrors.IsNotFound(getErr) {
-				err = access.Explain(getErr, "get", "configmaps")
+				err = access.Explain(getErr, "get", access.ConfigMaps)
 			}
 			return "", false
 		}
@@ -262,7 +262,7 @@ func (r *rollout) restore(ctx context.Context, t *terminal.Terminal, c client.Cl
 		err = c.Create(whole, head, client.FieldOwner(access.FieldManager))
 	}
 	if err != nil {
-		return access.Explain(err, "create", "configmaps")
+		return access.Explain(err, "create", access.ConfigMaps)
 	}
 	asked.head = head.Name
 	why := "the ConfigMap that it came from is gone or holds something else, and this one is made of the PolicyRevision"
