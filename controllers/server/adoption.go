@@ -17,8 +17,8 @@ import (
 // A server is governed by the revision that it is pinned to. It comes under another one, the one that it is to be governed
 // by, in one of two ways:
 //
-//   - While it rests in a stable state: the revision changes, and nothing else does. A fleet does so at a pace, and nobody is
-//     woken for it.
+//   - While it rests in a stable state: the revision changes, and nothing else does. A fleet does so at a pace: when what
+//     governs becomes another, its servers are woken one after the other.
 //   - While the revision halts it: as a new entry, so that no report and no wipe of the former one counts. A state that the
 //     other revision has dropped is left as its migrate says.
 //

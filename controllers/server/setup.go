@@ -60,7 +60,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		return err
 	}
 	s := newSubject(options)
-	if err := mgr.Add(s.wakingHalted(woken.Wake)); err != nil {
+	if err := mgr.Add(s.waking(woken)); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -118,9 +118,10 @@ func closing(desk *Desk) manager.Runnable {
 	})
 }
 
-// wakingHalted wakes the servers that are halted when what governs becomes another: they may come under it at once. Those that
-// rest find it when they are looked at next.
-func (s *subject) wakingHalted(woken func(name string)) manager.Runnable {
+// waking wakes the servers that are to come under another revision when what governs becomes another: those that are halted at once,
+// because they may come under it at once, and the others one after the other, at the pace of a fleet. Whose turn it is not when
+// it is looked at asks again by itself.
+func (s *subject) waking(woken waker) manager.Runnable {
 	changed := make(chan struct{}, 1)
 	s.Bundles.Changed(func() {
 		select {
@@ -135,11 +136,32 @@ func (s *subject) wakingHalted(woken func(name string)) manager.Runnable {
 				return nil
 			case <-changed:
 			}
-			for _, r := range s.serversThat(ctx, isHalted) {
-				woken(r.Name)
-			}
+			s.wakeAll(ctx, woken)
 		}
 	})
+}
+
+// waker has servers looked at; wake.Source is one.
+type waker interface {
+	Add(request reconcile.Request)
+	AddAfter(request reconcile.Request, after time.Duration)
+}
+
+// wakeAll wakes the servers that may come under another revision.
+func (s *subject) wakeAll(ctx context.Context, woken waker) {
+	for _, r := range s.serversThat(ctx, isHalted) {
+		woken.Add(r)
+	}
+	for i, r := range s.serversThat(ctx, s.isBehind) {
+		woken.AddAfter(r, time.Duration(i)*time.Second/time.Duration(s.AdoptionRate))
+	}
+}
+
+// isBehind says that a server which is not halted is governed by another revision than the one that it is to come under. Whether it
+// rests is seen when it is looked at.
+func (s *subject) isBehind(o *v1alpha1.Server) bool {
+	l := o.Status.Lifecycle
+	return l != nil && l.Revision != "" && !isHalted(o) && l.Revision != s.Bundles.Governing(o).Revision.Name
 }
 
 func isHalted(o *v1alpha1.Server) bool {

@@ -4,6 +4,7 @@ package server
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,5 +97,33 @@ func TestWhoIsWokenByAChangeOfTheFleetControl(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// wakes remembers when servers are to be looked at.
+type wakes map[string]time.Duration
+
+func (w wakes) Add(r ctrl.Request)                        { w[r.Name] = 0 }
+func (w wakes) AddAfter(r ctrl.Request, in time.Duration) { w[r.Name] = in }
+
+func TestWhoIsWokenWhenWhatGovernsBecomesAnother(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	server := func(name, revision string, conditions ...metav1.Condition) client.Object {
+		return &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Status: v1alpha1.ServerStatus{Lifecycle: &v1alpha1.LifecycleStatus{Revision: revision}, Conditions: conditions}}
+	}
+	former, now := variant(t, "1.1.0"), variant(t, "1.2.0")
+	s := &subject{Options: Options{AdoptionRate: 10, Bundles: &rules{target: now}, Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		server("a", former.Revision.Name), server("b", former.Revision.Name), server("c", former.Revision.Name),
+		server("halted", former.Revision.Name, metav1.Condition{Type: v1alpha1.ConditionPolicyHalted, Status: metav1.ConditionTrue}),
+		server("governed", now.Revision.Name), &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "new"}}).Build()}}
+	woken := wakes{}
+	s.wakeAll(t.Context(), woken)
+	want := wakes{"halted": 0, "a": 0, "b": 100 * time.Millisecond, "c": 200 * time.Millisecond}
+	if diff := cmp.Diff(want, woken); diff != "" {
+		t.Errorf("ten a second (-want +got)\n%s", diff)
 	}
 }
