@@ -118,7 +118,7 @@ var _ = Describe("metalaw policy in a cluster", Serial, Ordered, func() {
 		Eventually(func() []string { return rows(ctx) }).Should(Equal([]string{
 			"1.1.0 Active 3 true", "1.0.0 Superseded 2 false", "1.0.0 Superseded 1 false"}))
 		text := policy(ctx, viewer, "history")
-		Expect(text.out).To(MatchRegexp(`(?m)^fleet-1\.1\.0-\w+ +3 +Active .* axel sha256:\w+ .* fleet-1\.1\.0 +servers adopt`))
+		Expect(text.out).To(MatchRegexp(`(?m)^fleet-1\.1\.0-\w+ +3 +Active .* axel \d{4}-\S+Z +fleet-1\.1\.0 +servers adopt`))
 		var all []row
 		Expect(yaml.Unmarshal([]byte(policy(ctx, viewer, "history", "-o", "yaml").out), &all)).To(Succeed())
 		Expect(all[0].By).To(HavePrefix("axel sha256:"))

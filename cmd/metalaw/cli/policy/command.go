@@ -41,6 +41,7 @@ func Command(program string) *cobra.Command {
 	group.AddCommand(initCommand(), addCommand(), verifyCommand(), testCommand(), renderCommand(), schemaCommand(), vapCommand(),
 		promoteCommand(), rollbackCommand(), historyCommand())
 	for _, verb := range group.Commands() {
+		readsOne(verb)
 		verb.Example = strings.ReplaceAll(verb.Example, "{{.}}", program)
 	}
 	return group

@@ -87,8 +87,8 @@ func past(all []policyv1alpha1.PolicyRevision) []entry {
 	return lines
 }
 
-// longDigest is the digest in a record of who activated what; its beginning is enough for people.
-var longDigest = regexp.MustCompile(`(sha256:[0-9a-f]{10})[0-9a-f]{54}`)
+// activation is the end of a record of who activated what: the digest, whose beginning the revision's name has already, and when.
+var activation = regexp.MustCompile(` sha256:[0-9a-f]{64} (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z`)
 
 func (e entry) row(now time.Time) []string {
 	number, since := "", ""
@@ -102,5 +102,5 @@ func (e entry) row(now time.Time) []string {
 	if e.InForce && stage != string(policyv1alpha1.StageActive) {
 		stage += ", in force"
 	}
-	return []string{e.Revision, number, stage, since, fmt.Sprint(e.Servers), longDigest.ReplaceAllString(e.By, "$1"), e.ConfigMap, e.Why}
+	return []string{e.Revision, number, stage, since, fmt.Sprint(e.Servers), activation.ReplaceAllString(e.By, " ${1}Z"), e.ConfigMap, e.Why}
 }

@@ -81,9 +81,9 @@ func TestWhatInitWritesDescribesItself(t *testing.T) {
 	}
 }
 
-func TestHistoryShortensTheDigestOfARecord(t *testing.T) {
-	e := entry{By: "axel sha256:" + strings.Repeat("0a", 32) + " 2026-01-31T10:00:00Z"}
-	if got := e.row(time.Now())[5]; got != "axel sha256:0a0a0a0a0a 2026-01-31T10:00:00Z" {
+func TestHistoryShowsWhoAndWhen(t *testing.T) {
+	e := entry{By: "axel sha256:" + strings.Repeat("0a", 32) + " 2026-01-31T10:00:00.123456789Z restored"}
+	if got := e.row(time.Now())[5]; got != "axel 2026-01-31T10:00:00Z restored" {
 		t.Error(got)
 	}
 }
@@ -278,5 +278,17 @@ func TestRenderDrawsInEveryForm(t *testing.T) {
 		if out, err := call(t, "", "render", "--from", "default", "-o", form); err != nil || !strings.Contains(out, want) {
 			t.Errorf("%s: %v", form, err)
 		}
+	}
+}
+
+func TestABundleIsReadFromOnePlace(t *testing.T) {
+	out := &bytes.Buffer{}
+	cmd := Command("metalaw")
+	cmd.SetOut(out)
+	cmd.SetErr(out)
+	cmd.SetArgs([]string{"verify", "-f", "a", "-f", "b"})
+	const want = `invalid argument "b" for "-f, --filename" flag: it is given twice; call the command once for each bundle`
+	if err := cmd.ExecuteContext(t.Context()); failure(err) != want {
+		t.Error(err)
 	}
 }

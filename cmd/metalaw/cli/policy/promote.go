@@ -71,6 +71,7 @@ func promoteCommand() *cobra.Command {
 	f.IntVar(&to.percent, "percent", 0, "share of the servers that a canary governs, 1 to 100; with --servers, of those")
 	// The error is about a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("stage", cobra.FixedCompletions(policyv1alpha1.Stages(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.ValidArgsFunction = one(completing(&r.flags, headNames(&r.namespace)))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return usage.Errorf("promote takes the name of one ConfigMap; `metalaw policy history` lists them; see --help")

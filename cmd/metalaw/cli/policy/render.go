@@ -47,6 +47,8 @@ func renderCommand() *cobra.Command {
 	cmd.Flags().StringVar(&revision, "revision", "", "a PolicyRevision of the cluster")
 	cmd.Flags().BoolVar(&live, "live", false, "show how many servers of the cluster are in each state")
 	flags.Register(cmd)
+	// The error is about a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("revision", completing(flags, revisionNames))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		t := terminal.Of(cmd)
 		var c client.Client

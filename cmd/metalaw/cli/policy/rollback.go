@@ -44,6 +44,8 @@ func rollbackCommand() *cobra.Command {
 	}
 	r.register(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "the PolicyRevision to go back to; the one before the present one where it is left out")
+	// The error is about a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("to", completing(&r.flags, revisionNames))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := r.check(); err != nil {
 			return err
