@@ -97,7 +97,8 @@ func (q *request) standsStill(head client.Object) string {
 	for i := range q.before {
 		if one := &q.before[i]; q.concerns(one) && isPaused(one) && scopeOf(one) == (canary.Scope{Selector: q.servers, Percent: int32(q.percent)}) {
 			return fmt.Sprintf("nothing was changed: revision %s is a canary with this scope already, and has paused itself: %s. "+
-				"It takes no further server: give it another scope, or end it with --stage shadow and mend the bundle", one.Name, cost(one))
+				"It takes no further server: give it another scope, or end it with --stage shadow and mend the bundle; where it was "+
+				"not to blame, --stage canary after that begins it anew", one.Name, cost(one))
 		}
 	}
 	return ""

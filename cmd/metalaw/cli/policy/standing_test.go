@@ -62,7 +62,8 @@ func TestPromotingACanaryThatHasPausedItself(t *testing.T) {
 		"to all passes with consent": {change{stage: "active"}, true, "", []string{"active"}, pausedWords + ". Promoted", "fleet-1: active\n"},
 		"to the same scope is refused": {change{stage: "canary", percent: 5}, true, "nothing was changed: revision a is a canary with this scope already, " +
 			"and has paused itself: 0 servers were halted under it (its budget is 0) and 2 entered Error (its budget is 0). " +
-			"It takes no further server: give it another scope, or end it with --stage shadow and mend the bundle", []string{}, "", ""},
+			"It takes no further server: give it another scope, or end it with --stage shadow and mend the bundle; where it was not to blame, " +
+			"--stage canary after that begins it anew", []string{}, "", ""},
 		"to another scope passes": {change{stage: "canary", percent: 10}, false, "", []string{"canary"}, "", "fleet-1: canary\n"},
 		"to the shadow passes":    {change{stage: "shadow"}, false, "", []string{"shadow"}, "", "fleet-1: shadow\n"},
 	} {
