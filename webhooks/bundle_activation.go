@@ -145,9 +145,9 @@ func mayNot(path *field.Path, user authenticationv1.UserInfo, name, otherwise st
 func checkPromoted(is *head, g governance, found *findings) {
 	for i, name := range g.revisions {
 		if g.costs[i] != "" {
-			found.warn("revision %s is a canary that has paused itself: %s. Promoted as it is, it governs the whole fleet; to end the canary instead, "+
-				"label ConfigMap %s %s=%s, then mend the bundle, and try the new version", name, g.costs[i], is.object.Name,
-				policyv1alpha1.StageLabel, policyv1alpha1.LabelShadow)
+			found.warn("revision %s is a canary that has paused itself: %s. Promoted as it is, it governs the whole fleet; "+
+				"to end the canary instead, label ConfigMap %s %s=%s, then mend the bundle, and try the new version",
+				name, g.costs[i], is.object.Name, policyv1alpha1.StageLabel, policyv1alpha1.LabelShadow)
 		}
 	}
 }

@@ -140,6 +140,31 @@ var _ = Describe("metalaw policy in a cluster", Serial, Ordered, func() {
 		Expect(head(ctx, "1.1.0").Labels).To(HaveKeyWithValue(policyv1alpha1.StageLabel, "active"))
 	})
 
+	It("names a canary that is under way instead of going back, and promotes it no further", func(ctx SpecContext) {
+		answer := policy(ctx, activator, "promote", "fleet-1.1.0", "--stage", "canary", "--servers", "rack=nope", "--wait")
+		Expect(answer.code).To(BeZero(), answer.err)
+		Expect(answer.err).To(MatchRegexp(`how many servers are in its scope is not known: .* the ClusterRole metalaw-fleet-viewer has it`))
+		for range 2 {
+			answer = policy(ctx, activator, "rollback", "--wait")
+			Expect(answer.code).To(Equal(1))
+			Expect(answer.err).To(MatchRegexp("nothing was changed: revision fleet-1\\.1\\.0-\\w+ governs as a canary: servers with rack=nope; to end it: " +
+				"`metalaw policy promote fleet-1\\.1\\.0 --stage shadow`\nTo go back from fleet-1\\.0\\.0-\\w+ to \\S+ all the same, for every server, add --yes"))
+		}
+		Expect(head(ctx, "1.1.0").Labels).To(HaveKeyWithValue(policyv1alpha1.StageLabel, "canary"))
+		Expect(m.governs()).To(Equal("1.0.0"))
+
+		By("ending it as the answer says, and promoting it for all")
+		Expect(policy(ctx, activator, "promote", "fleet-1.1.0", "--stage", "shadow", "--wait").code).To(BeZero())
+		Expect(policy(ctx, activator, "promote", "fleet-1.1.0", "--wait").code).To(BeZero())
+		before := head(ctx, "1.1.0")
+		answer = policy(ctx, activator, "promote", "fleet-1.1.0", "--wait")
+		Expect(answer.code).To(BeZero(), answer.err)
+		Expect(answer.out).To(MatchRegexp(`revision fleet-1\.1\.0-\w+ is in force already, by promotion \d+; nothing was changed`))
+		Expect(head(ctx, "1.1.0")).To(Equal(before))
+		Expect(policy(ctx, activator, "rollback", "--wait").code).To(BeZero())
+		Eventually(m.governs).Should(Equal("1.0.0"))
+	})
+
 	DescribeTable("leaves a ConfigMap alone that another program keeps", func(ctx SpecContext, keeper string, labels, annotations map[string]string) {
 		version := map[string]string{"Argo CD": "2.0.0", "Flux": "2.1.0"}[keeper]
 		apply(ctx, version, "shadow", nil)

@@ -20,7 +20,7 @@ const completionLimit = 3 * time.Second
 
 // completing answers a shell from the cluster, with the names that begin as what was typed.
 func completing(flags *access.Flags, names func(ctx context.Context, c client.Client) ([]string, error)) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionLimit)
 		defer cancel()
 		c, err := flags.Connect(cmd.ErrOrStderr())

@@ -33,10 +33,10 @@ func rollbackCommand() *cobra.Command {
 		Long: "Promotes the revision that was in force before the present one, the built-in one where only one was ever promoted, or the one " +
 			"that --to names. Called twice it goes forward again to where it came from, and says so. Its ConfigMap is labelled active " +
 			"again; where it is gone, or holds something else by now, one is made of what the PolicyRevision holds. Servers that the present " +
-			"revision halted adopt the " +
-			"former one at once, others where they rest. It ends no canary and withdraws no promotion that waits: where one is under way it names " +
-			"the command for that, and goes back only after a confirmation, with --yes, or where --to names a revision. It takes the verb activate on policyrevisions. A ConfigMap that Argo CD, Flux or " +
-			"Helm keeps is not changed: the change for the repository is printed.\n\n" +
+			"revision halted adopt the former one at once, others where they rest. It ends no canary and withdraws no promotion that waits: " +
+			"where one is under way it names the command for that, and goes back only after a confirmation, with --yes, or where --to names " +
+			"a revision. It takes the verb activate on policyrevisions. A ConfigMap that Argo CD, Flux or Helm keeps is not changed: the change " +
+			"for the repository is printed.\n\n" +
 			"Exit codes: 0 it is promoted, and with --wait in force; 1 it was refused, there is nothing to go back to, another program keeps the " +
 			"ConfigMap, it did not come about in time, or it was interrupted; 2 the command line makes no sense.",
 		Example: "  {{.}} policy rollback --wait\n  {{.}} policy rollback --to fleet-1.3.0-9b1d0a77c2",
@@ -107,7 +107,7 @@ func (r *rollout) target(ctx context.Context, t *terminal.Terminal, all []policy
 }
 
 // former is the revision to go back to: the one named, or else the one that was in force before the present one. Before the
-// first promotion that was the built-in one.
+// first promotion that was the built-in one. One that is a canary now, or whose promotion waits, is on its way up and not the one before.
 func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.PolicyRevision, error) {
 	if name != "" {
 		i := slices.IndexFunc(all, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == name })
@@ -119,33 +119,36 @@ func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.P
 	if len(all) == 0 || promotion(&all[0]) == 0 {
 		return nil, fmt.Errorf("there is nothing to go back to: no revision was ever promoted, and the built-in one is in force")
 	}
-	var builtIn, tried *policyv1alpha1.PolicyRevision
+	var builtIn, rises *policyv1alpha1.PolicyRevision
 	for i := 1; i < len(all); i++ {
 		r := &all[i]
-		if promotion(r) > 0 && (isCanary(r) || isPending(r)) {
-			tried = r
-			continue
-		}
-		if promotion(r) > 0 {
+		switch {
+		case promotion(r) > 0 && (isCanary(r) || isPending(r)):
+			rises = r
+		case promotion(r) > 0:
 			return r, nil
-		}
-		if r.Spec.Source == nil && r.Status.Stage == policyv1alpha1.StageSuperseded &&
-			(builtIn == nil || since(r).After(since(builtIn))) {
+		case r.Spec.Source == nil && r.Status.Stage == policyv1alpha1.StageSuperseded && (builtIn == nil || since(r).After(since(builtIn))):
 			builtIn = r
 		}
 	}
-	switch {
-	case builtIn != nil:
-		return builtIn, nil
-	case tried != nil:
-		return nil, fmt.Errorf("there is nothing to go back to but %s, which is on its way to more servers as it is: --to %s promotes it",
-			tried.Name, tried.Name)
-	case all[0].Spec.Source == nil:
-		return nil, fmt.Errorf("there is nothing to go back to: %s, which is built in, is in force, and no other ever was", all[0].Name)
-	default:
-		return nil, fmt.Errorf("there is nothing to go back to: one revision was ever promoted, and the built-in one that was in force before " +
-			"is gone. `metalaw policy history` lists the revisions; --to REVISION goes to one of them")
+	if builtIn == nil {
+		return nil, nothingFormer(&all[0], rises)
 	}
+	return builtIn, nil
+}
+
+// nothingFormer says why there is no revision to go back to from the one in force. rises is one that was in force before and is on its way
+// up again; nil where there is none.
+func nothingFormer(inForce, rises *policyv1alpha1.PolicyRevision) error {
+	switch {
+	case rises != nil:
+		return fmt.Errorf("there is nothing to go back to but %s, which is on its way to more servers as it is: --to %s promotes it",
+			rises.Name, rises.Name)
+	case inForce.Spec.Source == nil:
+		return fmt.Errorf("there is nothing to go back to: %s, which is built in, is in force, and no other ever was", inForce.Name)
+	}
+	return fmt.Errorf("there is nothing to go back to: one revision was ever promoted, and the built-in one that was in force before " +
+		"is gone. `metalaw policy history` lists the revisions; --to REVISION goes to one of them")
 }
 
 // since is when a revision came to its stage.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,17 +52,12 @@ func (r *rollout) tellScope(ctx context.Context, t *terminal.Terminal, c client.
 // scope.
 func (r *rollout) reach(q *request, servers []v1alpha1.Server) reach {
 	scope := canary.Scope{Selector: q.servers, Percent: int32(q.percent)}
-	found := reach{scope: scope, servers: len(servers)}
-	mine := scope.Matcher(q.bundle)
-	var began *policyv1alpha1.PolicyRevision // it governs in this scope already, and its time counts
+	mine := within(servers, scope, q.bundle)
+	found := reach{scope: scope, servers: len(servers), matching: len(mine)}
+	var began *policyv1alpha1.CanaryStatus // it governs in this scope already, and its time counts
 	for i := range q.before {
 		if one := &q.before[i]; q.concerns(one) && isCanary(one) && scopeOf(one) == scope {
-			began = one
-		}
-	}
-	for i := range servers {
-		if mine.Covers(servers[i].Labels, servers[i].Spec.SystemUUID) {
-			found.matching++
+			began = one.Status.Canary
 		}
 	}
 	for i := range q.before {
@@ -69,20 +65,18 @@ func (r *rollout) reach(q *request, servers []v1alpha1.Server) reach {
 		if !isCanary(other) || isPaused(other) || q.concerns(other) {
 			continue
 		}
-		s := shared{revision: other.Name, scope: scopeOf(other).String(), ending: r.ending(other),
-			prevails: began != nil && other.Status.Canary.Since.After(began.Status.Canary.Since.Time)}
-		theirs := scopeOf(other).Matcher(other.Spec.Bundle)
-		for j := range servers {
-			labels, uuid := servers[j].Labels, servers[j].Spec.SystemUUID
-			if mine.Covers(labels, uuid) && theirs.Covers(labels, uuid) {
-				s.servers++
-			}
-		}
-		if s.servers > 0 {
-			found.shared = append(found.shared, s)
+		if both := len(within(mine, scopeOf(other), other.Spec.Bundle)); both > 0 {
+			found.shared = append(found.shared, shared{revision: other.Name, scope: scopeOf(other).String(), ending: r.ending(other), servers: both,
+				prevails: began != nil && other.Status.Canary != nil && other.Status.Canary.Since.After(began.Since.Time)})
 		}
 	}
 	return found
+}
+
+// within are the servers in a scope.
+func within(servers []v1alpha1.Server, scope canary.Scope, bundle string) []v1alpha1.Server {
+	matcher := scope.Matcher(bundle)
+	return slices.DeleteFunc(slices.Clone(servers), func(s v1alpha1.Server) bool { return !matcher.Covers(s.Labels, s.Spec.SystemUUID) })
 }
 
 // String is the reach in lines.
@@ -90,15 +84,16 @@ func (f reach) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "in its scope (%s) are now %d of %s\n", f.scope, f.matching, terminal.Count(f.servers, "server"))
 	if f.matching == 0 {
-		b.WriteString("Warning: the canary governs nobody until a server comes into its scope; look at the labels with `kubectl get servers --show-labels`\n")
+		b.WriteString("Warning: the canary governs nobody until a server comes into its scope; " +
+			"look at the labels with `kubectl get servers --show-labels`\n")
 	}
 	for _, s := range f.shared {
 		later := "this one"
 		if s.prevails {
 			later = "that one"
 		}
-		fmt.Fprintf(&b, "Warning: canary %s (%s) has %d of them in its scope as well, and %s, which began later, governs these. To end that one: %s\n",
-			s.revision, s.scope, s.servers, later, s.ending)
+		fmt.Fprintf(&b, "Warning: canary %s (%s) has %d of them in its scope as well, and %s, which began later, governs these. "+
+			"To end that one: %s\n", s.revision, s.scope, s.servers, later, s.ending)
 	}
 	return b.String()
 }
