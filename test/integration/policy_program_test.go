@@ -82,7 +82,7 @@ var _ = Describe("metalaw policy in a cluster", Serial, Ordered, func() {
 		m.start(ctx)
 		d = openDoor(ctx, givenFiles(ctx))
 		bind(ctx, author, "metalaw-policy-author")
-		bind(ctx, activator, "metalaw-policy-author", "metalaw-policy-activator")
+		bind(ctx, activator, "metalaw-policy-activator") // as docs/admission.md binds it
 		bind(ctx, viewer, "metalaw-fleet-viewer")
 		DeferCleanup(func(ctx SpecContext) {
 			for _, o := range made {
