@@ -60,7 +60,8 @@ func (c *cluster) revision(name string) *Revision {
 }
 
 // label sets the ConfigMaps that there are: "1.0.0=Active 1.1.0=Shadow". "!" says that one is broken, and "@name" gives it
-// another name than its version; "~record" is its record of who activated it, and "+" at the end says that it was restored.
+// another name than its version; "~record" is its record of who activated it, with "_" for a blank, and "+" at the end says that it was
+// restored.
 func (c *cluster) label(heads string) {
 	c.heads = nil
 	for _, text := range strings.Fields(heads) {
@@ -68,6 +69,7 @@ func (c *cluster) label(heads string) {
 		h := Head{Stage: policyv1alpha1.LabelledStage(stage), Canary: canary.Scope{Selector: "rack=r1"}}
 		text, h.ActivatedBy, _ = strings.Cut(string(h.Stage), "~")
 		h.ActivatedBy = strings.Replace(h.ActivatedBy, "+", policyv1alpha1.ActivationRestored, 1)
+		h.ActivatedBy = strings.ReplaceAll(h.ActivatedBy, "_", " ")
 		h.Stage = policyv1alpha1.LabelledStage(text)
 		version, h.Name, _ = strings.Cut(version, "@")
 		if broken, ok := strings.CutSuffix(version, "!"); ok {

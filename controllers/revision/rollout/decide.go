@@ -35,6 +35,8 @@ type subject struct {
 	head *Head
 	// note is what is wrong with its ConfigMap.
 	note string
+	// leftOut is how many ConfigMaps with this content are not looked at.
+	leftOut int
 	// newcomer says that its promotion is asked for in this look, promoted that it takes effect in it.
 	newcomer, promoted bool
 	// pending says that its promotion waits, conflict that another one came at the same time.

@@ -75,6 +75,10 @@ func (d *decision) describe(s *subject) {
 	if s.note != "" {
 		message += "; " + s.note
 	}
+	if s.leftOut > 0 {
+		message += fmt.Sprintf("; %d more with this content are not looked at, as %d ConfigMaps are told apart: delete copies that nobody needs",
+			s.leftOut, maxHeads)
+	}
 	d.condition(s, policyv1alpha1.ConditionActive, status, reason, message)
 }
 

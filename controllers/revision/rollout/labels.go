@@ -3,9 +3,11 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
@@ -26,8 +28,10 @@ var rank = map[policyv1alpha1.LabelledStage]int{
 // asked for itself, so that a second one with the same content hides nothing.
 func (d *decision) readLabels() {
 	for _, s := range d.all {
-		held := d.holders(s)
-		s.readHeads(held, recorded(&s.Status))
+		known := recorded(&s.Status)
+		held, leftOut := d.holders(s, known)
+		s.leftOut = leftOut
+		s.readHeads(held, known)
 		switch {
 		case len(s.st.Heads) > 0:
 			s.st.LabelledStage = slices.MaxFunc(s.st.Heads, func(a, b policyv1alpha1.LabelledHead) int { return rank[a.Stage] - rank[b.Stage] }).Stage
@@ -52,10 +56,9 @@ func recorded(st *policyv1alpha1.PolicyRevisionStatus) map[string]policyv1alpha1
 	return known
 }
 
-// holders are the ConfigMaps that hold a revision, or that held it and cannot be used at the moment: those known first.
-func (d *decision) holders(s *subject) []*Head {
-	known := recorded(&s.Status)
-	var held []*Head
+// holders are the ConfigMaps that hold a revision, or that held it and cannot be used at the moment. Where they are more than can be
+// told apart, copies that ask for less never hide one that asks for more, nor an older activation a later one.
+func (d *decision) holders(s *subject, known map[string]policyv1alpha1.LabelledHead) (held []*Head, leftOut int) {
 	for i := range d.Heads {
 		h := &d.Heads[i]
 		if _, was := known[h.Name]; h.Revision == s.Name || was && h.Problem != "" {
@@ -63,17 +66,58 @@ func (d *decision) holders(s *subject) []*Head {
 		}
 	}
 	slices.SortFunc(held, func(a, b *Head) int {
-		_, wasA := known[a.Name]
-		_, wasB := known[b.Name]
-		switch {
-		case wasA && !wasB:
-			return -1
-		case wasB && !wasA:
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
+		asksA, asksB := asksFor(a, known), asksFor(b, known)
+		return cmp.Or(
+			rank[asksB.Stage]-rank[asksA.Stage],
+			activatedAt(asksB.ActivatedBy).Compare(activatedAt(asksA.ActivatedBy)),
+			trueFirst(known[a.Name].Name != "", known[b.Name].Name != ""),
+			strings.Compare(a.Name, b.Name))
 	})
-	return held[:min(len(held), maxHeads)]
+	kept := min(len(held), maxHeads)
+	return held[:kept], len(held) - kept
+}
+
+// asksFor is what counts of a ConfigMap: what it asks for, or, while it cannot be used, what it asked for before.
+func asksFor(h *Head, known map[string]policyv1alpha1.LabelledHead) policyv1alpha1.LabelledHead {
+	if h.Problem != "" {
+		return known[h.Name]
+	}
+	return policyv1alpha1.LabelledHead{Stage: h.Stage, ActivatedBy: h.ActivatedBy}
+}
+
+// activatedAt is the time in the record of an activation; zero where there is none.
+func activatedAt(record string) time.Time {
+	record = strings.TrimSuffix(record, policyv1alpha1.ActivationRestored)
+	at, err := time.Parse(time.RFC3339Nano, record[strings.LastIndexByte(record, ' ')+1:])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// wasLeftOut says that a ConfigMap that is not known may have been labelled active at the last look already, and was left out then: as all
+// that were known were active, none of them activated earlier. That it comes in, because another one went, is no promotion.
+func wasLeftOut(h *Head, known map[string]policyv1alpha1.LabelledHead) bool {
+	if _, was := known[h.Name]; was || len(known) < maxHeads {
+		return false
+	}
+	at := activatedAt(h.ActivatedBy)
+	for _, k := range known {
+		if k.Stage != policyv1alpha1.LabelledActive || at.After(activatedAt(k.ActivatedBy)) {
+			return false
+		}
+	}
+	return true
 }
 
 // readHeads reads the labels of the ConfigMaps that hold a revision. One that cannot be used changes nothing: its label
@@ -92,7 +136,7 @@ func (s *subject) readHeads(held []*Head, known map[string]policyv1alpha1.Labell
 		}
 		now := policyv1alpha1.LabelledHead{Name: h.Name, Stage: h.Stage, ActivatedBy: bounded(h.ActivatedBy, maxRecord), Digest: h.Digest}
 		s.st.Heads = append(s.st.Heads, now)
-		if asked(prior, now) && !s.cameBack(h, was) && (asks == nil || h.Name < asks.Name) {
+		if asked(prior, now) && !s.cameBack(h, was) && !wasLeftOut(h, known) && (asks == nil || h.Name < asks.Name) {
 			asks = h
 		}
 		if s.better(h) {
