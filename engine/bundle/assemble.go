@@ -19,6 +19,9 @@ import (
 // PartsFile is the file that lists files of a bundle which are kept elsewhere; it is no file of the bundle itself.
 const PartsFile = "manifest.yaml"
 
+// maxParts is how many files a manifest may list: each is fetched from the API server by itself, while somebody waits for an answer.
+const maxParts = 32
+
 // Codes of files that a manifest lists and that are not there yet, or are not there any more.
 const (
 	CodePartMissing = "manifest-part-missing"
@@ -134,7 +137,12 @@ func parseParts(data []byte) (parts []Part, places []*yaml.Node, found diag.List
 		case "kind":
 			oneOf(f, field.Value, "kind", "Manifest")
 		case "files":
-			for _, item := range f.Items(field.Value, "files") {
+			items := f.Items(field.Value, "files")
+			if len(items) > maxParts {
+				f.Errorf(items[maxParts], "manifest-too-many", "", "put several files into the head, and list only what is too large for it",
+					"the manifest lists %d files and may list %d", len(items), maxParts)
+			}
+			for _, item := range items[:min(len(items), maxParts)] {
 				if p, ok := parsePart(f, item); ok {
 					parts, places = append(parts, p), append(places, item)
 				}

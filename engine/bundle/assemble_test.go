@@ -3,6 +3,7 @@
 package bundle
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -70,6 +71,32 @@ func TestAssemble(t *testing.T) {
 				t.Errorf("files %s, want %s", names(files), c.files)
 			}
 		})
+	}
+}
+
+// manifestOf lists a number of files, each of which is there.
+func manifestOf(files int) string {
+	var text strings.Builder
+	text.WriteString("apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n")
+	for i := range files {
+		fmt.Fprintf(&text, "- {name: part-%d.rego, configMap: fleet-b, digest: %s}\n", i, fileDigest(""))
+	}
+	return text.String()
+}
+
+func TestOfTooLongAManifestNoMoreIsFetchedThanMayBeListed(t *testing.T) {
+	fetched := 0
+	_, found := Assemble("fleet-a", map[string]string{PartsFile: manifestOf(10_000)}, func(string, string) (string, bool) {
+		fetched++
+		return "", true
+	})
+	const want = "manifest.yaml:36:3: error: the manifest lists 10000 files and may list 32 " +
+		"(put several files into the head, and list only what is too large for it) [manifest-too-many]"
+	if got := found.Err(); got == nil || got.Error() != want {
+		t.Errorf("found %v, want %s", got, want)
+	}
+	if fetched != 32 || len(Parts(manifestOf(10_000))) != 32 {
+		t.Errorf("%d are fetched and %d listed, want 32", fetched, len(Parts(manifestOf(10_000))))
 	}
 }
 

@@ -71,6 +71,12 @@ manifest-part-missing
 manifest-part-differs
 	A file is not of the digest that manifest.yaml lists; until it is, nothing of the bundle is compiled.
 	Apply the parts and the head of the same version.
+manifest-too-many
+	The manifest lists more files than a bundle needs, each of which would have to be fetched.
+	Put several files into the head, and list only what is too large for it.
+revision-content
+	The content that a PolicyRevision stores cannot be read, or is not what its digest says; nothing of it is looked at.
+	Delete the PolicyRevision and bring it back from a good backup; the runbook of CompileFailed says how.
 limit-file-size
 	A file is larger than metalaw reads; none of it is looked at.
 	Take out what nothing reads; what differs between servers belongs into their labels.

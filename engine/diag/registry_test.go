@@ -27,11 +27,64 @@ var sources = []string{
 	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "labels.go"),
 }
 
+// users are folders that find something in a bundle as well, among many texts that are none: there the codes of literal findings count.
+var users = []string{
+	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy"),
+	filepath.Join("..", "..", "controllers"),
+	filepath.Join("..", "..", "webhooks"),
+}
+
 // textsInSource lists every text that the sources hold, with the file of each.
 func textsInSource(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, root := range sources {
+	take := func(n ast.Node, file string) {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if text, err := strconv.Unquote(lit.Value); err == nil && !strings.HasPrefix(file, "../diag/codes") {
+				found[text] = file
+			}
+		}
+	}
+	inspect(t, sources, take)
+	inspect(t, users, func(n ast.Node, file string) {
+		if code := codeOf(n); code != nil {
+			take(code, file)
+		}
+	})
+	return found
+}
+
+// codeOf is the code of a finding that is written as a literal; nil for anything else.
+func codeOf(n ast.Node) (code ast.Expr) {
+	finding, ok := n.(*ast.CompositeLit)
+	if !ok {
+		return nil
+	}
+	graded := false
+	for _, e := range finding.Elts {
+		field, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			return nil
+		}
+		switch key, _ := field.Key.(*ast.Ident); {
+		case key == nil:
+			return nil
+		case key.Name == "Severity":
+			graded = true
+		case key.Name == "Code":
+			code = field.Value
+		}
+	}
+	if !graded {
+		return nil
+	}
+	return code
+}
+
+// inspect shows every node of the code in some folders.
+func inspect(t *testing.T, roots []string, see func(n ast.Node, file string)) {
+	t.Helper()
+	for _, root := range roots {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
@@ -45,11 +98,7 @@ func textsInSource(t *testing.T) map[string]string {
 				return err
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
-				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					if text, err := strconv.Unquote(lit.Value); err == nil && !strings.HasPrefix(slash, "../diag/codes") {
-						found[text] = slash
-					}
-				}
+				see(n, slash)
 				return true
 			})
 			return nil
@@ -58,7 +107,6 @@ func textsInSource(t *testing.T) map[string]string {
 			t.Fatal(err)
 		}
 	}
-	return found
 }
 
 func TestEveryCodeIsDocumentedAndEveryDocumentedCodeIsUsed(t *testing.T) {
