@@ -109,15 +109,22 @@ func (s *Shadows) of(shadow string) *shadowed {
 	return s.all[shadow]
 }
 
+// add counts a difference; its example takes the place of that which is known of the same way.
 func (of *shadowed) add(w way, d policyv1alpha1.ShadowDifference) {
-	if of.ways[w] == nil && len(of.ways) >= maxWays {
-		w = way{}
-		d.State, d.Rule, d.ShadowRule = "", "", ""
-	}
+	w = of.toldApart(w)
+	d.State, d.Rule, d.ShadowRule = w.state, w.rule, w.shadowRule
 	if known := of.ways[w]; known != nil {
 		d.Count += known.Count
 	}
 	of.ways[w] = &d
+}
+
+// toldApart is a way under which a difference is counted: its own, as long as there are not too many.
+func (of *shadowed) toldApart(w way) way {
+	if of.ways[w] == nil && len(of.ways) >= maxWays {
+		return way{}
+	}
+	return w
 }
 
 // take is what a shadow has shown since the last call.
@@ -141,7 +148,7 @@ func (s *Shadows) take(shadow string) rollout.ShadowDelta {
 	return delta
 }
 
-// giveBack takes in again what could not be stored.
+// giveBack takes in again what could not be stored. What was seen of the same way since is the younger example.
 func (s *Shadows) giveBack(shadow string, delta rollout.ShadowDelta) {
 	if s == nil || delta.Evaluated == 0 && len(delta.Differences) == 0 {
 		return
@@ -151,7 +158,12 @@ func (s *Shadows) giveBack(shadow string, delta rollout.ShadowDelta) {
 	of := s.of(shadow)
 	of.evaluated += delta.Evaluated
 	for _, d := range delta.Differences {
-		of.add(way{d.State, d.Rule, d.ShadowRule}, d)
+		w := of.toldApart(way{d.State, d.Rule, d.ShadowRule})
+		if known := of.ways[w]; known != nil {
+			known.Count += d.Count
+			continue
+		}
+		of.add(w, d)
 	}
 }
 

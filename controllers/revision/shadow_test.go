@@ -4,6 +4,7 @@ package revision
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,6 +62,39 @@ func TestADifferenceCountsOnceUntilItChanges(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"0 evaluated"}, shown(s, "v2")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestWhatIsGivenBackCountsBesideWhatWasSeenSince(t *testing.T) {
+	moves, stays := &engine.Decision{From: "A", To: "B", Rule: "Go"}, &engine.Decision{From: "A", To: "A"}
+	marks := &engine.Decision{From: "A", To: "A", Marks: []string{"Younger"}}
+	for name, c := range map[string]struct {
+		others int // so many ways to differ are known besides
+		want   string
+	}{
+		"as the same way, with the younger example":    {0, "A Go/ x2 (young): moves to B by Go; stays in A, marks Younger"},
+		"among those that are not told apart any more": {maxWays, " / x2 (young): moves to B by Go; stays in A, marks Younger"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := shadowsOf(t)
+			fill := func() {
+				for i := range c.others {
+					s.Observe("v2", fmt.Sprint("other", i), &engine.Decision{From: "O", To: "B", Rule: fmt.Sprintf("R%03d", i)}, stays, time.Unix(0, 0))
+				}
+			}
+			fill()
+			s.Observe("v2", "old", moves, stays, time.Unix(0, 0))
+			unstored := s.take("v2")
+			for i := range c.others { // they differ anew
+				s.Observe("v2", fmt.Sprint("other", i), stays, stays, time.Unix(1, 0))
+			}
+			fill()
+			s.Observe("v2", "young", moves, marks, time.Unix(1, 0))
+			s.giveBack("v2", unstored)
+			if got := shown(s, "v2"); !slices.Contains(got, c.want) {
+				t.Errorf("got %q, want %q among it", got, c.want)
+			}
+		})
 	}
 }
 
