@@ -48,8 +48,8 @@ func (l *lookup) examine(ctx context.Context, h *head) (*examined, error) {
 	if stored != nil {
 		if proven(stored) {
 			c := &examined{name: stored.Spec.Bundle, version: stored.Spec.Version, digest: stored.Spec.Digest, promoted: stored.Promotion() > 0}
-			c.bundle, _ = l.bundles.Revision(stored.Name)
-			return c, nil
+			c.bundle, err = l.pinned(ctx, stored.Name)
+			return c, err
 		}
 		if files, err = bundle.Unpack(stored.Spec.Content); err != nil {
 			return nil, fmt.Errorf("PolicyRevision %q: %w", stored.Name, err)

@@ -16,6 +16,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 // judgeDropped refuses a bundle that would leave servers behind: in states that it neither defines nor migrates. One that was
@@ -55,9 +56,22 @@ func (l *lookup) dropped(ctx context.Context, c *examined, scope canary.Matcher)
 		return "", "", fmt.Errorf("the servers cannot be read: %w", err)
 	}
 	dropped, total := map[string]int{}, 0
+	pinned := map[string]*bundle.Bundle{} // each is asked for once: it may be under test, which is waited for
 	for i := range servers.Items {
-		if s := &servers.Items[i]; scope.Covers(s.Labels, s.Spec.SystemUUID) && l.drops(c, s) {
-			dropped[string(s.Status.State)]++
+		s := &servers.Items[i]
+		state, at := engine.State(s.Status.State), s.Status.Lifecycle
+		if at == nil || state == "" || c.bundle.Takes(state) || !scope.Covers(s.Labels, s.Spec.SystemUUID) {
+			continue
+		}
+		b, asked := pinned[at.Revision]
+		if !asked {
+			if b, err = l.pinned(ctx, at.Revision); err != nil {
+				return "", "", err
+			}
+			pinned[at.Revision] = b
+		}
+		if b == nil || b.Lifecycle.Defines(state) { // the revision knows the state, as far as is known
+			dropped[string(state)]++
 			total++
 		}
 	}
@@ -73,14 +87,19 @@ func (l *lookup) dropped(ctx context.Context, c *examined, scope canary.Matcher)
 		c.name, c.version, strings.Join(all, ", ")), states[0], nil
 }
 
-// drops says that a server is in a state that its revision knows and the bundle does not.
-func (l *lookup) drops(c *examined, s *v1alpha1.Server) bool {
-	state, at := engine.State(s.Status.State), s.Status.Lifecycle
-	if at == nil || state == "" || c.bundle.Takes(state) {
-		return false
+// pinned is the bundle of a revision, nil where there is none that this manager can use; it is not waited for beyond the request's time.
+func (l *lookup) pinned(ctx context.Context, revision string) (*bundle.Bundle, error) {
+	answer := make(chan *bundle.Bundle, 1)
+	go func() {
+		b, _ := l.bundles.Revision(revision)
+		answer <- b
+	}()
+	select {
+	case b := <-answer:
+		return b, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("what PolicyRevision %q knows is not known yet; try again: %w", revision, ctx.Err())
 	}
-	pinned, loaded := l.bundles.Revision(at.Revision)
-	return !loaded || pinned.Lifecycle.Defines(state)
 }
 
 func plural(n int, one, many string) string {

@@ -3,8 +3,11 @@
 package webhooks
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -85,6 +89,54 @@ func TestABundleThatDropsAStateInUseIsRefused(t *testing.T) {
 			if diff := cmp.Diff(c.want, got) + cmp.Diff(c.warnings, warnings); diff != "" {
 				t.Error(diff)
 			}
+		})
+	}
+}
+
+// slowRevisions count how often they are asked for one revision, and answer once somebody lets them.
+type slowRevisions struct {
+	revisions
+	asked  *int
+	answer chan struct{}
+}
+
+func (r slowRevisions) Revision(name string) (*bundle.Bundle, bool) {
+	*r.asked++
+	<-r.answer
+	return r.revisions.Revision(name)
+}
+
+func TestARevisionThatManyServersArePinnedToIsAskedForOnceAndNotBeyondTheRequestsTime(t *testing.T) {
+	var servers []client.Object
+	for _, name := range []string{"a", "b", "c"} {
+		servers = append(servers, &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Status: v1alpha1.ServerStatus{State: "Attic", Lifecycle: &v1alpha1.LifecycleStatus{Revision: "older"}}})
+	}
+	for name, c := range map[string]struct {
+		answers bool
+		want    string
+		err     error
+	}{
+		"one that answers": {true, "3 servers are in states that bundle fleet 1.0.0 neither defines nor migrates: Attic 3", nil},
+		"one that does not answer in time, where nothing is known of the state": {false, "", context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, _ := bundleWorld(t, servers...)
+				slow := slowRevisions{asked: new(int), answer: make(chan struct{})}
+				if c.answers {
+					close(slow.answer)
+				} else {
+					defer close(slow.answer)
+				}
+				l := &lookup{cache: w.cached, bundles: slow}
+				ctx, cancel := context.WithTimeout(t.Context(), bundleTime)
+				defer cancel()
+				got, _, err := l.dropped(ctx, &examined{name: "fleet", version: "1.0.0", bundle: defaults(t)}, canary.Scope{}.Matcher("fleet"))
+				if got != c.want || !errors.Is(err, c.err) || *slow.asked != 1 {
+					t.Errorf("got %q, error %v, asked %d times; want %q, error %v, once", got, err, *slow.asked, c.want, c.err)
+				}
+			})
 		})
 	}
 }
