@@ -48,7 +48,7 @@ func (b bounds) of(list diag.List) []string {
 	var lines []string
 	total := 0
 	for i, d := range list {
-		line := shortened(oneLine(d.String()), b.length)
+		line := diag.ShortenedCharacters(oneLine(d.String()), b.length)
 		total += utf8.RuneCountInString(line)
 		if i == b.lines || total > b.total {
 			return append(lines, fmt.Sprintf("and %d more: %s", len(list)-i, b.more))
@@ -61,14 +61,6 @@ func (b bounds) of(list diag.List) []string {
 // oneLine leaves out what would break a line, or a header.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, unicode.IsControl), " ")
-}
-
-// shortened ends a text that is too long, counted in characters, with dots.
-func shortened(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-3]) + "..."
 }
 
 // counted is how many there are of each severity that matters, such as "2 errors, 1 warning".

@@ -13,6 +13,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/metalaw/metalaw/engine/diag"
 )
 
 // change is one request with its objects decoded.
@@ -76,7 +78,7 @@ func (v *validator[T]) Handle(ctx context.Context, req admission.Request) admiss
 		log.Error(err, "an admission review could not be decided", "operation", req.Operation)
 	case !found.pass():
 		verdict = verdictDenied
-		log.Info("denied", "operation", req.Operation, "because", shortened(found.text(), maxLogged))
+		log.Info("denied", "operation", req.Operation, "because", diag.ShortenedCharacters(found.text(), maxLogged))
 	}
 	v.metrics.observe(v.kind, verdict, v.now().Sub(began))
 	if err != nil {

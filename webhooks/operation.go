@@ -15,6 +15,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/diag"
 )
 
 const (
@@ -75,10 +76,7 @@ func annotationPath(name string) string {
 
 // nameOf is the user's name as far as status.operation can store it.
 func nameOf(user authenticationv1.UserInfo) string {
-	if utf8.RuneCountInString(user.Username) <= maxUser {
-		return user.Username
-	}
-	return string([]rune(user.Username)[:maxUser-3]) + "..."
+	return diag.ShortenedCharacters(user.Username, maxUser)
 }
 
 // operationFacts is what was looked up for a request for an operation.

@@ -2,7 +2,7 @@
 
 package loop
 
-import "strings"
+import "github.com/metalaw/metalaw/engine/diag"
 
 const (
 	// MaxMessage keeps the message of a condition readable; the API accepts more.
@@ -13,9 +13,5 @@ const (
 
 // Shortened cuts a text down to most bytes, without breaking a character; three dots at its end say so.
 func Shortened(text string, most int) string {
-	const dots = "..."
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:max(most-len(dots), 0)], "") + dots
+	return diag.Shortened(text, most)
 }

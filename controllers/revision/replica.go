@@ -23,6 +23,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
 )
 
 const (
@@ -129,10 +130,7 @@ func (r *replica) report(revisions []policyv1alpha1.PolicyRevision) string {
 	maps.DeleteFunc(refused, func(digest, _ string) bool { return gone(digest) })
 	for digest, why := range refused {
 		line, _, _ := strings.Cut(why, "\n")
-		if len(line) > maxRefusal {
-			line = strings.ToValidUTF8(line[:maxRefusal], "")
-		}
-		refused[digest] = line
+		refused[digest] = diag.Shortened(line, maxRefusal)
 	}
 	text, err := json.Marshal(report{Engine: bundle.EngineVersion, Compiled: sorted(maps.Keys(compiled)), Refused: refused})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision/rollout"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/diag"
 )
 
 const (
@@ -227,10 +228,7 @@ func say(d *engine.Decision) string {
 	if len(d.Clears) > 0 {
 		text += ", clears " + strings.Join(d.Clears, " ")
 	}
-	if len(text) > maxWord {
-		text = strings.ToValidUTF8(text[:maxWord], "")
-	}
-	return text
+	return diag.Shortened(text, maxWord)
 }
 
 func effectText(e engine.Effect) string {

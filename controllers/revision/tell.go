@@ -12,17 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
 )
-
-// maxNote is how long an event's note may be.
-const maxNote = 1000
 
 // event tells something of a bundle on its ConfigMap.
 func (c *leader) event(on, related runtime.Object, kind, reason, action, note string) {
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote], "") + "..."
-	}
-	c.recorder.Eventf(on, related, kind, reason, action, "%s", note)
+	c.recorder.Eventf(on, related, kind, reason, action, "%s", loop.Shortened(note, loop.MaxNote))
 }
 
 // tellHeads tells once what is wrong with a head, and counts those that ask for more than to be a draft.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/engine/diag"
 )
 
 // decision is a Look on its way to an Outcome.
@@ -237,13 +238,5 @@ func (d *decision) outcome() Outcome {
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
-	return bounded(line, 300)
-}
-
-// bounded cuts a text to a number of bytes, between two letters.
-func bounded(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-3], "") + "..."
+	return diag.Shortened(line, 300)
 }

@@ -3,6 +3,7 @@
 package rollout
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 )
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// longName is as long as admission records one, with the digest behind it; its letters have three bytes each.
+var longName = strings.Repeat("界", 253) + "_sha256:" + strings.Repeat("0", 64)
 
 func TestPromotion(t *testing.T) {
 	const builtIn = "default Superseded Superseded"
@@ -78,6 +82,10 @@ func TestPromotion(t *testing.T) {
 			[]string{"1.0.0@a=Active", "1.0.0@b=Active", "1.0.0@a=Draft 1.0.0@b=Active"}, builtIn + ", 1.0.0 Active InForce"},
 		"going back within one look, which sees the record alone": {
 			[]string{"1.0.0=Active~jane-1", "1.0.0=Active~jane-1 1.1.0=Active~jane-2", "1.0.0=Active~jane-3 1.1.0=Active~jane-2"},
+			builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
+		"also of somebody whose name takes all the room that a name has": {
+			[]string{"1.0.0=Active~" + longName + "-1", "1.0.0=Active~" + longName + "-1 1.1.0=Active~jane-2",
+				"1.0.0=Active~" + longName + "-3 1.1.0=Active~jane-2"},
 			builtIn + ", 1.0.0 Active InForce, 1.1.0 Superseded Superseded"},
 		"a conflict ends when the label is set anew within one look": {
 			[]string{"1.1.0=Active~jane-1 1.10.0=Active~jane-1", "1.1.0=Active~jane-2 1.10.0=Active~jane-1"},

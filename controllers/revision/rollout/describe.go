@@ -13,6 +13,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/engine/diag"
 )
 
 const (
@@ -59,7 +60,7 @@ func (d *decision) describe(s *subject) {
 			why, refused := r.Refused[s.Digest]
 			l := policyv1alpha1.LoadedRevision{Replica: r.Name, EngineVersion: r.EngineVersion, Compiled: r.Compiled[s.Digest] && !refused}
 			if refused {
-				l.Message = bounded(why, maxText)
+				l.Message = diag.Shortened(why, maxText)
 			} else if !l.Compiled {
 				l.Message = "it has not said yet"
 			}
@@ -87,7 +88,7 @@ func (d *decision) tell(s *subject, t *Test) {
 	st := &s.st
 	st.Findings, st.FindingsTotal = nil, int32(t.Total)
 	for _, f := range t.Findings[:min(len(t.Findings), maxFindings)] {
-		st.Findings = append(st.Findings, bounded(f, maxText))
+		st.Findings = append(st.Findings, diag.Shortened(f, maxText))
 	}
 	switch {
 	case !t.Compiled:
@@ -207,7 +208,7 @@ func (s *subject) notPromoted(embedded string) string {
 
 func (d *decision) condition(s *subject, kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&s.st.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
-		Message: bounded(message, 4096), ObservedGeneration: s.Generation, LastTransitionTime: metav1.Time{Time: d.Now}})
+		Message: diag.Shortened(message, 4096), ObservedGeneration: s.Generation, LastTransitionTime: metav1.Time{Time: d.Now}})
 }
 
 // reasonOf is the reason of Active.

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/engine/diag"
 )
 
 const (
 	// maxHeads is how many ConfigMaps with the same content are told apart.
 	maxHeads = 16
-	// maxRecord is how long the record of an activation may be.
+	// maxRecord is how many characters the record of an activation may have. Admission writes none that is longer: the time at its end counts.
 	maxRecord = 512
 )
 
@@ -134,7 +135,7 @@ func (s *subject) readHeads(held []*Head, known map[string]policyv1alpha1.Labell
 			}
 			continue
 		}
-		now := policyv1alpha1.LabelledHead{Name: h.Name, Stage: h.Stage, ActivatedBy: bounded(h.ActivatedBy, maxRecord), Digest: h.Digest}
+		now := policyv1alpha1.LabelledHead{Name: h.Name, Stage: h.Stage, ActivatedBy: diag.ShortenedCharacters(h.ActivatedBy, maxRecord), Digest: h.Digest}
 		s.st.Heads = append(s.st.Heads, now)
 		if asked(prior, now) && !s.cameBack(h, was) && !wasLeftOut(h, known) && (asks == nil || h.Name < asks.Name) {
 			asks = h
@@ -154,7 +155,7 @@ func (s *subject) readHeads(held []*Head, known map[string]policyv1alpha1.Labell
 	}
 	s.st.Head = s.head.Name
 	if s.head.ActivatedBy != "" && rank[s.head.Stage] >= rank[policyv1alpha1.LabelledCanary] {
-		s.st.ActivatedBy = bounded(s.head.ActivatedBy, maxRecord)
+		s.st.ActivatedBy = diag.ShortenedCharacters(s.head.ActivatedBy, maxRecord)
 	}
 }
 
