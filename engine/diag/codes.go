@@ -29,6 +29,12 @@ canary-scope
 engine-too-old
 	The bundle asks for a newer engine; nothing else of it is judged, because its forms may be newer as well.
 	Upgrade metalaw, or lower minEngineVersion if the bundle uses nothing newer.
+bundle-absent
+	There is no bundle where it was looked for: the directory is empty, or the manifests have no ConfigMap with the label of a bundle.
+	Name the directory with the bundle's files, or the manifest of its ConfigMap.
+file-kind
+	What has the name of a file of the bundle is a directory, a pipe, a device or a link that leads nowhere; it is not read.
+	Put a file with the text there, or take it out.
 file-encoding
 	A file is no UTF-8 text, such as UTF-16 or Latin-1; nothing else of the bundle is judged.
 	Save it as UTF-8.

@@ -25,6 +25,7 @@ var sources = []string{
 	"..",
 	filepath.Join("..", "..", "macprefixes"),
 	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "labels.go"),
+	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "unfit.go"),
 }
 
 // users are folders that find something in a bundle as well, among many texts that are none: there the codes of literal findings count.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/lifecycle"
 	"github.com/metalaw/metalaw/engine/lifecycle/render"
 	"github.com/metalaw/metalaw/policies"
@@ -84,13 +86,16 @@ func renderCommand() *cobra.Command {
 // drawn is the lifecycle to draw. It has to compile, and no more than that: also one that is refused is worth looking at.
 func drawn(ctx context.Context, c client.Client, from *source, revision string, in io.Reader) (*lifecycle.Lifecycle, error) {
 	var files bundle.Files
-	name := revision
+	name, placed := revision, func(d diag.Diagnostic) diag.Diagnostic { return d }
 	if revision != "" {
 		if from.path != "" || from.shipped != "" {
 			return nil, usage.Errorf("give one of -f, --from and --revision")
 		}
 		stored := &policyv1alpha1.PolicyRevision{}
 		if err := c.Get(ctx, types.NamespacedName{Name: revision}, stored); err != nil {
+			if apierrors.IsNotFound(err) {
+				return nil, fmt.Errorf("there is no PolicyRevision %s; `metalaw policy history` lists those that there are", revision)
+			}
 			return nil, access.Explain(err, "get", "policyrevisions")
 		}
 		var err error
@@ -106,11 +111,14 @@ func drawn(ctx context.Context, c client.Client, from *source, revision string, 
 		if err != nil {
 			return nil, err
 		}
-		files, name = m.files.Filled(fill), m.name
+		files, name, placed = m.files.Filled(fill), m.name, m.placed
 	}
 	l, found, err := lifecycle.Compile(bundle.LifecycleFile, files[bundle.LifecycleFile], policies.Vocabulary())
 	if err != nil {
 		return nil, err
+	}
+	for i := range found {
+		found[i] = placed(found[i])
 	}
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("the lifecycle of %s does not compile:\n%w", name, err)

@@ -46,6 +46,8 @@ type manuscript struct {
 	files bundle.Files
 	// at says where a file of the bundle begins in what was read.
 	at map[string]origin
+	// dir is the directory that was read; empty where it was none.
+	dir string
 	// labels is what admission refuses of the labels and annotations of the ConfigMap.
 	labels diag.List
 }
@@ -64,6 +66,9 @@ func (m *manuscript) place(file string, line, column int) (path string, atLine, 
 	o, ok := m.at[file]
 	if !ok {
 		o = origin{path: file}
+	}
+	if !ok && line == 0 { // where it would be; what has a line stands in a file that was filled in
+		o.path = filepath.Join(m.dir, file)
 	}
 	if line == 0 {
 		return o.path, o.line, 0
@@ -98,11 +103,7 @@ func (s *source) read(in io.Reader) (*manuscript, error) {
 	case s.path == "":
 		return nil, usage.Errorf("which bundle? Name its directory or file with -f, or a built-in one with --from")
 	case s.path == "-":
-		data, err := io.ReadAll(in)
-		if err != nil {
-			return nil, err
-		}
-		return readManifests("standard input", data)
+		return readStream("standard input", in)
 	}
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,53 +115,31 @@ func (s *source) read(in io.Reader) (*manuscript, error) {
 	if info.IsDir() {
 		return readDirectory(s.path)
 	}
-	data, err := os.ReadFile(s.path)
+	f, err := os.Open(s.path)
 	if err != nil {
 		return nil, err
 	}
-	return readManifests(s.path, data)
+	defer f.Close() //nolint:errcheck // It was only read.
+	m, err := readStream(s.path, f)
+	if none, ok := errors.AsType[*unfit](err); isFileName(filepath.Base(s.path)) && (ok && none.absent() || strings.HasSuffix(s.path, ".rego")) {
+		return nil, absent(s.path, "this is one file of a bundle, and holds no ConfigMap", "name its directory: -f "+filepath.Dir(s.path))
+	}
+	return m, err
 }
 
-// beside says that a file of a directory is there for other programs or for readers, and not for metalaw.
-func beside(name string) bool {
-	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "README") ||
-		slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
-}
+// maxManifests is how much of a stream of manifests is read: many times what a bundle and its parts may have.
+const maxManifests = 64 << 20
 
-// readDirectory reads the files of a directory as those of one ConfigMap, as the kustomization of `policy init` makes it. A file
-// that manifest.yaml lists may be beside it.
-func readDirectory(dir string) (*manuscript, error) {
-	entries, err := os.ReadDir(dir)
+func readStream(name string, in io.Reader) (*manuscript, error) {
+	data, err := io.ReadAll(io.LimitReader(in, maxManifests+1))
 	if err != nil {
 		return nil, err
 	}
-	c := &configMap{files: bundle.Files{}, at: map[string]origin{}}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		info, err := os.Stat(path) // what a link leads to
-		if err != nil {
-			return nil, err
-		}
-		if info.IsDir() || beside(e.Name()) {
-			continue
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		c.files[e.Name()], c.at[e.Name()] = data, origin{path: path}
+	if len(data) > maxManifests {
+		return nil, absent(name, fmt.Sprintf("it has more than %d bytes, of which no more are read", maxManifests),
+			"give the ConfigMaps of one bundle, and no more than they")
 	}
-	if len(c.files) == 0 {
-		return nil, fmt.Errorf("the directory %s holds no file of a bundle; `metalaw policy init %s` writes some to start from", dir, dir)
-	}
-	listed := &configMap{files: bundle.Files{}, at: c.at}
-	for _, p := range bundle.Parts(string(c.files[bundle.PartsFile])) {
-		if data, ok := c.files[p.Name]; ok {
-			listed.files[p.Name] = data
-			delete(c.files, p.Name)
-		}
-	}
-	return c.manuscript(dir, func(string) *configMap { return listed })
+	return readManifests(name, data)
 }
 
 // readManifests takes the one bundle out of a stream of manifests; other objects in it are passed over.
@@ -181,7 +160,8 @@ func readManifests(path string, data []byte) (*manuscript, error) {
 	}
 	switch len(heads) {
 	case 0:
-		return nil, fmt.Errorf("%s holds no bundle: no ConfigMap with the label %s is in it", path, bundleLabel)
+		return nil, absent(path, "it holds no bundle: no ConfigMap with the label "+bundleLabel+" is in it",
+			"give the directory of a bundle, or the manifest of its ConfigMap with this label")
 	case 1:
 		head := heads[0]
 		m, err := head.manuscript(path+", ConfigMap "+head.name, func(name string) *configMap {
@@ -329,10 +309,7 @@ func (c *configMap) manuscript(name string, holder func(string) *configMap) (*ma
 		return string(text), ok
 	})
 	if found.HasErrors() {
-		for i := range found {
-			found[i] = m.placed(found[i])
-		}
-		return nil, fmt.Errorf("the bundle of %s is not whole:\n%w", m.name, found.Err())
+		return nil, &unfit{m, found}
 	}
 	m.files = files
 	return m, nil

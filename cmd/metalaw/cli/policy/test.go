@@ -118,6 +118,11 @@ func (v verdict) results(t *terminal.Terminal, verbose bool) error {
 			}
 		}
 	}
+	if n := len(v.broken()); n > 0 {
+		_, err := fmt.Fprintf(t.Out, "%s: %s above; so not all can be run, and %d of the %d that could be passed\n",
+			t.Paint(terminal.Bad, "failed", 0), terminal.Count(n, "error"), passed, len(all))
+		return err
+	}
 	c := v.report.Coverage
 	if _, err := fmt.Fprintf(t.Out, "%d of %d passed; exercised: %d of %d rules, %d of %d effects, %d of %d lines of Rego\n",
 		passed, len(all), c.Exercised, c.Rules, c.Shown, c.Effects, c.Evaluated, c.Lines); err != nil {

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -35,6 +36,9 @@ func (e *examination) register(cmd *cobra.Command, words ...string) {
 // examine reads the bundle and holds it to all that the manager holds it to.
 func (e *examination) examine(cmd *cobra.Command) (verdict, error) {
 	m, err := e.from.read(cmd.InOrStdin())
+	if none, ok := errors.AsType[*unfit](err); ok {
+		return none.verdict(), nil
+	}
 	if err != nil {
 		return verdict{}, err
 	}
