@@ -45,6 +45,14 @@ func TestWhatABundleLeavesOutIsFilled(t *testing.T) {
 	}
 }
 
+func TestWithACopyOfAFileComesWhatProvesIt(t *testing.T) {
+	theirs := Files{LifecycleFile: []byte("a"), ScenariosFile: []byte("b"), SelectionFile: []byte("c"), "selection_test.rego": []byte("d")}
+	own := Files{LifecycleFile: []byte("a"), SelectionFile: []byte("c")}
+	if diff := cmp.Diff(theirs, own.Filled(theirs)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestWhatIsFilledIsPartOfTheDigest(t *testing.T) {
 	files := Files{BundleFile: []byte("own")}
 	first := files.Filled(Files{LifecycleFile: []byte("one")}).Digest()

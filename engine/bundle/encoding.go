@@ -29,6 +29,8 @@ func noText(files Files) diag.List {
 		d.Column = 1 + utf8.RuneCount(data[bytes.LastIndexByte(data[:at], '\n')+1:at])
 		if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.Count(data, []byte{0}) > len(data)/4 {
 			d.Message = "the file is UTF-16 text"
+		} else if data[at] == 0 {
+			d.Message, d.Hint = "here is the control character U+0000", "take it out"
 		}
 		found = append(found, d)
 	}

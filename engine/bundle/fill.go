@@ -10,14 +10,15 @@ import (
 )
 
 // Filled is the bundle with what it leaves out taken from another. bundle.yaml is always the author's own. The scenarios
-// of a lifecycle, and the tests of a Rego file, come with it, unless the author has written others of that name.
+// of a lifecycle, and the tests of a Rego file, come with it, unless the author has written others of that name; also where the file
+// is a copy of the other's.
 func (f Files) Filled(from Files) Files {
 	all := maps.Clone(f)
 	if all == nil {
 		all = Files{}
 	}
 	for _, name := range []string{LifecycleFile, SelectionFile, AdmissionFile, MACPrefixesFile} {
-		if _, own := f[name]; own {
+		if _, own := f[name]; own && !f.taken(name, from) {
 			continue
 		}
 		for _, taken := range []string{name, provenBy(name)} {

@@ -36,8 +36,8 @@ file-kind
 	What has the name of a file of the bundle is a directory, a pipe, a device or a link that leads nowhere; it is not read.
 	Put a file with the text there, or take it out.
 file-encoding
-	A file is no UTF-8 text, such as UTF-16 or Latin-1; nothing else of the bundle is judged.
-	Save it as UTF-8.
+	A file is no UTF-8 text, such as UTF-16 or Latin-1, or holds the character U+0000; nothing else of the bundle is judged.
+	Save it as UTF-8, and take out what is no letter.
 file-missing
 	A file that a bundle must have is not there and could not be filled in.
 	Write it, or start from a shipped bundle.
@@ -167,7 +167,7 @@ cel-invalid
 	CEL refuses the expression for the reason that the finding gives.
 	Correct the expression; the reference page shows types.
 cel-literal
-	A duration, moment or pattern is written in a form that cannot be read.
+	A duration, moment, number or pattern is written in a form that cannot be read.
 	Write it as the finding shows.
 cel-not-bool
 	An expression yields something else than true or false.

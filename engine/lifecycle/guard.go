@@ -140,6 +140,10 @@ func (c *guardCompiler) compile(rule string, node *yaml.Node) *guard {
 	}
 	parsed, issues := c.env.Parse(node.Value)
 	if issues != nil && issues.Err() != nil {
+		if words := celrule.TooLong(issues.Errors()); words != "" {
+			c.file.ErrorIn(node, 1, 0, celrule.CodeTooLong, rule, "define a part of it under a name of its own, and combine names", words)
+			return nil
+		}
 		for _, e := range issues.Errors() {
 			c.file.ErrorIn(node, e.Location.Line(), e.Location.Column(), "cel-syntax", rule,
 				"a guard combines defined names with &&, || and !", e.Message)

@@ -74,10 +74,10 @@ func (w Words) explain(e *cel.Error, source string) (code, message, hint string)
 	case strings.Contains(e.Message, "Syntax error"):
 		message, hint = syntaxWords(e.Message)
 		return codeSyntax, message, hint
-	case strings.Contains(e.Message, "size exceeds limit"):
-		return "cel-too-long", fmt.Sprintf("the expression has more than %d characters", MaxLength), w.Shorter
-	case strings.Contains(e.Message, "recursion depth"):
-		return "cel-too-long", fmt.Sprintf("the expression is deeper than %d levels; each sign of a sum is one", MaxDepth), w.Shorter
+	case tooLong(e) != "":
+		return CodeTooLong, tooLong(e), w.Shorter
+	case strings.Contains(e.Message, "int literal"):
+		return "cel-literal", "this is no number that can be compared with", "write a whole number of at most 18 digits"
 	case strings.Contains(e.Message, "duration argument"):
 		return "cel-literal", "this is no duration", "write numbers with units, such as 90m or 1h30m"
 	case strings.Contains(e.Message, "timestamp argument"):
@@ -87,6 +87,29 @@ func (w Words) explain(e *cel.Error, source string) (code, message, hint string)
 	default:
 		return "cel-invalid", e.Message, "correct the expression; " + w.Page + " shows the type of each fact"
 	}
+}
+
+// CodeTooLong is the code of an expression that is not read because of its size.
+const CodeTooLong = "cel-too-long"
+
+// TooLong says of the errors of CEL's parser that the expression is too long or too deep; empty where it is neither.
+func TooLong(errs []*cel.Error) string {
+	for _, e := range errs {
+		if words := tooLong(e); words != "" {
+			return words
+		}
+	}
+	return ""
+}
+
+func tooLong(e *cel.Error) string {
+	switch {
+	case strings.Contains(e.Message, "size exceeds limit"):
+		return fmt.Sprintf("the expression has more than %d characters", MaxLength)
+	case strings.Contains(e.Message, "recursion depth"):
+		return fmt.Sprintf("the expression is deeper than %d levels; each sign of a sum is one", MaxDepth)
+	}
+	return ""
 }
 
 var (
