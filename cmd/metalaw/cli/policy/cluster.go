@@ -192,6 +192,9 @@ func findHead(ctx context.Context, c client.Client, namespace, word string) (*co
 		for i := range all {
 			names[i] = all[i].Name
 		}
+		if listErr == nil && len(all) == 0 && noNamespace(ctx, c, namespace) {
+			return nil, fmt.Errorf("there is no namespace %s; name that of the manager with -n", namespace)
+		}
 		if listErr == nil && client.IgnoreNotFound(err) == nil {
 			return nil, fmt.Errorf("there is no bundle %s in namespace %s; there are: %s", word, namespace, orNone(names))
 		}
