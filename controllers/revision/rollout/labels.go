@@ -135,7 +135,8 @@ func (s *subject) readHeads(held []*Head, known map[string]policyv1alpha1.Labell
 			}
 			continue
 		}
-		now := policyv1alpha1.LabelledHead{Name: h.Name, Stage: h.Stage, ActivatedBy: diag.ShortenedCharacters(h.ActivatedBy, maxRecord), Digest: h.Digest}
+		now := policyv1alpha1.LabelledHead{Name: h.Name, Stage: h.Stage, Digest: h.Digest,
+			ActivatedBy: diag.ShortenedCharacters(h.ActivatedBy, maxRecord)}
 		s.st.Heads = append(s.st.Heads, now)
 		if asked(prior, now) && !s.cameBack(h, was) && !wasLeftOut(h, known) && (asks == nil || h.Name < asks.Name) {
 			asks = h

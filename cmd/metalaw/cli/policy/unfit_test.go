@@ -94,11 +94,7 @@ func TestWhatIsNoFileWithTextIsNotRead(t *testing.T) {
 		}, "error: the file has 1099511627776 bytes and at most 1048576 are read [limit-file-size]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "") // the path of a socket is short
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			dir := t.TempDir()
 			path := filepath.Join(dir, "lifecycle.yaml")
 			if err := os.WriteFile(filepath.Join(dir, "bundle.yaml"), []byte("name: x\nversion: 1.0.0\n"), 0o600); err != nil {
 				t.Fatal(err)
