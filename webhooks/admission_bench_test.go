@@ -25,9 +25,8 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // BenchmarkAdmission is the review of one new claim from the bytes of the request to those of the answer, with feasibility over the
@@ -37,7 +36,7 @@ import (
 func BenchmarkAdmission(b *testing.B) {
 	for _, servers := range []int{100, 1000, 10000} {
 		w := newWorld(b, defaults(b))
-		hooks, err := handlers(Options{Bundles: revisions{active: defaults(b)}, Client: w.cached, Reader: w.stored, Fleet: feed.New(benchmarkFleet(servers)),
+		hooks, err := handlers(Options{Bundles: revisions{active: defaults(b)}, Client: w.cached, Reader: w.stored, Fleet: whole{benchmarkFleet(servers)},
 			ManagerUser: manager, Registry: prometheus.NewRegistry()}, time.Now)
 		if err != nil {
 			b.Fatal(err)

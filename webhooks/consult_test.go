@@ -18,8 +18,8 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/scheduler/feed"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // A look over the fleet may take long. What it costs must keep no claim from being held to the rules.

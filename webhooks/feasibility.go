@@ -13,10 +13,10 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/feasible"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/feasible"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // causeUnsatisfiable is the type of the cause that no server could ever satisfy a claim.

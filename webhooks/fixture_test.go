@@ -26,10 +26,9 @@ import (
 	"github.com/metalaw/metalaw/api/fieldindex"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 const (
@@ -38,6 +37,13 @@ const (
 	uuid    = "38947555-7742-3448-3784-823347823834"
 	mac     = "b0:7b:25:00:0a:ff"
 )
+
+// whole is a fleet of which everything is known.
+type whole struct{ fleet *index.Index }
+
+func (w whole) Index() *index.Index { return w.fleet }
+
+func (whole) HasSynced() bool { return true }
 
 // revisions is a policy in force, and those that can be loaded by name.
 type revisions struct {
@@ -100,7 +106,7 @@ func newWorld(t testing.TB, b *bundle.Bundle, objects ...client.Object) *world {
 		}
 	}
 	hooks, err := handlers(Options{
-		Fleet:   feed.New(fleet),
+		Fleet:   whole{fleet},
 		Bundles: revisions{b, map[string]*bundle.Bundle{b.Revision.Name: b}}, Client: w.cached, Reader: w.stored,
 		ManagerUser: manager, Namespace: "metalaw-system", Registry: prometheus.NewRegistry(), Rights: rights{},
 	}, w.clock)

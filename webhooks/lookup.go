@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
 )
 
 // lookup reads what rules need. What one reads of the cache is shared and must not be changed.
@@ -23,7 +21,7 @@ type lookup struct {
 	reader  client.Reader
 	bundles Bundles
 	// servers is the index of the fleet.
-	servers *feed.Feed
+	servers Fleet
 	unique  *uniqueness
 	quotas  *quotas
 	looks   looks

@@ -16,8 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // hook is what both kinds of configuration say of one.
@@ -68,7 +67,7 @@ func TestTheFailurePolicyOfEachHookIsDocumentedWithItsReason(t *testing.T) {
 
 func TestEachHookHasAHandlerAndEachHandlerAHook(t *testing.T) {
 	w := newWorld(t, defaults(t))
-	served, err := handlers(Options{Bundles: revisions{active: defaults(t)}, Client: w.cached, Reader: w.stored, Fleet: feed.New(index.New()),
+	served, err := handlers(Options{Bundles: revisions{active: defaults(t)}, Client: w.cached, Reader: w.stored, Fleet: whole{index.New()},
 		ManagerUser: manager, Registry: prometheus.NewRegistry()}, time.Now)
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,8 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // The paths at which the webhooks answer; config/webhook names them.
@@ -50,11 +50,19 @@ type Bundles interface {
 	Revision(name string) (*bundle.Bundle, bool)
 }
 
+// Fleet is the fleet as a process knows it. controllers/scheduler/feed has one.
+type Fleet interface {
+	// Index is the fleet as it is known.
+	Index() *index.Index
+	// HasSynced says whether the index is whole. Before that nothing can be said of what is not there.
+	HasSynced() bool
+}
+
 // Options is what the webhooks need.
 type Options struct {
 	Bundles Bundles
-	// Fleet is the index of the servers that this process keeps. Default: one of the webhooks' own, fed by the manager's cache.
-	Fleet *feed.Feed
+	// Fleet is the index of the servers that this process keeps.
+	Fleet Fleet
 	// Client reads the cache, with the indexes of api/fieldindex. Default: the manager's client.
 	Client client.Reader
 	// Reader reads past the cache. Default: the manager's API reader.
@@ -78,8 +86,8 @@ type Options struct {
 // check named webhooks that fails until then. They answer on every replica. It must be called once, before the manager
 // starts. What it returns is that check.
 func Setup(mgr ctrl.Manager, o Options) (serves healthz.Checker, err error) {
-	if o.Bundles == nil || o.Namespace == "" {
-		return nil, errors.New("webhooks need Bundles and Namespace")
+	if o.Bundles == nil || o.Fleet == nil || o.Namespace == "" {
+		return nil, errors.New("webhooks need Bundles, Fleet and Namespace")
 	}
 	if o.Client == nil {
 		o.Client = mgr.GetClient()
@@ -95,11 +103,6 @@ func Setup(mgr ctrl.Manager, o Options) (serves healthz.Checker, err error) {
 	}
 	if o.Registry == nil {
 		o.Registry = ctrlmetrics.Registry
-	}
-	if o.Fleet == nil {
-		if o.Fleet, err = feed.Setup(context.Background(), mgr.GetCache()); err != nil {
-			return nil, err
-		}
 	}
 	hooks, err := handlers(o, time.Now)
 	if err != nil {

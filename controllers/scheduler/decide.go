@@ -7,9 +7,9 @@ import (
 	"fmt"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // Policy is the part of a bundle that chooses; *selection.Policy is one.

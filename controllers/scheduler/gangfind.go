@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // find assumes a server for each of a gang's members, or none at all. They choose one after the other first, so that each gets the

@@ -8,10 +8,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/matching"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // matched is who of a gang may have which server, of the members for which none is written.

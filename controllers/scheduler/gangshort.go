@@ -7,8 +7,8 @@ import (
 	"maps"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // shortage is what became of the search for servers that did not find one for every member.

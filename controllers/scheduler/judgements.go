@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // judgements remembers what placements say of servers, whatever stands where. That follows from the version of a server alone, and so it

@@ -12,9 +12,9 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // run is one pass under way. Its decisions are made one by one, by the loop alone; only what a worker writes goes on meanwhile.

@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // Scheduler gives servers to claims. Its loop runs on the leader alone, and one pass at a time.

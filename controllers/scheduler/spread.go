@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // places are the counts of a spread before any claim is counted, made when the index was at sequence.

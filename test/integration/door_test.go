@@ -30,6 +30,7 @@ import (
 	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision"
+	"github.com/metalaw/metalaw/controllers/scheduler/feed"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/test/env"
@@ -80,8 +81,11 @@ func openDoorWith(ctx context.Context, inForce *bundle.Bundle, certificate func(
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(fieldindex.Register(ctx, mgr.GetFieldIndexer())).To(Succeed())
+	fleet, err := feed.Setup(ctx, mgr.GetCache())
+	Expect(err).NotTo(HaveOccurred())
 	_, err = webhooks.Setup(mgr, webhooks.Options{
 		Bundles:   revision.NewStore(mgr.GetClient(), inForce),
+		Fleet:     fleet,
 		Namespace: "metalaw-system",
 		Ready:     certificate(mgr, dir, fmt.Sprintf("127.0.0.1:%d", port)),
 		Registry:  prometheus.NewRegistry(),

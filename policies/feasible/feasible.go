@@ -15,11 +15,11 @@ import (
 	"strings"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/index"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // Asked is what a claim asks for.
