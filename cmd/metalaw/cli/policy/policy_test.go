@@ -150,7 +150,8 @@ func TestTheFirstExampleOfThePageDoesWhatThePageSays(t *testing.T) {
 	}
 	lifecycle := filepath.Join(dir, "lifecycle.yaml")
 	edit(t, lifecycle, strings.Replace(retried, "20m", "30m", 1), retried)
-	if out, err = call(t, "", "verify", "-f", dir); !strings.Contains(out, "the deadline of ProbeLost is never reached") {
+	out, err = call(t, "", "verify", "-f", dir)
+	if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, "the deadline of ProbeLost, which gives up after retries, is never reached") {
 		t.Errorf("the second rule alone: %v\n%s", err, out)
 	}
 	edit(t, lifecycle, strings.Replace(lost, "20m", "30m", 1), lost)
