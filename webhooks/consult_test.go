@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies/index"
 )
@@ -128,7 +127,7 @@ func TestALookEndsWithItsTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := claim(func(c *v1alpha1.ServerClaim) { c.Name = "other" }, placing("gang: {name: g, size: 3}"))
-			l := &lookup{cache: store(t, other), bundles: revisions{active: &b}, servers: feed.New(fleet), looks: make(looks, 1), longestLook: c.longest, unique: &uniqueness{now: time.Now}}
+			l := &lookup{cache: store(t, other), bundles: revisions{active: &b}, servers: whole{fleet}, looks: make(looks, 1), longestLook: c.longest, unique: &uniqueness{now: time.Now}}
 			if c.busy {
 				l.looks <- struct{}{}
 			}

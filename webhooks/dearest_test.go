@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -52,7 +51,7 @@ func TestTheDearestClaimIsReviewedLongBeforeTheAPIServerGivesUp(t *testing.T) {
 	b.Settings.Claims.OnUnsatisfiable = bundle.UnsatisfiableWarn
 	w := newWorld(t, &b)
 	o := Options{Bundles: revisions{active: &b}, ManagerUser: manager}
-	l := &lookup{cache: w.cached, reader: w.stored, bundles: o.Bundles, servers: feed.New(benchmarkFleet(10000)), quotas: newQuotas(w.cached, time.Now),
+	l := &lookup{cache: w.cached, reader: w.stored, bundles: o.Bundles, servers: whole{benchmarkFleet(10000)}, quotas: newQuotas(w.cached, time.Now),
 		unique: &uniqueness{now: time.Now}, looks: newLooks(), longestLook: time.Minute} // which other processes do not use up
 	m, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {

@@ -43,7 +43,7 @@ file-missing
 	Write it, or start from a shipped bundle.
 file-unknown
 	Nothing reads a file of this name.
-	Correct the name, or take the file out. A kustomization.yaml makes the ConfigMap and does not belong into it: kubectl apply --server-side -k DIR leaves it out.
+	Correct the name, or take the file out. A kustomization.yaml makes the ConfigMap and is none of its files: use kubectl apply -k.
 scenarios-missing
 	The bundle has a lifecycle of its own, and no scenarios that show what it decides.
 	Write scenarios.yaml with at least one scenario for each rule.
