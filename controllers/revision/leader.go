@@ -74,7 +74,9 @@ func (c *leader) log(ctx context.Context) logr.Logger {
 // Reconcile implements reconcile.Reconciler: one look at everything.
 func (c *leader) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	revisions, err := c.revisions(ctx)
-	if err != nil {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	} else if err != nil {
 		return reconcile.Result{}, err
 	}
 	heads, revisions, err := c.readHeads(ctx, revisions)

@@ -10,7 +10,8 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
-// settleNumbers puts right what a restore, or a version that wrote less, has left of the numbers of promotions.
+// settleNumbers puts right what a restore, or a version that wrote less, has left of the numbers of promotions. A revision that may
+// not be written keeps nobody else from being promoted, unless it is the one in force and its number is not the one it has here.
 func (c *leader) settleNumbers(ctx context.Context, all []policyv1alpha1.PolicyRevision) error {
 	governs := c.Store.rule.Load()
 	for i := range all {
@@ -20,7 +21,12 @@ func (c *leader) settleNumbers(ctx context.Context, all []policyv1alpha1.PolicyR
 			continue
 		}
 		if err := c.Client.Patch(ctx, r, locked(before)); err != nil {
-			return err
+			if transient(err) || r.Promotion() != before.Promotion() {
+				return err // by the number that is stored another one would govern
+			}
+			c.log(ctx).Error(err, "whether the number of its promotion was given here cannot be stored; it is tried again", "revision", r.Name)
+			*r = *before
+			continue
 		}
 		c.written[r.Name] = r.DeepCopy()
 		if r.Promotion() != before.Promotion() {

@@ -3,7 +3,14 @@
 package revision
 
 import (
+	"context"
+	"errors"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
@@ -44,6 +51,25 @@ func TestANumberThatSomebodyLowersOnPurposeStaysLow(t *testing.T) {
 	}
 	l.look(t)
 	if got := l.stored(t); got != "default 1.0.0 Draft 0, fleet 1.0.0 Active 5" {
+		t.Error(got)
+	}
+}
+
+func TestARevisionThatMayNotBeWrittenKeepsNobodyFromBeingPromoted(t *testing.T) {
+	old := fleetVersion(t, "0.9.0", 1, policyv1alpha1.PolicyRevisionStatus{Stage: policyv1alpha1.StageSuperseded})
+	l := newLeader(t, &old, fleet(t, "active", nil))
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "policyrevisions"}, old.Name, errors.New("by another's policy"))
+	l.Client = interceptor.NewClient(l.api.(client.WithWatch), interceptor.Funcs{
+		Patch: func(ctx context.Context, to client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if o.GetName() == old.Name {
+				return denied
+			}
+			return to.Patch(ctx, o, p, opts...)
+		},
+	})
+	l.look(t)
+	l.look(t)
+	if got := l.stored(t); got != "default 1.0.0 Draft 0, fleet 0.9.0 Superseded 1, fleet 1.0.0 Active 2" {
 		t.Error(got)
 	}
 }

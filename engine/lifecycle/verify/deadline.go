@@ -5,6 +5,7 @@ package verify
 import (
 	"slices"
 
+	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/internal/bdd"
 )
@@ -47,12 +48,33 @@ func (c *checker) checkDeadlines() {
 }
 
 // limitLost says that an exit is there to give up after retries, that what leaves the state before is the retry itself, and that
-// nothing else gives up there: whatever the facts on the way, the retries have no end.
+// it comes back there without nearing rest or another exit that gives up: whatever the facts on the way, the retries have no end.
 func (s *spin) limitLost(v *view, w, other *wayOut) bool {
-	if !other.Retry || !s.givesUp(w) {
+	if !other.Retry || !s.givesUp(w) || s.limits(v) {
 		return false
 	}
-	return !slices.ContainsFunc(v.exits, func(x wayOut) bool { return s.givesUp(&x) && s.outrun(v, &x) == nil })
+	seen := map[engine.State]bool{}
+	for queue := []engine.State{other.To}; len(queue) > 0; queue = queue[1:] {
+		at := s.views[queue[0]]
+		switch {
+		case at == nil || seen[at.Name] || at.Stable || s.limits(at) && at != v:
+			continue
+		case at == v:
+			return true
+		}
+		seen[at.Name] = true
+		for i := range at.exits {
+			if at.exits[i].leads {
+				queue = append(queue, at.exits[i].To)
+			}
+		}
+	}
+	return false
+}
+
+// limits says that a state has an exit that gives up after retries, and whose time comes.
+func (s *spin) limits(v *view) bool {
+	return slices.ContainsFunc(v.exits, func(x wayOut) bool { return s.givesUp(&x) && s.outrun(v, &x) == nil })
 }
 
 // givesUp says that the guard of an exit asks for a number of retries: it never holds without any.
