@@ -37,7 +37,7 @@ func TestTheRulesAreAskedBeforeTheFleetIsLookedAt(t *testing.T) {
 		"only the rule that needs the look refuses it":  {rules: byUser + byFact, user: "joe", looks: true, want: "Invalid\nnone"},
 		"metalaw itself refuses it":                     {rules: byUser, user: "joe", refused: true, want: "Forbidden\nspec: Forbidden: no"},
 		"metalaw and a rule refuse it":                  {rules: byUser + byFact, user: "jane", refused: true, want: "Invalid\nspec: Forbidden: no\nnot you"},
-		"the manager writes it":                         {rules: byUser + byFact, user: manager, looks: true},
+		"the manager writes it":                         {rules: byUser + byFact, user: manager},
 	} {
 		t.Run(name, func(t *testing.T) {
 			looked := false
@@ -140,5 +140,24 @@ func TestALookEndsWithItsTime(t *testing.T) {
 				t.Errorf("%d turns are still taken", taken)
 			}
 		})
+	}
+}
+
+func TestWhetherASelectorMatchesIsKnownThoughOthersLook(t *testing.T) {
+	b := *withFiles(t, map[string]string{
+		"admission.rego":      "package metalaw.admission\ndeny contains {\"code\": \"none\", \"message\": \"m\"} if input.facts.selectorMatches == false\n",
+		"admission_test.rego": "package metalaw.admission_test\n"})
+	fleet := index.New()
+	fleet.Saw(server())
+	l := &lookup{cache: store(t), bundles: revisions{active: &b}, servers: whole{fleet}, looks: make(looks, 1), longestLook: time.Millisecond,
+		unique: &uniqueness{now: time.Now}}
+	l.looks <- struct{}{}
+	var found findings
+	facts := map[string]any{}
+	l.lookForClaim(t.Context(), change[v1alpha1.ServerClaim]{new: claim(func(c *v1alpha1.ServerClaim) {
+		c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"no": "such"}}
+	})}, &found, facts)
+	if facts["selectorMatches"] != false {
+		t.Error(facts)
 	}
 }

@@ -52,39 +52,31 @@ type feasibility struct {
 // lookForClaim looks whether the fleet has anything for a claim, and at the other members of its gang. The bundle's rules get to know
 // satisfiable and selectorMatches, each where the request makes it a question and the answer was found in time.
 func (l *lookup) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim], found *findings, facts map[string]any) {
+	b := l.bundles.Active()
+	if b.Admission != nil && b.Admission.ReadsFacts() {
+		l.tellMatching(ctx, c, facts)
+	}
 	ctx, cancel := context.WithTimeout(ctx, l.longestLook)
 	defer cancel()
-	b := l.bundles.Active()
 	f := l.feasible(ctx, c, b)
 	if f.answer != nil {
 		facts["satisfiable"] = f.answer.Feasible()
-	}
-	if b.Admission != nil && b.Admission.ReadsFacts() {
-		l.tellMatching(ctx, c, f, facts)
 	}
 	checkFeasible(f, b.Settings.Claims.OnUnsatisfiable, found)
 	l.warnOfGang(ctx, c, found)
 }
 
 // tellMatching adds whether a selector that a change brings matches any server, in whatever state. Nothing is told where it brings none,
-// where it has no meaning, and before the fleet is known.
-func (l *lookup) tellMatching(ctx context.Context, c change[v1alpha1.ServerClaim], f feasibility, facts map[string]any) {
+// where it has no meaning, and before the fleet is known. It costs little, so that it waits for no turn behind the claims of others: a rule
+// that refuses by it has its fact.
+func (l *lookup) tellMatching(ctx context.Context, c change[v1alpha1.ServerClaim], facts map[string]any) {
 	if c.deleted() || refOf(c.new) != "" || !selectorChanges(c) || !l.servers.HasSynced() {
-		return
-	}
-	if f.answer != nil {
-		facts["selectorMatches"] = f.answer.Matching > 0
 		return
 	}
 	spec, err := policies.ClaimSpecOf(c.new)
 	if err != nil {
 		return // selectorErrors says what is wrong with it
 	}
-	done, err := l.looks.take(ctx)
-	if err != nil {
-		return
-	}
-	defer done()
 	if matching, err := l.servers.Index().MatchingWithin(ctx, spec); err == nil {
 		facts["selectorMatches"] = len(matching) > 0
 	}

@@ -131,7 +131,7 @@ func (v *validator[T]) consult(ctx context.Context, c change[T], req *admissionv
 			return err
 		}
 	}
-	if v.look != nil && !waits && found.pass() {
+	if v.look != nil && !waits && !c.byManager && !c.status && found.pass() { // what the manager writes it has judged itself
 		v.look(ctx, c, found, facts)
 	}
 	return nil

@@ -95,6 +95,7 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 	if waited.asleep && r.keepAgain(ctx, key, everyone, waited) {
 		return
 	}
+	everyone = r.s.searches.inOrder(key, everyone)
 	found, short, over := r.search(ctx, key, everyone)
 	if !over {
 		r.searchOn(ctx, key, members, everyone, waited)

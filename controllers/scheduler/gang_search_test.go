@@ -5,11 +5,13 @@ package scheduler
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/policies"
@@ -74,6 +76,46 @@ func TestGangsWhoseSearchTakesSeveralPassesTakeTurns(t *testing.T) {
 		t.Errorf("the search goes on after %s for %v", wait, w.s.searches.queue)
 	}
 	w.checkKept()
+}
+
+func TestASearchGoesOnThoughItsMembersAreWrittenMeanwhile(t *testing.T) {
+	w := dearGangs(t, 1, 2)
+	w.limits.inPass = 1 // one try in a pass
+	w.restart()
+	for n := range 40 {
+		for _, c := range w.claims() {
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, "told", fmt.Sprint(n))
+			w.must(w.api.Update(t.Context(), c))
+			w.shown(c)
+		}
+		w.deliver(len(w.events))
+		w.tick()
+	}
+	v, _ := w.s.Verdict("uid-gang0-0")
+	if !strings.Contains(v.Message, "servers for 2 of its 3 members can be had now") {
+		t.Errorf("it is told %s %q", v.Reason, v.Message)
+	}
+}
+
+func TestAMemberThatHasNoMeaningLeavesItsGangWaiting(t *testing.T) {
+	w := newWorld(t)
+	w.addServer(aServer("s", labelled(policies.RackMetadata, "r")))
+	w.addServer(aServer("t", labelled(policies.RackMetadata, "r")))
+	spread := placed("gang: {name: db, size: 2}\nspread: {key: rack}\n")
+	w.addClaim(aClaim("a", spread, func(c *v1alpha1.ServerClaim) {
+		c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{}}
+		for i := range 70 {
+			c.Spec.ServerSelector.MatchLabels[fmt.Sprintf("l%d", i)] = "x"
+		}
+	}))
+	w.addClaim(aClaim("b", spread))
+	w.deliver(len(w.events))
+	w.must(w.pass())
+	for uid, want := range map[types.UID]string{"uid-a": v1alpha1.ReasonInvalidSelector, "uid-b": v1alpha1.ReasonGangWaiting} {
+		if v, _ := w.s.Verdict(uid); v.Reason != want {
+			t.Errorf("%s is told %s %q", uid, v.Reason, v.Message)
+		}
+	}
 }
 
 func TestASearchThatIsNotDueYetCostsNothing(t *testing.T) {

@@ -192,7 +192,7 @@ func (v *view) opinionOf(ctx context.Context, claim selection.Claim, some []*ind
 
 // setPlaces says what the places of servers are to the members.
 func (v *view) setPlaces(m *matched, open []asking) {
-	if len(open) == 0 || open[0].placed.Spread() == nil {
+	if len(open) == 0 || open[0].class == nil || open[0].placed.Spread() == nil { // what has no meaning has no class
 		return
 	}
 	first, counts := open[0].placed.Spread(), v.counts(open[0])
@@ -203,7 +203,7 @@ func (v *view) setPlaces(m *matched, open []asking) {
 			continue
 		}
 		seen[a.class] = true
-		if spread == nil || spread.Key != first.Key || spread.MaxSkew != first.MaxSkew || !maps.Equal(counts, v.counts(a)) ||
+		if a.class == nil || spread == nil || spread.Key != first.Key || spread.MaxSkew != first.MaxSkew || !maps.Equal(counts, v.counts(a)) ||
 			slices.ContainsFunc(open, func(o asking) bool { return !spread.Counts(o.claim.Labels, o.placed.Gang().Name) }) {
 			return
 		}
@@ -274,12 +274,13 @@ func (r *run) takeMatched(ctx context.Context, m *matched, everyone []asking) (f
 
 // takeThis assumes a server for a claim if it may have it, with what was given away since that was looked up; else it returns nil.
 func (r *run) takeThis(ctx context.Context, a asking, e *index.Entry) *attempt {
-	if r.s.fleet.Free(e.Name(), a.spec) == nil {
+	sequence := r.v.fleet.Sequence()
+	if e = r.s.fleet.Free(e.Name(), a.spec); e == nil { // as it is now: the search may have taken long
 		return nil
 	}
 	claim := policies.SelectionClaimOf(a.claim)
 	claim.Priority = a.priority
-	c := &choice{sequence: r.v.fleet.Sequence()}
+	c := &choice{sequence: sequence}
 	r.v.rank(ctx, a, claim, &fits{entries: []*index.Entry{e}, candidates: []*selection.PreparedCandidate{e.Candidate()}}, c)
 	if c.failed != "" || len(c.ranked) == 0 {
 		return nil

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/metalaw/metalaw/engine/placement"
 )
 
@@ -69,16 +71,45 @@ func (s *searches) turn(key gangKey, everyone []asking, sequence uint64, now tim
 	if s.queue[0] != key || now.Before(s.next) {
 		return nil
 	}
-	same := func(a, b asking) bool {
-		return a.claim.UID == b.claim.UID && a.class == b.class && a.priority == b.priority
-	}
-	if s.current == nil || !slices.EqualFunc(s.current.everyone, everyone, same) {
+	if s.current == nil || inOrderOf(s.current.everyone, everyone) == nil {
 		s.current = &search{sequence: sequence}
 	}
 	s.called = false
 	s.current.everyone = everyone
 	s.current.passes++
 	return s.current
+}
+
+// inOrder are the members in the order in which the search for their gang that is under way has them: what was found out so far is told
+// by their places in it.
+func (s *searches) inOrder(key gangKey, everyone []asking) []asking {
+	if s.current != nil && s.queue[0] == key {
+		if as := inOrderOf(s.current.everyone, everyone); as != nil {
+			return as
+		}
+	}
+	return everyone
+}
+
+// inOrderOf are the members as they are now, in the order in which they were searched for; nil where others ask, or for something else.
+// A claim that was written meanwhile, its status for example, asks for the same though its class was made anew.
+func inOrderOf(before, now []asking) []asking {
+	if len(before) != len(now) {
+		return nil
+	}
+	byUID := make(map[types.UID]asking, len(now))
+	for _, a := range now {
+		byUID[a.claim.UID] = a
+	}
+	ordered := make([]asking, len(before))
+	for i, b := range before {
+		a, is := byUID[b.claim.UID]
+		if !is || a.priority != b.priority || (a.class == nil) != (b.class == nil) || a.class != nil && a.class.key != b.class.key {
+			return nil
+		}
+		ordered[i] = a
+	}
+	return ordered
 }
 
 // call returns the gang that is to go on now; false for none. One that was called and did not come wants no servers any more, and its

@@ -23,8 +23,12 @@ type judgements struct {
 	work int64
 }
 
-// mostJudgements bounds how many are remembered, of 8 bytes each, beside those of a gang whose search takes several passes.
-const mostJudgements = 4 << 20
+// What is remembered beside the judgements of a gang whose search takes several passes: at most so many judgements, of 8 bytes each, and
+// of so many placements, each of which may keep 100 KB of compiled expressions: whoever makes ever new ones costs no more memory.
+const (
+	mostJudgements = 4 << 20
+	mostTexts      = 512
+)
 
 // judged is what one placement says of servers, by number.
 type judged struct {
@@ -52,7 +56,7 @@ func newJudgements() *judgements { return &judgements{texts: map[string]*judged{
 func (j *judgements) of(p *placement.Placement) *judged {
 	t := j.texts[p.Asks()]
 	if t == nil {
-		if (len(j.texts)+1-len(j.pinned))*len(j.versions) > mostJudgements {
+		if loose := len(j.texts) + 1 - len(j.pinned); loose > mostTexts || loose*len(j.versions) > mostJudgements {
 			maps.DeleteFunc(j.texts, func(text string, _ *judged) bool { return !j.pinned[text] })
 		}
 		t = &judged{placement: p}
