@@ -62,7 +62,7 @@ func (l *lookup) judgeHead(ctx context.Context, c change[corev1.ConfigMap], foun
 		return err
 	}
 	switch {
-	case was != nil && is != nil && is.name == was.name && is.stage == policyv1alpha1.LabelActive:
+	case was != nil && is != nil && is.name == was.name && is.stage == policyv1alpha1.LabelActive && was.sameContent(is):
 		checkPromoted(is, g, found)
 	case takes(was, is, g):
 		checkLeaving(g, found)
