@@ -21,10 +21,13 @@ func (l levels) total() float64 {
 	return sum
 }
 
-// inner is a part of a value.
+// inner is a part of a value. The last level may stand for any number of them, and so is not used up.
 func (l levels) inner() levels {
 	if len(l) == 0 {
 		return nil
+	}
+	if len(l) == maxLevels {
+		return append(slices.Clone(l[1:maxLevels-1]), 0, l[maxLevels-1])
 	}
 	return l[1:]
 }
@@ -40,6 +43,16 @@ func (l levels) under(level float64) levels {
 		all = append(all[:maxLevels-1], last)
 	}
 	return all.trimmed()
+}
+
+// holding is a value with these parts. It has as many computed ones as they have together, and a part without any counts as one.
+func holding(parts []levels) levels {
+	inner, all := levels(nil), 0.0
+	for _, part := range parts {
+		inner = inner.or(part)
+		all += math.Exp2(part.total())
+	}
+	return inner.under(max(0, math.Log2(max(all, 1))-inner.total()))
 }
 
 func (l levels) trimmed() levels {

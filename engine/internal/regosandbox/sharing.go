@@ -4,7 +4,6 @@ package regosandbox
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -27,22 +26,29 @@ const (
 	maxRepeated = 17.0
 	// maxPasses is how often the rules are gone through until nothing changes; names may be used before they are defined.
 	maxPasses = 64
+	// maxVisited is how many terms are gone through at all; a function is gone through for each shape of what it is called with.
+	maxVisited = 75_000
 )
 
-// sharing says what the values of all modules come to, by name: those of rules by their full names, and those of variables by their
-// rule.
+// sharing says what the values of all modules come to, by name: those of rules by their full names, those of functions by what they
+// are called with, too, and those of variables by their frame.
 type sharing struct {
 	sizes map[string]levels
-	// rules are the full names of rules, sorted, and aliases what modules import, by what they call it.
-	rules   []string
-	aliases map[string]ast.Ref
-	pkg     ast.Ref
+	// rules are the full names of rules, sorted, and definitions what is written of each.
+	rules       []string
+	definitions map[string][]definition
 	// repeats is what a repetition counts for, and most what a value may come to, as powers of two.
 	repeats, most float64
-	// scope is the present rule, and widest the first one that comes to too much.
-	scope   *ast.Rule
-	widest  *ast.Rule
+	frame
+	// open are the rules that are being gone through, and closed those that this pass is done with.
+	open, closed map[string]bool
+	terms        int
+	// widest is the first rule that comes to too much, and untold says that counting was given up there.
+	widest *ast.Rule
+	untold bool
+	// changed says that this pass has learned something, and latest in which rule.
 	changed bool
+	latest  *ast.Rule
 }
 
 // checkSharing finds the first rule whose values come to too much by what is written in them.
@@ -53,10 +59,15 @@ func checkSharing(modules map[string]*ast.Module) diag.List {
 		return nil
 	}
 	at := s.widest.Loc()
-	return diag.List{{Severity: diag.Error, Code: CodeLimit, File: at.File, Line: at.Row, Column: at.Col,
+	found := diag.Diagnostic{Severity: diag.Error, Code: CodeLimit, File: at.File, Line: at.Row, Column: at.Col,
 		Rule:    s.widest.Head.Ref().GroundPrefix().String(),
 		Message: fmt.Sprintf("values are put together of each other until one of them holds more than %d computed parts", 1<<int(maxShared)),
-		Hint:    "let each value hold another once, and compare the values themselves"}}
+		Hint:    "let each value hold another once, and compare the values themselves"}
+	if s.untold {
+		found.Message = "values are put together of each other over so many rules and calls that their computed parts cannot be counted"
+		found.Hint = "let fewer values hold each other, and write each after those that it holds"
+	}
+	return diag.List{found}
 }
 
 // repeated says that a value may hold another very often by way of repetitions, so that it may take one step longer than anybody waits
@@ -68,62 +79,22 @@ func repeated(modules map[string]*ast.Module) bool {
 }
 
 func (s *sharing) run(modules map[string]*ast.Module) {
-	files := slices.Sorted(maps.Keys(modules))
-	for _, file := range files {
-		for _, rule := range modules[file].Rules {
-			s.rules = append(s.rules, modules[file].Package.Path.Extend(rule.Head.Ref().GroundPrefix()).String())
-		}
-	}
-	slices.Sort(s.rules)
-	s.rules = slices.Compact(s.rules)
+	s.define(modules)
 	s.changed = true
 	for pass := 0; s.changed && s.widest == nil; pass++ {
-		s.changed = false
-		for _, file := range files {
-			s.module(modules[file])
+		s.changed, s.open, s.closed = false, map[string]bool{}, map[string]bool{}
+		for _, name := range s.rules { // functions first, so that one that comes to too much by itself is named, and not who calls it
+			if s.isFunction(name) {
+				s.rule(name)
+			}
 		}
-		if pass == maxPasses && s.changed && s.widest == nil {
-			s.widest = s.scope
+		for _, name := range s.rules {
+			s.rule(name)
 		}
-	}
-}
-
-func (s *sharing) module(module *ast.Module) {
-	s.pkg, s.aliases = module.Package.Path, map[string]ast.Ref{}
-	for _, i := range module.Imports {
-		if ref, ok := i.Path.Value.(ast.Ref); ok {
-			s.aliases[string(i.Name())] = ref
+		if pass == maxPasses && s.changed {
+			s.giveUp()
 		}
 	}
-	for _, rule := range module.Rules {
-		for r := rule; r != nil; r = r.Else {
-			s.rule(rule, r)
-		}
-	}
-}
-
-// rule goes through one rule; head is the rule itself, or that of which it is an else.
-func (s *sharing) rule(head, rule *ast.Rule) {
-	s.scope = head
-	ref := head.Head.Ref()
-	name := s.pkg.Extend(ref.GroundPrefix()).String()
-	for i, argument := range rule.Head.Args {
-		s.bind(argument, s.sizes[parameter(name, i)])
-	}
-	s.body(rule.Body)
-	size := levels(nil)
-	switch {
-	case rule.Head.Value != nil && rule.Head.Key != nil:
-		size = s.of(rule.Head.Key).or(s.of(rule.Head.Value)).under(1 + s.repeats)
-	case rule.Head.Key != nil:
-		size = s.of(rule.Head.Key).under(s.repeats)
-	case rule.Head.Value != nil:
-		size = s.of(rule.Head.Value)
-	}
-	for range ref[len(ref.GroundPrefix()):] {
-		size = size.under(s.repeats)
-	}
-	s.note(name, size)
 }
 
 func (s *sharing) body(body ast.Body) {
@@ -193,6 +164,13 @@ func (s *sharing) bind(pattern *ast.Term, size levels) {
 
 // of is what a term comes to. Whatever the term binds on the way is noted.
 func (s *sharing) of(t *ast.Term) levels {
+	if s.terms > maxVisited {
+		s.giveUp()
+	}
+	if s.widest != nil {
+		return nil
+	}
+	s.terms++
 	switch v := t.Value.(type) {
 	case ast.Var:
 		return s.variable(v)
@@ -216,24 +194,37 @@ func (s *sharing) of(t *ast.Term) levels {
 }
 
 func (s *sharing) literal(v ast.Value) levels {
-	parts, size := 0, levels(nil)
-	add := func(t *ast.Term) {
-		switch t.Value.(type) {
-		case ast.Null, ast.Boolean, ast.Number, ast.String:
-		default:
-			parts++
-			size = size.or(s.of(t))
+	var parts []levels
+	eachPart(v, func(t *ast.Term) {
+		if computed(t) {
+			parts = append(parts, s.of(t))
 		}
+	})
+	return holding(parts)
+}
+
+// computed says that a part of a literal is worked out, or that something in it is.
+func computed(t *ast.Term) bool {
+	switch v := t.Value.(type) {
+	case ast.Null, ast.Boolean, ast.Number, ast.String:
+		return false
+	case *ast.Array, ast.Set, ast.Object:
+		found := false
+		eachPart(v, func(t *ast.Term) { found = found || computed(t) })
+		return found
 	}
+	return true
+}
+
+func eachPart(v ast.Value, do func(*ast.Term)) {
 	switch v := v.(type) {
 	case *ast.Array:
-		v.Foreach(add)
+		v.Foreach(do)
 	case ast.Set:
-		v.Foreach(add)
+		v.Foreach(do)
 	case ast.Object:
-		v.Foreach(func(k, t *ast.Term) { add(k); add(t) })
+		v.Foreach(func(k, t *ast.Term) { do(k); do(t) })
 	}
-	return size.within(parts)
 }
 
 func (s *sharing) variable(v ast.Var) levels {
@@ -241,7 +232,12 @@ func (s *sharing) variable(v ast.Var) levels {
 	if ref, ok := s.aliases[string(v)]; ok {
 		return size.or(s.ref(ref))
 	}
-	return size.or(s.sizes[s.pkg.Extend(ast.Ref{ast.NewTerm(v)}).String()])
+	name := s.named(v)
+	if name == "" {
+		return size
+	}
+	s.rule(name)
+	return size.or(s.sizes[name])
 }
 
 func (s *sharing) ref(ref ast.Ref) levels {
@@ -255,7 +251,10 @@ func (s *sharing) ref(ref ast.Ref) levels {
 	case s.aliases[string(head)] != nil:
 		return s.document(s.aliases[string(head)].Concat(ref[1:]))
 	default:
-		size = s.variable(head).or(s.document(s.pkg.Extend(ref)))
+		size = s.variable(head)
+		if s.named(head) != "" {
+			size = size.or(s.document(s.pkg.Extend(ref)))
+		}
 	}
 	for _, t := range ref[1:] {
 		if _, key := t.Value.(ast.Var); key {
@@ -271,7 +270,9 @@ func (s *sharing) ref(ref ast.Ref) levels {
 // document is what a reference to a rule comes to, or to a part of what it makes; or to a package, which holds all of its rules.
 func (s *sharing) document(ref ast.Ref) levels {
 	for n := len(ref); n > 0; n-- {
-		size, ok := s.sizes[ref[:n].String()]
+		name := ref[:n].String()
+		s.rule(name)
+		size, ok := s.sizes[name]
 		if !ok {
 			continue
 		}
@@ -284,11 +285,11 @@ func (s *sharing) document(ref ast.Ref) levels {
 		return size
 	}
 	parts, size := 0, levels(nil)
-	for prefix, i := ref.ConstantPrefix().String(), 0; i < len(s.rules); i++ {
-		if strings.HasPrefix(s.rules[i], prefix) {
-			parts++
-			size = size.or(s.sizes[s.rules[i]])
-		}
+	prefix := ref.ConstantPrefix().String()
+	for i, _ := slices.BinarySearch(s.rules, prefix); i < len(s.rules) && strings.HasPrefix(s.rules[i], prefix); i++ {
+		parts++
+		s.rule(s.rules[i])
+		size = size.or(s.sizes[s.rules[i]])
 	}
 	return size.within(parts)
 }
@@ -321,19 +322,21 @@ func (s *sharing) call(terms []*ast.Term) levels {
 		return nil
 	}
 	full := s.global(ref)
-	for i := range arguments {
-		s.note(parameter(full, i), each[i])
+	if !s.isFunction(full) {
+		return nil
 	}
-	return s.sizes[full]
+	arity := len(s.definitions[full][0].rule.Head.Args)
+	size = s.result(full, each[:min(arity, len(each))]).or(s.sizes[full])
+	if len(arguments) > arity { // the last one is given the result
+		s.bind(arguments[len(arguments)-1], size)
+	}
+	return size
 }
 
 // passes says that the function returns its operands, or parts of them; what it makes of them beyond that is bounded when it is called.
 func (b builtin) passes() bool {
 	return b.growth == linear || b.growth == constant || b.growth == comparing || b.name == "minus"
 }
-
-// parameter is the name of an argument of a function, of all calls together.
-func parameter(function string, i int) string { return fmt.Sprintf("%s#%d", function, i) }
 
 // global is the full name of what a reference names: a rule, an import, or the input.
 func (s *sharing) global(ref ast.Ref) string {
@@ -349,12 +352,12 @@ func (s *sharing) global(ref ast.Ref) string {
 	return s.pkg.Extend(ref).ConstantPrefix().String()
 }
 
-// local is the name of a variable of the present rule; the input is the same everywhere.
+// local is the name of a variable of the present frame; the input is the same everywhere.
 func (s *sharing) local(v ast.Var) string {
 	if v.Equal(ast.InputRootDocument.Value) {
 		return "input"
 	}
-	return fmt.Sprintf("%p %s", s.scope, v)
+	return s.values + string(v)
 }
 
 // note adds to what is known of a name.
@@ -365,8 +368,10 @@ func (s *sharing) note(name string, size levels) {
 		return
 	}
 	s.sizes[name] = now
-	s.changed = s.changed || known && !slices.Equal(was, now) || len(now) > 0
+	if known || len(now) > 0 {
+		s.changed, s.latest = true, s.blamed
+	}
 	if now.total() > s.most && s.widest == nil {
-		s.widest = s.scope
+		s.widest = s.blamed
 	}
 }
