@@ -15,6 +15,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
 // defaultNamespace is the manager's in the shipped manifests.
@@ -62,6 +63,17 @@ func (k keeper) String() string {
 		return k.program
 	}
 	return k.program + " (" + k.object + ")"
+}
+
+// tell says who keeps a head, and the change for its repository.
+func (k keeper) tell(t *terminal.Terminal, head *corev1.ConfigMap, to change) error {
+	//nolint:errcheck // The exit code says it too.
+	fmt.Fprintf(t.Err, "ConfigMap %s is kept by %s, which would undo a change made here. %s\n",
+		head.Name, terminal.Plain(k.String()), to.advice(head))
+	if _, err := fmt.Fprint(t.Out, to.forGit(head)); err != nil {
+		return err
+	}
+	return terminal.ErrIncomplete
 }
 
 // keeperOf finds out whether Argo CD, Flux or Helm manages an object, by the marks that they document, or by the name under which they write:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // weigh says before a head is labelled what speaks against it, and asks where somebody has to consent. It is done where what is asked
-// for is so already.
+// for is so already, and where it is on its way already and nobody waits for it.
 func (r *rollout) weigh(ctx context.Context, t *terminal.Terminal, c client.Client, head *corev1.ConfigMap, q *request) (done bool, err error) {
 	if words := q.standsStill(head); words != "" {
 		return false, errors.New(words)
@@ -32,6 +33,13 @@ func (r *rollout) weigh(ctx context.Context, t *terminal.Terminal, c client.Clie
 			_, err := fmt.Fprintf(t.Out, "%s: revision %s is in force already, by promotion %d; nothing was changed\n",
 				head.Name, in.Name, promotion(in))
 			return true, err
+		}
+		if one := q.askedAlready(head, others); one != nil {
+			q.already = true
+			why := meta.FindStatusCondition(one.Status.Conditions, policyv1alpha1.ConditionActive).Message
+			_, err := fmt.Fprintf(t.Out, "%s: revision %s is on its way into force already (%s); nothing was changed\n",
+				head.Name, one.Name, terminal.Plain(why))
+			return !r.wait, err
 		}
 		return false, r.fit(ctx, t, q)
 	case policyv1alpha1.LabelCanary:

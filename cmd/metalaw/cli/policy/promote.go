@@ -138,14 +138,11 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 	if done, err := r.weigh(ctx, t, c, head, asked); done || err != nil {
 		return untouched(ctx, err)
 	}
+	if asked.already {
+		return r.follow(ctx, t, c, asked)
+	}
 	if k, kept := keeperOf(head); kept {
-		//nolint:errcheck // The exit code says it too.
-		fmt.Fprintf(t.Err, "ConfigMap %s is kept by %s, which would undo a change made here. %s\n",
-			head.Name, terminal.Plain(k.String()), to.advice(head))
-		if _, err := fmt.Fprint(t.Out, to.forGit(head)); err != nil {
-			return err
-		}
-		return terminal.ErrIncomplete
+		return k.tell(t, head, to)
 	}
 	if ctx.Err() != nil {
 		return untouched(ctx, ctx.Err())

@@ -85,15 +85,15 @@ func (r *rollout) goBack(ctx context.Context, t *terminal.Terminal, c client.Cli
 }
 
 // target is the revision to go back to. Where a canary or a promotion is under way, that is what may be meant to end, and to go back
-// ends neither: whoever named no revision is asked.
+// ends neither: whoever named no revision is asked. Of the target's own promotion nobody is asked again.
 func (r *rollout) target(ctx context.Context, t *terminal.Terminal, all []policyv1alpha1.PolicyRevision, to string) (
 	*policyv1alpha1.PolicyRevision, error,
 ) {
-	words := r.underWay(all)
 	target, err := former(all, to)
 	if err != nil {
-		return nil, errors.New(strings.Join(append(words, err.Error()), "\n"))
+		return nil, errors.New(strings.Join(append(r.underWay(all, nil), err.Error()), "\n"))
 	}
+	words := r.underWay(all, target)
 	if len(words) == 0 {
 		return target, nil
 	}
@@ -106,8 +106,9 @@ func (r *rollout) target(ctx context.Context, t *terminal.Terminal, all []policy
 		fmt.Sprintf("go back from %s to %s all the same, for every server", all[0].Name, target.Name))
 }
 
-// former is the revision to go back to: the one named, or else the one that was in force before the present one. Before the
-// first promotion that was the built-in one. One that is a canary now, or whose promotion waits, is on its way up and not the one before.
+// former is the revision to go back to: the one named, or else the one to which a rollback is under way, or else the one that was in
+// force before the present one. Before the first promotion that was the built-in one. One that is a canary now is on its way up and not
+// the one before.
 func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.PolicyRevision, error) {
 	if name != "" {
 		i := slices.IndexFunc(all, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == name })
@@ -119,15 +120,21 @@ func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.P
 	if len(all) == 0 || promotion(&all[0]) == 0 {
 		return nil, fmt.Errorf("there is nothing to go back to: no revision was ever promoted, and the built-in one is in force")
 	}
+	others := all[1:]
+	for i := range others {
+		if r := &others[i]; returns(r) {
+			return r, nil
+		}
+	}
 	var builtIn, rises *policyv1alpha1.PolicyRevision
-	for i := 1; i < len(all); i++ {
-		r := &all[i]
+	for i := range others {
+		r := &others[i]
 		switch {
-		case promotion(r) > 0 && (isCanary(r) || isPending(r)):
+		case promotion(r) > 0 && isCanary(r):
 			rises = r
 		case promotion(r) > 0:
 			return r, nil
-		case r.Spec.Source == nil && r.Status.Stage == policyv1alpha1.StageSuperseded && (builtIn == nil || since(r).After(since(builtIn))):
+		case wasBuiltIn(r) && (builtIn == nil || since(r).After(since(builtIn))):
 			builtIn = r
 		}
 	}
@@ -135,6 +142,16 @@ func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.P
 		return nil, nothingFormer(&all[0], rises)
 	}
 	return builtIn, nil
+}
+
+// returns says of a revision other than the one in force that it was in force before and its promotion waits: a rollback that is under way.
+func returns(r *policyv1alpha1.PolicyRevision) bool {
+	return isPending(r) && !isCanary(r) && (promotion(r) > 0 || wasBuiltIn(r))
+}
+
+// wasBuiltIn says that a revision governed because it is built in, before the first promotion.
+func wasBuiltIn(r *policyv1alpha1.PolicyRevision) bool {
+	return r.Spec.Source == nil && r.Status.Stage == policyv1alpha1.StageSuperseded
 }
 
 // nothingFormer says why there is no revision to go back to from the one in force. rises is one that was in force before and is on its way

@@ -46,12 +46,13 @@ func cost(r *policyv1alpha1.PolicyRevision) string {
 }
 
 // underWay says what is on its way into force, or governs a part of the fleet, and how that is ended: a rollback of what is in force
-// ends none of it.
-func (r *rollout) underWay(all []policyv1alpha1.PolicyRevision) []string {
+// ends none of it. The promotion of the target waits because it is what is asked for, and is left out; nil for no target.
+func (r *rollout) underWay(all []policyv1alpha1.PolicyRevision, target *policyv1alpha1.PolicyRevision) []string {
 	var words []string
 	for i := range all {
 		one := &all[i]
 		switch {
+		case isPending(one) && one == target:
 		case isPending(one):
 			active := meta.FindStatusCondition(one.Status.Conditions, policyv1alpha1.ConditionActive)
 			words = append(words, fmt.Sprintf("the promotion of revision %s has not come into force yet (%s); to withdraw it: %s",
@@ -125,6 +126,34 @@ func (q *request) inForceAlready(head client.Object, others []metav1.PartialObje
 		}
 	}
 	return in
+}
+
+// askedAlready is the revision that is asked for, where its promotion by the label of this head waits and nothing was asked for since;
+// nil else. To label the head anew would be another promotion, where the first one comes into force in between.
+func (q *request) askedAlready(head client.Object, others []metav1.PartialObjectMetadata) *policyv1alpha1.PolicyRevision {
+	var waits *policyv1alpha1.PolicyRevision
+	for i := range q.before {
+		one := &q.before[i]
+		if !isPending(one) {
+			continue
+		}
+		if waits != nil || !q.concerns(one) {
+			return nil
+		}
+		waits = one
+	}
+	if waits == nil || head.GetLabels()[policyv1alpha1.StageLabel] != policyv1alpha1.LabelActive ||
+		labelOf(waits, head.GetName()) != policyv1alpha1.LabelledActive {
+		return nil
+	}
+	at := activatedAt(head)
+	for i := range others {
+		o := &others[i]
+		if o.Name != head.GetName() && o.Labels[policyv1alpha1.StageLabel] == policyv1alpha1.LabelActive && at.Before(activatedAt(o)) {
+			return nil // the manager may not have seen it yet
+		}
+	}
+	return waits
 }
 
 // activatedAt is when a head was activated last, as admission recorded it; the beginning of time where it recorded nothing.

@@ -112,6 +112,12 @@ func TestRollbackWhileSomethingIsUnderWay(t *testing.T) {
 	newCanary := pausedOf(stored(at("a", "da", "fleet-1", "Canary", "Canary", "NotPromoted", "", ""), 4), 5)
 	pending := stored(at("a", "da", "fleet-1", "Active", "Superseded", "AwaitingReplicas", "2",
 		"it waits until every running manager has compiled it: m-1 has not compiled it yet"), 2)
+	newPending := stored(at("a", "da", "fleet-1", "Active", "Shadow", "AwaitingReplicas", "",
+		"it waits until every running manager has compiled it: m-1 has not compiled it yet"), 4)
+	between := stored(at("y", "dy", "fleet-9", "Active", "Superseded", "Superseded", "2", ""), 2)
+	canaryY := stored(canaryOf(at("y", "dy", "fleet-9", "Canary", "Canary", "NotPromoted", "", ""), "rack=r1", 0), 4)
+	canaryYWords := "revision y governs as a canary: servers with rack=r1; to end it: `metalaw policy promote fleet-9 --stage shadow`"
+	builtInPending := at("e", "de", "e", "Active", "Superseded", "AwaitingReplicas", "", "m-1 has not compiled it yet")
 	canaryWords := "revision a governs as a canary: servers with rack=r1; " + endCanary
 	pendingWords := "the promotion of revision a has not come into force yet (it waits until every running manager has compiled it: " +
 		"m-1 has not compiled it yet); to withdraw it: `metalaw policy promote fleet-1 --stage shadow`"
@@ -128,8 +134,18 @@ func TestRollbackWhileSomethingIsUnderWay(t *testing.T) {
 		"with a name it goes there, and tells it": {all: []policyv1alpha1.PolicyRevision{inForce, canary, before}, to: "a", want: "a", tells: canaryWords},
 		"a new canary that has paused itself is named": {all: []policyv1alpha1.PolicyRevision{inForce, before, newCanary},
 			fails: "nothing was changed: " + pausedWords + "; " + endCanary + allTheSame},
-		"a promotion that waits is named": {all: []policyv1alpha1.PolicyRevision{inForce, pending, before},
+		"a new promotion that waits is named": {all: []policyv1alpha1.PolicyRevision{inForce, before, newPending},
 			fails: "nothing was changed: " + pendingWords + allTheSame},
+		"a new promotion that waits is passed by with consent": {all: []policyv1alpha1.PolicyRevision{inForce, before, newPending}, yes: true, want: "z",
+			tells: pendingWords},
+		"a rollback that waits is gone on with, and nobody is asked": {all: []policyv1alpha1.PolicyRevision{inForce, pending, before}, want: "a"},
+		"with consent it is the same rollback":                       {all: []policyv1alpha1.PolicyRevision{inForce, pending, before}, yes: true, want: "a"},
+		"a rollback further back that waits is gone on with":         {all: []policyv1alpha1.PolicyRevision{inForce, between, withPromotion(pending, "1")}, want: "a"},
+		"a rollback to the built-in one that waits is gone on with":  {all: []policyv1alpha1.PolicyRevision{inForce, builtInPending}, want: "e"},
+		"a canary beside a rollback that waits is named": {all: []policyv1alpha1.PolicyRevision{inForce, pending, canaryY},
+			fails: "nothing was changed: " + canaryYWords + "\nTo go back from b to a all the same, for every server, add --yes"},
+		"another than the rollback that waits goes there, and tells it": {all: []policyv1alpha1.PolicyRevision{inForce, pending, before}, to: "z", want: "z",
+			tells: pendingWords},
 		"a canary is all there was": {all: []policyv1alpha1.PolicyRevision{inForce, canary},
 			fails: canaryWords + "\nthere is nothing to go back to but a, which is on its way to more servers as it is: --to a promotes it"},
 		"nothing is under way": {all: []policyv1alpha1.PolicyRevision{inForce, before}, want: "z"},
