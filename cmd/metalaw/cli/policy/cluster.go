@@ -15,7 +15,6 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
-	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
 // defaultNamespace is the manager's in the shipped manifests.
@@ -51,65 +50,6 @@ func revisions(ctx context.Context, c client.Client) ([]policyv1alpha1.PolicyRev
 
 // promotion is the number of the promotion by which a revision came into force; 0 where it never did.
 func promotion(r *policyv1alpha1.PolicyRevision) int { return int(r.Promotion()) }
-
-// keeper is a program that keeps an object as it is in a repository; an edit by hand would be undone.
-type keeper struct {
-	program, object string
-}
-
-// String is the program and, where it is known, what of it keeps the object.
-func (k keeper) String() string {
-	if k.object == "" {
-		return k.program
-	}
-	return k.program + " (" + k.object + ")"
-}
-
-// tell says who keeps a head, and the change for its repository.
-func (k keeper) tell(t *terminal.Terminal, head *corev1.ConfigMap, to change) error {
-	//nolint:errcheck // The exit code says it too.
-	fmt.Fprintf(t.Err, "ConfigMap %s is kept by %s, which would undo a change made here. %s\n",
-		head.Name, terminal.Plain(k.String()), to.advice(head))
-	if _, err := fmt.Fprint(t.Out, to.forGit(head)); err != nil {
-		return err
-	}
-	return terminal.ErrIncomplete
-}
-
-// keeperOf finds out whether Argo CD, Flux or Helm manages an object, by the marks that they document, or by the name under which they write:
-// https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/, https://fluxcd.io/flux/components/kustomize/kustomizations/
-// and https://fluxcd.io/flux/components/helm/helmreleases/.
-func keeperOf(o client.Object) (keeper, bool) {
-	labels, annotations := o.GetLabels(), o.GetAnnotations()
-	for _, mark := range []struct {
-		program string
-		value   string
-	}{
-		{"Argo CD", annotations["argocd.argoproj.io/tracking-id"]},
-		{"Argo CD", labels["argocd.argoproj.io/instance"]},
-		{"Flux", labels["kustomize.toolkit.fluxcd.io/name"]},
-		{"Flux", labels["helm.toolkit.fluxcd.io/name"]},
-		{"Helm", annotations["meta.helm.sh/release-name"]},
-	} {
-		if mark.value != "" {
-			name, _, _ := strings.Cut(mark.value, ":")
-			return keeper{mark.program, name}, true
-		}
-	}
-	for _, entry := range o.GetManagedFields() {
-		if program := appliers[entry.Manager]; program != "" {
-			return keeper{program, labels["app.kubernetes.io/instance"]}, true
-		}
-	}
-	return keeper{}, false
-}
-
-// appliers are the programs by the names under which they write: Argo CD leaves no mark of its own where it tracks by the label
-// app.kubernetes.io/instance, as its releases before 3.0 do.
-var appliers = map[string]string{
-	"argocd-controller": "Argo CD", "argocd-application-controller": "Argo CD",
-	"kustomize-controller": "Flux", "helm-controller": "Flux",
-}
 
 // change is what a verb does to the head of a bundle.
 type change struct {

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -11,30 +12,70 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
 func TestAConfigMapThatAnotherProgramKeepsIsKnownByItsMarks(t *testing.T) {
+	const usual = "app.kubernetes.io/instance"
 	for name, c := range map[string]struct {
 		labels, annotations map[string]string
 		writer              string
 		want                keeper
 	}{
-		"nobody's":                                 {nil, nil, "kubectl-client-side-apply", keeper{}},
-		"somebody's by kubectl":                    {nil, map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}, "kubectl-client-side-apply", keeper{}},
-		"Argo CD's by annotation":                  {nil, map[string]string{"argocd.argoproj.io/tracking-id": "fleet:/ConfigMap:metalaw-system/x"}, "kubectl-client-side-apply", keeper{"Argo CD", "fleet"}},
-		"Argo CD's by label":                       {map[string]string{"argocd.argoproj.io/instance": "fleet"}, nil, "kubectl-client-side-apply", keeper{"Argo CD", "fleet"}},
-		"Flux's of a Kustomization":                {map[string]string{"kustomize.toolkit.fluxcd.io/name": "fleet"}, nil, "kubectl-client-side-apply", keeper{"Flux", "fleet"}},
-		"Flux's of a HelmRelease":                  {map[string]string{"helm.toolkit.fluxcd.io/name": "fleet"}, nil, "kubectl-client-side-apply", keeper{"Flux", "fleet"}},
-		"Argo CD's that tracks by the usual label": {map[string]string{"app.kubernetes.io/instance": "fleet"}, nil, "argocd-controller", keeper{"Argo CD", "fleet"}},
-		"Flux's without a mark":                    {nil, nil, "kustomize-controller", keeper{"Flux", ""}},
-		"somebody's with the usual label":          {map[string]string{"app.kubernetes.io/instance": "fleet"}, nil, "kubectl", keeper{}},
-		"Helm's":                                   {nil, map[string]string{"meta.helm.sh/release-name": "fleet"}, "kubectl-client-side-apply", keeper{"Helm", "fleet"}},
+		"nobody's":              {nil, nil, "kubectl-client-side-apply", keeper{}},
+		"somebody's by kubectl": {nil, map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}, "kubectl-client-side-apply", keeper{}},
+		"Argo CD's by annotation": {nil, map[string]string{"argocd.argoproj.io/tracking-id": "fleet:/ConfigMap:metalaw-system/x"}, "kubectl-client-side-apply",
+			keeper{"Argo CD", "fleet", "annotate", "argocd.argoproj.io/tracking-id"}},
+		"Argo CD's by label": {map[string]string{"argocd.argoproj.io/instance": "fleet"}, nil, "kubectl-client-side-apply",
+			keeper{"Argo CD", "fleet", "label", "argocd.argoproj.io/instance"}},
+		"Flux's of a Kustomization": {map[string]string{"kustomize.toolkit.fluxcd.io/name": "fleet"}, nil, "kustomize-controller",
+			keeper{"Flux", "fleet", "label", "kustomize.toolkit.fluxcd.io/name"}},
+		"Flux's of a HelmRelease": {map[string]string{"helm.toolkit.fluxcd.io/name": "fleet"}, nil, "helm-controller",
+			keeper{"Flux", "fleet", "label", "helm.toolkit.fluxcd.io/name"}},
+		"Helm's": {nil, map[string]string{"meta.helm.sh/release-name": "fleet"}, "kubectl-client-side-apply",
+			keeper{"Helm", "fleet", "annotate", "meta.helm.sh/release-name"}},
+		"Argo CD's that tracks by the usual label":        {map[string]string{usual: "fleet"}, nil, "argocd-controller", keeper{"Argo CD", "fleet", "label", usual}},
+		"somebody's with the usual label":                 {map[string]string{usual: "fleet"}, nil, "kubectl", keeper{}},
+		"nobody's any more that Argo CD once wrote":       {nil, nil, "argocd-controller", keeper{}},
+		"nobody's any more that Flux once wrote":          {nil, nil, "kustomize-controller", keeper{}},
+		"somebody's with the usual label, by Flux before": {map[string]string{usual: "fleet"}, nil, "helm-controller", keeper{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, kept := keeperOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: c.labels, Annotations: c.annotations,
 				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: c.writer}}}})
 			if got != c.want || kept != (c.want != keeper{}) {
 				t.Errorf("%+v, %t", got, kept)
+			}
+		})
+	}
+}
+
+func TestAConfigMapThatAnotherProgramKeepsIsLeftAloneWithAWayPast(t *testing.T) {
+	for name, c := range map[string]struct {
+		labels, annotations map[string]string
+		want                string
+	}{
+		"by a label": {map[string]string{"app.kubernetes.io/instance": "fleet"}, nil, "Where Argo CD does not keep it any more, take its mark away, " +
+			"and ask again: `kubectl label configmap fleet-1 -n ns app.kubernetes.io/instance-`\n"},
+		"by an annotation": {nil, map[string]string{"argocd.argoproj.io/tracking-id": "fleet:x"}, "Where Argo CD does not keep it any more, take its mark away, " +
+			"and ask again: `kubectl annotate configmap fleet-1 -n ns argocd.argoproj.io/tracking-id-`\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			head := headAt("shadow")
+			head.Annotations = c.annotations
+			for key, value := range c.labels {
+				head.Labels[key] = value
+			}
+			api, stages := admitting(t, true, nil, head)
+			head.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "argocd-controller"}}
+			term, out, said := quiet()
+			err := (&rollout{timeout: time.Minute}).apply(t.Context(), term, api, head, change{stage: "canary", percent: 5}, "")
+			if !errors.Is(err, terminal.ErrIncomplete) || len(*stages) > 0 || !strings.HasPrefix(out.String(), "apiVersion: v1\n") {
+				t.Error(err, *stages, out)
+			}
+			const first = "ConfigMap fleet-1 is kept by Argo CD (fleet), which would undo a change made here. Change it in the repository:\n"
+			if _, words, found := strings.Cut(said.String(), first); !found || words != c.want {
+				t.Error(said)
 			}
 		})
 	}
