@@ -29,13 +29,17 @@ func rollbackCommand() *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use:   "rollback [--to REVISION]",
-		Short: "Bring the revision that was in force before back into force",
+		Short: "Bring the revision that was in force before back into force, beside canaries that stay",
 		Long: "Promotes the revision that was in force before the present one, the built-in one where only one was ever promoted, or the one " +
-			"that --to names. Called twice it goes forward again to where it came from, and says so. Its ConfigMap is labelled active " +
+			"that --to names. Called again while that waits for a manager it changes nothing, and --wait follows it; called again once it is in " +
+			"force it goes forward again to where it came from, and says so. Its ConfigMap is labelled active " +
 			"again; where it is gone, or holds something else by now, one is made of what the PolicyRevision holds. Servers that the present " +
-			"revision halted adopt the former one at once, others where they rest. It ends no canary and withdraws no promotion that waits: " +
-			"where one is under way it names the command for that, and goes back only after a confirmation, with --yes, or where --to names " +
-			"a revision. It takes the verb activate on policyrevisions. A ConfigMap that Argo CD, Flux or Helm keeps is not changed: the change " +
+			"revision halted adopt the former one at once, others where they rest.\n\n" +
+			"It ends no canary: the servers that one governs stay under it, and a revision that is a canary now is not gone back to unless --to " +
+			"names it, which promotes it to every server, and where it has paused itself only after a confirmation or with --yes. Nor does it " +
+			"withdraw another promotion that waits. Where there is either, it names the command that ends it, and goes back only after a " +
+			"confirmation, with --yes, or where --to names a revision.\n\n" +
+			"It takes the verb activate on policyrevisions. A ConfigMap that Argo CD, Flux or Helm keeps is not changed: the change " +
 			"for the repository is printed.\n\n" +
 			"Exit codes: 0 it is promoted, and with --wait in force; 1 it was refused, there is nothing to go back to, another program keeps the " +
 			"ConfigMap, it did not come about in time, or it was interrupted; 2 the command line makes no sense.",
