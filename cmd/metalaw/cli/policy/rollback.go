@@ -36,9 +36,9 @@ func rollbackCommand() *cobra.Command {
 			"again; where it is gone, or holds something else by now, one is made of what the PolicyRevision holds. Servers that the present " +
 			"revision halted adopt the former one at once, others where they rest.\n\n" +
 			"It ends no canary: the servers that one governs stay under it, and a revision that is a canary now is not gone back to unless --to " +
-			"names it, which promotes it to every server, and where it has paused itself only after a confirmation or with --yes. Nor does it " +
-			"withdraw another promotion that waits. Where there is either, it names the command that ends it, and goes back only after a " +
-			"confirmation, with --yes, or where --to names a revision.\n\n" +
+			"names it, which promotes it to every server, and where it has paused itself only after a confirmation or with --yes. A new " +
+			"promotion that waits is overtaken by it, and over. Where there is either, it names the command that ends it, and goes back only " +
+			"after a confirmation, with --yes, or where --to names a revision.\n\n" +
 			"It takes the verb activate on policyrevisions. A ConfigMap that Argo CD, Flux or Helm keeps is not changed: the change " +
 			"for the repository is printed.\n\n" +
 			"Exit codes: 0 it is promoted, and with --wait in force; 1 it was refused, there is nothing to go back to, another program keeps the " +
@@ -89,7 +89,7 @@ func (r *rollout) goBack(ctx context.Context, t *terminal.Terminal, c client.Cli
 }
 
 // target is the revision to go back to. Where a canary or a promotion is under way, that is what may be meant to end, and to go back
-// ends neither: whoever named no revision is asked. Of the target's own promotion nobody is asked again.
+// does more than that: whoever named no revision is asked. Of the target's own promotion nobody is asked again.
 func (r *rollout) target(ctx context.Context, t *terminal.Terminal, all []policyv1alpha1.PolicyRevision, to string) (
 	*policyv1alpha1.PolicyRevision, error,
 ) {

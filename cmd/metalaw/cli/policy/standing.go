@@ -46,7 +46,7 @@ func cost(r *policyv1alpha1.PolicyRevision) string {
 }
 
 // underWay says what is on its way into force, or governs a part of the fleet, and how that is ended: a rollback of what is in force
-// ends none of it. The promotion of the target waits because it is what is asked for, and is left out; nil for no target.
+// ends no canary. The promotion of the target waits because it is what is asked for, and is left out; nil for no target.
 func (r *rollout) underWay(all []policyv1alpha1.PolicyRevision, target *policyv1alpha1.PolicyRevision) []string {
 	var words []string
 	for i := range all {
