@@ -157,7 +157,7 @@ func TestWhetherASelectorMatchesIsKnownThoughOthersLook(t *testing.T) {
 	l.lookForClaim(t.Context(), change[v1alpha1.ServerClaim]{new: claim(func(c *v1alpha1.ServerClaim) {
 		c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"no": "such"}}
 	})}, &found, facts)
-	if facts["selectorMatches"] != false {
-		t.Error(facts)
+	if diff := cmp.Diff(map[string]any{"selectorMatches": false}, facts); diff != "" {
+		t.Error(diff)
 	}
 }

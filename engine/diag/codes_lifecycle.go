@@ -127,7 +127,7 @@ effects-quarrel
 	A state can want two effects at once that undo each other: it would never rest.
 	Let their guards exclude each other.
 deadline-too-late
-	The state is always left before the deadline: another exit without a guard has a shorter one; a warning where servers rest or are given up all the same.
+	The state is always left before the deadline: another exit without a guard is sooner; a warning where servers rest or are given up all the same.
 	Shorten the deadline, or give the other exit a guard.
 retries-never-grow
 	A guard asks how often something was tried, and no rule on the way there counts it: the answer is always 0.

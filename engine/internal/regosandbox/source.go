@@ -22,7 +22,7 @@ const (
 	// maxTerms is how many terms one file may have.
 	maxTerms = 16_000
 	// maxFindings is how many mistakes of one compilation are shown.
-	maxFindings = 100
+	maxFindings = 64
 )
 
 // sourceHint is what to do about Rego that is too large.
