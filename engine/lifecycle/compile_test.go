@@ -53,7 +53,7 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 			`lifecycle.yaml:34:3: error: "Bin --> Shelf" cannot be a state's name (write one word in upper camel case with at most 63 letters and digits, for example BurnIn) [state-name]`},
 		"a state whose name is a boolean": {
 			replace("migrate:", "  \"Off\": {means: Gone too., stable: true}\nmigrate:"),
-			`lifecycle.yaml:34:3: error: "Off" cannot be a state's name (write one word in upper camel case with at most 63 letters and digits, for example BurnIn) [state-name]`},
+			`lifecycle.yaml:34:3: error: "Off" cannot be a state's name, because YAML readers take it for something else than text (choose another word, for example BurnIn) [state-name]`},
 		"a mark whose name cannot be stored": {
 			replace("    marks: [", "    marks: [Lost mark, "),
 			`lifecycle.yaml:16:13: error: Test: "Lost mark" cannot be a mark's name (write one word in upper camel case with at most 63 letters and digits, for example BurntIn) [mark-name]`},

@@ -27,10 +27,15 @@ var yamlWords = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "n
 // maxOwnMarks bounds the marks of a lifecycle's own. A server stores 32 in all, and the engine's must find room.
 const maxOwnMarks = 16
 
-const nameForm = "write one word in upper camel case with at most 63 letters and digits, for example "
-
-func storable(name string) bool {
-	return storedName.MatchString(name) && !slices.Contains(yamlWords, strings.ToLower(name))
+// nameFlaw says why a name could not be stored, and what to do; empty where it could. The example is a name that could.
+func nameFlaw(name, example string) (why, hint string) {
+	switch {
+	case !storedName.MatchString(name):
+		return "", "write one word in upper camel case with at most 63 letters and digits, for example " + example
+	case slices.Contains(yamlWords, strings.ToLower(name)):
+		return ", because YAML readers take it for something else than text", "choose another word, for example " + example
+	}
+	return "", ""
 }
 
 // collectNames notes the names of the states and marks, and reports those that could not be stored.
@@ -41,9 +46,8 @@ func (c *compiler) collectNames(states []stateSpec) {
 	own := 0
 	for _, st := range states {
 		c.states[st.name] = true
-		if !storable(st.name) {
-			c.file.Errorf(st.key, "state-name", "", nameForm+"BurnIn",
-				"%q cannot be a state's name", st.name)
+		if why, hint := nameFlaw(st.name, "BurnIn"); hint != "" {
+			c.file.Errorf(st.key, "state-name", "", hint, "%q cannot be a state's name%s", st.name, why)
 		}
 		for i, m := range st.marks {
 			at := itemAt(st.marksAt, i)
@@ -62,10 +66,10 @@ func (c *compiler) collectNames(states []stateSpec) {
 
 // checkMark looks at the name of a mark of the lifecycle's own, the nth of them.
 func (c *compiler) checkMark(at *yaml.Node, state, mark string, nth int) {
+	why, hint := nameFlaw(mark, "BurntIn")
 	switch {
-	case !storable(mark):
-		c.file.Errorf(at, "mark-name", state, nameForm+"BurntIn",
-			"%q cannot be a mark's name", mark)
+	case hint != "":
+		c.file.Errorf(at, "mark-name", state, hint, "%q cannot be a mark's name%s", mark, why)
 	case nth == maxOwnMarks+1:
 		c.file.Errorf(at, "mark-too-many", state, "take out those that no rule asks for", "more than %d marks of its own", maxOwnMarks)
 	}

@@ -267,7 +267,6 @@ var _ = Describe("Admission of policy bundles", Serial, Ordered, func() {
 
 	It("takes a large bundle by server-side apply, and says so to who applies it in the client", func(ctx SpecContext) {
 		cm := policyHead("adm-0.6.0", "stage", "shadow")
-		cm.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
 		files, err := policies.Shipped(policies.DefaultBundle)
 		Expect(err).NotTo(HaveOccurred())
 		cm.Data["macprefixes.yaml"] = string(files["macprefixes.yaml"]) + strings.Repeat("# "+strings.Repeat("a comment ", 10)+"\n", 2800)

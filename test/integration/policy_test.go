@@ -139,7 +139,9 @@ var _ = Describe("the rollout of policies", func() {
 		Eventually(revisions(ctx)).Should(Equal("default Superseded Superseded, 1.0.0 Active RevisionHeld"))
 	})
 
-	It("keeps what was in force when a restore loses every status", func(ctx SpecContext) {
+	// twoPromotions has 0.9.0 come into force after 1.0.0, stops the manager, and returns all revisions.
+	twoPromotions := func(ctx SpecContext) policyv1alpha1.PolicyRevisionList {
+		GinkgoHelper()
 		m := runPolicy(ctx)
 		apply(ctx, "1.0.0", "active", nil)
 		Eventually(m.governs).Should(Equal("1.0.0"))
@@ -148,13 +150,18 @@ var _ = Describe("the rollout of policies", func() {
 		m.stop()
 		var all policyv1alpha1.PolicyRevisionList
 		Expect(admin.List(ctx, &all)).To(Succeed())
+		return all
+	}
+
+	It("keeps what was in force when a restore loses every status", func(ctx SpecContext) {
+		all := twoPromotions(ctx)
 		for i := range all.Items {
 			r := &all.Items[i]
 			Expect(admin.Delete(ctx, r)).To(Succeed())
 			r.ObjectMeta = metav1.ObjectMeta{Name: r.Name, Annotations: r.Annotations}
 			Expect(admin.Create(ctx, r)).To(Succeed())
 		}
-		m = newPolicyManager(ctx, nil)
+		m := newPolicyManager(ctx, nil)
 		Expect(m.governs()).To(Equal("0.9.0"))
 		m.start(ctx)
 		Eventually(revisions(ctx)).Should(Equal("default Superseded Superseded, 0.9.0 Active InForce, 1.0.0 Superseded Superseded"))
@@ -162,14 +169,7 @@ var _ = Describe("the rollout of policies", func() {
 	})
 
 	It("keeps what was in force when ConfigMaps come back from a backup after their revisions, the older one last", func(ctx SpecContext) {
-		m := runPolicy(ctx)
-		apply(ctx, "1.0.0", "active", nil)
-		Eventually(m.governs).Should(Equal("1.0.0"))
-		apply(ctx, "0.9.0", "active", nil)
-		Eventually(m.governs).Should(Equal("0.9.0"))
-		m.stop()
-		var all policyv1alpha1.PolicyRevisionList
-		Expect(admin.List(ctx, &all)).To(Succeed())
+		all := twoPromotions(ctx)
 		for i := range all.Items {
 			Expect(admin.Delete(ctx, &all.Items[i])).To(Succeed())
 		}
@@ -177,7 +177,7 @@ var _ = Describe("the rollout of policies", func() {
 		for _, cm := range heads {
 			Expect(admin.Delete(ctx, cm)).To(Succeed())
 		}
-		m = newPolicyManager(ctx, nil)
+		m := newPolicyManager(ctx, nil)
 		m.start(ctx)
 		Eventually(revisions(ctx)).Should(Equal("default Embedded InForce"))
 		for i := range all.Items {

@@ -70,10 +70,13 @@ var _ = Describe("What flaps", func() {
 
 	It("a BMC that answers every second request slows things down, and each change is still asked for once", func(ctx SpecContext) {
 		m := theWorld.available(ctx)
-		every := &emulator.Fault{Name: "every-second", Machine: m.Name(), Path: "/redfish/v1/Systems**", Probability: 0.5,
-			Action: emulator.Action{Status: 503}}
-		unsteady := theWorld.fleet.Inject(*every)
+		unsteady := theWorld.fleet.Inject(emulator.Fault{Name: "every-second", Machine: m.Name(), Path: "/redfish/v1/Systems/*",
+			Probability: 0.5, Action: emulator.Action{Status: 503}})
 		defer unsteady.Remove()
+		// What a refused reset did is not known, so each waits longer for the next one. Twice is enough to see that.
+		refusals := theWorld.fleet.Inject(emulator.Fault{Name: "every-second-reset", Machine: m.Name(), Path: "/redfish/v1/Systems/*/Actions/**",
+			Probability: 0.5, Count: 2, Action: emulator.Action{Status: 503}})
+		defer refusals.Remove()
 		before := theWorld.fleet.LastWrite()
 		create(ctx, newClaim("unsteady", m))
 		Eventually(claimCondition(ctx, "unsteady", "Ready")).WithTimeout(2 * time.Minute).Should(Equal("True/Running"))

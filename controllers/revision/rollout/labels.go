@@ -71,7 +71,7 @@ func (d *decision) holders(s *subject, known map[string]policyv1alpha1.LabelledH
 		return cmp.Or(
 			rank[asksB.Stage]-rank[asksA.Stage],
 			activatedAt(asksB.ActivatedBy).Compare(activatedAt(asksA.ActivatedBy)),
-			trueFirst(known[a.Name].Name != "", known[b.Name].Name != ""),
+			boolFirst(known[a.Name].Name != "", known[b.Name].Name != ""),
 			strings.Compare(a.Name, b.Name))
 	})
 	kept := min(len(held), maxHeads)
@@ -94,16 +94,6 @@ func activatedAt(record string) time.Time {
 		return time.Time{}
 	}
 	return at
-}
-
-func trueFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // wasLeftOut says that a ConfigMap that is not known may have been labelled active at the last look already, and was left out then: as all
