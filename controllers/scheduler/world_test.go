@@ -100,8 +100,14 @@ func (w *world) checkReservation(before, after *v1alpha1.Server) {
 	was, is := before.Spec.ServerClaimRef, after.Spec.ServerClaimRef
 	switch {
 	case was == nil && is != nil:
-		if ok, code, _ := selection.Eligible(selection.ClaimSpec{}, policies.ServerStateOf(before)); !ok {
-			w.mistake("server %s was reserved though %s", before.Name, code)
+		asked, c := selection.ClaimSpec{}, &v1alpha1.ServerClaim{} // of a claim that is gone nobody knows what it put up with
+		if err := w.api.Get(context.Background(), types.NamespacedName{Namespace: is.Namespace, Name: is.Name}, c); err == nil {
+			if asked, err = policies.ClaimSpecOf(c); err != nil {
+				w.mistake("server %s was reserved for claim %s, which asks for what has no meaning: %v", before.Name, c.Name, err)
+			}
+		}
+		if ok, code, _ := selection.Eligible(asked, policies.ServerStateOf(before)); !ok {
+			w.mistake("server %s was reserved for claim %s though %s", before.Name, is.Name, code)
 		}
 	case was != nil && is == nil:
 		w.checkCommit(before)

@@ -68,7 +68,8 @@ type Answer struct {
 	// Verdicts has the servers that fit, the first to be taken first, and then the others, the nearest misses first.
 	Verdicts []Verdict
 	// Counts are the servers that do not fit by code, as the condition Bound counts them: each under the reason of the stage
-	// that turns it away, and where that is the policy under each of its codes.
+	// that turns it away, and where that is the policy under each of its codes. Those that the claim does not ask for are here as
+	// well; the condition gives the number of the others.
 	Counts map[string]int
 	// Failed is why the policy could not be evaluated; nil where it could.
 	Failed error
