@@ -131,7 +131,7 @@ func (l *lookup) judge(ctx context.Context, fleet *index.Index, b *bundle.Bundle
 	return feasible.Judge(ctx, fleet, b.Selection, asked, l.unique.now().Unix())
 }
 
-// checkFeasible turns a claim away, or warns, as the bundle says. What may pass by itself is only warned about.
+// checkFeasible turns a claim away, or warns, as the bundle says. What may pass by itself, or is not known, is only warned about.
 func checkFeasible(f feasibility, onUnsatisfiable string, found *findings) {
 	const until = "it stays Unbound until the fleet changes"
 	a := f.answer
@@ -142,6 +142,8 @@ func checkFeasible(f feasibility, onUnsatisfiable string, found *findings) {
 	case a == nil || a.Feasible() && !a.TooFew():
 	case a.Feasible():
 		found.warn("%s; %s", a.Words(), until)
+	case a.Unjudged:
+		found.warn("whether any server could satisfy the claim is not known: the selection policy cannot be evaluated for some of them (%s)", a)
 	case a.Passing:
 		found.warn("%s; what turns them away may pass by itself", a.Words())
 	case onUnsatisfiable == bundle.UnsatisfiableDeny:

@@ -71,8 +71,8 @@ func TestAPolicyThatFailsLeavesTheFleetUnknown(t *testing.T) {
 		"selection.rego": "package metalaw.selection\nallow if to_number(input.candidate.name) > 0\n"})
 	b.Settings.Claims.OnUnsatisfiable = bundle.UnsatisfiableDeny
 	got, warnings := newWorld(t, &b, server()).ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim())
-	want := []string{"whether any server could satisfy the claim is not known: the selection policy cannot be evaluated, or not in time; " +
-		"the claim's condition Bound will say more"}
+	want := []string{"whether any server could satisfy the claim is not known: the selection policy cannot be evaluated for some of them " +
+		"(0 of 1 servers: policy-error 1)"}
 	if diff := cmp.Diff(want, warnings); diff != "" || got != "" {
 		t.Error(got, diff)
 	}

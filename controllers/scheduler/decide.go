@@ -57,6 +57,8 @@ type step struct {
 	spec    selection.ClaimSpec
 	// rejected counts by the codes of the policy, misplaced by those of the placement.
 	rejected, misplaced map[string]int
+	// unjudged is why the policy could say nothing of some; empty where it could of all.
+	unjudged string
 	// gang begins the words for a claim of a gang that waits.
 	gang string
 	// follows says that the policy may choose otherwise though no server changes.
@@ -105,7 +107,7 @@ func (v *view) finish(s step, memo map[string]count) Verdict {
 		c.total, c.matching, c.byCode = v.fleet.Tally(s.spec)
 		memo[key] = c
 	}
-	verdict := noServer(s.spec.ServerRef != "", c, s.rejected, s.misplaced)
+	verdict := noServer(s.spec.ServerRef != "", c, s)
 	if verdict.Reason == v1alpha1.ReasonServerTaken {
 		if e := v.fleet.Get(s.spec.ServerRef); e != nil && v1alpha1.KeptAfterRelease(e.Server) {
 			verdict.Message = keptWords(e.Server.Name)

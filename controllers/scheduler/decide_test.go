@@ -47,6 +47,10 @@ func TestDecide(t *testing.T) {
 			aClaim("c"), "PolicyRejected: 3 of 3 servers match: memory 2, claimed 1"},
 		{"the policy rejects one and ranks the other", fleetOf(aServer("a"), aServer("b")), byName{"a": "memory"}, aClaim("c"), "bind b"},
 		{"a policy that fails is no answer, and names no server", fleetOf(aServer("a")), failing{}, aClaim("c"), "GuardError: selection: a server: boom"},
+		{"a policy that fails for all servers is no answer", fleetOf(aServer("a"), aServer("b")), perLabel(t), aClaim("c"),
+			`GuardError: 2 of 2 servers match: policy-error 2; the policy cannot be evaluated: selection.rego:3:10: rule score: ` +
+				`to_number: strconv.ParseFloat: parsing "x": invalid syntax`},
+		{"a policy that fails for one server is asked about the others", fleetOf(aServer("a"), aServer("b", labelled("weight", "7"))), perLabel(t), aClaim("c"), "bind b"},
 		{"without a policy nothing is bound", fleetOf(aServer("a")), nil, aClaim("c"), "Pending: no policy is in force, or this version of the manager refuses the one that is"},
 		{"a selector without meaning", fleetOf(aServer("a")), byName{}, aClaim("c", func(c *v1alpha1.ServerClaim) {
 			c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "In"}}}
@@ -79,6 +83,17 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
+}
+
+// perLabel is a policy that fails for servers without a number in a label.
+func perLabel(t *testing.T) *selection.Policy {
+	t.Helper()
+	p, found := selection.Compile(map[string][]byte{"selection.rego": []byte("package metalaw.selection\nallow := true\n" +
+		"score := to_number(object.get(input.candidate.labels, \"weight\", \"x\"))\n")})
+	if p == nil {
+		t.Fatal(found)
+	}
+	return p
 }
 
 // askedBy is a claim as a pass looks at it.

@@ -29,7 +29,8 @@ reject contains {"code": "hot", "message": "its rack is hot"} if {
 reject contains {"code": "full", "message": "its rack has enough of the namespace"} if {
 	input.fleet.namespaceByRack[input.candidate.rack] > 2
 }
-score := count(input.candidate.labels) - 10 * object.get(input.fleet.claimedByRack, input.candidate.rack, 0)
+score := (count(input.candidate.labels) - 10 * object.get(input.fleet.claimedByRack, input.candidate.rack, 0)) + weight
+weight := to_number(object.get(input.candidate.labels, "weight", "0"))
 `
 
 // drawFleet adds servers in many of the ways in which one can be out of reach, and the claims that hold some of them.
@@ -37,7 +38,7 @@ func drawFleet(t *rapid.T, w *world) {
 	of := func(words ...string) string { return rapid.SampledFrom(words).Draw(t, "word") }
 	for i := range rapid.IntRange(0, 8).Draw(t, "servers") {
 		s := aServer(fmt.Sprintf("s%d", i), labelled("size", of("s", "m")), annotated(policies.RackMetadata, of("r1", "r1", "r2", "r3", "r4")))
-		switch of("free", "free", "free", "held", "off", "cordoned", "tainted", "cleanup") {
+		switch of("free", "free", "free", "held", "off", "cordoned", "tainted", "cleanup", "odd") {
 		case "held":
 			c := aClaim("holder-"+s.Name, naming(s.Name), claimLabelled("app", of("web", "db")))
 			w.addClaim(c)
@@ -51,6 +52,8 @@ func drawFleet(t *rapid.T, w *world) {
 			s.Spec.Taints = []v1alpha1.Taint{{Key: "dedicated", Value: "x", Effect: v1alpha1.TaintEffectNoBind}}
 		case "cleanup":
 			s.Status.State = v1alpha1.StateCleanup
+		case "odd": // the policy fails for it
+			labelled("weight", "heavy")(s)
 		}
 		w.addServer(s)
 	}
@@ -133,7 +136,8 @@ func TestWhatIsExplainedIsWhatTheSchedulerDoes(t *testing.T) {
 		compareTold(t, w, told, asked)
 		meet(met, told, asked)
 	})
-	for _, what := range []string{"one bound", "one refused", "a gang bound", "a gang short", "a quota that is used up"} {
+	for _, what := range []string{"one bound", "one refused", "a gang bound", "a gang short", "a quota that is used up",
+		"a policy that fails for all servers that it is asked about"} {
 		if runs >= 100 && met[what] == 0 {
 			t.Errorf("%q was met in none of %d runs: too little of interest", what, runs)
 		}
@@ -191,6 +195,9 @@ func compareTold(t *rapid.T, w *world, told why.Served, asked []*v1alpha1.Server
 		}
 		return
 	}
+	if (a.Counts[selection.CodePolicyError] > 0) != (v.Reason == v1alpha1.ReasonGuardError) {
+		t.Errorf("it is told %q, and explained are %v", v.Reason, a.Counts)
+	}
 	// Servers that the claim does not ask for are no part of a verdict's counts: it gives the number of those that match.
 	delete(a.Counts, selection.CodeSelector)
 	if diff := gocmp.Diff(a.Counts, v.counts, cmpopts.EquateEmpty()); diff != "" {
@@ -206,6 +213,8 @@ func meet(met map[string]int, told why.Served, asked []*v1alpha1.ServerClaim) {
 		what = "a quota that is used up"
 	case len(asked) == 1 && told.Complete:
 		what = "one bound"
+	case len(asked) == 1 && told.Answers[0].Counts[selection.CodePolicyError] > 0:
+		what = "a policy that fails for all servers that it is asked about"
 	case len(asked) == 1:
 		what = "one refused"
 	case told.Complete:

@@ -3,11 +3,13 @@
 package scheduler
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
@@ -45,5 +47,33 @@ func TestAGangThatServersAreKeptForIsWokenWhileTheWatchRuns(t *testing.T) {
 	watch.Wait()
 	if got := w.onServers(); got != nil {
 		t.Errorf("%v are written though the gang is short", got)
+	}
+}
+
+// That a claim is gone is found out while its server is taken back, and the watch has yet to tell.
+func TestAGangDoesNotComeTogetherWithAMemberThatWasFoundGone(t *testing.T) {
+	w := newWorld(t)
+	for _, n := range []string{"0", "1"} {
+		w.addServer(aServer("s"+n, writtenFor("db-"+n, "uid-db-"+n)))
+		w.addClaim(aClaim("db-"+n, inGang(2)))
+	}
+	w.deliver(len(w.events))
+	w.endClaim(w.claims()[1])
+	w.s.suspects.add("s1")
+	w.after = func(o client.Object) error {
+		if o.GetName() == "s1" {
+			return errors.New("injected: the answer got lost")
+		}
+		return nil
+	}
+	_ = w.pass()
+	w.after = nil
+	w.check()
+	if c := w.claims()[0]; c.Spec.ServerRef != nil {
+		t.Errorf("claim %s names %s, and its gang has nobody else", c.Name, c.Spec.ServerRef.Name)
+	}
+	w.settle()
+	if ref := w.server("s0").Spec.ServerClaimRef; ref != nil {
+		t.Errorf("server s0 stays with %s", ref.Name)
 	}
 }

@@ -126,6 +126,8 @@ func (r *run) giveBack(ctx context.Context, members []asking) {
 		case !one.done:
 			r.s.suspects.add(one.entry.Name()) // its claim may have gone
 			r.s.patience.lost(one.claim.UID, r.s.now(), longestWait)
+		default:
+			r.rewoke = r.s.pending.respread(one.claim.Namespace, one.claim.UID) || r.rewoke
 		}
 	}
 }

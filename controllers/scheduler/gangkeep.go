@@ -5,6 +5,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -47,10 +48,11 @@ func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, every
 		return ""
 	}
 	ever := r.v.matchEver(ctx, members, everyone)
+	tooFew := ever.isExact() && !ever.complete() || !ever.couldBe()
 	switch {
-	case ever.failed != "":
+	case tooFew && ever.failed != "":
 		return "nothing is kept free for it, because nobody knows which servers its members could ever have: " + ever.failed
-	case ever.isExact() && !ever.complete(), !ever.couldBe():
+	case tooFew:
 		return "nothing is kept free for it, because the fleet has too few servers for all its members, free or not"
 	}
 	r.s.gangs[key] = gangWaits{kept: r.takeWanted(ctx, everyone, short.wanted)}
@@ -162,10 +164,10 @@ func (v *view) attainable(ctx context.Context, claim selection.Claim, some []*in
 	}
 	v.judgements.work += lookCost * int64(len(some))
 	could, err := p.Attainable(ctx, claim, candidates, v.fleet.CountsFor(claim.Namespace, v.now))
-	if err != nil {
-		return opinion{failed: withoutNames(err)}
-	}
 	o := opinion{scores: make([]float64, len(could))}
+	if err != nil {
+		o.failed = withoutNames(err)
+	}
 	for _, c := range could {
 		o.allowed = append(o.allowed, byName[c.Name()])
 	}
@@ -176,7 +178,7 @@ func (v *view) attainable(ctx context.Context, claim selection.Claim, some []*in
 // for them; and at the one whose search goes on. It returns what it gave back.
 func (s *Scheduler) wakeGangs(now time.Time) []string {
 	var given []string
-	for key, g := range s.gangs {
+	for key, g := range s.gangs { // letGo takes away the one at hand alone
 		if !g.until.IsZero() && !now.Before(g.until) || len(g.kept) > 0 && !s.pending.inGang(key) {
 			s.pending.wakeGang(key)
 			given = append(given, s.letGo(key)...)
@@ -195,7 +197,7 @@ func (s *Scheduler) due(r *run, began time.Time) []asking {
 	r.given = s.wakeGangs(began)
 	due := s.pending.take(r.v.granted, began)
 	lent := false
-	for key, g := range s.gangs {
+	for key, g := range maps.Clone(s.gangs) {
 		if len(g.kept) == 0 {
 			g.asleep = false
 			s.gangs[key] = g

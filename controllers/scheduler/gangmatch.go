@@ -183,7 +183,7 @@ func (v *view) opinionOf(ctx context.Context, claim selection.Claim, some []*ind
 	}
 	c := &choice{rejected: map[string]int{}}
 	v.ask(ctx, claim, candidates, c, true)
-	o := opinion{failed: c.failed, allowed: make([]*index.Entry, len(c.ranked)), scores: make([]float64, len(c.ranked))}
+	o := opinion{failed: cmp.Or(c.failed, c.unjudged), allowed: make([]*index.Entry, len(c.ranked)), scores: make([]float64, len(c.ranked))}
 	for i, one := range c.ranked {
 		o.allowed[i], o.scores[i] = byName[one.Name], one.Score
 	}

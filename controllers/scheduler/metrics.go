@@ -29,6 +29,10 @@ var (
 		Name: "metalaw_claim_evaluations_total",
 		Help: "Times that the selection policy was asked to choose; claims that ask for the same share one.",
 	})
+	unjudged = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "metalaw_claim_servers_unjudged_total",
+		Help: "Servers for which the selection policy could not be evaluated, each time that it was asked about them.",
+	})
 	undone = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "metalaw_claim_bindings_undone_total",
 		Help: "Reservations taken back because their claim had gone before it was bound.",
@@ -41,7 +45,7 @@ var (
 )
 
 func init() {
-	metrics.Registry.MustRegister(claimsPending, bindings, bindingSeconds, lostRaces, evaluations, undone, passSeconds)
+	metrics.Registry.MustRegister(claimsPending, bindings, bindingSeconds, lostRaces, evaluations, unjudged, undone, passSeconds)
 	for _, reason := range Reasons() {
 		claimsPending.WithLabelValues(reason).Set(0)
 	}

@@ -88,7 +88,7 @@ func (p *pending) stir(namespace string, before, after *neighbour) bool {
 	if before != nil && after != nil && maps.Equal(before.claim.Labels, after.claim.Labels) && before.gangName() == after.gangName() {
 		return found
 	}
-	if before == nil && after.claim.Spec.ServerRef == nil { // it holds nothing
+	if before == nil && (after == nil || after.claim.Spec.ServerRef == nil) { // it holds nothing
 		return found
 	}
 	return p.classes.respreadIn(namespace, before, after) || found

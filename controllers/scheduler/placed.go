@@ -93,6 +93,10 @@ func (v *view) ask(ctx context.Context, claim selection.Claim, some []*selection
 	c.ranked, c.allowed = result.Ranked, max(result.Allowed, len(result.Ranked))
 	for code, r := range result.Rejections {
 		c.rejected[code] += r.Count
+		if code == selection.CodePolicyError {
+			unjudged.Add(float64(r.Count))
+			c.unjudged = cmp.Or(c.unjudged, r.Message)
+		}
 	}
 }
 

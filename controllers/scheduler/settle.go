@@ -97,11 +97,14 @@ func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
 	if !retractable(e.Server) {
 		return false, nil
 	}
-	key := e.Claim()
+	key, uid := e.Claim(), types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
 	var live v1alpha1.ServerClaim
 	err := s.live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, &live)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("look for claim %s/%s of server %s: %w", key.Namespace, key.Name, e.Server.Name, err)
+	}
+	if isGone := err != nil || live.UID != uid; isGone && s.pending.gone(key.Namespace, uid) { // the watch tells later
+		s.freed.Store(true)
 	}
 	if err == nil && (standsBehind(&live, e.Server) || RelationOf(e.Server, &live) == Adoptable) {
 		return false, nil
@@ -122,12 +125,12 @@ func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
 	if s.pending.offered(s.fleet.Get(e.Name())) {
 		s.freed.Store(true)
 	}
-	if s.pending.respread(key.Namespace, types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])) {
+	if s.pending.respread(key.Namespace, uid) {
 		s.freed.Store(true)
 	}
 	undone.Inc()
 	logf.FromContext(ctx).Info("binding undone", "server", e.Server.Name, "claim", key.Namespace+"/"+key.Name,
-		"claimUID", e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
+		"claimUID", uid)
 	return true, nil
 }
 

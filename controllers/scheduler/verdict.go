@@ -58,28 +58,32 @@ func (c count) String() string {
 	return text
 }
 
-// noServer is the verdict for a claim that the hard contract or the policy left without a server. rejected are the
-// policy's rejections, empty where the policy was not asked; misplaced are those of the claim's placement.
-func noServer(named bool, c count, rejected, misplaced map[string]int) Verdict {
+// noServer is the verdict for a claim that the hard contract, its placement or the policy left without a server.
+func noServer(named bool, c count, s step) Verdict {
 	reason := v1alpha1.ReasonNoneClaimable
 	switch {
 	case named && c.byCode[selection.CodeClaimed] > 0:
 		reason = v1alpha1.ReasonServerTaken
 	case c.matching == 0:
 		reason = v1alpha1.ReasonNoServers
-	case len(rejected) > 0:
+	case s.unjudged != "": // it might have got one of these
+		reason = v1alpha1.ReasonGuardError
+	case len(s.rejected) > 0:
 		reason = v1alpha1.ReasonPolicyRejected
 	}
-	if len(rejected)+len(misplaced) > 0 && c.matching > 0 {
+	if len(s.rejected)+len(s.misplaced) > 0 && c.matching > 0 {
 		c.byCode = maps.Clone(c.byCode)
-		for _, counts := range []map[string]int{rejected, misplaced} {
+		for _, counts := range []map[string]int{s.rejected, s.misplaced} {
 			for code, n := range counts {
 				c.byCode[code] += n
 			}
 		}
 	}
 	message := c.String()
-	if reason == v1alpha1.ReasonServerTaken {
+	switch reason {
+	case v1alpha1.ReasonGuardError:
+		message += "; " + s.unjudged
+	case v1alpha1.ReasonServerTaken:
 		message = "the server that spec.serverRef names is held by another claim; " +
 			"this claim gets it once that one has ended and the server is Available"
 	}

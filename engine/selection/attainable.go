@@ -15,6 +15,9 @@ import (
 // A rule that reads something of both, such as a label and the health, says nothing about which of the two it was: a candidate that
 // only such rules turn away counts as attainable. Write a rule for each. Where the rules are interpreted it is not known what reads
 // what, and either all or none of the rules count as those that read what passes.
+//
+// A CandidateError is about candidates for which the rules fail, the first of them in the order given: of these nobody knows, and
+// those that are attainable of the others are returned with it.
 func (p *Policy) Attainable(ctx context.Context, claim Claim, candidates []*PreparedCandidate, fleet Fleet) ([]*PreparedCandidate, error) {
 	if len(candidates) > MaxCandidates {
 		return nil, fmt.Errorf("selection: %d candidates are more than the %d that are looked at", len(candidates), MaxCandidates)
@@ -25,30 +28,32 @@ func (p *Policy) Attainable(ctx context.Context, claim Claim, candidates []*Prep
 	}
 	defer l.close()
 	var all []*PreparedCandidate
+	var unknown error
 	for i, candidate := range candidates {
 		if i%1024 == 0 {
 			if err := p.module.Stopped(ctx); err != nil {
 				return nil, err
 			}
 		}
-		if err := candidate.fits(); err != nil {
-			return nil, err
-		}
 		lasting, err := l.lasts(candidate)
 		if err != nil {
-			return nil, err
-		}
-		if !lasting {
+			if _, ok := l.setAside(err); !ok {
+				return nil, err
+			}
+			if unknown == nil {
+				unknown = err
+			}
+		} else if !lasting {
 			all = append(all, candidate)
 		}
 	}
-	return all, nil
+	return all, unknown
 }
 
 // lasts says that a rule turns a candidate away which reads only what lasts.
 func (l *looking) lasts(candidate *PreparedCandidate) (bool, error) {
 	if l.native != nil {
-		if v, _ := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure && candidate.longest <= l.longest {
+		if v, _ := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure && candidate.longest <= l.longest && candidate.size <= maxCandidateBytes {
 			return v.lasting, nil
 		}
 	}

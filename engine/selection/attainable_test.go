@@ -67,11 +67,8 @@ func TestAttainableAlsoWhereTheInterpreterHasToBeAsked(t *testing.T) {
 	}
 }
 
-func TestAttainableTellsOfAnErrorAndOfTooMany(t *testing.T) {
+func TestAttainableTellsOfTooMany(t *testing.T) {
 	policy := compiled(t, rego("allow if to_number(input.candidate.model) > 1\n"))
-	if _, err := policy.Attainable(t.Context(), Claim{}, prepared(Candidate{Name: "a", Model: "x"}), Fleet{}); err == nil {
-		t.Error("a rule that fails says nothing")
-	}
 	if _, err := policy.Attainable(t.Context(), Claim{}, make([]*PreparedCandidate, MaxCandidates+1), Fleet{}); err == nil {
 		t.Error("too many are looked at")
 	}

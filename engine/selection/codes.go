@@ -26,6 +26,8 @@ const (
 	CodeTaint = "taint"
 	// CodeNotAllowed: the policy does not allow the server and gives no reason of its own.
 	CodeNotAllowed = "not-allowed"
+	// CodePolicyError: the policy could not be evaluated for the server.
+	CodePolicyError = "policy-error"
 )
 
 // Code documents one code.
@@ -81,6 +83,11 @@ func Codes() []Code {
 		{
 			Code: CodeNotAllowed, Meaning: "The selection policy does not allow the server for this claim and gives no reason.",
 			Remedy: "Read allow in selection.rego, and add a reject rule that says why.",
+		},
+		{
+			Code: CodePolicyError, Meaning: "The selection policy could not be evaluated for the server, so that nobody knows whether it allows it.",
+			Remedy: "`metalaw explain claim NAME --all` names the rule and what it failed on, such as a fact that is missing or not a number; " +
+				"whoever keeps the policy mends the rule, or whoever runs the fleet the server.",
 		},
 	}
 }

@@ -16,5 +16,10 @@ func (e CandidateError) Error() string { return "selection: server " + e.Server 
 // Anonymous is Error for those who may not know which servers there are.
 func (e CandidateError) Anonymous() string { return "selection: a server: " + e.Err.Error() }
 
+// Reason is what the error is to a claim that cannot have the server because of it. It names no server.
+func (e CandidateError) Reason() Reason {
+	return Reason{CodePolicyError, "the policy cannot be evaluated: " + e.Err.Error()}
+}
+
 // Unwrap makes the cause visible.
 func (e CandidateError) Unwrap() error { return e.Err }

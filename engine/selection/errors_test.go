@@ -4,6 +4,8 @@ package selection
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,7 +16,7 @@ func TestAFailureOfOneServerCanBeToldWithoutItsName(t *testing.T) {
 		t.Fatal(found)
 	}
 	large := NewCandidate(Candidate{Name: "rack-7-secret", Labels: map[string]string{"k": strings.Repeat("v", maxCandidateBytes)}})
-	_, err := policy.Select(t.Context(), Claim{}, []*PreparedCandidate{large}, Fleet{})
+	_, err := policy.Judge(t.Context(), Claim{}, large, Fleet{})
 	var candidate CandidateError
 	if !errors.As(err, &candidate) {
 		t.Fatalf("got %v", err)
@@ -24,5 +26,62 @@ func TestAFailureOfOneServerCanBeToldWithoutItsName(t *testing.T) {
 	}
 	if !strings.Contains(err.Error(), "server rack-7-secret: ") {
 		t.Errorf("the log says %q", err)
+	}
+}
+
+// Rules that nobody tried with what one BMC reports must not keep everybody from every other server.
+func TestAServerForWhichThePolicyFailsIsSetAside(t *testing.T) {
+	const perCore = "allow := true\nscore := 100 / input.candidate.cores\n"
+	server := func(name string, cores int64) Candidate { return Candidate{Name: name, Cores: cores} }
+	many := []Candidate{server("good", 1)}
+	for i := range mostFailures + 1 {
+		many = append(many, Candidate{Name: fmt.Sprintf("s%02d", i), Model: fmt.Sprint(i), Cores: 0})
+	}
+	for name, c := range map[string]struct {
+		rules      string
+		candidates []Candidate
+		want       string
+	}{
+		"one of three": {perCore, []Candidate{server("a", 4), server("b", 0), server("c", 2)}, "[c a], 1 unjudged: the policy cannot be evaluated: " +
+			"selection.rego:3:10: rule score: div: divide by zero"},
+		"all of them": {perCore, []Candidate{server("a", 0), server("b", 0)}, "[], 2 unjudged: the policy cannot be evaluated: " +
+			"selection.rego:3:10: rule score: div: divide by zero"},
+		"one that is rejected as well": {perCore + "reject contains {\"code\": \"no\", \"message\": \"no\"} if input.candidate.rack == \"\"\n",
+			[]Candidate{server("a", 0)}, "[], 1 unjudged: the policy cannot be evaluated: selection.rego:3:10: rule score: div: divide by zero"},
+		"a kind of server of which there are many": {perCore, append([]Candidate{server("good", 1)}, slices.Repeat([]Candidate{server("s", 0)}, 100)...),
+			"[good], 100 unjudged: the policy cannot be evaluated: selection.rego:3:10: rule score: div: divide by zero"},
+		"more kinds than are tried": {"allow := true\nscore := to_number(input.candidate.model) / input.candidate.cores\n", many,
+			"selection: server s31: selection.rego:3:10: rule score: div: divide by zero"},
+	} {
+		policy := compiled(t, rego(c.rules))
+		var candidates []*PreparedCandidate
+		for _, one := range c.candidates {
+			candidates = append(candidates, NewCandidate(one))
+		}
+		result, err := policy.Select(t.Context(), Claim{}, candidates, Fleet{})
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			names := []string{}
+			for _, r := range result.Ranked {
+				names = append(names, r.Name)
+			}
+			r := result.Rejections[CodePolicyError]
+			got = fmt.Sprintf("%v, %d unjudged: %s", names, r.Count, r.Message)
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestWhetherAServerIsAttainableForWhichThePolicyFailsIsNotKnown(t *testing.T) {
+	policy := compiled(t, rego("allow if input.candidate.cores > 1\nscore := 100 / input.candidate.cores\n"))
+	could, err := policy.Attainable(t.Context(), Claim{}, []*PreparedCandidate{NewCandidate(Candidate{Name: "a"}),
+		NewCandidate(Candidate{Name: "b", Cores: 1}), NewCandidate(Candidate{Name: "c", Cores: 2})}, Fleet{})
+	var one CandidateError
+	if !errors.As(err, &one) || one.Server != "a" || len(could) != 1 || could[0].Name() != "c" {
+		t.Errorf("%v, %v", could, err)
 	}
 }

@@ -33,13 +33,9 @@ func (s *session) judge(candidate *PreparedCandidate) (Judgement, error) {
 	input := ast.ObjectTerm([2]*ast.Term{keyClaim, s.claim}, [2]*ast.Term{keyCandidate, candidate.term()}, [2]*ast.Term{keyFleet, s.fleet})
 	values, err := s.evaluation.Eval(input)
 	if err != nil {
-		return Judgement{}, CandidateError{candidate.Name(), err}
+		return Judgement{}, err
 	}
-	judgement, err := s.policy.judgement(values[0], values[1], values[2])
-	if err != nil {
-		return Judgement{}, CandidateError{candidate.Name(), err}
-	}
-	return judgement, nil
+	return s.policy.judgement(values[0], values[1], values[2])
 }
 
 func (p *Policy) judgement(allow, reject, score ast.Value) (Judgement, error) {

@@ -130,10 +130,15 @@ func TestAnErrorIsNeverANo(t *testing.T) {
 		"two scores":              {"allow := true\nscore := 1\nscore := 2 if input.candidate.name == \"a\"\n", "rule score: rule data.metalaw.selection.score produced conflicting values"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := compiled(t, rego(c.body)).Select(t.Context(), Claim{Name: "claim"}, prepared(Candidate{Name: "a", Model: "x", SKU: "name"}), Fleet{})
+			policy, one := compiled(t, rego(c.body)), prepared(Candidate{Name: "a", Model: "x", SKU: "name"})
+			_, err := policy.Judge(t.Context(), Claim{Name: "claim"}, one[0], Fleet{})
 			var evalErr *EvalError
-			if !errors.As(err, &evalErr) || !strings.Contains(err.Error(), c.says) || got.Evaluated != 0 {
-				t.Errorf("got %+v, %v; want an error with %q", got, err, c.says)
+			if !errors.As(err, &evalErr) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v; want an error with %q", err, c.says)
+			}
+			got, err := policy.Select(t.Context(), Claim{Name: "claim"}, one, Fleet{})
+			if err != nil || got.Rejections[CodePolicyError].Count != 1 || len(got.Rejections) != 1 || len(got.Ranked) != 0 {
+				t.Errorf("got %+v, %v", got, err)
 			}
 		})
 	}
@@ -156,7 +161,8 @@ func TestOversizedInputIsAnError(t *testing.T) {
 			return policy.Select(t.Context(), Claim{Namespace: "ns", Name: "c", Annotations: map[string]string{"k": big}}, one, Fleet{})
 		},
 		"server a: it has 614402 bytes": func() (Result, error) {
-			return policy.Select(t.Context(), Claim{}, prepared(Candidate{Name: "a", Labels: map[string]string{"k": big}}), Fleet{})
+			_, err := policy.Judge(t.Context(), Claim{}, NewCandidate(Candidate{Name: "a", Labels: map[string]string{"k": big}}), Fleet{})
+			return Result{}, err
 		},
 		"20001 candidates are more than the 20000": func() (Result, error) {
 			return policy.Select(t.Context(), Claim{}, make([]*PreparedCandidate, MaxCandidates+1), Fleet{})

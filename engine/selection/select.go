@@ -4,6 +4,7 @@ package selection
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -35,8 +36,11 @@ type Result struct {
 }
 
 // Select looks at all candidates. The candidates are those that Eligible let pass; their order does not matter. An error
-// means that nothing is known: a rule failed, the deadline of ctx passed (or two seconds of interpretation), or the input is
-// too large. It never means that no server fits.
+// means that nothing is known: rules fail for many servers, the deadline of ctx passed (or two seconds of interpretation), or the
+// input is too large. It never means that no server fits.
+//
+// Where rules fail for some candidates alone, such as one of which a BMC reports what nobody thought of, nobody knows whether they
+// are allowed: they are not, and count under CodePolicyError. The others are judged.
 //
 // Candidates that agree in all that the rules read are judged once. Rules are evaluated natively, where Compile did not
 // find that they have to be interpreted; the result is the same.
@@ -62,10 +66,7 @@ func (p *Policy) Rank(ctx context.Context, claim Claim, candidates []*PreparedCa
 				return Result{}, err
 			}
 		}
-		if err := candidate.fits(); err != nil {
-			return Result{}, err
-		}
-		if l.native != nil && candidate.longest <= l.longest {
+		if l.native != nil && candidate.longest <= l.longest && candidate.size <= maxCandidateBytes {
 			if v, score := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure {
 				count.verdict(v, score, candidate)
 				continue
@@ -73,7 +74,11 @@ func (p *Policy) Rank(ctx context.Context, claim Claim, candidates []*PreparedCa
 		}
 		judgement, err := l.interpret(candidate)
 		if err != nil {
-			return Result{}, err
+			one, ok := l.setAside(err)
+			if !ok {
+				return Result{}, err
+			}
+			judgement = Judgement{Reasons: []Reason{one.Reason()}}
 		}
 		count.judgement(judgement, candidate)
 	}
@@ -90,9 +95,6 @@ func (p *Policy) Judge(ctx context.Context, claim Claim, candidate *PreparedCand
 		return Judgement{}, err
 	}
 	defer l.close()
-	if err := candidate.fits(); err != nil {
-		return Judgement{}, err
-	}
 	if j, ok := l.judge(candidate); ok {
 		return j, nil
 	}
@@ -119,8 +121,26 @@ type looking struct {
 	longest int
 	// session is the interpreter's, which begins when it is needed; judged are its judgements by class.
 	session *session
-	judged  map[string]Judgement
+	judged  map[string]judged
 	key     []byte
+	// failures is how many evaluations failed.
+	failures int
+}
+
+// judged is what the interpreter says of a class.
+type judged struct {
+	Judgement
+	err error
+}
+
+// mostFailures is how many evaluations may fail before a policy counts as one that cannot be evaluated. Those that fail are
+// interpreted, which takes long, and those of a policy that fails for all servers alike would keep other claims waiting.
+const mostFailures = 32
+
+// setAside returns an error that is about one candidate, and keeps nobody from judging the others; false for any other error.
+func (l *looking) setAside(err error) (one CandidateError, ok bool) {
+	stopped := l.session != nil && l.session.evaluation.Stopped()
+	return one, errors.As(err, &one) && !stopped && l.failures <= mostFailures
 }
 
 func (p *Policy) look(ctx context.Context, claim *Claim, fleet *Fleet) (*looking, error) {
@@ -153,7 +173,7 @@ func (l *looking) close() {
 
 // judge is the native judgement of one candidate; ok is false where the interpreter has to be asked.
 func (l *looking) judge(candidate *PreparedCandidate) (j Judgement, ok bool) {
-	if l.native == nil || candidate.longest > l.longest {
+	if l.native == nil || candidate.longest > l.longest || candidate.size > maxCandidateBytes {
 		return j, false
 	}
 	at := l.places.of(candidate)
@@ -175,6 +195,9 @@ func (l *looking) judge(candidate *PreparedCandidate) (j Judgement, ok bool) {
 
 // interpret asks the interpreter, once for each class.
 func (l *looking) interpret(candidate *PreparedCandidate) (Judgement, error) {
+	if err := candidate.fits(); err != nil {
+		return Judgement{}, err
+	}
 	if l.session == nil {
 		var err error
 		if l.session, err = l.begin(l.ctx, *l.claim, *l.fleet); err != nil {
@@ -182,21 +205,36 @@ func (l *looking) interpret(candidate *PreparedCandidate) (Judgement, error) {
 		}
 	}
 	if l.reads.whole[ofCandidate] || l.single {
-		return l.session.judge(candidate)
+		j, err := l.evaluate(candidate)
+		return j, of(candidate, err)
 	}
 	l.key = l.tells.AppendKey(l.key[:0], &subject{candidate: &candidate.facts})
-	if known, ok := l.judged[string(l.key)]; ok {
-		return known, nil
+	known, ok := l.judged[string(l.key)]
+	if !ok {
+		if l.judged == nil {
+			l.judged = map[string]judged{}
+		}
+		known.Judgement, known.err = l.evaluate(candidate)
+		l.judged[string(l.key)] = known
 	}
-	judgement, err := l.session.judge(candidate)
+	return known.Judgement, of(candidate, known.err)
+}
+
+// evaluate asks the interpreter about one candidate. The error names none.
+func (l *looking) evaluate(candidate *PreparedCandidate) (Judgement, error) {
+	j, err := l.session.judge(candidate)
 	if err != nil {
-		return Judgement{}, err
+		l.failures++
 	}
-	if l.judged == nil {
-		l.judged = map[string]Judgement{}
+	return j, err
+}
+
+// of is what went wrong for a candidate; nil where nothing did.
+func of(candidate *PreparedCandidate, err error) error {
+	if err == nil {
+		return nil
 	}
-	l.judged[string(l.key)] = judgement
-	return judgement, nil
+	return CandidateError{candidate.Name(), err}
 }
 
 // words finds the message of each code for the candidate whose message is shown.

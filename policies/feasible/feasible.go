@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,7 +63,8 @@ type Policy interface {
 	// Rank looks at candidates. An error means that nothing is known.
 	Rank(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet,
 		most int) (selection.Result, error)
-	// JudgesPassing says whether of what it turns away today it may allow some tomorrow, and Attainable which.
+	// JudgesPassing says whether of what it turns away today it may allow some tomorrow, and Attainable which. A CandidateError
+	// means that of some nobody knows.
 	JudgesPassing() bool
 	Attainable(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet) (
 		[]*selection.PreparedCandidate, error)
@@ -82,6 +84,8 @@ type Answer struct {
 	// Passing: some server was turned away only by what follows counts, time, or how a server is at the moment, or of some of them
 	// nobody knows yet what they are. It may pass by itself.
 	Passing bool
+	// Unjudged: the policy cannot be evaluated for some server, so that nobody knows whether that one could satisfy it.
+	Unjudged bool
 }
 
 // Feasible says that there is a server for the claim.
@@ -143,7 +147,7 @@ func Judge(ctx context.Context, fleet *index.Index, policy Policy, asked Asked, 
 		if err != nil {
 			return Answer{}, err
 		}
-		j.answer.Passing = j.passing || j.unknown || labelled
+		j.answer.Passing, j.answer.Unjudged = j.passing || j.unknown || labelled, j.unjudged
 	}
 	return j.answer, nil
 }
@@ -185,9 +189,9 @@ type judging struct {
 	counts selection.Fleet
 	answer Answer
 	// passing says that one that the hard contract lets the claim have is turned away only by what passes by itself; unknown that of
-	// one of these nobody knows yet what it is.
-	passing, unknown bool
-	candidates       []*selection.PreparedCandidate
+	// one of these nobody knows yet what it is; unjudged that of one nobody knows what the policy would say.
+	passing, unknown, unjudged bool
+	candidates                 []*selection.PreparedCandidate
 	// room is where the candidates of each look are put.
 	room []*selection.PreparedCandidate
 }
@@ -230,6 +234,7 @@ func (j *judging) look(ctx context.Context, entries []*index.Entry) error {
 		for code, r := range result.Rejections {
 			j.reject(code, r.Count)
 		}
+		j.unjudged = j.unjudged || result.Rejections[selection.CodePolicyError].Count > 0
 	}
 	return j.pass(ctx, had)
 }
@@ -248,6 +253,10 @@ func (j *judging) pass(ctx context.Context, had []*selection.PreparedCandidate) 
 	}
 	could, err := j.policy.Attainable(ctx, j.Claim, some, j.counts)
 	j.passing = len(could) > 0
+	var one selection.CandidateError
+	if errors.As(err, &one) {
+		j.unjudged, err = true, nil
+	}
 	return err
 }
 

@@ -34,6 +34,8 @@ func TestWhatIsNotKnownOfAServerYetMayPass(t *testing.T) {
 		asks    func(*v1alpha1.ServerClaim)
 		policy  string
 		passing bool
+		// unjudged: nobody knows what the policy would say.
+		unjudged bool
 	}{
 		"a condition, while the server is discovered":         {state: "Discovery", asks: placed(large), passing: true},
 		"a condition, before anything is known":               {state: "", asks: placed(large), passing: true},
@@ -41,6 +43,7 @@ func TestWhatIsNotKnownOfAServerYetMayPass(t *testing.T) {
 		"a condition, of a server that is not discovered":     {state: "Available", asks: placed(large)},
 		"a server that the claim cannot have for its taint":   {state: "Discovery", asks: placed(large), taint: true},
 		"a policy that asks for cores":                        {state: "Discovery", asks: func(*v1alpha1.ServerClaim) {}, policy: rejecting("input.candidate.cores < 8"), passing: true},
+		"a policy that fails for the server":                  {state: "Available", asks: func(*v1alpha1.ServerClaim) {}, policy: rejecting("1 / input.candidate.cores > 0"), unjudged: true},
 		"a label of the inventory":                            {state: "Discovery", asks: selecting(memory, "256"), passing: true},
 		"a label of the inventory, of a server that has none": {state: "Available", asks: selecting(memory, "256")},
 		"an expression over the inventory":                    {state: "Discovery", asks: selectors(asksMemory), passing: true},
@@ -65,8 +68,8 @@ func TestWhatIsNotKnownOfAServerYetMayPass(t *testing.T) {
 			if c.policy != "" {
 				policy = policyOf(t, c.policy)
 			}
-			if a := judged(t, x, policy, claim(c.asks)); a.Feasible() || a.Passing != c.passing {
-				t.Errorf("%s: feasible %t, passing %t", a, a.Feasible(), a.Passing)
+			if a := judged(t, x, policy, claim(c.asks)); a.Feasible() || a.Passing != c.passing || a.Unjudged != c.unjudged {
+				t.Errorf("%s: feasible %t, passing %t, unjudged %t", a, a.Feasible(), a.Passing, a.Unjudged)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ package why
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -247,7 +248,12 @@ func (j *judge) ask(verdicts []Verdict, some []int, extra []float64) error {
 			continue
 		}
 		said, err := j.policy.Judge(j.ctx, j.claim, candidates[k], counts)
-		if err != nil {
+		var one selection.CandidateError
+		switch {
+		case errors.As(err, &one) && result.Rejections[selection.CodePolicyError].Count > 0:
+			said.Reasons = []selection.Reason{one.Reason()}
+			verdicts[i].Unknown = len(verdicts[i].Reasons) == 0
+		case err != nil:
 			return unknown(err)
 		}
 		for _, r := range said.Reasons {

@@ -36,6 +36,7 @@ var passing = map[string]Passing{
 	selection.CodeUnclaimable: ByOperator,
 	selection.CodeTaint:       ByOperator,
 	selection.CodeNotAllowed:  ByOperator,
+	selection.CodePolicyError: ByOperator,
 	placement.CodePlacement:   ByClaim,
 	placement.CodeError:       ByClaim,
 	selection.CodeSelector:    ByClaim,

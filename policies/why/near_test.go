@@ -4,6 +4,7 @@ package why
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -74,15 +75,26 @@ func TestAPolicyThatFailsSaysNothingAboutAnyServer(t *testing.T) {
 	policy := compiled(t, "package metalaw.selection\n\nallow := true\nscore := 1 if input.candidate.cores == 0\nscore := 2 if input.candidate.gpus == 0\n")
 	servers := []v1alpha1.Server{free("a", func(*v1alpha1.Server) {}),
 		free("b", func(s *v1alpha1.Server) { s.Spec.Unclaimable = true })}
-	for name, p := range map[string]*selection.Policy{"one that fails": policy, "none": nil} {
-		got, err := Judge(context.Background(), p, &v1alpha1.ServerClaim{}, 0, FleetOf(servers, nil, nil, time.Unix(0, 0)))
+	interrupted, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		policy *selection.Policy
+		failed bool
+		counts map[string]int
+	}{
+		"none":                    {context.Background(), nil, false, map[string]int{"unclaimable": 1}},
+		"one that is interrupted": {interrupted, policy, true, map[string]int{"unclaimable": 1}},
+		"one that fails for each": {context.Background(), policy, false, map[string]int{"unclaimable": 1, "policy-error": 1}},
+	} {
+		got, err := Judge(c.ctx, c.policy, &v1alpha1.ServerClaim{}, 0, FleetOf(servers, nil, nil, time.Unix(0, 0)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := got.Taken(); ok || (got.Failed != nil) != (p != nil) || !got.Verdicts[0].Unknown || got.Verdicts[0].Fits || got.Fits != 0 {
+		if _, ok := got.Taken(); ok || (got.Failed != nil) != c.failed || !got.Verdicts[0].Unknown || got.Verdicts[0].Fits || got.Fits != 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if b := got.Verdicts[1]; b.Unknown || len(b.Reasons) != 1 || got.Counts[selection.CodeUnclaimable] != 1 || len(got.Counts) != 1 {
+		if b := got.Verdicts[1]; b.Unknown || b.Reasons[0].Code != selection.CodeUnclaimable || !maps.Equal(got.Counts, c.counts) {
 			t.Errorf("%s: %+v of %v", name, b, got.Counts)
 		}
 	}

@@ -125,6 +125,9 @@ func (e *Evaluation) Eval(input *ast.Term) ([]ast.Value, error) {
 	return values, nil
 }
 
+// Stopped says that the series has ended, so that every other evaluation would fail as well.
+func (e *Evaluation) Stopped() bool { return e.ctx.Err() != nil }
+
 // run evaluates the query. An evaluation that goes on though it was told to stop is left.
 func (e *Evaluation) run(input *ast.Term) (results topdown.QueryResultSet, err error) {
 	defer func() {
