@@ -19,6 +19,7 @@ type options struct {
 	namespace      string
 	serviceAccount string
 	metricsAddress string
+	pprofAddress   string
 	metricsSecure  bool
 	healthAddress  string
 	leaderElect    bool
@@ -55,6 +56,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.serviceAccount, "service-account", "metalaw-manager", "the manager's service account; the webhooks know the manager by it")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0 serves none")
 	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over TLS to those whom RBAC lets read them")
+	f.StringVar(&o.pprofAddress, "pprof-bind-address", "0", "loopback address where profiles of Go are served, such as localhost:6060; 0 serves none")
 	f.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "run reconcilers only on the elected replica")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")

@@ -26,6 +26,9 @@ func (o *options) places() []place {
 	if o.metricsAddress != "0" {
 		all = append(all, place{"metrics-bind-address", o.metricsAddress})
 	}
+	if o.pprofAddress != "0" {
+		all = append(all, place{"pprof-bind-address", o.pprofAddress})
+	}
 	if o.healthAddress != "0" {
 		all = append(all, place{"health-probe-bind-address", o.healthAddress})
 	}

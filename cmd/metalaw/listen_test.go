@@ -50,6 +50,7 @@ func TestAnAddressInUseIsToldBeforeAnythingStarts(t *testing.T) {
 	}{
 		"the registry's":  {[]string{"--registry-bind-address=" + address}, "registry-bind-address"},
 		"that of metrics": {[]string{"--metrics-bind-address=" + address}, "metrics-bind-address"},
+		"that of pprof":   {[]string{"--pprof-bind-address=" + address}, "pprof-bind-address"},
 		"that of health":  {[]string{"--health-probe-bind-address=" + address}, "health-probe-bind-address"},
 		"the webhooks'":   {[]string{"--webhook-host=" + host, "--webhook-port=" + port}, "webhook-port"},
 	} {

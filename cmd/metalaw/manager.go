@@ -134,6 +134,7 @@ func (o *options) newManager(config *rest.Config) (ctrl.Manager, error) {
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
 		Metrics:                       metrics,
+		PprofBindAddress:              o.pprofAddress,
 		HealthProbeBindAddress:        o.healthAddress,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "metalaw-leader",

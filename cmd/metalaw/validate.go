@@ -71,6 +71,10 @@ func (o *options) validateAddresses(p *usage.Problems) {
 		}
 	}
 	listen("metrics-bind-address", o.metricsAddress, true)
+	listen("pprof-bind-address", o.pprofAddress, true)
+	if host, _, err := net.SplitHostPort(o.pprofAddress); err == nil && !isLoopback(host) {
+		p.Add("pprof-bind-address", o.pprofAddress, "profiles are served to anybody who can connect", "write localhost:PORT, and reach it with kubectl port-forward")
+	}
 	listen("health-probe-bind-address", o.healthAddress, true)
 	listen("registry-bind-address", o.registryAddress, false)
 	if !o.webhooks {
@@ -105,6 +109,12 @@ func isHost(host string) bool {
 		return true
 	}
 	return len(validation.IsDNS1123Subdomain(strings.ToLower(host))) == 0
+}
+
+// isLoopback says that nobody outside of the pod or the host reaches what listens there.
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
 func (o *options) validateRegistryURL(p *usage.Problems) {

@@ -8,7 +8,9 @@ import (
 	"sync"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -75,5 +77,38 @@ func TestAGangDoesNotComeTogetherWithAMemberThatWasFoundGone(t *testing.T) {
 	w.settle()
 	if ref := w.server("s0").Spec.ServerClaimRef; ref != nil {
 		t.Errorf("server s0 stays with %s", ref.Name)
+	}
+}
+
+// The answer to the write that took a member's server back got lost, and the watch has yet to tell.
+func TestAGangDoesNotCountOnAServerThatMayBeTakenBack(t *testing.T) {
+	w := gangOfThree(t, 3)
+	servers := w.servers()
+	refused := servers[2].Name
+	w.before = func(o client.Object) error {
+		if o.GetName() == refused {
+			return apierrors.NewConflict(schema.GroupResource{}, refused, errors.New("injected"))
+		}
+		return nil
+	}
+	w.after = func(o client.Object) error {
+		if s, is := o.(*v1alpha1.Server); is && s.Name == servers[1].Name && s.Spec.ServerClaimRef == nil {
+			return errors.New("injected: the answer got lost")
+		}
+		return nil
+	}
+	_ = w.pass()
+	w.before, w.after = nil, nil
+	w.now = w.now.Add(longestWait)
+	w.must(w.pass())
+	w.check()
+	for _, c := range w.claims() {
+		if ref := c.Spec.ServerRef; ref != nil && !holds(c, w.server(ref.Name)) {
+			t.Errorf("claim %s names %s, which is not written for it", c.Name, ref.Name)
+		}
+	}
+	w.settle()
+	if got := len(w.boundClaims()); got != 3 {
+		t.Errorf("%d of 3 are bound", got)
 	}
 }

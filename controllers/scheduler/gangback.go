@@ -120,6 +120,9 @@ func (r *run) giveBack(ctx context.Context, members []asking) {
 	})
 	for _, one := range all {
 		r.v.afresh()
+		if one.err != nil || !one.done { // it may be taken back by now, and then the gang may not count on it
+			r.s.unsure(one.claim.UID, one.entry.Name())
+		}
 		switch {
 		case one.err != nil:
 			r.fail(one.asking, one.err)

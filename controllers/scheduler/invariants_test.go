@@ -98,17 +98,22 @@ func (w *world) checkSettled() {
 }
 
 // checkLeftovers tells of a server that is written for a claim which does not name it: the claim is gone, its gang is not bound, or
-// what it asks for cannot be read. Only what has left Available is for the server's lifecycle.
+// what it asks for cannot be read. Only what has left Available is for the server's lifecycle, and one that is locked stays with the
+// former claim of the name of one that would take it over.
 func (w *world) checkLeftovers() {
 	w.t.Helper()
 	named := map[types.UID]string{}
+	wanted := map[string]bool{}
 	for _, c := range w.claims() {
+		for _, s := range w.servers() {
+			wanted[s.Name] = wanted[s.Name] || RelationOf(s, c) == Adoptable
+		}
 		if c.Spec.ServerRef != nil {
 			named[c.UID] = c.Spec.ServerRef.Name
 		}
 	}
 	for _, s := range w.servers() {
-		if uid := types.UID(s.Annotations[v1alpha1.ClaimUIDAnnotation]); untouched(s) && named[uid] != s.Name {
+		if uid := types.UID(s.Annotations[v1alpha1.ClaimUIDAnnotation]); untouched(s) && named[uid] != s.Name && !(w.locked[s.Name] && wanted[s.Name]) {
 			w.t.Fatalf("server %s stays reserved for claim %s, which names %q", s.Name, uid, named[uid])
 		}
 	}
