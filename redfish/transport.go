@@ -18,9 +18,11 @@ import (
 )
 
 const (
-	dialTimeout    = 5 * time.Second
-	tlsTimeout     = 10 * time.Second
-	idleTimeout    = 90 * time.Second
+	dialTimeout = 5 * time.Second
+	tlsTimeout  = 10 * time.Second
+	// idleTimeout is longer than the pauses between the steps of a change, and far shorter than those between the polls of a BMC at
+	// rest: a connection takes 20 KB with its goroutines, and a BMC has few places for them.
+	idleTimeout    = 15 * time.Second
 	maxHeaderBytes = 256 << 10
 )
 

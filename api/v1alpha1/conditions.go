@@ -178,7 +178,7 @@ const (
 	ReasonServerNotFound = "ServerNotFound"
 	// ReasonServerTaken: the server that serverRef names is held by another claim.
 	ReasonServerTaken = "ServerTaken"
-	// ReasonInvalidSelector: serverSelector cannot be parsed, or is longer than is judged.
+	// ReasonInvalidSelector: serverSelector cannot be parsed, or it or the tolerations are longer than is judged.
 	ReasonInvalidSelector = "InvalidSelector"
 	// ReasonQuotaExceeded: the claims of the namespace have as many servers as the policy bundle allows it.
 	ReasonQuotaExceeded = "QuotaExceeded"
