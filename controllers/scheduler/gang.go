@@ -74,8 +74,8 @@ func (r *run) tryGang(ctx context.Context, key gangKey, denied error) {
 		if !ok {
 			continue
 		}
-		if err := r.s.resolve(ctx, m.claim.UID); err != nil {
-			r.fail(a, err)
+		if isReady, err := r.ready(ctx, a); err != nil || !isReady {
+			r.failIf(a, err)
 			return
 		}
 		if m.claim.Spec.ServerRef == nil {

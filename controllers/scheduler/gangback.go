@@ -120,8 +120,8 @@ func (r *run) giveBack(ctx context.Context, members []asking) {
 	})
 	for _, one := range all {
 		r.v.afresh()
-		if one.err != nil || !one.done { // it may be taken back by now, and then the gang may not count on it
-			r.s.unsure(one.claim.UID, one.entry.Name())
+		if one.err != nil && !isDenied(one.err) {
+			r.s.returns[one.claim.UID] = giveBack{one.entry.Name(), r.s.now()}
 		}
 		switch {
 		case one.err != nil:

@@ -52,6 +52,9 @@ func placementOf(c *v1alpha1.ServerClaim) (*placement.Placement, string) {
 // know remembers a version of a claim, and returns the one before; later is false, and nothing changes, where a version that is as late
 // is known already. That of a claim which is not open counts too, or an older one would open the claim again.
 func (p *pending) know(c *v1alpha1.ServerClaim) (before *neighbour, later bool) {
+	if p.ended[c.UID] {
+		return nil, false
+	}
 	all := p.known[c.Namespace]
 	if all == nil {
 		all = map[types.UID]*neighbour{}

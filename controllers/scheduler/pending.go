@@ -25,6 +25,8 @@ type pending struct {
 	classes classes
 	// known is every claim by its namespace, also those that are not open.
 	known map[string]map[types.UID]*neighbour
+	// ended are claims that were found gone before the watch told. What it tells of them until then is old.
+	ended map[types.UID]bool
 }
 
 // waiting is one open claim and the moment at which this process saw it first.
@@ -48,7 +50,7 @@ type waiting struct {
 
 func newPending() *pending {
 	return &pending{claims: map[types.UID]*waiting{}, byName: map[index.ClaimKey]types.UID{}, classes: newClasses(),
-		known: map[string]map[types.UID]*neighbour{}}
+		known: map[string]map[types.UID]*neighbour{}, ended: map[types.UID]bool{}}
 }
 
 // saw takes in a claim from the watch. It says whether the change can matter to what the claim gets.
@@ -134,6 +136,22 @@ func (p *pending) remove(uid types.UID) {
 func (p *pending) gone(namespace string, uid types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.ended, uid)
+	return p.forget(namespace, uid)
+}
+
+// foundGone is gone before the watch tells.
+func (p *pending) foundGone(namespace string, uid types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known[namespace][uid] == nil { // it has told
+		return false
+	}
+	p.ended[uid] = true
+	return p.forget(namespace, uid)
+}
+
+func (p *pending) forget(namespace string, uid types.UID) bool {
 	was := p.known[namespace][uid]
 	delete(p.known[namespace], uid)
 	if len(p.known[namespace]) == 0 {

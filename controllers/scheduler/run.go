@@ -128,8 +128,8 @@ func (r *run) serve(ctx context.Context, a asking) {
 		r.serveGang(ctx, gangKey{a.claim.Namespace, a.placed.Gang().Name})
 		return
 	}
-	if err := r.s.resolve(ctx, a.claim.UID); err != nil {
-		r.fail(a, err)
+	if isReady, err := r.ready(ctx, a); err != nil || !isReady {
+		r.failIf(a, err)
 		return
 	}
 	if a.offered && a.class != nil && r.v.exhausted[a.class.key] {
@@ -330,6 +330,13 @@ func (r *run) fail(a asking, err error) {
 	r.failed = errors.Join(r.failed, err)
 	r.s.pending.wake(a.claim.UID)
 	r.stopped = r.stopped || isUnanswered(err)
+}
+
+// failIf is fail where there is an error.
+func (r *run) failIf(a asking, err error) {
+	if err != nil {
+		r.fail(a, err)
+	}
 }
 
 // isUnanswered says that a request got no answer, so that the next one most likely gets none either. What went wrong in another way

@@ -52,6 +52,9 @@ type Scheduler struct {
 	doubts map[types.UID]string
 	// unanswered is when a write that names a server on a claim of a gang got no answer; only the loop uses it.
 	unanswered map[types.UID]time.Time
+	// returns are servers of which nobody knows whether they were taken back, by the claim that they are written for; only the loop
+	// uses it.
+	returns map[types.UID]giveBack
 	// gangs is what is kept for gangs that wait; only the loop uses it.
 	gangs map[gangKey]gangWaits
 	// patience spaces the writes that come to nothing; only the loop uses it.
@@ -123,6 +126,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 	s.freed.Store(false)
 	s.patience.keep(s.pending)
 	s.stood.keep(s.pending)
+	maps.DeleteFunc(s.returns, func(uid types.UID, _ giveBack) bool { return !s.pending.isOpen(uid) })
 	maps.DeleteFunc(s.unanswered, func(_ types.UID, at time.Time) bool { return began.Sub(at) >= longestWrite })
 	s.patience.wake(s.pending, began)
 	r.serveAll(ctx, s.due(r, began))

@@ -103,7 +103,7 @@ func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("look for claim %s/%s of server %s: %w", key.Namespace, key.Name, e.Server.Name, err)
 	}
-	if isGone := err != nil || live.UID != uid; isGone && s.pending.gone(key.Namespace, uid) { // the watch tells later
+	if isGone := err != nil || live.UID != uid; isGone && s.pending.foundGone(key.Namespace, uid) {
 		s.freed.Store(true)
 	}
 	if err == nil && (standsBehind(&live, e.Server) || RelationOf(e.Server, &live) == Adoptable) {
@@ -150,9 +150,18 @@ func (s *Scheduler) resolve(ctx context.Context, uid types.UID) error {
 	if !ok {
 		return nil
 	}
+	if err := s.lookUp(ctx, name, uid); err != nil {
+		return err
+	}
+	delete(s.doubts, uid)
+	return nil
+}
+
+// lookUp reads a server uncached that may be written for a claim or not. It is not assumed to be the claim's any more.
+func (s *Scheduler) lookUp(ctx context.Context, name string, uid types.UID) error {
 	var server v1alpha1.Server
 	if err := s.live.Get(ctx, types.NamespacedName{Name: name}, &server); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("see whether server %s was reserved: %w", name, err)
+		return fmt.Errorf("see whether server %s is written for a claim: %w", name, err)
 	} else if err == nil {
 		s.fleet.Wrote(&server)
 	}
@@ -163,7 +172,6 @@ func (s *Scheduler) resolve(ctx context.Context, uid types.UID) error {
 		}
 		s.suspect(e) // its claim may have gone before anybody knew that this is written
 	}
-	delete(s.doubts, uid)
 	return nil
 }
 
