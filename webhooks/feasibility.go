@@ -59,7 +59,7 @@ func (l *lookup) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim
 	ctx, cancel := context.WithTimeout(ctx, l.longestLook)
 	defer cancel()
 	f := l.feasible(ctx, c, b)
-	if f.answer != nil {
+	if f.answer != nil && (f.answer.Feasible() || !f.answer.Unjudged) {
 		facts["satisfiable"] = f.answer.Feasible()
 	}
 	checkFeasible(f, b.Settings.Claims.OnUnsatisfiable, found)
@@ -148,7 +148,7 @@ func checkFeasible(f feasibility, onUnsatisfiable string, found *findings) {
 		found.warn("%s; what turns them away may pass by itself", a.Words())
 	case onUnsatisfiable == bundle.UnsatisfiableDeny:
 		found.denials = append(found.denials, metav1.StatusCause{Type: causeUnsatisfiable, Field: field.NewPath("spec").String(),
-			Message: a.Words() + "; change what it asks for (the codes are explained in docs/reference/conditions.md)"})
+			Message: a.Words() + "; change what it asks for (the codes are explained in docs/reference/claim-codes.md)"})
 	default:
 		found.warn("%s; %s", a.Words(), until)
 	}

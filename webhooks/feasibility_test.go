@@ -16,7 +16,7 @@ func bound(c *v1alpha1.ServerClaim) { naming("s1")(c) }
 
 func TestAClaimThatNothingCanSatisfy(t *testing.T) {
 	const words = "no server of the fleet, in whatever state, can satisfy the claim: 0 of 2 servers: "
-	const remedy = "; change what it asks for (the codes are explained in docs/reference/conditions.md)"
+	const remedy = "; change what it asks for (the codes are explained in docs/reference/claim-codes.md)"
 	const waits = "; it stays Unbound until the fleet changes"
 	gpus := placing("where: server.gpus > 0")
 	for name, c := range map[string]struct {
@@ -75,6 +75,16 @@ func TestAPolicyThatFailsLeavesTheFleetUnknown(t *testing.T) {
 		"(0 of 1 servers: policy-error 1)"}
 	if diff := cmp.Diff(want, warnings); diff != "" || got != "" {
 		t.Error(got, diff)
+	}
+}
+
+// An error is not false.
+func TestTheBundlesRulesAreNotToldWhatNobodyKnows(t *testing.T) {
+	b := *withFiles(t, map[string]string{"selection_test.rego": "package metalaw.selection_test\n",
+		"selection.rego": "package metalaw.selection\nallow if to_number(input.candidate.name) > 0\n", "admission_test.rego": "package metalaw.admission_test\n",
+		"admission.rego": "package metalaw.admission\ndeny contains {\"code\": \"hopeless\", \"message\": \"m\"} if input.facts.satisfiable == false\n"})
+	if got, _ := newWorld(t, &b, server()).ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim()); got != "" {
+		t.Error(got)
 	}
 }
 

@@ -63,6 +63,9 @@ func (o *options) validateAddresses(p *usage.Problems) {
 			return
 		}
 		remedy := "write host:port or :port, such as :10000"
+		if flag == "pprof-bind-address" {
+			remedy = "write localhost:port, such as localhost:6060"
+		}
 		if off {
 			remedy += ", or 0 to serve none"
 		}
@@ -71,8 +74,9 @@ func (o *options) validateAddresses(p *usage.Problems) {
 		}
 	}
 	listen("metrics-bind-address", o.metricsAddress, true)
-	listen("pprof-bind-address", o.pprofAddress, true)
-	if host, _, err := net.SplitHostPort(o.pprofAddress); err == nil && !isLoopback(host) {
+	if host, _, err := net.SplitHostPort(o.pprofAddress); err != nil || isLoopback(host) {
+		listen("pprof-bind-address", o.pprofAddress, true)
+	} else {
 		p.Add("pprof-bind-address", o.pprofAddress, "profiles are served to anybody who can connect", "write localhost:PORT, and reach it with kubectl port-forward")
 	}
 	listen("health-probe-bind-address", o.healthAddress, true)
@@ -114,7 +118,7 @@ func isHost(host string) bool {
 // isLoopback says that nobody outside of the pod or the host reaches what listens there.
 func isLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
+	return strings.EqualFold(host, "localhost") || err == nil && address.IsLoopback()
 }
 
 func (o *options) validateRegistryURL(p *usage.Problems) {

@@ -71,8 +71,10 @@ type choice struct {
 	allowed int
 	// rejected counts by the codes of the policy, misplaced by those of the claim's placement.
 	rejected, misplaced map[string]int
-	// failed is why nothing is known of them; empty where something is. unjudged is why nothing is known of some.
-	failed, unjudged string
+	// failed is why nothing is known of them; empty where something is. unjudged counts those of which nothing is known, and unknown
+	// is why.
+	failed, unknown string
+	unjudged        int
 	// head is how many of the first are known to be taken.
 	head int
 	// sequence is what was known of the servers; counted what was known of the fleet's counts, where follows says that they matter.
@@ -244,7 +246,7 @@ func (v *view) offer(a asking, c *choice, shared bool) step {
 		return s
 	}
 	if len(c.ranked) == 0 {
-		return step{action: refuse, count: true, spec: a.spec, rejected: c.rejected, misplaced: c.misplaced, unjudged: c.unjudged,
+		return step{action: refuse, count: true, spec: a.spec, rejected: c.rejected, misplaced: c.misplaced, unjudged: c.unjudged, unknown: c.unknown,
 			follows: c.follows || c.contended}
 	}
 	for c.head < len(c.ranked) && v.fleet.Free(c.ranked[c.head].Name, a.spec) == nil {

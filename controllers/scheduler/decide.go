@@ -57,8 +57,9 @@ type step struct {
 	spec    selection.ClaimSpec
 	// rejected counts by the codes of the policy, misplaced by those of the placement.
 	rejected, misplaced map[string]int
-	// unjudged is why the policy could say nothing of some; empty where it could of all.
-	unjudged string
+	// unjudged counts the servers of which the policy could say nothing, and unknown is why.
+	unjudged int
+	unknown  string
 	// gang begins the words for a claim of a gang that waits.
 	gang string
 	// follows says that the policy may choose otherwise though no server changes.

@@ -46,10 +46,13 @@ func TestDecide(t *testing.T) {
 		{"the policy rejects what is free", fleetOf(aServer("a"), aServer("b"), aServer("c", taken)), byName{"a": "memory", "b": "memory"},
 			aClaim("c"), "PolicyRejected: 3 of 3 servers match: memory 2, claimed 1"},
 		{"the policy rejects one and ranks the other", fleetOf(aServer("a"), aServer("b")), byName{"a": "memory"}, aClaim("c"), "bind b"},
-		{"a policy that fails is no answer, and names no server", fleetOf(aServer("a")), failing{}, aClaim("c"), "GuardError: selection: a server: boom"},
+		{"a policy that fails is no answer, and names no server", fleetOf(aServer("a")), failing{}, aClaim("c"), "GuardError: the policy cannot be evaluated: boom"},
 		{"a policy that fails for all servers is no answer", fleetOf(aServer("a"), aServer("b")), perLabel(t), aClaim("c"),
-			`GuardError: 2 of 2 servers match: policy-error 2; the policy cannot be evaluated: selection.rego:3:10: rule score: ` +
-				`to_number: strconv.ParseFloat: parsing "x": invalid syntax`},
+			"GuardError: 2 of 2 servers match: policy-error 2; the policy cannot be evaluated: selection.rego:3:10: rule score"},
+		{"a policy that fails for the one that is free, and another may be free some day", fleetOf(aServer("a"), aServer("b", taken)), perLabel(t), aClaim("c"),
+			"NoneClaimable: 2 of 2 servers match: claimed 1, policy-error 1"},
+		{"a policy that fails for one, and another is cordoned", fleetOf(aServer("a"), aServer("b", tainted)), perLabel(t), aClaim("c"),
+			"GuardError: 2 of 2 servers match: policy-error 1, taint 1; the policy cannot be evaluated: selection.rego:3:10: rule score"},
 		{"a policy that fails for one server is asked about the others", fleetOf(aServer("a"), aServer("b", labelled("weight", "7"))), perLabel(t), aClaim("c"), "bind b"},
 		{"without a policy nothing is bound", fleetOf(aServer("a")), nil, aClaim("c"), "Pending: no policy is in force, or this version of the manager refuses the one that is"},
 		{"a selector without meaning", fleetOf(aServer("a")), byName{}, aClaim("c", func(c *v1alpha1.ServerClaim) {

@@ -3,7 +3,9 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,8 +52,8 @@ func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, every
 	ever := r.v.matchEver(ctx, members, everyone)
 	tooFew := ever.isExact() && !ever.complete() || !ever.couldBe()
 	switch {
-	case tooFew && ever.failed != "":
-		return "nothing is kept free for it, because nobody knows which servers its members could ever have: " + ever.failed
+	case tooFew && ever.failed+ever.unknown != "":
+		return "nothing is kept free for it, because nobody knows which servers its members could ever have: " + cmp.Or(ever.failed, ever.unknown)
 	case tooFew:
 		return "nothing is kept free for it, because the fleet has too few servers for all its members, free or not"
 	}
@@ -165,8 +167,11 @@ func (v *view) attainable(ctx context.Context, claim selection.Claim, some []*in
 	v.judgements.work += lookCost * int64(len(some))
 	could, err := p.Attainable(ctx, claim, candidates, v.fleet.CountsFor(claim.Namespace, v.now))
 	o := opinion{scores: make([]float64, len(could))}
-	if err != nil {
-		o.failed = withoutNames(err)
+	switch {
+	case errors.As(err, &selection.CandidateError{}):
+		o.unknown = selection.Anonymous(err)
+	case err != nil:
+		o.failed = selection.Anonymous(err)
 	}
 	for _, c := range could {
 		o.allowed = append(o.allowed, byName[c.Name()])
@@ -197,7 +202,7 @@ func (s *Scheduler) due(r *run, began time.Time) []asking {
 	r.given = s.wakeGangs(began)
 	due := s.pending.take(r.v.granted, began)
 	lent := false
-	for key, g := range maps.Clone(s.gangs) {
+	for key, g := range maps.Clone(s.gangs) { // one that is taken out and put back would come again, and count as awake
 		if len(g.kept) == 0 {
 			g.asleep = false
 			s.gangs[key] = g

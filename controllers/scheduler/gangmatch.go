@@ -25,8 +25,9 @@ type matched struct {
 	spread, alike bool
 	maxSkew       int64
 	counts        []int64
-	// failed is why the policy could not be asked about all of the servers; empty where it could.
-	failed string
+	// failed is why the policy could not be asked, unknown why it says nothing of some of the servers; empty where it says something of
+	// all.
+	failed, unknown string
 }
 
 // matchNow looks up what each member may have now.
@@ -48,8 +49,8 @@ type listing struct {
 type opinion struct {
 	allowed []*index.Entry
 	scores  []float64
-	// failed says why not all are known; empty where they are.
-	failed string
+	// failed says why none is known, unknown why some are not; empty where all are.
+	failed, unknown string
 }
 
 // match puts together who may have what. Without says which servers to leave out for a member,
@@ -104,7 +105,7 @@ func (v *view) listed(m *matched, a asking, known answers, l listing) []*index.E
 	t, tells := v.policy.(telling)
 	if !tells {
 		o := l.ask(claim, v.acceptedOf(a, servers))
-		m.failed = cmp.Or(m.failed, o.failed)
+		m.note(o)
 		return v.arranged(a, o)
 	}
 	asks := t.Asks(claim)
@@ -121,9 +122,14 @@ func (v *view) listed(m *matched, a asking, known answers, l listing) []*index.E
 	if o.failed != "" {
 		o = l.ask(claim, v.acceptedOf(a, servers))
 	}
-	m.failed = cmp.Or(m.failed, o.failed)
+	m.note(o)
 	known.lists[key] = v.arranged(a, o)
 	return known.lists[key]
+}
+
+// note keeps why something is not known.
+func (m *matched) note(o opinion) {
+	m.failed, m.unknown = cmp.Or(m.failed, o.failed), cmp.Or(m.unknown, o.unknown)
 }
 
 // acceptedOf are the servers that the placement of a claim accepts, whatever stands where.
@@ -183,7 +189,7 @@ func (v *view) opinionOf(ctx context.Context, claim selection.Claim, some []*ind
 	}
 	c := &choice{rejected: map[string]int{}}
 	v.ask(ctx, claim, candidates, c, true)
-	o := opinion{failed: cmp.Or(c.failed, c.unjudged), allowed: make([]*index.Entry, len(c.ranked)), scores: make([]float64, len(c.ranked))}
+	o := opinion{failed: c.failed, unknown: c.unknown, allowed: make([]*index.Entry, len(c.ranked)), scores: make([]float64, len(c.ranked))}
 	for i, one := range c.ranked {
 		o.allowed[i], o.scores[i] = byName[one.Name], one.Score
 	}

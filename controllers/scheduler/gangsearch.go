@@ -270,7 +270,7 @@ func (r *run) tryMatching(ctx context.Context, q *search) (found []*attempt, ove
 	q.best = short
 	r.release(q.everyone, found)
 	m := r.matchNow(ctx, q.everyone)
-	q.best.failed = m.failed
+	q.best.failed, q.best.unknown = m.failed, m.unknown
 	if found = r.takeMatched(ctx, m, q.everyone); len(found) == len(q.everyone) {
 		return found, true
 	}

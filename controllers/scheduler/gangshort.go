@@ -20,8 +20,9 @@ type shortage struct {
 	steps    []step
 	// wanted are the servers that were found, by member; nil for none.
 	wanted []*index.Entry
-	// failed is why the policy could not be asked about all servers that members may have; empty where it could.
-	failed string
+	// failed is why the policy could not be asked about the servers that members may have, unknown why it says nothing of some; empty
+	// where it says something of all.
+	failed, unknown string
 }
 
 // words are what a member is told: how many members can have servers, why none are kept for it, and what keeps the others of the fleet
@@ -44,9 +45,13 @@ func (s *shortage) words(gang string, size, member, kept int, why string) step {
 	if why != "" {
 		text += why + "; "
 	}
-	out := step{action: refuse, count: true, spec: todo.spec, rejected: todo.rejected, misplaced: todo.misplaced, follows: todo.follows, gang: text}
+	if s.unknown != "" {
+		text += "of some servers nobody knows whether it may have them: " + s.unknown + "; "
+	}
+	out := step{action: refuse, count: true, spec: todo.spec, rejected: todo.rejected, misplaced: todo.misplaced, unjudged: todo.unjudged,
+		follows: todo.follows, gang: text}
 	if first := s.first(member); first != nil {
-		out.rejected, out.misplaced = first.rejected, maps.Clone(first.misplaced)
+		out.rejected, out.misplaced, out.unjudged = first.rejected, maps.Clone(first.misplaced), first.unjudged
 		if out.misplaced == nil {
 			out.misplaced = map[string]int{}
 		}

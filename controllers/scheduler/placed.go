@@ -5,7 +5,6 @@ package scheduler
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/metalaw/metalaw/engine/placement"
@@ -88,15 +87,15 @@ func (v *view) ask(ctx context.Context, claim selection.Claim, some []*selection
 	}
 	result, err := ask(ctx, claim, some, v.fleet.CountsFor(claim.Namespace, v.now))
 	if err != nil {
-		c.failed = withoutNames(err)
+		c.failed = selection.Anonymous(err)
 	}
 	c.ranked, c.allowed = result.Ranked, max(result.Allowed, len(result.Ranked))
 	for code, r := range result.Rejections {
 		c.rejected[code] += r.Count
-		if code == selection.CodePolicyError {
-			unjudged.Add(float64(r.Count))
-			c.unjudged = cmp.Or(c.unjudged, r.Message)
-		}
+	}
+	if n := result.Unjudged.Count; n > 0 {
+		unjudged.Add(float64(n))
+		c.unjudged, c.unknown = c.unjudged+n, cmp.Or(c.unknown, result.Unjudged.Message)
 	}
 }
 
@@ -107,15 +106,6 @@ func (v *view) scoresOf(p *placement.Placement, fit *fits) map[string]float64 {
 		scores[e.Name()] = float64(v.judgements.judge(t, e).score)
 	}
 	return scores
-}
-
-// withoutNames is the text of an error for a claim's author, who may not know which servers there are.
-func withoutNames(err error) string {
-	var candidate selection.CandidateError
-	if errors.As(err, &candidate) {
-		return candidate.Anonymous()
-	}
-	return err.Error()
 }
 
 // prefer adds the scores of a placement to a ranking.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -66,13 +67,16 @@ func noServer(named bool, c count, s step) Verdict {
 		reason = v1alpha1.ReasonServerTaken
 	case c.matching == 0:
 		reason = v1alpha1.ReasonNoServers
-	case s.unjudged != "": // it might have got one of these
+	case s.unjudged > 0 && !mayPass(c.byCode, s): // nothing else is to be waited for
 		reason = v1alpha1.ReasonGuardError
 	case len(s.rejected) > 0:
 		reason = v1alpha1.ReasonPolicyRejected
 	}
-	if len(s.rejected)+len(s.misplaced) > 0 && c.matching > 0 {
+	if len(s.rejected)+len(s.misplaced)+s.unjudged > 0 && c.matching > 0 {
 		c.byCode = maps.Clone(c.byCode)
+		if s.unjudged > 0 {
+			c.byCode[selection.CodePolicyError] = s.unjudged
+		}
 		for _, counts := range []map[string]int{s.rejected, s.misplaced} {
 			for code, n := range counts {
 				c.byCode[code] += n
@@ -82,12 +86,22 @@ func noServer(named bool, c count, s step) Verdict {
 	message := c.String()
 	switch reason {
 	case v1alpha1.ReasonGuardError:
-		message += "; " + s.unjudged
+		message += "; " + s.unknown
 	case v1alpha1.ReasonServerTaken:
 		message = "the server that spec.serverRef names is held by another claim; " +
 			"this claim gets it once that one has ended and the server is Available"
 	}
 	return Verdict{Reason: reason, Message: message, counts: c.byCode}
+}
+
+// mayPass says that some server may be had once another claim ends, it is ready, or the policy thinks otherwise of it.
+func mayPass(byCode map[string]int, s step) bool {
+	for _, code := range []string{selection.CodeClaimed, selection.CodeState, selection.CodePower, selection.CodeDirty, selection.CodeMaintenance} {
+		if byCode[code] > 0 {
+			return true
+		}
+	}
+	return len(s.rejected) > 0 || s.misplaced[placement.CodeSpread] > 0
 }
 
 // worthRewriting is how long a verdict stands when nothing but its counts has changed: in a busy fleet they change all

@@ -39,7 +39,7 @@ func (r refused) askedAgain() time.Duration {
 	switch {
 	case r.step.follows:
 		return askAgainFollowing
-	case len(r.step.rejected)+len(r.step.misplaced) > 0:
+	case len(r.step.rejected)+len(r.step.misplaced)+r.step.unjudged > 0:
 		return askAgain
 	}
 	return 0

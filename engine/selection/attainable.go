@@ -3,7 +3,9 @@
 package selection
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -36,15 +38,14 @@ func (p *Policy) Attainable(ctx context.Context, claim Claim, candidates []*Prep
 			}
 		}
 		lasting, err := l.lasts(candidate)
-		if err != nil {
-			if _, ok := l.setAside(err); !ok {
+		switch {
+		case err == nil && !lasting:
+			all = append(all, candidate)
+		case err != nil:
+			if err = l.setAside(candidate, err); !errors.As(err, &CandidateError{}) {
 				return nil, err
 			}
-			if unknown == nil {
-				unknown = err
-			}
-		} else if !lasting {
-			all = append(all, candidate)
+			unknown = cmp.Or(unknown, err)
 		}
 	}
 	return all, unknown
@@ -52,8 +53,8 @@ func (p *Policy) Attainable(ctx context.Context, claim Claim, candidates []*Prep
 
 // lasts says that a rule turns a candidate away which reads only what lasts.
 func (l *looking) lasts(candidate *PreparedCandidate) (bool, error) {
-	if l.native != nil {
-		if v, _ := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure && candidate.longest <= l.longest && candidate.size <= maxCandidateBytes {
+	if l.isNative(candidate) {
+		if v, _ := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure {
 			return v.lasting, nil
 		}
 	}

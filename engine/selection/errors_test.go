@@ -21,7 +21,7 @@ func TestAFailureOfOneServerCanBeToldWithoutItsName(t *testing.T) {
 	if !errors.As(err, &candidate) {
 		t.Fatalf("got %v", err)
 	}
-	if text := candidate.Anonymous(); strings.Contains(text, "rack-7") || !strings.Contains(text, "bytes of labels and taints") {
+	if text := Anonymous(err); strings.Contains(text, "rack-7") || !strings.Contains(text, "bytes of labels and taints") {
 		t.Errorf("it is told %q", text)
 	}
 	if !strings.Contains(err.Error(), "server rack-7-secret: ") {
@@ -34,24 +34,29 @@ func TestAServerForWhichThePolicyFailsIsSetAside(t *testing.T) {
 	const perCore = "allow := true\nscore := 100 / input.candidate.cores\n"
 	server := func(name string, cores int64) Candidate { return Candidate{Name: name, Cores: cores} }
 	many := []Candidate{server("good", 1)}
-	for i := range mostFailures + 1 {
-		many = append(many, Candidate{Name: fmt.Sprintf("s%02d", i), Model: fmt.Sprint(i), Cores: 0})
+	for i := range MaxFailures + 1 {
+		many = append(many, Candidate{Name: fmt.Sprintf("s%03d", i), Model: fmt.Sprint(i)})
 	}
+	const modelPerCore = "allow := true\nscore := count(input.candidate.model) / input.candidate.cores\n"
+	const failed = "selection.rego:3:10: rule score"
 	for name, c := range map[string]struct {
 		rules      string
 		candidates []Candidate
 		want       string
 	}{
-		"one of three": {perCore, []Candidate{server("a", 4), server("b", 0), server("c", 2)}, "[c a], 1 unjudged: the policy cannot be evaluated: " +
-			"selection.rego:3:10: rule score: div: divide by zero"},
-		"all of them": {perCore, []Candidate{server("a", 0), server("b", 0)}, "[], 2 unjudged: the policy cannot be evaluated: " +
-			"selection.rego:3:10: rule score: div: divide by zero"},
+		"one of three": {perCore, []Candidate{server("a", 4), server("b", 0), server("c", 2)}, "[c a], 1 unjudged: the policy cannot be evaluated: " + failed},
+		"all of them":  {perCore, []Candidate{server("a", 0), server("b", 0)}, "[], 2 unjudged: the policy cannot be evaluated: " + failed},
 		"one that is rejected as well": {perCore + "reject contains {\"code\": \"no\", \"message\": \"no\"} if input.candidate.rack == \"\"\n",
-			[]Candidate{server("a", 0)}, "[], 1 unjudged: the policy cannot be evaluated: selection.rego:3:10: rule score: div: divide by zero"},
-		"a kind of server of which there are many": {perCore, append([]Candidate{server("good", 1)}, slices.Repeat([]Candidate{server("s", 0)}, 100)...),
-			"[good], 100 unjudged: the policy cannot be evaluated: selection.rego:3:10: rule score: div: divide by zero"},
-		"more kinds than are tried": {"allow := true\nscore := to_number(input.candidate.model) / input.candidate.cores\n", many,
-			"selection: server s31: selection.rego:3:10: rule score: div: divide by zero"},
+			[]Candidate{server("a", 0)}, "[], 1 unjudged: the policy cannot be evaluated: " + failed},
+		"a kind of server of which there are many": {perCore, append([]Candidate{server("good", 1)}, slices.Repeat([]Candidate{server("s", 0)}, 1000)...),
+			"[good], 1000 unjudged: the policy cannot be evaluated: " + failed},
+		"a server's name that the rule failed on is not told": {"allow := true\nscore := to_number(input.candidate.name)\n", []Candidate{server("secret", 1)},
+			"[], 1 unjudged: the policy cannot be evaluated: " + failed},
+		"as many kinds as are tried": {modelPerCore, many[:MaxFailures+1], "[good], 128 unjudged: the policy cannot be evaluated: " + failed},
+		"one more": {modelPerCore, many, "selection: the rules fail for too many servers, of late: selection.rego:3:10: rule score: div: divide by zero; " +
+			"mend the rule, or give what it reads a default"},
+		"labels that are too long": {perCore, []Candidate{server("a", 1), {Name: "b", Cores: 1, Labels: map[string]string{"k": strings.Repeat("v", maxCandidateBytes)}}},
+			"[a], 1 unjudged: the policy cannot be evaluated: it has 524290 bytes of labels and taints and at most 524288 are read; shorten them"},
 	} {
 		policy := compiled(t, rego(c.rules))
 		var candidates []*PreparedCandidate
@@ -67,8 +72,7 @@ func TestAServerForWhichThePolicyFailsIsSetAside(t *testing.T) {
 			for _, r := range result.Ranked {
 				names = append(names, r.Name)
 			}
-			r := result.Rejections[CodePolicyError]
-			got = fmt.Sprintf("%v, %d unjudged: %s", names, r.Count, r.Message)
+			got = fmt.Sprintf("%v, %d unjudged: %s", names, result.Unjudged.Count, result.Unjudged.Message)
 		}
 		if got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)

@@ -137,7 +137,7 @@ func TestAnErrorIsNeverANo(t *testing.T) {
 				t.Errorf("got %v; want an error with %q", err, c.says)
 			}
 			got, err := policy.Select(t.Context(), Claim{Name: "claim"}, one, Fleet{})
-			if err != nil || got.Rejections[CodePolicyError].Count != 1 || len(got.Rejections) != 1 || len(got.Ranked) != 0 {
+			if err != nil || got.Unjudged.Count != 1 || len(got.Rejections) != 0 || len(got.Ranked) != 0 {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})

@@ -31,16 +31,19 @@ type Result struct {
 	// Rejections by code. A candidate that is turned away for two reasons counts under both codes, so that the counts
 	// can add up to more than Evaluated - Allowed, which is the number of candidates turned away.
 	Rejections map[string]Rejection
+	// Unjudged counts the candidates for which the rules fail: of these nobody knows. They are not among the Rejections. Its message
+	// is for those who may not know which servers there are.
+	Unjudged Rejection
 	// Evaluated is the number of candidates looked at.
 	Evaluated int
 }
 
 // Select looks at all candidates. The candidates are those that Eligible let pass; their order does not matter. An error
-// means that nothing is known: rules fail for many servers, the deadline of ctx passed (or two seconds of interpretation), or the
-// input is too large. It never means that no server fits.
+// means that nothing is known: rules fail in more than MaxFailures evaluations, the deadline of ctx passed (or two seconds of
+// interpretation), or the input is too large. It never means that no server fits.
 //
-// Where rules fail for some candidates alone, such as one of which a BMC reports what nobody thought of, nobody knows whether they
-// are allowed: they are not, and count under CodePolicyError. The others are judged.
+// Where rules fail for some candidates alone, such as one of which a BMC reports what nobody thought of, these are Unjudged, and the
+// others are judged.
 //
 // Candidates that agree in all that the rules read are judged once. Rules are evaluated natively, where Compile did not
 // find that they have to be interpreted; the result is the same.
@@ -66,21 +69,20 @@ func (p *Policy) Rank(ctx context.Context, claim Claim, candidates []*PreparedCa
 				return Result{}, err
 			}
 		}
-		if l.native != nil && candidate.longest <= l.longest && candidate.size <= maxCandidateBytes {
+		if l.isNative(candidate) {
 			if v, score := l.native.verdict(l.scratch, l.places.of(candidate), candidate); !v.unsure {
 				count.verdict(v, score, candidate)
 				continue
 			}
 		}
 		judgement, err := l.interpret(candidate)
-		if err != nil {
-			one, ok := l.setAside(err)
-			if !ok {
-				return Result{}, err
-			}
-			judgement = Judgement{Reasons: []Reason{one.Reason()}}
+		if err == nil {
+			count.judgement(judgement, candidate)
+		} else if err = l.setAside(candidate, err); errors.As(err, &CandidateError{}) {
+			count.fail(err, candidate)
+		} else {
+			return Result{}, err
 		}
-		count.judgement(judgement, candidate)
 	}
 	if err := l.words(count); err != nil {
 		return Result{}, err
@@ -98,13 +100,16 @@ func (p *Policy) Judge(ctx context.Context, claim Claim, candidate *PreparedCand
 	if j, ok := l.judge(candidate); ok {
 		return j, nil
 	}
-	return l.interpret(candidate)
+	j, err := l.interpret(candidate)
+	if err != nil {
+		return Judgement{}, l.setAside(candidate, err)
+	}
+	return j, nil
 }
 
 func (c *PreparedCandidate) fits() error {
 	if c.size > maxCandidateBytes {
-		return CandidateError{c.Name(), fmt.Errorf("it has %d bytes of labels and taints and at most %d are read; shorten them",
-			c.size, maxCandidateBytes)}
+		return fmt.Errorf("it has %d bytes of labels and taints and at most %d are read; shorten them", c.size, maxCandidateBytes)
 	}
 	return nil
 }
@@ -133,14 +138,26 @@ type judged struct {
 	err error
 }
 
-// mostFailures is how many evaluations may fail before a policy counts as one that cannot be evaluated. Those that fail are
-// interpreted, which takes long, and those of a policy that fails for all servers alike would keep other claims waiting.
-const mostFailures = 32
+// MaxFailures is how many evaluations may fail before a policy counts as one that cannot be evaluated. Candidates that agree in all that
+// the rules read share one. Those that fail are interpreted, which takes long, and a policy that fails for all servers would keep other
+// claims waiting.
+const MaxFailures = 128
 
-// setAside returns an error that is about one candidate, and keeps nobody from judging the others; false for any other error.
-func (l *looking) setAside(err error) (one CandidateError, ok bool) {
-	stopped := l.session != nil && l.session.evaluation.Stopped()
-	return one, errors.As(err, &one) && !stopped && l.failures <= mostFailures
+// setAside makes a CandidateError of an error that is about one candidate, and keeps nobody from judging the others. Any other error
+// is about the policy as a whole.
+func (l *looking) setAside(candidate *PreparedCandidate, err error) error {
+	switch {
+	case l.session != nil && l.session.evaluation.Stopped():
+		return err
+	case l.failures > MaxFailures:
+		return fmt.Errorf("selection: the rules fail for too many servers, of late: %w; mend the rule, or give what it reads a default", err)
+	}
+	return CandidateError{candidate.Name(), err}
+}
+
+// isNative says that a candidate can be evaluated natively, if its rules do not fail.
+func (l *looking) isNative(candidate *PreparedCandidate) bool {
+	return l.native != nil && candidate.longest <= l.longest && candidate.size <= maxCandidateBytes
 }
 
 func (p *Policy) look(ctx context.Context, claim *Claim, fleet *Fleet) (*looking, error) {
@@ -173,7 +190,7 @@ func (l *looking) close() {
 
 // judge is the native judgement of one candidate; ok is false where the interpreter has to be asked.
 func (l *looking) judge(candidate *PreparedCandidate) (j Judgement, ok bool) {
-	if l.native == nil || candidate.longest > l.longest || candidate.size > maxCandidateBytes {
+	if !l.isNative(candidate) {
 		return j, false
 	}
 	at := l.places.of(candidate)
@@ -193,7 +210,7 @@ func (l *looking) judge(candidate *PreparedCandidate) (j Judgement, ok bool) {
 	return j, ok
 }
 
-// interpret asks the interpreter, once for each class.
+// interpret asks the interpreter, once for each class. The error names no candidate.
 func (l *looking) interpret(candidate *PreparedCandidate) (Judgement, error) {
 	if err := candidate.fits(); err != nil {
 		return Judgement{}, err
@@ -205,8 +222,7 @@ func (l *looking) interpret(candidate *PreparedCandidate) (Judgement, error) {
 		}
 	}
 	if l.reads.whole[ofCandidate] || l.single {
-		j, err := l.evaluate(candidate)
-		return j, of(candidate, err)
+		return l.evaluate(candidate)
 	}
 	l.key = l.tells.AppendKey(l.key[:0], &subject{candidate: &candidate.facts})
 	known, ok := l.judged[string(l.key)]
@@ -217,24 +233,16 @@ func (l *looking) interpret(candidate *PreparedCandidate) (Judgement, error) {
 		known.Judgement, known.err = l.evaluate(candidate)
 		l.judged[string(l.key)] = known
 	}
-	return known.Judgement, of(candidate, known.err)
+	return known.Judgement, known.err
 }
 
-// evaluate asks the interpreter about one candidate. The error names none.
+// evaluate asks the interpreter about one candidate.
 func (l *looking) evaluate(candidate *PreparedCandidate) (Judgement, error) {
 	j, err := l.session.judge(candidate)
 	if err != nil {
 		l.failures++
 	}
 	return j, err
-}
-
-// of is what went wrong for a candidate; nil where nothing did.
-func of(candidate *PreparedCandidate, err error) error {
-	if err == nil {
-		return nil
-	}
-	return CandidateError{candidate.Name(), err}
 }
 
 // words finds the message of each code for the candidate whose message is shown.

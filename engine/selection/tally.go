@@ -20,6 +20,8 @@ type tally struct {
 	// byBit counts native verdicts by the bit of their code, byCode what has its words already.
 	byBit  [mostCodes]rejected
 	byCode map[string]rejected
+	// unjudged are the candidates for which the rules fail.
+	unjudged rejected
 }
 
 // rejected counts candidates; first is the one whose name comes first.
@@ -90,6 +92,15 @@ func (t *tally) judgement(j Judgement, candidate *PreparedCandidate) {
 	}
 }
 
+// fail counts a candidate of which the rules say nothing.
+func (t *tally) fail(err error, candidate *PreparedCandidate) {
+	r := &t.unjudged
+	if r.first == nil || candidate.Name() < r.first.Name() {
+		r.first, r.Message = candidate, Anonymous(err)
+	}
+	r.Count++
+}
+
 // add counts candidates under a code, of which one is the first.
 func (t *tally) add(reason Reason, first *PreparedCandidate, n int) {
 	r := t.byCode[reason.Code]
@@ -102,7 +113,7 @@ func (t *tally) add(reason Reason, first *PreparedCandidate, n int) {
 
 func (t *tally) result(evaluated int) Result {
 	t.shorten()
-	result := Result{Allowed: t.allowed, Rejections: make(map[string]Rejection, len(t.byCode)), Evaluated: evaluated}
+	result := Result{Allowed: t.allowed, Rejections: make(map[string]Rejection, len(t.byCode)), Evaluated: evaluated, Unjudged: t.unjudged.Rejection}
 	if len(t.head) > 0 {
 		result.Ranked = t.head
 	}

@@ -234,7 +234,8 @@ func (j *judging) look(ctx context.Context, entries []*index.Entry) error {
 		for code, r := range result.Rejections {
 			j.reject(code, r.Count)
 		}
-		j.unjudged = j.unjudged || result.Rejections[selection.CodePolicyError].Count > 0
+		j.reject(selection.CodePolicyError, result.Unjudged.Count)
+		j.unjudged = j.unjudged || result.Unjudged.Count > 0
 	}
 	return j.pass(ctx, had)
 }

@@ -250,7 +250,7 @@ func (j *judge) ask(verdicts []Verdict, some []int, extra []float64) error {
 		said, err := j.policy.Judge(j.ctx, j.claim, candidates[k], counts)
 		var one selection.CandidateError
 		switch {
-		case errors.As(err, &one) && result.Rejections[selection.CodePolicyError].Count > 0:
+		case errors.As(err, &one):
 			said.Reasons = []selection.Reason{one.Reason()}
 			verdicts[i].Unknown = len(verdicts[i].Reasons) == 0
 		case err != nil:

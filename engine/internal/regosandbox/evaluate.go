@@ -33,8 +33,15 @@ type EvalError struct {
 	Cause error
 }
 
-// Error names the place, the rule and the cause.
-func (e *EvalError) Error() string {
+// Place is file, line, column and rule, as far as they are known; empty where the evaluation failed at no place, such as for lack of time.
+func (e *EvalError) Place() string {
+	if e.File == "" && e.Rule == "" {
+		return ""
+	}
+	return e.place()
+}
+
+func (e *EvalError) place() string {
 	place := "policy " + e.Package
 	if e.File != "" {
 		place = fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
@@ -42,6 +49,12 @@ func (e *EvalError) Error() string {
 	if e.Rule != "" {
 		place += ": rule " + e.Rule
 	}
+	return place
+}
+
+// Error names the place, the rule and the cause.
+func (e *EvalError) Error() string {
+	place := e.place()
 	if errors.Is(e.Cause, context.DeadlineExceeded) {
 		return place + ": the evaluation took too long and was stopped; let the rules look at less (" + e.Cause.Error() + ")"
 	}
