@@ -77,7 +77,8 @@ func (o *options) validateAddresses(p *usage.Problems) {
 	if host, _, err := net.SplitHostPort(o.pprofAddress); err != nil || isLoopback(host) {
 		listen("pprof-bind-address", o.pprofAddress, true)
 	} else {
-		p.Add("pprof-bind-address", o.pprofAddress, "profiles are served to anybody who can connect", "write localhost:PORT, and reach it with kubectl port-forward")
+		p.Add("pprof-bind-address", o.pprofAddress, "profiles are served to anybody who can connect",
+			"write localhost:PORT, and reach it with kubectl port-forward")
 	}
 	listen("health-probe-bind-address", o.healthAddress, true)
 	listen("registry-bind-address", o.registryAddress, false)

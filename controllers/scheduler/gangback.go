@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/policies/index"
@@ -129,8 +128,6 @@ func (r *run) giveBack(ctx context.Context, members []asking) {
 		case !one.done:
 			r.s.suspects.add(one.entry.Name()) // its claim may have gone
 			r.s.patience.lost(one.claim.UID, r.s.now(), longestWait)
-		default:
-			r.rewoke = r.s.pending.respread(one.claim.Namespace, one.claim.UID) || r.rewoke
 		}
 	}
 }
@@ -174,10 +171,6 @@ func (s *Scheduler) undoMember(ctx context.Context, c *v1alpha1.ServerClaim, e *
 	case err != nil:
 		return false, fmt.Errorf("take server %s back from claim %s: %w", e.Name(), claimName(c), err)
 	}
-	if s.pending.offered(s.fleet.Get(e.Name())) {
-		s.freed.Store(true)
-	}
-	undone.Inc()
-	logf.FromContext(ctx).Info("reservation undone", "server", e.Name(), "claim", claimName(c), "claimUID", c.UID)
+	s.tookBack(ctx, e)
 	return true, nil
 }

@@ -122,16 +122,19 @@ func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("take server %s back from claim %s/%s: %w", e.Server.Name, key.Namespace, key.Name, err)
 	}
-	if s.pending.offered(s.fleet.Get(e.Name())) {
-		s.freed.Store(true)
-	}
-	if s.pending.respread(key.Namespace, uid) {
+	s.tookBack(ctx, e)
+	return true, nil
+}
+
+// tookBack tells those who may want a server, or keep apart from the claim that it was written for, that it was taken back.
+func (s *Scheduler) tookBack(ctx context.Context, e *index.Entry) {
+	key, uid := e.Claim(), types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
+	isWanted := s.pending.offered(s.fleet.Get(e.Name()))
+	if s.pending.respread(key.Namespace, uid) || isWanted {
 		s.freed.Store(true)
 	}
 	undone.Inc()
-	logf.FromContext(ctx).Info("binding undone", "server", e.Server.Name, "claim", key.Namespace+"/"+key.Name,
-		"claimUID", uid)
-	return true, nil
+	logf.FromContext(ctx).Info("binding undone", "server", e.Name(), "claim", key.Namespace+"/"+key.Name, "claimUID", uid)
 }
 
 // ForgetBinding takes a binding off a server in memory. It is for servers only for which nothing was booted.

@@ -64,15 +64,13 @@ func TestAServerForWhichThePolicyFailsIsSetAside(t *testing.T) {
 			candidates = append(candidates, NewCandidate(one))
 		}
 		result, err := policy.Select(t.Context(), Claim{}, candidates, Fleet{})
-		got := ""
+		names := []string{}
+		for _, r := range result.Ranked {
+			names = append(names, r.Name)
+		}
+		got := fmt.Sprintf("%v, %d unjudged: %s", names, result.Unjudged.Count, result.Unjudged.Message)
 		if err != nil {
 			got = err.Error()
-		} else {
-			names := []string{}
-			for _, r := range result.Ranked {
-				names = append(names, r.Name)
-			}
-			got = fmt.Sprintf("%v, %d unjudged: %s", names, result.Unjudged.Count, result.Unjudged.Message)
 		}
 		if got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
