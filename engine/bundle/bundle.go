@@ -12,9 +12,9 @@ import (
 	"github.com/metalaw/metalaw/engine/admission"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/internal/regosandbox"
-	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/lifecycle"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/engine/spelling"
 	"github.com/metalaw/metalaw/macprefixes"
 )
 

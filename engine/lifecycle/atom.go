@@ -16,8 +16,8 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/internal/celrule"
-	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+	"github.com/metalaw/metalaw/engine/spelling"
 )
 
 // atom is one named fact: a CEL expression over the vocabulary that yields a boolean.

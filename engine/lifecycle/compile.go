@@ -13,8 +13,8 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
-	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+	"github.com/metalaw/metalaw/engine/spelling"
 )
 
 // Compile reads lifecycle.yaml. It returns nil and all problems with their places when the file is not usable. The

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine/internal/celrule"
-	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+	"github.com/metalaw/metalaw/engine/spelling"
 )
 
 // truth is the outcome of a guard. An error is never false: a guard that cannot be evaluated halts the decision.

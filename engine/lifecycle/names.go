@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/metalaw/metalaw/engine/internal/spelling"
+	"github.com/metalaw/metalaw/engine/spelling"
 )
 
 var (

@@ -15,9 +15,9 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/internal/celrule"
-	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/engine/spelling"
 )
 
 // expression is one condition.

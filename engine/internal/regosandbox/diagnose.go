@@ -12,7 +12,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/metalaw/metalaw/engine/diag"
-	"github.com/metalaw/metalaw/engine/internal/spelling"
+	"github.com/metalaw/metalaw/engine/spelling"
 )
 
 var undefinedFunction = regexp.MustCompile(`undefined function (\S+)`)

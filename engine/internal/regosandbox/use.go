@@ -11,7 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/metalaw/metalaw/engine/diag"
-	"github.com/metalaw/metalaw/engine/internal/spelling"
+	"github.com/metalaw/metalaw/engine/spelling"
 )
 
 // checkUse warns of rules that have no part in any answer: neither metalaw asks for them, nor a rule for which it does. So it

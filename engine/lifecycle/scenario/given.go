@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/engine/internal/spelling"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
+	"github.com/metalaw/metalaw/engine/spelling"
 )
 
 // given reads one fact of a scenario.
