@@ -5,14 +5,12 @@ package webhooks
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/policies"
 )
 
 var annotationsPath = field.NewPath("metadata", "annotations")
@@ -75,17 +73,3 @@ var systemText = regexp.MustCompile(`^[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$`)
 
 // maxSystemText is how long spec.systemUUID of a Server may be.
 const maxSystemText = 64
-
-// checkPriority warns of a priority that counts as another.
-func checkPriority(c change[v1alpha1.ServerClaim], found *findings) {
-	value, set := written(c.old, c.new, v1alpha1.PriorityAnnotation)
-	if !set {
-		return
-	}
-	number, err := strconv.ParseInt(value, 10, 64)
-	counts := policies.PriorityOf(c.new)
-	if err != nil || number != counts {
-		found.warn("%s: %q counts as %d; a priority is a whole number from %d to %d",
-			annotationsPath.Key(v1alpha1.PriorityAnnotation), value, counts, -policies.MaxPriority, policies.MaxPriority)
-	}
-}

@@ -11,9 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -31,8 +33,11 @@ type claimFacts struct {
 	server *v1alpha1.Server
 	// usage is how many claims the namespace has; nil where there is no quota.
 	usage *usage
-	// sanitization is the setting of the bundle in force.
-	sanitization string
+	// lives says that a claim of this name is stored already, so that a creation comes to nothing. It is looked up only
+	// where server names the claim.
+	lives bool
+	// bundle is the one in force.
+	bundle *bundle.Bundle
 }
 
 // checkClaim holds a claim against what the fleet is. What a stored claim says already is not held against it again: the
@@ -54,13 +59,15 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 	}
 	if refChanges(c) {
 		checkServerRef(c.new, f, &found)
-		checkTakesOver(c, f.server, &found)
+		checkTakesOver(c, f, &found)
 	}
 	checkKeepsServer(c, &found)
 	checkPlacement(c, &found)
+	checkGang(c, f.server, &found)
 	checkTolerations(c, &found)
 	checkSecretNames(c, &found)
-	checkPriority(c, &found)
+	checkPriority(c, f.bundle, &found)
+	checkAnnotationNames(c, &found)
 	checkProtection(c.old, c.new, &found)
 	checkQuota(f.usage, &found)
 	return found
@@ -161,10 +168,12 @@ func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
 }
 
 // checkTakesOver: a server that a former claim of this name holds becomes this claim's, with all that is on it. So a claim
-// restored from a backup gets its machine back; whoever only wanted a fresh one has to know.
-func checkTakesOver(c change[v1alpha1.ServerClaim], s *v1alpha1.Server, found *findings) {
+// restored from a backup gets its machine back; whoever only wanted a fresh one has to know. Where the claim that holds it lives,
+// nothing is taken over: what is created again is refused by its name, or only tried.
+func checkTakesOver(c change[v1alpha1.ServerClaim], f claimFacts, found *findings) {
+	s := f.server
 	isItself := !c.created() && s != nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.new.UID)
-	if s == nil || !namesClaim(s, c.new) || isItself {
+	if s == nil || !namesClaim(s, c.new) || isItself || f.lives {
 		return
 	}
 	if v1alpha1.BindingEnded(s) && !v1alpha1.KeptAfterRelease(s) { // of one that is kept checkServerRef tells
@@ -199,7 +208,7 @@ func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *findings) 
 	isHolder := s.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.UID)
 	switch {
 	case s.Spec.ServerClaimRef == nil && !isHolder:
-	case s.Spec.ServerClaimRef == nil && f.sanitization == bundle.SanitizationNone:
+	case s.Spec.ServerClaimRef == nil && f.bundle.Settings.Sanitization == bundle.SanitizationNone:
 		found.warn("Server %q still records this claim as its holder, though its serverClaimRef was cleared: deleting the claim "+
 			"counts as its release, and the server may be offered again; its data is NOT erased (sanitization: none)", s.Name)
 	case s.Spec.ServerClaimRef == nil:
@@ -209,7 +218,7 @@ func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *findings) 
 	case s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain:
 		found.warn("Server %q will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared "+
 			"or its reclaimPolicy is set to Recycle", s.Name)
-	case f.sanitization == bundle.SanitizationNone:
+	case f.bundle.Settings.Sanitization == bundle.SanitizationNone:
 		found.warn("Server %q will be powered off and offered again; its data is NOT erased (sanitization: none)", s.Name)
 	default:
 		found.warn("Server %q will be powered off and all data on its disks erased", s.Name)
@@ -229,12 +238,12 @@ func hasMark(s *v1alpha1.Server, mark string) bool {
 // judgeClaim looks up what checkClaim needs. The bundle's rules get to know serverExists where the request makes it a question.
 func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim]) (findings, map[string]any, error) {
 	b := l.bundles.Active()
-	f, facts := claimFacts{sanitization: b.Settings.Sanitization}, map[string]any{}
+	f, facts := claimFacts{bundle: b}, map[string]any{}
 	name := ""
 	switch {
 	case c.deleted():
 		name = refOf(c.old)
-	case refChanges(c):
+	case refChanges(c), joinsByName(c):
 		name = refOf(c.new)
 	}
 	var err error
@@ -242,10 +251,31 @@ func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim])
 		if f.server, err = get[v1alpha1.Server](ctx, l, name); err != nil {
 			return findings{}, nil, err
 		}
+	}
+	if c.deleted() && name != "" || !c.deleted() && refChanges(c) {
 		facts["serverExists"] = f.server != nil
+	}
+	if c.created() && f.server != nil && namesClaim(f.server, c.new) {
+		if f.lives, err = l.lives(ctx, c.new); err != nil {
+			return findings{}, nil, err
+		}
 	}
 	if f.usage, err = l.usage(ctx, c, b); err != nil {
 		return findings{}, nil, err
 	}
 	return checkClaim(c, f), facts, nil
+}
+
+// lives says that a claim of a name is stored and is not being deleted. It is asked past the cache, which may not know yet that a
+// former claim is gone.
+func (l *lookup) lives(ctx context.Context, c *v1alpha1.ServerClaim) (bool, error) {
+	var stored v1alpha1.ServerClaim
+	err := l.reader.Get(ctx, client.ObjectKeyFromObject(c), &stored)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("claim %s/%s cannot be read: %w", c.Namespace, c.Name, err)
+	}
+	return stored.DeletionTimestamp.IsZero(), nil
 }

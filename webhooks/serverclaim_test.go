@@ -3,6 +3,9 @@
 package webhooks
 
 import (
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 func claim(change ...func(*v1alpha1.ServerClaim)) *v1alpha1.ServerClaim {
@@ -57,6 +61,16 @@ func prioritized(priority string) func(*v1alpha1.ServerClaim) {
 	return func(c *v1alpha1.ServerClaim) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.PriorityAnnotation, priority)
 	}
+}
+
+func saying(name, value string) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, "policy.metalaw.dev/"+name, value)
+	}
+}
+
+func other(c *v1alpha1.ServerClaim) {
+	metav1.SetMetaDataAnnotation(&c.ObjectMeta, "example.com/placment", "x")
 }
 
 func image(i string) func(*v1alpha1.ServerClaim) {
@@ -109,6 +123,18 @@ func TestServerClaim(t *testing.T) {
 		"a priority that is too high, too": {after: claim(prioritized("5000")), warnings: []string{
 			`metadata.annotations[policy.metalaw.dev/priority]: "5000" counts as 1000; a priority is a whole number from -1000 to 1000`}},
 		"a priority passes": {after: claim(prioritized("-7"))},
+		"a misspelt annotation is warned about": {after: claim(saying("placment", "where: server.gpus > 0"), saying("Protect", "true")), warnings: []string{
+			"metadata.annotations[policy.metalaw.dev/Protect]: metalaw reads no such annotation of a ServerClaim; did you mean policy.metalaw.dev/protect?",
+			"metadata.annotations[policy.metalaw.dev/placment]: metalaw reads no such annotation of a ServerClaim; did you mean policy.metalaw.dev/placement?"}},
+		"an annotation cut short, too": {after: claim(saying("prio", "5")), warnings: []string{
+			"metadata.annotations[policy.metalaw.dev/prio]: metalaw reads no such annotation of a ServerClaim; did you mean policy.metalaw.dev/priority?"}},
+		"an annotation of another kind is warned about, with those of a claim": {after: claim(saying("consent", "take-over")), warnings: []string{
+			"metadata.annotations[policy.metalaw.dev/consent]: metalaw reads no such annotation of a ServerClaim; it reads policy.metalaw.dev/priority, " +
+				"policy.metalaw.dev/placement, policy.metalaw.dev/protect, policy.metalaw.dev/operation-id"}},
+		"a misspelt annotation that a change adds is warned about": {before: claim(), after: claim(image("os:2"), saying("protected", "true")), warnings: []string{
+			"metadata.annotations[policy.metalaw.dev/protected]: metalaw reads no such annotation of a ServerClaim; did you mean policy.metalaw.dev/protect?"}},
+		"one that is stored is not warned about again":         {before: claim(saying("protected", "true")), after: claim(image("os:2"), saying("protected", "false"))},
+		"annotations that are read, and those of others, pass": {after: claim(saying("protect", "true"), saying("operation-id", "1"), other)},
 		"serverRef cannot be taken away": {before: claim(naming("s1")), after: claim(),
 			want: "Forbidden\nspec.serverRef: Forbidden: it cannot change once it is set; delete the claim and create another"},
 		"a toleration of nothing is refused": {after: claim(tolerating(v1alpha1.Toleration{Key: "a"}, v1alpha1.Toleration{Operator: "Equal", Value: "x"})),
@@ -152,6 +178,88 @@ func TestServerClaim(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestThePriorityThatAPolicyGrantsIsTold(t *testing.T) {
+	const path = "metadata.annotations[policy.metalaw.dev/priority]: "
+	for name, c := range map[string]struct {
+		namespace, asks string
+		want            []string
+	}{
+		"what is granted passes":            {"default", "50", nil},
+		"more counts as the bound":          {"default", "1000", []string{path + `"1000" counts as 50; the policy in force (p1) grants namespace "default" no more`}},
+		"a namespace has its own bound":     {"team-b", "500", nil},
+		"more than that counts as it":       {"team-b", "501", []string{path + `"501" counts as 500; the policy in force (p1) grants namespace "team-b" no more`}},
+		"both bounds are told":              {"default", "2000", []string{path + `"2000" counts as 50; a priority is a whole number from -1000 to 1000, and the policy in force (p1) grants namespace "default" no more`}},
+		"none may be granted less than 0":   {"last", "high", []string{path + `"high" counts as -5; a priority is a whole number from -1000 to 1000, and the policy in force (p1) grants namespace "last" no more`}},
+		"what is no number counts as 0":     {"default", "high", []string{path + `"high" counts as 0; a priority is a whole number from -1000 to 1000`}},
+		"who asks for less than it may has": {"team-b", "-7", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := *defaults(t)
+			b.Revision.Name = "p1"
+			b.Settings.Claims.OnUnsatisfiable = bundle.UnsatisfiableAllow
+			b.Settings.Claims.Priority = bundle.Priority{Max: 50, Namespaces: map[string]int64{"team-b": 500, "last": -5}}
+			got, warnings := newWorld(t, &b).ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim(claimNamed(c.namespace, "c"), prioritized(c.asks)))
+			if diff := cmp.Diff(c.want, warnings); got != "" || diff != "" {
+				t.Error(got, diff)
+			}
+		})
+	}
+}
+
+func TestAClaimThatLivesTakesNothingOverFromItself(t *testing.T) {
+	const takesOver = `this claim takes over Server "mine" of the former claim of this name, with its data: nothing was erased since; ` +
+		"where that is not meant, delete this claim, which releases the server, and claim another one"
+	mine := server(serverNamed("mine"), heldBy("team", "c"), annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty)
+	going := func(c *v1alpha1.ServerClaim) {
+		now := metav1.Now()
+		c.DeletionTimestamp, c.Finalizers = &now, []string{v1alpha1.FinalizerServerClaim}
+	}
+	for name, c := range map[string]struct {
+		stored *v1alpha1.ServerClaim
+		gone   bool
+		want   []string
+	}{
+		"no claim of the name is stored":                   {want: []string{takesOver}},
+		"a claim of the name is stored":                    {stored: claim(naming("mine"))},
+		"a claim of the name is being deleted":             {stored: claim(naming("mine"), going), want: []string{takesOver}},
+		"a claim of the name is in another namespace":      {stored: claim(claimNamed("other", "c"), naming("mine")), want: []string{takesOver}},
+		"the cache does not know yet that a claim is gone": {stored: claim(naming("mine")), gone: true, want: []string{takesOver}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{mine}
+			if c.stored != nil {
+				objects = append(objects, c.stored)
+			}
+			w := newWorld(t, defaults(t), objects...)
+			if c.gone {
+				w.onlyCached(c.stored)
+			}
+			got, warnings := w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim(naming("mine")), dryRun)
+			if diff := cmp.Diff(c.want, warnings); got != "" || diff != "" {
+				t.Error(got, diff)
+			}
+		})
+	}
+}
+
+// Whoever writes an annotation of claims into the API writes it into the list as well, or admission calls it misspelt.
+func TestEveryAnnotationOfClaimsIsKnown(t *testing.T) {
+	text, err := os.ReadFile("../api/v1alpha1/names.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	constant := regexp.MustCompile(`((?:\t//.*\n)+)\t\w+Annotation = "(policy\.metalaw\.dev/[a-z-]+)"`)
+	for _, m := range constant.FindAllStringSubmatch(string(text), -1) {
+		if strings.Contains(m[1], "on a ServerClaim") || strings.Contains(m[1], "or a ServerClaim") {
+			documented = append(documented, m[2])
+		}
+	}
+	if diff := cmp.Diff(claimAnnotations, documented); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -146,7 +146,8 @@ const (
 	// UnclaimableReasonAnnotation on a Server says why spec.unclaimable was last set or cleared by metalaw server cordon or
 	// uncordon.
 	UnclaimableReasonAnnotation = "policy.metalaw.dev/unclaimable-reason"
-	// OperationIDAnnotation on a Server tells a repeated request of the same operation from the former one; optional.
+	// OperationIDAnnotation on a Server or a ServerClaim tells a repeated request of the same operation from the former one;
+	// optional.
 	OperationIDAnnotation = "policy.metalaw.dev/operation-id"
 )
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/spelling"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// annotationPrefix begins the annotations that are metalaw's own.
+const annotationPrefix = "policy.metalaw.dev/"
+
+// claimAnnotations are those of annotationPrefix that are read on a ServerClaim; the manager writes the last.
+var claimAnnotations = []string{
+	v1alpha1.PriorityAnnotation, v1alpha1.PlacementAnnotation, v1alpha1.ProtectAnnotation, v1alpha1.OperationIDAnnotation,
+}
+
+// checkAnnotationNames warns of an annotation that looks like one of metalaw's and that it does not read: who misspells protect has
+// no protection. A rule of the bundle may read it, so that it is not refused.
+func checkAnnotationNames(c change[v1alpha1.ServerClaim], found *findings) {
+	for _, key := range slices.Sorted(maps.Keys(c.new.Annotations)) {
+		if !strings.HasPrefix(key, annotationPrefix) || slices.Contains(claimAnnotations, key) {
+			continue
+		}
+		if !c.created() {
+			if _, had := c.old.Annotations[key]; had {
+				continue
+			}
+		}
+		found.warn("%s: metalaw reads no such annotation of a ServerClaim; %s", annotationsPath.Key(key), meantAnnotation(key))
+	}
+}
+
+// meantAnnotation offers what somebody meant: the nearest name, or one of which the first letters are written; otherwise all.
+func meantAnnotation(key string) string {
+	word := strings.ToLower(strings.TrimPrefix(key, annotationPrefix))
+	var all []string
+	for _, known := range claimAnnotations {
+		all = append(all, strings.TrimPrefix(known, annotationPrefix))
+	}
+	near := spelling.Nearest(word, all)
+	for _, name := range all {
+		if near == "" && len(word) > 2 && strings.HasPrefix(name, word) {
+			near = name
+		}
+	}
+	if near == "" {
+		return "it reads " + strings.Join(claimAnnotations, ", ")
+	}
+	return "did you mean " + annotationPrefix + near + "?"
+}
+
+// checkPriority warns of a priority that counts as another: because it is none, or because the policy in force grants less.
+func checkPriority(c change[v1alpha1.ServerClaim], b *bundle.Bundle, found *findings) {
+	value, set := written(c.old, c.new, v1alpha1.PriorityAnnotation)
+	if !set {
+		return
+	}
+	number, err := strconv.ParseInt(value, 10, 64)
+	asked := policies.PriorityOf(c.new)
+	counts := b.Settings.Claims.Priority.Grant(c.new.Namespace, asked)
+	var because []string
+	if err != nil || number != asked {
+		because = append(because, "a priority is a whole number from "+strconv.Itoa(-policies.MaxPriority)+" to "+strconv.Itoa(policies.MaxPriority))
+	}
+	if counts != asked {
+		because = append(because, "the policy in force ("+b.Revision.Name+") grants namespace "+strconv.Quote(c.new.Namespace)+" no more")
+	}
+	if len(because) > 0 {
+		found.warn("%s: %q counts as %d; %s",
+			annotationsPath.Key(v1alpha1.PriorityAnnotation), value, counts, strings.Join(because, ", and "))
+	}
+}
