@@ -3,6 +3,7 @@
 package webhooks
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -38,7 +39,7 @@ func checkAnnotationNames(c change[v1alpha1.ServerClaim], found *findings) {
 	}
 }
 
-// meantAnnotation offers what somebody meant: the nearest name, or one of which the first letters are written; otherwise all.
+// meantAnnotation offers what somebody meant: the nearest name, or one of which the first letters are written; else it tells all.
 func meantAnnotation(key string) string {
 	word := strings.ToLower(strings.TrimPrefix(key, annotationPrefix))
 	var all []string
@@ -68,10 +69,10 @@ func checkPriority(c change[v1alpha1.ServerClaim], b *bundle.Bundle, found *find
 	counts := b.Settings.Claims.Priority.Grant(c.new.Namespace, asked)
 	var because []string
 	if err != nil || number != asked {
-		because = append(because, "a priority is a whole number from "+strconv.Itoa(-policies.MaxPriority)+" to "+strconv.Itoa(policies.MaxPriority))
+		because = append(because, fmt.Sprintf("a priority is a whole number from %d to %d", -policies.MaxPriority, policies.MaxPriority))
 	}
 	if counts != asked {
-		because = append(because, "the policy in force ("+b.Revision.Name+") grants namespace "+strconv.Quote(c.new.Namespace)+" no more")
+		because = append(because, fmt.Sprintf("the policy in force (%s) grants namespace %q no more", b.Revision.Name, c.new.Namespace))
 	}
 	if len(because) > 0 {
 		found.warn("%s: %q counts as %d; %s",

@@ -251,14 +251,12 @@ func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim])
 		if f.server, err = get[v1alpha1.Server](ctx, l, name); err != nil {
 			return findings{}, nil, err
 		}
-	}
-	if c.deleted() && name != "" || !c.deleted() && refChanges(c) {
-		facts["serverExists"] = f.server != nil
-	}
-	if c.created() && f.server != nil && namesClaim(f.server, c.new) {
-		if f.lives, err = l.lives(ctx, c.new); err != nil {
-			return findings{}, nil, err
+		if c.deleted() || refChanges(c) {
+			facts["serverExists"] = f.server != nil
 		}
+	}
+	if f.lives, err = l.lives(ctx, c, f.server); err != nil {
+		return findings{}, nil, err
 	}
 	if f.usage, err = l.usage(ctx, c, b); err != nil {
 		return findings{}, nil, err
@@ -266,16 +264,19 @@ func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim])
 	return checkClaim(c, f), facts, nil
 }
 
-// lives says that a claim of a name is stored and is not being deleted. It is asked past the cache, which may not know yet that a
-// former claim is gone.
-func (l *lookup) lives(ctx context.Context, c *v1alpha1.ServerClaim) (bool, error) {
+// lives says that a claim which is created, and which the server names, is stored already and is not being deleted. It is asked past
+// the cache, which may not know yet that a former claim is gone.
+func (l *lookup) lives(ctx context.Context, c change[v1alpha1.ServerClaim], s *v1alpha1.Server) (bool, error) {
+	if !c.created() || s == nil || !namesClaim(s, c.new) {
+		return false, nil
+	}
 	var stored v1alpha1.ServerClaim
-	err := l.reader.Get(ctx, client.ObjectKeyFromObject(c), &stored)
+	err := l.reader.Get(ctx, client.ObjectKeyFromObject(c.new), &stored)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("claim %s/%s cannot be read: %w", c.Namespace, c.Name, err)
+		return false, fmt.Errorf("claim %s/%s cannot be read: %w", c.new.Namespace, c.new.Name, err)
 	}
 	return stored.DeletionTimestamp.IsZero(), nil
 }
