@@ -98,15 +98,15 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 	r := &attempt{}
 	var output terminal.Output
 	cmd := &cobra.Command{
-		Use:   "try -f FILE|- [-n NAMESPACE] [--all]",
+		Use:   "try -f FILE|- [-f FILE]... [-n NAMESPACE] [--all]",
 		Short: "Ask what would become of claims if they were created now, and store nothing",
-		Long: "Reads ServerClaims from a file, strictly, with the place of everything that is wrong; asks the API server and its " +
+		Long: "Reads ServerClaims from files, strictly, with the place of everything that is wrong; asks the API server and its " +
 			"admission by a dry run, where you may create claims; and says which server each would get now, with score and runners-up, " +
-			"or what it would wait for. Claims are served in the order of the file, and each sees the servers of those before it as " +
-			"taken; those of one gang together. Claims that wait already are not served before them. Other objects in the file are " +
-			"passed over.\n\n" +
-			"Exit codes: 0 all would be bound; 1 one would not, nobody can tell, or no claims can be read from the file; " +
-			"2 the command line makes no sense.",
+			"or what it would wait for. Claims are served in the order of the files, and each sees the servers of those before it as " +
+			"taken; those of one gang together. Claims that wait already are not served before them. Other objects in the files are " +
+			"passed over; two claims of one name are refused.\n\n" +
+			"Exit codes: 0 all would be bound; 1 one would not, nobody can tell, or no claims can be read from a file; " +
+			"2 the command line makes no sense, or the files hold two claims of one name.",
 		Example: "  {{.}} claim try -f claim.yaml\n  kubectl kustomize ./claims | {{.}} claim try -f - -n team",
 		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -138,7 +138,7 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&r.path, "filename", "f", "", "file with ServerClaims, or - for standard input; required")
+	f.StringArrayVarP(&r.paths, "filename", "f", nil, "file with ServerClaims, or - for standard input; required, and may be repeated")
 	f.StringVarP(&r.namespace, "namespace", "n", "", "namespace of claims that name none; that of the kubeconfig's context where it is left out")
 	f.BoolVar(&r.all, "all", false, "show every server, and not only the first 20")
 	output.Register(cmd)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/internal/yamlnode"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -25,41 +23,20 @@ import (
 // document is a claim as it stands in a file.
 type document struct {
 	claim *v1alpha1.ServerClaim
-	// line is where it begins.
+	// file and line are where it begins.
+	file string
 	line int
 	// wrong is what is wrong with it, each with its place.
 	wrong []string
 }
 
-// documents are what a file holds.
+func (d *document) place() string { return fmt.Sprintf("%s:%d", d.file, d.line) }
+
+// documents are what files hold.
 type documents struct {
 	all []document
 	// others are the kinds of objects that are no claims.
 	others []string
-}
-
-// read reads the file of the command line. What is wrong with single claims is kept with them.
-func (r *attempt) read(in io.Reader) (documents, error) {
-	var text []byte
-	var err error
-	name := r.path
-	switch r.path {
-	case "":
-		return documents{}, usage.Errorf("which claims? Name a file with -f, or - for standard input; see --help")
-	case "-":
-		name = "<stdin>"
-		text, err = io.ReadAll(in)
-	default:
-		text, err = os.ReadFile(r.path)
-	}
-	if err != nil {
-		return documents{}, fmt.Errorf("the file cannot be read: %w", err)
-	}
-	docs, err := decode(name, text)
-	if err == nil && len(docs.all) == 0 {
-		err = fmt.Errorf("%s holds no ServerClaim", name)
-	}
-	return docs, err
 }
 
 var yamlLine = regexp.MustCompile(`line (\d+): (.*)`)
@@ -101,7 +78,7 @@ func (d *documents) add(name string, text []byte, n *yaml.Node, certain bool) {
 		d.others = append(d.others, kind)
 		return
 	}
-	doc := document{line: n.Line, claim: &v1alpha1.ServerClaim{}}
+	doc := document{file: name, line: n.Line, claim: &v1alpha1.ServerClaim{}}
 	at := func(node *yaml.Node, format string, args ...any) {
 		doc.wrong = append(doc.wrong, fmt.Sprintf("%s:%d:%d: error: ", name, node.Line, node.Column)+fmt.Sprintf(format, args...))
 	}

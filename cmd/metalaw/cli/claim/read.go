@@ -25,7 +25,7 @@ type world struct {
 	now     time.Time
 	servers []v1alpha1.Server
 	claims  []v1alpha1.ServerClaim
-	// everywhere says that the claims are those of all namespaces, and not of the claim's alone.
+	// everywhere says that the claims are those of all namespaces, and not of those alone that were asked for.
 	everywhere bool
 	fleet      *why.Fleet
 	// revision names the one in force; bundle is nil where it is not known or refused by the manager.
@@ -39,8 +39,9 @@ type world struct {
 	notes []string
 }
 
-// look reads with the reader's rights. What they may not read is noted, or said in unseen; any other failure is an error.
-func look(ctx context.Context, c client.Client, namespace string) (*world, error) {
+// look reads with the reader's rights: the claims of all namespaces, or of the given ones where those rights reach no further. What
+// they may not read is noted, or said in unseen; any other failure is an error.
+func look(ctx context.Context, c client.Client, namespaces ...string) (*world, error) {
 	w := &world{now: time.Now()}
 	var servers v1alpha1.ServerList
 	w.unseen = access.Explain(c.List(ctx, &servers), "list", access.Servers)
@@ -48,7 +49,7 @@ func look(ctx context.Context, c client.Client, namespace string) (*world, error
 		return nil, w.unseen
 	}
 	w.servers = servers.Items
-	if err := w.lookAtClaims(ctx, c, namespace); err != nil {
+	if err := w.lookAtClaims(ctx, c, namespaces); err != nil {
 		return nil, err
 	}
 	if w.blind() {
@@ -81,8 +82,8 @@ func (w *world) note(err error, resource, follows string) error {
 	return nil
 }
 
-// lookAtClaims reads the claims of all namespaces, or else of one.
-func (w *world) lookAtClaims(ctx context.Context, c client.Client, namespace string) error {
+// lookAtClaims reads the claims of all namespaces, or else of some.
+func (w *world) lookAtClaims(ctx context.Context, c client.Client, namespaces []string) error {
 	var claims v1alpha1.ServerClaimList
 	err := c.List(ctx, &claims)
 	if err == nil {
@@ -92,10 +93,17 @@ func (w *world) lookAtClaims(ctx context.Context, c client.Client, namespace str
 	if !apierrors.IsForbidden(err) {
 		return access.Explain(err, "list", access.ServerClaims)
 	}
-	if err = c.List(ctx, &claims, client.InNamespace(namespace)); err != nil {
-		return w.note(err, access.ServerClaims, "other claims are not known to you, so order and spread are judged without them")
+	for _, namespace := range namespaces {
+		var claims v1alpha1.ServerClaimList
+		if err = c.List(ctx, &claims, client.InNamespace(namespace)); err != nil {
+			err = w.note(err, access.ServerClaims,
+				"other claims in namespace "+namespace+" are not known to you, so order and spread are judged without them")
+		}
+		if err != nil {
+			return err
+		}
+		w.claims = append(w.claims, claims.Items...)
 	}
-	w.claims = claims.Items
 	return nil
 }
 

@@ -20,11 +20,12 @@ import (
 
 // attempt is what the command line of try asks for.
 type attempt struct {
-	path, namespace string
-	all             bool
+	paths     []string
+	namespace string
+	all       bool
 }
 
-// result is what would become of the claims of a file.
+// result is what would become of the claims of some files.
 type result struct {
 	// Binds is the exit code in a word: all would be bound.
 	Binds  bool     `json:"binds"`
@@ -32,15 +33,18 @@ type result struct {
 	Notes  []string `json:"notes"`
 
 	all bool
+	// files is how many there are.
+	files int
 }
 
 // tried is what would become of one claim.
 type tried struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Line is where it begins in the file.
-	Line  int  `json:"line"`
-	Binds bool `json:"binds"`
+	// File and Line are where it begins.
+	File  string `json:"file"`
+	Line  int    `json:"line"`
+	Binds bool   `json:"binds"`
 	// Server is the one that it would get, with the score.
 	Server string   `json:"server,omitempty"`
 	Score  *float64 `json:"score,omitempty"`
@@ -91,12 +95,15 @@ func (w *warnings) take() []string {
 
 // try finds out what would become of the claims.
 func (r *attempt) try(ctx context.Context, c client.Client, warned *warnings, namespace string, docs documents) (*result, error) {
-	w, err := look(ctx, c, namespace)
+	if err := docs.distinct(namespace); err != nil {
+		return nil, err
+	}
+	w, err := look(ctx, c, docs.namespaces(namespace)...)
 	if err != nil {
 		return nil, err
 	}
 	warned.take()
-	out := &result{Binds: true, Claims: []*tried{}, Notes: []string{}, all: r.all}
+	out := &result{Binds: true, Claims: []*tried{}, Notes: []string{}, all: r.all, files: len(r.paths)}
 	if len(docs.others) > 0 {
 		out.Notes = append(out.Notes, "passed over, because they are no claims: "+strings.Join(docs.others, ", "))
 	}
@@ -119,8 +126,8 @@ func (r *attempt) try(ctx context.Context, c client.Client, warned *warnings, na
 // triedOf is a claim of a file with what can be said of it alone.
 func triedOf(ctx context.Context, c client.Client, warned *warnings, namespace string, doc document) *tried {
 	doc.claim.Namespace = cmp.Or(doc.claim.Namespace, namespace)
-	t := &tried{Name: cmp.Or(doc.claim.Name, doc.claim.GenerateName), Namespace: doc.claim.Namespace, Line: doc.line, claim: doc.claim,
-		Problems: append([]string{}, doc.wrong...), Admission: admission{Answer: unasked, Warnings: []string{}}}
+	t := &tried{Name: cmp.Or(doc.claim.Name, doc.claim.GenerateName), Namespace: doc.claim.Namespace, File: doc.file, Line: doc.line,
+		claim: doc.claim, Problems: append([]string{}, doc.wrong...), Admission: admission{Answer: unasked, Warnings: []string{}}}
 	if len(t.Problems) == 0 {
 		t.ask(ctx, c, warned)
 	}
@@ -216,7 +223,11 @@ func (p *page) tried(r *result) error {
 		case t.assessment == nil:
 			verdict = p.Paint(terminal.Wary, "unknown", 0)
 		}
-		p.line("Claim %s/%s (line %d): %s", terminal.Plain(t.Namespace), terminal.Plain(t.Name), t.Line, verdict)
+		place := fmt.Sprintf("line %d", t.Line)
+		if r.files > 1 {
+			place += " of " + t.File
+		}
+		p.line("Claim %s/%s (%s): %s", terminal.Plain(t.Namespace), terminal.Plain(t.Name), terminal.Plain(place), verdict)
 		for _, problem := range t.Problems {
 			p.line("  %s", terminal.Plain(problem))
 		}
