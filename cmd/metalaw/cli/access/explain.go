@@ -50,8 +50,10 @@ func Explain(err error, verb, resource string) error {
 		return explained{deniedWords(err, verb), err}
 	case unanswered.MatchString(err.Error()):
 		return explained{unansweredWords(err), err}
+	case apierrors.IsForbidden(err) && !lacksRights.MatchString(err.Error()):
+		return explained{subject(err), err}
 	case apierrors.IsForbidden(err):
-		return explained{fmt.Sprintf("%s; it takes the verb %q on %s%s", subject(err), verb, resource, roleWords(verb, resource)), err}
+		return explained{fmt.Sprintf("%s; it takes the verb %q on %s%s", subject(err), verb, resource, roleWords(err, verb, resource)), err}
 	case apierrors.IsUnauthorized(err):
 		return explained{"the API server does not know you (401 Unauthorized); see the user of your kubeconfig context", err}
 	case meta.IsNoMatchError(err):
@@ -63,6 +65,13 @@ func Explain(err error, verb, resource string) error {
 		return err
 	}
 }
+
+// lacksRights is what authorization says. Forbidden is also what admission says of a namespace that is being terminated, of a quota that
+// is used up and the like, for which no right is missing.
+var lacksRights = regexp.MustCompile(`\bcannot [a-z]+ (resource|path) "`)
+
+// inNamespace is the end of what authorization says where a right in that namespace would do.
+var inNamespace = regexp.MustCompile(`in the namespace "[^"]+"`)
 
 // denied says that admission refused a request, not RBAC.
 func denied(err error) bool {
@@ -92,7 +101,7 @@ func deniedWords(err error, verb string) string {
 	// A request that makes no sense is no question of rights.
 	aboutRights := strings.Contains(words, VerbForce) && !strings.Contains(words, "is invalid: ")
 	if verb == VerbForce && aboutRights && !strings.Contains(words, roles[VerbForce]) {
-		words += roleWords(VerbForce, Servers)
+		words += roleWords(err, VerbForce, Servers)
 	}
 	return "denied: " + words
 }
@@ -106,14 +115,17 @@ func subject(err error) string {
 	return "forbidden: " + words
 }
 
-// roles are the shipped ClusterRoles by what they are needed for.
+// roles are the shipped ClusterRoles for the fleet by what they are needed for.
 var roles = map[string]string{
 	"read":    "metalaw-fleet-viewer",
 	"write":   "metalaw-fleet-operator",
 	VerbForce: "metalaw-server-forcer",
 }
 
-func roleWords(verb, resource string) string {
+// roleWords name the least of the shipped roles that has a right; the refusal tells whether it is to be had in one namespace.
+func roleWords(err error, verb, resource string) string {
+	reads := verb == "get" || verb == "list" || verb == "watch"
+	namespaced := inNamespace.MatchString(err.Error())
 	kind := "write"
 	switch {
 	case resource == ConfigMaps:
@@ -121,9 +133,13 @@ func roleWords(verb, resource string) string {
 			"--role=metalaw-policy-author --user=USER)"
 	case resource == Events:
 		return "; the ClusterRole metalaw-fleet-viewer has it, and so has the cluster's own \"view\""
+	case resource == ServerClaims && !reads:
+		return "; the ClusterRole metalaw-claim-editor has it, and so has the cluster's own \"edit\"; a RoleBinding in the namespace will do"
+	case resource == ServerClaims && namespaced:
+		return "; the ClusterRole metalaw-claim-viewer has it, and so has the cluster's own \"view\"; a RoleBinding in the namespace will do"
 	case verb == VerbForce:
 		kind = VerbForce
-	case verb == "get" || verb == "list" || verb == "watch":
+	case reads:
 		kind = "read"
 	}
 	return fmt.Sprintf("; the ClusterRole %s has it", roles[kind])

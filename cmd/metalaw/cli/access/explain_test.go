@@ -17,6 +17,11 @@ import (
 func TestARefusalIsExplained(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "metal.ironcore.dev", Resource: "servers"}, "s",
 		errors.New(`User "bob" cannot patch resource "servers" in API group "metal.ironcore.dev" at the cluster scope`))
+	claims := schema.GroupResource{Group: "metal.ironcore.dev", Resource: "serverclaims"}
+	tina := func(verb, scope string) error {
+		return apierrors.NewForbidden(claims, "web", errors.New(
+			`User "tina" cannot `+verb+` resource "serverclaims" in API group "metal.ironcore.dev" `+scope))
+	}
 	webhook := func(words string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
 			Message: `admission webhook "server.validate.metalaw.dev" denied the request: ` + words}}
@@ -35,6 +40,19 @@ func TestARefusalIsExplained(t *testing.T) {
 		"by RBAC, for a bundle's ConfigMap": {forbidden, "get", ConfigMaps,
 			`forbidden: User "bob" cannot patch resource "servers" in API group "metal.ironcore.dev" at the cluster scope; it takes the verb "get" on configmaps; ` +
 				"the Role metalaw-policy-author in the manager's namespace has it (kubectl create rolebinding NAME -n metalaw-system --role=metalaw-policy-author --user=USER)"},
+		"by RBAC, for a new claim": {tina("create", `in the namespace "team"`), "create", ServerClaims,
+			`forbidden: User "tina" cannot create resource "serverclaims" in API group "metal.ironcore.dev" in the namespace "team"; it takes the verb "create" on serverclaims.metal.ironcore.dev; ` +
+				`the ClusterRole metalaw-claim-editor has it, and so has the cluster's own "edit"; a RoleBinding in the namespace will do`},
+		"by RBAC, for the claims of a namespace": {tina("list", `in the namespace "team"`), "list", ServerClaims,
+			`forbidden: User "tina" cannot list resource "serverclaims" in API group "metal.ironcore.dev" in the namespace "team"; it takes the verb "list" on serverclaims.metal.ironcore.dev; ` +
+				`the ClusterRole metalaw-claim-viewer has it, and so has the cluster's own "view"; a RoleBinding in the namespace will do`},
+		"by RBAC, for the claims of all namespaces": {tina("list", "at the cluster scope"), "list", ServerClaims,
+			`forbidden: User "tina" cannot list resource "serverclaims" in API group "metal.ironcore.dev" at the cluster scope; it takes the verb "list" on serverclaims.metal.ironcore.dev; ` +
+				`the ClusterRole metalaw-fleet-viewer has it`},
+		"by a namespace that goes": {apierrors.NewForbidden(claims, "web", errors.New("unable to create new content in namespace team because it is being terminated")), "create", ServerClaims,
+			"forbidden: unable to create new content in namespace team because it is being terminated"},
+		"by a quota that is used up": {apierrors.NewForbidden(claims, "web", errors.New("exceeded quota: claims, requested: 1, used: 2, limited: 2")), "create", ServerClaims,
+			"forbidden: exceeded quota: claims, requested: 1, used: 2, limited: 2"},
 		"by admission, in its own words":           {webhook("a claim holds it"), "patch", Servers, "denied: a claim holds it"},
 		"by admission, about force, with the role": {webhook("bob may not force servers"), VerbForce, Servers, "denied: bob may not force servers; the ClusterRole metalaw-server-forcer has it"},
 		"by admission, which has named the role":   {webhook("force takes metalaw-server-forcer"), VerbForce, Servers, "denied: force takes metalaw-server-forcer"},

@@ -55,10 +55,10 @@ func following(t *testing.T, events []corev1.Event, unreadable error) (f *follow
 var noonSharp = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func TestRefusalsThatNobodyMayReadTakeNoLongerThanOne(t *testing.T) {
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("bob may not list events"))
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New(`User "bob" cannot list resource "events"`))
 	f, out, notes := following(t, nil, forbidden)
 	f.rememberEvents(t.Context())
-	const right = `forbidden: bob may not list events; it takes the verb "list" on events; the ClusterRole metalaw-fleet-viewer has it, ` +
+	const right = `forbidden: User "bob" cannot list resource "events"; it takes the verb "list" on events; the ClusterRole metalaw-fleet-viewer has it, ` +
 		`and so has the cluster's own "view"`
 	if diff := cmp.Diff("why something is refused cannot be read: "+right+"\n", notes.String()); diff != "" {
 		t.Errorf("- want, + got:\n%s", diff)
