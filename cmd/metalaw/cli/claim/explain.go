@@ -40,8 +40,9 @@ type explanation struct {
 // binding is how the server of a claim was chosen.
 type binding struct {
 	Server string `json:"server"`
-	// The others are empty where nobody recorded them, as after an adoption.
-	Recorded  bool       `json:"recorded"`
+	// Recorded is nil where that is not known, because the server, which keeps the record, cannot be read. The others are empty then,
+	// and where nobody recorded them, as after an adoption.
+	Recorded  *bool      `json:"recorded,omitempty"`
 	Revision  string     `json:"revision,omitempty"`
 	Score     float64    `json:"score,omitempty"`
 	RunnersUp int        `json:"runnersUp,omitempty"`
@@ -144,10 +145,12 @@ func (e *explanation) bound(ctx context.Context, c client.Client, claim *v1alpha
 		return nil
 	}
 	record, recorded := scheduler.BindingOf(s)
-	if !recorded || scheduler.RelationOf(s, claim) != scheduler.Holds {
+	recorded = recorded && scheduler.RelationOf(s, claim) == scheduler.Holds
+	e.Binding.Recorded = &recorded
+	if !recorded {
 		return nil
 	}
-	e.Binding.Recorded, e.Binding.Revision, e.Binding.Score, e.Binding.RunnersUp = true, record.Revision, record.Score, record.RunnersUp
+	e.Binding.Revision, e.Binding.Score, e.Binding.RunnersUp = record.Revision, record.Score, record.RunnersUp
 	if !record.At.IsZero() {
 		e.Binding.At = &record.At
 	}

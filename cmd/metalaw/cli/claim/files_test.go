@@ -24,7 +24,7 @@ import (
 )
 
 // aCluster holds some objects, and shows claims in single namespaces only.
-func aCluster(t *testing.T, objects ...client.Object) client.Client {
+func aCluster(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, policyv1alpha1.AddToScheme} {

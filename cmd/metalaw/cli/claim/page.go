@@ -65,7 +65,9 @@ func (p *page) explained(e *explanation) error {
 	if b := e.Binding; b != nil {
 		p.field("Server", b.Server)
 		switch {
-		case b.Recorded:
+		case b.Recorded == nil:
+			p.field("Chosen by", "not known, because the server, which keeps the record, cannot be read")
+		case *b.Recorded:
 			p.field("Chosen by", fmt.Sprintf("%s, with score %s; %s", b.Revision, number(b.Score), runnersUp(b.RunnersUp)))
 		default:
 			p.field("Chosen by", "nobody recorded it; so it is after an adoption")
