@@ -113,12 +113,8 @@ func (d *document) unmarshal(name string, n *yaml.Node, at func(*yaml.Node, stri
 	var wrongType *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrongType):
-		place := node(n, wrongType.Field)
-		if bare := valueOf(n, place); bare != nil && isBareBoolean(bare) {
-			at(bare, "%s is a bare %s, which kubectl takes for a boolean: write %q in quotes", wrongType.Field, bare.Value, bare.Value)
-			return
-		}
-		at(place, "%s is a %s and has to be a %s", wrongType.Field, wrongType.Value, typeWords(wrongType.Type.Kind().String()))
+		m := mismatchOf(n, wrongType)
+		at(m.place, "%s", m.words())
 	case err != nil:
 		at(n, "%v", err)
 	}
@@ -130,13 +126,6 @@ func (d *document) unmarshal(name string, n *yaml.Node, at func(*yaml.Node, stri
 		}
 		at(field, "%v", one)
 	}
-}
-
-// bareBooleans are the words that kubectl, which reads YAML 1.1, takes for booleans where they stand without quotes.
-var bareBooleans = regexp.MustCompile(`^(y|Y|yes|Yes|YES|on|On|ON|n|N|no|No|NO|off|Off|OFF)$`)
-
-func isBareBoolean(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && n.Style == 0 && bareBooleans.MatchString(n.Value)
 }
 
 // asKubectl is a document with the values that kubectl makes of it.
@@ -153,33 +142,6 @@ func asKubectl(n *yaml.Node) *yaml.Node {
 		}
 	}
 	return &read
-}
-
-// valueOf is the value of the key at a place in a document; the place itself where it is no key.
-func valueOf(n, place *yaml.Node) *yaml.Node {
-	if n == nil || n == place {
-		return place
-	}
-	for i, child := range n.Content {
-		if child == place && n.Kind == yaml.MappingNode && i%2 == 0 && i+1 < len(n.Content) {
-			return n.Content[i+1]
-		}
-		if found := valueOf(child, place); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-func typeWords(kind string) string {
-	switch kind {
-	case "struct", "map":
-		return "mapping"
-	case "slice":
-		return "list"
-	default:
-		return kind
-	}
 }
 
 // checkMeaning finds what has no meaning in what could be decoded: the selector and the placement.
