@@ -91,7 +91,7 @@ func yamlWords(n *yaml.Node) string {
 
 // typeWords name the type that a field has.
 func typeWords(kind reflect.Kind) string {
-	switch kind { //nolint:exhaustive // The others name themselves.
+	switch kind {
 	case reflect.Struct, reflect.Map:
 		return "mapping"
 	case reflect.Slice:
