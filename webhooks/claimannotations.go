@@ -35,7 +35,7 @@ func checkAnnotationNames(c change[v1alpha1.ServerClaim], found *findings) {
 				continue
 			}
 		}
-		found.warn("%s: metalaw reads no such annotation of a ServerClaim; %s", annotationsPath.Key(key), meantAnnotation(key))
+		found.warn("%s: nothing reads this annotation of a ServerClaim; %s", annotationsPath.Key(key), meantAnnotation(key))
 	}
 }
 
@@ -53,7 +53,7 @@ func meantAnnotation(key string) string {
 		}
 	}
 	if near == "" {
-		return "it reads " + strings.Join(claimAnnotations, ", ")
+		return "known are " + strings.Join(claimAnnotations, ", ")
 	}
 	return "did you mean " + annotationPrefix + near + "?"
 }

@@ -124,15 +124,15 @@ func TestServerClaim(t *testing.T) {
 			`metadata.annotations[policy.metalaw.dev/priority]: "5000" counts as 1000; a priority is a whole number from -1000 to 1000`}},
 		"a priority passes": {after: claim(prioritized("-7"))},
 		"a misspelt annotation is warned about": {after: claim(saying("placment", "where: server.gpus > 0"), saying("Protect", "true")), warnings: []string{
-			"metadata.annotations[policy.metalaw.dev/Protect]: metalaw reads no such annotation of a ServerClaim; did you mean policy.metalaw.dev/protect?",
-			"metadata.annotations[policy.metalaw.dev/placment]: metalaw reads no such annotation of a ServerClaim; did you mean policy.metalaw.dev/placement?"}},
+			"metadata.annotations[policy.metalaw.dev/Protect]: nothing reads this annotation of a ServerClaim; did you mean policy.metalaw.dev/protect?",
+			"metadata.annotations[policy.metalaw.dev/placment]: nothing reads this annotation of a ServerClaim; did you mean policy.metalaw.dev/placement?"}},
 		"an annotation cut short, too": {after: claim(saying("prio", "5")), warnings: []string{
-			"metadata.annotations[policy.metalaw.dev/prio]: metalaw reads no such annotation of a ServerClaim; did you mean policy.metalaw.dev/priority?"}},
+			"metadata.annotations[policy.metalaw.dev/prio]: nothing reads this annotation of a ServerClaim; did you mean policy.metalaw.dev/priority?"}},
 		"an annotation of another kind is warned about, with those of a claim": {after: claim(saying("consent", "take-over")), warnings: []string{
-			"metadata.annotations[policy.metalaw.dev/consent]: metalaw reads no such annotation of a ServerClaim; it reads policy.metalaw.dev/priority, " +
+			"metadata.annotations[policy.metalaw.dev/consent]: nothing reads this annotation of a ServerClaim; known are policy.metalaw.dev/priority, " +
 				"policy.metalaw.dev/placement, policy.metalaw.dev/protect, policy.metalaw.dev/operation-id"}},
 		"a misspelt annotation that a change adds is warned about": {before: claim(), after: claim(image("os:2"), saying("protected", "true")), warnings: []string{
-			"metadata.annotations[policy.metalaw.dev/protected]: metalaw reads no such annotation of a ServerClaim; did you mean policy.metalaw.dev/protect?"}},
+			"metadata.annotations[policy.metalaw.dev/protected]: nothing reads this annotation of a ServerClaim; did you mean policy.metalaw.dev/protect?"}},
 		"one that is stored is not warned about again":         {before: claim(saying("protected", "true")), after: claim(image("os:2"), saying("protected", "false"))},
 		"annotations that are read, and those of others, pass": {after: claim(saying("protect", "true"), saying("operation-id", "1"), other)},
 		"serverRef cannot be taken away": {before: claim(naming("s1")), after: claim(),
