@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -135,7 +137,14 @@ func (s *story) operate(ctx context.Context, object client.Object) {
 	if op := s.get(ctx).Status.Operation; op != nil {
 		before = op.ID
 	}
-	s.patch(ctx, object, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.OperationAnnotation, v1alpha1.OperationHardRestartServer))
+	asks := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.OperationAnnotation, v1alpha1.OperationHardRestartServer)
+	s.do(ctx, func() error {
+		err := s.admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(asks)))
+		if mayBeStored(err) { // and carried out before it is asked for again
+			s.ledger.change(s.m, func(p *permit) { p.restarts++ })
+		}
+		return err
+	})
 	s.reach(ctx, "the end of the operation", func() error {
 		if err := s.admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
@@ -274,6 +283,16 @@ func (s *story) patch(ctx context.Context, object client.Object, merge string) {
 	s.do(ctx, func() error {
 		return s.admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(merge)))
 	})
+}
+
+// mayBeStored says that a write failed without an answer that denies it: the API server, or etcd behind it, went away meanwhile. One
+// that no webhook could be asked about is not stored.
+func mayBeStored(err error) bool {
+	switch {
+	case err == nil, utilnet.IsConnectionRefused(err), apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return false
+	}
+	return !strings.Contains(err.Error(), "failed calling webhook")
 }
 
 // do repeats what fails while there is nobody to admit it.
