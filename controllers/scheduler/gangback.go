@@ -119,11 +119,11 @@ func (r *run) giveBack(ctx context.Context, members []asking) {
 	})
 	for _, one := range all {
 		r.v.afresh()
-		if one.err != nil && !isDenied(one.err) {
-			r.s.returns[one.claim.UID] = giveBack{one.entry.Name(), r.s.now()}
-		}
 		switch {
 		case one.err != nil:
+			if !isDenied(one.err) {
+				r.s.returns[one.claim.UID] = giveBack{one.entry.Name(), r.s.now()}
+			}
 			r.fail(one.asking, one.err)
 		case !one.done:
 			r.s.suspects.add(one.entry.Name()) // its claim may have gone

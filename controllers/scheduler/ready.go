@@ -9,7 +9,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// giveBack is a write that takes a server back from a claim, of which nobody knows whether it happened.
+// giveBack is when a server was to be taken back from a claim, and it is not known that nothing was written.
 type giveBack struct {
 	server string
 	at     time.Time

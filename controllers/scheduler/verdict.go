@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies/why"
 )
 
 // Verdict says why a claim has no server yet. It carries codes and counts, and no names of servers or of other claims.
@@ -94,14 +94,17 @@ func noServer(named bool, c count, s step) Verdict {
 	return Verdict{Reason: reason, Message: message, counts: c.byCode}
 }
 
-// mayPass says that some server may be had once another claim ends, it is ready, or the policy thinks otherwise of it.
+// mayPass says that some server may be had though nobody acts: once it is ready or another claim ends, or the policy thinks otherwise
+// of it.
 func mayPass(byCode map[string]int, s step) bool {
-	for _, code := range []string{selection.CodeClaimed, selection.CodeState, selection.CodePower, selection.CodeDirty, selection.CodeMaintenance} {
-		if byCode[code] > 0 {
-			return true
+	for _, counts := range []map[string]int{byCode, s.misplaced} {
+		for code, n := range counts {
+			if passing := why.PassingOf(code); n > 0 && (passing == why.ByItself || passing == why.ByOthers) {
+				return true
+			}
 		}
 	}
-	return len(s.rejected) > 0 || s.misplaced[placement.CodeSpread] > 0
+	return len(s.rejected) > 0
 }
 
 // worthRewriting is how long a verdict stands when nothing but its counts has changed: in a busy fleet they change all
