@@ -155,34 +155,48 @@ func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
 }
 
 // setBooted sets the one condition and leaves everything else of the status as it is: the patch carries the version
-// that was read, so that a condition which somebody else set meanwhile is not lost.
+// that was read, so that a condition which somebody else set meanwhile is not lost. What a cache does not show yet is looked for once
+// more in the API server before it is refused.
 func (r *Registry) setBooted(ctx context.Context, server string, key client.ObjectKey, booted bool) (changed bool, refused *refusal) {
-	reader := r.options.Reader
+	reader, cached := r.options.Reader, true
 	var last error
 	for range writeAttempts {
-		var config metalv1alpha1.ServerBootConfiguration
-		if err := reader.Get(ctx, key, &config); apierrors.IsNotFound(err) {
-			return false, notExpected(fmt.Sprintf("boot configuration %s does not exist", key), "wait for the manager to write one")
-		} else if err != nil {
-			return false, failed(fmt.Errorf("reading boot configuration %s: %w", key, err))
+		config, refused := bootConfigurationOf(ctx, reader, key, server)
+		if refused != nil && cached {
+			reader, cached = r.options.Live, false
+			config, refused = bootConfigurationOf(ctx, reader, key, server)
 		}
-		if config.Spec.ServerRef.Name != server {
-			return false, notExpected(fmt.Sprintf("boot configuration %s belongs to another server", key), "wait for the manager to write one")
+		if refused != nil {
+			return false, refused
 		}
 		before := config.DeepCopy()
 		if !meta.SetStatusCondition(&config.Status.Conditions, bootCondition(config.Generation, booted)) {
 			return false, nil
 		}
-		err := r.options.Writer.Status().Patch(ctx, &config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		err := r.options.Writer.Status().Patch(ctx, config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		if err == nil {
 			return true, nil
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return false, failed(fmt.Errorf("writing the status of boot configuration %s: %w", key, err))
 		}
-		last, reader = err, r.options.Live
+		last, reader, cached = err, r.options.Live, false
 	}
 	return false, failed(fmt.Errorf("writing the status of boot configuration %s: %w", key, last))
+}
+
+// bootConfigurationOf reads the boot configuration of a server.
+func bootConfigurationOf(ctx context.Context, reader client.Reader, key client.ObjectKey, server string) (*metalv1alpha1.ServerBootConfiguration, *refusal) {
+	var config metalv1alpha1.ServerBootConfiguration
+	if err := reader.Get(ctx, key, &config); apierrors.IsNotFound(err) {
+		return nil, notExpected(fmt.Sprintf("boot configuration %s does not exist", key), "wait for the manager to write one")
+	} else if err != nil {
+		return nil, failed(fmt.Errorf("reading boot configuration %s: %w", key, err))
+	}
+	if config.Spec.ServerRef.Name != server {
+		return nil, notExpected(fmt.Sprintf("boot configuration %s belongs to another server", key), "wait for the manager to write one")
+	}
+	return &config, nil
 }
 
 func bootCondition(generation int64, booted bool) metav1.Condition {

@@ -47,12 +47,13 @@ func inventory(ctx context.Context, reader client.Reader, systemUUID string) (*p
 
 // update changes a server's inventory, which it makes where there is none. change works on a copy and may be called
 // again after a conflict; what it leaves as it was is not written: the patch names the changed fields only, under an
-// optimistic lock.
+// optimistic lock. It refuses nothing for what a cache says that lags, because an agent takes a refusal for the last word: such a
+// refusal is given only for what the API server holds.
 func (r *Registry) update(
 	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal,
 ) (changed bool, refused *refusal) {
 	uuid := g.server.Spec.SystemUUID
-	reader := r.options.Reader
+	reader, cached := r.options.Reader, true
 	var last error
 	for range writeAttempts {
 		stored, err := inventory(ctx, reader, uuid)
@@ -68,10 +69,11 @@ func (r *Registry) update(
 		} else {
 			changed, err = r.patch(ctx, stored, change, &refused)
 		}
-		if refused != nil {
-			return false, refused
-		}
 		switch {
+		case refused != nil && cached:
+			refused = nil
+		case refused != nil:
+			return false, refused
 		case err == nil:
 			return stored == nil || changed, nil
 		case apierrors.IsInvalid(err):
@@ -79,7 +81,7 @@ func (r *Registry) update(
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err):
 			return false, failed(fmt.Errorf("writing inventory %s: %w", uuid, err))
 		}
-		last, reader = err, r.options.Live
+		last, reader, cached = err, r.options.Live, false
 	}
 	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", uuid, writeAttempts, last))
 }

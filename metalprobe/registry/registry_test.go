@@ -347,3 +347,28 @@ func TestACredentialYoungerThanTheCacheIsFound(t *testing.T) {
 		t.Errorf("got %d %s", got.Code, got.Body)
 	}
 }
+
+// A cache lags behind the report that the registry has just stored, as after a watch that was cut.
+func TestAWipeIsNotRefusedForAReportYoungerThanTheCache(t *testing.T) {
+	f := newFleet(t, func(server *metalv1alpha1.Server, o *Options) {
+		asWipe(server, o)
+		o.Reader = fakeClient(server.DeepCopy(), emptyInventory())
+	}, emptyInventory())
+	f.registry.options.Live = f.client
+	for _, step := range []struct{ path, body string }{{"/register", report(uuid, twoDisks)}, {"/wipe", verified}} {
+		if got := f.do("POST", step.path, "mine", step.body); got.Code >= 300 {
+			t.Fatalf("%s: got %d %s", step.path, got.Code, got.Body)
+		}
+	}
+	if got := f.inventory(uuid).Wipe; got == nil || got.State != "Verified" {
+		t.Errorf("the wipe is %+v", got)
+	}
+}
+
+func TestABootStateIsNotRefusedForAConfigurationYoungerThanTheCache(t *testing.T) {
+	f := newFleet(t, func(server *metalv1alpha1.Server, o *Options) { o.Reader = fakeClient(server.DeepCopy()) })
+	f.registry.options.Live = f.client
+	if got := f.do("POST", "/bootstate", "mine", `{"systemUUID":"`+uuid+`","booted":true}`); got.Code != http.StatusOK {
+		t.Errorf("got %d %s", got.Code, got.Body)
+	}
+}
