@@ -106,22 +106,25 @@ func (v *visit) stop(ctx context.Context, graceful time.Duration, force bool) lo
 }
 
 // shutDown asks the operating system and says whether to wait for it. A manager asks once; one that comes after asks again
-// where nothing shows, because its predecessor may have died before it asked. A BMC that cannot ask is not waited for.
+// where nothing shows, because its predecessor may have died before it asked. It is asked again, too, where the BMC failed and nothing
+// shows, within the grace: else an operating system that never heard of it would have its power cut. A BMC that cannot ask is not
+// waited for.
 func (v *visit) shutDown(ctx context.Context, graceful time.Duration, force bool) (loop.Progress, bool) {
 	request := v.server.Status.Lifecycle.Request
 	ask := v.reset(redfish.ActionGracefulShutdown)
+	inGrace := func() bool { return v.now.Sub(v.recordedAt(request)) < graceful }
 	switch {
 	case v.cutting(request):
 		return loop.Progress{}, false
 	case request == nil || request.Action != v1alpha1.PowerActionGracefulShutdown || request.ShownAt != nil || v.ofFormerEntry(request):
 		return v.askOnce(ctx, v1alpha1.PowerActionGracefulShutdown, ask), true
-	case v.unheard(request):
+	case v.unheard(request), v.leftOpen(request) && inGrace():
 		return v.askAgain(ctx, request, fleet.Shutdown, ask), true
 	}
 	// Counted from the record, so that no restart begins it anew; who was asked late still has a while.
 	left := max(graceful-v.now.Sub(v.recordedAt(request)), v.PowerGrace-v.since(request))
 	if err := v.notDone(request); err != nil {
-		if left = 0; !cannotAsk(err) && v.now.Sub(v.recordedAt(request)) < graceful {
+		if left = 0; !cannotAsk(err) && inGrace() {
 			return v.repeat(ctx, request, err, fleet.Shutdown, ask), true
 		}
 	}

@@ -112,6 +112,43 @@ func TestABMCThatCannotAskForAShutdownIsNotWaitedFor(t *testing.T) {
 	})
 }
 
+// What failed may have been heard all the same, so it is asked for as seldom as what was accepted.
+func TestAShutdownThatTheBMCFailedAtIsAskedForAgainBeforeThePowerIsCut(t *testing.T) {
+	failing := &redfish.ResponseError{Method: "POST", Status: 503}
+	for name, c := range map[string]struct {
+		fails int
+		asked []string
+	}{
+		"a BMC that is busy once":          {1, []string{"GracefulShutdown", "GracefulShutdown"}},
+		"a BMC that never passes it on":    {1000, []string{"GracefulShutdown", "GracefulShutdown", "GracefulShutdown", "GracefulShutdown", "GracefulShutdown", "ForceOff"}},
+		"a BMC that passes it on at first": {0, []string{"GracefulShutdown"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOn)
+				left := c.fails
+				m.refuses = func(asked string) error {
+					if asked != "GracefulShutdown" || left == 0 {
+						return nil
+					}
+					left--
+					return failing
+				}
+				w := inWorld(t, m, reserved(v1alpha1.PowerOff)...)
+				w.manager.run(testPowerGrace - time.Second)
+				m.wants(t, "within the grace of a request", "GracefulShutdown")
+				w.manager.run(shutdownGrace + testPowerGrace)
+				m.wants(t, "in the end", c.asked...)
+				for _, gap := range m.gaps("GracefulShutdown") {
+					if gap < testPowerGrace {
+						t.Errorf("asked again after %s", gap)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestPowerThatIsShownWronglyIsCutOnceInEachGrace(t *testing.T) {
 	for name, c := range map[string]struct {
 		obeys  func(*machine, redfish.PowerAction)

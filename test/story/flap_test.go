@@ -88,6 +88,10 @@ var _ = Describe("What flaps", func() {
 		}
 		Expect(executed).To(Equal(1))
 		unsteady.Remove()
+		refusals.Remove()
+		busy := theWorld.fleet.Inject(emulator.Fault{Name: "busy-for-the-shutdown", Machine: m.Name(), Path: "/redfish/v1/Systems/*/Actions/**",
+			Count: 1, Action: emulator.Action{Status: 503}})
+		defer busy.Remove()
 		deleteClaim(ctx, "unsteady")
 		Eventually(state(ctx, serverOf(m))).WithTimeout(time.Minute).Should(Equal("Available/Off"))
 	}, NodeTimeout(5*time.Minute))
