@@ -20,10 +20,10 @@ type client struct {
 	options     PoolOptions
 	broken      error // what every call returns; nil for a usable endpoint
 
-	base      *url.URL
-	transport *http.Transport
-	http      *http.Client
-	login     *login
+	base  *url.URL
+	wire  *wire
+	http  *http.Client
+	login *login
 
 	mu     sync.Mutex
 	key    string // may change while nobody uses the client
@@ -75,10 +75,10 @@ func newClient(key string, endpoint Endpoint, credentials Credentials, options P
 	if c.base, c.broken = endpoint.baseURL(); c.broken != nil {
 		return c
 	}
-	if c.transport, c.broken = newTransport(endpoint, options.PerBMC); c.broken != nil {
+	if c.wire, c.broken = newWire(endpoint, options.PerBMC); c.broken != nil {
 		return c
 	}
-	c.http = &http.Client{Transport: chain(c.name, c.base.Host, options, fleet, c.transport), CheckRedirect: refuseRedirects}
+	c.http = &http.Client{Transport: chain(c.name, c.base.Host, options, fleet, c.wire), CheckRedirect: refuseRedirects}
 	c.login = newLogin(c, shared)
 	return c
 }
@@ -91,7 +91,7 @@ func (c *client) Close(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.CloseTimeout)
 	defer cancel()
-	defer c.transport.CloseIdleConnections()
+	defer c.wire.CloseIdleConnections()
 	return c.login.close(&operation{c: c, ctx: ctx, left: 1})
 }
 
@@ -137,6 +137,6 @@ func (p *Pool) probeService(ctx context.Context, endpoint Endpoint) (*serviceRoo
 		return nil, err
 	}
 	defer cancel()
-	defer c.transport.CloseIdleConnections()
+	defer c.wire.CloseIdleConnections()
 	return op.root()
 }

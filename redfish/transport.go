@@ -60,25 +60,30 @@ func (e Endpoint) tlsConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// newTransport returns the innermost layer. It uses no proxy (management networks are reached directly) and no HTTP/2
+// dialer opens the connections to all BMCs.
+var dialer = &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+
+// newWire returns the innermost layer. It uses no proxy (management networks are reached directly) and no HTTP/2
 // (a limit on connections would not limit anything), asks for no compression (it changes ETags), and by its nature
 // repeats a read, never a write, when an idle connection turns out to have been closed by the BMC.
-func newTransport(e Endpoint, perBMC int) (*http.Transport, error) {
+func newWire(e Endpoint, perBMC int) (*wire, error) {
 	config, err := e.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
-	return &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:        config,
-		TLSHandshakeTimeout:    tlsTimeout,
-		MaxConnsPerHost:        perBMC,
-		MaxIdleConnsPerHost:    perBMC,
-		IdleConnTimeout:        idleTimeout,
-		DisableCompression:     true,
-		MaxResponseHeaderBytes: maxHeaderBytes,
-		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{},
-	}, nil
+	return &wire{rest: idleTimeout, dial: func() transport {
+		return &http.Transport{
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        config,
+			TLSHandshakeTimeout:    tlsTimeout,
+			MaxConnsPerHost:        perBMC,
+			MaxIdleConnsPerHost:    perBMC,
+			IdleConnTimeout:        idleTimeout,
+			DisableCompression:     true,
+			MaxResponseHeaderBytes: maxHeaderBytes,
+			TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{},
+		}
+	}}, nil
 }
 
 // chain stacks the layers, outermost first: refuse while the breaker is open, wait for a slot of the BMC and of the

@@ -232,6 +232,8 @@ const (
 const (
 	// ReasonStable: the server rests in a state that is marked stable.
 	ReasonStable = "Stable"
+	// ReasonSelectionPolicyFailed: the selection policy cannot be evaluated for the server, so that no claim gets it. An Event.
+	ReasonSelectionPolicyFailed = "SelectionPolicyFailed"
 	// ReasonMoving: the server is on its way to a stable state.
 	ReasonMoving = "Moving"
 	// ReasonFoundInState: another operator of this API, or a policy revision that is gone, left the server in its state.

@@ -160,22 +160,12 @@ func (f facts) bootIsOurs() bool { return f.boot != nil && metav1.IsControlledBy
 // waiting says why there is no server.
 func (f facts) waiting() standing {
 	if f.verdict != nil {
-		return standing{reason: f.verdict.Reason, message: f.verdict.Message, stalled: isFinal(f.verdict.Reason)}
+		return standing{reason: f.verdict.Reason, message: f.verdict.Message, stalled: f.verdict.IsFinal()}
 	}
 	if len(f.claim.Status.Conditions) > 0 {
 		return standing{silent: true}
 	}
 	return standing{reason: v1alpha1.ReasonPending, message: "waits for its turn"}
-}
-
-// isFinal says that waiting alone will not help.
-func isFinal(reason string) bool {
-	switch reason {
-	case v1alpha1.ReasonInvalidSelector, v1alpha1.ReasonServerNotFound, v1alpha1.ReasonGuardError, v1alpha1.ReasonBindingRefused,
-		v1alpha1.ReasonInvalidPlacement, v1alpha1.ReasonClaimDenied:
-		return true
-	}
-	return false
 }
 
 // running says whether the machine of a bound claim is as the claim asks.

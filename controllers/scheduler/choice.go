@@ -51,6 +51,8 @@ type view struct {
 	taken []uint32
 	// judgements are what placements say of servers.
 	judgements *judgements
+	// failed is told of a server that the policy fails for; nil where nobody is.
+	failed func(context.Context, selection.CandidateError)
 	// groups are what the policy is asked about, kept for the next time.
 	groups [][]*selection.PreparedCandidate
 }
@@ -119,7 +121,7 @@ func (v *view) pick(ctx context.Context, a asking, afresh bool) step {
 		return s
 	}
 	if v.exhausted[a.class.key] {
-		return step{action: refuse, count: true, spec: a.spec}
+		return v.none(a)
 	}
 	claim := policies.SelectionClaimOf(a.claim)
 	claim.Priority = a.priority
@@ -160,7 +162,7 @@ func (v *view) choose(ctx context.Context, a asking, claim selection.Claim, key 
 	fit := v.fit(a)
 	if len(fit.entries) == 0 {
 		v.exhausted[a.class.key] = true
-		return step{action: refuse, count: true, spec: a.spec}
+		return v.none(a)
 	}
 	if v.policy == nil {
 		s := refusal(v1alpha1.ReasonPending, "no policy is in force, or this version of the manager refuses the one that is")
@@ -238,6 +240,11 @@ func (f *fits) leaveOut(numbers []uint32) {
 	f.entries, f.candidates = f.entries[:kept], f.candidates[:kept]
 }
 
+// none is the step of a claim that no server is left for.
+func (v *view) none(a asking) step {
+	return step{action: refuse, count: true, spec: a.spec, leftOut: v.leaving(a)}
+}
+
 // offer is the step that a choice leads to.
 func (v *view) offer(a asking, c *choice, shared bool) step {
 	if c.failed != "" {
@@ -246,8 +253,9 @@ func (v *view) offer(a asking, c *choice, shared bool) step {
 		return s
 	}
 	if len(c.ranked) == 0 {
-		return step{action: refuse, count: true, spec: a.spec, rejected: c.rejected, misplaced: c.misplaced, unjudged: c.unjudged, unknown: c.unknown,
-			follows: c.follows || c.contended}
+		s := v.none(a)
+		s.rejected, s.misplaced, s.unjudged, s.unknown, s.follows = c.rejected, c.misplaced, c.unjudged, c.unknown, c.follows || c.contended
+		return s
 	}
 	for c.head < len(c.ranked) && v.fleet.Free(c.ranked[c.head].Name, a.spec) == nil {
 		c.head++

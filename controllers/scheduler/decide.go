@@ -60,6 +60,8 @@ type step struct {
 	// unjudged counts the servers of which the policy could say nothing, and unknown is why.
 	unjudged int
 	unknown  string
+	// leftOut is the code by which the server that the claim names would not be given even if it were free; empty where it would.
+	leftOut string
 	// gang begins the words for a claim of a gang that waits.
 	gang string
 	// follows says that the policy may choose otherwise though no server changes.
@@ -110,7 +112,7 @@ func (v *view) finish(s step, memo map[string]count) Verdict {
 	}
 	verdict := noServer(s.spec.ServerRef != "", c, s)
 	if verdict.Reason == v1alpha1.ReasonServerTaken {
-		if e := v.fleet.Get(s.spec.ServerRef); e != nil && v1alpha1.KeptAfterRelease(e.Server) {
+		if e := v.fleet.Get(s.spec.ServerRef); e != nil && v1alpha1.KeptAfterRelease(e.Server) && s.leftOut == "" {
 			verdict.Message = keptWords(e.Server.Name)
 		}
 	}
@@ -118,6 +120,24 @@ func (v *view) finish(s step, memo map[string]count) Verdict {
 		verdict.Reason, verdict.Message = v1alpha1.ReasonGangWaiting, s.gang+verdict.Message
 	}
 	return verdict
+}
+
+// leaving is the code by which a server that a claim names is none for it, whoever holds it; empty where it may get it.
+func (v *view) leaving(a asking) string {
+	if a.spec.ServerRef == "" {
+		return ""
+	}
+	e := v.fleet.Get(a.spec.ServerRef)
+	if e == nil {
+		return ""
+	}
+	if ok, code, _ := selection.Feasible(a.spec, e.State); !ok {
+		return code
+	}
+	if a.placed == nil {
+		return ""
+	}
+	return judgementCodes[v.judgements.judge(v.judgements.of(a.placed), e).code]
 }
 
 // keptWords says how a claim may get a server whose holder has ended and which keeps that one's data. The command that gives

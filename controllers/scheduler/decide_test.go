@@ -22,6 +22,9 @@ import (
 const serverTaken = "ServerTaken: the server that spec.serverRef names is held by another claim; " +
 	"this claim gets it once that one has ended and the server is Available"
 
+// leftOut is what it is told where it would not get that server either way; the code follows.
+const leftOut = "NoneClaimable: the server that spec.serverRef names is held by another claim, and would not be given to this one then either: "
+
 func TestDecide(t *testing.T) {
 	taken := func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "x", Name: "y"} }
 	tainted := func(s *v1alpha1.Server) { s.Spec.Taints = []v1alpha1.Taint{{Key: "bad"}} }
@@ -40,6 +43,12 @@ func TestDecide(t *testing.T) {
 		{"a name that does not exist", fleetOf(aServer("a")), byName{}, aClaim("c", naming("z")),
 			"ServerNotFound: the server that spec.serverRef names does not exist; serverRef cannot be changed, so create the server or claim anew"},
 		{"a named server that is taken", fleetOf(aServer("a", taken)), byName{}, aClaim("c", naming("a")), serverTaken},
+		{"a named server that is taken, and that the claim does not tolerate", fleetOf(aServer("a", taken, tainted)), byName{}, aClaim("c", naming("a")),
+			leftOut + "taint"},
+		{"a named server that is taken, and that the claim's placement leaves out", fleetOf(aServer("a", taken, labelled("rack", "r1"))), byName{},
+			aClaim("c", naming("a"), placed(`where: server.labels.rack == "r9"`)), leftOut + "placement"},
+		{"a named server that is taken, and that the claim's placement accepts", fleetOf(aServer("a", taken, labelled("rack", "r9"))), byName{},
+			aClaim("c", naming("a"), placed(`where: server.labels.rack == "r9"`)), serverTaken},
 		{"no server matches", fleetOf(aServer("a"), aServer("b")), byName{}, aClaim("c", selecting("rack", "1")), "NoServers: 0 of 2 servers match"},
 		{"none is free, the most frequent code first", fleetOf(aServer("a", taken), aServer("b", tainted), aServer("c", taken), aServer("d", inState("Cleanup"))),
 			byName{}, aClaim("c"), "NoneClaimable: 4 of 4 servers match: claimed 2, not-available 1, taint 1"},

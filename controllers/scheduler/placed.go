@@ -95,6 +95,9 @@ func (v *view) ask(ctx context.Context, claim selection.Claim, some []*selection
 	}
 	if n := result.Unjudged.Count; n > 0 {
 		unjudged.Add(float64(n))
+		if v.failed != nil {
+			v.failed(ctx, result.Failure)
+		}
 		c.unjudged, c.unknown = c.unjudged+n, cmp.Or(c.unknown, result.Unjudged.Message)
 	}
 }

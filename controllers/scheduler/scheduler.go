@@ -65,6 +65,8 @@ type Scheduler struct {
 	searches searches
 	// judgements are what placements say of servers; only the loop uses it.
 	judgements *judgements
+	// failures are the servers that the policy fails for; only the loop uses it.
+	failures policyFailures
 	// known is the policy of the last pass; only the loop uses it.
 	known known
 	// freed says that a server was taken back for which some claim waits.
@@ -155,7 +157,7 @@ func (s *Scheduler) newRun(began time.Time) *run {
 		s.pending.wakeAll()
 	}
 	v := newView(s.fleet, policy, revision)
-	v.judgements = s.judgements
+	v.judgements, v.failed = s.judgements, s.tellFailure
 	v.granted, v.now, v.neighbours = s.granted(), began.Unix(), s.pending.neighbours
 	v.quota, v.underway, v.patience = s.quota(), s.underway, s.patience
 	if v.stood = s.stood; policy != nil {

@@ -37,6 +37,16 @@ func Reasons() []string {
 	}
 }
 
+// IsFinal says that waiting alone will not help.
+func (v Verdict) IsFinal() bool {
+	switch v.Reason {
+	case v1alpha1.ReasonInvalidSelector, v1alpha1.ReasonServerNotFound, v1alpha1.ReasonGuardError, v1alpha1.ReasonBindingRefused,
+		v1alpha1.ReasonInvalidPlacement, v1alpha1.ReasonClaimDenied:
+		return true
+	}
+	return false
+}
+
 // count is a tally of the fleet for one claim.
 type count struct {
 	total, matching int
@@ -88,6 +98,11 @@ func noServer(named bool, c count, s step) Verdict {
 	case v1alpha1.ReasonGuardError:
 		message += "; " + s.unknown
 	case v1alpha1.ReasonServerTaken:
+		if s.leftOut != "" {
+			reason = v1alpha1.ReasonNoneClaimable
+			message = fmt.Sprintf("the server that spec.serverRef names is held by another claim, and would not be given to this one then either: %s", s.leftOut)
+			break
+		}
 		message = "the server that spec.serverRef names is held by another claim; " +
 			"this claim gets it once that one has ended and the server is Available"
 	}

@@ -3,10 +3,16 @@
 package scheduler
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
 func TestVerdictsAreRewrittenSparingly(t *testing.T) {
@@ -63,5 +69,40 @@ func TestAClaimThatEndsWaitsForItsBindingAndIsNeverBoundAgain(t *testing.T) {
 	g.forget(uid)
 	if len(g.claims) != 0 {
 		t.Error("a claim that is gone is remembered")
+	}
+}
+
+// eventsOfClaims takes down the type and the reason of each Event of a claim.
+type eventsOfClaims struct{ all *[]string }
+
+func (n eventsOfClaims) Eventf(about, _ runtime.Object, kind, reason, _, _ string, _ ...any) {
+	if _, ok := about.(*v1alpha1.ServerClaim); ok {
+		*n.all = append(*n.all, kind+" "+reason)
+	}
+}
+
+func TestAnEventTellsOfTheFirstVerdictAndOfEachThatSomebodyHasToActOn(t *testing.T) {
+	w := newWorld(t)
+	var told []string
+	w.s.recorder = eventsOfClaims{&told}
+	w.addServer(aServer("a", inState("Cleanup")))
+	w.addClaim(aClaim("c"))
+	w.addClaim(aClaim("d", naming("nowhere")))
+	pass := func() []string {
+		told = nil
+		w.deliver(len(w.events))
+		w.now = w.now.Add(time.Hour)
+		w.s.pending.wakeAll()
+		w.must(w.pass())
+		slices.Sort(told)
+		return slices.Clone(told)
+	}
+	got := [][]string{pass(), pass()}
+	w.changeServer(w.server("a"), func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateAvailable })
+	w.under(failing{})
+	got = append(got, pass(), pass())
+	want := [][]string{{"Normal NoneClaimable", "Warning ServerNotFound"}, nil, {"Warning GuardError"}, nil}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

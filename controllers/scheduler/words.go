@@ -63,17 +63,24 @@ func (s *Scheduler) explain(r *run) {
 	}
 }
 
-// tell gives a claim its verdict. It returns when to do so again.
+// tell gives a claim its verdict. It returns when to do so again. An Event tells of the first one, and of each by which somebody has to
+// act from now on.
 func (s *Scheduler) tell(v *view, r refused, memo map[string]count) time.Duration {
 	uid := r.claim.UID
 	verdict := v.finish(r.step, memo)
-	_, known := s.verdicts.get(uid)
+	last, known := s.verdicts.get(uid)
 	changed, later := s.verdicts.give(uid, verdict, s.now(), func() bool { return s.pending.isOpen(uid) })
 	if !changed {
 		return later
 	}
 	s.claims.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(r.claim)})
-	if !known && s.recorder != nil && meta.FindStatusCondition(r.claim.Status.Conditions, v1alpha1.ConditionBound) == nil {
+	if s.recorder == nil {
+		return later
+	}
+	switch isFirst := !known && meta.FindStatusCondition(r.claim.Status.Conditions, v1alpha1.ConditionBound) == nil; {
+	case verdict.IsFinal() && (isFirst || known && last.Reason != verdict.Reason):
+		s.recorder.Eventf(r.claim, nil, corev1.EventTypeWarning, verdict.Reason, "Bind", "%s", verdict.Message)
+	case isFirst:
 		s.recorder.Eventf(r.claim, nil, corev1.EventTypeNormal, verdict.Reason, "Bind", "%s", verdict.Message)
 	}
 	return later

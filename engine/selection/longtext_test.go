@@ -40,7 +40,7 @@ func TestALongTextInAMessageIsTheSameErrorNativelyAndInterpreted(t *testing.T) {
 				candidates := []*PreparedCandidate{NewCandidate(candidate)}
 				want, wantErr := native.Interpreted().Select(t.Context(), claim, candidates, Fleet{})
 				got, gotErr := native.Select(t.Context(), claim, candidates, Fleet{})
-				if diff := cmp.Diff(want, got); diff != "" || wantErr != nil || gotErr != nil || want.Unjudged.Count != 1 {
+				if diff := cmp.Diff(want, got, sameFailure); diff != "" || wantErr != nil || gotErr != nil || want.Unjudged.Count != 1 {
 					t.Errorf("natively %v, interpreted %v\n%s", gotErr, wantErr, diff)
 				}
 			})

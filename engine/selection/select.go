@@ -34,6 +34,8 @@ type Result struct {
 	// Unjudged counts the candidates for which the rules fail: of these nobody knows. They are not among the Rejections. Its message
 	// is for those who may not know which servers there are.
 	Unjudged Rejection
+	// Failure is of the unjudged candidate whose name comes first, for those who may know it; zero where there is none.
+	Failure CandidateError
 	// Evaluated is the number of candidates looked at.
 	Evaluated int
 }
@@ -78,11 +80,13 @@ func (p *Policy) Rank(ctx context.Context, claim Claim, candidates []*PreparedCa
 		judgement, err := l.interpret(candidate)
 		if err == nil {
 			count.judgement(judgement, candidate)
-		} else if err = l.setAside(candidate, err); errors.As(err, &CandidateError{}) {
-			count.fail(err, candidate)
-		} else {
+			continue
+		}
+		var failed CandidateError
+		if err = l.setAside(candidate, err); !errors.As(err, &failed) {
 			return Result{}, err
 		}
+		count.fail(failed, candidate)
 	}
 	if err := l.words(count); err != nil {
 		return Result{}, err

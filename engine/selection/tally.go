@@ -22,6 +22,7 @@ type tally struct {
 	byCode map[string]rejected
 	// unjudged are the candidates for which the rules fail.
 	unjudged rejected
+	failure  CandidateError
 }
 
 // rejected counts candidates; first is the one whose name comes first.
@@ -93,10 +94,10 @@ func (t *tally) judgement(j Judgement, candidate *PreparedCandidate) {
 }
 
 // fail counts a candidate of which the rules say nothing.
-func (t *tally) fail(err error, candidate *PreparedCandidate) {
+func (t *tally) fail(err CandidateError, candidate *PreparedCandidate) {
 	r := &t.unjudged
 	if r.first == nil || candidate.Name() < r.first.Name() {
-		r.first, r.Message = candidate, Anonymous(err)
+		r.first, r.Message, t.failure = candidate, Anonymous(err), err
 	}
 	r.Count++
 }
@@ -113,7 +114,8 @@ func (t *tally) add(reason Reason, first *PreparedCandidate, n int) {
 
 func (t *tally) result(evaluated int) Result {
 	t.shorten()
-	result := Result{Allowed: t.allowed, Rejections: make(map[string]Rejection, len(t.byCode)), Evaluated: evaluated, Unjudged: t.unjudged.Rejection}
+	result := Result{Allowed: t.allowed, Rejections: make(map[string]Rejection, len(t.byCode)), Evaluated: evaluated, Unjudged: t.unjudged.Rejection,
+		Failure: t.failure}
 	if len(t.head) > 0 {
 		result.Ranked = t.head
 	}

@@ -62,7 +62,7 @@ func (r *Registry) register(request *http.Request) (*answer, *refusal) {
 	if err := check(&report); err != nil {
 		return nil, invalid(err).about(g.server)
 	}
-	if refused := r.running(request.Context(), g); refused != nil {
+	if refused := r.running(g); refused != nil {
 		return nil, refused
 	}
 	data, err := apiData(report.Data)
@@ -106,7 +106,7 @@ func (r *Registry) remove(request *http.Request) (*answer, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	if refused := r.running(request.Context(), g); refused != nil {
+	if refused := r.running(g); refused != nil {
 		return nil, refused
 	}
 	changed, refused := r.update(request.Context(), g, func(stored *policyv1alpha1.ServerInventory) *refusal {
@@ -140,7 +140,7 @@ func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	if refused := r.running(request.Context(), g); refused != nil {
+	if refused := r.running(g); refused != nil {
 		return nil, refused
 	}
 	ref := g.server.Spec.BootConfigurationRef

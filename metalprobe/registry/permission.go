@@ -32,7 +32,7 @@ func (r *Registry) authorizeWipe(request *http.Request, uuid string) (grant, *re
 	if why := mayNotErase(g.server); why != "" {
 		return grant{}, notExpected(why, "erase nothing more").about(g.server)
 	}
-	return g, r.running(request.Context(), g)
+	return g, r.running(g)
 }
 
 // mayNotErase says why no disk of a server may be erased, whatever token is shown; empty where it may.

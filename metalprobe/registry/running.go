@@ -3,7 +3,6 @@
 package registry
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -13,20 +12,10 @@ import (
 )
 
 // running refuses what is said of a machine that its BMC has not shown on since its entry began: whoever says it, with a
-// token or without, it does not run there. That may only not be known yet, so it is asked to come again.
-func (r *Registry) running(ctx context.Context, g grant) *refusal {
+// token or without, it does not run there. That may only not be known yet, to the manager or to the cache, so it is asked to come
+// again; the API server is not asked, because of many machines that boot at once most agents are faster than the manager's next look.
+func (r *Registry) running(g grant) *refusal {
 	if seenOn(g.server, g.entry) {
-		r.unseen.forget(g)
-		return nil
-	}
-	servers := []metalv1alpha1.Server{*g.server} // the power-on may be younger than the cache
-	if err := r.refresh(ctx, servers); err != nil {
-		return failed(err)
-	}
-	if l := servers[0].Status.Lifecycle; l == nil || l.Entry != g.entry {
-		return oldEntry(g.server)
-	}
-	if seenOn(&servers[0], g.entry) {
 		r.unseen.forget(g)
 		return nil
 	}

@@ -4,6 +4,7 @@ package why
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
@@ -57,11 +58,11 @@ func (p Passing) Words() string {
 	return [...]string{"by itself", "when another claim or a maintenance ends", "when whoever runs the fleet acts", "not, as the claim is"}[p]
 }
 
-// nearer orders servers that do not fit. The one is nearer whose reasons all pass sooner, by the last of them to pass; then that
+// nearer orders servers that do not fit. The one that the claim names is before all others; else the one is nearer whose reasons all pass sooner, by the last of them to pass; then that
 // with fewer reasons; then the one of an earlier alternative; then that with the higher score, were it to be had; then by name.
 // A server of which nobody knows whether it fits is before them all.
 func nearer(a, b Verdict) int {
-	return cmp.Or(cmp.Compare(a.last(), b.last()), cmp.Compare(len(a.Reasons), len(b.Reasons)),
+	return cmp.Or(cmp.Compare(a.unnamed(), b.unnamed()), cmp.Compare(a.last(), b.last()), cmp.Compare(len(a.Reasons), len(b.Reasons)),
 		cmp.Compare(a.alternative, b.alternative), compareScores(a, b), compareNames(a.Name, b.Name))
 }
 
@@ -72,4 +73,12 @@ func (v Verdict) last() Passing {
 		last = max(last, PassingOf(r.Code))
 	}
 	return last
+}
+
+// unnamed is 1 for a server that is none of the claim's because it names another.
+func (v Verdict) unnamed() int {
+	if slices.ContainsFunc(v.Reasons, func(r Reason) bool { return r.Code == selection.CodeServerRef }) {
+		return 1
+	}
+	return 0
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -68,6 +69,23 @@ func TestTheServerThatWillBeFreeSoonestIsNearest(t *testing.T) {
 		"c-claimed-and-rejected claimed hot", "a-other-size selector"}
 	if !slices.Equal(order, want) {
 		t.Errorf("got  %q\nwant %q", order, want)
+	}
+}
+
+func TestTheServerThatAClaimNamesIsNearest(t *testing.T) {
+	servers := []v1alpha1.Server{free("a", func(*v1alpha1.Server) {}), free("b", func(s *v1alpha1.Server) {
+		s.Labels["size"] = "l"
+		s.Spec.Unclaimable = true
+	})}
+	c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "mine"},
+		Spec: v1alpha1.ServerClaimSpec{ServerRef: &corev1.LocalObjectReference{Name: "b"},
+			ServerSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"size": "m"}}}}
+	got, err := Judge(context.Background(), compiled(t, "package metalaw.selection\n\nallow := true\n"), c, 0, FleetOf(servers, nil, nil, time.Unix(0, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := got.Verdicts[0].Name; first != "b" {
+		t.Errorf("nearest is %s: %+v", first, got.Verdicts)
 	}
 }
 

@@ -150,6 +150,29 @@ warn contains {"code": "seen", "message": sprintf("the password is <%s>", [input
 		Expect(edited(ctx, d.user, changed, func() { gpus(changed) })).To(refusal("spec", "placement 1"))
 	})
 
+	It("warns of an annotation that nothing reads, also when it comes to be written", func(ctx SpecContext) {
+		c := claim("default", "adm-annotated")
+		Expect(create(ctx, c)).To(Succeed())
+		d.told.take()
+		Expect(edited(ctx, d.user, c, func() { annotation("policy.metalaw.dev/protected", "true")(c) })).To(Succeed())
+		Expect(d.told.take()).To(ConsistOf(ContainSubstring("did you mean policy.metalaw.dev/protect?")))
+		Expect(edited(ctx, d.user, c, func() { annotation("example.com/note", "mine")(c) })).To(Succeed())
+		Expect(edited(ctx, d.user, c, func() { c.Spec.Image = "os:2" })).To(Succeed())
+		Expect(d.told.take()).To(BeEmpty(), "what was told once is not told again")
+	})
+
+	It("refuses a member of a gang that names its server", func(ctx SpecContext) {
+		named := func(c *v1alpha1.ServerClaim) { c.Spec.ServerRef = &corev1.LocalObjectReference{Name: "adm-rules"} }
+		gang := annotation(v1alpha1.PlacementAnnotation, "gang: {name: adm, size: 2}")
+		Expect(create(ctx, claim("default", "adm-gang", named, gang))).
+			To(refusal("spec.serverRef.name", "cannot name its server"))
+		c := claim("default", "adm-gang", gang)
+		Expect(create(ctx, c)).To(Succeed())
+		Expect(edited(ctx, d.user, c.DeepCopy(), func() {})).To(Succeed())
+		changed := c.DeepCopy()
+		Expect(edited(ctx, d.user, changed, func() { named(changed) })).To(refusal("spec.serverRef.name", "cannot name its server"))
+	})
+
 	It("admits as many claims at once as the namespace may have", func(ctx SpecContext) {
 		errs := make(chan error, 8)
 		for i := range cap(errs) {

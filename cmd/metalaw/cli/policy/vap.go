@@ -171,7 +171,9 @@ const claimChanges = `request.operation == 'CREATE' || object.spec != oldObject.
 	`|| object.metadata.?annotations[?'policy.metalaw.dev/protect'] != oldObject.metadata.?annotations[?'policy.metalaw.dev/protect'] ` +
 	`|| object.metadata.?annotations[?'policy.metalaw.dev/priority'].orValue('') ` +
 	`!= oldObject.metadata.?annotations[?'policy.metalaw.dev/priority'].orValue('') ` +
-	`|| object.metadata.?annotations[?'policy.metalaw.dev/placement'] != oldObject.metadata.?annotations[?'policy.metalaw.dev/placement']`
+	`|| object.metadata.?annotations[?'policy.metalaw.dev/placement'] != oldObject.metadata.?annotations[?'policy.metalaw.dev/placement'] ` +
+	`|| object.metadata.?annotations.orValue({}).exists(k, k.startsWith('policy.metalaw.dev/') ` +
+	`&& !(k in oldObject.metadata.?annotations.orValue({})))`
 
 func bindingOf(meta metav1.ObjectMeta, action admissionv1.ValidationAction) *admissionv1.ValidatingAdmissionPolicyBinding {
 	return &admissionv1.ValidatingAdmissionPolicyBinding{
