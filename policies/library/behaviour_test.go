@@ -173,12 +173,12 @@ func TestImagesAreRefusedInTheWordsOfTheScheduler(t *testing.T) {
 }
 
 func TestAllPoliciesTogetherAreEvaluatedNativelyAsTheInterpreterDoes(t *testing.T) {
-	p := compiled(t, map[string]string{"images-per-namespace.images": `{"a": ["x*", "y"]}`, "reserve-per-zone.label": "k",
+	p := compiled(t, map[string]string{"images-per-namespace.images": `{"a": ["x/*", "y"]}`, "reserve-per-zone.label": "k",
 		"tenancy-by-namespace.label": "k", "tenancy-by-namespace.namespaces": `{"x": ["a", "b"]}`}, Names()...).Selection
 	rapid.Check(t, func(r *rapid.T) {
 		word, number := rapid.SampledFrom([]string{"", "a", "b", "x", "y"}), rapid.Int64Range(0, 60)
 		labels, counts := rapid.MapOfN(rapid.Just("k"), word, 0, 1), rapid.MapOfN(word, number, 0, 3)
-		claim := selection.Claim{Namespace: word.Draw(r, "namespace"), Image: word.Draw(r, "image"), Priority: 4 * number.Draw(r, "priority"), Labels: labels.Draw(r, "labels")}
+		claim := selection.Claim{Namespace: word.Draw(r, "namespace"), Image: rapid.SampledFrom([]string{"", "a", "x", "x/1", "y"}).Draw(r, "image"), Priority: 4 * number.Draw(r, "priority"), Labels: labels.Draw(r, "labels")}
 		fleet := selection.Fleet{TotalByZone: counts.Draw(r, "total"), FreeByZone: counts.Draw(r, "free"), NamespaceByRack: counts.Draw(r, "own")}
 		all := make([]*selection.PreparedCandidate, rapid.IntRange(0, 8).Draw(r, "servers"))
 		for i := range all {

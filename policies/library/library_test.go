@@ -3,6 +3,7 @@
 package library
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -173,8 +174,50 @@ func TestWhatWouldClashIsRefused(t *testing.T) {
 	}
 }
 
-func TestParametersThatMakeNoSenseAreFoundByTheTestsOfThePolicy(t *testing.T) {
-	files := added(t, shippedBundle(t, policies.DefaultBundle), []string{"reserve-per-zone"}, map[string]string{"reserve-per-zone.percent": "250"})
+func TestParametersThatMakeNoSenseAreRefusedInTheWordsOfThePolicysOwnTest(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy string
+		set    map[string]string
+		want   string
+	}{
+		"a share that is more than all": {"reserve-per-zone", map[string]string{"percent": "250"}, "the values of parameters of policy reserve-per-zone do not fit: it asks that percent < 100; " +
+			"percent is to be 250: How many of a zone's servers are kept free"},
+		"a share of nothing":            {"reserve-per-zone", map[string]string{"percent": "0"}, "it asks that percent > 0"},
+		"part of a priority":            {"reserve-per-zone", map[string]string{"priority": "1.5"}, "it asks that priority == round(priority)"},
+		"no weight":                     {"wear-levelling", map[string]string{"weight": "-3"}, "it asks that weight > 0"},
+		"a health that no BMC reports":  {"exclude-failing-hardware", map[string]string{"failing": `{"Bad"}`}, `it asks that every health in failing { health in {"Warning", "Critical", "Unknown"} }`},
+		"a star for a registry":         {"images-per-namespace", map[string]string{"others": `["linux*"]`}, "it asks that every _, patterns in"},
+		"an empty label":                {"tenancy-by-namespace", map[string]string{"label": ""}, `it asks that label != ""`},
+		"what fits":                     {"best-fit", map[string]string{"weight": "32", "memory": "64"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := Find(c.policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = p.Add(shippedBundle(t, policies.DefaultBundle), nil, c.set)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestEveryPolicyTestsItsParameters(t *testing.T) {
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if err := p.checkSense(p.Files[p.Main()], nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestParametersThatWereSetByHandAreTestedWithTheBundle(t *testing.T) {
+	files := added(t, shippedBundle(t, policies.DefaultBundle), []string{"reserve-per-zone"}, nil)
+	files["reserve-per-zone.rego"] = bytes.Replace(files["reserve-per-zone.rego"], []byte("percent := 10"), []byte("percent := 250"), 1)
 	b, report, err := policies.Accept(t.Context(), files)
 	if err != nil || b != nil || !strings.Contains(report.Found.Err().Error(), "reserve-per-zone_test.rego") {
 		t.Errorf("%v %v", err, report.Found)
@@ -229,7 +272,12 @@ func TestParametersThatNameASettingExist(t *testing.T) {
 
 func TestAPatternThatReachesIntoTheNameOfARegistryIsRefused(t *testing.T) {
 	for images, accepted := range map[string]bool{`{"shop": ["registry.example.com*"]}`: false, `{"shop": ["registry.example.com/*"]}`: true} {
-		files := added(t, shippedBundle(t, policies.DefaultBundle), []string{"images-per-namespace"}, map[string]string{"images-per-namespace.images": images})
+		files := added(t, shippedBundle(t, policies.DefaultBundle), []string{"images-per-namespace"}, nil)
+		text := files["images-per-namespace.rego"]
+		files["images-per-namespace.rego"] = bytes.Replace(text, []byte("\nimages := {}\n"), []byte("\nimages := "+images+"\n"), 1)
+		if bytes.Equal(text, files["images-per-namespace.rego"]) {
+			t.Fatal("nothing is set")
+		}
 		if b, report, err := policies.Accept(t.Context(), files); err != nil || (b != nil) != accepted {
 			t.Errorf("%s: %v %v", images, err, report.Found.Err())
 		}

@@ -75,7 +75,13 @@ func (p Policy) withParameters(text []byte, set map[string]string) ([]byte, erro
 		}
 		with[name] = name + " := " + value
 	}
-	return replaced(text, spans, with), nil
+	out := replaced(text, spans, with)
+	if len(set) > 0 {
+		if err := p.checkSense(out, set); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func (p Policy) known() string {
