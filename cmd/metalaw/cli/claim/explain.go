@@ -42,7 +42,9 @@ type binding struct {
 	Server string `json:"server"`
 	// Recorded is nil where that is not known, because the server, which keeps the record, cannot be read. The others are empty then,
 	// and where nobody recorded them, as after an adoption.
-	Recorded  *bool      `json:"recorded,omitempty"`
+	Recorded *bool `json:"recorded,omitempty"`
+	// Lost: the server names another claim, or none.
+	Lost      bool       `json:"lost,omitempty"`
 	Revision  string     `json:"revision,omitempty"`
 	Score     float64    `json:"score,omitempty"`
 	RunnersUp int        `json:"runnersUp,omitempty"`
@@ -145,8 +147,9 @@ func (e *explanation) bound(ctx context.Context, c client.Client, claim *v1alpha
 		return nil
 	}
 	record, recorded := scheduler.BindingOf(s)
-	recorded = recorded && scheduler.RelationOf(s, claim) == scheduler.Holds
-	e.Binding.Recorded = &recorded
+	relation := scheduler.RelationOf(s, claim)
+	recorded = recorded && relation == scheduler.Holds
+	e.Binding.Recorded, e.Binding.Lost = &recorded, relation == scheduler.Unrelated || relation == scheduler.Another
 	if !recorded {
 		return nil
 	}

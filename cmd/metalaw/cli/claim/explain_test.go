@@ -25,7 +25,7 @@ import (
 
 func TestHowAServerWasChosenIsToldAsFarAsItIsKnown(t *testing.T) {
 	servers := schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "servers"}
-	adopted, recorded := aServer("a", "web"), aServer("a", "web")
+	adopted, recorded, taken := aServer("a", "web"), aServer("a", "web"), aServer("a", "other")
 	recorded.Annotations[v1alpha1.BindingAnnotation] = `{"revision":"fleet-1","score":12,"runnersUp":1}`
 	const unknown = "not known, because the server, which keeps the record, cannot be read"
 	for name, c := range map[string]struct {
@@ -37,6 +37,8 @@ func TestHowAServerWasChosenIsToldAsFarAsItIsKnown(t *testing.T) {
 		"by a policy": {[]client.Object{&recorded}, nil, "fleet-1, with score 12; 1 other server would have done",
 			`{"server":"a","recorded":true,"revision":"fleet-1","score":12,"runnersUp":1}`},
 		"by nobody, as after an adoption": {[]client.Object{&adopted}, nil, "nobody recorded it; so it is after an adoption", `{"server":"a","recorded":false}`},
+		"by whoever, before the server was another claim's": {[]client.Object{&taken}, nil, "not known any more, because the server does not name this claim",
+			`{"server":"a","recorded":false,"lost":true}`},
 		"by whoever, to a reader who may not read servers": {[]client.Object{&recorded},
 			apierrors.NewForbidden(servers, "a", errors.New(`User "tina" cannot get resource "servers"`)), unknown, `{"server":"a"}`},
 		"by whoever, on a server that is gone": {nil, nil, unknown, `{"server":"a"}`},

@@ -69,6 +69,8 @@ func (p *page) explained(e *explanation) error {
 			p.field("Chosen by", "not known, because the server, which keeps the record, cannot be read")
 		case *b.Recorded:
 			p.field("Chosen by", fmt.Sprintf("%s, with score %s; %s", b.Revision, number(b.Score), runnersUp(b.RunnersUp)))
+		case b.Lost:
+			p.field("Chosen by", "not known any more, because the server does not name this claim")
 		default:
 			p.field("Chosen by", "nobody recorded it; so it is after an adoption")
 		}
