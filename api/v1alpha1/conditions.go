@@ -232,7 +232,7 @@ const (
 const (
 	// ReasonStable: the server rests in a state that is marked stable.
 	ReasonStable = "Stable"
-	// ReasonSelectionPolicyFailed: the selection policy cannot be evaluated for the server, so that no claim gets it. An Event.
+	// ReasonSelectionPolicyFailed: the selection policy cannot be evaluated for the server and some claim, which does not get it. An Event.
 	ReasonSelectionPolicyFailed = "SelectionPolicyFailed"
 	// ReasonMoving: the server is on its way to a stable state.
 	ReasonMoving = "Moving"

@@ -51,8 +51,8 @@ type view struct {
 	taken []uint32
 	// judgements are what placements say of servers.
 	judgements *judgements
-	// failed is told of a server that the policy fails for; nil where nobody is.
-	failed func(context.Context, selection.CandidateError)
+	// failed is told of servers that the policy fails for; nil where nobody is.
+	failed func(context.Context, []selection.CandidateError)
 	// groups are what the policy is asked about, kept for the next time.
 	groups [][]*selection.PreparedCandidate
 }
@@ -253,9 +253,8 @@ func (v *view) offer(a asking, c *choice, shared bool) step {
 		return s
 	}
 	if len(c.ranked) == 0 {
-		s := v.none(a)
-		s.rejected, s.misplaced, s.unjudged, s.unknown, s.follows = c.rejected, c.misplaced, c.unjudged, c.unknown, c.follows || c.contended
-		return s
+		return step{action: refuse, count: true, spec: a.spec, rejected: c.rejected, misplaced: c.misplaced, unjudged: c.unjudged, unknown: c.unknown,
+			follows: c.follows || c.contended}
 	}
 	for c.head < len(c.ranked) && v.fleet.Free(c.ranked[c.head].Name, a.spec) == nil {
 		c.head++

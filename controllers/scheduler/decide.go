@@ -112,7 +112,7 @@ func (v *view) finish(s step, memo map[string]count) Verdict {
 	}
 	verdict := noServer(s.spec.ServerRef != "", c, s)
 	if verdict.Reason == v1alpha1.ReasonServerTaken {
-		if e := v.fleet.Get(s.spec.ServerRef); e != nil && v1alpha1.KeptAfterRelease(e.Server) && s.leftOut == "" {
+		if e := v.fleet.Get(s.spec.ServerRef); e != nil && v1alpha1.KeptAfterRelease(e.Server) {
 			verdict.Message = keptWords(e.Server.Name)
 		}
 	}

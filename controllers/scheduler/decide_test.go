@@ -23,7 +23,7 @@ const serverTaken = "ServerTaken: the server that spec.serverRef names is held b
 	"this claim gets it once that one has ended and the server is Available"
 
 // leftOut is what it is told where it would not get that server either way; the code follows.
-const leftOut = "NoneClaimable: the server that spec.serverRef names is held by another claim, and would not be given to this one then either: "
+const leftOut = "NoneClaimable: the server that spec.serverRef names is not free, and would not be given to this claim if it were: "
 
 func TestDecide(t *testing.T) {
 	taken := func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "x", Name: "y"} }
@@ -85,6 +85,9 @@ func TestDecide(t *testing.T) {
 			func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain })), byName{}, aClaim("c", naming("a")),
 			`ServerTaken: the claim that held the server "a" has ended, and its data is kept (reclaimPolicy Retain) until it is given up; ` +
 				`this claim may get the server once it is wiped; ask who runs the fleet`},
+		{"kept after the end of its holder, and the claim does not tolerate it", fleetOf(aServer("a", tainted, writtenFor("other", "uid-other"),
+			annotated(v1alpha1.ReleasedClaimAnnotation, "uid-other"), func(s *v1alpha1.Server) { s.Spec.ReclaimPolicy = v1alpha1.ReclaimPolicyRetain })),
+			byName{}, aClaim("c", naming("a")), leftOut + "taint"},
 		{"a record of an earlier holder does not end a binding", fleetOf(aServer("a", writtenFor("c", "uid-old"), annotated(v1alpha1.ReleasedClaimAnnotation, "uid-older"))),
 			byName{}, aClaim("c", naming("a")), "adopt a"},
 	} {
@@ -94,6 +97,17 @@ func TestDecide(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestEachClaimOfAClassIsToldThatItsServerIsNoneForIt(t *testing.T) {
+	taken := func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "x", Name: "y"} }
+	v := newView(fleetOf(aServer("a", taken, labelled("rack", "r1"))), byName{}, engine.Revision{})
+	for _, name := range []string{"c", "d"} {
+		claim := aClaim(name, naming("a"), placed(`where: server.labels.rack == "r9"`))
+		if got := told(v, v.decide(t.Context(), askedBy(claim), false)); got != leftOut+"placement" {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

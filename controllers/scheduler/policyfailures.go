@@ -14,42 +14,41 @@ import (
 )
 
 const (
-	// tellFailureAgain is how long what a policy fails with for a server is not said again.
+	// tellFailureAgain is how long nothing more is said of a server that the policy fails for, whatever it fails with: each claim that
+	// waits may have it fail at another place.
 	tellFailureAgain = 15 * time.Minute
 	// mostFailures bounds the servers that this is remembered of.
 	mostFailures = 1024
 )
 
-// policyFailures is when it was last said of a server that the selection policy fails for it, and with what. Else nobody who runs the fleet
-// would hear of it: claims get other servers, and what they are told names none.
-type policyFailures map[string]saidFailure
+// policyFailures is when it was last said of a server that the selection policy fails for it. Else nobody who runs the fleet would hear
+// of it: claims get other servers, and what they are told names none.
+type policyFailures map[string]time.Time
 
-type saidFailure struct {
-	message string
-	at      time.Time
-}
-
-// isNew says that a failure is to be told, and remembers it.
-func (f policyFailures) isNew(server, message string, now time.Time) bool {
-	if said, ok := f[server]; ok && said.message == message && now.Sub(said.at) < tellFailureAgain {
+// due says that something may be said of a server, and remembers it.
+func (f policyFailures) due(server string, now time.Time) bool {
+	if at, ok := f[server]; ok && now.Sub(at) < tellFailureAgain {
 		return false
 	}
 	if len(f) >= mostFailures {
 		clear(f)
 	}
-	f[server] = saidFailure{message, now}
+	f[server] = now
 	return true
 }
 
-// tellFailure says of a server that the policy fails for it: whoever may read Events what rule it is, and the log also what it failed on,
-// which may be a claim's or a server's label. Only the loop calls it.
-func (s *Scheduler) tellFailure(ctx context.Context, failed selection.CandidateError) {
-	message := selection.Anonymous(failed)
-	if !s.failures.isNew(failed.Server, message, s.now()) {
-		return
-	}
-	logf.FromContext(ctx).Error(failed.Err, "the selection policy cannot be evaluated for a server, which no claim gets", "server", failed.Server)
-	if e := s.fleet.Get(failed.Server); e != nil && s.recorder != nil {
-		s.recorder.Eventf(e.Server, nil, corev1.EventTypeWarning, v1alpha1.ReasonSelectionPolicyFailed, "Select", "%s; no claim gets this server until it can be", message)
+// tellFailures says of servers that the policy fails for them where it can be evaluated for others: whoever may read Events what rule it
+// is, and the log also what it failed on, which may be a claim's or a server's label. Only the loop calls it.
+func (s *Scheduler) tellFailures(ctx context.Context, all []selection.CandidateError) {
+	for _, failed := range all {
+		if !s.failures.due(failed.Server, s.now()) {
+			continue
+		}
+		logf.FromContext(ctx).Error(failed.Err, "the selection policy cannot be evaluated for a server, which such claims do not get",
+			"server", failed.Server)
+		if e := s.fleet.Get(failed.Server); e != nil && s.recorder != nil {
+			s.recorder.Eventf(e.Server, nil, corev1.EventTypeWarning, v1alpha1.ReasonSelectionPolicyFailed, "Select",
+				"%s; claims for which that is so do not get this server", selection.Anonymous(failed))
+		}
 	}
 }

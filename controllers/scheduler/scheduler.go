@@ -157,7 +157,7 @@ func (s *Scheduler) newRun(began time.Time) *run {
 		s.pending.wakeAll()
 	}
 	v := newView(s.fleet, policy, revision)
-	v.judgements, v.failed = s.judgements, s.tellFailure
+	v.judgements, v.failed = s.judgements, s.tellFailures
 	v.granted, v.now, v.neighbours = s.granted(), began.Unix(), s.pending.neighbours
 	v.quota, v.underway, v.patience = s.quota(), s.underway, s.patience
 	if v.stood = s.stood; policy != nil {

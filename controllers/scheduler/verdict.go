@@ -100,7 +100,7 @@ func noServer(named bool, c count, s step) Verdict {
 	case v1alpha1.ReasonServerTaken:
 		if s.leftOut != "" {
 			reason = v1alpha1.ReasonNoneClaimable
-			message = fmt.Sprintf("the server that spec.serverRef names is held by another claim, and would not be given to this one then either: %s", s.leftOut)
+			message = "the server that spec.serverRef names is not free, and would not be given to this claim if it were: " + s.leftOut
 			break
 		}
 		message = "the server that spec.serverRef names is held by another claim; " +

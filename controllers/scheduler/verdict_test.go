@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -104,5 +105,34 @@ func TestAnEventTellsOfTheFirstVerdictAndOfEachThatSomebodyHasToActOn(t *testing
 	want := [][]string{{"Normal NoneClaimable", "Warning ServerNotFound"}, nil, {"Warning GuardError"}, nil}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestAVerdictThatSomebodyHasToActOnIsToldAlsoWhereAManagerBeforeGaveAnother(t *testing.T) {
+	for name, c := range map[string]struct {
+		before string
+		want   []string
+	}{
+		"another one":                {"NoneClaimable", []string{"Warning GuardError"}},
+		"the same":                   {"GuardError", nil},
+		"none, for it was not begun": {"", []string{"Warning GuardError"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			var told []string
+			w.s.recorder = eventsOfClaims{&told}
+			w.under(failing{})
+			w.addServer(aServer("a"))
+			w.addClaim(aClaim("c", func(claim *v1alpha1.ServerClaim) {
+				if c.before != "" {
+					claim.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBound, Status: metav1.ConditionFalse, Reason: c.before}}
+				}
+			}))
+			w.deliver(len(w.events))
+			w.must(w.pass())
+			if diff := cmp.Diff(c.want, told, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
 	}
 }

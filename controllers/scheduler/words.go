@@ -77,10 +77,13 @@ func (s *Scheduler) tell(v *view, r refused, memo map[string]count) time.Duratio
 	if s.recorder == nil {
 		return later
 	}
-	switch isFirst := !known && meta.FindStatusCondition(r.claim.Status.Conditions, v1alpha1.ConditionBound) == nil; {
-	case verdict.IsFinal() && (isFirst || known && last.Reason != verdict.Reason):
+	if told := meta.FindStatusCondition(r.claim.Status.Conditions, v1alpha1.ConditionBound); !known && told != nil { // by a manager before
+		known, last.Reason = true, told.Reason
+	}
+	switch {
+	case verdict.IsFinal() && (!known || last.Reason != verdict.Reason):
 		s.recorder.Eventf(r.claim, nil, corev1.EventTypeWarning, verdict.Reason, "Bind", "%s", verdict.Message)
-	case isFirst:
+	case !known:
 		s.recorder.Eventf(r.claim, nil, corev1.EventTypeNormal, verdict.Reason, "Bind", "%s", verdict.Message)
 	}
 	return later

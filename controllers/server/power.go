@@ -112,29 +112,42 @@ func (v *visit) stop(ctx context.Context, graceful time.Duration, force bool) lo
 func (v *visit) shutDown(ctx context.Context, graceful time.Duration, force bool) (loop.Progress, bool) {
 	request := v.server.Status.Lifecycle.Request
 	ask := v.reset(redfish.ActionGracefulShutdown)
-	inGrace := func() bool { return v.now.Sub(v.recordedAt(request)) < graceful }
 	switch {
 	case v.cutting(request):
 		return loop.Progress{}, false
 	case request == nil || request.Action != v1alpha1.PowerActionGracefulShutdown || request.ShownAt != nil || v.ofFormerEntry(request):
 		return v.askOnce(ctx, v1alpha1.PowerActionGracefulShutdown, ask), true
-	case v.unheard(request), v.leftOpen(request) && inGrace():
+	case v.unheard(request):
 		return v.askAgain(ctx, request, fleet.Shutdown, ask), true
 	}
 	// Counted from the record, so that no restart begins it anew; who was asked late still has a while.
-	left := max(graceful-v.now.Sub(v.recordedAt(request)), v.PowerGrace-v.since(request))
+	inGrace, left := v.now.Sub(v.recordedAt(request)) < graceful, max(graceful-v.now.Sub(v.recordedAt(request)), v.PowerGrace-v.since(request))
+	open, what := v.failedOpen(request), askedWords[v1alpha1.PowerActionGracefulShutdown]
+	if open != nil && inGrace && v.since(request) >= shutdownPause(v.PowerGrace, graceful, open) {
+		return v.askAgain(ctx, request, fleet.Shutdown, ask), true
+	}
 	if err := v.notDone(request); err != nil {
-		if left = 0; !cannotAsk(err) && inGrace() {
+		if left = 0; !cannotAsk(err) && inGrace {
 			return v.repeat(ctx, request, err, fleet.Shutdown, ask), true
 		}
 	}
 	switch {
+	case left > 0 && open != nil:
+		return failedRequest(what, open, min(left, v.pollInterval())), true
 	case left > 0:
 		return loop.Waiting(waitsForPower, "the operating system to shut down", min(left, v.pollInterval())), true
+	case !force && open != nil:
+		return failedRequest(what, open, v.PowerGrace), true
 	case !force:
 		return loop.Failing(requestFailed, "the operating system did not shut down in time and the policy does not allow force", v.PowerGrace), true
 	}
 	return loop.Progress{}, false
+}
+
+// shutdownPause is how long after a BMC failed at a shutdown the next one is asked for: as seldom as what was accepted, but once within any
+// grace, and no sooner than the BMC asks.
+func shutdownPause(powerGrace, graceful time.Duration, err error) time.Duration {
+	return max(min(powerGrace, graceful/2), retryAfter(err))
 }
 
 // cutting says that the power is being cut: there is nobody left to ask.

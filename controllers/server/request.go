@@ -204,11 +204,13 @@ func (v *visit) unheard(request *v1alpha1.PowerRequest) bool {
 	return !known && v.since(request) >= v.PowerGrace
 }
 
-// leftOpen says that a request failed in a way that does not tell whether it was carried out, that PowerGrace has passed since, and
-// nothing shows.
-func (v *visit) leftOpen(request *v1alpha1.PowerRequest) bool {
+// failedOpen is what a request failed with that may have been carried out all the same; nil where it did not.
+func (v *visit) failedOpen(request *v1alpha1.PowerRequest) error {
 	job, known := v.Desk.Known(v.server.Name, requestID(request))
-	return known && job.State == hardware.JobFailed && redfish.MayHaveHappened(job.Err) && v.since(request) >= v.PowerGrace
+	if known && job.State == hardware.JobFailed && redfish.MayHaveHappened(job.Err) {
+		return job.Err
+	}
+	return nil
 }
 
 // notDone is what a request failed with that surely did nothing; nil where it may have been done.

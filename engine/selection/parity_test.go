@@ -175,9 +175,6 @@ var outside = map[string]string{
 var slow = map[string]bool{"many turns": true, "calls that double": true}
 
 // check tries a policy with as many inputs as -rapid.checks says, or some of them.
-// sameFailure compares what policies fail with for a server by server and words.
-var sameFailure = cmp.Comparer(func(a, b CandidateError) bool { return a.Server == b.Server && fmt.Sprint(a.Err) == fmt.Sprint(b.Err) })
-
 func check(t *testing.T, name string, policy *Policy) {
 	t.Helper()
 	if slow[name] {
@@ -244,6 +241,9 @@ func drawClaim(r *rapid.T) (Claim, Fleet) {
 		ClaimedByRack: rapid.MapOfN(word, number, 0, 3).Draw(r, "claimed by rack"), ClaimedByZone: map[string]int64{"z1": 2},
 		FreeByZone: map[string]int64{"z1": 1}, NamespaceByRack: rapid.MapOfN(word, number, 0, 3).Draw(r, "the namespace's by rack")}
 }
+
+// sameFailure compares what policies fail with for a server by server and words.
+var sameFailure = cmp.Comparer(func(a, b CandidateError) bool { return a.Server == b.Server && fmt.Sprint(a.Err) == fmt.Sprint(b.Err) })
 
 // alike holds the policy against the interpreter: for all candidates together, and for each.
 func alike(t interface {

@@ -34,8 +34,8 @@ type Result struct {
 	// Unjudged counts the candidates for which the rules fail: of these nobody knows. They are not among the Rejections. Its message
 	// is for those who may not know which servers there are.
 	Unjudged Rejection
-	// Failure is of the unjudged candidate whose name comes first, for those who may know it; zero where there is none.
-	Failure CandidateError
+	// Failures are what the rules fail with for unjudged candidates, for those who may know them: the first MaxTold that were met.
+	Failures []CandidateError
 	// Evaluated is the number of candidates looked at.
 	Evaluated int
 }
@@ -52,6 +52,9 @@ type Result struct {
 func (p *Policy) Select(ctx context.Context, claim Claim, candidates []*PreparedCandidate, fleet Fleet) (Result, error) {
 	return p.Rank(ctx, claim, candidates, fleet, MaxRanked)
 }
+
+// MaxTold bounds the Failures of a Result.
+const MaxTold = 16
 
 // Rank is Select with a ranking of at most so many.
 func (p *Policy) Rank(ctx context.Context, claim Claim, candidates []*PreparedCandidate, fleet Fleet, most int) (Result, error) {

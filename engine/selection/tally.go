@@ -22,7 +22,7 @@ type tally struct {
 	byCode map[string]rejected
 	// unjudged are the candidates for which the rules fail.
 	unjudged rejected
-	failure  CandidateError
+	failures []CandidateError
 }
 
 // rejected counts candidates; first is the one whose name comes first.
@@ -97,7 +97,10 @@ func (t *tally) judgement(j Judgement, candidate *PreparedCandidate) {
 func (t *tally) fail(err CandidateError, candidate *PreparedCandidate) {
 	r := &t.unjudged
 	if r.first == nil || candidate.Name() < r.first.Name() {
-		r.first, r.Message, t.failure = candidate, Anonymous(err), err
+		r.first, r.Message = candidate, Anonymous(err)
+	}
+	if len(t.failures) < MaxTold {
+		t.failures = append(t.failures, err)
 	}
 	r.Count++
 }
@@ -115,7 +118,7 @@ func (t *tally) add(reason Reason, first *PreparedCandidate, n int) {
 func (t *tally) result(evaluated int) Result {
 	t.shorten()
 	result := Result{Allowed: t.allowed, Rejections: make(map[string]Rejection, len(t.byCode)), Evaluated: evaluated, Unjudged: t.unjudged.Rejection,
-		Failure: t.failure}
+		Failures: t.failures}
 	if len(t.head) > 0 {
 		result.Ranked = t.head
 	}

@@ -87,6 +87,9 @@ func (r *Registry) system(request *http.Request) (*answer, *refusal) {
 		return nil, refused
 	}
 	stored, err := inventory(request.Context(), r.options.Reader, g.server.Spec.SystemUUID)
+	if err == nil && (stored == nil || stored.Report == nil) {
+		stored, err = inventory(request.Context(), r.options.Live, g.server.Spec.SystemUUID)
+	}
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -145,6 +148,13 @@ func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
 	}
 	ref := g.server.Spec.BootConfigurationRef
 	if ref == nil {
+		fresh := []metalv1alpha1.Server{*g.server}
+		if err := r.refresh(request.Context(), fresh); err != nil {
+			return nil, failed(err)
+		}
+		ref = fresh[0].Spec.BootConfigurationRef
+	}
+	if ref == nil {
 		return nil, notExpected("no boot configuration is in force for this server", "wait for the manager to write one").about(g.server)
 	}
 	changed, refused := r.setBooted(request.Context(), g.server.Name, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, report.Booted)
@@ -186,7 +196,9 @@ func (r *Registry) setBooted(ctx context.Context, server string, key client.Obje
 }
 
 // bootConfigurationOf reads the boot configuration of a server.
-func bootConfigurationOf(ctx context.Context, reader client.Reader, key client.ObjectKey, server string) (*metalv1alpha1.ServerBootConfiguration, *refusal) {
+func bootConfigurationOf(
+	ctx context.Context, reader client.Reader, key client.ObjectKey, server string,
+) (*metalv1alpha1.ServerBootConfiguration, *refusal) {
 	var config metalv1alpha1.ServerBootConfiguration
 	if err := reader.Get(ctx, key, &config); apierrors.IsNotFound(err) {
 		return nil, notExpected(fmt.Sprintf("boot configuration %s does not exist", key), "wait for the manager to write one")

@@ -372,3 +372,24 @@ func TestABootStateIsNotRefusedForAConfigurationYoungerThanTheCache(t *testing.T
 		t.Errorf("got %d %s", got.Code, got.Body)
 	}
 }
+
+func TestAReportYoungerThanTheCacheIsFound(t *testing.T) {
+	f := newFleet(t, func(server *metalv1alpha1.Server, o *Options) { o.Reader = fakeClient(server.DeepCopy()) })
+	f.registry.options.Live = f.client
+	f.do("POST", "/register", "mine", report(uuid, least))
+	if got := f.do("GET", "/systems/"+uuid, "mine", ""); got.Code != http.StatusOK {
+		t.Errorf("got %d %s", got.Code, got.Body)
+	}
+}
+
+func TestABootStateIsNotRefusedForAServerThatTheCacheShowsWithoutItsConfiguration(t *testing.T) {
+	f := newFleet(t, func(server *metalv1alpha1.Server, o *Options) {
+		stale := server.DeepCopy()
+		stale.Spec.BootConfigurationRef = nil
+		o.Reader = fakeClient(stale)
+	})
+	f.registry.options.Live = f.client
+	if got := f.do("POST", "/bootstate", "mine", `{"systemUUID":"`+uuid+`","booted":true}`); got.Code != http.StatusOK {
+		t.Errorf("got %d %s", got.Code, got.Body)
+	}
+}

@@ -182,13 +182,13 @@ func TestParametersThatMakeNoSenseAreRefusedInTheWordsOfThePolicysOwnTest(t *tes
 	}{
 		"a share that is more than all": {"reserve-per-zone", map[string]string{"percent": "250"}, "the values of parameters of policy reserve-per-zone do not fit: it asks that percent < 100; " +
 			"percent is to be 250: How many of a zone's servers are kept free"},
-		"a share of nothing":            {"reserve-per-zone", map[string]string{"percent": "0"}, "it asks that percent > 0"},
-		"part of a priority":            {"reserve-per-zone", map[string]string{"priority": "1.5"}, "it asks that priority == round(priority)"},
-		"no weight":                     {"wear-levelling", map[string]string{"weight": "-3"}, "it asks that weight > 0"},
-		"a health that no BMC reports":  {"exclude-failing-hardware", map[string]string{"failing": `{"Bad"}`}, `it asks that every health in failing { health in {"Warning", "Critical", "Unknown"} }`},
-		"a star for a registry":         {"images-per-namespace", map[string]string{"others": `["linux*"]`}, "it asks that every _, patterns in"},
-		"an empty label":                {"tenancy-by-namespace", map[string]string{"label": ""}, `it asks that label != ""`},
-		"what fits":                     {"best-fit", map[string]string{"weight": "32", "memory": "64"}, ""},
+		"a share of nothing":           {"reserve-per-zone", map[string]string{"percent": "0"}, "it asks that percent > 0"},
+		"part of a priority":           {"reserve-per-zone", map[string]string{"priority": "1.5"}, "it asks that priority == round(priority)"},
+		"no weight":                    {"wear-levelling", map[string]string{"weight": "-3"}, "it asks that weight > 0"},
+		"a health that no BMC reports": {"exclude-failing-hardware", map[string]string{"failing": `{"Bad"}`}, `it asks that every health in failing { health in {"Warning", "Critical", "Unknown"} }`},
+		"a star for a registry":        {"images-per-namespace", map[string]string{"others": `["linux*"]`}, "it asks that every _, patterns in"},
+		"an empty label":               {"tenancy-by-namespace", map[string]string{"label": ""}, `it asks that label != ""`},
+		"what fits":                    {"best-fit", map[string]string{"weight": "32", "memory": "64"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Find(c.policy)

@@ -58,8 +58,8 @@ func (p Passing) Words() string {
 	return [...]string{"by itself", "when another claim or a maintenance ends", "when whoever runs the fleet acts", "not, as the claim is"}[p]
 }
 
-// nearer orders servers that do not fit. The one that the claim names is before all others; else the one is nearer whose reasons all pass sooner, by the last of them to pass; then that
-// with fewer reasons; then the one of an earlier alternative; then that with the higher score, were it to be had; then by name.
+// nearer orders servers that do not fit. The one that the claim names is before all others; else the one is nearer whose reasons all
+// pass sooner, by the last of them to pass; then that with fewer reasons; then the one of an earlier alternative; then that with the higher score, were it to be had; then by name.
 // A server of which nobody knows whether it fits is before them all.
 func nearer(a, b Verdict) int {
 	return cmp.Or(cmp.Compare(a.unnamed(), b.unnamed()), cmp.Compare(a.last(), b.last()), cmp.Compare(len(a.Reasons), len(b.Reasons)),
