@@ -32,7 +32,7 @@ func TestATransportIsDroppedOnceABMCRests(t *testing.T) {
 	const rest = 15 * time.Second
 	for name, c := range map[string]struct {
 		takes time.Duration
-		do    func(ask func(), close func())
+		do    func(ask func(), end func())
 		want  seen
 	}{
 		"nothing was asked":               {do: func(_, _ func()) {}, want: seen{0, 0, false}},
@@ -42,9 +42,9 @@ func TestATransportIsDroppedOnceABMCRests(t *testing.T) {
 		"requests with a pause":           {do: func(ask, _ func()) { ask(); time.Sleep(2 * rest); ask(); time.Sleep(2 * rest) }, want: seen{2, 2, false}},
 		"one that takes longer than that": {takes: 3 * rest, do: func(ask, _ func()) { go ask(); time.Sleep(2 * rest) }, want: seen{1, 0, true}},
 		"after one that took longer":      {takes: 3 * rest, do: func(ask, _ func()) { ask(); time.Sleep(2 * rest) }, want: seen{1, 1, false}},
-		"it is closed":                    {do: func(ask, close func()) { ask(); close(); close() }, want: seen{1, 1, false}},
-		"closed while something is asked": {takes: 3 * rest, do: func(ask, close func()) { go ask(); time.Sleep(rest); close() }, want: seen{1, 1, true}},
-		"closed, and asked again":         {do: func(ask, close func()) { ask(); close(); ask(); time.Sleep(rest / 2) }, want: seen{2, 1, true}},
+		"it is closed":                    {do: func(ask, end func()) { ask(); end(); end() }, want: seen{1, 1, false}},
+		"closed while something is asked": {takes: 3 * rest, do: func(ask, end func()) { go ask(); time.Sleep(rest); end() }, want: seen{1, 1, true}},
+		"closed, and asked again":         {do: func(ask, end func()) { ask(); end(); ask(); time.Sleep(rest / 2) }, want: seen{2, 1, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestATransportIsDroppedOnceABMCRests(t *testing.T) {
 				w := &wire{rest: rest}
 				w.dial = func() transport { got.Made++; return line{c.takes, &got.Closed} }
 				c.do(func() {
-					if _, err := w.RoundTrip(nil); err != nil { //nolint:bodyclose // there is none
+					if _, err := w.RoundTrip(nil); err != nil {
 						t.Error(err)
 					}
 				}, w.CloseIdleConnections)

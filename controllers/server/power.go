@@ -106,9 +106,7 @@ func (v *visit) stop(ctx context.Context, graceful time.Duration, force bool) lo
 }
 
 // shutDown asks the operating system and says whether to wait for it. A manager asks once; one that comes after asks again
-// where nothing shows, because its predecessor may have died before it asked. It is asked again, too, where the BMC failed and nothing
-// shows, within the grace: else an operating system that never heard of it would have its power cut. A BMC that cannot ask is not
-// waited for.
+// where nothing shows, because its predecessor may have died before it asked. A BMC that cannot ask is not waited for.
 func (v *visit) shutDown(ctx context.Context, graceful time.Duration, force bool) (loop.Progress, bool) {
 	request := v.server.Status.Lifecycle.Request
 	ask := v.reset(redfish.ActionGracefulShutdown)
@@ -120,28 +118,49 @@ func (v *visit) shutDown(ctx context.Context, graceful time.Duration, force bool
 	case v.unheard(request):
 		return v.askAgain(ctx, request, fleet.Shutdown, ask), true
 	}
-	// Counted from the record, so that no restart begins it anew; who was asked late still has a while.
-	inGrace, left := v.now.Sub(v.recordedAt(request)) < graceful, max(graceful-v.now.Sub(v.recordedAt(request)), v.PowerGrace-v.since(request))
-	open, what := v.failedOpen(request), askedWords[v1alpha1.PowerActionGracefulShutdown]
-	if open != nil && inGrace && v.since(request) >= shutdownPause(v.PowerGrace, graceful, open) {
-		return v.askAgain(ctx, request, fleet.Shutdown, ask), true
-	}
-	if err := v.notDone(request); err != nil {
-		if left = 0; !cannotAsk(err) && inGrace {
-			return v.repeat(ctx, request, err, fleet.Shutdown, ask), true
+	if err := v.failedWith(request); err != nil {
+		if p, again := v.askWhereFailed(ctx, request, graceful, err, ask); again {
+			return p, true
 		}
 	}
+	return v.awaitShutdown(request, graceful, force)
+}
+
+// askWhereFailed asks again within the grace where the BMC failed at the last request: else an operating system that never heard of it
+// would have its power cut.
+func (v *visit) askWhereFailed(ctx context.Context, request *v1alpha1.PowerRequest, graceful time.Duration, err error,
+	ask func(context.Context, redfish.BMC) error) (p loop.Progress, again bool) {
 	switch {
-	case left > 0 && open != nil:
-		return failedRequest(what, open, min(left, v.pollInterval())), true
+	case cannotAsk(err) || v.now.Sub(v.recordedAt(request)) >= graceful:
+		return loop.Progress{}, false
+	case !redfish.MayHaveHappened(err):
+		return v.repeat(ctx, request, err, fleet.Shutdown, ask), true
+	case v.since(request) < shutdownPause(v.PowerGrace, graceful, err):
+		return loop.Progress{}, false
+	}
+	return v.askAgain(ctx, request, fleet.Shutdown, ask), true
+}
+
+// awaitShutdown waits for the operating system, if there is time left. That is counted from the record, so that no restart begins it anew;
+// who was asked late still has a while, and nobody waits for what surely was not heard.
+func (v *visit) awaitShutdown(request *v1alpha1.PowerRequest, graceful time.Duration, force bool) (loop.Progress, bool) {
+	err := v.failedWith(request)
+	left := max(graceful-v.now.Sub(v.recordedAt(request)), v.PowerGrace-v.since(request))
+	if err != nil && !redfish.MayHaveHappened(err) {
+		left = 0
+	}
+	what := askedWords[v1alpha1.PowerActionGracefulShutdown]
+	switch {
+	case left > 0 && err != nil:
+		return failedRequest(what, err, min(left, v.pollInterval())), true
 	case left > 0:
 		return loop.Waiting(waitsForPower, "the operating system to shut down", min(left, v.pollInterval())), true
-	case !force && open != nil:
-		return failedRequest(what, open, v.PowerGrace), true
-	case !force:
-		return loop.Failing(requestFailed, "the operating system did not shut down in time and the policy does not allow force", v.PowerGrace), true
+	case force:
+		return loop.Progress{}, false
+	case err != nil:
+		return failedRequest(what, err, v.PowerGrace), true
 	}
-	return loop.Progress{}, false
+	return loop.Failing(requestFailed, "the operating system did not shut down in time and the policy does not allow force", v.PowerGrace), true
 }
 
 // shutdownPause is how long after a BMC failed at a shutdown the next one is asked for: as seldom as what was accepted, but once within any

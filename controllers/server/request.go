@@ -204,10 +204,9 @@ func (v *visit) unheard(request *v1alpha1.PowerRequest) bool {
 	return !known && v.since(request) >= v.PowerGrace
 }
 
-// failedOpen is what a request failed with that may have been carried out all the same; nil where it did not.
-func (v *visit) failedOpen(request *v1alpha1.PowerRequest) error {
-	job, known := v.Desk.Known(v.server.Name, requestID(request))
-	if known && job.State == hardware.JobFailed && redfish.MayHaveHappened(job.Err) {
+// failedWith is what a request failed with; nil where it did not, and where that is not known.
+func (v *visit) failedWith(request *v1alpha1.PowerRequest) error {
+	if job, known := v.Desk.Known(v.server.Name, requestID(request)); known && job.State == hardware.JobFailed {
 		return job.Err
 	}
 	return nil
@@ -215,9 +214,8 @@ func (v *visit) failedOpen(request *v1alpha1.PowerRequest) error {
 
 // notDone is what a request failed with that surely did nothing; nil where it may have been done.
 func (v *visit) notDone(request *v1alpha1.PowerRequest) error {
-	job, known := v.Desk.Known(v.server.Name, requestID(request))
-	if known && job.State == hardware.JobFailed && !redfish.MayHaveHappened(job.Err) {
-		return job.Err
+	if err := v.failedWith(request); !redfish.MayHaveHappened(err) {
+		return err
 	}
 	return nil
 }

@@ -168,12 +168,12 @@ func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
 // that was read, so that a condition which somebody else set meanwhile is not lost. What a cache does not show yet is looked for once
 // more in the API server before it is refused.
 func (r *Registry) setBooted(ctx context.Context, server string, key client.ObjectKey, booted bool) (changed bool, refused *refusal) {
-	reader, cached := r.options.Reader, true
+	reader := r.options.Reader
 	var last error
-	for range writeAttempts {
+	for attempt := range writeAttempts {
 		config, refused := bootConfigurationOf(ctx, reader, key, server)
-		if refused != nil && cached {
-			reader, cached = r.options.Live, false
+		if refused != nil && attempt == 0 {
+			reader = r.options.Live
 			config, refused = bootConfigurationOf(ctx, reader, key, server)
 		}
 		if refused != nil {
@@ -190,7 +190,7 @@ func (r *Registry) setBooted(ctx context.Context, server string, key client.Obje
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return false, failed(fmt.Errorf("writing the status of boot configuration %s: %w", key, err))
 		}
-		last, reader, cached = err, r.options.Live, false
+		last, reader = err, r.options.Live
 	}
 	return false, failed(fmt.Errorf("writing the status of boot configuration %s: %w", key, last))
 }
