@@ -36,15 +36,16 @@ func (c *client) name() string {
 	return c.key
 }
 
-// shared is what all clients of one process know of logins.
+// shared is what all clients of one process know of logins and of connections.
 type shared struct {
 	refused  *denials
 	sessions *openSessions
 	left     *leftSessions
+	open     *openWires
 }
 
-func newShared() shared {
-	return shared{refused: newDenials(), sessions: newOpenSessions(), left: newLeftSessions()}
+func newShared(mostOpen int) shared {
+	return shared{refused: newDenials(), sessions: newOpenSessions(), left: newLeftSessions(), open: newOpenWires(mostOpen)}
 }
 
 // memory is what one BMC taught us. Losing it costs requests, never correctness.
@@ -75,7 +76,7 @@ func newClient(key string, endpoint Endpoint, credentials Credentials, options P
 	if c.base, c.broken = endpoint.baseURL(); c.broken != nil {
 		return c
 	}
-	if c.wire, c.broken = newWire(endpoint, options.PerBMC); c.broken != nil {
+	if c.wire, c.broken = newWire(endpoint, options.PerBMC, shared.open); c.broken != nil {
 		return c
 	}
 	c.http = &http.Client{Transport: chain(c.name, c.base.Host, options, fleet, c.wire), CheckRedirect: refuseRedirects}
@@ -131,7 +132,7 @@ const probeTimeout = 15 * time.Second
 func (p *Pool) probeService(ctx context.Context, endpoint Endpoint) (*serviceRoot, error) {
 	options := p.options
 	options.PerBMC, options.RequestTimeout = 1, min(options.RequestTimeout, probeTimeout)
-	c := newClient("", endpoint, Credentials{}, options, p.fleet, newShared())
+	c := newClient("", endpoint, Credentials{}, options, p.fleet, newShared(1))
 	op, cancel, err := c.begin(ctx)
 	if err != nil {
 		return nil, err

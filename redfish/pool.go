@@ -16,6 +16,9 @@ import (
 type PoolOptions struct {
 	// MaxInFlight is how many requests the whole fleet may have under way; default 256. At worst each holds BodyLimit.
 	MaxInFlight int
+	// MaxOpen is how many BMCs may have connections that nothing is asked over at the moment; default 512. Others take the place of
+	// those that were not asked for longest.
+	MaxOpen int
 	// PerBMC is how many requests and connections one BMC gets at a time; default 2.
 	PerBMC int
 	// RequestTimeout covers one request with its whole body; default 30 s.
@@ -69,6 +72,7 @@ func (o PoolOptions) withDefaults() PoolOptions {
 		}
 	}
 	orInt(&o.MaxInFlight, 256)
+	orInt(&o.MaxOpen, 512)
 	orInt(&o.PerBMC, 2)
 	orInt(&o.RequestLimit, 400)
 	orInt(&o.BreakerThreshold, 3)
@@ -110,7 +114,7 @@ func NewPool(options PoolOptions) *Pool {
 	return &Pool{
 		options: options,
 		fleet:   make(chan struct{}, options.MaxInFlight),
-		shared:  newShared(),
+		shared:  newShared(options.MaxOpen),
 		clients: map[string]*client{},
 		parked:  map[account]*parked{},
 		roots:   map[string]freshRoot{},

@@ -66,12 +66,12 @@ var dialer = &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
 // newWire returns the innermost layer. It uses no proxy (management networks are reached directly) and no HTTP/2
 // (a limit on connections would not limit anything), asks for no compression (it changes ETags), and by its nature
 // repeats a read, never a write, when an idle connection turns out to have been closed by the BMC.
-func newWire(e Endpoint, perBMC int) (*wire, error) {
+func newWire(e Endpoint, perBMC int, open *openWires) (*wire, error) {
 	config, err := e.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
-	return &wire{rest: idleTimeout, dial: func() transport {
+	return &wire{rest: idleTimeout, open: open, dial: func() transport {
 		return &http.Transport{
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        config,

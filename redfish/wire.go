@@ -14,6 +14,7 @@ import (
 type wire struct {
 	dial func() transport
 	rest time.Duration
+	open *openWires
 
 	mu       sync.Mutex
 	present  transport
@@ -38,13 +39,28 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	out := w.present
 	w.underway++
 	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		w.underway--
-		w.asked = time.Now()
-		w.mu.Unlock()
-	}()
+	defer w.answered()
 	return out.RoundTrip(request)
+}
+
+// answered makes room where too many BMCs have a connection.
+func (w *wire) answered() {
+	w.mu.Lock()
+	w.underway--
+	w.asked = time.Now()
+	w.mu.Unlock()
+	if longest := w.open.used(w); longest != nil {
+		longest.shed()
+	}
+}
+
+// shed drops the transport, unless something is asked.
+func (w *wire) shed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.present != nil && w.underway == 0 {
+		w.letGo()
+	}
 }
 
 // drop is called after a while, and again until nothing was asked for as long.
@@ -67,6 +83,7 @@ func (w *wire) letGo() {
 	w.present.CloseIdleConnections()
 	w.timer.Stop()
 	w.present, w.timer = nil, nil
+	w.open.gone(w)
 }
 
 // CloseIdleConnections closes them now; what is asked later opens another one.

@@ -49,7 +49,7 @@ func TestATransportIsDroppedOnceABMCRests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var got seen
-				w := &wire{rest: rest}
+				w := &wire{rest: rest, open: newOpenWires(9)}
 				w.dial = func() transport { got.Made++; return line{c.takes, &got.Closed} }
 				c.do(func() {
 					if _, err := w.RoundTrip(nil); err != nil {
@@ -67,4 +67,41 @@ func TestATransportIsDroppedOnceABMCRests(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestOfTooManyBMCsThoseLoseTheirConnectionsThatWereNotAskedForLongest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 3
+		open, closed := newOpenWires(most), make([]int, 6)
+		wires := make([]*wire, len(closed))
+		for i := range wires {
+			takes := time.Duration(0)
+			if i == 0 {
+				takes = time.Minute
+			}
+			wires[i] = &wire{rest: time.Hour, open: open, dial: func() transport { return line{takes, &closed[i]} }}
+		}
+		ask := func(i int) {
+			if _, err := wires[i].RoundTrip(nil); err != nil {
+				t.Error(err)
+			}
+		}
+		go ask(0) // it is not closed as long as it is asked
+		for _, i := range []int{1, 2, 3, 1, 4, 5} {
+			ask(i)
+		}
+		if diff := cmp.Diff([]int{0, 0, 1, 1, 0, 0}, closed); diff != "" {
+			t.Errorf("closed while the first is asked (-want +got)\n%s", diff)
+		}
+		time.Sleep(2 * time.Minute)
+		if diff := cmp.Diff([]int{0, 1, 1, 1, 0, 0}, closed); diff != "" {
+			t.Errorf("closed afterwards (-want +got)\n%s", diff)
+		}
+		for _, w := range wires {
+			w.CloseIdleConnections()
+		}
+		if len(open.at) != 0 || open.byUse.Len() != 0 {
+			t.Errorf("%d wires are remembered", len(open.at))
+		}
+	})
 }

@@ -231,9 +231,18 @@ func (v *visit) recordWaiting(d engine.Decision, outcome loop.Outcome) {
 	if !v.held && v.saidOverrideIgnored() && v.unsolved() {
 		return // it is being tried again; whether that helps is not known yet
 	}
+	if !v.held && !v.saysNothingYet() && v.awaitsFirstReading() {
+		return // nothing is known that was not told before
+	}
 	if v.held || v.saysNothingYet() || v.pendingFor() > worthTelling {
 		v.moving(d, outcome)
 	}
+}
+
+// awaitsFirstReading says that this process has not heard from the BMC yet, and that it is being asked. Where a manager of a large fleet
+// starts, that takes minutes.
+func (v *visit) awaitsFirstReading() bool {
+	return v.targetErr == nil && !v.reading.Tried
 }
 
 // says is what the policy has to say of the rule that led here; what the state means where it says nothing.

@@ -70,3 +70,44 @@ func TestWhatIsToldOfABootThatIsPreparedLate(t *testing.T) {
 		}
 	})
 }
+
+// A manager that starts hears from some BMC of a large fleet minutes later. Until then nothing is known that was not told before.
+func TestAServerAtRestIsNotToldToMoveBeforeANewManagerHeardFromItsBMC(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(m *machine, s *v1alpha1.Server)
+		want   []string
+	}{
+		"its BMC answers late": {func(m *machine, _ *v1alpha1.Server) { m.takes = 4 * time.Minute }, []string{"True"}},
+		"its BMC does not answer": {func(m *machine, _ *v1alpha1.Server) { m.takes, m.silent = time.Minute, errDown }, []string{"True", "False"}},
+		"it names no BMC": {func(_ *machine, s *v1alpha1.Server) { s.Spec.BMC = nil }, []string{"True", "False"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOff)
+				w := inWorld(t, m, serverIn(v1alpha1.StateAvailable))
+				w.manager.run(10 * time.Minute)
+				var told []string
+				tell := func(s *v1alpha1.Server) error {
+					ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+					if status := string(ready.Status); len(told) == 0 || told[len(told)-1] != status {
+						told = append(told, status)
+					}
+					return nil
+				}
+				if err := tell(w.server()); err != nil {
+					t.Fatal(err)
+				}
+				s := w.server()
+				c.change(m, s)
+				if err := w.api.Update(t.Context(), s); err != nil {
+					t.Fatal(err)
+				}
+				w.refuses = tell
+				w.start().run(10 * time.Minute)
+				if diff := cmp.Diff(c.want, told); diff != "" {
+					t.Errorf("Ready was (-want +got)\n%s", diff)
+				}
+			})
+		})
+	}
+}

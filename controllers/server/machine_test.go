@@ -35,6 +35,8 @@ type machine struct {
 	reads int
 	// silent is what reading it fails with; nil where it answers.
 	silent error
+	// takes is how much longer than readTakes a reading takes, as where a manager that starts has thousands to make.
+	takes time.Duration
 	// shines says that its light shows what was accepted.
 	shines bool
 	// keeps is a boot override that stays, whatever was accepted.
@@ -84,7 +86,10 @@ var leadsTo = map[redfish.PowerAction]redfish.PowerState{
 func deaf(*machine, redfish.PowerAction) {}
 
 func (m *machine) System(context.Context, string) (redfish.SystemSnapshot, error) {
-	time.Sleep(readTakes)
+	m.mu.Lock()
+	takes := readTakes + m.takes
+	m.mu.Unlock()
+	time.Sleep(takes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads++
