@@ -77,9 +77,9 @@ func TestAServerAtRestIsNotToldToMoveBeforeANewManagerHeardFromItsBMC(t *testing
 		change func(m *machine, s *v1alpha1.Server)
 		want   []string
 	}{
-		"its BMC answers late": {func(m *machine, _ *v1alpha1.Server) { m.takes = 4 * time.Minute }, []string{"True"}},
+		"its BMC answers late":    {func(m *machine, _ *v1alpha1.Server) { m.takes = 4 * time.Minute }, []string{"True"}},
 		"its BMC does not answer": {func(m *machine, _ *v1alpha1.Server) { m.takes, m.silent = time.Minute, errDown }, []string{"True", "False"}},
-		"it names no BMC": {func(_ *machine, s *v1alpha1.Server) { s.Spec.BMC = nil }, []string{"True", "False"}},
+		"it names no BMC":         {func(_ *machine, s *v1alpha1.Server) { s.Spec.BMC = nil }, []string{"True", "False"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
