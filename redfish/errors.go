@@ -86,8 +86,8 @@ type UnreachableError struct {
 	Sent bool
 	// RetryAt is when the breaker lets the next attempt through; zero where the breaker has no part in it.
 	RetryAt time.Time
-	// crowded says that our own limits kept the request from being sent in time.
-	crowded bool
+	// Crowded says that our own limits kept the request from being sent in time.
+	Crowded bool
 }
 
 func (e *UnreachableError) Error() string {
@@ -209,13 +209,20 @@ func Unanswered(err error) (unanswered, asked bool) {
 	if !errors.As(err, &unreachable) {
 		return false, true
 	}
-	if !unreachable.RetryAt.IsZero() || unreachable.crowded || errors.Is(err, context.Canceled) {
+	if !unreachable.RetryAt.IsZero() || unreachable.Crowded || errors.Is(err, context.Canceled) {
 		return false, false
 	}
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
 	return !errors.As(err, &certificate) && !errors.As(err, &record) && !errors.As(err, &alert), true
+}
+
+// Crowded reports whether err says that the BMC was not asked, because too many requests were under way at the same time. That says
+// nothing of the BMC.
+func Crowded(err error) bool {
+	var unreachable *UnreachableError
+	return errors.As(err, &unreachable) && unreachable.Crowded
 }
 
 // openError says that an operation ended after a write whose outcome is not known, and that is not known since either.

@@ -65,7 +65,7 @@ func TestErrorsNameThePlaceTheCauseAndTheRemedy(t *testing.T) {
 }
 
 func TestWhatSaysThatABMCDoesNotAnswer(t *testing.T) {
-	silent, crowded := &UnreachableError{Err: syscall.ECONNREFUSED}, &UnreachableError{crowded: true, Err: context.DeadlineExceeded}
+	silent, crowded := &UnreachableError{Err: syscall.ECONNREFUSED}, &UnreachableError{Crowded: true, Err: context.DeadlineExceeded}
 	for name, c := range map[string]struct {
 		err               error
 		unanswered, asked bool

@@ -19,7 +19,7 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	select {
 	case l.slots <- struct{}{}:
 	case <-req.Context().Done():
-		return nil, &UnreachableError{crowded: true, Err: fmt.Errorf("gave up waiting for one of the %d request slots of %s: %w",
+		return nil, &UnreachableError{Crowded: true, Err: fmt.Errorf("gave up waiting for one of the %d request slots of %s: %w",
 			cap(l.slots), l.of, req.Context().Err())}
 	}
 	defer func() { <-l.slots }()

@@ -48,8 +48,12 @@ func (w *wire) answered() {
 	w.mu.Lock()
 	w.underway--
 	w.asked = time.Now()
+	var longest *wire
+	if w.present != nil {
+		longest = w.open.used(w)
+	}
 	w.mu.Unlock()
-	if longest := w.open.used(w); longest != nil {
+	if longest != nil {
 		longest.shed()
 	}
 }

@@ -51,8 +51,8 @@ type view struct {
 	taken []uint32
 	// judgements are what placements say of servers.
 	judgements *judgements
-	// failed is told of servers that the policy fails for; nil where nobody is.
-	failed func(context.Context, []selection.CandidateError)
+	// failed is told of servers that the policy fails for, and whether it failed for all that it was asked about; nil where nobody is.
+	failed func(context.Context, []selection.CandidateError, bool)
 	// groups are what the policy is asked about, kept for the next time.
 	groups [][]*selection.PreparedCandidate
 }

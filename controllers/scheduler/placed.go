@@ -95,8 +95,8 @@ func (v *view) ask(ctx context.Context, claim selection.Claim, some []*selection
 	}
 	if n := result.Unjudged.Count; n > 0 {
 		unjudged.Add(float64(n))
-		if v.failed != nil && n < result.Evaluated { // else it may be the claim that it fails for
-			v.failed(ctx, result.Failures)
+		if v.failed != nil {
+			v.failed(ctx, result.Failures, n == result.Evaluated)
 		}
 		c.unjudged, c.unknown = c.unjudged+n, cmp.Or(c.unknown, result.Unjudged.Message)
 	}

@@ -37,15 +37,22 @@ func (f policyFailures) due(server string, now time.Time) bool {
 	return true
 }
 
-// tellFailures says of servers that the policy fails for them where it can be evaluated for others: whoever may read Events what rule it
-// is, and the log also what it failed on, which may be a claim's or a server's label. Only the loop calls it.
-func (s *Scheduler) tellFailures(ctx context.Context, all []selection.CandidateError) {
-	for _, failed := range all {
+// tellFailures says of servers that the policy fails for them: whoever may read Events what rule it is, and the log also what it failed on,
+// which may be a claim's or a server's label. Where it failed for all that it was asked about, that may be for the claim's sake, and one
+// line in the log is all. Only the loop calls it.
+func (s *Scheduler) tellFailures(ctx context.Context, failures []selection.CandidateError, all bool) {
+	const what = "the selection policy cannot be evaluated for a server, which such claims do not get"
+	if all {
+		if len(failures) > 0 && s.failures.due("", s.now()) {
+			logf.FromContext(ctx).Error(failures[0].Err, what, "server", failures[0].Server)
+		}
+		return
+	}
+	for _, failed := range failures {
 		if !s.failures.due(failed.Server, s.now()) {
 			continue
 		}
-		logf.FromContext(ctx).Error(failed.Err, "the selection policy cannot be evaluated for a server, which such claims do not get",
-			"server", failed.Server)
+		logf.FromContext(ctx).Error(failed.Err, what, "server", failed.Server)
 		if e := s.fleet.Get(failed.Server); e != nil && s.recorder != nil {
 			s.recorder.Eventf(e.Server, nil, corev1.EventTypeWarning, v1alpha1.ReasonSelectionPolicyFailed, "Select",
 				"%s; claims for which that is so do not get this server", selection.Anonymous(failed))

@@ -41,7 +41,7 @@ func (v *visit) recordConditions(d engine.Decision, outcome loop.Outcome) {
 }
 
 func (v *visit) recordReachable() {
-	if !v.reading.Tried {
+	if !v.reading.Tried || redfish.Crowded(v.reading.Err) {
 		return
 	}
 	if v.reading.Reachable() {
@@ -239,10 +239,10 @@ func (v *visit) recordWaiting(d engine.Decision, outcome loop.Outcome) {
 	}
 }
 
-// awaitsFirstReading says that this process has not heard from the BMC yet, and that it is being asked. Where a manager of a large fleet
-// starts, that takes minutes.
+// awaitsFirstReading says that this process has not heard from the BMC yet (or not since it is reached in another way), and that it is
+// being asked. Where a manager of a large fleet starts, that takes minutes.
 func (v *visit) awaitsFirstReading() bool {
-	return v.targetErr == nil && !v.reading.Tried
+	return v.targetErr == nil && (!v.reading.Tried || v.reading.At.IsZero() && redfish.Crowded(v.reading.Err))
 }
 
 // says is what the policy has to say of the rule that led here; what the state means where it says nothing.

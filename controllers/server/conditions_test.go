@@ -77,8 +77,12 @@ func TestAServerAtRestIsNotToldToMoveBeforeANewManagerHeardFromItsBMC(t *testing
 		change func(m *machine, s *v1alpha1.Server)
 		want   []string
 	}{
-		"its BMC answers late":    {func(m *machine, _ *v1alpha1.Server) { m.takes = 4 * time.Minute }, []string{"True"}},
-		"its BMC does not answer": {func(m *machine, _ *v1alpha1.Server) { m.takes, m.silent = time.Minute, errDown }, []string{"True", "False"}},
+		"its BMC answers late": {func(m *machine, _ *v1alpha1.Server) { m.takes = 50 * time.Second }, []string{"True"}},
+		"there is no room for minutes to ask its BMC": {func(m *machine, _ *v1alpha1.Server) {
+			m.takes = time.Hour
+			time.AfterFunc(5*time.Minute, func() { m.mu.Lock(); defer m.mu.Unlock(); m.takes = 0 })
+		}, []string{"True"}},
+		"its BMC does not answer": {func(m *machine, _ *v1alpha1.Server) { m.takes, m.silent = 30*time.Second, errDown }, []string{"True", "False"}},
 		"it names no BMC":         {func(_ *machine, s *v1alpha1.Server) { s.Spec.BMC = nil }, []string{"True", "False"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,6 +92,9 @@ func TestAServerAtRestIsNotToldToMoveBeforeANewManagerHeardFromItsBMC(t *testing
 				w.manager.run(10 * time.Minute)
 				var told []string
 				tell := func(s *v1alpha1.Server) error {
+					if reachable := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionBMCReachable); len(c.want) == 1 && reachable.Status != metav1.ConditionTrue {
+						t.Errorf("the BMC is told to be out of reach: %s", reachable.Message)
+					}
 					ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
 					if status := string(ready.Status); len(told) == 0 || told[len(told)-1] != status {
 						told = append(told, status)

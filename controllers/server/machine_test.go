@@ -85,11 +85,15 @@ var leadsTo = map[redfish.PowerAction]redfish.PowerState{
 // deaf is a machine that accepts every reset and does nothing.
 func deaf(*machine, redfish.PowerAction) {}
 
-func (m *machine) System(context.Context, string) (redfish.SystemSnapshot, error) {
+func (m *machine) System(ctx context.Context, _ string) (redfish.SystemSnapshot, error) {
 	m.mu.Lock()
 	takes := readTakes + m.takes
 	m.mu.Unlock()
-	time.Sleep(takes)
+	select {
+	case <-ctx.Done():
+		return redfish.SystemSnapshot{}, &redfish.UnreachableError{Crowded: true, Err: ctx.Err()}
+	case <-time.After(takes):
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads++

@@ -119,23 +119,24 @@ func (v *visit) shutDown(ctx context.Context, graceful time.Duration, force bool
 		return v.askAgain(ctx, request, fleet.Shutdown, ask), true
 	}
 	if err := v.failedWith(request); err != nil {
-		if p, again := v.askWhereFailed(ctx, request, graceful, err, ask); again {
+		if p, again := v.askWhereFailed(ctx, request, graceful, force, err, ask); again {
 			return p, true
 		}
 	}
 	return v.awaitShutdown(request, graceful, force)
 }
 
-// askWhereFailed asks again within the grace where the BMC failed at the last request: else an operating system that never heard of it
-// would have its power cut.
-func (v *visit) askWhereFailed(ctx context.Context, request *v1alpha1.PowerRequest, graceful time.Duration, err error,
+// askWhereFailed asks again where the BMC failed at the last request, within the grace, and where force is not allowed for as long as it
+// takes: else an operating system that never heard of it would have its power cut, or run on.
+func (v *visit) askWhereFailed(ctx context.Context, request *v1alpha1.PowerRequest, graceful time.Duration, force bool, err error,
 	ask func(context.Context, redfish.BMC) error) (p loop.Progress, again bool) {
 	switch {
-	case cannotAsk(err) || v.now.Sub(v.recordedAt(request)) >= graceful:
+	case cannotAsk(err) || force && v.now.Sub(v.recordedAt(request)) >= graceful:
 		return loop.Progress{}, false
 	case !redfish.MayHaveHappened(err):
 		return v.repeat(ctx, request, err, fleet.Shutdown, ask), true
 	case v.since(request) < shutdownPause(v.PowerGrace, graceful, err):
+		v.wakeIn(shutdownPause(v.PowerGrace, graceful, err) - v.since(request))
 		return loop.Progress{}, false
 	}
 	return v.askAgain(ctx, request, fleet.Shutdown, ask), true
@@ -163,8 +164,8 @@ func (v *visit) awaitShutdown(request *v1alpha1.PowerRequest, graceful time.Dura
 	return loop.Failing(requestFailed, "the operating system did not shut down in time and the policy does not allow force", v.PowerGrace), true
 }
 
-// shutdownPause is how long after a BMC failed at a shutdown the next one is asked for: as seldom as what was accepted, but once within any
-// grace, and no sooner than the BMC asks.
+// shutdownPause is how long after a BMC failed at a shutdown the next one is asked for: as seldom as what was accepted, but at half the
+// grace where that is sooner, and not before what retryAfter says, which is 15 s at least.
 func shutdownPause(powerGrace, graceful time.Duration, err error) time.Duration {
 	return max(min(powerGrace, graceful/2), retryAfter(err))
 }

@@ -34,7 +34,8 @@ type Result struct {
 	// Unjudged counts the candidates for which the rules fail: of these nobody knows. They are not among the Rejections. Its message
 	// is for those who may not know which servers there are.
 	Unjudged Rejection
-	// Failures are what the rules fail with for unjudged candidates, for those who may know them: the first MaxTold that were met.
+	// Failures are what the rules fail with for unjudged candidates, for those who may know them: MaxTold at most, in the order in
+	// which they were met.
 	Failures []CandidateError
 	// Evaluated is the number of candidates looked at.
 	Evaluated int
@@ -54,7 +55,7 @@ func (p *Policy) Select(ctx context.Context, claim Claim, candidates []*Prepared
 }
 
 // MaxTold bounds the Failures of a Result.
-const MaxTold = 16
+const MaxTold = 256
 
 // Rank is Select with a ranking of at most so many.
 func (p *Policy) Rank(ctx context.Context, claim Claim, candidates []*PreparedCandidate, fleet Fleet, most int) (Result, error) {

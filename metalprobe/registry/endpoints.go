@@ -152,6 +152,9 @@ func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
 		if err := r.refresh(request.Context(), fresh); err != nil {
 			return nil, failed(err)
 		}
+		if l := fresh[0].Status.Lifecycle; l == nil || l.Entry != g.entry {
+			return nil, oldEntry(g.server)
+		}
 		ref = fresh[0].Spec.BootConfigurationRef
 	}
 	if ref == nil {

@@ -65,7 +65,7 @@ func TestAddWritesNothingWhereItCannotDoAll(t *testing.T) {
 		args []string
 		want string
 	}{
-		"parameters that make no sense": {[]string{"reserve-per-zone", "--set", "percent=250"}, "nothing was written\n"},
+		"parameters that make no sense": {[]string{"reserve-per-zone", "--set", "percent=250"}, "nothing was written: the values of parameters of policy reserve-per-zone do not fit"},
 		"a parameter that is not there": {[]string{"best-fit", "wear-levelling", "--set", "wear-levelling.wait=1"}, "policy wear-levelling has no parameter"},
 	} {
 		t.Run(name, func(t *testing.T) {
