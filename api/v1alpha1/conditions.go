@@ -232,8 +232,6 @@ const (
 const (
 	// ReasonStable: the server rests in a state that is marked stable.
 	ReasonStable = "Stable"
-	// ReasonSelectionPolicyFailed: the selection policy cannot be evaluated for the server and some claim, which does not get it. An Event.
-	ReasonSelectionPolicyFailed = "SelectionPolicyFailed"
 	// ReasonMoving: the server is on its way to a stable state.
 	ReasonMoving = "Moving"
 	// ReasonFoundInState: another operator of this API, or a policy revision that is gone, left the server in its state.
@@ -300,4 +298,6 @@ const (
 	ReasonNoRule = "NoRule"
 	// ReasonUnknownOperation: the operation annotation has a value that nobody knows; it was removed.
 	ReasonUnknownOperation = "UnknownOperation"
+	// ReasonSelectionPolicyFailed: the selection policy cannot be evaluated for the server and some claim, which does not get it. An Event.
+	ReasonSelectionPolicyFailed = "SelectionPolicyFailed"
 )

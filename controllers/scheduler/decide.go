@@ -112,7 +112,12 @@ func (v *view) finish(s step, memo map[string]count) Verdict {
 	}
 	verdict := noServer(s.spec.ServerRef != "", c, s)
 	if verdict.Reason == v1alpha1.ReasonServerTaken {
-		if e := v.fleet.Get(s.spec.ServerRef); e != nil && v1alpha1.KeptAfterRelease(e.Server) {
+		e := v.fleet.Get(s.spec.ServerRef)
+		switch {
+		case s.leftOut != "":
+			verdict.Reason = v1alpha1.ReasonNoneClaimable
+			verdict.Message = "the server that spec.serverRef names is not free, and would not be given to this claim if it were: " + s.leftOut
+		case e != nil && v1alpha1.KeptAfterRelease(e.Server):
 			verdict.Message = keptWords(e.Server.Name)
 		}
 	}

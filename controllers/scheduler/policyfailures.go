@@ -17,39 +17,24 @@ const (
 	// tellFailureAgain is how long nothing more is said of a server that the policy fails for, whatever it fails with: each claim that
 	// waits may have it fail at another place.
 	tellFailureAgain = 15 * time.Minute
-	// mostFailures bounds the servers that this is remembered of.
+	// mostFailures bounds the servers that are told of in that time.
 	mostFailures = 1024
 )
 
-// policyFailures is when it was last said of a server that the selection policy fails for it. Else nobody who runs the fleet would hear
-// of it: claims get other servers, and what they are told names none.
-type policyFailures map[string]time.Time
-
-// due says that something may be said of a server, and remembers it.
-func (f policyFailures) due(server string, now time.Time) bool {
-	if at, ok := f[server]; ok && now.Sub(at) < tellFailureAgain {
-		return false
-	}
-	if len(f) >= mostFailures {
-		clear(f)
-	}
-	f[server] = now
-	return true
-}
-
-// tellFailures says of servers that the policy fails for them: whoever may read Events what rule it is, and the log also what it failed on,
+// tellFailures says of servers that the policy fails for them, for else nobody who runs the fleet would hear of it: claims get other servers,
+// and what they are told names none. It tells whoever may read Events what rule it is, and the log also what it failed on,
 // which may be a claim's or a server's label. Where it failed for all that it was asked about, that may be for the claim's sake, and one
 // line in the log is all. Only the loop calls it.
 func (s *Scheduler) tellFailures(ctx context.Context, failures []selection.CandidateError, all bool) {
 	const what = "the selection policy cannot be evaluated for a server, which such claims do not get"
 	if all {
-		if len(failures) > 0 && s.failures.due("", s.now()) {
+		if len(failures) > 0 && s.failures.Due("", s.now()) {
 			logf.FromContext(ctx).Error(failures[0].Err, what, "server", failures[0].Server)
 		}
 		return
 	}
 	for _, failed := range failures {
-		if !s.failures.due(failed.Server, s.now()) {
+		if !s.failures.Due(failed.Server, s.now()) {
 			continue
 		}
 		logf.FromContext(ctx).Error(failed.Err, what, "server", failed.Server)

@@ -90,13 +90,3 @@ func TestServersThatThePolicyFailsForAreToldOfOnceInAWhile(t *testing.T) {
 		t.Errorf("a while later: %q", got)
 	}
 }
-
-func TestWhatIsRememberedOfFailingPoliciesIsBounded(t *testing.T) {
-	f := policyFailures{}
-	for i := range 3 * mostFailures {
-		f.due(fmt.Sprint(i), epoch)
-	}
-	if len(f) > mostFailures {
-		t.Errorf("%d servers are remembered", len(f))
-	}
-}

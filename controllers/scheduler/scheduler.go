@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/metalaw/metalaw/api/seldom"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine"
@@ -65,8 +66,8 @@ type Scheduler struct {
 	searches searches
 	// judgements are what placements say of servers; only the loop uses it.
 	judgements *judgements
-	// failures are the servers that the policy fails for; only the loop uses it.
-	failures policyFailures
+	// failures spaces what is told of the servers that the policy fails for.
+	failures *seldom.Teller
 	// known is the policy of the last pass; only the loop uses it.
 	known known
 	// freed says that a server was taken back for which some claim waits.

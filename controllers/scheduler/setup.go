@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/metalaw/metalaw/api/seldom"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler/feed"
@@ -62,7 +63,8 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		fork: sideBySide, writing: make(chan struct{}, maxWriters),
 		fleet: o.Fleet.Index(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), suspects: newSuspects(),
 		doubts: map[types.UID]string{}, patience: patience{}, gangs: map[gangKey]gangWaits{},
-		unanswered: map[types.UID]time.Time{}, returns: map[types.UID]giveBack{}, judgements: newJudgements(), failures: policyFailures{},
+		unanswered: map[types.UID]time.Time{}, returns: map[types.UID]giveBack{}, judgements: newJudgements(),
+		failures: seldom.New(tellFailureAgain, mostFailures),
 		searches: searches{limits: searchLimits{easySearch, searchInPass}},
 	}
 }

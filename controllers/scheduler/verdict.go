@@ -98,11 +98,6 @@ func noServer(named bool, c count, s step) Verdict {
 	case v1alpha1.ReasonGuardError:
 		message += "; " + s.unknown
 	case v1alpha1.ReasonServerTaken:
-		if s.leftOut != "" {
-			reason = v1alpha1.ReasonNoneClaimable
-			message = "the server that spec.serverRef names is not free, and would not be given to this claim if it were: " + s.leftOut
-			break
-		}
 		message = "the server that spec.serverRef names is held by another claim; " +
 			"this claim gets it once that one has ended and the server is Available"
 	}

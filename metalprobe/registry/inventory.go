@@ -53,9 +53,9 @@ func (r *Registry) update(
 	ctx context.Context, g grant, change func(*policyv1alpha1.ServerInventory) *refusal,
 ) (changed bool, refused *refusal) {
 	uuid := g.server.Spec.SystemUUID
-	reader, cached := r.options.Reader, true
+	reader := r.options.Reader
 	var last error
-	for range writeAttempts {
+	for attempt := range writeAttempts {
 		stored, err := inventory(ctx, reader, uuid)
 		if err == nil && stored == nil {
 			// A cache that lags must not lead to a second inventory, under the other byte order of the UUID.
@@ -70,7 +70,7 @@ func (r *Registry) update(
 			changed, err = r.patch(ctx, stored, change, &refused)
 		}
 		switch {
-		case refused != nil && cached:
+		case refused != nil && attempt == 0: // the first one reads the cache
 			refused = nil
 		case refused != nil:
 			return false, refused
@@ -81,7 +81,7 @@ func (r *Registry) update(
 		case !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err):
 			return false, failed(fmt.Errorf("writing inventory %s: %w", uuid, err))
 		}
-		last, reader, cached = err, r.options.Live, false
+		last, reader = err, r.options.Live
 	}
 	return false, failed(fmt.Errorf("writing inventory %s: others wrote it %d times meanwhile: %w", uuid, writeAttempts, last))
 }

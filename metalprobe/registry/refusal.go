@@ -4,12 +4,12 @@ package registry
 
 import (
 	"net/http"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/metalaw/metalaw/api/seldom"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 )
 
@@ -135,16 +135,15 @@ const (
 // refusalEvents tells each cause on each server once in a while.
 type refusalEvents struct {
 	recorder events.EventRecorder
-	mu       sync.Mutex
-	told     map[string]time.Time
+	told     *seldom.Teller
 }
 
 func newRefusalEvents(recorder events.EventRecorder) *refusalEvents {
-	return &refusalEvents{recorder: recorder, told: map[string]time.Time{}}
+	return &refusalEvents{recorder: recorder, told: seldom.New(eventPause, maxEventKeys)}
 }
 
 func (e *refusalEvents) tell(f *refusal, endpoint string, now time.Time) {
-	if e.recorder == nil || f.server == nil || !e.due(f.server.Name+"/"+string(f.outcome), now) {
+	if e.recorder == nil || f.server == nil || !e.told.Due(f.server.Name+"/"+string(f.outcome), now) {
 		return
 	}
 	message := f.message
@@ -153,24 +152,4 @@ func (e *refusalEvents) tell(f *refusal, endpoint string, now time.Time) {
 	}
 	e.recorder.Eventf(f.server, nil, corev1.EventTypeWarning, ReasonReportRefused, "Report",
 		"%s %s: %s. Nothing was changed.", f.outcome, endpoint, message)
-}
-
-func (e *refusalEvents) due(key string, now time.Time) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if last, known := e.told[key]; known && now.Sub(last) < eventPause {
-		return false
-	}
-	if len(e.told) >= maxEventKeys {
-		for other, last := range e.told {
-			if now.Sub(last) >= eventPause {
-				delete(e.told, other)
-			}
-		}
-		if len(e.told) >= maxEventKeys {
-			return false
-		}
-	}
-	e.told[key] = now
-	return true
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+func TestHowLongAfterAFailureAShutdownIsAskedForAgain(t *testing.T) {
+	busy := func(after time.Duration) error {
+		return &redfish.ResponseError{Method: "POST", Status: 503, RetryAfter: after}
+	}
+	for name, c := range map[string]struct {
+		grace, graceful time.Duration
+		err             error
+		want            time.Duration
+	}{
+		"as seldom as what was accepted":                {time.Minute, 5 * time.Minute, busy(0), time.Minute},
+		"half the time that the operating system has":   {time.Minute, time.Minute, busy(0), 30 * time.Second},
+		"no sooner than after a while":                  {time.Minute, 20 * time.Second, busy(0), 15 * time.Second},
+		"no sooner than the BMC asks":                   {time.Minute, 5 * time.Minute, busy(4 * time.Minute), 4 * time.Minute},
+		"where the pause between requests is very long": {time.Hour, 5 * time.Minute, busy(0), 150 * time.Second},
+	} {
+		if got := shutdownPause(c.grace, c.graceful, c.err); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestAShutdownThatFailedIsAskedForAgainWithinAGraceThatIsAsShortAsThePauseBetweenRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOn)
+		failed := false
+		m.refuses = func(string) error {
+			if failed {
+				return nil
+			}
+			failed = true
+			return &redfish.ResponseError{Method: "POST", Status: 503}
+		}
+		w := inWorld(t, m, reserved(v1alpha1.PowerOff)...)
+		w.manager.PowerGrace = shutdownGrace
+		w.manager.run(2 * shutdownGrace)
+		m.wants(t, "in the end", "GracefulShutdown", "GracefulShutdown")
+	})
+}
+
+// What failed may have been heard all the same, so it is asked for as seldom as what was accepted.
+func TestAShutdownThatTheBMCFailedAtIsAskedForAgainBeforeThePowerIsCut(t *testing.T) {
+	failing := &redfish.ResponseError{Method: "POST", Status: 503}
+	for name, c := range map[string]struct {
+		fails int
+		asked []string
+	}{
+		"a BMC that is busy once":          {1, []string{"GracefulShutdown", "GracefulShutdown"}},
+		"a BMC that never passes it on":    {1000, []string{"GracefulShutdown", "GracefulShutdown", "GracefulShutdown", "GracefulShutdown", "GracefulShutdown", "ForceOff"}},
+		"a BMC that passes it on at first": {0, []string{"GracefulShutdown"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOn)
+				left := c.fails
+				m.refuses = func(asked string) error {
+					if asked != "GracefulShutdown" || left == 0 {
+						return nil
+					}
+					left--
+					return failing
+				}
+				w := inWorld(t, m, reserved(v1alpha1.PowerOff)...)
+				w.manager.run(testPowerGrace - time.Second)
+				m.wants(t, "within the grace of a request", "GracefulShutdown")
+				w.manager.run(shutdownGrace + testPowerGrace)
+				m.wants(t, "in the end", c.asked...)
+				for _, gap := range m.gaps("GracefulShutdown") {
+					if gap < testPowerGrace {
+						t.Errorf("asked again after %s", gap)
+					}
+				}
+			})
+		})
+	}
+}
