@@ -31,12 +31,12 @@ func TestTheRulesAreAskedBeforeTheFleetIsLookedAt(t *testing.T) {
 		looks       bool
 		want        string
 	}{
-		"a rule refuses it":                             {rules: byUser, user: "jane", want: "Invalid\nnot you"},
+		"a rule refuses it":                             {rules: byUser, user: "jane", want: "Forbidden\nnot you"},
 		"no rule refuses it":                            {rules: byUser, user: "joe", looks: true},
-		"a rule refuses it, and another needs the look": {rules: byUser + byFact, user: "jane", want: "Invalid\nnot you"},
-		"only the rule that needs the look refuses it":  {rules: byUser + byFact, user: "joe", looks: true, want: "Invalid\nnone"},
+		"a rule refuses it, and another needs the look": {rules: byUser + byFact, user: "jane", want: "Forbidden\nnot you"},
+		"only the rule that needs the look refuses it":  {rules: byUser + byFact, user: "joe", looks: true, want: "Forbidden\nnone"},
 		"metalaw itself refuses it":                     {rules: byUser, user: "joe", refused: true, want: "Forbidden\nspec: Forbidden: no"},
-		"metalaw and a rule refuse it":                  {rules: byUser + byFact, user: "jane", refused: true, want: "Invalid\nspec: Forbidden: no\nnot you"},
+		"metalaw and a rule refuse it":                  {rules: byUser + byFact, user: "jane", refused: true, want: "Forbidden\nspec: Forbidden: no\nnot you"},
 		"the manager writes it":                         {rules: byUser + byFact, user: manager},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -90,7 +90,7 @@ func TestTheBundlesRulesAreNotToldWhatNobodyKnows(t *testing.T) {
 
 func TestTheBundlesRulesKnowWhetherAClaimCanBeSatisfied(t *testing.T) {
 	w := ruled(t, `deny contains {"code": "hopeless", "message": "m"} if input.facts.satisfiable == false`)
-	if got, _ := w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim()); got != "Invalid\nm" {
+	if got, _ := w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim()); got != "Forbidden\nm" {
 		t.Error(got)
 	}
 }

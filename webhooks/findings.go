@@ -72,7 +72,8 @@ func (f *findings) text() string {
 }
 
 // response is the answer to the API server. A refusal is a Status as the API server itself would give: Forbidden (403)
-// where somebody must not do this, Invalid (422) where what is written is wrong; one cause for each finding.
+// where somebody must not do this, or no field is said to be wrong; Invalid (422) where what is written is wrong. It has one
+// cause for each finding. kubectl shows the causes of what is invalid, each behind its field, and the message of the rest.
 func (f *findings) response(req *admissionv1.AdmissionRequest, kind string) admission.Response {
 	if f.pass() {
 		response := admission.Allowed("").WithWarnings(f.warnings...)
@@ -81,7 +82,7 @@ func (f *findings) response(req *admissionv1.AdmissionRequest, kind string) admi
 	}
 	code, reason, is := int32(http.StatusForbidden), metav1.StatusReasonForbidden, "is not allowed"
 	for _, d := range f.denials {
-		if d.Type != metav1.CauseTypeForbidden {
+		if d.Type != metav1.CauseTypeForbidden && d.Field != "" {
 			code, reason, is = http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "is invalid"
 		}
 	}

@@ -172,7 +172,7 @@ func TestWhereTheRevisionInForceDoesNotCompileNothingIsLetThroughThatItMightRefu
 		want          string
 		warns         bool
 	}{
-		"a new claim": {after: claim(), path: PathValidateServerClaim, want: "Invalid\n" + unknown + "decide: its content does not compile in this version of " +
+		"a new claim": {after: claim(), path: PathValidateServerClaim, want: "Forbidden\n" + unknown + "decide: its content does not compile in this version of " +
 			"metalaw, so that what it refuses is not known; run the version of metalaw that accepted it, or promote a bundle that this one accepts; " +
 			"deletions, bundles, freezes and the manager's own writes pass meanwhile"},
 		"but a deletion":                       {before: claim(), path: PathValidateServerClaim, warns: true},

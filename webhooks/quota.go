@@ -133,6 +133,12 @@ func checkQuota(u *usage, found *findings) {
 	if u == nil || u.used < u.limit {
 		return
 	}
+	if u.limit == 0 {
+		found.deny(field.Forbidden(field.NewPath("metadata", "namespace"), fmt.Sprintf(
+			"exceeded quota: namespace %q may have no claims; ask who keeps the policy to raise settings.claims.quota of the bundle in force (%s)",
+			u.namespace, u.bundle)))
+		return
+	}
 	pending := ""
 	if u.pending > 0 {
 		pending = fmt.Sprintf(" (%d of them admitted a moment ago; if one of those was not stored, try again in two seconds)", u.pending)

@@ -323,7 +323,7 @@ deny contains {"code": "no", "message": "never"}
 	if got, _ := w.ask(PathValidateServer, user, admissionv1.Update, server(in("Available")), server(in("Reserved")), inStatus); got != "" {
 		t.Error(got)
 	}
-	if got, _ := w.ask(PathValidateServer, user, admissionv1.Update, server(), server(func(s *v1alpha1.Server) { s.Labels = map[string]string{"a": "b"} })); got != "Invalid\nnever" {
+	if got, _ := w.ask(PathValidateServer, user, admissionv1.Update, server(), server(func(s *v1alpha1.Server) { s.Labels = map[string]string{"a": "b"} })); got != "Forbidden\nnever" {
 		t.Error(got)
 	}
 }

@@ -63,7 +63,7 @@ func (w *world) refused(e interface{ GetName() string }) {
 	*w = *newWorld(w.t, withFiles(w.t, map[string]string{"admission_test.rego": "package metalaw.admission_test\n", "admission.rego": `package metalaw.admission
 deny contains {"code": "no-first", "message": "not this one"} if input.object.metadata.name == "first"
 `}))
-	want := "Invalid\nnot this one"
+	want := "Forbidden\nnot this one"
 	if got, _ := w.ask(PathValidateEndpoint, user, admissionv1.Create, nil, endpoint(e.GetName(), mac)); got != want {
 		w.t.Fatal(got)
 	}

@@ -54,6 +54,9 @@ func (q Quota) Exceeded(namespace string, used, more int) string {
 	if !ok || more == 0 || used+more <= limit {
 		return ""
 	}
+	if limit == 0 {
+		return "the quota of the namespace allows its claims no server; this one gets one once the quota is raised"
+	}
 	who := "this one gets a server"
 	if more > 1 {
 		who = fmt.Sprintf("the %d of its gang that have none get servers together", more)

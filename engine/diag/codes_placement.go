@@ -27,6 +27,9 @@ placement-size
 	The document is larger than metalaw reads.
 	Combine conditions, and ask for one of several values with in.
 `), table(Warning, `
+placement-key-case
+	The key of a spread is a label spelled like the fact rack, zone or region.
+	Write the fact in lower-case letters, or leave it where servers do have such a label.
 placement-no-effect
 	Something in the placement changes nothing.
 	Do what the finding says, or take it out.

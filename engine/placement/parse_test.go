@@ -118,6 +118,8 @@ func TestParseSaysWhereTheMistakeIsAndWhatToDo(t *testing.T) {
 		"a spread by what is no key": {"spread: {key: the rack, claims: {}, maxSkew: 0}", []string{
 			`1:15: error: spread: "the rack" is no key of a place (write rack, zone, region or the key of a label) [placement-key]`,
 			`1:46: error: spread: maxSkew is no such number (write a whole number from 1 to 1000, without quotes) [placement-number]`}},
+		"a spread by a label that is spelled like a fact": {"spread: {key: Rack, claims: {}}", []string{
+			`1:15: warning: spread: it goes by the label Rack of servers, not by their rack (did you mean rack?) [placement-key-case]`}},
 		"a skew that allows everything": {"gang: {name: db, size: 2}\nspread: {key: rack, maxSkew: 2}", []string{
 			`2:1: warning: spread: it has no effect: maxSkew 2 allows all 2 members of the gang in one place (lower maxSkew) [placement-no-effect]`}},
 		"a gang with a bad name and of one": {"gang: {name: A_b, size: 1}", []string{
@@ -146,6 +148,7 @@ func TestAsksIsTheSameForPlacementsThatAskForTheSame(t *testing.T) {
 	}{
 		"layout and comments":                {"where: server.gpus > 0 # at least one", "{where: 'server.gpus > 0'}", true},
 		"the order of labels":                {"alternatives: [{selector: {matchLabels: {a: x, b: z}}}]", "alternatives: [{selector: {matchLabels: {b: z, a: x}}}]", true},
+		"a spread with a warning, and none":  {"gang: {name: a, size: 2}\nspread: {key: Rack}", "gang: {name: a, size: 2}", false},
 		"a default that is written out":      {"spread: {key: rack, claims: {}}", "spread: {key: rack, claims: {}, maxSkew: 1}", true},
 		"another condition":                  {"where: server.gpus > 0", "where: server.gpus > 1", false},
 		"the order of alternatives":          {"alternatives: [{where: server.gpus > 0}, {}]", "alternatives: [{}, {where: server.gpus > 0}]", false},

@@ -4,6 +4,10 @@ package placement
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 	"github.com/metalaw/metalaw/engine/selection"
@@ -19,6 +23,9 @@ type Spread struct {
 	claims *selection.Selector // nil: the gang's
 	gang   string
 }
+
+// places are the keys that are facts, not labels.
+var places = []string{"rack", "zone", "region"}
 
 // Place is where a server stands; empty where nobody said, and such a server is never taken.
 func (s *Spread) Place(c *selection.Candidate) string {
@@ -87,23 +94,22 @@ func (s *Spread) missingWords() string {
 }
 
 func (s *Spread) keyWords() string {
-	switch s.Key {
-	case "rack", "zone", "region":
+	if slices.Contains(places, s.Key) {
 		return s.Key
-	default:
-		return "label " + s.Key
 	}
+	return "label " + s.Key
 }
 
 func (p *parser) spread(f yamlpos.Field) {
 	s := &Spread{MaxSkew: 1}
+	var key *yaml.Node
 	before := len(p.file.Found)
 	fields := p.file.Fields(f.Value, fieldSpread, "key", "maxSkew", "claims")
 	p.require(f.Value, fieldSpread, fields, "key")
 	for _, field := range fields {
 		switch field.Name {
 		case "key":
-			s.Key = p.file.Text(field.Value, "key")
+			s.Key, key = p.file.Text(field.Value, "key"), field.Value
 			if !labelKey.MatchString(s.Key) {
 				p.file.Errorf(field.Value, "placement-key", fieldSpread, "write rack, zone, region or the key of a label",
 					"%q is no key of a place", s.Key)
@@ -116,6 +122,10 @@ func (p *parser) spread(f yamlpos.Field) {
 	}
 	if len(p.file.Found) > before {
 		return
+	}
+	if near := strings.ToLower(s.Key); near != s.Key && slices.Contains(places, near) {
+		p.warn(key, "placement-key-case", fieldSpread, "did you mean "+near+"?",
+			"it goes by the label %s of servers, not by their %s", s.Key, near)
 	}
 	gang := p.out.gang
 	switch {
