@@ -42,7 +42,6 @@ type Gate struct {
 	Now         func() time.Time
 
 	census census
-	reads  together
 	// complete says that the census knows every server; nil for a gate that is asked about no other.
 	complete func() bool
 	// tripped tells the controller that the breaker has to be recorded as tripped.
@@ -106,7 +105,11 @@ func (g *Gate) ask(ctx context.Context, server *v1alpha1.Server, action Action,
 	if action == Record {
 		return allowed, nil
 	}
-	c, err := g.read(ctx, action)
+	from := g.Reader
+	if action == Setting {
+		from = g.Client // repeated at every turn, and undone easily
+	}
+	c, err := control(ctx, from)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("read FleetControl %s: %w", policyv1alpha1.FleetControlName, err)
 	}
@@ -128,14 +131,6 @@ func (g *Gate) ask(ctx context.Context, server *v1alpha1.Server, action Action,
 		return v, nil
 	}
 	return further(counts, server, action, now), nil
-}
-
-// read is the FleetControl to hold an action against.
-func (g *Gate) read(ctx context.Context, action Action) (*policyv1alpha1.FleetControl, error) {
-	if action == Setting {
-		return g.Control(ctx) // repeated at every turn, and undone easily
-	}
-	return g.reads.control(ctx, g.Reader)
 }
 
 // judge has the breaker of a FleetControl trip where it must, and returns what the FleetControl counts. It is called with
