@@ -146,8 +146,9 @@ func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
 	if refused := r.running(g); refused != nil {
 		return nil, refused
 	}
-	ref := g.server.Spec.BootConfigurationRef
-	if ref == nil {
+	changed, refused := r.setBooted(request.Context(), g.server, report.Booted)
+	if refused != nil && refused.outcome == OutcomeNotExpected {
+		// So a cache says, and the one who asked would take it for the last word.
 		fresh := []metalv1alpha1.Server{*g.server}
 		if err := r.refresh(request.Context(), fresh); err != nil {
 			return nil, failed(err)
@@ -155,12 +156,8 @@ func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
 		if l := fresh[0].Status.Lifecycle; l == nil || l.Entry != g.entry {
 			return nil, oldEntry(g.server)
 		}
-		ref = fresh[0].Spec.BootConfigurationRef
+		changed, refused = r.setBooted(request.Context(), &fresh[0], report.Booted)
 	}
-	if ref == nil {
-		return nil, notExpected("no boot configuration is in force for this server", "wait for the manager to write one").about(g.server)
-	}
-	changed, refused := r.setBooted(request.Context(), g.server.Name, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, report.Booted)
 	if refused != nil {
 		return nil, refused.about(g.server)
 	}
@@ -170,14 +167,19 @@ func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
 // setBooted sets the one condition and leaves everything else of the status as it is: the patch carries the version
 // that was read, so that a condition which somebody else set meanwhile is not lost. What a cache does not show yet is looked for once
 // more in the API server before it is refused.
-func (r *Registry) setBooted(ctx context.Context, server string, key client.ObjectKey, booted bool) (changed bool, refused *refusal) {
+func (r *Registry) setBooted(ctx context.Context, server *metalv1alpha1.Server, booted bool) (changed bool, refused *refusal) {
+	ref := server.Spec.BootConfigurationRef
+	if ref == nil {
+		return false, notExpected("no boot configuration is in force for this server", "wait for the manager to write one")
+	}
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 	reader := r.options.Reader
 	var last error
 	for attempt := range writeAttempts {
-		config, refused := bootConfigurationOf(ctx, reader, key, server)
+		config, refused := bootConfigurationOf(ctx, reader, key, server.Name)
 		if refused != nil && attempt == 0 {
 			reader = r.options.Live
-			config, refused = bootConfigurationOf(ctx, reader, key, server)
+			config, refused = bootConfigurationOf(ctx, reader, key, server.Name)
 		}
 		if refused != nil {
 			return false, refused

@@ -382,14 +382,22 @@ func TestAReportYoungerThanTheCacheIsFound(t *testing.T) {
 	}
 }
 
-func TestABootStateIsNotRefusedForAServerThatTheCacheShowsWithoutItsConfiguration(t *testing.T) {
-	f := newFleet(t, func(server *metalv1alpha1.Server, o *Options) {
-		stale := server.DeepCopy()
-		stale.Spec.BootConfigurationRef = nil
-		o.Reader = fakeClient(stale)
-	})
-	f.registry.options.Live = f.client
-	if got := f.do("POST", "/bootstate", "mine", `{"systemUUID":"`+uuid+`","booted":true}`); got.Code != http.StatusOK {
-		t.Errorf("got %d %s", got.Code, got.Body)
+func TestABootStateIsNotRefusedForWhatACacheShowsOfTheServersConfiguration(t *testing.T) {
+	for name, stale := range map[string]*metalv1alpha1.ObjectReference{
+		"none yet":                      nil,
+		"one that is gone by now":       {Namespace: "metalaw-system", Name: "former"},
+		"one in a namespace that isn't": {Namespace: "gone", Name: "srv"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, func(server *metalv1alpha1.Server, o *Options) {
+				cached := server.DeepCopy()
+				cached.Spec.BootConfigurationRef = stale
+				o.Reader = fakeClient(cached)
+			})
+			f.registry.options.Live = f.client
+			if got := f.do("POST", "/bootstate", "mine", `{"systemUUID":"`+uuid+`","booted":true}`); got.Code != http.StatusOK {
+				t.Errorf("got %d %s", got.Code, got.Body)
+			}
+		})
 	}
 }
