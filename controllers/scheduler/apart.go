@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -18,8 +19,13 @@ import (
 // claim by its namespace and UID; one that is not known may count. It says whether there are any.
 func (k *classes) respread(change index.Change, known func(namespace string, uid types.UID) *neighbour) bool {
 	found := false
+	if len(k.spread) == 0 {
+		return false
+	}
+	altered := change.Before != nil && change.After != nil && !change.After.Candidate().Facts().LastsAs(change.Before.Candidate().Facts())
 	for c := range k.spread {
-		if c.placeOf(change.Before) != c.placeOf(change.After) || c.recounts(change, known) {
+		place := c.placeOf(change.After)
+		if place != c.placeOf(change.Before) || altered && place != "" || c.recounts(change, known) {
 			c.offered, found = true, true
 		}
 	}
@@ -43,9 +49,12 @@ func (c *class) keepsFrom(n *neighbour) bool {
 	return n != nil && c.placed.Spread().Counts(n.claim.Labels, n.gangName())
 }
 
-// placeOf is where a server stands that the class asks for; empty for any other.
+// placeOf is where a server stands that the class could ever have, if the policy lets it; empty for any other.
 func (c *class) placeOf(e *index.Entry) string {
-	if e == nil || c.spec.ServerRef != "" && c.spec.ServerRef != e.Name() || !c.spec.Selector.Matches(e.State.Labels) || !c.accepts(e) {
+	if e == nil {
+		return ""
+	}
+	if ok, _, _ := selection.Feasible(c.spec, e.State); !ok || !c.accepts(e) {
 		return ""
 	}
 	return c.placed.Spread().Place(e.Candidate().Facts())

@@ -17,12 +17,18 @@ func TestAClaimThatKeepsApartIsWokenByWhatCanMatterToIt(t *testing.T) {
 	app := func(value string) func(*v1alpha1.ServerClaim) {
 		return func(c *v1alpha1.ServerClaim) { c.Labels = map[string]string{"app": value} }
 	}
+	tainted := func(s *v1alpha1.Server) {
+		s.Spec.Taints = []v1alpha1.Taint{{Key: "broken", Effect: v1alpha1.TaintEffectNoBind}}
+	}
 	for name, tc := range map[string]struct {
 		before, after []func(*v1alpha1.Server)
 		want          bool
 	}{
-		"another label": {[]func(*v1alpha1.Server){rack("r1"), large, cleanup}, []func(*v1alpha1.Server){rack("r1"), large, cleanup, labelled("k", "v")}, false},
-		"another rack":  {[]func(*v1alpha1.Server){rack("r1"), large, cleanup}, []func(*v1alpha1.Server){rack("r2"), large, cleanup}, true},
+		"another label, which the policy may read": {[]func(*v1alpha1.Server){rack("r1"), large, cleanup}, []func(*v1alpha1.Server){rack("r1"), large, cleanup, labelled("k", "v")}, true},
+		"another label of a server not asked for":  {[]func(*v1alpha1.Server){rack("r1"), cleanup}, []func(*v1alpha1.Server){rack("r1"), cleanup, labelled("k", "v")}, false},
+		"another state":                           {[]func(*v1alpha1.Server){rack("r1"), large, cleanup}, []func(*v1alpha1.Server){rack("r1"), large, inState("Error")}, false},
+		"a taint that is not tolerated":           {[]func(*v1alpha1.Server){rack("r1"), large, cleanup}, []func(*v1alpha1.Server){rack("r1"), large, cleanup, tainted}, true},
+		"another rack":                            {[]func(*v1alpha1.Server){rack("r1"), large, cleanup}, []func(*v1alpha1.Server){rack("r2"), large, cleanup}, true},
 		"another rack, of a server not asked for": {[]func(*v1alpha1.Server){rack("r1"), cleanup}, []func(*v1alpha1.Server){rack("r2"), cleanup}, false},
 		"a size that is asked for":                {[]func(*v1alpha1.Server){rack("r1"), cleanup}, []func(*v1alpha1.Server){rack("r1"), cleanup, large}, true},
 		"a new server in a rack":                  {nil, []func(*v1alpha1.Server){rack("r1"), cleanup, large}, true},

@@ -54,6 +54,8 @@ func TestDecide(t *testing.T) {
 			byName{}, aClaim("c"), "NoneClaimable: 4 of 4 servers match: claimed 2, not-available 1, taint 1"},
 		{"the policy rejects what is free", fleetOf(aServer("a"), aServer("b"), aServer("c", taken)), byName{"a": "memory", "b": "memory"},
 			aClaim("c"), "PolicyRejected: 3 of 3 servers match: memory 2, claimed 1"},
+		{"the policy rejects one, and the spread keeps the other", fleetOf(aServer("a", labelled(policies.RackMetadata, "r1")), aServer("b")), byName{"a": "memory"},
+			aClaim("c", placed("spread: {key: rack, claims: {}}")), "NoneClaimable: 2 of 2 servers match: memory 1, spread 1"},
 		{"the policy rejects one and ranks the other", fleetOf(aServer("a"), aServer("b")), byName{"a": "memory"}, aClaim("c"), "bind b"},
 		{"a policy that fails is no answer, and names no server", fleetOf(aServer("a")), failing{}, aClaim("c"), "GuardError: the policy cannot be evaluated: boom"},
 		{"a policy that fails for all servers is no answer", fleetOf(aServer("a"), aServer("b")), perLabel(t), aClaim("c"),

@@ -73,7 +73,7 @@ func (r *run) findOne(ctx context.Context, a asking) *attempt {
 	}
 	t := &attempt{asking: a, todo: r.v.pick(ctx, a, false)}
 	for afresh := true; t.todo.action == bind; afresh = false {
-		if t.at = t.todo.choice.head; r.next(t) {
+		if t.at = t.todo.choice.head; r.next(ctx, t) {
 			return t
 		}
 		if !afresh {

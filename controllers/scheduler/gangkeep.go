@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -119,14 +120,6 @@ func (r *run) searchOn(ctx context.Context, key gangKey, members []*neighbour, e
 	}
 }
 
-// attaining is a Policy that tells what it turns away for good from what may pass by itself.
-type attaining interface {
-	Attainable(ctx context.Context, claim selection.Claim, candidates []*selection.PreparedCandidate, fleet selection.Fleet) (
-		[]*selection.PreparedCandidate, error)
-}
-
-var _ attaining = &selection.Policy{}
-
 // matchEver looks up what each member could have if every server were free but for those of the gang itself, as admission does. A
 // server that the policy turns away only by what passes by itself counts as one that it could have.
 func (v *view) matchEver(ctx context.Context, members []*neighbour, everyone []asking) *matched {
@@ -137,7 +130,7 @@ func (v *view) matchEver(ctx context.Context, members []*neighbour, everyone []a
 		}
 	}
 	feasible := map[string][]*index.Entry{}
-	return v.match(everyone, listing{
+	return v.match(ctx, everyone, listing{
 		servers: func(a asking) []*index.Entry {
 			all, found := feasible[a.class.asked]
 			if !found {
@@ -156,7 +149,7 @@ func (v *view) matchEver(ctx context.Context, members []*neighbour, everyone []a
 
 // attainable are the servers that the policy turns away by nothing but what passes, in no order.
 func (v *view) attainable(ctx context.Context, claim selection.Claim, some []*index.Entry) opinion {
-	p, ok := v.policy.(attaining)
+	p, ok := v.policy.(policies.Attaining)
 	if !ok {
 		return v.opinionOf(ctx, claim, some)
 	}

@@ -34,7 +34,7 @@ type matched struct {
 func (r *run) matchNow(ctx context.Context, everyone []asking) *matched {
 	l := listing{servers: func(a asking) []*index.Entry { return r.v.fit(a).entries },
 		ask: func(claim selection.Claim, some []*index.Entry) opinion { return r.v.opinionOf(ctx, claim, some) }}
-	return r.v.match(everyone, l, func(a asking, e *index.Entry) bool { return r.s.patience.spent(a.claim, e) })
+	return r.v.match(ctx, everyone, l, func(a asking, e *index.Entry) bool { return r.s.patience.spent(a.claim, e) })
 }
 
 // listing looks up the servers of members.
@@ -55,7 +55,7 @@ type opinion struct {
 
 // match puts together who may have what. Without says which servers to leave out for a member,
 // nil for none.
-func (v *view) match(everyone []asking, l listing, without func(asking, *index.Entry) bool) *matched {
+func (v *view) match(ctx context.Context, everyone []asking, l listing, without func(asking, *index.Entry) bool) *matched {
 	m := &matched{spread: slices.ContainsFunc(everyone, func(a asking) bool { return a.placed.Spread() != nil })}
 	numbers, known := map[*index.Entry]int{}, answers{opinions: map[string]opinion{}, lists: map[string][]*index.Entry{}}
 	var open []asking
@@ -82,7 +82,7 @@ func (v *view) match(everyone []asking, l listing, without func(asking, *index.E
 		m.Ranked = append(m.Ranked, ranked)
 	}
 	m.Servers = len(m.entries)
-	v.setPlaces(m, open)
+	v.setPlaces(ctx, m, open)
 	return m
 }
 
@@ -197,11 +197,11 @@ func (v *view) opinionOf(ctx context.Context, claim selection.Claim, some []*ind
 }
 
 // setPlaces says what the places of servers are to the members.
-func (v *view) setPlaces(m *matched, open []asking) {
+func (v *view) setPlaces(ctx context.Context, m *matched, open []asking) {
 	if len(open) == 0 || open[0].class == nil || open[0].placed.Spread() == nil { // what has no meaning has no class
 		return
 	}
-	first, counts := open[0].placed.Spread(), v.counts(open[0])
+	first, counts := open[0].placed.Spread(), v.counts(ctx, open[0])
 	seen := map[*class]bool{}
 	for _, a := range open {
 		spread := a.placed.Spread()
@@ -209,7 +209,7 @@ func (v *view) setPlaces(m *matched, open []asking) {
 			continue
 		}
 		seen[a.class] = true
-		if a.class == nil || spread == nil || spread.Key != first.Key || spread.MaxSkew != first.MaxSkew || !maps.Equal(counts, v.counts(a)) ||
+		if a.class == nil || spread == nil || spread.Key != first.Key || spread.MaxSkew != first.MaxSkew || !maps.Equal(counts, v.counts(ctx, a)) ||
 			slices.ContainsFunc(open, func(o asking) bool { return !spread.Counts(o.claim.Labels, o.placed.Gang().Name) }) {
 			return
 		}
@@ -292,7 +292,7 @@ func (r *run) takeThis(ctx context.Context, a asking, e *index.Entry) *attempt {
 		return nil
 	}
 	t := &attempt{asking: a, todo: step{action: bind, choice: c, revision: r.v.revision, spec: a.spec}}
-	if !r.next(t) {
+	if !r.next(ctx, t) {
 		return nil
 	}
 	return t

@@ -61,7 +61,7 @@ func (v *view) rank(ctx context.Context, a asking, claim selection.Claim, fit *f
 		v.ask(ctx, claim, fit.candidates, c, false)
 		return
 	}
-	for _, group := range v.groupsOf(a.placed, fit, v.headroomOf(a), c) {
+	for _, group := range v.groupsOf(a.placed, fit, v.headroomOf(ctx, a), c) {
 		if len(group) == 0 {
 			continue
 		}

@@ -9,7 +9,7 @@ import "context"
 func (r *run) reserve(ctx context.Context, a asking, todo step) {
 	for asked := false; ; {
 		t := &attempt{asking: a, todo: todo, at: todo.choice.head}
-		if r.next(t) {
+		if r.next(ctx, t) {
 			r.start(ctx, t)
 			return
 		}
@@ -36,8 +36,8 @@ func (r *run) reserve(ctx context.Context, a asking, todo step) {
 // next assumes for the claim the best server of the list that can still be had. One that changed since the policy looked at it
 // is left out, and so is a write that came to nothing, until it is due again. While bindings are under way it stops at a server that
 // the claim's spread may come to allow or not; else it passes over that.
-func (r *run) next(t *attempt) bool {
-	ranked, room := t.todo.choice.ranked, r.v.headroomOf(t.asking)
+func (r *run) next(ctx context.Context, t *attempt) bool {
+	ranked, room := t.todo.choice.ranked, r.v.headroomOf(ctx, t.asking)
 	t.contended = 0
 	for ; t.at < len(ranked); t.at++ {
 		e := r.s.fleet.Free(ranked[t.at].Name, t.spec)
@@ -81,7 +81,7 @@ func (r *run) another(ctx context.Context, t *attempt) bool {
 	if len(t.failed) >= maxTries {
 		return false
 	}
-	if !r.v.isStale(t.todo.choice) && r.next(t) {
+	if !r.v.isStale(t.todo.choice) && r.next(ctx, t) {
 		return true
 	}
 	todo := r.v.pick(ctx, t.asking, true)
@@ -89,5 +89,5 @@ func (r *run) another(ctx context.Context, t *attempt) bool {
 		return false
 	}
 	t.todo, t.at = todo, todo.choice.head
-	return r.next(t)
+	return r.next(ctx, t)
 }

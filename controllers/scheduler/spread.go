@@ -3,12 +3,15 @@
 package scheduler
 
 import (
+	"context"
 	"maps"
 	"math"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -39,12 +42,12 @@ type headroom struct {
 }
 
 // headroomOf is that of a claim without a server. It is nil where the claim is not spread.
-func (v *view) headroomOf(a asking) *headroom {
+func (v *view) headroomOf(ctx context.Context, a asking) *headroom {
 	spread := a.placed.Spread()
 	if spread == nil {
 		return nil
 	}
-	counts, sure := v.bothCounts(a)
+	counts, sure := v.bothCounts(ctx, a)
 	h := &headroom{spread: spread, counts: counts, emptiest: placement.Emptiest(counts), least: math.MaxInt64, another: math.MaxInt64}
 	for place, n := range sure {
 		if n < h.least {
@@ -110,19 +113,19 @@ func (h *headroom) allowsServer(e *index.Entry) (now, surely bool) {
 
 // counts are those of a claim's spread: how many of the claims that count each place has. What is assumed for a claim counts as
 // what is written for it.
-func (v *view) counts(a asking) map[string]int64 {
-	counts, _ := v.bothCounts(a)
+func (v *view) counts(ctx context.Context, a asking) map[string]int64 {
+	counts, _ := v.bothCounts(ctx, a)
 	return counts
 }
 
 // bothCounts are the counts of a claim's spread, and those without what is assumed. For the members of the gang that is being served
 // that is as good as written.
-func (v *view) bothCounts(a asking) (counts, sure map[string]int64) {
+func (v *view) bothCounts(ctx context.Context, a asking) (counts, sure map[string]int64) {
 	spread := a.placed.Spread()
 	if spread == nil {
 		return nil, nil
 	}
-	counts = maps.Clone(v.placesOf(a))
+	counts = maps.Clone(v.placesOf(ctx, a))
 	sure = maps.Clone(counts)
 	if v.neighbours == nil {
 		return counts, sure
@@ -149,20 +152,44 @@ func (v *view) bothCounts(a asking) (counts, sure map[string]int64) {
 	return counts, sure
 }
 
-func (v *view) placesOf(a asking) map[string]int64 {
-	known, sequence := v.places[a.class.key], v.fleet.Sequence()
+// placesOf are the places of the servers that a claim could ever have, each with 0. What a taint or the policy keeps from it for good is no
+// place: nothing would ever come there, and the claim would wait for that.
+func (v *view) placesOf(ctx context.Context, a asking) map[string]int64 {
+	claim := policies.SelectionClaimOf(a.claim)
+	claim.Priority = a.priority
+	key := a.class.key
+	p, tells := v.policy.(policies.Attaining)
+	if t, ok := v.policy.(telling); ok && tells {
+		key += "\x00" + t.Asks(claim)
+	} else if tells {
+		key += "\x00" + string(a.claim.UID)
+	}
+	known, sequence := v.places[key], v.fleet.Sequence()
 	if known.counts == nil || known.sequence != sequence {
-		known = places{sequence, map[string]int64{}}
-		t, spread := v.judgements.of(a.placed), a.placed.Spread()
-		for _, e := range v.matchingOf(a) {
-			place := spread.Place(e.Candidate().Facts())
-			if _, is := known.counts[place]; !is && place != "" && v.judgements.judge(t, e).accepted() {
-				known.counts[place] = 0
-			}
-		}
-		v.places[a.class.key] = known
+		known = places{sequence, v.countedPlaces(ctx, a, p, claim)}
+		v.places[key] = known
 	}
 	return known.counts
+}
+
+func (v *view) countedPlaces(ctx context.Context, a asking, p policies.Attaining, claim selection.Claim) map[string]int64 {
+	var entries []*index.Entry
+	for _, e := range v.matchingOf(a) {
+		if ok, _, _ := selection.Feasible(a.spec, e.State); ok {
+			entries = append(entries, e)
+		}
+	}
+	t, spread := v.judgements.of(a.placed), a.placed.Spread()
+	place := func(i int) string { return spread.Place(entries[i].Candidate().Facts()) }
+	accepts := func(i int) bool { return v.judgements.judge(t, entries[i]).accepted() }
+	if p == nil {
+		return placement.CountedPlaces(len(entries), place, accepts, nil)
+	}
+	return placement.CountedPlaces(len(entries), place, accepts, func(some []int) []int {
+		v.judgements.work += lookCost * int64(len(some))
+		return policies.Attainable(ctx, p, claim, some, func(i int) *selection.PreparedCandidate { return entries[i].Candidate() },
+			v.fleet.CountsFor(claim.Namespace, v.now))
+	})
 }
 
 // listed are servers as they were when the index was at sequence.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies/why"
 )
@@ -79,7 +80,7 @@ func noServer(named bool, c count, s step) Verdict {
 		reason = v1alpha1.ReasonNoServers
 	case s.unjudged > 0 && !mayPass(c.byCode, s): // nothing else is to be waited for
 		reason = v1alpha1.ReasonGuardError
-	case len(s.rejected) > 0:
+	case len(s.rejected) > 0 && s.misplaced[placement.CodeSpread] == 0: // what is full for its spread the policy was not asked about
 		reason = v1alpha1.ReasonPolicyRejected
 	}
 	if len(s.rejected)+len(s.misplaced)+s.unjudged > 0 && c.matching > 0 {

@@ -26,8 +26,8 @@ gang: {name: db, size: 2}
 	}
 	at := func(i int) *selection.Candidate { return fleet[i] }
 
-	counts := p.Places(len(fleet), at) // from servers in any state
-	counts["r1"]++                     // where the other member is
+	counts := p.Places(len(fleet), at, nil) // from servers in any state
+	counts["r1"]++                          // where the other member is
 
 	sorted := p.Sort(len(fleet), at, counts) // from those that the hard contract lets the claim have
 	for alternative, group := range sorted.Groups {
@@ -41,5 +41,5 @@ gang: {name: db, size: 2}
 	// Output:
 	// alternative 1 server b score 0
 	// alternative 1 server c score 10
-	// spread 1 its rack has 1 of the claims that count and the emptiest has 0; with this one it would exceed maxSkew 1
+	// spread 1 its rack has 1 of the claims that count and the emptiest (r2) has 0; with this one it would exceed maxSkew 1
 }

@@ -128,28 +128,6 @@ func (d condition) explain(code string, c *selection.Candidate) string {
 	return fmt.Sprintf("%s of the claim's placement cannot be evaluated: %v (%s)", name, err, d.shown())
 }
 
-// Places are the counts of Spread before any claim is counted: 0 for each place where one of n servers stands that the
-// placement accepts. It is given every server that the claim's selector matches, in whatever state, so that a full rack is
-// still a rack. It is nil where there is no Spread.
-func (p *Placement) Places(n int, at func(i int) *selection.Candidate) map[string]int64 {
-	spread := p.Spread()
-	if spread == nil {
-		return nil
-	}
-	counts := map[string]int64{}
-	for i := range n {
-		c := at(i)
-		place := spread.Place(c)
-		if _, known := counts[place]; known || place == "" {
-			continue
-		}
-		if j, _ := p.judge(c); j.Accepted {
-			counts[place] = 0
-		}
-	}
-	return counts
-}
-
 // Sorted is what a placement says about a fleet.
 type Sorted struct {
 	// Groups holds the positions of the servers that are accepted, by alternative, each in the order in which they were given.

@@ -95,11 +95,11 @@ func TestSort(t *testing.T) {
 func TestPlacesAreThoseOfServersThatTheClaimCouldEverHave(t *testing.T) {
 	fleet := []*selection.Candidate{{Rack: "r1", GPUs: 1}, {Rack: "r1"}, {Rack: "r2"}, {Rack: "r3", GPUs: 8}, {GPUs: 8}}
 	at := func(i int) *selection.Candidate { return fleet[i] }
-	got := compiled(t, "where: 8 / server.gpus > 0\nspread: {key: rack, claims: {}}").Places(len(fleet), at)
+	got := compiled(t, "where: 8 / server.gpus > 0\nspread: {key: rack, claims: {}}").Places(len(fleet), at, nil)
 	if diff := cmp.Diff(map[string]int64{"r1": 0, "r3": 0}, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := compiled(t, "where: server.gpus > 0").Places(len(fleet), at); got != nil {
+	if got := compiled(t, "where: server.gpus > 0").Places(len(fleet), at, nil); got != nil {
 		t.Error(got)
 	}
 }
@@ -113,7 +113,7 @@ func TestSpreadAllows(t *testing.T) {
 	}{
 		"the first claim may go anywhere":                     {1, "r1", map[string]int64{"r1": 0, "r2": 0}, ""},
 		"a place as empty as the emptiest":                    {1, "r2", map[string]int64{"r1": 1, "r2": 0}, ""},
-		"a place that is ahead of the emptiest":               {1, "r1", map[string]int64{"r1": 1, "r2": 0}, "its rack has 1 of the claims that count and the emptiest has 0; with this one it would exceed maxSkew 1"},
+		"a place that is ahead of the emptiest":               {1, "r1", map[string]int64{"r1": 1, "r2": 0}, "its rack has 1 of the claims that count and the emptiest (r2) has 0; with this one it would exceed maxSkew 1"},
 		"all places are level again":                          {1, "r1", map[string]int64{"r1": 3, "r2": 3}, ""},
 		"a larger skew":                                       {2, "r1", map[string]int64{"r1": 1, "r2": 0}, ""},
 		"a place without a count is empty":                    {1, "r3", map[string]int64{"r1": 5, "r2": 5}, ""},

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 	"github.com/metalaw/metalaw/engine/selection"
 )
@@ -74,9 +72,20 @@ func (s *Spread) Allows(place string, counts map[string]int64) (ok bool, message
 	case place == "":
 		return false, fmt.Sprintf("it has no %s, by which the claim is spread", s.missingWords())
 	default:
-		return false, fmt.Sprintf("its %s has %d of the claims that count and the emptiest has %d; with this one it would exceed maxSkew %d",
-			s.keyWords(), counts[place], emptiest, s.MaxSkew)
+		return false, fmt.Sprintf("its %s has %d of the claims that count and the emptiest (%s) has %d; with this one it would exceed maxSkew %d",
+			s.keyWords(), counts[place], nameOf(emptiest, counts), emptiest, s.MaxSkew)
 	}
+}
+
+// nameOf is the first place in the alphabet that has so many.
+func nameOf(count int64, counts map[string]int64) string {
+	first := ""
+	for place, n := range counts {
+		if n == count && (first == "" || place < first) {
+			first = place
+		}
+	}
+	return first
 }
 
 // Fits is Allows without words, for who knows what the emptiest place has.
@@ -102,14 +111,13 @@ func (s *Spread) keyWords() string {
 
 func (p *parser) spread(f yamlpos.Field) {
 	s := &Spread{MaxSkew: 1}
-	var key *yaml.Node
 	before := len(p.file.Found)
 	fields := p.file.Fields(f.Value, fieldSpread, "key", "maxSkew", "claims")
 	p.require(f.Value, fieldSpread, fields, "key")
 	for _, field := range fields {
 		switch field.Name {
 		case "key":
-			s.Key, key = p.file.Text(field.Value, "key"), field.Value
+			s.Key = p.file.Text(field.Value, "key")
 			if !labelKey.MatchString(s.Key) {
 				p.file.Errorf(field.Value, "placement-key", fieldSpread, "write rack, zone, region or the key of a label",
 					"%q is no key of a place", s.Key)
@@ -122,10 +130,6 @@ func (p *parser) spread(f yamlpos.Field) {
 	}
 	if len(p.file.Found) > before {
 		return
-	}
-	if near := strings.ToLower(s.Key); near != s.Key && slices.Contains(places, near) {
-		p.warn(key, "placement-key-case", fieldSpread, "did you mean "+near+"?",
-			"it goes by the label %s of servers, not by their %s", s.Key, near)
 	}
 	gang := p.out.gang
 	switch {
@@ -140,4 +144,19 @@ func (p *parser) spread(f yamlpos.Field) {
 		s.gang = gang.Name
 	}
 	p.out.spread = s
+	p.spelledLikeFact(fields, s.Key)
+}
+
+// spelledLikeFact warns of a label that is spelled like a fact but for its capitals: servers may have such a label, but hardly ever do.
+func (p *parser) spelledLikeFact(fields []yamlpos.Field, key string) {
+	near := strings.ToLower(key)
+	if near == key || !slices.Contains(places, near) {
+		return
+	}
+	for _, f := range fields {
+		if f.Name == "key" {
+			p.warn(f.Value, "placement-key-case", fieldSpread, "did you mean "+near+"?",
+				"it goes by the label %s of servers, not by their %s", key, near)
+		}
+	}
 }

@@ -135,15 +135,8 @@ func (j *judge) spread(c *v1alpha1.ServerClaim) map[string]int64 {
 	if spread == nil {
 		return nil
 	}
-	var asked []*selection.Candidate
+	counts := j.places()
 	facts := j.fleet.facts()
-	for i := range j.fleet.servers {
-		s := &j.fleet.servers[i]
-		if j.spec.Selector.Matches(s.state.Labels) && (j.spec.ServerRef == "" || j.spec.ServerRef == s.state.Name) {
-			asked = append(asked, s.facts)
-		}
-	}
-	counts := j.placement.Places(len(asked), func(i int) *selection.Candidate { return asked[i] })
 	for _, h := range j.fleet.holders {
 		if h.namespace != c.Namespace || h.name == c.Name || !spread.Counts(h.labels, h.gang) {
 			continue
@@ -155,6 +148,26 @@ func (j *judge) spread(c *v1alpha1.ServerClaim) map[string]int64 {
 		}
 	}
 	return counts
+}
+
+// places are those of the servers that the claim could ever have, each with 0.
+func (j *judge) places() map[string]int64 {
+	var feasible []*server
+	for i := range j.fleet.servers {
+		s := &j.fleet.servers[i]
+		if ok, _, _ := selection.Feasible(j.spec, s.state); ok {
+			feasible = append(feasible, s)
+		}
+	}
+	var could func(some []int) []int
+	if j.policy != nil {
+		counts := j.fleet.census.FleetFor(j.claim.Namespace, j.fleet.now)
+		could = func(some []int) []int {
+			return policies.Attainable(j.ctx, j.policy, j.claim, some,
+				func(i int) *selection.PreparedCandidate { return feasible[i].prepared }, counts)
+		}
+	}
+	return j.placement.Places(len(feasible), func(i int) *selection.Candidate { return feasible[i].facts }, could)
 }
 
 func (j *judge) answer() Answer {

@@ -155,10 +155,14 @@ func TestASpreadGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 				if err != nil {
 					r.Fatal(err)
 				}
-				facts, racks := make([]selection.Candidate, len(servers)), map[string]string{}
+				var feasible []selection.Candidate
+				racks := map[string]string{}
 				for i := range servers {
-					facts[i] = policies.CandidateOf(&servers[i], policies.Hardware{})
-					racks[servers[i].Name] = facts[i].Rack
+					facts := policies.CandidateOf(&servers[i], policies.Hardware{})
+					racks[servers[i].Name] = facts.Rack
+					if ok, _, _ := selection.Feasible(selection.ClaimSpec{}, policies.ServerStateOf(&servers[i])); ok {
+						feasible = append(feasible, facts)
+					}
 				}
 				var could [][]string
 				var left []int
@@ -168,7 +172,7 @@ func TestASpreadGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 				for i, m := range members {
 					p, _ := policies.PlacementOf(m.Claim)
 					could, left, apart = append(could, allowed(t, policy, m, servers)), append(left, i), append(apart, p.Spread())
-					counts = append(counts, p.Places(len(facts), func(k int) *selection.Candidate { return &facts[k] }))
+					counts = append(counts, placesAmong(t, policy, m.Claim, p, feasible, selection.Fleet{}))
 					alike = alike && apart[i] != nil && apart[i].MaxSkew == apart[0].MaxSkew && maps.Equal(counts[i], counts[0])
 				}
 				want := ordersFor(could, racks, counts, apart, left, nil)
