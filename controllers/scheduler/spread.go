@@ -173,8 +173,9 @@ func (v *view) placesOf(ctx context.Context, a asking) map[string]int64 {
 }
 
 func (v *view) countedPlaces(ctx context.Context, a asking, p policies.Attaining, claim selection.Claim) map[string]int64 {
-	var entries []*index.Entry
-	for _, e := range v.matchingOf(a) {
+	matching := v.matchingOf(a)
+	entries := make([]*index.Entry, 0, len(matching))
+	for _, e := range matching {
 		if ok, _, _ := selection.Feasible(a.spec, e.State); ok {
 			entries = append(entries, e)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // A rack whose servers a claim can never have would be the emptiest for ever, and every other be too full.
@@ -67,6 +68,35 @@ func TestARackThatNothingCanEverGoToHoldsNoClaimBack(t *testing.T) {
 			if bound != tc.bound {
 				v, _ := w.s.Verdict("uid-c3")
 				t.Errorf("%d are bound, want %d: %s", bound, tc.bound, v.Message)
+			}
+		})
+	}
+}
+
+// BenchmarkPlaces finds the places of a spread anew, as it is done each time that the fleet has changed.
+func BenchmarkPlaces(b *testing.B) {
+	shipped, err := policies.Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	const servers = 10000
+	f := index.New()
+	for i := range servers {
+		f.Saw(rackServer(i))
+	}
+	a := askedBy(aClaim("c", placed("spread: {key: rack, claims: {matchLabels: {app: web}}}")))
+	for _, policy := range []struct {
+		name   string
+		policy Policy
+	}{{"none", byName{}}, {"native", shipped.Selection}, {"interpreted", shipped.Selection.Interpreted()}} {
+		b.Run("servers=10000/policy="+policy.name, func(b *testing.B) {
+			b.ReportAllocs()
+			v := newView(f, policy.policy, engine.Revision{})
+			for b.Loop() {
+				clear(v.places)
+				if len(v.placesOf(b.Context(), a)) == 0 {
+					b.Fatal("there is no place")
+				}
 			}
 		})
 	}
