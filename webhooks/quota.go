@@ -14,6 +14,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // quotas counts the claims of namespaces. The cache knows those that are stored; a process also remembers what it admitted a
@@ -35,6 +36,10 @@ type usage struct {
 	used, limit       int
 	// pending are those of used that were admitted a moment ago and are not known to be stored.
 	pending int
+	// stored says that a claim of the name that is asked for lives; keptFor is a server that is held for a former one, empty where
+	// none is.
+	stored  bool
+	keptFor string
 }
 
 func newQuotas(cache client.Reader, now func() time.Time) *quotas {
@@ -54,7 +59,10 @@ func (q *quotas) take(ctx context.Context, c *v1alpha1.ServerClaim, limit int, k
 	for i := range all.Items {
 		other := &all.Items[i]
 		delete(recent, other.Name)
-		if other.Name != c.Name && takesServer(other) {
+		switch {
+		case other.Name == c.Name:
+			u.stored = other.DeletionTimestamp.IsZero()
+		case takesServer(other):
 			u.used++
 		}
 	}
@@ -108,9 +116,10 @@ func takesServer(c *v1alpha1.ServerClaim) bool {
 	return c.DeletionTimestamp.IsZero() || refOf(c) != ""
 }
 
-// usage counts for a claim that is created in a namespace with a quota; nil for any other.
-func (l *lookup) usage(ctx context.Context, c change[v1alpha1.ServerClaim], b *bundle.Bundle) (*usage, error) {
-	if !c.created() {
+// usage counts for a claim that is created in a namespace with a quota; nil for any other, and for one that comes back to its
+// server s: that one counts for the namespace as it is.
+func (l *lookup) usage(ctx context.Context, c change[v1alpha1.ServerClaim], s *v1alpha1.Server, b *bundle.Bundle) (*usage, error) {
+	if !c.created() || comesBack(c.new, s) {
 		return nil, nil
 	}
 	limit, ok := b.Settings.Claims.Quota.Limit(c.new.Namespace)
@@ -125,7 +134,27 @@ func (l *lookup) usage(ctx context.Context, c change[v1alpha1.ServerClaim], b *b
 		c.onDenial(func() { l.quotas.release(c.new) })
 	}
 	u.bundle = b.Revision.Name
+	if !u.stored {
+		u.keptFor = l.keptFor(c.new)
+	}
 	return &u, nil
+}
+
+// comesBack says that a server which a claim names is held for it, or for a former claim of its name.
+func comesBack(c *v1alpha1.ServerClaim, s *v1alpha1.Server) bool {
+	return s != nil && refOf(c) == s.Name && namesClaim(s, c) && !v1alpha1.BindingEnded(s)
+}
+
+// keptFor is a server that a claim would have back if it named it: one that is held for a former claim of its name. It is empty
+// where there is none.
+func (l *lookup) keptFor(c *v1alpha1.ServerClaim) string {
+	name := ""
+	for _, e := range l.servers.Index().HeldBy(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}) {
+		if !v1alpha1.BindingEnded(e.Server) && (name == "" || e.Name() < name) {
+			name = e.Name()
+		}
+	}
+	return name
 }
 
 // checkQuota refuses a claim that its namespace has no room for.
@@ -133,10 +162,14 @@ func checkQuota(u *usage, found *findings) {
 	if u == nil || u.used < u.limit {
 		return
 	}
+	back := ""
+	if u.keptFor != "" {
+		back = fmt.Sprintf("; Server %q is held for a former claim of this name: with spec.serverRef.name %s this claim has it back", u.keptFor, u.keptFor)
+	}
 	if u.limit == 0 {
 		found.deny(field.Forbidden(field.NewPath("metadata", "namespace"), fmt.Sprintf(
-			"exceeded quota: namespace %q may have no claims; ask who keeps the policy to raise settings.claims.quota of the bundle in force (%s)",
-			u.namespace, u.bundle)))
+			"exceeded quota: namespace %q may have no claims; ask who keeps the policy to raise settings.claims.quota of the bundle in force (%s)%s",
+			u.namespace, u.bundle, back)))
 		return
 	}
 	pending := ""
@@ -145,5 +178,5 @@ func checkQuota(u *usage, found *findings) {
 	}
 	found.deny(field.Forbidden(field.NewPath("metadata", "namespace"), fmt.Sprintf(
 		"exceeded quota: namespace %q has %d of %d claims%s; delete one of them, or ask who keeps the policy to raise settings.claims.quota "+
-			"of the bundle in force (%s)", u.namespace, u.used, u.limit, pending, u.bundle)))
+			"of the bundle in force (%s)%s", u.namespace, u.used, u.limit, pending, u.bundle, back)))
 }

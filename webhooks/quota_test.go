@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -26,7 +27,7 @@ func limited(t testing.TB, limit int, objects ...client.Object) *world {
 	t.Helper()
 	b := *defaults(t)
 	b.Settings.Claims.Quota = bundle.Quota{Default: ptr.To(limit)}
-	return newWorld(t, &b, append(objects, server())...)
+	return newWorld(t, &b, append(objects, server(serverNamed("any")))...)
 }
 
 func (w *world) create(c *v1alpha1.ServerClaim, edit ...func(*admissionv1.AdmissionRequest)) string {
@@ -94,6 +95,45 @@ func TestWhatCountsAgainstAQuota(t *testing.T) {
 	}
 	if got, _ := limited(t, 0).ask(PathValidateServerClaim, user, admissionv1.Update, claim(), claim(image("os:2"))); got != "" {
 		t.Error("a change of a claim that is stored is held against the quota: ", got)
+	}
+}
+
+func TestAClaimComesBackToItsServerWhateverTheQuota(t *testing.T) {
+	const back = `); Server "s1" is held for a former claim of this name: with spec.serverRef.name s1 this claim has it back`
+	const takesOver = `this claim takes over Server "s1" of the former claim of this name, with its data: nothing was erased since; ` +
+		"where that is not meant, delete this claim, which releases the server, and claim another one"
+	held := server(heldBy("team", "c"), annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty)
+	for name, c := range map[string]struct {
+		limit    int
+		server   *v1alpha1.Server
+		stored   []client.Object
+		claim    *v1alpha1.ServerClaim
+		refused  bool
+		hint     string
+		warnings []string
+	}{
+		"its server names it":                            {limit: 1, server: held, claim: claim(naming("s1")), warnings: []string{takesOver}},
+		"no claim is allowed":                            {server: held, claim: claim(naming("s1")), warnings: []string{takesOver}},
+		"it does not name its server, and is told of it": {limit: 1, server: held, claim: claim(), refused: true, hint: back},
+		"it names no server where none is allowed":       {server: held, claim: claim(), refused: true, hint: back},
+		"its server was released": {limit: 1, claim: claim(naming("s1")), refused: true, server: server(heldBy("team", "c"),
+			annotated(v1alpha1.ClaimUIDAnnotation, "u1"), annotated(v1alpha1.ReleasedClaimAnnotation, "u1"), dirty), warnings: []string{
+			`Server "s1" is still held by the former claim of this name, whose release is recorded; this claim waits until the server is Available again`}},
+		"its server is free": {limit: 1, server: server(), claim: claim(naming("s1")), refused: true},
+		"the server is held for a claim of another namespace": {limit: 1, server: server(heldBy("other", "c")), claim: claim(naming("s1")), refused: true,
+			warnings: []string{`Server "s1" is held by another claim; this one waits until it is released`}},
+		"a claim of the name lives": {limit: 1, server: held, stored: []client.Object{claim(naming("s1"))}, claim: claim(), refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := limited(t, c.limit, append(c.stored, aClaim("waits"), c.server)...)
+			got, warnings := w.ask(PathValidateServerClaim, user, admissionv1.Create, nil, c.claim)
+			if refused := strings.Contains(got, "exceeded quota"); refused != c.refused || !strings.HasSuffix(got, c.hint) || c.hint == "" && strings.Contains(got, "has it back") {
+				t.Error(got)
+			}
+			if diff := cmp.Diff(c.warnings, warnings); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

@@ -201,28 +201,52 @@ func checkKeepsServer(c change[v1alpha1.ServerClaim], found *findings) {
 
 // checkClaimDeletion tells what becomes of the data. Nothing is denied here: a claim that nobody protects can be given up.
 func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
+	fate := releaseWords(c, f)
+	if fate == "" {
+		return
+	}
+	if !v1alpha1.Ignored(c) {
+		found.warn("%s", fate)
+		return
+	}
+	alone := fmt.Sprintf("annotation %s=%s", v1alpha1.OperationAnnotation, c.Annotations[v1alpha1.OperationAnnotation])
+	if slices.Contains(c.Finalizers, v1alpha1.FinalizerServerClaim) {
+		found.warn("this claim is left alone (%s): it stays, and keeps its server, until that annotation is removed; then: %s", alone, fate)
+		return
+	}
+	back := ""
+	if namesClaim(f.server, c) {
+		back = ", or a claim of this name takes it back by naming it in spec.serverRef"
+	}
+	found.warn("this claim is left alone (%s) and has no finalizer %s, so that it goes without a release: Server %q stays as it is, with its "+
+		"data, until whoever runs the fleet releases it%s", alone, v1alpha1.FinalizerServerClaim, f.server.Name, back)
+}
+
+// releaseWords says what becomes of the data of a claim's server once the claim is released; empty where none is at stake.
+func releaseWords(c *v1alpha1.ServerClaim, f claimFacts) string {
 	s := f.server
 	if s == nil || !hasMark(s, policies.MarkDirty) {
-		return // nothing was booted for this claim
+		return "" // nothing was booted for this claim
 	}
 	isHolder := s.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.UID)
 	switch {
 	case s.Spec.ServerClaimRef == nil && !isHolder:
+		return ""
 	case s.Spec.ServerClaimRef == nil && f.bundle.Settings.Sanitization == bundle.SanitizationNone:
-		found.warn("Server %q still records this claim as its holder, though its serverClaimRef was cleared: deleting the claim "+
+		return fmt.Sprintf("Server %q still records this claim as its holder, though its serverClaimRef was cleared: deleting the claim "+
 			"counts as its release, and the server may be offered again; its data is NOT erased (sanitization: none)", s.Name)
 	case s.Spec.ServerClaimRef == nil:
-		found.warn("Server %q still records this claim as its holder, though its serverClaimRef was cleared: deleting the claim "+
+		return fmt.Sprintf("Server %q still records this claim as its holder, though its serverClaimRef was cleared: deleting the claim "+
 			"counts as its release, and all data on the server's disks will be erased", s.Name)
 	case !namesClaim(s, c):
+		return ""
 	case s.Spec.ReclaimPolicy == v1alpha1.ReclaimPolicyRetain:
-		found.warn("Server %q will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared "+
+		return fmt.Sprintf("Server %q will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared "+
 			"or its reclaimPolicy is set to Recycle", s.Name)
 	case f.bundle.Settings.Sanitization == bundle.SanitizationNone:
-		found.warn("Server %q will be powered off and offered again; its data is NOT erased (sanitization: none)", s.Name)
-	default:
-		found.warn("Server %q will be powered off and all data on its disks erased", s.Name)
+		return fmt.Sprintf("Server %q will be powered off and offered again; its data is NOT erased (sanitization: none)", s.Name)
 	}
+	return fmt.Sprintf("Server %q will be powered off and all data on its disks erased", s.Name)
 }
 
 // namesClaim says that a server names a claim, or a former one of that name.
@@ -258,7 +282,7 @@ func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim])
 	if f.lives, err = l.lives(ctx, c, f.server); err != nil {
 		return findings{}, nil, err
 	}
-	if f.usage, err = l.usage(ctx, c, b); err != nil {
+	if f.usage, err = l.usage(ctx, c, f.server, b); err != nil {
 		return findings{}, nil, err
 	}
 	return checkClaim(c, f), facts, nil

@@ -307,6 +307,39 @@ func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
 	}
 }
 
+func TestDeletingAClaimThatIsLeftAloneErasesNothing(t *testing.T) {
+	const alone = "this claim is left alone (annotation metal.ironcore.dev/operation=ignore)"
+	const stays = alone + ": it stays, and keeps its server, until that annotation is removed; then: "
+	const goes = alone + " and has no finalizer metal.ironcore.dev/serverclaim, so that it goes without a release: " +
+		`Server "s1" stays as it is, with its data, until whoever runs the fleet releases it`
+	held := server(heldBy("team", "c"), dirty)
+	ignored := func(c *v1alpha1.ServerClaim) {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationIgnore)
+	}
+	for name, c := range map[string]struct {
+		server *v1alpha1.Server
+		claim  *v1alpha1.ServerClaim
+		want   []string
+	}{
+		"it stays while it has its finalizer": {held, claim(ignored, finalized), []string{stays + `Server "s1" will be powered off and all data on its disks erased`}},
+		"what is then kept is said": {server(heldBy("team", "c"), dirty, retain), claim(ignored, finalized), []string{stays +
+			`Server "s1" will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared or its reclaimPolicy is set to Recycle`}},
+		"it goes without a release once its finalizer is gone": {held, claim(ignored),
+			[]string{goes + ", or a claim of this name takes it back by naming it in spec.serverRef"}},
+		"none comes back to a server that names none": {server(annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty), claim(ignored), []string{goes}},
+		"nothing was booted for it":                   {server(heldBy("team", "c")), claim(ignored, finalized), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			naming("s1")(c.claim)
+			c.claim.UID = "u1"
+			got, warnings := newWorld(t, defaults(t), c.server).ask(PathValidateServerClaim, user, admissionv1.Delete, c.claim, nil)
+			if diff := cmp.Diff(c.want, warnings); got != "" || diff != "" {
+				t.Error(got, diff)
+			}
+		})
+	}
+}
+
 // A whole review: decoding, looking up a server, the rules and the bundle's rules.
 func BenchmarkClaim(b *testing.B) {
 	w := newWorld(b, defaults(b), server(labelled("rack", "r1")))
