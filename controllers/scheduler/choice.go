@@ -143,11 +143,11 @@ func (v *view) exceeds(namespace string, more int) (step, bool) {
 	if _, bounded := v.quota.Limit(namespace); !bounded {
 		return step{}, false
 	}
-	used := v.fleet.HeldIn(namespace)
+	held := v.fleet.HeldIn(namespace)
 	if v.underway != nil {
-		used += v.underway(namespace)
+		held.Servers += v.underway(namespace)
 	}
-	words := v.quota.Exceeded(namespace, used, more)
+	words := policies.QuotaExceeded(v.quota, namespace, held, more)
 	if words == "" {
 		return step{}, false
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -47,6 +48,39 @@ func TestNoNamespaceIsBoundBeyondItsQuota(t *testing.T) {
 			}
 		}
 		w.check()
+	}
+}
+
+func TestAQuotaThatIsFullOfServersWhoseClaimsAreGoneSaysSo(t *testing.T) {
+	const full = "the claims of the namespace have 2 of the 2 servers that its quota allows; " +
+		"this one gets a server once another has ended, or the quota is raised"
+	w := newWorld(t)
+	w.quota = bundle.Quota{Namespaces: map[string]int{"ns": 2}}
+	for _, name := range []string{"a", "b"} {
+		w.addServer(aServer(name, writtenFor("gone-"+name, "uid-gone-"+name), inState("Reserved"), dirty))
+	}
+	w.addServer(aServer("c"))
+	w.addClaim(aClaim("waits"))
+	w.deliver(9)
+	w.must(w.pass())
+	said := func() string {
+		verdict, _ := w.s.Verdict("uid-waits")
+		return verdict.Message
+	}
+	if diff := cmp.Diff(full, said()); diff != "" {
+		t.Error("before it is known: ", diff)
+	}
+	w.changeServer(w.server("a"), func(s *v1alpha1.Server) {
+		s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionClaimMissing, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonClaimNotFound}}
+	})
+	w.deliver(9)
+	w.now = w.now.Add(worthRewriting)
+	w.s.restate() // which finds that it is to be asked again
+	w.must(w.pass())
+	const gone = "; counted are servers held for claims that are gone (1): ask whoever runs the fleet to release them, " +
+		"or create such a claim again under its name, with the spec.serverRef that it had"
+	if diff := cmp.Diff(full+gone, said()); diff != "" {
+		t.Error("once it is known: ", diff)
 	}
 }
 

@@ -30,8 +30,8 @@ type Index struct {
 	labels, freeLabels postings
 	// held are the servers that are written for a claim.
 	held map[ClaimKey]map[string]*Entry
-	// heldIn counts those, by the namespace of the claim, whose claim has not ended.
-	heldIn map[string]int
+	// heldIn counts those by the namespace of the claim.
+	heldIn map[string]policies.Held
 	// assumed says for which claim a server counts as claimed though that is not written yet, and assumedIn of which namespace.
 	assumed   map[string]types.UID
 	assumedIn map[string]string
@@ -54,7 +54,7 @@ func New() *Index {
 		labels:     postings{},
 		freeLabels: postings{},
 		held:       map[ClaimKey]map[string]*Entry{},
-		heldIn:     map[string]int{},
+		heldIn:     map[string]policies.Held{},
 		assumed:    map[string]types.UID{},
 		assumedIn:  map[string]string{},
 		census:     selection.NewCensus(),
@@ -215,11 +215,11 @@ func (x *Index) settle(e *Entry, by int64) {
 
 // countHeld counts a server that is written for a claim.
 func (x *Index) countHeld(e *Entry, by int) {
-	if v1alpha1.BindingEnded(e.Server) {
-		return
-	}
 	namespace := e.Claim().Namespace
-	if x.heldIn[namespace] += by; x.heldIn[namespace] == 0 {
+	held := x.heldIn[namespace]
+	held.Count(e.Server, by)
+	x.heldIn[namespace] = held
+	if held == (policies.Held{}) {
 		delete(x.heldIn, namespace)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // Everything asks for no server in particular.
@@ -43,8 +44,8 @@ func (x *Index) HeldBy(key ClaimKey) []*Entry {
 	return all
 }
 
-// HeldIn is how many servers are written for claims of a namespace that have not ended.
-func (x *Index) HeldIn(namespace string) int {
+// HeldIn counts the servers that are written for claims of a namespace.
+func (x *Index) HeldIn(namespace string) policies.Held {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.heldIn[namespace]

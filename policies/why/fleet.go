@@ -20,8 +20,8 @@ type Fleet struct {
 	// census counts the servers for a policy.
 	census  *selection.Census
 	holders []holder
-	// heldIn counts the servers that are written for a claim which has not ended, by its namespace.
-	heldIn map[string]int
+	// heldIn counts the servers that are written for a claim, by its namespace.
+	heldIn map[string]policies.Held
 	// own is the server of each claim that it keeps or that is reserved for it.
 	own map[[2]string]string
 }
@@ -63,7 +63,7 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 	for i := range inventories {
 		hardware[inventories[i].Spec.SystemUUID] = policies.HardwareOf(&inventories[i])
 	}
-	f := &Fleet{servers: make([]server, len(servers)), now: now.Unix(), census: selection.NewCensus(), heldIn: map[string]int{},
+	f := &Fleet{servers: make([]server, len(servers)), now: now.Unix(), census: selection.NewCensus(), heldIn: map[string]policies.Held{},
 		own: map[[2]string]string{}}
 	named := make(map[[2]string]*v1alpha1.ServerClaim, len(claims))
 	for i := range claims {
@@ -80,9 +80,9 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 			continue
 		}
 		f.census.Add(one.counted(ref.Namespace))
-		if !v1alpha1.BindingEnded(s) {
-			f.heldIn[ref.Namespace]++
-		}
+		held := f.heldIn[ref.Namespace]
+		held.Count(s, 1)
+		f.heldIn[ref.Namespace] = held
 		if c := named[[2]string{ref.Namespace, ref.Name}]; c != nil {
 			if relation := policies.RelationOf(s, c); relation == policies.Holds || relation == policies.Adoptable {
 				f.holders = append(f.holders, holderOf(c, s.Name))
@@ -122,7 +122,10 @@ func (f *Fleet) bindAll(claims map[string]*v1alpha1.ServerClaim) *Fleet {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
-		after.heldIn[claims[name].Namespace]++
+		namespace := claims[name].Namespace
+		held := after.heldIn[namespace]
+		held.Servers++
+		after.heldIn[namespace] = held
 		after.holders = append(after.holders, holderOf(claims[name], name))
 	}
 	return after

@@ -91,6 +91,22 @@ func TestAGangGetsNoMoreServersThanTheQuotaOfItsNamespace(t *testing.T) {
 	}
 }
 
+func TestAQuotaThatIsFullOfServersWhoseClaimsAreGoneSaysSo(t *testing.T) {
+	orphaned := func(s *v1alpha1.Server) {
+		heldBy("uid-former")(s)
+		s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionClaimMissing, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonClaimNotFound}}
+	}
+	f := FleetOf([]v1alpha1.Server{free("a", orphaned), free("b", func(*v1alpha1.Server) {})}, nil, nil, time.Unix(0, 0))
+	quota := bundle.Quota{Namespaces: map[string]int{"team": 1}}
+	served, err := Serve(context.Background(), nil, quota, []Member{{Claim: &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "db"}}}}, f)
+	want := "the claims of the namespace have 1 of the 1 servers that its quota allows; this one gets a server once another has ended, or the quota is raised" +
+		"; counted are servers held for claims that are gone (1): ask whoever runs the fleet to release them, " +
+		"or create such a claim again under its name, with the spec.serverRef that it had"
+	if refused := served.Answers[0].Refused; err != nil || refused == nil || refused.Message != want {
+		t.Errorf("%+v, %v", refused, err)
+	}
+}
+
 // named says that a claim names a server, which is written for it or not.
 func named(c *v1alpha1.ServerClaim, server string) *v1alpha1.ServerClaim {
 	c.UID = types.UID("uid-" + c.Name)

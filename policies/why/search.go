@@ -10,6 +10,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // search looks for servers for the members of one gang.
@@ -33,7 +34,7 @@ func newSearch(policy *selection.Policy, quota bundle.Quota, members []Member, f
 	}
 	if len(members) > 0 {
 		namespace := members[0].Claim.Namespace
-		if words := quota.Exceeded(namespace, f.heldIn[namespace], len(s.wanting)); words != "" {
+		if words := policies.QuotaExceeded(quota, namespace, f.heldIn[namespace], len(s.wanting)); words != "" {
 			s.refused = &Reason{v1alpha1.ReasonQuotaExceeded, words, Namespace}
 		}
 	}
