@@ -52,11 +52,19 @@ func checkKeepsPlacement(c change[v1alpha1.ServerClaim], found *findings) {
 		return
 	}
 	is, list := policies.PlacementOf(c.new)
-	if !list.HasErrors() && was.Asks() != is.Asks() {
-		found.deny(field.Forbidden(placementPath, "it cannot change once spec.serverRef is set, because other claims keep their distance by it; "+
-			"delete the claim and create another"))
+	if list.HasErrors() || was.Asks() == is.Asks() {
+		return
 	}
+	because := "it belongs to the choice of that server"
+	if countsForOthers(was) || countsForOthers(is) {
+		because = "other claims keep their distance by it"
+	}
+	found.deny(field.Forbidden(placementPath,
+		fmt.Sprintf("it cannot change once spec.serverRef is set, because %s; delete the claim and create another", because)))
 }
+
+// countsForOthers says that a placement has something to say of other claims too.
+func countsForOthers(p *placement.Placement) bool { return p.Spread() != nil || p.Gang() != nil }
 
 // warnOfGang tells where the claims of a gang contradict each other, of which a claim says anew that it is a member. To read what the
 // others say may take long where there are many, so that nothing is told once the context has ended.

@@ -30,7 +30,8 @@ func bearing(key, value string) func(*v1alpha1.ServerClaim) {
 
 func TestPlacementOfAServerClaim(t *testing.T) {
 	const path = "metadata.annotations[policy.metalaw.dev/placement]"
-	const kept = "Forbidden\n" + path + ": Forbidden: it cannot change once spec.serverRef is set, because other claims keep their distance by it; delete the claim and create another"
+	const stays, anew = "Forbidden\n" + path + ": Forbidden: it cannot change once spec.serverRef is set, because ", "; delete the claim and create another"
+	const kept, counted = stays + "it belongs to the choice of that server" + anew, stays + "other claims keep their distance by it" + anew
 	const good, broken = "where: server.gpus > 0", "where: server.gpu > 0\nspread: {key: rack}"
 	stored := []client.Object{server(labelled("rack", "r1")),
 		claim(claimNamed("team", "m1"), placing("gang: {name: db, size: 3}")), claim(claimNamed("team", "m2"), placing("gang: {name: db, size: 3}")),
@@ -60,6 +61,7 @@ func TestPlacementOfAServerClaim(t *testing.T) {
 		"a claim that has its server may not change it":                     {before: claim(naming("s1"), placing(good)), after: claim(naming("s1"), placing("where: server.gpus > 1")), want: kept},
 		"a claim that has its server may not drop it":                       {before: claim(naming("s1"), placing(good)), after: claim(naming("s1")), want: kept},
 		"a claim that has its server may not add one":                       {before: claim(naming("s1")), after: claim(naming("s1"), placing(good)), want: kept},
+		"a claim that has its server may not take back its spread":          {before: claim(naming("s1"), placing("spread: {key: rack, claims: {}}")), after: claim(naming("s1")), want: counted},
 		"a claim that has its server may add a comment":                     {before: claim(naming("s1"), placing(good)), after: claim(naming("s1"), placing(good+" # at least one"))},
 		"a claim that has its server may mend one that could never be read": {before: claim(naming("s1"), placing(broken)), after: claim(naming("s1"), placing(good))},
 		"a claim with a placement may get its server":                       {before: claim(placing("alternatives: [{where: server.gpus > 0}, {}]")), after: claim(naming("s1"), placing("alternatives: [{where: server.gpus > 0}, {}]"))},
