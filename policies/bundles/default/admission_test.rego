@@ -4,7 +4,7 @@ import data.metalaw.admission
 
 claim(spec) := {
 	"operation": "CREATE", "kind": "ServerClaim", "oldObject": {},
-	"object": {"metadata": {"namespace": "team", "name": "c"}, "spec": spec},
+	"object": {"metadata": {"namespace": "admission-test", "name": "c"}, "spec": spec},
 	"user": {"name": "jane", "groups": []}, "facts": {},
 }
 

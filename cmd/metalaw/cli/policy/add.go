@@ -20,6 +20,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/library"
 )
@@ -110,7 +111,7 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 			said = append(said, fmt.Sprintf("%s: %s", filepath.Join(dir, c.File), c.What))
 		}
 	}
-	b, err := accepted(ctx, t, dir, files)
+	b, err := accepted(ctx, t, dir, before, files)
 	if err != nil {
 		return err
 	}
@@ -179,8 +180,9 @@ func ownFilesIn(dir string) (bundle.Files, error) {
 	return m.files, nil
 }
 
-// accepted is the bundle of these files, filled from the default. Where it would not be accepted it tells why.
-func accepted(ctx context.Context, t *terminal.Terminal, dir string, files bundle.Files) (*bundle.Bundle, error) {
+// accepted is the bundle of these files, filled from the default. Where it would not be accepted it tells why; before are the files as
+// they were.
+func accepted(ctx context.Context, t *terminal.Terminal, dir string, before, files bundle.Files) (*bundle.Bundle, error) {
 	b, report, err := policies.Accept(ctx, files)
 	if err != nil || b != nil {
 		return b, err
@@ -192,10 +194,26 @@ func accepted(ctx context.Context, t *terminal.Terminal, dir string, files bundl
 	if err := v.text(t, false); err != nil {
 		return nil, err
 	}
-	if _, err := fmt.Fprintln(t.Out, "nothing was written"); err != nil {
+	said := "nothing was written"
+	if own := ownTestsFailed(report.Found, before); len(own) > 0 {
+		said += fmt.Sprintf("; tests that the bundle had before (%s) do not hold with the policy and the values that are set: where those are as "+
+			"they should be, let the tests try something else, such as claims of another namespace, and call this again", strings.Join(own, ", "))
+	}
+	if _, err := fmt.Fprintln(t.Out, said); err != nil {
 		return nil, err
 	}
 	return nil, terminal.ErrIncomplete
+}
+
+// ownTestsFailed are the files of tests that a bundle had before, and of which one does not hold.
+func ownTestsFailed(found diag.List, before bundle.Files) []string {
+	var own []string
+	for _, d := range found {
+		if _, had := before[d.File]; had && d.Code == "rego-test-failed" && !slices.Contains(own, d.File) {
+			own = append(own, d.File)
+		}
+	}
+	return own
 }
 
 // changedIn are the files that are to be written, the kustomization among them, and what there is to say of that. A file that

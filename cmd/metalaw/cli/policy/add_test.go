@@ -47,6 +47,14 @@ func TestAddWritesAPolicyThatIsAcceptedAndListed(t *testing.T) {
 	}
 }
 
+// The namespace that the documentation uses is a likely one.
+func TestAddLimitsTheImagesOfTheDocumentedNamespace(t *testing.T) {
+	out, err := call(t, "", "add", begun(t, "default"), "images-per-namespace", "--set", `images={"team": ["registry.example.com/other/*"]}`)
+	if err != nil || !strings.Contains(out, "images-per-namespace.rego: written") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestAddTakesWhatItNeedsFromTheDefault(t *testing.T) {
 	dir := begun(t, "default")
 	for _, file := range []string{"selection.rego", "selection_test.rego"} {
@@ -66,6 +74,8 @@ func TestAddWritesNothingWhereItCannotDoAll(t *testing.T) {
 		want string
 	}{
 		"parameters that make no sense": {[]string{"reserve-per-zone", "--set", "percent=250"}, "nothing was written: the values of parameters of policy reserve-per-zone do not fit"},
+		"a test of the bundle's own that does not hold any more": {[]string{"images-per-namespace", "--set", `others=["registry.example.com/none"]`},
+			"nothing was written; tests that the bundle had before (admission_test.rego) do not hold with the policy"},
 		"a parameter that is not there": {[]string{"best-fit", "wear-levelling", "--set", "wear-levelling.wait=1"}, "policy wear-levelling has no parameter"},
 	} {
 		t.Run(name, func(t *testing.T) {
