@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,12 +52,16 @@ func names(ctx context.Context, cache client.Reader, list client.ObjectList, ind
 	return all, err
 }
 
-// get reads an object from the cache and, where it is not there, past it. It returns nil where there is none.
+// get reads an object from the cache and, where it is not there, past it. It returns nil where there is none, and where nothing can
+// have such a name: nobody could be asked for it.
 func get[T any, P interface {
 	*T
 	client.Object
 }](ctx context.Context, l *lookup, name string,
 ) (P, error) {
+	if len(pathvalidation.IsValidPathSegmentName(name)) > 0 {
+		return nil, nil
+	}
 	for _, from := range []client.Reader{l.cache, l.reader} {
 		o := P(new(T))
 		err := from.Get(ctx, client.ObjectKey{Name: name}, o)

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -147,6 +149,10 @@ func limitError(c *v1alpha1.ServerClaim) *field.Error {
 
 // checkServerRef: the server that a claim asks for by name exists, and the claim's selector matches it.
 func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
+	if why := validation.NameIsDNSSubdomain(refOf(c), false); len(why) > 0 {
+		found.deny(field.Invalid(serverRefPath.Child("name"), refOf(c), "no Server has such a name: "+strings.Join(why, "; ")))
+		return
+	}
 	if f.server == nil {
 		err := field.NotFound(serverRefPath.Child("name"), refOf(c))
 		err.Detail = "there is no Server of this name; see `kubectl get servers`, or select one by its labels with serverSelector"

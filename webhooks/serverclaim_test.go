@@ -89,10 +89,13 @@ func TestServerClaim(t *testing.T) {
 		want          string
 		warnings      []string
 	}{
-		"a claim for any server passes":                           {after: claim()},
-		"a selector that matches passes":                          {after: claim(selecting("rack", "r1"))},
-		"a server that exists passes":                             {after: claim(naming("s1"))},
-		"a server that does not exist is refused":                 {after: claim(naming("gone")), want: noServer},
+		"a claim for any server passes":           {after: claim()},
+		"a selector that matches passes":          {after: claim(selecting("rack", "r1"))},
+		"a server that exists passes":             {after: claim(naming("s1"))},
+		"a server that does not exist is refused": {after: claim(naming("gone")), want: noServer},
+		"a name that no server can have is refused as such": {after: claim(naming("../x")), want: "Invalid\nspec.serverRef.name: Invalid value: \"../x\": no Server has such a name: " +
+			"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character " +
+			"(e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"},
 		"a server that is set later must exist too":               {before: claim(), after: claim(naming("gone")), want: noServer},
 		"a claim whose server is gone may still change its image": {before: claim(naming("gone")), after: claim(naming("gone"), image("os:2"))},
 		"a server held by another claim is warned about":          {after: claim(naming("taken")), warnings: []string{"Server \"taken\" is held by another claim; this one waits until it is released"}},
@@ -260,6 +263,14 @@ func TestEveryAnnotationOfClaimsIsKnown(t *testing.T) {
 	}
 	if diff := cmp.Diff(claimAnnotations, documented); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestNobodyIsAskedForWhatNothingCanBeCalled(t *testing.T) {
+	for _, name := range []string{"../x", "a/b", "..", "50%"} {
+		if s, err := get[v1alpha1.Server](t.Context(), &lookup{}, name); s != nil || err != nil { // it has nobody to ask
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
 	}
 }
 
