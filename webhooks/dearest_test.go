@@ -68,7 +68,7 @@ func TestTheDearestClaimIsReviewedLongBeforeTheAPIServerGivesUp(t *testing.T) {
 	if used > longestLook {
 		t.Errorf("it takes %v of the processor", used)
 	}
-	want := []string{"no server of the fleet, in whatever state, can satisfy the claim: 0 of 10000 servers: placement 10000; it stays Unbound until the fleet changes",
+	want := []string{"no server of the fleet, in whatever state, can satisfy the claim: 0 of 10000 servers: placement 10000; it stays Unbound until the fleet changes, or the claim's placement",
 		"m [seen]"}
 	if diff := cmp.Diff(want, warnings); got != "" || diff != "" {
 		t.Error(got, diff)

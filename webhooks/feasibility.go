@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/feasible"
 	"github.com/metalaw/metalaw/policies/index"
@@ -62,7 +65,7 @@ func (l *lookup) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim
 	if f.answer != nil && (f.answer.Feasible() || !f.answer.Unjudged) {
 		facts["satisfiable"] = f.answer.Feasible()
 	}
-	checkFeasible(f, b.Settings.Claims.OnUnsatisfiable, found)
+	checkFeasible(c.new, f, b.Settings.Claims.OnUnsatisfiable, found)
 	l.warnOfGang(ctx, c, found)
 }
 
@@ -132,8 +135,7 @@ func (l *lookup) judge(ctx context.Context, fleet *index.Index, b *bundle.Bundle
 }
 
 // checkFeasible turns a claim away, or warns, as the bundle says. What may pass by itself, or is not known, is only warned about.
-func checkFeasible(f feasibility, onUnsatisfiable string, found *findings) {
-	const until = "it stays Unbound until the fleet changes"
+func checkFeasible(c *v1alpha1.ServerClaim, f feasibility, onUnsatisfiable string, found *findings) {
 	a := f.answer
 	switch {
 	case f.unknown:
@@ -141,15 +143,31 @@ func checkFeasible(f feasibility, onUnsatisfiable string, found *findings) {
 			"the claim's condition Bound will say more")
 	case a == nil || a.Feasible() && !a.TooFew():
 	case a.Feasible():
-		found.warn("%s; %s", a.Words(), until)
+		found.warn("%s; %s", a.Words(), stays(c, a))
 	case a.Unjudged:
 		found.warn("whether any server could satisfy the claim is not known: the selection policy cannot be evaluated for some of them (%s)", a)
 	case a.Passing:
-		found.warn("%s; what turns them away may pass by itself", a.Words())
+		found.warn("%s; what turns them away may pass by itself, else %s", a.Words(), stays(c, a))
 	case onUnsatisfiable == bundle.UnsatisfiableDeny:
 		found.denials = append(found.denials, metav1.StatusCause{Type: causeUnsatisfiable, Field: field.NewPath("spec").String(),
 			Message: a.Words() + "; change what it asks for (the codes are explained in docs/reference/claim-codes.md)"})
 	default:
-		found.warn("%s; %s", a.Words(), until)
+		found.warn("%s; %s", a.Words(), stays(c, a))
 	}
+}
+
+// stays says how long a claim stays Unbound which no server can satisfy. What turns servers away may be a part of the claim that can be
+// changed: its tolerations, and its placement while it names no server.
+func stays(c *v1alpha1.ServerClaim, a *feasible.Answer) string {
+	var parts []string
+	if refOf(c) == "" && (a.TooFew() || a.ByCode[placement.CodePlacement]+a.ByCode[placement.CodeError] > 0) {
+		parts = append(parts, "placement")
+	}
+	if !a.Feasible() && a.ByCode[selection.CodeTaint] > 0 {
+		parts = append(parts, "tolerations")
+	}
+	if len(parts) == 0 {
+		return "it stays Unbound until the fleet changes"
+	}
+	return fmt.Sprintf("it stays Unbound until the fleet changes, or the claim's %s", strings.Join(parts, " or "))
 }

@@ -25,14 +25,18 @@ func TestAClaimThatNothingCanSatisfy(t *testing.T) {
 		want          string
 		warnings      []string
 	}{
-		"is refused":                         {setting: "Deny", after: claim(gpus), want: "Invalid\nspec: " + words + "placement 1, taint 1" + remedy},
-		"is warned about":                    {setting: "Warn", after: claim(gpus), warnings: []string{words + "placement 1, taint 1" + waits}},
+		"is refused":                   {setting: "Deny", after: claim(gpus), want: "Invalid\nspec: " + words + "placement 1, taint 1" + remedy},
+		"is warned about":              {setting: "Warn", after: claim(gpus), warnings: []string{words + "placement 1, taint 1" + waits + ", or the claim's placement or tolerations"}},
+		"a selector cannot be changed": {setting: "Warn", after: claim(selecting("rack", "r3")), warnings: []string{words + "selector 2" + waits}},
+		"a taint can be tolerated":     {setting: "Warn", after: claim(naming("s2")), warnings: []string{words + "other-server 1, taint 1" + waits + ", or the claim's tolerations"}},
+		"a placement stays where a server is named": {setting: "Warn", after: claim(naming("s1"), gpus), warnings: []string{
+			`Server "s1" is held by another claim; this one waits until it is released`, words + "other-server 1, placement 1" + waits}},
 		"passes":                             {setting: "Allow", after: claim(gpus)},
 		"though a server is held it passes":  {setting: "Deny", after: claim(selecting("rack", "r1"))},
 		"a toleration makes it satisfiable":  {setting: "Deny", after: claim(selecting("rack", "r2"), tolerating(v1alpha1.Toleration{Operator: "Exists"}))},
 		"a taint is counted":                 {setting: "Deny", after: claim(selecting("rack", "r2")), want: "Invalid\nspec: " + words + "selector 1, taint 1" + remedy},
 		"a named server that is tainted":     {setting: "Deny", after: claim(naming("s2")), want: "Invalid\nspec: " + words + "other-server 1, taint 1" + remedy},
-		"what may pass by itself is no more": {setting: "Deny", after: claim(placing("where: server.health == 'OK'")), warnings: []string{words + "placement 1, taint 1; what turns them away may pass by itself"}},
+		"what may pass by itself is no more": {setting: "Deny", after: claim(placing("where: server.health == 'OK'")), warnings: []string{words + "placement 1, taint 1; what turns them away may pass by itself, else it stays Unbound until the fleet changes, or the claim's placement or tolerations"}},
 		"an update that asks for it is refused": {setting: "Deny", before: claim(), after: claim(gpus),
 			want: "Invalid\nspec: " + words + "placement 1, taint 1" + remedy},
 		"an update that asks for the same passes":                {setting: "Deny", before: claim(gpus), after: claim(gpus, image("os:2"))},
@@ -40,7 +44,7 @@ func TestAClaimThatNothingCanSatisfy(t *testing.T) {
 		"a claim that has its server asks for none":              {setting: "Deny", before: claim(bound), after: claim(bound, tolerating(v1alpha1.Toleration{Key: "a"}))},
 		"a gang's other members may take what this claim cannot": {setting: "Deny", after: claim(placing("gang: {name: g, size: 2}"))},
 		"a gang for which the whole fleet is too small": {setting: "Deny", after: claim(placing("gang: {name: g, size: 3}")),
-			warnings: []string{"the claim's gang takes 3 servers, and the whole fleet has 2" + waits}},
+			warnings: []string{"the claim's gang takes 3 servers, and the whole fleet has 2" + waits + ", or the claim's placement"}},
 		"a member that nothing can satisfy is refused": {setting: "Deny", after: claim(placing("where: server.gpus > 0\ngang: {name: g, size: 3}")),
 			want: "Invalid\nspec: " + words + "placement 1, taint 1" + remedy},
 	} {
