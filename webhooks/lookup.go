@@ -9,7 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
+	contentvalidation "k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,7 +59,7 @@ func get[T any, P interface {
 	client.Object
 }](ctx context.Context, l *lookup, name string,
 ) (P, error) {
-	if len(pathvalidation.IsValidPathSegmentName(name)) > 0 {
+	if len(contentvalidation.IsPathSegmentName(name)) > 0 {
 		return nil, nil
 	}
 	for _, from := range []client.Reader{l.cache, l.reader} {

@@ -164,7 +164,8 @@ func checkQuota(u *usage, found *findings) {
 	}
 	back := ""
 	if u.keptFor != "" {
-		back = fmt.Sprintf("; Server %q is held for a former claim of this name: with spec.serverRef.name %s this claim has it back", u.keptFor, u.keptFor)
+		back = fmt.Sprintf("; Server %q is held for a former claim of this name: with spec.serverRef.name %s this claim has it back",
+			u.keptFor, u.keptFor)
 	}
 	if u.limit == 0 {
 		found.deny(field.Forbidden(field.NewPath("metadata", "namespace"), fmt.Sprintf(

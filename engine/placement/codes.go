@@ -21,8 +21,8 @@ func Codes() []selection.Code {
 	return []selection.Code{
 		{
 			Code: CodePlacement, Meaning: "The claim's placement does not accept the server: `where` is false, or no alternative matches.",
-			Remedy: "Compare `where` and `alternatives` with what the server has; the placement of a claim without `serverRef` can be changed. A condition on " +
-				"`health` or `timesClaimed` may come true by itself.",
+			Remedy: "Compare `where` and `alternatives` with what the server has; the placement of a claim without `serverRef` can be changed. " +
+				"A condition on `health` or `timesClaimed` may come true by itself.",
 		},
 		{
 			Code: CodeError, Meaning: "A condition of the claim's placement cannot be evaluated for the server: it is neither true nor false.",
