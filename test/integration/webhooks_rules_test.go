@@ -47,6 +47,9 @@ var _ = Describe("Admission by the rules and settings of a bundle", Serial, Orde
 	annotation := func(key, value string) func(*v1alpha1.ServerClaim) {
 		return func(c *v1alpha1.ServerClaim) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, key, value) }
 	}
+	naming := func(server string) func(*v1alpha1.ServerClaim) {
+		return func(c *v1alpha1.ServerClaim) { c.Spec.ServerRef = &corev1.LocalObjectReference{Name: server} }
+	}
 	boot := func(name string) *v1alpha1.ServerBootConfiguration {
 		return &v1alpha1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 			Spec: v1alpha1.ServerBootConfigurationSpec{ServerRef: corev1.LocalObjectReference{Name: "adm-rules"}, Image: "os:1"}}
@@ -161,8 +164,12 @@ warn contains {"code": "seen", "message": sprintf("the password is <%s>", [input
 		Expect(d.told.take()).To(BeEmpty(), "what was told once is not told again")
 	})
 
+	It("refuses a name that no server can have", func(ctx SpecContext) {
+		Expect(create(ctx, claim("default", "adm-up", naming("../x")))).To(refusal("spec.serverRef.name", "no Server has such a name"))
+	})
+
 	It("refuses a member of a gang that names its server", func(ctx SpecContext) {
-		named := func(c *v1alpha1.ServerClaim) { c.Spec.ServerRef = &corev1.LocalObjectReference{Name: "adm-rules"} }
+		named := naming("adm-rules")
 		gang := annotation(v1alpha1.PlacementAnnotation, "gang: {name: adm, size: 2}")
 		Expect(create(ctx, claim("default", "adm-gang", named, gang))).
 			To(refusal("spec.serverRef.name", "cannot name its server"))
@@ -191,6 +198,13 @@ warn contains {"code": "seen", "message": sprintf("the password is <%s>", [input
 		Expect(admin.List(ctx, &all, client.InNamespace("adm-quota"))).To(Succeed())
 		Expect(admin.Delete(ctx, &all.Items[0])).To(Succeed())
 		Eventually(func() error { return d.user.Create(ctx, claim("adm-quota", "adm-after")) }).Should(Succeed(), "room for one more")
+
+		Expect(create(ctx, machine("adm-kept", uuid+"6", func(s *v1alpha1.Server) {
+			s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "adm-quota", Name: "adm-gone"}
+		}))).To(Succeed())
+		Eventually(func() error { return d.user.Create(ctx, claim("adm-quota", "adm-gone")) }).Should(refusal("metadata.namespace",
+			`Server "adm-kept" is held for a former claim of this name: with spec.serverRef.name adm-kept this claim has it back`))
+		Expect(d.user.Create(ctx, claim("adm-quota", "adm-gone", naming("adm-kept")))).To(Succeed(), "it comes back to its server")
 		Expect(admin.DeleteAllOf(ctx, &v1alpha1.ServerClaim{}, client.InNamespace("adm-quota"))).To(Succeed())
 	})
 
