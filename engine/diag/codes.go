@@ -99,6 +99,15 @@ limit-scenarios
 bundle-name-built-in
 	The bundle has the name of the one that is built into metalaw, and becomes another version of it, with the same right to activate.
 	Take a name of your own.
+kustomization-form
+	The kustomization of the directory cannot be read, so that it is not known what kubectl apply -k makes of the files.
+	See what kubectl kustomize DIR says.
+kustomization-file
+	The kustomization lists other files than the directory holds: what is applied with it is not what was judged.
+	List the files of the directory, and no others.
+kustomization-name
+	The kustomization gives the ConfigMap the name of another version, or the label of another bundle, than bundle.yaml says.
+	Write what the finding names.
 `)...)},
 	{Title: "YAML", About: "About the form of any YAML file but macprefixes.yaml.", Codes: table(Error, `
 yaml-alias

@@ -25,6 +25,7 @@ var sources = []string{
 	"..",
 	filepath.Join("..", "..", "macprefixes"),
 	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "labels.go"),
+	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "kustomization.go"),
 	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "unfit.go"),
 }
 

@@ -248,7 +248,7 @@ var bundleEntry = regexp.MustCompile(`(?m)^( *)- bundle\.yaml *\n`)
 
 // listFiles is the kustomization of the directory, which makes the ConfigMap, with new files added to it; nil where it stays as it is.
 func listFiles(dir string, before, files bundle.Files) (note string, changed *content, err error) {
-	path := filepath.Join(dir, "kustomization.yaml")
+	path := filepath.Join(dir, kustomizationFiles[0])
 	was, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil, nil

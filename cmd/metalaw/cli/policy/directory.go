@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // beside says that a file of a directory is there for other programs or for readers, and not for metalaw.
 func beside(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "README") ||
-		slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
+		slices.Contains(kustomizationFiles, name)
 }
 
 // readDirectory reads the files of a directory as those of one ConfigMap, as the kustomization of `policy init` makes it. A file
@@ -54,6 +55,7 @@ func readDirectory(dir string) (*manuscript, error) {
 	if len(c.files) == 0 {
 		return nil, absent(dir, "the directory holds no file of a bundle", "`metalaw policy init "+dir+"` writes some to start from")
 	}
+	own := slices.Collect(maps.Keys(c.files))
 	listed := &configMap{files: bundle.Files{}, at: c.at}
 	for _, p := range bundle.Parts(string(c.files[bundle.PartsFile])) {
 		if data, ok := c.files[p.Name]; ok {
@@ -63,7 +65,7 @@ func readDirectory(dir string) (*manuscript, error) {
 	}
 	m, err := c.manuscript(dir, func(string) *configMap { return listed })
 	if m != nil {
-		m.dir = dir
+		m.dir, m.own = dir, own
 	}
 	return m, err
 }

@@ -28,8 +28,9 @@ func initCommand() *cobra.Command {
 		Use:   "init DIR [--from BUNDLE] [--name NAME]",
 		Short: "Write the files of a new bundle to start from",
 		Long: "Writes the commented files of a built-in bundle to a directory, under a name of your own, and a kustomization.yaml that makes " +
-			"a ConfigMap of them. Change what you want to change, and take out the files that you do not: what a bundle leaves out is " +
-			"taken from the built-in default when it is accepted. Files that are there already are never overwritten.\n\n" +
+			"a ConfigMap of them. Change what you want to change, and take out the files that you do not, also from the list " +
+			"in kustomization.yaml: what a bundle leaves out is taken from the built-in default when it is accepted. " +
+			"Files that are there already are never overwritten.\n\n" +
 			"Exit codes: 0 the files are written; 1 one was there already, or could not be written; 2 the command line makes no sense.",
 		Example: "  {{.}} policy init fleet\n  {{.}} policy init --from no-discovery --name lab ./bundles/lab",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,7 +81,7 @@ func initialise(out io.Writer, dir, from, name string) error {
 	head = nameLine.ReplaceAll(head, []byte("name: "+quoted(name)))
 	head = versionLine.ReplaceAll(head, []byte("version: "+firstVersion))
 	files[bundle.BundleFile] = descriptionLine.ReplaceAll(head, []byte("description: Begun from the built-in bundle "+from+"."))
-	files["kustomization.yaml"] = kustomization(name, slices.Sorted(maps.Keys(files)))
+	files[kustomizationFiles[0]] = generated(name, slices.Sorted(maps.Keys(files)))
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
@@ -111,11 +112,12 @@ func quoted(text string) string {
 	return strings.TrimSpace(string(written))
 }
 
-// kustomization makes the ConfigMap of a bundle from its files: as a draft, so that nothing is governed by it yet.
-func kustomization(name string, files []string) []byte {
+// generated is the kustomization that makes the ConfigMap of a bundle from its files: as a draft, so that nothing is governed by it yet.
+func generated(name string, files []string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# kubectl apply --server-side -k DIR makes one ConfigMap of the files. A version that has left the stage draft does not
-# change any more: for a change, raise version in bundle.yaml and in the name below.
+# change any more: for a change, raise version in bundle.yaml and in the name below. A file that you delete goes out of the list below
+# too; it is taken from the built-in default then.
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: metalaw-system

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/yamlnode"
@@ -29,7 +27,7 @@ func (c *configMap) judgeLabels(files bundle.Files) diag.List {
 	if stage == policyv1alpha1.LabelDraft {
 		return nil
 	}
-	if label, name := c.labels[bundleLabel], nameIn(files); name != "" && name != label {
+	if label, name := c.labels[bundleLabel], selfIn(files).Name; name != "" && name != label {
 		found = append(found, c.finding("label-bundle", "labels", bundleLabel,
 			fmt.Sprintf("label %s says %q and %s names the bundle %q", bundleLabel, label, bundle.BundleFile, name), "write the same name in both"))
 	}
@@ -54,12 +52,3 @@ func (c *configMap) finding(code, kind, key, message, hint string) diag.Diagnost
 
 // metadata stands for the object that holds a bundle among the files of the bundle.
 const metadata = "metadata"
-
-// nameIn is the name in bundle.yaml; empty where none can be read, which the acceptance of the bundle tells.
-func nameIn(files bundle.Files) string {
-	var head struct{ Name string }
-	if yaml.Unmarshal(files[bundle.BundleFile], &head) != nil {
-		return ""
-	}
-	return head.Name
-}

@@ -48,6 +48,8 @@ type manuscript struct {
 	at map[string]origin
 	// dir is the directory that was read; empty where it was none.
 	dir string
+	// own are the files that were read in it.
+	own []string
 	// labels is what admission refuses of the labels and annotations of the ConfigMap.
 	labels diag.List
 }

@@ -60,6 +60,11 @@ func verifyCommand() *cobra.Command {
 		if v.report.Found = append(v.report.Found, v.labels...); len(v.labels) > 0 {
 			v.bundle = nil
 		}
+		beside, err := v.judgeKustomization()
+		if err != nil {
+			return err
+		}
+		v.report.Found = append(v.report.Found, beside...)
 		return e.tell(cmd, v, v.bundle != nil, func(t *terminal.Terminal) error { return v.text(t, notes) })
 	}
 	return cmd
