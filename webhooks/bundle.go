@@ -91,16 +91,24 @@ func (l *lookup) judgeHead(ctx context.Context, c change[corev1.ConfigMap], foun
 	return l.judgeDropped(ctx, is, seen, found)
 }
 
-// governance looks for what a head governs by, where a change may end that.
+// governance looks for what a head governs by, where a change may end that, and for what the head would govern in the place of.
 func (l *lookup) governance(ctx context.Context, was, is *head) (governance, error) {
-	if was == nil || (is != nil && is.name == was.name && is.stage == was.stage) {
+	ends := was != nil && (is == nil || is.name != was.name || is.stage != was.stage)
+	if !ends && !puts(was, is) {
 		return governance{}, nil
 	}
 	var all policyv1alpha1.PolicyRevisionList
 	if err := l.cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return governance{}, fmt.Errorf("the policy revisions cannot be read: %w", err)
 	}
-	return governing(was, all.Items), nil
+	var g governance
+	if ends {
+		g = governing(was, all.Items)
+	}
+	if puts(was, is) {
+		g.displaced = displaced(is, all.Items)
+	}
+	return g, nil
 }
 
 // judgeContent has the content checked where it, or what it is for, is another than before. A draft is stored whatever
@@ -131,19 +139,14 @@ func unchecked(err error) string {
 
 // judgeRights asks for the right to change what governs, for each bundle that is concerned.
 func (l *lookup) judgeRights(ctx context.Context, c change[corev1.ConfigMap], was, is *head, g governance, found *findings) error {
-	for _, name := range concerned(was, is, g) {
-		allowed, err := l.mayActivate(ctx, c.user, name)
+	for _, one := range concerned(was, is, g) {
+		allowed, err := l.mayActivate(ctx, c.user, one.bundle)
 		if err != nil {
 			return err
 		}
-		if allowed {
-			continue
+		if !allowed {
+			found.deny(mayNot(governingField(was, is), c.user, one.bundle, one.otherwise))
 		}
-		otherwise := ""
-		if puts(was, is) {
-			otherwise = "; an author stores it with stage draft or shadow"
-		}
-		found.deny(mayNot(governingField(was, is), c.user, name, otherwise))
 	}
 	return nil
 }

@@ -58,6 +58,8 @@ type governance struct {
 	costs []string
 	// pending says that the stage lets the head govern, and that this has not come about yet.
 	pending bool
+	// displaced are the revisions of other bundles from which the change takes servers.
+	displaced []*policyv1alpha1.PolicyRevision
 }
 
 func (g governance) any() bool { return g.pending || len(g.revisions) > 0 }
@@ -116,16 +118,35 @@ func takes(was, is *head, g governance) bool {
 	return was.governs() && was.stage != is.stage
 }
 
-// concerned names the bundles that a user must be allowed to activate.
-func concerned(was, is *head, g governance) []string {
-	var names []string
+// concern is a bundle that a user must be allowed to activate, and what a refusal says besides.
+type concern struct{ bundle, otherwise string }
+
+// storeElsewise is what an author may do instead of letting a bundle govern.
+const storeElsewise = "; an author stores it with stage draft or shadow"
+
+// concerned are the bundles that a user must be allowed to activate: that which is taken away from where it governs, that which is put
+// there, and those from which it takes servers.
+func concerned(was, is *head, g governance) []concern {
+	var all []concern
+	add := func(bundle, otherwise string) {
+		if !slices.ContainsFunc(all, func(c concern) bool { return c.bundle == bundle }) {
+			all = append(all, concern{bundle, otherwise})
+		}
+	}
+	instead := ""
+	if puts(was, is) {
+		instead = storeElsewise
+	}
 	if takes(was, is, g) {
-		names = append(names, was.name)
+		add(was.name, instead)
 	}
-	if puts(was, is) && !slices.Contains(names, is.name) {
-		names = append(names, is.name)
+	if puts(was, is) {
+		add(is.name, instead)
 	}
-	return names
+	for _, r := range g.displaced {
+		add(r.Spec.Bundle, inPlaceOf(is, r))
+	}
+	return all
 }
 
 // mayActivate asks whether a user may change by what a bundle governs.

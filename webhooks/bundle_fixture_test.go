@@ -200,8 +200,13 @@ func filledOtherwise(t testing.TB, cm *corev1.ConfigMap, change ...func(*policyv
 func unproven(r *policyv1alpha1.PolicyRevision) { r.Status = policyv1alpha1.PolicyRevisionStatus{} }
 
 // activates gives who asks the right to activate bundle fleet, by what the authentication says besides name and groups.
-func activates(req *admissionv1.AdmissionRequest) {
-	req.UserInfo.Extra = map[string]authenticationv1.ExtraValue{"example.com/activates": {"fleet"}}
+func activates(req *admissionv1.AdmissionRequest) { mayActivate("fleet")(req) }
+
+// mayActivate gives who asks the right to activate bundles.
+func mayActivate(bundles ...string) func(*admissionv1.AdmissionRequest) {
+	return func(req *admissionv1.AdmissionRequest) {
+		req.UserInfo.Extra = map[string]authenticationv1.ExtraValue{"example.com/activates": bundles}
+	}
 }
 
 // bundleWorld is a world in which bundles are accepted as asked plays it.

@@ -130,7 +130,7 @@ func (rights) Create(_ context.Context, o client.Object, _ ...client.CreateOptio
 		*asked == authorizationv1.ResourceAttributes{Verb: "force", Group: "metal.ironcore.dev", Resource: "servers", Name: "s1"})
 	if slices.Contains(review.Spec.Extra["example.com/activates"], asked.Name) {
 		review.Status.Allowed = *asked == authorizationv1.ResourceAttributes{
-			Verb: "activate", Group: "policy.metalaw.dev", Resource: "policyrevisions", Name: "fleet"}
+			Verb: "activate", Group: "policy.metalaw.dev", Resource: "policyrevisions", Name: asked.Name}
 	}
 	return nil
 }

@@ -30,6 +30,8 @@ type revisionFacts struct {
 	server string
 	// restored is what there is where one is restored.
 	restored restoredInto
+	// mayNotDisplace is the bundle that gives way to a restored one, and that the user may not activate; empty where there is none.
+	mayNotDisplace string
 }
 
 // judgeRevision answers for what people do to a PolicyRevision.
@@ -69,7 +71,8 @@ func (l *lookup) revisionFacts(ctx context.Context, c change[policyv1alpha1.Poli
 	}
 	if c.created() {
 		f.restored = restoredAmong(all.Items, r, l.bundles.Active().Revision.Name)
-		return f, nil
+		f.mayNotDisplace, err = l.mayNotDisplace(ctx, c.user, all.Items, r.Spec.Bundle, f.restored.displaces)
+		return f, err
 	}
 	f.use = use(r, lastPromoted(all.Items))
 	var servers v1alpha1.ServerList

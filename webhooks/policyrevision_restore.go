@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metalaw/metalaw/api/canary"
@@ -49,13 +50,27 @@ func restoredAmong(all []policyv1alpha1.PolicyRevision, r *policyv1alpha1.Policy
 // governs first is promoted by nobody, and what came back from a backup was promoted elsewhere.
 func promotedHere(all []policyv1alpha1.PolicyRevision) string {
 	last := policyv1alpha1.InForce(slices.DeleteFunc(slices.Clone(all), func(r policyv1alpha1.PolicyRevision) bool {
-		builtIn := r.Spec.Source == nil && r.Status.Head == ""
-		return builtIn || !r.PromotedHere()
+		return builtIn(&r) || !r.PromotedHere()
 	}))
 	if last == nil {
 		return ""
 	}
 	return last.Name
+}
+
+// mayNotDisplace names the bundle of the revision that gives way, where that is another than the restored one's and the user may not activate it.
+func (l *lookup) mayNotDisplace(
+	ctx context.Context, user authenticationv1.UserInfo, all []policyv1alpha1.PolicyRevision, restored, displaced string,
+) (string, error) {
+	i := slices.IndexFunc(all, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == displaced })
+	if i < 0 || builtIn(&all[i]) || all[i].Spec.Bundle == restored {
+		return "", nil
+	}
+	may, err := l.mayActivate(ctx, user, all[i].Spec.Bundle)
+	if err != nil || may {
+		return "", err
+	}
+	return all[i].Spec.Bundle, nil
 }
 
 // takesEffect says that a restored revision comes into force, or back into it.
@@ -119,6 +134,10 @@ func checkRestore(c change[policyv1alpha1.PolicyRevision], f revisionFacts, foun
 	if !f.mayActivate {
 		found.deny(field.Forbidden(nil, managersAlone),
 			mayNot(nil, c.user, c.new.Spec.Bundle, ", and which restoring a backup takes as well"))
+		return
+	}
+	if f.mayNotDisplace != "" {
+		found.deny(mayNot(promotionPath, c.user, f.mayNotDisplace, "; its revision "+f.restored.displaces+" would give way to the restored one"))
 		return
 	}
 	spec := c.new.Spec

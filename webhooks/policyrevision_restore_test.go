@@ -4,6 +4,7 @@ package webhooks
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,6 +63,7 @@ func TestARestoreDoesNotOvertakeWhatWasPromoted(t *testing.T) {
 	}
 	promoted := restored(called("fleet-0.9.0-0123456789"), here(6))
 	brought := restored(called(promoted.Name), here(6), func(r *policyv1alpha1.PolicyRevision) { r.UID = "77aa" })
+	ofProd := restored(called("prod-1.0.0-0123456789"), here(6), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Bundle, r.UID = "prod", "77aa" })
 	builtIn := restored(called("default-1.0.0-0123456789"), here(1), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source = nil })
 	backIn := restored(called(builtIn.Name), here(6), func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source, r.Status.Head = nil, "default" })
 	after := func(n string) string {
@@ -96,6 +98,9 @@ func TestARestoreDoesNotOvertakeWhatWasPromoted(t *testing.T) {
 		"a later one after an earlier one": {restored(promotion("7")), brought.Name, []client.Object{brought, builtIn}, "",
 			[]string{restore, atOnce("7", brought.Name)}},
 		"an earlier one after a later one": {restored(promotion("5")), brought.Name, []client.Object{brought, builtIn}, "", []string{restore}},
+		"not in the place of a bundle that who restores may not activate": {restored(promotion("7")), "prod-1.0.0-0123456789", []client.Object{ofProd, builtIn},
+			"Forbidden\nmetadata.annotations[policy.metalaw.dev/promotion]: " + strings.Replace(mayNotFleet, "fleet", "prod", 1) +
+				"; its revision prod-1.0.0-0123456789 would give way to the restored one", nil},
 		"not a later one where one was promoted before, too": {restored(promotion("7")), brought.Name,
 			[]client.Object{brought, restored(called("fleet-0.8.0-0123456789"), here(4))}, "Forbidden\n" +
 				"metadata.annotations[policy.metalaw.dev/promotion]: Forbidden: with promotion 7 it would come into force at once in the place of " +

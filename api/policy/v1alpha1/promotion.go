@@ -5,6 +5,7 @@ package v1alpha1
 import (
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -37,6 +38,12 @@ func (r *PolicyRevision) SetPromotion(n int64) {
 // PromotedHere says that this very object was promoted, and did not bring its number from a backup.
 func (r *PolicyRevision) PromotedHere() bool {
 	return r.Promotion() > 0 && r.UID != "" && r.Annotations[PromotedObjectAnnotation] == string(r.UID)
+}
+
+// AwaitsReplicas says that the promotion of a revision is asked for and waits until every manager has compiled it.
+func (r *PolicyRevision) AwaitsReplicas() bool {
+	active := meta.FindStatusCondition(r.Status.Conditions, ConditionActive)
+	return r.Status.LabelledStage == LabelledActive && active != nil && active.Reason == ReasonAwaitingReplicas
 }
 
 // InForce is the revision with the highest promotion, which tells what is in force also where every status was lost; nil

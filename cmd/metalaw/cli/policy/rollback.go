@@ -39,8 +39,8 @@ func rollbackCommand() *cobra.Command {
 			"names it, which promotes it to every server, and where it has paused itself only after a confirmation or with --yes. A new " +
 			"promotion that waits is overtaken by it, and over. Where there is either, it names the command that ends it, and goes back only " +
 			"after a confirmation, with --yes, or where --to names a revision.\n\n" +
-			"It takes the verb activate on policyrevisions. A ConfigMap that Argo CD, Flux or Helm keeps is not changed: the change " +
-			"for the repository is printed.\n\n" +
+			"It takes the verb activate on policyrevisions, for the bundle and for the one in force. A ConfigMap that Argo CD, Flux or " +
+			"Helm keeps is not changed: the change for the repository is printed.\n\n" +
 			"Exit codes: 0 it is promoted, and with --wait in force; 1 it was refused, there is nothing to go back to, another program keeps the " +
 			"ConfigMap, it did not come about in time, or it was interrupted; 2 the command line makes no sense.",
 		Example: "  {{.}} policy rollback --wait\n  {{.}} policy rollback --to fleet-1.3.0-9b1d0a77c2",
@@ -150,7 +150,7 @@ func former(all []policyv1alpha1.PolicyRevision, name string) (*policyv1alpha1.P
 
 // returns says of a revision other than the one in force that it was in force before and its promotion waits: a rollback that is under way.
 func returns(r *policyv1alpha1.PolicyRevision) bool {
-	return isPending(r) && !isCanary(r) && (promotion(r) > 0 || wasBuiltIn(r))
+	return r.AwaitsReplicas() && !isCanary(r) && (promotion(r) > 0 || wasBuiltIn(r))
 }
 
 // wasBuiltIn says that a revision governed because it is built in, before the first promotion.

@@ -25,12 +25,6 @@ func isPaused(r *policyv1alpha1.PolicyRevision) bool {
 	return isCanary(r) && r.Status.Canary != nil && r.Status.Canary.Paused
 }
 
-// isPending says that the promotion of a revision is asked for and waits until every manager has compiled it.
-func isPending(r *policyv1alpha1.PolicyRevision) bool {
-	active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive)
-	return r.Status.LabelledStage == policyv1alpha1.LabelledActive && active != nil && active.Reason == policyv1alpha1.ReasonAwaitingReplicas
-}
-
 // scopeOf is whom a canary governs.
 func scopeOf(r *policyv1alpha1.PolicyRevision) canary.Scope {
 	if r.Status.Canary == nil {
@@ -52,8 +46,8 @@ func (r *rollout) underWay(all []policyv1alpha1.PolicyRevision, target *policyv1
 	for i := range all {
 		one := &all[i]
 		switch {
-		case isPending(one) && one == target:
-		case isPending(one):
+		case one.AwaitsReplicas() && one == target:
+		case one.AwaitsReplicas():
 			active := meta.FindStatusCondition(one.Status.Conditions, policyv1alpha1.ConditionActive)
 			words = append(words, fmt.Sprintf("the promotion of revision %s has not come into force yet (%s); to withdraw it: %s",
 				one.Name, active.Message, r.ending(one)))
@@ -114,7 +108,7 @@ func (q *request) inForceAlready(head client.Object, others []metav1.PartialObje
 		return nil
 	}
 	for i := range q.before {
-		if isPending(&q.before[i]) {
+		if q.before[i].AwaitsReplicas() {
 			return nil
 		}
 	}
@@ -134,7 +128,7 @@ func (q *request) askedAlready(head client.Object, others []metav1.PartialObject
 	var waits *policyv1alpha1.PolicyRevision
 	for i := range q.before {
 		one := &q.before[i]
-		if !isPending(one) {
+		if !one.AwaitsReplicas() {
 			continue
 		}
 		if waits != nil || !q.concerns(one) {
