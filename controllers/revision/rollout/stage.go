@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/engine/diag"
 )
 
 // stage says how far a revision governs from now on.
@@ -70,7 +71,8 @@ func (d *decision) builtIn(s *subject) bool {
 	return s.st.Head == "" && (s.Name == d.Embedded || s.Status.Stage == policyv1alpha1.StageEmbedded)
 }
 
-// canary keeps whom a canary governs, and pauses it once it has cost more than its budget. Another scope begins anew.
+// canary keeps whom a canary governs, and pauses it once it has cost more than its budget. Another scope begins anew, and so does another
+// canary with the same one.
 func (d *decision) canary(s *subject) {
 	if s.st.Stage != policyv1alpha1.StageCanary {
 		s.st.Canary = nil
@@ -78,10 +80,10 @@ func (d *decision) canary(s *subject) {
 	}
 	c := s.st.Canary
 	if s.head != nil && s.head.Stage == policyv1alpha1.LabelledCanary {
-		if scope := s.head.Canary; c == nil || c.Selector != scope.Selector || c.Percent != scope.Percent {
+		if scope := s.head.Canary; c == nil || c.Selector != scope.Selector || c.Percent != scope.Percent || s.triedAnew() {
 			c = &policyv1alpha1.CanaryStatus{Selector: scope.Selector, Percent: scope.Percent, Since: metav1.Time{Time: d.Now}}
 			s.st.Canary = c
-			return // what was counted so far belongs to the former scope
+			return // what was counted so far belongs to the former canary
 		}
 	}
 	if c == nil {
@@ -93,6 +95,14 @@ func (d *decision) canary(s *subject) {
 		c.Reason = fmt.Sprintf("%d servers were halted under it (its budget is %d) and %d entered Error (its budget is %d); "+
 			"change its stage or its scope to go on", c.Halts, s.Test.MaxHalts, c.Errors, s.Test.MaxErrors)
 	}
+}
+
+// triedAnew says that a ConfigMap that was labelled canary at the last look was labelled so again since: admission records that, also where
+// no look has seen the label that it had in between.
+func (s *subject) triedAnew() bool {
+	prior := recorded(&s.Status)[s.head.Name]
+	now := diag.ShortenedCharacters(s.head.ActivatedBy, maxRecord)
+	return prior.Stage == policyv1alpha1.LabelledCanary && now != "" && now != prior.ActivatedBy
 }
 
 // maxDifferences is how many ways to differ a status keeps.

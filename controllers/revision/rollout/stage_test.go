@@ -71,15 +71,17 @@ func TestAPausedCanaryGoesOn(t *testing.T) {
 		change func(*cluster)
 		want   string
 	}{
-		"not by a look":               {func(*cluster) {}, "1 halts, 0 errors, paused"},
-		"when its scope changes":      {func(w *cluster) { w.heads[0].Canary.Percent = 10 }, "0 halts, 0 errors"},
-		"when it is labelled anew":    {func(w *cluster) { w.label("1.0.0=Shadow"); w.look(); w.label("1.0.0=Canary") }, "0 halts, 0 errors"},
-		"not when it is half-written": {func(w *cluster) { w.label("1.0.0!=Canary") }, "1 halts, 0 errors, paused"},
-		"never once it is deleted":    {func(w *cluster) { w.label("") }, "none"},
+		"not by a look":                                {func(*cluster) {}, "1 halts, 0 errors, paused"},
+		"when its scope changes":                       {func(w *cluster) { w.heads[0].Canary.Percent = 10 }, "0 halts, 0 errors"},
+		"when it is labelled anew":                     {func(w *cluster) { w.label("1.0.0=Shadow"); w.look(); w.label("1.0.0=Canary") }, "0 halts, 0 errors"},
+		"when it was labelled anew between two looks":  {func(w *cluster) { w.label("1.0.0=Canary~jane_sha256:0_2027-01-15T09:00:00Z") }, "0 halts, 0 errors"},
+		"not when it loses the record of who began it": {func(w *cluster) { w.label("1.0.0=Canary") }, "1 halts, 0 errors, paused"},
+		"not when it is half-written":                  {func(w *cluster) { w.label("1.0.0!=Canary") }, "1 halts, 0 errors, paused"},
+		"never once it is deleted":                     {func(w *cluster) { w.label("") }, "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newCluster(t)
-			w.label("1.0.0=Canary")
+			w.label("1.0.0=Canary~jane_sha256:0_2027-01-15T08:00:00Z")
 			w.look()
 			r := w.revision("1.0.0")
 			r.Troubles.Halts = 1
