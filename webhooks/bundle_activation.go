@@ -11,10 +11,12 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 // activator is the ClusterRole of the shipped manifests that holds the right to change what governs.
@@ -71,7 +73,7 @@ func governing(h *head, all []policyv1alpha1.PolicyRevision) governance {
 	promoted, overtaken := lastPromoted(all), false
 	for i := range all {
 		r := &all[i]
-		if r.Spec.Bundle != h.name || !madeFrom(r, h.object.Name) {
+		if r.Spec.Bundle != h.name || !madeFrom(r, h.object) {
 			continue
 		}
 		if u := use(r, promoted); u == useInForce || u == useCanary {
@@ -92,10 +94,27 @@ func cost(r *policyv1alpha1.PolicyRevision) string {
 	return ""
 }
 
-// madeFrom says that a ConfigMap is one of those which hold a revision, or that it was made from.
-func madeFrom(r *policyv1alpha1.PolicyRevision, configMap string) bool {
-	return r.Status.Head == configMap || r.Spec.Source != nil && r.Spec.Source.Name == configMap ||
-		slices.ContainsFunc(r.Status.Heads, func(h policyv1alpha1.LabelledHead) bool { return h.Name == configMap })
+// madeFrom says that a ConfigMap is one of those which hold a revision, or that it was made from. One that was deleted since and created
+// anew under the same name is none, unless it holds the same again.
+func madeFrom(r *policyv1alpha1.PolicyRevision, cm *corev1.ConfigMap) bool {
+	if slices.ContainsFunc(r.Status.Heads, func(h policyv1alpha1.LabelledHead) bool { return h.Name == cm.Name }) {
+		return true
+	}
+	source, named := r.Spec.Source, r.Status.Head == cm.Name && r.Status.LabelledStage != policyv1alpha1.LabelledNone
+	if named || source == nil || source.Name != cm.Name {
+		return named
+	}
+	return source.UID != "" && source.UID == cm.UID || mayHold(r, cm)
+}
+
+// mayHold says that the files of a ConfigMap are those of a revision; of one that keeps some in others that is not known.
+func mayHold(r *policyv1alpha1.PolicyRevision, cm *corev1.ConfigMap) bool {
+	files := bundle.Files{}
+	for name, text := range cm.Data {
+		files[name] = []byte(text)
+	}
+	_, parted := cm.Data[policyv1alpha1.ManifestKey]
+	return parted || r.Holds(r.Spec.Bundle, files.Digest())
 }
 
 // puts says that a change puts a head where it governs, or lets it govern other servers.

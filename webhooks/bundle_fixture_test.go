@@ -13,6 +13,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -177,6 +178,15 @@ func loadedHere(r *policyv1alpha1.PolicyRevision) {
 
 func heldIn(configMap string) func(*policyv1alpha1.PolicyRevision) {
 	return func(r *policyv1alpha1.PolicyRevision) { r.Status.Head = configMap }
+}
+
+// deleted says that the ConfigMap fleet-1 that the revision was made from, of UID 1, is gone.
+func deleted(r *policyv1alpha1.PolicyRevision) {
+	r.Spec.Source.UID, r.Status.Head, r.Status.LabelledStage = "1", "fleet-1", policyv1alpha1.LabelledNone
+}
+
+func withUID(uid types.UID) func(*corev1.ConfigMap) {
+	return func(cm *corev1.ConfigMap) { cm.UID = uid }
 }
 
 func called(name string) func(*corev1.ConfigMap) {

@@ -118,9 +118,12 @@ var _ = Describe("Admission of policy bundles", Serial, Ordered, func() {
 		bind(ctx, rbacv1.Subject{Kind: rbacv1.UserKind, Name: "ann"})
 		bind(ctx, rbacv1.Subject{Kind: rbacv1.UserKind, Name: "rosa"}, "metalaw-policy-activator")
 		bind(ctx, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "rack-sres"}, "adm-activates-adm")
-		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "adm-activates-adm"}, Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{"policy.metalaw.dev"}, Resources: []string{"policyrevisions"}, Verbs: []string{"activate"}, ResourceNames: []string{"adm"}}}}
-		Expect(keep(role, admin.Create(ctx, role))).To(Succeed())
+		bind(ctx, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "lab-sres"}, "adm-activates-other")
+		for _, of := range []string{"adm", "other"} {
+			role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "adm-activates-" + of}, Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{"policy.metalaw.dev"}, Resources: []string{"policyrevisions"}, Verbs: []string{"activate"}, ResourceNames: []string{of}}}}
+			Expect(keep(role, admin.Create(ctx, role))).To(Succeed())
+		}
 		for name, c := range map[string]*client.Client{"ann": &ann, "rosa": &rosa} {
 			rights, err := controlPlane.ConfigFor(env.User{Name: name})
 			Expect(err).NotTo(HaveOccurred())
@@ -206,6 +209,10 @@ var _ = Describe("Admission of policy bundles", Serial, Ordered, func() {
 
 		other := policyHead("other-1.0.0", "stage", "active")
 		Expect(store(ctx, impersonated("rack-sres"), other)).To(MatchError(ContainSubstring(`bundle "other" governs`)), "RBAC names one bundle")
+		revised(ctx, cm, policyv1alpha1.StageActive)
+		Eventually(func() error { return impersonated("lab-sres").Create(ctx, other.DeepCopy(), client.DryRunAll) }).
+			Should(refusal(atStage, `bundle "other" would govern in its place`), "what is in force has another name")
+		Expect(impersonated("lab-sres", "rack-sres").Create(ctx, other.DeepCopy(), client.DryRunAll)).To(Succeed())
 	})
 
 	It("keeps the content of what was accepted", func(ctx SpecContext) {
