@@ -5,6 +5,8 @@ package policies
 import (
 	"context"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
@@ -12,10 +14,14 @@ import (
 // what it has in common with fill was proven there, so that a bundle that is accepted with itself as fill is held to its
 // own scenarios and tests, and not asked for more of them.
 func Acceptance(fill bundle.Files) bundle.Options {
-	in := bundle.Options{Vocabulary: Vocabulary(), Fill: fill, Assume: AxiomsOf}
-	if own, err := ownFiles(DefaultBundle); err == nil { // it is compiled in
-		in.BuiltIn, in.BuiltInName = own, DefaultBundle
+	in := bundle.Options{Vocabulary: Vocabulary(), Fill: fill, Assume: AxiomsOf, ErrorState: engine.State(v1alpha1.StateError),
+		Shipped: map[string]bundle.Files{}}
+	for _, name := range ShippedNames() {
+		if files, err := Shipped(name); err == nil { // it is compiled in
+			in.Shipped[name] = files
+		}
 	}
+	in.BuiltIn = in.Shipped[DefaultBundle]
 	return in
 }
 

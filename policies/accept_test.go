@@ -3,7 +3,10 @@
 package policies
 
 import (
+	"regexp"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
@@ -43,6 +46,49 @@ func TestEveryShippedBundleIsAccepted(t *testing.T) {
 			c := report.Coverage
 			t.Logf("%d scenarios, %d tests; %d of %d rules, %d of %d effects, %d of %d lines; not shown: %v", len(report.Scenarios), len(report.Tests),
 				c.Exercised, c.Rules, c.Shown, c.Effects, c.Evaluated, c.Lines, c.MissedEffects)
+		})
+	}
+}
+
+func TestABundleIsWarnedOfWhatItsNamesMean(t *testing.T) {
+	replaced := func(files bundle.Files, file, old, instead string) {
+		files[file] = regexp.MustCompile(old).ReplaceAll(files[file], []byte(instead))
+	}
+	for name, c := range map[string]struct {
+		change func(bundle.Files)
+		want   []string
+	}{
+		"of nothing, in a bundle with a name of its own": {func(files bundle.Files) { replaced(files, "bundle.yaml", `(?m)^name: .*$`, "name: fleet") }, nil},
+		"of the name of the default": {func(files bundle.Files) { replaced(files, "bundle.yaml", `(?m)^version: .*$`, "version: 99.0.0") }, []string{
+			`bundle.yaml:4:7: warning: "default" is the name of a bundle that is built into metalaw, of which this becomes another version ` +
+				`(take a name of your own, so that history, metrics and the right to activate tell the two apart) [bundle-name-built-in]`}},
+		"of the name of another that is built in": {func(files bundle.Files) { replaced(files, "bundle.yaml", `(?m)^name: .*$`, "name: compat-v0.7") }, []string{
+			`bundle.yaml:4:7: warning: "compat-v0.7" is the name of a bundle that is built into metalaw, of which this becomes another version ` +
+				`(take a name of your own, so that history, metrics and the right to activate tell the two apart) [bundle-name-built-in]`}},
+		"of a state Error that has another name": {func(files bundle.Files) {
+			replaced(files, "bundle.yaml", `(?m)^name: .*$`, "name: fleet")
+			for _, file := range []string{"lifecycle.yaml", "scenarios.yaml"} {
+				replaced(files, file, `\bError\b`, "Broken")
+			}
+		}, []string{`lifecycle.yaml:39:3: warning: there is no state Error, so that canary.maxErrors bounds nothing: a canary is paused by halts alone ` +
+			`(name the state Error to which servers go that somebody has to look at) [canary-errors-unbounded]`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := shippedFiles(t, DefaultBundle)
+			c.change(files)
+			_, report, err := Accept(t.Context(), files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, d := range report.Found {
+				if d.Severity != diag.Info {
+					got = append(got, d.String())
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
 		})
 	}
 }

@@ -25,9 +25,12 @@ type Options struct {
 	// Fill is the shipped default. What a bundle leaves out is taken from it before the digest is made, so that an upgrade
 	// of the operator changes nothing.
 	Fill Files
-	// BuiltIn is the bundle that managers hold themselves, and BuiltInName its name; empty where there is none.
-	BuiltIn     Files
-	BuiltInName string
+	// BuiltIn is the bundle that managers hold themselves; empty where there is none.
+	BuiltIn Files
+	// Shipped are the bundles that come with the program, by name and whole.
+	Shipped map[string]Files
+	// ErrorState is the state that a canary's maxErrors counts; empty where there is none.
+	ErrorState engine.State
 	// Assume says what a bundle's settings make of the facts of every server that it governs, for verification; nil where
 	// they make nothing of them.
 	Assume func(Settings) []engine.Axiom
@@ -84,8 +87,11 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 		found = slices.DeleteFunc(found, func(d diag.Diagnostic) bool { return d.Code == macprefixes.CodeInlineCredentials })
 	}
 	found = append(found, b.tooMany()...)
-	if b.Name != "" && b.Name == in.BuiltInName && report.Files.Digest() != in.BuiltIn.Digest() {
+	if shipped, same := in.Shipped[b.Name]; same && report.Files.Digest() != shipped.Digest() {
 		found = append(found, namesake(report.Files[BundleFile], b.Name))
+	}
+	if b.Lifecycle != nil && in.ErrorState != "" && !b.Lifecycle.Defines(in.ErrorState) {
+		found = append(found, unbounded(report.Files[LifecycleFile], in.ErrorState))
 	}
 	never := map[string]bool{}
 	if b.Lifecycle != nil && !found.HasErrors() {
@@ -109,14 +115,25 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 	return b, report, nil
 }
 
-// namesake warns of a bundle that has the name of the one that managers hold themselves: both are revisions of one bundle then.
+// namesake warns of a bundle that has the name of one that comes with the program: both are revisions of one bundle then.
 func namesake(text []byte, name string) diag.Diagnostic {
-	d := diag.Diagnostic{Severity: diag.Warning, Code: "bundle-name-built-in", File: BundleFile,
-		Message: fmt.Sprintf("%q is the name of the bundle that is built into metalaw, of which this becomes another version", name),
-		Hint:    "take a name of your own, so that history, metrics and the right to activate tell the two apart"}
-	f := yamlpos.Parse(BundleFile, text)
-	for _, field := range f.Fields(f.Root, "the bundle") {
-		if field.Name == "name" {
+	return atKey(diag.Diagnostic{Severity: diag.Warning, Code: "bundle-name-built-in", File: BundleFile,
+		Message: fmt.Sprintf("%q is the name of a bundle that is built into metalaw, of which this becomes another version", name),
+		Hint:    "take a name of your own, so that history, metrics and the right to activate tell the two apart"}, text, "the bundle", "name")
+}
+
+// unbounded warns of a bundle of which canary.maxErrors counts nothing.
+func unbounded(text []byte, state engine.State) diag.Diagnostic {
+	return atKey(diag.Diagnostic{Severity: diag.Warning, Code: "canary-errors-unbounded", File: LifecycleFile,
+		Message: fmt.Sprintf("there is no state %s, so that canary.maxErrors bounds nothing: a canary is paused by halts alone", state),
+		Hint:    fmt.Sprintf("name the state %s to which servers go that somebody has to look at", state)}, text, "the lifecycle", "states")
+}
+
+// atKey is a finding at the value of a key of a file.
+func atKey(d diag.Diagnostic, text []byte, what, key string) diag.Diagnostic {
+	f := yamlpos.Parse(d.File, text)
+	for _, field := range f.Fields(f.Root, what) {
+		if field.Name == key {
 			d.Line, d.Column = field.Value.Line, field.Value.Column
 		}
 	}

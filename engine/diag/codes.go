@@ -97,8 +97,11 @@ limit-scenarios
 	Keep those that show something that no other shows.
 `), table(Warning, `
 bundle-name-built-in
-	The bundle has the name of the one that is built into metalaw, and becomes another version of it, with the same right to activate.
+	The bundle has the name of one that is built into metalaw, and becomes another version of it, with the same right to activate.
 	Take a name of your own.
+canary-errors-unbounded
+	The lifecycle has no state Error, which is what a canary's maxErrors counts: halts alone pause a canary of it.
+	Name the state Error to which servers go that somebody has to look at.
 kustomization-form
 	The kustomization of the directory cannot be read, so that it is not known what kubectl apply -k makes of the files.
 	See what kubectl kustomize DIR says.

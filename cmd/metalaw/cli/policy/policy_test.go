@@ -241,7 +241,7 @@ func TestABundleWithTheNameOfTheBuiltInOneIsAWarning(t *testing.T) {
 	dir := begun(t, "default")
 	edit(t, filepath.Join(dir, "bundle.yaml"), "name: fleet", "name: default")
 	out, err := call(t, "", "verify", "-f", dir)
-	if want := `bundle.yaml:3:7: warning: "default" is the name of the bundle that is built into metalaw`; err != nil || !strings.Contains(out, want) {
+	if want := `bundle.yaml:3:7: warning: "default" is the name of a bundle that is built into metalaw`; err != nil || !strings.Contains(out, want) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if out, err := call(t, "", "verify", "--from", "default"); err != nil || strings.Contains(out, "warning") && !strings.Contains(out, "0 warnings") {
