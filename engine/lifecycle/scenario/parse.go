@@ -193,8 +193,8 @@ func hint(text, what string, allowed []string) string {
 	if near := spelling.Nearest(text, allowed); near != "" {
 		return "did you mean " + near + "?"
 	}
-	if len(allowed) <= 16 {
-		return what + "s: " + strings.Join(allowed, ", ")
+	if what == "effect" && len(allowed) > 16 {
+		return "the reference page of effects lists what there is"
 	}
-	return "the reference page lists what there is"
+	return what + "s: " + strings.Join(allowed, ", ") // of a bundle's own names no page tells
 }

@@ -182,6 +182,54 @@ func TestVerifySpeaksJSONAndSARIF(t *testing.T) {
 	}
 }
 
+func TestExamplesAreThoseOfWhatIsTold(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "examples.yaml")
+	for _, c := range []struct {
+		args []string
+		want bool
+	}{{nil, false}, {[]string{"--notes"}, true}} {
+		if _, err := call(t, "", append([]string{"verify", "--from", "default", "--examples", file}, c.args...)...); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		if got := strings.Contains(string(text), "order-decides: "); err != nil || got != c.want {
+			t.Errorf("with %v: %v, notes are written: %v", c.args, err, got)
+		}
+	}
+}
+
+func TestAScenarioOfARuleThatIsGoneIsToldTheRulesThatThereAre(t *testing.T) {
+	dir := begun(t, "default")
+	text, err := os.ReadFile(filepath.Join(dir, "scenarios.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, "\n- {name: the rule that was taken out, state: Error, expect: {to: Initial, rule: Quarantined}}\n"...)
+	if err := os.WriteFile(filepath.Join(dir, "scenarios.yaml"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := call(t, "", "verify", "-f", dir)
+	if want := "there is no rule \"Quarantined\" [rule-unknown]\n    rules: ClaimAppeared, "; err == nil || !strings.Contains(out, want) || !strings.Contains(out, "WipeTimedOut") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestSARIFNamesFilesAsURIReferences(t *testing.T) {
+	for file, want := range map[string]string{
+		"fleet/lifecycle.yaml":   "fleet/lifecycle.yaml",
+		"./fleet/lifecycle.yaml": "fleet/lifecycle.yaml",
+		"my fleet/50%/a#b?.yaml": "my%20fleet/50%25/a%23b%3F.yaml",
+		"größer/lifecycle.yaml":  "gr%C3%B6%C3%9Fer/lifecycle.yaml",
+		"a:b/lifecycle.yaml":     "./a:b/lifecycle.yaml",
+		"/srv/lifecycle.yaml":    "/srv/lifecycle.yaml",
+		"standard input":         "standard%20input",
+	} {
+		if got := uriReference(file); got != want {
+			t.Errorf("%s: got %s, want %s", file, got, want)
+		}
+	}
+}
+
 func TestSARIFHasTheWayToAFindingAndTheFactsByWhichItShows(t *testing.T) {
 	dir := begun(t, "default")
 	edit(t, filepath.Join(dir, "lifecycle.yaml"), "to: Available, when: erased && reported, clears: [Dirty]}", "to: Available, when: erased && reported}")

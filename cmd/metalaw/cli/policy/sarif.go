@@ -4,6 +4,7 @@ package policy
 
 import (
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -130,11 +131,18 @@ func (v verdict) sarif() sarifLog {
 // physical is a place in a file of the bundle, in what was read.
 func (v verdict) physical(file string, line, column int) sarifPhysical {
 	file, line, column = v.place(file, line, column)
-	at := sarifPhysical{Artifact: sarifArtifact{URI: filepath.ToSlash(strings.TrimPrefix(file, "./"))}}
+	at := sarifPhysical{Artifact: sarifArtifact{URI: uriReference(file)}}
 	if line > 0 {
 		at.Region = &sarifRegion{StartLine: line, StartColumn: max(1, column)}
 	}
 	return at
+}
+
+// uriReference is the path of a file as a URI reference: with what such a one cannot hold percent-encoded, and not taken for one with a
+// scheme.
+func uriReference(file string) string {
+	path := url.URL{Path: filepath.ToSlash(strings.TrimPrefix(file, "./"))}
+	return path.String()
 }
 
 // codeFlow is the way to a finding: each move at its rule, and last the facts at the finding's own place.

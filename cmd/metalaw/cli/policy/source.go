@@ -231,7 +231,7 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		Items      []yaml.Node
 	}
 	if doc.Decode(&head) != nil {
-		return nil, nil //nolint:nilerr // another object, which is none of ours
+		return nil, writtenTwice(path, doc) // else another object, which is none of ours
 	}
 	if head.Kind == "List" || head.Kind == "ConfigMapList" {
 		var all []*configMap
@@ -264,6 +264,24 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		c.at[key] = originOf(path, &node, lines)
 	}
 	return []*configMap{c}, nil
+}
+
+// writtenTwice names the first key that stands twice in one mapping of an object; nil where none does.
+func writtenTwice(path string, n *yaml.Node) error {
+	first := map[string]int{}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if line, again := first[child.Value]; again {
+				return fmt.Errorf("%s:%d:%d: the key %q stands in line %d already; where another object begins here, put --- before it",
+					path, child.Line, child.Column, child.Value, line)
+			}
+			first[child.Value] = child.Line
+		}
+		if err := writtenTwice(path, child); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // placeOf is where an object begins.

@@ -44,6 +44,23 @@ func TestAConfigMapIsReadWithThePlacesOfItsOwnFile(t *testing.T) {
 	}
 }
 
+func TestManifestsThatWereJoinedWithoutASeparatorAreToldSo(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"two objects": {strings.Replace(head, "---\n", "", 1),
+			`standard input:4:1: the key "apiVersion" stands in line 1 already; where another object begins here, put --- before it`},
+		"two files in one object": {head + "  bundle.yaml: x\n",
+			`standard input:17:3: the key "bundle.yaml" stands in line 11 already; where another object begins here, put --- before it`},
+	} {
+		if _, err := call(t, c.text, "verify", "-f", "-"); err == nil || err.Error() != c.want {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+	}
+	other := "apiVersion: v1\nkind: Secret\ndata: text\n---\n" + strings.Replace(head, "setings", "settings", 1)
+	if out, err := call(t, other, "verify", "-f", "-"); err != nil {
+		t.Errorf("another object is passed over: %v\n%s", err, out)
+	}
+}
+
 func TestVerifyRefusesInADirectoryWhatAdmissionRefusesInAConfigMap(t *testing.T) {
 	const digest = "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
 	for name, c := range map[string]struct{ file, text, want string }{

@@ -152,6 +152,15 @@ func (v verdict) counterexample(d diag.Diagnostic) *verify.Counterexample {
 	return nil
 }
 
+// examples are the facts by which findings show, as scenarios: those of notes only where notes are told as well.
+func (v verdict) examples(notes bool) string {
+	told := v.report.Verification
+	if !notes {
+		told.Findings = slices.DeleteFunc(slices.Clone(told.Findings), func(f verify.Finding) bool { return f.Severity == diag.Info })
+	}
+	return told.Scenarios()
+}
+
 var colours = map[diag.Severity]terminal.Colour{diag.Error: terminal.Bad, diag.Warning: terminal.Wary}
 
 // finding writes a finding as compilers do, with the hint on a line of its own.

@@ -33,7 +33,8 @@ func verifyCommand() *cobra.Command {
 	}
 	e.register(cmd, terminal.Text, terminal.AsJSON, terminal.AsYAML, asSARIF)
 	cmd.Flags().BoolVar(&notes, "notes", false, "also say what is merely worth knowing, such as where the order of two rules decides")
-	cmd.Flags().StringVar(&examples, "examples", "", "also write the facts by which verification's findings show to a file, as scenarios")
+	cmd.Flags().StringVar(&examples, "examples", "", "also write the facts by which verification's findings show to a file, as scenarios; "+
+		"of notes with --notes")
 	_ = cmd.MarkFlagFilename("examples", "yaml") // the error is about a flag that does not exist
 	cmd.Flags().BoolVar(&live, "live", false, "verify the PolicyRevisions that the cluster has in use")
 	flags.Register(cmd)
@@ -53,7 +54,7 @@ func verifyCommand() *cobra.Command {
 			return err
 		}
 		if examples != "" {
-			if err := os.WriteFile(examples, []byte(v.report.Verification.Scenarios()), 0o644); err != nil { //nolint:gosec // For a repository.
+			if err := os.WriteFile(examples, []byte(v.examples(notes)), 0o644); err != nil { //nolint:gosec // For a repository.
 				return err
 			}
 		}
