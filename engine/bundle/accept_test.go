@@ -161,11 +161,15 @@ func TestWhatANamespaceMayHaveIsRead(t *testing.T) {
 		t.Error("a namespace that nobody speaks of has a bound")
 	}
 	for text, code := range map[string]string{
-		"    onUnsatisfiable: Refuse\n":            "setting-word",
-		"    quota: {default: -1}\n":               "setting-number",
-		"    quota: {namespaces: {team: \"5\"}}\n": "setting-number",
-		"    quota: {defaults: 5}\n":               "yaml-unknown-key",
-		"    quota: {namespaces: {a: 1, a: 2}}\n":  "yaml-duplicate-key",
+		"    onUnsatisfiable: Refuse\n":                 "setting-word",
+		"    quota: {default: -1}\n":                    "setting-number",
+		"    quota: {namespaces: {team: \"5\"}}\n":      "setting-number",
+		"    quota: {defaults: 5}\n":                    "yaml-unknown-key",
+		"    quota: {namespaces: {a: 1, a: 2}}\n":       "yaml-duplicate-key",
+		"    quota: {namespaces: {Team: 5}}\n":          "setting-namespace",
+		"    quota: {namespaces: {\"team-*\": 5}}\n":    "setting-namespace",
+		"    quota: {namespaces: {a.b: 5}}\n":           "setting-namespace",
+		"    priority: {namespaces: {Not Valid!: 5}}\n": "setting-namespace",
 	} {
 		if _, found := parseManifest([]byte(head + text)); len(found) != 1 || found[0].Code != code {
 			t.Errorf("%s: %v, want %s", text, found, code)

@@ -4,10 +4,12 @@ package bundle
 
 import (
 	"fmt"
+	"regexp"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
@@ -119,6 +121,22 @@ func parseClaims(f *yamlpos.File, n *yaml.Node, c Claims) Claims {
 	return c
 }
 
+// namespaceName is the form of a namespace's name, of 63 characters at most.
+var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// namespaces are the entries of a mapping by namespace. A name that no namespace can have is a warning: what it bounds is bounded otherwise.
+func namespaces(f *yamlpos.File, n *yaml.Node) []yamlpos.Field {
+	fields := f.Fields(n, "namespaces")
+	for _, ns := range fields {
+		if !namespaceName.MatchString(ns.Name) {
+			f.Found = append(f.Found, diag.Diagnostic{Severity: diag.Warning, Code: "setting-namespace", File: f.Name, Line: ns.Key.Line,
+				Column: ns.Key.Column, Message: fmt.Sprintf("%q cannot be a namespace, so that this bounds nobody", ns.Name),
+				Hint: "write the name of a namespace: lower-case letters, digits and dashes, at most 63; patterns mean nothing here"})
+		}
+	}
+	return fields
+}
+
 func parseQuota(f *yamlpos.File, n *yaml.Node) Quota {
 	var q Quota
 	for _, field := range f.Fields(n, "quota", "default", "namespaces") {
@@ -128,7 +146,7 @@ func parseQuota(f *yamlpos.File, n *yaml.Node) Quota {
 			q.Default = &most
 		case "namespaces":
 			q.Namespaces = map[string]int{}
-			for _, ns := range f.Fields(field.Value, "namespaces") {
+			for _, ns := range namespaces(f, field.Value) {
 				q.Namespaces[ns.Name] = number(f, ns.Value, ns.Name, 0, MaxQuota)
 			}
 		}
@@ -143,7 +161,7 @@ func parsePriority(f *yamlpos.File, n *yaml.Node, p Priority) Priority {
 			p.Max = int64(number(f, field.Value, field.Name, -MaxPriority, MaxPriority))
 		case "namespaces":
 			p.Namespaces = map[string]int64{}
-			for _, ns := range f.Fields(field.Value, "namespaces") {
+			for _, ns := range namespaces(f, field.Value) {
 				p.Namespaces[ns.Name] = int64(number(f, ns.Value, ns.Name, -MaxPriority, MaxPriority))
 			}
 		case "ageing":

@@ -99,6 +99,9 @@ limit-scenarios
 bundle-name-built-in
 	The bundle has the name of one that is built into metalaw, and becomes another version of it, with the same right to activate.
 	Take a name of your own.
+setting-namespace
+	A bound by namespace names one that no namespace can have, so that it bounds nobody.
+	Write the name of a namespace; there are no patterns.
 canary-errors-unbounded
 	The lifecycle has no state Error, which is what a canary's maxErrors counts: halts alone pause a canary of it.
 	Name the state Error to which servers go that somebody has to look at.
