@@ -73,6 +73,7 @@ func newReconciler(s *Subject) *loop.Reconciler[*v1alpha1.ServerClaim] {
 		Finalizer: v1alpha1.FinalizerServerClaim,
 		HandsOff:  func(c *v1alpha1.ServerClaim) bool { return v1alpha1.Ignored(c) },
 		Withheld:  s.withheld,
+		Tell:      s.tell,
 	}
 }
 

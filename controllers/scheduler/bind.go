@@ -224,7 +224,8 @@ func (s *Scheduler) adoptServer(ctx context.Context, t *attempt) result {
 	return result{done: wasBound, claim: &live, server: server.Name}
 }
 
-// told reports a binding that is written in both directions. Only the loop calls it.
+// told takes note of a binding that is written in both directions. The Event comes from whoever finds that the claim is Bound: until its
+// server is Reserved that can take as long as a freeze lasts. Only the loop calls it.
 func (s *Scheduler) told(ctx context.Context, c *v1alpha1.ServerClaim, server string) {
 	s.verdicts.drop(c.UID)
 	s.pending.settled(c.UID)
@@ -234,13 +235,6 @@ func (s *Scheduler) told(ctx context.Context, c *v1alpha1.ServerClaim, server st
 		bindingSeconds.Observe(s.now().Sub(since).Seconds())
 	}
 	logf.FromContext(ctx).Info("bound", "claim", claimName(c), "claimUID", c.UID, "server", server)
-	if s.recorder == nil {
-		return
-	}
-	s.recorder.Eventf(c, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to server %s", server)
-	if e := s.fleet.Get(server); e != nil {
-		s.recorder.Eventf(e.Server, nil, corev1.EventTypeNormal, v1alpha1.ReasonBound, "Bind", "Bound to %s", unnamed)
-	}
 }
 
 // tellAdopted says on both that the claim has what is on the machine. Where a former claim of the name held it, that is a
