@@ -56,7 +56,7 @@ func judge(f facts) standing {
 	case !agree(f.server, f.claim):
 		return f.waiting()
 	case f.claim.Status.Phase != v1alpha1.PhaseBound && !f.reserved():
-		return standing{reason: v1alpha1.ReasonReserving, message: because("a server was found and is being reserved", obstacle(f.server))}
+		return standing{reason: v1alpha1.ReasonReserving, message: because("a server was found and is being reserved", Obstacle(f.server))}
 	}
 	return f.running()
 }
@@ -228,8 +228,9 @@ func hindrance(s *v1alpha1.Server) string {
 	return ""
 }
 
-// obstacle says what keeps a server from being reserved; empty where nothing is known to.
-func obstacle(s *v1alpha1.Server) string {
+// Obstacle says what keeps a server from being reserved for the claim that is written on it, in words for that claim's owner; empty
+// where nothing is known to.
+func Obstacle(s *v1alpha1.Server) string {
 	if hindrance := hindrance(s); hindrance != "" {
 		return hindrance
 	}

@@ -59,7 +59,7 @@ func (f facts) reservingQuiet(told *metav1.Condition, now time.Time) time.Durati
 	case told != nil:
 		return left(binding.At, progressQuiet, now)
 	}
-	return left(binding.At, quietFor(obstacle(f.server)), now)
+	return left(binding.At, quietFor(Obstacle(f.server)), now)
 }
 
 // bootingQuiet counts from when the claim began to say that its machine boots, for this spec.

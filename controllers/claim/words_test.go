@@ -73,7 +73,7 @@ func TestWhatKeepsAServerFromBeingReservedIsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &v1alpha1.Server{Status: v1alpha1.ServerStatus{State: v1alpha1.StateAvailable, PowerState: v1alpha1.PowerStateOff}}
 			c.change(s)
-			if got := obstacle(s); got != c.want {
+			if got := Obstacle(s); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	claimloop "github.com/metalaw/metalaw/controllers/claim"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -111,7 +112,7 @@ func standsStill(c *v1alpha1.ServerClaim) string {
 // assess says what the fleet has for the claim.
 func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerClaim, all bool) error {
 	if at := slices.IndexFunc(w.servers, func(s v1alpha1.Server) bool { return scheduler.RelationOf(&s, c) == scheduler.Holds }); at >= 0 {
-		e.WaitsFor = "nothing: the server " + w.servers[at].Name + " is reserved for it, and on its way"
+		e.WaitsFor = reservedWords(&w.servers[at])
 		return nil
 	}
 	members := w.gang(c)
@@ -129,6 +130,14 @@ func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerCl
 		}
 	}
 	return nil
+}
+
+// reservedWords say what a claim waits for that a server is written for, and that is not bound yet.
+func reservedWords(s *v1alpha1.Server) string {
+	if obstacle := claimloop.Obstacle(s); obstacle != "" {
+		return "the server " + s.Name + ", which is reserved for it: " + obstacle
+	}
+	return "nothing: the server " + s.Name + " is reserved for it, and on its way"
 }
 
 // bound tells how the server was chosen, as far as the reader may see it.
