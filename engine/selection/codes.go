@@ -12,12 +12,12 @@ const (
 	CodeDeleting = "deleting"
 	// CodeClaimed: another claim has the server.
 	CodeClaimed = "claimed"
-	// CodeState: the server is not in state Available.
-	CodeState = "not-available"
 	// CodeUnclaimable: somebody has cordoned the server.
 	CodeUnclaimable = "unclaimable"
 	// CodeMaintenance: the server is handed to a maintenance.
 	CodeMaintenance = "maintenance"
+	// CodeState: the server is not in state Available.
+	CodeState = "not-available"
 	// CodeDirty: the server holds data of an earlier holder.
 	CodeDirty = "dirty"
 	// CodePower: the server is not known to be off.
@@ -54,11 +54,8 @@ func Codes() []Code {
 		},
 		{
 			Code: CodeClaimed, Meaning: "Another claim has the server.",
-			Remedy: "Wait until a claim is released, or add servers.",
-		},
-		{
-			Code: CodeState, Meaning: "The server is not in state Available.",
-			Remedy: "Wait where the server is on its way; its state and conditions (`kubectl describe server NAME`) say what it waits for.",
+			Remedy: "Wait until a claim is released, or add servers. Where the claim has ended and its data is kept (reclaimPolicy Retain), " +
+				"whoever runs the fleet has to give that up.",
 		},
 		{
 			Code: CodeUnclaimable, Meaning: "The server is cordoned: spec.unclaimable is true.",
@@ -67,6 +64,11 @@ func Codes() []Code {
 		{
 			Code: CodeMaintenance, Meaning: "The server is handed to a maintenance: spec.serverMaintenanceRef is set.",
 			Remedy: "Wait until the maintenance is over and the reference is cleared.",
+		},
+		{
+			Code: CodeState, Meaning: "The server is not in state Available.",
+			Remedy: "Wait where the server is on its way; where it rests, as in Parked or Error, whoever runs the fleet has to act. " +
+				"Its state and conditions (`kubectl describe server NAME`) say what it waits for.",
 		},
 		{
 			Code: CodeDirty, Meaning: "The server holds data of an earlier holder and has not been wiped.",

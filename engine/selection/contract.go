@@ -43,8 +43,8 @@ const (
 )
 
 // Eligible says whether a claim may have a server at all. The first check that fails gives code and message; the order
-// is from what the claim asked for to what will pass by itself, so that the counts of a waiting claim say most. Messages
-// name no other tenant.
+// is from what the claim asked for to what will pass by itself, so that the counts of a waiting claim say most: a cordon and a
+// maintenance are named before the state that may follow from them. Messages name no other tenant.
 func Eligible(claim ClaimSpec, server ServerState) (ok bool, code, message string) {
 	switch {
 	case claim.ServerRef != "" && claim.ServerRef != server.Name:
@@ -55,12 +55,12 @@ func Eligible(claim ClaimSpec, server ServerState) (ok bool, code, message strin
 		return false, CodeDeleting, "it is being deleted"
 	case server.Claimed:
 		return false, CodeClaimed, "another claim has it"
-	case server.State != stateAvailable:
-		return false, CodeState, "its state is " + cmp.Or(server.State, "unknown") + " and not Available"
 	case server.Unclaimable:
 		return false, CodeUnclaimable, "it is cordoned (spec.unclaimable)"
 	case server.InService:
 		return false, CodeMaintenance, "it is handed to a maintenance (spec.serverMaintenanceRef)"
+	case server.State != stateAvailable:
+		return false, CodeState, "its state is " + cmp.Or(server.State, "unknown") + " and not Available"
 	case server.Dirty:
 		return false, CodeDirty, "it holds data of an earlier holder"
 	case server.Power != powerOff:

@@ -41,6 +41,12 @@ func TestEligible(t *testing.T) {
 			"", ""},
 		"what the claim asked for is named before what will pass": {ClaimSpec{ServerRef: "b"}, free(func(s *ServerState) { s.Claimed = true }),
 			CodeServerRef, "the claim names another server"},
+		"a maintenance is named before the state that it has the server in": {ClaimSpec{}, free(func(s *ServerState) { s.State, s.InService = "Maintenance", true }),
+			CodeMaintenance, "it is handed to a maintenance (spec.serverMaintenanceRef)"},
+		"a state of maintenance that is over": {ClaimSpec{}, free(func(s *ServerState) { s.State = "Maintenance" }),
+			CodeState, "its state is Maintenance and not Available"},
+		"a cordon is named before what will pass": {ClaimSpec{}, free(func(s *ServerState) { s.State, s.Unclaimable = "Cleanup", true }),
+			CodeUnclaimable, "it is cordoned (spec.unclaimable)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ok, code, message := Eligible(c.claim, c.server)

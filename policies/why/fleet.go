@@ -42,6 +42,8 @@ type server struct {
 	state    selection.ServerState
 	facts    *selection.Candidate
 	prepared *selection.PreparedCandidate
+	// heldUp is the code that passes only when whoever runs the fleet acts.
+	heldUp string
 }
 
 // counted is the server as it counts, for a claim of a namespace where one has it.
@@ -72,7 +74,7 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 	for i := range servers {
 		s := &servers[i]
 		facts := policies.CandidateOf(s, hardware[s.Spec.SystemUUID])
-		one := server{state: policies.ServerStateOf(s), facts: &facts, prepared: selection.NewCandidate(facts)}
+		one := server{state: policies.ServerStateOf(s), facts: &facts, prepared: selection.NewCandidate(facts), heldUp: heldUpBy(s)}
 		f.servers[i] = one
 		ref := s.Spec.ServerClaimRef
 		if ref == nil {

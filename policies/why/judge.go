@@ -58,6 +58,8 @@ type Verdict struct {
 	Reasons []Reason `json:"reasons,omitempty"`
 
 	alternative int
+	// heldUp is the code of the contract that passes for this server only when whoever runs the fleet acts; empty where there is none.
+	heldUp string
 }
 
 // Answer is what is to be said of the whole fleet.
@@ -178,8 +180,8 @@ func (j *judge) answer() Answer {
 	extra := make([]float64, len(j.fleet.servers))
 	for i := range j.fleet.servers {
 		s, v := &j.fleet.servers[i], &a.Verdicts[i]
-		v.Name = s.state.Name
-		ok, code, message := selection.Eligible(j.spec, s.state)
+		v.Name, v.heldUp = s.state.Name, s.heldUp
+		ok, code, message := s.eligible(j.spec)
 		if !ok {
 			v.Reasons = append(v.Reasons, Reason{code, message, Contract})
 		}

@@ -4,7 +4,10 @@ package why
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
@@ -53,6 +56,52 @@ func PassingOf(code string) Passing {
 	return ByOperator
 }
 
+// heldUp says where servers with a code pass only when whoever runs the fleet acts, though others with it pass sooner.
+var heldUp = map[string]string{
+	selection.CodeState:   "where the server rests, as in Parked or Error",
+	selection.CodeClaimed: "where the claim has ended and its data is kept",
+}
+
+// WaysOf says in words in which ways reasons with a code pass.
+func WaysOf(code string) string {
+	words := PassingOf(code).Words()
+	if where := heldUp[code]; where != "" {
+		words += "; " + where + ", " + ByOperator.Words()
+	}
+	return words
+}
+
+// Passing is how a reason of this server passes, which is not the same for each server with that code.
+func (v Verdict) Passing(r Reason) Passing {
+	if v.heldUp != "" && r.Stage == Contract && r.Code == v.heldUp {
+		return ByOperator
+	}
+	return PassingOf(r.Code)
+}
+
+// Passes says in words how the servers that are counted under a code pass.
+func (a Answer) Passes(code string) string {
+	servers := map[Passing]int{}
+	for _, v := range a.Verdicts {
+		at := slices.IndexFunc(v.Reasons, func(r Reason) bool { return r.Code == code })
+		if at >= 0 && v.Reasons[at].Stage == v.Reasons[0].Stage {
+			servers[v.Passing(v.Reasons[at])]++
+		}
+	}
+	if len(servers) == 0 {
+		return PassingOf(code).Words()
+	}
+	var parts []string
+	for _, p := range slices.Sorted(maps.Keys(servers)) {
+		words := p.Words()
+		if len(servers) > 1 {
+			words = fmt.Sprintf("%s for %d", words, servers[p])
+		}
+		parts = append(parts, words)
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Words says it for people.
 func (p Passing) Words() string {
 	return [...]string{"by itself", "when another claim or a maintenance ends", "when whoever runs the fleet acts", "not, as the claim is"}[p]
@@ -70,7 +119,7 @@ func nearer(a, b Verdict) int {
 func (v Verdict) last() Passing {
 	last := Passing(-1)
 	for _, r := range v.Reasons {
-		last = max(last, PassingOf(r.Code))
+		last = max(last, v.Passing(r))
 	}
 	return last
 }

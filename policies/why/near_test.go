@@ -47,7 +47,15 @@ func TestTheServerThatWillBeFreeSoonestIsNearest(t *testing.T) {
 		free("c-claimed-and-rejected", func(s *v1alpha1.Server) { claimed(s); s.Labels["topology.kubernetes.io/zone"] = "hot" }),
 		free("d-claimed", claimed),
 		free("e-on-its-way", func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateCleanup }),
+		free("e-parked", func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateParked }),
 		free("f-claimed-and-better", func(s *v1alpha1.Server) { claimed(s); s.Labels["more"] = "labels" }),
+		free("g-kept", func(s *v1alpha1.Server) {
+			claimed(s)
+			s.Spec.ReclaimPolicy, s.Annotations = v1alpha1.ReclaimPolicyRetain, map[string]string{v1alpha1.ClaimUIDAnnotation: "u", v1alpha1.ReleasedClaimAnnotation: "u"}
+		}),
+		free("h-in-maintenance", func(s *v1alpha1.Server) {
+			s.Status.State, s.Spec.ServerMaintenanceRef = v1alpha1.StateMaintenance, &v1alpha1.ObjectReference{Name: "m"}
+		}),
 	}
 	policy := compiled(t, "package metalaw.selection\n\nallow := true\nscore := count(input.candidate.labels)\n"+
 		"reject contains {\"code\": \"hot\", \"message\": \"too hot\"} if input.candidate.zone == \"hot\"\n")
@@ -65,10 +73,58 @@ func TestTheServerThatWillBeFreeSoonestIsNearest(t *testing.T) {
 		}
 		order = append(order, strings.Join(codes, " "))
 	}
-	want := []string{"e-on-its-way not-available", "f-claimed-and-better claimed", "d-claimed claimed", "b-cordoned unclaimable",
-		"c-claimed-and-rejected claimed hot", "a-other-size selector"}
+	want := []string{"e-on-its-way not-available", "f-claimed-and-better claimed", "d-claimed claimed", "h-in-maintenance maintenance",
+		"b-cordoned unclaimable", "e-parked not-available", "g-kept claimed", "c-claimed-and-rejected claimed hot", "a-other-size selector"}
 	if !slices.Equal(order, want) {
 		t.Errorf("got  %q\nwant %q", order, want)
+	}
+	passes := map[string]string{}
+	for code := range got.Counts {
+		passes[code] = got.Passes(code)
+	}
+	wantPasses := map[string]string{
+		"not-available": "by itself for 1, when whoever runs the fleet acts for 1",
+		"claimed":       "when another claim or a maintenance ends for 3, when whoever runs the fleet acts for 1",
+		"maintenance":   "when another claim or a maintenance ends",
+		"unclaimable":   "when whoever runs the fleet acts",
+		"selector":      "not, as the claim is",
+	}
+	if !maps.Equal(passes, wantPasses) {
+		t.Errorf("got  %q\nwant %q", passes, wantPasses)
+	}
+}
+
+func TestAServerThatRestsPassesWhenSomebodyActs(t *testing.T) {
+	says := func(state v1alpha1.ServerState, kind string) v1alpha1.Server {
+		return free("a", func(s *v1alpha1.Server) {
+			s.Status.State = state
+			if kind != "" {
+				s.Status.Conditions = []metav1.Condition{{Type: kind, Status: metav1.ConditionTrue}}
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		server v1alpha1.Server
+		want   Passing
+	}{
+		"one that is parked":                              {says(v1alpha1.StateParked, ""), ByOperator},
+		"one in Error":                                    {says(v1alpha1.StateError, ""), ByOperator},
+		"one that was found running":                      {says(v1alpha1.StateObserving, ""), ByOperator},
+		"one in a state of the bundle in which it rests":  {says("Burned", v1alpha1.ConditionReady), ByOperator},
+		"one whose way is barred":                         {says(v1alpha1.StateCleanup, v1alpha1.ConditionStalled), ByOperator},
+		"one in a state of the bundle that it will leave": {says("Burning", v1alpha1.ConditionReconciling), ByItself},
+		"one that is being wiped":                         {says(v1alpha1.StateCleanup, v1alpha1.ConditionReconciling), ByItself},
+		"one of which nothing is known yet":               {says("", ""), ByItself},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Judge(t.Context(), nil, &v1alpha1.ServerClaim{}, 0, FleetOf([]v1alpha1.Server{c.server}, nil, nil, time.Unix(0, 0)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := got.Verdicts[0]; v.Passing(v.Reasons[0]) != c.want {
+				t.Errorf("%+v passes %s", v, v.Passing(v.Reasons[0]).Words())
+			}
+		})
 	}
 }
 

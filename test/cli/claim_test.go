@@ -116,7 +116,7 @@ var _ = Describe("Why a claim waits", Ordered, func() {
 			ContainSubstring("Policy:      "+revision+"\n"),
 			MatchRegexp(`(?m)^SERVER +FITS +WHY\nwhy-on +not-off +its power state is On and not Off\n`+
 				`why-claimed +claimed +another claim has it\nwhy-cordoned +unclaimable +it is cordoned`),
-			MatchRegexp(`(?m)^  claimed +1  Another claim has the server\.\n +Do: Wait until a claim is released, or add servers\.$`),
+			MatchRegexp(`(?m)^  claimed +1  Another claim has the server\.\n +Do: Wait until a claim is released, or add servers\. `),
 		))
 		Expect(got.out).NotTo(Or(ContainSubstring("theirs"), ContainSubstring("\x1b")))
 	})

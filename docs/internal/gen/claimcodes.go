@@ -38,6 +38,6 @@ func codeSections(m *markdown, all []selection.Code) {
 		m.line("")
 		m.paragraph(c.Meaning)
 		m.paragraph("**Do:** " + c.Remedy)
-		m.paragraph("It passes: " + why.PassingOf(c.Code).Words() + ".")
+		m.paragraph("It passes: " + why.WaysOf(c.Code) + ".")
 	}
 }

@@ -69,7 +69,7 @@ func (w *world) assess(a why.Answer, all bool) *assessment {
 	}
 	known := documented()
 	for code, n := range a.Counts {
-		one := codeCount{Code: code, Servers: n, Passes: why.PassingOf(code).Words(), Meaning: known[code].Meaning, Remedy: known[code].Remedy}
+		one := codeCount{Code: code, Servers: n, Passes: a.Passes(code), Meaning: known[code].Meaning, Remedy: known[code].Remedy}
 		if one.Meaning == "" {
 			one.Meaning = "the policy says: " + messageOf(a, code)
 		}
@@ -191,8 +191,11 @@ func lacks(a why.Answer, hasPolicy bool) string {
 	if more := len(nearest.Reasons) - 1; more > 0 {
 		words += fmt.Sprintf(", and %d more in its way", more)
 	}
-	if nearest := why.PassingOf(first.Code); nearest == why.ByClaim {
+	switch passing := nearest.Passing(first); {
+	case passing == why.ByClaim:
 		return "a change of the claim, or other servers; the nearest is " + words
+	case passing != why.PassingOf(first.Code):
+		words += "; that passes " + passing.Words()
 	}
 	return words
 }

@@ -160,7 +160,7 @@ func (p *page) servers(a *assessment) {
 		switch {
 		case v.Fits:
 			colour = terminal.Good
-		case v.Unknown || len(v.Reasons) > 0 && why.PassingOf(v.Reasons[0].Code) <= why.ByOthers:
+		case v.Unknown || len(v.Reasons) > 0 && v.Passing(v.Reasons[0]) <= why.ByOthers:
 			colour = terminal.Wary
 		}
 		p.line("%s", strings.TrimRight(fmt.Sprintf("%-*s  %s  %s", name, v.Name, p.Paint(colour, word(v), code), terminal.Plain(words(v))), " "))
