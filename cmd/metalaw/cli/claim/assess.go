@@ -101,7 +101,8 @@ type outcome struct {
 	*assessment
 	// server is the one that it would get.
 	server why.Verdict
-	binds  bool
+	// binds: it would get that one. unknown: nobody can tell, because the policy is not known.
+	binds, unknown bool
 	// waitsFor says in a sentence what it would wait for.
 	waitsFor string
 }
@@ -149,6 +150,7 @@ func (o outcome) held(a why.Answer, gang string, complete, hasPolicy bool) outco
 		o.binds, o.waitsFor = false, "its gang: "+gang
 	case !o.binds:
 		o.waitsFor = lacks(a, hasPolicy)
+		o.unknown = o.waitsFor == policyUnknown
 	case !complete:
 		o.binds, o.waitsFor = false, "its gang: not every member finds a server"
 	}
@@ -171,6 +173,9 @@ func (w *world) forbid(ctx context.Context, claims []*v1alpha1.ServerClaim, answ
 	return found
 }
 
+// policyUnknown is what a claim waits for where servers would do and only the policy could tell.
+const policyUnknown = "what the policy says, which is not known here"
+
 // lacks says what a claim without a server waits for.
 func lacks(a why.Answer, hasPolicy bool) string {
 	switch {
@@ -183,7 +188,7 @@ func lacks(a why.Answer, hasPolicy bool) string {
 	case a.Matching == 0:
 		return "a server that it asks for: none matches its serverRef and serverSelector"
 	case !hasPolicy && slices.ContainsFunc(a.Verdicts, func(v why.Verdict) bool { return v.Unknown }):
-		return "what the policy says, which is not known here"
+		return policyUnknown
 	}
 	nearest := a.Verdicts[0]
 	first := nearest.Reasons[0]

@@ -131,7 +131,7 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 			} else {
 				err = (&page{Terminal: t, now: time.Now(), all: r.all}).tried(result)
 			}
-			if err == nil && !result.Binds {
+			if err == nil && (result.Binds == nil || !*result.Binds) {
 				return terminal.ErrIncomplete
 			}
 			return err

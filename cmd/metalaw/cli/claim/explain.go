@@ -92,13 +92,16 @@ func about(c *v1alpha1.ServerClaim) *explanation {
 	return e
 }
 
+// leftAlone is what a claim waits for that nothing is done for.
+const leftAlone = "whoever set the annotation " + v1alpha1.OperationAnnotation + ", which asks to leave it alone"
+
 // standsStill says what keeps a claim from being looked at, whatever servers there are.
 func standsStill(c *v1alpha1.ServerClaim) string {
 	if !c.DeletionTimestamp.IsZero() {
 		return "nothing: it is being deleted"
 	}
 	if v1alpha1.Ignored(c) {
-		return "whoever set the annotation " + v1alpha1.OperationAnnotation + ", which asks to leave it alone"
+		return leftAlone
 	}
 	if _, err := policies.ClaimSpecOf(c); err != nil {
 		return "another claim in its place: " + err.Error()

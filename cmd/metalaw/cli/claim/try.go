@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -27,8 +28,8 @@ type attempt struct {
 
 // result is what would become of the claims of some files.
 type result struct {
-	// Binds is the exit code in a word: all would be bound.
-	Binds  bool     `json:"binds"`
+	// Binds says that all would be bound; nil where nobody can tell.
+	Binds  *bool    `json:"binds"`
 	Claims []*tried `json:"claims"`
 	Notes  []string `json:"notes"`
 
@@ -42,9 +43,10 @@ type tried struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// File and Line are where it begins.
-	File  string `json:"file"`
-	Line  int    `json:"line"`
-	Binds bool   `json:"binds"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+	// Binds says that it would be bound; nil where nobody can tell.
+	Binds *bool `json:"binds"`
 	// Server is the one that it would get, with the score.
 	Server string   `json:"server,omitempty"`
 	Score  *float64 `json:"score,omitempty"`
@@ -103,7 +105,7 @@ func (r *attempt) try(ctx context.Context, c client.Client, warned *warnings, na
 		return nil, err
 	}
 	warned.take()
-	out := &result{Binds: true, Claims: []*tried{}, Notes: []string{}, all: r.all, files: len(r.paths)}
+	out := &result{Binds: ptr.To(true), Claims: []*tried{}, Notes: []string{}, all: r.all, files: len(r.paths)}
 	if len(docs.others) > 0 {
 		out.Notes = append(out.Notes, "passed over, because they are no claims: "+strings.Join(docs.others, ", "))
 	}
@@ -117,10 +119,21 @@ func (r *attempt) try(ctx context.Context, c client.Client, warned *warnings, na
 		if err := r.serve(ctx, w, one, out.Claims); err != nil {
 			return nil, err
 		}
-		out.Binds = out.Binds && one.Binds
+		out.Binds = both(out.Binds, one.Binds)
 	}
 	out.Notes = append(out.Notes, w.notes...)
 	return out, nil
+}
+
+// both is whether both hold; nil where nobody can tell.
+func both(a, b *bool) *bool {
+	switch {
+	case a != nil && !*a || b != nil && !*b:
+		return ptr.To(false)
+	case a == nil || b == nil:
+		return nil
+	}
+	return a
 }
 
 // triedOf is a claim of a file with what can be said of it alone.
@@ -169,6 +182,8 @@ func (t *tried) unsound() string {
 		return "admission, which refuses it"
 	case t.Admission.Answer == exists:
 		return "another name"
+	case v1alpha1.Ignored(t.claim):
+		return leftAlone
 	default:
 		return ""
 	}
@@ -176,7 +191,11 @@ func (t *tried) unsound() string {
 
 // serve finds a server for a claim, and for the others of its gang.
 func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried) error {
-	if one.WaitsFor = cmp.Or(one.WaitsFor, one.unsound()); one.done || one.unsound() != "" || w.blind() {
+	if unsound := one.unsound(); unsound != "" {
+		one.WaitsFor, one.Binds = unsound, ptr.To(false)
+		return nil
+	}
+	if one.done || w.blind() {
 		return nil
 	}
 	group, claims := []*tried{one}, []*v1alpha1.ServerClaim{}
@@ -200,7 +219,10 @@ func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried)
 	}
 	for i, t := range group {
 		o := outcomes[i]
-		t.assessment, t.Binds, t.WaitsFor = o.assessment, o.binds, o.waitsFor
+		t.assessment, t.WaitsFor = o.assessment, o.waitsFor
+		if !o.unknown {
+			t.Binds = ptr.To(o.binds)
+		}
 		if o.binds {
 			t.Server, t.Score = o.server.Name, o.server.Score
 		}
@@ -216,12 +238,12 @@ func (p *page) tried(r *result) error {
 		}
 		verdict := p.Paint(terminal.Bad, "would wait", 0)
 		switch {
-		case t.Binds:
+		case t.Binds == nil:
+			verdict = p.Paint(terminal.Wary, "unknown", 0)
+		case *t.Binds:
 			verdict = p.Paint(terminal.Good, "would be bound", 0) + " to " + t.Server
 		case len(t.Problems) > 0 || t.Admission.Answer == denied || t.Admission.Answer == exists:
 			verdict = p.Paint(terminal.Bad, "would not be stored", 0)
-		case t.assessment == nil:
-			verdict = p.Paint(terminal.Wary, "unknown", 0)
 		}
 		place := fmt.Sprintf("line %d", t.Line)
 		if r.files > 1 {
@@ -236,10 +258,8 @@ func (p *page) tried(r *result) error {
 		for _, warning := range t.Admission.Warnings {
 			p.field("Warning", warning)
 		}
-		if !t.Binds {
-			p.field("Waits for", t.WaitsFor)
-		}
-		p.assessed(t.assessment, t.Binds && !r.all)
+		p.field("Waits for", t.WaitsFor)
+		p.assessed(t.assessment, t.Server != "" && !r.all)
 	}
 	p.notes(r.Notes)
 	return p.err

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package claim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// inForce is the default bundle as the revision in force.
+func inForce(t *testing.T) *policyv1alpha1.PolicyRevision {
+	t.Helper()
+	files, err := policies.Shipped(policies.DefaultBundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, found, err := bundle.Compile(files, policies.Vocabulary())
+	if b == nil {
+		t.Fatal(found, err)
+	}
+	content, err := files.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &policyv1alpha1.PolicyRevision{ObjectMeta: metav1.ObjectMeta{Name: b.Revision.Name},
+		Spec: policyv1alpha1.PolicyRevisionSpec{Bundle: b.Name, Version: b.Version, Digest: b.Revision.Digest, Content: content},
+		Status: policyv1alpha1.PolicyRevisionStatus{Conditions: []metav1.Condition{
+			condition(policyv1alpha1.ConditionActive, "True", policyv1alpha1.ReasonInForce)}}}
+}
+
+func TestAClaimIsBoundWaitsOrNobodyCanTell(t *testing.T) {
+	const spec = "spec: {power: \"On\", image: os}\n"
+	list := func(ctx context.Context, c client.WithWatch, into client.ObjectList, given ...client.ListOption) error {
+		if _, isServers := into.(*v1alpha1.ServerList); isServers {
+			return apierrors.NewForbidden(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "servers"}, "", errors.New(
+				`User "tina" cannot list resource "servers" in API group "metal.ironcore.dev" at the cluster scope`))
+		}
+		return c.List(ctx, into, given...)
+	}
+	for name, c := range map[string]struct {
+		text     string
+		noPolicy bool
+		noRights bool
+		verdict  string
+		waitsFor string
+		binds    string
+	}{
+		"one that fits":                       {text: "metadata: {name: a}\n" + spec, verdict: "would be bound to a", binds: "true"},
+		"one that is to be left alone":        {text: "metadata: {name: a, annotations: {metal.ironcore.dev/operation: ignore}}\n" + spec, verdict: "would wait", waitsFor: leftAlone, binds: "false"},
+		"one that asks for other labels":      {text: "metadata: {name: a}\nspec: {power: \"On\", image: os, serverSelector: {matchLabels: {a: b}}}\n", verdict: "would wait", waitsFor: "a server that it asks for: none matches its serverRef and serverSelector", binds: "false"},
+		"where the policy cannot be seen":     {text: "metadata: {name: a}\n" + spec, noPolicy: true, verdict: "unknown", waitsFor: policyUnknown, binds: "null"},
+		"where servers cannot be seen":        {text: "metadata: {name: a}\n" + spec, noRights: true, verdict: "unknown", binds: "null"},
+		"one that is wrong, whatever is seen": {text: "metadata: {name: a}\nspec: {imgae: os}\n", noRights: true, verdict: "would not be stored", waitsFor: "a claim that can be read", binds: "false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := aServer("a", "")
+			objects := []client.Object{&server}
+			if !c.noPolicy {
+				objects = append(objects, inForce(t))
+			}
+			reader := aCluster(t, objects...)
+			if c.noRights {
+				reader = interceptor.NewClient(reader, interceptor.Funcs{List: list})
+			}
+			r, err := (&attempt{}).try(t.Context(), reader, &warnings{}, "team", decoded(t, head+c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := (&page{Terminal: &terminal.Terminal{Out: &out, Err: &bytes.Buffer{}}}).tried(r); err != nil {
+				t.Fatal(err)
+			}
+			said := regexp.MustCompile(`(?m)^Claim team/a \(line 1\): (.*)$`).FindStringSubmatch(out.String())
+			if diff := cmp.Diff([]string{c.verdict, c.waitsFor}, []string{said[1], r.Claims[0].WaitsFor}); diff != "" {
+				t.Error(diff)
+			}
+			for _, binds := range []*bool{r.Binds, r.Claims[0].Binds} {
+				if text, err := json.Marshal(binds); err != nil || string(text) != c.binds {
+					t.Errorf("binds %s, want %s", text, c.binds)
+				}
+			}
+		})
+	}
+}
