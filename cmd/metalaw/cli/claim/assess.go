@@ -34,6 +34,9 @@ type assessment struct {
 	Refused *why.Reason `json:"refused,omitempty"`
 	// PolicyError is why the policy could not be evaluated.
 	PolicyError string `json:"policyError,omitempty"`
+
+	// barred: it gets no server now, though some fit.
+	barred bool
 }
 
 // codeCount is one code, with what it means.
@@ -113,7 +116,10 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 	for i := range w.claims {
 		others[i] = &w.claims[i]
 	}
-	missing := why.Missing(claims, others, w.fleet)
+	missing := ""
+	if claims[0].Spec.ServerRef == nil { // one that asks for the server that it had waits for no other
+		missing = why.Missing(claims, others, w.fleet)
+	}
 	var policy *selection.Policy
 	if w.bundle != nil {
 		policy = w.bundle.Selection
@@ -135,6 +141,7 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 		o := outcome{assessment: w.assess(a, all)}
 		o.server, o.binds = a.Taken()
 		outcomes[i] = o.held(a, missing, complete, policy != nil)
+		outcomes[i].barred = !outcomes[i].binds
 	}
 	if complete {
 		w.fleet = served.After

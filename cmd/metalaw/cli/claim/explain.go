@@ -114,8 +114,12 @@ func standsStill(c *v1alpha1.ServerClaim) string {
 
 // assess says what the fleet has for the claim.
 func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerClaim, all bool) error {
-	if at := slices.IndexFunc(w.servers, func(s v1alpha1.Server) bool { return scheduler.RelationOf(&s, c) == scheduler.Holds }); at >= 0 {
+	if at := slices.IndexFunc(w.servers, func(s v1alpha1.Server) bool { return isWritten(&s, c) }); at >= 0 {
 		e.WaitsFor = reservedWords(&w.servers[at])
+		return nil
+	}
+	if e.WaitsFor = w.misnames(c); e.WaitsFor != "" {
+		e.Order = nil
 		return nil
 	}
 	members := w.gang(c)
@@ -133,6 +137,12 @@ func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerCl
 		}
 	}
 	return nil
+}
+
+// isWritten says that a server is written for a claim, or is about to be taken over by it.
+func isWritten(s *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
+	relation := scheduler.RelationOf(s, c)
+	return relation == scheduler.Holds || relation == scheduler.Adoptable
 }
 
 // reservedWords say what a claim waits for that a server is written for, and that is not bound yet.

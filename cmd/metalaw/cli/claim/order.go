@@ -82,10 +82,23 @@ func (w *world) orderOf(c *v1alpha1.ServerClaim) *order {
 	return &order{Place: at + 1, Of: len(queue), Priority: w.priority(c), Asked: policies.PriorityOf(c), Aged: w.aged(c), Everywhere: w.everywhere}
 }
 
-// gang are the members of a claim's gang that wait and can be given a server, in order; the claim alone where it has none.
+// misnames says why a claim gets no server because it names one; empty where it may. The members of a gang get theirs together, so that
+// only one that had a server names it.
+func (w *world) misnames(c *v1alpha1.ServerClaim) string {
+	if c.Spec.ServerRef == nil || policies.GangOf(c) == nil || policies.HadServer(c) {
+		return ""
+	}
+	if slices.ContainsFunc(w.servers, func(s v1alpha1.Server) bool { return isWritten(&s, c) }) {
+		return ""
+	}
+	return "another claim in its place, without spec.serverRef: a claim of a gang cannot name its server, and serverRef cannot be changed"
+}
+
+// gang are the members of a claim's gang that wait and can be given a server, in order; the claim alone where it has none, or where it
+// asks for a server that it had.
 func (w *world) gang(c *v1alpha1.ServerClaim) []*v1alpha1.ServerClaim {
 	own := policies.GangOf(c)
-	if own == nil {
+	if own == nil || c.Spec.ServerRef != nil {
 		return []*v1alpha1.ServerClaim{c}
 	}
 	var all []*v1alpha1.ServerClaim

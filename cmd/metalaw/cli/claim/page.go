@@ -123,7 +123,11 @@ func (p *page) assessed(a *assessment, binds bool) {
 		a = &brief
 	}
 	p.field("Policy", a.Revision)
-	p.field("Servers", fmt.Sprintf("%d of %d match, %d could be had now", a.Matching, a.Total, a.Fits))
+	fits := "could be had now"
+	if a.barred && a.Fits > 0 {
+		fits = "would do but for what it waits for"
+	}
+	p.field("Servers", fmt.Sprintf("%d of %d match, %d %s", a.Matching, a.Total, a.Fits, fits))
 	p.field("Failure", a.PolicyError)
 	if len(a.Servers) > 0 {
 		p.line("")

@@ -198,12 +198,20 @@ func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried)
 	if one.done || w.blind() {
 		return nil
 	}
+	if misnames := w.misnames(one.claim); misnames != "" {
+		one.WaitsFor, one.Binds = misnames, ptr.To(false)
+		return nil
+	}
 	group, claims := []*tried{one}, []*v1alpha1.ServerClaim{}
 	own := policies.GangOf(one.claim)
+	if one.claim.Spec.ServerRef != nil { // what it asks for is written for it already
+		own = nil
+	}
 	if own != nil {
 		group = slices.DeleteFunc(slices.Clone(all), func(t *tried) bool {
 			gang := policies.GangOf(t.claim)
-			return gang == nil || t.unsound() != "" || t.claim.Namespace != one.claim.Namespace || gang.Name != own.Name
+			return gang == nil || gang.Name != own.Name || t.claim.Namespace != one.claim.Namespace || t.unsound() != "" ||
+				t.claim.Spec.ServerRef != nil
 		})
 	}
 	for _, t := range group {

@@ -3,7 +3,11 @@
 package claim
 
 import (
+	"bytes"
+	"fmt"
+	"regexp"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
 // naming is a claim that names its server, and was never bound to it.
@@ -35,6 +40,14 @@ func TestAClaimThatNamesItsServerIsToldWhatThatOneWaitsFor(t *testing.T) {
 	kept, parked := aServer("a", "theirs"), aServer("a", "")
 	kept.Spec.ReclaimPolicy, kept.Annotations[v1alpha1.ReleasedClaimAnnotation] = v1alpha1.ReclaimPolicyRetain, "uid-theirs"
 	parked.Status.State = v1alpha1.StateParked
+	gang := func(c *v1alpha1.ServerClaim) {
+		c.Annotations = map[string]string{v1alpha1.PlacementAnnotation: "gang: {name: db, size: 2}"}
+	}
+	lost := func(c *v1alpha1.ServerClaim) {
+		c.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionBound, "False", v1alpha1.ReasonBindingLost)}
+	}
+	restored := aServer("a", "web")
+	restored.Annotations[v1alpha1.ClaimUIDAnnotation] = "uid-before"
 	for name, c := range map[string]struct {
 		claim  *v1alpha1.ServerClaim
 		server v1alpha1.Server
@@ -45,7 +58,11 @@ func TestAClaimThatNamesItsServerIsToldWhatThatOneWaitsFor(t *testing.T) {
 			"the server a, which is reserved for it: that is held back by a freeze, until those who run the fleet lift it or it runs out (Frozen)"},
 		"one that keeps the data of a claim that has ended": {naming("a"), kept, "a: the claim that held it has ended, and its data is kept (reclaimPolicy " +
 			"Retain) until it is given up (claimed); that passes when whoever runs the fleet acts"},
-		"one that is parked": {naming("a"), parked, "a: its state is Parked and not Available (not-available); that passes when whoever runs the fleet acts"},
+		"of a gang, whose members name none": {naming("a", gang), aServer("a", ""),
+			"another claim in its place, without spec.serverRef: a claim of a gang cannot name its server, and serverRef cannot be changed"},
+		"of a gang, with a server that names it": {naming("a", gang), restored, "nothing: the server a is reserved for it, and on its way"},
+		"of a gang, with the server that it had": {naming("a", gang, lost), aServer("a", ""), policyUnknown},
+		"one that is parked":                     {naming("a"), parked, "a: its state is Parked and not Available (not-available); that passes when whoever runs the fleet acts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := explain(t.Context(), aCluster(t, []client.Object{c.claim, &c.server}...), "team", "web", false)
@@ -53,6 +70,43 @@ func TestAClaimThatNamesItsServerIsToldWhatThatOneWaitsFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, e.WaitsFor); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestServersThatAClaimGetsNoneOfAreNotToBeHad(t *testing.T) {
+	for name, c := range map[string]struct {
+		members  int
+		waitsFor string
+		servers  string
+	}{
+		"a gang that is complete":             {2, "its turn: it would get a now", "4 of 4 match, 4 could be had now"},
+		"a gang of which a member is missing": {1, "its gang: 1 of its 2 members exist", "4 of 4 match, 4 would do but for what it waits for"},
+		"a gang that has a member too many": {3, "its gang: 3 claims say that they are members, and its size is 2",
+			"4 of 4 match, 4 would do but for what it waits for"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{inForce(t)}
+			for _, server := range []string{"a", "b", "c", "d"} {
+				s := aServer(server, "")
+				objects = append(objects, &s)
+			}
+			for i := range c.members {
+				member := aMember(fmt.Sprintf("db-%d", i), func(c *v1alpha1.ServerClaim) { c.Spec.Image = "os" })
+				objects = append(objects, &member)
+			}
+			e, err := explain(t.Context(), aCluster(t, objects...), "team", "db-0", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := (&page{Terminal: &terminal.Terminal{Out: &out, Err: &bytes.Buffer{}}, now: time.Unix(0, 0)}).explained(e); err != nil {
+				t.Fatal(err)
+			}
+			said := regexp.MustCompile(`(?m)^Servers: +(.*)$`).FindStringSubmatch(out.String())
+			if diff := cmp.Diff([]string{c.waitsFor, c.servers}, []string{e.WaitsFor, said[1]}); diff != "" {
 				t.Error(diff)
 			}
 		})
