@@ -30,12 +30,25 @@ type explanation struct {
 	Reason  string    `json:"reason,omitempty"`
 	Message string    `json:"message,omitempty"`
 	Since   time.Time `json:"since"`
+	// Ready and Stalled are the conditions of those names, where they say more than Bound does; nil where they do not.
+	Ready   *said `json:"ready,omitempty"`
+	Stalled *said `json:"stalled,omitempty"`
+	// DeletedAt is when its deletion was asked for; nil where it was not.
+	DeletedAt *time.Time `json:"deletedAt,omitempty"`
 	// WaitsFor is empty for a claim that is bound, and where nobody can tell.
 	WaitsFor string   `json:"waitsFor,omitempty"`
 	Order    *order   `json:"order,omitempty"`
 	Binding  *binding `json:"binding,omitempty"`
 	*assessment
 	Notes []string `json:"notes"`
+}
+
+// said is what a condition says.
+type said struct {
+	Status  string    `json:"status"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since"`
 }
 
 // binding is how the server of a claim was chosen.
@@ -89,7 +102,25 @@ func about(c *v1alpha1.ServerClaim) *explanation {
 	if bound := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionBound); bound != nil {
 		e.Bound, e.Reason, e.Message, e.Since = bound.Status == "True", bound.Reason, bound.Message, bound.LastTransitionTime.UTC()
 	}
+	e.Ready = saidBy(c, v1alpha1.ConditionReady, e.Reason)
+	e.Stalled = saidBy(c, v1alpha1.ConditionStalled, e.Reason)
+	if e.Stalled != nil && e.Ready != nil && e.Stalled.Reason == e.Ready.Reason {
+		e.Stalled.Message = "" // which Ready has
+	}
+	if c.DeletionTimestamp != nil {
+		at := c.DeletionTimestamp.UTC()
+		e.DeletedAt = &at
+	}
 	return e
+}
+
+// saidBy is what a condition says; nil where there is none, or where it has the reason that is known already.
+func saidBy(c *v1alpha1.ServerClaim, kind, known string) *said {
+	found := meta.FindStatusCondition(c.Status.Conditions, kind)
+	if found == nil || found.Reason == known {
+		return nil
+	}
+	return &said{string(found.Status), found.Reason, found.Message, found.LastTransitionTime.UTC()}
 }
 
 // leftAlone is what a claim waits for that nothing is done for.
@@ -97,11 +128,11 @@ const leftAlone = "whoever set the annotation " + v1alpha1.OperationAnnotation +
 
 // standsStill says what keeps a claim from being looked at, whatever servers there are.
 func standsStill(c *v1alpha1.ServerClaim) string {
+	if v1alpha1.Ignored(c) { // first, because it keeps one that is being deleted from going too
+		return leftAlone
+	}
 	if !c.DeletionTimestamp.IsZero() {
 		return "nothing: it is being deleted"
-	}
-	if v1alpha1.Ignored(c) {
-		return leftAlone
 	}
 	if _, err := policies.ClaimSpecOf(c); err != nil {
 		return "another claim in its place: " + err.Error()

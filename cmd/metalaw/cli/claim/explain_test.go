@@ -74,3 +74,52 @@ func TestHowAServerWasChosenIsToldAsFarAsItIsKnown(t *testing.T) {
 		})
 	}
 }
+
+func TestABoundClaimIsExplainedByAllThatItSays(t *testing.T) {
+	at := metav1.Unix(0, 0)
+	said := func(kind, status, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: reason, Message: message, LastTransitionTime: at}
+	}
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.ServerClaim)
+		want   string
+	}{
+		"one that runs": {func(c *v1alpha1.ServerClaim) {
+			c.Status.Conditions = append(c.Status.Conditions, said("Ready", "True", "Running", "the BMC says On"))
+		}, "Ready:       yes, since 7s (Running): the BMC says On\n"},
+		"one that cannot boot": {func(c *v1alpha1.ServerClaim) {
+			c.Status.Conditions = append(c.Status.Conditions, said("Ready", "False", "BootError", "no such image"))
+		}, "Ready:       no, since 7s (BootError): no such image\n"},
+		"one for which somebody has to act": {func(c *v1alpha1.ServerClaim) {
+			c.Status.Conditions = append(c.Status.Conditions, said("Ready", "False", "ServerHalted", "it is halted"), said("Stalled", "True", "ServerHalted", "it is halted"))
+		}, "Ready:       no, since 7s (ServerHalted): it is halted\nStalled:     yes, since 7s (ServerHalted)\n"},
+		"one that is being deleted, and left alone": {func(c *v1alpha1.ServerClaim) {
+			c.DeletionTimestamp = &at
+			c.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnore}
+			c.Status.Conditions = append(c.Status.Conditions, said("Stalled", "True", "Ignored", "it keeps its server"))
+		}, "Stalled:     yes, since 7s (Ignored): it keeps its server\nDeleted:     its deletion was asked for 7s ago\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := aMember("web", func(c *v1alpha1.ServerClaim) {
+				c.Annotations, c.Spec.ServerRef = nil, &corev1.LocalObjectReference{Name: "a"}
+				c.Status.Conditions = []metav1.Condition{said("Bound", "True", "Bound", "bound to server a")}
+				c.Status.Phase = v1alpha1.PhaseBound
+			})
+			c.change(&claim)
+			server := aServer("a", "web")
+			e, err := explain(t.Context(), aCluster(t, &claim, &server), "team", "web", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := (&page{Terminal: &terminal.Terminal{Out: &out, Err: &bytes.Buffer{}}, now: time.Unix(7, 0)}).explained(e); err != nil {
+				t.Fatal(err)
+			}
+			want := "Claim team/web is bound since 7s (Bound)\n\nIt says:     bound to server a\n" + c.want +
+				"Server:      a\nChosen by:   nobody recorded it; so it is after an adoption\n"
+			if diff := cmp.Diff(want, out.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@
 package claim
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -58,6 +59,11 @@ func (p *page) explained(e *explanation) error {
 	p.line("Claim %s/%s %s since %s%s", e.Namespace, e.Name, state, p.ago(e.Since), terminal.Plain(reason))
 	p.line("")
 	p.field("It says", e.Message)
+	p.said("Ready", e.Ready)
+	p.said("Stalled", e.Stalled)
+	if e.DeletedAt != nil {
+		p.field("Deleted", "its deletion was asked for "+p.ago(*e.DeletedAt)+" ago")
+	}
 	p.field("Waits for", e.WaitsFor)
 	if e.Order != nil {
 		p.field("Order", e.Order.words())
@@ -81,6 +87,15 @@ func (p *page) explained(e *explanation) error {
 	p.assessed(e.assessment, false)
 	p.notes(e.Notes)
 	return p.err
+}
+
+// said is what a condition says, in a line.
+func (p *page) said(name string, s *said) {
+	if s == nil {
+		return
+	}
+	status := map[string]string{"True": "yes", "False": "no"}[s.Status]
+	p.field(name, strings.TrimSuffix(fmt.Sprintf("%s, since %s (%s): %s", cmp.Or(status, "unknown"), p.ago(s.Since), s.Reason, s.Message), ": "))
 }
 
 func (o *order) words() string {
