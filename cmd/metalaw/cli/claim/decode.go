@@ -92,10 +92,13 @@ func (d *documents) add(name string, text []byte, n *yaml.Node, certain bool) {
 	d.all = append(d.all, doc)
 }
 
-// unmarshal decodes strictly.
+// unmarshal decodes strictly. A key that is there twice is wrong, and the first of the two is read, so that all else that is wrong
+// is found as well.
 func (d *document) unmarshal(name string, n *yaml.Node, at func(*yaml.Node, string, ...any)) {
 	var value any
-	if err := asKubectl(n).Decode(&value); err != nil {
+	read := asKubectl(n)
+	once(read, at)
+	if err := read.Decode(&value); err != nil {
 		for _, m := range yamlLine.FindAllStringSubmatch(err.Error(), -1) {
 			d.wrong = append(d.wrong, fmt.Sprintf("%s:%s:1: error: %s", name, m[1], m[2]))
 		}
@@ -142,6 +145,27 @@ func asKubectl(n *yaml.Node) *yaml.Node {
 		}
 	}
 	return &read
+}
+
+// once takes the keys out of a document that are there already.
+func once(n *yaml.Node, at func(*yaml.Node, string, ...any)) {
+	if n.Kind == yaml.MappingNode {
+		first, kept := map[string]int{}, []*yaml.Node(nil)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			line, twice := first[key.Value]
+			if twice && key.Kind == yaml.ScalarNode && key.Tag != "!!merge" {
+				at(key, "mapping key %q already defined at line %d", key.Value, line)
+				continue
+			}
+			first[key.Value] = key.Line
+			kept = append(kept, key, n.Content[i+1])
+		}
+		n.Content = kept
+	}
+	for _, child := range n.Content {
+		once(child, at)
+	}
 }
 
 // checkMeaning finds what has no meaning in what could be decoded: the selector and the placement.

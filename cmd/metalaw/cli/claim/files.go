@@ -33,22 +33,31 @@ func (r *attempt) read(in io.Reader) (documents, error) {
 	return all, nil
 }
 
+// maxFile bounds what is read of one file.
+const maxFile = 16 << 20
+
 // readFile reads one file, or the standard input for -.
 func readFile(path string, in io.Reader) (documents, error) {
-	var text []byte
-	var err error
 	name := path
 	switch path {
 	case "":
 		return documents{}, usage.Errorf("-f names no file; name one, or - for standard input; see --help")
 	case "-":
 		name = "<stdin>"
-		text, err = io.ReadAll(in)
 	default:
-		text, err = os.ReadFile(path)
+		f, err := os.Open(path)
+		if err != nil {
+			return documents{}, fmt.Errorf("the file cannot be read: %w", err)
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		in = f
 	}
-	if err != nil {
+	text, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	switch {
+	case err != nil:
 		return documents{}, fmt.Errorf("the file cannot be read: %w", err)
+	case len(text) > maxFile:
+		return documents{}, fmt.Errorf("%s has more than %d MiB, which is more than files of claims have; divide it", name, maxFile>>20)
 	}
 	docs, err := decode(name, text)
 	if err == nil && len(docs.all) == 0 {

@@ -146,6 +146,7 @@ func TestEveryFileOfTheCommandLineIsRead(t *testing.T) {
 		"two, and standard input":  {[]string{b, "-", a}, []string{"b:2 b", "<stdin>:1 in", "a:1 a"}, ""},
 		"one that is there twice":  {[]string{"-", "-"}, nil, "-f - is given twice; name each file once"},
 		"one without a name":       {[]string{""}, nil, "-f names no file; name one, or - for standard input; see --help"},
+		"one without an end":       {[]string{"/dev/zero"}, nil, "/dev/zero has more than 16 MiB, which is more than files of claims have; divide it"},
 		"one that holds no claims": {[]string{a, none}, nil, "none holds no ServerClaim"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,6 +40,7 @@ type result struct {
 
 // tried is what would become of one claim.
 type tried struct {
+	// Namespace is empty where it has no name and names none.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// File and Line are where it begins.
@@ -138,9 +139,12 @@ func both(a, b *bool) *bool {
 
 // triedOf is a claim of a file with what can be said of it alone.
 func triedOf(ctx context.Context, c client.Client, warned *warnings, namespace string, doc document) *tried {
-	doc.claim.Namespace = cmp.Or(doc.claim.Namespace, namespace)
 	t := &tried{Name: cmp.Or(doc.claim.Name, doc.claim.GenerateName), Namespace: doc.claim.Namespace, File: doc.file, Line: doc.line,
 		claim: doc.claim, Problems: append([]string{}, doc.wrong...), Admission: admission{Answer: unasked, Warnings: []string{}}}
+	doc.claim.Namespace = cmp.Or(doc.claim.Namespace, namespace)
+	if t.Name != "" { // what has no name may be no claim at all
+		t.Namespace = doc.claim.Namespace
+	}
 	if len(t.Problems) == 0 {
 		t.ask(ctx, c, warned)
 	}
@@ -171,6 +175,14 @@ func (t *tried) ask(ctx context.Context, c client.Client, warned *warnings) {
 	if apierrors.IsForbidden(err) && strings.HasPrefix(words, "forbidden: ") && strings.Contains(words, "cannot create") {
 		t.Admission.Answer = unasked
 	}
+}
+
+// title names a claim for people.
+func (t *tried) title() string {
+	if t.Name == "" {
+		return "A document without a name"
+	}
+	return "Claim " + t.Namespace + "/" + t.Name
 }
 
 // unsound says what a claim would need before servers are looked for; empty where that is nothing.
@@ -257,7 +269,7 @@ func (p *page) tried(r *result) error {
 		if r.files > 1 {
 			place += " of " + t.File
 		}
-		p.line("Claim %s/%s (%s): %s", terminal.Plain(t.Namespace), terminal.Plain(t.Name), terminal.Plain(place), verdict)
+		p.line("%s (%s): %s", terminal.Plain(t.title()), terminal.Plain(place), verdict)
 		for _, problem := range t.Problems {
 			p.line("  %s", terminal.Plain(problem))
 		}

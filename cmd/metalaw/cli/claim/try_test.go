@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,6 +96,33 @@ func TestAClaimIsBoundWaitsOrNobodyCanTell(t *testing.T) {
 				if text, err := json.Marshal(binds); err != nil || string(text) != c.binds {
 					t.Errorf("binds %s, want %s", text, c.binds)
 				}
+			}
+		})
+	}
+}
+
+func TestADocumentIsCalledByTheNameThatItHas(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"a claim":                              {head + "metadata: {name: a}\nspec: {imgae: os}\n", "Claim team/a (line 1): would not be stored"},
+		"a claim of another namespace":         {head + "metadata: {name: a, namespace: other}\nspec: {imgae: os}\n", "Claim other/a (line 1): would not be stored"},
+		"one whose name the API server makes":  {head + "metadata: {generateName: a-}\nspec: {imgae: os}\n", "Claim team/a- (line 1): would not be stored"},
+		"one that has a key twice":             {head + "metadata: {name: a, labels: {b: c}, labels: {b: d}}\n", "Claim team/a (line 1): would not be stored"},
+		"one without a name":                   {head + "spec: {imgae: os}\n", "A document without a name (line 1): would not be stored"},
+		"one that is something else, a list":   {"- a\n- b\n", "A document without a name (line 1): would not be stored"},
+		"one whose metadata is something else": {head + "metadata: [a]\n", "A document without a name (line 1): would not be stored"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := (&attempt{}).try(t.Context(), aCluster(t), &warnings{}, "team", decoded(t, c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			if err := (&page{Terminal: &terminal.Terminal{Out: &out, Err: &bytes.Buffer{}}}).tried(r); err != nil {
+				t.Fatal(err)
+			}
+			title, _, _ := strings.Cut(out.String(), "\n")
+			if diff := cmp.Diff(c.want, title); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}
