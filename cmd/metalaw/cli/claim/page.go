@@ -155,6 +155,9 @@ func (p *page) assessed(a *assessment, binds bool) {
 	p.line("Why not the others:")
 	for _, c := range a.Codes {
 		p.line("  %-16s %5d  %s", terminal.Plain(c.Code), c.Servers, terminal.Plain(c.Meaning))
+		if c.Passes != why.PassingOf(c.Code).Words() { // else that is what the code always means
+			p.line("  %-16s %5s  Passes: %s", "", "", terminal.Plain(c.Passes))
+		}
 		if c.Remedy != "" {
 			p.line("  %-16s %5s  Do: %s", "", "", terminal.Plain(c.Remedy))
 		}

@@ -201,6 +201,19 @@ func (t *tried) unsound() string {
 	}
 }
 
+// group are the claims that get servers together with this one, itself among them: those of its gang. One that names its server, which
+// is written for it already, asks for nothing together with others.
+func (t *tried) group(all []*tried) []*tried {
+	own := policies.GangOf(t.claim)
+	if own == nil || t.claim.Spec.ServerRef != nil {
+		return []*tried{t}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(o *tried) bool {
+		gang := policies.GangOf(o.claim)
+		return gang == nil || gang.Name != own.Name || o.claim.Namespace != t.claim.Namespace || o.unsound() != "" || o.claim.Spec.ServerRef != nil
+	})
+}
+
 // serve finds a server for a claim, and for the others of its gang.
 func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried) error {
 	if unsound := one.unsound(); unsound != "" {
@@ -214,23 +227,12 @@ func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried)
 		one.WaitsFor, one.Binds = misnames, ptr.To(false)
 		return nil
 	}
-	group, claims := []*tried{one}, []*v1alpha1.ServerClaim{}
-	own := policies.GangOf(one.claim)
-	if one.claim.Spec.ServerRef != nil { // what it asks for is written for it already
-		own = nil
-	}
-	if own != nil {
-		group = slices.DeleteFunc(slices.Clone(all), func(t *tried) bool {
-			gang := policies.GangOf(t.claim)
-			return gang == nil || gang.Name != own.Name || t.claim.Namespace != one.claim.Namespace || t.unsound() != "" ||
-				t.claim.Spec.ServerRef != nil
-		})
-	}
+	group, claims := one.group(all), []*v1alpha1.ServerClaim{}
 	for _, t := range group {
 		t.done = true
 		claims = append(claims, t.claim)
 	}
-	if own != nil { // members that are stored already take part
+	if policies.GangOf(one.claim) != nil { // members that are stored already take part
 		claims = append(claims, slices.DeleteFunc(w.gang(one.claim), func(c *v1alpha1.ServerClaim) bool { return c == one.claim })...)
 	}
 	outcomes, err := w.serve(ctx, claims, r.all)
