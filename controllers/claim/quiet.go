@@ -56,10 +56,21 @@ func (f facts) reservingQuiet(told *metav1.Condition, now time.Time) time.Durati
 	switch {
 	case !ok || binding.At.IsZero():
 		return 0
+	case heldByPeople(f.server):
+		return left(binding.At, refusalQuiet, now)
 	case told != nil:
 		return left(binding.At, progressQuiet, now)
 	}
 	return left(binding.At, quietFor(Obstacle(f.server)), now)
+}
+
+// heldByPeople says that what is to be done for a server is held back until somebody lifts that, so that nothing better comes soon.
+func heldByPeople(s *v1alpha1.Server) bool {
+	held := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionWithheld)
+	if held == nil || held.Status != metav1.ConditionTrue {
+		return false
+	}
+	return held.Reason == v1alpha1.ReasonFrozen || held.Reason == v1alpha1.ReasonBreakerTripped || held.Reason == v1alpha1.ReasonObserveOnly
 }
 
 // bootingQuiet counts from when the claim began to say that its machine boots, for this spec.

@@ -69,6 +69,18 @@ func TestWhatNeedNotBeWrittenYet(t *testing.T) {
 			reserving(f, "2026-05-04T03:01:58Z")
 			afflicted(f.server, "BMCReachable", "False")
 		}, 7 * time.Second},
+		{"a server is being reserved, and a budget holds that back", func(f *facts) {
+			reserving(f, "2026-05-04T03:01:58Z")
+			f.server.Status.Conditions = append(f.server.Status.Conditions, metav1.Condition{Type: "Withheld", Status: "True", Reason: "BudgetExhausted"})
+		}, 7 * time.Second},
+		{"a server is being reserved, and a freeze holds that back", func(f *facts) {
+			reserving(f, "2026-05-04T03:02:00Z")
+			f.server.Status.Conditions = append(f.server.Status.Conditions, metav1.Condition{Type: "Withheld", Status: "True", Reason: "Frozen"})
+		}, 500 * time.Millisecond},
+		{"a server is being reserved, and a freeze has held that back for a while", func(f *facts) {
+			reserving(f, "2026-05-04T03:01:58Z")
+			f.server.Status.Conditions = append(f.server.Status.Conditions, metav1.Condition{Type: "Withheld", Status: "True", Reason: "Frozen"})
+		}, 0},
 		{"a server has long been being reserved", func(f *facts) { reserving(f, "2026-05-04T03:01:00Z") }, 0},
 		{"a server is being reserved, since nobody knows when", func(f *facts) { reserving(f, "") }, 0},
 		{"a claim becomes bound", unbound, 0},
