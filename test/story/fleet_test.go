@@ -99,9 +99,14 @@ var _ = Describe("Safety rule 8: freeze", func() {
 		create(ctx, newClaim("under-destructive", n))
 		Eventually(claimCondition(ctx, "under-destructive", "Ready")).Should(Equal("True/Running"))
 		Eventually(serverCondition(ctx, serverOf(m), v1alpha1.ConditionWithheld)).Should(Equal("True/Frozen"))
+		Eventually(claimCondition(ctx, "under-all", "Bound")).Should(Equal("False/Reserving"))
 		Expect(touched(m, before)()).To(BeEmpty())
+		Eventually(eventReasons(ctx, "under-destructive")).Should(ContainElement(v1alpha1.ReasonBound))
+		Expect(eventReasons(ctx, "under-all")()).NotTo(ContainElement(v1alpha1.ReasonBound))
 		recontrol(ctx, thawed)
 		Eventually(claimCondition(ctx, "under-all", "Ready")).Should(Equal("True/Running"))
+		Eventually(eventReasons(ctx, "under-all")).Should(ContainElement(v1alpha1.ReasonBound))
+		Eventually(eventReasons(ctx, serverOf(m))).Should(ContainElement(v1alpha1.ReasonBound))
 	})
 
 	It("ends by itself", func(ctx SpecContext) {
