@@ -87,12 +87,7 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 		found = slices.DeleteFunc(found, func(d diag.Diagnostic) bool { return d.Code == macprefixes.CodeInlineCredentials })
 	}
 	found = append(found, b.tooMany()...)
-	if shipped, same := in.Shipped[b.Name]; same && report.Files.Digest() != shipped.Digest() {
-		found = append(found, namesake(report.Files[BundleFile], b.Name))
-	}
-	if b.Lifecycle != nil && in.ErrorState != "" && !b.Lifecycle.Defines(in.ErrorState) {
-		found = append(found, unbounded(report.Files[LifecycleFile], in.ErrorState))
-	}
+	found = append(found, b.checkNames(in)...)
 	never := map[string]bool{}
 	if b.Lifecycle != nil && !found.HasErrors() {
 		var proven diag.List
@@ -113,6 +108,18 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 	}
 	b.Findings = report.Found
 	return b, report, nil
+}
+
+// checkNames warns of names that mean something else than an author may think: the bundle's own, and those of its states.
+func (b *Bundle) checkNames(in Options) diag.List {
+	var found diag.List
+	if shipped, same := in.Shipped[b.Name]; same && b.Files.Digest() != shipped.Digest() {
+		found = append(found, namesake(b.Files[BundleFile], b.Name))
+	}
+	if b.Lifecycle != nil && in.ErrorState != "" && !b.Lifecycle.Defines(in.ErrorState) {
+		found = append(found, unbounded(b.Files[LifecycleFile], in.ErrorState))
+	}
+	return found
 }
 
 // namesake warns of a bundle that has the name of one that comes with the program: both are revisions of one bundle then.
