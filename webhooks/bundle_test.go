@@ -16,7 +16,6 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -203,60 +202,6 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 		"the scope of one that is no canary is nobody's concern": {stored: on(inForce), before: bundleHead(staged("active")), after: bundleHead(staged("active"), rackCanary)},
 	} {
 		t.Run(name, c.run)
-	}
-}
-
-// Who may activate bundle fleet alone does not take servers from a bundle of another name.
-func TestWhoLetsABundleGovernInThePlaceOfAnother(t *testing.T) {
-	head := bundleHead(staged("shadow"))
-	another := func(change ...func(*policyv1alpha1.PolicyRevision)) *policyv1alpha1.PolicyRevision {
-		return revisionOf(t, bundleHead(holds("lifecycle.yaml", "other")), append([]func(*policyv1alpha1.PolicyRevision){
-			func(r *policyv1alpha1.PolicyRevision) { r.Name, r.Spec.Bundle = "prod-1.0.0-0123456789", "prod" }}, change...)...)
-	}
-	builtIn := func(r *policyv1alpha1.PolicyRevision) { r.Spec.Source = nil }
-	waits := func(r *policyv1alpha1.PolicyRevision) {
-		r.Status.LabelledStage = policyv1alpha1.LabelledActive
-		r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: policyv1alpha1.ConditionActive, Status: metav1.ConditionFalse,
-			Reason: policyv1alpha1.ReasonAwaitingReplicas})
-	}
-	active, canary := bundleHead(staged("active"), activated), bundleHead(staged("canary"), rackCanary, activated)
-	wide := bundleHead(staged("canary"), noted(policyv1alpha1.CanaryPercentAnnotation, "50"), activated)
-	mayNotProd := strings.Replace(mayNotFleet, `bundle "fleet"`, `bundle "prod"`, 1) + "; its revision prod-1.0.0-0123456789 is in force, or about to be, and "
-	instead, takesFrom := `bundle "fleet" would govern in its place`, `a canary of bundle "fleet" takes servers from it`
-	for name, c := range map[string]struct {
-		stored        *policyv1alpha1.PolicyRevision
-		before, after *corev1.ConfigMap
-		want          string
-	}{
-		"one that was promoted":              {another(promotion("7")), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
-		"one whose status says it":           {another(atStage(policyv1alpha1.StageActive)), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
-		"one that waits for a manager":       {another(waits), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
-		"by a ConfigMap that is new":         {another(promotion("7")), nil, active, "Forbidden\n" + stageField + mayNotProd + instead},
-		"by a canary":                        {another(promotion("7")), head, canary, "Forbidden\n" + stageField + mayNotProd + takesFrom},
-		"by a wider canary":                  {another(promotion("7")), canary, wide, "Forbidden\nmetadata.annotations[policy.metalaw.dev/servers]: " + mayNotProd + takesFrom},
-		"not as a shadow":                    {another(promotion("7")), nil, head, ""},
-		"not where its canary ends":          {another(promotion("7")), canary, bundleHead(staged("shadow"), activated), ""},
-		"not where it was superseded":        {another(atStage(policyv1alpha1.StageSuperseded)), head, active, ""},
-		"not of the built-in one":            {another(promotion("1"), builtIn), head, active, ""},
-		"but of that where it was gone back": {another(promotion("8"), builtIn, heldIn("prod-1")), head, active, "Forbidden\n" + stageField + mayNotProd + instead},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, _ := bundleWorld(t, c.stored)
-			ask := func(activated ...string) string {
-				op, before := admissionv1.Update, client.Object(c.before)
-				if c.before == nil {
-					op, before = admissionv1.Create, nil
-				}
-				got, _ := w.ask(PathValidateBundle, user, op, before, c.after, mayActivate(activated...))
-				return got
-			}
-			if got := ask("fleet"); got != c.want {
-				t.Errorf("with the right to fleet alone:\n%s\nwant:\n%s", got, c.want)
-			}
-			if got := ask("fleet", "prod"); got != "" {
-				t.Errorf("with the right to both: %s", got)
-			}
-		})
 	}
 }
 
