@@ -66,7 +66,7 @@ func (l *lookup) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim
 		facts["satisfiable"] = f.answer.Feasible()
 	}
 	checkFeasible(c.new, f, b.Settings.Claims.OnUnsatisfiable, found)
-	l.warnOfGang(ctx, c, found)
+	l.warnOfGang(ctx, c, b.Settings.Claims.Quota, found)
 }
 
 // tellMatching adds whether a selector that a change brings matches any server, in whatever state. Nothing is told where it brings none,

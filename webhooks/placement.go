@@ -12,6 +12,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -66,9 +67,10 @@ func checkKeepsPlacement(c change[v1alpha1.ServerClaim], found *findings) {
 // countsForOthers says that a placement has something to say of other claims too.
 func countsForOthers(p *placement.Placement) bool { return p.Spread() != nil || p.Gang() != nil }
 
-// warnOfGang tells where the claims of a gang contradict each other, of which a claim says anew that it is a member. To read what the
-// others say may take long where there are many, so that nothing is told once the context has ended.
-func (l *lookup) warnOfGang(ctx context.Context, c change[v1alpha1.ServerClaim], found *findings) {
+// warnOfGang tells where a gang of which a claim says anew that it is a member is larger than the quota of its namespace, and where its
+// claims contradict each other. To read what the others say may take long where there are many, so that nothing is told of them once
+// the context has ended.
+func (l *lookup) warnOfGang(ctx context.Context, c change[v1alpha1.ServerClaim], quota bundle.Quota, found *findings) {
 	if c.deleted() {
 		return
 	}
@@ -76,6 +78,9 @@ func (l *lookup) warnOfGang(ctx context.Context, c change[v1alpha1.ServerClaim],
 	gang := policies.GangOf(c.new)
 	if !set || gang == nil {
 		return
+	}
+	if words := quota.TooSmall(c.new.Namespace, gang.Size); words != "" && refOf(c.new) == "" {
+		found.warn("%s: gang %q: %s; ask who keeps the policy (settings.claims.quota of the bundle in force)", placementPath, gang.Name, words)
 	}
 	sizes, err := l.sizesOf(ctx, c.new, gang.Name)
 	if err != nil {

@@ -98,3 +98,35 @@ func TestPlacementOfAServerClaim(t *testing.T) {
 		})
 	}
 }
+
+func TestAGangThatIsLargerThanTheQuotaOfItsNamespaceIsWarnedAbout(t *testing.T) {
+	want := []string{`metadata.annotations[policy.metalaw.dev/placement]: gang "db": it takes 5 servers, and the quota of the namespace allows its claims 4; ` +
+		"none of its members gets one until the quota is raised or the gang is smaller; ask who keeps the policy (settings.claims.quota of the bundle in force)"}
+	five, wide := placing("gang: {name: db, size: 5}"), placing("gang: {name: db, size: 5} # of the same kind")
+	for name, c := range map[string]struct {
+		before, after *v1alpha1.ServerClaim
+		want          []string
+	}{
+		"when a member is created":                  {nil, claim(five), want},
+		"when a claim becomes a member":             {claim(), claim(five), want},
+		"not again for another image":               {claim(five), claim(five, image("os:2")), nil},
+		"not where the quota has room for it":       {nil, claim(placing("gang: {name: db, size: 4}")), nil},
+		"not for another namespace":                 {nil, claim(claimNamed("other", "c"), five), nil},
+		"not for a member that has its server":      {claim(naming("s1"), five), claim(naming("s1"), wide), nil},
+		"not for one that is left without the gang": {claim(five), claim(), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := *defaults(t)
+			b.Settings.Claims.OnUnsatisfiable = bundle.UnsatisfiableAllow // of that other tests tell
+			b.Settings.Claims.Quota = bundle.Quota{Namespaces: map[string]int{"team": 4}}
+			op, before := admissionv1.Create, client.Object(nil)
+			if c.before != nil {
+				op, before = admissionv1.Update, c.before
+			}
+			got, warnings := newWorld(t, &b, server()).ask(PathValidateServerClaim, user, op, before, c.after)
+			if diff := cmp.Diff(c.want, warnings); diff != "" || got != "" {
+				t.Error(got, diff)
+			}
+		})
+	}
+}

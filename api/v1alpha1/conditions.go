@@ -180,7 +180,8 @@ const (
 	ReasonServerTaken = "ServerTaken"
 	// ReasonInvalidSelector: serverSelector cannot be parsed, or it or the tolerations are longer than is judged.
 	ReasonInvalidSelector = "InvalidSelector"
-	// ReasonQuotaExceeded: the claims of the namespace have as many servers as the policy bundle allows it.
+	// ReasonQuotaExceeded: the claims of the namespace have as many servers as the policy bundle allows it, or the claim's gang takes
+	// more.
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonInvalidPlacement: the annotation policy.metalaw.dev/placement cannot be read, or contradicts itself or the rest of
 	// its gang; the message says where.

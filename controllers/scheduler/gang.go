@@ -116,9 +116,10 @@ func (r *run) leaveShort(ctx context.Context, key gangKey, members []*neighbour,
 		r.refuseAll(left, refusedBy(denied))
 		return
 	}
+	words := r.words(ctx, short, key, len(members), why)
 	for i, a := range everyone {
 		if slices.ContainsFunc(left, func(l asking) bool { return l.claim.UID == a.claim.UID }) {
-			r.refuse(a, short.words(key.name, len(members), i, len(r.s.gangs[key].kept), why))
+			r.refuse(a, words[i])
 		}
 	}
 }
@@ -173,10 +174,9 @@ func (r *run) without(members []asking) (n int) {
 
 // assembled says why a gang cannot be given servers whatever the fleet has; empty where it can.
 func (v *view) assembled(key gangKey, members []*neighbour) (reason, why string) {
-	sizes := make([]int64, len(members))
-	lost := 0
+	sizes, size, lost := make([]int64, len(members)), int64(0), 0
 	for i, m := range members {
-		sizes[i] = m.gang.Size
+		sizes[i], size = m.gang.Size, m.gang.Size
 		if m.claim.Spec.ServerRef == nil {
 			continue
 		}
@@ -185,9 +185,11 @@ func (v *view) assembled(key gangKey, members []*neighbour) (reason, why string)
 		}
 	}
 	muster, message := placement.MusterOf(sizes)
-	switch {
+	switch tooSmall := v.quota.TooSmall(key.namespace, size); {
 	case muster == placement.Contradictory:
 		return v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("gang %q: %s; none of them gets a server until they agree", key.name, message)
+	case tooSmall != "": // also where members are missing: admission lets in no more than the quota allows
+		return v1alpha1.ReasonQuotaExceeded, fmt.Sprintf("gang %q: %s", key.name, tooSmall)
 	case muster == placement.Incomplete:
 		return v1alpha1.ReasonGangWaiting, fmt.Sprintf("gang %q: %s; none of them gets a server until all do", key.name, message)
 	case lost > 0:

@@ -276,6 +276,24 @@ func TestAGangIsToldThatThePolicyFailsForAServerOfALaterAlternative(t *testing.T
 	}
 }
 
+func TestAGangForWhichThePolicyFailsEverywhereIsToldSoOnce(t *testing.T) {
+	w := newWorld(t)
+	policy := bundled(t, "reject contains {\"code\": \"n\", \"message\": \"m\"} if to_number(input.candidate.labels.n) > 5\n")
+	w.s.policy = func() (Policy, engine.Revision) { return policy, engine.Revision{Name: "another"} }
+	w.addServer(aServer("s0", labelled("n", "x")))
+	w.addServer(aServer("s1", labelled("n", "x")))
+	w.addClaim(aClaim("db-0", inGang(2)))
+	w.addClaim(aClaim("db-1", inGang(2)))
+	w.deliver(len(w.events))
+	w.tick()
+	for _, uid := range []types.UID{"uid-db-0", "uid-db-1"} {
+		v, _ := w.s.Verdict(uid)
+		if strings.Count(v.Message, "cannot be evaluated") != 1 || !strings.HasSuffix(v.Message, "; 2 of 2 servers match: policy-error 2") {
+			t.Errorf("%s is told %s %q", uid, v.Reason, v.Message)
+		}
+	}
+}
+
 // What the members of a gang have already is not what the others could have.
 func TestAGangDoesNotCountTheServersThatItHas(t *testing.T) {
 	w := newWorld(t)
@@ -306,8 +324,8 @@ func TestAGangBeyondItsQuotaKeepsNothingFromItsNamespace(t *testing.T) {
 	w.now = w.now.Add(gangPatience)
 	w.deliver(9)
 	w.tick()
-	const want = "the claims of the namespace have 0 of the 2 servers that its quota allows; " +
-		"the 3 of its gang that have none get servers together once another has ended, or the quota is raised"
+	const want = `gang "db": it takes 3 servers, and the quota of the namespace allows its claims 2; ` +
+		"none of its members gets one until the quota is raised or the gang is smaller"
 	if v, _ := w.s.Verdict("uid-db-0"); v.Reason != v1alpha1.ReasonQuotaExceeded || v.Message != want {
 		t.Errorf("it is told %s %q", v.Reason, v.Message)
 	}

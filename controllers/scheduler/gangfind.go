@@ -37,10 +37,10 @@ const maxOrders = 8
 
 // findInOrder returns what it found, and where anything is short the members for which there was nothing.
 func (r *run) findInOrder(ctx context.Context, everyone []asking, order []int) (found []*attempt, s *shortage, missing []int) {
-	s = &shortage{everyone: everyone, steps: make([]step, len(everyone))}
+	s = &shortage{everyone: everyone, steps: make([]step, len(everyone)), given: make([]*index.Entry, len(everyone))}
 	for _, i := range order {
 		t := r.findOne(ctx, everyone[i])
-		s.steps[i] = t.todo
+		s.steps[i], s.given[i] = t.todo, t.entry
 		if t.todo.action == refuse || t.todo.action == bind && t.entry == nil {
 			missing = append(missing, i)
 			continue

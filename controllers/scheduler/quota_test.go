@@ -3,6 +3,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,6 +82,50 @@ func TestAQuotaThatIsFullOfServersWhoseClaimsAreGoneSaysSo(t *testing.T) {
 		"or create such a claim again under its name, with the spec.serverRef that it had"
 	if diff := cmp.Diff(full+gone, said()); diff != "" {
 		t.Error("once it is known: ", diff)
+	}
+}
+
+// Admission lets in no more members than the quota allows, so that the gang is never whole.
+func TestAGangThatItsQuotaNeverHasRoomForIsToldSo(t *testing.T) {
+	const tooSmall = `QuotaExceeded gang "db": it takes 3 servers, and the quota of the namespace allows its claims 2; ` +
+		"none of its members gets one until the quota is raised or the gang is smaller"
+	for name, c := range map[string]struct {
+		members, quota int
+		want           string
+	}{
+		"while members are missing":    {2, 2, tooSmall},
+		"once it is whole":             {3, 2, tooSmall},
+		"not where the quota has room": {2, 3, `GangWaiting gang "db": 2 of its 3 members exist; none of them gets a server until all do`},
+		"nor where its members contradict it": {4, 2, `InvalidPlacement gang "db": 4 claims say that they are members, and its size is 3; ` +
+			"none of them gets a server until they agree"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.quota = bundle.Quota{Namespaces: map[string]int{"ns": c.quota}}
+			for i := range 4 {
+				w.addServer(aServer(fmt.Sprintf("s%d", i)))
+			}
+			for i := range c.members {
+				w.addClaim(aClaim(fmt.Sprintf("db-%d", i), inGang(3)))
+			}
+			w.deliver(9)
+			w.must(w.pass())
+			for _, one := range w.claims() {
+				if v, _ := w.s.Verdict(one.UID); v.Reason+" "+v.Message != c.want {
+					t.Errorf("%s is told %s %q", one.Name, v.Reason, v.Message)
+				}
+			}
+			w.quota = bundle.Quota{}
+			for i := c.members; i < 3; i++ {
+				w.addClaim(aClaim(fmt.Sprintf("db-%d", i), inGang(3)))
+			}
+			w.deliver(9)
+			w.s.Wake()
+			w.must(w.pass())
+			if got := len(w.boundClaims()); c.members <= 3 && got != 3 {
+				t.Errorf("%d are bound once there is no quota", got)
+			}
+		})
 	}
 }
 

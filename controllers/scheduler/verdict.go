@@ -97,7 +97,9 @@ func noServer(named bool, c count, s step) Verdict {
 	message := c.String()
 	switch reason {
 	case v1alpha1.ReasonGuardError:
-		message += "; " + s.unknown
+		if s.unknown != "" { // the words for a gang have it already
+			message += "; " + s.unknown
+		}
 	case v1alpha1.ReasonServerTaken:
 		message = "the server that spec.serverRef names is held by another claim; " +
 			"this claim gets it once that one has ended and the server is Available"

@@ -67,6 +67,16 @@ func (q Quota) Exceeded(namespace string, used, more int) string {
 		"%s once another has ended, or the quota is raised", used, limit, who)
 }
 
+// TooSmall says in words that a namespace never gets the servers of a whole gang of a size, whatever ends; empty where it may.
+func (q Quota) TooSmall(namespace string, size int64) string {
+	limit, ok := q.Limit(namespace)
+	if !ok || size <= int64(limit) {
+		return ""
+	}
+	return fmt.Sprintf("it takes %d servers, and the quota of the namespace allows its claims %d; "+
+		"none of its members gets one until the quota is raised or the gang is smaller", size, limit)
+}
+
 // MaxQuota bounds a quota: it is more than any fleet has servers.
 const MaxQuota = 1000000
 

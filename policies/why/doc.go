@@ -9,5 +9,6 @@
 //   - fleet.go: the objects, and what a binding changes about them;
 //   - judge.go: the answer;
 //   - gang.go, search.go, match.go: the answers for claims that get servers together;
+//   - short.go: what members are told for whom there are too few;
 //   - near.go: which of the servers that do not fit come nearest.
 package why

@@ -23,7 +23,8 @@ type Member struct {
 
 // Served is what becomes of claims that get servers together or not at all.
 type Served struct {
-	// Answers has one for each member, in their order. Each sees the servers of those that were judged before it as taken.
+	// Answers has one for each member, in their order. Each sees the servers of those that were judged before it as taken; where not every
+	// member has a server, as free, and those that fit are turned away under placement.CodeGang.
 	Answers []Answer
 	// Complete: every member has a server.
 	Complete bool
@@ -48,17 +49,19 @@ func Serve(ctx context.Context, policy *selection.Policy, quota bundle.Quota, me
 	if served, err := s.asMatched(ctx, m); err != nil || served.Complete {
 		return served, err
 	}
-	if m.isExact() || !m.couldBe() {
-		return first, nil
+	if !m.isExact() && m.couldBe() {
+		if served, err := s.inOtherOrders(ctx, m); err != nil || served.Complete {
+			return served, err
+		}
 	}
-	return s.inOtherOrders(ctx, m, first, len(missing))
+	return s.short(ctx, first, missing)
 }
 
 // Missing says what keeps the gang of some claims from coming together before servers are looked for: members that are missing, that
-// contradict each other, or that lost their server. It is empty where there is no gang, or all of it is there. The claims are those
-// of the gang that are to be served, which count as members; others are the other claims, of which those count that the scheduler
-// counts.
-func Missing(claims, others []*v1alpha1.ServerClaim, f *Fleet) string {
+// contradict each other, or that lost their server, or more of them than the quota of their namespace ever allows. It is empty where
+// there is no gang, or all of it is there. The claims are those of the gang that are to be served, which count as members; others are
+// the other claims, of which those count that the scheduler counts.
+func Missing(quota bundle.Quota, claims, others []*v1alpha1.ServerClaim, f *Fleet) string {
 	own := policies.GangOf(claims[0])
 	if own == nil {
 		return ""
@@ -80,10 +83,14 @@ func Missing(claims, others []*v1alpha1.ServerClaim, f *Fleet) string {
 			lost++
 		}
 	}
-	if muster, message := placement.MusterOf(sizes); muster != placement.Complete {
-		return message
+	muster, message := placement.MusterOf(sizes)
+	if tooSmall := quota.TooSmall(claims[0].Namespace, own.Size); muster != placement.Contradictory && tooSmall != "" {
+		return tooSmall
 	}
-	if lost > 0 {
+	switch {
+	case muster != placement.Complete:
+		return message
+	case lost > 0:
 		return fmt.Sprintf("%d of its %d members name a server that is not theirs", lost, len(members))
 	}
 	return ""

@@ -73,7 +73,7 @@ func TestAGangGetsNoMoreServersThanTheQuotaOfItsNamespace(t *testing.T) {
 	f := FleetOf([]v1alpha1.Server{free("a", holds), free("b", ended), free("c", elsewhere), free("d", none), free("e", none)}, nil, nil, time.Unix(0, 0))
 	members := []Member{{Claim: member("db-0", "2")}, {Claim: member("db-1", "2")}}
 	for limit, want := range map[int]string{
-		1: "the claims of the namespace have 1 of the 1 servers that its quota allows; the 2 of its gang that have none get servers together once another has ended, or the quota is raised",
+		1: "gang \"db\": it takes 2 servers, and the quota of the namespace allows its claims 1; none of its members gets one until the quota is raised or the gang is smaller",
 		2: "the claims of the namespace have 1 of the 2 servers that its quota allows; the 2 of its gang that have none get servers together once another has ended, or the quota is raised",
 		3: "",
 	} {
@@ -147,9 +147,35 @@ func TestAGangThatIsNotWholeSaysWhatIsMissing(t *testing.T) {
 			all = append(all, *o)
 		}
 		f := FleetOf([]v1alpha1.Server{free("s", heldBy("uid-db-1")), free("other", heldBy("uid-x"))}, nil, all, time.Unix(0, 0))
-		if got := Missing([]*v1alpha1.ServerClaim{member("db-0", "2")}, c.others, f); got != c.want {
+		if got := Missing(bundle.Quota{}, []*v1alpha1.ServerClaim{member("db-0", "2")}, c.others, f); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// Nothing that ends would ever give it servers.
+func TestAGangThatItsQuotaNeverHasRoomForWaitsForThat(t *testing.T) {
+	const tooSmall = "it takes 5 servers, and the quota of the namespace allows its claims 4; none of its members gets one until the quota is raised or the gang is smaller"
+	four := bundle.Quota{Namespaces: map[string]int{"team": 4}}
+	f := FleetOf([]v1alpha1.Server{free("a", func(*v1alpha1.Server) {})}, nil, nil, time.Unix(0, 0))
+	for name, c := range map[string]struct {
+		quota  bundle.Quota
+		others []*v1alpha1.ServerClaim
+		want   string
+	}{
+		"before it is whole":               {four, nil, tooSmall},
+		"not where there is no quota":      {bundle.Quota{}, nil, "1 of its 5 members exist"},
+		"not where nobody knows its size":  {four, []*v1alpha1.ServerClaim{member("db-1", "4")}, "its members give different sizes: 4 and 5"},
+		"once it is whole":                 {four, []*v1alpha1.ServerClaim{member("db-1", "5"), member("db-2", "5"), member("db-3", "5"), member("db-4", "5")}, tooSmall},
+		"also where a member is forgotten": {four, []*v1alpha1.ServerClaim{named(member("db-1", "5"), "gone")}, tooSmall},
+	} {
+		if got := Missing(c.quota, []*v1alpha1.ServerClaim{member("db-0", "5")}, c.others, f); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	served, err := Serve(context.Background(), nil, four, []Member{{Claim: member("db-0", "5")}}, f)
+	if refused := served.Answers[0].Refused; err != nil || refused == nil || *refused != (Reason{"QuotaExceeded", `gang "db": ` + tooSmall, Namespace}) {
+		t.Errorf("%+v, %v", refused, err)
 	}
 }
 

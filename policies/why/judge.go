@@ -60,6 +60,8 @@ type Verdict struct {
 	alternative int
 	// heldUp is the code of the contract that passes for this server only when whoever runs the fleet acts; empty where there is none.
 	heldUp string
+	// fellow says that another member of the claim's gang would get it.
+	fellow bool
 }
 
 // Answer is what is to be said of the whole fleet.
@@ -78,6 +80,10 @@ type Answer struct {
 	Failed error
 	// Refused is why the claim gets no server whichever fits, such as the quota of its namespace; nil where nothing is.
 	Refused *Reason
+	// Short says that there are too few servers for the claim's gang. Lacking is a member that finds none, where the claim and all that
+	// ask for the same would; empty where they do not.
+	Short   bool
+	Lacking string
 	// Has is the server that is written for the claim already; empty where there is none. Nothing else is said then.
 	Has string
 }

@@ -108,11 +108,13 @@ func (p Passing) Words() string {
 }
 
 // nearer orders servers that do not fit. The one that the claim names is before all others; else the one is nearer whose reasons all
-// pass sooner, by the last of them to pass; then that with fewer reasons; then the one of an earlier alternative; then that with the
-// higher score, were it to be had; then by name. A server of which nobody knows whether it fits is before them all.
+// pass sooner, by the last of them to pass, and one that a fellow member would get is behind those for which somebody has to act; then
+// that with fewer reasons; then the one of an earlier alternative; then that with the higher score, were it to be had; then by name. A
+// server of which nobody knows whether it fits is before them all.
 func nearer(a, b Verdict) int {
-	return cmp.Or(cmp.Compare(a.unnamed(), b.unnamed()), cmp.Compare(a.last(), b.last()), cmp.Compare(len(a.Reasons), len(b.Reasons)),
-		cmp.Compare(a.alternative, b.alternative), compareScores(a, b), compareNames(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.unnamed(), b.unnamed()), cmp.Compare(a.last(), b.last()), a.compareFellow(b),
+		cmp.Compare(len(a.Reasons), len(b.Reasons)), cmp.Compare(a.alternative, b.alternative), compareScores(a, b),
+		compareNames(a.Name, b.Name))
 }
 
 // last is how the last of the reasons passes; before all where there is none.
@@ -120,6 +122,9 @@ func (v Verdict) last() Passing {
 	last := Passing(-1)
 	for _, r := range v.Reasons {
 		last = max(last, v.Passing(r))
+	}
+	if v.fellow { // by whose end the gang gets no further
+		last = max(last, ByOperator)
 	}
 	return last
 }

@@ -5,6 +5,7 @@ package why
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -33,12 +34,22 @@ func newSearch(policy *selection.Policy, quota bundle.Quota, members []Member, f
 		}
 	}
 	if len(members) > 0 {
-		namespace := members[0].Claim.Namespace
-		if words := policies.QuotaExceeded(quota, namespace, f.heldIn[namespace], len(s.wanting)); words != "" {
+		if words := exceeds(quota, members[0].Claim, f, len(s.wanting)); words != "" {
 			s.refused = &Reason{v1alpha1.ReasonQuotaExceeded, words, Namespace}
 		}
 	}
 	return s
+}
+
+// exceeds says in words that the quota of a claim's namespace has no room for so many members of its gang more, or never has any for
+// all of them; empty where it has.
+func exceeds(quota bundle.Quota, c *v1alpha1.ServerClaim, f *Fleet, more int) string {
+	if gang := policies.GangOf(c); gang != nil && more > 0 {
+		if words := quota.TooSmall(c.Namespace, gang.Size); words != "" {
+			return fmt.Sprintf("gang %q: %s", gang.Name, words)
+		}
+	}
+	return policies.QuotaExceeded(quota, c.Namespace, f.heldIn[c.Namespace], more)
 }
 
 // judge is what is to be said to a member in a fleet.
@@ -89,8 +100,8 @@ func (s *search) inOrder(ctx context.Context, order []int) (Served, []int, error
 const maxOrders = 8
 
 // inOtherOrders tries several orders, as the scheduler does: those with the fewest choices first, and then each time those first that
-// were left without a server. Where none serves them all it returns that which serves most; so many were missing in the best so far.
-func (s *search) inOtherOrders(ctx context.Context, m *match, best Served, least int) (Served, error) {
+// were left without a server. Where none serves them all it returns nothing.
+func (s *search) inOtherOrders(ctx context.Context, m *match) (Served, error) {
 	order := slices.Clone(s.wanting)
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(m.choices(slices.Index(s.wanting, a)), m.choices(slices.Index(s.wanting, b)))
@@ -100,13 +111,10 @@ func (s *search) inOtherOrders(ctx context.Context, m *match, best Served, least
 		if err != nil || served.Complete {
 			return served, err
 		}
-		if len(missing) < least {
-			best, least = served, len(missing)
-		}
 		order = slices.DeleteFunc(order, func(i int) bool { return slices.Contains(missing, i) })
 		order = append(missing, order...)
 	}
-	return best, nil
+	return Served{}, nil
 }
 
 // asMatched has each member take the server that it is matched to, where there is one for each. What a policy that follows counts, or

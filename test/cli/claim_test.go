@@ -196,7 +196,7 @@ var _ = Describe("Why a claim waits", Ordered, func() {
 		}
 		got = operator.says(ctx, "claim", "try", "-n", namespace, "-f", file(gang("db-0")+gang("db-1")+gang("db-2")+document("alone", "")))
 		Expect(got.code).To(Equal(1))
-		Expect(got.out).To(And(ContainSubstring("db-0 (line 2): would wait\n"), ContainSubstring("its gang: not every member finds a server"),
+		Expect(got.out).To(And(ContainSubstring("db-0 (line 2): would wait\n"), MatchRegexp(`Waits for: +more servers for its gang; the nearest is why-on: `), MatchRegexp(`(?m)^  gang +2 `),
 			ContainSubstring("alone (line 26): would be bound to why-free-a\n")))
 
 		By("what is wrong with the file, at its place")

@@ -118,7 +118,7 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 	}
 	missing := ""
 	if claims[0].Spec.ServerRef == nil { // one that asks for the server that it had waits for no other
-		missing = why.Missing(claims, others, w.fleet)
+		missing = why.Missing(w.quota(), claims, others, w.fleet)
 	}
 	var policy *selection.Policy
 	if w.bundle != nil {
@@ -155,6 +155,8 @@ func (o outcome) held(a why.Answer, gang string, complete, hasPolicy bool) outco
 	switch {
 	case gang != "" && !isDenied:
 		o.binds, o.waitsFor = false, "its gang: "+gang
+	case a.Lacking != "":
+		o.binds, o.waitsFor = false, "its gang: no server is left for its member "+a.Lacking
 	case !o.binds:
 		o.waitsFor = lacks(a, hasPolicy)
 		o.unknown = o.waitsFor == policyUnknown
@@ -208,6 +210,9 @@ func lacks(a why.Answer, hasPolicy bool) string {
 		return "a change of the claim, or other servers; the nearest is " + words
 	case passing != why.PassingOf(first.Code):
 		words += "; that passes " + passing.Words()
+	}
+	if a.Short {
+		return "more servers for its gang; the nearest is " + words
 	}
 	return words
 }

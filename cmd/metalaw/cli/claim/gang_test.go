@@ -3,6 +3,7 @@
 package claim
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -66,6 +67,8 @@ func TestAGangIsExplainedByTheMembersThatTheSchedulerCounts(t *testing.T) {
 		"the other one is not prepared": {func(c *v1alpha1.ServerClaim) { c.Finalizers = nil }, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, "its gang: 1 of its 2 members exist"},
 		"the other one has its server":  {bound("a"), []v1alpha1.Server{aServer("a", "db-1"), aServer("b", "")}, 2, "its turn: it would get b now"},
 		"the other one lost its server": {bound("a"), []v1alpha1.Server{aServer("a", "else"), aServer("b", "")}, 2, "its gang: 1 of its 2 members name a server that is not theirs"},
+		"the quota has no room for both": {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 1,
+			"its gang: it takes 2 servers, and the quota of the namespace allows its claims 1; none of its members gets one until the quota is raised or the gang is smaller"},
 		"one is reserved for the other": {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", "db-1"), aServer("b", "")}, 2, "its turn: it would get b now"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,6 +82,49 @@ func TestAGangIsExplainedByTheMembersThatTheSchedulerCounts(t *testing.T) {
 			}
 			if e.WaitsFor != c.want {
 				t.Errorf("got %q, want %q", e.WaitsFor, c.want)
+			}
+		})
+	}
+}
+
+// A server that another member would get is nobody's: what the members wait for is another.
+func TestTheMembersOfAGangThatIsShortWaitForTheSame(t *testing.T) {
+	cordoned := aServer("b", "")
+	cordoned.Spec.Unclaimable = true
+	asking := func(where string) func(*v1alpha1.ServerClaim) {
+		return func(c *v1alpha1.ServerClaim) { c.Annotations[v1alpha1.PlacementAnnotation] += "\n" + where }
+	}
+	const nearest = "more servers for its gang; the nearest is "
+	const onlyFellow = nearest + "a: another member of its gang would get it (gang)"
+	const either, onlyA, waitsForB = `where: server.name in ["a", "b"]`, `where: server.name == "a"`, nearest + "b: it is cordoned (spec.unclaimable) (unclaimable)"
+	for name, c := range map[string]struct {
+		places [2]string
+		want   [2]string
+		codes  string
+	}{
+		"members that ask for the same": {[2]string{either, either}, [2]string{waitsForB, waitsForB}, "gang 1 placement 1 unclaimable 1 "},
+		"one that could have its server": {[2]string{onlyA, either}, [2]string{"its gang: no server is left for its member db-1", waitsForB},
+			"gang 1 placement 1 unclaimable 1 "},
+		"members that ask for one server alone": {[2]string{onlyA, onlyA},
+			[2]string{onlyFellow, onlyFellow}, "gang 1 placement 1 unclaimable 1 "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{now: time.Unix(0, 0), servers: []v1alpha1.Server{aServer("a", ""), cordoned, aServer("c", "")},
+				claims: []v1alpha1.ServerClaim{aMember("db-0", asking(c.places[0])), aMember("db-1", asking(c.places[1]))},
+				bundle: &bundle.Bundle{Selection: allowing(t)}}
+			w.fleet = why.FleetOf(w.servers, nil, w.claims, w.now)
+			for i := range w.claims {
+				e := &explanation{}
+				if err := e.assess(t.Context(), w, &w.claims[i], false); err != nil {
+					t.Fatal(err)
+				}
+				codes := ""
+				for _, one := range e.Codes {
+					codes += fmt.Sprintf("%s %d ", one.Code, one.Servers)
+				}
+				if e.WaitsFor != c.want[i] || codes != c.codes {
+					t.Errorf("%s: got %q, want %q; %s", w.claims[i].Name, e.WaitsFor, c.want[i], codes)
+				}
 			}
 		})
 	}
