@@ -72,17 +72,7 @@ func (c count) String() string {
 
 // noServer is the verdict for a claim that the hard contract, its placement or the policy left without a server.
 func noServer(named bool, c count, s step) Verdict {
-	reason := v1alpha1.ReasonNoneClaimable
-	switch {
-	case named && c.byCode[selection.CodeClaimed] > 0:
-		reason = v1alpha1.ReasonServerTaken
-	case c.matching == 0:
-		reason = v1alpha1.ReasonNoServers
-	case s.unjudged > 0 && !mayPass(c.byCode, s): // nothing else is to be waited for
-		reason = v1alpha1.ReasonGuardError
-	case len(s.rejected) > 0 && s.misplaced[placement.CodeSpread] == 0: // what is full for its spread the policy was not asked about
-		reason = v1alpha1.ReasonPolicyRejected
-	}
+	reason := reasonOf(named, c, s)
 	if len(s.rejected)+len(s.misplaced)+s.unjudged > 0 && c.matching > 0 {
 		c.byCode = maps.Clone(c.byCode)
 		if s.unjudged > 0 {
@@ -105,6 +95,21 @@ func noServer(named bool, c count, s step) Verdict {
 			"this claim gets it once that one has ended and the server is Available"
 	}
 	return Verdict{Reason: reason, Message: message, counts: c.byCode}
+}
+
+func reasonOf(named bool, c count, s step) string {
+	switch {
+	case named && c.byCode[selection.CodeClaimed] > 0:
+		return v1alpha1.ReasonServerTaken
+	case c.matching == 0:
+		return v1alpha1.ReasonNoServers
+	case s.unjudged > 0 && !mayPass(c.byCode, s): // nothing else is to be waited for
+		return v1alpha1.ReasonGuardError
+	case len(s.rejected) > 0 && s.misplaced[placement.CodeSpread] == 0: // the policy was not asked about what the spread leaves out
+		return v1alpha1.ReasonPolicyRejected
+	default:
+		return v1alpha1.ReasonNoneClaimable
+	}
 }
 
 // mayPass says that some server may be had though nobody acts: once it is ready or another claim ends, or the policy thinks otherwise

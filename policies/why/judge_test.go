@@ -205,20 +205,22 @@ func bruteForce(t *testing.T, policy *selection.Policy, c *v1alpha1.ServerClaim,
 func TestTheAnswerIsWhatBruteForceFinds(t *testing.T) {
 	policy := compiled(t, rules)
 	met, cases := map[string]int{}, 0
-	rapid.Check(t, func(r *rapid.T) {
-		servers := drawServers(r)
-		claims := drawHolders(r, servers)
-		for range 5 {
-			cases++
-			checkAnswer(t, r, policy, drawClaim(r), servers, claims, met)
-		}
-	})
-	for _, what := range []string{"a ranking of several", "no server", "servers of a later alternative", "a preference that decides",
+	wanted := []string{"a ranking of several", "no server", "servers of a later alternative", "a preference that decides",
 		selection.CodeSelector, selection.CodeServerRef, selection.CodeClaimed, selection.CodeUnclaimable, selection.CodeTaint, selection.CodeState,
-		selection.CodePower, selection.CodeNotAllowed, placement.CodePlacement, placement.CodeError, placement.CodeSpread, "hot", "tenant"} {
-		if cases >= 500 && met[what] == 0 {
-			t.Errorf("%q was met in none of %d cases: too little of interest", what, cases)
-		}
+		selection.CodePower, selection.CodeNotAllowed, placement.CodePlacement, placement.CodeError, placement.CodeSpread, "hot", "tenant"}
+	isMissing := func(what string) bool { return met[what] == 0 }
+	for round := 0; round < 10 && slices.ContainsFunc(wanted, isMissing); round++ { // some of it is rare
+		rapid.Check(t, func(r *rapid.T) {
+			servers := drawServers(r)
+			claims := drawHolders(r, servers)
+			for range 5 {
+				cases++
+				checkAnswer(t, r, policy, drawClaim(r), servers, claims, met)
+			}
+		})
+	}
+	if missing := slices.DeleteFunc(wanted, func(what string) bool { return !isMissing(what) }); len(missing) > 0 {
+		t.Errorf("%q were met in none of %d cases: too little of interest", missing, cases)
 	}
 }
 
