@@ -5,8 +5,8 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"slices"
 	"maps"
+	"slices"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
