@@ -106,6 +106,9 @@ type Vocabulary struct {
 	Effects []EffectType
 	// Enter lists what must hold to enter a state, by state name.
 	Enter map[State][]Requirement
+	// Arrive lists what must hold besides to enter a state by a rule, by state name. Who forces a server there by hand is not asked,
+	// nor what finds it there: another program's state, a dropped one that migrates, or a marker that outlived the status.
+	Arrive map[State][]Requirement
 	// Leave lists what must hold to leave a state by a rule, by state name. Entering a state by hand leaves none by a rule.
 	Leave map[State][]Requirement
 	// Clear lists what must hold to clear a mark, by mark name.

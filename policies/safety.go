@@ -183,6 +183,12 @@ var (
 		Rule: "ParkedUntilAsked", Must: `operation.name == "unpark"`,
 		Doc: "a parked server is handed back by the operation unpark only",
 	}
+	// Whoever is handed a machine pulls its plugs and its disks. A server whose status was lost goes back to where it was parked,
+	// whatever its new holder does with it. Who forces a server to Parked by hand has it left alone as it is.
+	parkedOnlyOff = engine.Requirement{
+		Rule: "ParkedOnlyOff", Must: `bmc.power == "Off" || server.parked`,
+		Doc: "a machine is handed to somebody outside only once it is seen to be off",
+	}
 	// A boot of ours begins from Off. The boot facts are those of the present entry, so that a boot which stands was prepared
 	// while the machine was off and may well run by now; that it is asked for again changes nothing. Power that is not known,
 	// or changes just now, is waited out.
@@ -216,6 +222,11 @@ var (
 // enterRules lists what must hold to enter a state. Available is the state that offers a server to claims.
 var enterRules = map[engine.State][]engine.Requirement{
 	"Available": {neverOfferDirty, leftToItself},
+}
+
+// arriveRules lists what must hold to enter a state by a rule.
+var arriveRules = map[engine.State][]engine.Requirement{
+	"Parked": {parkedOnlyOff},
 }
 
 // leaveRules lists what must hold to leave a state by a rule.

@@ -303,3 +303,35 @@ func TestAServerThatWasParkedBeginsParkedWhateverItsBundleSays(t *testing.T) {
 		})
 	}
 }
+
+func TestARuleParksAMachineOnlyOnceItIsSeenToBeOff(t *testing.T) {
+	hasty := rewritten(t, Vocabulary(), "when: parkAsked && poweredOff && !released}", "when: parkAsked && !released}",
+		"\ninvariants:", "\nmigrate: {Lent: Parked}\n\ninvariants:")
+	asked := func(state, power string) *Facts {
+		return ours(state, func(f *Facts) { f.Operation.Name, f.BMC.Power = OperationPark, power })
+	}
+	for name, c := range map[string]struct {
+		decision     engine.Decision
+		becomes, law string
+	}{
+		"one that is off":                                 {hasty.Decide(asked("Reserved", "Off")), "Parked", ""},
+		"one that runs":                                   {hasty.Decide(asked("Reserved", "On")), "Reserved", "ParkedOnlyOff"},
+		"one that goes down":                              {hasty.Decide(asked("Reserved", "PoweringOff")), "Reserved", "ParkedOnlyOff"},
+		"one of which nothing is known":                   {hasty.Decide(asked("Reserved", "Unknown")), "Reserved", "ParkedOnlyOff"},
+		"one that runs where somebody forces it there":    {hasty.Enter(asked("Reserved", "On"), "Parked"), "Parked", ""},
+		"one that runs in a state that migrates there":    {hasty.Decide(asked("Lent", "On")), "Parked", ""},
+		"one that runs and was parked before":             {hasty.Start(free("", func(f *Facts) { f.Server.Parked, f.BMC.Power = true, "On" })), "Parked", ""},
+		"one that was parked, as long as its BMC is away": {hasty.Start(free("", func(f *Facts) { f.Server.Parked, f.BMC.Power = true, "Unknown" })), "Parked", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.law != "" {
+				if h := c.decision.Halt; h == nil || h.Cause != engine.HaltSafety || !strings.Contains(h.Message, c.law) {
+					t.Fatalf("it is halted by %+v, and goes to %s", h, c.decision.To)
+				}
+			}
+			if string(c.decision.To) != c.becomes || (c.decision.Halt != nil) != (c.law != "") {
+				t.Errorf("it becomes %s, halted by %+v", c.decision.To, c.decision.Halt)
+			}
+		})
+	}
+}

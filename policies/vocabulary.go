@@ -30,6 +30,7 @@ func buildVocabulary() *engine.Vocabulary {
 	words := &engine.Vocabulary{
 		Effects:  effects,
 		Enter:    enterRules,
+		Arrive:   arriveRules,
 		Leave:    leaveRules,
 		Clear:    clearRules,
 		Set:      setRules,

@@ -33,9 +33,10 @@ type Anatomy struct {
 	Migrate     map[engine.State]engine.State
 	// MigrateAt is where each dropped state is told to migrate.
 	MigrateAt map[engine.State]Place
-	// Enter, Leave, Clear, Set, Effect and Stays are the safety rules: the first two by state, the next two by mark, and the
-	// last two by effect: to ensure it, and to stay in a state that has it.
-	Enter, Leave      map[engine.State][]RequirementAnatomy
+	// Enter, Arrive, Leave, Clear, Set, Effect and Stays are the safety rules: the first three by state, the next two by mark, and
+	// the last two by effect: to ensure it, and to stay in a state that has it. Arrive is asked of exits only.
+	Enter, Arrive     map[engine.State][]RequirementAnatomy
+	Leave             map[engine.State][]RequirementAnatomy
 	Clear, Set        map[string][]RequirementAnatomy
 	Effect, Stays     map[string][]RequirementAnatomy
 	Axioms, AfterMove []Expression
@@ -165,7 +166,8 @@ func (l *Lifecycle) Anatomy(assumed ...engine.Axiom) (*Anatomy, error) {
 	for effect, brings := range laws.brings {
 		a.Brings[effect] = expressionOf(brings)
 	}
-	a.Enter, a.Leave = requirementsOf(laws, l.safety.enter), requirementsOf(laws, l.safety.leave)
+	a.Enter, a.Arrive = requirementsOf(laws, l.safety.enter), requirementsOf(laws, l.safety.arrive)
+	a.Leave = requirementsOf(laws, l.safety.leave)
 	a.Clear, a.Set = requirementsOf(laws, l.safety.clear), requirementsOf(laws, l.safety.set)
 	a.Effect, a.Stays = requirementsOf(laws, l.safety.effect), requirementsOf(laws, l.safety.stays)
 	for _, name := range l.order {

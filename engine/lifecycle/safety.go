@@ -17,6 +17,7 @@ import (
 // safety holds the requirements that no bundle can switch off, compiled.
 type safety struct {
 	enter  map[engine.State][]requirement
+	arrive map[engine.State][]requirement
 	leave  map[engine.State][]requirement
 	clear  map[string][]requirement
 	set    map[string][]requirement
@@ -72,13 +73,18 @@ func (b *breach) message(what string) string {
 
 // compileSafety fails only on a mistake in the vocabulary, which is the program's own.
 func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
-	s := &safety{enter: map[engine.State][]requirement{}, leave: map[engine.State][]requirement{},
-		clear: map[string][]requirement{}, set: map[string][]requirement{}, effect: map[string][]requirement{}, stays: map[string][]requirement{},
+	s := &safety{enter: map[engine.State][]requirement{}, arrive: map[engine.State][]requirement{},
+		leave: map[engine.State][]requirement{}, clear: map[string][]requirement{}, set: map[string][]requirement{}, effect: map[string][]requirement{}, stays: map[string][]requirement{},
 		marks: map[string][]string{}}
 	c := &safetyCompiler{env: env, vocabulary: v, known: map[[2]string]*atom{}}
 	var err error
 	for name, all := range v.Enter {
 		if s.enter[name], err = c.requirements(all); err != nil {
+			return nil, err
+		}
+	}
+	for name, all := range v.Arrive {
+		if s.arrive[name], err = c.requirements(all); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +118,7 @@ func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
 // requirements lists all of them, in no order.
 func (s *safety) requirements() []requirement {
 	var all []requirement
-	for _, byState := range []map[engine.State][]requirement{s.enter, s.leave} {
+	for _, byState := range []map[engine.State][]requirement{s.enter, s.arrive, s.leave} {
 		all = append(all, slices.Concat(slices.Collect(maps.Values(byState))...)...)
 	}
 	for _, byWord := range []map[string][]requirement{s.clear, s.set, s.effect, s.stays} {
@@ -212,13 +218,20 @@ func (s *safety) forMove(from engine.State, to *state, e *exit, in *activation) 
 			return b
 		}
 	}
-	return s.forEntering(to, e.clears, to.marks, in)
+	if b := s.forEntering(to, e.clears, to.marks, in); b != nil {
+		return b
+	}
+	return afterwards(s.arrive[to.name], e.clears, to.marks, in)
 }
 
-// forEntering checks the state that a move enters against the facts as they will be: without the marks that the move
-// clears, and with those that it sets.
+// forEntering checks the state that a server enters, by a rule or without one.
 func (s *safety) forEntering(to *state, clears, sets []string, in *activation) *breach {
-	requirements := s.enter[to.name]
+	return afterwards(s.enter[to.name], clears, sets, in)
+}
+
+// afterwards checks requirements against the facts as they will be: without the marks that a move clears, and with those that
+// it sets.
+func afterwards(requirements []requirement, clears, sets []string, in *activation) *breach {
 	if len(requirements) == 0 {
 		return nil
 	}
@@ -235,7 +248,7 @@ func (s *safety) readsOfMove(from engine.State, to *state, e *exit) []int {
 	for _, mark := range e.clears {
 		facts = append(facts, readsOf(s.clear[mark])...)
 	}
-	return append(facts, readsOf(s.enter[to.name])...)
+	return slices.Concat(facts, readsOf(s.enter[to.name]), readsOf(s.arrive[to.name]))
 }
 
 func (s *safety) readsOfEffect(name string) []int {

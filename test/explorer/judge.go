@@ -96,6 +96,13 @@ func (p *player) judgeOffer(w *World) {
 	}
 }
 
+// judgeParking judges that a rule hands a machine to somebody outside. One that was parked before may be used by whoever has it.
+func (p *player) judgeParking(w *World, to string) {
+	if to == "Parked" && w.On && !w.ParkNote {
+		p.breaks(ParkedOnlyOff, "a machine that runs is handed to somebody outside")
+	}
+}
+
 // judgeHands judges that an effect which touches the machine is wanted.
 func (p *player) judgeHands(w *World, effect string) {
 	if w.Given && touching[effect] {

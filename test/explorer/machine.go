@@ -53,6 +53,9 @@ type ensure struct {
 	when   *guard
 }
 
+// migrated is the rule of the one way out of a state that was dropped.
+const migrated = "Migrated"
+
 // Load reads the files of a bundle. It fails where the lifecycle cannot be played at all.
 func Load(files map[string][]byte) (*Machine, error) {
 	d, s, err := parse(files)
@@ -108,7 +111,7 @@ func (m *Machine) addDropped(migrate map[string]string) error {
 			return err
 		}
 		m.dropped = append(m.dropped, uint8(len(m.states)))
-		m.states = append(m.states, stateRules{name: name, exits: []exit{{rule: "Migrated", to: to}}})
+		m.states = append(m.states, stateRules{name: name, exits: []exit{{rule: migrated, to: to}}})
 	}
 	return nil
 }

@@ -36,6 +36,8 @@ const (
 	EarnedByBoot Rule = "EarnedByBoot"
 	// HandsOff: nothing is done to a machine that is parked, that a maintenance has, or that was seen running and is not ours.
 	HandsOff Rule = "HandsOff"
+	// ParkedOnlyOff: no machine that runs is handed to somebody outside.
+	ParkedOnlyOff Rule = "ParkedOnlyOff"
 	// RunningBootKept: no agent's boot is prepared for a machine on which a tenant or a stranger runs.
 	RunningBootKept Rule = "RunningBootKept"
 	// OrderOnlyWhileOff: the boot order of a machine on which a tenant or a stranger runs is not changed.
@@ -52,8 +54,8 @@ const (
 
 // Rules lists every rule.
 var Rules = []Rule{AbsenceIsNotEvidence, NeverWipeClaimed, NeverWipeRetained, NeverOfferDirty, ClearOnlyOnProof, ClearOnlyReleased,
-	ForgetOnlyWhenClean, NeverOnAClaim, OnlyForTheHolder, NeverCutAnErase, NotInUse, NotAStranger, EarnedByBoot, HandsOff, RunningBootKept,
-	OrderOnlyWhileOff, NoDeadline, NeverRests, Spin, Quarrel}
+	ForgetOnlyWhenClean, NeverOnAClaim, OnlyForTheHolder, NeverCutAnErase, NotInUse, NotAStranger, EarnedByBoot, HandsOff, ParkedOnlyOff,
+	RunningBootKept, OrderOnlyWhileOff, NoDeadline, NeverRests, Spin, Quarrel}
 
 // Safety says whether a rule guards machines and data, rather than progress.
 func (r Rule) Safety() bool {

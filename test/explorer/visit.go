@@ -68,6 +68,9 @@ func (p *player) move(w *World, x *exit) {
 	p.say(x.rule + " to " + p.m.states[x.to].name)
 	to := &p.m.states[x.to]
 	p.judgeMarks(w, x.clears, to.marks)
+	if x.rule != migrated {
+		p.judgeParking(w, to.name)
+	}
 	if w.Op != NoOperation {
 		served := p.servedBy(w, x)
 		w.Given = (w.Given && (!served || w.Op != Unpark)) || (served && w.Op == Park)

@@ -134,6 +134,9 @@ var _ = Describe("Safety that no bundle can switch off", func() {
 		}), "when: (released || parkAsked) && mayStop && !wiping}", "when: claimed}"),
 		Entry("rule 6: ending the parking of a server that nobody handed back", "ParkedUntilAsked", at("Parked", func(*policies.Facts) {}),
 			"{rule: Unparked,      to: Initial,   when: unparkAsked}", "{rule: Unparked,      to: Initial,   when: poweredOff}"),
+		Entry("rule 6: handing out a machine that runs", "ParkedOnlyOff", at("Reserved", func(f *policies.Facts) {
+			f.Server.ClaimRefSet, f.Claim.Bound, f.Claim.Power, f.BMC.Power, f.Operation.Name = true, true, "On", "On", "park"
+		}), "when: parkAsked && poweredOff && !released}", "when: parkAsked && !released}"),
 		Entry("rule 7: a write to another machine", "IdentityFirst", at("Available", func(f *policies.Facts) {
 			f.BMC.Identity = policies.IdentityOther
 		})),

@@ -115,7 +115,7 @@ var _ = Describe("Another policy", func() {
 	It("that another version of the manager refuses halts its servers, which are observed, until one takes over that it accepts", func(ctx SpecContext) {
 		m := theWorld.available(ctx)
 		name := serverOf(m)
-		held := variant("2.7.0", "{rule: ParkedAvailable, to: Parked,   when: parkAsked && poweredOff}", "{rule: Idle, to: Parked, when: running && mayStop}")
+		held := variant("2.7.0", "{rule: ParkedAvailable, to: Parked,   when: parkAsked && poweredOff}", "{rule: Idle, to: Error, when: running && mayStop}")
 		govern(ctx, held)
 		Eventually(revisionOf(ctx, name)).Should(Equal(held.Revision.Name))
 		theWorld.stopManager()

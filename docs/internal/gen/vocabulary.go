@@ -161,6 +161,9 @@ func safetyRules(v *engine.Vocabulary) []safetyRule {
 	for _, state := range slices.Sorted(maps.Keys(v.Enter)) {
 		add(v.Enter[state], "entering state "+code(string(state)))
 	}
+	for _, state := range slices.Sorted(maps.Keys(v.Arrive)) {
+		add(v.Arrive[state], "entering state "+code(string(state))+" by a rule")
+	}
 	for _, state := range slices.Sorted(maps.Keys(v.Leave)) {
 		add(v.Leave[state], "leaving state "+code(string(state))+" by a rule")
 	}

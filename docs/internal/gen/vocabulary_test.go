@@ -42,6 +42,9 @@ func TestEveryRequirementOfASafetyRuleIsTold(t *testing.T) {
 	for state, required := range v.Enter {
 		tell("entering state `"+string(state)+"`", required)
 	}
+	for state, required := range v.Arrive {
+		tell("entering state `"+string(state)+"` by a rule", required)
+	}
 	for state, required := range v.Leave {
 		tell("leaving state `"+string(state)+"`", required)
 	}

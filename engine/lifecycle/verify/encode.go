@@ -125,6 +125,7 @@ func (e *encoder) readAll() {
 			}
 		}
 		e.readRequirements(a.Enter[st.Name])
+		e.readRequirements(a.Arrive[st.Name])
 		e.readRequirements(a.Leave[st.Name])
 	}
 }

@@ -171,7 +171,7 @@ func (c *checker) lookAtExit(v *view, x *lifecycle.ExitAnatomy, open bdd.Ref) wa
 		ask(c.anatomy.Clear[mark], breach{mark: mark})
 	}
 	to := c.stateOf(x.To)
-	all := c.anatomy.Enter[x.To]
+	all := slices.Concat(c.anatomy.Enter[x.To], c.anatomy.Arrive[x.To])
 	for i := range all {
 		// The marks are those after the move, and the state is still the one that is left.
 		holds := c.Restrict(c.outcome(all[i].Must, v.Name).yes, c.marksAfter(x.Clears, to.Marks))
