@@ -81,8 +81,18 @@ type EffectType struct {
 	// Brings is CEL that holds only after the effect, and no longer than its state's entry: static checks rule it out in states
 	// that do not have the effect. Decisions do not rely on it. Empty where the effect leaves nothing of that kind.
 	Brings string
+	// Change is what the effect makes of facts that exits may wait for. Static checks follow it; decisions do not rely on it.
+	Change Change
 	// Undoes names the effects that undo this one, or that this one undoes: a state that wants both at once would never rest.
 	Undoes []string
+}
+
+// Change is what an effect makes of facts once everything goes well.
+type Change struct {
+	// Facts are those that it changes, by name; none where the effect changes nothing that a lifecycle asks for.
+	Facts []string
+	// Makes is CEL that holds once it is done, and Needs CEL without which it does not come to that; empty where nothing is needed.
+	Makes, Needs string
 }
 
 // Axiom is something about facts that follows from the way in which they are made. Static checks rely on it; decisions do

@@ -8,8 +8,8 @@ import "slices"
 var lifecycleCodes = []Group{
 	{Title: "Lifecycle", About: "About states, rules, guards and effects in lifecycle.yaml.", Codes: table(Error, `
 after-range
-	The duration of after: is not above zero.
-	Write a duration above zero.
+	The duration of after: is shorter than a second.
+	Write a duration of 1s or more, or ask with when: for what the rule waits for.
 after-type
 	What after: says is neither a duration nor the name of a duration fact.
 	Write a duration such as 15m, or a fact such as wipe.budget.
@@ -154,6 +154,9 @@ effect-never-ensured
 definition-unused
 	No guard uses the definition.
 	Use it, or take it out.
+endless-round
+	Servers can go round for ever by what the states ensure and by time alone: nothing has to happen outside for the next move.
+	Let one of the rules ask for what only somebody outside brings, or count the retries and give up.
 mark-given-up
 	A rule clears a mark that nothing forbids to clear, and something is lost by it.
 	Take the mark out of clears:, unless the finding says what you want.

@@ -42,6 +42,8 @@ type Anatomy struct {
 	Axioms, AfterMove []Expression
 	// Brings is, by effect, what holds only in states that have the effect.
 	Brings map[string]*Expression
+	// Makes and Needs are, by effect, what holds once it is done, and what it takes for that.
+	Makes, Needs map[string]*Expression
 	// Assumed is what holds besides of the servers that the lifecycle governs.
 	Assumed []Expression
 
@@ -153,7 +155,7 @@ func conditionOf(g *guard) *Condition {
 // bundle say. The error is for mistakes in the vocabulary's declarations and in what is assumed.
 func (l *Lifecycle) Anatomy(assumed ...engine.Axiom) (*Anatomy, error) {
 	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, Migrate: l.migrate, MigrateAt: l.migrateAt,
-		Definitions: expressionsOf(l.atoms), Brings: map[string]*Expression{}, language: l.language}
+		Definitions: expressionsOf(l.atoms), language: l.language}
 	laws, err := l.language.laws()
 	if err != nil {
 		return a, err
@@ -163,9 +165,7 @@ func (l *Lifecycle) Anatomy(assumed ...engine.Axiom) (*Anatomy, error) {
 		return a, err
 	}
 	a.Axioms, a.AfterMove, a.Assumed = expressionsOf(laws.axioms), expressionsOf(laws.afterMove), expressionsOf(also)
-	for effect, brings := range laws.brings {
-		a.Brings[effect] = expressionOf(brings)
-	}
+	a.Brings, a.Makes, a.Needs = expressionsBy(laws.brings), expressionsBy(laws.makes), expressionsBy(laws.needs)
 	a.Enter, a.Arrive = requirementsOf(laws, l.safety.enter), requirementsOf(laws, l.safety.arrive)
 	a.Leave = requirementsOf(laws, l.safety.leave)
 	a.Clear, a.Set = requirementsOf(laws, l.safety.clear), requirementsOf(laws, l.safety.set)
@@ -209,6 +209,14 @@ func requirementsOf[K comparable](laws *laws, all map[K][]requirement) map[K][]R
 
 func expressionOf(a *atom) *Expression {
 	return &Expression{Name: a.name, Source: a.source, Checked: a.checked, Facts: a.facts, At: a.at}
+}
+
+func expressionsBy(all map[string]*atom) map[string]*Expression {
+	laid := make(map[string]*Expression, len(all))
+	for name, a := range all {
+		laid[name] = expressionOf(a)
+	}
+	return laid
 }
 
 func expressionsOf(all []*atom) []Expression {

@@ -307,10 +307,15 @@ func (c *compiler) kept(at *yaml.Node, rule, cannot, mark string) {
 		"%s the mark %q: the engine keeps it", cannot, mark)
 }
 
+// minDeadline is the shortest deadline. Two states at rest that leave each other by shorter ones would keep the fleet's API server
+// busy with nothing else.
+const minDeadline = time.Second
+
 func (c *compiler) deadline(rule string, node *yaml.Node) *deadline {
 	if d, err := time.ParseDuration(node.Value); err == nil {
-		if d <= 0 {
-			c.file.Errorf(node, "after-range", rule, "write a duration above zero", "after must be above zero")
+		if d < minDeadline {
+			c.file.Errorf(node, "after-range", rule, "write a duration of 1s or more, or ask with when: for what the rule waits for",
+				"after is %s, and a deadline is at least %s", d, minDeadline)
 		}
 		return &deadline{literal: d, fact: -1}
 	}

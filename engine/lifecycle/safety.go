@@ -74,7 +74,8 @@ func (b *breach) message(what string) string {
 // compileSafety fails only on a mistake in the vocabulary, which is the program's own.
 func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
 	s := &safety{enter: map[engine.State][]requirement{}, arrive: map[engine.State][]requirement{},
-		leave: map[engine.State][]requirement{}, clear: map[string][]requirement{}, set: map[string][]requirement{}, effect: map[string][]requirement{}, stays: map[string][]requirement{},
+		leave: map[engine.State][]requirement{}, clear: map[string][]requirement{}, set: map[string][]requirement{},
+		effect: map[string][]requirement{}, stays: map[string][]requirement{},
 		marks: map[string][]string{}}
 	c := &safetyCompiler{env: env, vocabulary: v, known: map[[2]string]*atom{}}
 	var err error

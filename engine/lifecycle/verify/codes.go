@@ -23,6 +23,7 @@ const (
 	CodeDestination       = "operation-destination"
 	CodeOperationUnlisted = "operation-unlisted"
 	CodeMarkForfeited     = "mark-given-up"
+	CodeRound             = "endless-round"
 	CodeOrderDecides      = "order-decides"
 	CodeUndecided         = "verify-undecided"
 	CodeNotProven         = "verify-not-proven"

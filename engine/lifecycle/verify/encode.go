@@ -95,8 +95,10 @@ func (e *encoder) readAll() {
 	for i := range a.Assumed {
 		e.read(&a.Assumed[i])
 	}
-	for _, effect := range slices.Sorted(maps.Keys(a.Brings)) {
-		e.read(a.Brings[effect])
+	for _, laws := range []map[string]*lifecycle.Expression{a.Brings, a.Makes, a.Needs} {
+		for _, effect := range slices.Sorted(maps.Keys(laws)) {
+			e.read(laws[effect])
+		}
 	}
 	for i := range a.Definitions {
 		e.read(&a.Definitions[i])

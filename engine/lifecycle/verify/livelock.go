@@ -85,19 +85,18 @@ func (c *checker) newSpin(passes bool) *spin {
 	return s
 }
 
-func (c *checker) checkLivelock() {
-	s := c.newSpin(false)
+func (s *spin) checkLivelock() {
 	s.checkDestinations()
 	told := map[string]bool{}
 	for range maxCycles {
 		forever := s.forever(nil)
 		at, ok := s.start(forever)
-		if !ok || c.Err() != nil {
+		if !ok || s.Err() != nil {
 			return
 		}
 		cycle, x := s.follow(forever, at, forever[at])
 		if len(cycle) == 0 {
-			c.unproven("whether moves can follow each other for ever was not found out: too much depends on each other")
+			s.unproven("whether moves can follow each other for ever was not found out: too much depends on each other")
 			return
 		}
 		if words := cycleWords(cycle); !told[words] {
@@ -131,22 +130,28 @@ func (s *spin) enter() {
 	} else {
 		s.entered = s.And(s.entered, s.atOnce)
 	}
-	s.volatile = map[int]bool{}
+	s.volatile = s.touched(changed)
+}
+
+// touched is the variables that may change with some facts.
+func (s *spin) touched(changed map[int]bool) map[int]bool {
+	touched := map[int]bool{}
 	for _, p := range s.primitives {
 		if !s.changes(p, changed) {
 			continue
 		}
 		if p.kind == isWord {
 			for _, w := range s.vocables[p.fact] {
-				s.volatile[w.variable] = true
+				touched[w.variable] = true
 			}
 			continue
 		}
-		s.volatile[p.variable] = true
+		touched[p.variable] = true
 		if p.failure >= 0 {
-			s.volatile[p.failure] = true
+			touched[p.failure] = true
 		}
 	}
+	return touched
 }
 
 // usual holds where every length of time that a fact holds is the one that it has where nothing is known.

@@ -101,8 +101,10 @@ func check(l *lifecycle.Lifecycle, limit int, assumed []engine.Axiom) Report {
 	c.checkDefinitions()
 	c.checkRetries()
 	c.checkForfeits()
-	c.checkLivelock()
+	s := c.newSpin(false)
+	s.checkLivelock()
 	c.checkDeadlines()
+	s.checkTreadmill()
 	if err := c.Err(); err != nil { // what was found with a diagram that was cut off means nothing
 		c.findings = []Finding{undecided(anatomy, err.Error())}
 		c.open = append(c.open, err.Error())

@@ -132,6 +132,9 @@ lifecycle.yaml:36:14: error: Sold: Sold never fires: where its guard is true, a 
 		"thresholds are ordered": {
 			[]string{`spent: lifecycle.retries >= 2`, "spent: lifecycle.retries >= 2 && lifecycle.retries < 2"}, `
 lifecycle.yaml:20:14: error: Failed: Failed never fires: no facts make spent && !good true [rule-never-fires]
+lifecycle.yaml:25:14: warning: Cooled: servers can go round for ever by what the states ensure and by time alone: Test -Again-> Pause -Cooled-> Test [endless-round]
+  Test -Again-> Pause; in Pause with {lifecycle.age: 5m, lifecycle.retries: 2}
+  {to: Test, rule: Cooled}
 `},
 		"a guard that is always true": {
 			[]string{`when: scratched}`, `when: scratched || lit || !lit}`}, `
@@ -162,11 +165,17 @@ lifecycle.yaml:22:14: info: Tired: in Test, Passed (to Shelf) and Tired (to Bin)
 			[]string{`after: lamp.budget, retry: true}`, `after: 5m}`, "    means: Cooling down.\n", "    means: Cooling down.\n    stable: true\n",
 				`when: spent && !good, after: 10m`, `when: "!good", after: 10m`, "  spent: lifecycle.retries >= 2\n", ""}, `
 lifecycle.yaml:19:53: warning: Failed: in Test, the deadline of Failed is never reached: Again leaves the state sooner [deadline-too-late]
+lifecycle.yaml:20:14: warning: Again: servers can go round for ever by what the states ensure and by time alone: Test -Again-> Pause -Cooled-> Test [endless-round]
+  in Test with {lifecycle.age: 5m}
+  {to: Pause, rule: Again}
 `},
 		"a deadline too late that leads back into the same round": {
 			[]string{`to: Bin, when: spent && !good, after: 10m`, `to: Pause, when: "!good", after: 10m`,
 				`after: lamp.budget, retry: true}`, `after: 5m}`, "  spent: lifecycle.retries >= 2\n", ""}, `
 lifecycle.yaml:19:55: warning: Failed: in Test, the deadline of Failed is never reached: Again leaves the state sooner [deadline-too-late]
+lifecycle.yaml:20:14: warning: Again: servers can go round for ever by what the states ensure and by time alone: Test -Again-> Pause -Cooled-> Test [endless-round]
+  in Test with {lifecycle.age: 5m}
+  {to: Pause, rule: Again}
 `},
 		"a retry that nobody counts": {
 			[]string{`after: lamp.budget, retry: true}`, `after: lamp.budget}`}, `
@@ -205,6 +214,9 @@ lifecycle.yaml:41:14: warning: Mended: Mended clears Wrapped: its warranty ends 
 lifecycle.yaml:20:14: warning: Failed: in Test, the guard of Failed can be an error, and the server would be halted [guard-error]
   in Test with {lifecycle.age: 10m, lamp.volts: 0}
   {halts: GuardError, rule: Failed}
+lifecycle.yaml:25:14: warning: Cooled: servers can go round for ever by what the states ensure and by time alone: Test -Again-> Pause -Cooled-> Test [endless-round]
+  Test -Again-> Pause; in Pause with {lifecycle.age: 5m}
+  {to: Test, rule: Cooled}
 undecided: lamp.watts / lamp.volts > 2 is not taken apart: it may be true or false whatever else holds
 `},
 		"text that is not taken apart": {
