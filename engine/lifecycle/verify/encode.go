@@ -74,6 +74,7 @@ func newEncoder(a *lifecycle.Anatomy, limit int) *encoder {
 		evaluators: map[*primitive]func(engine.Facts) (bool, error){}}
 	e.reader = &reader{words: a.Vocabulary, known: map[string]int{}}
 	e.readAll()
+	e.readChanges()
 	e.primitives = e.reader.primitives
 	e.assignVariables()
 	e.domain, e.assumed = e.possible(), bdd.True
@@ -95,10 +96,8 @@ func (e *encoder) readAll() {
 	for i := range a.Assumed {
 		e.read(&a.Assumed[i])
 	}
-	for _, laws := range []map[string]*lifecycle.Expression{a.Brings, a.Makes, a.Needs} {
-		for _, effect := range slices.Sorted(maps.Keys(laws)) {
-			e.read(laws[effect])
-		}
+	for _, effect := range slices.Sorted(maps.Keys(a.Brings)) {
+		e.read(a.Brings[effect])
 	}
 	for i := range a.Definitions {
 		e.read(&a.Definitions[i])
@@ -130,6 +129,17 @@ func (e *encoder) readAll() {
 		e.readRequirements(a.Arrive[st.Name])
 		e.readRequirements(a.Leave[st.Name])
 	}
+}
+
+// readChanges reads what effects make of facts. They have no say in the order of the questions, which is for what decisions ask.
+func (e *encoder) readChanges() {
+	decisions := e.expressions
+	for _, changes := range []map[string]*lifecycle.Expression{e.anatomy.Makes, e.anatomy.Needs} {
+		for _, effect := range slices.Sorted(maps.Keys(changes)) {
+			e.read(changes[effect])
+		}
+	}
+	e.expressions = decisions
 }
 
 func (e *encoder) readRequirements(all []lifecycle.RequirementAnatomy) {

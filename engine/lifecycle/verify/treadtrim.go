@@ -54,8 +54,15 @@ func (r *treadmill) follows() map[*leg][]*leg {
 	brought := map[*leg]bdd.Ref{} // from where a move into its state an exit is taken
 	for _, v := range r.order {
 		st := r.stays[v.Name]
-		for _, l := range st.exits {
-			brought[l] = r.Exists(r.Exists(r.And(r.through(st, l.ever), r.begun), r.volatile), retries)
+		changed := maps.Clone(retries)
+		for _, w := range st.works {
+			maps.Copy(changed, w.changes)
+			for mark := range w.marks {
+				changed[mark] = true
+			}
+		}
+		for _, l := range st.exits { // whatever the state ensures is taken for done, or not: that is quicker than to ask which
+			brought[l] = r.Exists(r.And(r.Exists(l.ever, changed), r.begun), r.volatile)
 		}
 	}
 	follows := map[*leg][]*leg{}
