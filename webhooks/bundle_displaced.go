@@ -16,9 +16,13 @@ import (
 func displaced(is *head, all []policyv1alpha1.PolicyRevision) []*policyv1alpha1.PolicyRevision {
 	promoted := lastPromoted(all)
 	var found []*policyv1alpha1.PolicyRevision
+	isOwn := slices.ContainsFunc(all, func(r policyv1alpha1.PolicyRevision) bool {
+		return use(&r, promoted) == useInForce && r.Spec.Bundle == is.name
+	})
 	for i := range all {
 		r := &all[i]
-		governs := use(r, promoted) == useInForce || r.AwaitsReplicas()
+		// Whoever may activate what is in force needs nobody's leave to stay so, or to go back.
+		governs := use(r, promoted) == useInForce || r.AwaitsReplicas() && !isOwn
 		if governs && !builtIn(r) && r.Spec.Bundle != is.name {
 			found = append(found, r)
 		}

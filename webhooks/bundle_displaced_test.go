@@ -67,3 +67,18 @@ func TestWhoLetsABundleGovernInThePlaceOfAnother(t *testing.T) {
 		})
 	}
 }
+
+// A promotion that waits governs nobody: it keeps nobody who may activate what is in force from going back to that.
+func TestAWaitingPromotionOfAnotherBundleDoesNotLockOutTheOneInForce(t *testing.T) {
+	inForce := revisionOf(t, bundleHead(), promotion("7"), atStage(policyv1alpha1.StageActive))
+	waiting := revisionOf(t, bundleHead(holds("lifecycle.yaml", "other")), func(r *policyv1alpha1.PolicyRevision) {
+		r.Name, r.Spec.Bundle, r.Status.LabelledStage = "prod-1.0.0-0123456789", "prod", policyv1alpha1.LabelledActive
+		r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: policyv1alpha1.ConditionActive, Status: metav1.ConditionFalse,
+			Reason: policyv1alpha1.ReasonAwaitingReplicas})
+	})
+	w, _ := bundleWorld(t, inForce, waiting)
+	got, _ := w.ask(PathValidateBundle, user, admissionv1.Update, bundleHead(staged("shadow")), bundleHead(staged("active"), activated), mayActivate("fleet"))
+	if got != "" {
+		t.Error(got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,10 +37,8 @@ type usage struct {
 	used, limit       int
 	// pending are those of used that were admitted a moment ago and are not known to be stored.
 	pending int
-	// stored says that a claim of the name that is asked for lives; keptFor is a server that is held for a former one, empty where
-	// none is.
-	stored  bool
-	keptFor string
+	// stored says that there is a claim of the name that is asked for; kept that a server is held for a former one.
+	stored, kept bool
 }
 
 func newQuotas(cache client.Reader, now func() time.Time) *quotas {
@@ -61,7 +60,7 @@ func (q *quotas) take(ctx context.Context, c *v1alpha1.ServerClaim, limit int, k
 		delete(recent, other.Name)
 		switch {
 		case other.Name == c.Name:
-			u.stored = other.DeletionTimestamp.IsZero()
+			u.stored = true
 		case takesServer(other):
 			u.used++
 		}
@@ -135,7 +134,7 @@ func (l *lookup) usage(ctx context.Context, c change[v1alpha1.ServerClaim], s *v
 	}
 	u.bundle = b.Revision.Name
 	if !u.stored {
-		u.keptFor = l.keptFor(c.new)
+		u.kept = l.isKept(c.new)
 	}
 	return &u, nil
 }
@@ -145,16 +144,12 @@ func comesBack(c *v1alpha1.ServerClaim, s *v1alpha1.Server) bool {
 	return s != nil && refOf(c) == s.Name && namesClaim(s, c) && !v1alpha1.BindingEnded(s)
 }
 
-// keptFor is a server that a claim would have back if it named it: one that is held for a former claim of its name. It is empty
-// where there is none.
-func (l *lookup) keptFor(c *v1alpha1.ServerClaim) string {
-	name := ""
-	for _, e := range l.servers.Index().HeldBy(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}) {
-		if !v1alpha1.BindingEnded(e.Server) && (name == "" || e.Name() < name) {
-			name = e.Name()
-		}
-	}
-	return name
+// isKept says that a server is held for a former claim of a name. Which one is not told: it may be of the namespace's former tenant, and
+// whoever names it has its data.
+func (l *lookup) isKept(c *v1alpha1.ServerClaim) bool {
+	return slices.ContainsFunc(l.servers.Index().HeldBy(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}), func(e *index.Entry) bool {
+		return !v1alpha1.BindingEnded(e.Server)
+	})
 }
 
 // checkQuota refuses a claim that its namespace has no room for.
@@ -163,9 +158,8 @@ func checkQuota(u *usage, found *findings) {
 		return
 	}
 	back := ""
-	if u.keptFor != "" {
-		back = fmt.Sprintf("; Server %q is held for a former claim of this name: with spec.serverRef.name %s this claim has it back",
-			u.keptFor, u.keptFor)
+	if u.kept {
+		back = "; a server is held for a former claim of this name: a claim that names it in spec.serverRef has it back"
 	}
 	if u.limit == 0 {
 		found.deny(field.Forbidden(field.NewPath("metadata", "namespace"), fmt.Sprintf(

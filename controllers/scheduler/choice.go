@@ -51,6 +51,7 @@ type view struct {
 	taken []uint32
 	// judgements are what placements say of servers.
 	judgements *judgements
+	attained   *attainments
 	// failed is told of servers that the policy fails for, and whether it failed for all that it was asked about; nil where nobody is.
 	failed func(context.Context, []selection.CandidateError, bool)
 	// groups are what the policy is asked about, kept for the next time.
@@ -90,7 +91,7 @@ type choice struct {
 func newView(fleet *index.Index, policy Policy, revision engine.Revision) *view {
 	return &view{fleet: fleet, policy: policy, revision: revision, choices: map[string]*choice{},
 		exhausted: map[string]bool{}, fits: map[string]*fits{}, places: map[string]places{},
-		matching: map[string]listed{}, judgements: newJudgements()}
+		matching: map[string]listed{}, judgements: newJudgements(), attained: &attainments{}}
 }
 
 // decide says what to do for an open claim. It writes nothing and does no I/O. Where afresh is set, the policy is asked though it

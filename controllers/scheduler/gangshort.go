@@ -153,9 +153,11 @@ func (c *choice) add(o *choice) {
 
 // sum counts by code what both count.
 func sum(a, b map[string]int) map[string]int {
-	both := maps.Clone(b)
-	for code, n := range a {
-		both[code] += n
+	both := map[string]int{}
+	for _, counts := range []map[string]int{a, b} {
+		for code, n := range counts {
+			both[code] += n
+		}
 	}
 	return both
 }

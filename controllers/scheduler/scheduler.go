@@ -64,8 +64,9 @@ type Scheduler struct {
 	stood standing
 	// searches are those for the servers of gangs which take several passes; only the loop uses it.
 	searches searches
-	// judgements are what placements say of servers; only the loop uses it.
+	// judgements are what placements say of servers, and attained which of them a policy might ever allow; only the loop uses them.
 	judgements *judgements
+	attained   *attainments
 	// failures spaces what is told of the servers that the policy fails for.
 	failures *seldom.Teller
 	// known is the policy of the last pass; only the loop uses it.
@@ -158,7 +159,7 @@ func (s *Scheduler) newRun(began time.Time) *run {
 		s.pending.wakeAll()
 	}
 	v := newView(s.fleet, policy, revision)
-	v.judgements, v.failed = s.judgements, s.tellFailures
+	v.judgements, v.attained, v.failed = s.judgements, s.attained, s.tellFailures
 	v.granted, v.now, v.neighbours = s.granted(), began.Unix(), s.pending.neighbours
 	v.quota, v.underway, v.patience = s.quota(), s.underway, s.patience
 	if v.stood = s.stood; policy != nil {

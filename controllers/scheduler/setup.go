@@ -63,7 +63,7 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		fork: sideBySide, writing: make(chan struct{}, maxWriters),
 		fleet: o.Fleet.Index(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), suspects: newSuspects(),
 		doubts: map[types.UID]string{}, patience: patience{}, gangs: map[gangKey]gangWaits{},
-		unanswered: map[types.UID]time.Time{}, returns: map[types.UID]giveBack{}, judgements: newJudgements(),
+		unanswered: map[types.UID]time.Time{}, returns: map[types.UID]giveBack{}, judgements: newJudgements(), attained: &attainments{},
 		failures: seldom.New(tellFailureAgain, mostFailures),
 		searches: searches{limits: searchLimits{easySearch, searchInPass}},
 	}

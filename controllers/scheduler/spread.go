@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -158,39 +159,58 @@ func (v *view) placesOf(ctx context.Context, a asking) map[string]int64 {
 	claim := policies.SelectionClaimOf(a.claim)
 	claim.Priority = a.priority
 	key := a.class.key
-	p, tells := v.policy.(policies.Attaining)
-	if t, ok := v.policy.(telling); ok && tells {
-		key += "\x00" + t.Asks(claim)
-	} else if tells {
-		key += "\x00" + string(a.claim.UID)
+	p, attains := v.policy.(policies.Attaining)
+	if attains = attains && p.TurnsAwayForGood(); attains {
+		key += "\x00" + p.Asks(claim)
 	}
 	known, sequence := v.places[key], v.fleet.Sequence()
 	if known.counts == nil || known.sequence != sequence {
-		known = places{sequence, v.countedPlaces(ctx, a, p, claim)}
+		var entries []*index.Entry
+		for _, e := range v.matchingOf(a) {
+			if ok, _, _ := selection.Feasible(a.spec, e.State); ok {
+				entries = append(entries, e)
+			}
+		}
+		var could func(some []int) []int
+		if attains {
+			could = v.couldEver(ctx, p, claim, entries)
+		}
+		t, spread := v.judgements.of(a.placed), a.placed.Spread()
+		known = places{sequence, placement.CountedPlaces(len(entries),
+			func(i int) string { return spread.Place(entries[i].Candidate().Facts()) },
+			func(i int) bool { return v.judgements.judge(t, entries[i]).accepted() }, could)}
 		v.places[key] = known
 	}
 	return known.counts
 }
 
-func (v *view) countedPlaces(ctx context.Context, a asking, p policies.Attaining, claim selection.Claim) map[string]int64 {
-	matching := v.matchingOf(a)
-	entries := make([]*index.Entry, 0, len(matching))
-	for _, e := range matching {
-		if ok, _, _ := selection.Feasible(a.spec, e.State); ok {
-			entries = append(entries, e)
+// couldEver says which of some servers the policy might ever allow the claim.
+func (v *view) couldEver(ctx context.Context, p policies.Attaining, claim selection.Claim, entries []*index.Entry) func(some []int) []int {
+	most := 0
+	for _, e := range entries {
+		most = max(most, int(e.Number())+1)
+	}
+	known := v.attained.of(v.revision, p.Asks(claim), most)
+	return func(some []int) []int {
+		var could, asked []int
+		for _, i := range some {
+			switch was := known[entries[i].Number()]; {
+			case was.stamp != v.judgements.stamp(entries[i]):
+				asked = append(asked, i)
+			case was.could:
+				could = append(could, i)
+			}
 		}
-	}
-	t, spread := v.judgements.of(a.placed), a.placed.Spread()
-	place := func(i int) string { return spread.Place(entries[i].Candidate().Facts()) }
-	accepts := func(i int) bool { return v.judgements.judge(t, entries[i]).accepted() }
-	if p == nil {
-		return placement.CountedPlaces(len(entries), place, accepts, nil)
-	}
-	return placement.CountedPlaces(len(entries), place, accepts, func(some []int) []int {
-		v.judgements.work += lookCost * int64(len(some))
-		return policies.Attainable(ctx, p, claim, some, func(i int) *selection.PreparedCandidate { return entries[i].Candidate() },
+		v.judgements.work += lookCost * int64(len(asked))
+		also, sure := policies.Attainable(ctx, p, claim, asked, func(i int) *selection.PreparedCandidate { return entries[i].Candidate() },
 			v.fleet.CountsFor(claim.Namespace, v.now))
-	})
+		if sure {
+			for _, i := range asked {
+				known[entries[i].Number()] = attainment{v.judgements.stamp(entries[i]), slices.Contains(also, i)}
+			}
+		}
+		return append(could, also...)
+	}
 }
 
 // listed are servers as they were when the index was at sequence.

@@ -41,7 +41,9 @@ func TestARackThatNothingCanEverGoToHoldsNoClaimBack(t *testing.T) {
 		"the policy is interpreted":               {tenancy(`regex.match("^x", object.get(input.candidate.labels, "tenant", ""))`), labelled("tenant", "x"), 4},
 		"the policy may allow them another time":  {tenancy(`input.candidate.health == "Critical"`), critical, 2},
 		"nobody knows what the policy says there": {tenancy(`to_number(object.get(input.candidate.labels, "tenant", "1")) == 2`), labelled("tenant", "x"), 2},
-		"its servers will be clean":               {nil, inState("Cleanup"), 2},
+		"the policy fails for a server elsewhere": {tenancy(`to_number(object.get(input.candidate.labels, "weight", "1")) + count(object.get(input.candidate.labels, "tenant", "")) > 1`),
+			labelled("tenant", "x"), 3},
+		"its servers will be clean": {nil, inState("Cleanup"), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -52,6 +54,9 @@ func TestARackThatNothingCanEverGoToHoldsNoClaimBack(t *testing.T) {
 				s := aServer(fmt.Sprint("s", i), labelled(policies.RackMetadata, fmt.Sprint("r", i%3)))
 				if i%3 == 2 {
 					tc.third(s)
+				}
+				if i == 0 {
+					labelled("weight", "heavy")(s) // which one of the policies cannot read
 				}
 				w.addServer(s)
 			}
@@ -85,10 +90,15 @@ func BenchmarkPlaces(b *testing.B) {
 		f.Saw(rackServer(i))
 	}
 	a := askedBy(aClaim("c", placed("spread: {key: rack, claims: {matchLabels: {app: web}}}")))
+	refuses, found := selection.Compile(map[string][]byte{"selection.rego": []byte("package metalaw.selection\nallow := true\n" +
+		"reject contains {\"code\": \"no\", \"message\": \"no\"} if regex.match(`[1-9]$`, input.candidate.rack)")}) // interpreted, nine of ten
+	if refuses == nil {
+		b.Fatal(found)
+	}
 	for _, policy := range []struct {
 		name   string
 		policy Policy
-	}{{"none", byName{}}, {"native", shipped.Selection}, {"interpreted", shipped.Selection.Interpreted()}} {
+	}{{"none", byName{}}, {"native", shipped.Selection}, {"refuses", refuses}} {
 		b.Run("servers=10000/policy="+policy.name, func(b *testing.B) {
 			b.ReportAllocs()
 			v := newView(f, policy.policy, engine.Revision{})

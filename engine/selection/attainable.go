@@ -51,6 +51,10 @@ func (p *Policy) Attainable(ctx context.Context, claim Claim, candidates []*Prep
 	return all, unknown
 }
 
+// TurnsAwayForGood says that it is known of some rule that it reads only what lasts. It is not where the rules are interpreted and any of them
+// reads what passes: then nothing is turned away for good, and Attainable, which is all of the candidates, need not be asked.
+func (p *Policy) TurnsAwayForGood() bool { return p.native != nil || !p.passing }
+
 // lasts says that a rule turns a candidate away which reads only what lasts.
 func (l *looking) lasts(candidate *PreparedCandidate) (bool, error) {
 	if l.isNative(candidate) {

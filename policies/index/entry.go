@@ -97,7 +97,7 @@ func (c Change) Matters() bool {
 	if c.Before == nil || c.After == nil {
 		return c.Before != c.After
 	}
-	return c.After.IsFree() && otherMachine(c.Before, c.After) || matters(c.Before, c.After)
+	return otherMachine(c.Before, c.After) || matters(c.Before, c.After)
 }
 
 // otherMachine says that the facts of the machine itself, which a claim's placement may ask about, differ.

@@ -23,10 +23,10 @@ func TestWhatTheBMCSaysOfAMachineMatters(t *testing.T) {
 		before, after func(*v1alpha1.Server)
 		want          bool
 	}{
-		"a larger disk":                   {drive("1Ti"), drive("2Ti"), true},
-		"the same disk":                   {drive("1Ti"), drive("1Ti"), false},
-		"interfaces that were not known":  {func(*v1alpha1.Server) {}, nic, true},
-		"the disk of a server not to let": {inState("Cleanup"), func(s *v1alpha1.Server) { drive("1Ti")(s); inState("Cleanup")(s) }, false},
+		"a larger disk":                  {drive("1Ti"), drive("2Ti"), true},
+		"the same disk":                  {drive("1Ti"), drive("1Ti"), false},
+		"interfaces that were not known": {func(*v1alpha1.Server) {}, nic, true},
+		"the disk of a server not to let, in whose place others are counted": {inState("Cleanup"), func(s *v1alpha1.Server) { drive("1Ti")(s); inState("Cleanup")(s) }, true},
 	} {
 		x := fleetOf(aServer("a", c.before))
 		since := x.Get("a").Since()

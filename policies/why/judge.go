@@ -168,11 +168,12 @@ func (j *judge) places() map[string]int64 {
 		}
 	}
 	var could func(some []int) []int
-	if j.policy != nil {
+	if j.policy != nil && j.policy.TurnsAwayForGood() {
 		counts := j.fleet.census.FleetFor(j.claim.Namespace, j.fleet.now)
 		could = func(some []int) []int {
-			return policies.Attainable(j.ctx, j.policy, j.claim, some,
+			attainable, _ := policies.Attainable(j.ctx, j.policy, j.claim, some,
 				func(i int) *selection.PreparedCandidate { return feasible[i].prepared }, counts)
+			return attainable
 		}
 	}
 	return j.placement.Places(len(feasible), func(i int) *selection.Candidate { return feasible[i].facts }, could)

@@ -44,7 +44,7 @@ func newSearch(policy *selection.Policy, quota bundle.Quota, members []Member, f
 // exceeds says in words that the quota of a claim's namespace has no room for so many members of its gang more, or never has any for
 // all of them; empty where it has.
 func exceeds(quota bundle.Quota, c *v1alpha1.ServerClaim, f *Fleet, more int) string {
-	if gang := policies.GangOf(c); gang != nil && more > 0 {
+	if gang := policies.GangOf(c); gang != nil && more > 0 && c.Spec.ServerRef == nil {
 		if words := quota.TooSmall(c.Namespace, gang.Size); words != "" {
 			return fmt.Sprintf("gang %q: %s", gang.Name, words)
 		}

@@ -203,7 +203,7 @@ warn contains {"code": "seen", "message": sprintf("the password is <%s>", [input
 			s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "adm-quota", Name: "adm-gone"}
 		}))).To(Succeed())
 		Eventually(func() error { return d.user.Create(ctx, claim("adm-quota", "adm-gone")) }).Should(refusal("metadata.namespace",
-			`Server "adm-kept" is held for a former claim of this name: with spec.serverRef.name adm-kept this claim has it back`))
+			"a server is held for a former claim of this name: a claim that names it in spec.serverRef has it back"))
 		Expect(d.user.Create(ctx, claim("adm-quota", "adm-gone", naming("adm-kept")))).To(Succeed(), "it comes back to its server")
 		Expect(admin.DeleteAllOf(ctx, &v1alpha1.ServerClaim{}, client.InNamespace("adm-quota"))).To(Succeed())
 	})

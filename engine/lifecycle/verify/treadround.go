@@ -8,6 +8,9 @@ import (
 	"github.com/metalaw/metalaw/engine/internal/bdd"
 )
 
+// longestRound is how many moves of a round are gone, each with an example: marks can count to make one of any length.
+const longestRound = 1000
+
 // follow goes the round of a server, on the simplest facts, until it comes to where it was before; nothing where it is lost.
 func (r *treadmill) follow(may map[position]bdd.Ref) ([]*hop, *Counterexample) {
 	at, ok := r.start(may)
@@ -21,7 +24,7 @@ func (r *treadmill) follow(may map[position]bdd.Ref) ([]*hop, *Counterexample) {
 	seen := map[visit]int{}
 	w := &walk{}
 	facts, ok := r.Cheapest(r.And(r.entry, may[at]), r.weights)
-	for ok {
+	for ok && len(w.hops) < longestRound && r.Err() == nil {
 		key := visit{at, r.spin.lasting(facts)}
 		if first, known := seen[key]; known {
 			return w.round(first)

@@ -3,6 +3,7 @@
 package verify
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -375,6 +376,19 @@ undecided: the conditions have no form of fewer than 100 nodes
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What can only warn takes nothing away from what was proven, where there is no room for it.
+func TestALifecycleIsProvenWhereThereIsNoRoomToLookForRounds(t *testing.T) {
+	l := compiled(t)
+	met := false
+	for limit := 100; limit < maxNodes && !met; limit += max(1, limit/100) {
+		r := check(l, limit, nil)
+		met = !r.Diagnostics().HasErrors() && slices.ContainsFunc(r.Undecided, func(words string) bool { return strings.HasPrefix(words, roundsUnknown) })
+	}
+	if !met {
+		t.Error("no limit leaves room for the proofs and none for the rounds")
 	}
 }
 
