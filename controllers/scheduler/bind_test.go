@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
 )
 
 func TestALostRaceTakesTheNextWithoutEvaluatingAgain(t *testing.T) {
@@ -242,6 +243,37 @@ func TestADoubtEndsWithItsClaim(t *testing.T) {
 	}
 	if got := w.server("a").Spec.ServerClaimRef; got != nil {
 		t.Errorf("server a stays with %v", got)
+	}
+}
+
+// What a server of a write in doubt turned into is found by looking it up, before the watch tells of it.
+func TestWhatALookUpFindsWakesTheClaimsThatItConcerns(t *testing.T) {
+	w := newWorld(t)
+	rack := func(rack string) func(*v1alpha1.Server) { return labelled(policies.RackMetadata, rack) }
+	w.addServer(aServer("full", rack("r1"), writtenFor("web", "uid-web")))
+	w.addServer(aServer("wanted", rack("r1")))
+	w.addServer(aServer("doubted", rack("r2"), labelled("size", "large")))
+	w.addClaim(aClaim("web", claimLabelled("app", "web"), naming("full"), confirmedClaim))
+	w.addClaim(aClaim("a-first", selecting("size", "large")))
+	w.addClaim(aClaim("b-waits", claimLabelled("app", "web"), placed("spread: {key: rack, claims: {matchLabels: {app: web}}}")))
+	w.deliver(9)
+	w.before = func(client.Object) error {
+		w.before = nil
+		w.changeServer(w.server("doubted"), func(s *v1alpha1.Server) {
+			s.Spec.Taints = []v1alpha1.Taint{{Key: "dedicated", Effect: v1alpha1.TaintEffectNoBind}}
+		})
+		return errors.New("injected: nobody answers")
+	}
+	if w.pass() == nil {
+		t.Fatal("the pass does not say that it failed")
+	}
+	if v, _ := w.s.Verdict("uid-b-waits"); v.Reason == "" {
+		t.Fatal("the claim that keeps apart does not wait for the rack of the server in doubt")
+	}
+	w.must(w.pass())
+	w.settle()
+	if got := w.server("wanted").Spec.ServerClaimRef; got == nil || got.Name != "b-waits" {
+		t.Errorf("server wanted has %v: nothing keeps the claim from the first rack any more", got)
 	}
 }
 

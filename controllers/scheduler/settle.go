@@ -163,12 +163,16 @@ func (s *Scheduler) resolve(ctx context.Context, uid types.UID) error {
 // lookUp reads a server uncached that may be written for a claim or not. It is not assumed to be the claim's any more.
 func (s *Scheduler) lookUp(ctx context.Context, name string, uid types.UID) error {
 	var server v1alpha1.Server
+	var found index.Change
 	if err := s.live.Get(ctx, types.NamespacedName{Name: name}, &server); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("see whether server %s is written for a claim: %w", name, err)
 	} else if err == nil {
-		s.fleet.Wrote(&server)
+		found = s.fleet.Wrote(&server)
 	}
 	s.fleet.Release(name, uid)
+	if s.serverChanged(found) { // others may have written to it too
+		s.freed.Store(true)
+	}
 	if e := s.fleet.Get(name); e != nil {
 		if s.pending.offered(e) { // to those that took it for claimed
 			s.freed.Store(true)

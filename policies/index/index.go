@@ -73,15 +73,18 @@ func (x *Index) Saw(s *v1alpha1.Server) Change {
 	return Change{before, x.servers[s.Name]}
 }
 
-// Wrote takes in the answer to a write of this process. A server that is gone by now stays gone.
-func (x *Index) Wrote(s *v1alpha1.Server) {
+// Wrote takes in the answer to a write of this process, or to a read past the cache. A server that is gone by now stays gone. The watch
+// will have nothing new to tell of this version, so that the Change, which may be empty, is the caller's to pass on: it can hold what
+// others wrote.
+func (x *Index) Wrote(s *v1alpha1.Server) Change {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	before := x.servers[s.Name]
 	if before == nil || before.Server.UID != s.UID || !Newer(s.ResourceVersion, before.Server.ResourceVersion) {
-		return
+		return Change{}
 	}
 	x.put(s)
+	return Change{before, x.servers[s.Name]}
 }
 
 // Gone takes a server out.

@@ -38,9 +38,12 @@ type generatorOptions struct {
 }
 
 type generator struct {
-	Name    yaml.Node        `yaml:"name"`
-	Files   []yaml.Node      `yaml:"files"`
-	Options generatorOptions `yaml:"options"`
+	Name  yaml.Node   `yaml:"name"`
+	Files []yaml.Node `yaml:"files"`
+	// Literals are KEY=VALUE, and Envs files of those.
+	Literals []yaml.Node      `yaml:"literals"`
+	Envs     []yaml.Node      `yaml:"envs"`
+	Options  generatorOptions `yaml:"options"`
 }
 
 // listing is how a generator lists a file: PATH, or KEY=PATH.
@@ -90,16 +93,16 @@ func (m *manuscript) judgeKustomization() (diag.List, error) {
 			return diag.List{{Severity: diag.Warning, Code: codeKustomizationForm, File: name,
 				Message: fmt.Sprintf("it cannot be read: %v", err), Hint: "see what `kubectl kustomize " + m.dir + "` says"}}, nil
 		}
-		return m.compare(name, k)
+		return m.compare(name, k), nil
 	}
 	return nil, nil
 }
 
 // compare finds what differs between the directory and what its kustomization makes; nothing where that makes no bundle.
-func (m *manuscript) compare(name string, k kustomization) (diag.List, error) {
+func (m *manuscript) compare(name string, k kustomization) diag.List {
 	head := slices.IndexFunc(k.Makes, func(g generator) bool { return k.label(g, bundleLabel).Value != "" || g.holds(bundle.BundleFile) })
 	if head < 0 {
-		return nil, nil
+		return nil
 	}
 	var found diag.List
 	warn := func(n yaml.Node, code, message, hint string) {
@@ -114,13 +117,13 @@ func (m *manuscript) compare(name string, k kustomization) (diag.List, error) {
 		for _, n := range g.Files {
 			key, path := listing(n)
 			listed[key] = true
-			message, hint, err := m.judgeEntry(key, path)
-			if err != nil {
-				return nil, err
-			}
-			if message != "" {
+			if message, hint := m.judgeEntry(key, path); message != "" {
 				warn(n, codeKustomizationFile, message, hint)
 			}
+		}
+		for _, n := range slices.Concat(g.Literals, g.Envs) {
+			warn(n, codeKustomizationFile, "it adds to the ConfigMap what is in no file of the directory, and was not judged here",
+				"keep each file of the bundle in the directory and list it under files")
 		}
 	}
 	for _, file := range slices.Sorted(slices.Values(m.own)) {
@@ -130,26 +133,26 @@ func (m *manuscript) compare(name string, k kustomization) (diag.List, error) {
 		}
 	}
 	m.judgeNames(k, k.Makes[head], warn)
-	return found, nil
+	return found
 }
 
 // judgeEntry says what is wrong with a file that is listed.
-func (m *manuscript) judgeEntry(key, path string) (message, hint string, err error) {
-	_, err = os.Stat(filepath.Join(m.dir, path))
+func (m *manuscript) judgeEntry(key, path string) (message, hint string) {
+	_, err := os.Stat(filepath.Join(m.dir, path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Sprintf("it lists %s, which is not there, so that `kubectl apply -k` fails", path),
-			"take the file out of the list, or put it back", nil
+			"take the file out of the list, or put it back"
 	case err != nil:
-		return "", "", err
+		return fmt.Sprintf("it lists %s, which cannot be looked at: %v", path, err), "list files of the directory"
 	case beside(key):
 		return fmt.Sprintf("it puts %s into the ConfigMap, which is no file of a bundle, so that the ConfigMap is refused", key),
-			"take the file out of the list", nil
+			"take the file out of the list"
 	case path != key:
 		return fmt.Sprintf("it makes %s of %s, which was not judged here", key, path),
-			"keep it as " + key + " in the directory, or judge what is applied: kubectl kustomize " + m.dir + " | metalaw policy verify -f -", nil
+			"keep it as " + key + " in the directory, or judge what is applied: kubectl kustomize " + m.dir + " | metalaw policy verify -f -"
 	}
-	return "", "", nil
+	return "", ""
 }
 
 // versionIn is the version at the end of the name of a ConfigMap, as `policy init` gives it.

@@ -49,6 +49,11 @@ func TestVerifyTellsWhereAKustomizationMakesAnotherBundleThanWasJudged(t *testin
 			write(t, filepath.Dir(dir), "macs.yaml", "")
 			list("  - macprefixes.yaml\n", "  - macprefixes.yaml=../macs.yaml\n")(t, dir)
 		}, "kustomization.yaml:19:5: warning: it makes macprefixes.yaml of ../macs.yaml, which was not judged here [kustomization-file]\n"},
+		"a file that cannot be looked at": {list("  - macprefixes.yaml\n", "  - macprefixes.yaml\n  - bundle.yaml/x\n"),
+			"kustomization.yaml:20:5: warning: it lists bundle.yaml/x, which cannot be looked at: "},
+		"what is in no file": {list("  - macprefixes.yaml\n", "  - macprefixes.yaml\n  literals:\n  - selection.rego=package x\n"),
+			"kustomization.yaml:21:5: warning: it adds to the ConfigMap what is in no file of the directory, and was not judged here " +
+				"[kustomization-file]\n    keep each file of the bundle in the directory and list it under files\n"},
 		"a version that is raised in the bundle alone": {func(t *testing.T, dir string) {
 			edit(t, filepath.Join(dir, "bundle.yaml"), "version: 0.1.0", "version: 0.2.0+b1")
 		}, "kustomization.yaml:8:9: warning: it calls the ConfigMap fleet-0.1.0 and bundle.yaml says version 0.2.0+b1: this would change the ConfigMap " +
