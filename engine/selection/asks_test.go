@@ -2,7 +2,11 @@
 
 package selection
 
-import "testing"
+import (
+	"reflect"
+	"slices"
+	"testing"
+)
 
 func TestAsks(t *testing.T) {
 	one := Claim{Namespace: "team", Name: "one", Priority: 1, Labels: map[string]string{"size": "big", "owner": "a"}}
@@ -82,5 +86,31 @@ func TestJudgesPassing(t *testing.T) {
 				t.Error(got)
 			}
 		})
+	}
+}
+
+// Each fact is changed by itself, so that one which is added and forgotten in either place is found.
+func TestAServerLastsAsItIsWhereOnlyWhatPassesDiffers(t *testing.T) {
+	kind := reflect.TypeFor[Candidate]()
+	for i := range kind.NumField() {
+		name := kind.Field(i).Tag.Get("json")
+		one, two := Candidate{}, Candidate{}
+		switch f := reflect.ValueOf(&two).Elem().Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString("another")
+		case reflect.Int64:
+			f.SetInt(1)
+		case reflect.Map:
+			f.Set(reflect.ValueOf(map[string]string{"another": ""}))
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		case reflect.Struct:
+			f.Field(0).SetInt(1)
+		default:
+			t.Fatalf("fact %s is of a kind that this test does not change", name)
+		}
+		if got, want := two.LastsAs(&one), slices.Contains(passing, name); got != want {
+			t.Errorf("with another %s it lasts: %t, want %t", name, got, want)
+		}
 	}
 }
