@@ -117,7 +117,8 @@ type Vocabulary struct {
 	// Enter lists what must hold to enter a state, by state name.
 	Enter map[State][]Requirement
 	// Arrive lists what must hold besides to enter a state by a rule, by state name. Who forces a server there by hand is not asked,
-	// nor what finds it there: another program's state, a dropped one that migrates, or a marker that outlived the status.
+	// nor what finds it there: another program's state, a dropped one that migrates (static checks warn of that), or a marker that
+	// outlived the status. No lifecycle begins in such a state.
 	Arrive map[State][]Requirement
 	// Leave lists what must hold to leave a state by a rule, by state name. Entering a state by hand leaves none by a rule.
 	Leave map[State][]Requirement

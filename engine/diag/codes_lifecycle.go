@@ -40,6 +40,9 @@ guard-unknown-effect
 guard-unknown-state
 	An invariant asks for a state that does not exist.
 	Name a state of this lifecycle.
+initial-guarded
+	The lifecycle begins in a state for which a safety rule says what has to hold to enter it.
+	Begin in another state, such as Initial, and let a rule of that lead there.
 initial-missing
 	The lifecycle does not say in which state a new server starts.
 	Add initial:.
@@ -160,6 +163,9 @@ endless-round
 mark-given-up
 	A rule clears a mark that nothing forbids to clear, and something is lost by it.
 	Take the mark out of clears:, unless the finding says what you want.
+migrate-unguarded
+	Servers of a dropped state migrate to one of which a safety rule says when a rule may lead there; migrations are not held to that.
+	Leave it where the state that was dropped was such a state too; else migrate to another one, such as Initial.
 `), table(Info, `
 order-decides
 	Two exits of a state to different targets can hold at once; the first is taken.

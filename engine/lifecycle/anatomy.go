@@ -27,6 +27,7 @@ type Anatomy struct {
 	File        string
 	Vocabulary  *engine.Vocabulary
 	Initial     engine.State
+	InitialAt   Place
 	Definitions []Expression
 	States      []StateAnatomy
 	Invariants  []InvariantAnatomy
@@ -154,7 +155,8 @@ func conditionOf(g *guard) *Condition {
 // Anatomy lays the lifecycle open. What is assumed holds besides the vocabulary's axioms, such as what the settings of one
 // bundle say. The error is for mistakes in the vocabulary's declarations and in what is assumed.
 func (l *Lifecycle) Anatomy(assumed ...engine.Axiom) (*Anatomy, error) {
-	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, Migrate: l.migrate, MigrateAt: l.migrateAt,
+	a := &Anatomy{File: l.file, Vocabulary: l.vocabulary, Initial: l.initial, InitialAt: l.initialAt,
+		Migrate: l.migrate, MigrateAt: l.migrateAt,
 		Definitions: expressionsOf(l.atoms), language: l.language}
 	laws, err := l.language.laws()
 	if err != nil {

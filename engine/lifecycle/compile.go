@@ -55,7 +55,7 @@ type compiler struct {
 func (c *compiler) compile(s spec) (*Lifecycle, error) {
 	l := &Lifecycle{file: c.file.Name, language: c.language, vocabulary: c.vocabulary, initial: engine.State(s.initial), safety: c.safety,
 		states: map[engine.State]*state{}, migrate: map[engine.State]engine.State{},
-		migrateAt: map[engine.State]Place{}}
+		initialAt: placeOf(s.initialAt), migrateAt: map[engine.State]Place{}}
 	var err error
 	if l.stateFact, err = c.position(c.vocabulary.StateFact); err != nil {
 		return nil, err

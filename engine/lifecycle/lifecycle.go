@@ -22,6 +22,7 @@ type Lifecycle struct {
 	invariants []*invariant
 	migrate    map[engine.State]engine.State
 	migrateAt  map[engine.State]Place
+	initialAt  Place
 	says       map[string]string
 	safety     *safety
 

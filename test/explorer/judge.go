@@ -96,7 +96,8 @@ func (p *player) judgeOffer(w *World) {
 	}
 }
 
-// judgeParking judges that a rule hands a machine to somebody outside. One that was parked before may be used by whoever has it.
+// judgeParking judges that a rule, or where the lifecycle begins, hands a machine to somebody outside. One that was parked before may be used
+// by whoever has it.
 func (p *player) judgeParking(w *World, to string) {
 	if to == "Parked" && w.On && !w.ParkNote {
 		p.breaks(ParkedOnlyOff, "a machine that runs is handed to somebody outside")

@@ -49,7 +49,7 @@ func refuses(files bundle.Files) (refusal, error) {
 
 // ofSafety are the codes of errors that tell of a safety rule. That a rule never fires, or leads round and round, says nothing
 // of what a machine suffers.
-var ofSafety = []string{verify.CodeSafetyMove, verify.CodeSafetyEffect, verify.CodeSafetyStay, verify.CodeDestination, "mark-earned", "mark-kept"}
+var ofSafety = []string{verify.CodeSafetyMove, verify.CodeSafetyEffect, verify.CodeSafetyStay, verify.CodeDestination, verify.CodeInitialGuarded, "mark-earned", "mark-kept"}
 
 // holds says that a bundle which breaks these rules is refused as it must be: where machines or data are concerned for that,
 // as far as there is a lifecycle to be asked. That retries go on for ever is for the author to see; nothing is lost by it.

@@ -29,7 +29,8 @@ func (p *player) visit(w *World) bool {
 		p.move(w, d.move)
 		return true
 	case w.Lost: // a lifecycle begins with a decision, and acts on the next
-		w.Lost = false
+		p.judgeParking(w, p.m.states[w.State].name)
+		w.Lost, w.ParkNote = false, p.m.in(w, "Parked")
 		w.Marks |= p.m.states[w.State].marks
 		return true
 	}

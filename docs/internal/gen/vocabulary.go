@@ -162,7 +162,7 @@ func safetyRules(v *engine.Vocabulary) []safetyRule {
 		add(v.Enter[state], "entering state "+code(string(state)))
 	}
 	for _, state := range slices.Sorted(maps.Keys(v.Arrive)) {
-		add(v.Arrive[state], "entering state "+code(string(state))+" by a rule")
+		add(v.Arrive[state], "entering state "+code(string(state))+" by a rule; no lifecycle begins there, and `migrate` to it is warned of")
 	}
 	for _, state := range slices.Sorted(maps.Keys(v.Leave)) {
 		add(v.Leave[state], "leaving state "+code(string(state))+" by a rule")

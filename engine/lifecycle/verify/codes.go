@@ -24,6 +24,8 @@ const (
 	CodeOperationUnlisted = "operation-unlisted"
 	CodeMarkForfeited     = "mark-given-up"
 	CodeRound             = "endless-round"
+	CodeInitialGuarded    = "initial-guarded"
+	CodeMigrateUnguarded  = "migrate-unguarded"
 	CodeOrderDecides      = "order-decides"
 	CodeUndecided         = "verify-undecided"
 	CodeNotProven         = "verify-not-proven"

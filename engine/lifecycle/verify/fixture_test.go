@@ -42,6 +42,8 @@ func words() *engine.Vocabulary {
 		},
 		Enter: map[engine.State][]engine.Requirement{
 			"Shelf": {{Rule: "NoScratchOnShelf", Must: `!marked("Scratched")`, Doc: "a scratched lamp is never shown"}}},
+		Leave: map[engine.State][]engine.Requirement{
+			"Loan": {{Rule: "OnlySold", Must: "lamp.sold", Doc: "a lamp on loan comes back only once it is sold"}}},
 		Clear: map[string][]engine.Requirement{
 			"Scratched": {{Rule: "PolishedCold", Must: `lamp.power == "Off"`, Doc: "a lamp is polished only while off"}}},
 		Set: map[string][]engine.Requirement{

@@ -96,6 +96,7 @@ func check(l *lifecycle.Lifecycle, limit int, assumed []engine.Axiom) Report {
 		c.checkQuarrels(v)
 		c.checkOrder(v)
 	}
+	c.checkInitial()
 	c.checkMigrations()
 	c.checkRules()
 	c.checkDefinitions()
