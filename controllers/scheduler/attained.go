@@ -3,34 +3,66 @@
 package scheduler
 
 import (
-	"slices"
-
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/selection"
 )
 
-// mostAttained bounds for how many questions it is remembered which servers a policy might ever allow, of 8 bytes for each server.
-const mostAttained = 64
+// mostAttained bounds how many attainments are remembered, of 4 bytes each: those of 400 questions about 10,000 servers.
+const mostAttained = 4 << 20
 
 // attainments remembers which servers a policy might ever allow. That follows from its revision, what it asks of the claim, and the version of
 // the server, so that it is found out once for each, and not each time that some server has changed. Only the loop uses it.
 type attainments struct {
 	revision engine.Revision
-	known    map[string][]attainment
+	// known is by question, and by number of the server.
+	known map[string][]attainment
 }
 
-// attainment is what is known of one server, by number. Its stamp is that of the version in judgements; 0 where nothing is known.
-type attainment struct {
-	stamp uint32
-	could bool
-}
-
-// of is what is known under a question of a revision, for servers with numbers below n.
+// of are those of a question of a revision, for servers with numbers below n, to be read and written until it is called again.
 func (a *attainments) of(revision engine.Revision, question string, n int) []attainment {
-	if a.revision != revision || a.known == nil || len(a.known) >= mostAttained && a.known[question] == nil {
+	if a.revision != revision || a.known == nil {
 		a.revision, a.known = revision, map[string][]attainment{}
 	}
-	if each := a.known[question]; len(each) < n {
-		a.known[question] = append(each, slices.Repeat([]attainment{{}}, n-len(each))...)
+	each := a.known[question]
+	if len(each) < n {
+		each = append(each, make([]attainment, n-len(each))...)
 	}
-	return a.known[question]
+	a.known[question] = each
+	for other := range a.known { // in no order: where claims ask more than there is room for, in turn, some of it is still known
+		if len(a.known)*n <= mostAttained {
+			break
+		}
+		if other != question {
+			delete(a.known, other)
+		}
+	}
+	return each
+}
+
+// attainment is what is known of one version of a server: the stamp of that in judgements, and in the last bit whether the policy turns it
+// away; 0 where nothing is known.
+type attainment uint32
+
+// attainmentOf is what is to be remembered. That the rules fail is not: what they read of the fleet may be another the next time.
+func attainmentOf(is selection.Attainment, stamp uint32) attainment {
+	switch is {
+	case selection.Attained:
+		return attainment(stamp << 1)
+	case selection.TurnedAway:
+		return attainment(stamp<<1 | 1)
+	default:
+		return 0
+	}
+}
+
+// at is what is known of the version with a stamp.
+func (a attainment) at(stamp uint32) selection.Attainment {
+	switch uint32(a) {
+	case stamp << 1:
+		return selection.Attained
+	case stamp<<1 | 1:
+		return selection.TurnedAway
+	default:
+		return selection.Unsure
+	}
 }

@@ -151,7 +151,7 @@ func (s *Scheduler) writeServer(ctx context.Context, e *index.Entry, change func
 	if err := s.patch(ctx, server, client.MergeFromWithOptions(e.Server, client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, err
 	}
-	s.fleet.Wrote(server)
+	s.fleet.Wrote(server) // nothing of it is others', by the lock
 	return server, nil
 }
 

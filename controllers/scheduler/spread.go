@@ -6,7 +6,6 @@ import (
 	"context"
 	"maps"
 	"math"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -184,7 +183,7 @@ func (v *view) placesOf(ctx context.Context, a asking) map[string]int64 {
 	return known.counts
 }
 
-// couldEver says which of some servers the policy might ever allow the claim.
+// couldEver says which of some servers the policy might ever allow the claim. Those that its rules fail for are among them: nobody knows.
 func (v *view) couldEver(ctx context.Context, p policies.Attaining, claim selection.Claim, entries []*index.Entry) func(some []int) []int {
 	most := 0
 	for _, e := range entries {
@@ -193,23 +192,28 @@ func (v *view) couldEver(ctx context.Context, p policies.Attaining, claim select
 	known := v.attained.of(v.revision, p.Asks(claim), most)
 	return func(some []int) []int {
 		var could, asked []int
+		var candidates []*selection.PreparedCandidate
 		for _, i := range some {
-			switch was := known[entries[i].Number()]; {
-			case was.stamp != v.judgements.stamp(entries[i]):
-				asked = append(asked, i)
-			case was.could:
+			e := entries[i]
+			switch known[e.Number()].at(v.judgements.stamp(e)) {
+			case selection.Attained:
 				could = append(could, i)
+			case selection.Unsure:
+				asked, candidates = append(asked, i), append(candidates, e.Candidate())
 			}
+		}
+		if len(asked) == 0 {
+			return could
 		}
 		v.judgements.work += lookCost * int64(len(asked))
-		also, sure := policies.Attainable(ctx, p, claim, asked, func(i int) *selection.PreparedCandidate { return entries[i].Candidate() },
-			v.fleet.CountsFor(claim.Namespace, v.now))
-		if sure {
-			for _, i := range asked {
-				known[entries[i].Number()] = attainment{v.judgements.stamp(entries[i]), slices.Contains(also, i)}
+		each := policies.Attain(ctx, p, claim, candidates, v.fleet.CountsFor(claim.Namespace, v.now))
+		for k, i := range asked {
+			if each[k] != selection.TurnedAway {
+				could = append(could, i)
 			}
+			known[entries[i].Number()] = attainmentOf(each[k], v.judgements.stamp(entries[i]))
 		}
-		return append(could, also...)
+		return could
 	}
 }
 

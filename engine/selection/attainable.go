@@ -10,49 +10,77 @@ import (
 	"slices"
 )
 
-// Attainable are those of the candidates that a claim could have now, or once what passes by itself has passed, in the order in
-// which they are given. It leaves out a candidate that any rule turns away which reads only what lasts: what the claim asks for, and
-// what the server is. A reject rule turns away where it holds, allow where it does not.
+// Attainment is what is known of whether a claim could have a server now, or once what passes by itself has passed.
+type Attainment uint8
+
+const (
+	// Unsure is one that the rules fail for, or were not asked about.
+	Unsure Attainment = iota
+	// Attained is one that it could have.
+	Attained
+	// TurnedAway is one that any rule turns away which reads only what lasts: what the claim asks for, and what the server is. A reject
+	// rule turns away where it holds, allow where it does not.
+	TurnedAway
+)
+
+// Attain says of each candidate, in the order given, whether a claim could have it. It is always as long as candidates.
 //
-// A rule that reads something of both, such as a label and the health, says nothing about which of the two it was: a candidate that
-// only such rules turn away counts as attainable. Write a rule for each. Where the rules are interpreted it is not known what reads
-// what, and either all or none of the rules count as those that read what passes.
+// A rule that reads something of both what lasts and what passes, such as a label and the health, says nothing about which of the two
+// it was: a candidate that only such rules turn away counts as attained. Write a rule for each. Where the rules are interpreted it is
+// not known what reads what, and either all or none of the rules count as those that read what passes.
 //
-// A CandidateError is about candidates for which the rules fail, the first of them in the order given: of these nobody knows, and
-// those that are attainable of the others are returned with it.
-func (p *Policy) Attainable(ctx context.Context, claim Claim, candidates []*PreparedCandidate, fleet Fleet) ([]*PreparedCandidate, error) {
+// A CandidateError is about the first of the candidates for which the rules fail; the others are told of as ever. Any other error leaves
+// those Unsure to which it had not come.
+func (p *Policy) Attain(ctx context.Context, claim Claim, candidates []*PreparedCandidate, fleet Fleet) ([]Attainment, error) {
+	all := make([]Attainment, len(candidates))
 	if len(candidates) > MaxCandidates {
-		return nil, fmt.Errorf("selection: %d candidates are more than the %d that are looked at", len(candidates), MaxCandidates)
+		return all, fmt.Errorf("selection: %d candidates are more than the %d that are looked at", len(candidates), MaxCandidates)
 	}
 	l, err := p.look(ctx, &claim, &fleet)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	defer l.close()
-	var all []*PreparedCandidate
 	var unknown error
 	for i, candidate := range candidates {
 		if i%1024 == 0 {
 			if err := p.module.Stopped(ctx); err != nil {
-				return nil, err
+				return all, err
 			}
 		}
 		lasting, err := l.lasts(candidate)
 		switch {
-		case err == nil && !lasting:
-			all = append(all, candidate)
 		case err != nil:
 			if err = l.setAside(candidate, err); !errors.As(err, &CandidateError{}) {
-				return nil, err
+				return all, err
 			}
 			unknown = cmp.Or(unknown, err)
+		case lasting:
+			all[i] = TurnedAway
+		default:
+			all[i] = Attained
 		}
 	}
 	return all, unknown
 }
 
+// Attainable are those of the candidates that Attain calls Attained, in the order given. With any error but a CandidateError there are none.
+func (p *Policy) Attainable(ctx context.Context, claim Claim, candidates []*PreparedCandidate, fleet Fleet) ([]*PreparedCandidate, error) {
+	each, err := p.Attain(ctx, claim, candidates, fleet)
+	if err != nil && !errors.As(err, &CandidateError{}) {
+		return nil, err
+	}
+	var all []*PreparedCandidate
+	for i, is := range each {
+		if is == Attained {
+			all = append(all, candidates[i])
+		}
+	}
+	return all, err
+}
+
 // TurnsAwayForGood says that it is known of some rule that it reads only what lasts. It is not where the rules are interpreted and any of them
-// reads what passes: then nothing is turned away for good, and Attainable, which is all of the candidates, need not be asked.
+// reads what passes: then nothing is turned away for good, and Attain need not be asked.
 func (p *Policy) TurnsAwayForGood() bool { return p.native != nil || !p.passing }
 
 // lasts says that a rule turns a candidate away which reads only what lasts.

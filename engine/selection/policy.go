@@ -80,7 +80,7 @@ func Compile(files map[string][]byte) (*Policy, diag.List) {
 // Interpreted is the same policy, evaluated by the interpreter for each candidate. It shows what that costs, and is what the
 // native evaluation is held against.
 func (p *Policy) Interpreted() *Policy {
-	return &Policy{module: p.module, single: true, passing: p.passing}
+	return &Policy{module: p.module, single: true, passing: p.passing, reads: p.reads, asks: p.asks, tells: p.tells}
 }
 
 // IsNative says that no rule needs the interpreter.

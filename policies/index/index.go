@@ -96,6 +96,7 @@ func (x *Index) Gone(name string) Change {
 		return Change{}
 	}
 	x.remove(e)
+	x.sequence++
 	delete(x.servers, name)
 	x.all.remove(e.slot)
 	x.numbered[e.slot] = nil

@@ -171,9 +171,18 @@ func (j *judge) places() map[string]int64 {
 	if j.policy != nil && j.policy.TurnsAwayForGood() {
 		counts := j.fleet.census.FleetFor(j.claim.Namespace, j.fleet.now)
 		could = func(some []int) []int {
-			attainable, _ := policies.Attainable(j.ctx, j.policy, j.claim, some,
-				func(i int) *selection.PreparedCandidate { return feasible[i].prepared }, counts)
-			return attainable
+			candidates := make([]*selection.PreparedCandidate, len(some))
+			for k, i := range some {
+				candidates[k] = feasible[i].prepared
+			}
+			each := policies.Attain(j.ctx, j.policy, j.claim, candidates, counts)
+			var could []int
+			for k, i := range some {
+				if each[k] != selection.TurnedAway {
+					could = append(could, i)
+				}
+			}
+			return could
 		}
 	}
 	return j.placement.Places(len(feasible), func(i int) *selection.Candidate { return feasible[i].facts }, could)
