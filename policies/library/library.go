@@ -34,8 +34,10 @@ type Policy struct {
 	Score     string `json:"score"`
 	Selection string `json:"selection"`
 	Admission string `json:"admission"`
-	// Priority is the parameter that holds a priority which not every namespace may ask for; empty where there is none.
+	// Priority is the parameter that holds a priority which not every namespace may ask for, and Label the one with a label that does
+	// as well; empty where there is none.
 	Priority string `json:"priority"`
+	Label    string `json:"label"`
 	// Example is a claim that it concerns.
 	Example string `json:"example"`
 	// Parameters are what an author may set, in the order of the text.
@@ -135,22 +137,26 @@ func parse(file string, text []byte) (*ast.Module, error) {
 
 // parametersOf are the constants of a file, with the comments right above them.
 func parametersOf(module *ast.Module) []Parameter {
-	comments := map[int]string{}
-	for _, c := range module.Comments {
-		comments[c.Location.Row] = strings.TrimSpace(string(c.Text))
-	}
 	var all []Parameter
 	for _, rule := range module.Rules {
 		if !isConstant(rule) {
 			continue
 		}
-		p := Parameter{Name: rule.Head.Name.String(), Default: rule.Head.Value.String()}
-		for row := rule.Loc().Row - 1; comments[row] != ""; row-- {
-			p.Doc = strings.TrimSpace(comments[row] + " " + p.Doc)
-		}
-		all = append(all, p)
+		all = append(all, Parameter{Name: rule.Head.Name.String(), Default: rule.Head.Value.String(), Doc: commentAbove(module, rule.Loc().Row)})
 	}
 	return all
+}
+
+// commentAbove is the comment right above a line, in one.
+func commentAbove(module *ast.Module, row int) string {
+	var lines []string
+	for _, c := range slices.Backward(module.Comments) {
+		if c.Location.Row == row-1-len(lines) {
+			lines = append(lines, strings.TrimSpace(string(c.Text)))
+		}
+	}
+	slices.Reverse(lines)
+	return strings.Join(lines, " ")
 }
 
 func isConstant(rule *ast.Rule) bool {

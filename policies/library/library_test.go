@@ -188,7 +188,18 @@ func TestParametersThatMakeNoSenseAreRefusedInTheWordsOfThePolicysOwnTest(t *tes
 		"a health that no BMC reports": {"exclude-failing-hardware", map[string]string{"failing": `{"Bad"}`}, `it asks that every health in failing { health in {"Warning", "Critical", "Unknown"} }`},
 		"a star for a registry":        {"images-per-namespace", map[string]string{"others": `["linux*"]`}, "it asks that every _, patterns in"},
 		"an empty label":               {"tenancy-by-namespace", map[string]string{"label": ""}, `it asks that label != ""`},
-		"what fits":                    {"best-fit", map[string]string{"weight": "32", "memory": "64"}, ""},
+		"what no label can be called": {"tenancy-by-namespace", map[string]string{"label": "a/b/c"}, "it asks that is_label_key(label): the key of a label is a name of at most 63 letters, " +
+			"digits, dashes, underscores and dots, with a domain in lower-case letters and one slash before it or without; label is to be a/b/c: The label of a Server"},
+		"a tenant that no label can name": {"tenancy-by-namespace", map[string]string{"namespaces": `{"acme ltd": ["acme"]}`}, "a tenant is the value of a label"},
+		"a pattern for namespaces":        {"tenancy-by-namespace", map[string]string{"namespaces": `{"acme": ["acme-*"]}`}, "patterns mean nothing here"},
+		"a priority that no claim has":    {"reserve-per-zone", map[string]string{"priority": "2000"}, `it asks that true in [priority <= 1000, label != ""]: no claim has a priority above 1000`},
+		"a priority that every claim has": {"reserve-per-zone", map[string]string{"priority": "-1000"}, "it asks that priority > -1000: every claim has a priority of -1000 or more"},
+		"a label alone":                   {"reserve-per-zone", map[string]string{"priority": "2000", "label": "example.com/vital"}, ""},
+		"a label of blanks":               {"reserve-per-zone", map[string]string{"label": "is vital"}, "the key of a label is a name"},
+		"a value that no label has":       {"reserve-per-zone", map[string]string{"value": "a/b"}, "the value of a label has at most 63"},
+		"what no namespace is called":     {"images-per-namespace", map[string]string{"images": `{"Bad!": ["a/*"]}`}, "the name of a namespace has at most 63 lower-case letters, digits and dashes"},
+		"an empty pattern":                {"images-per-namespace", map[string]string{"others": `[""]`}, "a pattern is a whole reference"},
+		"what fits":                       {"best-fit", map[string]string{"weight": "32", "memory": "64"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Find(c.policy)
@@ -224,18 +235,24 @@ func TestParametersThatWereSetByHandAreTestedWithTheBundle(t *testing.T) {
 	}
 }
 
-func TestAPriorityThatEveryNamespaceMayAskForIsWarnedOf(t *testing.T) {
+func TestAPriorityThatEveryNamespaceMayAskForOrNoneIsWarnedOf(t *testing.T) {
+	const nobody = "reserve-per-zone keeps something for claims of priority 500, and those of no namespace may ask for more than 400, so that nobody can " +
+		"have it: lower priority, or in bundle.yaml, say in settings.claims.priority.namespaces who may ask for 500"
 	for name, c := range map[string]struct {
 		policy, priority string
 		max              int64
 		want             string
+		core             int64
+		label            string
 	}{
-		"all may ask for it": {"reserve-per-zone", "500", 1000, "reserve-per-zone keeps something for claims of priority 500, and those of every namespace may ask for " +
+		"all may ask for it": {policy: "reserve-per-zone", priority: "500", max: 1000, want: "reserve-per-zone keeps something for claims of priority 500, and those of every namespace may ask for " +
 			"up to 1000: in bundle.yaml, set settings.claims.priority.max below 500, and in settings.claims.priority.namespaces who may ask for more"},
-		"all may ask for just that": {"reserve-per-zone", "500", 500, "reserve-per-zone keeps something for claims of priority 500, and those of every namespace may ask for " +
+		"all may ask for just that": {policy: "reserve-per-zone", priority: "500", max: 500, want: "reserve-per-zone keeps something for claims of priority 500, and those of every namespace may ask for " +
 			"up to 500: in bundle.yaml, set settings.claims.priority.max below 500, and in settings.claims.priority.namespaces who may ask for more"},
-		"few may":                 {"reserve-per-zone", "500", 499, ""},
-		"a policy without a part": {"wear-levelling", "", 1000, ""},
+		"few may":                    {policy: "reserve-per-zone", priority: "500", max: 499, core: 500},
+		"nobody may":                 {policy: "reserve-per-zone", priority: "500", max: 100, core: 400, want: nobody},
+		"nobody may, and labels can": {policy: "reserve-per-zone", priority: "500", max: 100, core: 400, label: "vital"},
+		"a policy without a part":    {policy: "wear-levelling", max: 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Find(c.policy)
@@ -246,11 +263,14 @@ func TestAPriorityThatEveryNamespaceMayAskForIsWarnedOf(t *testing.T) {
 			if c.priority != "" {
 				set["priority"] = c.priority
 			}
+			if c.label != "" {
+				set["label"] = c.label
+			}
 			files, _, err := p.Add(shippedBundle(t, policies.DefaultBundle), nil, set)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := p.Warnings(files, bundle.Claims{Priority: bundle.Priority{Max: c.max}})
+			got, err := p.Warnings(files, bundle.Claims{Priority: bundle.Priority{Max: c.max, Namespaces: map[string]int64{"core": c.core}}})
 			if err != nil || strings.Join(got, "\n") != c.want {
 				t.Errorf("%q %v", got, err)
 			}
@@ -264,8 +284,10 @@ func TestParametersThatNameASettingExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range all {
-		if p.Priority != "" && !slices.ContainsFunc(p.Parameters, func(one Parameter) bool { return one.Name == p.Priority }) {
-			t.Errorf("%s has no parameter %s", p.Name, p.Priority)
+		for _, named := range []string{p.Priority, p.Label} {
+			if named != "" && !slices.ContainsFunc(p.Parameters, func(one Parameter) bool { return one.Name == named }) {
+				t.Errorf("%s has no parameter %s", p.Name, named)
+			}
 		}
 	}
 }

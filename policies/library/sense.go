@@ -17,7 +17,7 @@ const senseTest = "test_the_parameters_make_sense"
 
 // checkSense holds the parameters in a text of the policy's file against the policy's own test of them, and says which line of it they
 // break: whoever sets one need not add the policy first to hear that a test does not hold.
-// What is set is explained in the words of the policy.
+// The comment above the line says why, and what is set is explained in the words of the policy.
 func (p Policy) checkSense(text []byte, set map[string]string) error {
 	file := p.Name + "_test.rego"
 	module, err := parse(file, p.Files[file])
@@ -42,6 +42,9 @@ func (p Policy) checkSense(text []byte, set map[string]string) error {
 		}
 		if len(results) == 0 {
 			what := strings.Join(strings.Fields(strings.ReplaceAll(string(line.Location.Text), "policy.", "")), " ")
+			if why := commentAbove(module, line.Location.Row); why != "" {
+				what += ": " + why
+			}
 			return fmt.Errorf("the values of parameters of policy %s do not fit: it asks that %s%s", p.Name, what, p.explained(set))
 		}
 	}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/open-policy-agent/opa/v1/ast"
+
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 // Warnings say why the policy does not do in a bundle what it says: where every namespace may ask for the priority that it keeps
-// something for.
+// something for, or none may.
 func (p Policy) Warnings(files bundle.Files, claims bundle.Claims) ([]string, error) {
 	if p.Priority == "" {
 		return nil, nil
@@ -24,10 +26,24 @@ func (p Policy) Warnings(files bundle.Files, claims bundle.Claims) ([]string, er
 		return nil, nil
 	}
 	priority, err := strconv.ParseInt(at.rule.Head.Value.String(), 10, 64)
-	if err != nil || claims.Priority.Max < priority {
+	if err != nil {
 		return nil, nil //nolint:nilerr // The tests of the policy tell of a priority that is no whole number.
 	}
-	return []string{fmt.Sprintf("%s keeps something for claims of priority %d, and those of every namespace may ask for up to %d: in %s, "+
-		"set settings.claims.priority.max below %d, and in settings.claims.priority.namespaces who may ask for more",
-		p.Name, priority, claims.Priority.Max, bundle.BundleFile, priority)}, nil
+	most := claims.Priority.Max
+	for _, own := range claims.Priority.Namespaces {
+		most = max(most, own)
+	}
+	label, labelled := spans[p.Label]
+	labelled = labelled && !label.rule.Head.Value.Equal(ast.StringTerm(""))
+	switch {
+	case claims.Priority.Max >= priority:
+		return []string{fmt.Sprintf("%s keeps something for claims of priority %d, and those of every namespace may ask for up to %d: in %s, "+
+			"set settings.claims.priority.max below %d, and in settings.claims.priority.namespaces who may ask for more",
+			p.Name, priority, claims.Priority.Max, bundle.BundleFile, priority)}, nil
+	case most < priority && !labelled:
+		return []string{fmt.Sprintf("%s keeps something for claims of priority %d, and those of no namespace may ask for more than %d, so that "+
+			"nobody can have it: lower %s, or in %s, say in settings.claims.priority.namespaces who may ask for %d",
+			p.Name, priority, most, p.Priority, bundle.BundleFile, priority)}, nil
+	}
+	return nil, nil
 }

@@ -66,10 +66,19 @@ test_a_star_within_the_name_of_a_registry_makes_no_sense if {
 	}
 }
 
+is_namespace(text) if regex.match(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, text)
+
 test_the_parameters_make_sense if {
+	# the name of a namespace has at most 63 lower-case letters, digits and dashes; patterns mean nothing here
+	every namespace, _ in policy.images {
+		is_namespace(namespace)
+	}
+
+	# a pattern is a whole reference, one that goes up to a slash and further and ends with a star, or a star alone
 	every _, patterns in object.union(policy.images, {"": policy.others}) {
 		is_array(patterns)
 		every pattern in patterns {
+			pattern != ""
 			not contains(trim_suffix(pattern, "*"), "*")
 			closed(pattern)
 		}

@@ -49,10 +49,28 @@ test_counts_that_are_not_known_say_nothing if {
 	not policy.rejects with input as object.union(object.remove(request(1, {}), ["fleet"]), {"fleet": {}})
 }
 
+is_label_key(text) := regex.match(
+	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`,
+	text,
+)
+
+is_label_value(text) := regex.match(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`, text)
+
 test_the_parameters_make_sense if {
 	policy.percent > 0
 	policy.percent < 100
 	policy.priority == round(policy.priority)
-	is_string(policy.label)
+
+	# every claim has a priority of -1000 or more, so that nothing would be kept
+	policy.priority > -1000
+
+	# no claim has a priority above 1000, so that without a label nobody could have what is kept
+	true in [policy.priority <= 1000, policy.label != ""]
+
+	# the key of a label is a name of at most 63 letters, digits, dashes, underscores and dots, with a domain in lower-case letters and one slash before it or without
+	true in [policy.label == "", is_label_key(policy.label)]
 	policy.value != ""
+
+	# the value of a label has at most 63 letters, digits, dashes, underscores and dots, and begins and ends with a letter or a digit
+	is_label_value(policy.value)
 }
