@@ -234,6 +234,9 @@ rego-package
 rego-parse
 	The text cannot be read as Rego.
 	Correct it where the finding points or right before; a bracket or a comma may be missing.
+rego-pattern
+	A pattern of regex.match or glob.match that is written out cannot be read: every evaluation that came to it would fail.
+	Correct it where the finding points.
 rego-test-failed
 	A test does not hold, ends with an error, or is switched off.
 	Correct the rule or the test.
