@@ -5,8 +5,10 @@
 package engine
 
 import (
+	"fmt"
 	"strings"
 	"sync"
+	"time"
 )
 
 // FactType declares one fact that a rule may read.
@@ -16,6 +18,8 @@ type FactType struct {
 	Kind Kind
 	// Values is the closed set of an Enum, nil otherwise.
 	Values []string
+	// Least is the smallest value of an Int.
+	Least int64
 	// Quiet is the value of a fact about which a scenario says nothing: that of a clean, free machine that is known, can
 	// be reached and is off.
 	Quiet Value
@@ -33,7 +37,25 @@ func (f FactType) Group() string {
 type ParamType struct {
 	Name string
 	Kind Kind
-	Doc  string
+	// Values is the closed set of an Enum, nil otherwise.
+	Values []string
+	// Most bounds a Duration, and MostBecause says why; 0 where nothing does.
+	Most        time.Duration
+	MostBecause string
+	// FalseNeeds names a Duration of the same effect: where that is 0 or left out, this Bool cannot be false.
+	FalseNeeds string
+	Doc        string
+}
+
+// Type says in words what the parameter may be.
+func (p ParamType) Type() string {
+	switch {
+	case len(p.Values) > 0:
+		return p.Kind.String() + " (" + strings.Join(p.Values, ", ") + ")"
+	case p.Most > 0:
+		return fmt.Sprintf("%s (%g h at most)", p.Kind, p.Most.Hours())
+	}
+	return p.Kind.String()
 }
 
 // Requirement is a safety rule that no bundle can switch off: a CEL expression over raw facts that must hold.

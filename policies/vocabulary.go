@@ -92,6 +92,7 @@ func factType(group string, field reflect.StructField) engine.FactType {
 		panic(fmt.Sprintf("the quiet value of %s: %v", f.Name, err)) // a mistake in this package that every test meets
 	}
 	f.Quiet = quiet
+	f.Least = min(0, quiet.Int()) // counts begin with zero, and -1 is the entry of what is not there
 	return f
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
@@ -96,6 +95,9 @@ const MaxPriority = 1000
 // defaultAgeing lets the least claim pass the highest after two weeks.
 const defaultAgeing = 10 * time.Minute
 
+// leastAgeing is how finely the creation of a claim is told.
+const leastAgeing = time.Second
+
 // Grant returns the priority that a claim of a namespace has which asks for one.
 func (p Priority) Grant(namespace string, asked int64) int64 {
 	most, ok := p.Namespaces[namespace]
@@ -139,9 +141,8 @@ func namespaces(f *yamlpos.File, n *yaml.Node) []yamlpos.Field {
 	fields := f.Fields(n, "namespaces")
 	for _, ns := range fields {
 		if !namespaceName.MatchString(ns.Name) {
-			f.Found = append(f.Found, diag.Diagnostic{Severity: diag.Warning, Code: "setting-namespace", File: f.Name, Line: ns.Key.Line,
-				Column: ns.Key.Column, Message: fmt.Sprintf("%q cannot be a namespace, so that this bounds nobody", ns.Name),
-				Hint: "write the name of a namespace: lower-case letters, digits and dashes, at most 63; patterns mean nothing here"})
+			f.Warnf(ns.Key, "setting-namespace", "", "write the name of a namespace: lower-case letters, digits and dashes, at most 63; "+
+				"patterns mean nothing here", "%q cannot be a namespace, so that this bounds nobody", ns.Name)
 		}
 	}
 	return fields
@@ -176,6 +177,10 @@ func parsePriority(f *yamlpos.File, n *yaml.Node, p Priority) Priority {
 			}
 		case "ageing":
 			p.Ageing = duration(f, field.Value, field.Name, "10m")
+			if 0 < p.Ageing && p.Ageing < leastAgeing {
+				f.Errorf(field.Value, "setting-duration", "", "write a duration of 1s or more, such as 10m; with 0s waiting counts only among equals",
+					"ageing is %s, and claims are told apart by the second in which they were created", p.Ageing)
+			}
 		}
 	}
 	return p

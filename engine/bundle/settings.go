@@ -193,17 +193,26 @@ func parseCoverage(f *yamlpos.File, n *yaml.Node, c CoverageFloor) CoverageFloor
 func duration(f *yamlpos.File, n *yaml.Node, what, example string) time.Duration {
 	text := f.Text(n, what)
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
+	switch {
+	case err == nil && d >= 0:
+		return d
+	case f.Told(n):
+	case yamlpos.TooLong(text):
+		f.Errorf(n, "setting-duration", "", fmt.Sprintf("write a duration such as %s, of %s at most", example, yamlpos.Longest),
+			"%s cannot be %q, which is out of range", what, text)
+	default:
 		f.Errorf(n, "setting-duration", "", "write a duration such as "+example, "%s cannot be %q, which is no duration", what, text)
-		return 0
 	}
-	return d
+	return 0
 }
 
 // number reads a whole number within bounds.
 func number(f *yamlpos.File, n *yaml.Node, what string, least, most int) int {
 	text := f.Text(n, what)
 	value, err := strconv.Atoi(text)
+	if f.Told(n) {
+		return least
+	}
 	if err != nil || n.Style != 0 || value < least || value > most {
 		f.Errorf(n, "setting-number", "", fmt.Sprintf("write a whole number from %d to %d", least, most), "%s cannot be %q", what, text)
 		return least

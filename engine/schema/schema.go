@@ -144,7 +144,7 @@ func factSchema(f engine.FactType) object {
 	case engine.Bool:
 		s = object{"type": "boolean"}
 	case engine.Int:
-		s = object{"type": "integer"}
+		s = object{"type": "integer", "minimum": f.Least}
 	case engine.Enum:
 		s = object{"enum": f.Values}
 	case engine.Set:

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -120,11 +121,13 @@ const exclamationHint = `put the whole value in double quotes, such as when: "!h
 const maxFound = 200
 
 func (f *File) addAt(line, column int, code, rule, message, hint string) {
-	if len(f.Found) >= maxFound {
-		return
+	f.add(diag.Diagnostic{Severity: diag.Error, Code: code, File: f.Name, Line: line, Column: column, Rule: rule, Message: message, Hint: hint})
+}
+
+func (f *File) add(d diag.Diagnostic) {
+	if len(f.Found) < maxFound {
+		f.Found = append(f.Found, d)
 	}
-	f.Found = append(f.Found, diag.Diagnostic{Severity: diag.Error, Code: code, File: f.Name, Line: line, Column: column,
-		Rule: rule, Message: message, Hint: hint})
 }
 
 // Errorf records an error at a node.
@@ -134,6 +137,17 @@ func (f *File) Errorf(n *yaml.Node, code, rule, hint, format string, args ...any
 		line, column = n.Line, n.Column
 	}
 	f.addAt(line, column, code, rule, fmt.Sprintf(format, args...), hint)
+}
+
+// Warnf records a warning at a node.
+func (f *File) Warnf(n *yaml.Node, code, rule, hint, format string, args ...any) {
+	f.add(diag.Diagnostic{Severity: diag.Warning, Code: code, File: f.Name, Line: n.Line, Column: n.Column, Rule: rule,
+		Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// Told says that something is found at a node already: what else would be said of it follows from that.
+func (f *File) Told(n *yaml.Node) bool {
+	return slices.ContainsFunc(f.Found, func(d diag.Diagnostic) bool { return d.Line == n.Line && d.Column == n.Column })
 }
 
 // ErrorIn records an error inside the text of a scalar: line counts from 1 and column from 0, both within the text, the
@@ -219,13 +233,13 @@ func (f *File) Texts(n *yaml.Node, what string) []string {
 	return texts
 }
 
-// Bool returns a boolean scalar; anything else than true or false is reported.
+// Bool returns a boolean scalar; anything else than a bare true or false is reported.
 func (f *File) Bool(n *yaml.Node, what string) bool {
 	if n == nil {
 		return false
 	}
-	if n.Kind != yaml.ScalarNode || (n.Value != "true" && n.Value != "false") {
-		f.Errorf(n, "yaml-type", "", "write true or false", "%s must be true or false", what)
+	if n.Kind != yaml.ScalarNode || n.Style != 0 || (n.Value != "true" && n.Value != "false") {
+		f.Errorf(n, "yaml-type", "", "write true or false, without quotes", "%s must be true or false", what)
 		return false
 	}
 	return n.Value == "true"

@@ -49,7 +49,7 @@ func (p *parser) expectField(s *Scenario, outcome string, field yamlpos.Field) {
 	case "to":
 		e.To = engine.State(p.word(n, s.Name, "state-unknown", "state", p.states))
 	case "stays":
-		if !p.file.Bool(n, "stays") && n.Value == "false" {
+		if !p.file.Bool(n, "stays") && n.Style == 0 && n.Value == "false" {
 			p.file.Errorf(n, "scenario-form", s.Name, "write to: with the state that it moves to", "stays can only be true")
 		}
 	case "halts":

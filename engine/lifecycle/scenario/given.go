@@ -3,6 +3,7 @@
 package scenario
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,6 +81,9 @@ func scalar(f engine.FactType, n *yaml.Node) (value engine.Value, wanted string)
 		number, err := strconv.ParseInt(n.Value, 10, 64)
 		if n.Style != 0 || err != nil {
 			return value, "write a whole number such as 1, without quotes"
+		}
+		if number < f.Least {
+			return value, fmt.Sprintf("it is never below %d", f.Least)
 		}
 		return engine.IntValue(number), ""
 	case engine.Duration, engine.Age:

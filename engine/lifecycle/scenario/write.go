@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
 // Given is one fact that a scenario says; all others are quiet.
@@ -58,7 +58,7 @@ func literal(v engine.Value) string {
 	case engine.Enum, engine.String:
 		return strconv.Quote(v.Text())
 	case engine.Duration, engine.Age:
-		return lengthOf(v.Duration())
+		return yamlpos.LengthText(v.Duration())
 	case engine.Set:
 		words := make([]string, len(v.Set()))
 		for i, w := range v.Set() {
@@ -68,16 +68,4 @@ func literal(v engine.Value) string {
 	default:
 		return v.String()
 	}
-}
-
-// lengthOf leaves out the zeros that time.Duration writes: 15m, not 15m0s.
-func lengthOf(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
