@@ -4,6 +4,7 @@ package policies
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/metalaw/metalaw/engine"
 )
@@ -36,6 +37,9 @@ const (
 	// MarkLocated says that this system switched the locator light on because a state asks for it.
 	MarkLocated = "Located"
 )
+
+// longestShutdown is more than any operating system takes.
+const longestShutdown = 24 * time.Hour
 
 // poweredTo is the change of an effect that switches a machine.
 func poweredTo(power, needs string) engine.Change {
@@ -80,8 +84,10 @@ var effects = []engine.EffectType{
 		Proof:   "The BMC says Off.",
 		Repeat:  "Nothing while off; asks again only after a fresh read and not before the last request had its time.",
 		Params: []engine.ParamType{
-			{Name: "graceful", Kind: engine.Duration, Doc: "How long the operating system may take to shut down; 0 forces at once."},
-			{Name: "thenForce", Kind: engine.Bool, Doc: "Force off once the graceful time is over."},
+			{Name: "graceful", Kind: engine.Duration, Most: longestShutdown, MostBecause: "an operating system that takes longer hangs",
+				Doc: "How long the operating system may take to shut down; 0 forces at once."},
+			{Name: "thenForce", Kind: engine.Bool, FalseNeeds: "graceful",
+				Doc: "Force off once the graceful time is over; false asks for a graceful time, because 0 forces at once."},
 		},
 		Change:   poweredTo("Off", ""),
 		Requires: []engine.Requirement{sameMachine, notInUse, neverCutAnErase, notAStranger, leftToItself, handsOff},
@@ -177,7 +183,7 @@ var effects = []engine.EffectType{
 			"Where neither asks, a light that a state had switched on is off, and any other is left alone.",
 		Proof:  "The BMC says so; a BMC without a light is left alone.",
 		Repeat: "Nothing while it shows.",
-		Params: []engine.ParamType{{Name: "unlessAsked", Kind: engine.String,
+		Params: []engine.ParamType{{Name: "unlessAsked", Kind: engine.Enum, Values: []string{"Lit", "Blinking", "Off"},
 			Doc: "What to show where spec.indicatorLED asks for nothing; nothing by default."}},
 		Requires: []engine.Requirement{sameMachine, handsOff},
 	},

@@ -54,8 +54,8 @@ setting-number
 	A setting is not a whole number, or is out of its bounds; a bundle may ask for more coverage than the floor and never for less.
 	Write a number within the bounds that the finding names.
 setting-duration
-	A setting is not a duration.
-	Write numbers with units, such as 24h.
+	A setting is not a duration, or is out of its bounds.
+	Write numbers with units, such as 24h, within the bounds that the finding names.
 manifest-part
 	A file that manifest.yaml lists lacks its name, its ConfigMap or its digest.
 	Give it name, configMap and digest.
@@ -173,8 +173,8 @@ cel-cost
 	An expression, or all of a placement together, may cost more than a decision should take.
 	Compare with ==, in or startsWith; avoid patterns, functions within functions, and joined texts.
 cel-empty
-	An expression is empty.
-	Write an expression that yields true or false.
+	An expression or a condition is empty.
+	Write an expression that yields true or false, or take the line of the condition out.
 cel-enum
 	A fact is compared with a word that it never has.
 	Write one of the words that the finding lists.

@@ -6,10 +6,10 @@ import "slices"
 
 // lifecycleCodes are those of the lifecycle, of what is proven and shown of it, and of the Rego beside it.
 var lifecycleCodes = []Group{
-	{Title: "Lifecycle", About: "About states, rules, guards and effects in lifecycle.yaml.", Codes: table(Error, `
+	{Title: "Lifecycle", About: "About states, rules, guards and effects in lifecycle.yaml.", Codes: slices.Concat(table(Error, `
 after-range
-	The duration of after: is shorter than a second.
-	Write a duration of 1s or more, or ask with when: for what the rule waits for.
+	The duration of after: is shorter than a second, or longer than can be counted with.
+	Write a duration of 1s or more, or ask with when: for what the rule waits for; a state in which servers may wait for ever is stable: true.
 after-type
 	What after: says is neither a duration nor the name of a duration fact.
 	Write a duration such as 15m, or a fact such as wipe.budget.
@@ -73,6 +73,12 @@ migrate-needless
 operation-unknown
 	A state accepts an operation that does not exist.
 	Correct its spelling; the finding lists what there is.
+param-contradiction
+	Two parameters of an effect say the opposite of each other.
+	Do as the finding says with one of them.
+param-range
+	A parameter of an effect is larger than makes sense.
+	Write it within the bounds that the finding names.
 param-type
 	The parameter of an effect is not of its type.
 	Write it as the finding shows.
@@ -97,7 +103,17 @@ state-unknown
 states-missing
 	The lifecycle has no states.
 	Add states:.
-`)},
+`), table(Warning, `
+effect-duplicate
+	A state ensures the same effect twice, with the same parameters and on the same condition.
+	Take one of them out.
+migrate-name
+	A migration leads out of a name that no state can have.
+	Write the name of the former state, or take the line out.
+operation-duplicate
+	A state lists the same operation twice.
+	Take one of them out.
+`))},
 	{Title: "Verification", About: "About the lifecycle as a whole, proven over all facts that can occur.", Codes: slices.Concat(table(Error, `
 safety-effect
 	An effect can be wanted where a safety rule forbids it: the server would be halted there.

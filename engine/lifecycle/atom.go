@@ -80,6 +80,9 @@ type atomCompiler struct {
 
 // compile returns nil when the expression is not usable; what is wrong has then been recorded at node.
 func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
+	if c.file.Told(node) {
+		return nil
+	}
 	if strings.TrimSpace(node.Value) == "" {
 		c.file.Errorf(node, "cel-empty", name, "write a CEL expression that yields true or false", "the definition is empty")
 		return nil

@@ -136,7 +136,7 @@ func itemAt(list *yaml.Node, i int) *yaml.Node {
 }
 
 func (c *compiler) guard(rule string, node *yaml.Node) *guard {
-	if node == nil {
+	if node == nil || c.file.Told(node) {
 		return nil
 	}
 	g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms, misnamed: c.misnamed}
@@ -171,11 +171,7 @@ func (c *compiler) compileState(s stateSpec) *state {
 		c.file.Errorf(s.key, "means-missing", s.name, "write one sentence: it becomes the condition's message", "the state has no means")
 	}
 	c.checkStateWords(s)
-	for _, e := range s.ensure {
-		if compiled := c.compileEnsure(s.name, e); compiled != nil {
-			st.ensure = append(st.ensure, compiled)
-		}
-	}
+	st.ensure = c.compileEnsures(s)
 	st.stays = c.safety.forStaying(st.ensure)
 	st.exits = c.interruptsOf(s.name)
 	unconditional := false
@@ -203,55 +199,15 @@ func (c *compiler) checkStateWords(s stateSpec) {
 		}
 	}
 	for i, op := range s.operations {
+		if slices.Contains(s.operations[:i], op) {
+			c.file.Warnf(itemAt(s.opsAt, i), "operation-duplicate", s.name, "take one of them out", "the state lists the operation %q twice", op)
+			continue
+		}
 		if !slices.Contains(c.vocabulary.Operations, op) {
 			c.file.Errorf(itemAt(s.opsAt, i), "operation-unknown", s.name, "operations: "+strings.Join(c.vocabulary.Operations, ", "),
 				"there is no operation %q", op)
 		}
 	}
-}
-
-func (c *compiler) compileEnsure(stateName string, e ensureSpec) *ensured {
-	kind, ok := c.vocabulary.Effect(e.do)
-	if !ok {
-		var names []string
-		for _, k := range c.vocabulary.Effects {
-			names = append(names, k.Name)
-		}
-		hint := "effects: " + strings.Join(names, ", ")
-		if near := spelling.Nearest(e.do, names); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		c.file.Errorf(e.at, "effect-unknown", stateName, hint, "there is no effect %q", e.do)
-		return nil
-	}
-	compiled := &ensured{effect: engine.Effect{Name: e.do}, kind: kind, at: placeOf(e.at), when: c.guard(stateName, e.when)}
-	for _, f := range e.with {
-		compiled.effect.Params = append(compiled.effect.Params, c.param(kind, f))
-	}
-	return compiled
-}
-
-func (c *compiler) param(kind engine.EffectType, f yamlpos.Field) engine.Param {
-	p := engine.Param{Name: f.Name}
-	i := slices.IndexFunc(kind.Params, func(t engine.ParamType) bool { return t.Name == f.Name })
-	if i < 0 {
-		c.file.Errorf(f.Key, "param-unknown", kind.Name, "the reference page lists the parameters", "%s has no parameter %q", kind.Name, f.Name)
-		return p
-	}
-	switch kind.Params[i].Kind {
-	case engine.Duration:
-		text := c.file.Text(f.Value, f.Name)
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 {
-			c.file.Errorf(f.Value, "param-type", kind.Name, "write a duration such as 5m", "%s is not a duration: %q", f.Name, text)
-		}
-		p.Value = engine.DurationValue(d)
-	case engine.Bool:
-		p.Value = engine.BoolValue(c.file.Bool(f.Value, f.Name))
-	default:
-		p.Value = engine.StringValue(c.file.Text(f.Value, f.Name))
-	}
-	return p
 }
 
 func (c *compiler) compileExit(s exitSpec, interrupt bool) *exit {
@@ -319,11 +275,18 @@ func (c *compiler) deadline(rule string, node *yaml.Node) *deadline {
 		}
 		return &deadline{literal: d, fact: -1}
 	}
+	if yamlpos.TooLong(node.Value) {
+		c.file.Errorf(node, "after-range", rule, "write a shorter duration such as 15m; a state in which servers may wait for ever is stable: true",
+			"after is %s, and a deadline is at most %s", node.Value, yamlpos.Longest)
+		return &deadline{fact: -1}
+	}
 	if i, ok := c.vocabulary.Index(node.Value); ok && c.vocabulary.Facts[i].Kind == engine.Duration {
 		return &deadline{fact: i}
 	}
-	c.file.Errorf(node, "after-type", rule, "write a duration such as 15m, or the name of a duration fact such as wipe.budget",
-		"%q is neither a duration nor a duration fact", node.Value)
+	if !c.file.Told(node) {
+		c.file.Errorf(node, "after-type", rule, "write a duration such as 15m, or the name of a duration fact such as wipe.budget",
+			"%q is neither a duration nor a duration fact", node.Value)
+	}
 	return &deadline{fact: -1}
 }
 
@@ -351,6 +314,9 @@ func (c *compiler) compileInvariants(l *Lifecycle, all []invariantSpec) {
 			continue
 		}
 		g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms, misnamed: c.misnamed, states: c.states, effects: effects}
+		if c.file.Told(i.must) {
+			continue
+		}
 		if must := g.compile(i.rule, i.must); must != nil {
 			l.invariants = append(l.invariants, &invariant{rule: i.rule, at: placeOf(i.at), must: must})
 		}
@@ -359,6 +325,10 @@ func (c *compiler) compileInvariants(l *Lifecycle, all []invariantSpec) {
 
 func (c *compiler) compileMigrations(l *Lifecycle, all []migration) {
 	for _, m := range all {
+		if why, hint := nameFlaw(m.from, "BurnIn"); hint != "" {
+			c.file.Warnf(m.key, "migrate-name", "migrate", "write the name of the former state, or take the line out",
+				"%q cannot be a state's name%s, so that this migrates no server", m.from, why)
+		}
 		switch {
 		case !c.states[m.to]:
 			c.file.Errorf(m.at, "state-unknown", "migrate", c.stateHint(m.to), "there is no state %q", m.to)

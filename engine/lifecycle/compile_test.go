@@ -117,6 +117,15 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 		"a deadline that is neither a length nor a fact": {
 			replace("after: lamp.budget", "after: soon"),
 			`lifecycle.yaml:21:39: error: TooSlow: "soon" is neither a duration nor a duration fact (write a duration such as 15m, or the name of a duration fact such as wipe.budget) [after-type]`},
+		"a deadline longer than can be counted with": {
+			replace("after: lamp.budget", "after: 9999999h"),
+			`lifecycle.yaml:21:39: error: TooSlow: after is 9999999h, and a deadline is at most 2562047h (write a shorter duration such as 15m; a state in which servers may wait for ever is stable: true) [after-range]`},
+		"a condition that is left empty": {
+			replace(`when: warm,`, `when: ,`),
+			`lifecycle.yaml:20:39: error: Passed: the condition is empty (write defined names combined with &&, || and !, or take the key out) [cel-empty]`},
+		"a condition that is nothing": {
+			replace(`when: warm,`, `when: ~,`),
+			`lifecycle.yaml:20:39: error: Passed: the condition is empty (write defined names combined with &&, || and !, or take the key out) [cel-empty]`},
 		"an exit without any condition": {
 			replace("when: warm, clears", "clears"),
 			`lifecycle.yaml:20:14: error: Passed: the rule Passed has neither when nor after: it would fire at once (add when: or after:) [exit-unguarded]`},
@@ -132,6 +141,30 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 				t.Fatal("it compiles")
 			}
 			if len(found) == 0 || found[0].String() != c.want {
+				t.Errorf("got\n%v\nwant\n%s", found, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatChangesNothingIsWarnedOf(t *testing.T) {
+	for name, c := range map[string]struct{ source, want string }{
+		"an operation twice": {
+			strings.Replace(shop, "operations: [sell]", "operations: [sell, sell]", 1),
+			`lifecycle.yaml:25:24: warning: Shelf: the state lists the operation "sell" twice (take one of them out) [operation-duplicate]`},
+		"a migration out of nowhere": {
+			strings.Replace(shop, "migrate: {Attic: Bin}", `migrate: {"": Bin}`, 1),
+			`lifecycle.yaml:34:11: warning: migrate: "" cannot be a state's name, so that this migrates no server (write the name of the former state, or take the line out) [migrate-name]`},
+		"a migration out of a name with a blank": {
+			strings.Replace(shop, "migrate: {Attic: Bin}", `migrate: {"Attic ": Bin}`, 1),
+			`lifecycle.yaml:34:11: warning: migrate: "Attic " cannot be a state's name, so that this migrates no server (write the name of the former state, or take the line out) [migrate-name]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, found, err := Compile("lifecycle.yaml", []byte(c.source), words())
+			if err != nil || l == nil {
+				t.Fatal(err, found)
+			}
+			if len(found) != 1 || found[0].String() != c.want {
 				t.Errorf("got\n%v\nwant\n%s", found, c.want)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
@@ -136,6 +137,10 @@ type guardCompiler struct {
 // compile returns nil for an expression that is not a guard; what is wrong has then been recorded at node.
 func (c *guardCompiler) compile(rule string, node *yaml.Node) *guard {
 	if misspoken(node.Value, c.misnamed) {
+		return nil
+	}
+	if strings.TrimSpace(node.Value) == "" || node.Tag == "!!null" {
+		c.file.Errorf(node, "cel-empty", rule, "write defined names combined with &&, || and !, or take the key out", "the condition is empty")
 		return nil
 	}
 	parsed, issues := c.env.Parse(node.Value)

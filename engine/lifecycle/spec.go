@@ -82,6 +82,7 @@ type saying struct {
 
 type migration struct {
 	from string
+	key  *yaml.Node
 	to   string
 	at   *yaml.Node
 }
@@ -121,7 +122,7 @@ func parseSpec(f *yamlpos.File) spec {
 			s.invariants = parseInvariants(f, field.Value)
 		case "migrate":
 			for _, m := range f.Fields(field.Value, "migrate") {
-				s.migrate = append(s.migrate, migration{from: m.Name, to: f.Text(m.Value, "the target"), at: m.Value})
+				s.migrate = append(s.migrate, migration{from: m.Name, key: m.Key, to: f.Text(m.Value, "the target"), at: m.Value})
 			}
 		}
 	}

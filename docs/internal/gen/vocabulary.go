@@ -70,7 +70,7 @@ func effectsPage(string) (string, error) {
 		if len(e.Params) > 0 {
 			var rows [][]string
 			for _, p := range e.Params {
-				rows = append(rows, []string{code(p.Name), p.Kind.String(), p.Doc})
+				rows = append(rows, []string{code(p.Name), p.Type(), p.Doc})
 			}
 			m.table([]string{"parameter (`with`)", "type", "meaning"}, rows)
 		}

@@ -81,7 +81,7 @@ func effects(v *engine.Vocabulary) any {
 			if all[i].Parameters == nil {
 				all[i].Parameters = map[string]string{}
 			}
-			all[i].Parameters[p.Name] = p.Kind.String() + ": " + p.Doc
+			all[i].Parameters[p.Name] = p.Type() + ": " + p.Doc
 		}
 		for _, r := range e.Requires {
 			all[i].Requires = append(all[i].Requires, r.Rule)
