@@ -19,7 +19,7 @@ func checkGang(c change[v1alpha1.ServerClaim], s *v1alpha1.Server, found *findin
 	const together = "a claim of a gang cannot name its server in spec.serverRef"
 	switch {
 	case c.byManager, !joinsByName(c), policies.HadServer(c.new):
-	case comesBack(c.new, s):
+	case policies.ComesBack(c.new, s):
 	case !refChanges(c) && !found.pass(): // the placement is refused already
 	case c.created() && slices.Contains(c.new.Finalizers, v1alpha1.FinalizerServerClaim):
 		found.warn("%s: %s; unless its status is restored, or its server names it, this one gets no server, and serverRef cannot be changed: "+

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -33,12 +34,11 @@ type quotas struct {
 
 // usage is how many claims a namespace has beside the one that is asked for.
 type usage struct {
-	namespace, bundle string
-	used, limit       int
-	// pending are those of used that were admitted a moment ago and are not known to be stored.
+	policies.ClaimUsage
+	// pending are those that are counted, were admitted a moment ago and are not known to be stored.
 	pending int
-	// stored says that there is a claim of the name that is asked for; kept that a server is held for a former one.
-	stored, kept bool
+	// stored says that there is a claim of the name that is asked for.
+	stored bool
 }
 
 func newQuotas(cache client.Reader, now func() time.Time) *quotas {
@@ -53,7 +53,7 @@ func (q *quotas) take(ctx context.Context, c *v1alpha1.ServerClaim, limit int, k
 	if err := q.cache.List(ctx, &all, client.InNamespace(c.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return usage{}, fmt.Errorf("the claims of namespace %s cannot be counted: %w", c.Namespace, err)
 	}
-	u := usage{namespace: c.Namespace, limit: limit}
+	u := usage{ClaimUsage: policies.ClaimUsage{Namespace: c.Namespace, Limit: limit}}
 	recent := q.recent[c.Namespace]
 	for i := range all.Items {
 		other := &all.Items[i]
@@ -61,8 +61,8 @@ func (q *quotas) take(ctx context.Context, c *v1alpha1.ServerClaim, limit int, k
 		switch {
 		case other.Name == c.Name:
 			u.stored = true
-		case takesServer(other):
-			u.used++
+		case policies.TakesServer(other):
+			u.Used++
 		}
 	}
 	now := q.now()
@@ -72,11 +72,11 @@ func (q *quotas) take(ctx context.Context, c *v1alpha1.ServerClaim, limit int, k
 		case now.Sub(at) >= inFlight:
 			delete(recent, name)
 		case name != c.Name:
-			u.used++
+			u.Used++
 			u.pending++
 		}
 	}
-	if keep && u.used < u.limit {
+	if keep && u.Used < u.Limit {
 		if recent == nil {
 			recent = map[string]time.Time{}
 			q.recent[c.Namespace] = recent
@@ -109,16 +109,10 @@ func (q *quotas) release(c *v1alpha1.ServerClaim) {
 	delete(q.recent[c.Namespace], c.Name)
 }
 
-// takesServer says that a claim holds a server or asks for one. A claim that ends asks for none, and holds its server until it
-// is gone.
-func takesServer(c *v1alpha1.ServerClaim) bool {
-	return c.DeletionTimestamp.IsZero() || refOf(c) != ""
-}
-
 // usage counts for a claim that is created in a namespace with a quota; nil for any other, and for one that comes back to its
 // server s: that one counts for the namespace as it is.
 func (l *lookup) usage(ctx context.Context, c change[v1alpha1.ServerClaim], s *v1alpha1.Server, b *bundle.Bundle) (*usage, error) {
-	if !c.created() || comesBack(c.new, s) {
+	if !c.created() || policies.ComesBack(c.new, s) {
 		return nil, nil
 	}
 	limit, ok := b.Settings.Claims.Quota.Limit(c.new.Namespace)
@@ -129,49 +123,30 @@ func (l *lookup) usage(ctx context.Context, c change[v1alpha1.ServerClaim], s *v
 	if err != nil {
 		return nil, err
 	}
-	if !c.dryRun && u.used < u.limit {
+	if !c.dryRun && u.Used < u.Limit {
 		c.onDenial(func() { l.quotas.release(c.new) })
 	}
-	u.bundle = b.Revision.Name
-	if !u.stored {
-		u.kept = l.isKept(c.new)
+	u.Revision, u.Kept = b.Revision.Name, !u.stored && l.isKept(c.new)
+	if u.pending > 0 {
+		u.Among = fmt.Sprintf("%d of them admitted a moment ago; if one of those was not stored, try again in two seconds", u.pending)
 	}
 	return &u, nil
-}
-
-// comesBack says that a server which a claim names is held for it, or for a former claim of its name.
-func comesBack(c *v1alpha1.ServerClaim, s *v1alpha1.Server) bool {
-	return s != nil && refOf(c) == s.Name && namesClaim(s, c) && !v1alpha1.BindingEnded(s)
 }
 
 // isKept says that a server is held for a former claim of a name. Which one is not told: it may be of the namespace's former tenant, and
 // whoever names it has its data.
 func (l *lookup) isKept(c *v1alpha1.ServerClaim) bool {
 	return slices.ContainsFunc(l.servers.Index().HeldBy(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}), func(e *index.Entry) bool {
-		return !v1alpha1.BindingEnded(e.Server)
+		return policies.HeldFor(e.Server, c)
 	})
 }
 
 // checkQuota refuses a claim that its namespace has no room for.
 func checkQuota(u *usage, found *findings) {
-	if u == nil || u.used < u.limit {
+	if u == nil {
 		return
 	}
-	back := ""
-	if u.kept {
-		back = "; a server is held for a former claim of this name: a claim that names it in spec.serverRef has it back"
+	if words := u.Refusal(); words != "" {
+		found.deny(field.Forbidden(field.NewPath("metadata", "namespace"), words))
 	}
-	if u.limit == 0 {
-		found.deny(field.Forbidden(field.NewPath("metadata", "namespace"), fmt.Sprintf(
-			"exceeded quota: namespace %q may have no claims; ask who keeps the policy to raise settings.claims.quota of the bundle in force (%s)%s",
-			u.namespace, u.bundle, back)))
-		return
-	}
-	pending := ""
-	if u.pending > 0 {
-		pending = fmt.Sprintf(" (%d of them admitted a moment ago; if one of those was not stored, try again in two seconds)", u.pending)
-	}
-	found.deny(field.Forbidden(field.NewPath("metadata", "namespace"), fmt.Sprintf(
-		"exceeded quota: namespace %q has %d of %d claims%s; delete one of them, or ask who keeps the policy to raise settings.claims.quota "+
-			"of the bundle in force (%s)%s", u.namespace, u.used, u.limit, pending, u.bundle, back)))
 }

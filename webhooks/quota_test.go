@@ -73,10 +73,12 @@ func TestANamespaceThatMayHaveNoClaimIsNotToldToDeleteOne(t *testing.T) {
 	}
 }
 
+// ending says that a claim is being deleted.
+func ending(c *v1alpha1.ServerClaim) {
+	c.DeletionTimestamp, c.Finalizers = ptr.To(metav1.Unix(1, 0)), []string{"f"}
+}
+
 func TestWhatCountsAgainstAQuota(t *testing.T) {
-	ending := func(c *v1alpha1.ServerClaim) {
-		c.DeletionTimestamp, c.Finalizers = ptr.To(metav1.Unix(1, 0)), []string{"f"}
-	}
 	for name, c := range map[string]struct {
 		stored *v1alpha1.ServerClaim
 		counts bool
@@ -122,7 +124,8 @@ func TestAClaimComesBackToItsServerWhateverTheQuota(t *testing.T) {
 		"its server is free": {limit: 1, server: server(), claim: claim(naming("s1")), refused: true},
 		"the server is held for a claim of another namespace": {limit: 1, server: server(heldBy("other", "c")), claim: claim(naming("s1")), refused: true,
 			warnings: []string{`Server "s1" is held by another claim; this one waits until it is released`}},
-		"a claim of the name lives": {limit: 1, server: held, stored: []client.Object{claim(naming("s1"))}, claim: claim(), refused: true},
+		"a claim of the name ends, and has it until then": {limit: 1, server: held, stored: []client.Object{claim(naming("s1"), ending)}, claim: claim(), refused: true},
+		"a claim of the name lives":                       {limit: 1, server: held, stored: []client.Object{claim(naming("s1"))}, claim: claim(), refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := limited(t, c.limit, append(c.stored, aClaim("waits"), c.server)...)

@@ -103,7 +103,7 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 		Long: "Reads ServerClaims from files, strictly, with the place of everything that is wrong; asks the API server and its " +
 			"admission by a dry run, where you may create claims; and says which server each would get now, with score and runners-up, " +
 			"or what it would wait for. Claims are served in the order of the files, and each sees the servers of those before it as " +
-			"taken; those of one gang together. Claims that wait already are not served before them. Other objects in the files are " +
+			"taken, and finds those in the quota of its namespace; those of one gang get servers together. Claims that wait already are not served before them. Other objects in the files are " +
 			"passed over; two claims of one name are refused.\n\n" +
 			"Exit codes: 0 all would be bound; 1 one would not, nobody can tell, or no claims can be read from a file; " +
 			"2 the command line makes no sense, or the files hold two claims of one name.",

@@ -145,8 +145,8 @@ func standsStill(c *v1alpha1.ServerClaim) string {
 
 // assess says what the fleet has for the claim.
 func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerClaim, all bool) error {
-	if at := slices.IndexFunc(w.servers, func(s v1alpha1.Server) bool { return isWritten(&s, c) }); at >= 0 {
-		e.WaitsFor = reservedWords(&w.servers[at])
+	if s := w.written(c); s != nil {
+		e.WaitsFor = reservedWords(s)
 		return nil
 	}
 	if e.WaitsFor = w.misnames(c); e.WaitsFor != "" {
@@ -170,10 +170,14 @@ func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerCl
 	return nil
 }
 
-// isWritten says that a server is written for a claim, or is about to be taken over by it.
-func isWritten(s *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
-	relation := scheduler.RelationOf(s, c)
-	return relation == scheduler.Holds || relation == scheduler.Adoptable
+// written is the server that is written for a claim, or about to be taken over by it; nil where there is none.
+func (w *world) written(c *v1alpha1.ServerClaim) *v1alpha1.Server {
+	for i := range w.servers {
+		if relation := scheduler.RelationOf(&w.servers[i], c); relation == scheduler.Holds || relation == scheduler.Adoptable {
+			return &w.servers[i]
+		}
+	}
+	return nil
 }
 
 // reservedWords say what a claim waits for that a server is written for, and that is not bound yet.

@@ -88,7 +88,7 @@ func (w *world) misnames(c *v1alpha1.ServerClaim) string {
 	if c.Spec.ServerRef == nil || policies.GangOf(c) == nil || policies.HadServer(c) {
 		return ""
 	}
-	if slices.ContainsFunc(w.servers, func(s v1alpha1.Server) bool { return isWritten(&s, c) }) {
+	if w.written(c) != nil {
 		return ""
 	}
 	return "another claim in its place, without spec.serverRef: a claim of a gang cannot name its server, and serverRef cannot be changed"

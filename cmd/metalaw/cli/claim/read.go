@@ -97,7 +97,7 @@ func (w *world) lookAtClaims(ctx context.Context, c client.Client, namespaces []
 		var claims v1alpha1.ServerClaimList
 		if err = c.List(ctx, &claims, client.InNamespace(namespace)); err != nil {
 			err = w.note(err, access.ServerClaims,
-				"other claims in namespace "+namespace+" are not known to you, so order and spread are judged without them")
+				"other claims in namespace "+namespace+" are not known to you, so order, spread and quota are judged without them")
 		}
 		if err != nil {
 			return err

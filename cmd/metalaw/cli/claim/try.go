@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	claimloop "github.com/metalaw/metalaw/controllers/claim"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -113,6 +114,7 @@ func (r *attempt) try(ctx context.Context, c client.Client, warned *warnings, na
 	for _, doc := range docs.all {
 		out.Claims = append(out.Claims, triedOf(ctx, c, warned, namespace, doc))
 	}
+	w.countQuotas(out.Claims)
 	if w.blind() {
 		out.Notes = append(out.Notes, "you may not list servers, so nobody can tell whether the claims would be bound ("+w.unseen.Error()+")")
 	}
@@ -223,6 +225,10 @@ func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried)
 	if one.done || w.blind() {
 		return nil
 	}
+	if s := w.written(one.claim); s != nil { // it comes back
+		one.comesBack(s)
+		return nil
+	}
 	if misnames := w.misnames(one.claim); misnames != "" {
 		one.WaitsFor, one.Binds = misnames, ptr.To(false)
 		return nil
@@ -250,6 +256,15 @@ func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried)
 		}
 	}
 	return nil
+}
+
+// comesBack is for a claim for which a server is held: a former one of its name had it.
+func (t *tried) comesBack(s *v1alpha1.Server) {
+	if claimloop.Obstacle(s) != "" {
+		t.WaitsFor, t.Binds = reservedWords(s), ptr.To(false)
+		return
+	}
+	t.Server, t.Binds = s.Name, ptr.To(true)
 }
 
 // tried writes what would become of claims.

@@ -25,12 +25,15 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
-// inForce is the default bundle as the revision in force.
-func inForce(t *testing.T) *policyv1alpha1.PolicyRevision {
+// inForce is the default bundle, with settings of its own, as the revision in force.
+func inForce(t *testing.T, settings ...string) *policyv1alpha1.PolicyRevision {
 	t.Helper()
 	files, err := policies.Shipped(policies.DefaultBundle)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, one := range settings {
+		files["bundle.yaml"] = append(files["bundle.yaml"], "  "+one+"\n"...) // which ends with the settings
 	}
 	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	if b == nil {
