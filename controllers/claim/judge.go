@@ -212,7 +212,7 @@ func (f facts) running() standing {
 // empty where nothing is known to.
 func hindrance(s *v1alpha1.Server) string {
 	if held := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionWithheld); held != nil && held.Status == metav1.ConditionTrue {
-		return heldWords(held)
+		return HeldBack(held.Reason)
 	}
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {

@@ -33,18 +33,18 @@ func bootErrorWords(boot *v1alpha1.ServerBootConfiguration) string {
 	return said + " in the ServerBootConfiguration of the same name: " + strings.Join(causes, "; ")
 }
 
-// heldWords says by what something is held back and what ends that. The names of freezes and budgets, and the words of those
-// who wrote them, are left to the people who run the fleet.
-func heldWords(held *metav1.Condition) string {
+// HeldBack says by what something is held back, by the reason of a condition Withheld, and what ends that. The names of freezes and
+// budgets, and the words of those who wrote them, are left to the people who run the fleet.
+func HeldBack(reason string) string {
 	until := map[string]string{
 		v1alpha1.ReasonFrozen:          "by a freeze, until those who run the fleet lift it or it runs out",
 		v1alpha1.ReasonBreakerTripped:  "by the fleet's breaker, until those who run the fleet acknowledge that it tripped",
 		v1alpha1.ReasonBudgetExhausted: "by a budget, until another machine is done",
 		v1alpha1.ReasonStarting:        "until the manager, which has started, has seen the fleet",
 		v1alpha1.ReasonObserveOnly:     "by --observe-only, until the manager runs without it",
-	}[held.Reason]
+	}[reason]
 	if until == "" {
-		return fmt.Sprintf("that is held back at present (%s)", held.Reason)
+		return fmt.Sprintf("that is held back at present (%s)", reason)
 	}
-	return fmt.Sprintf("that is held back %s (%s)", until, held.Reason)
+	return fmt.Sprintf("that is held back %s (%s)", until, reason)
 }

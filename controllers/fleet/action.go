@@ -48,6 +48,18 @@ func (a Action) level() policyv1alpha1.FreezeLevel {
 	}
 }
 
+// HeldBy says that a freeze of a level holds an action back.
+func (a Action) HeldBy(level policyv1alpha1.FreezeLevel) bool {
+	switch level {
+	case policyv1alpha1.FreezeAll:
+		return a.level() != ""
+	case policyv1alpha1.FreezeDestructive:
+		return a.level() == policyv1alpha1.FreezeDestructive
+	default:
+		return false
+	}
+}
+
 // budgeted is how the budgets name an action; empty where none counts it.
 func (a Action) budgeted() policyv1alpha1.FleetAction {
 	switch a {

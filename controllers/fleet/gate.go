@@ -123,7 +123,7 @@ func (g *Gate) ask(ctx context.Context, server *v1alpha1.Server, action Action,
 	g.census.mu.Lock()
 	defer g.census.mu.Unlock()
 	counts := g.judge(c, now)
-	if hold := freeze.On(c, server.Labels, now); held(action, hold.Level) {
+	if hold := freeze.On(c, server.Labels, now); action.HeldBy(hold.Level) {
 		v := Verdict{Reason: hold.Reason, Message: hold.Message}
 		if !hold.Until.IsZero() {
 			v.Again = hold.Until.Sub(now)
@@ -223,16 +223,4 @@ var inWords = map[policyv1alpha1.FleetAction]string{
 	policyv1alpha1.ActionForcedOff:  "powered off by force",
 	policyv1alpha1.ActionPowerCycle: "restarted",
 	policyv1alpha1.ActionPowerOn:    "switched on",
-}
-
-// held says that a freeze of a level holds an action back.
-func held(action Action, level policyv1alpha1.FreezeLevel) bool {
-	switch level {
-	case policyv1alpha1.FreezeAll:
-		return action.level() != ""
-	case policyv1alpha1.FreezeDestructive:
-		return action.level() == policyv1alpha1.FreezeDestructive
-	default:
-		return false
-	}
 }

@@ -140,7 +140,7 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 	for i, a := range served.Answers {
 		o := outcome{assessment: w.assess(a, all)}
 		o.server, o.binds = a.Taken()
-		outcomes[i] = o.held(a, missing, complete, policy != nil)
+		outcomes[i] = w.frozen(o.held(a, missing, complete, policy != nil))
 		outcomes[i].barred = !outcomes[i].binds
 	}
 	if complete {

@@ -60,7 +60,7 @@ func explainCommand(flags *access.Flags) *cobra.Command {
 			"be in the way next. The nearest are those whose reasons pass soonest (by themselves, when another claim or a maintenance " +
 			"ends, when whoever runs the fleet acts, or only by a change of the claim), then those with the fewest reasons, then those " +
 			"with the highest score. For a claim that is bound it shows how the server was chosen.\n\n" +
-			"It reads with your own rights: servers, inventories, claims and the revision in force. Whoever may not list servers is " +
+			"It reads with your own rights: servers, inventories, claims, freezes and the revision in force. Whoever may not list servers is " +
 			"told the right that is missing, and what the claim itself says.\n\n" +
 			"Exit codes: 0 explained, whatever it says, also by the claim's own words alone; 1 the claim or the cluster could not be " +
 			"read; 2 the command line makes no sense.",
@@ -103,7 +103,8 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 		Long: "Reads ServerClaims from files, strictly, with the place of everything that is wrong; asks the API server and its " +
 			"admission by a dry run, where you may create claims; and says which server each would get now, with score and runners-up, " +
 			"or what it would wait for. Claims are served in the order of the files, and each sees the servers of those before it as " +
-			"taken, and finds those in the quota of its namespace; those of one gang get servers together. Claims that wait already are not served before them. Other objects in the files are " +
+			"taken, and those before it in the quota of its namespace; those of one gang get servers together. Claims that wait " +
+			"already are not served before them. Other objects in the files are " +
 			"passed over; two claims of one name are refused.\n\n" +
 			"Exit codes: 0 all would be bound; 1 one would not, nobody can tell, or no claims can be read from a file; " +
 			"2 the command line makes no sense, or the files hold two claims of one name.",

@@ -33,6 +33,8 @@ type world struct {
 	bundle   *bundle.Bundle
 	// broken is why the revision in force could not be compiled.
 	broken error
+	// control is what the people who run the fleet hold back; nil where they hold nothing back, or it is not known.
+	control *policyv1alpha1.FleetControl
 	// unseen is why the servers are not known, which leaves nothing to judge.
 	unseen error
 	// notes say what could not be read, and what follows.
@@ -63,6 +65,9 @@ func look(ctx context.Context, c client.Client, namespaces ...string) (*world, e
 		}
 	}
 	if err := w.lookAtPolicy(ctx, c); err != nil {
+		return nil, err
+	}
+	if err := w.lookAtFreezes(ctx, c); err != nil {
 		return nil, err
 	}
 	w.fleet = why.FleetOf(w.servers, inventories.Items, w.claims, w.now)
