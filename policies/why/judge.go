@@ -60,6 +60,8 @@ type Verdict struct {
 	alternative int
 	// heldUp is the code of the contract that passes for this server only when whoever runs the fleet acts; empty where there is none.
 	heldUp string
+	// momentary says that the claim's placement may accept it another time.
+	momentary bool
 	// fellow says that another member of the claim's gang would get it.
 	fellow bool
 }
@@ -196,7 +198,7 @@ func (j *judge) answer() Answer {
 	extra := make([]float64, len(j.fleet.servers))
 	for i := range j.fleet.servers {
 		s, v := &j.fleet.servers[i], &a.Verdicts[i]
-		v.Name, v.heldUp = s.state.Name, s.heldUp
+		v.Name, v.heldUp, v.momentary = s.state.Name, s.heldUp, j.placement.JudgesPassing()
 		ok, code, message := s.eligible(j.spec)
 		if !ok {
 			v.Reasons = append(v.Reasons, Reason{code, message, Contract})

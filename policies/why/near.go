@@ -24,6 +24,8 @@ const (
 	ByOthers
 	// ByOperator: whoever runs the fleet or keeps its policy has to act.
 	ByOperator
+	// Perhaps: the placement asks how a server is at the moment, or how often it was used, which changes or does not.
+	Perhaps
 	// ByClaim: the claim itself would have to ask for something else.
 	ByClaim
 )
@@ -56,17 +58,22 @@ func PassingOf(code string) Passing {
 	return ByOperator
 }
 
-// heldUp says where servers with a code pass only when whoever runs the fleet acts, though others with it pass sooner.
-var heldUp = map[string]string{
-	selection.CodeState:   "where the server rests, as in Parked or Error",
-	selection.CodeClaimed: "where the claim has ended and its data is kept",
+// otherwise says where servers with a code pass in another way than most, and in which.
+var otherwise = map[string]struct {
+	where string
+	by    Passing
+}{
+	selection.CodeState:     {"where the server rests, as in Parked or Error", ByOperator},
+	selection.CodeClaimed:   {"where the claim has ended and its data is kept", ByOperator},
+	placement.CodePlacement: {"where the placement asks for `health` or `timesClaimed`", Perhaps},
+	placement.CodeError:     {"where the placement asks for `health` or `timesClaimed`", Perhaps},
 }
 
 // WaysOf says in words in which ways reasons with a code pass.
 func WaysOf(code string) string {
 	words := PassingOf(code).Words()
-	if where := heldUp[code]; where != "" {
-		words += "; " + where + ", " + ByOperator.Words()
+	if other, known := otherwise[code]; known {
+		words += "; " + other.where + ", " + other.by.Words()
 	}
 	return words
 }
@@ -75,6 +82,9 @@ func WaysOf(code string) string {
 func (v Verdict) Passing(r Reason) Passing {
 	if v.heldUp != "" && r.Stage == Contract && r.Code == v.heldUp {
 		return ByOperator
+	}
+	if v.momentary && r.Stage == Placement && PassingOf(r.Code) == ByClaim {
+		return Perhaps
 	}
 	return PassingOf(r.Code)
 }
@@ -104,7 +114,8 @@ func (a Answer) Passes(code string) string {
 
 // Words says it for people.
 func (p Passing) Words() string {
-	return [...]string{"by itself", "when another claim or a maintenance ends", "when whoever runs the fleet acts", "not, as the claim is"}[p]
+	return [...]string{"by itself", "when another claim or a maintenance ends", "when whoever runs the fleet acts",
+		"perhaps by itself, else not, as the claim is", "not, as the claim is"}[p]
 }
 
 // nearer orders servers that do not fit. The one that the claim names is before all others; else the one is nearer whose reasons all

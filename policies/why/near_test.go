@@ -190,3 +190,33 @@ func TestABindingIsSeenByTheNextClaimAndNotByTheFleetBefore(t *testing.T) {
 		}
 	}
 }
+
+// Admission says of the same placements that what turns servers away may pass by itself.
+func TestAPlacementThatAsksForTheMomentMayPassByItself(t *testing.T) {
+	servers := []v1alpha1.Server{free("a", func(s *v1alpha1.Server) { s.Labels["size"] = "l" }), free("b", func(*v1alpha1.Server) {})}
+	const selector, perhaps = "a selector: not, as the claim is", "perhaps by itself, else not, as the claim is"
+	for where, want := range map[string][]string{
+		`server.health == "Critical"`:                          {"b placement: " + perhaps, selector},
+		`server.timesClaimed > 5`:                              {"b placement: " + perhaps, selector},
+		`100 / server.gpus > 3 && server.health == "Critical"`: {"b placement: " + perhaps, selector},
+		`100 / server.gpus > 3 || server.health == "Critical"`: {"b placement-error: " + perhaps, selector},
+		`server.gpus > 0`:                                      {selector, "b placement: not, as the claim is"},
+	} {
+		t.Run(where, func(t *testing.T) {
+			c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "mine",
+				Annotations: map[string]string{v1alpha1.PlacementAnnotation: "where: '" + where + "'"}},
+				Spec: v1alpha1.ServerClaimSpec{ServerSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"size": "m"}}}}
+			a, err := Judge(t.Context(), nil, c, 0, FleetOf(servers, nil, nil, time.Unix(0, 0)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, v := range a.Verdicts {
+				got = append(got, v.Name+" "+v.Reasons[0].Code+": "+v.Passing(v.Reasons[0]).Words())
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("got  %q\nwant %q", got, want)
+			}
+		})
+	}
+}

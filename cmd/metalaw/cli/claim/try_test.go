@@ -66,9 +66,11 @@ func TestAClaimIsBoundWaitsOrNobodyCanTell(t *testing.T) {
 		waitsFor string
 		binds    string
 	}{
-		"one that fits":                       {text: "metadata: {name: a}\n" + spec, verdict: "would be bound to a", binds: "true"},
-		"one that is to be left alone":        {text: "metadata: {name: a, annotations: {metal.ironcore.dev/operation: ignore}}\n" + spec, verdict: "would wait", waitsFor: leftAlone, binds: "false"},
-		"one that asks for other labels":      {text: "metadata: {name: a}\nspec: {power: \"On\", image: os, serverSelector: {matchLabels: {a: b}}}\n", verdict: "would wait", waitsFor: "a server that it asks for: none matches its serverRef and serverSelector", binds: "false"},
+		"one that fits":                  {text: "metadata: {name: a}\n" + spec, verdict: "would be bound to a", binds: "true"},
+		"one that is to be left alone":   {text: "metadata: {name: a, annotations: {metal.ironcore.dev/operation: ignore}}\n" + spec, verdict: "would wait", waitsFor: leftAlone, binds: "false"},
+		"one that asks for other labels": {text: "metadata: {name: a}\nspec: {power: \"On\", image: os, serverSelector: {matchLabels: {a: b}}}\n", verdict: "would wait", waitsFor: "a server that it asks for: none matches its serverRef and serverSelector", binds: "false"},
+		"one that asks for what may come": {text: "metadata: {name: a, annotations: {policy.metalaw.dev/placement: 'where: server.timesClaimed > 5'}}\n" + spec, verdict: "would wait",
+			waitsFor: "a: the claim's placement asks where server.timesClaimed > 5 (placement); that passes perhaps by itself, else not, as the claim is", binds: "false"},
 		"where the policy cannot be seen":     {text: "metadata: {name: a}\n" + spec, noPolicy: true, verdict: "unknown", waitsFor: policyUnknown, binds: "null"},
 		"where servers cannot be seen":        {text: "metadata: {name: a}\n" + spec, noRights: true, verdict: "unknown", binds: "null"},
 		"one that is wrong, whatever is seen": {text: "metadata: {name: a}\nspec: {imgae: os}\n", noRights: true, verdict: "would not be stored", waitsFor: "a claim that can be read", binds: "false"},
