@@ -157,7 +157,7 @@ func checkFeasible(c *v1alpha1.ServerClaim, f feasibility, onUnsatisfiable strin
 }
 
 // stays says how long a claim stays Unbound which no server can satisfy. What turns servers away may be a part of the claim that can be
-// changed: its tolerations, and its placement while it names no server.
+// changed: its tolerations, and its placement while it names no server. Its selector can not.
 func stays(c *v1alpha1.ServerClaim, a *feasible.Answer) string {
 	var parts []string
 	if refOf(c) == "" && (a.TooFew() || a.ByCode[placement.CodePlacement]+a.ByCode[placement.CodeError] > 0) {
@@ -166,8 +166,12 @@ func stays(c *v1alpha1.ServerClaim, a *feasible.Answer) string {
 	if !a.Feasible() && a.ByCode[selection.CodeTaint] > 0 {
 		parts = append(parts, "tolerations")
 	}
-	if len(parts) == 0 {
-		return "it stays Unbound until the fleet changes"
+	words := "it stays Unbound until the fleet changes"
+	if len(parts) > 0 {
+		words += ", or the claim's " + strings.Join(parts, " or ")
 	}
-	return fmt.Sprintf("it stays Unbound until the fleet changes, or the claim's %s", strings.Join(parts, " or "))
+	if a.Matching == 0 && a.ByCode[selection.CodeSelector] > 0 {
+		words += "; serverSelector cannot be changed: to ask for other labels, delete the claim and create another"
+	}
+	return words
 }

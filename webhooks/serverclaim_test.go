@@ -79,7 +79,8 @@ func image(i string) func(*v1alpha1.ServerClaim) {
 
 func TestServerClaim(t *testing.T) {
 	const noServer = "Invalid\nspec.serverRef.name: Not found: \"gone\": there is no Server of this name; see `kubectl get servers`, or select one by its labels with serverSelector"
-	const unsatisfiable = "no server of the fleet, in whatever state, can satisfy the claim: 0 of 6 servers: selector 6; it stays Unbound until the fleet changes"
+	const unsatisfiable = "no server of the fleet, in whatever state, can satisfy the claim: 0 of 6 servers: selector 6; it stays Unbound until the fleet changes; " +
+		"serverSelector cannot be changed: to ask for other labels, delete the claim and create another"
 	fleet := []client.Object{server(labelled("rack", "r1")), server(serverNamed("taken"), heldBy("other", "c")),
 		server(serverNamed("kept"), heldBy("other", "c"), annotated(v1alpha1.ClaimUIDAnnotation, "u2"), annotated(v1alpha1.ReleasedClaimAnnotation, "u2"), retain), server(serverNamed("adopted"), heldBy("team", "c")),
 		server(serverNamed("mine"), heldBy("team", "c"), annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty),

@@ -46,7 +46,7 @@ func Codes() []Code {
 		},
 		{
 			Code: CodeSelector, Meaning: "The labels of the server do not match the claim's serverSelector.",
-			Remedy: "Compare the selector with `kubectl get servers --show-labels`.",
+			Remedy: "Compare the selector with `kubectl get servers --show-labels`. It cannot be changed once it is set: create another claim.",
 		},
 		{
 			Code: CodeDeleting, Meaning: "The server is being deleted.",
