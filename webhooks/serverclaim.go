@@ -232,7 +232,7 @@ func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *findings) 
 func releaseWords(c *v1alpha1.ServerClaim, f claimFacts) string {
 	s := f.server
 	if s == nil || !hasMark(s, policies.MarkDirty) {
-		return "" // nothing was booted for this claim
+		return "" // nothing was prepared for this claim
 	}
 	isHolder := s.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.UID)
 	switch {
@@ -252,7 +252,18 @@ func releaseWords(c *v1alpha1.ServerClaim, f claimFacts) string {
 	case f.bundle.Settings.Sanitization == bundle.SanitizationNone:
 		return fmt.Sprintf("Server %q will be powered off and offered again; its data is NOT erased (sanitization: none)", s.Name)
 	}
+	if isIdle(s) {
+		return fmt.Sprintf("nothing has run on Server %q for this claim; all data on its disks will be erased all the same, because it was made "+
+			"ready to boot", s.Name)
+	}
 	return fmt.Sprintf("Server %q will be powered off and all data on its disks erased", s.Name)
+}
+
+// isIdle says that a claim found a server free, and that the server was off ever since: it was neither seen on nor switched on.
+func isIdle(s *v1alpha1.Server) bool {
+	l := s.Status.Lifecycle
+	return !policies.BootedForClaim(s) && s.Status.PowerState == v1alpha1.PowerStateOff && l.SeenOnAt == nil &&
+		(l.Request == nil || l.Request.Entry != 0 && l.Request.Entry != l.Entry)
 }
 
 // namesClaim says that a server names a claim, or a former one of that name.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -283,7 +284,17 @@ func TestAServerThatTheCacheDoesNotKnowYetCanBeNamed(t *testing.T) {
 	}
 }
 
+// readied is a server that was free and has moved to Reserved, where a freeze keeps it from being booted.
+func readied(s *v1alpha1.Server) {
+	dirty(s)
+	s.Status.State, s.Status.PowerState = v1alpha1.StateReserved, v1alpha1.PowerStateOff
+	s.Status.Lifecycle.Entry = 4
+	s.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionForceOff, Entry: 2}
+	s.Status.Lifecycle.History = []v1alpha1.LifecycleMove{{From: v1alpha1.StateAvailable, To: v1alpha1.StateReserved, Entry: 4}}
+}
+
 func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
+	const erased = `Server "s1" will be powered off and all data on its disks erased`
 	for name, c := range map[string]struct {
 		server       *v1alpha1.Server
 		sanitization string
@@ -303,8 +314,22 @@ func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
 				"deleting the claim counts as its release, and the server may be offered again; its data is NOT erased (sanitization: none)"}},
 		"a cleared reference of another holder": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u2"), dirty)},
 		"a server that was never booted":        {server: server(heldBy("team", "c"))},
-		"a server in another claim's hands":     {server: server(heldBy("team", "d"), dirty)},
-		"a server that is gone":                 {server: server(serverNamed("s2"))},
+		"one that was made ready and is off since": {server: server(heldBy("team", "c"), readied), want: []string{
+			`nothing has run on Server "s1" for this claim; all data on its disks will be erased all the same, because it was made ready to boot`}},
+		"one that was off, and is being switched on": {server: server(heldBy("team", "c"), readied, func(s *v1alpha1.Server) {
+			s.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionOn, Entry: 4}
+		}), want: []string{erased}},
+		"one that was switched off for the claim before": {server: server(heldBy("team", "c"), readied, func(s *v1alpha1.Server) {
+			s.Status.Lifecycle.SeenOnAt = &metav1.MicroTime{Time: time.Unix(1, 0)}
+		}), want: []string{erased}},
+		"one that came into the claim's hands otherwise": {server: server(heldBy("team", "c"), readied, func(s *v1alpha1.Server) {
+			s.Status.Lifecycle.History[0].From = v1alpha1.StateInitial
+		}), want: []string{erased}},
+		"one that somebody else switched on": {server: server(heldBy("team", "c"), readied, func(s *v1alpha1.Server) {
+			s.Status.PowerState = v1alpha1.PowerStateOn
+		}), want: []string{erased}},
+		"a server in another claim's hands": {server: server(heldBy("team", "d"), dirty)},
+		"a server that is gone":             {server: server(serverNamed("s2"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := *defaults(t)
