@@ -25,13 +25,13 @@ func TestAClaimThatNothingCanSatisfy(t *testing.T) {
 		want          string
 		warnings      []string
 	}{
-		"is refused":                   {setting: "Deny", after: claim(gpus), want: "Invalid\nspec: " + words + "placement 1, taint 1" + remedy},
-		"is warned about":              {setting: "Warn", after: claim(gpus), warnings: []string{words + "placement 1, taint 1" + waits + ", or the claim's placement or tolerations"}},
+		"is refused":      {setting: "Deny", after: claim(gpus), want: "Invalid\nspec: " + words + "placement 1, taint 1" + remedy},
+		"is warned about": {setting: "Warn", after: claim(gpus), warnings: []string{words + "placement 1, taint 1" + waits + ", or the claim's placement or tolerations"}},
 		"a selector cannot be changed": {setting: "Warn", after: claim(selecting("rack", "r3")), warnings: []string{words + "selector 2" + waits +
 			"; serverSelector cannot be changed: to ask for other labels, delete the claim and create another"}},
 		"a selector that leaves one is not to blame": {setting: "Warn", after: claim(selecting("rack", "r1"), gpus), warnings: []string{
 			words + "placement 1, selector 1" + waits + ", or the claim's placement"}},
-		"a taint can be tolerated":     {setting: "Warn", after: claim(naming("s2")), warnings: []string{words + "other-server 1, taint 1" + waits + ", or the claim's tolerations"}},
+		"a taint can be tolerated": {setting: "Warn", after: claim(naming("s2")), warnings: []string{words + "other-server 1, taint 1" + waits + ", or the claim's tolerations"}},
 		"a placement stays where a server is named": {setting: "Warn", after: claim(naming("s1"), gpus), warnings: []string{
 			`Server "s1" is held by another claim; this one waits until it is released`, words + "other-server 1, placement 1" + waits}},
 		"passes":                             {setting: "Allow", after: claim(gpus)},
