@@ -58,8 +58,8 @@ func Serve(ctx context.Context, policy *selection.Policy, quota bundle.Quota, me
 }
 
 // Missing says what keeps the gang of some claims from coming together before servers are looked for: members that are missing, that
-// contradict each other, or that lost their server, or more of them than the quota of their namespace ever allows. It is empty where
-// there is no gang, or all of it is there. The claims are those of the gang that are to be served, which count as members; others are
+// contradict each other, or that lost their server, or more of them than the quota of their namespace ever allows or the fleet has
+// servers. It is empty where there is no gang, or all of it is there. The claims are those of the gang that are to be served, which count as members; others are
 // the other claims, of which those count that the scheduler counts.
 func Missing(quota bundle.Quota, claims, others []*v1alpha1.ServerClaim, f *Fleet) string {
 	own := policies.GangOf(claims[0])
@@ -92,6 +92,9 @@ func Missing(quota bundle.Quota, claims, others []*v1alpha1.ServerClaim, f *Flee
 		return message
 	case lost > 0:
 		return fmt.Sprintf("%d of its %d members name a server that is not theirs", lost, len(members))
+	case own.Size > int64(len(f.servers)):
+		return fmt.Sprintf("it takes %d servers, and the whole fleet, free or not, has %d; its members wait until there are more or the gang is smaller",
+			own.Size, len(f.servers))
 	}
 	return ""
 }
