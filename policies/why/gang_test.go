@@ -177,6 +177,10 @@ func TestAGangThatItsQuotaNeverHasRoomForWaitsForThat(t *testing.T) {
 	if refused := served.Answers[0].Refused; err != nil || refused == nil || *refused != (Reason{"QuotaExceeded", `gang "db": ` + tooSmall, Namespace}) {
 		t.Errorf("%+v, %v", refused, err)
 	}
+	back, err := Serve(context.Background(), nil, four, []Member{{Claim: named(member("db-0", "5"), "a")}}, f)
+	if refused := back.Answers[0].Refused; err != nil || refused != nil {
+		t.Errorf("one that asks for the server that it had asks for nothing together with others: %+v, %v", refused, err)
+	}
 }
 
 // What is reserved for members counts as what they have: against the quota once, and in the search not at all.
