@@ -58,24 +58,15 @@ func Serve(ctx context.Context, policy *selection.Policy, quota bundle.Quota, me
 }
 
 // Missing says what keeps the gang of some claims from coming together before servers are looked for: members that are missing, that
-// contradict each other, or that lost their server, or more of them than the quota of their namespace ever allows or the fleet has
-// servers. It is empty where there is no gang, or all of it is there. The claims are those of the gang that are to be served, which count as members; others are
-// the other claims, of which those count that the scheduler counts.
+// contradict each other, or that lost their server, or more of them than the quota of their namespace ever allows, or than the fleet has
+// servers. It is empty where there is no gang, or all of it is there. The claims are those of the gang that are to be served, which
+// count as members; others are the other claims, of which those count that the scheduler counts.
 func Missing(quota bundle.Quota, claims, others []*v1alpha1.ServerClaim, f *Fleet) string {
 	own := policies.GangOf(claims[0])
 	if own == nil {
 		return ""
 	}
-	members := slices.Clone(claims)
-	for _, other := range others {
-		same := func(c *v1alpha1.ServerClaim) bool { return keyOf(c) == keyOf(other) }
-		if other.Namespace != claims[0].Namespace || !policies.Musters(other) || slices.ContainsFunc(claims, same) {
-			continue
-		}
-		if gang := policies.GangOf(other); gang != nil && gang.Name == own.Name {
-			members = append(members, other)
-		}
-	}
+	members := musteredWith(claims, others, own.Name)
 	sizes, lost := make([]int64, len(members)), 0
 	for i, m := range members {
 		sizes[i] = policies.GangOf(m).Size
@@ -93,8 +84,23 @@ func Missing(quota bundle.Quota, claims, others []*v1alpha1.ServerClaim, f *Flee
 	case lost > 0:
 		return fmt.Sprintf("%d of its %d members name a server that is not theirs", lost, len(members))
 	case own.Size > int64(len(f.servers)):
-		return fmt.Sprintf("it takes %d servers, and the whole fleet, free or not, has %d; its members wait until there are more or the gang is smaller",
-			own.Size, len(f.servers))
+		return fmt.Sprintf("it takes %d servers, and the whole fleet, free or not, has %d; "+
+			"its members wait until there are more or the gang is smaller", own.Size, len(f.servers))
 	}
 	return ""
+}
+
+// musteredWith are some members of a gang together with those among other claims that count.
+func musteredWith(claims, others []*v1alpha1.ServerClaim, gang string) []*v1alpha1.ServerClaim {
+	members := slices.Clone(claims)
+	for _, other := range others {
+		same := func(c *v1alpha1.ServerClaim) bool { return keyOf(c) == keyOf(other) }
+		if other.Namespace != claims[0].Namespace || !policies.Musters(other) || slices.ContainsFunc(claims, same) {
+			continue
+		}
+		if theirs := policies.GangOf(other); theirs != nil && theirs.Name == gang {
+			members = append(members, other)
+		}
+	}
+	return members
 }
