@@ -72,7 +72,7 @@ func Accept(ctx context.Context, files Files, in Options) (*Bundle, Report, erro
 	if report.Found = tooLarge(report.Files); report.Found.HasErrors() {
 		return nil, report, nil
 	}
-	if report.Found = noText(report.Files); report.Found.HasErrors() {
+	if report.Found = NoText(report.Files); report.Found.HasErrors() {
 		return nil, report, nil
 	}
 	b, found, err := compile(report.Files, in.Vocabulary)

@@ -11,9 +11,9 @@ import (
 	"github.com/metalaw/metalaw/engine/diag"
 )
 
-// noText reports files that are no UTF-8 text, or that hold a NUL, as UTF-16 does. The API server keeps such a file in
+// NoText reports files that are no UTF-8 text, or that hold a NUL, as UTF-16 does. The API server keeps such a file in
 // binaryData, which nothing reads.
-func noText(files Files) diag.List {
+func NoText(files Files) diag.List {
 	var found diag.List
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		data := files[name]

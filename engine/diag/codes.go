@@ -32,11 +32,17 @@ engine-too-old
 bundle-absent
 	There is no bundle where it was looked for: the directory is empty, or the manifests have no ConfigMap with the label of a bundle.
 	Name the directory with the bundle's files, or the manifest of its ConfigMap.
+bundle-several
+	The manifests hold more than one bundle, and one is judged at a time.
+	Give the manifests of one of them.
+bundle-object
+	An object with the label of a bundle is no ConfigMap as it is written; nothing else is looked at.
+	Write apiVersion: v1 and kind: ConfigMap.
 file-kind
 	What has the name of a file of the bundle is a directory, a pipe, a device or a link that leads nowhere; it is not read.
 	Put a file with the text there, or take it out.
 file-encoding
-	A file is no UTF-8 text, such as UTF-16 or Latin-1, or holds the character U+0000; nothing else of the bundle is judged.
+	A file is no UTF-8 text, such as UTF-16 or Latin-1, or holds the character U+0000, or stands under binaryData; nothing else is judged.
 	Save it as UTF-8, and take out what is no letter.
 file-missing
 	A file that a bundle must have is not there and could not be filled in.
@@ -106,13 +112,13 @@ canary-errors-unbounded
 	The lifecycle has no state Error, which is what a canary's maxErrors counts: halts alone pause a canary of it.
 	Name the state Error to which servers go that somebody has to look at.
 kustomization-form
-	The kustomization of the directory cannot be read, so that it is not known what kubectl apply -k makes of the files.
-	See what kubectl kustomize DIR says.
+	The kustomization of the directory cannot be read or built, or does what verify, which never builds it, does not compare, such as patches.
+	See what kubectl kustomize DIR says, and give it to metalaw policy verify -f - in the place of the directory.
 kustomization-file
-	The kustomization lists other files than the directory holds: what is applied with it is not what was judged.
-	List the files of the directory, and no others.
+	The kustomization lists other files than the directory holds, or puts one elsewhere than manifest.yaml says: another bundle is applied.
+	List the files of the directory, and no others, each in the ConfigMap that it belongs into.
 kustomization-name
-	The kustomization gives the ConfigMap the name of another version, or the label of another bundle, than bundle.yaml says.
+	The kustomization gives the ConfigMap a name, a namespace or labels that do not fit bundle.yaml or its own generator, or are refused.
 	Write what the finding names.
 `)...)},
 	{Title: "YAML", About: "About the form of any YAML file but macprefixes.yaml.", Codes: table(Error, `

@@ -48,9 +48,10 @@ type manuscript struct {
 	at map[string]origin
 	// dir is the directory that was read; empty where it was none.
 	dir string
-	// own are the files that were read in it.
-	own []string
-	// labels is what admission refuses of the labels and annotations of the ConfigMap.
+	// own are the files that were read in it, and parts those that its manifest.yaml lists.
+	own   []string
+	parts []bundle.Part
+	// labels is what admission refuses of the labels and annotations of the ConfigMap, or warns of.
 	labels diag.List
 }
 
@@ -183,7 +184,8 @@ func readManifests(path string, data []byte) (*manuscript, error) {
 		for i, h := range heads {
 			names[i] = h.name
 		}
-		return nil, fmt.Errorf("%s holds %d bundles (%s); give one of them", path, len(heads), strings.Join(names, ", "))
+		return nil, unreadable(path, heads[1].object, codeSeveral, fmt.Sprintf("there are %d bundles here (%s), and one is judged at a time",
+			len(heads), strings.Join(names, ", ")), "give one of them")
 	}
 }
 
@@ -206,7 +208,7 @@ func configMaps(path string, data []byte) ([]*configMap, error) {
 		if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
 			return all, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, noYAML(path, data, err)
 		}
 		found, err := objectsIn(path, &doc, lines)
 		if err != nil {
@@ -247,17 +249,17 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 	c := &configMap{name: head.Metadata.Name, labels: head.Metadata.Labels, annotations: head.Metadata.Annotations,
 		files: bundle.Files{}, at: map[string]origin{}, object: placeOf(doc)}
 	ours := c.labels[bundleLabel] != "" || c.labels[partLabel] != ""
-	if at := placeOf(doc); ours && (head.Kind == "" || head.Kind == "ConfigMap" && head.APIVersion != "v1") {
-		return nil, fmt.Errorf("%s:%d:%d: the object %q has the label of a bundle and is no ConfigMap as it is written; "+
-			"write apiVersion: v1 and kind: ConfigMap", path, at.Line, at.Column, c.name)
+	if ours && (head.Kind == "" || head.Kind == "ConfigMap" && head.APIVersion != "v1") {
+		return nil, unreadable(path, c.object, codeNoConfigMap, fmt.Sprintf("the object %q has the label of a bundle and is no ConfigMap as it is "+
+			"written", c.name), "write apiVersion: v1 and kind: ConfigMap")
 	}
 	if head.Kind != "ConfigMap" || !ours {
 		return nil, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(head.BinaryData)) {
 		node := head.BinaryData[key]
-		return nil, fmt.Errorf("%s:%d: ConfigMap %s has %s under binaryData, which nothing reads: a file of a bundle is UTF-8 text; "+
-			"see whether the file has another encoding", path, node.Line, c.name, key)
+		return nil, unreadable(path, &node, codeEncoding, fmt.Sprintf("ConfigMap %s has %s under binaryData, which nothing reads: "+
+			"a file of a bundle is UTF-8 text", c.name, key), "see whether the file has another encoding")
 	}
 	for key, node := range head.Data {
 		c.files[key] = []byte(node.Value)
@@ -272,8 +274,8 @@ func writtenTwice(path string, n *yaml.Node) error {
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
 			if line, again := first[child.Value]; again {
-				return fmt.Errorf("%s:%d:%d: the key %q stands in line %d already; where another object begins here, put --- before it",
-					path, child.Line, child.Column, child.Value, line)
+				return unreadable(path, child, codeTwice, fmt.Sprintf("the key %q stands in line %d already", child.Value, line),
+					"where another object begins here, put --- before it")
 			}
 			first[child.Value] = child.Line
 		}

@@ -11,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/engine/diag"
 )
 
 const unfitManifest = "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Manifest\nfiles:\n" +
@@ -65,6 +68,49 @@ func TestWhatIsNoWholeBundleIsToldInTheFormThatWasAskedFor(t *testing.T) {
 			}
 			if want := filepath.Join(dir, c.place); code != c.code || place != want {
 				t.Errorf("got %s at %s, want %s at %s\n%s", code, place, c.code, want, out)
+			}
+		})
+	}
+}
+
+func TestManifestsOfWhichNoBundleCanBeTakenAreToldInTheFormThatWasAskedFor(t *testing.T) {
+	whole := strings.Replace(head, "setings", "settings", 1)
+	for name, c := range map[string]struct {
+		typed string
+		want  diag.Diagnostic
+	}{
+		"a file that is no text": {whole + "binaryData:\n  macprefixes.yaml: /w==\n", diag.Diagnostic{Code: "file-encoding", Line: 18, Column: 21,
+			Message: "ConfigMap lab-1.0.0 has macprefixes.yaml under binaryData, which nothing reads: a file of a bundle is UTF-8 text",
+			Hint:    "see whether the file has another encoding"}},
+		"two bundles": {whole + "---\n" + strings.Replace(whole, "lab-1", "lab-2", 1), diag.Diagnostic{Code: "bundle-several", Line: 22, Column: 1,
+			Message: "there are 2 bundles here (lab-1.0.0, lab-2.0.0), and one is judged at a time", Hint: "give one of them"}},
+		"bytes that are no UTF-8": {strings.Replace(whole, "name: lab\n", "name: lab # gr\xf6\xdfer\n", 1), diag.Diagnostic{Code: "file-encoding", Line: 14,
+			Column: 19, Message: "from here on the file is no UTF-8 text", Hint: "save it as UTF-8"}},
+		"no YAML": {"a: 1\nb: [\n", diag.Diagnostic{Code: "yaml-syntax", Line: 2, Column: 1,
+			Message: "YAML cannot be read on from here: did not find expected node content",
+			Hint:    "check indentation, brackets and quotes in this line and the next"}},
+		"an object without kind": {strings.Replace(whole, "kind: ConfigMap\n", "", 1), diag.Diagnostic{Code: "bundle-object", Line: 5, Column: 1,
+			Message: `the object "lab-1.0.0" has the label of a bundle and is no ConfigMap as it is written`, Hint: "write apiVersion: v1 and kind: ConfigMap"}},
+		"a key that stands twice": {whole + "kind: ConfigMap\n", diag.Diagnostic{Code: "yaml-duplicate-key", Line: 17, Column: 1,
+			Message: `the key "kind" stands in line 6 already`, Hint: "where another object begins here, put --- before it"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.want.Severity, c.want.File = diag.Error, "standard input"
+			out, err := call(t, c.typed, "verify", "-f", "-", "-o", "json")
+			var told struct{ Findings []diag.Diagnostic }
+			if jsonErr := json.Unmarshal([]byte(out), &told); jsonErr != nil || !errors.Is(err, terminal.ErrIncomplete) {
+				t.Fatal(jsonErr, err, out)
+			}
+			if diff := cmp.Diff([]diag.Diagnostic{c.want}, told.Findings); diff != "" {
+				t.Errorf("JSON (-want +got):\n%s", diff)
+			}
+			out, err = call(t, c.typed, "verify", "-f", "-", "-o", "sarif")
+			var log sarifLog
+			if jsonErr := json.Unmarshal([]byte(out), &log); jsonErr != nil || !errors.Is(err, terminal.ErrIncomplete) {
+				t.Fatal(jsonErr, err, out)
+			}
+			if r := log.Runs[0].Results[0]; r.RuleID != c.want.Code || r.Locations[0].Physical.Region.StartLine != c.want.Line {
+				t.Errorf("SARIF: %+v", r)
 			}
 		})
 	}
