@@ -57,7 +57,8 @@ func readDirectory(dir string) (*manuscript, error) {
 	}
 	own := slices.Collect(maps.Keys(c.files))
 	listed := &configMap{files: bundle.Files{}, at: c.at}
-	for _, p := range bundle.Parts(string(c.files[bundle.PartsFile])) {
+	parts := bundle.Parts(string(c.files[bundle.PartsFile]))
+	for _, p := range parts {
 		if data, ok := c.files[p.Name]; ok {
 			listed.files[p.Name] = data
 			delete(c.files, p.Name)
@@ -65,7 +66,7 @@ func readDirectory(dir string) (*manuscript, error) {
 	}
 	m, err := c.manuscript(dir, func(string) *configMap { return listed })
 	if m != nil {
-		m.dir, m.own = dir, own
+		m.dir, m.own, m.parts = dir, own, parts
 	}
 	return m, err
 }

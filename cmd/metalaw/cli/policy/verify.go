@@ -58,7 +58,7 @@ func verifyCommand() *cobra.Command {
 				return err
 			}
 		}
-		if v.report.Found = append(v.report.Found, v.labels...); len(v.labels) > 0 {
+		if v.report.Found = append(v.report.Found, v.labels...); v.labels.HasErrors() {
 			v.bundle = nil
 		}
 		beside, err := v.judgeKustomization()
