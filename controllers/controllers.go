@@ -140,7 +140,8 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Sha
 		return access.Resolve(ctx, mgr.GetClient(), b, settings, access.WithCABundle(o.BMCCABundle))
 	}
 	return server.Setup(mgr, server.Options{
-		Bundles: store, Shadows: shadows, Access: resolve, Gate: gate, Clients: pool, Metrics: counted, Outage: beat.Outage,
+		Bundles: store, Shadows: shadows, Probation: revision.NewProbation(store, mgr.GetCache(), time.Now), Access: resolve, Gate: gate,
+		Clients: pool, Metrics: counted, Outage: beat.Outage,
 		Namespace: o.Namespace, ProbeImage: o.ProbeImage, WipeImage: o.WipeImage, RegistryURL: o.RegistryURL, RegistryCA: o.RegistryCA,
 		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace,
 		AdoptionRate: o.AdoptionRate,

@@ -22,6 +22,13 @@ type troubled struct {
 	halted, failed map[types.UID]bool
 }
 
+func newTroubled(since time.Time) *troubled {
+	return &troubled{since: since, halted: map[types.UID]bool{}, failed: map[types.UID]bool{}}
+}
+
+// has says that a server was counted.
+func (t *troubled) has(server types.UID) bool { return t.halted[server] || t.failed[server] }
+
 // counts is what was counted of the servers, by revision.
 type counts struct {
 	servers  map[string]int32
@@ -61,7 +68,7 @@ func (c *leader) count(ctx context.Context, revisions []policyv1alpha1.PolicyRev
 		}
 		t := c.troubled[r.Name]
 		if since := r.Status.Canary.Since.Time; t == nil || !t.since.Equal(since) {
-			t = &troubled{since: since, halted: map[types.UID]bool{}, failed: map[types.UID]bool{}}
+			t = newTroubled(since)
 		}
 		for j := range list.Items {
 			t.see(r.Name, &list.Items[j])

@@ -38,6 +38,18 @@ type canaryRule struct {
 	matcher canary.Matcher
 	scope   canary.Scope
 	since   time.Time
+	// cost is what was counted of it so far.
+	cost rollout.Troubles
+}
+
+// canary is the canary of a revision; nil where that governs as none.
+func (r *rule) canary(revision string) *canaryRule {
+	for i := range r.canaries {
+		if c := &r.canaries[i]; c.bundle.Revision.Name == revision {
+			return c
+		}
+	}
+	return nil
 }
 
 // text tells one rule from another.
@@ -146,6 +158,7 @@ func (r *rule) add(revision *policyv1alpha1.PolicyRevision, t *trial) {
 			scope := canary.Scope{Selector: c.Selector, Percent: c.Percent}
 			r.canaries = append(r.canaries, canaryRule{
 				bundle: t.bundle, scope: scope, matcher: scope.Matcher(revision.Spec.Bundle), since: c.Since.Time,
+				cost: rollout.Troubles{Halts: c.Halts, Errors: c.Errors},
 			})
 		}
 	case policyv1alpha1.StageShadow:

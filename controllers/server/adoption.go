@@ -22,7 +22,8 @@ import (
 //   - While the revision halts it: as a new entry, so that no report and no wipe of the former one counts. A state that the
 //     other revision has dropped is left as its migrate says.
 //
-// It does neither in the middle of an erase, nor while a power change that was asked for may still come true.
+// It does neither in the middle of an erase, nor while a power change that was asked for may still come true. Under a canary it comes
+// only in its turn, once enough of those before it have shown how they fare; a server that is new begins under what is in force else.
 
 // governance is what governs a server in one reconcile.
 type governance struct {
@@ -48,12 +49,16 @@ type governance struct {
 // govern finds what governs the server.
 func (v *visit) govern() governance {
 	target := v.Bundles.Governing(v.server)
+	l, state := v.server.Status.Lifecycle, engine.State(v.server.Status.State)
+	isNew := l == nil || l.Revision == ""
+	if isNew && !v.hasPlace(target) {
+		target = v.Bundles.Active()
+	}
 	why, refused := v.Bundles.Held(target.Revision.Name)
 	if target.StandsIn && !refused { // it was mended between the two questions
 		why, refused = "its content was not to be had a moment ago, and is looked at anew", true
 	}
-	l, state := v.server.Status.Lifecycle, engine.State(v.server.Status.State)
-	if l == nil || l.Revision == "" || l.Revision == target.Revision.Name {
+	if isNew || l.Revision == target.Revision.Name {
 		if refused {
 			return governance{unloaded: heldHalt(target.Revision.Name, why), observing: target}
 		}
@@ -63,7 +68,7 @@ func (v *visit) govern() governance {
 	pinned, loaded := v.Bundles.Revision(l.Revision)
 	why, held := v.Bundles.Held(l.Revision)
 	rests := loaded && pinned.Lifecycle.Stable(state)
-	if rests && target != nil && v.mayAdoptAtRest() {
+	if rests && target != nil && v.mayAdoptAtRest(target) {
 		return v.atRest(pinned, target, state)
 	}
 	if rests {
@@ -111,10 +116,30 @@ var agentEffects = map[string]string{
 	v1alpha1.BootPurposeWipe:  policies.EffectBootWipe,
 }
 
+// hasPlace says whether the server may come under a bundle now. Under a canary it does so only where its BMC answers for it: nothing
+// else shows how it fares there.
+func (v *visit) hasPlace(b *bundle.Bundle) bool {
+	if v.Probation == nil || b.Revision.Name == v.Bundles.Active().Revision.Name {
+		return true
+	}
+	known := v.Desk.Reading(v.server.Name)
+	if !known.Reachable() || !redfish.SameSystem(v.want(), known.Value.Identity) {
+		return false // its next word wakes it
+	}
+	if !v.Probation.Admit(v.server, b) {
+		v.wakeIn(nextTurn())
+		return false
+	}
+	return true
+}
+
 // mayAdoptAtRest says whether a server that rests comes under another revision now.
-func (v *visit) mayAdoptAtRest() bool {
+func (v *visit) mayAdoptAtRest(target *bundle.Bundle) bool {
 	if why, left := v.changing(); why != "" {
 		v.wakeIn(left)
+		return false
+	}
+	if !v.hasPlace(target) {
 		return false
 	}
 	turn := v.pace.rests
@@ -154,6 +179,9 @@ func (v *visit) leaveHalt(halted engine.Decision) engine.Decision {
 			return halted
 		}
 		return stillHalted(halted, fmt.Sprintf("; policy revision %s takes over once %s", v.successor.Revision.Name, why))
+	}
+	if !v.hasPlace(v.successor) {
+		return halted
 	}
 	if !v.lost && !v.pace.halts(v.now) {
 		v.wakeIn(nextTurn()) // its turn comes; to say so would cost the write that is put off

@@ -49,6 +49,15 @@ type Shadows interface {
 	Forget(server string)
 }
 
+// Probation bounds how many servers are under a canary that have not shown yet how they fare there.
+type Probation interface {
+	// Admit says whether a server may come under a bundle now, and takes the place of one that may. Called again before Saw it takes
+	// no further one.
+	Admit(server *v1alpha1.Server, b *bundle.Bundle) bool
+	// Saw takes in a server as it is stored after a look at it, and whether the look had word of the machine and left it at rest.
+	Saw(server *v1alpha1.Server, rests bool)
+}
+
 // Access resolves how a BMC is reached.
 type Access func(ctx context.Context, bmc *v1alpha1.BMC, settings bundle.Settings) (hardware.Target, error)
 
@@ -63,7 +72,9 @@ type Options struct {
 	Bundles Bundles
 	// Shadows may be nil; then no shadow is evaluated.
 	Shadows Shadows
-	Access  Access
+	// Probation may be nil; then any number of servers comes under a canary.
+	Probation Probation
+	Access    Access
 	// Gate is asked before anything is done to a machine.
 	Gate *fleet.Gate
 	// Clients is the pool of BMC clients.

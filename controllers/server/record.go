@@ -51,6 +51,7 @@ func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 	v.consumeConsent()
 	s.Spec.Power = ""
 	v.settled = outcome.Settled() && d.Halt == nil && !v.held && !d.Moves()
+	v.rested = v.rests() && d.Halt == nil && !v.held && !d.Moves() && v.facts.BMC.Identity == policies.IdentitySame
 	v.memory.settle(s.Name, v.settled, v.awaitsBMC)
 	v.recordLabels(alongside)
 }

@@ -148,8 +148,11 @@ func (s *subject) tellOverride(before, after *v1alpha1.Server) {
 	}
 }
 
-// Notify implements loop.Notifier: it reports what was refused in a reconcile.
+// Notify implements loop.Notifier: it reports what was refused in a reconcile, and how the server fares.
 func (v *visit) Notify(context.Context) {
+	if v.Probation != nil {
+		v.Probation.Saw(v.server, v.rested)
+	}
 	for _, n := range v.notes {
 		v.Recorder.Eventf(v.server, nil, corev1.EventTypeWarning, n.reason, "Operate", "%s", loop.Shortened(n.message, loop.MaxNote))
 	}

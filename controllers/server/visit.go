@@ -75,6 +75,8 @@ type visit struct {
 	unbooted bool
 	// settled says that the server is where its decision wants it: nothing moves, waits or halts.
 	settled bool
+	// rested says that the decision was made on word of the machine and leaves it at rest, whatever of its effects is still to come.
+	rested bool
 	// heldBack says that a freeze or a budget holds the server back.
 	heldBack bool
 	// forcing is the move that an operation forces, and forceRefused why it is not made.

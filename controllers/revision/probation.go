@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revision
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/revision/rollout"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/lifecycle"
+)
+
+const (
+	// placeKept is how long a server keeps the place that it took and does not show to have used: longer than a cache is behind.
+	placeKept = time.Minute
+	// patience is how long a canary waits for a server whose time does not count, such as one whose BMC does not answer.
+	patience = 10 * time.Minute
+)
+
+// Probation bounds how many servers are under a canary that have not shown yet how they fare, so that the canary is paused before it
+// costs more. It belongs to the process that reconciles servers; one that begins takes every server under a canary for unshown until
+// it has looked at it. It is safe for concurrent use.
+type Probation struct {
+	store *Store
+	// servers reads from the cache.
+	servers client.Reader
+	now     func() time.Time
+
+	mu       sync.Mutex
+	canaries map[string]*probation
+}
+
+// probation is what is known of the servers of one canary.
+type probation struct {
+	*troubled
+	// unshown are the servers that came under it, or are about to, and have not shown yet how they fare, by name: since when.
+	unshown map[string]time.Time
+}
+
+// NewProbation makes one for the canaries of a store.
+func NewProbation(store *Store, servers client.Reader, now func() time.Time) *Probation {
+	return &Probation{store: store, servers: servers, now: now, canaries: map[string]*probation{}}
+}
+
+// Admit says whether a server may come under a bundle now. Where that governs as a canary it takes one of its places for the server;
+// called again before Saw it takes no further one.
+func (p *Probation) Admit(server *v1alpha1.Server, b *bundle.Bundle) bool {
+	r := p.store.rule.Load()
+	if b.Revision.Name == r.active.Revision.Name {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.follow(r)
+	c, at := p.canaries[b.Revision.Name], r.canary(b.Revision.Name)
+	if c == nil || at == nil {
+		return false // it governs nobody any more, or its servers cannot be listed
+	}
+	if since, took := c.unshown[server.Name]; took && p.now().Sub(since) < placeKept {
+		return true
+	}
+	delete(c.unshown, server.Name)
+	budget := rollout.Troubles{Halts: int32(b.Settings.Canary.MaxHalts), Errors: int32(b.Settings.Canary.MaxErrors)}
+	cost := rollout.Troubles{Halts: max(at.cost.Halts, int32(len(c.halted))), Errors: max(at.cost.Errors, int32(len(c.failed)))}
+	if p.waits(c, b, rollout.Places(budget, cost, 0)) {
+		return false
+	}
+	c.unshown[server.Name] = p.now()
+	return true
+}
+
+// Saw takes in a server as it is stored after a look at it, and whether the look had word of the machine and left it at rest.
+func (p *Probation) Saw(server *v1alpha1.Server, rests bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.follow(p.store.rule.Load())
+	for name, c := range p.canaries {
+		c.see(name, server)
+		l := server.Status.Lifecycle
+		if under := l != nil && l.Revision == name; !under || rests || c.has(server.UID) {
+			delete(c.unshown, server.Name)
+		}
+	}
+}
+
+// follow begins and ends with the canaries that govern. One that begins in another scope begins to count anew.
+func (p *Probation) follow(r *rule) {
+	for name := range p.canaries {
+		if r.canary(name) == nil {
+			delete(p.canaries, name)
+		}
+	}
+	for i := range r.canaries {
+		at := &r.canaries[i]
+		name := at.bundle.Revision.Name
+		if c := p.canaries[name]; c == nil {
+			p.begin(name, at.since)
+		} else if !c.since.Equal(at.since) {
+			c.troubled = newTroubled(at.since)
+		}
+	}
+}
+
+// begin finds who is under a canary already. What cannot be listed is listed at the next call.
+func (p *Probation) begin(name string, since time.Time) {
+	var list v1alpha1.ServerList
+	if err := p.servers.List(context.Background(), &list, client.UnsafeDisableDeepCopy); err != nil {
+		return
+	}
+	c := &probation{troubled: newTroubled(since), unshown: map[string]time.Time{}}
+	for i := range list.Items {
+		s := &list.Items[i]
+		c.see(name, s)
+		if l := s.Status.Lifecycle; l != nil && l.Revision == name && !c.has(s.UID) {
+			c.unshown[s.Name] = p.now()
+		}
+	}
+	p.canaries[name] = c
+}
+
+// waits says that at least so many servers are to show first how they fare. It forgets those of which nothing is to be seen any more.
+func (p *Probation) waits(c *probation, b *bundle.Bundle, places int32) bool {
+	for name, since := range c.unshown {
+		if places < 1 {
+			break
+		}
+		s := &v1alpha1.Server{}
+		err := p.servers.Get(context.Background(), types.NamespacedName{Name: name}, s)
+		under := err == nil && s.Status.Lifecycle != nil && s.Status.Lifecycle.Revision == b.Revision.Name
+		switch {
+		case apierrors.IsNotFound(err), err == nil && !under && p.now().Sub(since) >= placeKept:
+			delete(c.unshown, name)
+		case err == nil && (!s.DeletionTimestamp.IsZero() || v1alpha1.Ignored(s)), under && p.stuckFor(s, b.Lifecycle, since) >= patience:
+			// it is passed over, and waited for again once its time counts
+		default:
+			places--
+		}
+	}
+	return places < 1
+}
+
+// stuckFor is how long nothing has told when a server goes on that came under a canary some time ago. One on its way does so by its
+// deadline, unless that is held; and what a freeze or a budget holds back goes on when that ends.
+func (p *Probation) stuckFor(s *v1alpha1.Server, l *lifecycle.Lifecycle, since time.Time) time.Duration {
+	switch clock := s.Status.Lifecycle.Clock; {
+	case l.Stable(engine.State(s.Status.State)):
+	case clock == nil, !clock.Held, clock.Reason == v1alpha1.ConditionWithheld:
+		return 0
+	case clock.AsOf.After(since):
+		since = clock.AsOf.Time
+	}
+	return p.now().Sub(since)
+}
