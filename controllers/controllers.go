@@ -87,7 +87,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err != nil {
 		return err
 	}
-	if err := revision.Setup(ctx, mgr, revision.Options{Store: store, Shadows: shadows, Namespace: o.Namespace, Metrics: o.Metrics}); err != nil {
+	probation := revision.NewProbation(store, mgr.GetCache(), time.Now)
+	if err := revision.Setup(ctx, mgr, revision.Options{Store: store, Shadows: shadows, Probation: probation, Namespace: o.Namespace,
+		Metrics: o.Metrics}); err != nil {
 		return err
 	}
 	gate, err := fleet.Setup(ctx, mgr, fleet.Options{ObserveOnly: o.ObserveOnly, Metrics: o.Metrics})
@@ -123,11 +125,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err := claim.Setup(writers, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers}); err != nil {
 		return err
 	}
-	return setupServers(writers, store, shadows, pool, beat, gate, o)
+	return setupServers(writers, store, shadows, probation, pool, beat, gate, o)
 }
 
-func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Shadows, pool *redfish.Pool, beat *heartbeat.Heartbeat,
-	gate *fleet.Gate, o Options,
+func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Shadows, probation *revision.Probation, pool *redfish.Pool,
+	beat *heartbeat.Heartbeat, gate *fleet.Gate, o Options,
 ) error {
 	counted, err := server.NewMetrics(o.Metrics)
 	if err != nil {
@@ -140,7 +142,7 @@ func setupServers(mgr ctrl.Manager, store *revision.Store, shadows *revision.Sha
 		return access.Resolve(ctx, mgr.GetClient(), b, settings, access.WithCABundle(o.BMCCABundle))
 	}
 	return server.Setup(mgr, server.Options{
-		Bundles: store, Shadows: shadows, Probation: revision.NewProbation(store, mgr.GetCache(), time.Now), Access: resolve, Gate: gate,
+		Bundles: store, Shadows: shadows, Probation: probation, Access: resolve, Gate: gate,
 		Clients: pool, Metrics: counted, Outage: beat.Outage,
 		Namespace: o.Namespace, ProbeImage: o.ProbeImage, WipeImage: o.WipeImage, RegistryURL: o.RegistryURL, RegistryCA: o.RegistryCA,
 		BootTarget: o.BootTarget, SteadyPoll: o.SteadyPoll, Workers: o.Workers, PowerGrace: o.PowerGrace, BootGrace: o.BootGrace,

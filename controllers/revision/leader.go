@@ -210,12 +210,14 @@ func (c *leader) look(ctx context.Context, heads []head, revisions []policyv1alp
 			return slices.ContainsFunc(c.Store.Shadows(), func(b *bundle.Bundle) bool { return b.Revision.Name == name })
 		})
 	}
+	awaited := c.Probation.Awaited()
 	for i := range revisions {
 		r := &revisions[i]
 		s := rollout.Revision{Name: r.Name, Bundle: r.Spec.Bundle, Version: r.Spec.Version, Digest: r.Spec.Digest, Generation: r.Generation,
 			CreatedAt: r.CreationTimestamp.Time, Promotion: r.Promotion(),
 			Brought: r.Promotion() > 0 && !r.PromotedHere(), Status: r.Status, Test: c.Store.tested(r.Name),
-			Servers: counted.servers[r.Name], Troubles: counted.troubles[r.Name], Dropped: counted.dropped[r.Name]}
+			Servers: counted.servers[r.Name], Troubles: counted.troubles[r.Name], Dropped: counted.dropped[r.Name],
+			Unshown: awaited[r.Name]}
 		if flush {
 			s.Shadow = c.Shadows.take(r.Name)
 		}

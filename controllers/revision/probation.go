@@ -4,6 +4,7 @@ package revision
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ const (
 	placeKept = time.Minute
 	// patience is how long a canary waits for a server whose time does not count, such as one whose BMC does not answer.
 	patience = 10 * time.Minute
+	// worthTelling is how long a server may take to show how it fares before the canary's status names it.
+	worthTelling = time.Minute
 )
 
 // Probation bounds how many servers are under a canary that have not shown yet how they fare, so that the canary is paused before it
@@ -43,6 +46,8 @@ type probation struct {
 	*troubled
 	// unshown are the servers that came under it, or are about to, and have not shown yet how they fare, by name: since when.
 	unshown map[string]time.Time
+	// refuses says that the last server that asked found no place.
+	refuses bool
 }
 
 // NewProbation makes one for the canaries of a store.
@@ -70,7 +75,7 @@ func (p *Probation) Admit(server *v1alpha1.Server, b *bundle.Bundle) bool {
 	delete(c.unshown, server.Name)
 	budget := rollout.Troubles{Halts: int32(b.Settings.Canary.MaxHalts), Errors: int32(b.Settings.Canary.MaxErrors)}
 	cost := rollout.Troubles{Halts: max(at.cost.Halts, int32(len(c.halted))), Errors: max(at.cost.Errors, int32(len(c.failed)))}
-	if p.waits(c, b, rollout.Places(budget, cost, 0)) {
+	if c.refuses = p.waits(c, b, rollout.Places(budget, cost, 0)); c.refuses {
 		return false
 	}
 	c.unshown[server.Name] = p.now()
@@ -89,6 +94,26 @@ func (p *Probation) Saw(server *v1alpha1.Server, rests bool) {
 			delete(c.unshown, server.Name)
 		}
 	}
+}
+
+// Awaited names, for each canary that has no place for a server which asks, those that have not shown for a while how they fare. A nil
+// one awaits nobody.
+func (p *Probation) Awaited() map[string][]string {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := map[string][]string{}
+	for canary, c := range p.canaries {
+		for name, since := range c.unshown {
+			if c.refuses && p.now().Sub(since) >= worthTelling {
+				all[canary] = append(all[canary], name)
+			}
+		}
+		slices.Sort(all[canary])
+	}
+	return all
 }
 
 // follow begins and ends with the canaries that govern. One that begins in another scope begins to count anew.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -114,7 +115,7 @@ func TestWhetherAnotherServerMayComeUnderACanary(t *testing.T) {
 		then   func(*trials)
 		want   bool
 	}{
-		"the first may":                              {0, func(*trials) {}, true},
+		"the first may": {0, func(*trials) {}, true},
 		"not while one has not shown how it fares":   {0, func(w *trials) { w.comes("a") }, false},
 		"not while one is about to":                  {0, func(w *trials) { w.stores("a", rests, other); w.asks("a") }, false},
 		"while as many as the budget have not shown": {2, func(w *trials) { w.comes("a"); w.comes("b") }, true},
@@ -201,6 +202,31 @@ func TestWhetherAnotherServerMayComeUnderACanary(t *testing.T) {
 				if got := w.asks("z"); got != c.want {
 					t.Errorf("%v", got)
 				}
+			}
+		})
+	}
+}
+
+func TestWhomACanaryWaitsFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		then func(*trials)
+		want []string
+	}{
+		"nobody where no other server asks": {func(w *trials) { w.comes("a"); w.at = epoch.Add(time.Hour) }, nil},
+		"nobody yet":                        {func(w *trials) { w.comes("a"); w.asks("z") }, nil},
+		"who has not shown for a minute":    {func(w *trials) { w.comes("a"); w.at = epoch.Add(time.Minute); w.asks("z") }, []string{"a"}},
+		"nobody once that rests": {func(w *trials) {
+			w.comes("a")
+			w.at = epoch.Add(time.Minute)
+			w.asks("z")
+			w.Saw(w.stores("a", v1alpha1.StateAvailable), true)
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := onTrial(t, 0)
+			c.then(w)
+			if diff := cmp.Diff(c.want, w.Awaited()["canary"]); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
 	}

@@ -34,6 +34,8 @@ type Options struct {
 	Store *Store
 	// Shadows collects what shadows would have decided; nil collects nothing.
 	Shadows *Shadows
+	// Probation tells whom canaries wait for; nil tells nothing.
+	Probation *Probation
 	// Namespace is the manager's own; only its ConfigMaps count.
 	Namespace string
 	// Identity names this manager among those that run; default the host's name and something random.

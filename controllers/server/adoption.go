@@ -48,17 +48,13 @@ type governance struct {
 
 // govern finds what governs the server.
 func (v *visit) govern() governance {
-	target := v.Bundles.Governing(v.server)
-	l, state := v.server.Status.Lifecycle, engine.State(v.server.Status.State)
-	isNew := l == nil || l.Revision == ""
-	if isNew && !v.hasPlace(target) {
-		target = v.Bundles.Active()
-	}
+	target := v.governing()
 	why, refused := v.Bundles.Held(target.Revision.Name)
 	if target.StandsIn && !refused { // it was mended between the two questions
 		why, refused = "its content was not to be had a moment ago, and is looked at anew", true
 	}
-	if isNew || l.Revision == target.Revision.Name {
+	l, state := v.server.Status.Lifecycle, engine.State(v.server.Status.State)
+	if l == nil || l.Revision == "" || l.Revision == target.Revision.Name {
 		if refused {
 			return governance{unloaded: heldHalt(target.Revision.Name, why), observing: target}
 		}
@@ -81,6 +77,15 @@ func (v *visit) govern() governance {
 		return governance{unloaded: unloadedHalt(l.Revision), successor: target, dropping: dropping, lost: v.Bundles.Lost(l.Revision)}
 	}
 	return governance{bundle: pinned, successor: target, dropping: dropping}
+}
+
+// governing is the bundle that the server is to be governed by. A new one does not wait for a place under a canary.
+func (v *visit) governing() *bundle.Bundle {
+	target, l := v.Bundles.Governing(v.server), v.server.Status.Lifecycle
+	if isNew := l == nil || l.Revision == ""; isNew && !v.hasPlace(target) {
+		return v.Bundles.Active()
+	}
+	return target
 }
 
 // successor is the bundle that a server in a state can come under, or the one that it cannot, because that has dropped the state.

@@ -187,12 +187,28 @@ func (s *subject) inForce(embedded string) string {
 	return message
 }
 
+// shownUnshown is how many of the servers that a canary waits for are named.
+const shownUnshown = 5
+
+// waitsFor names the servers that a canary waits for; empty where it waits for none.
+func waitsFor(unshown []string) string {
+	if len(unshown) == 0 {
+		return ""
+	}
+	text := "; before more servers come under it, it waits for those to rest that came first: " +
+		strings.Join(unshown[:min(len(unshown), shownUnshown)], ", ")
+	if more := len(unshown) - shownUnshown; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 func (s *subject) notPromoted(embedded string) string {
 	switch c := s.st.Canary; {
 	case c != nil && c.Paused:
 		return "the canary is paused: " + c.Reason
 	case c != nil:
-		message := "it governs as a canary: " + canary.Scope{Selector: c.Selector, Percent: c.Percent}.String()
+		message := "it governs as a canary: " + canary.Scope{Selector: c.Selector, Percent: c.Percent}.String() + waitsFor(s.Unshown)
 		if s.Test != nil && s.Test.NoError {
 			message += "; it has no state Error, so that maxErrors bounds nothing and only halts pause it"
 		}

@@ -58,6 +58,8 @@ type Revision struct {
 	// Dropped are the servers that it is to govern and that cannot come under it, by their state, which it neither defines nor
 	// migrates.
 	Dropped map[string]int32
+	// Unshown are the servers under it that a canary waits for: they have not shown yet how they fare.
+	Unshown []string
 	// Shadow is what its evaluation beside the revision in force has shown since the last look.
 	Shadow ShadowDelta
 }

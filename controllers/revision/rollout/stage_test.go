@@ -54,6 +54,31 @@ func canaryText(r *Revision) string {
 	return text
 }
 
+func TestACanaryNamesTheServersThatItWaitsFor(t *testing.T) {
+	const scope = "it governs as a canary: servers with rack=r1"
+	const waits = scope + "; before more servers come under it, it waits for those to rest that came first: "
+	for name, c := range map[string]struct {
+		unshown []string
+		want    string
+	}{
+		"where there are none": {nil, scope},
+		"all of a few":         {[]string{"a", "b"}, waits + "a, b"},
+		"five of many":         {[]string{"a", "b", "c", "d", "e", "f", "g"}, waits + "a, b, c, d, e and 2 more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCluster(t)
+			w.label("1.0.0=Canary")
+			w.look()
+			r := w.revision("1.0.0")
+			r.Unshown = c.unshown
+			w.look()
+			if got := message(r); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestACanaryThatNoErrorCanPauseSaysSo(t *testing.T) {
 	w := newCluster(t)
 	w.label("1.0.0=Canary")
