@@ -68,15 +68,45 @@ func TestWhoLetsABundleGovernInThePlaceOfAnother(t *testing.T) {
 	}
 }
 
-// A promotion that waits governs nobody: it keeps nobody who may activate what is in force from going back to that.
-func TestAWaitingPromotionOfAnotherBundleDoesNotLockOutTheOneInForce(t *testing.T) {
-	inForce := revisionOf(t, bundleHead(), promotion("7"), atStage(policyv1alpha1.StageActive))
-	waiting := revisionOf(t, bundleHead(holds("lifecycle.yaml", "other")), func(r *policyv1alpha1.PolicyRevision) {
+// A promotion that waits gives way to what is in force alone: a bundle of which some revision is known, and governs nobody, overtakes it
+// only with the right to both.
+func TestAWaitingPromotionIsOvertakenByTheBundleInForceAlone(t *testing.T) {
+	mayNotProd := "Forbidden\n" + stageField + strings.Replace(mayNotFleet, `bundle "fleet"`, `bundle "prod"`, 1) +
+		`; its revision prod-1.0.0-0123456789 is in force, or about to be, and bundle "fleet" would govern in its place`
+	for name, c := range map[string]struct {
+		stage policyv1alpha1.PolicyStage
+		want  string
+	}{
+		"by that which is in force":       {policyv1alpha1.StageActive, ""},
+		"not by one in shadow":            {policyv1alpha1.StageShadow, mayNotProd},
+		"not by one that governs a share": {policyv1alpha1.StageCanary, mayNotProd},
+		"not by one that was superseded":  {policyv1alpha1.StageSuperseded, mayNotProd},
+		"not by one that is a draft":      {policyv1alpha1.StageDraft, mayNotProd},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := bundleWorld(t, revisionOf(t, bundleHead(), atStage(c.stage)), waitingOfProd(t))
+			got, _ := w.ask(PathValidateBundle, user, admissionv1.Update, bundleHead(staged("shadow")), bundleHead(staged("active"), activated), mayActivate("fleet"))
+			if got != c.want {
+				t.Errorf("%s\nwant:\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// waitingOfProd is a revision of bundle prod whose promotion waits for a manager.
+func waitingOfProd(t *testing.T) *policyv1alpha1.PolicyRevision {
+	t.Helper()
+	return revisionOf(t, bundleHead(holds("lifecycle.yaml", "other")), func(r *policyv1alpha1.PolicyRevision) {
 		r.Name, r.Spec.Bundle, r.Status.LabelledStage = "prod-1.0.0-0123456789", "prod", policyv1alpha1.LabelledActive
 		r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: policyv1alpha1.ConditionActive, Status: metav1.ConditionFalse,
 			Reason: policyv1alpha1.ReasonAwaitingReplicas})
 	})
-	w, _ := bundleWorld(t, inForce, waiting)
+}
+
+// A promotion that waits governs nobody: it keeps nobody who may activate what is in force from going back to that.
+func TestAWaitingPromotionOfAnotherBundleDoesNotLockOutTheOneInForce(t *testing.T) {
+	inForce := revisionOf(t, bundleHead(), promotion("7"), atStage(policyv1alpha1.StageActive))
+	w, _ := bundleWorld(t, inForce, waitingOfProd(t))
 	got, _ := w.ask(PathValidateBundle, user, admissionv1.Update, bundleHead(staged("shadow")), bundleHead(staged("active"), activated), mayActivate("fleet"))
 	if got != "" {
 		t.Error(got)
