@@ -46,7 +46,7 @@ func Explain(err error, verb, resource string) error {
 	switch {
 	case err == nil || errors.As(err, new(explained)):
 		return err
-	case denied(err):
+	case Denied(err):
 		return explained{deniedWords(err, verb), err}
 	case unanswered.MatchString(err.Error()):
 		return explained{unansweredWords(err), err}
@@ -73,9 +73,9 @@ var lacksRights = regexp.MustCompile(`\bcannot [a-z]+ (resource|path) "`)
 // inNamespace is the end of what authorization says where a right in that namespace would do.
 var inNamespace = regexp.MustCompile(`in the namespace "[^"]+"`)
 
-// denied says that admission refused a request, not RBAC.
-func denied(err error) bool {
-	return strings.Contains(err.Error(), "admission webhook ") && strings.Contains(err.Error(), "denied the request")
+// Denied says that admission refused a request, not RBAC.
+func Denied(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "admission webhook ") && strings.Contains(err.Error(), "denied the request")
 }
 
 // unanswered is what the API server says of a webhook that it could not ask.

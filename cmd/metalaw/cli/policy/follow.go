@@ -195,11 +195,29 @@ func (q *request) active(r *policyv1alpha1.PolicyRevision, reason, message strin
 	return false, false
 }
 
-// follow waits until what was asked for is so, and says what it waits for when it gives up.
-func (r *rollout) follow(ctx context.Context, t *terminal.Terminal, c client.Client, q *request) error {
-	var last progress
-	began := time.Now()
-	err := wait.PollUntilContextTimeout(ctx, time.Second, r.timeout, true, func(ctx context.Context) (bool, error) {
+// see waits until what was asked for is so, where that is asked for; else it tells only of what does not come about at once, and what it
+// waits for.
+func (r *rollout) see(ctx context.Context, t *terminal.Terminal, c client.Client, q *request) error {
+	if r.wait {
+		return r.follow(ctx, t, c, q)
+	}
+	if r.glance == 0 || !q.governs() {
+		return nil
+	}
+	last, err := q.until(ctx, c, r.glance/10, r.glance)
+	if err != nil && !wait.Interrupted(err) {
+		last.words = err.Error()
+	}
+	if last.done || ctx.Err() != nil {
+		return nil //nolint:nilerr // Whoever interrupts it has what was asked for: the label is set.
+	}
+	_, err = fmt.Fprintf(t.Out, "%s: not in effect so far: %s. `metalaw policy history` tells how far it is\n", q.head, terminal.Plain(last.so()))
+	return err
+}
+
+// until looks how far a request has come until that is decided, or time is over.
+func (q *request) until(ctx context.Context, c client.Client, every, timeout time.Duration) (last progress, err error) {
+	err = wait.PollUntilContextTimeout(ctx, every, timeout, true, func(ctx context.Context) (bool, error) {
 		all, err := revisions(ctx, c)
 		if err != nil {
 			return false, err
@@ -207,6 +225,13 @@ func (r *rollout) follow(ctx context.Context, t *terminal.Terminal, c client.Cli
 		last = q.look(all)
 		return last.done || last.failed, nil
 	})
+	return last, err
+}
+
+// follow waits until what was asked for is so, and says what it waits for when it gives up.
+func (r *rollout) follow(ctx context.Context, t *terminal.Terminal, c client.Client, q *request) error {
+	began := time.Now()
+	last, err := q.until(ctx, c, time.Second, r.timeout)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("interrupted after %s: %s. %s", time.Since(began).Round(time.Second), last.so(), r.remains(q))

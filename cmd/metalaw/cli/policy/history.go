@@ -25,8 +25,8 @@ func historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history",
 		Short: "List the revisions, the one in force first",
-		Long: "Lists the PolicyRevisions by their promotions: version, stage, servers, who put it there and since when, and the ConfigMap that it " +
-			"came from.\n\nExit codes: 0 listed; 1 the cluster did not answer; 2 the command line makes no sense.",
+		Long: "Lists the PolicyRevisions by their promotions: version, stage, what a promotion waits for, servers, who put it there and since " +
+			"when, and the ConfigMap that it came from.\n\nExit codes: 0 listed; 1 the cluster did not answer; 2 the command line makes no sense.",
 		Example: "  {{.}} policy history",
 		Args:    usage.NoArgs,
 	}
@@ -57,17 +57,19 @@ func historyCommand() *cobra.Command {
 
 // entry is one revision as history tells it.
 type entry struct {
-	Revision  string     `json:"revision"`
-	Bundle    string     `json:"bundle"`
-	Version   string     `json:"version"`
-	Promotion int        `json:"promotion,omitempty"`
-	Stage     string     `json:"stage"`
-	InForce   bool       `json:"inForce"`
-	Since     *time.Time `json:"since,omitempty"`
-	Servers   int32      `json:"servers"`
-	By        string     `json:"by,omitempty"`
-	ConfigMap string     `json:"configMap,omitempty"`
-	Why       string     `json:"why,omitempty"`
+	Revision  string `json:"revision"`
+	Bundle    string `json:"bundle"`
+	Version   string `json:"version"`
+	Promotion int    `json:"promotion,omitempty"`
+	Stage     string `json:"stage"`
+	InForce   bool   `json:"inForce"`
+	// AwaitsStage is the stage that it was promoted to and waits for.
+	AwaitsStage string     `json:"awaitsStage,omitempty"`
+	Since       *time.Time `json:"since,omitempty"`
+	Servers     int32      `json:"servers"`
+	By          string     `json:"by,omitempty"`
+	ConfigMap   string     `json:"configMap,omitempty"`
+	Why         string     `json:"why,omitempty"`
 }
 
 func past(all []policyv1alpha1.PolicyRevision) []entry {
@@ -81,6 +83,9 @@ func past(all []policyv1alpha1.PolicyRevision) []entry {
 		}
 		if active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive); active != nil {
 			e.InForce, e.Why = active.Status == metav1.ConditionTrue, active.Message
+			if active.Reason == policyv1alpha1.ReasonAwaitingReplicas {
+				e.AwaitsStage = string(r.Status.LabelledStage)
+			}
 		}
 		lines = append(lines, e)
 	}
@@ -101,6 +106,9 @@ func (e entry) row(now time.Time) []string {
 	stage := e.Stage
 	if e.InForce && stage != string(policyv1alpha1.StageActive) {
 		stage += ", in force"
+	}
+	if e.AwaitsStage != "" {
+		stage += ", waits to be " + e.AwaitsStage
 	}
 	return []string{e.Revision, number, stage, since, fmt.Sprint(e.Servers), activation.ReplaceAllString(e.By, " ${1}Z"), e.ConfigMap, e.Why}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/policies"
@@ -85,6 +86,26 @@ func TestHistoryShowsWhoAndWhen(t *testing.T) {
 	e := entry{By: "axel sha256:" + strings.Repeat("0a", 32) + " 2026-01-31T10:00:00.123456789Z restored"}
 	if got := e.row(time.Now())[5]; got != "axel 2026-01-31T10:00:00Z restored" {
 		t.Error(got)
+	}
+}
+
+func TestHistoryTellsThatAPromotionWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		revision policyv1alpha1.PolicyRevision
+		stage    string
+		json     string
+	}{
+		"of one that was never in force": {at("a", "da", "ha", "Active", "Draft", "AwaitingReplicas", "", ""), "Draft, waits to be Active", "Active"},
+		"of one to go back to":           {at("a", "da", "ha", "Active", "Superseded", "AwaitingReplicas", "2", ""), "Superseded, waits to be Active", "Active"},
+		"of a canary":                    {at("a", "da", "ha", "Canary", "Shadow", "AwaitingReplicas", "", ""), "Shadow, waits to be Canary", "Canary"},
+		"not of one that was overtaken":  {at("a", "da", "ha", "Active", "Superseded", "Superseded", "2", ""), "Superseded", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := past([]policyv1alpha1.PolicyRevision{c.revision})[0]
+			if got := e.row(time.Now())[2]; got != c.stage || e.AwaitsStage != c.json {
+				t.Errorf("%s, %q", got, e.AwaitsStage)
+			}
+		})
 	}
 }
 

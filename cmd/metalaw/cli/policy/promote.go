@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,10 +30,16 @@ type rollout struct {
 	wait      bool
 	yes       bool
 	timeout   time.Duration
+	// glance is how long to look, without wait, whether it comes about at once; 0 does not look.
+	glance time.Duration
 }
+
+// glanceTime is longer than managers take that compile a bundle and have nothing else to do.
+const glanceTime = 3 * time.Second
 
 func (r *rollout) register(cmd *cobra.Command) {
 	r.flags.Register(cmd)
+	r.glance = glanceTime
 	f := cmd.Flags()
 	f.StringVarP(&r.namespace, "namespace", "n", defaultNamespace, "namespace of the manager, where bundles are kept")
 	f.BoolVar(&r.wait, "wait", false, "wait until the manager says that it is so")
@@ -58,7 +66,8 @@ func promoteCommand() *cobra.Command {
 			"once every running manager has compiled it. A server adopts it where it rests. Canary and active take the verb activate on " +
 			"policyrevisions. " +
 			"A ConfigMap that Argo CD, Flux or Helm keeps is not changed: the change for the repository is printed. A canary that has paused " +
-			"itself comes into force for all only after a confirmation, or with --yes. What is in force already is told, and left as it is.\n\n" +
+			"itself comes into force for all only after a confirmation, or with --yes. What is in force already is told, and left as it is. Where " +
+			"a canary or a promotion does not come about within three seconds it is told what that waits for.\n\n" +
 			"Exit codes: 0 the label is set, and with --wait the manager says that it is so; 1 it was refused, is kept by another program, " +
 			"did not come about in time, or was interrupted; 2 the command line makes no sense.",
 		Example: "  {{.}} policy promote fleet-1.4.0 --stage shadow\n" +
@@ -160,10 +169,7 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 	if _, err := fmt.Fprintf(t.Out, "%s: %s\n", head.Name, to.stage); err != nil {
 		return err
 	}
-	if !r.wait {
-		return nil
-	}
-	return r.follow(ctx, t, c, asked)
+	return r.see(ctx, t, c, asked)
 }
 
 // untouched says of an error before anything was changed that somebody has interrupted the command, where that is why.
@@ -182,6 +188,9 @@ func (r *rollout) label(ctx context.Context, c client.Client, head *corev1.Confi
 	}
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), changesTime)
 	defer cancel()
+	if err := rehearse(whole, c, head, to); err != nil {
+		return err
+	}
 	record := head.Annotations[policyv1alpha1.ActivatedByAnnotation]
 	between := change{stage: policyv1alpha1.LabelDraft, keepScope: true}
 	if err := patchStage(whole, c, head, between); err != nil {
@@ -194,6 +203,19 @@ func (r *rollout) label(ctx context.Context, c client.Client, head *corev1.Confi
 		return nil
 	}
 	return r.labelSlowly(ctx, c, head, between, to)
+}
+
+// rehearse asks admission, storing nothing, whether a ConfigMap with what a head holds may have a stage: where a head is labelled so
+// already, that takes two changes, of which the first alone would be left where the second is refused. What else is wrong shows then.
+func rehearse(ctx context.Context, c client.Client, head *corev1.ConfigMap, to change) error {
+	tried := &corev1.ConfigMap{Data: head.Data, BinaryData: head.BinaryData, ObjectMeta: metav1.ObjectMeta{
+		Namespace: head.Namespace, GenerateName: head.Name + "-", Labels: maps.Clone(head.Labels)}}
+	tried.Labels[policyv1alpha1.StageLabel] = to.stage
+	err := c.Create(ctx, tried, client.DryRunAll, client.FieldOwner(access.FieldManager))
+	if access.Denied(err) {
+		return access.Explain(err, "patch", access.ConfigMaps)
+	}
+	return nil
 }
 
 // labelSlowly sets the stage of a head that is active already where nobody records activations, so that the manager has to see the label

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +158,35 @@ func TestAPromotionInterruptedWhileTheManagerNoticesLeavesNoOtherLabel(t *testin
 	}
 }
 
+func TestALabelThatIsActiveAlreadyStaysWherePromotingIsRefused(t *testing.T) {
+	const refuses = `admission webhook "configmap.policy.metalaw.dev" denied the request: servers are in state Attic`
+	for name, c := range map[string]struct {
+		answer string
+		stages []string
+		fails  bool
+	}{
+		"by admission": {refuses, []string{}, true},
+		"not because nobody may create ConfigMaps": {`configmaps is forbidden: User "jane" cannot create resource "configmaps"`, []string{"draft", "active"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			head := headAt("active")
+			api, stages := admitting(t, true, nil, head)
+			refusing := interceptor.NewClient(api.(client.WithWatch), interceptor.Funcs{
+				Create: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+					if !slices.Contains(opts, client.CreateOption(client.DryRunAll)) || o.GetLabels()[policyv1alpha1.StageLabel] != "active" {
+						t.Errorf("%+v is created", o)
+					}
+					return errors.New(c.answer)
+				},
+			})
+			err := (&rollout{timeout: time.Minute}).label(t.Context(), refusing, head, change{stage: policyv1alpha1.LabelActive})
+			if diff := cmp.Diff(c.stages, *stages); diff != "" || (err != nil) != c.fails {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+}
+
 func TestALabelThatCouldNotBeSetAgainIsTold(t *testing.T) {
 	head := headAt("active")
 	api, _ := admitting(t, true, func(change int) error {
@@ -169,5 +199,41 @@ func TestALabelThatCouldNotBeSetAgainIsTold(t *testing.T) {
 	const want = "ConfigMap fleet-1 was labelled active already, is labelled draft since a moment ago, and could not be labelled active again; ask again: "
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Error(err)
+	}
+}
+
+func TestAPromotionTellsWhatItWaitsFor(t *testing.T) {
+	const history = ". `metalaw policy history` tells how far it is\n"
+	for name, c := range map[string]struct {
+		becomes policyv1alpha1.PolicyRevision
+		says    string
+	}{
+		"nothing where it is in force": {at("a", emptyDigest, "fleet-1", "Active", "Active", "InForce", "1", ""), "fleet-1: active\n"},
+		"a manager that is slow": {at("a", emptyDigest, "fleet-1", "Active", "Draft", "AwaitingReplicas", "", "m-1 has not compiled it yet"),
+			"fleet-1: active\nfleet-1: not in effect so far: revision a is Draft (AwaitingReplicas: m-1 has not compiled it yet)" + history},
+		"a manager that refuses it": {at("a", emptyDigest, "fleet-1", "Active", "Draft", "AwaitingReplicas", "", "m-1 refuses it: a scenario fails"),
+			"fleet-1: active\nfleet-1: not in effect so far: revision a is Draft (AwaitingReplicas: m-1 refuses it: a scenario fails)" + history},
+		"that nobody has looked yet": {at("b", "db", "fleet-0", "Active", "Active", "InForce", "1", ""),
+			"fleet-1: active\nfleet-1: not in effect so far: the manager has made no PolicyRevision of it; is one running, and what do the Events of " +
+				"ConfigMap fleet-1 say?" + history},
+	} {
+		t.Run(name, func(t *testing.T) {
+			head := headAt("shadow")
+			api, _ := admitting(t, true, nil, head)
+			becomes := interceptor.NewClient(api.(client.WithWatch), interceptor.Funcs{
+				Patch: func(ctx context.Context, to client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+					if err := to.Create(ctx, &c.becomes); err != nil {
+						return err
+					}
+					return to.Patch(ctx, o, p, opts...)
+				},
+			})
+			term, out, _ := quiet()
+			asks := &rollout{timeout: time.Minute, glance: 10 * time.Millisecond}
+			err := asks.apply(t.Context(), term, becomes, head, change{stage: policyv1alpha1.LabelActive}, "")
+			if diff := cmp.Diff(c.says, out.String()); err != nil || diff != "" {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+		})
 	}
 }

@@ -298,8 +298,5 @@ func (r *rollout) restore(ctx context.Context, t *terminal.Terminal, c client.Cl
 	if _, err := fmt.Fprintf(t.Out, "%s: active; %s\n", head.Name, why); err != nil {
 		return err
 	}
-	if !r.wait {
-		return nil
-	}
-	return r.follow(ctx, t, c, asked)
+	return r.see(ctx, t, c, asked)
 }
