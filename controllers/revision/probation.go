@@ -58,12 +58,12 @@ func NewProbation(store *Store, servers client.Reader, now func() time.Time) *Pr
 // Admit says whether a server may come under a bundle now. Where that governs as a canary it takes one of its places for the server;
 // called again before Saw it takes no further one.
 func (p *Probation) Admit(server *v1alpha1.Server, b *bundle.Bundle) bool {
-	r := p.store.rule.Load()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.store.rule.Load() // with the lock held: an older one would end canaries that have begun since
 	if b.Revision.Name == r.active.Revision.Name {
 		return true
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.follow(r)
 	c, at := p.canaries[b.Revision.Name], r.canary(b.Revision.Name)
 	if c == nil || at == nil {
