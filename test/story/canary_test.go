@@ -40,10 +40,13 @@ var _ = Describe("A canary", func() {
 
 		By("taking free servers to Error")
 		asCanary(bad)
-		Eventually(func() bool { c := getRevision(ctx, bad).Status.Canary; return c != nil && c.Paused }).WithTimeout(3 * time.Minute).Should(BeTrue())
 		inError := func() int {
 			return count(ctx, servers, func(s *v1alpha1.Server) bool { return s.Status.State == v1alpha1.StateError })
 		}
+		Eventually(inError).Should(BeNumerically(">", 0))
+		theWorld.stopManager() // the one that comes next counts on
+		theWorld.startManager(ctx)
+		Eventually(func() bool { c := getRevision(ctx, bad).Status.Canary; return c != nil && c.Paused }).WithTimeout(3 * time.Minute).Should(BeTrue())
 		Consistently(inError).Should(Equal(3))
 		stage(ctx, bad, policyv1alpha1.LabelDraft, nil)
 
