@@ -6,6 +6,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -100,6 +101,9 @@ type EffectType struct {
 	// Earns are the marks that asking for the effect earns. The shell stores them in the write that records its request,
 	// right before it asks: an effect that is held back, or holds already, earns nothing.
 	Earns []string
+	// Remembers are the marks that the shell sets or takes away as it carries the effect out, by what is asked for. Static checks
+	// follow them; decisions do not rely on them, and what must hold to set or clear a mark is not asked.
+	Remembers []Memory
 	// Brings is CEL that holds only after the effect, and no longer than its state's entry: static checks rule it out in states
 	// that do not have the effect. Decisions do not rely on it. Empty where the effect leaves nothing of that kind.
 	Brings string
@@ -115,6 +119,19 @@ type Change struct {
 	Facts []string
 	// Makes is CEL that holds once it is done, and Needs CEL without which it does not come to that; empty where nothing is needed.
 	Makes, Needs string
+}
+
+// Memory is a mark that tells how an effect was carried out last: it is set where the parameter By has a word, and taken away where
+// that has none, or one of Except.
+type Memory struct {
+	Mark, By string
+	Except   []string
+}
+
+// SetBy says that an effect sets the mark; else it takes it away.
+func (m Memory) SetBy(e Effect) bool {
+	word := e.Param(m.By).Text()
+	return word != "" && !slices.Contains(m.Except, word)
 }
 
 // Axiom is something about facts that follows from the way in which they are made. Static checks rely on it; decisions do

@@ -185,7 +185,8 @@ var effects = []engine.EffectType{
 		Repeat: "Nothing while it shows.",
 		Params: []engine.ParamType{{Name: "unlessAsked", Kind: engine.Enum, Values: []string{"Lit", "Blinking", "Off"},
 			Doc: "What to show where spec.indicatorLED asks for nothing; nothing by default."}},
-		Requires: []engine.Requirement{sameMachine, handsOff},
+		Remembers: []engine.Memory{{Mark: MarkLocated, By: "unlessAsked", Except: []string{"Off"}}},
+		Requires:  []engine.Requirement{sameMachine, handsOff},
 	},
 	{
 		Name: EffectApplyBootOrder, Touches: true,

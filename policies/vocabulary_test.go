@@ -5,6 +5,7 @@ package policies
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -134,5 +135,18 @@ func TestAQuietValueThatMakesNoSenseIsFoundWhenTheVocabularyIsBuilt(t *testing.T
 			}()
 			factType("group", reflect.StructField{Name: "A", Type: c.kind, Tag: c.tag})
 		})
+	}
+}
+
+func TestWhatAnEffectRemembersIsAMarkByAParameterOfItsOwn(t *testing.T) {
+	for _, e := range Vocabulary().Effects {
+		for _, m := range e.Remembers {
+			if Vocabulary().Marks[m.Mark] == "" {
+				t.Errorf("%s remembers by %s, which is no mark", e.Name, m.Mark)
+			}
+			if !slices.ContainsFunc(e.Params, func(p engine.ParamType) bool { return p.Name == m.By && p.Kind == engine.String }) {
+				t.Errorf("%s remembers %s by %s, which is no parameter with a word", e.Name, m.Mark, m.By)
+			}
+		}
 	}
 }

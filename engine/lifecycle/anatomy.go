@@ -79,13 +79,15 @@ type StateAnatomy struct {
 	Exits      []ExitAnatomy
 }
 
-// EnsureAnatomy is one effect of a state. Marks are those that it needs stored first, or earns.
+// EnsureAnatomy is one effect of a state. Marks are those that it needs stored first, or earns; Sets and Clears those by which it
+// remembers how it was carried out.
 type EnsureAnatomy struct {
-	Effect  string
-	Touches bool
-	Marks   []string
-	At      Place
-	When    *Condition
+	Effect       string
+	Touches      bool
+	Marks        []string
+	Sets, Clears []string
+	At           Place
+	When         *Condition
 }
 
 // ExitAnatomy is one way out of a state.
@@ -232,8 +234,15 @@ func expressionsOf(all []*atom) []Expression {
 func (l *Lifecycle) anatomyOf(st *state) StateAnatomy {
 	s := StateAnatomy{Name: st.name, At: st.at, Stable: st.stable, Marks: st.marks, Operations: st.operations}
 	for _, e := range st.ensure {
-		s.Ensure = append(s.Ensure, EnsureAnatomy{Effect: e.effect.Name, Touches: e.kind.Touches, Marks: l.safety.marks[e.effect.Name],
-			At: e.at, When: conditionOf(e.when)})
+		one := EnsureAnatomy{Effect: e.effect.Name, Touches: e.kind.Touches, Marks: l.safety.marks[e.effect.Name], At: e.at, When: conditionOf(e.when)}
+		for _, m := range e.kind.Remembers {
+			if m.SetBy(e.effect) {
+				one.Sets = append(one.Sets, m.Mark)
+			} else {
+				one.Clears = append(one.Clears, m.Mark)
+			}
+		}
+		s.Ensure = append(s.Ensure, one)
 	}
 	for _, e := range st.exits {
 		exit := ExitAnatomy{Rule: e.rule, At: e.at, To: e.to, When: conditionOf(e.when), Clears: e.clears, Retry: e.retry,

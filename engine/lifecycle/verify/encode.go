@@ -124,6 +124,9 @@ func (e *encoder) readAll() {
 				e.mark(mark)
 				e.readRequirements(a.Set[mark])
 			}
+			for _, mark := range slices.Concat(effect.Sets, effect.Clears) {
+				e.mark(mark)
+			}
 		}
 		e.readRequirements(a.Enter[st.Name])
 		e.readRequirements(a.Arrive[st.Name])

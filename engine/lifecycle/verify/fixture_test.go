@@ -109,6 +109,12 @@ states:
 // compiled is the shop after somebody has rewritten it: pairs of what it says and what is put there.
 func compiled(t testing.TB, pairs ...string) *lifecycle.Lifecycle {
 	t.Helper()
+	return compiledIn(t, words(), pairs...)
+}
+
+// compiledIn is the same in another vocabulary.
+func compiledIn(t testing.TB, words *engine.Vocabulary, pairs ...string) *lifecycle.Lifecycle {
+	t.Helper()
 	text := shop
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.Count(text, pairs[i]) != 1 {
@@ -116,7 +122,7 @@ func compiled(t testing.TB, pairs ...string) *lifecycle.Lifecycle {
 		}
 		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
 	}
-	l, found, err := lifecycle.Compile("lifecycle.yaml", []byte(text), words())
+	l, found, err := lifecycle.Compile("lifecycle.yaml", []byte(text), words)
 	if err != nil {
 		t.Fatal(err)
 	}

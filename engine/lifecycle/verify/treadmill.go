@@ -52,14 +52,6 @@ type leg struct {
 	ever bdd.Ref
 }
 
-// work is one effect that changes facts.
-type work struct {
-	// acts is where it is what is done next, makes what holds then, and changes the variables that it may change.
-	acts, makes bdd.Ref
-	changes     map[int]bool
-	marks       bdd.Fixed
-}
-
 const roundHint = "let one of the rules ask for what only somebody outside brings, or count the retries and give up"
 
 // spinning are the errors that tell of moves without end already.
@@ -169,24 +161,6 @@ func (r *treadmill) stay(v *view) *stay {
 	return st
 }
 
-// addWork adds what an effect does, once those before it have done theirs. What a safety rule halts does nothing.
-func (r *treadmill) addWork(st *stay, w *wanted) {
-	kind, _ := r.words.Effect(w.Effect)
-	makes := r.anatomy.Makes[w.Effect]
-	if makes == nil {
-		return
-	}
-	atOnce := func(f bdd.Ref) bdd.Ref { return r.Exists(r.And(r.calm(f), r.atOnce), r.age) }
-	made, halted := r.calm(r.outcome(makes, st.Name).yes), atOnce(w.halted)
-	left := r.Without(r.Without(atOnce(w.wants), halted), made)
-	acts := r.And(st.done, left)
-	if needs := r.anatomy.Needs[w.Effect]; needs != nil {
-		acts = r.And(acts, r.calm(r.outcome(needs, st.Name).yes))
-	}
-	st.done = r.Without(r.Without(st.done, left), halted)
-	st.works = append(st.works, work{acts: acts, makes: made, changes: r.variablesOf(kind.Change.Facts), marks: r.marksAfter(nil, w.Marks)})
-}
-
 // rest is how long a server stays in a stable state at least that is to rest there. A state that is left sooner by time alone
 // gives it none; one that is left once a day may be what somebody wants.
 const rest = time.Hour
@@ -208,16 +182,6 @@ func (r *treadmill) addLeg(st *stay, w *wayOut) {
 	}
 	l := &leg{ever: taken, hop: &hop{wayOut: w, from: st.Name, marks: r.marksAfter(w.Clears, r.stateOf(w.To).Marks)}}
 	st.exits = append(st.exits, l)
-}
-
-func (r *treadmill) variablesOf(facts []string) map[int]bool {
-	changed := map[int]bool{}
-	for _, name := range facts {
-		if i, ok := r.words.Index(name); ok {
-			changed[i] = true
-		}
-	}
-	return r.touched(changed)
 }
 
 // count tells where exits are taken by number of retries.

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalaw/metalaw/engine"
+)
+
+// doing is the vocabulary with one effect, Do, that a shop's test can ensure instead of SwitchOn.
+func doing(e engine.EffectType) *engine.Vocabulary {
+	w := words()
+	e.Name = "Do"
+	w.Effects = append(w.Effects, e)
+	return w
+}
+
+// rounds are the rounds that a check warns of.
+func roundsOf(r Report) []string {
+	var all []string
+	for _, f := range r.Findings {
+		if f.Code == CodeRound {
+			_, moves, _ := strings.Cut(f.Message, ": ")
+			all = append(all, moves)
+		}
+	}
+	return all
+}
+
+// TestRoundsFollowWhatEffectsDo has a lamp go to the shelf once it is lit, or wrapped, by what its test ensures; the shelf puts it out.
+func TestRoundsFollowWhatEffectsDo(t *testing.T) {
+	ensuring := func(effects string, pairs ...string) []string {
+		return append(pairs, `    - {do: SwitchOn, when: "!sold"}`, "    - "+effects, "    - {do: SwitchOff, when: lit}\n    - {do: Wrap, when: dark}", "    - Dim")
+	}
+	lit := []string{"when: good && !scratched}", "when: lit && !scratched}", "when: scratched}", "when: dark || scratched}"}
+	wrapped := []string{"  good: ", "  wrapped: marked(\"Wrapped\")\n  good: ", "when: good && !scratched}", "when: wrapped && !scratched}",
+		"when: scratched}", "when: wrapped && dark, clears: [Wrapped]}"}
+	on, unsold := engine.Change{Facts: []string{"lamp.power"}, Makes: `lamp.power == "On"`}, `{do: Do, when: "!sold"}`
+	onWith := func(needs string) engine.Change { return engine.Change{Facts: on.Facts, Makes: on.Makes, Needs: needs} }
+	heavy := engine.Change{Facts: []string{"lamp.watts"}, Makes: "lamp.watts == 60"}
+	never := []engine.Requirement{{Rule: "Never", Must: "lamp.sold && !lamp.sold", Halts: "true", Doc: "it is never done"}}
+	gift := engine.EffectType{Params: []engine.ParamType{{Name: "as", Kind: engine.String}},
+		Remembers: []engine.Memory{{Mark: "Wrapped", By: "as", Except: []string{"Ware"}}}}
+	round := []string{"Test -Passed-> Shelf -Scratch-> Test"}
+	for name, c := range map[string]struct {
+		do      engine.EffectType
+		rewrite []string
+		want    []string
+	}{
+		"it changes a fact":                      {engine.EffectType{Change: on}, ensuring("Do", lit...), round},
+		"it changes one where that can be":       {engine.EffectType{Change: onWith("lamp.known")}, ensuring(unsold, lit...), round},
+		"it is wanted where it changes none":     {engine.EffectType{Change: onWith("lamp.sold")}, ensuring(unsold, lit...), nil},
+		"it is halted":                           {engine.EffectType{Change: on, Requires: never}, ensuring("Do", lit...), nil},
+		"another does after it":                  {engine.EffectType{Change: heavy, Marks: []string{"Wrapped"}}, ensuring("Do\n    - Light", lit...), round},
+		"another is halted with it":              {engine.EffectType{Change: heavy, Requires: never}, ensuring("Do\n    - Light", lit...), nil},
+		"it has a mark stored first":             {engine.EffectType{Marks: []string{"Wrapped"}}, ensuring("Do", wrapped...), round},
+		"it earns a mark as it changes a fact":   {engine.EffectType{Earns: []string{"Wrapped"}, Change: on}, ensuring("Do", wrapped...), round},
+		"it earns a mark and does nothing":       {engine.EffectType{Earns: []string{"Wrapped"}}, ensuring("Do", wrapped...), nil},
+		"it remembers by a mark what it did":     {gift, ensuring("{do: Do, with: {as: Gift}}", wrapped...), round},
+		"it did what leaves no mark":             {gift, ensuring("{do: Do, with: {as: Ware}}", wrapped...), nil},
+		"it did nothing of what it is asked for": {gift, ensuring("Do", wrapped...), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			off := engine.Change{Facts: on.Facts, Makes: `lamp.power == "Off"`}
+			w := doing(c.do)
+			w.Effects = append(w.Effects, engine.EffectType{Name: "Light", Change: on}, engine.EffectType{Name: "Dim", Change: off})
+			if diff := cmp.Diff(c.want, roundsOf(Check(compiledIn(t, w, c.rewrite...)))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
