@@ -135,12 +135,25 @@ func cycleWords(cycle []*hop) string {
 			least = i
 		}
 	}
+	return wayWords(slices.Concat(cycle[least:], cycle[:least]))
+}
+
+// toldFirst and toldLast are how many moves of a long way are told where it begins and ends.
+const toldFirst, toldLast = 6, 2
+
+// wayWords tells moves that follow each other; of many only how many they are.
+func wayWords(way []*hop) string {
 	var b strings.Builder
-	for i := range cycle {
-		h := cycle[(least+i)%len(cycle)]
-		fmt.Fprintf(&b, "%s -%s-> ", h.from, h.Rule)
+	between := len(way) - toldFirst - toldLast
+	for i, h := range way {
+		switch {
+		case between < 2 || i < toldFirst || i >= toldFirst+between:
+			fmt.Fprintf(&b, "%s -%s-> ", h.from, h.Rule)
+		case i == toldFirst:
+			fmt.Fprintf(&b, "%s ... %d moves ... ", h.from, between)
+		}
 	}
-	return b.String() + string(cycle[least].from)
+	return b.String() + string(way[len(way)-1].To)
 }
 
 // forget takes the facts by which exactly this cycle is followed out of its first move, so that others can be found.

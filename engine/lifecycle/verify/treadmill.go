@@ -52,8 +52,6 @@ type leg struct {
 	ever bdd.Ref
 }
 
-const roundHint = "let one of the rules ask for what only somebody outside brings, or count the retries and give up"
-
 // spinning are the errors that tell of moves without end already.
 var spinning = []string{CodeLivelock, CodeDeadlineTooLate, CodeRetriesNotGrown, CodeDeadEnd, CodeUndecided}
 
@@ -82,18 +80,11 @@ func (s *spin) checkTreadmill() {
 	r = s.newTreadmill(true)
 	r.count()
 	for range maxCycles {
-		if may = r.lasting(may); len(may) == 0 || s.Err() != nil {
+		may = r.lasting(may)
+		maps.DeleteFunc(may, func(_ position, f bdd.Ref) bool { return !s.Meet(f, r.entry) })
+		if len(may) == 0 || s.Err() != nil || !r.tell(may) {
 			return
 		}
-		cycle, x := r.follow(may)
-		if len(cycle) == 0 {
-			s.open = append(s.open, roundsUnknown)
-			return
-		}
-		h := cycle[0]
-		s.add(diag.Warning, CodeRound, h.At, h.Rule, x, hintOf(x, roundHint),
-			"servers can go round for ever by what the states ensure and by time alone: %s", cycleWords(cycle))
-		r.drop(h)
 	}
 }
 
@@ -109,12 +100,6 @@ func (s *spin) checkRounds() {
 }
 
 const roundsUnknown = "whether servers can go round for ever by what their states ensure was not found out"
-
-// drop takes a move out, so that rounds without it can be found.
-func (r *treadmill) drop(h *hop) {
-	st := r.stays[h.from]
-	st.exits = slices.DeleteFunc(st.exits, func(l *leg) bool { return l.hop == h })
-}
 
 func (s *spin) newTreadmill(exact bool) *treadmill {
 	r := &treadmill{spin: s, exact: exact, quiet: bdd.Fixed{}, age: map[int]bool{}, begun: bdd.True, lengths: bdd.True,
@@ -244,10 +229,7 @@ func (r *treadmill) goesOn(st *stay, n int, then []bdd.Ref) bdd.Ref {
 		if then[i] == bdd.False {
 			continue
 		}
-		if _, known := r.reached[then[i]]; !known {
-			r.reached[then[i]] = r.Exists(r.And(then[i], r.begun), r.volatile)
-		}
-		leaves = r.Or(leaves, r.And(l.taken[n], r.Restrict(r.reached[then[i]], l.marks)))
+		leaves = r.Or(leaves, r.leads(l, n, then[i]))
 	}
 	leaves = r.And(leaves, st.within)
 	all := r.through(st, leaves)
@@ -255,6 +237,14 @@ func (r *treadmill) goesOn(st *stay, n int, then []bdd.Ref) bdd.Ref {
 		return r.Restrict(all, r.counts[n])
 	}
 	return all
+}
+
+// leads is where an exit is taken and leads to the facts that are given.
+func (r *treadmill) leads(l *leg, n int, then bdd.Ref) bdd.Ref {
+	if _, known := r.reached[then]; !known {
+		r.reached[then] = r.Exists(r.And(then, r.begun), r.volatile)
+	}
+	return r.And(l.taken[n], r.Restrict(r.reached[then], l.marks))
 }
 
 // through is the facts in a state from which what it ensures leads to those that are given.

@@ -3,6 +3,7 @@
 package verify
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -70,6 +71,59 @@ func TestRoundsFollowWhatEffectsDo(t *testing.T) {
 			w.Effects = append(w.Effects, engine.EffectType{Name: "Light", Change: on}, engine.EffectType{Name: "Dim", Change: off})
 			if diff := cmp.Diff(c.want, roundsOf(Check(compiledIn(t, w, c.rewrite...)))); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// counting rewrites the shop into one in which dark lamps go to and fro between the shelf and a state for each of so many marks, which
+// count; lit ones are left alone for a while, again and again.
+func counting(marks int) []string {
+	const back = "    stable: true\n    exits:\n    - {rule: %s, to: Shelf, when: \"!scratched\", after: 10s}\n"
+	var asks, exits, states, below, clears string
+	for i := range marks {
+		asks += fmt.Sprintf("  bit%d: marked(\"Bit%d\")\n", i, i)
+		exits += fmt.Sprintf("    - {rule: Count%d, to: At%d, when: dark%s && !bit%d, after: 10s, clears: [%s]}\n", i, i, below, i, clears)
+		states += fmt.Sprintf("  At%d:\n    means: It counts.\n    marks: [Bit%d]\n"+back, i, i, fmt.Sprintf("Counted%d", i))
+		below, clears = below+fmt.Sprintf(" && bit%d", i), clears+fmt.Sprintf("Bit%d,", i)
+	}
+	exits += fmt.Sprintf("    - {rule: Count, to: At, when: dark%s, after: 10s, clears: [%s]}\n    - {rule: Rest, to: Idle, when: lit, after: 10s}\n", below, clears)
+	states += "  At:\n    means: It counts anew.\n" + fmt.Sprintf(back, "Counted") + "  Idle:\n    means: Left alone.\n" + fmt.Sprintf(back, "Rested")
+	return []string{"  good: ", asks + "  good: ", "    - {rule: Scratch,", exits + "    - {rule: Scratch,", "  Bin:\n", states + "  Bin:\n"}
+}
+
+func TestARoundThatMarksMakeLongHidesNoOther(t *testing.T) {
+	const forEver = "servers can go round for ever by what the states ensure and by time alone"
+	const mend = " (let one of the rules ask for what only somebody outside brings, or count the retries and give up) [endless-round]"
+	const rests = "warning: Rest: " + forEver + ": Shelf -Rest-> Idle -Rested-> Shelf" + mend
+	for name, c := range map[string]struct {
+		marks int
+		want  []string
+	}{
+		"few moves, all of which are told": {1, []string{
+			rests, "warning: Counted0: " + forEver + ": Shelf -Count-> At -Counted-> Shelf -Count0-> At0 -Counted0-> Shelf" + mend}},
+		"many moves, of which the first and the last are told": {8, []string{
+			rests, "warning: Counted0: " + forEver + ": Shelf -Count-> At -Counted-> Shelf -Count0-> At0 -Counted0-> Shelf -Count1-> At1 " +
+				"-Counted1-> Shelf ... 504 moves ... Shelf -Count0-> At0 -Counted0-> Shelf" + mend}},
+		"more moves than are followed": {9, []string{
+			"warning: Count0: " + forEver + ", by moves that were not followed to where they begin again: Shelf -Count0-> At0 -Counted0-> Shelf " +
+				"-Count1-> At1 -Counted1-> Shelf -Count0-> At0 -Counted0-> Shelf ... 992 moves ... Shelf -Count2-> At2 -Counted2-> Shelf " +
+				"(let no marks count, or let one of the rules ask for what only somebody outside brings) [endless-round]", rests}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Check(compiled(t, counting(c.marks)...))
+			var got []string
+			for _, f := range r.Findings {
+				if f.Code == CodeRound {
+					_, words, _ := strings.Cut(f.String(), ": ")
+					got = append(got, words)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if len(r.Undecided) > 0 {
+				t.Errorf("it leaves open %q", r.Undecided)
 			}
 		})
 	}

@@ -5,29 +5,74 @@ package verify
 import (
 	"slices"
 
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/internal/bdd"
 )
 
 // longestRound is how many moves of a round are gone, each with an example: marks can count to make one of any length.
 const longestRound = 1000
 
-// follow goes the round of a server, on the simplest facts, until it comes to where it was before; nothing where it is lost.
-func (r *treadmill) follow(may map[position]bdd.Ref) ([]*hop, *Counterexample) {
+const (
+	roundHint = "let one of the rules ask for what only somebody outside brings, or count the retries and give up"
+	countHint = "let no marks count, or let one of the rules ask for what only somebody outside brings"
+)
+
+// tell warns of one way in which servers go round for ever, and takes a move of it out, so that others can be found. It says whether it
+// found one.
+func (r *treadmill) tell(may map[position]bdd.Ref) bool {
+	w, closed := r.follow(may)
+	if len(w.hops) == 0 {
+		r.open = append(r.open, roundsUnknown)
+		return false
+	}
+	i := w.mostMade()
+	h, x, hint, words := w.hops[i], w.examples[i], countHint, ", by moves that were not followed to where they begin again: "+wayWords(w.hops)
+	if closed >= 0 {
+		cycle, shown := w.round(closed)
+		h, x, hint, words = cycle[0], shown, roundHint, ": "+cycleWords(cycle)
+	}
+	r.add(diag.Warning, CodeRound, h.At, h.Rule, x, hintOf(x, hint), "servers can go round for ever by what the states ensure and by time alone%s", words)
+	st := r.stays[h.from]
+	st.exits = slices.DeleteFunc(st.exits, func(l *leg) bool { return l.hop == h })
+	return true
+}
+
+// mostMade is the move that is made most often; of those that set marks or take them away where some do, because it is marks that
+// count.
+func (w *walk) mostMade() int {
+	made, most := map[*hop]int{}, 0
+	for i, h := range w.hops {
+		if made[h]++; len(h.marks) > 0 {
+			made[h] += len(w.hops)
+		}
+		if made[h] > made[w.hops[most]] {
+			most = i
+		}
+	}
+	return most
+}
+
+// follow goes the way of a server, on the simplest facts, until it comes to where it was before, which is after the first so many moves.
+// Of a way that is too long that is not known, and below zero.
+func (r *treadmill) follow(may map[position]bdd.Ref) (w *walk, closed int) {
+	w = &walk{}
 	at, ok := r.start(may)
 	if !ok {
-		return nil, nil
+		return w, -1
 	}
 	type visit struct {
 		position
 		facts string
 	}
 	seen := map[visit]int{}
-	w := &walk{}
 	facts, ok := r.Cheapest(r.And(r.entry, may[at]), r.weights)
 	for ok && len(w.hops) < longestRound && r.Err() == nil {
+		for v, value := range r.counts[at.retries] {
+			facts[v] = value
+		}
 		key := visit{at, r.spin.lasting(facts)}
 		if first, known := seen[key]; known {
-			return w.round(first)
+			return w, first
 		}
 		seen[key] = len(w.hops)
 		l, left := r.leave(at, facts, may)
@@ -38,16 +83,16 @@ func (r *treadmill) follow(may map[position]bdd.Ref) ([]*hop, *Counterexample) {
 		at = position{l.To, r.retries(l.hop, at.retries)}
 		facts, ok = r.among(r.And(r.entry, may[at]), left, r.volatile, l.marks)
 	}
-	return nil, nil
+	return w, -1
 }
 
 // leave has the state do what it ensures until the server leaves it for where the round goes on.
 func (r *treadmill) leave(at position, facts []bool, may map[position]bdd.Ref) (*leg, []bool) {
 	st := r.stays[at.state]
+	then := r.then(st, at.retries, may)
 	for range len(st.works) + 1 {
-		for _, l := range st.exits {
-			_, goesOn := may[position{l.To, r.retries(l.hop, at.retries)}]
-			if goesOn && r.Holds(l.taken[at.retries], facts) {
+		for i, l := range st.exits {
+			if then[i] != bdd.False && r.Holds(r.leads(l, at.retries, then[i]), facts) {
 				return l, facts
 			}
 		}
@@ -55,11 +100,11 @@ func (r *treadmill) leave(at position, facts []bool, may map[position]bdd.Ref) (
 		if i < 0 {
 			return nil, nil
 		}
-		then, ok := r.among(r.And(st.within, st.works[i].makes), facts, st.works[i].changes, st.works[i].marks)
+		next, ok := r.among(r.And(r.goesOn(st, at.retries, then), st.works[i].makes), facts, st.works[i].changes, st.works[i].marks)
 		if !ok {
 			return nil, nil
 		}
-		facts = then
+		facts = next
 	}
 	return nil, nil
 }
