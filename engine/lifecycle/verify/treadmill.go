@@ -91,11 +91,10 @@ func (s *spin) checkTreadmill() {
 // checkRounds is checkTreadmill where there is room for its diagrams. It does no more than warn, so that what was proven before stands
 // where there is none.
 func (s *spin) checkRounds() {
-	proven := len(s.findings)
+	proven, open := len(s.findings), len(s.open)
 	s.checkTreadmill()
 	if err := s.Err(); err != nil {
-		s.findings = s.findings[:proven]
-		s.open = append(s.open, roundsUnknown+": "+err.Error())
+		s.findings, s.open = s.findings[:proven], append(s.open[:open], roundsUnknown+": "+err.Error())
 	}
 }
 

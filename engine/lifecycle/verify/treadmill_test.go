@@ -42,6 +42,7 @@ func TestRoundsFollowWhatEffectsDo(t *testing.T) {
 		"when: scratched}", "when: wrapped && dark, clears: [Wrapped]}"}
 	on, unsold := engine.Change{Facts: []string{"lamp.power"}, Makes: `lamp.power == "On"`}, `{do: Do, when: "!sold"}`
 	onWith := func(needs string) engine.Change { return engine.Change{Facts: on.Facts, Makes: on.Makes, Needs: needs} }
+	notOff := engine.Change{Facts: on.Facts, Makes: `lamp.power != "Off"`}
 	heavy := engine.Change{Facts: []string{"lamp.watts"}, Makes: "lamp.watts == 60"}
 	never := []engine.Requirement{{Rule: "Never", Must: "lamp.sold && !lamp.sold", Halts: "true", Doc: "it is never done"}}
 	gift := engine.EffectType{Params: []engine.ParamType{{Name: "as", Kind: engine.String}},
@@ -52,8 +53,11 @@ func TestRoundsFollowWhatEffectsDo(t *testing.T) {
 		rewrite []string
 		want    []string
 	}{
-		"it changes a fact":                      {engine.EffectType{Change: on}, ensuring("Do", lit...), round},
-		"it changes one where that can be":       {engine.EffectType{Change: onWith("lamp.known")}, ensuring(unsold, lit...), round},
+		"it changes a fact":                 {engine.EffectType{Change: on}, ensuring("Do", lit...), round},
+		"it changes one where that can be":  {engine.EffectType{Change: onWith("lamp.known")}, ensuring(unsold, lit...), round},
+		"it changes one to another of some": {engine.EffectType{Change: notOff}, ensuring("Do", lit...), round},
+		"it changes one once retries are spent": {engine.EffectType{Change: on}, ensuring("{do: Do, when: spent}", lit...), []string{
+			"Test -Again-> Pause -Cooled-> Test -Again-> Pause -Cooled-> Test -Passed-> Shelf -Scratch-> Test"}},
 		"it is wanted where it changes none":     {engine.EffectType{Change: onWith("lamp.sold")}, ensuring(unsold, lit...), nil},
 		"it is halted":                           {engine.EffectType{Change: on, Requires: never}, ensuring("Do", lit...), nil},
 		"another does after it":                  {engine.EffectType{Change: heavy, Marks: []string{"Wrapped"}}, ensuring("Do\n    - Light", lit...), round},
@@ -76,39 +80,46 @@ func TestRoundsFollowWhatEffectsDo(t *testing.T) {
 	}
 }
 
-// counting rewrites the shop into one in which dark lamps go to and fro between the shelf and a state for each of so many marks, which
-// count; lit ones are left alone for a while, again and again.
+// counting rewrites the shop into one in which dark lamps go from the shelf through a state for each of so many marks, which count, and
+// are left alone for a while before they come back; so are lit ones, which do not count.
 func counting(marks int) []string {
-	const back = "    stable: true\n    exits:\n    - {rule: %s, to: Shelf, when: \"!scratched\", after: 10s}\n"
 	var asks, exits, states, below, clears string
 	for i := range marks {
 		asks += fmt.Sprintf("  bit%d: marked(\"Bit%d\")\n", i, i)
 		exits += fmt.Sprintf("    - {rule: Count%d, to: At%d, when: dark%s && !bit%d, after: 10s, clears: [%s]}\n", i, i, below, i, clears)
-		states += fmt.Sprintf("  At%d:\n    means: It counts.\n    marks: [Bit%d]\n"+back, i, i, fmt.Sprintf("Counted%d", i))
+		states += fmt.Sprintf("  At%d:\n    means: It counts.\n    marks: [Bit%d]\n    exits:\n    - {rule: Counted%d, to: Idle, after: 10s}\n", i, i, i)
 		below, clears = below+fmt.Sprintf(" && bit%d", i), clears+fmt.Sprintf("Bit%d,", i)
 	}
-	exits += fmt.Sprintf("    - {rule: Count, to: At, when: dark%s, after: 10s, clears: [%s]}\n    - {rule: Rest, to: Idle, when: lit, after: 10s}\n", below, clears)
-	states += "  At:\n    means: It counts anew.\n" + fmt.Sprintf(back, "Counted") + "  Idle:\n    means: Left alone.\n" + fmt.Sprintf(back, "Rested")
-	return []string{"  good: ", asks + "  good: ", "    - {rule: Scratch,", exits + "    - {rule: Scratch,", "  Bin:\n", states + "  Bin:\n"}
+	exits += fmt.Sprintf("    - {rule: Count, to: At, when: dark%s, after: 10s, clears: [%s]}\n", below, clears)
+	states += "  At:\n    means: It counts anew.\n    exits:\n    - {rule: Counted, to: Idle, after: 10s}\n"
+	return append([]string{"  good: ", asks + "  good: ", "  Bin:\n", states + "  Bin:\n"}, resting("10s", exits)...)
+}
+
+// resting rewrites the shop into one in which lit lamps on the shelf are left alone for a while, again and again; and those by more exits.
+func resting(after, more string) []string {
+	idle := "  Idle:\n    means: Left alone.\n    stable: true\n    exits:\n    - {rule: Rested, to: Shelf, when: \"!scratched\", after: " + after + "}\n"
+	return []string{"    - {rule: Scratch,", more + "    - {rule: Rest, to: Idle, when: lit, after: 10s}\n    - {rule: Scratch,",
+		"  Pause:\n", idle + "  Pause:\n"}
 }
 
 func TestARoundThatMarksMakeLongHidesNoOther(t *testing.T) {
 	const forEver = "servers can go round for ever by what the states ensure and by time alone"
 	const mend = " (let one of the rules ask for what only somebody outside brings, or count the retries and give up) [endless-round]"
-	const rests = "warning: Rest: " + forEver + ": Shelf -Rest-> Idle -Rested-> Shelf" + mend
+	const rests = "warning: Rested: " + forEver + ": Shelf -Rest-> Idle -Rested-> Shelf" + mend
 	for name, c := range map[string]struct {
 		marks int
 		want  []string
 	}{
 		"few moves, all of which are told": {1, []string{
-			rests, "warning: Counted0: " + forEver + ": Shelf -Count-> At -Counted-> Shelf -Count0-> At0 -Counted0-> Shelf" + mend}},
+			rests, "warning: Counted0: " + forEver + ": Shelf -Count-> At -Counted-> Idle -Rested-> Shelf -Count0-> At0 -Counted0-> Idle " +
+				"-Rested-> Shelf" + mend}},
 		"many moves, of which the first and the last are told": {8, []string{
-			rests, "warning: Counted0: " + forEver + ": Shelf -Count-> At -Counted-> Shelf -Count0-> At0 -Counted0-> Shelf -Count1-> At1 " +
-				"-Counted1-> Shelf ... 504 moves ... Shelf -Count0-> At0 -Counted0-> Shelf" + mend}},
+			rests, "warning: Counted0: " + forEver + ": Shelf -Count-> At -Counted-> Idle -Rested-> Shelf -Count0-> At0 -Counted0-> Idle " +
+				"-Rested-> Shelf ... 760 moves ... At0 -Counted0-> Idle -Rested-> Shelf" + mend}},
 		"more moves than are followed": {9, []string{
-			"warning: Count0: " + forEver + ", by moves that were not followed to where they begin again: Shelf -Count0-> At0 -Counted0-> Shelf " +
-				"-Count1-> At1 -Counted1-> Shelf -Count0-> At0 -Counted0-> Shelf ... 992 moves ... Shelf -Count2-> At2 -Counted2-> Shelf " +
-				"(let no marks count, or let one of the rules ask for what only somebody outside brings) [endless-round]", rests}},
+			rests, "warning: Count0: " + forEver + ", by moves that were not followed to where they begin again: Idle -Rested-> Shelf -Count0-> At0 " +
+				"-Counted0-> Idle -Rested-> Shelf -Count1-> At1 -Counted1-> Idle ... 992 moves ... At0 -Counted0-> Idle -Rested-> Shelf " +
+				"(let no marks count, or let one of the rules ask for what only somebody outside brings) [endless-round]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Check(compiled(t, counting(c.marks)...))
@@ -126,5 +137,36 @@ func TestARoundThatMarksMakeLongHidesNoOther(t *testing.T) {
 				t.Errorf("it leaves open %q", r.Undecided)
 			}
 		})
+	}
+}
+
+func TestRoundsAreFoundBesideOthers(t *testing.T) {
+	uncounted := []string{"lifecycle.retries >= 2", "lifecycle.retries >= 2 && lifecycle.retries < 2"}
+	for name, c := range map[string]struct {
+		rewrite []string
+		want    []string
+	}{
+		"another that is left out before": {append(uncounted, resting("10s", "")...),
+			[]string{"Shelf -Rest-> Idle -Rested-> Shelf", "Test -Again-> Pause -Cooled-> Test"}},
+		"a move that comes too late to lead out of it": {
+			append(uncounted, "  good: ", "  aged: lifecycle.age >= duration(\"1h\")\n  good: ",
+				"    - {rule: Cooled,", "    - {rule: Aged, to: Attic, when: aged}\n    - {rule: Cooled,",
+				"  Bin:\n", "  Attic:\n    means: Old.\n    stable: true\n    exits:\n    - {rule: Found, to: Pause, when: lit}\n  Bin:\n"),
+			[]string{"Test -Again-> Pause -Cooled-> Test", "Pause -Aged-> Attic -Found-> Pause"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Check(compiled(t, c.rewrite...))
+			if diff := cmp.Diff(c.want, roundsOf(r)); diff != "" || len(r.Undecided) > 0 {
+				t.Errorf("(-want +got)\n%s, and open is %q", diff, r.Undecided)
+			}
+		})
+	}
+}
+
+func TestAStateThatIsLeftWithinTheHourIsNoRest(t *testing.T) {
+	for after, want := range map[string][]string{"59m": {"Shelf -Rest-> Idle -Rested-> Shelf"}, "1h": nil, "lamp.budget": nil} {
+		if diff := cmp.Diff(want, roundsOf(Check(compiled(t, resting(after, "")...)))); diff != "" {
+			t.Errorf("after %s (-want +got)\n%s", after, diff)
+		}
 	}
 }

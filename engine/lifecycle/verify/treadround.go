@@ -21,31 +21,32 @@ const (
 // found one.
 func (r *treadmill) tell(may map[position]bdd.Ref) bool {
 	w, closed := r.follow(may)
-	if len(w.hops) == 0 {
+	if len(w.hops) == 0 || r.Err() != nil {
 		r.open = append(r.open, roundsUnknown)
 		return false
 	}
-	i := w.mostMade()
-	h, x, hint, words := w.hops[i], w.examples[i], countHint, ", by moves that were not followed to where they begin again: "+wayWords(w.hops)
+	out := mostMade(w.hops)
+	h, x, hint, words := w.hops[out], w.examples[out], countHint, ", by moves that were not followed to where they begin again: "+wayWords(w.hops)
 	if closed >= 0 {
 		cycle, shown := w.round(closed)
+		out = closed + mostMade(cycle)
 		h, x, hint, words = cycle[0], shown, roundHint, ": "+cycleWords(cycle)
 	}
 	r.add(diag.Warning, CodeRound, h.At, h.Rule, x, hintOf(x, hint), "servers can go round for ever by what the states ensure and by time alone%s", words)
-	st := r.stays[h.from]
-	st.exits = slices.DeleteFunc(st.exits, func(l *leg) bool { return l.hop == h })
+	st := r.stays[w.hops[out].from]
+	st.exits = slices.DeleteFunc(st.exits, func(l *leg) bool { return l.hop == w.hops[out] })
 	return true
 }
 
 // mostMade is the move that is made most often; of those that set marks or take them away where some do, because it is marks that
-// count.
-func (w *walk) mostMade() int {
+// make a round long, and the others may be part of short ones.
+func mostMade(way []*hop) int {
 	made, most := map[*hop]int{}, 0
-	for i, h := range w.hops {
+	for i, h := range way {
 		if made[h]++; len(h.marks) > 0 {
-			made[h] += len(w.hops)
+			made[h] += len(way)
 		}
-		if made[h] > made[w.hops[most]] {
+		if made[h] > made[way[most]] {
 			most = i
 		}
 	}
