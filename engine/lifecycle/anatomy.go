@@ -234,7 +234,8 @@ func expressionsOf(all []*atom) []Expression {
 func (l *Lifecycle) anatomyOf(st *state) StateAnatomy {
 	s := StateAnatomy{Name: st.name, At: st.at, Stable: st.stable, Marks: st.marks, Operations: st.operations}
 	for _, e := range st.ensure {
-		one := EnsureAnatomy{Effect: e.effect.Name, Touches: e.kind.Touches, Marks: l.safety.marks[e.effect.Name], At: e.at, When: conditionOf(e.when)}
+		one := EnsureAnatomy{Effect: e.effect.Name, Touches: e.kind.Touches, Marks: l.safety.marks[e.effect.Name],
+			At: e.at, When: conditionOf(e.when)}
 		for _, m := range e.kind.Remembers {
 			if m.SetBy(e.effect) {
 				one.Sets = append(one.Sets, m.Mark)

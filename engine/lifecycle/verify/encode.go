@@ -124,9 +124,6 @@ func (e *encoder) readAll() {
 				e.mark(mark)
 				e.readRequirements(a.Set[mark])
 			}
-			for _, mark := range slices.Concat(effect.Sets, effect.Clears) {
-				e.mark(mark)
-			}
 		}
 		e.readRequirements(a.Enter[st.Name])
 		e.readRequirements(a.Arrive[st.Name])
@@ -166,6 +163,15 @@ func (e *encoder) read(x *lifecycle.Expression) {
 func (e *encoder) mark(word string) *form {
 	i, _ := e.words.Index(e.words.MarksFact)
 	return e.reader.use(&primitive{kind: isIn, fact: i, word: word})
+}
+
+// marksAsked are those of some marks for which there is a question.
+func (e *encoder) marksAsked(marks []string) []string {
+	i, _ := e.words.Index(e.words.MarksFact)
+	return slices.DeleteFunc(slices.Clone(marks), func(mark string) bool {
+		_, known := e.reader.known[(&primitive{kind: isIn, fact: i, word: mark}).key()]
+		return !known
+	})
 }
 
 func (e *encoder) readDeadline(d *lifecycle.DeadlineAnatomy) {

@@ -25,17 +25,26 @@ func (r *treadmill) tell(may map[position]bdd.Ref) bool {
 		r.open = append(r.open, roundsUnknown)
 		return false
 	}
-	out := mostMade(w.hops)
-	h, x, hint, words := w.hops[out], w.examples[out], countHint, ", by moves that were not followed to where they begin again: "+wayWords(w.hops)
-	if closed >= 0 {
-		cycle, shown := w.round(closed)
-		out = closed + mostMade(cycle)
-		h, x, hint, words = cycle[0], shown, roundHint, ": "+cycleWords(cycle)
+	if closed < 0 {
+		i := mostMade(w.hops)
+		r.warn(w.hops[i], w.examples[i], countHint, ", by moves that were not followed to where they begin again: "+wayWords(w.hops))
+		r.drop(w.hops[i])
+		return true
 	}
-	r.add(diag.Warning, CodeRound, h.At, h.Rule, x, hintOf(x, hint), "servers can go round for ever by what the states ensure and by time alone%s", words)
-	st := r.stays[w.hops[out].from]
-	st.exits = slices.DeleteFunc(st.exits, func(l *leg) bool { return l.hop == w.hops[out] })
+	cycle, x := w.round(closed)
+	r.warn(cycle[0], x, roundHint, ": "+cycleWords(cycle))
+	r.drop(cycle[mostMade(cycle)])
 	return true
+}
+
+func (r *treadmill) warn(h *hop, x *Counterexample, hint, moves string) {
+	r.add(diag.Warning, CodeRound, h.At, h.Rule, x, hintOf(x, hint),
+		"servers can go round for ever by what the states ensure and by time alone%s", moves)
+}
+
+func (r *treadmill) drop(h *hop) {
+	st := r.stays[h.from]
+	st.exits = slices.DeleteFunc(st.exits, func(l *leg) bool { return l.hop == h })
 }
 
 // mostMade is the move that is made most often; of those that set marks or take them away where some do, because it is marks that
@@ -43,7 +52,8 @@ func (r *treadmill) tell(may map[position]bdd.Ref) bool {
 func mostMade(way []*hop) int {
 	made, most := map[*hop]int{}, 0
 	for i, h := range way {
-		if made[h]++; len(h.marks) > 0 {
+		made[h]++
+		if len(h.marks) > 0 {
 			made[h] += len(way)
 		}
 		if made[h] > made[way[most]] {

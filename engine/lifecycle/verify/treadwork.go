@@ -20,7 +20,8 @@ type work struct {
 // addWork adds what an effect does, once those before it have done theirs. What a safety rule halts does nothing.
 func (r *treadmill) addWork(st *stay, w *wanted) {
 	kind, _ := r.words.Effect(w.Effect)
-	first, remembered := r.marksAfter(nil, kind.Marks), r.marksAfter(w.Clears, w.Sets)
+	sets, clears := r.marksAsked(w.Sets), r.marksAsked(w.Clears) // what nobody asks for changes nothing
+	first, remembered := r.marksAfter(nil, kind.Marks), r.marksAfter(clears, sets)
 	makes, needs := r.anatomy.Makes[w.Effect], r.anatomy.Needs[w.Effect]
 	if makes == nil && len(first) == 0 && len(remembered) == 0 {
 		return
@@ -39,7 +40,7 @@ func (r *treadmill) addWork(st *stay, w *wanted) {
 		can = r.calm(r.outcome(needs, st.Name).yes)
 	}
 	if makes != nil || len(remembered) > 0 {
-		change := work{makes: made, changes: r.variablesOf(kind.Change.Facts), marks: r.marksAfter(w.Clears, slices.Concat(w.Sets, kind.Earns))}
+		change := work{makes: made, changes: r.variablesOf(kind.Change.Facts), marks: r.marksAfter(clears, slices.Concat(sets, kind.Earns))}
 		r.addStep(st, r.Without(wants, r.And(made, r.fixed(remembered))), change, can)
 	}
 	st.done = r.Without(st.done, halted)
