@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -115,4 +117,18 @@ func TestALightThatDoesNotShowYetIsStillOursToSwitchOff(t *testing.T) {
 			t.Error("the mark is kept")
 		}
 	})
+}
+
+// TestALightIsRememberedWhereVerificationTakesItToBe holds what is done to what the vocabulary declares, by which rounds are found.
+func TestALightIsRememberedWhereVerificationTakesItToBe(t *testing.T) {
+	kind, _ := policies.Vocabulary().Effect(policies.EffectLocate)
+	for _, word := range []string{"", "Off", "Lit", "Blinking"} {
+		effect := engine.Effect{Name: kind.Name, Params: []engine.Param{{Name: "unlessAsked", Value: engine.StringValue(word)}}}
+		_, byState := (&visit{server: &v1alpha1.Server{}}).wantedLight(effect)
+		for _, m := range kind.Remembers {
+			if m.Mark != policies.MarkLocated || m.SetBy(effect) != byState {
+				t.Errorf("%q: the light is by the state: %t; the mark %s is set: %t", word, byState, m.Mark, m.SetBy(effect))
+			}
+		}
+	}
 }
