@@ -144,8 +144,8 @@ func TestWhatAnEffectRemembersIsAMarkByAParameterOfItsOwn(t *testing.T) {
 			if Vocabulary().Marks[m.Mark] == "" {
 				t.Errorf("%s remembers by %s, which is no mark", e.Name, m.Mark)
 			}
-			if !slices.ContainsFunc(e.Params, func(p engine.ParamType) bool { return p.Name == m.By && p.Kind == engine.String }) {
-				t.Errorf("%s remembers %s by %s, which is no parameter with a word", e.Name, m.Mark, m.By)
+			if !slices.ContainsFunc(e.Params, func(p engine.ParamType) bool { return p.Name == m.By && p.Kind == engine.Enum }) {
+				t.Errorf("%s remembers %s by %s, which is no parameter with a choice of words", e.Name, m.Mark, m.By)
 			}
 		}
 	}

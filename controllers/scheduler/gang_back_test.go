@@ -74,6 +74,33 @@ func TestAReservationThatCannotBeTakenBackIsTakenBackLater(t *testing.T) {
 	}
 }
 
+// Somebody names another server on a member past admission, and nobody knows whether the server that was reserved for it was taken back.
+func TestNoMemberNamesItsServerWhileAnotherOnesIsPerhapsTakenBack(t *testing.T) {
+	w := gangOfThree(t, 4)
+	lost := onlyServer("s2", func(*v1alpha1.Server) error { return errors.New("injected: lost") })
+	w.after = lost
+	_ = w.pass()
+	for _, c := range w.claims() {
+		if c.Name == "db-2" {
+			naming("s3")(c)
+			w.must(w.api.Update(context.Background(), c)) // which the watch has not shown yet
+		}
+	}
+	w.after, w.before = nil, func(o client.Object) error {
+		if _, isClaim := o.(*v1alpha1.ServerClaim); isClaim {
+			return apierrors.NewConflict(schema.GroupResource{}, o.GetName(), errors.New("injected"))
+		}
+		return nil
+	}
+	_ = w.pass()
+	w.after, w.before = lost, nil
+	_ = w.pass()
+	w.check()
+	if got := w.boundClaims(); !slices.Equal(got, []string{"db-2"}) {
+		t.Errorf("%v name a server, while db-2 does not have the one that it names", got)
+	}
+}
+
 func TestFromTheFirstNamedServerOnEveryReservedMemberGetsItsOwn(t *testing.T) {
 	another := func(w *world) { w.addClaim(aClaim("db-3", inGang(3))) }
 	for _, tc := range []struct {

@@ -120,6 +120,9 @@ func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
+		if !isDenied(err) { // it may have happened: until it was looked up, nothing is done for the claim, nor for its gang
+			s.returns[uid] = giveBack{e.Server.Name, s.now()}
+		}
 		return false, fmt.Errorf("take server %s back from claim %s/%s: %w", e.Server.Name, key.Namespace, key.Name, err)
 	}
 	s.tookBack(ctx, e)

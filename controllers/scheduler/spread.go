@@ -198,6 +198,7 @@ func (v *view) couldEver(ctx context.Context, p policies.Attaining, claim select
 			switch known[e.Number()].at(v.judgements.stamp(e)) {
 			case selection.Attained:
 				could = append(could, i)
+			case selection.TurnedAway:
 			case selection.Unsure:
 				asked, candidates = append(asked, i), append(candidates, e.Candidate())
 			}

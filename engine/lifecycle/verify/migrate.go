@@ -18,7 +18,8 @@ import (
 func (c *checker) checkInitial() {
 	at := c.anatomy.Initial
 	for _, r := range slices.Concat(c.anatomy.Enter[at], c.anatomy.Arrive[at]) {
-		c.add(diag.Error, CodeInitialGuarded, c.anatomy.InitialAt, "", nil, fmt.Sprintf("begin in another state, and let a rule of that lead to %s", at),
+		c.add(diag.Error, CodeInitialGuarded, c.anatomy.InitialAt, "", nil,
+			fmt.Sprintf("begin in another state, and let a rule of that lead to %s", at),
 			"a server would begin in %s without a rule, where %s guards who enters it: %s", at, r.Rule, r.Doc)
 	}
 }
