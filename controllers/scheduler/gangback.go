@@ -159,18 +159,5 @@ func (s *Scheduler) undoMember(ctx context.Context, c *v1alpha1.ServerClaim, e *
 		s.pending.wrote(&live)
 		return true, nil
 	}
-	_, err = s.writeServer(ctx, e, func(server *v1alpha1.Server) error {
-		ForgetBinding(server)
-		return nil
-	})
-	switch {
-	case apierrors.IsConflict(err):
-		return false, nil
-	case apierrors.IsNotFound(err):
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("take server %s back from claim %s: %w", e.Name(), claimName(c), err)
-	}
-	s.tookBack(ctx, e)
-	return true, nil
+	return s.takeBack(ctx, e)
 }

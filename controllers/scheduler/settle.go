@@ -47,7 +47,11 @@ func (s *Scheduler) settleStray(ctx context.Context, name string) (bool, error) 
 	case !untouched(e.Server) && !(err == nil && namesAnother(&known, e.Server)):
 		return true, nil
 	}
-	return s.undo(ctx, e)
+	done, err := s.undo(ctx, e)
+	if err != nil && !isDenied(err) { // it may have happened: until that was looked up, nothing is done for the claim, nor for its gang
+		s.returns[types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])] = giveBack{e.Name(), s.now()}
+	}
+	return done, err
 }
 
 // suspect has a server looked at before the next pass if it may be written for a claim that does not stand behind that. It says
@@ -112,18 +116,22 @@ func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
 	if !untouched(e.Server) && !(err == nil && namesAnother(&live, e.Server)) {
 		return false, nil
 	}
+	return s.takeBack(ctx, e)
+}
+
+// takeBack takes a claim's reference off a server as it is known. One that changed meanwhile is left as it is, and done is false.
+func (s *Scheduler) takeBack(ctx context.Context, e *index.Entry) (done bool, err error) {
 	_, err = s.writeServer(ctx, e, func(server *v1alpha1.Server) error {
 		ForgetBinding(server)
 		return nil
 	})
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsConflict(err):
 		return false, nil
-	}
-	if err != nil {
-		if !isDenied(err) { // it may have happened: until it was looked up, nothing is done for the claim, nor for its gang
-			s.returns[uid] = giveBack{e.Server.Name, s.now()}
-		}
-		return false, fmt.Errorf("take server %s back from claim %s/%s: %w", e.Server.Name, key.Namespace, key.Name, err)
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("take server %s back from claim %s/%s: %w", e.Name(), e.Claim().Namespace, e.Claim().Name, err)
 	}
 	s.tookBack(ctx, e)
 	return true, nil
