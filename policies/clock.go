@@ -44,11 +44,11 @@ func CountedTime(l *v1alpha1.LifecycleStatus, now time.Time, outage Outage, held
 	if !clock.Held {
 		counted += max(0, now.Sub(clock.AsOf.Time)-missed)
 	}
-	if held == clock.Held && (missed < shortOutage || clock.Held) {
-		return counted, nil
-	}
 	if !held {
 		reason = ""
+	}
+	if held == clock.Held && reason == clock.Reason && (missed < shortOutage || clock.Held) {
+		return counted, nil
 	}
 	return counted, &v1alpha1.DeadlineClock{
 		Counted: metav1.Duration{Duration: counted},

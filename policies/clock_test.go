@@ -15,9 +15,15 @@ func TestCountedTime(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
 	clock := func(counted, asOf int, held bool) *v1alpha1.DeadlineClock {
-		return &v1alpha1.DeadlineClock{Counted: metav1.Duration{Duration: time.Duration(counted) * time.Minute},
+		c := &v1alpha1.DeadlineClock{Counted: metav1.Duration{Duration: time.Duration(counted) * time.Minute},
 			AsOf: metav1.NewMicroTime(at(asOf)), Held: held}
+		if held {
+			c.Reason = "BMCUnreachable"
+		}
+		return c
 	}
+	frozen := clock(20, 20, true)
+	frozen.Reason = "Withheld"
 	for name, c := range map[string]struct {
 		clock   *v1alpha1.DeadlineClock
 		now     int
@@ -38,6 +44,8 @@ func TestCountedTime(t *testing.T) {
 			nil, 20, Outage{}, true, 20, clock(20, 20, true)},
 		"stands still while held": {
 			clock(20, 20, true), 500, Outage{}, true, 20, nil},
+		"tells what holds the server back by now": {
+			frozen, 500, Outage{}, true, 20, clock(20, 500, true)},
 		"goes on from where it stopped": {
 			clock(20, 20, true), 500, Outage{}, false, 20, clock(20, 500, false)},
 		"does not count a restart that was held all along twice": {
@@ -54,7 +62,8 @@ func TestCountedTime(t *testing.T) {
 			if (write == nil) != (c.write == nil) {
 				t.Fatalf("write is %+v, want %+v", write, c.write)
 			}
-			if write != nil && (write.Counted != c.write.Counted || !write.AsOf.Equal(&c.write.AsOf) || write.Held != c.write.Held) {
+			if write != nil && (write.Counted != c.write.Counted || !write.AsOf.Equal(&c.write.AsOf) || write.Held != c.write.Held ||
+				write.Reason != c.write.Reason) {
 				t.Errorf("write is %+v, want %+v", write, c.write)
 			}
 		})

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision/rollout"
@@ -24,6 +26,8 @@ const (
 	placeKept = time.Minute
 	// patience is how long a canary waits for a server whose time does not count, such as one whose BMC does not answer.
 	patience = 10 * time.Minute
+	// passedFor is how long a server that is passed over is not looked at again: there may be many of them.
+	passedFor = time.Minute
 	// worthTelling is how long a server may take to show how it fares before the canary's status names it.
 	worthTelling = time.Minute
 )
@@ -44,8 +48,9 @@ type Probation struct {
 // probation is what is known of the servers of one canary.
 type probation struct {
 	*troubled
-	// unshown are the servers that came under it, or are about to, and have not shown yet how they fare, by name: since when.
-	unshown map[string]time.Time
+	// unshown are the servers that came under it, or are about to, and have not shown yet how they fare, by name: since when. passed
+	// are those of them that were passed over: when.
+	unshown, passed map[string]time.Time
 	// refuses says that the last server that asked found no place.
 	refuses bool
 }
@@ -72,7 +77,7 @@ func (p *Probation) Admit(server *v1alpha1.Server, b *bundle.Bundle) bool {
 	if since, took := c.unshown[server.Name]; took && p.now().Sub(since) < placeKept {
 		return true
 	}
-	delete(c.unshown, server.Name)
+	c.forget(server.Name)
 	budget := rollout.Troubles{Halts: int32(b.Settings.Canary.MaxHalts), Errors: int32(b.Settings.Canary.MaxErrors)}
 	cost := rollout.Troubles{Halts: max(at.cost.Halts, int32(len(c.halted))), Errors: max(at.cost.Errors, int32(len(c.failed)))}
 	if c.refuses = p.waits(c, b, rollout.Places(budget, cost, 0)); c.refuses {
@@ -90,8 +95,8 @@ func (p *Probation) Saw(server *v1alpha1.Server, rests bool) {
 	for name, c := range p.canaries {
 		c.see(name, server)
 		l := server.Status.Lifecycle
-		if under := l != nil && l.Revision == name; !under || rests || c.has(server.UID) {
-			delete(c.unshown, server.Name)
+		if under := l != nil && l.Revision == name; !under || rests || c.has(server.UID) || isHalted(server) {
+			c.forget(server.Name)
 		}
 	}
 }
@@ -138,13 +143,14 @@ func (p *Probation) follow(r *rule) {
 func (p *Probation) begin(name string, since time.Time) {
 	var list v1alpha1.ServerList
 	if err := p.servers.List(context.Background(), &list, client.UnsafeDisableDeepCopy); err != nil {
+		logf.Log.WithName("revision").Error(err, "no server comes under a canary before it is known who is under it", "revision", name)
 		return
 	}
-	c := &probation{troubled: newTroubled(since), unshown: map[string]time.Time{}}
+	c := &probation{troubled: newTroubled(since), unshown: map[string]time.Time{}, passed: map[string]time.Time{}}
 	for i := range list.Items {
 		s := &list.Items[i]
 		c.see(name, s)
-		if l := s.Status.Lifecycle; l != nil && l.Revision == name && !c.has(s.UID) {
+		if l := s.Status.Lifecycle; l != nil && l.Revision == name && !c.has(s.UID) && !isHalted(s) {
 			c.unshown[s.Name] = p.now()
 		}
 	}
@@ -157,19 +163,39 @@ func (p *Probation) waits(c *probation, b *bundle.Bundle, places int32) bool {
 		if places < 1 {
 			break
 		}
+		if at, is := c.passed[name]; is && p.now().Sub(at) < passedFor {
+			continue
+		}
 		s := &v1alpha1.Server{}
 		err := p.servers.Get(context.Background(), types.NamespacedName{Name: name}, s)
 		under := err == nil && s.Status.Lifecycle != nil && s.Status.Lifecycle.Revision == b.Revision.Name
 		switch {
 		case apierrors.IsNotFound(err), err == nil && !under && p.now().Sub(since) >= placeKept:
-			delete(c.unshown, name)
+			c.forget(name)
+		case under && isHalted(s): // which is how it fares, since whenever; what has not been counted yet takes its place in the budget
+			if c.see(b.Revision.Name, s); c.has(s.UID) {
+				places--
+			}
+			c.forget(name)
 		case err == nil && (!s.DeletionTimestamp.IsZero() || v1alpha1.Ignored(s)), under && p.stuckFor(s, b.Lifecycle, since) >= patience:
-			// it is passed over, and waited for again once its time counts
+			c.passed[name] = p.now() // it is waited for again once its time counts
 		default:
+			delete(c.passed, name)
 			places--
 		}
 	}
 	return places < 1
+}
+
+// forget ends what is known of a server that has shown how it fares, or has nothing to show.
+func (c *probation) forget(server string) {
+	delete(c.unshown, server)
+	delete(c.passed, server)
+}
+
+// isHalted says that the server is halted by what governs it.
+func isHalted(s *v1alpha1.Server) bool {
+	return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionPolicyHalted)
 }
 
 // stuckFor is how long nothing has told when a server goes on that came under a canary some time ago. One on its way does so by its

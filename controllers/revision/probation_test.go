@@ -102,6 +102,14 @@ func fails(s *v1alpha1.Server) {
 // other is a server under another revision.
 func other(s *v1alpha1.Server) { s.Status.Lifecycle.Revision = "other" }
 
+// isHaltedAt is a server that the canary halts since some time.
+func isHaltedAt(at time.Time) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) {
+		s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPolicyHalted, Status: metav1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(at)}}
+	}
+}
+
 func clock(reason string) func(*v1alpha1.Server) {
 	return func(s *v1alpha1.Server) {
 		s.Status.Lifecycle.Clock = &v1alpha1.DeadlineClock{AsOf: metav1.NewMicroTime(epoch), Held: reason != "", Reason: reason}
@@ -192,6 +200,20 @@ func TestWhetherAnotherServerMayComeUnderACanary(t *testing.T) {
 			w.Saw(w.stores("a", v1alpha1.StateError, fails), true)
 			w.governs(canaryRule{bundle: w.canary, since: epoch.Add(time.Hour)})
 		}, true},
+		"once one is halted that was so before the scope was another": {0, func(w *trials) {
+			w.stores("a", v1alpha1.StateDiscovery, isHaltedAt(epoch))
+			w.governs(canaryRule{bundle: w.canary, since: epoch.Add(time.Hour)})
+			w.restarts()
+		}, true},
+		"once one is seen to be halted after the scope became another": {0, func(w *trials) {
+			w.comes("a")
+			w.governs(canaryRule{bundle: w.canary, since: epoch.Add(time.Hour)})
+			w.Saw(w.stores("a", v1alpha1.StateDiscovery, isHaltedAt(epoch)), false)
+		}, true},
+		"not once one is halted that nobody has told of yet": {0, func(w *trials) {
+			w.comes("a")
+			w.stores("a", v1alpha1.StateDiscovery, isHaltedAt(epoch.Add(time.Second)))
+		}, false},
 		"not once it is paused": {0, func(w *trials) { w.governs() }, false},
 		"once it is in force":   {0, func(w *trials) { w.comes("a"); w.store.rule.Store(&rule{active: w.canary}) }, true},
 	} {

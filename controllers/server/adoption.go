@@ -185,7 +185,7 @@ func (v *visit) leaveHalt(halted engine.Decision) engine.Decision {
 		}
 		return stillHalted(halted, fmt.Sprintf("; policy revision %s takes over once %s", v.successor.Revision.Name, why))
 	}
-	if !v.hasPlace(v.successor) {
+	if !v.hasPlace(v.successor) && !v.takesInForce(halted.From) {
 		return halted
 	}
 	if !v.lost && !v.pace.halts(v.now) {
@@ -193,6 +193,20 @@ func (v *visit) leaveHalt(halted engine.Decision) engine.Decision {
 		return halted
 	}
 	return v.enterUnder(v.successor, halted)
+}
+
+// takesInForce has a halted server for which a canary has no place come under what is in force instead, where that ends its halt as well:
+// nobody stays halted for want of a place. It says whether that can be now.
+func (v *visit) takesInForce(state engine.State) bool {
+	active := v.Bundles.Active()
+	_, held := v.Bundles.Held(active.Revision.Name)
+	takes, _ := successor(active, state, held)
+	if l := v.server.Status.Lifecycle; takes == nil || l != nil && l.Revision == active.Revision.Name {
+		return false
+	}
+	v.successor = takes
+	_, now := v.untilSettled(state)
+	return now
 }
 
 // mayLeave says that a halt is the policy's own, and one that another revision may end.

@@ -55,6 +55,7 @@ func TestAServerComesUnderACanaryInItsTurn(t *testing.T) {
 	begins := func() *v1alpha1.Server {
 		return serverIn("", func(s *v1alpha1.Server) { s.Status.Lifecycle = nil })
 	}
+	loses := func() *v1alpha1.Server { return serverIn(v1alpha1.StateAvailable, pinnedTo(variant(t, "9.0.0"))) }
 	silent := func(m *machine) { m.silent = errDown }
 	stranger := func(m *machine) { m.shows.Identity.UUID = "1a2b3c4d-0000-0000-0000-000000000002" }
 	answers := func(*machine) {}
@@ -70,7 +71,9 @@ func TestAServerComesUnderACanaryInItsTurn(t *testing.T) {
 		"not while its BMC does not answer, and takes no place":   {rests, true, silent, "Available 7 default-1.0.0", false},
 		"not while another machine answers":                       {rests, true, stranger, "Available 7 default-1.0.0", false},
 		"from a halt":                                             {halts, true, answers, "Cleanup 8 default-2.1.0", true},
-		"not from a halt while there is no place":                 {halts, false, answers, "Cleanup 7 default-2.0.0", true},
+		"from a halt to what is in force while there is no place": {halts, false, answers, "Cleanup 8 default-1.0.0", true},
+		"from a revision that is lost to what is in force":        {loses, false, answers, "Available 8 default-1.0.0", true},
+		"also where its BMC is silent":                            {loses, true, silent, "Available 8 default-1.0.0", false},
 		"as a new one":                                            {begins, true, answers, "Discovery 1 default-2.1.0", true},
 		"else as a new one under what is in force":                {begins, false, answers, "Discovery 1 default-1.0.0", true},
 		"as a new one whose BMC is silent under what is in force": {begins, true, silent, "Initial 1 default-1.0.0", false},
@@ -93,6 +96,21 @@ func TestAServerComesUnderACanaryInItsTurn(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAServerThatWhatIsInForceHaltsWaitsForItsTurnUnderACanary(t *testing.T) {
+	next, bad := variant(t, "2.1.0"), halting(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOff), serverIn(v1alpha1.StateCleanup, toWipe, pinnedTo(bad)),
+			dirtyInventory(&policyv1alpha1.Holder{Namespace: "shop", Name: "web", UID: "uid-web"}))
+		fakes := &canary{governs: next, rules: &rules{target: bad, pinned: map[string]*bundle.Bundle{
+			next.Revision.Name: next, bad.Revision.Name: bad}}}
+		w.manager.Bundles, w.manager.Probation = fakes, fakes
+		w.manager.run(time.Minute)
+		if got := lifecycleText(w.server()); got != "Cleanup 7 default-2.0.0" || fakes.asked == 0 {
+			t.Errorf("it is %s, and asked %d times for a place", got, fakes.asked)
+		}
+	})
 }
 
 func TestHowAServerIsSeenToFareUnderACanary(t *testing.T) {
