@@ -157,7 +157,7 @@ func (p *Probation) begin(name string, since time.Time) {
 	p.canaries[name] = c
 }
 
-// waits says that at least so many servers are to show first how they fare. It forgets those of which nothing is to be seen any more.
+// waits says that at least so many servers are to show first how they fare.
 func (p *Probation) waits(c *probation, b *bundle.Bundle, places int32) bool {
 	for name, since := range c.unshown {
 		if places < 1 {
@@ -166,25 +166,33 @@ func (p *Probation) waits(c *probation, b *bundle.Bundle, places int32) bool {
 		if at, is := c.passed[name]; is && p.now().Sub(at) < passedFor {
 			continue
 		}
-		s := &v1alpha1.Server{}
-		err := p.servers.Get(context.Background(), types.NamespacedName{Name: name}, s)
-		under := err == nil && s.Status.Lifecycle != nil && s.Status.Lifecycle.Revision == b.Revision.Name
-		switch {
-		case apierrors.IsNotFound(err), err == nil && !under && p.now().Sub(since) >= placeKept:
-			c.forget(name)
-		case under && isHalted(s): // which is how it fares, since whenever; what has not been counted yet takes its place in the budget
-			if c.see(b.Revision.Name, s); c.has(s.UID) {
-				places--
-			}
-			c.forget(name)
-		case err == nil && (!s.DeletionTimestamp.IsZero() || v1alpha1.Ignored(s)), under && p.stuckFor(s, b.Lifecycle, since) >= patience:
-			c.passed[name] = p.now() // it is waited for again once its time counts
-		default:
-			delete(c.passed, name)
+		if p.takesPlace(c, b, name, since) {
 			places--
 		}
 	}
 	return places < 1
+}
+
+// takesPlace says whether a server takes a place, as it is by now. It forgets one of which nothing is to be seen any more, and notes one that
+// is passed over until its time counts again.
+func (p *Probation) takesPlace(c *probation, b *bundle.Bundle, name string, since time.Time) bool {
+	delete(c.passed, name)
+	s := &v1alpha1.Server{}
+	err := p.servers.Get(context.Background(), types.NamespacedName{Name: name}, s)
+	under := err == nil && s.Status.Lifecycle != nil && s.Status.Lifecycle.Revision == b.Revision.Name
+	switch {
+	case apierrors.IsNotFound(err), err == nil && !under && p.now().Sub(since) >= placeKept:
+		c.forget(name)
+		return false
+	case under && isHalted(s): // which is how it fares, since whenever; one that was not counted before is a part of the cost from now on
+		c.see(b.Revision.Name, s)
+		c.forget(name)
+		return c.has(s.UID)
+	case err == nil && (!s.DeletionTimestamp.IsZero() || v1alpha1.Ignored(s)), under && p.stuckFor(s, b.Lifecycle, since) >= patience:
+		c.passed[name] = p.now()
+		return false
+	}
+	return true
 }
 
 // forget ends what is known of a server that has shown how it fares, or has nothing to show.
