@@ -60,3 +60,30 @@ func TestAFreezeThatHoldsItsServerBackIsWhatAClaimWaitsFor(t *testing.T) {
 		})
 	}
 }
+
+// A freeze keeps a held server from being prepared for the claim that comes back to it, as it keeps any other.
+func TestAClaimThatComesBackWaitsForTheFreezeThatHoldsItsServerBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		level             policyv1alpha1.FreezeLevel
+		waitsFor, bindsTo string
+	}{
+		"of everything": {policyv1alpha1.FreezeAll,
+			"the server a, which it would get: that is held back by a freeze, until those who run the fleet lift it or it runs out (Frozen)", ""},
+		"not one of what stops machines": {policyv1alpha1.FreezeDestructive, "", "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			control := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName},
+				Spec: policyv1alpha1.FleetControlSpec{Freezes: []policyv1alpha1.Freeze{{Level: c.level}}}}
+			server := aServer("a", "web")
+			r, err := (&attempt{}).try(t.Context(), aCluster(t, inForce(t), control, &server), &warnings{}, "team",
+				decoded(t, head+"metadata: {name: web}\nspec: {power: \"On\", image: os, serverRef: {name: a}}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			one := r.Claims[0]
+			if diff := cmp.Diff([]any{c.waitsFor, c.bindsTo, c.bindsTo != ""}, []any{one.WaitsFor, one.Server, *one.Binds}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

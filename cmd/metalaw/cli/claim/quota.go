@@ -31,10 +31,14 @@ func (w *world) countQuotas(claims []*tried) {
 	if w.bundle != nil {
 		return
 	}
+	because := "the policy in force is not known here"
+	if w.unlisted != "" {
+		because = "you may not list " + w.unlisted
+	}
 	for _, namespace := range slices.Sorted(maps.Keys(before)) {
 		if n := len(before[namespace]); n > 1 {
 			w.notes = append(w.notes, fmt.Sprintf("admission was asked about each claim by itself: whether a quota of namespace %s has room for "+
-				"all %d is not known, because the policy in force is not known here", namespace, n))
+				"all %d is not known, because %s", namespace, n, because))
 		}
 	}
 }

@@ -3,17 +3,24 @@
 package claim
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
@@ -100,6 +107,35 @@ func TestWhoDoesNotKnowThePolicyIsToldThatQuotasAreNotCounted(t *testing.T) {
 			r, err := (&attempt{}).try(t.Context(), aCluster(t), &warnings{}, "team", decoded(t, c.text))
 			if err != nil || slices.Contains(r.Notes, unsure) != c.want {
 				t.Errorf("%q, %v", r.Notes, err)
+			}
+		})
+	}
+}
+
+func TestWhyQuotasAreNotCountedNamesTheRightThatIsMissing(t *testing.T) {
+	const text = "---\n" + head + "metadata: {name: q1}\nspec: {power: \"On\", image: os}\n" +
+		"---\n" + head + "metadata: {name: q2}\nspec: {power: \"On\", image: os}\n"
+	const unsure = "admission was asked about each claim by itself: whether a quota of namespace team has room for all 2 is not known, because "
+	for name, c := range map[string]struct {
+		forbidden client.ObjectList
+		want      string
+	}{
+		"servers":                            {&v1alpha1.ServerList{}, unsure + "you may not list servers.metal.ironcore.dev"},
+		"revisions of the policy":            {&policyv1alpha1.PolicyRevisionList{}, unsure + "you may not list policyrevisions.policy.metalaw.dev"},
+		"none where no policy is in force":   {nil, unsure + "the policy in force is not known here"},
+		"none that the policy is known from": {&policyv1alpha1.ServerInventoryList{}, unsure + "the policy in force is not known here"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list := func(ctx context.Context, inner client.WithWatch, into client.ObjectList, given ...client.ListOption) error {
+				if reflect.TypeOf(into) == reflect.TypeOf(c.forbidden) {
+					return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(`User "tina" cannot list resource "any" at the cluster scope`))
+				}
+				return inner.List(ctx, into, given...)
+			}
+			reader := interceptor.NewClient(aCluster(t), interceptor.Funcs{List: list})
+			r, err := (&attempt{}).try(t.Context(), reader, &warnings{}, "team", decoded(t, text))
+			if err != nil || !slices.Contains(r.Notes, c.want) {
+				t.Errorf("%q, %v; want %q", r.Notes, err, c.want)
 			}
 		})
 	}

@@ -31,6 +31,8 @@ type world struct {
 	// revision names the one in force; bundle is nil where it is not known or refused by the manager.
 	revision string
 	bundle   *bundle.Bundle
+	// unlisted is what the reader may not list, and the policy in force is not known without; empty where no right is missing for that.
+	unlisted string
 	// broken is why the revision in force could not be compiled.
 	broken error
 	// control is what the people who run the fleet hold back; nil where they hold nothing back, or it is not known.
@@ -55,6 +57,7 @@ func look(ctx context.Context, c client.Client, namespaces ...string) (*world, e
 		return nil, err
 	}
 	if w.blind() {
+		w.unlisted = access.Servers
 		return w, nil
 	}
 	var inventories policyv1alpha1.ServerInventoryList
@@ -116,6 +119,7 @@ func (w *world) lookAtClaims(ctx context.Context, c client.Client, namespaces []
 func (w *world) lookAtPolicy(ctx context.Context, c client.Client) error {
 	var revisions policyv1alpha1.PolicyRevisionList
 	if err := c.List(ctx, &revisions); err != nil {
+		w.unlisted = access.Revisions
 		return w.note(err, access.Revisions, "the policy in force is not known to you: servers that fit otherwise are shown as unknown")
 	}
 	for i := range revisions.Items {

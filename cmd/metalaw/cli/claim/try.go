@@ -18,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	claimloop "github.com/metalaw/metalaw/controllers/claim"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/policies/why"
 )
 
 // attempt is what the command line of try asks for.
@@ -226,7 +227,7 @@ func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried)
 		return nil
 	}
 	if s := w.written(one.claim); s != nil { // it comes back
-		one.comesBack(s)
+		one.becomes(w.comesBack(s))
 		return nil
 	}
 	if misnames := w.misnames(one.claim); misnames != "" {
@@ -246,25 +247,27 @@ func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried)
 		return err
 	}
 	for i, t := range group {
-		o := outcomes[i]
-		t.assessment, t.WaitsFor = o.assessment, o.waitsFor
-		if !o.unknown {
-			t.Binds = ptr.To(o.binds)
-		}
-		if o.binds {
-			t.Server, t.Score = o.server.Name, o.server.Score
-		}
+		t.becomes(outcomes[i])
 	}
 	return nil
 }
 
-// comesBack is for a claim for which a server is held: a former one of its name had it.
-func (t *tried) comesBack(s *v1alpha1.Server) {
+// comesBack is what would become of a claim for which a server is held: a former one of its name had it.
+func (w *world) comesBack(s *v1alpha1.Server) outcome {
 	if claimloop.Obstacle(s) != "" {
-		t.WaitsFor, t.Binds = reservedWords(s), ptr.To(false)
-		return
+		return outcome{waitsFor: reservedWords(s)}
 	}
-	t.Server, t.Binds = s.Name, ptr.To(true)
+	return w.frozen(outcome{server: why.Verdict{Name: s.Name}, binds: true})
+}
+
+func (t *tried) becomes(o outcome) {
+	t.assessment, t.WaitsFor = o.assessment, o.waitsFor
+	if !o.unknown {
+		t.Binds = ptr.To(o.binds)
+	}
+	if o.binds {
+		t.Server, t.Score = o.server.Name, o.server.Score
+	}
 }
 
 // tried writes what would become of claims.
