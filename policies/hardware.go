@@ -128,6 +128,18 @@ func gpus(devices []policyv1alpha1.PCIDevice) int64 {
 	return n
 }
 
+// IsKnown says that what a server is made of was reported by an agent, or that its lifecycle is past the states in which that is found
+// out. The Hardware is what was reported, without what FilledFrom adds.
+func (h Hardware) IsKnown(s *v1alpha1.Server) bool {
+	switch s.Status.State {
+	case "", v1alpha1.StateInitial, v1alpha1.StateObserving, v1alpha1.StateDiscovery:
+		h.TimesClaimed = 0 // which is no report
+		return h != Hardware{}
+	default:
+		return true
+	}
+}
+
 // FilledFrom is what is known of a machine together with what its BMC says of it.
 func (h Hardware) FilledFrom(s *v1alpha1.Server) Hardware {
 	h.fillFrom(s.Status)

@@ -61,6 +61,25 @@ func LabelsFor(labels map[string]string, c selection.Candidate) map[string]strin
 	return want
 }
 
+// WithoutInventory is a selector without what it asks of those labels, and says whether it asks anything of them. It may be nil.
+func WithoutInventory(s *selection.Selector) (others *selection.Selector, asks bool) {
+	if s == nil {
+		return nil, false
+	}
+	others = &selection.Selector{MatchLabels: map[string]string{}}
+	for key, value := range s.MatchLabels {
+		if !strings.HasPrefix(key, v1alpha1.InventoryLabelPrefix) {
+			others.MatchLabels[key] = value
+		}
+	}
+	for _, e := range s.MatchExpressions {
+		if !strings.HasPrefix(e.Key, v1alpha1.InventoryLabelPrefix) {
+			others.MatchExpressions = append(others.MatchExpressions, e)
+		}
+	}
+	return others, len(others.MatchLabels)+len(others.MatchExpressions) < len(s.MatchLabels)+len(s.MatchExpressions)
+}
+
 func count(n int64) string {
 	if n <= 0 {
 		return ""

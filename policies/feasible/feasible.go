@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -154,21 +153,8 @@ func Judge(ctx context.Context, fleet *index.Index, policy Policy, asked Asked, 
 
 // maybeLabelled says that a server of which nobody knows yet what it is could bear the labels of the inventory that a claim selects.
 func maybeLabelled(ctx context.Context, fleet *index.Index, spec selection.ClaimSpec) (bool, error) {
-	if spec.Selector == nil || spec.ServerRef != "" {
-		return false, nil
-	}
-	others := &selection.Selector{MatchLabels: map[string]string{}}
-	for key, value := range spec.Selector.MatchLabels {
-		if !strings.HasPrefix(key, v1alpha1.InventoryLabelPrefix) {
-			others.MatchLabels[key] = value
-		}
-	}
-	for _, e := range spec.Selector.MatchExpressions {
-		if !strings.HasPrefix(e.Key, v1alpha1.InventoryLabelPrefix) {
-			others.MatchExpressions = append(others.MatchExpressions, e)
-		}
-	}
-	if len(others.MatchLabels)+len(others.MatchExpressions) == len(spec.Selector.MatchLabels)+len(spec.Selector.MatchExpressions) {
+	others, asks := policies.WithoutInventory(spec.Selector)
+	if !asks || spec.ServerRef != "" {
 		return false, nil
 	}
 	spec.Selector = others

@@ -20,9 +20,9 @@ type Entry struct {
 	// Zone and Rack are empty where nobody said.
 	Zone, Rack string
 
-	// hardware is what is known of the machine, by an agent or by its BMC; reported says that an agent reported it.
+	// hardware is what is known of the machine, by an agent or by its BMC.
 	hardware policies.Hardware
-	reported bool
+	known    bool
 	slot     uint32
 	since    uint64
 	once     sync.Once
@@ -30,10 +30,8 @@ type Entry struct {
 }
 
 func newEntry(s *v1alpha1.Server, h policies.Hardware) *Entry {
-	reported := h
-	reported.TimesClaimed = 0
 	return &Entry{Server: s, State: policies.ServerStateOf(s), Zone: s.Labels[v1alpha1.ZoneLabel], Rack: policies.RackOf(s),
-		hardware: h.FilledFrom(s), reported: reported != policies.Hardware{}}
+		hardware: h.FilledFrom(s), known: h.IsKnown(s)}
 }
 
 // Name is the server's name.
@@ -67,15 +65,8 @@ func (e *Entry) Eligible(spec selection.ClaimSpec) bool {
 	return ok
 }
 
-// IsKnown says that what the machine is made of was reported, or that its lifecycle is past the states in which that is found out.
-func (e *Entry) IsKnown() bool {
-	switch e.Server.Status.State {
-	case "", v1alpha1.StateInitial, v1alpha1.StateObserving, v1alpha1.StateDiscovery:
-		return e.reported
-	default:
-		return true
-	}
-}
+// IsKnown says that nothing more is to be found out of what the machine is made of: policies.Hardware.IsKnown.
+func (e *Entry) IsKnown() bool { return e.known }
 
 // Number is the same for every version of a server, and at any time of one server alone.
 func (e *Entry) Number() uint32 { return e.slot }

@@ -44,6 +44,8 @@ type server struct {
 	prepared *selection.PreparedCandidate
 	// heldUp is the code that passes only when whoever runs the fleet acts.
 	heldUp string
+	// known: nothing more is to be found out of what the machine is made of.
+	known bool
 }
 
 // counted is the server as it counts, for a claim of a namespace where one has it.
@@ -73,8 +75,10 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 	}
 	for i := range servers {
 		s := &servers[i]
-		facts := policies.CandidateOf(s, hardware[s.Spec.SystemUUID])
-		one := server{state: policies.ServerStateOf(s), facts: &facts, prepared: selection.NewCandidate(facts), heldUp: heldUpBy(s)}
+		reported := hardware[s.Spec.SystemUUID]
+		facts := policies.CandidateOf(s, reported)
+		one := server{state: policies.ServerStateOf(s), facts: &facts, prepared: selection.NewCandidate(facts), heldUp: heldUpBy(s),
+			known: reported.IsKnown(s)}
 		f.servers[i] = one
 		ref := s.Spec.ServerClaimRef
 		if ref == nil {

@@ -60,8 +60,8 @@ type Verdict struct {
 	alternative int
 	// heldUp is the code of the contract that passes for this server only when whoever runs the fleet acts; empty where there is none.
 	heldUp string
-	// momentary says that the claim's placement may accept it another time.
-	momentary bool
+	// momentary are the stages that may let the claim have it another time though nobody acts.
+	momentary []Stage
 	// fellow says that another member of the claim's gang would get it.
 	fellow bool
 }
@@ -123,6 +123,10 @@ func newJudge(ctx context.Context, policy *selection.Policy, c *v1alpha1.ServerC
 	}
 	j := &judge{ctx: ctx, policy: policy, spec: spec, placement: p, fleet: f, claim: policies.SelectionClaimOf(c)}
 	j.claim.Priority = priority
+	if others, asks := policies.WithoutInventory(spec.Selector); asks && spec.ServerRef == "" {
+		j.others = &spec
+		j.others.Selector = others
+	}
 	j.counts = j.spread(c)
 	return j, nil
 }
@@ -135,6 +139,8 @@ type judge struct {
 	claim     selection.Claim
 	placement *placement.Placement
 	fleet     *Fleet
+	// others is what the claim asks for beside labels of the inventory; nil where it asks for none of these.
+	others *selection.ClaimSpec
 	// counts are those of the spread; nil where it is no matter which server stands where, if only that is known.
 	counts map[string]int64
 }
@@ -198,12 +204,7 @@ func (j *judge) answer() Answer {
 	extra := make([]float64, len(j.fleet.servers))
 	for i := range j.fleet.servers {
 		s, v := &j.fleet.servers[i], &a.Verdicts[i]
-		v.Name, v.heldUp, v.momentary = s.state.Name, s.heldUp, j.placement.JudgesPassing()
-		ok, code, message := s.eligible(j.spec)
-		if !ok {
-			v.Reasons = append(v.Reasons, Reason{code, message, Contract})
-		}
-		if code == selection.CodeServerRef || code == selection.CodeSelector {
+		if !j.hold(v, s) {
 			continue // nobody asked for it, so nothing else about it is of interest
 		}
 		a.Matching++
@@ -233,6 +234,19 @@ func (j *judge) answer() Answer {
 	_ = j.ask(a.Verdicts, rest, extra)
 	a.finish()
 	return a
+}
+
+// hold begins the verdict on a server with what the hard contract says. It says whether the claim asks for the server by name and labels.
+func (j *judge) hold(v *Verdict, s *server) bool {
+	v.Name, v.heldUp, v.momentary = s.state.Name, s.heldUp, j.momentary(s)
+	ok, code, message := s.eligible(j.spec)
+	if !ok {
+		v.Reasons = append(v.Reasons, Reason{code, message, Contract})
+	}
+	if code == selection.CodeSelector && j.mayBeLabelled(s) {
+		v.momentary = append(v.momentary, Contract)
+	}
+	return code != selection.CodeServerRef && code != selection.CodeSelector
 }
 
 // place is what the placement says of a server, with its spread.
@@ -293,6 +307,7 @@ func (j *judge) ask(verdicts []Verdict, some []int, extra []float64) error {
 			reasons[i] = append(reasons[i], Reason{r.Code, r.Message, Policy})
 		}
 	}
+	j.weigh(verdicts, reasons, counts)
 	for _, i := range some {
 		v := &verdicts[i]
 		if score, allowed := scores[v.Name]; allowed {

@@ -22,9 +22,12 @@ const (
 	ByItself Passing = iota
 	// ByOthers: another claim or a maintenance has to end first.
 	ByOthers
+	// PerhapsElseByOperator: the policy turns the server away only by what changes or does not, such as counts, time or health, or by
+	// what nobody knows yet of the machine.
+	PerhapsElseByOperator
 	// ByOperator: whoever runs the fleet or keeps its policy has to act.
 	ByOperator
-	// Perhaps: the placement asks how a server is at the moment, or how often it was used, which changes or does not.
+	// Perhaps: the same of the claim's placement, and of the labels of the inventory that it selects.
 	Perhaps
 	// ByClaim: the claim itself would have to ask for something else.
 	ByClaim
@@ -63,10 +66,13 @@ var otherwise = map[string]struct {
 	where string
 	by    Passing
 }{
-	selection.CodeState:     {"where the server rests, as in Parked or Error", ByOperator},
-	selection.CodeClaimed:   {"where the claim has ended and its data is kept", ByOperator},
-	placement.CodePlacement: {"where the placement asks for `health` or `timesClaimed`", Perhaps},
-	placement.CodeError:     {"where the placement asks for `health` or `timesClaimed`", Perhaps},
+	selection.CodeState:    {"where the server rests, as in Parked or Error", ByOperator},
+	selection.CodeClaimed:  {"where the claim has ended and its data is kept", ByOperator},
+	selection.CodeSelector: {"where the claim selects labels of the inventory and nobody knows yet what the machine is made of", Perhaps},
+	selection.CodeNotAllowed: {"where `allow` reads counts, time or how a server is at the moment, or nobody knows yet what the machine is " +
+		"made of", PerhapsElseByOperator},
+	placement.CodePlacement: {"where the placement asks for `health` or `timesClaimed`, or nobody knows yet what the machine is made of", Perhaps},
+	placement.CodeError:     {"where the placement asks for `health` or `timesClaimed`, or nobody knows yet what the machine is made of", Perhaps},
 }
 
 // WaysOf says in words in which ways reasons with a code pass.
@@ -83,10 +89,18 @@ func (v Verdict) Passing(r Reason) Passing {
 	if v.heldUp != "" && r.Stage == Contract && r.Code == v.heldUp {
 		return ByOperator
 	}
-	if v.momentary && r.Stage == Placement && PassingOf(r.Code) == ByClaim {
-		return Perhaps
+	passing := PassingOf(r.Code)
+	if !slices.Contains(v.momentary, r.Stage) {
+		return passing
 	}
-	return PassingOf(r.Code)
+	switch passing { //nolint:exhaustive // the others pass though nobody acts anyhow
+	case ByClaim:
+		return Perhaps
+	case ByOperator:
+		return PerhapsElseByOperator
+	default:
+		return passing
+	}
 }
 
 // Passes says in words how the servers that are counted under a code pass.
@@ -114,7 +128,8 @@ func (a Answer) Passes(code string) string {
 
 // Words says it for people.
 func (p Passing) Words() string {
-	return [...]string{"by itself", "when another claim or a maintenance ends", "when whoever runs the fleet acts",
+	return [...]string{"by itself", "when another claim or a maintenance ends",
+		"perhaps by itself, else when whoever runs the fleet acts", "when whoever runs the fleet acts",
 		"perhaps by itself, else not, as the claim is", "not, as the claim is"}[p]
 }
 
