@@ -15,7 +15,6 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
-	claimloop "github.com/metalaw/metalaw/controllers/claim"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -146,7 +145,7 @@ func standsStill(c *v1alpha1.ServerClaim) string {
 // assess says what the fleet has for the claim.
 func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerClaim, all bool) error {
 	if s := w.written(c); s != nil {
-		e.WaitsFor = reservedWords(s)
+		e.WaitsFor = w.reservedWords(s)
 		return nil
 	}
 	if e.WaitsFor = w.misnames(c); e.WaitsFor != "" {
@@ -181,8 +180,8 @@ func (w *world) written(c *v1alpha1.ServerClaim) *v1alpha1.Server {
 }
 
 // reservedWords say what a claim waits for that a server is written for, and that is not bound yet.
-func reservedWords(s *v1alpha1.Server) string {
-	if obstacle := claimloop.Obstacle(s); obstacle != "" {
+func (w *world) reservedWords(s *v1alpha1.Server) string {
+	if obstacle := w.obstacle(s); obstacle != "" {
 		return "the server " + s.Name + ", which is reserved for it: " + obstacle
 	}
 	return "nothing: the server " + s.Name + " is reserved for it, and on its way"

@@ -3,6 +3,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -36,8 +37,23 @@ func (w *world) frozen(o outcome) outcome {
 	if !o.binds || at < 0 {
 		return o
 	}
-	if hold := freeze.On(w.control, w.servers[at].Labels, w.now); fleet.Setting.HeldBy(hold.Level) {
-		o.binds, o.waitsFor = false, "the server "+o.server.Name+", which it would get: "+claimloop.HeldBack(hold.Reason)
+	if held := w.heldBack(&w.servers[at]); held != "" {
+		o.binds, o.waitsFor = false, "the server "+o.server.Name+", which it would get: "+held
 	}
 	return o
+}
+
+// heldBack says by what a freeze holds back what claims have done to a server; empty where none does.
+func (w *world) heldBack(s *v1alpha1.Server) string {
+	hold := freeze.On(w.control, s.Labels, w.now)
+	if !fleet.Setting.HeldBy(hold.Level) {
+		return ""
+	}
+	return claimloop.HeldBack(hold.Reason)
+}
+
+// obstacle says what keeps a server from being reserved for the claim that it is written for: what its conditions tell, or a freeze that
+// they do not tell of yet. It is empty where nothing is known to.
+func (w *world) obstacle(s *v1alpha1.Server) string {
+	return cmp.Or(claimloop.Obstacle(s), w.heldBack(s))
 }

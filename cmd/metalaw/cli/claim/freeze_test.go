@@ -68,7 +68,7 @@ func TestAClaimThatComesBackWaitsForTheFreezeThatHoldsItsServerBack(t *testing.T
 		waitsFor, bindsTo string
 	}{
 		"of everything": {policyv1alpha1.FreezeAll,
-			"the server a, which it would get: that is held back by a freeze, until those who run the fleet lift it or it runs out (Frozen)", ""},
+			"the server a, which is reserved for it: that is held back by a freeze, until those who run the fleet lift it or it runs out (Frozen)", ""},
 		"not one of what stops machines": {policyv1alpha1.FreezeDestructive, "", "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,6 +82,31 @@ func TestAClaimThatComesBackWaitsForTheFreezeThatHoldsItsServerBack(t *testing.T
 			}
 			one := r.Claims[0]
 			if diff := cmp.Diff([]any{c.waitsFor, c.bindsTo, c.bindsTo != ""}, []any{one.WaitsFor, one.Server, *one.Binds}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The manager says so on the server's conditions a moment later; nobody is told in between that all goes well.
+func TestAClaimWhoseServerIsReservedInAFreezeIsNotOnItsWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		level policyv1alpha1.FreezeLevel
+		want  string
+	}{
+		"of everything": {policyv1alpha1.FreezeAll,
+			"the server a, which is reserved for it: that is held back by a freeze, until those who run the fleet lift it or it runs out (Frozen)"},
+		"not one of what stops machines": {policyv1alpha1.FreezeDestructive, "nothing: the server a is reserved for it, and on its way"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			control := &policyv1alpha1.FleetControl{ObjectMeta: metav1.ObjectMeta{Name: policyv1alpha1.FleetControlName},
+				Spec: policyv1alpha1.FleetControlSpec{Freezes: []policyv1alpha1.Freeze{{Level: c.level}}}}
+			server := aServer("a", "web")
+			e, err := explain(t.Context(), aCluster(t, inForce(t), control, naming("a"), &server), "team", "web", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, e.WaitsFor); diff != "" {
 				t.Error(diff)
 			}
 		})

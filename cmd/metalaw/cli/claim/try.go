@@ -16,7 +16,6 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
-	claimloop "github.com/metalaw/metalaw/controllers/claim"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/why"
 )
@@ -254,10 +253,10 @@ func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried)
 
 // comesBack is what would become of a claim for which a server is held: a former one of its name had it.
 func (w *world) comesBack(s *v1alpha1.Server) outcome {
-	if claimloop.Obstacle(s) != "" {
-		return outcome{waitsFor: reservedWords(s)}
+	if w.obstacle(s) != "" {
+		return outcome{waitsFor: w.reservedWords(s)}
 	}
-	return w.frozen(outcome{server: why.Verdict{Name: s.Name}, binds: true})
+	return outcome{server: why.Verdict{Name: s.Name}, binds: true}
 }
 
 func (t *tried) becomes(o outcome) {
