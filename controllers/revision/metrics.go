@@ -22,6 +22,9 @@ var (
 			"what none has is left out.", []string{"reason"}, nil)
 	canaryPaused = prometheus.NewDesc("metalaw_policy_canary_paused",
 		"1 for a canary that has paused itself, 0 for one that has not.", []string{"revision"}, nil)
+	canaryWait = prometheus.NewDesc("metalaw_policy_canary_wait_seconds",
+		"For how long a canary, while other servers wait to come under it, has waited for the server that has not shown for longest how it fares "+
+			"there; 0 where it waits for none. The leader counts.", []string{"revision"}, nil)
 	awaitingReplicas = prometheus.NewDesc("metalaw_policy_awaiting_replicas",
 		"1 for a revision whose promotion, or whose canary, waits until every running manager has compiled it.", []string{"revision"}, nil)
 )
@@ -34,7 +37,7 @@ type collector struct {
 
 // Describe implements prometheus.Collector.
 func (*collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{activeInfo, revisionsHeld, headsRefused, canaryPaused, awaitingReplicas} {
+	for _, d := range []*prometheus.Desc{activeInfo, revisionsHeld, headsRefused, canaryPaused, canaryWait, awaitingReplicas} {
 		to <- d
 	}
 }
@@ -60,6 +63,7 @@ func (m *collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.NewInvalidMetric(canaryPaused, err)
 		return
 	}
+	waits := m.leader.Probation.longest()
 	for i := range list.Items {
 		r := &list.Items[i]
 		if c := r.Status.Canary; c != nil {
@@ -68,6 +72,7 @@ func (m *collector) Collect(to chan<- prometheus.Metric) {
 				value = 1
 			}
 			gauge(canaryPaused, value, r.Name)
+			gauge(canaryWait, waits[r.Name].Seconds(), r.Name)
 		}
 		if active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive); active != nil &&
 			active.Reason == policyv1alpha1.ReasonAwaitingReplicas {

@@ -101,24 +101,45 @@ func (p *Probation) Saw(server *v1alpha1.Server, rests bool) {
 	}
 }
 
-// Awaited names, for each canary that has no place for a server which asks, those that have not shown for a while how they fare. A nil
-// one awaits nobody.
+// Awaited names, for each canary that has no place for a server which asks, those that have not shown for a while how they fare, and for
+// which it waits. A nil one awaits nobody.
 func (p *Probation) Awaited() map[string][]string {
+	all := map[string][]string{}
+	p.await(func(canary, name string, since time.Duration) {
+		if since >= worthTelling {
+			all[canary] = append(all[canary], name)
+		}
+	})
+	for _, names := range all {
+		slices.Sort(names)
+	}
+	return all
+}
+
+// longest says for how long each such canary has waited for the one that it waits for longest.
+func (p *Probation) longest() map[string]time.Duration {
+	all := map[string]time.Duration{}
+	p.await(func(canary, _ string, since time.Duration) { all[canary] = max(all[canary], since) })
+	return all
+}
+
+// await tells of each server that a canary waits for, and since how long.
+func (p *Probation) await(tell func(canary, name string, since time.Duration)) {
 	if p == nil {
-		return nil
+		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := map[string][]string{}
 	for canary, c := range p.canaries {
+		if !c.refuses {
+			continue
+		}
 		for name, since := range c.unshown {
-			if c.refuses && p.now().Sub(since) >= worthTelling {
-				all[canary] = append(all[canary], name)
+			if _, over := c.passed[name]; !over {
+				tell(canary, name, p.now().Sub(since))
 			}
 		}
-		slices.Sort(all[canary])
 	}
-	return all
 }
 
 // follow begins and ends with the canaries that govern. One that begins in another scope begins to count anew.

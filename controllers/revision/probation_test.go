@@ -86,12 +86,16 @@ func (w *trials) stores(name string, state v1alpha1.ServerState, change ...func(
 }
 
 // comes has a server come under the canary, which moves it on at once.
-func (w *trials) comes(name string) {
+func (w *trials) comes(name string, change ...func(*v1alpha1.Server)) {
 	w.t.Helper()
 	if !w.asks(name) {
 		w.t.Fatalf("there is no place for %s", name)
 	}
-	w.Saw(w.stores(name, v1alpha1.StateDiscovery), false)
+	w.Saw(w.stores(name, v1alpha1.StateDiscovery, change...), false)
+}
+
+func isIgnored(s *v1alpha1.Server) {
+	s.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationIgnore
 }
 
 // fails is a server that the canary has moved to Error.
@@ -233,21 +237,39 @@ func TestWhomACanaryWaitsFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		then func(*trials)
 		want []string
+		long time.Duration
 	}{
-		"nobody where no other server asks": {func(w *trials) { w.comes("a"); w.at = epoch.Add(time.Hour) }, nil},
-		"nobody yet":                        {func(w *trials) { w.comes("a"); w.asks("z") }, nil},
-		"who has not shown for a minute":    {func(w *trials) { w.comes("a"); w.at = epoch.Add(time.Minute); w.asks("z") }, []string{"a"}},
+		"nobody where no other server asks": {func(w *trials) { w.comes("a"); w.at = epoch.Add(time.Hour) }, nil, 0},
+		"nobody that is worth telling yet":  {func(w *trials) { w.comes("a"); w.at = epoch.Add(time.Second); w.asks("z") }, nil, time.Second},
+		"who has not shown for a minute": {func(w *trials) { w.comes("a"); w.at = epoch.Add(time.Minute); w.asks("z") }, []string{"a"},
+			time.Minute},
+		"the one for longest, where there are several": {func(w *trials) {
+			w.canary.Settings.Canary = bundle.Canary{MaxHalts: 1, MaxErrors: 1}
+			w.comes("b")
+			w.at = epoch.Add(time.Minute)
+			w.comes("a")
+			w.at = epoch.Add(3 * time.Minute)
+			w.asks("z")
+		}, []string{"a", "b"}, 3 * time.Minute},
+		"not one that is passed over": {func(w *trials) {
+			w.canary.Settings.Canary = bundle.Canary{MaxHalts: 1, MaxErrors: 1}
+			w.comes("b", isIgnored)
+			w.comes("a")
+			w.at = epoch.Add(2 * time.Minute)
+			w.comes("y")
+			w.asks("z")
+		}, []string{"a"}, 2 * time.Minute},
 		"nobody once that rests": {func(w *trials) {
 			w.comes("a")
 			w.at = epoch.Add(time.Minute)
 			w.asks("z")
 			w.Saw(w.stores("a", v1alpha1.StateAvailable), true)
-		}, nil},
+		}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := onTrial(t, 0)
 			c.then(w)
-			if diff := cmp.Diff(c.want, w.Awaited()["canary"]); diff != "" {
+			if diff := cmp.Diff([]any{c.want, c.long}, []any{w.Awaited()["canary"], w.longest()["canary"]}); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

@@ -93,7 +93,7 @@ func (v Verdict) Passing(r Reason) Passing {
 	if !slices.Contains(v.momentary, r.Stage) {
 		return passing
 	}
-	switch passing { //nolint:exhaustive // the others pass though nobody acts anyhow
+	switch passing {
 	case ByClaim:
 		return Perhaps
 	case ByOperator:
