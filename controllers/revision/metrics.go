@@ -23,8 +23,8 @@ var (
 	canaryPaused = prometheus.NewDesc("metalaw_policy_canary_paused",
 		"1 for a canary that has paused itself, 0 for one that has not.", []string{"revision"}, nil)
 	canaryWait = prometheus.NewDesc("metalaw_policy_canary_wait_seconds",
-		"For how long a canary, while other servers wait to come under it, has waited for the server that has not shown for longest how it fares "+
-			"there; 0 where it waits for none. The leader counts.", []string{"revision"}, nil)
+		"For how long servers that are to come under a canary have found no place, because those before them have not shown yet how they fare "+
+			"there; 0 where none asks. The leader counts, and begins anew.", []string{"revision"}, nil)
 	awaitingReplicas = prometheus.NewDesc("metalaw_policy_awaiting_replicas",
 		"1 for a revision whose promotion, or whose canary, waits until every running manager has compiled it.", []string{"revision"}, nil)
 )
@@ -63,7 +63,7 @@ func (m *collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.NewInvalidMetric(canaryPaused, err)
 		return
 	}
-	waits := m.leader.Probation.longest()
+	waits := m.leader.Probation.Waits()
 	for i := range list.Items {
 		r := &list.Items[i]
 		if c := r.Status.Canary; c != nil {

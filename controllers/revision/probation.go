@@ -28,6 +28,8 @@ const (
 	patience = 10 * time.Minute
 	// passedFor is how long a server that is passed over is not looked at again: there may be many of them.
 	passedFor = time.Minute
+	// asksAgain is longer than it takes a server that found no place to ask again. One that does not is silent, gone, or wants none any more.
+	asksAgain = 2 * time.Minute
 	// worthTelling is how long a server may take to show how it fares before the canary's status names it.
 	worthTelling = time.Minute
 )
@@ -51,8 +53,8 @@ type probation struct {
 	// unshown are the servers that came under it, or are about to, and have not shown yet how they fare, by name: since when. passed
 	// are those of them that were passed over: when.
 	unshown, passed map[string]time.Time
-	// refuses says that the last server that asked found no place.
-	refuses bool
+	// refused is since when servers that asked found no place, and when the last of them asked; zero where the last that asked found one.
+	refused struct{ since, last time.Time }
 }
 
 // NewProbation makes one for the canaries of a store.
@@ -80,9 +82,11 @@ func (p *Probation) Admit(server *v1alpha1.Server, b *bundle.Bundle) bool {
 	c.forget(server.Name)
 	budget := rollout.Troubles{Halts: int32(b.Settings.Canary.MaxHalts), Errors: int32(b.Settings.Canary.MaxErrors)}
 	cost := rollout.Troubles{Halts: max(at.cost.Halts, int32(len(c.halted))), Errors: max(at.cost.Errors, int32(len(c.failed)))}
-	if c.refuses = p.waits(c, b, rollout.Places(budget, cost, 0)); c.refuses {
+	if p.waits(c, b, rollout.Places(budget, cost, 0)) {
+		c.refuse(p.now())
 		return false
 	}
+	c.refused.since = time.Time{}
 	c.unshown[server.Name] = p.now()
 	return true
 }
@@ -104,42 +108,40 @@ func (p *Probation) Saw(server *v1alpha1.Server, rests bool) {
 // Awaited names, for each canary that has no place for a server which asks, those that have not shown for a while how they fare, and for
 // which it waits. A nil one awaits nobody.
 func (p *Probation) Awaited() map[string][]string {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	all := map[string][]string{}
-	p.await(func(canary, name string, since time.Duration) {
-		if since >= worthTelling {
-			all[canary] = append(all[canary], name)
+	for canary, c := range p.canaries {
+		if !c.refuses(p.now()) {
+			continue
 		}
-	})
-	for _, names := range all {
-		slices.Sort(names)
+		for name, since := range c.unshown {
+			if _, over := c.passed[name]; !over && p.now().Sub(since) >= worthTelling {
+				all[canary] = append(all[canary], name)
+			}
+		}
+		slices.Sort(all[canary])
 	}
 	return all
 }
 
-// longest says for how long each such canary has waited for the one that it waits for longest.
-func (p *Probation) longest() map[string]time.Duration {
+// Waits says for how long each canary has had no place for servers that ask. A nil one has none that ask.
+func (p *Probation) Waits() map[string]time.Duration {
 	all := map[string]time.Duration{}
-	p.await(func(canary, _ string, since time.Duration) { all[canary] = max(all[canary], since) })
-	return all
-}
-
-// await tells of each server that a canary waits for, and since how long.
-func (p *Probation) await(tell func(canary, name string, since time.Duration)) {
 	if p == nil {
-		return
+		return all
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for canary, c := range p.canaries {
-		if !c.refuses {
-			continue
-		}
-		for name, since := range c.unshown {
-			if _, over := c.passed[name]; !over {
-				tell(canary, name, p.now().Sub(since))
-			}
+		if c.refuses(p.now()) {
+			all[canary] = p.now().Sub(c.refused.since)
 		}
 	}
+	return all
 }
 
 // follow begins and ends with the canaries that govern. One that begins in another scope begins to count anew.
@@ -214,6 +216,19 @@ func (p *Probation) takesPlace(c *probation, b *bundle.Bundle, name string, sinc
 		return false
 	}
 	return true
+}
+
+// refuse notes that a server which asked found no place.
+func (c *probation) refuse(now time.Time) {
+	if !c.refuses(now) {
+		c.refused.since = now
+	}
+	c.refused.last = now
+}
+
+// refuses says that a server found no place that may well ask still.
+func (c *probation) refuses(now time.Time) bool {
+	return !c.refused.since.IsZero() && now.Sub(c.refused.last) < asksAgain
 }
 
 // forget ends what is known of a server that has shown how it fares, or has nothing to show.

@@ -233,43 +233,59 @@ func TestWhetherAnotherServerMayComeUnderACanary(t *testing.T) {
 	}
 }
 
-func TestWhomACanaryWaitsFor(t *testing.T) {
+func TestWhomACanaryWaitsForAndHowLong(t *testing.T) {
+	later := func(w *trials, d time.Duration) { w.at = w.at.Add(d) }
 	for name, c := range map[string]struct {
-		then func(*trials)
-		want []string
-		long time.Duration
+		budget int
+		then   func(*trials)
+		want   []string
+		long   time.Duration
 	}{
-		"nobody where no other server asks": {func(w *trials) { w.comes("a"); w.at = epoch.Add(time.Hour) }, nil, 0},
-		"nobody that is worth telling yet":  {func(w *trials) { w.comes("a"); w.at = epoch.Add(time.Second); w.asks("z") }, nil, time.Second},
-		"who has not shown for a minute": {func(w *trials) { w.comes("a"); w.at = epoch.Add(time.Minute); w.asks("z") }, []string{"a"},
-			time.Minute},
-		"the one for longest, where there are several": {func(w *trials) {
-			w.canary.Settings.Canary = bundle.Canary{MaxHalts: 1, MaxErrors: 1}
-			w.comes("b")
-			w.at = epoch.Add(time.Minute)
+		"nobody where no other server asks": {0, func(w *trials) { w.comes("a"); later(w, time.Hour) }, nil, 0},
+		"nobody that is worth telling yet":  {0, func(w *trials) { w.comes("a"); w.asks("z"); later(w, time.Second) }, nil, time.Second},
+		"who has not shown for a minute":    {0, func(w *trials) { w.comes("a"); w.asks("z"); later(w, time.Minute) }, []string{"a"}, time.Minute},
+		"since the first asked, and not since it came": {0, func(w *trials) {
 			w.comes("a")
-			w.at = epoch.Add(3 * time.Minute)
+			later(w, time.Hour)
+			w.asks("y")
+			later(w, time.Minute)
 			w.asks("z")
-		}, []string{"a", "b"}, 3 * time.Minute},
-		"not one that is passed over": {func(w *trials) {
-			w.canary.Settings.Canary = bundle.Canary{MaxHalts: 1, MaxErrors: 1}
+			later(w, time.Minute)
+		}, []string{"a"}, 2 * time.Minute},
+		"nobody once those that asked do so no more": {0, func(w *trials) { w.comes("a"); w.asks("z"); later(w, 2*time.Minute) }, nil, 0},
+		"anew since one asks again": {0, func(w *trials) {
+			w.comes("a")
+			w.asks("z")
+			later(w, time.Hour)
+			w.asks("z")
+			later(w, time.Second)
+		}, []string{"a"}, time.Second},
+		"not for one that is passed over": {1, func(w *trials) {
 			w.comes("b", isIgnored)
 			w.comes("a")
-			w.at = epoch.Add(2 * time.Minute)
 			w.comes("y")
+			later(w, time.Minute)
 			w.asks("z")
-		}, []string{"a"}, 2 * time.Minute},
-		"nobody once that rests": {func(w *trials) {
+		}, []string{"a", "y"}, 0},
+		"nobody once there is a place": {1, func(w *trials) {
 			w.comes("a")
-			w.at = epoch.Add(time.Minute)
+			w.comes("b")
+			w.asks("z")
+			later(w, time.Minute)
+			w.Saw(w.stores("a", v1alpha1.StateAvailable), true)
+			w.comes("z")
+		}, nil, 0},
+		"nobody once that rests": {0, func(w *trials) {
+			w.comes("a")
+			later(w, time.Minute)
 			w.asks("z")
 			w.Saw(w.stores("a", v1alpha1.StateAvailable), true)
 		}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := onTrial(t, 0)
+			w := onTrial(t, c.budget)
 			c.then(w)
-			if diff := cmp.Diff([]any{c.want, c.long}, []any{w.Awaited()["canary"], w.longest()["canary"]}); diff != "" {
+			if diff := cmp.Diff([]any{c.want, c.long}, []any{w.Awaited()["canary"], w.Waits()["canary"]}); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

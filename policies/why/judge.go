@@ -70,6 +70,8 @@ type Verdict struct {
 type Answer struct {
 	// Total is the number of servers, Matching that of those which the claim asks for by name and labels.
 	Total, Matching int
+	// Unlabelled are those of the others that may come to match, once it is known what they are made of.
+	Unlabelled int
 	// Fits is the number of servers that fit.
 	Fits int
 	// Verdicts has the servers that fit, the first to be taken first, and then the others, the nearest misses first.
@@ -139,6 +141,8 @@ type judge struct {
 	claim     selection.Claim
 	placement *placement.Placement
 	fleet     *Fleet
+	// brief: nothing but what fits is of interest.
+	brief bool
 	// others is what the claim asks for beside labels of the inventory; nil where it asks for none of these.
 	others *selection.ClaimSpec
 	// counts are those of the spread; nil where it is no matter which server stands where, if only that is known.
@@ -205,6 +209,9 @@ func (j *judge) answer() Answer {
 	for i := range j.fleet.servers {
 		s, v := &j.fleet.servers[i], &a.Verdicts[i]
 		if !j.hold(v, s) {
+			if slices.Contains(v.momentary, Contract) {
+				a.Unlabelled++
+			}
 			continue // nobody asked for it, so nothing else about it is of interest
 		}
 		a.Matching++

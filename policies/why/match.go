@@ -37,7 +37,7 @@ func (s *search) match(ctx context.Context) (*match, error) {
 		judges[k] = j
 		m.spread = m.spread || j.placement.Spread() != nil
 		alone := *j
-		alone.counts = nil
+		alone.counts, alone.brief = nil, true
 		a := alone.answer()
 		var ranked []int
 		for _, v := range a.Verdicts[:a.Fits] {

@@ -33,19 +33,22 @@ func (j *judge) mayBeLabelled(s *server) bool {
 	return ok
 }
 
-// weigh finds out which of the servers that the policy turns away it may allow another time.
+// weigh finds out which of the servers that the policy turns away it may allow another time. One of which that cannot be found out is taken for
+// such a one; what the rules fail for is not.
 func (j *judge) weigh(verdicts []Verdict, reasons map[int][]Reason, counts selection.Fleet) {
-	if len(reasons) == 0 || !j.policy.JudgesPassing() {
+	if j.brief || len(reasons) == 0 || !j.policy.JudgesPassing() {
 		return
 	}
-	turned := slices.Collect(maps.Keys(reasons))
+	turned := slices.Sorted(maps.Keys(reasons))
 	candidates := make([]*selection.PreparedCandidate, len(turned))
 	for k, i := range turned {
 		candidates[k] = j.fleet.servers[i].prepared
 	}
 	for k, is := range policies.Attain(j.ctx, j.policy, j.claim, candidates, counts) {
-		if v := &verdicts[turned[k]]; is == selection.Attained {
-			v.momentary = append(v.momentary, Policy)
+		i := turned[k]
+		fails := slices.ContainsFunc(reasons[i], func(r Reason) bool { return r.Code == selection.CodePolicyError })
+		if is != selection.TurnedAway && !fails {
+			verdicts[i].momentary = append(verdicts[i].momentary, Policy)
 		}
 	}
 }

@@ -24,6 +24,7 @@ func TestWhatMayPassByItselfIsSoForExplainAndAdmission(t *testing.T) {
 		gpus                    = v1alpha1.InventoryLabelPrefix + "gpus"
 		crowded                 = "reject contains {\"code\": \"crowded\", \"message\": \"m\"} if input.fleet.total < 5\n"
 		small                   = "reject contains {\"code\": \"small\", \"message\": \"m\"} if input.candidate.cores < 8\n"
+		fails                   = "reject contains {\"code\": \"dense\", \"message\": \"m\"} if 1 / input.candidate.cores > 0\n"
 		ill                     = "reject contains {\"code\": \"ill\", \"message\": \"m\"} if input.candidate.health != \"OK\"\n"
 	)
 	reported := &policyv1alpha1.ServerInventory{Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: "uuid"}, Report: &policyv1alpha1.ProbeReport{
@@ -44,6 +45,8 @@ func TestWhatMayPassByItselfIsSoForExplainAndAdmission(t *testing.T) {
 		"allow that asks who claims":                          {state: "Available", rules: "allow if input.claim.namespace == \"other\"\n", code: "not-allowed", want: operator},
 		"a rule over what nobody knows yet":                   {state: "Discovery", rules: "allow := true\n" + small, code: "small", want: perhapsPolicy, admission: true},
 		"a rule over what was reported":                       {state: "Discovery", report: reported, rules: "allow := true\n" + small, code: "small", want: operator},
+		"a rule that fails":                                   {state: "Available", rules: "allow := true\n" + fails + ill, code: "policy-error", want: operator},
+		"a rule that fails for what nobody knows yet":         {state: "Discovery", rules: "allow := true\n" + fails, code: "policy-error", want: perhapsPolicy, admission: true},
 		"a placement over what nobody knows yet":              {state: "Discovery", placement: "where: server.gpus > 0", code: "placement", want: perhapsClaim, admission: true},
 		"a placement over what was reported":                  {state: "Discovery", report: reported, placement: "where: server.gpus > 0", code: "placement", want: never},
 		"a label of the inventory of a server not known yet":  {state: "Discovery", selector: map[string]string{gpus: "8"}, code: "selector", want: perhapsClaim, admission: true},

@@ -71,8 +71,9 @@ var otherwise = map[string]struct {
 	selection.CodeSelector: {"where the claim selects labels of the inventory and nobody knows yet what the machine is made of", Perhaps},
 	selection.CodeNotAllowed: {"where `allow` reads counts, time or how a server is at the moment, or nobody knows yet what the machine is " +
 		"made of", PerhapsElseByOperator},
-	placement.CodePlacement: {"where the placement asks for `health` or `timesClaimed`, or nobody knows yet what the machine is made of", Perhaps},
-	placement.CodeError:     {"where the placement asks for `health` or `timesClaimed`, or nobody knows yet what the machine is made of", Perhaps},
+	selection.CodePolicyError: {"where nobody knows yet what the machine is made of", PerhapsElseByOperator},
+	placement.CodePlacement:   {"where the placement asks for `health` or `timesClaimed`, or nobody knows yet what the machine is made of", Perhaps},
+	placement.CodeError:       {"where the placement asks for `health` or `timesClaimed`, or nobody knows yet what the machine is made of", Perhaps},
 }
 
 // WaysOf says in words in which ways reasons with a code pass.
@@ -119,11 +120,11 @@ func (a Answer) Passes(code string) string {
 	for _, p := range slices.Sorted(maps.Keys(servers)) {
 		words := p.Words()
 		if len(servers) > 1 {
-			words = fmt.Sprintf("%s for %d", words, servers[p])
+			words = fmt.Sprintf("%d %s", servers[p], words)
 		}
 		parts = append(parts, words)
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, "; ")
 }
 
 // Words says it for people.

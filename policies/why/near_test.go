@@ -83,8 +83,8 @@ func TestTheServerThatWillBeFreeSoonestIsNearest(t *testing.T) {
 		passes[code] = got.Passes(code)
 	}
 	wantPasses := map[string]string{
-		"not-available": "by itself for 1, when whoever runs the fleet acts for 1",
-		"claimed":       "when another claim or a maintenance ends for 3, when whoever runs the fleet acts for 1",
+		"not-available": "1 by itself; 1 when whoever runs the fleet acts",
+		"claimed":       "3 when another claim or a maintenance ends; 1 when whoever runs the fleet acts",
 		"maintenance":   "when another claim or a maintenance ends",
 		"unclaimable":   "when whoever runs the fleet acts",
 		"selector":      "not, as the claim is",

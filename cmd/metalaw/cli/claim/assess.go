@@ -195,7 +195,11 @@ func lacks(a why.Answer, hasPolicy bool) string {
 	case a.Failed != nil:
 		return "whoever keeps the policy: it cannot be evaluated: " + a.Failed.Error()
 	case a.Matching == 0:
-		return "a server that it asks for: none matches its serverRef and serverSelector"
+		words := "a server that it asks for: none matches its serverRef and serverSelector"
+		if a.Unlabelled > 0 {
+			words += fmt.Sprintf("; whether %d of them may is known once it is reported what they are made of", a.Unlabelled)
+		}
+		return words
 	case !hasPolicy && slices.ContainsFunc(a.Verdicts, func(v why.Verdict) bool { return v.Unknown }):
 		return policyUnknown
 	}

@@ -234,14 +234,18 @@ func word(v *why.Verdict) string {
 func words(v *why.Verdict) string {
 	var parts []string
 	for i, r := range v.Reasons {
-		switch i {
-		case 0:
+		if i == 0 {
 			parts = append(parts, r.Message)
-		case 1:
-			parts = append(parts, "then "+r.Code+": "+r.Message)
-		default:
-			parts = append(parts, r.Code+": "+r.Message)
+			continue
 		}
+		part := r.Code + ": " + r.Message
+		if passing := v.Passing(r); passing != why.PassingOf(r.Code) {
+			part += " (that passes " + passing.Words() + ")"
+		}
+		if i == 1 {
+			part = "then " + part
+		}
+		parts = append(parts, part)
 	}
 	if v.Fits && v.Score != nil {
 		parts = append(parts, "score "+number(*v.Score))
