@@ -196,7 +196,8 @@ func forward(all []policyv1alpha1.PolicyRevision, target *policyv1alpha1.PolicyR
 	return fmt.Sprintf("this goes forward again to %s, which is younger than %s, the one in force%s", target.Name, all[0].Name, older)
 }
 
-// headOf finds the ConfigMap that a revision came from; nil where it does not exist, or holds something else by now.
+// headOf finds a ConfigMap that holds a revision: the one that it came from, or the one that restore made of it, which the revision may not
+// know of yet. It is nil where none of these exists and holds the revision still.
 func (r *rollout) headOf(ctx context.Context, c client.Client, all []policyv1alpha1.PolicyRevision, revision *policyv1alpha1.PolicyRevision) (
 	*corev1.ConfigMap, error,
 ) {
@@ -204,22 +205,40 @@ func (r *rollout) headOf(ctx context.Context, c client.Client, all []policyv1alp
 	if name == "" && revision.Spec.Source != nil {
 		name = revision.Spec.Source.Name
 	}
-	if name == "" {
-		return nil, nil
+	if name != "" {
+		if head, _, err := r.holding(ctx, c, all, revision, name); head != nil || err != nil {
+			return head, err
+		}
 	}
-	head := &corev1.ConfigMap{}
-	err := c.Get(ctx, types.NamespacedName{Namespace: r.namespace, Name: name}, head)
+	for i := 1; i <= mostNames; i++ {
+		head, exists, err := r.holding(ctx, c, all, revision, restoredName(revision, i))
+		if apierrors.IsForbidden(err) { // by a role that names its ConfigMaps; to make one anew it takes another right
+			return nil, nil
+		}
+		if head != nil || !exists || err != nil {
+			return head, err
+		}
+	}
+	return nil, nil
+}
+
+// holding is the ConfigMap with a name, where it holds a revision; nil where it does not. It says whether there is one of that name.
+func (r *rollout) holding(ctx context.Context, c client.Client, all []policyv1alpha1.PolicyRevision, revision *policyv1alpha1.PolicyRevision,
+	name string,
+) (head *corev1.ConfigMap, exists bool, err error) {
+	head = &corev1.ConfigMap{}
+	err = c.Get(ctx, types.NamespacedName{Namespace: r.namespace, Name: name}, head)
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, access.Explain(err, "get", access.ConfigMaps)
+		return nil, false, access.Explain(err, "get", access.ConfigMaps)
 	}
 	digest, whole, err := digestOf(ctx, c, head)
 	if err != nil || !whole || !only(all, revision, head.Labels[policyv1alpha1.BundleLabel], digest) {
-		return nil, err
+		return nil, true, err
 	}
-	return head, nil
+	return head, true, nil
 }
 
 // only says that a revision, and no other, is what the manager makes of files with a digest.
@@ -254,6 +273,14 @@ func digestOf(ctx context.Context, c client.Client, head *corev1.ConfigMap) (dig
 // mostNames is how many names are tried for a ConfigMap that is made anew.
 const mostNames = 20
 
+// restoredName is the i-th name, counted from 1, that is tried for the ConfigMap which is made of a revision.
+func restoredName(revision *policyv1alpha1.PolicyRevision, i int) string {
+	if i == 1 {
+		return revision.Name
+	}
+	return fmt.Sprintf("%s-%d", revision.Name, i)
+}
+
 // restore makes the ConfigMap of a revision anew, under a name that is free, with the whole content that the revision holds.
 func (r *rollout) restore(ctx context.Context, t *terminal.Terminal, c client.Client, revision *policyv1alpha1.PolicyRevision) error {
 	files, err := bundle.Unpack(revision.Spec.Content)
@@ -281,10 +308,7 @@ func (r *rollout) restore(ctx context.Context, t *terminal.Terminal, c client.Cl
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), changesTime)
 	defer cancel()
 	for i := 1; i == 1 || apierrors.IsAlreadyExists(err) && i <= mostNames; i++ {
-		head.ObjectMeta = metav1.ObjectMeta{Namespace: head.Namespace, Name: revision.Name, Labels: head.Labels}
-		if i > 1 {
-			head.Name = fmt.Sprintf("%s-%d", revision.Name, i)
-		}
+		head.ObjectMeta = metav1.ObjectMeta{Namespace: head.Namespace, Name: restoredName(revision, i), Labels: head.Labels}
 		err = c.Create(whole, head, client.FieldOwner(access.FieldManager))
 	}
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 // withPromotion is a revision that came into force by another promotion.
@@ -74,6 +75,58 @@ func TestARollbackThatIsCalledAgainIsTheSame(t *testing.T) {
 			term, out, _ := quiet()
 			err := c.again.goBack(t.Context(), term, api, "")
 			if diff := cmp.Diff(c.fails, failure(err)) + cmp.Diff(c.says, out.String()) + cmp.Diff(c.first, *stages); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The manager has not noted yet which ConfigMap was made when somebody goes back again.
+func TestARollbackThatIsCalledAgainMakesNoSecondConfigMap(t *testing.T) {
+	for name, c := range map[string]struct {
+		// stands is a ConfigMap of the revision's name that was there before, by what it holds; empty where there is none.
+		stands string
+		want   []string
+	}{
+		"of a revision whose ConfigMap is gone":     {"", []string{"b"}},
+		"beside one of its name with other content": {"other", []string{"b", "b-2"}},
+		"where one of its name holds it already":    {"its own", []string{"b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			content, err := bundle.Files{"bundle.yaml": []byte("its own")}.Pack()
+			if err != nil {
+				t.Fatal(err)
+			}
+			holds := &corev1.ConfigMap{Data: map[string]string{"bundle.yaml": "its own"}}
+			digest, _, err := digestOf(t.Context(), nil, holds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := stored(at("b", digest, "gone", "Active", "Superseded", "Superseded", "2", ""), 1)
+			b.Spec.Content = content
+			inForce := stored(at("c", "dc", "fleet-2", "Active", "Active", "InForce", "3", ""), 2)
+			objects := []client.Object{&b, &inForce}
+			if c.stands != "" {
+				head := headAt("shadow")
+				head.Name, head.Data = "b", map[string]string{"bundle.yaml": c.stands}
+				objects = append(objects, head)
+			}
+			api, _ := admitting(t, true, nil, objects...)
+			term, _, _ := quiet()
+			for range 2 {
+				if err := (&rollout{namespace: "ns", yes: true, timeout: time.Minute}).goBack(t.Context(), term, api, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var all corev1.ConfigMapList
+			if err := api.List(t.Context(), &all); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for i := range all.Items {
+				names = append(names, all.Items[i].Name)
+			}
+			if diff := cmp.Diff(c.want, names); diff != "" {
 				t.Error(diff)
 			}
 		})
