@@ -104,6 +104,8 @@ type EffectType struct {
 	// Remembers are the marks that the shell sets or takes away as it carries the effect out, by what is asked for. Static checks
 	// follow them; decisions do not rely on them, and what must hold to set or clear a mark is not asked.
 	Remembers []Memory
+	// Serves are the operations that the effect carries out where somebody asks for them.
+	Serves []string
 	// Brings is CEL that holds only after the effect, and no longer than its state's entry: static checks rule it out in states
 	// that do not have the effect. Decisions do not rely on it. Empty where the effect leaves nothing of that kind.
 	Brings string
@@ -175,6 +177,11 @@ type Vocabulary struct {
 	Forfeits map[string]Forfeit
 	// Operations lists the operation names that a state may accept.
 	Operations []string
+	// Handled are those of them that the shell serves by itself wherever a state accepts them.
+	Handled []string
+	// Moves are the rules of moves that the shell makes by itself. No bundle has a rule of such a name: metrics, history and what is
+	// done about a move go by it.
+	Moves []string
 	// StateFact, AgeFact, MarksFact and RetriesFact name the facts in which the engine finds the lifecycle's position.
 	StateFact, AgeFact, MarksFact, RetriesFact string
 

@@ -14,7 +14,7 @@ import (
 // what it has in common with fill was proven there, so that a bundle that is accepted with itself as fill is held to its
 // own scenarios and tests, and not asked for more of them.
 func Acceptance(fill bundle.Files) bundle.Options {
-	in := bundle.Options{Vocabulary: Vocabulary(), Fill: fill, Assume: AxiomsOf, ErrorState: engine.State(v1alpha1.StateError),
+	in := bundle.Options{Vocabulary: Vocabulary(), Fill: fill, Assume: AxiomsOf, Named: namedStates(),
 		Shipped: map[string]bundle.Files{}}
 	for _, name := range ShippedNames() {
 		if files, err := Shipped(name); err == nil { // it is compiled in
@@ -23,6 +23,19 @@ func Acceptance(fill bundle.Files) bundle.Options {
 	}
 	in.BuiltIn = in.Shipped[DefaultBundle]
 	return in
+}
+
+// namedStates are those without which a lifecycle compiles and does not what its author will expect of it.
+func namedStates() []bundle.NamedState {
+	return []bundle.NamedState{
+		{State: engine.State(v1alpha1.StateAvailable), Code: bundle.CodeStateNameExpected, Consequence: "no server is ever offered to a claim",
+			Hint: "name the state Available in which servers wait for claims"},
+		{State: engine.State(v1alpha1.StateReserved), Code: bundle.CodeStateNameExpected, Consequence: "no claim is ever Bound",
+			Hint: "name the state Reserved in which servers boot and run what their claims ask for"},
+		{State: engine.State(v1alpha1.StateError), Code: bundle.CodeCanaryErrorsUnbounded,
+			Consequence: "canary.maxErrors bounds nothing: a canary is paused by halts alone",
+			Hint:        "name the state Error to which servers go that somebody has to look at"},
+	}
 }
 
 // Accept holds a bundle to all that it must pass before it may govern servers: bundle.Accept in this vocabulary, with what

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 )
 
@@ -71,8 +72,11 @@ const (
 	OperationRelease = "release"
 )
 
-var operations = []string{OperationPark, OperationUnpark, OperationRetry, OperationRelease,
-	"graceful-restart-server", "hard-restart-server", "power-cycle-server", "force-off-server", "force-on-server"}
+var operations = append([]string{OperationPark, OperationUnpark, OperationRetry, OperationRelease}, resets...)
+
+// resets are the operations that ask for one reset or power change.
+var resets = []string{v1alpha1.OperationGracefulRestartServer, v1alpha1.OperationHardRestartServer, v1alpha1.OperationPowerCycleServer,
+	v1alpha1.OperationForceOffServer, v1alpha1.OperationForceOnServer}
 
 // operationWords are the words of the fact operation.name.
 var operationWords = append([]string{none}, operations...)
@@ -175,6 +179,7 @@ var effects = []engine.EffectType{
 		Asserts:  "The reset or power change asked for by annotation was carried out once.",
 		Proof:    "status.operation says how it ended.",
 		Repeat:   "Nothing: an operation of one id happens at most once, and is reported as interrupted where that cannot be told.",
+		Serves:   resets,
 		Requires: []engine.Requirement{sameMachine, neverCutAnErase, noResetIntoAWipe, noResetIntoTheProbe, notAStranger, leftToItself, handsOff},
 	},
 	{

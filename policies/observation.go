@@ -244,14 +244,7 @@ func (o Observation) operationFacts() OperationFacts {
 }
 
 // IsReset says whether an operation asks for one reset or power change.
-func IsReset(operation string) bool {
-	switch operation {
-	case v1alpha1.OperationGracefulRestartServer, v1alpha1.OperationHardRestartServer, v1alpha1.OperationPowerCycleServer,
-		v1alpha1.OperationForceOffServer, v1alpha1.OperationForceOnServer:
-		return true
-	}
-	return false
-}
+func IsReset(operation string) bool { return slices.Contains(resets, operation) }
 
 func (o Observation) hardwareFacts() HardwareFacts {
 	s := o.Server.Status

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 )
 
@@ -41,6 +42,8 @@ func buildVocabulary() *engine.Vocabulary {
 		Destinations: destinations,
 		Resumes:      resumes,
 		Operations:   operations,
+		Handled:      []string{OperationRelease},
+		Moves:        []string{v1alpha1.RuleStarted, v1alpha1.RuleAdopted, v1alpha1.RuleForced},
 		StateFact:    "lifecycle.state",
 		AgeFact:      "lifecycle.age",
 		MarksFact:    "lifecycle.marks",

@@ -252,7 +252,7 @@ func (v *visit) recordForce(d engine.Decision) {
 		v.finish(v1alpha1.OperationFailed, v.forceRefused)
 		return
 	}
-	if d.Rule != v1alpha1.RuleForced {
+	if v.forcing == nil || d.Rule != v1alpha1.RuleForced {
 		return
 	}
 	if v.forcing.release {

@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -189,6 +190,9 @@ func (v *visit) endOperation(d engine.Decision) {
 			v.bundle.Revision.Name))
 	case v.servedBy(d):
 		v.finish(v1alpha1.OperationSucceeded, fmt.Sprintf("%s moved the server to %s", d.Rule, d.To))
+	case op.State == v1alpha1.OperationPending && policies.IsReset(op.Name): // it was meant for who held the machine then
+		v.finish(v1alpha1.OperationFailed, fmt.Sprintf("%s moved the server to %s before it could be done; ask again if it is still wanted",
+			d.Rule, d.To))
 	case !v.bundle.Lifecycle.Accepts(d.To, op.Name):
 		v.finish(v1alpha1.OperationFailed, fmt.Sprintf("%s moved the server to %s, where %s cannot be used", d.Rule, d.To, op.Name))
 	}

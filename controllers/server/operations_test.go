@@ -81,6 +81,32 @@ func TestAnOperationIsOneReset(t *testing.T) {
 	}
 }
 
+// A reset is meant for the machine as it stands when it is asked for: not for the holder that comes next.
+func TestAResetThatCouldNotBeDoneDoesNotFollowTheServerToItsNextHolder(t *testing.T) {
+	idle := variant(t, "2.0.0", "operations: [park]", "operations: [park, hard-restart-server]")
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		objects := reserved(v1alpha1.PowerOn)
+		objects[0] = serverIn(v1alpha1.StateAvailable, pinnedTo(idle), operates("hard-restart-server"))
+		w := inWorld(t, m, objects...)
+		w.manager.Bundles = governed{idle}
+		w.manager.run(5 * time.Minute)
+		if got := w.operation(); got != "hard-restart-server Pending" {
+			t.Fatal(got)
+		}
+		edit(w, "a", &v1alpha1.Server{}, func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{}
+			holdsWeb(s)
+			s.Spec.BootConfigurationRef = &v1alpha1.ObjectReference{Namespace: "shop", Name: "web"}
+		})
+		w.manager.run(30 * time.Minute)
+		m.wants(t, "in the end", "On", "ClearBoot")
+		if got := w.operation(); got != "hard-restart-server Failed" || w.server().Status.State != v1alpha1.StateReserved {
+			t.Error(got, w.server().Status.State)
+		}
+	})
+}
+
 func TestAnOperationWhoseBeginningCouldNotBeStoredIsOneReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(redfish.PowerOn)

@@ -29,8 +29,8 @@ type Options struct {
 	BuiltIn Files
 	// Shipped are the bundles that come with the program, by name and whole.
 	Shipped map[string]Files
-	// ErrorState is the state that a canary's maxErrors counts; empty where there is none.
-	ErrorState engine.State
+	// Named are the states that something outside of the lifecycle knows by their names.
+	Named []NamedState
 	// Assume says what a bundle's settings make of the facts of every server that it governs, for verification; nil where
 	// they make nothing of them.
 	Assume func(Settings) []engine.Axiom
@@ -116,8 +116,10 @@ func (b *Bundle) checkNames(in Options) diag.List {
 	if shipped, same := in.Shipped[b.Name]; same && b.Files.Digest() != shipped.Digest() {
 		found = append(found, namesake(b.Files[BundleFile], b.Name))
 	}
-	if b.Lifecycle != nil && in.ErrorState != "" && !b.Lifecycle.Defines(in.ErrorState) {
-		found = append(found, unbounded(b.Files[LifecycleFile], in.ErrorState))
+	for _, s := range in.Named {
+		if b.Lifecycle != nil && !b.Lifecycle.Defines(s.State) {
+			found = append(found, s.missing(b.Files[LifecycleFile]))
+		}
 	}
 	return found
 }
@@ -129,11 +131,23 @@ func namesake(text []byte, name string) diag.Diagnostic {
 		Hint:    "take a name of your own, so that history, metrics and the right to activate tell the two apart"}, text, "the bundle", "name")
 }
 
-// unbounded warns of a bundle of which canary.maxErrors counts nothing.
-func unbounded(text []byte, state engine.State) diag.Diagnostic {
-	return atKey(diag.Diagnostic{Severity: diag.Warning, Code: "canary-errors-unbounded", File: LifecycleFile,
-		Message: fmt.Sprintf("there is no state %s, so that canary.maxErrors bounds nothing: a canary is paused by halts alone", state),
-		Hint:    fmt.Sprintf("name the state %s to which servers go that somebody has to look at", state)}, text, "the lifecycle", "states")
+// Codes of states that are expected by their names.
+const (
+	CodeStateNameExpected     = "state-name-expected"
+	CodeCanaryErrorsUnbounded = "canary-errors-unbounded"
+)
+
+// NamedState is a state that something outside of the lifecycle knows by its name.
+type NamedState struct {
+	State engine.State
+	// Code is that of the warning where a lifecycle has no such state, Consequence what follows, and Hint what to do.
+	Code, Consequence, Hint string
+}
+
+// missing warns of a lifecycle without the state.
+func (s NamedState) missing(text []byte) diag.Diagnostic {
+	return atKey(diag.Diagnostic{Severity: diag.Warning, Code: s.Code, File: LifecycleFile,
+		Message: fmt.Sprintf("there is no state %s, so that %s", s.State, s.Consequence), Hint: s.Hint}, text, "the lifecycle", "states")
 }
 
 // atKey is a finding at the value of a key of a file.

@@ -108,6 +108,9 @@ bundle-name-built-in
 setting-namespace
 	A bound by namespace names one that no namespace can have, so that it bounds nobody.
 	Write the name of a namespace; there are no patterns.
+state-name-expected
+	The lifecycle has no state of a name by which metalaw and the clients of its API know what a server is there for.
+	Give the state that serves for it this name.
 canary-errors-unbounded
 	The lifecycle has no state Error, which is what a canary's maxErrors counts: halts alone pause a canary of it.
 	Name the state Error to which servers go that somebody has to look at.

@@ -161,6 +161,9 @@ verify-undecided
 	The lifecycle is too large or too involved to be proven.
 	Let guards ask for fewer facts at once.
 `), table(Warning, `
+operation-idle
+	A state accepts an operation that none of its rules and effects serves: it would be pending until the server moves.
+	Add a rule or an effect that serves it, or take it out of operations:.
 guard-always-true
 	The guard is true whenever it is asked: what comes after it is never reached, or the guard can be left out.
 	Leave the guard out, or correct it.

@@ -75,8 +75,10 @@ type StateAnatomy struct {
 	Stable     bool
 	Marks      []string
 	Operations []string
-	Ensure     []EnsureAnatomy
-	Exits      []ExitAnatomy
+	// OperationsAt are their places.
+	OperationsAt []Place
+	Ensure       []EnsureAnatomy
+	Exits        []ExitAnatomy
 }
 
 // EnsureAnatomy is one effect of a state. Marks are those that it needs stored first, or earns; Sets and Clears those by which it
@@ -232,7 +234,8 @@ func expressionsOf(all []*atom) []Expression {
 }
 
 func (l *Lifecycle) anatomyOf(st *state) StateAnatomy {
-	s := StateAnatomy{Name: st.name, At: st.at, Stable: st.stable, Marks: st.marks, Operations: st.operations}
+	s := StateAnatomy{Name: st.name, At: st.at, Stable: st.stable, Marks: st.marks, Operations: st.operations,
+		OperationsAt: st.operationsAt}
 	for _, e := range st.ensure {
 		one := EnsureAnatomy{Effect: e.effect.Name, Touches: e.kind.Touches, Marks: l.safety.marks[e.effect.Name],
 			At: e.at, When: conditionOf(e.when)}

@@ -76,6 +76,9 @@ type atomCompiler struct {
 	defined map[string]bool
 	// marks are those that a server may have; nil where no bundle is asked, as for the safety rules.
 	marks map[string]bool
+	// states are those that a server may be in, and stateHint what to say of a name that is none; nil likewise.
+	states    map[string]bool
+	stateHint func(meant string) string
 }
 
 // compile returns nil when the expression is not usable; what is wrong has then been recorded at node.
@@ -223,9 +226,14 @@ func (w *atomWalk) visit(e celast.Expr) {
 	}
 }
 
+// enumComparison catches a word that an enum never has, and the name of a state that there is not.
 func (w *atomWalk) enumComparison(factSide, wordSide celast.Expr) {
 	_, f, ok := w.fact(factSide)
 	word, isLiteral := celrule.StringLiteral(wordSide)
+	if c := w.compiler; ok && isLiteral && c.states != nil && f.Name == c.vocabulary.StateFact && !c.states[word] {
+		w.report(wordSide, "state-unknown", fmt.Sprintf("there is no state %q", word), c.stateHint(word))
+		return
+	}
 	if !ok || !isLiteral || f.Kind != engine.Enum || slices.Contains(f.Values, word) {
 		return
 	}

@@ -170,7 +170,7 @@ func (c *compiler) compileState(s stateSpec) *state {
 	if s.means == "" && !s.flawed {
 		c.file.Errorf(s.key, "means-missing", s.name, "write one sentence: it becomes the condition's message", "the state has no means")
 	}
-	c.checkStateWords(s)
+	c.checkStateWords(st, s)
 	st.ensure = c.compileEnsures(s)
 	st.stays = c.safety.forStaying(st.ensure)
 	st.exits = c.interruptsOf(s.name)
@@ -189,7 +189,7 @@ func (c *compiler) compileState(s stateSpec) *state {
 }
 
 // checkStateWords checks the marks that a state sets and the operations that it accepts.
-func (c *compiler) checkStateWords(s stateSpec) {
+func (c *compiler) checkStateWords(st *state, s stateSpec) {
 	for i, m := range s.marks {
 		if slices.Contains(c.vocabulary.Kept, m) {
 			c.kept(itemAt(s.marksAt, i), s.name, "a state cannot set", m)
@@ -199,6 +199,7 @@ func (c *compiler) checkStateWords(s stateSpec) {
 		}
 	}
 	for i, op := range s.operations {
+		st.operationsAt = append(st.operationsAt, placeOf(itemAt(s.opsAt, i)))
 		if slices.Contains(s.operations[:i], op) {
 			c.file.Warnf(itemAt(s.opsAt, i), "operation-duplicate", s.name, "take one of them out", "the state lists the operation %q twice", op)
 			continue
@@ -235,6 +236,9 @@ func (c *compiler) checkExit(s exitSpec) {
 	if !ruleName.MatchString(s.rule) {
 		c.file.Errorf(s.at, "rule-name", s.rule, "write one word in upper camel case, for example ProbeReported",
 			"%q cannot be a rule's name", s.rule)
+	} else if s.rule == RuleMigrated || slices.Contains(c.vocabulary.Moves, s.rule) {
+		c.file.Errorf(s.at, "rule-name", s.rule, "name it by what has happened when it fires, for example ProbeReported",
+			"moves that metalaw makes by itself have this name, and no rule of a bundle can")
 	}
 	switch {
 	case s.to == "" && s.flawed:

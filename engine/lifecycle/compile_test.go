@@ -43,8 +43,17 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 			replace(`marked("Scratched")`, `sets.contains(lifecycle.marks, ["Scratched", "Lost"])`),
 			`lifecycle.yaml:9:59: error: scratched: no state sets the mark "Lost" (a mark is set by a state's marks or by the engine) [mark-unknown]`},
 		"a mark that nothing sets, behind letters of several bytes": {
-			replace(`marked("Scratched")`, `lifecycle.state != "Größe" && marked("Lost")`),
-			`lifecycle.yaml:9:51: error: scratched: no state sets the mark "Lost" (a mark is set by a state's marks or by the engine) [mark-unknown]`},
+			replace(`marked("Scratched")`, `lamp.watts < "Größe".size() && marked("Lost")`),
+			`lifecycle.yaml:9:52: error: scratched: no state sets the mark "Lost" (a mark is set by a state's marks or by the engine) [mark-unknown]`},
+		"a definition that asks for a state that there is not": {
+			replace(`marked("Scratched")`, `lifecycle.state == "Shel" || marked("Scratched")`),
+			`lifecycle.yaml:9:33: error: scratched: there is no state "Shel" (did you mean Shelf?) [state-unknown]`},
+		"a definition that asks for several, one of which there is not": {
+			replace(`marked("Scratched")`, `lifecycle.state in ["Shelf", "Gone"] || marked("Scratched")`),
+			`lifecycle.yaml:9:43: error: scratched: there is no state "Gone" (states: Bin, Shelf, Test) [state-unknown]`},
+		"a rule with the name of a move that the engine makes": {
+			replace("rule: Passed", "rule: Migrated"),
+			`lifecycle.yaml:20:14: error: Migrated: moves that metalaw makes by itself have this name, and no rule of a bundle can (name it by what has happened when it fires, for example ProbeReported) [rule-name]`},
 		"a state whose name is longer than what is stored": {
 			replace("migrate:", "  B"+strings.Repeat("i", 63)+": {means: Gone too., stable: true}\nmigrate:"),
 			`lifecycle.yaml:34:3: error: "B` + strings.Repeat("i", 63) + `" cannot be a state's name (write one word in upper camel case with at most 63 letters and digits, for example BurnIn) [state-name]`},

@@ -36,7 +36,9 @@ type state struct {
 	stable     bool
 	marks      []string
 	operations []string
-	ensure     []*ensured
+	// operationsAt are the places of operations.
+	operationsAt []Place
+	ensure       []*ensured
 	// stays is what must hold while a server stays here, whichever of the effects it wants.
 	stays []staying
 	// exits holds the interrupts that apply, then the state's own exits: the order in which they are tried.

@@ -79,7 +79,7 @@ func (w Words) explain(e *cel.Error, source string) (code, message, hint string)
 	case strings.Contains(e.Message, "int literal"):
 		return "cel-literal", "this is no number that can be compared with", "write a whole number of at most 18 digits"
 	case strings.Contains(e.Message, "duration argument"):
-		return "cel-literal", "this is no duration", "write numbers with units, such as 90m or 1h30m"
+		return "cel-literal", "this is no duration", "write numbers with units, such as 90m or 1h30m, of " + yamlpos.Longest + " at most"
 	case strings.Contains(e.Message, "timestamp argument"):
 		return "cel-literal", "this is no moment", "write it as 2006-01-02T15:04:05Z"
 	case strings.Contains(e.Message, "matches argument"):

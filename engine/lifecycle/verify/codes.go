@@ -22,6 +22,7 @@ const (
 	CodeRetriesNotGrown   = "retries-never-grow"
 	CodeDestination       = "operation-destination"
 	CodeOperationUnlisted = "operation-unlisted"
+	CodeOperationIdle     = "operation-idle"
 	CodeMarkForfeited     = "mark-given-up"
 	CodeRound             = "endless-round"
 	CodeInitialGuarded    = "initial-guarded"

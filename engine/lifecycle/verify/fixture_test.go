@@ -36,6 +36,7 @@ func words() *engine.Vocabulary {
 				{Rule: "Known", Must: "lamp.known", Halts: "!lamp.known", Doc: "an unknown lamp is left alone"}}},
 			{Name: "SwitchOff", Touches: true, Requires: []engine.Requirement{
 				{Rule: "Settled", Must: `lamp.power == "On"`, Awaits: `lamp.power == "Unknown"`, Doc: "only what is on is switched off"}}},
+			{Name: "Mend", Serves: []string{"sell"}},
 			{Name: "Wrap", Marks: []string{"Wrapped"}},
 			{Name: "Fill", Stays: []engine.Requirement{
 				{Rule: "NeverFullAndLit", Must: `lamp.power == "Off" || !lamp.sold`, Doc: "what is filled and sold stays dark"}}},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/internal/bdd"
 	"github.com/metalaw/metalaw/engine/lifecycle"
@@ -63,4 +64,54 @@ func (c *checker) tellUnserved(v *view, w *wayOut) {
 	}
 	c.add(diag.Error, CodeOperationUnlisted, w.At, w.Rule, nil, "write operations: ["+list+"] in the state, or remove the rule",
 		"in %s, %s fires only for the operation %s, which the state does not accept", v.Name, w.Rule, list)
+}
+
+// checkOperations looks for operations that a state accepts and that nothing there serves: they would be pending for as long as the
+// server stays.
+func (c *checker) checkOperations() {
+	for _, v := range c.order {
+		for i, op := range v.Operations {
+			if slices.Contains(c.words.Handled, op) || slices.Contains(v.Operations[:i], op) || c.serves(v, op) {
+				continue
+			}
+			c.add(diag.Warning, CodeOperationIdle, v.OperationsAt[i], string(v.Name), nil, "add a rule or an effect that serves it, or take it out",
+				"the state accepts the operation %s, and nothing is done about it there", op)
+		}
+	}
+}
+
+// serves says that an exit or an effect of a state may answer to an operation.
+func (c *checker) serves(v *view, operation string) bool {
+	return slices.ContainsFunc(v.exits, func(w wayOut) bool {
+		named, some := c.named(w.when, operation)
+		return named || !some && c.readsOperation(w.When)
+	}) || slices.ContainsFunc(v.effects, func(w wanted) bool {
+		named, _ := c.named(w.when, operation)
+		kind := slices.IndexFunc(c.words.Effects, func(e engine.EffectType) bool { return e.Name == w.Effect })
+		return named || kind >= 0 && slices.Contains(c.words.Effects[kind].Serves, operation)
+	})
+}
+
+// named says whether a guard depends on an operation by its name, and whether on any.
+func (c *checker) named(when outcome, operation string) (this, some bool) {
+	support := c.Support(when.yes)
+	for _, word := range c.operations() {
+		if support.Has(word.variable) {
+			this, some = this || word.word == operation, true
+		}
+	}
+	return this, some
+}
+
+// readsOperation says that a guard asks anything about an operation.
+func (c *checker) readsOperation(g *lifecycle.Condition) bool {
+	if g == nil {
+		return false
+	}
+	if g.Op == lifecycle.IfAtom {
+		return slices.ContainsFunc(c.anatomy.Definitions[g.Atom].Facts, func(fact int) bool {
+			return slices.Contains(c.words.OperationFacts, c.words.Facts[fact].Name)
+		})
+	}
+	return slices.ContainsFunc(g.Kids, c.readsOperation)
 }

@@ -99,6 +99,7 @@ func check(l *lifecycle.Lifecycle, limit int, assumed []engine.Axiom) Report {
 	c.checkInitial()
 	c.checkMigrations()
 	c.checkRules()
+	c.checkOperations()
 	c.checkDefinitions()
 	c.checkRetries()
 	c.checkForfeits()

@@ -100,6 +100,7 @@ lifecycle.yaml:41:3: error: Cellar: no rule that can fire leads to Cellar [state
 		"a state that nothing leads out of": {
 			[]string{"    exits:\n    - {rule: Mended, to: Test, when: mendAsked}\n", "", "  mendAsked: op.name == \"mend\"\n", ""}, `
 lifecycle.yaml:35:3: error: Bin: nothing leads out of Bin: a server that comes there stays until it is forced out [state-dead-end]
+lifecycle.yaml:38:18: warning: Bin: the state accepts the operation mend, and nothing is done about it there [operation-idle]
 `},
 		"a state that nothing that can fire leads out of": {
 			[]string{`when: mendAsked}`, `when: mendAsked && sellAsked}`}, `
@@ -305,8 +306,13 @@ lifecycle.yaml:40:14: error: Mended: in Bin, Mended fires only for the operation
 `},
 		"an exit for an operation that another state accepts": {
 			[]string{"operations: [mend]", "operations: [sell]"}, `
+lifecycle.yaml:39:18: warning: Bin: the state accepts the operation sell, and nothing is done about it there [operation-idle]
 lifecycle.yaml:41:14: error: Mended: in Bin, Mended fires only for the operation mend, which the state does not accept [operation-unlisted]
 `},
+		"an operation that an exit serves which asks for any": {
+			[]string{"operations: [mend]", "operations: [mend, sell]", `op.name == "mend"`, `op.name != "None"`}, ``},
+		"an operation that an effect serves": {
+			[]string{"operations: [mend]", "operations: [mend, sell]", "    exits:\n    - {rule: Mended", "    ensure: [{do: Mend}]\n    exits:\n    - {rule: Mended"}, ``},
 		"an interrupt for an operation that no state accepts": {
 			[]string{"    operations: [sell]\n", "", "sellAsked && !scratched", "sold && !scratched",
 				"states:\n", "interrupts:\n- {rule: Sold, to: Bin, when: sellAsked, except: [Bin]}\nstates:\n"}, `
