@@ -3,8 +3,6 @@
 package policy
 
 import (
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
@@ -25,6 +23,8 @@ func verifyCommand() *cobra.Command {
 			"cause and its remedy. What the bundle leaves out is taken from the built-in default.\n\n" +
 			"With --live it holds the PolicyRevisions to that which the cluster has in use, with what they hold and nothing else: before an " +
 			"upgrade, the new version of this program says which of them a manager of that version would hold.\n\n" +
+			"--examples overwrites no file: one that is there already is refused before anything is judged, and where there is nothing to write " +
+			"none is made.\n\n" +
 			"Exit codes: 0 the bundle, or every one in use, could be accepted; 1 it could not, or the cluster did not answer; " +
 			"2 the command line makes no sense.",
 		Example: "  {{.}} policy verify -f ./fleet\n  kubectl kustomize ./fleet | {{.}} policy verify -f -\n" +
@@ -33,7 +33,7 @@ func verifyCommand() *cobra.Command {
 	}
 	e.register(cmd, terminal.Text, terminal.AsJSON, terminal.AsYAML, asSARIF)
 	cmd.Flags().BoolVar(&notes, "notes", false, "also say what is merely worth knowing, such as where the order of two rules decides")
-	cmd.Flags().StringVar(&examples, "examples", "", "also write the facts by which verification's findings show to a file, as scenarios; "+
+	cmd.Flags().StringVar(&examples, "examples", "", "also write the facts by which verification's findings show to a new file, as scenarios; "+
 		"of notes with --notes")
 	_ = cmd.MarkFlagFilename("examples", "yaml") // the error is about a flag that does not exist
 	cmd.Flags().BoolVar(&live, "live", false, "verify the PolicyRevisions that the cluster has in use")
@@ -49,14 +49,16 @@ func verifyCommand() *cobra.Command {
 			}
 			return e.verifyLive(cmd, c, notes)
 		}
+		t := terminal.Of(cmd)
+		if err := examplesFile(examples).check(t); err != nil {
+			return err
+		}
 		v, err := e.examine(cmd)
 		if err != nil {
 			return err
 		}
-		if examples != "" {
-			if err := os.WriteFile(examples, []byte(v.examples(notes)), 0o644); err != nil { //nolint:gosec // For a repository.
-				return err
-			}
+		if err := examplesFile(examples).write(t, v.examples(notes)); err != nil {
+			return err
 		}
 		if v.report.Found = append(v.report.Found, v.labels...); v.labels.HasErrors() {
 			v.bundle = nil
