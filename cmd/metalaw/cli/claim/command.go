@@ -112,7 +112,7 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := terminal.Of(cmd)
-			docs, err := r.read(t.In)
+			docs, err := r.read(cmd.Context(), t.In)
 			if err != nil {
 				return err
 			}

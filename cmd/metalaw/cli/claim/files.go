@@ -4,18 +4,19 @@ package claim
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
 // read reads the files of the command line, in its order. What is wrong with single claims is kept with them.
-func (r *attempt) read(in io.Reader) (documents, error) {
+func (r *attempt) read(ctx context.Context, in io.Reader) (documents, error) {
 	if len(r.paths) == 0 {
 		return documents{}, usage.Errorf("which claims? Name a file with -f, or - for standard input; see --help")
 	}
@@ -24,7 +25,7 @@ func (r *attempt) read(in io.Reader) (documents, error) {
 		if slices.Contains(r.paths[:i], path) {
 			return documents{}, usage.Errorf("-f %s is given twice; name each file once", path)
 		}
-		docs, err := readFile(path, in)
+		docs, err := readFile(ctx, path, in)
 		if err != nil {
 			return documents{}, err
 		}
@@ -37,22 +38,15 @@ func (r *attempt) read(in io.Reader) (documents, error) {
 const maxFile = 16 << 20
 
 // readFile reads one file, or the standard input for -.
-func readFile(path string, in io.Reader) (documents, error) {
+func readFile(ctx context.Context, path string, in io.Reader) (documents, error) {
 	name := path
 	switch path {
 	case "":
 		return documents{}, usage.Errorf("-f names no file; name one, or - for standard input; see --help")
 	case "-":
 		name = "<stdin>"
-	default:
-		f, err := os.Open(path)
-		if err != nil {
-			return documents{}, fmt.Errorf("the file cannot be read: %w", err)
-		}
-		defer f.Close() //nolint:errcheck // it was only read
-		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	text, err := terminal.Read(ctx, path, in, maxFile)
 	switch {
 	case err != nil:
 		return documents{}, fmt.Errorf("the file cannot be read: %w", err)

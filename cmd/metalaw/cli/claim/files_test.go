@@ -150,7 +150,7 @@ func TestEveryFileOfTheCommandLineIsRead(t *testing.T) {
 		"one that holds no claims": {[]string{a, none}, nil, "none holds no ServerClaim"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			docs, err := (&attempt{paths: c.paths}).read(strings.NewReader(head + "metadata: {name: in}\n"))
+			docs, err := (&attempt{paths: c.paths}).read(t.Context(), strings.NewReader(head+"metadata: {name: in}\n"))
 			var got []string
 			for _, doc := range docs.all {
 				got = append(got, doc.place()+" "+doc.claim.Name)

@@ -4,9 +4,11 @@ package policy
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,15 +34,20 @@ func call(t *testing.T, typed string, args ...string) (string, error) {
 // callBoth is call, with what is said on stderr.
 func callBoth(t *testing.T, typed string, args ...string) (said, saidOnStderr string, err error) {
 	t.Helper()
+	return callReading(t.Context(), strings.NewReader(typed), args...)
+}
+
+// callReading is callBoth, with the stream that is read instead of what is typed.
+func callReading(ctx context.Context, in io.Reader, args ...string) (said, saidOnStderr string, err error) {
 	root := &cobra.Command{Use: "metalaw", SilenceUsage: true, SilenceErrors: true}
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddCommand(Command("metalaw"))
 	var out, complaints bytes.Buffer
 	root.SetArgs(append([]string{"policy"}, args...))
-	root.SetIn(strings.NewReader(typed))
+	root.SetIn(in)
 	root.SetOut(&out)
 	root.SetErr(&complaints)
-	err = root.ExecuteContext(t.Context())
+	err = root.ExecuteContext(ctx)
 	return out.String(), complaints.String(), err
 }
 

@@ -103,7 +103,7 @@ func drawn(ctx context.Context, c client.Client, from *source, revision string, 
 			return nil, err
 		}
 	} else {
-		m, err := from.read(in)
+		m, err := from.read(ctx, in)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ package policy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
@@ -93,7 +95,7 @@ func (m *manuscript) placed(d diag.Diagnostic) diag.Diagnostic {
 }
 
 // read reads the one bundle that the flags name.
-func (s *source) read(in io.Reader) (*manuscript, error) {
+func (s *source) read(ctx context.Context, in io.Reader) (*manuscript, error) {
 	switch {
 	case s.path != "" && s.shipped != "":
 		return nil, usage.Errorf("give -f or --from, not both")
@@ -106,7 +108,7 @@ func (s *source) read(in io.Reader) (*manuscript, error) {
 	case s.path == "":
 		return nil, usage.Errorf("which bundle? Name its directory or file with -f, or a built-in one with --from")
 	case s.path == "-":
-		return readStream("standard input", in)
+		return readStream(ctx, "standard input", s.path, in)
 	}
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,12 +120,7 @@ func (s *source) read(in io.Reader) (*manuscript, error) {
 	if info.IsDir() {
 		return readDirectory(s.path)
 	}
-	f, err := os.Open(s.path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	m, err := readStream(s.path, f)
+	m, err := readStream(ctx, s.path, s.path, in)
 	if none, ok := errors.AsType[*unfit](err); isFileName(filepath.Base(s.path)) && (ok && none.absent() || strings.HasSuffix(s.path, ".rego")) {
 		return nil, absent(s.path, "this is one file of a bundle, and holds no ConfigMap", "name its directory: -f "+filepath.Dir(s.path))
 	}
@@ -133,8 +130,8 @@ func (s *source) read(in io.Reader) (*manuscript, error) {
 // maxManifests is how much of a stream of manifests is read: many times what a bundle and its parts may have.
 const maxManifests = 64 << 20
 
-func readStream(name string, in io.Reader) (*manuscript, error) {
-	data, err := io.ReadAll(io.LimitReader(in, maxManifests+1))
+func readStream(ctx context.Context, name, path string, in io.Reader) (*manuscript, error) {
+	data, err := terminal.Read(ctx, path, in, maxManifests)
 	if err != nil {
 		return nil, err
 	}

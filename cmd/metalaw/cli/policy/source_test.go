@@ -3,7 +3,9 @@
 package policy
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,6 +97,19 @@ func TestVerifyRefusesInADirectoryWhatAdmissionRefusesInAConfigMap(t *testing.T)
 	if want := filepath.Join(dir, "manifest.yaml") + ":4:3: error: macprefixes.yaml: macprefixes.yaml in ConfigMap macs has digest"; !errors.Is(err,
 		terminal.ErrIncomplete) || !strings.HasPrefix(out, want) {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestOneInterruptEndsACommandThatWaitsForItsInput(t *testing.T) {
+	silent, typist := io.Pipe()
+	t.Cleanup(func() { typist.Close() }) //nolint:errcheck // It has no error.
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for _, verb := range []string{"verify", "test", "render", "vap"} {
+		_, _, err := callReading(ctx, silent, verb, "-f", "-")
+		if err == nil || err.Error() != "interrupted before the input had ended" || usage.ExitCode(err) != usage.ExitIncomplete {
+			t.Errorf("%s: %v", verb, err)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ func vapCommand() *cobra.Command {
 		if from.path == "" && from.shipped == "" {
 			from.shipped = policies.DefaultBundle
 		}
-		m, err := from.read(cmd.InOrStdin())
+		m, err := from.read(cmd.Context(), cmd.InOrStdin())
 		if err != nil {
 			return err
 		}

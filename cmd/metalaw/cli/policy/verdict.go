@@ -35,7 +35,7 @@ func (e *examination) register(cmd *cobra.Command, words ...string) {
 
 // examine reads the bundle and holds it to all that the manager holds it to.
 func (e *examination) examine(cmd *cobra.Command) (verdict, error) {
-	m, err := e.from.read(cmd.InOrStdin())
+	m, err := e.from.read(cmd.Context(), cmd.InOrStdin())
 	if none, ok := errors.AsType[*unfit](err); ok {
 		return none.verdict(), nil
 	}
