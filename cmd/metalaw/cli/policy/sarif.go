@@ -102,7 +102,7 @@ func (v verdict) sarif() sarifLog {
 	var codes []string
 	for _, d := range v.report.Found {
 		codes = append(codes, d.Code)
-		text := d.Message
+		text := v.placed(d).Message
 		if d.Rule != "" {
 			text = d.Rule + ": " + text
 		}

@@ -4,6 +4,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/internal/yamlnode"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
@@ -64,6 +66,8 @@ type origin struct {
 	line, column int
 	// quoted says that the lines of the text are not those of the file.
 	quoted bool
+	// key is where an object names the file; nil for a file of a directory.
+	key *yaml.Node
 }
 
 // place is where a place in a file of the bundle stands in what was read.
@@ -75,6 +79,9 @@ func (m *manuscript) place(file string, line, column int) (path string, atLine, 
 	if !ok && line == 0 { // where it would be; what has a line stands in a file that was filled in
 		o.path = filepath.Join(m.dir, file)
 	}
+	if line == 0 && o.key != nil {
+		return o.path, o.key.Line, o.key.Column
+	}
 	if line == 0 {
 		return o.path, o.line, 0
 	}
@@ -85,9 +92,12 @@ func (m *manuscript) place(file string, line, column int) (path string, atLine, 
 }
 
 // placed is a finding at the place where its file stands. Within quoted or folded text no place can be told from the lines of
-// the file, so that the finding says both.
+// the file, so that the finding says both; and of many files in one the finding says which it is about as a whole.
 func (m *manuscript) placed(d diag.Diagnostic) diag.Diagnostic {
-	if m.at[d.File].quoted && d.Line > 0 {
+	switch o := m.at[d.File]; {
+	case d.Line == 0 && o.key != nil:
+		d.Message = d.File + ": " + d.Message
+	case d.Line > 0 && o.quoted:
 		d.Message = fmt.Sprintf("%s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
 	}
 	d.File, d.Line, d.Column = m.place(d.File, d.Line, d.Column)
@@ -258,9 +268,13 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		return nil, unreadable(path, &node, codeEncoding, fmt.Sprintf("ConfigMap %s has %s under binaryData, which nothing reads: "+
 			"a file of a bundle is UTF-8 text", c.name, key), "see whether the file has another encoding")
 	}
+	data := yamlnode.Child(c.object, "data")
 	for key, node := range head.Data {
 		c.files[key] = []byte(node.Value)
-		c.at[key] = originOf(path, &node, lines)
+		o := originOf(path, &node, lines)
+		at, _ := yamlnode.Field(data, key)
+		o.key = cmp.Or(at, &node)
+		c.at[key] = o
 	}
 	return []*configMap{c}, nil
 }

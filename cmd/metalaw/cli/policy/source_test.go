@@ -113,6 +113,32 @@ func TestOneInterruptEndsACommandThatWaitsForItsInput(t *testing.T) {
 	}
 }
 
+func TestAFindingAboutAWholeFileOfAConfigMapNamesTheFileAtItsKey(t *testing.T) {
+	sound := strings.Replace(head, "setings", "settings", 1)
+	part := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: macs, labels: {policy.metalaw.dev/bundle-part: lab}}\ndata:\n  notes.txt: x\n"
+	listing := "  manifest.yaml: |\n    apiVersion: policy.metalaw.dev/v1alpha1\n    kind: Manifest\n    files:\n" +
+		"    - {name: notes.txt, configMap: macs, digest: \"sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881\"}\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"as a block":     {sound + "  notes.txt: |\n    x\n", "standard input:17:3: error: notes.txt: nothing reads a file of this name [file-unknown]"},
+		"quoted":         {sound + "  notes.txt:\n    \"x\"\n", "standard input:17:3: error: notes.txt: nothing reads a file of this name [file-unknown]"},
+		"that is merged": {sound + "  <<: {notes.txt: x}\n", "standard input:17:19: error: notes.txt: nothing reads a file of this name [file-unknown]"},
+		"of a part":      {sound + listing + part, "standard input:27:3: error: notes.txt: nothing reads a file of this name [file-unknown]"},
+		"of JSON": {`{"kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"lab-1.0.0","labels":{"policy.metalaw.dev/bundle":"lab"}},
+"data":{"bundle.yaml":"name: lab\nversion: 1.0.0\n","notes.txt":"x"}}]}`,
+			"standard input:2:53: error: notes.txt: nothing reads a file of this name [file-unknown]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out, err := call(t, c.text, "verify", "-f", "-"); !errors.Is(err, terminal.ErrIncomplete) || !strings.HasPrefix(out, c.want) {
+				t.Errorf("%v\n%s\nwant:\n%s", err, out, c.want)
+			}
+			if out, err := call(t, c.text, "verify", "-f", "-", "-o", "sarif"); !errors.Is(err, terminal.ErrIncomplete) ||
+				!strings.Contains(out, `"text": "notes.txt: nothing reads a file of this name (`) {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
 // listed is a list of objects as kubectl prints them.
 const listed = `apiVersion: v1
 kind: List
