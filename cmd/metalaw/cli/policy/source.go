@@ -159,13 +159,13 @@ func readManifests(path string, data []byte) (*manuscript, error) {
 		return nil, err
 	}
 	var heads []*configMap
-	parts := map[string]*configMap{}
+	var others parts
 	for _, c := range objects {
 		switch {
 		case c.labels[bundleLabel] != "":
 			heads = append(heads, c)
 		case c.labels[partLabel] != "":
-			parts[c.name] = c
+			others = append(others, c)
 		}
 	}
 	switch len(heads) {
@@ -174,13 +174,10 @@ func readManifests(path string, data []byte) (*manuscript, error) {
 			"give the directory of a bundle, or the manifest of its ConfigMap with this label")
 	case 1:
 		head := heads[0]
-		m, err := head.manuscript(path+", ConfigMap "+head.name, func(name string) *configMap {
-			part, ok := parts[name]
-			if !ok || part.labels[partLabel] != head.labels[bundleLabel] {
-				return nil
-			}
-			return part
-		})
+		m, err := head.manuscript(path+", ConfigMap "+head.name, others.of(head))
+		if none, ok := errors.AsType[*unfit](err); ok {
+			others.tellApart(head, none.found)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +195,8 @@ func readManifests(path string, data []byte) (*manuscript, error) {
 
 // configMap is one ConfigMap of a stream, with the places of its files.
 type configMap struct {
-	name                string
+	// namespace is empty where it is that which kubectl happens to use.
+	namespace, name     string
 	labels, annotations map[string]string
 	files               bundle.Files
 	at                  map[string]origin
@@ -232,7 +230,7 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
 		Metadata   struct {
-			Name                string
+			Namespace, Name     string
 			Labels, Annotations map[string]string
 		}
 		Data       map[string]yaml.Node
@@ -253,8 +251,8 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		}
 		return all, nil
 	}
-	c := &configMap{name: head.Metadata.Name, labels: head.Metadata.Labels, annotations: head.Metadata.Annotations,
-		files: bundle.Files{}, at: map[string]origin{}, object: placeOf(doc)}
+	c := &configMap{namespace: head.Metadata.Namespace, name: head.Metadata.Name, labels: head.Metadata.Labels,
+		annotations: head.Metadata.Annotations, files: bundle.Files{}, at: map[string]origin{}, object: placeOf(doc)}
 	ours := c.labels[bundleLabel] != "" || c.labels[partLabel] != ""
 	if ours && (head.Kind == "" || head.Kind == "ConfigMap" && head.APIVersion != "v1") {
 		return nil, unreadable(path, c.object, codeNoConfigMap, fmt.Sprintf("the object %q has the label of a bundle and is no ConfigMap as it is "+

@@ -139,6 +139,55 @@ func TestAFindingAboutAWholeFileOfAConfigMapNamesTheFileAtItsKey(t *testing.T) {
 	}
 }
 
+func TestAPartInAnotherNamespaceIsMissing(t *testing.T) {
+	const digest = "sha256:e74738fba209ae1bddbc719b60f5195194164ea7e59e847cdc68a4ad43fe5690"
+	in := func(namespace, object string) string {
+		if namespace == "" {
+			return object
+		}
+		return strings.Replace(object, "metadata: {", "metadata: {namespace: "+namespace+", ", 1)
+	}
+	bundleOf := func(namespace string) string {
+		return in(namespace, `apiVersion: v1
+kind: ConfigMap
+metadata: {name: lab-1.0.0, labels: {policy.metalaw.dev/bundle: lab}}
+data:
+  bundle.yaml: |
+    apiVersion: policy.metalaw.dev/v1alpha1
+    kind: Bundle
+    name: lab
+    version: 1.0.0
+  manifest.yaml: |
+    apiVersion: policy.metalaw.dev/v1alpha1
+    kind: Manifest
+    files:
+    - {name: macprefixes.yaml, configMap: macs, digest: "`+digest+`"}
+---
+`)
+	}
+	part := func(namespace, text string) string {
+		return in(namespace, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: macs, labels: {policy.metalaw.dev/bundle-part: lab}}\ndata:\n"+
+			"  macprefixes.yaml: |\n    "+text+"\n---\n")
+	}
+	const sound, other = "macPrefixes: []", "macPrefixes: [] # of another"
+	const missing = "standard input:14:7: error: macprefixes.yaml: ConfigMap macs does not hold macprefixes.yaml"
+	for name, c := range map[string]struct{ text, want string }{
+		"in another": {bundleOf("x") + part("y", sound), missing + ": the one here is in namespace y, and the bundle in x [manifest-part-missing]\n" +
+			"    apply it, in the same namespace and with the label policy.metalaw.dev/bundle-part\n"},
+		"in none":                               {bundleOf("x"), missing + " [manifest-part-missing]"},
+		"in the same":                           {bundleOf("x") + part("x", sound), "standard input, ConfigMap lab-1.0.0: accepted"},
+		"in the same, another after it":         {bundleOf("x") + part("x", sound) + part("y", other), "standard input, ConfigMap lab-1.0.0: accepted"},
+		"in one that may be the same":           {bundleOf("x") + part("", sound), "standard input, ConfigMap lab-1.0.0: accepted"},
+		"where that of the bundle is not known": {bundleOf("") + part("y", sound), "standard input, ConfigMap lab-1.0.0: accepted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out, _ := call(t, c.text, "verify", "-f", "-"); !strings.HasPrefix(out, c.want) {
+				t.Errorf("%s\nwant:\n%s", out, c.want)
+			}
+		})
+	}
+}
+
 // listed is a list of objects as kubectl prints them.
 const listed = `apiVersion: v1
 kind: List
