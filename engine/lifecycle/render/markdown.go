@@ -4,6 +4,7 @@ package render
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/metalaw/metalaw/engine/lifecycle"
@@ -26,7 +27,7 @@ func Markdown(l *lifecycle.Lifecycle, counts Counts) string {
 		if n.stable {
 			rest = "yes"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |", n.name, cell(n.means), rest)
+		fmt.Fprintf(&b, "| %s | %s | %s |", n.name, cell(prose(n.means)), rest)
 		if counts != nil {
 			fmt.Fprintf(&b, " %d |", n.count)
 		}
@@ -39,7 +40,7 @@ func Markdown(l *lifecycle.Lifecycle, counts Counts) string {
 		}
 	}
 	for _, n := range g.states {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", n.name, n.means)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", n.name, prose(n.means))
 		ways(&b, l, n)
 	}
 	return b.String()
@@ -60,11 +61,26 @@ func ways(b *strings.Builder, l *lifecycle.Lifecycle, n node) {
 	}
 }
 
+// code is text as it is. Backticks in it do not end it: it stands between more of them.
 func code(text string) string {
 	if text == "" {
 		return ""
 	}
-	return "`" + cell(text) + "`"
+	fence, space := "`", ""
+	for strings.Contains(text, fence) {
+		fence, space = fence+"`", " "
+	}
+	return fence + space + cell(text) + space + fence
+}
+
+// markup is what begins a tag or a character reference, and a link or an image.
+var markup = regexp.MustCompile(`<[A-Za-z/!?]|&#?[0-9A-Za-z]+;|\[`)
+
+// prose is an author's plain text where Markdown would take it for markup. Character references hold also behind a backslash.
+func prose(text string) string {
+	return markup.ReplaceAllStringFunc(text, func(m string) string {
+		return map[byte]string{'<': "&lt;", '&': "&amp;", '[': "&#91;"}[m[0]] + m[1:]
+	})
 }
 
 // cell keeps text from ending the cell of a table that it stands in.

@@ -89,6 +89,28 @@ func TestALifecycleIsDrawnInEveryForm(t *testing.T) {
 	}
 }
 
+func TestWhatAnAuthorWritesIsNoMarkup(t *testing.T) {
+	for name, c := range map[string]struct{ means, when, said, condition string }{
+		"a script":                    {`Off <script>alert(1)</script>.`, `asked`, `Off &lt;script>alert(1)&lt;/script>.`, "`asked`"},
+		"a comment":                   {`Off <!-- on`, `asked`, `Off &lt;!-- on`, "`asked`"},
+		"a link and an image":         {`See [this](javascript:1) ![x](y).`, `asked`, `See &#91;this](javascript:1) !&#91;x](y).`, "`asked`"},
+		"a link behind a backslash":   {`\[this](javascript:1)`, `asked`, `\&#91;this](javascript:1)`, "`asked`"},
+		"a character reference":       {`Off &lt;b> &#60;`, `asked`, `Off &amp;lt;b> &amp;#60;`, "`asked`"},
+		"ordinary text":               {"Off & under 5 < 6 > 4, R&D: `asked`.", `asked`, "Off & under 5 < 6 > 4, R&D: `asked`.", "`asked`"},
+		"a condition of code":         {"Off.", `asked && life.age < 5m`, "Off.", "`asked && life.age < 5m`"},
+		"a condition with a backtick": {"Off.", "life.state == \"`<script>`\"", "Off.", "`` life.state == \"`<script>`\" ``"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := prose(c.means); got != c.said {
+				t.Errorf("%s", got)
+			}
+			if got := code(c.when); got != c.condition {
+				t.Errorf("%s", got)
+			}
+		})
+	}
+}
+
 func TestTheDrawingIsXML(t *testing.T) {
 	d := xml.NewDecoder(strings.NewReader(SVG(lamp(t), Counts{})))
 	for {
