@@ -27,7 +27,8 @@ func (b *Bundle) runTests(ctx context.Context, in Options, report *Report) diag.
 	}{{selection.RunTests, b.Selection != nil}, {admission.RunTests, b.Admission != nil}} {
 		tests, problems := policy.run(ctx, b.Files)
 		for _, d := range problems {
-			if policy.compiles || d.Code != regosandbox.CodeTestFailed { // what is wrong with the policy is told already
+			// What is wrong with the policy is told already.
+			if policy.compiles || d.Code != regosandbox.CodeTestFailed && d.Code != regosandbox.CodeEntrypoint {
 				found = append(found, d)
 			}
 		}

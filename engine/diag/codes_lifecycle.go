@@ -236,8 +236,8 @@ rego-cost
 	An evaluation takes more steps than a claim or a request may cost.
 	Look at fewer combinations, avoid loops within loops, and compare with ==.
 rego-entrypoint
-	A rule that metalaw asks for is missing or has another form.
-	Write it like the example in the finding.
+	A rule that metalaw asks for is missing or has another form, or a message of it has: in the text of the rule, or in what a test saw of it.
+	Write it like the example in the finding; a code is lower-case letters, digits and dashes, and a message is a text.
 rego-evaluation
 	An evaluation of plain input has no result.
 	Let a rule have one value for an input, and call functions with values of the right kind.

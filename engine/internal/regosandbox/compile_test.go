@@ -59,7 +59,28 @@ func TestCompileRefuses(t *testing.T) {
 		"a value where a set belongs":     {"ok := true\nwhy := \"x\"\n", "p.rego:3:1: error: why: why has another form than metalaw asks for (write it like why contains"},
 		"a reason without message":        {"ok := true\nwhy contains {\"code\": \"a\"} if input.open\n", "why contains an object without message"},
 		"a reason with an unknown key":    {"ok := true\nwhy contains {\"code\": \"a\", \"message\": \"b\", \"msg\": \"c\"}\n", `unknown key "msg"`},
-		"a reason that is a text":         {"ok := true\nwhy contains \"no\"\n", "why contains something else than an object with code and message"},
+		"a code in capitals": {"ok := true\nwhy contains {\"code\": \"Old_Image\", \"message\": \"b\"} if input.open\n",
+			"p.rego:3:23: error: why: why contains the code \"Old_Image\"; a code is 1 to 63 lower-case letters, digits and dashes (write a code such as \"old-image\""},
+		"a code that is empty": {"ok := true\nwhy contains {\"code\": \"\", \"message\": \"b\"}\n", "p.rego:3:23: error: why: why contains the code \"\";"},
+		"a code that a variable holds": {"ok := true\nwhy contains {\"code\": c, \"message\": \"b\"} if {\n\tinput.open\n\tc := \"GPU_FULL\"\n}\n",
+			"p.rego:5:7: error: why: why contains the code \"GPU_FULL\";"},
+		"a code that a condition compares": {"ok := true\nwhy contains {\"code\": c, \"message\": \"b\"} if {\n\tsome c in [input.name, input.color]\n\tc == \"A B\"\n}\n", "p.rego:5:7: error: why: why contains the code \"A B\";"},
+		"a code that a rule holds": {"ok := true\nfull := \"GPU_FULL\"\nwhy contains {\"code\": full, \"message\": \"b\"}\n",
+			"p.rego:3:9: error: why: why contains the code \"GPU_FULL\";"},
+		"a code of an object under a name": {"ok := true\nwhy contains m if {\n\tm := {\"code\": \"A\", \"message\": input.name}\n}\n", "p.rego:4:16: error: why: why contains the code \"A\";"},
+		"a code that is a number":          {"ok := true\nwhy contains {\"code\": 404, \"message\": \"b\"}\n", "p.rego:3:23: error: why: why contains an object whose code is not a string: 404 (write a code such as \"too-old\""},
+		"a message that is true":           {"ok := true\nwhy contains {\"code\": \"a\", \"message\": true}\n", "p.rego:3:39: error: why: why contains an object whose message is not a string: true"},
+		"a message that is null":           {"ok := true\nwhy contains {\"code\": \"a\", \"message\": null}\n", "whose message is not a string: null"},
+		"a message that is a list":         {"ok := true\nwhy contains {\"code\": \"a\", \"message\": [input.name]}\n", "p.rego:3:39: error: why: why contains an object whose message is not a string: [input.name]"},
+		"a message that is an object":      {"ok := true\nwhy contains {\"code\": \"a\", \"message\": {\"x\": 1}}\n", "whose message is not a string: {\"x\": 1}"},
+		"a message that is empty":          {"ok := true\nwhy contains {\"code\": \"a\", \"message\": \"\"}\n", "p.rego:3:39: error: why: why contains a message of 0 bytes; a message has 1 to 1024 (write a sentence"},
+		"a message that is a number of the input": {"ok := true\nwhy contains {\"code\": \"a\", \"message\": input.size} if input.size > 3\n",
+			"p.rego:3:39: error: why: why contains an object whose message is not a string: input.size"},
+		"a message that is what a function counts": {"ok := true\nwhy contains {\"code\": \"a\", \"message\": count(input.parts)}\n", "p.rego:3:39: error: why: why contains an object whose message is not a string: count(input.parts)"},
+		"a message that is a number by a rule":     {"ok := true\nn := input.size + 1\nwhy contains {\"code\": \"a\", \"message\": n}\n", "p.rego:4:39: error: why: why contains an object whose message is not a string: n"},
+		"a message that is a number by a variable": {"ok := true\nwhy contains {\"code\": \"a\", \"message\": n} if {\n\tn := input.size\n\tn > 3\n}\n", "whose message is not a string: input.size"},
+		"a field that is a number":                 {"ok := true\nwhy contains {\"code\": \"a\", \"message\": \"b\", \"field\": 1}\n", "p.rego:3:53: error: why: why contains an object whose field is not a string: 1"},
+		"a reason that is a text":                  {"ok := true\nwhy contains \"no\"\n", "why contains something else than an object with code and message"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			module, found := Compile(testSpec(), policy(c.body))
@@ -69,6 +90,29 @@ func TestCompileRefuses(t *testing.T) {
 			}
 			if module != nil || !strings.Contains(all, c.says) {
 				t.Errorf("compiled: %v, found:\n%swant %s", module != nil, all, c.says)
+			}
+		})
+	}
+}
+
+func TestMessagesThatMayBeWellFormedCompile(t *testing.T) {
+	for name, body := range map[string]string{
+		"a code from the input":                        `why contains {"code": input.name, "message": "b"}`,
+		"a code that is one of several":                `why contains {"code": c, "message": "b"} if some c in ["a", "B_C"]`,
+		"a code that is put together":                  `why contains {"code": sprintf("%s-x", [input.name]), "message": "b"}`,
+		"a code that an object may give":               `why contains {"code": object.get(input.labels, "code", 1), "message": "b"}`,
+		"a message of which the type is not known":     `why contains {"code": "a", "message": input.any.text}`,
+		"a message that is a text or a number":         "n := input.name if input.open\nelse := 1\nwhy contains {\"code\": \"a\", \"message\": n}",
+		"a code that is not the one compared with":     "why contains {\"code\": c, \"message\": \"b\"} if {\n\tc := input.name\n\tnot c == \"A B\"\n}",
+		"a code that a rule holds under a condition":   "full := \"GPU_FULL\" if input.open\nelse := \"full\"\nwhy contains {\"code\": full, \"message\": \"b\"}",
+		"a message of another rule":                    `why contains m if some m in more` + "\nmore contains {\"code\": \"B\", \"message\": 1} if input.open",
+		"variables that are equal to each other":       "why contains {\"code\": c, \"message\": \"b\"} if {\n\tsome c in [input.name]\n\tsome d in [input.name]\n\tc == d\n\td == c\n}",
+		"a code of 63 letters, digits and dashes":      `why contains {"code": "` + strings.Repeat("a-1", 21) + `", "message": "b"}`,
+		"a field that the input has and may be a text": `why contains {"code": "a", "message": "b", "field": input.any.path}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if module, found := Compile(testSpec(), policy("ok := true\n"+body+"\n")); module == nil {
+				t.Error(found)
 			}
 		})
 	}

@@ -3,6 +3,7 @@
 package regosandbox
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -66,9 +67,9 @@ func (m *Module) message(rule string, term *ast.Term) (Message, error) {
 		switch {
 		case !ok:
 			failure = m.Misshapen(rule, "contains an object whose %s is not a string: %s", cut(strings.Trim(key.String(), `"`)), cut(value.String()))
-		case name == "code":
+		case name == keyCode:
 			out.Code = string(text)
-		case name == "message":
+		case name == keyMessage:
 			out.Message = string(text)
 		case slices.Contains(m.fields(rule), string(name)):
 			if out.Fields == nil {
@@ -80,10 +81,10 @@ func (m *Module) message(rule string, term *ast.Term) (Message, error) {
 		}
 	})
 	if failure == nil && !ValidCode(out.Code) {
-		failure = m.Misshapen(rule, "contains the code %q; a code is 1 to %d lower-case letters, digits and dashes", cut(out.Code), maxCode)
+		failure = m.Misshapen(rule, "contains %s", misspeltCode(out.Code))
 	}
-	if failure == nil && (out.Message == "" || len(out.Message) > MaxMessage) {
-		failure = m.Misshapen(rule, "contains a message of %d bytes for code %s; a message has 1 to %d", len(out.Message), out.Code, MaxMessage)
+	if failure == nil && !validMessage(out.Message) {
+		failure = m.Misshapen(rule, "contains %s", misspeltMessage(out))
 	}
 	return out, failure
 }
@@ -97,10 +98,28 @@ func (m *Module) fields(rule string) []string {
 	return nil
 }
 
+// codeLetters are all that a code is made of.
+const codeLetters = "abcdefghijklmnopqrstuvwxyz0123456789-"
+
 // ValidCode says whether a rule may say so: lower-case letters, digits and dashes.
 func ValidCode(code string) bool {
-	return code != "" && len(code) <= maxCode && strings.Trim(code, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" &&
+	return code != "" && len(code) <= maxCode && strings.Trim(code, codeLetters) == "" &&
 		code[0] != '-' && code[len(code)-1] != '-'
+}
+
+func misspeltCode(code string) string {
+	return fmt.Sprintf("the code %q; a code is 1 to %d lower-case letters, digits and dashes", cut(code), maxCode)
+}
+
+func validMessage(message string) bool { return message != "" && len(message) <= MaxMessage }
+
+// misspeltMessage says what is wrong with the message, and under which code it is where that is known.
+func misspeltMessage(m Message) string {
+	under := ""
+	if m.Code != "" {
+		under = " for code " + m.Code
+	}
+	return fmt.Sprintf("a message of %d bytes%s; a message has 1 to %d", len(m.Message), under, MaxMessage)
 }
 
 func cut(s string) string {
