@@ -3,16 +3,11 @@
 package bundle
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/metalaw/metalaw/engine/admission"
 	"github.com/metalaw/metalaw/engine/diag"
-	"github.com/metalaw/metalaw/engine/internal/regosandbox"
-	"github.com/metalaw/metalaw/engine/selection"
 )
 
 // MaxPackedBytes is how large the packed content of a bundle may be: written as base64, beside the rest of the
@@ -25,14 +20,6 @@ const (
 	maxTotalBytes = 2 << 20
 	maxStates     = 64
 	maxRules      = 256
-)
-
-const (
-	// mostRegoSteps bounds what choosing among some servers, or looking at one request, may take. It is counted in steps of
-	// the evaluation and not in time, so that a busy machine refuses nothing.
-	mostRegoSteps = 200_000
-	// candidates is how many servers are chosen among.
-	candidates = 64
 )
 
 // tooLarge reports content that is not even looked at.
@@ -79,81 +66,4 @@ func (b *Bundle) tooMany() diag.List {
 	over("states", len(b.Lifecycle.States()), maxStates)
 	over("rules", len(lifecycleRules(b.Lifecycle)), maxRules)
 	return found
-}
-
-// regoCost evaluates the policies on a plain claim and plain servers. Rego has no bound of its own: a rule that runs away is
-// found by running it.
-func (b *Bundle) regoCost(ctx context.Context) diag.List {
-	var found diag.List
-	report := func(file string, err error, what string) {
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		found = append(found, regoFailure(file, err, what))
-	}
-	if b.Selection != nil {
-		report(SelectionFile, b.selectOnce(ctx), fmt.Sprintf("choosing among %d servers", candidates))
-	}
-	if b.Admission != nil {
-		report(AdmissionFile, b.admitOnce(ctx), "looking at a new ServerClaim")
-	}
-	return found
-}
-
-func (b *Bundle) selectOnce(ctx context.Context) error {
-	ctx, cancel := regosandbox.Bounded(ctx, mostRegoSteps)
-	defer cancel()
-	all := make([]*selection.PreparedCandidate, candidates)
-	for i := range all {
-		all[i] = selection.NewCandidate(selection.Candidate{Name: fmt.Sprintf("server-%d", i), Health: "OK", Rack: "r1", Cores: 64, MemoryGiB: 512})
-	}
-	claim := selection.Claim{Namespace: "team", Name: "claim", Image: "registry.example.com/os:1", Power: "On"}
-	// Steps are the interpreter's; what is evaluated natively takes no more.
-	policy, fleet := b.Selection.Interpreted(), selection.Fleet{Total: candidates, TotalByRack: map[string]int64{"r1": candidates}}
-	result, err := policy.Select(ctx, claim, all, fleet)
-	for i := 0; err == nil && result.Unjudged.Count > 0 && i < len(all); i++ { // what it fails on is among these
-		_, err = policy.Judge(ctx, claim, all[i], fleet)
-	}
-	return err
-}
-
-func (b *Bundle) admitOnce(ctx context.Context) error {
-	ctx, cancel := regosandbox.Bounded(ctx, mostRegoSteps)
-	defer cancel()
-	_, err := b.Admission.Admit(ctx, admission.Input{Operation: "CREATE", Kind: "ServerClaim",
-		Object: map[string]any{"apiVersion": "metal.ironcore.dev/v1alpha1", "kind": "ServerClaim",
-			"metadata": map[string]any{"namespace": "team", "name": "claim"},
-			"spec":     map[string]any{"power": "On", "image": "registry.example.com/os:1", "serverSelector": map[string]any{}}},
-		User: admission.User{Name: "jane"}})
-	return err
-}
-
-// regoFailure is the finding about an evaluation that was stopped, or that has no result.
-func regoFailure(file string, err error, what string) diag.Diagnostic {
-	d := diag.Diagnostic{Severity: diag.Error, File: file}
-	if e, ok := errors.AsType[*selection.EvalError](err); ok {
-		if err = e.Cause; e.File != "" {
-			d.File, d.Line, d.Column, d.Rule = e.File, e.Line, e.Column, e.Rule
-		}
-	}
-	work, stopped := errors.AsType[*regosandbox.WorkError](err)
-	if stopped && work.File != "" {
-		d.File, d.Line, d.Column = work.File, work.Line, work.Column
-	}
-	if stopped && work.Parts {
-		d.Code, d.Message, d.Hint = regosandbox.CodeBound, what+" fails: "+work.Error(), regosandbox.BoundHint
-		return d
-	}
-	if bound, ok := errors.AsType[*regosandbox.BoundError](err); ok {
-		d.Code, d.Message, d.Hint = regosandbox.CodeBound, what+" fails: "+bound.Error(), regosandbox.BoundHint
-		return d
-	}
-	if stopped || errors.Is(err, context.DeadlineExceeded) {
-		d.Code, d.Message = "rego-cost", fmt.Sprintf("%s takes more than %d steps and was stopped", what, mostRegoSteps)
-		d.Hint = "look at fewer combinations: avoid loops within loops, and compare with ==, which is indexed"
-		return d
-	}
-	d.Code, d.Message = "rego-evaluation", what+" fails: "+err.Error()
-	d.Hint = "a rule must have one value for an input, and functions take values of the right kind only"
-	return d
 }

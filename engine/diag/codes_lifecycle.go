@@ -233,7 +233,7 @@ rego-compile
 	The Rego does not compile, for the reason that the finding gives.
 	Correct the rule; strict mode refuses what is not used.
 rego-cost
-	An evaluation takes more steps than a claim or a request may cost.
+	An evaluation takes more steps than a claim or a request may cost, with as many labels, taints and annotations as real ones have.
 	Look at fewer combinations, avoid loops within loops, and compare with ==.
 rego-entrypoint
 	A rule that metalaw asks for is missing or has another form, or a message of it has: in the text of the rule, or in what a test saw of it.

@@ -68,7 +68,7 @@ func TestCompileRefuses(t *testing.T) {
 		"a code that a rule holds": {"ok := true\nfull := \"GPU_FULL\"\nwhy contains {\"code\": full, \"message\": \"b\"}\n",
 			"p.rego:3:9: error: why: why contains the code \"GPU_FULL\";"},
 		"a code of an object under a name": {"ok := true\nwhy contains m if {\n\tm := {\"code\": \"A\", \"message\": input.name}\n}\n", "p.rego:4:16: error: why: why contains the code \"A\";"},
-		"a code that is a number":          {"ok := true\nwhy contains {\"code\": 404, \"message\": \"b\"}\n", "p.rego:3:23: error: why: why contains an object whose code is not a string: 404 (write a code such as \"too-old\""},
+		"a code that is a number":          {"ok := true\nwhy contains {\"code\": 404, \"message\": \"b\"}\n", "p.rego:3:23: error: why: why contains an object whose code is not a string: 404 (write a code such as \"unfit\""},
 		"a message that is true":           {"ok := true\nwhy contains {\"code\": \"a\", \"message\": true}\n", "p.rego:3:39: error: why: why contains an object whose message is not a string: true"},
 		"a message that is null":           {"ok := true\nwhy contains {\"code\": \"a\", \"message\": null}\n", "whose message is not a string: null"},
 		"a message that is a list":         {"ok := true\nwhy contains {\"code\": \"a\", \"message\": [input.name]}\n", "p.rego:3:39: error: why: why contains an object whose message is not a string: [input.name]"},

@@ -155,7 +155,7 @@ func codeHint(code string) string {
 		return '-'
 	}, strings.ToLower(code))
 	if like = strings.Trim(like, "-"); !ValidCode(like) {
-		like = "too-old"
+		like = "unfit"
 	}
 	return fmt.Sprintf("write a code such as %q: it is counted, and shown beside the message", like)
 }
