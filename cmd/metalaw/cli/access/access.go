@@ -96,8 +96,13 @@ func (f *Flags) completeContext(_ *cobra.Command, _ []string, prefix string) ([]
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Connect makes a client; warnings of the API server go to the writer.
+// Connect makes a client; warnings of the API server go to the writer, those of the same words once.
 func (f *Flags) Connect(warnings io.Writer) (client.WithWatch, error) {
+	return f.ConnectWith(rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true}))
+}
+
+// ConnectWith makes a client; every warning of the API server goes to the handler.
+func (f *Flags) ConnectWith(warnings rest.WarningHandler) (client.WithWatch, error) {
 	config, err := f.config().ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("which cluster? There is no kubeconfig: name one with --kubeconfig or $KUBECONFIG")
@@ -111,7 +116,7 @@ func (f *Flags) Connect(warnings io.Writer) (client.WithWatch, error) {
 	config.QPS = -1
 	config.UserAgent = FieldManager
 	config.WarningHandlerWithContext = nil
-	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
+	config.WarningHandler = warnings
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, policyv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {

@@ -117,9 +117,11 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 				return err
 			}
 			warnings := &warnings{}
-			quiet := *t
-			quiet.Err = warnings
-			c, in, err := connect(flags, &quiet, r.namespace)
+			c, err := flags.ConnectWith(warnings)
+			if err != nil {
+				return err
+			}
+			in, err := namespaceOf(flags, r.namespace)
 			if err != nil {
 				return err
 			}
@@ -154,12 +156,16 @@ func connect(flags *access.Flags, t *terminal.Terminal, namespace string) (clien
 	if err != nil {
 		return nil, "", err
 	}
-	if namespace == "" {
-		if namespace, err = flags.Namespace(); err != nil {
-			return nil, "", err
-		}
+	in, err := namespaceOf(flags, namespace)
+	return c, in, err
+}
+
+// namespaceOf is the namespace that is meant: the one that is named, or else that of the kubeconfig's context.
+func namespaceOf(flags *access.Flags, named string) (string, error) {
+	if named != "" {
+		return named, nil
 	}
-	return c, namespace, nil
+	return flags.Namespace()
 }
 
 // completeClaims offers the claims of the namespace.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
@@ -79,22 +80,32 @@ const (
 	unasked = "unasked"
 )
 
-// warnings collects the warnings of the API server.
-type warnings struct{ text strings.Builder }
+// warnings collects the warnings of the API server. Several claims may get the same.
+type warnings struct {
+	mu  sync.Mutex
+	all []string
+}
 
-// Write implements io.Writer.
-func (w *warnings) Write(p []byte) (int, error) { return w.text.Write(p) }
+// warningCode is the code of the warnings that are for people (RFC 7234, 5.5.7).
+const warningCode = 299
 
-// take gives what has come, one warning each.
-func (w *warnings) take() []string {
-	all := []string{}
-	for line := range strings.Lines(w.text.String()) {
-		if line = strings.TrimSpace(strings.TrimPrefix(line, "Warning: ")); line != "" {
-			all = append(all, line)
-		}
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(code int, _, text string) {
+	if text = strings.TrimSpace(text); code != warningCode || text == "" {
+		return
 	}
-	w.text.Reset()
-	return all
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, text)
+}
+
+// take gives what has come since it was asked last.
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	taken := append([]string{}, w.all...)
+	w.all = nil
+	return taken
 }
 
 // try finds out what would become of the claims.
