@@ -114,8 +114,14 @@ func (l *lookup) feasible(ctx context.Context, c change[v1alpha1.ServerClaim], b
 	}
 	asked := l.asksAnew(c, b)
 	fleet := l.servers.Index()
-	if asked == nil || asked.Spec.ServerRef != "" && fleet.Get(asked.Spec.ServerRef) == nil {
+	if asked == nil {
 		return feasibility{}
+	}
+	if ref := asked.Spec.ServerRef; ref != "" {
+		named := fleet.Get(ref)
+		if named == nil || policies.ComesBack(c.new, named.Server) { // which has its server, and asks for none
+			return feasibility{}
+		}
 	}
 	answer, err := l.judge(ctx, fleet, b, *asked)
 	if err != nil {

@@ -63,6 +63,7 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 		checkServerRef(c.new, f, &found)
 		checkTakesOver(c, f, &found)
 	}
+	checkAgree(c, f.server, &found)
 	checkKeepsServer(c, &found)
 	checkPlacement(c, &found)
 	checkGang(c, f.server, &found)
@@ -147,7 +148,7 @@ func limitError(c *v1alpha1.ServerClaim) *field.Error {
 	return &field.Error{Type: field.ErrorTypeTooMany, Field: limit.Field, BadValue: limit.Have, Detail: limit.Detail()}
 }
 
-// checkServerRef: the server that a claim asks for by name exists, and the claim's selector matches it.
+// checkServerRef: the server that a claim asks for by name exists.
 func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
 	if why := validation.NameIsDNSSubdomain(refOf(c), false); len(why) > 0 {
 		found.deny(field.Invalid(serverRefPath.Child("name"), refOf(c), "no Server has such a name: "+strings.Join(why, "; ")))
@@ -159,17 +160,36 @@ func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
 		found.deny(err)
 		return
 	}
-	spec, err := policies.ClaimSpecOf(c)
-	if err == nil && !spec.Selector.Matches(f.server.Labels) {
-		found.deny(field.Invalid(selectorPath, metav1.FormatLabelSelector(c.Spec.ServerSelector), fmt.Sprintf(
-			"it does not match the labels of Server %q, which serverRef names, and both must match; take one of the two out", refOf(c))))
-	}
 	switch {
 	case v1alpha1.KeptAfterRelease(f.server):
 		found.warn("the claim that held Server %q has ended, and its data is kept (reclaimPolicy Retain); this claim waits until an operator "+
 			"clears the server's spec.serverClaimRef or sets its spec.reclaimPolicy to Recycle, which gives that data up", refOf(c))
 	case f.server.Spec.ServerClaimRef != nil && !namesClaim(f.server, c):
 		found.warn("Server %q is held by another claim; this one waits until it is released", refOf(c))
+	}
+}
+
+// pairs says that a change brings serverRef and serverSelector together: the claim has both then, and one of them is new.
+func pairs(c change[v1alpha1.ServerClaim]) bool {
+	return refOf(c.new) != "" && c.new.Spec.ServerSelector != nil && (refChanges(c) || selectorChanges(c))
+}
+
+// checkAgree: the selector matches the server that the claim names, since neither can be taken back; a claim that is bound would find
+// out once it has lost its server. The labels are no matter where the claim comes to name the server that is held for it or for a former
+// one of its name: it gets that one by no selector, and the labels may have changed since. Nor are they where the manager names the
+// server, which matched when it was chosen.
+func checkAgree(c change[v1alpha1.ServerClaim], s *v1alpha1.Server, found *findings) {
+	if !pairs(c) || s == nil || c.byManager {
+		return
+	}
+	addsSelector := !c.created() && selectorChanges(c)
+	if !addsSelector && policies.ComesBack(c.new, s) {
+		return
+	}
+	spec, err := policies.ClaimSpecOf(c.new)
+	if err == nil && !spec.Selector.Matches(s.Labels) {
+		found.deny(field.Invalid(selectorPath, metav1.FormatLabelSelector(c.new.Spec.ServerSelector), fmt.Sprintf(
+			"it does not match the labels of Server %q, which serverRef names, and both must match; take one of the two out", refOf(c.new))))
 	}
 }
 
@@ -284,7 +304,7 @@ func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim])
 	switch {
 	case c.deleted():
 		name = refOf(c.old)
-	case refChanges(c), joinsByName(c):
+	case refChanges(c), joinsByName(c), pairs(c):
 		name = refOf(c.new)
 	}
 	var err error

@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -74,12 +75,17 @@ func other(c *v1alpha1.ServerClaim) {
 	metav1.SetMetaDataAnnotation(&c.ObjectMeta, "example.com/placment", "x")
 }
 
+func uid(is types.UID) func(*v1alpha1.ServerClaim) {
+	return func(c *v1alpha1.ServerClaim) { c.UID = is }
+}
+
 func image(i string) func(*v1alpha1.ServerClaim) {
 	return func(c *v1alpha1.ServerClaim) { c.Spec.Image = i }
 }
 
 func TestServerClaim(t *testing.T) {
 	const noServer = "Invalid\nspec.serverRef.name: Not found: \"gone\": there is no Server of this name; see `kubectl get servers`, or select one by its labels with serverSelector"
+	const disagree = "Invalid\nspec.serverSelector: Invalid value: \"rack=r2\": it does not match the labels of Server \"s1\", which serverRef names, and both must match; take one of the two out"
 	const unsatisfiable = "no server of the fleet, in whatever state, can satisfy the claim: 0 of 6 servers: selector 6; it stays Unbound until the fleet changes; " +
 		"serverSelector cannot be changed: to ask for other labels, delete the claim and create another"
 	fleet := []client.Object{server(labelled("rack", "r1")), server(serverNamed("taken"), heldBy("other", "c")),
@@ -111,7 +117,19 @@ func TestServerClaim(t *testing.T) {
 			`Server "released" is still held by the former claim of this name, whose release is recorded; this claim waits until the server is Available again`}},
 		"the claim that a server was written for gets no warning": {before: claim(), after: claim(naming("adopted"))},
 		"server and selector must agree": {after: claim(naming("s1"), selecting("rack", "r2")),
-			want: "Invalid\nspec.serverSelector: Invalid value: \"rack=r2\": it does not match the labels of Server \"s1\", which serverRef names, and both must match; take one of the two out"},
+			want: disagree},
+		"a selector that is added must agree with the server that a waiting claim names": {before: claim(naming("s1")), after: claim(naming("s1"), selecting("rack", "r2")), want: disagree},
+		"also with that of a bound claim, which could not be served again": {before: claim(naming("mine"), uid("u1")), after: claim(naming("mine"), uid("u1"), selecting("rack", "r1")),
+			want: strings.NewReplacer("r2", "r1", "s1", "mine").Replace(disagree)},
+		"a server that is named later must agree with the selector": {before: claim(selecting("rack", "r2")), after: claim(naming("s1"), selecting("rack", "r2")), want: disagree},
+		"a selector that is added and agrees passes":                {before: claim(naming("s1")), after: claim(naming("s1"), selecting("rack", "r1"))},
+		"one that is added while the server is gone passes":         {before: claim(naming("gone")), after: claim(naming("gone"), selecting("rack", "r1"))},
+		"a server that was relabelled does not keep the image":      {before: claim(naming("s1"), selecting("rack", "r2")), after: claim(naming("s1"), selecting("rack", "r2"), image("os:2"))},
+		"a claim comes back to its server though that was relabelled": {after: claim(naming("mine"), selecting("rack", "r2")), warnings: []string{
+			`this claim takes over Server "mine" of the former claim of this name, with its data: nothing was erased since; ` +
+				"where that is not meant, delete this claim, which releases the server, and claim another one"}},
+		"one whose former claim was released does not": {after: claim(naming("released"), selecting("rack", "r2")), want: strings.ReplaceAll(disagree, "s1", "released"), warnings: []string{
+			`Server "released" is still held by the former claim of this name, whose release is recorded; this claim waits until the server is Available again`}},
 		"server and selector that agree pass": {after: claim(naming("s1"), selecting("rack", "r1"))},
 		"a claim for a server that keeps the data of a holder that has ended is told what it waits for": {after: claim(naming("kept")), warnings: []string{
 			`the claim that held Server "kept" has ended, and its data is kept (reclaimPolicy Retain); this claim waits until an operator ` +
@@ -183,6 +201,15 @@ func TestServerClaim(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// It chose the server by the labels of a moment ago, and has written it for the claim already, of which the cache may not know.
+func TestAServerThatWasRelabelledDoesNotKeepTheManagerFromNamingIt(t *testing.T) {
+	w := newWorld(t, defaults(t), server(labelled("rack", "r2")))
+	got, _ := w.ask(PathValidateServerClaim, manager, admissionv1.Update, claim(selecting("rack", "r1")), claim(selecting("rack", "r1"), naming("s1")))
+	if got != "" {
+		t.Error(got)
 	}
 }
 
