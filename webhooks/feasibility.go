@@ -166,7 +166,8 @@ func checkFeasible(c *v1alpha1.ServerClaim, f feasibility, onUnsatisfiable strin
 // changed: its tolerations, and its placement while it names no server. Its selector can not.
 func stays(c *v1alpha1.ServerClaim, a *feasible.Answer) string {
 	var parts []string
-	if refOf(c) == "" && (a.TooFew() || a.ByCode[placement.CodePlacement]+a.ByCode[placement.CodeError] > 0) {
+	misplaced := a.ByCode[placement.CodePlacement] + a.ByCode[placement.CodeError] + a.ByCode[placement.CodeSpread]
+	if refOf(c) == "" && (a.TooFew() || misplaced > 0) {
 		parts = append(parts, "placement")
 	}
 	if !a.Feasible() && a.ByCode[selection.CodeTaint] > 0 {

@@ -27,6 +27,8 @@ func TestAClaimThatNothingCanSatisfy(t *testing.T) {
 	}{
 		"is refused":      {setting: "Deny", after: claim(gpus), want: "Invalid\nspec: " + words + "placement 1, taint 1" + remedy},
 		"is warned about": {setting: "Warn", after: claim(gpus), warnings: []string{words + "placement 1, taint 1" + waits + ", or the claim's placement or tolerations"}},
+		"a spread over what no server has is a part of the placement": {setting: "Warn", after: claim(selecting("rack", "r1"), placing("spread: {key: nosuch, claims: {}}")), warnings: []string{
+			words + "selector 1, spread 1" + waits + ", or the claim's placement"}},
 		"a selector cannot be changed": {setting: "Warn", after: claim(selecting("rack", "r3")), warnings: []string{words + "selector 2" + waits +
 			"; serverSelector cannot be changed: to ask for other labels, delete the claim and create another"}},
 		"a selector that leaves one is not to blame": {setting: "Warn", after: claim(selecting("rack", "r1"), gpus), warnings: []string{

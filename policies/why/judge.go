@@ -60,6 +60,8 @@ type Verdict struct {
 	alternative int
 	// heldUp is the code of the contract that passes for this server only when whoever runs the fleet acts; empty where there is none.
 	heldUp string
+	// unplaced says that it has no place under the key of the claim's spread, so that there is none for another claim to leave.
+	unplaced bool
 	// momentary are the stages that may let the claim have it another time though nobody acts.
 	momentary []Stage
 	// fellow says that another member of the claim's gang would get it.
@@ -246,6 +248,9 @@ func (j *judge) answer() Answer {
 // hold begins the verdict on a server with what the hard contract says. It says whether the claim asks for the server by name and labels.
 func (j *judge) hold(v *Verdict, s *server) bool {
 	v.Name, v.heldUp, v.momentary = s.state.Name, s.heldUp, j.momentary(s)
+	if spread := j.placement.Spread(); spread != nil {
+		v.unplaced = spread.Place(s.facts) == ""
+	}
 	ok, code, message := s.eligible(j.spec)
 	if !ok {
 		v.Reasons = append(v.Reasons, Reason{code, message, Contract})

@@ -72,6 +72,7 @@ var otherwise = map[string]struct {
 	selection.CodeNotAllowed: {"where `allow` reads counts, time or how a server is at the moment, or nobody knows yet what the machine is " +
 		"made of", PerhapsElseByOperator},
 	selection.CodePolicyError: {"where nobody knows yet what the machine is made of", PerhapsElseByOperator},
+	placement.CodeSpread:      {"where the server has no value for the key of `spread`", ByClaim},
 	placement.CodePlacement:   {"where the placement asks for `health` or `timesClaimed`, or nobody knows yet what the machine is made of", Perhaps},
 	placement.CodeError:       {"where the placement asks for `health` or `timesClaimed`, or nobody knows yet what the machine is made of", Perhaps},
 }
@@ -91,6 +92,9 @@ func (v Verdict) Passing(r Reason) Passing {
 		return ByOperator
 	}
 	passing := PassingOf(r.Code)
+	if v.unplaced && r.Code == placement.CodeSpread {
+		passing = ByClaim
+	}
 	if !slices.Contains(v.momentary, r.Stage) {
 		return passing
 	}

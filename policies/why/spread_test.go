@@ -4,6 +4,8 @@ package why
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -71,5 +73,47 @@ func TestASpreadCountsTheClaimsThatTheSchedulerCounts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A full place empties when a claim of it ends; a server without a place has nothing that could.
+func TestAServerWithoutAPlaceIsFartherThanOneThatIsCordoned(t *testing.T) {
+	labelled := func(row string, more func(*v1alpha1.Server)) func(*v1alpha1.Server) {
+		return func(s *v1alpha1.Server) {
+			s.Labels["row"] = row
+			more(s)
+		}
+	}
+	first := v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "first", UID: "1"}}
+	f := FleetOf([]v1alpha1.Server{
+		free("a-nowhere", func(*v1alpha1.Server) {}),
+		free("b-cordoned", labelled("2", func(s *v1alpha1.Server) { s.Spec.Unclaimable = true })),
+		free("c-full", labelled("1", func(*v1alpha1.Server) {})),
+		free("d-held", labelled("1", func(s *v1alpha1.Server) {
+			s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "team", Name: "first"}
+			s.Annotations = map[string]string{v1alpha1.ClaimUIDAnnotation: "1"}
+		})),
+	}, nil, []v1alpha1.ServerClaim{first}, time.Unix(0, 0))
+	mine := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "mine", UID: "2",
+		Annotations: map[string]string{v1alpha1.PlacementAnnotation: "spread: {key: row, claims: {}}"}}}
+	a, err := Judge(t.Context(), compiled(t, "package metalaw.selection\n\nallow := true\n"), mine, 0, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, v := range a.Verdicts {
+		got = append(got, fmt.Sprintf("%s: %s %s", v.Name, v.Reasons[0].Code, v.Passing(v.Reasons[0]).Words()))
+	}
+	want := []string{
+		"c-full: spread when another claim or a maintenance ends",
+		"d-held: claimed when another claim or a maintenance ends",
+		"b-cordoned: unclaimable when whoever runs the fleet acts",
+		"a-nowhere: spread not, as the claim is",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got := a.Passes(placement.CodeSpread); got != "1 when another claim or a maintenance ends; 1 not, as the claim is" {
+		t.Errorf("those that the spread leaves out pass %s", got)
 	}
 }
