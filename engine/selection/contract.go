@@ -72,6 +72,24 @@ func Eligible(claim ClaimSpec, server ServerState) (ok bool, code, message strin
 	return true, "", ""
 }
 
+// Objection is a check of the hard contract that a server fails, in the words of Eligible.
+type Objection struct{ Code, Message string }
+
+// Behind are the checks that a server which a claim asks for fails beside the one that Eligible names, and that pass neither with that one
+// nor by themselves: a cordon and a taint, in their order.
+func Behind(first string, tolerations []Toleration, server ServerState) []Objection {
+	free := ServerState{State: stateAvailable, Power: powerOff}
+	cordoned, tainted := free, free
+	cordoned.Unclaimable, tainted.Taints = server.Unclaimable, server.Taints
+	var behind []Objection
+	for _, state := range []ServerState{cordoned, tainted} {
+		if ok, code, message := Eligible(ClaimSpec{Tolerations: tolerations}, state); !ok && code != first {
+			behind = append(behind, Objection{code, message})
+		}
+	}
+	return behind
+}
+
 // Feasible says whether a claim could ever have a server: it is Eligible without what passes by itself, such as another
 // claim, a state, a cordon or data that is to be wiped. The codes are those of Eligible.
 func Feasible(claim ClaimSpec, server ServerState) (ok bool, code, message string) {

@@ -2,7 +2,10 @@
 
 package selection
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // free is a server that every claim may have; change alters it.
 func free(change func(*ServerState)) ServerState {
@@ -52,6 +55,40 @@ func TestEligible(t *testing.T) {
 			ok, code, message := Eligible(c.claim, c.server)
 			if ok != (c.code == "") || code != c.code || message != c.message {
 				t.Errorf("got %v, %q, %q; want %q, %q", ok, code, message, c.code, c.message)
+			}
+		})
+	}
+}
+
+func TestWhatStaysBehindTheFirstCheckIsToldToo(t *testing.T) {
+	taint := Taint{Key: "broken", Effect: "NoBind"}
+	for name, c := range map[string]struct {
+		server     ServerState
+		tolerates  bool
+		want, then string
+	}{
+		"one that is held and tainted":                 {free(func(s *ServerState) { s.Claimed, s.Taints = true, []Taint{taint} }), false, "claimed", "taint"},
+		"one that is held, cordoned and tainted":       {free(func(s *ServerState) { s.Claimed, s.Unclaimable, s.Taints = true, true, []Taint{taint} }), false, "claimed", "unclaimable taint"},
+		"a taint that is tolerated is in nobody's way": {free(func(s *ServerState) { s.Claimed, s.Taints = true, []Taint{taint} }), true, "claimed", ""},
+		"one that rests and is tainted":                {free(func(s *ServerState) { s.State, s.Taints = "Parked", []Taint{taint} }), false, "not-available", "taint"},
+		"a cordon by itself is not told twice":         {free(func(s *ServerState) { s.Unclaimable = true }), false, "unclaimable", ""},
+		"a taint by itself is not told twice":          {free(func(s *ServerState) { s.Taints = []Taint{taint} }), false, "taint", ""},
+		"what passes by itself is not told":            {free(func(s *ServerState) { s.Claimed, s.State, s.Power, s.Dirty = true, "Reserved", "On", true }), false, "claimed", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := ClaimSpec{}
+			if c.tolerates {
+				claim.Tolerations = []Toleration{{Operator: "Exists"}}
+			}
+			_, code, _ := Eligible(claim, c.server)
+			var then []string
+			for _, o := range Behind(code, claim.Tolerations, c.server) {
+				if then = append(then, o.Code); o.Message == "" {
+					t.Errorf("%s says nothing", o.Code)
+				}
+			}
+			if got := strings.Join(then, " "); code != c.want || got != c.then {
+				t.Errorf("%s, then %q; want %s, then %q", code, got, c.want, c.then)
 			}
 		})
 	}

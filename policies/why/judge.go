@@ -53,8 +53,8 @@ type Verdict struct {
 	Score *float64 `json:"score,omitempty"`
 	// Unknown: the policy failed, so that nobody knows whether it fits.
 	Unknown bool `json:"unknown,omitempty"`
-	// Reasons are the first of the hard contract, that of the placement and all of the policy. Also what would turn the server
-	// away next is told, once the first reason passes.
+	// Reasons are the first of the hard contract, with a cordon and a taint that stay once it passes, that of the placement and all of
+	// the policy. Also what would turn the server away next is told, once the first reason passes.
 	Reasons []Reason `json:"reasons,omitempty"`
 
 	alternative int
@@ -252,13 +252,20 @@ func (j *judge) hold(v *Verdict, s *server) bool {
 		v.unplaced = spread.Place(s.facts) == ""
 	}
 	ok, code, message := s.eligible(j.spec)
-	if !ok {
-		v.Reasons = append(v.Reasons, Reason{code, message, Contract})
+	if ok {
+		return true
 	}
+	v.Reasons = append(v.Reasons, Reason{code, message, Contract})
 	if code == selection.CodeSelector && j.mayBeLabelled(s) {
 		v.momentary = append(v.momentary, Contract)
 	}
-	return code != selection.CodeServerRef && code != selection.CodeSelector
+	if code == selection.CodeServerRef || code == selection.CodeSelector {
+		return false
+	}
+	for _, o := range selection.Behind(code, j.spec.Tolerations, s.state) {
+		v.Reasons = append(v.Reasons, Reason{o.Code, o.Message, Contract})
+	}
+	return true
 }
 
 // place is what the placement says of a server, with its spread.
@@ -344,8 +351,8 @@ func (a *Answer) finish() {
 			continue
 		}
 		counted := map[string]bool{}
-		for _, r := range v.Reasons {
-			if r.Stage == v.Reasons[0].Stage && !counted[r.Code] {
+		for _, r := range v.turning() {
+			if !counted[r.Code] {
 				counted[r.Code] = true
 				a.Counts[r.Code]++
 			}

@@ -247,6 +247,7 @@ func checkAnswer(t *testing.T, r *rapid.T, policy *selection.Policy, c *v1alpha1
 			r.Errorf("%+v", v)
 		}
 	}
+	checkLasting(r, c, servers, got.Verdicts)
 	for code := range counts {
 		met[code]++
 	}
@@ -271,6 +272,21 @@ func checkAnswer(t *testing.T, r *rapid.T, policy *selection.Policy, c *v1alpha1
 	}
 	if !slices.IsSortedFunc(got.Verdicts, compareVerdicts) {
 		r.Error("the verdicts are in no order")
+	}
+}
+
+// checkLasting: what keeps the claim from a server for ever is told, whatever else is in the way.
+func checkLasting(r *rapid.T, c *v1alpha1.ServerClaim, servers []v1alpha1.Server, verdicts []Verdict) {
+	spec, err := policies.ClaimSpecOf(c)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, v := range verdicts {
+		at := slices.IndexFunc(servers, func(s v1alpha1.Server) bool { return s.Name == v.Name })
+		ok, code, _ := selection.Feasible(spec, policies.ServerStateOf(&servers[at]))
+		if told := slices.ContainsFunc(v.Reasons, func(reason Reason) bool { return reason.Code == code }); !ok && !told {
+			r.Errorf("%s is never to be had because of %s: %+v", v.Name, code, v.Reasons)
+		}
 	}
 }
 

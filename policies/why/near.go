@@ -108,13 +108,21 @@ func (v Verdict) Passing(r Reason) Passing {
 	}
 }
 
+// turning are the reasons under which a server that does not fit is counted: the first, and where that is the policy's all of them.
+func (v Verdict) turning() []Reason {
+	if len(v.Reasons) > 0 && v.Reasons[0].Stage != Policy {
+		return v.Reasons[:1]
+	}
+	return v.Reasons
+}
+
 // Passes says in words how the servers that are counted under a code pass.
 func (a Answer) Passes(code string) string {
 	servers := map[Passing]int{}
 	for _, v := range a.Verdicts {
-		at := slices.IndexFunc(v.Reasons, func(r Reason) bool { return r.Code == code })
-		if at >= 0 && v.Reasons[at].Stage == v.Reasons[0].Stage {
-			servers[v.Passing(v.Reasons[at])]++
+		turning := v.turning()
+		if at := slices.IndexFunc(turning, func(r Reason) bool { return r.Code == code }); at >= 0 {
+			servers[v.Passing(turning[at])]++
 		}
 	}
 	if len(servers) == 0 {
@@ -148,12 +156,20 @@ func nearer(a, b Verdict) int {
 		compareNames(a.Name, b.Name))
 }
 
-// last is how the last of the reasons passes; before all where there is none.
-func (v Verdict) last() Passing {
-	last := Passing(-1)
+// Last is the first of the reasons that pass last, and how it passes; before all where there is none.
+func (v Verdict) Last() (Reason, Passing) {
+	reason, last := Reason{}, Passing(-1)
 	for _, r := range v.Reasons {
-		last = max(last, v.Passing(r))
+		if passing := v.Passing(r); passing > last {
+			reason, last = r, passing
+		}
 	}
+	return reason, last
+}
+
+// last is how the last of the reasons passes.
+func (v Verdict) last() Passing {
+	_, last := v.Last()
 	if v.fellow { // by whose end the gang gets no further
 		last = max(last, ByOperator)
 	}

@@ -220,3 +220,58 @@ func TestAPlacementThatAsksForTheMomentMayPassByItself(t *testing.T) {
 		})
 	}
 }
+
+// What stays once the first reason has passed makes a server farther, and is not counted: the condition Bound counts each once.
+func TestATaintAndACordonAreToldBehindWhatPassesSooner(t *testing.T) {
+	held := func(s *v1alpha1.Server) {
+		s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "other", Name: "theirs"}
+	}
+	tainted := func(s *v1alpha1.Server) {
+		s.Spec.Taints = []v1alpha1.Taint{{Key: "broken", Effect: v1alpha1.TaintEffectNoBind}}
+	}
+	servers := []v1alpha1.Server{
+		free("a-held-cordoned-and-tainted", func(s *v1alpha1.Server) { held(s); tainted(s); s.Spec.Unclaimable = true }),
+		free("b-held-and-tainted", func(s *v1alpha1.Server) { held(s); tainted(s) }),
+		free("c-parked-and-tainted", func(s *v1alpha1.Server) { tainted(s); s.Status.State = v1alpha1.StateParked }),
+		free("d-tainted", tainted),
+		free("e-held", held),
+	}
+	for name, c := range map[string]struct {
+		named  string
+		want   []string
+		counts map[string]int
+		passes string
+	}{
+		"any server": {"", []string{"e-held: claimed", "d-tainted: taint", "b-held-and-tainted: claimed, taint", "c-parked-and-tainted: not-available, taint",
+			"a-held-cordoned-and-tainted: claimed, unclaimable, taint"}, map[string]int{"claimed": 3, "not-available": 1, "taint": 1},
+			"when another claim or a maintenance ends"},
+		"one that it names": {"b-held-and-tainted", []string{"b-held-and-tainted: claimed, taint", "a-held-cordoned-and-tainted: other-server",
+			"c-parked-and-tainted: other-server", "d-tainted: other-server", "e-held: other-server"}, map[string]int{"claimed": 1, "other-server": 4},
+			"when another claim or a maintenance ends"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "mine"}}
+			if c.named != "" {
+				claim.Spec.ServerRef = &corev1.LocalObjectReference{Name: c.named}
+			}
+			a, err := Judge(t.Context(), compiled(t, "package metalaw.selection\n\nallow := true\n"), claim, 0, FleetOf(servers, nil, nil, time.Unix(0, 0)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, v := range a.Verdicts {
+				var codes []string
+				for _, r := range v.Reasons {
+					codes = append(codes, r.Code)
+				}
+				got = append(got, v.Name+": "+strings.Join(codes, ", "))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+			if !maps.Equal(a.Counts, c.counts) || a.Passes(selection.CodeClaimed) != c.passes {
+				t.Errorf("counts %v, and those that are claimed pass %s", a.Counts, a.Passes(selection.CodeClaimed))
+			}
+		})
+	}
+}

@@ -204,19 +204,25 @@ func lacks(a why.Answer, hasPolicy bool) string {
 		return policyUnknown
 	}
 	nearest := a.Verdicts[0]
-	first := nearest.Reasons[0]
-	words := fmt.Sprintf("%s: %s (%s)", nearest.Name, first.Message, first.Code)
-	if more := len(nearest.Reasons) - 1; more > 0 {
-		words += fmt.Sprintf(", and %d more in its way", more)
+	if last, passing := nearest.Last(); passing == why.ByClaim { // whatever else is in the way, this stays
+		return "a change of the claim, or other servers; the nearest is " + inTheWay(nearest, last)
 	}
-	switch passing := nearest.Passing(first); {
-	case passing == why.ByClaim:
-		return "a change of the claim, or other servers; the nearest is " + words
-	case passing != why.PassingOf(first.Code):
+	first := nearest.Reasons[0]
+	words := inTheWay(nearest, first)
+	if passing := nearest.Passing(first); passing != why.PassingOf(first.Code) {
 		words += "; that passes " + passing.Words()
 	}
 	if a.Short {
 		return "more servers for its gang; the nearest is " + words
+	}
+	return words
+}
+
+// inTheWay says of a server one reason, and how many there are besides.
+func inTheWay(v why.Verdict, r why.Reason) string {
+	words := fmt.Sprintf("%s: %s (%s)", v.Name, r.Message, r.Code)
+	if more := len(v.Reasons) - 1; more > 0 {
+		words += fmt.Sprintf(", and %d more in its way", more)
 	}
 	return words
 }

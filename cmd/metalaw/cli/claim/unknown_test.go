@@ -29,7 +29,7 @@ func TestAServerOfWhichNobodyKnowsYetWhatItIsMayDo(t *testing.T) {
 		"a placement, of a server in Discovery": {placed, v1alpha1.StateDiscovery,
 			"s: " + state + " (not-available), and 1 more in its way", state + "; then " + never + " (that passes perhaps by itself, else not, as the claim is)"},
 		"a placement, of a server that is known": {placed, v1alpha1.StateCleanup,
-			"s: its state is Cleanup and not Available (not-available), and 1 more in its way", "its state is Cleanup and not Available; then " + never},
+			"a change of the claim, or other servers; the nearest is s: the claim's placement asks where server.gpus > 0 (placement), and 1 more in its way", "its state is Cleanup and not Available; then " + never},
 		"a label of the inventory, of a server in Discovery": {selects, v1alpha1.StateDiscovery,
 			"a server that it asks for: none matches its serverRef and serverSelector; whether 1 of them may is known once it is reported what they are made of",
 			"the claim's selector does not match its labels"},

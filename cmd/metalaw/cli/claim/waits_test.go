@@ -43,6 +43,11 @@ func TestAClaimThatNamesItsServerIsToldWhatThatOneWaitsFor(t *testing.T) {
 	gang := func(c *v1alpha1.ServerClaim) {
 		c.Annotations = map[string]string{v1alpha1.PlacementAnnotation: "gang: {name: db, size: 2}"}
 	}
+	where := func(c *v1alpha1.ServerClaim) {
+		c.Annotations = map[string]string{v1alpha1.PlacementAnnotation: "where: server.gpus > 0"}
+	}
+	tainted := aServer("a", "theirs")
+	tainted.Spec.Taints = []v1alpha1.Taint{{Key: "broken", Effect: v1alpha1.TaintEffectNoBind}}
 	lost := func(c *v1alpha1.ServerClaim) {
 		c.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionBound, "False", v1alpha1.ReasonBindingLost)}
 	}
@@ -62,7 +67,10 @@ func TestAClaimThatNamesItsServerIsToldWhatThatOneWaitsFor(t *testing.T) {
 			"another claim in its place, without spec.serverRef: a claim of a gang cannot name its server, and serverRef cannot be changed"},
 		"of a gang, with a server that names it": {naming("a", gang), restored, "nothing: the server a is reserved for it, and on its way"},
 		"of a gang, with the server that it had": {naming("a", gang, lost), aServer("a", ""), policyUnknown},
-		"one that is parked":                     {naming("a"), parked, "a: its state is Parked and not Available (not-available); that passes when whoever runs the fleet acts"},
+		"one that is held, and that its placement never accepts": {naming("a", where), aServer("a", "theirs"), "a change of the claim, or other servers; the nearest is " +
+			"a: the claim's placement asks where server.gpus > 0 (placement), and 1 more in its way"},
+		"one that is held and has a taint": {naming("a"), tainted, "a: another claim has it (claimed), and 1 more in its way"},
+		"one that is parked":               {naming("a"), parked, "a: its state is Parked and not Available (not-available); that passes when whoever runs the fleet acts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := explain(t.Context(), aCluster(t, []client.Object{c.claim, &c.server}...), "team", "web", false)
