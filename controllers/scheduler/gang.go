@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // A gang is served as a whole, at the turn of the first of its members: a server is found and assumed for each of them, one worker
@@ -174,29 +174,17 @@ func (r *run) without(members []asking) (n int) {
 
 // assembled says why a gang cannot be given servers whatever the fleet has; empty where it can.
 func (v *view) assembled(key gangKey, members []*neighbour) (reason, why string) {
-	sizes, size, lost := make([]int64, len(members)), int64(0), 0
+	sizes, lost := make([]int64, len(members)), 0
 	for i, m := range members {
-		sizes[i], size = m.gang.Size, m.gang.Size
-		if m.claim.Spec.ServerRef == nil {
-			continue
-		}
-		if !m.keeps(v.fleet.Get(m.claim.Spec.ServerRef.Name)) {
+		sizes[i] = m.gang.Size
+		if m.claim.Spec.ServerRef != nil && !m.keeps(v.fleet.Get(m.claim.Spec.ServerRef.Name)) {
 			lost++
 		}
 	}
-	muster, message := placement.MusterOf(sizes)
-	switch tooSmall := v.quota.TooSmall(key.namespace, size); {
-	case muster == placement.Contradictory:
-		return v1alpha1.ReasonInvalidPlacement, fmt.Sprintf("gang %q: %s; none of them gets a server until they agree", key.name, message)
-	case tooSmall != "": // also where members are missing: admission lets in no more than the quota allows
-		return v1alpha1.ReasonQuotaExceeded, fmt.Sprintf("gang %q: %s", key.name, tooSmall)
-	case muster == placement.Incomplete:
-		return v1alpha1.ReasonGangWaiting, fmt.Sprintf("gang %q: %s; none of them gets a server until all do", key.name, message)
-	case lost > 0:
-		return v1alpha1.ReasonGangWaiting, fmt.Sprintf("gang %q: %d of its %d members name a server that is not theirs; "+
-			"none of the others gets a server until that is mended", key.name, lost, len(members))
+	if reason, why = policies.Assembled(v.quota, key.namespace, sizes, lost); why != "" {
+		why = fmt.Sprintf("gang %q: %s", key.name, why)
 	}
-	return "", ""
+	return reason, why
 }
 
 func (r *run) refuseAll(members []asking, todo step) {

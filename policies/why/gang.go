@@ -9,7 +9,6 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -74,16 +73,10 @@ func Missing(quota bundle.Quota, claims, others []*v1alpha1.ServerClaim, f *Flee
 			lost++
 		}
 	}
-	muster, message := placement.MusterOf(sizes)
-	if tooSmall := quota.TooSmall(claims[0].Namespace, own.Size); muster != placement.Contradictory && tooSmall != "" {
-		return tooSmall
+	if _, why := policies.Assembled(quota, claims[0].Namespace, sizes, lost); why != "" {
+		return why
 	}
-	switch {
-	case muster != placement.Complete:
-		return message
-	case lost > 0:
-		return fmt.Sprintf("%d of its %d members name a server that is not theirs", lost, len(members))
-	case own.Size > int64(len(f.servers)):
+	if own.Size > int64(len(f.servers)) {
 		return fmt.Sprintf("it takes %d servers, and the whole fleet, free or not, has %d; "+
 			"its members wait until there are more or the gang is smaller", own.Size, len(f.servers))
 	}

@@ -127,20 +127,22 @@ func TestAGangThatIsNotWholeSaysWhatIsMissing(t *testing.T) {
 		return c
 	}
 	ignored := func(c *v1alpha1.ServerClaim) { c.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationIgnore }
+	const incomplete = "1 of its 2 members exist; none of them gets a server until all do"
+	const lost = "1 of its 2 members name a server that is not theirs; none of the others gets a server until that is mended"
 	for name, c := range map[string]struct {
 		others []*v1alpha1.ServerClaim
 		want   string
 	}{
-		"alone":              {nil, "1 of its 2 members exist"},
+		"alone":              {nil, incomplete},
 		"whole":              {[]*v1alpha1.ServerClaim{member("db-0", "2"), member("db-1", "2")}, ""},
-		"of different sizes": {[]*v1alpha1.ServerClaim{member("db-1", "3")}, "its members give different sizes: 2 and 3"},
-		"too many":           {[]*v1alpha1.ServerClaim{member("db-1", "2"), member("db-2", "2")}, "3 claims say that they are members, and its size is 2"},
-		"among other claims": {[]*v1alpha1.ServerClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"}}}, "1 of its 2 members exist"},
-		"with one that the scheduler leaves alone":      {[]*v1alpha1.ServerClaim{with(member("db-1", "2"), ignored)}, "1 of its 2 members exist"},
+		"of different sizes": {[]*v1alpha1.ServerClaim{member("db-1", "3")}, "its members give different sizes: 2 and 3; none of them gets a server until they agree"},
+		"too many":           {[]*v1alpha1.ServerClaim{member("db-1", "2"), member("db-2", "2")}, "3 claims say that they are members, and its size is 2; none of them gets a server until they agree"},
+		"among other claims": {[]*v1alpha1.ServerClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"}}}, incomplete},
+		"with one that the scheduler leaves alone":      {[]*v1alpha1.ServerClaim{with(member("db-1", "2"), ignored)}, incomplete},
 		"with one that is left alone with its server":   {[]*v1alpha1.ServerClaim{with(named(member("db-1", "2"), "s"), ignored)}, ""},
-		"with one that nobody prepared yet":             {[]*v1alpha1.ServerClaim{with(member("db-1", "2"), func(c *v1alpha1.ServerClaim) { c.Finalizers = nil })}, "1 of its 2 members exist"},
-		"with one that names the server of another":     {[]*v1alpha1.ServerClaim{named(member("db-1", "2"), "other")}, "1 of its 2 members name a server that is not theirs"},
-		"with one that names a server which is no more": {[]*v1alpha1.ServerClaim{named(member("db-1", "2"), "gone")}, "1 of its 2 members name a server that is not theirs"},
+		"with one that nobody prepared yet":             {[]*v1alpha1.ServerClaim{with(member("db-1", "2"), func(c *v1alpha1.ServerClaim) { c.Finalizers = nil })}, incomplete},
+		"with one that names the server of another":     {[]*v1alpha1.ServerClaim{named(member("db-1", "2"), "other")}, lost},
+		"with one that names a server which is no more": {[]*v1alpha1.ServerClaim{named(member("db-1", "2"), "gone")}, lost},
 	} {
 		var all []v1alpha1.ServerClaim
 		for _, o := range c.others {
@@ -164,8 +166,8 @@ func TestAGangThatItsQuotaNeverHasRoomForWaitsForThat(t *testing.T) {
 		want   string
 	}{
 		"before it is whole":               {four, nil, tooSmall},
-		"not where there is no quota":      {bundle.Quota{}, nil, "1 of its 5 members exist"},
-		"not where nobody knows its size":  {four, []*v1alpha1.ServerClaim{member("db-1", "4")}, "its members give different sizes: 4 and 5"},
+		"not where there is no quota":      {bundle.Quota{}, nil, "1 of its 5 members exist; none of them gets a server until all do"},
+		"not where nobody knows its size":  {four, []*v1alpha1.ServerClaim{member("db-1", "4")}, "its members give different sizes: 4 and 5; none of them gets a server until they agree"},
 		"once it is whole":                 {four, []*v1alpha1.ServerClaim{member("db-1", "5"), member("db-2", "5"), member("db-3", "5"), member("db-4", "5")}, tooSmall},
 		"also where a member is forgotten": {four, []*v1alpha1.ServerClaim{named(member("db-1", "5"), "gone")}, tooSmall},
 	} {

@@ -97,7 +97,8 @@ func TestOtherClaimsAreThoseOfTheNamespacesOfTheClaimsThatAreTried(t *testing.T)
 		c := aMember("db-1", func(c *v1alpha1.ServerClaim) { c.Namespace = namespace })
 		return &c
 	}
-	const alone, together = "its gang: 1 of its 2 members exist", "what the policy says, which is not known here"
+	const alone = "its gang: 1 of its 2 members exist; none of them gets a server until all do"
+	const together = "what the policy says, which is not known here"
 	for name, c := range map[string]struct {
 		stored []client.Object
 		text   string

@@ -56,17 +56,30 @@ func TestAGangIsExplainedByTheMembersThatTheSchedulerCounts(t *testing.T) {
 			c.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBound, Status: metav1.ConditionTrue}}
 		}
 	}
+	first := func(server string) func(*v1alpha1.ServerClaim) { // it waits as well, and comes before
+		return func(c *v1alpha1.ServerClaim) {
+			c.Spec.ServerRef, c.CreationTimestamp = &corev1.LocalObjectReference{Name: server}, metav1.NewTime(time.Unix(-60, 0))
+		}
+	}
+	made := func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(time.Unix(0, 0)) }
+	const incomplete = "its gang: 1 of its 2 members exist; none of them gets a server until all do"
+	const lost = "its gang: 1 of its 2 members name a server that is not theirs; none of the others gets a server until that is mended"
 	for name, c := range map[string]struct {
 		other   func(*v1alpha1.ServerClaim)
 		servers []v1alpha1.Server
 		quota   int
 		want    string
 	}{
-		"both wait":                     {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, "its turn: it would get a now"},
-		"the other one is left alone":   {func(c *v1alpha1.ServerClaim) { c.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationIgnore }, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, "its gang: 1 of its 2 members exist"},
-		"the other one is not prepared": {func(c *v1alpha1.ServerClaim) { c.Finalizers = nil }, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, "its gang: 1 of its 2 members exist"},
-		"the other one has its server":  {bound("a"), []v1alpha1.Server{aServer("a", "db-1"), aServer("b", "")}, 2, "its turn: it would get b now"},
-		"the other one lost its server": {bound("a"), []v1alpha1.Server{aServer("a", "else"), aServer("b", "")}, 2, "its gang: 1 of its 2 members name a server that is not theirs"},
+		"both wait":                                      {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, "its turn: it would get a now"},
+		"the other one is left alone":                    {func(c *v1alpha1.ServerClaim) { c.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationIgnore }, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, incomplete},
+		"the other one is not prepared":                  {func(c *v1alpha1.ServerClaim) { c.Finalizers = nil }, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, incomplete},
+		"the other one has its server":                   {bound("a"), []v1alpha1.Server{aServer("a", "db-1"), aServer("b", "")}, 2, "its turn: it would get b now"},
+		"the other one lost its server":                  {bound("a"), []v1alpha1.Server{aServer("a", "else"), aServer("b", "")}, 2, lost},
+		"the other one says that it lost its server":     {first("a"), []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, lost},
+		"the other one lost its server to another claim": {first("a"), []v1alpha1.Server{aServer("a", "else"), aServer("b", ""), aServer("c", "")}, 2, lost},
+		"the other one names a server that is no more":   {first("gone"), []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 2, lost},
+		"the other one has its server, and does not say so yet": {first("a"), []v1alpha1.Server{aServer("a", "db-1"), aServer("b", "")}, 2,
+			"its turn: it would get b now"},
 		"the quota has no room for both": {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 1,
 			"its gang: it takes 2 servers, and the quota of the namespace allows its claims 1; none of its members gets one until the quota is raised or the gang is smaller"},
 		"the fleet has too few servers, whichever get free": {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", "else")}, 2,
@@ -74,8 +87,9 @@ func TestAGangIsExplainedByTheMembersThatTheSchedulerCounts(t *testing.T) {
 		"one is reserved for the other": {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", "db-1"), aServer("b", "")}, 2, "its turn: it would get b now"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{now: time.Unix(0, 0), servers: c.servers, claims: []v1alpha1.ServerClaim{aMember("db-0", func(*v1alpha1.ServerClaim) {}), aMember("db-1", c.other)},
+			w := &world{now: time.Unix(0, 0), servers: c.servers, claims: []v1alpha1.ServerClaim{aMember("db-0", made), aMember("db-1", made)},
 				bundle: &bundle.Bundle{Selection: policy}}
+			c.other(&w.claims[1])
 			w.bundle.Settings.Claims.Quota.Default = &c.quota
 			w.fleet = why.FleetOf(w.servers, nil, w.claims, w.now)
 			e := &explanation{}

@@ -95,7 +95,7 @@ func (w *world) misnames(c *v1alpha1.ServerClaim) string {
 }
 
 // gang are the members of a claim's gang that wait and can be given a server, in order; the claim alone where it has none, or where it
-// asks for a server that it had.
+// asks for a server that it had. A member that names a server asks for no other: what it keeps or lost counts for the others.
 func (w *world) gang(c *v1alpha1.ServerClaim) []*v1alpha1.ServerClaim {
 	own := policies.GangOf(c)
 	if own == nil || c.Spec.ServerRef != nil {
@@ -104,7 +104,7 @@ func (w *world) gang(c *v1alpha1.ServerClaim) []*v1alpha1.ServerClaim {
 	var all []*v1alpha1.ServerClaim
 	found := false
 	for _, other := range w.queue() {
-		if other.Namespace != c.Namespace || other.Name != c.Name && !policies.Musters(other) {
+		if other.Namespace != c.Namespace || other.Name != c.Name && (other.Spec.ServerRef != nil || !policies.Musters(other)) {
 			continue
 		}
 		if gang := policies.GangOf(other); gang != nil && gang.Name == own.Name {

@@ -91,8 +91,8 @@ func TestServersThatAClaimGetsNoneOfAreNotToBeHad(t *testing.T) {
 		servers  string
 	}{
 		"a gang that is complete":             {2, "its turn: it would get a now", "4 of 4 match, 4 could be had now"},
-		"a gang of which a member is missing": {1, "its gang: 1 of its 2 members exist", "4 of 4 match, 4 would do but for what it waits for"},
-		"a gang that has a member too many": {3, "its gang: 3 claims say that they are members, and its size is 2",
+		"a gang of which a member is missing": {1, "its gang: 1 of its 2 members exist; none of them gets a server until all do", "4 of 4 match, 4 would do but for what it waits for"},
+		"a gang that has a member too many": {3, "its gang: 3 claims say that they are members, and its size is 2; none of them gets a server until they agree",
 			"4 of 4 match, 4 would do but for what it waits for"},
 	} {
 		t.Run(name, func(t *testing.T) {
