@@ -176,7 +176,7 @@ const (
 	ReasonClaimDenied = "ClaimDenied"
 	// ReasonServerNotFound: the server that serverRef names does not exist.
 	ReasonServerNotFound = "ServerNotFound"
-	// ReasonServerTaken: the server that serverRef names is held by another claim.
+	// ReasonServerTaken: the server that serverRef names is held by another claim, or kept free for a gang that has waited for long.
 	ReasonServerTaken = "ServerTaken"
 	// ReasonInvalidSelector: serverSelector cannot be parsed, or it or the tolerations are longer than is judged.
 	ReasonInvalidSelector = "InvalidSelector"

@@ -27,6 +27,8 @@ type view struct {
 	quota    bundle.Quota
 	underway func(namespace string) int
 	now      int64
+	// kept says whether a server is kept free for a gang; nil for none.
+	kept func(server string) bool
 	// writing says whether any server is being written; nil for none.
 	writing func() bool
 	// patience knows which servers were tried for a claim in vain.

@@ -119,6 +119,9 @@ func (v *view) finish(s step, memo map[string]count) Verdict {
 			verdict.Message = "the server that spec.serverRef names is not free, and would not be given to this claim if it were: " + s.leftOut
 		case e != nil && v1alpha1.KeptAfterRelease(e.Server):
 			verdict.Message = keptWords(e.Server.Name)
+		case v.kept != nil && v.kept(s.spec.ServerRef):
+			verdict.Message = "the server that spec.serverRef names is kept free for a gang that has waited for long and is short of servers; " +
+				"this claim gets it once that gang has others or is gone, or else after the gang"
 		}
 	}
 	if s.gang != "" {

@@ -149,8 +149,59 @@ func TestWhatIsExplainedIsWhatTheSchedulerDoes(t *testing.T) {
 	}
 }
 
-// explain is what the command line says of some claims, from what the API server has.
-func explain(t *rapid.T, w *world, holders []*v1alpha1.ServerClaim, members []why.Member) why.Served {
+// A claim is promised no server that is kept for a gang, and is not left in doubt where none is.
+func TestWhatIsKeptForAGangIsWhatMayBeKept(t *testing.T) {
+	policy, found := selection.Compile(map[string][]byte{"selection.rego": []byte(explained)})
+	if policy == nil {
+		t.Fatal(found)
+	}
+	met := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		w.policy = policy
+		w.quota = bundle.Quota{Namespaces: map[string]int{"ns": rapid.SampledFrom([]int{99, 99, 99, 3}).Draw(t, "quota")}}
+		drawFleet(t, w)
+		holders, asked := w.claims(), drawAsking(t)
+		if len(asked) == 1 {
+			return
+		}
+		members, isSpread := make([]why.Member, len(asked)), false
+		for i, c := range asked {
+			members[i] = why.Member{Claim: c.DeepCopy()}
+			p, _ := policies.PlacementOf(c)
+			isSpread = isSpread || p.Spread() != nil
+			w.addClaim(c)
+		}
+		w.now = w.now.Add(policies.GangPatience)
+		may, err := why.MayBeKept(context.Background(), policy, w.quota, members, fleetRead(w, holders))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		w.deliver(len(w.events))
+		w.must(w.pass())
+
+		kept := map[string]bool{}
+		for _, g := range w.s.gangs {
+			for server := range g.kept {
+				kept[server] = true
+				if may[server] == nil {
+					t.Errorf("server %s is kept, and may be: %v", server, may)
+				}
+			}
+		}
+		if len(kept) == 0 && len(may) > 0 && !isSpread {
+			t.Errorf("nothing is kept, and may be: %v", may)
+		}
+		met[fmt.Sprintf("kept %t", len(kept) > 0)]++
+	})
+	if len(met) < 2 {
+		t.Errorf("met were %v: too little of interest", met)
+	}
+}
+
+// fleetRead is the fleet as the command line reads it from the API server.
+func fleetRead(w *world, holders []*v1alpha1.ServerClaim) *why.Fleet {
 	var servers []v1alpha1.Server
 	for _, s := range w.servers() {
 		servers = append(servers, *s)
@@ -159,11 +210,16 @@ func explain(t *rapid.T, w *world, holders []*v1alpha1.ServerClaim, members []wh
 	for _, c := range holders {
 		claims = append(claims, *c)
 	}
+	return why.FleetOf(servers, nil, claims, w.now)
+}
+
+// explain is what the command line says of some claims, from what the API server has.
+func explain(t *rapid.T, w *world, holders []*v1alpha1.ServerClaim, members []why.Member) why.Served {
 	policy, ok := w.policy.(*selection.Policy)
 	if !ok {
 		t.Fatal("the policy is no compiled one")
 	}
-	told, err := why.Serve(context.Background(), policy, w.quota, members, why.FleetOf(servers, nil, claims, w.now))
+	told, err := why.Serve(context.Background(), policy, w.quota, members, fleetRead(w, holders))
 	if err != nil {
 		t.Fatal(err)
 	}

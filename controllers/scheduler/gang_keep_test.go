@@ -21,6 +21,7 @@ import (
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/library"
+	"github.com/metalaw/metalaw/policies/why"
 )
 
 // checkKept is what must hold between passes: a server is assumed for a claim only where it is kept for its gang, or a write of it is
@@ -45,7 +46,7 @@ func waitingGang(t *testing.T, free int) *world {
 	for i := range 3 {
 		w.addServer(aServer(fmt.Sprintf("t-busy%d", i), inState("Cleanup")))
 	}
-	w.now = w.now.Add(gangPatience)
+	w.now = w.now.Add(policies.GangPatience)
 	w.deliver(len(w.events))
 	w.tick()
 	return w
@@ -107,7 +108,7 @@ func TestNothingIsKeptForAGangThatCouldNeverBeWhole(t *testing.T) {
 				}
 				w.addClaim(aClaim(fmt.Sprintf("db-%d", i), placed(text)))
 			}
-			w.now = w.now.Add(gangPatience)
+			w.now = w.now.Add(policies.GangPatience)
 			w.deliver(9)
 			w.tick()
 			if got := len(w.s.fleet.Assumed()); got != tc.kept {
@@ -133,7 +134,7 @@ func TestAllThatASpreadGangCouldHaveIsKept(t *testing.T) {
 	for i := range 9 {
 		w.addClaim(aClaim(fmt.Sprintf("db-%d", i), placed("gang: {name: db, size: 9}\nspread: {key: rack}\n")))
 	}
-	w.now = w.now.Add(gangPatience)
+	w.now = w.now.Add(policies.GangPatience)
 	w.deliver(99)
 	w.tick()
 	if got := len(w.s.fleet.Assumed()); got != 8 {
@@ -151,7 +152,7 @@ func TestAClaimThatWaitsForWhatIsKeptForAGangSaysSo(t *testing.T) {
 	for i := range 2 {
 		w.addClaim(aClaim(fmt.Sprintf("db-%d", i), selecting("size", "large"), placed("gang: {name: db, size: 2}")))
 	}
-	w.now = w.now.Add(gangPatience)
+	w.now = w.now.Add(policies.GangPatience)
 	w.deliver(9)
 	w.tick()
 	w.checkKept()
@@ -241,7 +242,7 @@ func TestWhatARealPolicyMakesOfAGangThatWaitsForLong(t *testing.T) {
 			for i := range 3 {
 				w.addClaim(aClaim(fmt.Sprintf("db-%d", i), placed("gang: {name: db, size: 3}\n"+c.ask)))
 			}
-			w.now = w.now.Add(gangPatience)
+			w.now = w.now.Add(policies.GangPatience)
 			w.deliver(len(w.events))
 			w.tick()
 			if got := len(w.s.fleet.Assumed()); got != c.kept {
@@ -251,7 +252,34 @@ func TestWhatARealPolicyMakesOfAGangThatWaitsForLong(t *testing.T) {
 				t.Errorf("it is told %q", v.Message)
 			}
 			w.checkKept()
+			w.checkMayBeKept(policy, c.ask == "")
 		})
+	}
+}
+
+// checkMayBeKept holds what is said of the servers that may be kept for the one gang of the world, before it is known, against those
+// that are: these and perhaps others, or none but these.
+func (w *world) checkMayBeKept(policy *selection.Policy, isExact bool) {
+	w.t.Helper()
+	var servers []v1alpha1.Server
+	for _, s := range w.servers() {
+		servers = append(servers, *s)
+	}
+	var members []why.Member
+	for _, c := range w.claims() {
+		members = append(members, why.Member{Claim: c})
+	}
+	told, err := why.MayBeKept(context.Background(), policy, w.quota, members, why.FleetOf(servers, nil, nil, w.now))
+	if err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	for server := range w.s.fleet.Assumed() {
+		if told[server] == nil {
+			w.t.Fatalf("server %s is kept, and told are %v", server, told)
+		}
+	}
+	if isExact && len(told) != len(w.s.fleet.Assumed()) {
+		w.t.Fatalf("kept are %v, and told are %v", w.s.fleet.Assumed(), told)
 	}
 }
 
@@ -302,7 +330,7 @@ func TestAGangDoesNotCountTheServersThatItHas(t *testing.T) {
 	w.addClaim(aClaim("db-0", placed("gang: {name: db, size: 3}"), naming("s0")))
 	w.addClaim(aClaim("db-1", placed("gang: {name: db, size: 3}")))
 	w.addClaim(aClaim("db-2", placed("gang: {name: db, size: 3}")))
-	w.now = w.now.Add(gangPatience)
+	w.now = w.now.Add(policies.GangPatience)
 	w.deliver(len(w.events))
 	w.tick()
 	if kept := w.s.fleet.Assumed(); len(kept) > 0 {
@@ -321,7 +349,7 @@ func TestAGangBeyondItsQuotaKeepsNothingFromItsNamespace(t *testing.T) {
 		w.addClaim(aClaim(fmt.Sprintf("db-%d", i), inGang(3)))
 	}
 	w.addClaim(aClaim("single", func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(epoch.Add(time.Second)) }))
-	w.now = w.now.Add(gangPatience)
+	w.now = w.now.Add(policies.GangPatience)
 	w.deliver(9)
 	w.tick()
 	const want = `gang "db": it takes 3 servers, and the quota of the namespace allows its claims 2; ` +
@@ -347,7 +375,7 @@ func TestASpreadClaimGetsAServerBehindManyThatItMayNotHaveYet(t *testing.T) {
 	for i := range 2 {
 		w.addClaim(aClaim(fmt.Sprintf("db-%d", i), selecting("size", "large"), placed("gang: {name: db, size: 2}")))
 	}
-	w.now = w.now.Add(gangPatience)
+	w.now = w.now.Add(policies.GangPatience)
 	w.deliver(9)
 	w.tick()
 	if kept := w.s.fleet.Assumed(); len(kept) != 1 {
@@ -366,4 +394,44 @@ func TestASpreadClaimGetsAServerBehindManyThatItMayNotHaveYet(t *testing.T) {
 		t.Errorf("server z1 has %v, and the claim is told %s %q", got, v.Reason, v.Message)
 	}
 	w.checkKept()
+}
+
+// Nobody holds it, and nobody's end is to be waited for.
+func TestAClaimThatNamesWhatIsKeptForAGangIsToldSo(t *testing.T) {
+	const kept = "the server that spec.serverRef names is kept free for a gang that has waited for long and is short of servers; " +
+		"this claim gets it once that gang has others or is gone, or else after the gang"
+	const held = "the server that spec.serverRef names is held by another claim; this claim gets it once that one has ended and the server is Available"
+	w := waitingGang(t, 1)
+	w.addServer(aServer("t-held", writtenFor("other", "uid-other"), inState("Reserved")))
+	later := func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(w.now) }
+	w.addClaim(aClaim("wants-kept", naming("s0"), later))
+	w.addClaim(aClaim("wants-held", naming("t-held"), later))
+	w.deliver(len(w.events))
+	w.tick()
+	told := func() map[types.UID]string {
+		all := map[types.UID]string{}
+		for _, uid := range []types.UID{"uid-wants-kept", "uid-wants-held"} {
+			v, _ := w.s.Verdict(uid)
+			all[uid] = v.Reason + ": " + v.Message
+		}
+		return all
+	}
+	want := map[types.UID]string{"uid-wants-kept": "ServerTaken: " + kept, "uid-wants-held": "ServerTaken: " + held}
+	if diff := cmp.Diff(want, told()); diff != "" {
+		t.Error(diff)
+	}
+	w.now = w.now.Add(worthRewriting)
+	w.s.restate()
+	if diff := cmp.Diff(want, told()); diff != "" {
+		t.Errorf("once it is counted anew: %s", diff)
+	}
+	w.checkKept()
+	for i := range 3 {
+		w.end(fmt.Sprintf("db-%d", i))
+	}
+	w.deliver(len(w.events))
+	w.rest()
+	if got := w.server("s0").Spec.ServerClaimRef; got == nil || got.Name != "wants-kept" {
+		t.Errorf("once the gang is gone the server has %v", got)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // TestAGangThatServersAreKeptForIsWokenWhileTheWatchRuns has claims come and go on the watch while passes wake a gang that is short.
@@ -24,7 +25,7 @@ func TestAGangThatServersAreKeptForIsWokenWhileTheWatchRuns(t *testing.T) {
 		w.addServer(aServer(fmt.Sprintf("busy%d", i), inState("Cleanup")))
 	}
 	w.deliver(9)
-	w.now = w.now.Add(gangPatience)
+	w.now = w.now.Add(policies.GangPatience)
 	made := func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(w.now) }
 	var watch sync.WaitGroup
 	stop := make(chan struct{})

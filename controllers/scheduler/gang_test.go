@@ -255,7 +255,7 @@ func TestWhatWasKeptForAGangThatEndsIsOffered(t *testing.T) {
 	for i := range 3 { // the fleet has enough
 		w.addServer(aServer(fmt.Sprintf("busy%d", i), inState("Cleanup")))
 	}
-	w.now = w.now.Add(gangPatience)
+	w.now = w.now.Add(policies.GangPatience)
 	w.addClaim(aClaim("single", func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(w.now) }))
 	w.deliver(len(w.events))
 	w.tick()

@@ -32,21 +32,14 @@ type gangWaits struct {
 	asleep bool
 }
 
-// gangPatience is how long a complete gang that is short of servers lets claims behind it have what comes up. From then on its
-// servers are kept free for it one by one, as they come up at its turn. Without that, claims that ask for a single server would
-// always be there first.
-const gangPatience = 5 * time.Minute
-
 // keep has servers kept free for a gang that is short of them, if it has waited for long enough and the fleet has enough that it
 // could ever have. It says why not, where the gang has waited for long enough.
 func (r *run) keep(ctx context.Context, key gangKey, members []*neighbour, everyone []asking, short *shortage) (why string) {
-	since := time.Time{}
-	for _, m := range members {
-		if made := m.claim.CreationTimestamp.Time; made.After(since) {
-			since = made
-		}
+	claims := make([]*v1alpha1.ServerClaim, len(members))
+	for i, m := range members {
+		claims[i] = m.claim
 	}
-	if until := since.Add(gangPatience); r.s.now().Before(until) {
+	if until := policies.KeepsFrom(claims); r.s.now().Before(until) {
 		r.s.gangs[key] = gangWaits{until: until}
 		return ""
 	}
@@ -232,6 +225,16 @@ func (s *Scheduler) letGo(key gangKey) []string {
 	}
 	delete(s.gangs, key)
 	return given
+}
+
+// isKept says that a server is kept free for a gang.
+func (s *Scheduler) isKept(server string) bool {
+	for _, g := range s.gangs {
+		if _, is := g.kept[server]; is {
+			return true
+		}
+	}
+	return false
 }
 
 // notKept has the next pass look at the claims that could have what was kept for a gang and no longer is.

@@ -162,6 +162,7 @@ func (s *Scheduler) newRun(began time.Time) *run {
 	v.judgements, v.attained, v.failed = s.judgements, s.attained, s.tellFailures
 	v.granted, v.now, v.neighbours = s.granted(), began.Unix(), s.pending.neighbours
 	v.quota, v.underway, v.patience = s.quota(), s.underway, s.patience
+	v.kept = s.isKept
 	if v.stood = s.stood; policy != nil {
 		v.rules = s.rules(revision)
 	}

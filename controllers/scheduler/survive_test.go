@@ -16,6 +16,7 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // panicking is a policy that cannot cope with one claim.
@@ -129,7 +130,7 @@ func TestAClaimThatFailsForLongDelaysNoOther(t *testing.T) {
 	if w.pass() == nil {
 		t.Fatal("the pass says that all is well")
 	}
-	if got := q.after[pass{}]; got != gangPatience {
+	if got := q.after[pass{}]; got != policies.GangPatience {
 		t.Errorf("the next pass is asked for after %s", got)
 	}
 }

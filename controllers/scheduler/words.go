@@ -102,6 +102,7 @@ func (s *Scheduler) restate() time.Duration {
 	began := s.now()
 	s.restating.Store(false)
 	v := newView(s.fleet, nil, s.known.revision)
+	v.kept = s.isKept
 	memo := map[string]count{}
 	again, due := time.Duration(0), false
 	for _, r := range s.pending.refusals() {

@@ -10,5 +10,6 @@
 //   - judge.go: the answer;
 //   - gang.go, search.go, match.go: the answers for claims that get servers together;
 //   - short.go: what members are told for whom there are too few;
+//   - kept.go: which servers may be kept free for a gang that waits;
 //   - near.go: which of the servers that do not fit come nearest.
 package why

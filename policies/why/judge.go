@@ -239,8 +239,9 @@ func (j *judge) answer() Answer {
 		}
 		found = found || slices.ContainsFunc(group, func(i int) bool { return a.Verdicts[i].Fits })
 	}
-	// What the policy says of servers that cannot be had is a help and no more: nothing follows from its failing there.
-	_ = j.ask(a.Verdicts, rest, extra)
+	if !j.brief { // what the policy says of servers that cannot be had is a help and no more: nothing follows from its failing there
+		_ = j.ask(a.Verdicts, rest, extra)
+	}
 	a.finish()
 	return a
 }

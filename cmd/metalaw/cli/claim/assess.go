@@ -108,6 +108,9 @@ type outcome struct {
 	binds, unknown bool
 	// waitsFor says in a sentence what it would wait for.
 	waitsFor string
+	// mayBeKept: that server may be kept free for a gang whose turn is before. doubtful: it may be that no other would do then, for the
+	// claim or another of its gang.
+	mayBeKept, doubtful bool
 }
 
 // serve finds out what would become of some claims that get servers together; what is in the way of one is in the way of all.
@@ -120,10 +123,7 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 	if claims[0].Spec.ServerRef == nil { // one that asks for the server that it had waits for no other
 		missing = why.Missing(w.quota(), claims, others, w.fleet)
 	}
-	var policy *selection.Policy
-	if w.bundle != nil {
-		policy = w.bundle.Selection
-	}
+	policy := w.policy()
 	members := make([]why.Member, len(claims))
 	for i, c := range claims {
 		members[i] = why.Member{Claim: c, Priority: w.priority(c)}
@@ -144,6 +144,9 @@ func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all b
 		outcomes[i].barred = !outcomes[i].binds
 	}
 	if complete {
+		if err := w.doubt(ctx, members, outcomes); err != nil {
+			return nil, err
+		}
 		w.fleet = served.After
 	}
 	return outcomes, nil
@@ -168,18 +171,35 @@ func (o outcome) held(a why.Answer, gang string, complete, hasPolicy bool) outco
 
 // forbid refuses claims that no server is written for and that a rule of the bundle forbids. It says whether there are any.
 func (w *world) forbid(ctx context.Context, claims []*v1alpha1.ServerClaim, answers []why.Answer) (found bool) {
-	if w.bundle == nil || w.bundle.Admission == nil {
-		return false
-	}
 	for i, c := range claims {
 		if answers[i].Has != "" {
 			continue
 		}
-		if reason, words := policies.Forbids(ctx, w.bundle.Admission, w.bundle.Revision.Name, c); words != "" {
-			answers[i].Refused, found = &why.Reason{Code: reason, Message: words, Stage: why.Claim}, true
+		if forbidden := w.forbids(ctx, c); forbidden != nil {
+			answers[i].Refused, found = forbidden, true
 		}
 	}
 	return found
+}
+
+// forbids is the rule of the bundle that forbids a claim; nil where none does, or none is known.
+func (w *world) forbids(ctx context.Context, c *v1alpha1.ServerClaim) *why.Reason {
+	if w.bundle == nil || w.bundle.Admission == nil {
+		return nil
+	}
+	reason, words := policies.Forbids(ctx, w.bundle.Admission, w.bundle.Revision.Name, c)
+	if words == "" {
+		return nil
+	}
+	return &why.Reason{Code: reason, Message: words, Stage: why.Claim}
+}
+
+// policy chooses servers; nil where it is not known.
+func (w *world) policy() *selection.Policy {
+	if w.bundle == nil {
+		return nil
+	}
+	return w.bundle.Selection
 }
 
 // policyUnknown is what a claim waits for where servers would do and only the policy could tell.

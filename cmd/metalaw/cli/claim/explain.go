@@ -161,10 +161,7 @@ func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerCl
 	o := outcomes[at]
 	e.assessment, e.WaitsFor = o.assessment, o.waitsFor
 	if o.binds {
-		e.WaitsFor = "its turn: it would get " + o.server.Name + " now"
-		if e.Order != nil && e.Order.Place > 1 {
-			e.WaitsFor += ", unless one of those before it takes that"
-		}
+		e.WaitsFor = "its turn: it would get " + o.server.Name + " now" + o.unless(e.Order != nil && e.Order.Place > 1)
 	}
 	return nil
 }

@@ -61,11 +61,14 @@ func (w *world) queue() []*v1alpha1.ServerClaim {
 			all = append(all, &w.claims[i])
 		}
 	}
-	slices.SortFunc(all, func(a, b *v1alpha1.ServerClaim) int {
-		return cmp.Or(cmp.Compare(w.aged(b), w.aged(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(all, w.before)
 	return all
+}
+
+// before puts the claim first that is to be served first.
+func (w *world) before(a, b *v1alpha1.ServerClaim) int {
+	return cmp.Or(cmp.Compare(w.aged(b), w.aged(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 func (w *world) aged(c *v1alpha1.ServerClaim) int64 {

@@ -258,6 +258,9 @@ func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried)
 	}
 	for i, t := range group {
 		t.becomes(outcomes[i])
+		if note := t.hesitate(outcomes[i]); note != "" {
+			w.notes = append(w.notes, note)
+		}
 	}
 	return nil
 }
