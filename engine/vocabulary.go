@@ -179,8 +179,7 @@ type Vocabulary struct {
 	Operations []string
 	// Handled are those of them that the shell serves by itself wherever a state accepts them.
 	Handled []string
-	// Moves are the rules of moves that the shell makes by itself. No bundle has a rule of such a name: metrics, history and what is
-	// done about a move go by it.
+	// Moves are the rules of moves that the shell makes by itself and knows again by their names. No bundle has a rule of such a name.
 	Moves []string
 	// StateFact, AgeFact, MarksFact and RetriesFact name the facts in which the engine finds the lifecycle's position.
 	StateFact, AgeFact, MarksFact, RetriesFact string

@@ -43,7 +43,7 @@ func buildVocabulary() *engine.Vocabulary {
 		Resumes:      resumes,
 		Operations:   operations,
 		Handled:      []string{OperationRelease},
-		Moves:        []string{v1alpha1.RuleStarted, v1alpha1.RuleAdopted, v1alpha1.RuleForced},
+		Moves:        []string{v1alpha1.RuleAdopted, v1alpha1.RuleForced},
 		StateFact:    "lifecycle.state",
 		AgeFact:      "lifecycle.age",
 		MarksFact:    "lifecycle.marks",

@@ -253,9 +253,6 @@ const RuleForced = "Forced"
 // machine.
 const RuleAdopted = "Adopted"
 
-// RuleStarted is the rule of an entry by which a server that has no state begins.
-const RuleStarted = "Started"
-
 // OperationState is how far an operation has come.
 // +kubebuilder:validation:Enum=Pending;InProgress;Succeeded;Failed;Refused
 type OperationState string

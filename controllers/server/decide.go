@@ -129,7 +129,7 @@ func (v *visit) adopt() engine.Decision {
 
 // The names of moves that no bundle writes.
 const (
-	ruleStarted = v1alpha1.RuleStarted
+	ruleStarted = "Started"
 	ruleAdopted = v1alpha1.RuleAdopted
 )
 

@@ -186,16 +186,22 @@ func (v *visit) endOperation(d engine.Decision) {
 	}
 	switch {
 	case d.Rule == ruleAdopted:
-		v.finish(v1alpha1.OperationFailed, fmt.Sprintf("policy revision %s took the server over before that; see where it is now, and ask again",
-			v.bundle.Revision.Name))
+		v.withdraw(fmt.Sprintf("policy revision %s took the server over before that; see where it is now, and ask again", v.bundle.Revision.Name))
 	case v.servedBy(d):
 		v.finish(v1alpha1.OperationSucceeded, fmt.Sprintf("%s moved the server to %s", d.Rule, d.To))
-	case op.State == v1alpha1.OperationPending && policies.IsReset(op.Name): // it was meant for who held the machine then
-		v.finish(v1alpha1.OperationFailed, fmt.Sprintf("%s moved the server to %s before it could be done; ask again if it is still wanted",
-			d.Rule, d.To))
+	case op.State == v1alpha1.OperationPending && policies.IsReset(op.Name): // it was meant for the machine as it stood then
+		v.withdraw(fmt.Sprintf("%s moved the server to %s before it could be done; ask again if it is still wanted", d.Rule, d.To))
 	case !v.bundle.Lifecycle.Accepts(d.To, op.Name):
 		v.finish(v1alpha1.OperationFailed, fmt.Sprintf("%s moved the server to %s, where %s cannot be used", d.Rule, d.To, op.Name))
 	}
+}
+
+// withdraw ends an operation that was not done, with its request where that still stands: it is not taken for a new one.
+func (v *visit) withdraw(why string) {
+	if v.asked() == v.server.Status.Operation.Name {
+		v.dropRequest()
+	}
+	v.finish(v1alpha1.OperationFailed, why)
 }
 
 // servedBy says that the move was made because of the operation: without it something else would have been decided.
@@ -326,6 +332,10 @@ func (v *visit) beginReset(ctx context.Context, op *v1alpha1.OperationStatus) lo
 	action, ok := resetActions[op.Name]
 	if !ok {
 		v.finish(v1alpha1.OperationFailed, "it asks for no reset")
+		return loop.Holds()
+	}
+	if op.Entry != v.server.Status.Lifecycle.Entry { // it was held back until the server had moved on
+		v.finish(v1alpha1.OperationFailed, "the server has moved on before it could be done; ask again if it is still wanted")
 		return loop.Holds()
 	}
 	if v.Desk.Busy(v.server.Name) {

@@ -84,27 +84,79 @@ func TestAnOperationIsOneReset(t *testing.T) {
 // A reset is meant for the machine as it stands when it is asked for: not for the holder that comes next.
 func TestAResetThatCouldNotBeDoneDoesNotFollowTheServerToItsNextHolder(t *testing.T) {
 	idle := variant(t, "2.0.0", "operations: [park]", "operations: [park, hard-restart-server]")
-	synctest.Test(t, func(t *testing.T) {
-		m := newMachine(redfish.PowerOff)
-		objects := reserved(v1alpha1.PowerOn)
-		objects[0] = serverIn(v1alpha1.StateAvailable, pinnedTo(idle), operates("hard-restart-server"))
-		w := inWorld(t, m, objects...)
-		w.manager.Bundles = governed{idle}
-		w.manager.run(5 * time.Minute)
-		if got := w.operation(); got != "hard-restart-server Pending" {
-			t.Fatal(got)
-		}
-		edit(w, "a", &v1alpha1.Server{}, func(s *v1alpha1.Server) {
-			s.Annotations = map[string]string{}
-			holdsWeb(s)
-			s.Spec.BootConfigurationRef = &v1alpha1.ObjectReference{Namespace: "shop", Name: "web"}
+	for name, asked := range map[string]string{
+		"while the request stands":       "hard-restart-server Pending, and asked for",
+		"once the request is taken away": "hard-restart-server Pending",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOff)
+				objects := reserved(v1alpha1.PowerOn)
+				objects[0] = serverIn(v1alpha1.StateAvailable, pinnedTo(idle))
+				w := inWorld(t, m, objects...)
+				w.manager.Bundles = governed{idle}
+				w.manager.run(10 * time.Second)
+				edit(w, "a", &v1alpha1.Server{}, operates("hard-restart-server"))
+				got := ""
+				for range 100 {
+					if _, err := w.manager.look(); err != nil {
+						t.Fatal(err)
+					}
+					got = w.operation()
+					if w.server().Annotations[v1alpha1.OperationAnnotation] != "" {
+						got += ", and asked for"
+					}
+					if got == asked {
+						break
+					}
+				}
+				if got != asked {
+					t.Fatal(got)
+				}
+				edit(w, "a", &v1alpha1.Server{}, func(s *v1alpha1.Server) {
+					if s.Annotations == nil {
+						s.Annotations = map[string]string{}
+					}
+					holdsWeb(s)
+					s.Spec.BootConfigurationRef = &v1alpha1.ObjectReference{Namespace: "shop", Name: "web"}
+				})
+				w.manager.run(30 * time.Minute)
+				m.wants(t, "in the end", "On", "ClearBoot")
+				if got := w.operation(); got != "hard-restart-server Failed" || w.server().Status.State != v1alpha1.StateReserved {
+					t.Error(got, w.server().Status.State)
+				}
+			})
 		})
-		w.manager.run(30 * time.Minute)
-		m.wants(t, "in the end", "On", "ClearBoot")
-		if got := w.operation(); got != "hard-restart-server Failed" || w.server().Status.State != v1alpha1.StateReserved {
-			t.Error(got, w.server().Status.State)
-		}
-	})
+	}
+}
+
+// One that a freeze stopped at the last moment is begun again only where it was asked for.
+func TestAResetOfAFormerEntryIsNotBegun(t *testing.T) {
+	for name, c := range map[string]struct {
+		entry int64
+		asked []string
+		want  string
+	}{
+		"of this entry":       {7, []string{"ForceRestart"}, "hard-restart-server Succeeded"},
+		"of the entry before": {6, nil, "hard-restart-server Failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOn)
+				w := inWorld(t, m, reserved(v1alpha1.PowerOn, func(s *v1alpha1.Server) {
+					if s.Status.Lifecycle.Entry != 7 {
+						t.Fatalf("it is in entry %d", s.Status.Lifecycle.Entry)
+					}
+					s.Status.Operation = &v1alpha1.OperationStatus{ID: "1", Name: "hard-restart-server", State: v1alpha1.OperationPending, Entry: c.entry}
+				})...)
+				w.manager.run(10 * time.Minute)
+				m.wants(t, "in the end", c.asked...)
+				if got := w.operation(); got != c.want {
+					t.Error(got)
+				}
+			})
+		})
+	}
 }
 
 func TestAnOperationWhoseBeginningCouldNotBeStoredIsOneReset(t *testing.T) {

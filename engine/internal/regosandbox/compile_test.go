@@ -107,6 +107,7 @@ func TestMessagesThatMayBeWellFormedCompile(t *testing.T) {
 		"a code that a rule holds under a condition":   "full := \"GPU_FULL\" if input.open\nelse := \"full\"\nwhy contains {\"code\": full, \"message\": \"b\"}",
 		"a message of another rule":                    `why contains m if some m in more` + "\nmore contains {\"code\": \"B\", \"message\": 1} if input.open",
 		"variables that are equal to each other":       "why contains {\"code\": c, \"message\": \"b\"} if {\n\tsome c in [input.name]\n\tsome d in [input.name]\n\tc == d\n\td == c\n}",
+		"a message that other input makes a text":      "kind := input.size\nwhy contains {\"code\": \"a\", \"message\": n} if {\n\tn := kind with input.size as \"big\"\n}",
 		"a code of 63 letters, digits and dashes":      `why contains {"code": "` + strings.Repeat("a-1", 21) + `", "message": "b"}`,
 		"a field that the input has and may be a text": `why contains {"code": "a", "message": "b", "field": input.any.path}`,
 	} {

@@ -131,9 +131,18 @@ func (w written) misfit(key string, value *ast.Term) (why, hint string) {
 
 const textHint = `write a text in quotes, or make one of it: sprintf("it is %v", [value])`
 
-// couldBeText asks OPA's type checker whether a value that the rule puts together may be a string.
+// couldBeText asks OPA's type checker whether a value that the rule puts together may be a string. Of a body with the modifier with, by
+// which anything may be something else, the checker says nothing here.
 func (w written) couldBeText(value *ast.Term) bool {
 	body := w.rule.Body.Copy()
+	modified := false
+	ast.WalkExprs(body, func(e *ast.Expr) bool {
+		modified = modified || len(e.With) > 0
+		return modified
+	})
+	if modified || !w.names.compiler.PassesTypeCheck(body) {
+		return true
+	}
 	body.Append(ast.NewExpr([]*ast.Term{ast.RefTerm(ast.VarTerm(ast.StartsWith.Name)), value, ast.StringTerm("")}))
 	return w.names.compiler.PassesTypeCheck(body)
 }

@@ -56,8 +56,9 @@ func (m *messagesSeen) TraceEvent(e topdown.Event) {
 	}
 	_, err := m.module.message(entrypoint.Name, e.Plug(rule.Head.Key))
 	if failed, is := errors.AsType[*EvalError](err); is {
-		m.add(diag.Diagnostic{Severity: diag.Error, Code: CodeEntrypoint, File: rule.Loc().File, Line: rule.Loc().Row, Column: rule.Loc().Col,
-			Rule: entrypoint.Name, Message: entrypoint.Name + " " + failed.Cause.Error(), Hint: "write it like " + example(entrypoint)})
+		m.add(diag.Diagnostic{Severity: diag.Warning, Code: CodeEntrypoint, File: rule.Loc().File, Line: rule.Loc().Row, Column: rule.Loc().Col,
+			Rule: entrypoint.Name, Message: entrypoint.Name + " " + failed.Cause.Error(), Hint: "write it like " + example(entrypoint) +
+				", or correct the test where only its own data is like that"})
 	}
 }
 
