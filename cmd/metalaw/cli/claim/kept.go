@@ -90,8 +90,10 @@ func (w *world) doubt(ctx context.Context, members []why.Member, outcomes []outc
 	for i, m := range members {
 		claims[i] = m.Claim
 	}
-	isBound := func(o outcome) bool { return o.binds }
-	if !w.everywhere && slices.ContainsFunc(outcomes, isBound) && !slices.Contains(w.notes, unseenOthers) {
+	if !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.binds }) {
+		return nil
+	}
+	if !w.everywhere && !slices.Contains(w.notes, unseenOthers) {
 		w.notes = append(w.notes, unseenOthers)
 	}
 	kept, err := w.mayBeKept(ctx, claims)
