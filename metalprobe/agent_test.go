@@ -74,6 +74,8 @@ type fakeDisk struct {
 
 func (d *fakeDisk) Info() Storage { return Storage{Path: "/dev/" + d.name, Name: d.name} }
 
+func (d *fakeDisk) Verdict() Verdict { return Verdict{Standing: DiskOurs} }
+
 func (d *fakeDisk) Erase(ctx context.Context) (string, error) {
 	d.registry.note("erase %s", d.name)
 	if d.takes > 0 && !wait(ctx, d.takes) {
