@@ -209,6 +209,24 @@ func TestARemoteDiskIsNotOpenedForWriting(t *testing.T) {
 	}
 }
 
+func TestAFailedWipeNamesEachDiskAndItsReason(t *testing.T) {
+	got := failure([]DiskWipe{
+		{Path: "/dev/sda", State: DiskVerified},
+		{Path: "/dev/sdb", Serial: "B", State: DiskFailed, Message: "not erased: it is remote"},
+		{Path: "/dev/sdc", State: DiskFailed, Message: "/dev/sdc: flushing: input/output error"},
+	})
+	const want = "2 of 3 disks may still hold data: /dev/sdb (serial B): not erased: it is remote; /dev/sdc: flushing: input/output error"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestADriveThatCannotBeAskedIsNotKnownToBePrivate(t *testing.T) {
+	if got := SharingOf("no-such-disk"); got != SharingUnknown {
+		t.Errorf("got %d", got)
+	}
+}
+
 func TestSharingNeedsAnAttachableNamespaceAndSeveralControllers(t *testing.T) {
 	for name, c := range map[string]struct {
 		cmic, nmic byte
