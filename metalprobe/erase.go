@@ -202,7 +202,8 @@ func copyOf(report WipeReport) WipeReport {
 // erase it.
 func (a *Agent) describe(disk Disk) DiskWipe {
 	s, verdict := disk.Info(), disk.Verdict()
-	d := DiskWipe{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes, Transport: verdict.Transport, State: DiskPending}
+	d := DiskWipe{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes,
+		Transport: verdict.Transport, State: DiskPending}
 	if verdict.Standing != DiskOurs {
 		d.State, d.Message = DiskFailed, shorten("not erased: "+verdict.Reason)
 		a.Log.Error("disk refused", "server", a.UUID, "disk", d.Path, "serial", d.Serial, "transport", d.Transport, "because", verdict.Reason)
@@ -215,7 +216,8 @@ func (a *Agent) describe(disk Disk) DiskWipe {
 
 // Skip records a disk that a wipe leaves alone.
 func Skip(s Storage, verdict Verdict) SkippedDisk {
-	d := SkippedDisk{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes, Transport: verdict.Transport, Reason: verdict.Reason}
+	d := SkippedDisk{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes,
+		Transport: verdict.Transport, Reason: verdict.Reason}
 	b := bounds{trim: true}
 	b.words("disk", &d.Path, &d.Name, &d.Serial, &d.WWID)
 	b.text("disk", &d.Transport, MaxFlag)

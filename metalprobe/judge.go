@@ -195,30 +195,34 @@ func judgeNVMe(f DiskFacts, transport string) Verdict {
 		return verdict
 	}
 	for _, c := range f.Controllers {
-		switch {
-		case c.Transport == "":
-			verdict.Reason = fmt.Sprintf("the transport of its controller %s is not known, so it may be remote", c.Name)
-			return verdict
-		case c.Transport != "pcie":
-			verdict.Reason = fmt.Sprintf("it is remote: its controller %s is reached over %s; disconnect it", c.Name, c.Transport)
-			return verdict
-		case c.PCIVendor == "":
-			verdict.Reason = fmt.Sprintf("the PCI vendor of its controller %s is not known, so a DPU may show it", c.Name)
-			return verdict
-		case dpuVendors[c.PCIVendor] != "":
-			verdict.Reason = fmt.Sprintf("its controller %s is of a DPU (%s), which shows remote volumes as local ones", c.Name, dpuVendors[c.PCIVendor])
+		if verdict.Reason = notLocal(c); verdict.Reason != "" {
 			return verdict
 		}
 	}
 	switch f.Sharing {
 	case SharingNone:
-		return Verdict{Standing: DiskOurs, Transport: transport}
+		verdict.Standing = DiskOurs
 	case SharingPossible:
 		verdict.Reason = "another host may use it: the drive has several controllers and the namespace is shared (NVMe CMIC, NMIC)"
 	default:
 		verdict.Reason = "the drive did not say whether the namespace is shared (NVMe CMIC, NMIC)"
 	}
 	return verdict
+}
+
+// notLocal says why a controller may lead out of the machine; empty where it is known not to.
+func notLocal(c NVMeController) string {
+	switch {
+	case c.Transport == "":
+		return fmt.Sprintf("the transport of its controller %s is not known, so it may be remote", c.Name)
+	case c.Transport != "pcie":
+		return fmt.Sprintf("it is remote: its controller %s is reached over %s; disconnect it", c.Name, c.Transport)
+	case c.PCIVendor == "":
+		return fmt.Sprintf("the PCI vendor of its controller %s is not known, so a DPU may show it", c.Name)
+	case dpuVendors[c.PCIVendor] != "":
+		return fmt.Sprintf("its controller %s is of a DPU (%s), which shows remote volumes as local ones", c.Name, dpuVendors[c.PCIVendor])
+	}
+	return ""
 }
 
 // transportOf names how a disk is attached, for people and for JudgeDisk.

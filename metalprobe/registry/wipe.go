@@ -125,5 +125,6 @@ func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*poli
 
 // says is true where two reports differ in their times at most.
 func says(former, wipe *policyv1alpha1.WipeReport) bool {
-	return former.State == wipe.State && former.Message == wipe.Message && equality.Semantic.DeepEqual(former.Disks, wipe.Disks) && equality.Semantic.DeepEqual(former.Skipped, wipe.Skipped)
+	return former.State == wipe.State && former.Message == wipe.Message &&
+		equality.Semantic.DeepEqual(former.Disks, wipe.Disks) && equality.Semantic.DeepEqual(former.Skipped, wipe.Skipped)
 }
