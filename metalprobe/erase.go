@@ -21,8 +21,8 @@ type Disk interface {
 	Info() Storage
 	// Verdict is what JudgeDisk says of the disk: Ours or Refused. A refused disk is never erased, and fails the wipe.
 	Verdict() Verdict
-	// Erase makes the data on the disk unreadable and says how. It refuses a disk that is in use, read-only or
-	// removable. A repeat erases again. When ctx ends it stops at the next chunk, and the disk is not erased.
+	// Erase makes the data on the disk unreadable and says how. It refuses a disk that is in use, or that JudgeDisk does
+	// not call ours when it is asked anew. A repeat erases again. When ctx ends it stops at the next chunk, and the disk is not erased.
 	Erase(ctx context.Context) (method string, err error)
 	// Verify reads back and returns an error where it finds anything but zeros.
 	Verify(ctx context.Context) error
