@@ -22,17 +22,17 @@ const (
 
 // nvmeCommand is struct nvme_passthru_cmd of linux/nvme_ioctl.h.
 type nvmeCommand struct {
-	opcode, flags  uint8
-	_              uint16
-	nsid           uint32
-	_, _           uint32
-	_              uint64
-	address        uint64
-	_              uint32
-	length         uint32
-	cdw10          uint32
-	_              [5]uint32
-	timeout, reply uint32
+	opcode, _  uint8
+	_          uint16
+	nsid       uint32
+	_, _       uint32
+	_          uint64
+	address    uint64
+	_          uint32
+	length     uint32
+	cdw10      uint32
+	_          [5]uint32
+	timeout, _ uint32
 }
 
 // SharingOf asks the drive whether other hosts may use a namespace, because /sys does not say. It only reads.
