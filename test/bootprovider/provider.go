@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bootprovider stands in for boot-operator in tests and in the demo: it says when a boot configuration is
+// Package bootprovider stands in for IronCore's boot-operator in tests and in the demo: it says when a boot configuration is
 // ready, and serves what a machine boots. It is no part of the product, which never sets a boot configuration Ready.
+//
+// What it answers follows boot-operator's code of August 2026, and it fails where that fails: the Butane library that boot-operator
+// uses translates an ignition, and a text that is none gives 500. Two things are invented: every image that is named resolves,
+// and a script names its boot configuration in a comment.
 package bootprovider
 
 import (
@@ -21,16 +25,12 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// Field indexes of the provider's cache.
-const (
-	indexServerUUID   = "spec.systemUUID"
-	indexConfigServer = "spec.serverRef.name"
-	indexConfigSecret = "spec.ignitionSecretRef.name"
-)
+// indexConfigSecret finds the boot configurations that name a Secret.
+const indexConfigSecret = "spec.ignitionSecretRef.name"
 
 // Options say how the provider serves.
 type Options struct {
-	// ListenAddress is where GET /boot/{systemUUID} is served; "127.0.0.1:0" takes a free port.
+	// ListenAddress is where machines ask; "127.0.0.1:0" takes a free port.
 	ListenAddress string
 	// Listening is told the address once it is served; nil tells nobody.
 	Listening func(address string)
@@ -54,10 +54,11 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}
-	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &metalv1alpha1.ServerBootConfiguration{}, indexConfigSecret, secretNamed); err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}
-	preparer := &preparer{client: mgr.GetClient(), delay: options.PrepareDelay}
+	boots := newBoots()
+	preparer := &preparer{client: mgr.GetClient(), boots: boots, delay: options.PrepareDelay}
 	if err := preparer.setup(mgr); err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}
@@ -65,7 +66,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}
-	if err := addServer(mgr, listener, options.Listening); err != nil {
+	if err := addServer(mgr, listener, boots, options.Listening); err != nil {
 		_ = listener.Close()
 		return fmt.Errorf("boot provider: %w", err)
 	}
@@ -75,52 +76,19 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	return nil
 }
 
-func addServer(m manager.Manager, listener net.Listener, listening func(string)) error {
+func addServer(m manager.Manager, listener net.Listener, boots *boots, listening func(string)) error {
 	return m.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if listening != nil {
 			listening(listener.Addr().String())
 		}
-		return serve(ctx, listener, Handler(m.GetClient()))
+		return serve(ctx, listener, (&server{client: m.GetClient(), boots: boots}).handler())
 	}))
 }
 
-func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range Indexes() {
-		if err := indexer.IndexField(ctx, index.Object, index.Field, index.Extract); err != nil {
-			return err
-		}
+// secretNamed is the Secret that a boot configuration names.
+func secretNamed(o client.Object) []string {
+	if ref := o.(*metalv1alpha1.ServerBootConfiguration).Spec.IgnitionSecretRef; ref != nil && ref.Name != "" {
+		return []string{ref.Name}
 	}
 	return nil
-}
-
-// Index is a field index that the provider's client must serve.
-type Index struct {
-	Object  client.Object
-	Field   string
-	Extract client.IndexerFunc
-}
-
-// Indexes lists the field indexes that Handler and the controller use.
-func Indexes() []Index {
-	return []Index{
-		{&metalv1alpha1.Server{}, indexServerUUID, func(o client.Object) []string {
-			return one(o.(*metalv1alpha1.Server).Spec.SystemUUID)
-		}},
-		{&metalv1alpha1.ServerBootConfiguration{}, indexConfigServer, func(o client.Object) []string {
-			return one(o.(*metalv1alpha1.ServerBootConfiguration).Spec.ServerRef.Name)
-		}},
-		{&metalv1alpha1.ServerBootConfiguration{}, indexConfigSecret, func(o client.Object) []string {
-			if ref := o.(*metalv1alpha1.ServerBootConfiguration).Spec.IgnitionSecretRef; ref != nil {
-				return one(ref.Name)
-			}
-			return nil
-		}},
-	}
-}
-
-func one(value string) []string {
-	if value == "" {
-		return nil
-	}
-	return []string{value}
 }

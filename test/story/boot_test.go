@@ -21,6 +21,9 @@ import (
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
+// foreign is a condition that neither the manager nor the boot provider knows.
+const foreign = "example.com/Seen"
+
 // said writes what a boot operator says of a boot configuration.
 func said(ctx context.Context, namespace, name string, state v1alpha1.ServerBootConfigurationState) {
 	GinkgoHelper()
@@ -30,7 +33,7 @@ func said(ctx context.Context, namespace, name string, state v1alpha1.ServerBoot
 			return err
 		}
 		b.Status.State = state
-		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionIPXEScriptFetched, Status: metav1.ConditionTrue, Reason: "Foreign"})
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: foreign, Status: metav1.ConditionTrue, Reason: "Foreign"})
 		return admin.Status().Update(ctx, b)
 	}).Should(Succeed())
 }
@@ -50,7 +53,8 @@ func ignition(name string) func(*v1alpha1.ServerClaim) {
 }
 
 func secret(name string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: name}, StringData: map[string]string{"ignition": "{}"}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: name},
+		StringData: map[string]string{"ignition": `{"ignition":{"version":"3.4.0"}}`}}
 }
 
 var _ = Describe("Contract 1: the boot configuration's state is the boot operator's", func() {
@@ -119,9 +123,9 @@ var _ = Describe("Contract 1: the boot configuration's state is the boot operato
 		handedOver := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSpecHandedOver)
 		Expect(handedOver).NotTo(BeNil())
 		Expect(handedOver.ObservedGeneration).To(Equal(b.Generation))
-		foreign := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionIPXEScriptFetched)
-		Expect(foreign).NotTo(BeNil())
-		Expect(foreign.Reason).To(Equal("Foreign"))
+		kept := meta.FindStatusCondition(b.Status.Conditions, foreign)
+		Expect(kept).NotTo(BeNil())
+		Expect(kept.Reason).To(Equal("Foreign"))
 	})
 })
 
