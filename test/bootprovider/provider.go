@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,26 @@ type Options struct {
 	PrepareDelay time.Duration
 }
 
+// Provider prepares and serves boots with a client that somebody else made; Run is for everybody with an API server.
+type Provider struct {
+	prepare *preparer
+	serve   *server
+}
+
+// New makes a provider, which judges a boot configuration whenever Reconcile is called.
+func New(c client.Client, delay time.Duration) *Provider {
+	boots := newBoots()
+	return &Provider{prepare: &preparer{client: c, boots: boots, delay: delay}, serve: &server{client: c, boots: boots}}
+}
+
+// Reconcile prepares one boot configuration.
+func (p *Provider) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	return p.prepare.Reconcile(ctx, request)
+}
+
+// Handler answers machines.
+func (p *Provider) Handler() http.Handler { return p.serve.handler() }
+
 // Run prepares and serves boots until ctx ends, which is no error.
 func Run(ctx context.Context, config *rest.Config, options Options) error {
 	scheme := runtime.NewScheme()
@@ -57,16 +78,15 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &metalv1alpha1.ServerBootConfiguration{}, indexConfigSecret, secretNamed); err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}
-	boots := newBoots()
-	preparer := &preparer{client: mgr.GetClient(), boots: boots, delay: options.PrepareDelay}
-	if err := preparer.setup(mgr); err != nil {
+	provider := New(mgr.GetClient(), options.PrepareDelay)
+	if err := provider.prepare.setup(mgr); err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", options.ListenAddress)
 	if err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}
-	if err := addServer(mgr, listener, boots, options.Listening); err != nil {
+	if err := addServer(mgr, listener, provider, options.Listening); err != nil {
 		_ = listener.Close()
 		return fmt.Errorf("boot provider: %w", err)
 	}
@@ -76,12 +96,12 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	return nil
 }
 
-func addServer(m manager.Manager, listener net.Listener, boots *boots, listening func(string)) error {
+func addServer(m manager.Manager, listener net.Listener, provider *Provider, listening func(string)) error {
 	return m.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if listening != nil {
 			listening(listener.Addr().String())
 		}
-		return serve(ctx, listener, (&server{client: m.GetClient(), boots: boots}).handler())
+		return serve(ctx, listener, provider.Handler())
 	}))
 }
 

@@ -73,11 +73,11 @@ func newObjects(change func(*objects)) (*objects, client.Client) {
 }
 
 // judged lets the provider judge one boot configuration and returns it.
-func judged(t *testing.T, p *preparer, key client.ObjectKey) (*metalv1alpha1.ServerBootConfiguration, error) {
+func judged(t *testing.T, p *Provider, key client.ObjectKey) (*metalv1alpha1.ServerBootConfiguration, error) {
 	t.Helper()
 	_, err := p.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
 	var got metalv1alpha1.ServerBootConfiguration
-	if getErr := p.client.Get(t.Context(), key, &got); client.IgnoreNotFound(getErr) != nil {
+	if getErr := p.prepare.client.Get(t.Context(), key, &got); client.IgnoreNotFound(getErr) != nil {
 		t.Fatal(getErr)
 	}
 	return &got, err
@@ -110,7 +110,7 @@ func TestABootIsPrepared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, c8 := newObjects(c.change)
-			got, err := judged(t, &preparer{client: c8, boots: newBoots()}, client.ObjectKeyFromObject(o.config))
+			got, err := judged(t, New(c8, 0), client.ObjectKeyFromObject(o.config))
 			if (err != nil) != c.fails {
 				t.Fatalf("error %v", err)
 			}
@@ -193,13 +193,13 @@ func TestAMachineWithoutSecretLosesItsConnection(t *testing.T) {
 func ask(t *testing.T, change func(*objects), path string) (status int, body string, err error) {
 	t.Helper()
 	o, c8 := newObjects(change)
-	p := &preparer{client: c8, boots: newBoots()}
+	p := New(c8, 0)
 	for _, config := range []*metalv1alpha1.ServerBootConfiguration{o.config, o.second} {
 		if _, err := judged(t, p, client.ObjectKeyFromObject(config)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	served := httptest.NewServer((&server{client: c8, boots: p.boots}).handler())
+	served := httptest.NewServer(p.Handler())
 	defer served.Close()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, served.URL+path, http.NoBody)
 	if err != nil {
@@ -217,13 +217,13 @@ func ask(t *testing.T, change func(*objects), path string) (status int, body str
 
 func TestWhatIsFetchedIsSaidBesideOtherConditions(t *testing.T) {
 	o, c8 := newObjects(nil)
-	p := &preparer{client: c8, boots: newBoots()}
+	p := New(c8, 0)
 	if _, err := judged(t, p, client.ObjectKeyFromObject(o.config)); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/ipxe/", "/ignition/"} {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path+uuid, http.NoBody)
-		(&server{client: c8, boots: p.boots}).handler().ServeHTTP(httptest.NewRecorder(), request)
+		p.Handler().ServeHTTP(httptest.NewRecorder(), request)
 	}
 	got, err := judged(t, p, client.ObjectKeyFromObject(o.config))
 	if err != nil || got.Status.State != metalv1alpha1.ServerBootConfigurationStateReady {
@@ -238,7 +238,7 @@ func TestWhatIsFetchedIsSaidBesideOtherConditions(t *testing.T) {
 
 func TestADeletedBootConfigurationIsServedNoMore(t *testing.T) {
 	o, c8 := newObjects(nil)
-	p := &preparer{client: c8, boots: newBoots()}
+	p := New(c8, 0)
 	key := client.ObjectKeyFromObject(o.config)
 	if _, err := judged(t, p, key); err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestADeletedBootConfigurationIsServedNoMore(t *testing.T) {
 	if _, err := judged(t, p, key); err != nil {
 		t.Fatal(err)
 	}
-	if left := p.boots.matching(func(prepared) bool { return true }); len(left) != 0 {
+	if left := p.prepare.boots.matching(func(prepared) bool { return true }); len(left) != 0 {
 		t.Errorf("%d are left", len(left))
 	}
 }
