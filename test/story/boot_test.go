@@ -284,6 +284,35 @@ var _ = Describe("Contract 2 to 5: the order in which clients see things", func(
 	})
 })
 
+var _ = Describe("Contract 4: an ignition says its format, and JSON has none", func() {
+	fetched := func(ctx context.Context, name string) func() bool {
+		return func() bool {
+			return meta.IsStatusConditionTrue(getBoot(ctx, tenants, name).Status.Conditions, v1alpha1.ConditionIgnitionDataFetched)
+		}
+	}
+
+	It("a claim's Butane reaches its machine", func(ctx SpecContext) {
+		butane := secret("in-butane")
+		butane.StringData = map[string]string{"format": "fcos", "ignition": "variant: fcos\nversion: 1.5.0\n"}
+		create(ctx, butane)
+		claimed(ctx, "in-butane", ignition("in-butane"))
+		Eventually(fetched(ctx, "in-butane")).Should(BeTrue())
+	})
+
+	It("JSON that is called Butane is Ready and reaches no machine before it is mended", func(ctx SpecContext) {
+		wrong := secret("called-butane")
+		wrong.StringData["format"] = "fcos"
+		create(ctx, wrong)
+		claimed(ctx, "called-butane", ignition("called-butane"))
+		Expect(bootState(ctx, "called-butane")()).To(Equal("Ready"))
+		Consistently(fetched(ctx, "called-butane")).Should(BeFalse())
+
+		By("its owner taking the format away")
+		Expect(admin.Patch(ctx, wrong, client.RawPatch(types.MergePatchType, []byte(`{"data":{"format":null}}`)))).To(Succeed())
+		Eventually(fetched(ctx, "called-butane")).Should(BeTrue())
+	})
+})
+
 var _ = Describe("Contract 6: a bound claim can change", func() {
 	It("carries ignition, image and power to the server without binding anew", func(ctx SpecContext) {
 		create(ctx, secret("second-ignition"))
