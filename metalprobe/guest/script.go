@@ -41,7 +41,8 @@ func readScript(script, uuid string) (bootData, error) {
 		case words[0] == "set" && len(words) > 2:
 			settings[words[1]] = strings.Join(words[2:], " ")
 		case words[0] == "kernel" && len(words) > 1:
-			return data, data.kernel(words[1], words[2:])
+			err := data.kernel(words[1], words[2:])
+			return data, err
 		}
 	}
 	return bootData{}, errors.New("iPXE script: it starts no kernel")

@@ -34,7 +34,7 @@ func prepare(config *metalv1alpha1.ServerBootConfiguration, server *metalv1alpha
 	}
 	for _, nic := range server.Status.NetworkInterfaces {
 		for _, ip := range nic.IPs {
-			p.addresses = append(p.addresses, string(ip))
+			p.addresses = append(p.addresses, ip)
 		}
 		if nic.MACAddress != "" {
 			p.addresses = append(p.addresses, nic.MACAddress)

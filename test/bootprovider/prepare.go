@@ -94,8 +94,8 @@ func judge(config *metalv1alpha1.ServerBootConfiguration, imageErr, secretErr er
 	switch {
 	case imageErr != nil:
 		config.Status.State = metalv1alpha1.ServerBootConfigurationStateError
-		meta.SetStatusCondition(&config.Status.Conditions, metav1.Condition{Type: metalv1alpha1.ConditionImageValidation, Status: metav1.ConditionFalse,
-			Reason: "ValidationFailed", Message: imageErr.Error(), ObservedGeneration: config.Generation})
+		meta.SetStatusCondition(&config.Status.Conditions, metav1.Condition{Type: metalv1alpha1.ConditionImageValidation,
+			Status: metav1.ConditionFalse, Reason: "ValidationFailed", Message: imageErr.Error(), ObservedGeneration: config.Generation})
 	case secretErr != nil:
 		config.Status.State = metalv1alpha1.ServerBootConfigurationStateError
 	default:

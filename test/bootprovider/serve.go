@@ -84,9 +84,8 @@ func splitImage(image string) (name, version string) {
 // machine sees a connection that ends without an answer.
 func (s *server) ignition(w http.ResponseWriter, r *http.Request) {
 	uuid := r.PathValue("uuid")
-	boot, status, err := s.boot(r.Context(), s.boots.matching(func(p prepared) bool {
-		return p.uuid == uuid || p.uuid == strings.ToUpper(uuid) || p.uuid == strings.ToLower(uuid)
-	}))
+	spelled := []string{uuid, strings.ToUpper(uuid), strings.ToLower(uuid)}
+	boot, status, err := s.boot(r.Context(), s.boots.matching(func(p prepared) bool { return slices.Contains(spelled, p.uuid) }))
 	if err != nil {
 		http.Error(w, err.Error(), status)
 		return
@@ -134,14 +133,19 @@ func (s *server) httpboot(w http.ResponseWriter, r *http.Request) {
 		answer["UKIURL"] = "http://" + r.Host + "/image?" + url.Values{"imageName": {image}, "version": {version}, "layerDigest": {"uki"}}.Encode()
 		answer["SystemUUID"] = boot.uuid
 	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer)
+	_, _ = w.Write(text)
 }
 
 // boot decides which of the boots that were prepared for a machine it gets: 404 without any, 500 where that is not clear.
 func (s *server) boot(ctx context.Context, found []prepared) (boot prepared, status int, err error) {
 	if len(found) == 0 {
-		return prepared{}, http.StatusNotFound, errors.New("Resource Not Found")
+		return prepared{}, http.StatusNotFound, errors.New("nothing is prepared for this machine")
 	}
 	var server metalv1alpha1.Server
 	if len(found) > 1 {
@@ -167,7 +171,8 @@ func (s *server) fetched(ctx context.Context, boot prepared, kind, reason string
 		Message: fmt.Sprintf("a machine with system UUID %s asked for it", boot.uuid), ObservedGeneration: config.Generation}) {
 		return
 	}
-	if err := s.client.Status().Patch(ctx, &config, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	err := client.IgnoreNotFound(s.client.Status().Patch(ctx, &config, client.MergeFrom(before)))
+	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "condition not written", "bootConfiguration", boot.key, "type", kind)
 	}
 }
