@@ -159,7 +159,8 @@ func (r *fullRun) guarded(ctx context.Context) {
 	s.stands(ctx, v1alpha1.StateAvailable)
 	s.ledger.change(m, func(p *permit) { p.probe, p.claims[s.name] = false, true })
 	ignition := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: "ignition"},
-		Data: map[string][]byte{"ignition": []byte(r.words["a tenant's ignition"])}}
+		Data: map[string][]byte{"ignition": []byte(`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/motd","contents":{"source":"data:,` +
+			r.words["a tenant's ignition"] + `"}}]}}`)}}
 	s.do(ctx, func() error { return r.admin.Create(ctx, ignition) })
 	claim := s.claim(s.name)
 	claim.Spec = v1alpha1.ServerClaimSpec{Power: v1alpha1.PowerOn, Image: image(s.name, 1), ServerRef: &corev1.LocalObjectReference{Name: s.server},
