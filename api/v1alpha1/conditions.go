@@ -287,6 +287,8 @@ const (
 	ReasonIgnored = "Ignored"
 	// ReasonBootConfigurationTaken: the boot configuration that is to be written exists and belongs to something else.
 	ReasonBootConfigurationTaken = "BootConfigurationTaken"
+	// ReasonRequestFailed: the BMC refused a power change, or the operating system did not shut down in time; it is asked again.
+	ReasonRequestFailed = "RequestFailed"
 	// ReasonBootOverrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
 	ReasonBootOverrideIgnored = "BootOverrideIgnored"
 	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.
