@@ -34,14 +34,20 @@ var variants atomic.Int32
 // variant is the default bundle with another lifecycle, under a version of its own: each pair of texts is replaced.
 func variant(replace ...string) *bundle.Bundle {
 	GinkgoHelper()
+	return variantOf("lifecycle.yaml", replace...)
+}
+
+// variantOf is the default bundle with another text in one of its files.
+func variantOf(file string, replace ...string) *bundle.Bundle {
+	GinkgoHelper()
 	files, err := policies.Shipped(policies.DefaultBundle)
 	Expect(err).NotTo(HaveOccurred())
-	text := string(files["lifecycle.yaml"])
+	text := string(files[file])
 	for i := 0; i < len(replace); i += 2 {
 		Expect(strings.Count(text, replace[i])).To(Equal(1), replace[i])
 		text = strings.Replace(text, replace[i], replace[i+1], 1)
 	}
-	files["lifecycle.yaml"] = []byte(text)
+	files[file] = []byte(text)
 	version := fmt.Sprintf("version: 2.%d.0", variants.Add(1))
 	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.0.0", version, 1))
 	b, found, err := bundle.Compile(files, policies.Vocabulary())
