@@ -42,7 +42,7 @@ var _ = Describe("A claim", Ordered, func() {
 		})
 		Eventually(phaseOf(ctx, c)).Should(Equal(v1alpha1.PhaseBound))
 		Expect(says(ctx, c, v1alpha1.ConditionBound)(Default)).To(Equal("True Bound: bound to server " + s.Name))
-		Expect(says(ctx, c, v1alpha1.ConditionReady)(Default)).To(Equal("False Booting: the boot is being prepared"))
+		Expect(says(ctx, c, v1alpha1.ConditionReady)(Default)).To(Equal("False Booting: the boot operator has not prepared ServerBootConfiguration " + c.Namespace + "/" + c.Name + ", which is Pending"))
 		Expect(says(ctx, c, v1alpha1.ConditionReconciling)(Default)).To(HavePrefix("True"))
 
 		patchStatus(ctx, boot, func(b *v1alpha1.ServerBootConfiguration) {
