@@ -69,6 +69,9 @@ const (
 	IsDefaultOSImageAnnotation = "metal.ironcore.dev/is-default-os-image"
 	// MaintenanceReasonAnnotation says why a maintenance is needed.
 	MaintenanceReasonAnnotation = "metal.ironcore.dev/maintenance-reason"
+	// ReasonAnnotation is the name under which released metal-operators show the reason of a ServerMaintenance. The column
+	// Reason shows it where MaintenanceReasonAnnotation is not set.
+	ReasonAnnotation = "metal.ironcore.dev/reason"
 	// LoopbackAddressAnnotation on a Server is the loopback address that clients give the machine.
 	LoopbackAddressAnnotation = "metal.ironcore.dev/loopback-address"
 	// MetadataAnnotationPrefix begins the annotations that the metadata service exports.
