@@ -255,5 +255,6 @@ var _ = Describe("A BMC", func() {
 			Consistently(annotation(ctx, "b1", v1alpha1.OperationAnnotation)).WithTimeout(time.Second).
 				Should(Equal("ignore-for-audit"), "a word that nobody knows protects too")
 		}
+		change(ctx, &v1alpha1.BMC{}, "b1", func(b *v1alpha1.BMC) { delete(b.Annotations, v1alpha1.OperationAnnotation) })
 	})
 })
