@@ -58,6 +58,7 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 	}
 	if selectorChanges(c) {
 		found.deny(selectorErrors(c.new)...)
+		checkInventoryLabels(c.new, f.bundle, &found)
 	}
 	if refChanges(c) {
 		checkServerRef(c.new, f, &found)
@@ -126,6 +127,17 @@ func selectorErrors(c *v1alpha1.ServerClaim) field.ErrorList {
 		return field.ErrorList{field.Invalid(selectorPath, metav1.FormatLabelSelector(c.Spec.ServerSelector), err.Error())}
 	}
 	return nil
+}
+
+// checkInventoryLabels warns of a selector for labels that the policy in force keeps off the Servers.
+func checkInventoryLabels(c *v1alpha1.ServerClaim, b *bundle.Bundle, found *findings) {
+	asked := policies.AsksInventory(c)
+	if len(asked) == 0 || !b.Settings.NoInventoryLabels {
+		return
+	}
+	found.warn("%s: the policy in force (%s) keeps the hardware out of the labels of Servers (labels.inventory: false), so that no Server has %s; "+
+		"ask for facts such as server.gpus in annotation %s instead", selectorPath, b.Revision.Name, strings.Join(asked, ", "),
+		v1alpha1.PlacementAnnotation)
 }
 
 // checkLength refuses what has more parts than are judged, and says whether it did.

@@ -84,8 +84,7 @@ func image(i string) func(*v1alpha1.ServerClaim) {
 }
 
 func TestServerClaim(t *testing.T) {
-	noServer := []string{`spec.serverRef.name: there is no Server "gone"; the claim waits until there is one, and its condition Bound says so; ` +
-		"serverRef cannot be changed: if the name is wrong, delete the claim and create another"}
+	noServer := []string{`spec.serverRef.name: there is no Server "gone"; the claim waits until there is one, and its condition Bound says so; serverRef cannot be changed: if the name is wrong, delete the claim and create another`}
 	const disagree = "Invalid\nspec.serverSelector: Invalid value: \"rack=r2\": it does not match the labels of Server \"s1\", which serverRef names, and both must match; take one of the two out"
 	const unsatisfiable = "no server of the fleet, in whatever state, can satisfy the claim: 0 of 6 servers: selector 6; it stays Unbound until the fleet changes; " +
 		"serverSelector cannot be changed: to ask for other labels, delete the claim and create another"
