@@ -287,7 +287,8 @@ func TestEndBinding(t *testing.T) {
 
 func TestOnlyTheOperationsOfAServerAreForwarded(t *testing.T) {
 	for operation, want := range map[string]string{
-		"": "refuse", "ignore": "none", "ignore-reconciliation": "none", "graceful-restart-server": "forward", "hard-restart-server": "forward",
+		"": "refuse", "ignore": "none", "ignore-reconciliation": "none", "ignore-child": "none", "ignore-for-audit": "none",
+		"graceful-restart-server": "forward", "hard-restart-server": "forward",
 		"power-cycle-server": "forward", "force-off-server": "forward", "force-on-server": "forward", "park": "refuse", "unpark": "refuse", "make-tea": "refuse",
 	} {
 		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.OperationAnnotation: operation}}}

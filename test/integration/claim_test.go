@@ -230,6 +230,10 @@ var _ = Describe("A claim", Ordered, func() {
 			c.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnore}
 		})
 		Consistently(serverOf(ctx, c)).Should(BeEmpty())
+		patch(ctx, c, func(c *v1alpha1.ServerClaim) { c.Annotations[v1alpha1.OperationAnnotation] = "ignore-for-audit" })
+		Consistently(func() map[string]string { return live(ctx, c).Annotations }).
+			Should(HaveKeyWithValue(v1alpha1.OperationAnnotation, "ignore-for-audit"), "a word that nobody knows protects too")
+		Eventually(serverOf(ctx, c)).Should(BeEmpty())
 		patch(ctx, c, func(c *v1alpha1.ServerClaim) { c.Annotations = nil })
 		Eventually(serverOf(ctx, c)).Should(Equal(s.Name))
 	})
