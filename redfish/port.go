@@ -54,6 +54,15 @@ type Identity struct {
 	SKU          string
 }
 
+// BootMode is how a machine boots, in the words of Redfish.
+type BootMode string
+
+// The boot modes.
+const (
+	BootUEFI   BootMode = "UEFI"
+	BootLegacy BootMode = "Legacy"
+)
+
 // BootOverride is the one-time boot source as the BMC reports it.
 type BootOverride struct {
 	// Enabled is Disabled, Once or Continuous; empty where the BMC does not say.
@@ -151,14 +160,14 @@ type Power interface {
 
 // Boot changes what a system boots next, with the same identity check as Power.
 type Boot interface {
-	// PowerOnOnce switches a system on that is Off, to boot once from target ("Pxe", "UefiHttp", "Hdd"): it sets the boot
-	// override, reads it back and then asks for On. It refuses unless the system is Off (ErrNotOff), because an override on
+	// PowerOnOnce switches a system on that is Off, to boot once from target ("Pxe", "UefiHttp", "Hdd"), in mode UEFI unless
+	// another is given: it sets the boot override, reads it back and then asks for On. It refuses unless the system is Off (ErrNotOff), because an override on
 	// a running machine would hijack the workload's own reboot. A target that the BMC does not list is refused with an
 	// *UnsupportedError naming those that it lists. Where the override does not show it asks for nothing more and returns an
 	// *OverrideError; a BMC that takes a while shows it to a later call. Whether the power-on may have been carried out is
 	// what MayHaveHappened says of its error; the override may stand either way, and a repeated call does not write it again
 	// while it shows.
-	PowerOnOnce(ctx context.Context, uri string, want Identity, target string) error
+	PowerOnOnce(ctx context.Context, uri string, want Identity, target string, mode ...BootMode) error
 	// ClearBoot disables an override. It writes nothing where none is set.
 	ClearBoot(ctx context.Context, uri string, want Identity) error
 	// SetBootOrder sets the persistent boot order. It refuses unless the system is Off (ErrNotOff), and writes nothing where
@@ -194,7 +203,7 @@ type ManagerReset interface {
 	// ResetManager asks for GracefulRestart or ForceRestart of the BMC. Right before it does, it reads the BMC, and writes
 	// nothing and returns an *IdentityError where another one answers: where its UUID or serial number differs from want,
 	// where none of want's systems is found, or where want has no system and nothing else proves it. It refuses with an
-	// *UnsupportedError where the action is not offered. Every call is a restart. The BMC's sessions and pending boot
+	// *UnsupportedError where the action is not offered, and where no link proves which manager is that of the systems. Every call is a restart. The BMC's sessions and pending boot
 	// overrides may be lost with it.
 	ResetManager(ctx context.Context, want ManagerIdentity, graceful bool) error
 }

@@ -32,15 +32,8 @@ type systemDoc struct {
 	Boot               object[bootDoc]
 	Actions            object[systemActions]
 	EthernetInterfaces link
+	Links              object[struct{ ManagedBy list[link] }]
 	Settings           object[struct{ SettingsObject link }] `json:"@Redfish.Settings"`
-}
-
-type bootDoc struct {
-	Enabled text       `json:"BootSourceOverrideEnabled"`
-	Target  text       `json:"BootSourceOverrideTarget"`
-	Mode    text       `json:"BootSourceOverrideMode"`
-	Allowed list[text] `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
-	Order   list[text] `json:"BootOrder"`
 }
 
 type systemActions struct {
