@@ -41,12 +41,31 @@ func (c *client) PowerOnOnce(ctx context.Context, uri string, want Identity, tar
 	return op.reset(uri, want, set.doc, ActionOn, "")
 }
 
+// showRepeats is how often an override is looked for once more that does not show at once.
+const showRepeats = 4
+
 // overrideShown reads an override back that was just written, where it was written: a BMC may accept what it then ignores,
-// and the machine would boot from its disk. Where a settings resource took it, the system may show it as well, or instead.
+// and the machine would boot from its disk. Some show it only after seconds, so that one look is not enough.
 func (o *operation) overrideShown(uri string, want Identity, target string, mode BootMode, set applied) error {
 	if !set.wrote {
 		return nil // it was read right before
 	}
+	for repeats := 0; ; repeats++ {
+		missing, err := o.lookForOverride(uri, want, target, mode, set)
+		if err != nil {
+			return err
+		}
+		if missing == nil {
+			return nil
+		}
+		if repeats >= showRepeats || !o.pause(o.c.options.ShowPause<<repeats) {
+			return missing
+		}
+	}
+}
+
+// lookForOverride reads once. Where a settings resource took the override, the system may show it as well, or instead.
+func (o *operation) lookForOverride(uri string, want Identity, target string, mode BootMode, set applied) (*OverrideError, error) {
 	pending := &systemDoc{}
 	if set.settings != "" {
 		if _, err := o.get(set.settings, pending); err != nil {
@@ -55,17 +74,16 @@ func (o *operation) overrideShown(uri string, want Identity, target string, mode
 	}
 	now, snapshot, err := o.checked(uri, want)
 	if err != nil {
-		return &NotAskedError{What: "the power-on", Err: fmt.Errorf("the boot override could not be read back: %w", err)}
+		return nil, &NotAskedError{What: "the power-on", Err: fmt.Errorf("the boot override could not be read back: %w", err)}
 	}
 	if err := notOff(snapshot); err != nil {
-		return err
+		return nil, err
 	}
 	missing := overrideMissing(now.Boot.Value, pending.Boot.Value, target, mode)
 	if missing != nil {
 		missing.Address, missing.URI, missing.Later = o.c.base.Host, uri, set.later
-		return missing
 	}
-	return nil
+	return missing, nil
 }
 
 // overrideMissing says what the system and its settings resource show instead of an override; nil where they show it. The

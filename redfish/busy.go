@@ -28,7 +28,12 @@ func (o *operation) waitedOut(err error, repeats int) bool {
 		return false
 	}
 	wait := max(o.c.options.BusyPause<<repeats, refused.RetryAfter)
-	if deadline, bounded := o.ctx.Deadline(); wait > busyPatience || bounded && time.Until(deadline) <= wait {
+	return wait <= busyPatience && o.pause(wait)
+}
+
+// pause waits, unless the operation would end before; false where it did not wait.
+func (o *operation) pause(wait time.Duration) bool {
+	if deadline, bounded := o.ctx.Deadline(); bounded && time.Until(deadline) <= wait {
 		return false
 	}
 	timer := time.NewTimer(wait)

@@ -276,6 +276,9 @@ func poolOf(t *testing.T, options ...PoolOptions) *Pool {
 	if first.BusyPause == 0 {
 		first.BusyPause = 1
 	}
+	if first.ShowPause == 0 {
+		first.ShowPause = 1
+	}
 	pool := NewPool(first)
 	t.Cleanup(func() { _ = pool.Close(t.Context()) })
 	return pool

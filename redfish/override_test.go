@@ -176,3 +176,42 @@ func TestEveryMakeIsSwitchedOnAndItsOwnManagerRestarted(t *testing.T) {
 		})
 	}
 }
+
+func TestAnOverrideThatReadsBackLateCostsSecondsAndNoSecondWrite(t *testing.T) {
+	for name, c := range map[string]struct {
+		late int // reads that still show the former one
+		on   bool
+	}{
+		"at once":                      {0, true},
+		"at the second look":           {1, true},
+		"at the last look":             {4, true},
+		"later than anybody looks for": {5, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			client := f.warm(t)
+			written, late := false, c.late
+			f.on("PATCH "+systemURI, func(http.ResponseWriter, *http.Request) { written = true })
+			f.on("GET "+systemURI, func(w http.ResponseWriter, r *http.Request) {
+				if written {
+					if late--; late < 0 {
+						f.set(systemURI, booting("Off", `"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"`))
+					}
+				}
+				f.usual(w, r)
+			})
+			err := client.PowerOnOnce(t.Context(), systemURI, self, "Pxe")
+			patches, resets := 0, 0
+			for _, line := range f.seen("PATCH", "POST") {
+				if strings.HasPrefix(line, "PATCH") {
+					patches++
+				} else {
+					resets++
+				}
+			}
+			if (err == nil) != c.on || patches != 1 || resets == 1 != c.on {
+				t.Errorf("error %v, %d writes, %d power-ons", err, patches, resets)
+			}
+		})
+	}
+}

@@ -73,6 +73,28 @@ type BootOverride struct {
 	Allowed []string
 }
 
+// BootProgress is how far a boot came, in the words of Redfish. It may be that of the boot before.
+type BootProgress struct {
+	LastState string
+	// LastStateTime is when that state came, by the BMC's clock: it tells one boot from another, and no order.
+	LastStateTime string
+}
+
+// StartedOS reports that the firmware has handed over to an operating system, by which a boot override is used.
+func (p BootProgress) StartedOS() bool {
+	return p.LastState == "OSBootStarted" || p.LastState == "OSRunning"
+}
+
+// InSelfTest reports that the firmware has not come to choosing what to boot.
+func (p BootProgress) InSelfTest() bool {
+	switch p.LastState {
+	case "PrimaryProcessorInitializationStarted", "BusInitializationStarted", "MemoryInitializationStarted",
+		"SecondaryProcessorInitializationStarted", "PCIResourceConfigStarted", "SetupEntered":
+		return true
+	}
+	return false
+}
+
 // NIC is one network interface of the host.
 type NIC struct {
 	Name       string
@@ -92,6 +114,8 @@ type SystemSnapshot struct {
 	CPUCount    int
 	CPUModel    string
 	Boot        BootOverride
+	// BootProgress is how far the last boot came; empty where the BMC does not say.
+	BootProgress BootProgress
 	// BootOrder lists boot option references in order; empty where not offered.
 	BootOrder []string
 	// ResetTypes lists the reset types offered; empty means not said.
@@ -164,7 +188,7 @@ type Boot interface {
 	// another is given: it sets the boot override, reads it back and then asks for On. It refuses unless the system is Off (ErrNotOff), because an override on
 	// a running machine would hijack the workload's own reboot. A target that the BMC does not list is refused with an
 	// *UnsupportedError naming those that it lists. Where the override does not show it asks for nothing more and returns an
-	// *OverrideError; a BMC that takes a while shows it to a later call. Whether the power-on may have been carried out is
+	// *OverrideError; it looks for some seconds, and a BMC that takes longer shows it to a later call. Whether the power-on may have been carried out is
 	// what MayHaveHappened says of its error; the override may stand either way, and a repeated call does not write it again
 	// while it shows.
 	PowerOnOnce(ctx context.Context, uri string, want Identity, target string, mode ...BootMode) error

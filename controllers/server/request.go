@@ -70,6 +70,9 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 	v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: action, AskedAt: at,
 		Entry: v.server.Status.Lifecycle.Entry, Attempts: v.attempt(action)}
 	v.carryRefusals(former, v.server.Status.Lifecycle.Request)
+	if action == v1alpha1.PowerActionOn {
+		v.watchBoot()
+	}
 	for _, a := range actions {
 		fleet.Begin(v.server.Status.Lifecycle, a, at)
 	}

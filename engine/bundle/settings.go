@@ -48,6 +48,8 @@ type Settings struct {
 	Coverage CoverageFloor
 	// Claims is how claims are served.
 	Claims Claims
+	// Boot is how machines are booted.
+	Boot Boot
 }
 
 // Canary is the budget of a canary: once more servers than that are in trouble under it, it pauses itself.
@@ -100,7 +102,7 @@ func ValidName(name string) bool { return len(name) <= maxBundleName && objectNa
 func parseManifest(data []byte) (Manifest, diag.List) {
 	f := yamlpos.Parse(BundleFile, data)
 	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify,
-		Coverage: CoverageFloor{Rego: leastRegoCoverage}, Claims: defaultClaims()}}
+		Coverage: CoverageFloor{Rego: leastRegoCoverage}, Claims: defaultClaims(), Boot: defaultBoot()}}
 	if f.Root == nil {
 		return m, f.Found
 	}
@@ -138,7 +140,7 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 }
 
 func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
-	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage", "claims") {
+	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage", "claims", "boot") {
 		switch field.Name {
 		case "sanitization":
 			s.Sanitization = oneOf(f, field.Value, field.Name, SanitizationRequired, SanitizationNone)
@@ -160,6 +162,8 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 			s.Coverage = parseCoverage(f, field.Value, s.Coverage)
 		case "claims":
 			s.Claims = parseClaims(f, field.Value, s.Claims)
+		case "boot":
+			s.Boot = parseBoot(f, field.Value, s.Boot)
 		}
 	}
 	return s

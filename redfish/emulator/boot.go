@@ -35,6 +35,17 @@ func (m *Machine) shownOverride() override {
 	return m.override
 }
 
+// bootProgress is how far the boot came, in the words of Redfish. bmc.mu is held.
+func (m *Machine) bootProgress() string {
+	switch {
+	case m.running != nil:
+		return "OSRunning"
+	case m.inPOST:
+		return "PCIResourceConfigStarted"
+	}
+	return "None"
+}
+
 // selectBoot chooses what to boot and consumes an override Once. bmc.mu is held.
 func (m *Machine) selectBoot() BootSelection {
 	m.boots++

@@ -85,7 +85,7 @@ func profileTroubles() []Trouble {
 		habit("OverrideModeRefused", func(p *Profile) { p.OverrideMode = ModeRefused }),
 		habit("OverrideModeRequired", func(p *Profile) { p.OverrideMode = ModeRequired }),
 		habit("OverrideNeverClears", func(p *Profile) { p.OverrideNeverClears = true }),
-		habit("OverrideReadsLate", func(p *Profile) { p.OverrideShowsAfter = 20 * time.Second }),
+		habit("OverrideReadsLate", func(p *Profile) { p.OverrideShowsAfter = 10 * time.Second }),
 		habit("OverrideOnTheSystem", func(p *Profile) { p.SettingsID, p.SettingsShows = "Pending", []string{"BootOrder"} }),
 		habit("GPUBoardManager", func(p *Profile) {
 			p.ExtraSystems, p.TrayUUID = []string{"HGX_Baseboard_0"}, true

@@ -168,6 +168,8 @@ type Profile struct {
 	SettingsShows []string
 	// TargetsInSettings lists the boot targets in the settings resource and not in the system.
 	TargetsInSettings bool
+	// BootProgress shows how far a boot came.
+	BootProgress bool
 	// OverrideShowsAfter is how long reads show the former override after a new one was accepted.
 	OverrideShowsAfter time.Duration
 	// PatchStatus answers an accepted PATCH: 200 with the resource, or 204.

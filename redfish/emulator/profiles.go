@@ -144,7 +144,7 @@ func openBMCProfile() Profile {
 	p.HTTPBootURI, p.PatchStatus = false, http.StatusNoContent
 	p.ETags, p.Expand = ETagsNone, Expand{}
 	p.LED, p.ClockIsUnset = LEDLocation, true
-	p.OverrideSurvivesReset = true
+	p.OverrideSurvivesReset, p.BootProgress = true, true // the tree shows BootProgress None on a machine that is off
 	return p
 }
 

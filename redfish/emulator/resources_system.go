@@ -72,6 +72,9 @@ func (x *exchange) systemBody(m *Machine) doc {
 		delete(boot, "BootSourceOverrideTarget@Redfish.AllowableValues")
 	}
 	body["Boot"] = boot
+	if p.BootProgress {
+		body["BootProgress"] = doc{"LastState": m.bootProgress()}
+	}
 	for _, name := range []string{"Processors", "Memory", "Storage"} {
 		body[name] = b.link(path + "/" + name)
 	}
