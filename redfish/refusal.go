@@ -5,6 +5,8 @@ package redfish
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // Refused reports whether err says that a BMC, or the adapter for it, surely did not do what was asked and would refuse the
@@ -29,7 +31,7 @@ func Refused(err error) bool {
 		return auth.Status == http.StatusForbidden && auth.Until.IsZero()
 	}
 	var response *ResponseError
-	if !errors.As(err, &response) || !writes(response.Method) {
+	if !errors.As(err, &response) || !writes(response.Method) || passing(response.MessageID) {
 		return false
 	}
 	switch response.Status {
@@ -39,4 +41,14 @@ func Refused(err error) bool {
 		return true
 	}
 	return false
+}
+
+// passing reports whether a message identifier says that the same may be taken later, whatever the status beside it. They
+// are of the DMTF's Base registry; InvalidOperationForSystemState is what iLO answers with 400 during the self test.
+func passing(messageID string) bool {
+	name := messageID[strings.LastIndexByte(messageID, '.')+1:]
+	return slices.Contains([]string{
+		"ResourceInUse", "ResourceInStandby", "ServiceTemporarilyUnavailable", "ServiceInUnknownState", "ServiceShuttingDown",
+		"OperationTimeout", "InvalidOperationForSystemState",
+	}, name)
 }

@@ -24,6 +24,8 @@ func TestARefusalIsWhatWouldBeRefusedAgain(t *testing.T) {
 		"too many requests":                         {wrote(429), false},
 		"an internal error, which may have done it": {wrote(500), false},
 		"a busy BMC":                                {wrote(503), false},
+		"a self test, told with 400":                {&ResponseError{Method: "POST", Status: 400, MessageID: "iLO.2.14.InvalidOperationForSystemState"}, false},
+		"another message with 400":                  {&ResponseError{Method: "POST", Status: 400, MessageID: "Base.1.8.PropertyNotWritable"}, true},
 		"a read that was refused":                   {&ResponseError{Method: "GET", Status: 400}, false},
 		"an account without the right":              {&AuthError{Status: 403}, true},
 		"an account that is left alone":             {&AuthError{Status: 403, Until: time.Unix(1, 0)}, false},
