@@ -129,6 +129,11 @@ func (o *operation) listSystems() (systemList, error) {
 		return out, err
 	}
 	if root.Systems == "" {
+		if root.Managers != "" { // refused credentials are told before a link that is missing
+			if _, err := o.members(string(root.Managers)); err != nil {
+				return out, err
+			}
+		}
 		return out, o.bad(http.MethodGet, "/redfish/v1/", http.StatusOK,
 			"the service root links no systems; this BMC may still be starting, or manages no host")
 	}
