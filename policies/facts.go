@@ -14,6 +14,7 @@ type Facts struct {
 	Lifecycle   LifecycleFacts   `fact:"lifecycle"`
 	BMC         BMCFacts         `fact:"bmc"`
 	Boot        BootFacts        `fact:"boot"`
+	Request     RequestFacts     `fact:"request"`
 	Claim       ClaimFacts       `fact:"claim"`
 	Probe       ProbeFacts       `fact:"probe"`
 	Wipe        WipeFacts        `fact:"wipe"`
@@ -56,6 +57,11 @@ type BootFacts struct {
 	Purpose string `fact:"purpose" enum:"None,Probe,Wipe,Claim" doc:"What the present boot configuration is for."`
 	State   string `fact:"state" enum:"None,Pending,Ready,Error" doc:"What the boot operator says of it."`
 	Ready   bool   `fact:"ready" doc:"The boot operator has prepared exactly what our effect asked for."`
+}
+
+// RequestFacts is what became of the power change that was last asked of the BMC in this entry.
+type RequestFacts struct {
+	Refused int64 `fact:"refused" doc:"How often in a row the BMC surely refused this entry's power change, with the same answer."`
 }
 
 // ClaimFacts is the claim that holds, or last held, the server.

@@ -42,6 +42,7 @@ func (o Observation) Facts() *Facts {
 		Lifecycle:   o.lifecycleFacts(),
 		BMC:         o.bmcFacts(),
 		Boot:        BootFactsOf(o.Boot),
+		Request:     requestFacts(o.Server.Status.Lifecycle),
 		Claim:       o.claimFacts(),
 		Probe:       o.probeFacts(),
 		Wipe:        o.wipeFacts(),
@@ -92,6 +93,14 @@ func (o Observation) lifecycleFacts() LifecycleFacts {
 		return LifecycleFacts{State: string(o.Server.Status.State), Marks: InheritedMarks(o.Server, o.Inventory)}
 	}
 	return LifecycleFacts{State: string(o.Server.Status.State), Entry: l.Entry, Age: o.Counted, Retries: int64(l.Retries), Marks: l.Marks}
+}
+
+// requestFacts counts the refusals of the present entry; what was asked in a former one was asked for another reason.
+func requestFacts(l *v1alpha1.LifecycleStatus) RequestFacts {
+	if l == nil || l.Request == nil || l.Request.Entry != l.Entry || l.Request.ShownAt != nil {
+		return RequestFacts{}
+	}
+	return RequestFacts{Refused: int64(l.Request.Refusals)}
 }
 
 // BootFactsOf reads a boot configuration that our own effect wrote. It counts as ready only if the boot operator has

@@ -40,6 +40,9 @@ type PoolOptions struct {
 	// BusyPause is how long a read waits before it is made again that the BMC refused because it is busy, doubled with the
 	// second and last repeat; default 250 ms.
 	BusyPause time.Duration
+	// ShowPause is how long a boot override may take to show before it is read once more, doubled with each of four such
+	// reads; default 1 s.
+	ShowPause time.Duration
 	// HandOver is how long what was learned of a BMC waits for whoever goes on with it; default 1 min.
 	HandOver time.Duration
 	// CloseTimeout covers giving back one session; default 5 s.
@@ -85,6 +88,7 @@ func (o PoolOptions) withDefaults() PoolOptions {
 	orTime(&o.SystemsFor, time.Hour)
 	orTime(&o.RetryPause, time.Minute)
 	orTime(&o.BusyPause, 250*time.Millisecond)
+	orTime(&o.ShowPause, time.Second)
 	orTime(&o.HandOver, time.Minute)
 	orTime(&o.CloseTimeout, 5*time.Second)
 	orTime(&o.BreakerBase, time.Second)

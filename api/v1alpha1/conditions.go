@@ -315,6 +315,8 @@ const (
 	ReasonRequestFailed = "RequestFailed"
 	// ReasonBootOverrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
 	ReasonBootOverrideIgnored = "BootOverrideIgnored"
+	// ReasonPowerRefused is that of an event: the BMC refused a power change, and would refuse the same again.
+	ReasonPowerRefused = "PowerRefused"
 	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.
 	ReasonSwitchedOnByHand = "SwitchedOnByHand"
 	// ReasonBMCUnreachable: the BMC does not answer, and what is known of the machine without it does not suffice.

@@ -162,7 +162,7 @@ func (m *machine) setBootOnce(target string) error {
 	return m.set("SetBootOnce", func() { m.shows.Boot = redfish.BootOverride{Enabled: "Once", Target: target} })
 }
 
-func (m *machine) PowerOnOnce(ctx context.Context, uri string, want redfish.Identity, target string) error {
+func (m *machine) PowerOnOnce(ctx context.Context, uri string, want redfish.Identity, target string, mode ...redfish.BootMode) error {
 	if err := m.setBootOnce(target); err != nil {
 		return err
 	}

@@ -66,8 +66,9 @@ func (v *visit) powerOn(ctx context.Context, effect engine.Effect) loop.Progress
 		return loop.Waiting(waitsForBoot, v.bootMessage(), 0)
 	}
 	uri, want, target := v.server.Spec.SystemURI, v.want(), v.BootTarget
+	mode := redfish.BootMode(v.bootSettings().Mode)
 	p := v.askOnce(ctx, v1alpha1.PowerActionOn, func(ctx context.Context, bmc redfish.BMC) error {
-		return bmc.PowerOnOnce(ctx, uri, want, target)
+		return bmc.PowerOnOnce(ctx, uri, want, target, mode)
 	})
 	if v.commit != nil { // it is about to be asked for
 		l := v.server.Status.Lifecycle

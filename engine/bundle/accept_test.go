@@ -86,7 +86,8 @@ func TestSettingsThatAreLeftOutAreTheSafeOnes(t *testing.T) {
 		t.Fatal(found)
 	}
 	want := Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Coverage: CoverageFloor{Rego: 80},
-		Claims: Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}, OnUnsatisfiable: "Warn"}}
+		Claims: Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}, OnUnsatisfiable: "Warn"},
+		Boot:   Boot{BootOf: BootOf{FirstWord: 20 * time.Minute, Mode: "UEFI"}}}
 	if diff := cmp.Diff(want, m.Settings); diff != "" {
 		t.Error(diff)
 	}

@@ -42,7 +42,10 @@ type Machine struct {
 	nmis     int
 	running  *BootSelection
 	override override
-	order    []string
+	// formerOverride is what was set before the override that was accepted at overriddenAt.
+	formerOverride override
+	overriddenAt   time.Time
+	order          []string
 
 	endGuest  context.CancelFunc
 	guestDone chan struct{}
@@ -58,7 +61,7 @@ func newMachine(b *bmc, index int, spec MachineSpec) *Machine {
 	f := b.fleet
 	m := &Machine{
 		bmc: b, name: spec.Name, spec: spec, guest: spec.Guest, ignores: spec.IgnoresShutdown,
-		state: PowerOff, led: "Off", override: override{enabled: "Disabled", target: "None"},
+		state: PowerOff, led: "Off", override: override{enabled: "Disabled", target: "None", mode: "UEFI"},
 		order: slices.Clone(defaultBootOrder),
 	}
 	if m.name == "" {

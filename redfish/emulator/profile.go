@@ -111,8 +111,15 @@ type Profile struct {
 
 	// SystemID, ManagerID and ChassisID are the last segments of the URIs; "{serial}" stands for the serial number.
 	SystemID, ManagerID, ChassisID string
-	// ExtraSystems are listed beside the host: GPU trays without UUID, reset action and boot.
+	// ExtraSystems are listed beside the host: GPU trays without reset action and boot, with a UUID where TrayUUID says so.
 	ExtraSystems []string
+	TrayUUID     bool
+	// ExtraManagers are listed before the BMC: those of GPU trays, which say that they manage the extra systems.
+	ExtraManagers []string
+	// NoManagerLinks leaves ManagerForServers out of the BMC's own manager.
+	NoManagerLinks bool
+	// ManagerResets lists how a manager can be restarted.
+	ManagerResets []ResetType
 	// TrailingSlash ends every @odata.id in "/".
 	TrailingSlash bool
 	// LowercaseLinks spells the manager's links to its systems in lower case.
@@ -157,6 +164,14 @@ type Profile struct {
 	SettingsID string
 	// SettingsRequired: boot can be changed only there.
 	SettingsRequired bool
+	// SettingsShows lists the properties of Boot that the settings resource shows and takes; empty: all.
+	SettingsShows []string
+	// TargetsInSettings lists the boot targets in the settings resource and not in the system.
+	TargetsInSettings bool
+	// BootProgress shows how far a boot came.
+	BootProgress bool
+	// OverrideShowsAfter is how long reads show the former override after a new one was accepted.
+	OverrideShowsAfter time.Duration
 	// PatchStatus answers an accepted PATCH: 200 with the resource, or 204.
 	PatchStatus int
 
@@ -184,6 +199,9 @@ type Profile struct {
 func (p *Profile) clone() *Profile {
 	c := *p
 	c.ExtraSystems = slices.Clone(p.ExtraSystems)
+	c.ExtraManagers = slices.Clone(p.ExtraManagers)
+	c.ManagerResets = slices.Clone(p.ManagerResets)
+	c.SettingsShows = slices.Clone(p.SettingsShows)
 	c.ExtraNICs = slices.Clone(p.ExtraNICs)
 	c.ResetTypes = slices.Clone(p.ResetTypes)
 	c.BootTargets = slices.Clone(p.BootTargets)
