@@ -38,6 +38,9 @@ const (
 	ConditionBMCReachable = "BMCReachable"
 	// ConditionHealthy on a Server says what its BMC reported last of the machine's health; it is left out where it never did.
 	ConditionHealthy = "Healthy"
+	// ConditionInterfacesUnknown on a Server, while True, says that no MAC address of the machine is known, although its network
+	// boot needs one, so that nothing is booted.
+	ConditionInterfacesUnknown = "InterfacesUnknown"
 	// ConditionIdentityMismatch on a Server, while True, says that another machine answers in its place.
 	ConditionIdentityMismatch = "IdentityMismatch"
 	// ConditionOperationDone on a Server says how the last operation asked for by annotation ended.
@@ -269,6 +272,8 @@ const (
 	ReasonHealthWarning = "HealthWarning"
 	// ReasonHealthCritical: the BMC reports a part of the machine that has failed.
 	ReasonHealthCritical = "HealthCritical"
+	// ReasonInterfacesUnreported: neither the BMC nor the machine has named a network interface, and no annotation gives one.
+	ReasonInterfacesUnreported = "InterfacesUnreported"
 	// ReasonOtherSystem: the BMC answers for another machine than the server's.
 	ReasonOtherSystem = "OtherSystem"
 	// ReasonUnknownState: the policy neither defines nor migrates the server's state.

@@ -30,6 +30,7 @@ func (v *visit) recordConditions(d engine.Decision, outcome loop.Outcome) {
 	}
 	v.recordReachable()
 	v.recordIdentity()
+	v.recordInterfaces()
 	v.recordHealth()
 	v.recordClaimMissing()
 	v.recordHalt(d)

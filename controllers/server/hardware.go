@@ -43,8 +43,8 @@ func (v *visit) recordHardware() {
 	if s.MemoryBytes > 0 {
 		st.TotalSystemMemory = sameOrNew(st.TotalSystemMemory, s.MemoryBytes)
 	}
-	if len(st.NetworkInterfaces) == 0 && !s.NICsIncomplete {
-		st.NetworkInterfaces = interfacesOf(s.NICs)
+	if !s.NICsIncomplete {
+		st.NetworkInterfaces = knownInterfaces(st.NetworkInterfaces, interfacesOf(s.NICs), v.stated)
 	}
 	if v.inventory != nil && v.inventory.Report != nil {
 		v.recordReport(&v.inventory.Report.Data)

@@ -283,13 +283,14 @@ func holdsOtherwise(was, now *policyv1alpha1.FleetControl) bool {
 		!equality.Semantic.DeepEqual(was.Status.Trip, now.Status.Trip)
 }
 
-// bmcChanged passes changes of how a BMC is reached, and of whether it can be.
+// bmcChanged passes changes of how a BMC is reached, of whether it can be, and of what its annotations say of its systems.
 func bmcChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			was, ok1 := e.ObjectOld.(*v1alpha1.BMC)
 			now, ok2 := e.ObjectNew.(*v1alpha1.BMC)
-			return !ok1 || !ok2 || was.Generation != now.Generation || was.Status.State != now.Status.State || was.Status.IP != now.Status.IP
+			return !ok1 || !ok2 || was.Generation != now.Generation || was.Status.State != now.Status.State || was.Status.IP != now.Status.IP ||
+				was.Annotations[v1alpha1.HostMACsAnnotation] != now.Annotations[v1alpha1.HostMACsAnnotation]
 		},
 	}
 }

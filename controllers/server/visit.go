@@ -47,6 +47,7 @@ type visit struct {
 	now       time.Time
 	target    hardware.Target
 	targetErr error
+	stated    stated
 	reading   hardware.Reading[redfish.SystemSnapshot]
 	claim     *v1alpha1.ServerClaim
 	boot      *v1alpha1.ServerBootConfiguration
@@ -256,7 +257,8 @@ func (v *visit) resolve(ctx context.Context) (hardware.Target, error) {
 	}
 	target, err := v.Access(ctx, bmc, v.settings())
 	target.URI = s.Spec.SystemURI
-	target.Detail = len(s.Status.NetworkInterfaces) == 0
+	v.stated = statedOn(bmc, s.Spec.SystemURI)
+	target.Detail = allStated(s.Status.NetworkInterfaces)
 	return target, err
 }
 
