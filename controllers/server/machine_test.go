@@ -112,6 +112,11 @@ func (m *machine) System(ctx context.Context, _ string) (redfish.SystemSnapshot,
 	return shown, nil
 }
 
+// SystemDetail shows the same, with the network interfaces that the test gave the machine.
+func (m *machine) SystemDetail(ctx context.Context, uri string) (redfish.SystemSnapshot, error) {
+	return m.System(ctx, uri)
+}
+
 // readings is how often the BMC was read.
 func (m *machine) readings() int {
 	m.mu.Lock()
