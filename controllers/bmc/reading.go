@@ -91,7 +91,9 @@ func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Targ
 			reading.Systems = append(reading.Systems, System{URI: uri, Err: err.Error()})
 			continue
 		}
-		known[uri] = remembered{identity: system.Identity, at: r.now()}
+		if system.Identity.UUID != "" { // iLO answers null for some seconds after its start
+			known[uri] = remembered{identity: system.Identity, at: r.now()}
+		}
 		reading.Systems = append(reading.Systems, System{URI: uri, Identity: system.Identity})
 	}
 	for _, uri := range manager.Unreadable {
