@@ -25,6 +25,9 @@ func (c *client) PowerOnOnce(ctx context.Context, uri string, want Identity, tar
 		return err
 	}
 	defer cancel()
+	if target == TargetBootOrder {
+		return op.powerOnByOrder(uri, want)
+	}
 	set, err := op.apply(uri, c.bootOnce(uri, want, target))
 	if MayHaveHappened(err) {
 		return &NotAskedError{What: "the power-on", Err: fmt.Errorf("boot override: %w", err)}
@@ -85,6 +88,9 @@ func (c *client) bootOnce(uri string, want Identity, target string) change {
 		refuse: func(_ *systemDoc, s SystemSnapshot) error {
 			if err := notOff(s); err != nil {
 				return err
+			}
+			if s.Boot.Missing {
+				return &UnsupportedError{URI: uri, Wanted: "booting from " + target, Hint: "it shows no boot override"}
 			}
 			if len(s.Boot.Allowed) > 0 && !slices.Contains(s.Boot.Allowed, target) {
 				return &UnsupportedError{URI: uri, Wanted: "booting from " + target, Offered: s.Boot.Allowed}

@@ -52,6 +52,11 @@ type Identity struct {
 	Manufacturer string
 	Model        string
 	SKU          string
+	// Assigned says, of an identity that is wanted, that an operator gave the UUID to a system which shows none. SerialNumber and
+	// MAC, as far as they are not empty, prove that system; where both are empty nothing does.
+	Assigned bool
+	// MAC is the address of one network interface of the system, lower case with colons; only beside Assigned.
+	MAC string
 }
 
 // BootOverride is the one-time boot source as the BMC reports it.
@@ -62,7 +67,12 @@ type BootOverride struct {
 	Target string
 	// Allowed lists the targets that the BMC accepts; empty where it does not say.
 	Allowed []string
+	// Missing says that the system shows its boot settings and no override among them, and names no settings resource.
+	Missing bool
 }
+
+// TargetBootOrder is the target of PowerOnOnce for a system that shows no boot override: it boots by its boot order.
+const TargetBootOrder = "BootOrder"
 
 // NIC is one network interface of the host.
 type NIC struct {
@@ -157,7 +167,7 @@ type Boot interface {
 	// *UnsupportedError naming those that it lists. Where the override does not show it asks for nothing more and returns an
 	// *OverrideError; a BMC that takes a while shows it to a later call. Whether the power-on may have been carried out is
 	// what MayHaveHappened says of its error; the override may stand either way, and a repeated call does not write it again
-	// while it shows.
+	// while it shows. With TargetBootOrder it sets no override, and refuses a system that shows one.
 	PowerOnOnce(ctx context.Context, uri string, want Identity, target string) error
 	// ClearBoot disables an override. It writes nothing where none is set.
 	ClearBoot(ctx context.Context, uri string, want Identity) error

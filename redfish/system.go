@@ -107,6 +107,7 @@ func (d *systemDoc) snapshot(uri string) SystemSnapshot {
 			Enabled: string(d.Boot.Value.Enabled),
 			Target:  string(d.Boot.Value.Target),
 			Allowed: words(d.Boot.Value.Allowed),
+			Missing: d.withoutOverride(),
 		},
 		BootOrder:  words(d.Boot.Value.Order),
 		ResetTypes: words(d.Actions.Value.Reset.Value.Allowed),
