@@ -83,10 +83,12 @@ type NIC struct {
 
 // SystemSnapshot is one coherent read of one system (one GET where the BMC allows it).
 type SystemSnapshot struct {
-	URI         string
-	Identity    Identity
-	Power       PowerState
-	Health      Health
+	URI      string
+	Identity Identity
+	Power    PowerState
+	Health   Health
+	// Critical names what the BMC reports as critical where Health is; empty where it names nothing.
+	Critical    []HealthPart
 	LED         IndicatorLED
 	BIOSVersion string
 	MemoryBytes int64

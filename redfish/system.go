@@ -83,7 +83,7 @@ func (o *operation) system(uri string) (*systemDoc, SystemSnapshot, error) {
 	if len(snapshot.ResetTypes) == 0 {
 		snapshot.ResetTypes = o.c.knownResetTypes(string(doc.Actions.Value.Reset.Value.ActionInfo))
 	}
-	return doc, snapshot, nil
+	return doc, o.withParts(snapshot, got.body), nil
 }
 
 func (d *systemDoc) snapshot(uri string) SystemSnapshot {

@@ -31,6 +31,7 @@ func (v *visit) recordConditions(d engine.Decision, outcome loop.Outcome) {
 	v.recordReachable()
 	v.recordIdentity()
 	v.recordInterfaces()
+	v.recordOverrideMissing()
 	v.recordHealth()
 	v.recordClaimMissing()
 	v.recordHalt(d)

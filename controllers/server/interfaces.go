@@ -26,6 +26,8 @@ type stated struct {
 	macs []string
 	// macsUnread says why the annotation that gives MAC addresses counts for nothing; empty where it can be read.
 	macsUnread string
+	// assigned is the UUID that was given to the system, and what proves it; empty where none was, or where that cannot be read.
+	assigned bmcsystems.Assignment
 }
 
 // statedOn reads the annotations of a BMC for the system at a URI.
@@ -36,6 +38,9 @@ func statedOn(bmc *v1alpha1.BMC, uri string) stated {
 		s.macsUnread = err.Error()
 	}
 	s.macs = macs[bmcsystems.Key(uri)]
+	if assigned, err := bmcsystems.ParseAssignments(bmc.Annotations[v1alpha1.SystemUUIDsAnnotation]); err == nil {
+		s.assigned = assigned[bmcsystems.Key(uri)]
+	}
 	return s
 }
 

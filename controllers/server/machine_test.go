@@ -168,6 +168,9 @@ func (m *machine) setBootOnce(target string) error {
 }
 
 func (m *machine) PowerOnOnce(ctx context.Context, uri string, want redfish.Identity, target string) error {
+	if target == redfish.TargetBootOrder { // heard as On alone
+		return m.Reset(ctx, uri, want, redfish.ActionOn)
+	}
 	if err := m.setBootOnce(target); err != nil {
 		return err
 	}

@@ -42,6 +42,9 @@ type Settings struct {
 	AllowUnauthenticated bool
 	// BMCTLS is TLSVerify or TLSInsecure.
 	BMCTLS string
+	// Boot is how machines are booted, and Health what a critical part of one stops.
+	Boot   Boot
+	Health Health
 	// Canary is what a canary of this bundle may cost.
 	Canary Canary
 	// Coverage is how much of the bundle its own scenarios and tests must show.
@@ -99,7 +102,7 @@ func ValidName(name string) bool { return len(name) <= maxBundleName && objectNa
 // parseManifest reads bundle.yaml; what is left out has the safe value.
 func parseManifest(data []byte) (Manifest, diag.List) {
 	f := yamlpos.Parse(BundleFile, data)
-	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify,
+	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Health: Health{CriticalStops: StopsInspection},
 		Coverage: CoverageFloor{Rego: leastRegoCoverage}, Claims: defaultClaims()}}
 	if f.Root == nil {
 		return m, f.Found
@@ -138,7 +141,7 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 }
 
 func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
-	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage", "claims") {
+	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "boot", "health", "canary", "coverage", "claims") {
 		switch field.Name {
 		case "sanitization":
 			s.Sanitization = oneOf(f, field.Value, field.Name, SanitizationRequired, SanitizationNone)
@@ -154,6 +157,10 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 			for _, p := range f.Fields(field.Value, "bmc", "tls") {
 				s.BMCTLS = oneOf(f, p.Value, p.Name, TLSVerify, TLSInsecure)
 			}
+		case "boot":
+			s.Boot = parseBoot(f, field.Value, s.Boot)
+		case "health":
+			s.Health = parseHealth(f, field.Value, s.Health)
 		case "canary":
 			s.Canary = parseCanary(f, field.Value, s.Canary)
 		case "coverage":

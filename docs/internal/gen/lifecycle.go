@@ -111,6 +111,8 @@ func settings(m *markdown, s bundle.Settings) {
 		{code("releaseGrace"), code(s.ReleaseGrace.String())},
 		{code("probe.allowUnauthenticated"), code(fmt.Sprint(s.AllowUnauthenticated))},
 		{code("bmc.tls"), code(s.BMCTLS)},
+		{code("boot.withoutOverride"), code(fmt.Sprint(s.Boot.WithoutOverride))},
+		{code("health.criticalStops"), code(s.Health.CriticalStops)},
 		{code("canary"), code(fmt.Sprintf("maxHalts: %d, maxErrors: %d", s.Canary.MaxHalts, s.Canary.MaxErrors))},
 		{code("coverage"), code(fmt.Sprintf("rego: %d, effects: %d", s.Coverage.Rego, s.Coverage.Effects))},
 	})
