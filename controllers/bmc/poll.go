@@ -25,7 +25,7 @@ func (v *visit) pollInterval() time.Duration {
 	if n := vouching(v.owned); n > 0 {
 		age = max(age, v.MetadataPoll/time.Duration(min(n, mostShares)))
 	}
-	if nameless(v.desk.Reading(v.name).Value.Systems) {
+	if anyNameless(assign(v.desk.Reading(v.name).Value.Systems, v.bmc.Annotations[v1alpha1.SystemUUIDsAnnotation])) {
 		age = min(age, v.SteadyPoll) // a BMC that has just started may show no UUID for some seconds
 	}
 	if v.reset() != nil {
@@ -34,8 +34,8 @@ func (v *visit) pollInterval() time.Duration {
 	return age
 }
 
-// nameless says that a system was read which shows no UUID.
-func nameless(systems []System) bool {
+// anyNameless says that a system was read which bears no UUID.
+func anyNameless(systems []System) bool {
 	return slices.ContainsFunc(systems, func(s System) bool { return s.Err == "" && s.Identity.UUID == "" })
 }
 
