@@ -23,6 +23,8 @@ type bmcFacts struct {
 	// address is the place itself, "[ip]:port".
 	address                         string
 	byAddress, byMAC, byEndpointRef *rival
+	// assignment is what UUIDs for its systems are held against.
+	assignment assignmentFacts
 }
 
 // checkBMC: one service is one BMC. Two of them would both write to the same machine.
@@ -32,6 +34,8 @@ func checkBMC(c change[v1alpha1.BMC], f bmcFacts) findings {
 		return found
 	}
 	checkAcceptance(c, &found)
+	checkHostMACs(c, &found)
+	checkAssignments(c, f.assignment, &found)
 	access := c.new.Spec.Access
 	if access != nil && access.MACAddress != "" && c.created() {
 		if _, err := macprefixes.Normalize(access.MACAddress); err != nil {
@@ -102,6 +106,9 @@ func (l *lookup) judgeBMC(ctx context.Context, c change[v1alpha1.BMC]) (findings
 		if f.byEndpointRef, err = l.bmcOfEndpoint(ctx, c, is); err != nil {
 			return findings{}, nil, err
 		}
+	}
+	if f.assignment, err = l.judgeAssignments(ctx, c); err != nil {
+		return findings{}, nil, err
 	}
 	return checkBMC(c, f), nil, nil
 }
