@@ -32,6 +32,7 @@ type Machine struct {
 	nics     []NIC
 	led      string
 	ignores  bool
+	critical []string // parts; see SetCritical
 
 	state    PowerState
 	history  []stateAt
