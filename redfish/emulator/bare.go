@@ -79,6 +79,14 @@ func (m *Machine) SetCritical(parts ...string) {
 	m.critical = slices.Clone(parts)
 }
 
+// ownBootOrder is the boot order that a machine of the make begins with. The captured nodes of a Cray list the network first.
+func (p *Profile) ownBootOrder() []string {
+	if p.NoOverride {
+		return []string{"Boot0002", "Boot0001", "Boot0003"}
+	}
+	return slices.Clone(defaultBootOrder)
+}
+
 // asShown changes a system's resource to what the make shows of it at this moment.
 func (x *exchange) asShown(m *Machine, body doc) doc {
 	p := x.bmc.profile

@@ -28,7 +28,7 @@ func TestNodesWithoutUUIDShareASerialNumberAndHaveNoOverride(t *testing.T) {
 	}
 	c.do("PATCH", first.SystemURI(), boot{"Boot": boot{"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Pxe"}}, 400)
 	c.reset(first, ResetOn)
-	if running, err := first.WaitRunning(t.Context()); err != nil || running.Override || running.Target != "Hdd" {
+	if running, err := first.WaitRunning(t.Context()); err != nil || running.Override || running.Target != "Pxe" {
 		t.Errorf("it boots %+v, %v", running, err)
 	}
 	c.reset(first, ResetOff)

@@ -60,7 +60,7 @@ func newMachine(b *bmc, index int, spec MachineSpec) *Machine {
 	m := &Machine{
 		bmc: b, name: spec.Name, spec: spec, guest: spec.Guest, ignores: spec.IgnoresShutdown,
 		state: PowerOff, led: "Off", override: override{enabled: "Disabled", target: "None"},
-		order: slices.Clone(defaultBootOrder),
+		order: b.profile.ownBootOrder(),
 	}
 	if m.name == "" {
 		m.name = fmt.Sprintf("machine-%03d", index)
