@@ -24,6 +24,9 @@ func (c *client) PowerOnOnce(ctx context.Context, uri string, want Identity, tar
 		return err
 	}
 	defer cancel()
+	if target == TargetBootOrder {
+		return op.powerOnByOrder(uri, want)
+	}
 	wanted := BootUEFI
 	if len(mode) > 0 && mode[0] != "" {
 		wanted = mode[0]
@@ -118,6 +121,9 @@ func (c *client) bootOnce(uri string, want Identity, target string, mode BootMod
 		refuse: func(_, pending *systemDoc, s SystemSnapshot) error {
 			if err := notOff(s); err != nil {
 				return err
+			}
+			if s.Boot.Missing {
+				return &UnsupportedError{URI: uri, Wanted: "booting from " + target, Hint: "it shows no boot override"}
 			}
 			allowed := s.Boot.Allowed
 			if taking := overrideOf(pending); taking != nil && len(allowed) == 0 {

@@ -37,11 +37,11 @@ type write struct {
 
 // checked reads the system afresh and proves that it is the one meant.
 func (o *operation) checked(uri string, want Identity) (*systemDoc, SystemSnapshot, error) {
-	doc, snapshot, err := o.system(uri)
+	doc, snapshot, err := o.systemFor(uri, want)
 	if err != nil {
 		return nil, snapshot, err
 	}
-	if !SameSystem(want, snapshot.Identity) {
+	if !Shows(want, snapshot) {
 		return nil, snapshot, &IdentityError{URI: uri, Want: want, Got: snapshot.Identity}
 	}
 	return doc, snapshot, nil

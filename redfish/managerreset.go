@@ -73,9 +73,9 @@ func (o *operation) meant(uri string, want ManagerIdentity, doc *managerDoc) err
 	}
 	var last *IdentityError
 	for _, known := range want.Systems {
-		_, snapshot, err := o.system(known.URI)
+		_, snapshot, err := o.systemFor(known.URI, known.Identity)
 		switch {
-		case err == nil && SameSystem(known.Identity, snapshot.Identity):
+		case err == nil && Shows(known.Identity, snapshot):
 			return nil
 		case err == nil:
 			last = &IdentityError{URI: known.URI, Want: known.Identity, Got: snapshot.Identity}

@@ -154,6 +154,7 @@ func (p *Pool) Get(key string, endpoint Endpoint, credentials Credentials) BMC {
 // that they are right now. They are then tried once, for a session, and not with Basic authentication as well. That is done
 // once in each cool-down and not within RetryPause of the refusal, so that it adds little to what may lock an account: else
 // nothing changes, and again says when it may be asked for or they are tried next. An unknown key is fine.
+// The systems of the BMC are listed anew as well.
 func (p *Pool) Retry(key string) (done bool, again time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,6 +162,7 @@ func (p *Pool) Retry(key string) (done bool, again time.Time) {
 	if c == nil || c.login == nil {
 		return true, time.Time{}
 	}
+	c.forgetTopology() // what is asked to be tried again is asked to be looked at again
 	return p.shared.refused.lift(c.login.digest, p.options.LoginCoolDown, p.options.RetryPause)
 }
 

@@ -55,6 +55,11 @@ type Identity struct {
 	Manufacturer string
 	Model        string
 	SKU          string
+	// Assigned says, of an identity that is wanted, that an operator gave the UUID to a system which shows none. SerialNumber and
+	// MAC, as far as they are not empty, prove that system; where both are empty nothing does.
+	Assigned bool
+	// MAC is the address of one network interface of the system, lower case with colons; only beside Assigned.
+	MAC string
 }
 
 // BootMode is how a machine boots, in the words of Redfish.
@@ -74,6 +79,8 @@ type BootOverride struct {
 	Target string
 	// Allowed lists the targets that the BMC accepts; empty where it does not say.
 	Allowed []string
+	// Missing says that the system shows its boot settings and no override among them, and names no settings resource.
+	Missing bool
 }
 
 // BootProgress is how far a boot came, in the words of Redfish. It may be that of the boot before.
@@ -98,6 +105,9 @@ func (p BootProgress) InSelfTest() bool {
 	return false
 }
 
+// TargetBootOrder is the target of PowerOnOnce for a system that shows no boot override: it boots by its boot order.
+const TargetBootOrder = "BootOrder"
+
 // NIC is one network interface of the host.
 type NIC struct {
 	Name       string
@@ -107,10 +117,12 @@ type NIC struct {
 
 // SystemSnapshot is one coherent read of one system (one GET where the BMC allows it).
 type SystemSnapshot struct {
-	URI         string
-	Identity    Identity
-	Power       PowerState
-	Health      Health
+	URI      string
+	Identity Identity
+	Power    PowerState
+	Health   Health
+	// Critical names what the BMC reports as critical where Health is; empty where it names nothing.
+	Critical    []HealthPart
 	LED         IndicatorLED
 	BIOSVersion string
 	MemoryBytes int64
@@ -193,7 +205,7 @@ type Boot interface {
 	// *UnsupportedError naming those that it lists. Where the override does not show it asks for nothing more and returns an
 	// *OverrideError; it looks for some seconds, and a BMC that takes longer shows it to a later call. Whether the power-on may have been carried out is
 	// what MayHaveHappened says of its error; the override may stand either way, and a repeated call does not write it again
-	// while it shows.
+	// while it shows. With TargetBootOrder it sets no override, and refuses a system that shows one.
 	PowerOnOnce(ctx context.Context, uri string, want Identity, target string, mode ...BootMode) error
 	// ClearBoot disables an override. It writes nothing where none is set.
 	ClearBoot(ctx context.Context, uri string, want Identity) error

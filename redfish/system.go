@@ -77,7 +77,7 @@ func (o *operation) system(uri string) (*systemDoc, SystemSnapshot, error) {
 	if len(snapshot.ResetTypes) == 0 {
 		snapshot.ResetTypes = o.c.knownResetTypes(string(doc.Actions.Value.Reset.Value.ActionInfo))
 	}
-	return doc, snapshot, nil
+	return doc, o.withParts(snapshot, got.body), nil
 }
 
 func (d *systemDoc) snapshot(uri string) SystemSnapshot {
@@ -101,6 +101,7 @@ func (d *systemDoc) snapshot(uri string) SystemSnapshot {
 			Enabled: string(d.Boot.Value.Enabled),
 			Target:  string(d.Boot.Value.Target),
 			Allowed: words(d.Boot.Value.Allowed),
+			Missing: d.withoutOverride(),
 		},
 		BootProgress: BootProgress{
 			LastState:     string(d.BootProgress.Value.LastState),

@@ -21,6 +21,8 @@ const (
 // Boot is how machines are booted, and what differs for some models.
 type Boot struct {
 	BootOf
+	// WithoutOverride lets a machine whose BMC shows no boot override be switched on by its boot order, but never for a wipe.
+	WithoutOverride bool
 	// Models differ; the first that fits a machine counts.
 	Models []BootModel
 }
@@ -70,12 +72,15 @@ func defaultBoot() Boot { return Boot{BootOf: BootOf{FirstWord: defaultFirstWord
 
 func parseBoot(f *yamlpos.File, n *yaml.Node, b Boot) Boot {
 	var models *yaml.Node
-	for _, field := range f.Fields(n, "boot", "firstWord", "mode", "models") {
-		if field.Name == "models" {
+	for _, field := range f.Fields(n, "boot", "firstWord", "mode", "withoutOverride", "models") {
+		switch field.Name {
+		case "models":
 			models = field.Value
-			continue
+		case "withoutOverride":
+			b.WithoutOverride = f.Bool(field.Value, field.Name)
+		default:
+			b.BootOf = parseBootOf(f, field, b.BootOf)
 		}
-		b.BootOf = parseBootOf(f, field, b.BootOf)
 	}
 	if models == nil {
 		return b

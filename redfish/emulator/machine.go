@@ -32,6 +32,7 @@ type Machine struct {
 	nics     []NIC
 	led      string
 	ignores  bool
+	critical []string // parts; see SetCritical
 
 	state    PowerState
 	history  []stateAt
@@ -62,7 +63,7 @@ func newMachine(b *bmc, index int, spec MachineSpec) *Machine {
 	m := &Machine{
 		bmc: b, name: spec.Name, spec: spec, guest: spec.Guest, ignores: spec.IgnoresShutdown,
 		state: PowerOff, led: "Off", override: override{enabled: "Disabled", target: "None", mode: "UEFI"},
-		order: slices.Clone(defaultBootOrder),
+		order: b.profile.ownBootOrder(),
 	}
 	if m.name == "" {
 		m.name = fmt.Sprintf("machine-%03d", index)

@@ -88,6 +88,9 @@ func (m *Machine) reset(kind ResetType) verdict {
 			kind = ResetOn
 		}
 	}
+	if kind == ResetOff {
+		kind = ResetGracefulShutdown
+	}
 	switch kind {
 	case ResetOn, ResetForceOn:
 		return m.resetOn()

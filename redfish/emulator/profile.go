@@ -193,6 +193,13 @@ type Profile struct {
 	// LockoutAfter failed logins lock an account for LockoutFor; 0: never.
 	LockoutAfter int
 	LockoutFor   time.Duration
+
+	// UUIDNullFor is how long after a restart of the BMC its systems show a null UUID.
+	UUIDNullFor time.Duration
+	// NoOverride: Boot shows the boot order and no override, and a change of one is refused.
+	NoOverride bool
+	// Health says where the parts of a critical system are named.
+	Health HealthStyle
 }
 
 // clone copies p so that a change of one machine's profile reaches no other.
@@ -211,7 +218,7 @@ func (p *Profile) clone() *Profile {
 
 // LookupProfile returns a copy of the profile of that name; false where there is none.
 func LookupProfile(name string) (Profile, bool) {
-	for _, p := range profiles() {
+	for _, p := range allProfiles() {
 		if p.Name == name {
 			return p, true
 		}
@@ -222,7 +229,7 @@ func LookupProfile(name string) (Profile, bool) {
 // ProfileNames lists the profiles in a fixed order.
 func ProfileNames() []string {
 	var names []string
-	for _, p := range profiles() {
+	for _, p := range allProfiles() {
 		names = append(names, p.Name)
 	}
 	return names

@@ -73,6 +73,7 @@ func dellProfile() Profile {
 	p.Expand = Expand{Supported: true, ExpandAll: true, Levels: true, MaxLevels: 1}
 	p.AccountSlots = 16
 	p.LockoutAfter, p.LockoutFor = 3, 5*time.Minute
+	p.Health = HealthRollups
 	return p
 }
 
@@ -93,6 +94,7 @@ func hpeProfile() Profile {
 	p.ManagerPower, p.LED = false, LEDIndicator
 	p.Expand = Expand{Supported: true, Levels: true, MaxLevels: 1}
 	p.SessionTimeout = 30 * time.Second
+	p.UUIDNullFor, p.Health = 2*time.Second, HealthAggregate
 	return p
 }
 
@@ -110,6 +112,7 @@ func supermicroProfile() Profile {
 	p.ExtraNICs = []string{"Not Available"}
 	p.ManagerPower = false
 	p.LockoutAfter = 3
+	p.Health = HealthSummaries
 	return p
 }
 

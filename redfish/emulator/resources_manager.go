@@ -163,7 +163,7 @@ func getChassis(x *exchange) answer {
 	body["PowerState"] = nil // null here on many makes, so that nobody takes it for the system's
 	body["Status"] = doc{"State": "Enabled", "Health": "OK"}
 	body["Links"] = doc{"ComputerSystems": b.links(b.systemPaths()), "ManagedBy": b.links([]string{b.managerPath()})}
-	return ok(body)
+	return ok(b.showIntrusion(body))
 }
 
 // presence sets an identity field as the make shows it.

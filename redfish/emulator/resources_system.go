@@ -95,7 +95,7 @@ func (x *exchange) systemBody(m *Machine) doc {
 			"SupportedApplyTimes": []string{"OnReset"},
 		}
 	}
-	return body
+	return x.asShown(m, body)
 }
 
 func (p *Profile) showLED(body doc, led string) {
@@ -148,6 +148,9 @@ func patchSystem(x *exchange) answer {
 	m := x.machine()
 	if m == nil {
 		return notFound(x.path)
+	}
+	if refused := x.withoutOverride(); refused != nil {
+		return *refused
 	}
 	return x.changeSystem(m, x.systemBody, !x.bmc.profile.SettingsRequired)
 }
