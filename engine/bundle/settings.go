@@ -140,7 +140,8 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 }
 
 func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
-	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage", "claims", "boot") {
+	for _, field := range f.Fields(n, "settings",
+		"sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage", "claims", "boot") {
 		switch field.Name {
 		case "sanitization":
 			s.Sanitization = oneOf(f, field.Value, field.Name, SanitizationRequired, SanitizationNone)
