@@ -234,7 +234,7 @@ func (v *visit) failedWith(request *v1alpha1.PowerRequest) error {
 	case known && job.State == hardware.JobFailed:
 		return job.Err
 	case !known && request.RefusedAt != nil:
-		return &storedRefusal{words: request.Refusal}
+		return &storedRefusalError{words: request.Refusal}
 	}
 	return nil
 }
