@@ -147,7 +147,11 @@ func (v *visit) readObjects(ctx context.Context) error {
 func (v *visit) readInventory(ctx context.Context) error {
 	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
 		inventory := &policyv1alpha1.ServerInventory{}
-		err := v.Client.Get(ctx, types.NamespacedName{Name: name}, inventory)
+		var from client.Reader = v.Client
+		if v.declaresClean() {
+			from = v.Reader // the cache may not show a holder yet
+		}
+		err := from.Get(ctx, types.NamespacedName{Name: name}, inventory)
 		if err == nil {
 			v.inventory = inventory
 			return nil
