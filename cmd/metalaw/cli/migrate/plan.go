@@ -23,7 +23,7 @@ type planned struct {
 	// Becomes is the state in which the lifecycle begins, or goes on.
 	Becomes string   `json:"becomes,omitempty"`
 	Marks   []string `json:"marks"`
-	// Next is the move that follows, "rule to state", or what the state does; empty where the server rests.
+	// Next is the move that follows, "rule to state", or that it stays, and what the state asks of the machine.
 	Next string `json:"next,omitempty"`
 	Why  string `json:"why,omitempty"`
 }
@@ -82,6 +82,10 @@ func begin(s *v1alpha1.Server, d engine.Decision, marks []string, entry int64) {
 	s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: entry, Rule: d.Rule, Marks: marks}
 }
 
+// reaches are the effects that reach a machine, or what it boots.
+var reaches = map[string]bool{policies.EffectPowerOff: true, policies.EffectPowerOn: true, policies.EffectPowerAsClaimed: true,
+	policies.EffectBootProbe: true, policies.EffectBootWipe: true, policies.EffectBootAsClaimed: true, policies.EffectResetAsAsked: true}
+
 // next says what a server that has begun does then.
 func (f *fleet) next(p *planned, d engine.Decision) {
 	switch {
@@ -91,13 +95,12 @@ func (f *fleet) next(p *planned, d engine.Decision) {
 		p.Next = fmt.Sprintf("%s to %s", d.Rule, d.To)
 		p.Why = joinWhy(p.Why, cmp.Or(f.bundle.Lifecycle.Says(d.Rule), f.bundle.Lifecycle.Means(d.To)))
 	default:
-		names := make([]string, 0, len(d.Effects))
+		p.Next = "stays"
 		for _, e := range d.Effects {
-			if e.Name != engine.MarkEffect {
-				names = append(names, e.Name)
+			if reaches[e.Name] {
+				p.Next += ", " + e.Name
 			}
 		}
-		p.Next = strings.Join(names, ", ")
 		p.Why = joinWhy(p.Why, f.bundle.Lifecycle.Means(engine.State(p.Becomes)))
 	}
 }

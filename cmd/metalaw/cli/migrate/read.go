@@ -38,7 +38,7 @@ type fleet struct {
 }
 
 // read lists everything with the rights of the user. A right that is missing is an error: what is not seen is not absent.
-func read(ctx context.Context, c client.Reader, shipped string) (*fleet, error) {
+func read(ctx context.Context, c client.Reader) (*fleet, error) {
 	f := &fleet{now: time.Now(), claims: map[types.NamespacedName]*v1alpha1.ServerClaim{}, inventories: map[string]*policyv1alpha1.ServerInventory{}}
 	var servers v1alpha1.ServerList
 	if err := c.List(ctx, &servers); err != nil {
@@ -66,7 +66,7 @@ func read(ctx context.Context, c client.Reader, shipped string) (*fleet, error) 
 	for i := range inventories.Items {
 		f.inventories[inventories.Items[i].Name] = &inventories.Items[i]
 	}
-	return f, f.readPolicy(ctx, c, shipped)
+	return f, nil
 }
 
 // unserved says that the cluster does not serve a kind: before step 3 it has none of ours.
