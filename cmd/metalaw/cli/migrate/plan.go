@@ -97,7 +97,8 @@ func (f *fleet) next(p *planned, d engine.Decision) {
 	default:
 		p.Next = "stays"
 		for _, e := range d.Effects {
-			if reaches[e.Name] {
+			off := e.Name == policies.EffectPowerOff && p.Power == string(v1alpha1.PowerOff) // holds already
+			if reaches[e.Name] && !off {
 				p.Next += ", " + e.Name
 			}
 		}
