@@ -16,10 +16,6 @@ const (
 	FinalizerServerMaintenance = "metal.ironcore.dev/servermaintenance"
 )
 
-// FieldManager is the field manager of everything that the manager writes. Managed fields that name another one for a
-// server's status tell of another operator.
-const FieldManager = "metalaw"
-
 // OperationAnnotation asks for one operation; it is removed when the operation is done or refused.
 const OperationAnnotation = "metal.ironcore.dev/operation"
 
