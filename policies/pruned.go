@@ -51,7 +51,7 @@ func ProofOf(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) Proof {
 	if why := othersWrote(s.ManagedFields, record.Since.Time); why != "" {
 		return doubt("%s", why)
 	}
-	return Proof{Clean: true, Why: fmt.Sprintf("its inventory records it as clean since %s (%s), and only %s wrote its status since",
+	return Proof{Clean: true, Why: fmt.Sprintf("recorded as clean since %s (%s), and only %s wrote its status",
 		record.Since.UTC().Format(time.RFC3339), record.Cause, v1alpha1.FieldManager)}
 }
 

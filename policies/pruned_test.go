@@ -3,6 +3,7 @@
 package policies
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -53,22 +54,22 @@ func TestAPrunedServerIsCleanOnlyByARecordAndManagedFieldsThatNameUsAlone(t *tes
 	at := metav1.NewMicroTime(noon)
 	for name, c := range map[string]struct {
 		change func(*server, *custody)
-		// why is what is said of it; clean ones are those of which it begins with "its inventory records".
+		// why is what is said of it; clean ones are those of which it begins with "recorded as clean".
 		why string
 	}{
 		"nobody but us wrote it since its wipe": {func(*server, *custody) {},
-			"its inventory records it as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status since"},
+			"recorded as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status"},
 		"no claim ever booted it": {func(_ *server, c *custody) { c.Clean.Cause = policyv1alpha1.CleanNeverBooted },
-			"its inventory records it as clean since 2026-05-01T12:00:00Z (NeverBooted), and only metalaw wrote its status since"},
+			"recorded as clean since 2026-05-01T12:00:00Z (NeverBooted), and only metalaw wrote its status"},
 		"it was dirty before its wipe": {func(_ *server, c *custody) { c.DirtiedAt = &before },
-			"its inventory records it as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status since"},
+			"recorded as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status"},
 		"somebody labelled it since": {also(entry("kubectl-label", "Update", "", 90, aLabel)),
-			"its inventory records it as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status since"},
+			"recorded as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status"},
 		"somebody applied annotations, taints and a cordon since": {also(entry("argocd", "Apply", "", 90,
 			`{"f:metadata":{"f:annotations":{"f:metal.ironcore.dev/operation":{}}},"f:spec":{"f:taints":{},"f:unclaimable":{}}}`)),
-			"its inventory records it as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status since"},
+			"recorded as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status"},
 		"somebody wrote its spec before the record": {also(entry("kubectl", "Update", "", -10, `{"f:spec":{"f:reclaimPolicy":{}}}`)),
-			"its inventory records it as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status since"},
+			"recorded as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status"},
 
 		"no record":                               {func(_ *server, c *custody) { c.Clean = nil }, "its inventory has no record that it is clean"},
 		"a record without a time":                 {func(_ *server, c *custody) { c.Clean.Since = metav1.MicroTime{} }, "the record in its inventory that it is clean is incomplete"},
@@ -104,7 +105,7 @@ func TestAPrunedServerIsCleanOnlyByARecordAndManagedFieldsThatNameUsAlone(t *tes
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ProofOf(pruned(c.change))
-			want := Proof{Why: c.why, Clean: len(c.why) > 21 && c.why[:21] == "its inventory records"}
+			want := Proof{Why: c.why, Clean: strings.HasPrefix(c.why, "recorded as clean since")}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}

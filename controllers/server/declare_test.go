@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -152,6 +153,33 @@ func TestAServerThatIsInspectedFirstIsRecordedAsNeverBooted(t *testing.T) {
 		w.manager.run(time.Hour)
 		if again := w.custodyOfA().Clean; !again.Since.Equal(&clean.Since) {
 			t.Errorf("the record is written again: %v, %v", clean.Since, again.Since)
+		}
+	})
+}
+
+// ahead reads a Server that the cache does not show yet.
+type ahead struct{ client.Reader }
+
+func (r ahead) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	err := r.Reader.Get(ctx, key, o, opts...)
+	if _, server := o.(*v1alpha1.Server); server && err == nil {
+		o.SetResourceVersion("999999")
+	}
+	return err
+}
+
+func TestNothingIsMadeOfAPrunedServerThatTheCacheShowsAsItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := inWorld(t, newMachine(redfish.PowerOff), inventoryOfA(), serverIn(v1alpha1.StateAvailable, prunedStatus))
+		w.manager.Reader = ahead{w.api}
+		w.manager.run(time.Minute)
+		if l := w.server().Status.Lifecycle; l != nil || len(w.custodyOfA().Marks) > 0 {
+			t.Fatalf("its lifecycle is %+v, and its custody %+v", l, w.custodyOfA())
+		}
+		w.manager.Reader = w.api
+		w.manager.run(10 * time.Minute)
+		if s := w.server(); s.Status.State != v1alpha1.StateError {
+			t.Errorf("it is %s", s.Status.State)
 		}
 	})
 }

@@ -136,7 +136,7 @@ func (v *visit) recordAdopted(d engine.Decision) {
 		words += fmt.Sprintf("; it is taken for %s, because %s", i.Mark, i.Why)
 	}
 	if v.proof.Clean {
-		words += "; it is not taken for Dirty: " + v.proof.Why
+		words += "; it is not Dirty: " + v.proof.Why
 	}
 	v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, reason, words+"; nothing was done to the machine for that")
 }
