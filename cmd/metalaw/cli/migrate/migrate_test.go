@@ -112,7 +112,7 @@ func TestThePlanSaysOfEachServerWhatThePageOfTheMigrationSays(t *testing.T) {
 				"Dirty: it names a claim; Managed: a machine in state Reserved was booted by its operator; Bound to a claim, which owns power and boot; powered off once released."}},
 		"held by a claim that is gone": {left("a", "Reserved", "On", holds("web")), nil,
 			planned{"a", "Reserved", "On", "Reserved", []string{"Dirty", "Managed"}, "stays",
-				"Dirty: it names a claim; Managed: a machine in state Reserved was booted by its operator; Bound to a claim, which owns power and boot; powered off once released."}},
+				"Dirty: it names a claim; Managed: a machine in state Reserved was booted by its operator; ClaimMissing: its claim does not exist or does not name it; Bound to a claim, which owns power and boot; powered off once released."}},
 		"free, with data that its inventory knows": {left("a", "Available", "Off"), []client.Object{inventory("a", policyv1alpha1.Custody{Marks: []string{"Dirty"}})},
 			planned{"a", "Available", "Off", "Initial", []string{"Dirty"}, "DataUnreleased to Error",
 				"Dirty: its inventory says so; Its disks may hold a claim's data, and no release of it is recorded. Bring the claim back, or release it, which powers it off and erases it, and then retry."}},

@@ -66,6 +66,9 @@ func (f *fleet) planOne(stored *v1alpha1.Server) planned {
 		facts = o.Facts()
 	}
 	p.Marks = append(p.Marks, facts.Lifecycle.Marks...)
+	if facts.Claim.Missing {
+		p.Why = joinWhy(p.Why, "ClaimMissing: its claim does not exist or does not name it")
+	}
 	f.next(&p, f.bundle.Lifecycle.Decide(facts))
 	return p
 }
