@@ -172,7 +172,7 @@ func NextCleanRecord(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory, no
 	}
 	record := &policyv1alpha1.CleanRecord{Since: metav1.NewMicroTime(now), ServerUID: s.UID}
 	switch {
-	case inv != nil && inv.Wipe != nil && inv.Wipe.State == policyv1alpha1.WipeVerified && inv.Wipe.Entry == l.Entry-1:
+	case wipedIn(inv, l.Entry-1):
 		record.Cause = policyv1alpha1.CleanWiped
 	case !beganWithoutPast(l) || KeptDirty(inv):
 		return nil
@@ -184,6 +184,11 @@ func NextCleanRecord(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory, no
 		return nil
 	}
 	return record
+}
+
+// wipedIn says that a wipe was verified in an entry.
+func wipedIn(inv *policyv1alpha1.ServerInventory, entry int64) bool {
+	return inv != nil && inv.Wipe != nil && inv.Wipe.State == policyv1alpha1.WipeVerified && inv.Wipe.Entry == entry
 }
 
 // neverDirty says that custody tells of no claim and of no fear of data, ever.

@@ -79,7 +79,8 @@ func (o *options) planCommand() *cobra.Command {
 			return plan(cmd.Context(), c, t, o)
 		},
 	}
-	cmd.Flags().StringVar(&o.shipped, "bundle", "", "shipped bundle to judge by, in place of the revision in force: "+strings.Join(policies.ShippedNames(), ", "))
+	cmd.Flags().StringVar(&o.shipped, "bundle", "",
+		"shipped bundle to judge by, in place of the revision in force: "+strings.Join(policies.ShippedNames(), ", "))
 	// The error is about a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("bundle", cobra.FixedCompletions(policies.ShippedNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -93,7 +94,8 @@ func (o *options) checkCommand() *cobra.Command {
 			"is Reserved and its claim is Bound, no server is PolicyHalted, ClaimMissing or IdentityMismatch, and each BMC is Enabled. " +
 			"What you know the cause of is named with --known: it is shown and does not count.\n\n" +
 			"Exit codes: 0 the fleet is as it should be; 1 something is not, or could not be read; 2 the command line makes no sense.",
-		Example: "  {{.}} migrate check --before before.yaml\n\n  # One server whose claim was lost long ago\n  {{.}} migrate check --before before.yaml --known rack1-07-system-0",
+		Example: "  {{.}} migrate check --before before.yaml\n\n" +
+			"  # One server whose claim was lost long ago\n  {{.}} migrate check --before before.yaml --known rack1-07-system-0",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := terminal.Of(cmd)
 			before, err := o.readBefore(cmd.Context(), t.In)
@@ -111,8 +113,10 @@ func (o *options) checkCommand() *cobra.Command {
 			return v.show(t, o.output, terminal.Count(len(f.servers), "server")+" checked; go on with step 6")
 		},
 	}
-	cmd.Flags().StringVar(&o.before, "before", "", "the servers as they were with metal-operator: what kubectl get servers -o yaml wrote; - reads standard input")
-	cmd.Flags().StringSliceVar(&o.known, "known", nil, "object whose findings you know the cause of: NAME, or NAMESPACE/NAME of a claim; may be repeated")
+	cmd.Flags().StringVar(&o.before, "before", "",
+		"the servers as they were with metal-operator: what kubectl get servers -o yaml wrote; - reads standard input")
+	cmd.Flags().StringSliceVar(&o.known, "known", nil,
+		"object whose findings you know the cause of: NAME, or NAMESPACE/NAME of a claim; may be repeated")
 	return cmd
 }
 
