@@ -94,7 +94,7 @@ var _ = Describe("The way from metal-operator", func() {
 			HaveSuffix("nothing was written\n")))
 		Expect(viewer.says(ctx, "migrate", "plan", "--bundle", "compat-v0.7").out).To(MatchRegexp(`(?m)^r1-03-system-0 +Available +On +Available +- +stays, PowerOff `),
 			"it powers off what it finds running")
-		Expect(viewer.says(ctx, "migrate", "plan", "--bundle", "none")).To(HaveField("code", 1))
+		Expect(viewer.says(ctx, "migrate", "plan", "--bundle", "none").code).To(Equal(1))
 		Expect(nobody.says(ctx, "migrate", "plan").err).To(ContainSubstring("ClusterRole metalaw-fleet-viewer has it"))
 
 		By("checking a fleet that no manager has taken over")
