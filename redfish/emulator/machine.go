@@ -25,6 +25,9 @@ type Machine struct {
 	delays   Delays
 	guest    Guest
 	drives   []*Drive
+	// host is the system of a captured tree that the machine is; nil without a tree.
+	host     *treeHost
+	invented []string
 
 	// The rest is guarded by bmc.mu.
 	identity Identity
@@ -43,6 +46,8 @@ type Machine struct {
 	running  *BootSelection
 	override override
 	order    []string
+	// reordered says that the order is not the captured one any more.
+	reordered bool
 
 	endGuest  context.CancelFunc
 	guestDone chan struct{}
@@ -70,6 +75,9 @@ func newMachine(b *bmc, index int, spec MachineSpec) *Machine {
 	m.delays = mergeDelays(f.opts.Delays, spec.Delays)
 	m.history = []stateAt{{PowerOff, f.clock.Now()}}
 	dice := newDice(f.opts.Seed^0x6d6574616c6177, index)
+	if b.tree != nil {
+		m.takeHost(&spec)
+	}
 	m.identity = newIdentity(b, dice, spec.Identity)
 	m.hardware = newHardware(spec.Hardware)
 	m.nics = newNICs(b.profile, f.opts.Seed, index, spec.NICs)
@@ -80,7 +88,9 @@ func newMachine(b *bmc, index int, spec MachineSpec) *Machine {
 		}
 	}
 	m.systemID = strings.ReplaceAll(b.profile.SystemID, "{serial}", m.identity.SerialNumber)
-	if spec.Behind != nil {
+	if m.host != nil {
+		m.systemID = m.host.id
+	} else if spec.Behind != nil {
 		b.mu.Lock()
 		m.systemID = "Node" + strconv.Itoa(len(b.machines))
 		b.mu.Unlock()

@@ -82,6 +82,9 @@ func (m *Machine) reset(kind ResetType) verdict {
 	if m.inPOST && p.RefusesInPOST {
 		return verdictBusy
 	}
+	if kind == ResetOff {
+		kind = ResetGracefulShutdown
+	}
 	if kind == ResetPushPowerButton {
 		kind = ResetGracefulShutdown
 		if m.state == PowerOff {

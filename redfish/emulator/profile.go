@@ -32,6 +32,8 @@ const (
 	ResetPowerCycle       ResetType = "PowerCycle"
 	ResetPushPowerButton  ResetType = "PushPowerButton"
 	ResetNmi              ResetType = "Nmi"
+	// ResetOff is Cray's word for a shutdown in order.
+	ResetOff ResetType = "Off"
 )
 
 // ETagUse says how a BMC treats entity tags.
