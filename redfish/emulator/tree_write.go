@@ -25,11 +25,11 @@ func refusal(messageID, property, pointer, message string) answer {
 	return answer{status: http.StatusBadRequest, body: body}
 }
 
-func notShown(property, pointer string) answer {
+func propertyUnknown(property, pointer string) answer {
 	return refusal("PropertyUnknown", property, pointer, "The property "+property+" is not in the list of valid properties for the resource.")
 }
 
-func notWritable(property, pointer string) answer {
+func propertyReadOnly(property, pointer string) answer {
 	return refusal("PropertyNotWritable", property, pointer,
 		"The property "+property+" is a read only property and cannot be assigned a value.")
 }
@@ -74,9 +74,9 @@ func (x *exchange) patchTree(shown doc, m *Machine) answer {
 		switch {
 		case strings.HasPrefix(name, "@"):
 		case !there:
-			return notShown(name, name)
+			return propertyUnknown(name, name)
 		case name != "Boot" || m == nil:
-			return notWritable(name, name)
+			return propertyReadOnly(name, name)
 		}
 	}
 	boot, isObject := in["Boot"].(doc)
@@ -106,9 +106,9 @@ func (x *exchange) changeTreeBoot(m *Machine, in, shown doc) *answer {
 		case strings.HasPrefix(name, "@"):
 			continue
 		case !there:
-			return refuse(notShown(name, pointer))
+			return refuse(propertyUnknown(name, pointer))
 		case !slices.Contains(changeable, name), name == "BootSourceOverrideMode" && ways.modeIsReadOnly:
-			return refuse(notWritable(name, pointer))
+			return refuse(propertyReadOnly(name, pointer))
 		case ways.bootInSettings && x.route.pattern == systemPattern:
 			return refuse(refusal("PropertyNotWritable", name, pointer, "This operation for "+name+" is supported at the settings resource of the system."))
 		}
