@@ -29,7 +29,9 @@ type Machine struct {
 	host     *treeHost
 	invented []string
 
-	// The rest is guarded by bmc.mu.
+	// The rest is guarded by bmc.mu. reordered says that the order is not the captured one any more.
+	reordered bool
+
 	identity Identity
 	hardware Hardware
 	nics     []NIC
@@ -46,8 +48,6 @@ type Machine struct {
 	running  *BootSelection
 	override override
 	order    []string
-	// reordered says that the order is not the captured one any more.
-	reordered bool
 
 	endGuest  context.CancelFunc
 	guestDone chan struct{}
