@@ -36,6 +36,8 @@ type Agent struct {
 	Collect Collector
 	// Disks lists what is to be erased; only asked where Purpose is PurposeWipe.
 	Disks func(ctx context.Context) ([]Disk, error)
+	// Skipped lists what is left alone because it is no fixed disk; nil lists nothing.
+	Skipped func(ctx context.Context) ([]SkippedDisk, error)
 	// Interval is the time between two reports; zero means DefaultInterval.
 	Interval time.Duration
 	// Log receives one line for each decision; nil means slog.Default.

@@ -70,9 +70,17 @@ type fakeDisk struct {
 	takes    time.Duration
 	erase    error
 	verify   error
+	refused  bool
 }
 
 func (d *fakeDisk) Info() Storage { return Storage{Path: "/dev/" + d.name, Name: d.name} }
+
+func (d *fakeDisk) Verdict() Verdict {
+	if d.refused {
+		return Verdict{Standing: DiskRefused, Transport: "iscsi", Reason: "it is remote"}
+	}
+	return Verdict{Standing: DiskOurs}
+}
 
 func (d *fakeDisk) Erase(ctx context.Context) (string, error) {
 	d.registry.note("erase %s", d.name)
@@ -163,6 +171,14 @@ func TestWipe(t *testing.T) {
 			disks: []*fakeDisk{{name: "a", erase: errors.New("I/O error")}, {name: "b"}},
 			want: []string{"register", "Running Erasing,Pending", "ask", "erase a", "Running Failed,Erasing", "ask", "erase b",
 				"Failed Failed,Verified"},
+		},
+		"a refused disk fails the wipe untouched and unasked, and the next is erased": {
+			disks: []*fakeDisk{{name: "a", refused: true}, {name: "b"}},
+			want:  []string{"register", "Running Failed,Erasing", "ask", "erase b", "Failed Failed,Verified"},
+		},
+		"a machine whose only disk is refused fails at once": {
+			disks: []*fakeDisk{{name: "a", refused: true}},
+			want:  []string{"register", "Failed Failed"},
 		},
 		"a disk that keeps its data fails": {
 			disks: []*fakeDisk{{name: "a", verify: errors.New("data found")}},

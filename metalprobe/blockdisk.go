@@ -22,7 +22,8 @@ const (
 
 // blockDisk is a real disk, reached through its device file.
 type blockDisk struct {
-	info Storage
+	info    Storage
+	verdict Verdict
 	// guard returns an error where the disk must not be written, asked anew before each erase.
 	guard func() error
 	// flags are added when the file is opened for writing. On a block device O_EXCL makes the kernel itself refuse a
@@ -30,41 +31,63 @@ type blockDisk struct {
 	flags int
 }
 
-// Disks lists what a wipe has to erase: every fixed disk of the machine. Removable media are left alone.
-// A disk that cannot be written or is in use is listed, and its Erase fails: it may hold data.
+// Disks lists what a wipe has to erase: every fixed disk of the machine. A disk that is refused, in use or not writable
+// is listed, and its Erase fails: it may hold data.
 func (h *Host) Disks(_ context.Context) ([]Disk, error) {
-	var data Data
-	if err := h.disks(&data); err != nil {
+	names, err := h.list("sys/block")
+	if err != nil {
 		return nil, err
 	}
 	var disks []Disk
-	for _, info := range data.Storage {
-		if !info.Removable {
-			disks = append(disks, &blockDisk{info: info, flags: os.O_EXCL, guard: func() error { return h.mayErase(info) }})
+	for _, name := range names {
+		if !h.seen(name) {
+			continue
+		}
+		if verdict := h.judge(name); verdict.Standing != DiskNotFixed {
+			info := h.storage(name)
+			disks = append(disks, &blockDisk{info: info, verdict: verdict, flags: os.O_EXCL, guard: func() error { return h.mayErase(info) }})
 		}
 	}
 	return disks, nil
 }
 
-// mayErase refuses a disk that is read-only, removable or in use, as the machine says it now.
+// Skipped lists what a wipe leaves alone, because it is no fixed disk.
+func (h *Host) Skipped(_ context.Context) ([]SkippedDisk, error) {
+	names, err := h.list("sys/block")
+	if err != nil {
+		return nil, err
+	}
+	var skipped []SkippedDisk
+	for _, name := range names {
+		if !h.seen(name) {
+			continue
+		}
+		if verdict := h.judge(name); verdict.Standing == DiskNotFixed {
+			skipped = append(skipped, Skip(h.storage(name), verdict))
+		}
+	}
+	return skipped, nil
+}
+
+// mayErase refuses a disk that is not ours to erase or is in use, as the machine says it now.
 func (h *Host) mayErase(info Storage) error {
-	dir := "sys/block/" + info.Name
-	switch {
-	case !h.exists(dir):
+	if !h.exists("sys/block/" + info.Name) {
 		return errors.New("it is gone; check its cabling")
-	case h.word(dir+"/ro") == "1":
-		return errors.New("it is read-only; release its write protection")
-	case h.word(dir+"/removable") == "1":
-		return errors.New("it is removable")
 	}
 	if use := h.InUse(info.Name); use != "" {
 		return fmt.Errorf("%s; the agent must run from memory", use)
+	}
+	if verdict := h.judge(info.Name); verdict.Standing != DiskOurs {
+		return errors.New(verdict.Reason)
 	}
 	return nil
 }
 
 // Info implements Disk.
 func (d *blockDisk) Info() Storage { return d.info }
+
+// Verdict implements Disk.
+func (d *blockDisk) Verdict() Verdict { return d.verdict }
 
 // Erase implements Disk. It asks the disk to discard everything, securely where it can, which also reaches spare
 // blocks; then, because a discard promises nothing, it overwrites every byte with zeros.
@@ -78,8 +101,10 @@ func (d *blockDisk) Erase(ctx context.Context) (method string, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	method = "zero"
-	if how := discard(file, size); how != "" {
-		method = how + "+zero"
+	if !d.verdict.OverwriteOnly {
+		if how := discard(file, size); how != "" {
+			method = how + "+zero"
+		}
 	}
 	if err := overwrite(ctx, file, size); err != nil {
 		return method, fmt.Errorf("%s: overwriting with zeros: %w", d.info.Path, err)

@@ -211,6 +211,7 @@ func (r *WipeReport) Validate() error {
 		}
 		b.words(path, &d.Path, &d.Name, &d.Serial, &d.WWID)
 		b.text(path+".method", &d.Method, MaxFlag)
+		b.text(path+".transport", &d.Transport, MaxFlag)
 		b.text(path+".message", &d.Message, MaxText)
 		natural(&b, path+".sizeBytes", &d.SizeBytes)
 		switch d.State {
@@ -221,6 +222,15 @@ func (r *WipeReport) Validate() error {
 		if r.State == WipeVerified && d.State != DiskVerified {
 			b.note("%s.state: %.64q, but a wipe is Verified only when each of its disks is", path, d.State)
 		}
+	})
+	each(&b, "skipped", &r.Skipped, MaxDisks, func(path string, d *SkippedDisk) {
+		if d.Path == "" {
+			b.note("%s.path: empty", path)
+		}
+		b.words(path, &d.Path, &d.Name, &d.Serial, &d.WWID)
+		b.text(path+".transport", &d.Transport, MaxFlag)
+		b.text(path+".reason", &d.Reason, MaxText)
+		natural(&b, path+".sizeBytes", &d.SizeBytes)
 	})
 	return errors.Join(b.problems...)
 }

@@ -23,6 +23,8 @@ type Host struct {
 	Root fs.FS
 	// Addresses lists the IP addresses of an interface; nil lists none.
 	Addresses func(name string) ([]string, error)
+	// Sharing asks an NVMe drive whether other hosts may use a namespace; nil leaves that unknown, and the disk is refused.
+	Sharing func(name string) NVMeSharing
 	// Now stamps the data; nil leaves the stamp out.
 	Now func() time.Time
 }

@@ -15,39 +15,41 @@ func (h *Host) disks(data *Data) error {
 		return err
 	}
 	for _, name := range names {
-		dir := path.Join("sys/block", name)
-		if !h.exists(dir+"/device") || h.word(dir+"/hidden") == "1" || noDisk(name) {
-			continue
+		if h.seen(name) && noDisk(name) == "" {
+			data.Storage = append(data.Storage, h.storage(name))
 		}
-		const sector = 512 // the unit of "size", whatever the disk's own sectors are
-		sectors := h.number(dir + "/size")
-		if sectors <= 0 {
-			continue // a card reader without a card
-		}
-		data.Storage = append(data.Storage, Storage{
-			Path:              "/dev/" + strings.ReplaceAll(name, "!", "/"),
-			Name:              name,
-			Rotational:        h.word(dir+"/queue/rotational") == "1",
-			Removable:         h.word(dir+"/removable") == "1",
-			ReadOnly:          h.word(dir+"/ro") == "1",
-			Vendor:            h.word(dir + "/device/vendor"),
-			Model:             h.word(dir + "/device/model"),
-			Serial:            h.serial(dir),
-			WWID:              h.firstWord(dir+"/wwid", dir+"/device/wwid"),
-			PhysicalBlockSize: h.number(dir + "/queue/physical_block_size"),
-			LogicalBlockSize:  h.number(dir + "/queue/logical_block_size"),
-			HWSectorSize:      h.number(dir + "/queue/hw_sector_size"),
-			SizeBytes:         sectors * sector,
-			NUMANodeID:        int32(h.number(dir + "/device/numa_node")),
-		})
 	}
 	return nil
 }
 
-// noDisk tells optical and floppy drives, and the areas of an eMMC that hold firmware only.
-func noDisk(name string) bool {
-	return strings.HasPrefix(name, "sr") || strings.HasPrefix(name, "fd") ||
-		(strings.HasPrefix(name, "mmcblk") && (strings.Contains(name, "boot") || strings.Contains(name, "rpmb")))
+// seen tells block devices that have hardware behind them and a medium: no partitions, loops, mappings, hidden paths,
+// and no card reader without a card.
+func (h *Host) seen(name string) bool {
+	dir := path.Join("sys/block", name)
+	return h.exists(dir+"/device") && h.word(dir+"/hidden") != "1" && h.number(dir+"/size") > 0
+}
+
+// storage describes one disk. Removable means that a wipe leaves it alone and need not cover it, so JudgeDisk decides:
+// the kernel flags fixed disks in hot-swap bays, and does not flag cards.
+func (h *Host) storage(name string) Storage {
+	const sector = 512 // the unit of "size", whatever the disk's own sectors are
+	dir := path.Join("sys/block", name)
+	return Storage{
+		Path:              "/dev/" + strings.ReplaceAll(name, "!", "/"),
+		Name:              name,
+		Rotational:        h.word(dir+"/queue/rotational") == "1",
+		Removable:         JudgeDisk(h.facts(name)).Standing == DiskNotFixed,
+		ReadOnly:          h.word(dir+"/ro") == "1",
+		Vendor:            h.word(dir + "/device/vendor"),
+		Model:             h.word(dir + "/device/model"),
+		Serial:            h.serial(dir),
+		WWID:              h.wwid(dir),
+		PhysicalBlockSize: h.number(dir + "/queue/physical_block_size"),
+		LogicalBlockSize:  h.number(dir + "/queue/logical_block_size"),
+		HWSectorSize:      h.number(dir + "/queue/hw_sector_size"),
+		SizeBytes:         h.number(dir+"/size") * sector,
+		NUMANodeID:        int32(h.number(dir + "/device/numa_node")),
+	}
 }
 
 func (h *Host) firstWord(names ...string) string {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,8 +19,10 @@ var ErrNotCurrent = errors.New("the wipe is no longer current")
 type Disk interface {
 	// Info describes the disk; it does not change.
 	Info() Storage
-	// Erase makes the data on the disk unreadable and says how. It refuses a disk that is in use, read-only or
-	// removable. A repeat erases again. When ctx ends it stops at the next chunk, and the disk is not erased.
+	// Verdict is what JudgeDisk says of the disk: Ours or Refused. A refused disk is never erased, and fails the wipe.
+	Verdict() Verdict
+	// Erase makes the data on the disk unreadable and says how. It refuses a disk that is in use, or that JudgeDisk does
+	// not call ours when it is asked anew. A repeat erases again. When ctx ends it stops at the next chunk, and the disk is not erased.
 	Erase(ctx context.Context) (method string, err error)
 	// Verify reads back and returns an error where it finds anything but zeros.
 	Verify(ctx context.Context) error
@@ -35,11 +38,21 @@ func (a *Agent) wipe(ctx context.Context) error {
 		report.State, report.Message = WipeFailed, shorten(fmt.Sprintf("listing the disks: %v", err))
 		return a.tell(ctx, report)
 	}
+	if a.Skipped != nil {
+		if report.Skipped, err = a.Skipped(ctx); err != nil {
+			a.Log.Warn("what is no fixed disk could not be listed", "server", a.UUID, "error", err)
+		}
+	}
+	report.Skipped = report.Skipped[:min(len(report.Skipped), MaxDisks)]
 	for _, disk := range disks {
-		report.Disks = append(report.Disks, describe(disk.Info()))
+		report.Disks = append(report.Disks, a.describe(disk))
 	}
 	failed := 0
 	for i, disk := range disks {
+		if disk.Verdict().Standing != DiskOurs {
+			failed++
+			continue
+		}
 		if err := a.begin(ctx, &report, i); err != nil {
 			return err
 		}
@@ -54,7 +67,7 @@ func (a *Agent) wipe(ctx context.Context) error {
 	report.State = WipeVerified
 	switch {
 	case failed > 0:
-		report.State, report.Message = WipeFailed, fmt.Sprintf("%d of %d disks may still hold data", failed, len(disks))
+		report.State, report.Message = WipeFailed, failure(report.Disks)
 	case len(disks) == 0:
 		report.Message = "this boot sees no disk" // whether there is none is for the registry to judge
 	}
@@ -174,7 +187,7 @@ func (a *Agent) erase(ctx context.Context, disk Disk, record *DiskWipe) bool {
 		a.Log.Error("disk not erased", "server", a.UUID, "disk", record.Path, "serial", record.Serial, "error", err)
 		return false
 	}
-	record.State = DiskVerified
+	record.State, record.Message = DiskVerified, disk.Verdict().Reason
 	a.Log.Info("disk erased and read back", "server", a.UUID, "disk", record.Path, "serial", record.Serial, "method", method)
 	return true
 }
@@ -185,11 +198,46 @@ func copyOf(report WipeReport) WipeReport {
 	return report
 }
 
-func describe(s Storage) DiskWipe {
-	d := DiskWipe{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes, State: DiskPending}
+// describe records a disk before anything is done. A refused disk has failed already: nobody asks for a permission to
+// erase it.
+func (a *Agent) describe(disk Disk) DiskWipe {
+	s, verdict := disk.Info(), disk.Verdict()
+	d := DiskWipe{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes,
+		Transport: verdict.Transport, State: DiskPending}
+	if verdict.Standing != DiskOurs {
+		d.State, d.Message = DiskFailed, shorten("not erased: "+verdict.Reason)
+		a.Log.Error("disk refused", "server", a.UUID, "disk", d.Path, "serial", d.Serial, "transport", d.Transport, "because", verdict.Reason)
+	}
 	b := bounds{trim: true}
 	b.words("disk", &d.Path, &d.Name, &d.Serial, &d.WWID)
+	b.text("disk", &d.Transport, MaxFlag)
 	return d
+}
+
+// Skip records a disk that a wipe leaves alone.
+func Skip(s Storage, verdict Verdict) SkippedDisk {
+	d := SkippedDisk{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes,
+		Transport: verdict.Transport, Reason: verdict.Reason}
+	b := bounds{trim: true}
+	b.words("disk", &d.Path, &d.Name, &d.Serial, &d.WWID)
+	b.text("disk", &d.Transport, MaxFlag)
+	b.text("disk", &d.Reason, MaxText)
+	return d
+}
+
+// failure names the disks that may still hold data, each with its reason, as far as a message has room.
+func failure(disks []DiskWipe) string {
+	var words []string
+	for _, d := range disks {
+		if d.State != DiskVerified {
+			name := d.Path
+			if d.Serial != "" {
+				name += " (serial " + d.Serial + ")"
+			}
+			words = append(words, name+": "+strings.TrimLeft(strings.TrimPrefix(d.Message, d.Path), ": "))
+		}
+	}
+	return shorten(fmt.Sprintf("%d of %d disks may still hold data: %s", len(words), len(disks), strings.Join(words, "; ")))
 }
 
 func shorten(text string) string {

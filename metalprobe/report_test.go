@@ -122,6 +122,7 @@ func TestValidateWipeReport(t *testing.T) {
 		"a verified wipe with an erased disk":    {WipeReport{SystemUUID: uuid, State: WipeVerified, Disks: []DiskWipe{{Path: "p", State: DiskErased}}}, []string{"Verified only when each of its disks is"}},
 		"an unknown state":                       {WipeReport{SystemUUID: uuid, State: "Done"}, []string{`state: "Done"`}},
 		"an unknown disk state and no UUID":      {WipeReport{State: WipeRunning, Disks: []DiskWipe{{State: "Gone"}}}, []string{"system UUID", `disks[0].state: "Gone"`, "disks[0].path: empty"}},
+		"a skipped disk without a path":          {WipeReport{SystemUUID: uuid, State: WipeVerified, Skipped: []SkippedDisk{{SizeBytes: -1}}}, []string{"skipped[0].path: empty", "skipped[0].sizeBytes: -1"}},
 		"a failed wipe with a disk not yet done": {WipeReport{SystemUUID: uuid, State: WipeFailed, Disks: []DiskWipe{{Path: "p", State: DiskPending}}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) { expectProblems(t, c.report.Validate(), c.want) })

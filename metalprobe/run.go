@@ -72,13 +72,14 @@ func Run(ctx context.Context, options Options, version string, log *slog.Logger)
 	if err != nil {
 		return err
 	}
-	host := &Host{Root: os.DirFS("/"), Addresses: InterfaceAddresses, Now: time.Now}
+	host := &Host{Root: os.DirFS("/"), Addresses: InterfaceAddresses, Sharing: SharingOf, Now: time.Now}
 	agent := &Agent{
 		Registry: &Client{BaseURL: config.RegistryURL, Token: config.Token, HTTP: client, AgentVersion: version},
 		UUID:     config.ServerUUID,
 		Purpose:  config.Purpose,
 		Collect:  host.Collect,
 		Disks:    host.Disks,
+		Skipped:  host.Skipped,
 		Interval: options.Interval,
 		Log:      log,
 	}

@@ -37,16 +37,32 @@ type WipeReport struct {
 	SystemUUID string     `json:"systemUUID"`
 	State      WipeState  `json:"state"`
 	Disks      []DiskWipe `json:"disks,omitempty"`
-	Message    string     `json:"message,omitempty"`
+	// Skipped is what the wipe left alone because it is no fixed disk. It does not fail the wipe.
+	Skipped []SkippedDisk `json:"skipped,omitempty"`
+	Message string        `json:"message,omitempty"`
+}
+
+// SkippedDisk is a block device that a wipe leaves alone, such as a CD drive or a firmware area.
+type SkippedDisk struct {
+	Path      string `json:"path"`
+	Name      string `json:"name,omitempty"`
+	Serial    string `json:"serial,omitempty"`
+	WWID      string `json:"wwid,omitempty"`
+	SizeBytes int64  `json:"sizeBytes,omitempty"`
+	Transport string `json:"transport,omitempty"`
+	// Reason says why it is no fixed disk.
+	Reason string `json:"reason,omitempty"`
 }
 
 // DiskWipe says what became of one disk.
 type DiskWipe struct {
-	Path      string    `json:"path"`
-	Name      string    `json:"name,omitempty"`
-	Serial    string    `json:"serial,omitempty"`
-	WWID      string    `json:"wwid,omitempty"`
-	SizeBytes int64     `json:"sizeBytes,omitempty"`
+	Path      string `json:"path"`
+	Name      string `json:"name,omitempty"`
+	Serial    string `json:"serial,omitempty"`
+	WWID      string `json:"wwid,omitempty"`
+	SizeBytes int64  `json:"sizeBytes,omitempty"`
+	// Transport is how the disk is attached, such as nvme/pcie; agents of others leave it out.
+	Transport string    `json:"transport,omitempty"`
 	State     DiskState `json:"state"`
 	// Method is how it was erased, such as "discard+zero".
 	Method  string `json:"method,omitempty"`

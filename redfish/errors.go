@@ -100,6 +100,29 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
+// CertificateError says that a BMC showed a certificate that is not trusted. The handshake was ended, so that no request
+// and no password was sent.
+type CertificateError struct {
+	// Shown is the SHA-256 fingerprint of the certificate; empty where none was shown.
+	Shown string
+	// Trusted is the fingerprint of the one certificate that is trusted; empty where authorities are.
+	Trusted string
+	// Err is the cause.
+	Err error
+}
+
+var errOtherCertificate = errors.New("another certificate than the trusted one was shown; check who answers there")
+
+func (e *CertificateError) Error() string {
+	text := fmt.Sprintf("%v (SHA-256 of the certificate shown: %s", e.Err, orElse(e.Shown, "none"))
+	if e.Trusted != "" {
+		text += ", of the trusted one: " + e.Trusted
+	}
+	return text + ")"
+}
+
+func (e *CertificateError) Unwrap() error { return e.Err }
+
 // ResponseError says that an answer came and was not usable: an error status, or a body that makes no sense.
 type ResponseError struct {
 	Address string

@@ -62,7 +62,7 @@ func (p *Pool) seed(c *client) {
 	if c.base == nil {
 		return
 	}
-	if known, ok := p.roots[c.base.String()]; ok && time.Now().Before(known.until) && known.endpoint.equal(c.endpoint) {
+	if known, ok := p.roots[c.base.String()]; ok && time.Now().Before(known.until) && known.endpoint.Equal(c.endpoint) {
 		c.memory.root = known.root
 	}
 }
@@ -98,7 +98,7 @@ func (p *Pool) Park(key string) {
 func (p *Pool) adopt(key string, endpoint Endpoint, credentials Credentials) *client {
 	at := accountOf(endpoint, credentials)
 	waiting := p.parked[at]
-	if waiting == nil || !waiting.client.endpoint.equal(endpoint) {
+	if waiting == nil || !waiting.client.endpoint.Equal(endpoint) {
 		return nil
 	}
 	waiting.timer.Stop()

@@ -3,7 +3,6 @@
 package redfish
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -128,7 +127,7 @@ func (p *Pool) Get(key string, endpoint Endpoint, credentials Credentials) BMC {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	old := p.clients[key]
-	if old != nil && old.credentials == credentials && old.endpoint.equal(endpoint) {
+	if old != nil && old.credentials == credentials && old.endpoint.Equal(endpoint) {
 		return old
 	}
 	fresh := p.adopt(key, endpoint, credentials)
@@ -213,9 +212,4 @@ func (p *Pool) Close(ctx context.Context) error {
 			len(hosts), clip(strings.Join(hosts, ", "), 500))
 	}
 	return nil
-}
-
-func (e Endpoint) equal(other Endpoint) bool {
-	return e.Address == other.Address && e.Port == other.Port && e.Scheme == other.Scheme &&
-		e.InsecureSkipVerify == other.InsecureSkipVerify && bytes.Equal(e.CABundle, other.CABundle)
 }

@@ -5,7 +5,10 @@
 package redfish
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"time"
 )
 
@@ -218,8 +221,23 @@ type Endpoint struct {
 	Scheme string
 	// CABundle holds PEM certificates to trust instead of the system's; empty means the system's.
 	CABundle []byte
+	// CertificateSHA256 is the fingerprint of the one certificate to trust, 64 lower-case hexadecimal digits. With it neither
+	// CABundle nor InsecureSkipVerify counts, nor the name and the dates of the certificate. Empty means no such pin.
+	CertificateSHA256 string
 	// InsecureSkipVerify trusts any certificate. Only for fleets whose owner said so.
 	InsecureSkipVerify bool
+}
+
+// Equal says that two endpoints are one place, trusted in the same way.
+func (e Endpoint) Equal(other Endpoint) bool {
+	return e.Address == other.Address && e.Port == other.Port && e.Scheme == other.Scheme &&
+		e.CertificateSHA256 == other.CertificateSHA256 &&
+		e.InsecureSkipVerify == other.InsecureSkipVerify && bytes.Equal(e.CABundle, other.CABundle)
+}
+
+// Digest tells one place and way of trust from another, as Equal does.
+func (e Endpoint) Digest() [32]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q %x %t", e.Address, e.Scheme, e.Port, e.CertificateSHA256, e.CABundle, e.InsecureSkipVerify))
 }
 
 // Credentials log in to a BMC. They are never logged.

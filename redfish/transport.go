@@ -4,8 +4,10 @@ package redfish
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -51,6 +53,11 @@ func (e Endpoint) tlsConfig() (*tls.Config, error) {
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: e.InsecureSkipVerify, //nolint:gosec // most BMCs sign their own certificate; whoever gives the endpoint decides
 	}
+	if e.CertificateSHA256 != "" {
+		config.InsecureSkipVerify = true // the fingerprint is compared instead
+		config.VerifyConnection = e.comparePin
+		return config, nil
+	}
 	if len(e.CABundle) > 0 {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(e.CABundle) {
@@ -58,6 +65,23 @@ func (e Endpoint) tlsConfig() (*tls.Config, error) {
 		}
 	}
 	return config, nil
+}
+
+// comparePin ends a handshake in which another certificate than the trusted one is shown, before any request is sent.
+func (e Endpoint) comparePin(state tls.ConnectionState) error {
+	shown := ""
+	if len(state.PeerCertificates) > 0 {
+		shown = fingerprintOf(state.PeerCertificates[0])
+	}
+	if shown == e.CertificateSHA256 {
+		return nil
+	}
+	return &CertificateError{Shown: shown, Trusted: e.CertificateSHA256, Err: errOtherCertificate}
+}
+
+func fingerprintOf(c *x509.Certificate) string {
+	sum := sha256.Sum256(c.Raw)
+	return hex.EncodeToString(sum[:])
 }
 
 // dialer opens the connections to all BMCs.
@@ -101,6 +125,15 @@ func chain(key func() string, address string, options PoolOptions, fleet chan st
 	return &breakerGate{breaker: guard, next: next}
 }
 
+// untrusted adds which certificate was shown.
+func untrusted(err error) error {
+	var failed *tls.CertificateVerificationError
+	if !errors.As(err, &failed) || len(failed.UnverifiedCertificates) == 0 {
+		return err
+	}
+	return &CertificateError{Shown: fingerprintOf(failed.UnverifiedCertificates[0]), Err: err}
+}
+
 // explain adds the remedy to a connection error.
 func explain(err error) error {
 	var authority x509.UnknownAuthorityError
@@ -110,11 +143,11 @@ func explain(err error) error {
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &authority):
-		return fmt.Errorf("the certificate is not trusted; give its CA to the endpoint, or check who answers there: %w", err)
+		return untrusted(fmt.Errorf("the certificate is not trusted; trust its CA or its fingerprint, or check who answers there: %w", err))
 	case errors.As(err, &host):
-		return fmt.Errorf("the certificate is for another name; give the BMC one for its address, or check who answers there: %w", err)
+		return untrusted(fmt.Errorf("the certificate is for another name; give the BMC one for its address, or check who answers there: %w", err))
 	case errors.As(err, &invalid):
-		return fmt.Errorf("the certificate is not valid; renew it, or check the clocks: %w", err)
+		return untrusted(fmt.Errorf("the certificate is not valid; renew it, or check the clocks: %w", err))
 	case errors.As(err, &record):
 		return fmt.Errorf("what answers does not speak TLS; check scheme and port: %w", err)
 	case errors.As(err, &dns):

@@ -32,6 +32,7 @@ func checkBMC(c change[v1alpha1.BMC], f bmcFacts) findings {
 		return found
 	}
 	checkAcceptance(c, &found)
+	checkTrust(c, &found)
 	access := c.new.Spec.Access
 	if access != nil && access.MACAddress != "" && c.created() {
 		if _, err := macprefixes.Normalize(access.MACAddress); err != nil {

@@ -18,7 +18,11 @@ import (
 // every write of a secret in which there is a / or a +.
 func checkBMCSecret(c change[v1alpha1.BMCSecret]) findings {
 	var found findings
-	if c.created() || c.deleted() || !isTrue(c.old.Immutable) {
+	if c.deleted() {
+		return found
+	}
+	checkSecretTrust(c.new, &found)
+	if c.created() || !isTrue(c.old.Immutable) {
 		return found
 	}
 	if !isTrue(c.new.Immutable) {

@@ -52,9 +52,28 @@ type BMCSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Hostname string `json:"hostname,omitempty"`
+	// trust says by what the BMC's certificate is trusted; nothing means as the BMCSecret, the bundle and the manager say.
+	// +optional
+	Trust *BMCTrust `json:"trust,omitempty"`
 	// bmcSettingsRef names the BMCSettings that are applied to this BMC.
 	// +optional
 	BMCSettingsRef *corev1.LocalObjectReference `json:"bmcSettingsRef,omitempty"`
+}
+
+// BMCTrust says by what the certificate of a BMC is trusted. It goes before what the BMCSecret, the bundle and the manager
+// say.
+// +kubebuilder:validation:XValidation:rule="!(has(self.caBundle) && has(self.certificateSHA256))",message="caBundle and certificateSHA256 exclude each other; keep one"
+type BMCTrust struct {
+	// caBundle holds the PEM certificates of the authorities that sign the BMC's certificate.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	CABundle string `json:"caBundle,omitempty"`
+	// certificateSHA256 is the SHA-256 fingerprint of the one certificate that is trusted, as hexadecimal digits with or without
+	// colons. Authority, name and dates of that certificate do not count then.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([0-9A-Fa-f]{64}|([0-9A-Fa-f]{2}:){31}[0-9A-Fa-f]{2})$`
+	// +kubebuilder:validation:MaxLength=95
+	CertificateSHA256 string `json:"certificateSHA256,omitempty"`
 }
 
 // BMCState is the state of the connection to a BMC.

@@ -12,6 +12,11 @@ const (
 	BMCSecretUsernameKey = "username"
 	// BMCSecretPasswordKey is the key of data that holds the password.
 	BMCSecretPasswordKey = "password"
+	// BMCSecretCAKey is the key of data that holds the PEM certificates of the authorities that sign the BMC's certificate.
+	// It is optional.
+	BMCSecretCAKey = "ca.crt"
+	// BMCSecretFingerprintKey is the key of data that holds the SHA-256 fingerprint of the BMC's certificate. It is optional.
+	BMCSecretFingerprintKey = "certificate-sha256"
 )
 
 // BMCSecret holds the credentials of one or more BMCs; it is cluster-scoped because BMCs are. What immutable freezes is

@@ -50,6 +50,9 @@ const (
 	ConditionReset = "Reset"
 	// ConditionUnreachable on a BMC, while True, says since when it has given no answer of any kind.
 	ConditionUnreachable = "Unreachable"
+	// ConditionCertificateChanged on a BMC, while True, says that it shows another certificate than the trusted one. No request and
+	// no password is sent until the annotation policy.metalaw.dev/accept-certificate names the new one.
+	ConditionCertificateChanged = "CertificateChanged"
 	// ConditionSystemsAccepted on a BMC, while False, names systems behind it that wait for an accept annotation.
 	ConditionSystemsAccepted = "SystemsAccepted"
 	// ConditionMatched on an Endpoint says whether its MAC address was found in the prefix database.
@@ -83,6 +86,8 @@ const (
 	ReasonSecretMissing = "SecretMissing"
 	// ReasonEndpointMissing: the Endpoint that the BMC names does not exist.
 	ReasonEndpointMissing = "EndpointMissing"
+	// ReasonTrustUnusable: what says by what the BMC's certificate is trusted cannot be read.
+	ReasonTrustUnusable = "TrustUnusable"
 	// ReasonProtocolUnsupported: the protocol is reserved and not spoken.
 	ReasonProtocolUnsupported = "ProtocolUnsupported"
 	// ReasonBMCMissing: the Server names no BMC, or one that does not exist.
@@ -130,6 +135,17 @@ const (
 	ReasonAcceptanceWaits = "AcceptanceWaits"
 	// ReasonAcceptanceRemoved: the annotation policy.metalaw.dev/accept-system could not serve any purpose; it was removed.
 	ReasonAcceptanceRemoved = "AcceptanceRemoved"
+	// ReasonCertificatePinned: the certificate that the BMC showed at first use is trusted from now on.
+	ReasonCertificatePinned = "CertificatePinned"
+	// ReasonCertificateAccepted: the certificate that the annotation policy.metalaw.dev/accept-certificate named is trusted from now
+	// on.
+	ReasonCertificateAccepted = "CertificateAccepted"
+	// ReasonCertificateRefused: the annotation policy.metalaw.dev/accept-certificate is no SHA-256 fingerprint; it was removed.
+	ReasonCertificateRefused = "CertificateRefused"
+	// ReasonOtherCertificate: the BMC shows another certificate than the trusted one.
+	ReasonOtherCertificate = "OtherCertificate"
+	// ReasonTrustedCertificate: the BMC shows the trusted certificate again.
+	ReasonTrustedCertificate = "TrustedCertificate"
 	// ReasonServerCreated: a Server was made for a system behind the BMC.
 	ReasonServerCreated = "ServerCreated"
 	// ReasonServerTakenOver: a Server that named another BMC, or none, names this one now.

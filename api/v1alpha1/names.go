@@ -108,6 +108,12 @@ const (
 	ConsentTakeOver = "take-over"
 	// AcceptSystemAnnotation on a BMC is the UUID of the new system behind it that may be managed.
 	AcceptSystemAnnotation = "policy.metalaw.dev/accept-system"
+	// AcceptCertificateAnnotation on a BMC is the SHA-256 fingerprint of the certificate that is trusted from now on. The manager
+	// writes it into spec.trust and removes the annotation.
+	AcceptCertificateAnnotation = "policy.metalaw.dev/accept-certificate"
+	// CertificatePinnedAnnotation on a BMC is when its certificate was pinned at first use (RFC 3339). A BMC that has it is never
+	// pinned at first use again.
+	CertificatePinnedAnnotation = "policy.metalaw.dev/certificate-pinned"
 	// DeleteDataAnnotation, with the value "true", allows a Server to be deleted while it holds data, and a
 	// ServerInventory to lose what it remembers of data.
 	DeleteDataAnnotation = "policy.metalaw.dev/delete-data"

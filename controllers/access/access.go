@@ -77,13 +77,16 @@ func Resolve(ctx context.Context, r client.Reader, bmc *v1alpha1.BMC, settings b
 	if err != nil {
 		return hardware.Target{}, err
 	}
-	// A certificate is issued for a name; where it is checked, the BMC is asked by that name.
-	if bmc.Spec.Hostname != "" && endpoint.Scheme == schemeHTTPS && !endpoint.InsecureSkipVerify {
-		endpoint.Address = bmc.Spec.Hostname
-	}
-	credentials, err := Credentials(ctx, r, bmc.Spec.BMCSecretRef.Name)
+	secret, credentials, err := readSecret(ctx, r, bmc.Spec.BMCSecretRef.Name)
 	if err != nil {
 		return hardware.Target{}, err
+	}
+	if endpoint, err = Trust(endpoint, bmc, secret); err != nil {
+		return hardware.Target{}, err
+	}
+	// A certificate is issued for a name; where it is checked, the BMC is asked by that name.
+	if bmc.Spec.Hostname != "" && endpoint.Scheme == schemeHTTPS && !endpoint.InsecureSkipVerify && endpoint.CertificateSHA256 == "" {
+		endpoint.Address = bmc.Spec.Hostname
 	}
 	return hardware.Target{Key: string(bmc.UID), Endpoint: endpoint, Credentials: credentials}, nil
 }
@@ -124,29 +127,29 @@ func Reach(address string, scheme v1alpha1.ProtocolScheme, port int32, settings 
 	return e
 }
 
-// Credentials reads a BMCSecret. The error is an *Error where it does not exist or lacks a user name or password.
-func Credentials(ctx context.Context, r client.Reader, name string) (redfish.Credentials, error) {
+// readSecret reads a BMCSecret. The error is an *Error where it does not exist or lacks a user name or password.
+func readSecret(ctx context.Context, r client.Reader, name string) (*v1alpha1.BMCSecret, redfish.Credentials, error) {
 	secret := &v1alpha1.BMCSecret{}
 	if err := r.Get(ctx, types.NamespacedName{Name: name}, secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing,
+			return nil, redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing,
 				fmt.Sprintf("the BMCSecret %q does not exist; create it with the keys username and password", name)}
 		}
-		return redfish.Credentials{}, fmt.Errorf("get BMCSecret %s: %w", name, err)
+		return nil, redfish.Credentials{}, fmt.Errorf("get BMCSecret %s: %w", name, err)
 	}
 	c := redfish.Credentials{
 		Username: value(secret, v1alpha1.BMCSecretUsernameKey),
 		Password: value(secret, v1alpha1.BMCSecretPasswordKey),
 	}
 	if c.Username == "" {
-		return redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing,
+		return nil, redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing,
 			fmt.Sprintf("the BMCSecret %q has no key username; add it", name)}
 	}
 	if !has(secret, v1alpha1.BMCSecretPasswordKey) {
-		return redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing,
+		return nil, redfish.Credentials{}, &Error{v1alpha1.ReasonSecretMissing,
 			fmt.Sprintf("the BMCSecret %q has no key password; add it", name)}
 	}
-	return c, nil
+	return secret, c, nil
 }
 
 // value prefers stringData, as an API server would when it merges the two.

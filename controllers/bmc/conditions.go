@@ -29,6 +29,7 @@ func (v *visit) Record(_ engine.Decision, _ loop.Outcome) {
 	status.IP, status.MACAddress = v.location.IP, v.location.MACAddress
 	v.recordReady()
 	v.recordUnreachable()
+	v.recordCertificate()
 	if v.usable() {
 		v.recordManager(v.reading.Value.Manager)
 		accepted, reason, message := v.plan.verdict()
@@ -61,7 +62,7 @@ func (v *visit) trouble() (reason, message string, news bool) {
 		return v.targetErr.Reason, v.targetErr.Message, true
 	case v.reading.Err != nil:
 		message, news = access.Describe(v.reading.Err)
-		return redfish.Reason(v.reading.Err), message + access.Retry(v.reading.Err, v.bmc.Name), news
+		return redfish.Reason(v.reading.Err), message + access.Retry(v.reading.Err, v.bmc.Name) + v.certificateAdvice(), news
 	}
 	return v1alpha1.ReasonUnknownError, v.mismatch(), true
 }

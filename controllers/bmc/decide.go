@@ -11,6 +11,8 @@ import (
 const (
 	// EffectRefuseOperation takes an operation annotation away that a BMC cannot act upon, with a Warning event.
 	EffectRefuseOperation = "RefuseOperation"
+	// EffectTrustCertificate writes into spec.trust the certificate that somebody accepted, or that was pinned at first use.
+	EffectTrustCertificate = "TrustCertificate"
 	// EffectRestartBMC restarts the BMC once for each time it is asked for: the request is recorded first.
 	EffectRestartBMC = "RestartBMC"
 	// EffectRetryAccess asks the BMC again at once, with credentials that it refused as well, where they were not tried again
@@ -30,6 +32,9 @@ func (v *visit) Decide() engine.Decision {
 	list := effects(v.operation())
 	if v.operation() == "" && v.asks() {
 		list = append([]engine.Effect{{Name: EffectRefuseOperation}}, list...)
+	}
+	if v.certificate.trust != "" || v.certificate.consumed {
+		list = append([]engine.Effect{{Name: EffectTrustCertificate}}, list...)
 	}
 	return engine.Decision{Effects: list}
 }

@@ -25,6 +25,8 @@ func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 	case EffectRefuseOperation:
 		v.dropOperation()
 		return loop.Holds()
+	case EffectTrustCertificate:
+		return v.trustCertificate()
 	case EffectRestartBMC:
 		return v.restart(ctx)
 	case EffectRetryAccess:

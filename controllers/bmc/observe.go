@@ -42,6 +42,8 @@ type visit struct {
 
 	// retriedLately says why the credentials are not tried again; empty where nothing is to be said.
 	retriedLately string
+	// certificate is what becomes of the trust in the BMC's certificate.
+	certificate certificate
 	// consumed says that the accept annotation was taken away.
 	consumed    bool
 	askedReset  *resetRequest
@@ -69,6 +71,9 @@ func (s *subject) Observe(ctx context.Context, b *v1alpha1.BMC) (loop.Visit, err
 		return nil, err
 	}
 	v.readHardware()
+	if err := v.readCertificate(ctx); err != nil {
+		return nil, err
+	}
 	if err := v.readServers(ctx); err != nil {
 		return nil, err
 	}
@@ -105,7 +110,7 @@ func (v *visit) readHardware() {
 		v.subjects.drop(v.desk, v.bmc.Name)
 		return
 	}
-	way := fingerprint(v.target)
+	way := wayTo(v.target)
 	v.name = v.bmc.Name + "/" + hex.EncodeToString(way[:8])
 	v.subjects.become(v.desk, v.bmc.Name, v.name)
 	maxAge, due := v.pollInterval(), due(v.owned)

@@ -72,7 +72,7 @@ func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Targ
 		r.forget(target.Key) // hardware is exchanged while a BMC is away
 		return Reading{}, err
 	}
-	from := origin{fingerprint(target), manager.UUID, manager.SerialNumber, manager.LastResetTime.UTC()}
+	from := origin{wayTo(target), manager.UUID, manager.SerialNumber, manager.LastResetTime.UTC()}
 	known := r.recall(target.Key, from)
 	for _, listed := range manager.Listed {
 		if listed.Identity.UUID != "" { // a list may show less than the system itself
@@ -124,9 +124,7 @@ func (r *reader) forget(key string) {
 	delete(r.memory, key)
 }
 
-// fingerprint tells one way of reaching a BMC from another.
-func fingerprint(t hardware.Target) [32]byte {
-	e, c := t.Endpoint, t.Credentials
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q %x %t %q %q",
-		t.Key, e.Address, e.Port, e.Scheme, e.CABundle, e.InsecureSkipVerify, c.Username, c.Password))
+// wayTo tells one way of reaching a BMC from another.
+func wayTo(t hardware.Target) [32]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q %x %q %q", t.Key, t.Endpoint.Digest(), t.Credentials.Username, t.Credentials.Password))
 }

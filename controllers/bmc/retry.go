@@ -36,4 +36,5 @@ func (v *visit) Notify(context.Context) {
 		v.Recorder.Eventf(v.bmc, nil, corev1.EventTypeWarning, v1alpha1.ReasonRetriedLately, EffectRetryAccess, "%s", v.retriedLately)
 	}
 	v.tellAcceptance()
+	v.tellCertificate()
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,11 +41,18 @@ func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 	if made, err := v.madeBefore(ctx); made || err != nil {
 		return progressOf(err)
 	}
-	known, err := v.secretExists(ctx)
+	secret, err := v.readSecret(ctx)
 	if err != nil {
 		return loop.Broken(err)
 	}
-	q := question{endpoint: v.reach(), confirm: known}
+	known := secret != nil
+	q, err := v.question(ctx, secret)
+	if unusable := (*access.Error)(nil); errors.As(err, &unusable) {
+		return loop.Failing(unusable.Reason, unusable.Message, 0)
+	}
+	if err != nil {
+		return loop.Broken(err)
+	}
 	refusal := ""
 	if !known {
 		c, err := v.candidates(ctx)
@@ -87,7 +95,7 @@ func progressOf(err error) loop.Progress {
 func (v *visit) act(ctx context.Context, a answer, refusal string) loop.Progress {
 	switch a.outcome {
 	case accepted:
-		if err := v.create(ctx, a.credentials); err != nil {
+		if err := v.create(ctx, a.credentials, a.pin); err != nil {
 			return loop.Broken(err)
 		}
 		v.prober.forget(v.endpoint.Name)
@@ -124,20 +132,34 @@ func (v *visit) reach() redfish.Endpoint {
 	return access.Reach(v.endpoint.Spec.IP, v1alpha1.ProtocolScheme(row.Scheme), row.Port, v.settings, access.WithCABundle(v.CABundle))
 }
 
-func (v *visit) secretExists(ctx context.Context) (bool, error) {
-	err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, &v1alpha1.BMCSecret{})
+// readSecret reads the BMCSecret of the endpoint's name; nil where there is none.
+func (v *visit) readSecret(ctx context.Context) (*v1alpha1.BMCSecret, error) {
+	secret := &v1alpha1.BMCSecret{}
+	err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, secret)
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("get BMCSecret %s: %w", v.endpoint.Name, err)
+		return nil, fmt.Errorf("get BMCSecret %s: %w", v.endpoint.Name, err)
 	}
-	return true, nil
+	return secret, nil
+}
+
+// question gathers how the device is asked. A device is known where Servers name the BMC that would be made.
+func (v *visit) question(ctx context.Context, secret *v1alpha1.BMCSecret) (question, error) {
+	var servers v1alpha1.ServerList
+	if err := v.Client.List(ctx, &servers, client.MatchingFields{fieldindex.ServerByBMC: v.endpoint.Name}); err != nil {
+		return question{}, fmt.Errorf("list the Servers of BMC %s: %w", v.endpoint.Name, err)
+	}
+	reached, err := access.Trust(v.reach(), nil, secret)
+	return question{endpoint: reached, confirm: secret != nil, contact: access.FirstContact{
+		Settings: v.settings, IP: v.endpoint.Spec.IP, Trust: access.Trusts(nil, secret), Known: len(servers.Items) > 0,
+	}}, err
 }
 
 // create makes the BMCSecret first, so that a BMC never names one that is not there. What exists is left as it is: a
 // secret may have been rotated since.
-func (v *visit) create(ctx context.Context, c redfish.Credentials) error {
+func (v *visit) create(ctx context.Context, c redfish.Credentials, pin string) error {
 	if c != (redfish.Credentials{}) {
 		data := map[string][]byte{v1alpha1.BMCSecretUsernameKey: []byte(c.Username), v1alpha1.BMCSecretPasswordKey: []byte(c.Password)}
 		secret := &v1alpha1.BMCSecret{
@@ -150,6 +172,10 @@ func (v *visit) create(ctx context.Context, c redfish.Credentials) error {
 		}
 	}
 	bmc := newBMC(v.endpoint, v.facts.row)
+	if pin != "" {
+		bmc.Spec.Trust = &v1alpha1.BMCTrust{CertificateSHA256: pin}
+		bmc.Annotations = map[string]string{v1alpha1.CertificatePinnedAnnotation: v.now().UTC().Format(time.RFC3339)}
+	}
 	if err := controllerutil.SetControllerReference(v.endpoint, bmc, v.Client.Scheme()); err != nil {
 		return fmt.Errorf("BMC %s: %w", bmc.Name, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -30,12 +31,14 @@ type question struct {
 	candidates []redfish.Credentials
 	// confirm says that the service alone is asked about, because the credentials are known already.
 	confirm bool
+	// contact decides whether a certificate that is not trusted is pinned.
+	contact access.FirstContact
 }
 
 func (q question) fingerprint() [32]byte {
 	h := sha256.New()
-	h.Write(fmt.Appendf(nil, "%q %q %d %t %x %t", q.endpoint.Address, q.endpoint.Scheme, q.endpoint.Port,
-		q.endpoint.InsecureSkipVerify, sha256.Sum256(q.endpoint.CABundle), q.confirm))
+	c := q.contact
+	h.Write(fmt.Appendf(nil, "%x %t %q %q %t %t %s", q.endpoint.Digest(), q.confirm, c.IP, c.Settings.BMCTLS, c.Trust, c.Known, c.Settings.BMCPinWithin))
 	for _, c := range q.candidates {
 		h.Write(fmt.Appendf(nil, " %q %q", c.Username, c.Password))
 	}
@@ -59,7 +62,9 @@ const (
 type answer struct {
 	outcome     outcome
 	credentials redfish.Credentials
-	err         error
+	// pin is the fingerprint of the certificate that was pinned at first use; empty where none was.
+	pin string
+	err error
 	// next is when the same question may be asked again; zero for an answer that stands.
 	next time.Time
 }
@@ -195,11 +200,18 @@ func (p *prober) probe(ctx context.Context, key string, q question) answer {
 	case <-ctx.Done():
 		return answer{outcome: failed, err: ctx.Err()}
 	}
-	if err := p.service(ctx, q.endpoint); err != nil {
+	err := p.service(ctx, q.endpoint)
+	q.contact.Err = err
+	pin := access.Pin(q.contact)
+	if pin != "" {
+		q.endpoint.CertificateSHA256 = pin
+		err = p.service(ctx, q.endpoint)
+	}
+	if err != nil {
 		return answer{outcome: failed, err: err}
 	}
 	if q.confirm {
-		return answer{outcome: accepted}
+		return answer{outcome: accepted, pin: pin}
 	}
 	defer p.clients.Forget(key)
 	for _, candidate := range q.candidates {
@@ -212,7 +224,7 @@ func (p *prober) probe(ctx context.Context, key string, q question) answer {
 		switch {
 		case err == nil:
 			p.clients.Park(key) // the BMC object that is made next goes on with the session
-			return answer{outcome: accepted, credentials: candidate}
+			return answer{outcome: accepted, credentials: candidate, pin: pin}
 		case errors.As(err, &auth):
 			p.rest(account)
 		default:

@@ -50,7 +50,7 @@ func TestOnlyTheFactoryAccountOfAnEndpointGoesWithIt(t *testing.T) {
 			past := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.others...).Build()
 			e := &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: "e", UID: "uid-e"}}
 			v := &visit{subject: &subject{Options: Options{Client: api, Reader: past}}, endpoint: e}
-			if err := v.create(t.Context(), redfish.Credentials{Username: "admin", Password: "factory"}); err != nil {
+			if err := v.create(t.Context(), redfish.Credentials{Username: "admin", Password: "factory"}, ""); err != nil {
 				t.Fatal(err)
 			}
 			if err := api.Delete(t.Context(), &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "e"}}); err != nil {

@@ -5,7 +5,6 @@
 package hardware
 
 import (
-	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -27,10 +26,7 @@ type Target struct {
 
 // same says that two targets are one: the same system, reached the same way.
 func (t Target) same(other Target) bool {
-	return t.Key == other.Key && t.URI == other.URI && t.Credentials == other.Credentials &&
-		t.Endpoint.Address == other.Endpoint.Address && t.Endpoint.Port == other.Endpoint.Port &&
-		t.Endpoint.Scheme == other.Endpoint.Scheme && t.Endpoint.InsecureSkipVerify == other.Endpoint.InsecureSkipVerify &&
-		bytes.Equal(t.Endpoint.CABundle, other.Endpoint.CABundle)
+	return t.Key == other.Key && t.URI == other.URI && t.Credentials == other.Credentials && t.Endpoint.Equal(other.Endpoint)
 }
 
 // Clients hands out the one client of a BMC; *redfish.Pool is one.

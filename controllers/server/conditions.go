@@ -5,11 +5,13 @@ package server
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/loop"
@@ -205,6 +207,9 @@ func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
 		v.stalled(string(d.Halt.Cause), d.Halt.Message)
 	case state == v1alpha1.StateError:
 		rule, says := v.server.Status.Lifecycle.Rule, v.says(d.Message)
+		if why := wipeFailure(v.inventory, v.server.Status.Lifecycle.Entry-1); why != "" {
+			says += " The agent says: " + why
+		}
 		v.ready(metav1.ConditionFalse, rule, says)
 		v.stalled(rule, says)
 	case d.Moves() || !stable:
@@ -257,6 +262,28 @@ func (v *visit) says(means string) string {
 		return "Whoever ran it before left it here. See to the cause, then retry."
 	}
 	return means
+}
+
+// maxQuote bounds the words of another program in a condition.
+const maxQuote = 1024
+
+// wipeFailure is what the agent said of a wipe that failed in an entry: which disks, and why. It is empty where no wipe
+// of that entry failed. An agent that says nothing of the whole wipe is quoted disk by disk.
+func wipeFailure(inventory *policyv1alpha1.ServerInventory, entry int64) string {
+	if inventory == nil || inventory.Wipe == nil || inventory.Wipe.Entry != entry || inventory.Wipe.State != policyv1alpha1.WipeFailed {
+		return ""
+	}
+	wipe := inventory.Wipe
+	if wipe.Message != "" {
+		return loop.Shortened(wipe.Message, maxQuote)
+	}
+	var words []string
+	for _, disk := range wipe.Disks {
+		if disk.State == policyv1alpha1.DiskFailed {
+			words = append(words, disk.Path+": "+disk.Message)
+		}
+	}
+	return loop.Shortened(strings.Join(words, "; "), maxQuote)
 }
 
 // moving says where the server is on its way to, and what it waits for once that is worth telling.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
@@ -115,6 +116,36 @@ func TestAServerAtRestIsNotToldToMoveBeforeANewManagerHeardFromItsBMC(t *testing
 					t.Errorf("Ready was (-want +got)\n%s", diff)
 				}
 			})
+		})
+	}
+}
+
+func TestAServerInErrorNamesTheDisksThatAWipeRefused(t *testing.T) {
+	const policy = "A disk could not be erased, or was not seen. The ServerInventory says which and why. Mend or exchange it, then retry."
+	remote := policyv1alpha1.DiskWipe{Path: "/dev/nvme1n1", State: policyv1alpha1.DiskFailed, Message: "not erased: it is remote"}
+	for name, c := range map[string]struct {
+		wipe *policyv1alpha1.WipeReport
+		want string
+	}{
+		"by the agent's summary": {&policyv1alpha1.WipeReport{Entry: 6, State: policyv1alpha1.WipeFailed, Message: "1 of 2 disks may still hold data"},
+			policy + " The agent says: 1 of 2 disks may still hold data"},
+		"disk by disk without a summary": {&policyv1alpha1.WipeReport{Entry: 6, State: policyv1alpha1.WipeFailed, Disks: []policyv1alpha1.DiskWipe{remote}},
+			policy + " The agent says: /dev/nvme1n1: not erased: it is remote"},
+		"not of a former wipe":      {&policyv1alpha1.WipeReport{Entry: 3, State: policyv1alpha1.WipeFailed, Message: "old"}, policy},
+		"not of a wipe that worked": {&policyv1alpha1.WipeReport{Entry: 6, State: policyv1alpha1.WipeVerified, Message: "done"}, policy},
+		"not without a wipe":        {nil, policy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVisit(t, v1alpha1.StateError, func(v *visit) {
+				v.server.Status.Lifecycle.Rule = "WipeFailed"
+				v.inventory = &policyv1alpha1.ServerInventory{Wipe: c.wipe}
+			})
+			v.recordReady(engine.Decision{From: "Error", To: "Error", Stable: true}, loop.Outcome{})
+			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionStalled} {
+				if got := meta.FindStatusCondition(v.server.Status.Conditions, kind).Message; got != c.want {
+					t.Errorf("%s says %q, want %q", kind, got, c.want)
+				}
+			}
 		})
 	}
 }

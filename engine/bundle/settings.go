@@ -4,6 +4,7 @@ package bundle
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,6 +29,7 @@ const (
 	FirstSeenManage      = "manage"
 	TLSVerify            = "verify"
 	TLSInsecure          = "insecure"
+	TLSPin               = "pin"
 )
 
 // Settings is what bundle.yaml says besides its name.
@@ -40,8 +42,10 @@ type Settings struct {
 	ReleaseGrace time.Duration
 	// AllowUnauthenticated accepts probe reports without a token.
 	AllowUnauthenticated bool
-	// BMCTLS is TLSVerify or TLSInsecure.
+	// BMCTLS is TLSVerify, TLSInsecure or TLSPin.
 	BMCTLS string
+	// BMCPinWithin are the networks in which TLSPin trusts the certificate that a BMC shows at first use.
+	BMCPinWithin []netip.Prefix
 	// Canary is what a canary of this bundle may cost.
 	Canary Canary
 	// Coverage is how much of the bundle its own scenarios and tests must show.
@@ -151,9 +155,7 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 				s.AllowUnauthenticated = f.Bool(p.Value, p.Name)
 			}
 		case "bmc":
-			for _, p := range f.Fields(field.Value, "bmc", "tls") {
-				s.BMCTLS = oneOf(f, p.Value, p.Name, TLSVerify, TLSInsecure)
-			}
+			s = parseBMC(f, field.Value, s)
 		case "canary":
 			s.Canary = parseCanary(f, field.Value, s.Canary)
 		case "coverage":
@@ -163,6 +165,44 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 		}
 	}
 	return s
+}
+
+func parseBMC(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
+	for _, field := range f.Fields(n, "bmc", "tls", "pinWithin") {
+		switch field.Name {
+		case "tls":
+			s.BMCTLS = oneOf(f, field.Value, field.Name, TLSVerify, TLSInsecure, TLSPin)
+		case "pinWithin":
+			s.BMCPinWithin = networks(f, field.Value, field.Name)
+		}
+	}
+	switch {
+	case s.BMCTLS == TLSPin && len(s.BMCPinWithin) == 0:
+		f.Errorf(n, "setting-pin", "", "add pinWithin with the networks of the BMCs, such as [10.20.0.0/16]",
+			"tls is pin and no network is named in which a certificate may be pinned")
+	case s.BMCTLS != TLSPin && len(s.BMCPinWithin) > 0:
+		f.Errorf(n, "setting-pin", "", "write tls: pin, or remove pinWithin", "pinWithin is written and tls is %s", s.BMCTLS)
+	}
+	return s
+}
+
+// networks reads a list of networks in CIDR notation.
+func networks(f *yamlpos.File, n *yaml.Node, what string) []netip.Prefix {
+	var list []netip.Prefix
+	for _, item := range f.Items(n, what) {
+		text := f.Text(item, what)
+		prefix, err := netip.ParsePrefix(text)
+		switch {
+		case err == nil && prefix == prefix.Masked():
+			list = append(list, prefix)
+		case f.Told(item):
+		case err == nil:
+			f.Errorf(item, "setting-network", "", fmt.Sprintf("write %s", prefix.Masked()), "%s cannot be %q, which is an address in a network", what, text)
+		default:
+			f.Errorf(item, "setting-network", "", "write a network such as 10.20.0.0/16 or fd00:20::/64", "%s cannot be %q, which is no network", what, text)
+		}
+	}
+	return list
 }
 
 func parseCanary(f *yamlpos.File, n *yaml.Node, c Canary) Canary {

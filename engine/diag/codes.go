@@ -62,6 +62,12 @@ setting-number
 setting-duration
 	A setting is not a duration, or is out of its bounds.
 	Write numbers with units, such as 24h, within the bounds that the finding names.
+setting-network
+	A setting is not a network in CIDR notation.
+	Write a network such as 10.20.0.0/16, with its own first address.
+setting-pin
+	The bundle pins certificates and names no network, or names networks and pins nothing.
+	Write tls: pin and pinWithin together.
 manifest-part
 	A file that manifest.yaml lists lacks its name, its ConfigMap or its digest.
 	Give it name, configMap and digest.

@@ -86,3 +86,27 @@ func (d disk) Info() metalprobe.Storage {
 		Serial: d.Serial, WWID: d.WWID, SizeBytes: d.SizeBytes,
 	}
 }
+
+// Facts are what Linux 6.1 shows of a drive that is attached so; the paths are those of its drivers.
+func (d disk) Facts() metalprobe.DiskFacts {
+	facts := metalprobe.DiskFacts{Name: d.Name, Device: "devices/pci0000:00/0000:00:04.0/nvme/nvme0/" + d.Name, Sharing: metalprobe.SharingNone}
+	scsi := "/target0:0:0/0:0:0:0/block/" + d.Name
+	switch d.Transport {
+	case emulator.TransportPCIe:
+		facts.Controllers = []metalprobe.NVMeController{{Name: "nvme0", Transport: "pcie", PCIVendor: "0x144d"}}
+	case emulator.TransportTCP:
+		facts.Device = "devices/virtual/nvme-subsystem/nvme-subsys0/" + d.Name
+		facts.Controllers = []metalprobe.NVMeController{{Name: "nvme0", Transport: "tcp"}}
+	case emulator.TransportSATA:
+		facts.Device = "devices/pci0000:00/0000:00:1f.2/ata1/host0" + scsi
+	case emulator.TransportSAS:
+		facts.Device = "devices/pci0000:00/0000:00:05.0/host0/port-0:0/end_device-0:0" + scsi
+	case emulator.TransportISCSI:
+		facts.Device = "devices/platform/host0/session1" + scsi
+	case emulator.TransportUSBStick:
+		facts.Device, facts.Removable = "devices/pci0000:00/0000:00:14.0/usb1/1-2/1-2:1.0/host0"+scsi, true
+	default:
+		facts.Device = ""
+	}
+	return facts
+}

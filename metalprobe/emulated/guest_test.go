@@ -4,11 +4,16 @@ package emulated
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
@@ -43,6 +48,79 @@ func TestAMachineBootsWhatTheProviderSays(t *testing.T) {
 		}
 	case <-ctx.Done():
 		t.Fatal("the provider was not asked")
+	}
+}
+
+// A disk that is not in the machine keeps every byte, and the wipe says so; the others are erased beside it.
+func TestAWipeErasesOnlyTheDrivesInTheMachine(t *testing.T) {
+	reports, outcome := make(chan metalprobe.WipeReport, 100), metalprobe.WipeReport{}
+	var server *httptest.Server
+	var m *emulator.Machine
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/boot/"):
+			ignition, err := metalprobe.BuildIgnition(metalprobe.Config{RegistryURL: server.URL, ServerUUID: m.Identity().UUID,
+				Token: "secret", Purpose: metalprobe.PurposeWipe, Entry: 7}, metalprobe.IgnitionOptions{})
+			if err != nil {
+				t.Error(err)
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"image": "probe:1", "ignition": string(ignition), "sbc": "ns/wipe"})
+		case r.URL.Path == "/wipe":
+			var report metalprobe.WipeReport
+			if err := json.NewDecoder(r.Body).Decode(&report); err != nil {
+				t.Error(err)
+			}
+			reports <- report
+			_, _ = w.Write([]byte("{}"))
+		default:
+			_, _ = w.Write([]byte(`{"current":true}`))
+		}
+	}))
+	defer server.Close()
+	runs, err := NewGuest(guest.Options{ProviderURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet := emulator.New(emulator.Options{InMemory: true, Guest: runs, Delays: emulator.Delays{Power: -1, Boot: -1, Erase: -1}})
+	m = fleet.Add(emulator.MachineSpec{Profile: emulator.ProfileOpenBMC, Drives: []emulator.DriveSpec{
+		{Name: "nvme0n1", Contents: "data"},
+		{Name: "nvme1n1", Contents: "data", Transport: emulator.TransportTCP},
+		{Name: "sda", Contents: "data"},
+		{Name: "sdb", Contents: "data", Transport: emulator.TransportSAS},
+		{Name: "sdc", Contents: "data", Transport: emulator.TransportISCSI},
+		{Name: "sdd", Contents: "data", Transport: emulator.TransportUSBStick},
+		{Name: "sde", Contents: "data", Transport: "carrier pigeon"},
+	}})
+	if err := fleet.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer fleet.Close()
+	m.SetOverride("Once", "Pxe")
+	m.PowerBehindBack(true)
+	for outcome.State == "" || outcome.State == metalprobe.WipeRunning {
+		select {
+		case outcome = <-reports:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the wipe did not end")
+		}
+	}
+	got := map[string]string{}
+	for _, d := range m.Drives() {
+		got[d.Name] = d.Contents()
+	}
+	for _, d := range outcome.Disks {
+		got[d.Name] += " " + string(d.State) + " " + d.Transport
+	}
+	for _, d := range outcome.Skipped {
+		got[d.Name] += " skipped " + d.Transport
+	}
+	want := map[string]string{
+		"nvme0n1": " Verified nvme/pcie", "sda": " Verified sata", "sdb": " Verified sas",
+		"nvme1n1": "data Failed nvme/tcp", "sdc": "data Failed iscsi", "sde": "data Failed unknown",
+		"sdd": "data skipped usb",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || outcome.State != metalprobe.WipeFailed {
+		t.Errorf("%s, drives (-want +got):\n%s", outcome.State, diff)
 	}
 }
 

@@ -119,6 +119,7 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 		Purpose:  config.Purpose,
 		Collect:  func(context.Context) (metalprobe.Data, error) { return machine.describe(), nil },
 		Disks:    func(context.Context) ([]metalprobe.Disk, error) { return machine.toWipe(), nil },
+		Skipped:  func(context.Context) ([]metalprobe.SkippedDisk, error) { return machine.skipped(), nil },
 		Interval: g.options.Interval,
 		Log:      g.options.Log,
 	}
@@ -132,7 +133,9 @@ func (m Machine) describe() metalprobe.Data {
 	data.Storage = slices.Clone(data.Storage)
 	if len(data.Storage) == 0 {
 		for _, disk := range m.Disks {
-			data.Storage = append(data.Storage, disk.Info())
+			info := disk.Info()
+			info.Removable = judge(disk).Standing == metalprobe.DiskNotFixed
+			data.Storage = append(data.Storage, info)
 		}
 	}
 	return data
@@ -141,24 +144,39 @@ func (m Machine) describe() metalprobe.Data {
 func (m Machine) toWipe() []metalprobe.Disk {
 	var disks []metalprobe.Disk
 	for _, disk := range m.Disks {
-		if info := disk.Info(); !info.Removable {
-			disks = append(disks, eraser{disk: disk, info: info})
+		if verdict := judge(disk); verdict.Standing != metalprobe.DiskNotFixed {
+			disks = append(disks, eraser{disk: disk, info: disk.Info(), verdict: verdict})
 		}
 	}
 	return disks
 }
 
+func (m Machine) skipped() []metalprobe.SkippedDisk {
+	var skipped []metalprobe.SkippedDisk
+	for _, disk := range m.Disks {
+		if verdict := judge(disk); verdict.Standing == metalprobe.DiskNotFixed {
+			skipped = append(skipped, metalprobe.Skip(disk.Info(), verdict))
+		}
+	}
+	return skipped
+}
+
+func judge(disk Disk) metalprobe.Verdict { return metalprobe.JudgeDisk(disk.Facts()) }
+
 // eraser makes an emulated disk look like a real one to the agent.
 type eraser struct {
-	disk Disk
-	info metalprobe.Storage
+	disk    Disk
+	info    metalprobe.Storage
+	verdict metalprobe.Verdict
 }
 
 func (e eraser) Info() metalprobe.Storage { return e.info }
 
+func (e eraser) Verdict() metalprobe.Verdict { return e.verdict }
+
 func (e eraser) Erase(ctx context.Context) (string, error) {
-	if e.info.ReadOnly {
-		return "", fmt.Errorf("%s not erased: it is read-only", e.info.Path)
+	if now := judge(e.disk); now.Standing != metalprobe.DiskOurs {
+		return "", fmt.Errorf("%s not erased: %s", e.info.Path, now.Reason)
 	}
 	return "emulated", e.disk.Erase(ctx)
 }

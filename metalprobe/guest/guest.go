@@ -58,6 +58,8 @@ type Boot struct {
 type Disk interface {
 	// Info describes the disk.
 	Info() metalprobe.Storage
+	// Facts are what the kernel would say of how the disk is attached. The agent judges them as it does on real machines.
+	Facts() metalprobe.DiskFacts
 	// Erase erases the disk, and stops when ctx ends.
 	Erase(ctx context.Context) error
 	// Erased says whether the disk was erased since something was last written.

@@ -76,10 +76,19 @@ type memoryDisk struct {
 	mu       sync.Mutex
 	contents string
 	fails    error
+	// facts replaces those of a SATA disk.
+	facts *metalprobe.DiskFacts
 }
 
 func (d *memoryDisk) Info() metalprobe.Storage {
 	return metalprobe.Storage{Path: "/dev/vda", Serial: "S"}
+}
+
+func (d *memoryDisk) Facts() metalprobe.DiskFacts {
+	if d.facts != nil {
+		return *d.facts
+	}
+	return metalprobe.DiskFacts{Name: "vda", Device: "devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/vda"}
 }
 
 func (d *memoryDisk) Write(contents string) {
@@ -180,6 +189,13 @@ func TestAMachineRunsWhatItBoots(t *testing.T) {
 			log: []string{"GET /boot/" + uuid, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "POST /wipe Failed",
 				"POST /register"},
 			holds: "tenant",
+		},
+		"a wipe of a remote disk, for which it asks no permission": {
+			world: world{boot: answer(t, "probe:1", wipe)}, from: FromNetwork,
+			disk:  memoryDisk{contents: "another machine's", facts: &metalprobe.DiskFacts{Name: "sda", Device: "devices/platform/host1/session1/target1:0:0/1:0:0:0/block/sda"}},
+			boot:  Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
+			log:   []string{"GET /boot/" + uuid, "POST /register", "POST /wipe Failed", "POST /register"},
+			holds: "another machine's",
 		},
 		"a wipe that is refused erases nothing": {
 			world: world{boot: answer(t, "probe:1", wipe), refuses: true}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},

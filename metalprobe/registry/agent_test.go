@@ -54,6 +54,10 @@ func (d slowDisk) Info() metalprobe.Storage {
 	return metalprobe.Storage{Path: "/dev/" + d.name, Name: d.name, Serial: d.name, SizeBytes: 1}
 }
 
+func (slowDisk) Verdict() metalprobe.Verdict {
+	return metalprobe.Verdict{Standing: metalprobe.DiskOurs}
+}
+
 func (d slowDisk) Erase(ctx context.Context) (string, error) {
 	d.note("begin " + d.name)
 	select {

@@ -86,7 +86,13 @@ func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*poli
 	for _, disk := range report.Disks {
 		wipe.Disks = append(wipe.Disks, policyv1alpha1.DiskWipe{
 			Path: disk.Path, Name: disk.Name, Serial: disk.Serial, WWID: disk.WWID, SizeBytes: disk.SizeBytes,
-			State: policyv1alpha1.DiskWipeState(disk.State), Method: disk.Method, Message: disk.Message,
+			Transport: disk.Transport, State: policyv1alpha1.DiskWipeState(disk.State), Method: disk.Method, Message: disk.Message,
+		})
+	}
+	for _, disk := range report.Skipped {
+		wipe.Skipped = append(wipe.Skipped, policyv1alpha1.SkippedDisk{
+			Path: disk.Path, Name: disk.Name, Serial: disk.Serial, WWID: disk.WWID, SizeBytes: disk.SizeBytes,
+			Transport: disk.Transport, Reason: disk.Reason,
 		})
 	}
 	return func(stored *policyv1alpha1.ServerInventory) *refusal {
@@ -119,5 +125,6 @@ func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*poli
 
 // says is true where two reports differ in their times at most.
 func says(former, wipe *policyv1alpha1.WipeReport) bool {
-	return former.State == wipe.State && former.Message == wipe.Message && equality.Semantic.DeepEqual(former.Disks, wipe.Disks)
+	return former.State == wipe.State && former.Message == wipe.Message &&
+		equality.Semantic.DeepEqual(former.Disks, wipe.Disks) && equality.Semantic.DeepEqual(former.Skipped, wipe.Skipped)
 }

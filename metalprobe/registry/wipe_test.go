@@ -44,6 +44,37 @@ func TestAWipeIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
+func TestARefusedDiskIsStoredWithItsTransportAndReason(t *testing.T) {
+	f := newFleet(t, asWipe)
+	f.do("POST", "/register", "mine", report(uuid, twoDisks))
+	const failed = `{"systemUUID":"` + uuid + `","state":"Failed","message":"1 of 2 disks may still hold data: /dev/sdb: not erased: it is remote",
+		"disks":[{"path":"/dev/sda","serial":"A","transport":"sata","state":"Verified"},
+		{"path":"/dev/sdb","wwid":"B","transport":"iscsi","state":"Failed","message":"not erased: it is remote"}],
+		"skipped":[{"path":"/dev/sr0","transport":"sata","reason":"optical or floppy drive"}]}`
+	if got := f.do("POST", "/wipe", "mine", failed); got.Code != http.StatusOK {
+		t.Fatalf("got %d %s", got.Code, got.Body)
+	}
+	wipe := f.inventory(uuid).Wipe
+	wantDisk := policyv1alpha1.DiskWipe{Path: "/dev/sdb", WWID: "B", Transport: "iscsi", State: "Failed", Message: "not erased: it is remote"}
+	wantSkipped := policyv1alpha1.SkippedDisk{Path: "/dev/sr0", Transport: "sata", Reason: "optical or floppy drive"}
+	if wipe.State != "Failed" || len(wipe.Disks) != 2 || wipe.Disks[1] != wantDisk || len(wipe.Skipped) != 1 || wipe.Skipped[0] != wantSkipped {
+		t.Errorf("the wipe is %+v", wipe)
+	}
+	if !strings.Contains(wipe.Message, "/dev/sdb") {
+		t.Errorf("the message is %q", wipe.Message)
+	}
+}
+
+func TestASkippedDiskCoversNone(t *testing.T) {
+	f := newFleet(t, asWipe)
+	f.do("POST", "/register", "mine", report(uuid, twoDisks))
+	const skips = `{"systemUUID":"` + uuid + `","state":"Verified","disks":[{"path":"/dev/sda","serial":"A","state":"Verified"}],"skipped":[{"path":"/dev/sdb","wwid":"B"}]}`
+	f.do("POST", "/wipe", "mine", skips)
+	if got := f.inventory(uuid).Wipe; got.State != "Failed" || !strings.Contains(got.Message, "sdb (wwid B)") {
+		t.Errorf("the wipe is %+v", got)
+	}
+}
+
 func TestTheOutcomeOfAWipeStays(t *testing.T) {
 	f := newFleet(t, asWipe)
 	f.do("POST", "/register", "mine", report(uuid, twoDisks))

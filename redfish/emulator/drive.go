@@ -10,16 +10,40 @@ import (
 	"time"
 )
 
+// Transport is how a machine reaches a drive.
+type Transport string
+
+// The transports of emulated drives. A BMC shows the local ones only.
+const (
+	TransportPCIe     Transport = "pcie"
+	TransportSATA     Transport = "sata"
+	TransportSAS      Transport = "sas"
+	TransportUSBStick Transport = "usb-stick"
+	// TransportTCP and TransportISCSI reach a drive that is not in the machine.
+	TransportTCP   Transport = "tcp"
+	TransportISCSI Transport = "iscsi"
+)
+
+// Remote says that the drive is not in the machine.
+func (t Transport) Remote() bool { return t == TransportTCP || t == TransportISCSI }
+
+// protocol is Redfish's word for a transport (Protocol of the schema Drive).
+func (t Transport) protocol() string {
+	return map[Transport]string{TransportPCIe: "NVMe", TransportSATA: "SATA", TransportSAS: "SAS", TransportUSBStick: "USB"}[t]
+}
+
 // DriveSpec describes a drive.
 type DriveSpec struct {
 	// Name is the device name inside the machine, such as nvme0n1.
-	Name         string
-	Serial       string
-	WWID         string
-	Vendor       string
-	Model        string
-	SizeBytes    int64
-	Rotational   bool
+	Name       string
+	Serial     string
+	WWID       string
+	Vendor     string
+	Model      string
+	SizeBytes  int64
+	Rotational bool
+	// Transport is how the drive is attached; empty means PCIe for a name that begins with nvme, else SATA.
+	Transport    Transport
 	Contents     string
 	EraseFailure string
 }
@@ -29,6 +53,7 @@ type Drive struct {
 	Name, Serial, WWID, Vendor, Model string
 	SizeBytes                         int64
 	Rotational                        bool
+	Transport                         Transport
 
 	clock Clock
 	takes time.Duration
@@ -44,7 +69,7 @@ type Drive struct {
 func newDrive(spec DriveSpec, clock Clock, takes time.Duration) *Drive {
 	return &Drive{
 		Name: spec.Name, Serial: spec.Serial, WWID: spec.WWID, Vendor: spec.Vendor, Model: spec.Model,
-		SizeBytes: spec.SizeBytes, Rotational: spec.Rotational,
+		SizeBytes: spec.SizeBytes, Rotational: spec.Rotational, Transport: spec.Transport,
 		clock: clock, takes: takes, contents: spec.Contents, failure: spec.EraseFailure,
 		tell: func(HappeningKind, string) {},
 	}

@@ -185,6 +185,12 @@ func newDrives(clock Clock, takes time.Duration, serialBase string, dice *rand.R
 		if spec.Vendor == "" {
 			spec.Vendor = "Metalaw"
 		}
+		if spec.Transport == "" {
+			spec.Transport = TransportSATA
+			if strings.HasPrefix(spec.Name, "nvme") {
+				spec.Transport = TransportPCIe
+			}
+		}
 		drives = append(drives, newDrive(spec, clock, takes))
 	}
 	return drives
@@ -275,6 +281,11 @@ func (m *Machine) Hardware() Hardware {
 	m.bmc.mu.Lock()
 	defer m.bmc.mu.Unlock()
 	return m.hardware
+}
+
+// bays are the drives that the BMC shows: those in the machine.
+func (m *Machine) bays() []*Drive {
+	return slices.DeleteFunc(slices.Clone(m.drives), func(d *Drive) bool { return d.Transport.Remote() })
 }
 
 // Drives are the machine's drives, always the same objects.

@@ -4,6 +4,7 @@ package emulator
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -194,4 +195,22 @@ func TestAStandInAgentErasesDrivesAndAPowerOffSavesTheData(t *testing.T) {
 	if other := m.Drives()[1]; other.Contents() != "more" {
 		t.Errorf("the other drive holds %q", other.Contents())
 	}
+}
+
+func TestABMCShowsOnlyTheDrivesInTheMachine(t *testing.T) {
+	f, m := startFleet(t, Options{InMemory: true}, MachineSpec{Drives: []DriveSpec{
+		{Name: "nvme0n1", Transport: TransportTCP}, {Name: "nvme1n1"}, {Name: "sda", Transport: TransportISCSI}, {Name: "sdb", Transport: TransportSAS, Rotational: true},
+	}})
+	c := call(t, f, m)
+	storage := c.get(m.systemPath() + "/Storage/1")
+	if got := field(storage, "Drives@odata.count"); got != float64(2) {
+		t.Errorf("%v drives", got)
+	}
+	for id, want := range map[string]string{"0": "nvme1n1 NVMe SSD", "1": "sdb SAS HDD"} {
+		d := c.get(m.systemPath() + "/Storage/1/Drives/" + id)
+		if got := fmt.Sprint(d["Name"], " ", d["Protocol"], " ", d["MediaType"]); got != want {
+			t.Errorf("drive %s is %s, want %s", id, got, want)
+		}
+	}
+	c.do("GET", m.systemPath()+"/Storage/1/Drives/2", nil, http.StatusNotFound)
 }

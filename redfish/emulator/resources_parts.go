@@ -137,8 +137,8 @@ func getStorage(x *exchange) answer {
 	}
 	path := m.systemPath() + "/Storage/1"
 	body := x.bmc.resource(path, "Storage.v1_15_0", "1", "Storage")
-	body["Drives"] = x.bmc.links(children(path+"/Drives", 0, len(m.drives)))
-	body["Drives@odata.count"] = len(m.drives)
+	body["Drives"] = x.bmc.links(children(path+"/Drives", 0, len(m.bays())))
+	body["Drives@odata.count"] = len(m.bays())
 	body["Volumes"] = x.bmc.link(path + "/Volumes")
 	body["Status"] = doc{"State": "Enabled", "Health": "OK"}
 	return ok(body)
@@ -157,11 +157,12 @@ func (x *exchange) drive() (*Machine, *Drive, int) {
 	if m == nil {
 		return nil, nil, 0
 	}
-	i, found := x.number("drive", 0, len(m.drives))
+	bays := m.bays()
+	i, found := x.number("drive", 0, len(bays))
 	if !found {
 		return nil, nil, 0
 	}
-	return m, m.drives[i], i
+	return m, bays[i], i
 }
 
 func getDrive(x *exchange) answer {
@@ -173,9 +174,9 @@ func getDrive(x *exchange) answer {
 	path := m.systemPath() + "/Storage/1/Drives/" + id
 	body := x.bmc.resource(path, "Drive.v1_18_0", id, d.Name)
 	body["SerialNumber"], body["Manufacturer"], body["Model"], body["CapacityBytes"] = d.Serial, d.Vendor, d.Model, d.SizeBytes
-	body["MediaType"], body["Protocol"] = "SSD", "NVMe"
+	body["MediaType"], body["Protocol"] = "SSD", d.Transport.protocol()
 	if d.Rotational {
-		body["MediaType"], body["Protocol"] = "HDD", "SATA"
+		body["MediaType"] = "HDD"
 	}
 	body["Status"] = doc{"State": "Enabled", "Health": "OK"}
 	body["Actions"] = doc{"#Drive.SecureErase": doc{"target": path + "/Actions/Drive.SecureErase"}}

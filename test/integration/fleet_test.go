@@ -42,6 +42,11 @@ macPrefixes:
     port: 18443
     defaultCredentials: [{username: admin, password: outdated}, {username: admin, password: password}]
     console: {type: SSH, port: 22}
+  - macPrefix: "02:4d:4e"
+    manufacturer: Certified
+    protocolScheme: https
+    port: 18443
+    defaultCredentials: [{username: admin, password: password}]
   - macPrefix: "02:4d:4d"
     manufacturer: Unlabelled
     protocolScheme: http
@@ -65,9 +70,13 @@ type rig struct {
 	before map[string]client.Object
 }
 
-func newRig(ctx context.Context) *rig {
+func newRig(ctx context.Context, options ...func(*emulator.Options)) *rig {
 	GinkgoHelper()
-	r := &rig{fleet: emulator.New(emulator.Options{Network: "127.66.0.0/24", Port: bmcPort})}
+	o := emulator.Options{Network: "127.66.0.0/24", Port: bmcPort}
+	for _, option := range options {
+		option(&o)
+	}
+	r := &rig{fleet: emulator.New(o)}
 	Expect(r.fleet.Start(context.WithoutCancel(ctx))).To(Succeed())
 	DeferCleanup(r.fleet.Close)
 	macs, problems := macprefixes.Parse("macprefixes.yaml", []byte(prefixes))

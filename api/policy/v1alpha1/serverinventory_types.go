@@ -99,6 +99,11 @@ type WipeReport struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Disks []DiskWipe `json:"disks,omitempty"`
+	// skipped are what the wipe left alone because it is no fixed disk, such as CD drives and SD cards.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Skipped []SkippedDisk `json:"skipped,omitempty"`
 	// message says what the agent wants to be known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -145,6 +150,10 @@ type DiskWipe struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
+	// transport is how the disk is attached, for example nvme/pcie, sata or iscsi.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Transport string `json:"transport,omitempty"`
 	// state is how far the wipe of the disk has come.
 	// +required
 	State DiskWipeState `json:"state,omitempty"`
@@ -152,10 +161,43 @@ type DiskWipe struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Method string `json:"method,omitempty"`
-	// message says what went wrong.
+	// message says what went wrong, why the disk was refused, or what the method leaves.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+}
+
+// SkippedDisk is a block device that a wipe leaves as it is, because it is no fixed disk. It does not fail the wipe.
+type SkippedDisk struct {
+	// path is the device, for example /dev/sr0.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Path string `json:"path,omitempty"`
+	// name is the device's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
+	// serial is the device's serial number.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Serial string `json:"serial,omitempty"`
+	// wwid is the device's world-wide identifier.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	WWID string `json:"wwid,omitempty"`
+	// sizeBytes is the device's size in bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	SizeBytes int64 `json:"sizeBytes,omitempty"`
+	// transport is how the device is attached.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Transport string `json:"transport,omitempty"`
+	// reason says why it is no fixed disk.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
 }
 
 // Custody is what must be remembered of a machine when its Server is gone.

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// DiskFacts is what the kernel says of one block device, as far as it decides whether a wipe may erase it.
+type DiskFacts struct {
+	// Name is the kernel's name, such as nvme0n1.
+	Name string
+	// Device is the device's own path below /sys, with all links resolved.
+	Device string
+	// Removable and ReadOnly are the kernel's flags of these names.
+	Removable, ReadOnly bool
+	// Controllers are those of the disk's NVMe subsystem, through whichever of them the disk is reached.
+	Controllers []NVMeController
+	// Sharing says whether other hosts may use the NVMe namespace as well.
+	Sharing NVMeSharing
+	// CardType is "MMC" for an eMMC and "SD" for a card; empty for other disks.
+	CardType string
+	// HostDriver is the driver of the disk's SCSI host.
+	HostDriver string
+	// Twins are other disks with the same wwid: paths to one disk.
+	Twins []string
+	// Multipath is the device-mapper multipath device that the disk is a path of.
+	Multipath string
+	// VirtualMachine is true where the firmware's tables name a hypervisor.
+	VirtualMachine bool
+}
+
+// NVMeController is one way to an NVMe namespace.
+type NVMeController struct {
+	Name string
+	// Transport is the kernel's word: pcie, tcp, rdma, fc, loop.
+	Transport string
+	// PCIVendor is the vendor of the PCI function, such as 0x144d.
+	PCIVendor string
+}
+
+// NVMeSharing says whether a namespace can be attached to more than one controller (CMIC and NMIC of NVMe).
+type NVMeSharing int
+
+const (
+	// SharingUnknown means that the drive was not asked, or did not answer.
+	SharingUnknown NVMeSharing = iota
+	// SharingNone means that only this controller reaches the namespace.
+	SharingNone
+	// SharingPossible means that another host may use the namespace at the same time.
+	SharingPossible
+)
+
+// Standing says what a wipe does with a disk.
+type Standing string
+
+const (
+	// DiskOurs is a fixed disk of this machine: it is erased.
+	DiskOurs Standing = "Ours"
+	// DiskNotFixed is no fixed disk: it is left as it is, and the wipe does not fail.
+	DiskNotFixed Standing = "NotFixed"
+	// DiskRefused is a disk that may belong to somebody else: it is left as it is, and the wipe fails.
+	DiskRefused Standing = "Refused"
+)
+
+// Verdict is what a wipe does with a disk, and why.
+type Verdict struct {
+	Standing Standing
+	// Transport is how the disk is attached, such as nvme/pcie, sata or iscsi.
+	Transport string
+	// Reason says why the disk is not erased; for a disk that is, what the erase leaves.
+	Reason string
+	// OverwriteOnly says that the disk is a volume, where a discard reaches no disk.
+	OverwriteOnly bool
+}
+
+// The transports that a verdict names, beside nvme/ and the kernel's word.
+const (
+	transportISCSI   = "iscsi"
+	transportFC      = "fc"
+	transportUSB     = "usb"
+	transportVirtio  = "virtio"
+	transportSATA    = "sata"
+	transportSAS     = "sas"
+	transportMMC     = "mmc"
+	transportRAID    = "raid"
+	transportUnknown = "unknown"
+)
+
+// transports tells the transport by a directory of the device's path. Remote ones come first, because their path begins
+// with that of a local adapter.
+var transports = []struct {
+	directory *regexp.Regexp
+	transport string
+}{
+	{regexp.MustCompile(`^session\d+$`), transportISCSI},
+	{regexp.MustCompile(`^rport-\d+:`), transportFC},
+	{regexp.MustCompile(`^usb\d+$`), transportUSB},
+	{regexp.MustCompile(`^virtio\d+$`), transportVirtio},
+	{regexp.MustCompile(`^mmc_host$`), transportMMC},
+	{regexp.MustCompile(`^ata\d+$`), transportSATA},
+	{regexp.MustCompile(`^end_device-\d+:`), transportSAS},
+}
+
+// raidDrivers are SCSI host drivers whose disks are volumes, or drives that the adapter hides, where the path shows no
+// SAS end device: the kernel's names of the adapters of Broadcom, Microchip and HPE.
+var raidDrivers = []string{"megaraid_sas", "mpt2sas", "mpt3sas", "smartpqi", "hpsa", "aacraid"}
+
+// dpuVendors are PCI vendors whose NVMe controllers show storage of elsewhere as a local drive: NVIDIA BlueField (its
+// SNAP manual), AMD Pensando, Amazon Nitro (1d0f:8061 is EBS). The numbers are those of the PCI ID list. A DPU that is
+// configured to show another vendor's number cannot be told.
+var dpuVendors = map[string]string{
+	"0x15b3": "NVIDIA BlueField",
+	"0x1dd8": "AMD Pensando",
+	"0x1d0f": "Amazon Nitro",
+}
+
+// eMMCArea matches the areas of an eMMC that hold firmware and keys.
+var eMMCArea = regexp.MustCompile(`^mmcblk\d+(boot\d+|rpmb)$`)
+
+// JudgeDisk decides what a wipe does with a disk. A disk is erased only where its transport is known to be local:
+// what is unknown is refused, because an erased disk of somebody else does not come back.
+func JudgeDisk(f DiskFacts) Verdict {
+	transport := transportOf(f)
+	refused := func(format string, args ...any) Verdict {
+		return Verdict{Standing: DiskRefused, Transport: transport, Reason: fmt.Sprintf(format, args...)}
+	}
+	if why := notFixed(f, transport); why != "" {
+		return Verdict{Standing: DiskNotFixed, Transport: transport, Reason: why}
+	}
+	switch {
+	case transport == transportISCSI, transport == transportFC:
+		return refused("it is remote: it is attached over %s; disconnect it", transport)
+	case f.ReadOnly:
+		return refused("it is read-only; release its write protection")
+	case f.Multipath != "":
+		return refused("it is a path of the multipath device %s, and may be shared; disconnect it", f.Multipath)
+	case len(f.Twins) > 0:
+		return refused("it has the same wwid as %s: both are paths to one disk that may be shared", strings.Join(f.Twins, ", "))
+	case isNVMe(f.Name):
+		return judgeNVMe(f, transport)
+	case transport == transportUSB:
+		return refused("it is attached over usb and not removable; unplug it")
+	case transport == transportVirtio && !f.VirtualMachine:
+		return refused("it is a virtio disk, and the firmware does not say that this machine is a virtual one; a DPU shows remote volumes so")
+	case transport == transportMMC && f.CardType != "MMC":
+		return refused("it is a card of unknown type %q", f.CardType)
+	case transport == transportRAID:
+		return Verdict{Standing: DiskOurs, Transport: transport, OverwriteOnly: true,
+			Reason: "RAID volume: only its blocks were overwritten, not what the adapter keeps beside them"}
+	case transport == transportUnknown:
+		return refused("how it is attached is not known, so it may be remote (%s)", f.Device)
+	}
+	return Verdict{Standing: DiskOurs, Transport: transport}
+}
+
+// notFixed says why a disk is no fixed disk of the machine; empty for a fixed one. A SATA disk in a hot-swap bay is fixed
+// all the same: Linux before 6.11 flags it as removable because its port is (ATA_PFLAG_EXTERNAL of libata). For cards the
+// kernel never sets the flag, so their type decides.
+func notFixed(f DiskFacts, transport string) string {
+	switch why := noDisk(f.Name); {
+	case why != "":
+		return why
+	case transport == transportMMC && strings.HasPrefix(f.CardType, "SD"):
+		return "removable SD card"
+	case !f.Removable:
+		return ""
+	case transport == transportUSB:
+		return "removable medium or virtual medium of the BMC"
+	case transport == transportUnknown:
+		return "it is removable"
+	}
+	return ""
+}
+
+// noDisk says of what kind a block device is that is never a disk; empty for what may be one.
+func noDisk(name string) string {
+	switch {
+	case strings.HasPrefix(name, "sr"), strings.HasPrefix(name, "fd"):
+		return "optical or floppy drive"
+	case eMMCArea.MatchString(name):
+		return "firmware area of an eMMC"
+	}
+	return ""
+}
+
+// judgeNVMe refuses a namespace that any controller reaches other than over PCIe, that a DPU may show, or that is shared.
+func judgeNVMe(f DiskFacts, transport string) Verdict {
+	verdict := Verdict{Standing: DiskRefused, Transport: transport}
+	if len(f.Controllers) == 0 {
+		verdict.Reason = "its NVMe controllers are not known, so it may be remote"
+		return verdict
+	}
+	for _, c := range f.Controllers {
+		if verdict.Reason = notLocal(c); verdict.Reason != "" {
+			return verdict
+		}
+	}
+	switch f.Sharing {
+	case SharingNone:
+		verdict.Standing = DiskOurs
+	case SharingPossible:
+		verdict.Reason = "another host may use it: the drive has several controllers and the namespace is shared (NVMe CMIC, NMIC)"
+	default:
+		verdict.Reason = "the drive did not say whether the namespace is shared (NVMe CMIC, NMIC)"
+	}
+	return verdict
+}
+
+// notLocal says why a controller may lead out of the machine; empty where it is known not to.
+func notLocal(c NVMeController) string {
+	switch {
+	case c.Transport == "":
+		return fmt.Sprintf("the transport of its controller %s is not known, so it may be remote", c.Name)
+	case c.Transport != "pcie":
+		return fmt.Sprintf("it is remote: its controller %s is reached over %s; disconnect it", c.Name, c.Transport)
+	case c.PCIVendor == "":
+		return fmt.Sprintf("the PCI vendor of its controller %s is not known, so a DPU may show it", c.Name)
+	case dpuVendors[c.PCIVendor] != "":
+		return fmt.Sprintf("its controller %s is of a DPU (%s), which shows remote volumes as local ones", c.Name, dpuVendors[c.PCIVendor])
+	}
+	return ""
+}
+
+// transportOf names how a disk is attached, for people and for JudgeDisk.
+func transportOf(f DiskFacts) string {
+	if isNVMe(f.Name) {
+		var words []string
+		for _, c := range f.Controllers {
+			if !slices.Contains(words, c.Transport) && c.Transport != "" {
+				words = append(words, c.Transport)
+			}
+		}
+		if len(words) == 0 {
+			return "nvme/" + transportUnknown
+		}
+		return "nvme/" + strings.Join(words, "+")
+	}
+	directories := strings.Split(f.Device, "/")
+	for _, t := range transports {
+		if slices.ContainsFunc(directories, t.directory.MatchString) {
+			return t.transport
+		}
+	}
+	if slices.Contains(raidDrivers, f.HostDriver) {
+		return transportRAID
+	}
+	return transportUnknown
+}
+
+func isNVMe(name string) bool { return strings.HasPrefix(name, "nvme") }
+
+// Where NVMe's Identify says whether several controllers (CMIC of the drive) may reach a namespace (NMIC).
+const (
+	cmicByte = 76
+	nmicByte = 30
+)
+
+// sharing reads both: a namespace is shared where it may be attached to several controllers and the drive has several,
+// by its ports or as virtual functions.
+func sharing(cmic, nmic byte) NVMeSharing {
+	const ports, controllers, virtualFunctions, attachable = 1 << 0, 1 << 1, 1 << 2, 1 << 0
+	if nmic&attachable != 0 && cmic&(ports|controllers|virtualFunctions) != 0 {
+		return SharingPossible
+	}
+	return SharingNone
+}

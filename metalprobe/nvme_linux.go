@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metalprobe
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"unsafe"
+)
+
+// Requests of linux/nvme_ioctl.h, and what the NVMe specification says of Identify.
+const (
+	nvmeIoctlID       = 0x4e40
+	nvmeIoctlAdmin    = 0xc0484e41
+	nvmeIdentify      = 0x06
+	identifyNamespace = 0
+	identifyDrive     = 1
+	identifyTimeout   = 10_000 // milliseconds
+)
+
+// nvmeCommand is struct nvme_passthru_cmd of linux/nvme_ioctl.h.
+type nvmeCommand struct {
+	opcode, _  uint8
+	_          uint16
+	nsid       uint32
+	_, _       uint32
+	_          uint64
+	address    uint64
+	_          uint32
+	length     uint32
+	cdw10      uint32
+	_          [5]uint32
+	timeout, _ uint32
+}
+
+// SharingOf asks the drive whether other hosts may use a namespace, because /sys does not say. It only reads.
+func SharingOf(name string) NVMeSharing {
+	file, err := os.Open(filepath.Join("/dev", filepath.Base(name)))
+	if err != nil {
+		return SharingUnknown
+	}
+	defer func() { _ = file.Close() }() // nothing was written
+	nsid, _, errno := syscall.Syscall(syscall.SYS_IOCTL, file.Fd(), nvmeIoctlID, 0)
+	if errno != 0 {
+		return SharingUnknown
+	}
+	drive, namespace := identify(file, 0, identifyDrive), identify(file, uint32(nsid), identifyNamespace)
+	if drive == nil || namespace == nil {
+		return SharingUnknown
+	}
+	return sharing(drive[cmicByte], namespace[nmicByte])
+}
+
+// identify gives one page of what a drive says of itself; nil where it does not answer.
+func identify(file *os.File, nsid, what uint32) *[4096]byte {
+	var page [4096]byte
+	var pinner runtime.Pinner
+	pinner.Pin(&page)
+	defer pinner.Unpin()
+	command := nvmeCommand{opcode: nvmeIdentify, nsid: nsid, cdw10: what, length: uint32(len(page)), timeout: identifyTimeout,
+		address: uint64(uintptr(unsafe.Pointer(&page)))} //nolint:gosec // the kernel writes to the page, which is pinned
+	if ioctl(file, nvmeIoctlAdmin, unsafe.Pointer(&command)) != 0 { //nolint:gosec // ioctl takes the address of the command
+		return nil
+	}
+	return &page
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"crypto/x509"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/metalaw/metalaw/api/fingerprint"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+const (
+	noFingerprint = "it is no SHA-256 fingerprint; write its 64 hexadecimal digits, with or without colons"
+	noAuthority   = "it holds no PEM certificate; write the certificates of the authorities that sign the BMC's"
+)
+
+// checkTrust refuses a certificate that nobody can show. What is stored already is not held against another change.
+func checkTrust(c change[v1alpha1.BMC], found *findings) {
+	if value, set := written(c.old, c.new, v1alpha1.AcceptCertificateAnnotation); set && fingerprint.Parse(value) == "" {
+		found.deny(field.Invalid(annotationsPath.Key(v1alpha1.AcceptCertificateAnnotation), value, noFingerprint))
+	}
+	is, was := c.new.Spec.Trust, (*v1alpha1.BMCTrust)(nil)
+	if c.old != nil {
+		was = c.old.Spec.Trust
+	}
+	if is == nil || is.CABundle == "" || was != nil && was.CABundle == is.CABundle {
+		return
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM([]byte(is.CABundle)) {
+		found.deny(field.Invalid(field.NewPath("spec", "trust", "caBundle"), clipped(is.CABundle), noAuthority))
+	}
+}
+
+// checkSecretTrust refuses the same in a BMCSecret. It quotes no value, because a password may stand at the wrong key.
+func checkSecretTrust(s *v1alpha1.BMCSecret, found *findings) {
+	check := func(path *field.Path, key, value string) {
+		switch {
+		case key == v1alpha1.BMCSecretFingerprintKey && fingerprint.Parse(value) == "":
+			found.deny(field.Forbidden(path.Key(key), noFingerprint))
+		case key == v1alpha1.BMCSecretCAKey && !x509.NewCertPool().AppendCertsFromPEM([]byte(value)):
+			found.deny(field.Forbidden(path.Key(key), noAuthority))
+		}
+	}
+	for _, key := range []string{v1alpha1.BMCSecretFingerprintKey, v1alpha1.BMCSecretCAKey} {
+		if value, set := s.Data[key]; set {
+			check(field.NewPath("data"), key, string(value))
+		}
+		if value, set := s.StringData[key]; set {
+			check(field.NewPath("stringData"), key, value)
+		}
+	}
+}
+
+// clipped keeps a refusal readable.
+func clipped(text string) string {
+	const most = 40
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "..."
+}
