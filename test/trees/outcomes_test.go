@@ -77,11 +77,10 @@ var outcomes = []outcome{
 		restart: restart{at: "/redfish/v1/Managers/HGX_BMC_0", reason: "ResetComplete"},
 	},
 	{
-		// Wrong: PXE needs no network interfaces, and the BMC shows none.
+		// The BMC shows no network interface; PXE needs none.
 		tree: "nvidia-gb200", machine: "NVIDIA GB200 NVL, OpenBMC", firmware: "GB200Nvl-24.12-8",
-		works: "never switched on: the boot provider waits for network interfaces, of which the BMC shows none",
-		hosts: []host{{id: "System_0", stops: &stop{state: "Discovery/Off", kind: "Server", condition: "Ready", reason: "Moving",
-			words: []string{"boot operator to prepare", "Pending"}}}},
+		works:   "the whole way over PXE; UEFI HTTP needs MAC addresses, which the BMC does not show",
+		hosts:   []host{{id: "System_0", override: "/redfish/v1/Systems/System_0/Settings", boots: "Pxe"}},
 		restart: restart{at: "/redfish/v1/Managers/BMC_0", reason: "ResetComplete"},
 	},
 	{
