@@ -59,7 +59,7 @@ type Options struct {
 	PowerGrace time.Duration
 	// RetryPause is how long after a refusal a BMC's credentials are not tried again by hand either; default 1 min.
 	RetryPause time.Duration
-	// BootGrace is how long a machine may take from power-on to reading its boot override; default 10 min.
+	// BootGrace stands in for boot.firstWord of every bundle; default 0, by which that is in force.
 	BootGrace time.Duration
 	// ObserveOnly runs everything and does nothing to any machine.
 	ObserveOnly bool

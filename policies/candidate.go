@@ -63,15 +63,12 @@ var healthReasons = map[string]string{
 	"OK": v1alpha1.ReasonHealthOK, "Warning": v1alpha1.ReasonHealthWarning, "Critical": v1alpha1.ReasonHealthCritical,
 }
 
-// HealthReason is the reason of the condition Healthy for a health of the facts; false where that is not known.
-func HealthReason(health string) (reason string, known bool) {
-	reason, known = healthReasons[health]
-	return reason, known
-}
-
 // HealthOf is the health that a BMC reported last of a server's machine, in the words of the facts; Unknown where it never did.
 func HealthOf(s *v1alpha1.Server) string {
 	if c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionHealthy); c != nil {
+		if c.Reason == v1alpha1.ReasonHealthTolerated {
+			return healthWarning
+		}
 		for health, reason := range healthReasons {
 			if reason == c.Reason {
 				return health

@@ -28,6 +28,7 @@ var domains = map[string][]engine.Value{
 	"server.ignored":        bools(),
 	"lifecycle.entry":       {engine.IntValue(thisEntry)},
 	"lifecycle.retries":     {engine.IntValue(0), engine.IntValue(3)},
+	"request.refused":       {engine.IntValue(0), engine.IntValue(4)},
 	"lifecycle.marks":       {set(), set(MarkManaged), set(MarkDirty), set(MarkManaged, MarkDirty), set(MarkStranger), set(MarkDirty, MarkStranger)},
 	"bmc.power":             enums("On", "Off", "PoweringOn", "Unknown"),
 	"bmc.health":            enums("OK", "Critical", "Unknown"),

@@ -14,6 +14,7 @@ type Facts struct {
 	Lifecycle   LifecycleFacts   `fact:"lifecycle"`
 	BMC         BMCFacts         `fact:"bmc"`
 	Boot        BootFacts        `fact:"boot"`
+	Request     RequestFacts     `fact:"request"`
 	Claim       ClaimFacts       `fact:"claim"`
 	Probe       ProbeFacts       `fact:"probe"`
 	Wipe        WipeFacts        `fact:"wipe"`
@@ -46,7 +47,7 @@ type LifecycleFacts struct {
 type BMCFacts struct {
 	Reachable   bool   `fact:"reachable" quiet:"true" doc:"The last read of the system succeeded."`
 	Power       string `fact:"power" enum:"On,Off,Paused,PoweringOn,PoweringOff,Unknown" quiet:"Off" doc:"The machine's power; Unknown is not Off."`
-	Health      string `fact:"health" enum:"OK,Warning,Critical,Unknown" quiet:"OK" doc:"The rolled-up health of the Server's own machine."`
+	Health      string `fact:"health" enum:"OK,Warning,Critical,Unknown" quiet:"OK" doc:"The health of the Server's own machine; Critical only where a part of the hardware is, and the bundle lets that stop inspection (health.criticalStops)."`
 	Identity    string `fact:"identity" enum:"Same,Other,Unknown" quiet:"Same" doc:"Whether the system answering is the one that the Server names."`
 	OverrideSet bool   `fact:"overrideSet" doc:"A boot override is set on the system that the Server names."`
 }
@@ -56,6 +57,11 @@ type BootFacts struct {
 	Purpose string `fact:"purpose" enum:"None,Probe,Wipe,Claim" doc:"What the present boot configuration is for."`
 	State   string `fact:"state" enum:"None,Pending,Ready,Error" doc:"What the boot operator says of it."`
 	Ready   bool   `fact:"ready" doc:"The boot operator has prepared exactly what our effect asked for."`
+}
+
+// RequestFacts is what became of the power change that was last asked of the BMC in this entry.
+type RequestFacts struct {
+	Refused int64 `fact:"refused" doc:"How often in a row the BMC surely refused this entry's power change, with the same answer."`
 }
 
 // ClaimFacts is the claim that holds, or last held, the server.

@@ -48,50 +48,52 @@ func (f *Facts) Fact(i int) engine.Value {
 	case 18:
 		return engine.BoolValue(f.Boot.Ready)
 	case 19:
-		return engine.BoolValue(f.Claim.Bound)
+		return engine.IntValue(f.Request.Refused)
 	case 20:
-		return engine.BoolValue(f.Claim.Released)
+		return engine.BoolValue(f.Claim.Bound)
 	case 21:
-		return engine.BoolValue(f.Claim.Binding)
+		return engine.BoolValue(f.Claim.Released)
 	case 22:
-		return engine.BoolValue(f.Claim.Missing)
+		return engine.BoolValue(f.Claim.Binding)
 	case 23:
-		return oneOf(f.Claim.Power, claimPowerWords)
+		return engine.BoolValue(f.Claim.Missing)
 	case 24:
-		return engine.IntValue(f.Probe.Entry)
+		return oneOf(f.Claim.Power, claimPowerWords)
 	case 25:
-		return engine.BoolValue(f.Probe.Complete)
+		return engine.IntValue(f.Probe.Entry)
 	case 26:
-		return engine.IntValue(f.Wipe.Entry)
+		return engine.BoolValue(f.Probe.Complete)
 	case 27:
-		return engine.BoolValue(f.Wipe.Running)
+		return engine.IntValue(f.Wipe.Entry)
 	case 28:
-		return engine.BoolValue(f.Wipe.Verified)
+		return engine.BoolValue(f.Wipe.Running)
 	case 29:
-		return engine.BoolValue(f.Wipe.Failed)
+		return engine.BoolValue(f.Wipe.Verified)
 	case 30:
-		return engine.DurationValue(f.Wipe.Budget)
+		return engine.BoolValue(f.Wipe.Failed)
 	case 31:
-		return engine.BoolValue(f.Maintenance.Granted)
+		return engine.DurationValue(f.Wipe.Budget)
 	case 32:
-		return oneOf(f.Operation.Name, operationWords)
+		return engine.BoolValue(f.Maintenance.Granted)
 	case 33:
-		return engine.IntValue(f.Operation.Entry)
+		return oneOf(f.Operation.Name, operationWords)
 	case 34:
-		return engine.BoolValue(f.Operation.Reset)
+		return engine.IntValue(f.Operation.Entry)
 	case 35:
-		return engine.BoolValue(f.Operation.Consented)
+		return engine.BoolValue(f.Operation.Reset)
 	case 36:
-		return engine.StringValue(f.Hardware.Manufacturer)
+		return engine.BoolValue(f.Operation.Consented)
 	case 37:
-		return engine.StringValue(f.Hardware.Model)
+		return engine.StringValue(f.Hardware.Manufacturer)
 	case 38:
-		return engine.IntValue(f.Hardware.MemoryGiB)
+		return engine.StringValue(f.Hardware.Model)
 	case 39:
-		return engine.IntValue(f.Hardware.Cores)
+		return engine.IntValue(f.Hardware.MemoryGiB)
 	case 40:
-		return engine.IntValue(f.Hardware.Disks)
+		return engine.IntValue(f.Hardware.Cores)
 	case 41:
+		return engine.IntValue(f.Hardware.Disks)
+	case 42:
 		return oneOf(f.Policy.Sanitization, policySanitizationWords)
 	default:
 		return engine.Value{}

@@ -25,6 +25,10 @@ type SystemReading struct {
 	Health      string
 	Identity    string
 	OverrideSet bool
+	// NoOverride says that the BMC shows no boot override that could be set.
+	NoOverride bool
+	// Faulty names the parts of the hardware that the BMC reports as critical; empty where it names none.
+	Faulty []string
 }
 
 // IdentityOf is the fact about a system that answers: same says whether it is the one that the Server names, and uuid is
@@ -57,7 +61,7 @@ func (o Observation) bmcFacts() BMCFacts {
 	}
 	f.Reachable, f.Identity = true, cmp.Or(o.System.Identity, unknown)
 	if f.Identity == IdentitySame {
-		f.Power, f.Health, f.OverrideSet = cmp.Or(o.System.Power, unknown), cmp.Or(o.System.Health, unknown), o.System.OverrideSet
+		f.Power, f.Health, f.OverrideSet = cmp.Or(o.System.Power, unknown), o.health(), o.System.OverrideSet
 	}
 	return f
 }

@@ -38,7 +38,7 @@ func TestIdentityOf(t *testing.T) {
 
 func TestOnlyTheServersOwnMachineTellsItsPowerAndHealth(t *testing.T) {
 	reading := func(change func(*SystemReading)) SystemReading {
-		r := SystemReading{Reachable: true, Power: "Off", Health: "Critical", Identity: IdentitySame, OverrideSet: true}
+		r := SystemReading{Reachable: true, Power: "Off", Health: "Critical", Faulty: []string{"Memory"}, Identity: IdentitySame, OverrideSet: true}
 		change(&r)
 		return r
 	}

@@ -42,6 +42,7 @@ func (o Observation) Facts() *Facts {
 		Lifecycle:   o.lifecycleFacts(),
 		BMC:         o.bmcFacts(),
 		Boot:        BootFactsOf(o.Boot),
+		Request:     requestFacts(o.Server.Status.Lifecycle),
 		Claim:       o.claimFacts(),
 		Probe:       o.probeFacts(),
 		Wipe:        o.wipeFacts(),
@@ -92,6 +93,14 @@ func (o Observation) lifecycleFacts() LifecycleFacts {
 		return LifecycleFacts{State: string(o.Server.Status.State), Marks: InheritedMarks(o.Server, o.Inventory)}
 	}
 	return LifecycleFacts{State: string(o.Server.Status.State), Entry: l.Entry, Age: o.Counted, Retries: int64(l.Retries), Marks: l.Marks}
+}
+
+// requestFacts counts the refusals of the present entry; what was asked in a former one was asked for another reason.
+func requestFacts(l *v1alpha1.LifecycleStatus) RequestFacts {
+	if l == nil || l.Request == nil || l.Request.Entry != l.Entry || l.Request.ShownAt != nil {
+		return RequestFacts{}
+	}
+	return RequestFacts{Refused: int64(l.Request.Refusals)}
 }
 
 // BootFactsOf reads a boot configuration that our own effect wrote. It counts as ready only if the boot operator has
@@ -184,13 +193,24 @@ func (o Observation) probeFacts() ProbeFacts {
 func (o Observation) wipeFacts() WipeFacts {
 	f := WipeFacts{Entry: -1, Budget: WipeBudget(o.Inventory)}
 	if o.Inventory == nil || o.Inventory.Wipe == nil {
-		return f
+		return o.unbootable(f)
 	}
 	w := o.Inventory.Wipe
 	f.Entry = w.Entry
 	f.Running = w.State == policyv1alpha1.WipeRunning && o.Now.Sub(w.UpdatedAt.Time) < policyv1alpha1.WipeSilence
 	f.Verified = w.State == policyv1alpha1.WipeVerified
 	f.Failed = w.State == policyv1alpha1.WipeFailed
+	return o.unbootable(f)
+}
+
+// unbootable has a wipe fail whose image cannot be booted for sure, because the BMC shows no boot override: the machine would
+// boot by its boot order, which may lead to the disks that are to be erased.
+func (o Observation) unbootable(f WipeFacts) WipeFacts {
+	l, s := o.Server.Status.Lifecycle, o.System
+	known := s.Reachable && s.Identity == IdentitySame && s.NoOverride && s.Power == "Off"
+	if known && l != nil && !f.Running && !(f.Verified && f.Entry == l.Entry) && BootFactsOf(o.Boot).Purpose == v1alpha1.BootPurposeWipe {
+		f.Entry, f.Verified, f.Failed = l.Entry, false, true
+	}
 	return f
 }
 

@@ -15,59 +15,95 @@ const (
 	overrideOnce     = string(schemas.OnceBootSourceOverrideEnabled)
 	overrideDisabled = string(schemas.DisabledBootSourceOverrideEnabled)
 	targetNone       = string(schemas.NoneBootSource)
-	modeUEFI         = string(schemas.UEFIBootSourceOverrideMode)
 )
 
 // PowerOnOnce implements Boot. The action goes with any ETag, because setting the override may have changed the system's.
-func (c *client) PowerOnOnce(ctx context.Context, uri string, want Identity, target string) error {
+func (c *client) PowerOnOnce(ctx context.Context, uri string, want Identity, target string, mode ...BootMode) error {
 	op, cancel, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	set, err := op.apply(uri, c.bootOnce(uri, want, target))
+	if target == TargetBootOrder {
+		return op.powerOnByOrder(uri, want)
+	}
+	wanted := BootUEFI
+	if len(mode) > 0 && mode[0] != "" {
+		wanted = mode[0]
+	}
+	set, err := op.apply(uri, c.bootOnce(uri, want, target, wanted))
 	if MayHaveHappened(err) {
 		return &NotAskedError{What: "the power-on", Err: fmt.Errorf("boot override: %w", err)}
 	}
 	if err != nil {
 		return err
 	}
-	if err := op.overrideShown(uri, want, target, set); err != nil {
+	if err := op.overrideShown(uri, want, target, wanted, set); err != nil {
 		return err
 	}
 	return op.reset(uri, want, set.doc, ActionOn, "")
 }
 
+// showRepeats is how often an override is looked for once more that does not show at once.
+const showRepeats = 4
+
 // overrideShown reads an override back that was just written, where it was written: a BMC may accept what it then ignores,
-// and the machine would boot from its disk. Where a settings resource took it, the system may show it as well, or instead.
-func (o *operation) overrideShown(uri string, want Identity, target string, set applied) error {
-	if set.at == "" {
+// and the machine would boot from its disk. Some show it only after seconds, so that one look is not enough.
+func (o *operation) overrideShown(uri string, want Identity, target string, mode BootMode, set applied) error {
+	if !set.wrote {
 		return nil // it was read right before
 	}
-	missing := &OverrideError{Address: o.c.base.Host, URI: uri, Asked: target, Later: set.later}
-	if set.at != uri {
-		pending := &systemDoc{}
-		if _, err := o.get(set.at, pending); err == nil && pending.Boot.Value.shows(target) {
+	for repeats := 0; ; repeats++ {
+		missing, err := o.lookForOverride(uri, want, target, mode, set)
+		if err != nil {
+			return err
+		}
+		if missing == nil {
 			return nil
+		}
+		if repeats >= showRepeats || !o.pause(o.c.options.ShowPause<<repeats) {
+			return missing
+		}
+	}
+}
+
+// lookForOverride reads once. Where a settings resource took the override, the system may show it as well, or instead.
+func (o *operation) lookForOverride(uri string, want Identity, target string, mode BootMode, set applied) (*OverrideError, error) {
+	pending := &systemDoc{}
+	if set.settings != "" {
+		if _, err := o.get(set.settings, pending); err != nil {
+			pending = &systemDoc{}
 		}
 	}
 	now, snapshot, err := o.checked(uri, want)
 	if err != nil {
-		return &NotAskedError{What: "the power-on", Err: fmt.Errorf("the boot override could not be read back: %w", err)}
+		return nil, &NotAskedError{What: "the power-on", Err: fmt.Errorf("the boot override could not be read back: %w", err)}
 	}
 	if err := notOff(snapshot); err != nil {
-		return err
+		return nil, err
 	}
-	if !now.Boot.Value.shows(target) {
-		missing.Enabled, missing.Target = string(now.Boot.Value.Enabled), string(now.Boot.Value.Target)
-		return missing
+	missing := overrideMissing(now.Boot.Value, pending.Boot.Value, target, mode)
+	if missing != nil {
+		missing.Address, missing.URI, missing.Later = o.c.base.Host, uri, set.later
 	}
-	return nil
+	return missing, nil
 }
 
-// shows reports that the next boot is from target. Some makes show Continuous for what was set once.
-func (b bootDoc) shows(target string) bool {
-	return b.overridden() && strings.EqualFold(string(b.Target), target)
+// overrideMissing says what the system and its settings resource show instead of an override; nil where they show it. The
+// settings resource may show the mode for both.
+func overrideMissing(current, pending bootDoc, target string, mode BootMode) *OverrideError {
+	if pending.shows(target) && pending.inMode(mode) {
+		return nil
+	}
+	pendsInMode := strings.EqualFold(string(pending.Mode), string(mode))
+	if current.shows(target) && (current.inMode(mode) || pendsInMode) {
+		return nil
+	}
+	read := current
+	if pending.shows(target) {
+		read = pending
+	}
+	return &OverrideError{Asked: target, AskedMode: mode, Enabled: string(read.Enabled), Target: string(read.Target), Mode: BootMode(read.Mode)}
 }
 
 // notOff is the error for a system that does not read Off; nil for one that does.
@@ -78,34 +114,35 @@ func notOff(s SystemSnapshot) error {
 	return fmt.Errorf("redfish: %s reads %s: %w", s.URI, s.Power, ErrNotOff)
 }
 
-func (c *client) bootOnce(uri string, want Identity, target string) change {
+func (c *client) bootOnce(uri string, want Identity, target string, mode BootMode) change {
 	return change{
 		want:            want,
 		throughSettings: true,
-		refuse: func(_ *systemDoc, s SystemSnapshot) error {
+		refuse: func(_, pending *systemDoc, s SystemSnapshot) error {
 			if err := notOff(s); err != nil {
 				return err
 			}
-			if len(s.Boot.Allowed) > 0 && !slices.Contains(s.Boot.Allowed, target) {
-				return &UnsupportedError{URI: uri, Wanted: "booting from " + target, Offered: s.Boot.Allowed}
+			if s.Boot.Missing {
+				return &UnsupportedError{URI: uri, Wanted: "booting from " + target, Hint: "it shows no boot override"}
+			}
+			allowed := s.Boot.Allowed
+			if taking := overrideOf(pending); taking != nil && len(allowed) == 0 {
+				allowed = words(taking.Boot.Value.Allowed)
+			}
+			if len(allowed) > 0 && !slices.Contains(allowed, target) {
+				return &UnsupportedError{URI: uri, Wanted: "booting from " + target, Offered: allowed}
 			}
 			return nil
 		},
 		// A settings resource may go on showing an override that was used up, so with one the override is always set.
 		holds: func(current, pending *systemDoc) bool {
 			boot := current.Boot.Value
-			uefi := boot.Mode == "" || string(boot.Mode) == modeUEFI
-			return pending == nil && uefi && strings.EqualFold(string(boot.Enabled), overrideOnce) && string(boot.Target) == target
+			return overrideOf(pending) == nil && strings.EqualFold(string(boot.Enabled), overrideOnce) &&
+				overrideMissing(boot, bootOf(pending), target, mode) == nil
 		},
-		bodies: func(*systemDoc) []map[string]any {
-			plain := map[string]any{"BootSourceOverrideEnabled": overrideOnce, "BootSourceOverrideTarget": target}
-			full := map[string]any{"BootSourceOverrideEnabled": overrideOnce, "BootSourceOverrideTarget": target, "BootSourceOverrideMode": modeUEFI}
-			if c.recall().habits.noBootMode {
-				return bootBodies(plain)
-			}
-			return bootBodies(full, plain)
+		attempts: func(current, pending *systemDoc) []attempt {
+			return bootAttempts(pending, c.overrideVariants(current, pending, target, mode)...)
 		},
-		onlyLater: func() { c.learn(func(m *memory) { m.habits.noBootMode = true }) },
 	}
 }
 
@@ -117,20 +154,11 @@ func (c *client) ClearBoot(ctx context.Context, uri string, want Identity) error
 		holds: func(current, pending *systemDoc) bool {
 			return !current.Boot.Value.overridden() && (pending == nil || !pending.Boot.Value.overridden())
 		},
-		bodies: func(*systemDoc) []map[string]any {
-			return bootBodies(
-				map[string]any{"BootSourceOverrideEnabled": overrideDisabled},
-				map[string]any{"BootSourceOverrideEnabled": overrideDisabled, "BootSourceOverrideTarget": targetNone})
+		attempts: func(_, pending *systemDoc) []attempt {
+			return bootAttempts(pending, bootVariant{properties: map[string]any{propertyEnabled: overrideDisabled}},
+				bootVariant{properties: map[string]any{propertyEnabled: overrideDisabled, propertyTarget: targetNone}})
 		},
 	})
-}
-
-// overridden reports whether an override stands; a target without a word on Enabled counts as one.
-func (b bootDoc) overridden() bool {
-	if strings.EqualFold(string(b.Enabled), overrideDisabled) || strings.EqualFold(string(b.Target), targetNone) {
-		return false
-	}
-	return b.Enabled != "" || b.Target != ""
 }
 
 // SetBootOrder implements Boot.
@@ -138,7 +166,7 @@ func (c *client) SetBootOrder(ctx context.Context, uri string, want Identity, or
 	return c.change(ctx, uri, change{
 		want:            want,
 		throughSettings: true,
-		refuse: func(doc *systemDoc, s SystemSnapshot) error {
+		refuse: func(doc, _ *systemDoc, s SystemSnapshot) error {
 			if !doc.Boot.Value.Order.Present {
 				return &UnsupportedError{URI: uri, Wanted: "a boot order", Hint: "it shows no BootOrder"}
 			}
@@ -151,18 +179,10 @@ func (c *client) SetBootOrder(ctx context.Context, uri string, want Identity, or
 			}
 			return slices.Equal(words(effective), order)
 		},
-		bodies: func(*systemDoc) []map[string]any {
-			return bootBodies(map[string]any{"BootOrder": order})
+		attempts: func(_, pending *systemDoc) []attempt {
+			return bootAttempts(pending, bootVariant{properties: map[string]any{propertyOrder: order}})
 		},
 	})
-}
-
-func bootBodies(boots ...map[string]any) []map[string]any {
-	out := make([]map[string]any, len(boots))
-	for i, boot := range boots {
-		out[i] = map[string]any{"Boot": boot}
-	}
-	return out
 }
 
 func (c *client) change(ctx context.Context, uri string, ch change) error {

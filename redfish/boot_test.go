@@ -49,30 +49,99 @@ func TestBootOnceIsNotWrittenAgainWhileItStands(t *testing.T) {
 	}
 }
 
-func TestTheBootModeIsLeftOutWhereTheBMCRefusesIt(t *testing.T) {
-	f := newFake(t)
-	f.on("PATCH "+systemURI, func(w http.ResponseWriter, r *http.Request) {
+// refusing answers a PATCH that holds a word with 400 and a body.
+func (f *fakeBMC) refusing(word, says string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
-		if strings.Contains(string(raw), "BootSourceOverrideMode") {
+		if strings.Contains(string(raw), word) {
 			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, says)
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(raw))
 		f.usual(w, r)
-	})
-	c := f.client(t)
-	for range 2 {
-		f.set(systemURI, systemJSON("Off"))
-		if err := c.PowerOnOnce(t.Context(), systemURI, self, "Pxe"); err != nil {
-			t.Fatal(err)
-		}
 	}
-	wantLines(t, f.seen("PATCH"), patchSystem+fullOverride, patchSystem+plainOverride, patchSystem+plainOverride)
-	f.on("PATCH "+systemURI, status(http.StatusBadRequest))
+}
+
+func TestTheBootModeIsLeftOutForGoodOnlyAfterARefusalThatNamesIt(t *testing.T) {
+	naming := `{"error":{"@Message.ExtendedInfo":[{"MessageId":"Base.1.8.PropertyNotWritable","MessageArgs":["BootSourceOverrideMode"]}]}}`
+	full, plain := patchSystem+fullOverride, patchSystem+plainOverride
+	for name, c := range map[string]struct {
+		says string
+		want []string
+	}{
+		"the refusal names it":                {naming, []string{full, plain, plain}},
+		"the refusal names nothing":           {"", []string{full, plain, full, plain}},
+		"the refusal names the whole request": {`{"error":{"message":"` + strings.ReplaceAll(fullOverride, `"`, "'") + `"}}`, []string{full, full}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			f.on("PATCH "+systemURI, f.refusing("BootSourceOverrideMode", c.says))
+			bmc := f.client(t)
+			for range 2 {
+				f.set(systemURI, systemJSON("Off"))
+				if err := bmc.PowerOnOnce(t.Context(), systemURI, self, "Pxe"); err != nil && !statusIs(err, 400) {
+					t.Fatal(err)
+				}
+			}
+			wantLines(t, f.seen("PATCH"), c.want...)
+		})
+	}
+}
+
+func TestAPassingRefusalCostsNoBootMode(t *testing.T) {
+	f := newFake(t)
+	f.once("PATCH "+systemURI, status(http.StatusBadRequest))
+	c := f.client(t)
+	if err := c.PowerOnOnce(t.Context(), systemURI, self, "Pxe"); err != nil {
+		t.Fatal(err)
+	}
 	f.set(systemURI, systemJSON("Off"))
-	if err := c.PowerOnOnce(t.Context(), systemURI, self, "Pxe"); !statusIs(err, 400) {
+	if err := c.PowerOnOnce(t.Context(), systemURI, self, "Pxe"); err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, f.seen("PATCH"), patchSystem+fullOverride, patchSystem+plainOverride, patchSystem+fullOverride)
+}
+
+func TestAMachineIsNotSwitchedOnInAnotherBootMode(t *testing.T) {
+	const standing = `"BootSourceOverrideEnabled":"Disabled","BootSourceOverrideTarget":"None","BootSourceOverrideMode":`
+	for name, c := range map[string]struct {
+		shows string
+		mode  BootMode
+		sent  string // the mode in the PATCH
+		on    bool
+	}{
+		"UEFI is asked for and shows":      {`"UEFI"`, BootUEFI, "UEFI", true},
+		"UEFI is what is asked for":        {`"UEFI"`, "", "UEFI", true},
+		"UEFI is asked for, Legacy stays":  {`"Legacy"`, BootUEFI, "UEFI", false},
+		"Legacy is asked for and shows":    {`"Legacy"`, BootLegacy, "Legacy", true},
+		"Legacy is asked for, UEFI stays":  {`"UEFI"`, BootLegacy, "Legacy", false},
+		"UEFI is asked for, none is shown": {`null`, BootUEFI, "UEFI", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			f.set(systemURI, booting("Off", standing+c.shows))
+			bmc := f.warm(t)
+			f.on("PATCH "+systemURI, func(http.ResponseWriter, *http.Request) {
+				f.set(systemURI, booting("Off", `"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe","BootSourceOverrideMode":`+c.shows))
+			})
+			err := bmc.PowerOnOnce(t.Context(), systemURI, self, "Pxe", c.mode)
+			var override *OverrideError
+			if (err == nil) != c.on || errors.As(err, &override) == c.on || len(f.seen("POST")) == 1 != c.on {
+				t.Errorf("error %v", err)
+			}
+			_ = bmc
+		})
+	}
+}
+
+func TestLegacyIsNeverLeftOut(t *testing.T) {
+	f := newFake(t)
+	f.on("PATCH "+systemURI, status(http.StatusBadRequest))
+	if err := f.client(t).PowerOnOnce(t.Context(), systemURI, self, "Pxe", BootLegacy); !statusIs(err, 400) {
 		t.Errorf("error %v", err)
 	}
+	wantLines(t, f.seen("PATCH"), patchSystem+strings.Replace(fullOverride, "UEFI", "Legacy", 1))
 }
 
 func TestClearBootWritesOnlyWhereAnOverrideStands(t *testing.T) {

@@ -24,13 +24,16 @@ func (o *operation) waitedOut(err error, repeats int) bool {
 	if repeats >= busyRepeats || o.left <= 0 || !errors.As(err, &refused) {
 		return false
 	}
-	switch refused.Status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-	default:
+	if !busyStatus(refused.Status) {
 		return false
 	}
 	wait := max(o.c.options.BusyPause<<repeats, refused.RetryAfter)
-	if deadline, bounded := o.ctx.Deadline(); wait > busyPatience || bounded && time.Until(deadline) <= wait {
+	return wait <= busyPatience && o.pause(wait)
+}
+
+// pause waits, unless the operation would end before; false where it did not wait.
+func (o *operation) pause(wait time.Duration) bool {
+	if deadline, bounded := o.ctx.Deadline(); bounded && time.Until(deadline) <= wait {
 		return false
 	}
 	timer := time.NewTimer(wait)
@@ -41,4 +44,13 @@ func (o *operation) waitedOut(err error, repeats int) bool {
 	case <-o.ctx.Done():
 		return false
 	}
+}
+
+// busyStatus reports whether a status says that a BMC, or a proxy before it, may answer otherwise in a moment.
+func busyStatus(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }

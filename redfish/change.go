@@ -2,30 +2,46 @@
 
 package redfish
 
-import "net/http"
+import (
+	"errors"
+	"net/http"
+)
 
 // change is a write to a system: what must hold before it, and what is written.
 type change struct {
 	want Identity
 	// refuse returns an error where nothing may be written; nil refuses nothing.
-	refuse func(*systemDoc, SystemSnapshot) error
+	refuse func(current, pending *systemDoc, s SystemSnapshot) error
 	// holds reports that nothing has to be written. pending is what the settings resource shows; nil where there is none.
 	holds func(current, pending *systemDoc) bool
-	// bodies are tried in order; the next only after a 400, which says that nothing was changed.
-	bodies func(*systemDoc) []map[string]any
-	// throughSettings writes to the settings resource where the system names one that has a Boot object.
+	// attempts are made in order; the next only after a refusal that says that nothing was changed.
+	attempts func(current, pending *systemDoc) []attempt
+	// throughSettings reads the settings resource, where the system names one that has a Boot object.
 	throughSettings bool
-	// onlyLater hears that the first body got a 400 and a later one was accepted.
-	onlyLater func()
+}
+
+// attempt is one way to make a change.
+type attempt struct {
+	writes []write
+	// after reports whether this attempt may follow a refusal; nil follows any.
+	after func(refused error) bool
+	// learn hears of the refusal before an attempt that was accepted; nil learns nothing.
+	learn func(refused error)
+}
+
+// write is one PATCH, of the system or of its settings resource.
+type write struct {
+	settings bool
+	body     map[string]any
 }
 
 // checked reads the system afresh and proves that it is the one meant.
 func (o *operation) checked(uri string, want Identity) (*systemDoc, SystemSnapshot, error) {
-	doc, snapshot, err := o.system(uri)
+	doc, snapshot, err := o.systemFor(uri, want)
 	if err != nil {
 		return nil, snapshot, err
 	}
-	if !SameSystem(want, snapshot.Identity) {
+	if !Shows(want, snapshot) {
 		return nil, snapshot, &IdentityError{URI: uri, Want: want, Got: snapshot.Identity}
 	}
 	return doc, snapshot, nil
@@ -35,8 +51,10 @@ func (o *operation) checked(uri string, want Identity) (*systemDoc, SystemSnapsh
 type applied struct {
 	// doc is the system as it was read for the change.
 	doc *systemDoc
-	// at is the resource that was written; empty where the change held already.
-	at string
+	// wrote is false where the change held already.
+	wrote bool
+	// settings is the settings resource; empty where nothing was written to one.
+	settings string
 	// later says that the BMC took the change as a task (202), so that it may show after a while only.
 	later bool
 }
@@ -49,75 +67,117 @@ func (o *operation) apply(uri string, ch change) (applied, error) {
 	var open error // the first write whose outcome is not known
 	for again, repeats := false, 0; ; {
 		doc, snapshot, err := o.checked(uri, ch.want)
+		var pending *systemDoc
+		if err == nil && ch.throughSettings {
+			pending, err = o.settings(doc)
+		}
 		if err == nil && ch.refuse != nil {
-			err = ch.refuse(doc, snapshot)
+			err = ch.refuse(doc, pending, snapshot)
 		}
 		if err != nil {
 			return applied{}, afterOpen(open, err)
 		}
-		target, etag := uri, string(doc.ETag)
-		var pending *systemDoc
-		if ch.throughSettings {
-			if pending = o.settings(doc); pending != nil {
-				target, etag = string(doc.Settings.Value.SettingsObject), string(pending.ETag)
-			}
-		}
 		if ch.holds(doc, pending) {
 			return applied{doc: doc}, nil
 		}
-		if again {
-			etag = strongETag(etag)
-		}
-		later, err := o.patch(target, etag, ch, doc)
+		p := patches{o: o, uri: uri, doc: doc, pending: pending, strong: again}
+		done, err := p.make(ch.attempts(doc, pending))
 		if o.waitedOut(err, repeats) {
 			open = firstOpen(open, err)
 			repeats++
 			continue
 		}
 		if again || !statusIs(err, http.StatusPreconditionFailed, http.StatusPreconditionRequired) {
-			return applied{doc: doc, at: target, later: later}, err
+			return done, err
 		}
-		if statusIs(err, http.StatusPreconditionRequired) && etag == "" {
+		if statusIs(err, http.StatusPreconditionRequired) && p.untagged {
 			o.c.learn(func(m *memory) { m.habits.patchIfMatch = true })
 		}
 		again = true
 	}
 }
 
-// patch sends the bodies in turn, and says whether the one that was accepted was taken as a task.
-func (o *operation) patch(target, etag string, ch change, doc *systemDoc) (later bool, err error) {
-	if etag == "" && o.c.recall().habits.patchIfMatch {
-		etag = "*"
-	}
-	for i, body := range ch.bodies(doc) {
-		var got *answer
-		if got, err = o.send(http.MethodPatch, target, body, ifMatch(etag)); err == nil {
-			if i > 0 && ch.onlyLater != nil {
-				ch.onlyLater()
+// patches makes attempts at a system that was just read.
+type patches struct {
+	o            *operation
+	uri          string
+	doc, pending *systemDoc
+	// strong sends entity tags in the form that must be accepted.
+	strong bool
+	// untagged says that the last write was one of a resource without an entity tag.
+	untagged bool
+}
+
+// make makes the attempts in turn. Its error is that of the first one, which was the best guess, unless a later one may
+// have changed something.
+func (p *patches) make(attempts []attempt) (applied, error) {
+	var first, last error
+	for _, a := range attempts {
+		if last != nil && a.after != nil && !a.after(last) {
+			continue
+		}
+		done, err := p.attempt(a)
+		if err == nil {
+			if last != nil && a.learn != nil {
+				a.learn(last)
 			}
-			return got.status == http.StatusAccepted, nil
+			return done, nil
 		}
-		if !statusIs(err, http.StatusBadRequest) {
-			return false, err
+		if !statusIs(err, http.StatusBadRequest, http.StatusMethodNotAllowed) {
+			return done, err
+		}
+		if last = err; first == nil {
+			first = err
 		}
 	}
-	return false, err
+	return applied{doc: p.doc}, first
+}
+
+func (p *patches) attempt(a attempt) (applied, error) {
+	done := applied{doc: p.doc}
+	for _, w := range a.writes {
+		target, etag := p.uri, string(p.doc.ETag)
+		if w.settings {
+			target, etag = string(p.doc.Settings.Value.SettingsObject), string(p.pending.ETag)
+			done.settings = target
+		}
+		if p.strong {
+			etag = strongETag(etag)
+		}
+		if p.untagged = etag == ""; p.untagged && p.o.c.recall().habits.patchIfMatch {
+			etag = "*"
+		}
+		got, err := p.o.send(http.MethodPatch, target, w.body, ifMatch(etag))
+		if err != nil {
+			return done, err
+		}
+		done.wrote = true
+		done.later = done.later || got.status == http.StatusAccepted
+	}
+	return done, nil
 }
 
 // settings reads the resource that takes changes for the next boot (AMI /SD, Lenovo /Pending, newer iDRAC /Settings),
-// which has an ETag of its own. Nil means that there is none that knows Boot: changes go to the system.
-func (o *operation) settings(doc *systemDoc) *systemDoc {
+// which has an ETag of its own. Nil means that there is none that knows Boot. One that cannot be read now is an error,
+// because a change that belongs there would go to the system.
+func (o *operation) settings(doc *systemDoc) (*systemDoc, error) {
 	uri := string(doc.Settings.Value.SettingsObject)
 	if uri == "" {
-		return nil
+		return nil, nil
 	}
 	pending := &systemDoc{}
 	got, err := o.get(uri, pending)
-	if err != nil || !pending.Boot.Present {
-		return nil
+	var refused *ResponseError
+	switch {
+	case errors.As(err, &refused) && (refused.Status == 0 || busyStatus(refused.Status)):
+		return nil, err
+	case err != nil && refused == nil:
+		return nil, err
+	case err != nil || !pending.Boot.Present:
+		return nil, nil
 	}
 	pending.ETag = text(orElse(got.header.Get("ETag"), string(pending.ETag)))
-	return pending
+	return pending, nil
 }
 
 // post runs an action. If-Match is left out, since some BMCs refuse it on actions (412), until this one demands it

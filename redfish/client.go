@@ -52,13 +52,15 @@ func newShared(mostOpen int) shared {
 type memory struct {
 	root       *serviceRoot
 	managerURI string
-	systemURIs []string
-	listedAt   time.Time
-	listedBy   string              // the incarnation of the manager at the listing
-	resetTypes map[string][]string // by ActionInfo URI
-	habits     habits
-	listed     map[string]listedSystem // by URI; see SystemDetail
-	writes     int                     // counts the beginnings and the ends of writes; a list that spans one is not kept
+	// managerProven says that links of the BMC prove that manager to be the one of its hosts.
+	managerProven bool
+	systemURIs    []string
+	listedAt      time.Time
+	listedBy      string              // the incarnation of the manager at the listing
+	resetTypes    map[string][]string // by ActionInfo URI
+	habits        habits
+	listed        map[string]listedSystem // by URI; see SystemDetail
+	writes        int                     // counts the beginnings and the ends of writes; a list that spans one is not kept
 }
 
 // habits are deviations that a BMC showed by an error status; each costs one refused request, once.
@@ -121,6 +123,7 @@ func (c *client) wrote() {
 func (c *client) forgetTopology() {
 	c.learn(func(m *memory) {
 		m.root, m.managerURI, m.systemURIs, m.listedAt, m.listed = nil, "", nil, time.Time{}, nil
+		m.managerProven = false
 		m.resetTypes = map[string][]string{}
 	})
 }

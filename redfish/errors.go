@@ -135,6 +135,23 @@ type ResponseError struct {
 	Message   string
 	// RetryAfter is how long the BMC asks to be left alone; 0 where it does not say.
 	RetryAfter time.Duration
+	// body is the answer, clipped: it is searched for the names of properties.
+	body string
+}
+
+// namedIn lists which of the names a refusal holds; none where err is no answer of a BMC.
+func namedIn(err error, names ...string) []string {
+	var refused *ResponseError
+	if !errors.As(err, &refused) {
+		return nil
+	}
+	var named []string
+	for _, name := range names {
+		if strings.Contains(refused.body, name) {
+			named = append(named, name)
+		}
+	}
+	return named
 }
 
 func (e *ResponseError) Error() string {
@@ -179,6 +196,8 @@ type OverrideError struct {
 	// Asked is the target that was asked for; Enabled and Target are what is read back, empty where nothing is said.
 	Asked           string
 	Enabled, Target string
+	// AskedMode is the boot mode that was asked for, Mode the one that is read back.
+	AskedMode, Mode BootMode
 	// Later says that the BMC took the override as a task, which may not have ended yet.
 	Later bool
 }
@@ -194,7 +213,11 @@ func (e *OverrideError) Error() string {
 }
 
 func (e *OverrideError) read() string {
-	return strings.TrimSpace(orElse(e.Enabled, "nothing") + " " + e.Target)
+	words := strings.TrimSpace(orElse(e.Enabled, "nothing") + " " + e.Target)
+	if e.Mode != "" && !strings.EqualFold(string(e.Mode), string(e.AskedMode)) {
+		words += fmt.Sprintf(" in mode %s instead of %s", e.Mode, e.AskedMode)
+	}
+	return words
 }
 
 // Reasons that Reason returns; they are the reasons of the BMC's Ready condition.

@@ -69,7 +69,7 @@ func bareFake() *fakeBMC {
 	f.docs["/redfish/v1/Systems"] = `{"Members":[{"@odata.id":"` + systemURI + `"}]}`
 	f.docs["/redfish/v1/Managers"] = `{"Members":[{"@odata.id":"` + managerURI + `"}]}`
 	f.docs[managerURI] = `{"@odata.id":"` + managerURI + `","Id":"1","ManagerType":"BMC","Model":"M","FirmwareVersion":"1.2","LastResetTime":"2024-03-01T00:00:00Z",
-		"Actions":{"#Manager.Reset":{"target":"` + managerURI + `/Actions/Manager.Reset","ResetType@Redfish.AllowableValues":["GracefulRestart"]}}}`
+		"Links":{"ManagerForServers":[{"@odata.id":"` + systemURI + `"}]},"Actions":{"#Manager.Reset":{"target":"` + managerURI + `/Actions/Manager.Reset","ResetType@Redfish.AllowableValues":["GracefulRestart"]}}}`
 	f.docs[systemURI] = systemJSON("Off")
 	return f
 }
@@ -78,7 +78,7 @@ func bareFake() *fakeBMC {
 func systemJSON(power string, more ...string) string {
 	return `{"@odata.id":"` + systemURI + `","Id":"1","UUID":"` + systemUUID + `","SerialNumber":"S1","PowerState":"` + power + `",
 		"Status":{"Health":"OK","HealthRollup":"Warning"},"IndicatorLED":"Off",
-		"Boot":{"BootSourceOverrideEnabled":"Disabled","BootSourceOverrideTarget":"None","BootOrder":["Boot1","Boot2"],
+		"Boot":{"BootSourceOverrideMode":"UEFI","BootSourceOverrideEnabled":"Disabled","BootSourceOverrideTarget":"None","BootOrder":["Boot1","Boot2"],
 			"BootSourceOverrideTarget@Redfish.AllowableValues":["None","Pxe","Hdd"]},
 		"Actions":{"#ComputerSystem.Reset":{"target":"` + resetURI + `",
 			"ResetType@Redfish.AllowableValues":["On","ForceOff","GracefulShutdown","GracefulRestart","ForceRestart"]}}` + strings.Join(more, "") + `}`
@@ -170,9 +170,10 @@ func (f *fakeBMC) patchBoot(r *http.Request) {
 	var asked struct{ Boot map[string]any }
 	var doc map[string]any
 	_ = json.NewDecoder(r.Body).Decode(&asked)
-	if json.Unmarshal([]byte(f.docs[r.URL.Path]), &doc) != nil || asked.Boot["BootSourceOverrideEnabled"] == nil {
+	if json.Unmarshal([]byte(f.docs[r.URL.Path]), &doc) != nil {
 		return
 	}
+	delete(asked.Boot, "BootOrder")
 	boot, _ := doc["Boot"].(map[string]any)
 	if boot == nil {
 		return
@@ -274,6 +275,9 @@ func poolOf(t *testing.T, options ...PoolOptions) *Pool {
 	first := append(options, PoolOptions{})[0]
 	if first.BusyPause == 0 {
 		first.BusyPause = 1
+	}
+	if first.ShowPause == 0 {
+		first.ShowPause = 1
 	}
 	pool := NewPool(first)
 	t.Cleanup(func() { _ = pool.Close(t.Context()) })

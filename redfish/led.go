@@ -15,7 +15,7 @@ func (c *client) SetLED(ctx context.Context, uri string, want Identity, led Indi
 	}
 	return c.change(ctx, uri, change{
 		want: want,
-		refuse: func(doc *systemDoc, _ SystemSnapshot) error {
+		refuse: func(doc, _ *systemDoc, _ SystemSnapshot) error {
 			if doc.IndicatorLED == "" && !doc.LocationIndicatorActive.Present {
 				return &UnsupportedError{URI: uri, Wanted: "a locator light"}
 			}
@@ -27,13 +27,13 @@ func (c *client) SetLED(ctx context.Context, uri string, want Identity, led Indi
 			}
 			return current.led() == led
 		},
-		bodies: func(doc *systemDoc) []map[string]any {
-			var out []map[string]any
+		attempts: func(doc, _ *systemDoc) []attempt {
+			var out []attempt
 			if doc.IndicatorLED != "" {
-				out = append(out, map[string]any{"IndicatorLED": led})
+				out = append(out, attempt{writes: []write{{body: map[string]any{"IndicatorLED": led}}}})
 			}
 			if doc.LocationIndicatorActive.Present {
-				out = append(out, map[string]any{"LocationIndicatorActive": led != LEDOff})
+				out = append(out, attempt{writes: []write{{body: map[string]any{"LocationIndicatorActive": led != LEDOff}}}})
 			}
 			return out
 		},

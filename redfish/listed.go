@@ -25,7 +25,7 @@ func (o *operation) justListed(uri string) (*systemDoc, SystemSnapshot) {
 		found = m.listed[uri]
 		delete(m.listed, uri)
 	})
-	if !found.lately() || !found.doc.whole() {
+	if !found.lately() || !found.doc.whole() || found.snapshot(uri).Health == HealthCritical { // the list names no parts
 		return nil, SystemSnapshot{}
 	}
 	snapshot := found.snapshot(uri)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -39,7 +38,7 @@ func (c *client) Manager(ctx context.Context) (ManagerSnapshot, error) {
 		return ManagerSnapshot{}, err
 	}
 	defer cancel()
-	doc, _, err := op.manager()
+	doc, systems, err := op.managerAndSystems()
 	if err != nil {
 		return ManagerSnapshot{}, err
 	}
@@ -47,7 +46,7 @@ func (c *client) Manager(ctx context.Context) (ManagerSnapshot, error) {
 	if err != nil {
 		return ManagerSnapshot{}, err
 	}
-	snapshot := ManagerSnapshot{
+	return ManagerSnapshot{
 		UUID:            cleanUUID(string(doc.UUID)),
 		Manufacturer:    orElse(string(doc.Manufacturer), string(root.Vendor)),
 		Model:           string(doc.Model),
@@ -56,39 +55,48 @@ func (c *client) Manager(ctx context.Context) (ManagerSnapshot, error) {
 		FirmwareVersion: string(doc.FirmwareVersion),
 		Power:           powerState(doc.PowerState),
 		LastResetTime:   plausible(doc.LastResetTime),
+		SystemURIs:      systems.uris,
+		Listed:          systems.listed,
+		Unreadable:      systems.unreadable,
+	}, nil
+}
+
+// managerAndSystems reads the BMC, and lists its systems where the list is not remembered from this incarnation of it.
+func (o *operation) managerAndSystems() (*managerDoc, systemList, error) {
+	known := o.c.recall()
+	var doc *managerDoc
+	if known.managerURI != "" {
+		var err error
+		switch doc, err = o.managerAt(known.managerURI); {
+		case statusIs(err, http.StatusNotFound):
+			o.c.forgetTopology()
+			doc = nil
+		case err != nil:
+			return nil, systemList{}, err
+		case len(known.systemURIs) > 0 && known.listedBy == doc.incarnation() && time.Since(known.listedAt) < o.c.options.SystemsFor:
+			return doc, systemList{uris: append([]string(nil), known.systemURIs...)}, nil
+		}
 	}
-	err = op.systems(root, doc.incarnation(), &snapshot)
-	return snapshot, err
+	systems, err := o.listSystems()
+	if err != nil {
+		return nil, systemList{}, err
+	}
+	chosen, err := o.chooseManager(systems)
+	if err != nil {
+		return nil, systemList{}, err
+	}
+	if len(systems.unreadable) == 0 {
+		o.c.learn(func(m *memory) {
+			m.systemURIs, m.listedAt, m.listedBy = append([]string(nil), systems.uris...), time.Now(), chosen.doc.incarnation()
+			m.managerURI, m.managerProven = chosen.uri, chosen.doubt == ""
+		})
+	}
+	return chosen.doc, systems, nil
 }
 
 // incarnation names a BMC between two of its restarts, as far as it tells: what it listed in another one is not relied on.
 func (d *managerDoc) incarnation() string {
 	return string(d.UUID + "\x00" + d.SerialNumber + "\x00" + d.LastResetTime)
-}
-
-// manager reads the BMC's own resource, by its remembered URI where there is one.
-func (o *operation) manager() (*managerDoc, string, error) {
-	if uri := o.c.recall().managerURI; uri != "" {
-		doc, err := o.managerAt(uri)
-		if !statusIs(err, http.StatusNotFound) {
-			return doc, uri, err
-		}
-		o.c.forgetTopology()
-	}
-	root, err := o.root()
-	if err != nil {
-		return nil, "", err
-	}
-	if uri := string(root.Links.Value.ManagerProvidingService); uri != "" {
-		doc, err := o.managerAt(uri)
-		if err == nil {
-			o.c.learn(func(m *memory) { m.managerURI = uri })
-		}
-		if !statusIs(err, http.StatusNotFound) {
-			return doc, uri, err
-		}
-	}
-	return o.findManager(root)
 }
 
 func (o *operation) managerAt(uri string) (*managerDoc, error) {
@@ -104,64 +112,35 @@ func (o *operation) managerAt(uri string) (*managerDoc, error) {
 	return doc, nil
 }
 
-// findManager picks, among up to seven, the BMC: the first that says so and manages a server, else the first that says
-// so, else the first.
-func (o *operation) findManager(root *serviceRoot) (*managerDoc, string, error) {
-	if root.Managers == "" {
-		return nil, "", o.bad(http.MethodGet, "/redfish/v1/", http.StatusOK, "the service root links no managers")
-	}
-	members, err := o.members(string(root.Managers))
-	if err != nil {
-		return nil, "", err
-	}
-	var best *managerDoc
-	var bestURI string
-	var failed error
-	bestRank := -1
-	for _, m := range members {
-		doc := &managerDoc{}
-		if m.err != nil || json.Unmarshal(m.raw, doc) != nil {
-			failed = m.err
-			continue
-		}
-		rank := 0
-		if strings.EqualFold(string(doc.ManagerType), "BMC") {
-			rank = 1
-			if len(doc.Links.Value.ManagerForServers.Values) > 0 {
-				rank = 2
-			}
-		}
-		if rank > bestRank {
-			best, bestURI, bestRank = doc, m.URI, rank
-		}
-	}
-	switch {
-	case best != nil && failed == nil:
-		o.c.learn(func(m *memory) { m.managerURI = bestURI })
-		return best, bestURI, nil
-	case best != nil: // perhaps a better one could not be read: use this one, but do not remember it
-		return best, bestURI, nil
-	case failed != nil:
-		return nil, "", failed
-	}
-	return nil, "", o.bad(http.MethodGet, string(root.Managers), http.StatusOK, "the collection lists no manager")
+// systemList is what the collection of systems shows of hosts.
+type systemList struct {
+	uris       []string
+	listed     []SystemSnapshot
+	unreadable []string
+	// managedBy are the managers that the hosts name, each once.
+	managedBy []string
 }
 
-// systems lists the hosts. A list is remembered only when every member could be read.
-func (o *operation) systems(root *serviceRoot, incarnation string, into *ManagerSnapshot) error {
-	known := o.c.recall()
-	if len(known.systemURIs) > 0 && known.listedBy == incarnation && time.Since(known.listedAt) < o.c.options.SystemsFor {
-		into.SystemURIs = append([]string(nil), known.systemURIs...)
-		return nil
+// listSystems lists the hosts. No host at all is an error.
+func (o *operation) listSystems() (systemList, error) {
+	var out systemList
+	root, err := o.root()
+	if err != nil {
+		return out, err
 	}
 	if root.Systems == "" {
-		return o.bad(http.MethodGet, "/redfish/v1/", http.StatusOK,
+		if root.Managers != "" { // refused credentials are told before a link that is missing
+			if _, err := o.members(string(root.Managers)); err != nil {
+				return out, err
+			}
+		}
+		return out, o.bad(http.MethodGet, "/redfish/v1/", http.StatusOK,
 			"the service root links no systems; this BMC may still be starting, or manages no host")
 	}
 	asked, writes := time.Now(), o.c.recall().writes
 	members, err := o.members(string(root.Systems))
 	if err != nil {
-		return err
+		return out, err
 	}
 	listed := map[string]listedSystem{}
 	defer func() { o.c.keepListed(listed, writes) }()
@@ -171,28 +150,25 @@ func (o *operation) systems(root *serviceRoot, incarnation string, into *Manager
 		switch {
 		case m.err == nil && json.Unmarshal(m.raw, &doc) == nil:
 			if doc.resettable(m.URI) {
-				into.SystemURIs = append(into.SystemURIs, m.URI)
+				out.uris = append(out.uris, m.URI)
 				listed[m.URI] = listedSystem{doc: &doc, asked: asked}
-				into.Listed = append(into.Listed, listed[m.URI].snapshot(m.URI))
+				out.listed = append(out.listed, listed[m.URI].snapshot(m.URI))
+				out.managedBy = addManagers(out.managedBy, doc.Links.Value.ManagedBy.Values)
 			}
 		case isTray(m.URI):
 		default:
 			failed = m.err
-			into.Unreadable = append(into.Unreadable, m.URI)
+			out.unreadable = append(out.unreadable, m.URI)
 		}
 	}
 	switch {
-	case len(into.SystemURIs) == 0 && failed != nil:
-		return failed
-	case len(into.SystemURIs) == 0:
-		return o.bad(http.MethodGet, string(root.Systems), http.StatusOK,
+	case len(out.uris) == 0 && failed != nil:
+		return systemList{}, failed
+	case len(out.uris) == 0:
+		return systemList{}, o.bad(http.MethodGet, string(root.Systems), http.StatusOK,
 			"the collection lists no system that can be reset; that is never taken for a system that is gone")
-	case len(into.Unreadable) == 0:
-		o.c.learn(func(m *memory) {
-			m.systemURIs, m.listedAt, m.listedBy = append([]string(nil), into.SystemURIs...), time.Now(), incarnation
-		})
 	}
-	return nil
+	return out, nil
 }
 
 // plausible reads the time of the last reset; a clock that was never set gives the zero time.

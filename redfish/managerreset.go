@@ -14,7 +14,7 @@ func (c *client) ResetManager(ctx context.Context, want ManagerIdentity, gracefu
 		return err
 	}
 	defer cancel()
-	doc, uri, err := op.manager()
+	uri, doc, err := op.provenManager()
 	if err != nil {
 		return err
 	}
@@ -39,6 +39,29 @@ func (c *client) ResetManager(ctx context.Context, want ManagerIdentity, gracefu
 	return nil
 }
 
+// provenManager reads the manager that links prove to be the BMC's. Any other is refused: it may be that of a GPU board.
+func (o *operation) provenManager() (string, *managerDoc, error) {
+	if known := o.c.recall(); known.managerProven {
+		doc, err := o.managerAt(known.managerURI)
+		if !statusIs(err, http.StatusNotFound) {
+			return known.managerURI, doc, err
+		}
+		o.c.forgetTopology()
+	}
+	systems, err := o.listSystems()
+	if err != nil {
+		return "", nil, err
+	}
+	found, err := o.chooseManager(systems)
+	if err != nil {
+		return "", nil, err
+	}
+	if found.doubt != "" {
+		return "", nil, &UnsupportedError{URI: found.uri, Wanted: "a restart of the BMC", Hint: found.doubt}
+	}
+	return found.uri, found.doc, nil
+}
+
 // meant proves that the BMC is the one that want names. What the BMC says of itself must not contradict; the proof is a
 // system behind it where one is known, because those tell who they are more often than BMCs do.
 func (o *operation) meant(uri string, want ManagerIdentity, doc *managerDoc) error {
@@ -50,9 +73,9 @@ func (o *operation) meant(uri string, want ManagerIdentity, doc *managerDoc) err
 	}
 	var last *IdentityError
 	for _, known := range want.Systems {
-		_, snapshot, err := o.system(known.URI)
+		_, snapshot, err := o.systemFor(known.URI, known.Identity)
 		switch {
-		case err == nil && SameSystem(known.Identity, snapshot.Identity):
+		case err == nil && Shows(known.Identity, snapshot):
 			return nil
 		case err == nil:
 			last = &IdentityError{URI: known.URI, Want: known.Identity, Got: snapshot.Identity}

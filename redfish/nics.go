@@ -30,21 +30,32 @@ func (c *client) SystemDetail(ctx context.Context, uri string) (SystemSnapshot, 
 	if doc == nil {
 		doc, snapshot, err = op.system(uri)
 	}
-	if err != nil || doc.EthernetInterfaces == "" {
+	if err != nil {
 		return snapshot, err
 	}
-	members, err := op.members(string(doc.EthernetInterfaces))
+	if snapshot.NICs, snapshot.NICsIncomplete, err = op.hostNICs(doc); err != nil {
+		return SystemSnapshot{}, err
+	}
+	return snapshot, nil
+}
+
+// hostNICs reads the interfaces of a system. A system without such a collection has none to show.
+func (o *operation) hostNICs(doc *systemDoc) (nics []NIC, incomplete bool, err error) {
+	if doc.EthernetInterfaces == "" {
+		return nil, false, nil
+	}
+	members, err := o.members(string(doc.EthernetInterfaces))
 	if statusIs(err, http.StatusNotFound) { // a link to a collection that the BMC does not have
-		return snapshot, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return SystemSnapshot{}, err
+		return nil, false, err
 	}
-	if err := op.again(members); err != nil {
-		return SystemSnapshot{}, err
+	if err := o.again(members); err != nil {
+		return nil, false, err
 	}
-	snapshot.NICs, snapshot.NICsIncomplete = hostNICs(members)
-	return snapshot, nil
+	nics, incomplete = hostNICs(members)
+	return nics, incomplete, nil
 }
 
 // again reads once more the members that could not be read: a BMC that is busy fails one request among many.

@@ -221,6 +221,7 @@ func (o *operation) failure(method, uri string, got *answer) error {
 	}
 	failed := o.bad(method, uri, got.status, message)
 	failed.MessageID = id
+	failed.body = clip(string(got.body), 8192)
 	failed.RetryAfter = retryAfter(got.header.Get("Retry-After"))
 	return failed
 }

@@ -5,6 +5,7 @@ package redfish
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,8 +107,13 @@ func TestAnOverrideIsReadBackWhereItWasWritten(t *testing.T) {
 	}
 }
 
+// overridingProfiles are the makes that show a boot override. A Cray shows none, and has tests of its own.
+func overridingProfiles() []string {
+	return slices.DeleteFunc(emulator.ProfileNames(), func(name string) bool { return name == emulator.ProfileCray })
+}
+
 func TestAMachineWhoseBMCIgnoresTheOverrideNeverBoots(t *testing.T) {
-	for _, profile := range []string{emulator.ProfileGeneric, emulator.ProfileDell, emulator.ProfileLenovo, emulator.ProfileAMI, emulator.ProfileSupermicro} {
+	for _, profile := range overridingProfiles() {
 		for _, ignored := range []bool{true, false} {
 			f := emulator.New(emulator.Options{Network: "127.68.0.0/16"})
 			m := f.Add(emulator.MachineSpec{Profile: profile})
@@ -128,5 +134,90 @@ func TestAMachineWhoseBMCIgnoresTheOverrideNeverBoots(t *testing.T) {
 				t.Errorf("%s: ignored %t: error %v, resets %v", profile, ignored, err, m.Resets())
 			}
 		}
+	}
+}
+
+// Each make takes the override at the first write, boots by it, and has the manager of its host restarted.
+func TestEveryMakeIsSwitchedOnAndItsOwnManagerRestarted(t *testing.T) {
+	for _, profile := range overridingProfiles() {
+		t.Run(profile, func(t *testing.T) {
+			f := emulator.New(emulator.Options{Network: "127.69.0.0/16", Delays: emulator.Delays{Power: -1, Boot: -1, BMCReset: -1}})
+			m := f.Add(emulator.MachineSpec{Profile: profile})
+			if err := f.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(f.Close)
+			e := endpointOf(m.URL())
+			e.CABundle, e.InsecureSkipVerify = f.CA(), true
+			user, password := m.Credentials()
+			bmc := poolOf(t).Get("bmc", e, Credentials{Username: user, Password: password})
+			want := Identity{UUID: m.Identity().UUID, SerialNumber: m.Identity().SerialNumber}
+			if err := bmc.PowerOnOnce(t.Context(), m.SystemURI(), want, "Pxe"); err != nil {
+				t.Error(err)
+			}
+			if booted, running := m.Running(); !running || booted.Target != "Pxe" || booted.Mode != "UEFI" {
+				t.Errorf("booted %+v", booted)
+			}
+			patches, restarted := 0, ""
+			manager := ManagerIdentity{Systems: []SystemAt{{URI: m.SystemURI(), Identity: want}}}
+			err := bmc.ResetManager(t.Context(), manager, true)
+			var unsupported *UnsupportedError
+			if errors.As(err, &unsupported) {
+				err = bmc.ResetManager(t.Context(), manager, false)
+			}
+			for _, w := range m.Writes() {
+				if w.Method == http.MethodPatch {
+					patches++
+				}
+				if strings.HasSuffix(w.Path, "/Manager.Reset") {
+					restarted += w.Path
+				}
+			}
+			if err != nil || strings.Contains(restarted, "HGX") || strings.Count(restarted, "/Managers/") != 1 {
+				t.Errorf("restarted %q, %v", restarted, err)
+			}
+			if patches != 1 {
+				t.Errorf("%d writes for one override", patches)
+			}
+		})
+	}
+}
+
+func TestAnOverrideThatReadsBackLateCostsSecondsAndNoSecondWrite(t *testing.T) {
+	for name, c := range map[string]struct {
+		late int // reads that still show the former one
+		on   bool
+	}{
+		"at once":                      {0, true},
+		"at the second look":           {1, true},
+		"at the last look":             {4, true},
+		"later than anybody looks for": {5, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			client := f.warm(t)
+			written, late := false, c.late
+			f.on("PATCH "+systemURI, func(http.ResponseWriter, *http.Request) { written = true })
+			f.on("GET "+systemURI, func(w http.ResponseWriter, r *http.Request) {
+				if written {
+					if late--; late < 0 {
+						f.set(systemURI, booting("Off", `"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"`))
+					}
+				}
+				f.usual(w, r)
+			})
+			err := client.PowerOnOnce(t.Context(), systemURI, self, "Pxe")
+			patches, resets := 0, 0
+			for _, line := range f.seen("PATCH", "POST") {
+				if strings.HasPrefix(line, "PATCH") {
+					patches++
+				} else {
+					resets++
+				}
+			}
+			if (err == nil) != c.on || patches != 1 || resets == 1 != c.on {
+				t.Errorf("error %v, %d writes, %d power-ons", err, patches, resets)
+			}
+		})
 	}
 }

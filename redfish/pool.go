@@ -40,6 +40,9 @@ type PoolOptions struct {
 	// BusyPause is how long a read waits before it is made again that the BMC refused because it is busy, doubled with the
 	// second and last repeat; default 250 ms.
 	BusyPause time.Duration
+	// ShowPause is how long a boot override may take to show before it is read once more, doubled with each of four such
+	// reads; default 1 s.
+	ShowPause time.Duration
 	// HandOver is how long what was learned of a BMC waits for whoever goes on with it; default 1 min.
 	HandOver time.Duration
 	// CloseTimeout covers giving back one session; default 5 s.
@@ -85,6 +88,7 @@ func (o PoolOptions) withDefaults() PoolOptions {
 	orTime(&o.SystemsFor, time.Hour)
 	orTime(&o.RetryPause, time.Minute)
 	orTime(&o.BusyPause, 250*time.Millisecond)
+	orTime(&o.ShowPause, time.Second)
 	orTime(&o.HandOver, time.Minute)
 	orTime(&o.CloseTimeout, 5*time.Second)
 	orTime(&o.BreakerBase, time.Second)
@@ -150,6 +154,7 @@ func (p *Pool) Get(key string, endpoint Endpoint, credentials Credentials) BMC {
 // that they are right now. They are then tried once, for a session, and not with Basic authentication as well. That is done
 // once in each cool-down and not within RetryPause of the refusal, so that it adds little to what may lock an account: else
 // nothing changes, and again says when it may be asked for or they are tried next. An unknown key is fine.
+// The systems of the BMC are listed anew as well.
 func (p *Pool) Retry(key string) (done bool, again time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,6 +162,7 @@ func (p *Pool) Retry(key string) (done bool, again time.Time) {
 	if c == nil || c.login == nil {
 		return true, time.Time{}
 	}
+	c.forgetTopology() // what is asked to be tried again is asked to be looked at again
 	return p.shared.refused.lift(c.login.digest, p.options.LoginCoolDown, p.options.RetryPause)
 }
 

@@ -55,7 +55,21 @@ type Identity struct {
 	Manufacturer string
 	Model        string
 	SKU          string
+	// Assigned says, of an identity that is wanted, that an operator gave the UUID to a system which shows none. SerialNumber and
+	// MAC, as far as they are not empty, prove that system; where both are empty nothing does.
+	Assigned bool
+	// MAC is the address of one network interface of the system, lower case with colons; only beside Assigned.
+	MAC string
 }
+
+// BootMode is how a machine boots, in the words of Redfish.
+type BootMode string
+
+// The boot modes.
+const (
+	BootUEFI   BootMode = "UEFI"
+	BootLegacy BootMode = "Legacy"
+)
 
 // BootOverride is the one-time boot source as the BMC reports it.
 type BootOverride struct {
@@ -65,7 +79,34 @@ type BootOverride struct {
 	Target string
 	// Allowed lists the targets that the BMC accepts; empty where it does not say.
 	Allowed []string
+	// Missing says that the system shows its boot settings and no override among them, and names no settings resource.
+	Missing bool
 }
+
+// BootProgress is how far a boot came, in the words of Redfish. It may be that of the boot before.
+type BootProgress struct {
+	LastState string
+	// LastStateTime is when that state came, by the BMC's clock: it tells one boot from another, and no order.
+	LastStateTime string
+}
+
+// StartedOS reports that the firmware has handed over to an operating system, by which a boot override is used.
+func (p BootProgress) StartedOS() bool {
+	return p.LastState == "OSBootStarted" || p.LastState == "OSRunning"
+}
+
+// InSelfTest reports that the firmware has not come to choosing what to boot.
+func (p BootProgress) InSelfTest() bool {
+	switch p.LastState {
+	case "PrimaryProcessorInitializationStarted", "BusInitializationStarted", "MemoryInitializationStarted",
+		"SecondaryProcessorInitializationStarted", "PCIResourceConfigStarted", "SetupEntered":
+		return true
+	}
+	return false
+}
+
+// TargetBootOrder is the target of PowerOnOnce for a system that shows no boot override: it boots by its boot order.
+const TargetBootOrder = "BootOrder"
 
 // NIC is one network interface of the host.
 type NIC struct {
@@ -76,16 +117,20 @@ type NIC struct {
 
 // SystemSnapshot is one coherent read of one system (one GET where the BMC allows it).
 type SystemSnapshot struct {
-	URI         string
-	Identity    Identity
-	Power       PowerState
-	Health      Health
+	URI      string
+	Identity Identity
+	Power    PowerState
+	Health   Health
+	// Critical names what the BMC reports as critical where Health is; empty where it names nothing.
+	Critical    []HealthPart
 	LED         IndicatorLED
 	BIOSVersion string
 	MemoryBytes int64
 	CPUCount    int
 	CPUModel    string
 	Boot        BootOverride
+	// BootProgress is how far the last boot came; empty where the BMC does not say.
+	BootProgress BootProgress
 	// BootOrder lists boot option references in order; empty where not offered.
 	BootOrder []string
 	// ResetTypes lists the reset types offered; empty means not said.
@@ -154,14 +199,14 @@ type Power interface {
 
 // Boot changes what a system boots next, with the same identity check as Power.
 type Boot interface {
-	// PowerOnOnce switches a system on that is Off, to boot once from target ("Pxe", "UefiHttp", "Hdd"): it sets the boot
-	// override, reads it back and then asks for On. It refuses unless the system is Off (ErrNotOff), because an override on
+	// PowerOnOnce switches a system on that is Off, to boot once from target ("Pxe", "UefiHttp", "Hdd"), in mode UEFI unless
+	// another is given: it sets the boot override, reads it back and then asks for On. It refuses unless the system is Off (ErrNotOff), because an override on
 	// a running machine would hijack the workload's own reboot. A target that the BMC does not list is refused with an
 	// *UnsupportedError naming those that it lists. Where the override does not show it asks for nothing more and returns an
-	// *OverrideError; a BMC that takes a while shows it to a later call. Whether the power-on may have been carried out is
+	// *OverrideError; it looks for some seconds, and a BMC that takes longer shows it to a later call. Whether the power-on may have been carried out is
 	// what MayHaveHappened says of its error; the override may stand either way, and a repeated call does not write it again
-	// while it shows.
-	PowerOnOnce(ctx context.Context, uri string, want Identity, target string) error
+	// while it shows. With TargetBootOrder it sets no override, and refuses a system that shows one.
+	PowerOnOnce(ctx context.Context, uri string, want Identity, target string, mode ...BootMode) error
 	// ClearBoot disables an override. It writes nothing where none is set.
 	ClearBoot(ctx context.Context, uri string, want Identity) error
 	// SetBootOrder sets the persistent boot order. It refuses unless the system is Off (ErrNotOff), and writes nothing where
@@ -197,7 +242,7 @@ type ManagerReset interface {
 	// ResetManager asks for GracefulRestart or ForceRestart of the BMC. Right before it does, it reads the BMC, and writes
 	// nothing and returns an *IdentityError where another one answers: where its UUID or serial number differs from want,
 	// where none of want's systems is found, or where want has no system and nothing else proves it. It refuses with an
-	// *UnsupportedError where the action is not offered. Every call is a restart. The BMC's sessions and pending boot
+	// *UnsupportedError where the action is not offered, and where no link proves which manager is that of the systems. Every call is a restart. The BMC's sessions and pending boot
 	// overrides may be lost with it.
 	ResetManager(ctx context.Context, want ManagerIdentity, graceful bool) error
 }

@@ -165,23 +165,6 @@ func TestPagesWithoutEndStopAtTheRequestLimit(t *testing.T) {
 	}
 }
 
-func TestTheBMCIsPickedAmongSeveralManagers(t *testing.T) {
-	f := newFake(t)
-	f.set("/redfish/v1/Managers", `{"Members":[{"@odata.id":"/m/gpu"},{"@odata.id":"/m/rack"},{"@odata.id":"/m/bmc"}]}`)
-	f.set("/m/gpu", `{"Id":"gpu","ManagerType":"Service","Model":"gpu"}`)
-	f.set("/m/rack", `{"Id":"rack","ManagerType":"BMC","Model":"rack"}`)
-	f.set("/m/bmc", `{"Id":"bmc","ManagerType":"BMC","Model":"bmc","Links":{"ManagerForServers":[{"@odata.id":"`+systemURI+`"}]}}`)
-	got, err := f.client(t).Manager(t.Context())
-	if err != nil || got.Model != "bmc" {
-		t.Errorf("picked %q, %v", got.Model, err)
-	}
-	f.set("/redfish/v1/", strings.Replace(f.docs["/redfish/v1/"], `"Links":{`, `"Links":{"ManagerProvidingService":{"@odata.id":"/m/rack"},`, 1))
-	got, err = f.client(t).Manager(t.Context())
-	if err != nil || got.Model != "rack" {
-		t.Errorf("the service's own manager was not picked, but %q, %v", got.Model, err)
-	}
-}
-
 const nicsURI = systemURI + "/EthernetInterfaces"
 
 func withNICs(f *fakeBMC, members string) {
@@ -284,7 +267,7 @@ func TestExpandSavesTheReadsOfMembers(t *testing.T) {
 	q := "?$expand=.($levels=1)"
 	got := f.seen()
 	got[1] = got[1][:len("POST "+sessions)]
-	wantLines(t, got, "GET /redfish/v1/", "POST "+sessions, "GET /redfish/v1/Managers"+q, "GET /redfish/v1/Systems"+q, "GET "+nicsURI+q)
+	wantLines(t, got, "GET /redfish/v1/", "POST "+sessions, "GET /redfish/v1/Systems"+q, "GET /redfish/v1/Managers"+q, "GET "+nicsURI+q)
 }
 
 func TestASystemThatWasJustListedIsNotReadAgain(t *testing.T) {

@@ -30,17 +30,11 @@ type systemDoc struct {
 		Model text
 	}]
 	Boot               object[bootDoc]
+	BootProgress       object[struct{ LastState, LastStateTime text }]
 	Actions            object[systemActions]
 	EthernetInterfaces link
+	Links              object[struct{ ManagedBy list[link] }]
 	Settings           object[struct{ SettingsObject link }] `json:"@Redfish.Settings"`
-}
-
-type bootDoc struct {
-	Enabled text       `json:"BootSourceOverrideEnabled"`
-	Target  text       `json:"BootSourceOverrideTarget"`
-	Mode    text       `json:"BootSourceOverrideMode"`
-	Allowed list[text] `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
-	Order   list[text] `json:"BootOrder"`
 }
 
 type systemActions struct {
@@ -83,7 +77,7 @@ func (o *operation) system(uri string) (*systemDoc, SystemSnapshot, error) {
 	if len(snapshot.ResetTypes) == 0 {
 		snapshot.ResetTypes = o.c.knownResetTypes(string(doc.Actions.Value.Reset.Value.ActionInfo))
 	}
-	return doc, snapshot, nil
+	return doc, o.withParts(snapshot, got.body), nil
 }
 
 func (d *systemDoc) snapshot(uri string) SystemSnapshot {
@@ -107,6 +101,11 @@ func (d *systemDoc) snapshot(uri string) SystemSnapshot {
 			Enabled: string(d.Boot.Value.Enabled),
 			Target:  string(d.Boot.Value.Target),
 			Allowed: words(d.Boot.Value.Allowed),
+			Missing: d.withoutOverride(),
+		},
+		BootProgress: BootProgress{
+			LastState:     string(d.BootProgress.Value.LastState),
+			LastStateTime: string(d.BootProgress.Value.LastStateTime),
 		},
 		BootOrder:  words(d.Boot.Value.Order),
 		ResetTypes: words(d.Actions.Value.Reset.Value.Allowed),

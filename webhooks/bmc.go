@@ -22,6 +22,8 @@ type bmcFacts struct {
 	// address is the place itself, "[ip]:port".
 	address                         string
 	byAddress, byMAC, byEndpointRef *rival
+	// assignment is what UUIDs for its systems are held against.
+	assignment assignmentFacts
 }
 
 // checkBMC: one service is one BMC. Two of them would both write to the same machine.
@@ -32,6 +34,8 @@ func checkBMC(c change[v1alpha1.BMC], f bmcFacts) findings {
 	}
 	checkAcceptance(c, &found)
 	checkTrust(c, &found)
+	checkHostMACs(c, &found)
+	checkAssignments(c, f.assignment, &found)
 	access := c.new.Spec.Access
 	if access != nil && access.MACAddress != "" && c.created() {
 		checkMAC(bmcAccessPath.Child("macAddress"), access.MACAddress, "the BMC is reached by its IP address all the same", &found)
@@ -100,6 +104,9 @@ func (l *lookup) judgeBMC(ctx context.Context, c change[v1alpha1.BMC]) (findings
 		if f.byEndpointRef, err = l.bmcOfEndpoint(ctx, c, is); err != nil {
 			return findings{}, nil, err
 		}
+	}
+	if f.assignment, err = l.judgeAssignments(ctx, c); err != nil {
+		return findings{}, nil, err
 	}
 	return checkBMC(c, f), nil, nil
 }

@@ -40,6 +40,12 @@ const (
 	ConditionBMCReachable = "BMCReachable"
 	// ConditionHealthy on a Server says what its BMC reported last of the machine's health; it is left out where it never did.
 	ConditionHealthy = "Healthy"
+	// ConditionInterfacesUnknown on a Server, while True, says that no MAC address of the machine is known, although its network
+	// boot needs one, so that nothing is booted.
+	ConditionInterfacesUnknown = "InterfacesUnknown"
+	// ConditionBootOverrideMissing on a Server, while True, says that its BMC shows no boot override, and what follows: it is never
+	// wiped, and is switched on only where the policy says boot.withoutOverride.
+	ConditionBootOverrideMissing = "BootOverrideMissing"
 	// ConditionIdentityMismatch on a Server, while True, says that another machine answers in its place.
 	ConditionIdentityMismatch = "IdentityMismatch"
 	// ConditionOperationDone on a Server says how the last operation asked for by annotation ended.
@@ -293,6 +299,13 @@ const (
 	ReasonHealthWarning = "HealthWarning"
 	// ReasonHealthCritical: the BMC reports a part of the machine that has failed.
 	ReasonHealthCritical = "HealthCritical"
+	// ReasonHealthTolerated: the BMC reports critical health, and names no part of the hardware for it or the policy lets that
+	// stop nothing.
+	ReasonHealthTolerated = "HealthTolerated"
+	// ReasonBootOverrideMissing: the BMC shows no boot override that could be set.
+	ReasonBootOverrideMissing = "BootOverrideMissing"
+	// ReasonInterfacesUnreported: neither the BMC nor the machine has named a network interface, and no annotation gives one.
+	ReasonInterfacesUnreported = "InterfacesUnreported"
 	// ReasonOtherSystem: the BMC answers for another machine than the server's.
 	ReasonOtherSystem = "OtherSystem"
 	// ReasonUnknownState: the policy neither defines nor migrates the server's state.
@@ -315,6 +328,8 @@ const (
 	ReasonRequestFailed = "RequestFailed"
 	// ReasonBootOverrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
 	ReasonBootOverrideIgnored = "BootOverrideIgnored"
+	// ReasonPowerRefused is that of an event: the BMC refused a power change, and would refuse the same again.
+	ReasonPowerRefused = "PowerRefused"
 	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.
 	ReasonSwitchedOnByHand = "SwitchedOnByHand"
 	// ReasonBMCUnreachable: the BMC does not answer, and what is known of the machine without it does not suffice.

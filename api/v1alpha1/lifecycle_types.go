@@ -157,6 +157,18 @@ type PowerRequest struct {
 	// shownAt is when the BMC first showed what was asked for.
 	// +optional
 	ShownAt *metav1.MicroTime `json:"shownAt,omitempty"`
+	// refusal is what the BMC said when it last refused this power change in this entry, in its own words.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Refusal string `json:"refusal,omitempty"`
+	// refusals counts how often in a row it was refused with that.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Refusals int32 `json:"refusals,omitempty"`
+	// refusedAt is when the BMC refused this very request; absent where it did not, or where that is not known yet.
+	// +optional
+	RefusedAt *metav1.MicroTime `json:"refusedAt,omitempty"`
 }
 
 // ProbePurpose is what an agent was booted for.

@@ -120,6 +120,12 @@ const (
 	// CertificatePinnedAnnotation on a BMC is when its certificate was pinned at first use (RFC 3339). A BMC that has it is never
 	// pinned at first use again.
 	CertificatePinnedAnnotation = "policy.metalaw.dev/certificate-pinned"
+	// HostMACsAnnotation on a BMC gives the MAC addresses of systems of which the BMC reports no network interface: a YAML object
+	// of lists by the URI of the system. They count until the machine itself reports its interfaces.
+	HostMACsAnnotation = "policy.metalaw.dev/host-macs"
+	// SystemUUIDsAnnotation on a BMC assigns UUIDs to systems that show none: a YAML object by the URI of the system, with uuid and
+	// with serial, mac or both, which prove the system at each reading. To write it takes the verb assign-uuid on the BMC.
+	SystemUUIDsAnnotation = "policy.metalaw.dev/system-uuids"
 	// DeleteDataAnnotation, with the value "true", allows a Server to be deleted while it holds data, and a
 	// ServerInventory to lose what it remembers of data.
 	DeleteDataAnnotation = "policy.metalaw.dev/delete-data"

@@ -124,6 +124,7 @@ func (v *visit) readHardware() {
 	}
 	reading, fresh := v.desk.Refresh(v.name, v.target, maxAge)
 	v.reading = reading
+	v.reading.Value.Systems = assign(reading.Value.Systems, v.bmc.Annotations[v1alpha1.SystemUUIDsAnnotation])
 	if !fresh {
 		v.wake = v.desk.NextTry(v.name) // 0 while a read is under way, whose end wakes the BMC
 		return
@@ -208,7 +209,10 @@ func serversOf(ctx context.Context, r client.Reader, uuid string) ([]server, err
 
 func asServer(s *v1alpha1.Server) server {
 	found := server{
-		name: s.Name, uuid: s.Spec.SystemUUID, uri: s.Spec.SystemURI, serial: s.Status.SerialNumber, inline: s.Spec.BMC != nil,
+		name: s.Name, uuid: s.Spec.SystemUUID, uri: s.Spec.SystemURI, serial: s.Status.SerialNumber, inline: s.Spec.BMC != nil, holds: holdsData(s),
+	}
+	for i := range s.Status.NetworkInterfaces {
+		found.macs = append(found.macs, s.Status.NetworkInterfaces[i].MACAddress)
 	}
 	if s.Spec.BMCRef != nil {
 		found.bmc = s.Spec.BMCRef.Name

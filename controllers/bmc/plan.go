@@ -37,8 +37,10 @@ type server struct {
 	name, uuid, uri, serial string
 	// bmc is the name in bmcRef; empty for none.
 	bmc string
-	// inline says that the server has a BMC access of its own.
-	inline bool
+	// inline says that the server has a BMC access of its own, and holds that it is held or Dirty.
+	inline, holds bool
+	// macs are those of its interfaces, as far as they are known.
+	macs []string
 }
 
 // incumbent is another BMC behind which a system was found before.
@@ -98,6 +100,8 @@ func makePlan(f facts) plan {
 		}
 		uuid := strings.ToLower(s.Identity.UUID)
 		switch {
+		case s.Refused != "":
+			p.refuse(v1alpha1.ReasonSystemUnidentified, "", "%s", s.Refused)
 		case !usableUUID.MatchString(uuid):
 			p.refuse(v1alpha1.ReasonSystemUnidentified, "",
 				"the system %s shows no usable UUID (%q), so it cannot be told from another; it is not managed",
@@ -117,6 +121,8 @@ func (p *plan) place(f facts, index int, uuid string, missing []server) {
 	s := f.systems[index]
 	known := f.byUUID[uuid]
 	switch {
+	case len(known) == 1 && moved(known[0], s, f.bmc) != "":
+		p.refuse(v1alpha1.ReasonSystemConflict, "", "%s", moved(known[0], s, f.bmc))
 	case len(known) > 1:
 		p.refuse(v1alpha1.ReasonSystemConflict, "", "the Servers %s and %s both stand for the system %s with UUID %s; delete the one that is wrong",
 			known[0].name, known[1].name, s.URI, uuid)

@@ -3,6 +3,7 @@
 package bmc
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,10 +25,18 @@ func (v *visit) pollInterval() time.Duration {
 	if n := vouching(v.owned); n > 0 {
 		age = max(age, v.MetadataPoll/time.Duration(min(n, mostShares)))
 	}
+	if anyNameless(assign(v.desk.Reading(v.name).Value.Systems, v.bmc.Annotations[v1alpha1.SystemUUIDsAnnotation])) {
+		age = min(age, v.SteadyPoll) // a BMC that has just started may show no UUID for some seconds
+	}
 	if v.reset() != nil {
 		age = min(age, v.TransitionPoll)
 	}
 	return age
+}
+
+// anyNameless says that a system was read which bears no UUID.
+func anyNameless(systems []System) bool {
+	return slices.ContainsFunc(systems, func(s System) bool { return s.Err == "" && s.Identity.UUID == "" })
 }
 
 // vouching counts the Servers whose reads show that their BMC answers; 0 where one of them says otherwise. One that

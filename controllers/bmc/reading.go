@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/metalaw/metalaw/api/bmcsystems"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -26,6 +27,11 @@ type Reading struct {
 type System struct {
 	URI      string
 	Identity redfish.Identity
+	// MACs are the addresses of its interfaces, read where it shows no UUID, by which it may be proven.
+	MACs []string
+	// Assignment is the UUID that it bears by annotation, and Refused says why it bears none; see assign.
+	Assignment bmcsystems.Assignment
+	Refused    string
 	// Err says why the system could not be read; its identity is then unknown, which does not mean that it is gone.
 	Err string
 }
@@ -91,14 +97,31 @@ func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Targ
 			reading.Systems = append(reading.Systems, System{URI: uri, Err: err.Error()})
 			continue
 		}
-		known[uri] = remembered{identity: system.Identity, at: r.now()}
-		reading.Systems = append(reading.Systems, System{URI: uri, Identity: system.Identity})
+		if system.Identity.UUID != "" {
+			known[uri] = remembered{identity: system.Identity, at: r.now()}
+			reading.Systems = append(reading.Systems, System{URI: uri, Identity: system.Identity})
+			continue
+		}
+		reading.Systems = append(reading.Systems, nameless(ctx, bmc, uri)) // not remembered: iLO shows null for some seconds after its start
 	}
 	for _, uri := range manager.Unreadable {
 		reading.Systems = append(reading.Systems, System{URI: uri, Err: "the BMC lists it and does not show it"})
 	}
 	r.learn(target.Key, from, known)
 	return reading, nil
+}
+
+// nameless reads what else may prove a system that shows no UUID.
+func nameless(ctx context.Context, bmc redfish.BMC, uri string) System {
+	detail, err := bmc.SystemDetail(ctx, uri)
+	if err != nil {
+		return System{URI: uri, Err: err.Error()}
+	}
+	s := System{URI: uri, Identity: detail.Identity}
+	for _, nic := range detail.NICs {
+		s.MACs = append(s.MACs, nic.MACAddress)
+	}
+	return s
 }
 
 // recall returns a copy of what is remembered.

@@ -225,7 +225,18 @@ func (v *visit) expected() redfish.ManagerIdentity {
 	want := redfish.ManagerIdentity{UUID: cmp.Or(manager.UUID, v.bmc.Spec.BMCUUID), SerialNumber: manager.SerialNumber}
 	for i := range v.owned {
 		s := &v.owned[i]
-		want.Systems = append(want.Systems, redfish.SystemAt{URI: s.Spec.SystemURI, Identity: redfish.Identity{UUID: s.Spec.SystemUUID}})
+		want.Systems = append(want.Systems, redfish.SystemAt{URI: s.Spec.SystemURI, Identity: v.identityOf(s)})
+	}
+	return want
+}
+
+// identityOf is who must answer for a Server.
+func (v *visit) identityOf(s *v1alpha1.Server) redfish.Identity {
+	want := redfish.Identity{UUID: s.Spec.SystemUUID}
+	for _, system := range v.reading.Value.Systems {
+		if a := system.Assignment; a.UUID != "" && isSystem(a.UUID, s.Spec.SystemUUID) && sameURI(system.URI, s.Spec.SystemURI) {
+			want.Assigned, want.SerialNumber, want.MAC = true, a.SerialNumber, a.MAC
+		}
 	}
 	return want
 }

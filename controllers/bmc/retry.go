@@ -13,13 +13,15 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 )
 
-// retryAccess has the BMC asked again at once, as the annotation asks. A repeated call within a cool-down asks with
-// refused credentials only once.
+// retryAccess has the BMC asked again at once, and forgets who its systems were said to be. A repeated call within a
+// cool-down asks with refused credentials only once.
 func (v *visit) retryAccess() loop.Progress {
 	v.dropOperation()
 	if v.targetErr != nil {
 		return loop.Holds() // what is missing is looked for without being asked
 	}
+	v.reader.forget(v.target.Key)
+	defer v.desk.Refresh(v.name, v.target, anew)
 	if done, again := v.Clients.Retry(v.target.Key); !done {
 		v.retriedLately = fmt.Sprintf("the credentials were refused or tried again by hand a short while ago and are not tried once more before %s, "+
 			"so that no account is locked; correct the BMCSecret, which is then tried at once", again.UTC().Format("15:04:05 MST"))
@@ -29,6 +31,9 @@ func (v *visit) retryAccess() loop.Progress {
 	v.wake = time.Millisecond
 	return loop.Holds()
 }
+
+// anew is an age that no reading has, so that one is begun.
+const anew = -time.Nanosecond
 
 // Notify implements loop.Notifier.
 func (v *visit) Notify(context.Context) {

@@ -34,6 +34,8 @@ type device struct {
 	mu      sync.Mutex
 	manager redfish.ManagerSnapshot
 	systems map[string]redfish.Identity
+	// macs are those of the interfaces of each system.
+	macs map[string][]string
 	// fails is what every read ends with; nil for a BMC that answers.
 	fails error
 	// resets are what was expected of each reset, and answers how long one takes and how it ends.
@@ -70,6 +72,17 @@ func (d *device) System(_ context.Context, uri string) (redfish.SystemSnapshot, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return redfish.SystemSnapshot{URI: uri, Identity: d.systems[uri]}, d.read(uri)
+}
+
+// SystemDetail shows the MAC addresses besides.
+func (d *device) SystemDetail(_ context.Context, uri string) (redfish.SystemSnapshot, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := redfish.SystemSnapshot{URI: uri, Identity: d.systems[uri]}
+	for _, mac := range d.macs[uri] {
+		s.NICs = append(s.NICs, redfish.NIC{MACAddress: mac})
+	}
+	return s, d.read(uri)
 }
 
 func (d *device) ResetManager(_ context.Context, want redfish.ManagerIdentity, _ bool) error {

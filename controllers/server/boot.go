@@ -19,7 +19,6 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/policies"
 )
 
 // bootMessage says what a power-on waits for.
@@ -32,26 +31,6 @@ func (v *visit) bootMessage() string {
 		state = v1alpha1.ServerBootConfigurationStatePending
 	}
 	return fmt.Sprintf("the boot operator to prepare %s/%s, which is %s", v.boot.Namespace, v.boot.Name, state)
-}
-
-// interfacesKnown sees to status.networkInterfaces before a boot configuration is written, because boot services find
-// the machine by them and do not watch servers.
-func (v *visit) interfacesKnown() (loop.Progress, bool) {
-	if len(v.server.Status.NetworkInterfaces) > 0 {
-		return loop.Progress{}, true
-	}
-	if v.facts.BMC.Identity != policies.IdentitySame {
-		return loop.Waiting(waitsForReading, "the BMC to name the network interfaces", 0), false
-	}
-	if v.reading.Value.NICsIncomplete && v.now.Sub(v.server.Status.Lifecycle.EnteredAt.Time) < v.PowerGrace {
-		return loop.Waiting(waitsForReading, "the BMC to name all network interfaces", v.pollInterval()), false
-	}
-	nics := interfacesOf(v.reading.Value.NICs)
-	if len(nics) == 0 {
-		return loop.Progress{}, true // the BMC names none; the boot service must know the machine otherwise
-	}
-	v.server.Status.NetworkInterfaces = nics
-	return loop.Waiting("InterfacesRecorded", "the network interfaces are recorded first", time.Millisecond), false
 }
 
 // bootAsClaimed keeps the claim's boot configuration in the claim's namespace as the claim asks.

@@ -32,6 +32,8 @@ func (v *visit) recordConditions(d engine.Decision, outcome loop.Outcome) {
 	}
 	v.recordReachable()
 	v.recordIdentity()
+	v.recordInterfaces()
+	v.recordOverrideMissing()
 	v.recordHealth()
 	v.recordClaimMissing()
 	v.recordHalt(d)

@@ -12,6 +12,8 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -43,8 +45,8 @@ func (v *visit) recordHardware() {
 	if s.MemoryBytes > 0 {
 		st.TotalSystemMemory = sameOrNew(st.TotalSystemMemory, s.MemoryBytes)
 	}
-	if len(st.NetworkInterfaces) == 0 && !s.NICsIncomplete {
-		st.NetworkInterfaces = interfacesOf(s.NICs)
+	if !s.NICsIncomplete {
+		st.NetworkInterfaces = knownInterfaces(st.NetworkInterfaces, interfacesOf(s.NICs), v.stated)
 	}
 	if v.inventory != nil && v.inventory.Report != nil {
 		v.recordReport(&v.inventory.Report.Data)
@@ -91,15 +93,53 @@ func (v *visit) recordLabels(alongside bool) {
 
 // recordHealth says what the BMC says of the machine's health. What it said last stands while it says nothing.
 func (v *visit) recordHealth() {
-	reason, known := policies.HealthReason(v.facts.BMC.Health)
-	switch {
-	case !known:
-	case reason == v1alpha1.ReasonHealthOK:
-		v.condition(v1alpha1.ConditionHealthy, metav1.ConditionTrue, reason, "the BMC reports no trouble")
-	default:
-		v.condition(v1alpha1.ConditionHealthy, metav1.ConditionFalse, reason, fmt.Sprintf(
-			"the BMC reports health %s; its log and its Chassis and Systems resources say which part", v.facts.BMC.Health))
+	if v.facts.BMC.Identity != policies.IdentitySame {
+		return
 	}
+	stops := v.settings().Health.CriticalStops
+	reason, known := policies.HealthReason(v.systemReading(), stops)
+	if !known {
+		return
+	}
+	status := metav1.ConditionFalse
+	if reason == v1alpha1.ReasonHealthOK {
+		status = metav1.ConditionTrue
+	}
+	v.condition(v1alpha1.ConditionHealthy, status, reason, loop.Shortened(healthWords(reason, v.reading.Value.Critical, stops), loop.MaxMessage))
+}
+
+// healthWords say what the BMC reports, which part it is, and what follows.
+func healthWords(reason string, parts []redfish.HealthPart, stops string) string {
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.Name)
+	}
+	which := "names no part for it"
+	if len(names) > 0 {
+		which = "names " + strings.Join(names, ", ")
+	}
+	switch {
+	case reason == v1alpha1.ReasonHealthOK:
+		return "The BMC reports no trouble."
+	case reason == v1alpha1.ReasonHealthWarning:
+		return "The BMC reports health Warning. That stops nothing. Its Chassis and Systems resources say which part."
+	case reason == v1alpha1.ReasonHealthTolerated:
+		return fmt.Sprintf("The BMC reports health Critical and %s. That stops nothing. See its log.", which)
+	case stops == bundle.StopsOffering:
+		return fmt.Sprintf("The BMC reports health Critical and %s. No claim gets the server until that is mended.", which)
+	}
+	return fmt.Sprintf("The BMC reports health Critical and %s. The server is neither inspected nor offered. Mend it, then retry.", which)
+}
+
+// faulty are the names of the parts of the hardware that the BMC reports as critical.
+func faulty(parts []redfish.HealthPart) []string {
+	var names []string
+	for _, p := range parts {
+		if p.Hardware {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // passing says that a power state is on its way to what was just asked for: it is not worth a write of its own.

@@ -42,16 +42,19 @@ func TestAServerUnderABundleThatWantsNoneLosesTheLabelsOfItsHardware(t *testing.
 func TestAServerThatRestsShowsItsHardwareInLabelsAndItsHealth(t *testing.T) {
 	for name, c := range map[string]struct {
 		health redfish.Health
+		parts  []redfish.HealthPart
 		want   string
 	}{
-		"in good health":                {redfish.HealthOK, "True/HealthOK"},
-		"with a part that has failed":   {redfish.HealthCritical, "False/HealthCritical"},
-		"whose BMC says nothing of any": {redfish.HealthUnknown, "none"},
+		"in good health":                {redfish.HealthOK, nil, "True/HealthOK"},
+		"with a part that has failed":   {redfish.HealthCritical, []redfish.HealthPart{{Name: "Memory", Hardware: true}}, "False/HealthCritical"},
+		"whose lid is open":             {redfish.HealthCritical, []redfish.HealthPart{{Name: "Intrusion"}}, "False/HealthTolerated"},
+		"whose BMC names no part":       {redfish.HealthCritical, nil, "False/HealthTolerated"},
+		"whose BMC says nothing of any": {redfish.HealthUnknown, nil, "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMachine(redfish.PowerOff)
-				m.shows.Health = c.health
+				m.shows.Health, m.shows.Critical = c.health, c.parts
 				m.shows.Identity.Manufacturer = "Maker & Sons"
 				inventory := &policyv1alpha1.ServerInventory{Report: &policyv1alpha1.ProbeReport{Data: policyv1alpha1.ProbeData{
 					CPU: []policyv1alpha1.CPU{{TotalCores: 16}}, Memory: []policyv1alpha1.MemoryDevice{{SizeBytes: 64 << 30}}}}}

@@ -112,6 +112,11 @@ func (m *machine) System(ctx context.Context, _ string) (redfish.SystemSnapshot,
 	return shown, nil
 }
 
+// SystemDetail shows the same, with the network interfaces that the test gave the machine.
+func (m *machine) SystemDetail(ctx context.Context, uri string) (redfish.SystemSnapshot, error) {
+	return m.System(ctx, uri)
+}
+
 // readings is how often the BMC was read.
 func (m *machine) readings() int {
 	m.mu.Lock()
@@ -162,7 +167,10 @@ func (m *machine) setBootOnce(target string) error {
 	return m.set("SetBootOnce", func() { m.shows.Boot = redfish.BootOverride{Enabled: "Once", Target: target} })
 }
 
-func (m *machine) PowerOnOnce(ctx context.Context, uri string, want redfish.Identity, target string) error {
+func (m *machine) PowerOnOnce(ctx context.Context, uri string, want redfish.Identity, target string, mode ...redfish.BootMode) error {
+	if target == redfish.TargetBootOrder { // heard as On alone
+		return m.Reset(ctx, uri, want, redfish.ActionOn)
+	}
 	if err := m.setBootOnce(target); err != nil {
 		return err
 	}

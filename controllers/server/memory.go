@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/redfish"
 )
 
 // memory is what this process remembers of servers between reconciles. Losing it costs a read, never a wrong action.
@@ -38,6 +39,8 @@ type remembered struct {
 	// minted is the credential of the agent's boot that was written last, for the object with the UID mintedFor.
 	minted    *v1alpha1.ProbeCredential
 	mintedFor types.UID
+	// boot follows the last boot that was asked for.
+	boot bootWatch
 }
 
 // recordKind is what a record with a time tells of.
@@ -112,6 +115,19 @@ func (m *memory) enteredAt(s *v1alpha1.Server) time.Time {
 		return time.Time{}
 	}
 	return r.entered
+}
+
+// watchBoot takes in what a BMC shows of a boot, and says whether that has come to its operating system.
+func (m *memory) watchBoot(name, boot string, shown redfish.BootProgress) (started bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.of(name)
+	if r.boot.boot != boot { // what shows at first may be of the boot before
+		r.boot = bootWatch{boot: boot, before: shown, left: shown.LastState != "" && !shown.StartedOS()}
+		return false
+	}
+	r.boot, started = r.boot.look(shown)
+	return started
 }
 
 // ask notes that this process records a power change.

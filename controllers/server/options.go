@@ -100,7 +100,7 @@ type Options struct {
 	SteadyPoll time.Duration
 	// PowerGrace is how long a BMC may take to show what it accepted, before it is asked again.
 	PowerGrace time.Duration
-	// BootGrace is how long a machine may take from power-on to reading its boot override.
+	// BootGrace stands in for boot.firstWord of every bundle; 0 leaves that in force.
 	BootGrace time.Duration
 	// Workers is the number of reconciles side by side.
 	Workers int
@@ -150,9 +150,6 @@ func (o *Options) setDefaults(mgr ctrl.Manager) {
 	}
 	if o.PowerGrace == 0 {
 		o.PowerGrace = time.Minute
-	}
-	if o.BootGrace == 0 {
-		o.BootGrace = 10 * time.Minute
 	}
 	if o.Workers == 0 {
 		o.Workers = 16

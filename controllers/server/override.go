@@ -13,6 +13,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -24,6 +25,10 @@ const overrideRetry = time.Minute
 // self test. Its failure holds nothing back.
 func (v *visit) clearOverride(ctx context.Context) loop.Progress {
 	if !v.facts.BMC.OverrideSet {
+		return loop.Holds()
+	}
+	if v.shows(redfish.PowerOn) && v.reading.Value.BootProgress.InSelfTest() {
+		v.wakeIn(v.pollInterval())
 		return loop.Holds()
 	}
 	if left := v.untilBooted(); left > 0 {
@@ -75,7 +80,65 @@ func (v *visit) untilBooted() time.Duration {
 			return 0
 		}
 	}
-	return max(0, v.BootGrace-v.now.Sub(since))
+	if v.startedOS() {
+		return 0
+	}
+	return max(0, v.firstWord()-v.now.Sub(since))
+}
+
+// bootSettings is how the policy has this machine booted.
+func (v *visit) bootSettings() bundle.BootOf {
+	return v.settings().Boot.For(v.server.Status.Manufacturer, v.server.Status.Model)
+}
+
+// firstWord is how long after its power-on a machine may take to use its override, where nothing proves that it did.
+func (v *visit) firstWord() time.Duration {
+	if v.BootGrace > 0 {
+		return v.BootGrace
+	}
+	return v.bootSettings().FirstWord
+}
+
+// bootWatch follows the boot progress of one boot. A BMC may go on showing that of the boot before.
+type bootWatch struct {
+	boot   string
+	before redfish.BootProgress
+	// left says that something else was seen since than the operating system of the boot before.
+	left bool
+}
+
+// look takes in a reading, and says whether this boot has come to its operating system.
+func (w bootWatch) look(p redfish.BootProgress) (after bootWatch, started bool) {
+	if !p.StartedOS() {
+		w.left = w.left || p.LastState != ""
+		return w, false
+	}
+	return w, w.left || p.LastStateTime != "" && p.LastStateTime != w.before.LastStateTime
+}
+
+// startedOS says that the BMC shows this boot to have used its override.
+func (v *visit) startedOS() bool {
+	if !v.shows(redfish.PowerOn) {
+		return false
+	}
+	return v.memory.watchBoot(v.server.Name, v.bootID(), v.reading.Value.BootProgress)
+}
+
+// watchBoot begins to follow a boot that is about to be asked for.
+func (v *visit) watchBoot() {
+	v.memory.watchBoot(v.server.Name, v.bootID(), v.reading.Value.BootProgress)
+}
+
+// bootID names the last boot that was asked for.
+func (v *visit) bootID() string {
+	id := entryText(v.server.Status.Lifecycle.Entry)
+	if request := v.server.Status.Lifecycle.Request; request != nil && request.Action == v1alpha1.PowerActionOn {
+		id = requestID(request)
+	}
+	if op := v.server.Status.Operation; op != nil && op.FinishedAt != nil && resetActions[op.Name] != "" {
+		id += "/" + op.ID
+	}
+	return id
 }
 
 func later(a, b time.Time) time.Time {

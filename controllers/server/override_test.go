@@ -14,6 +14,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -54,6 +55,85 @@ func TestABootOverrideStaysUntilTheMachineIsKnownToHaveBooted(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+func TestAnOverrideIsClearedWhenTheBMCShowsThisBootToHaveStartedItsSystem(t *testing.T) {
+	os := func(at string) redfish.BootProgress {
+		return redfish.BootProgress{LastState: "OSRunning", LastStateTime: at}
+	}
+	state := func(s string) redfish.BootProgress { return redfish.BootProgress{LastState: s} }
+	for name, c := range map[string]struct {
+		before redfish.BootProgress   // what shows while the machine is off
+		then   []redfish.BootProgress // what shows at each look after the power-on
+		want   bool
+	}{
+		"the system, after nothing":                        {state("None"), []redfish.BootProgress{state("OSRunning")}, true},
+		"the system has begun to start":                    {state("None"), []redfish.BootProgress{state("OSBootStarted")}, true},
+		"the system of the boot before":                    {os("10:00"), []redfish.BootProgress{os("10:00")}, false},
+		"that of the boot before, and then this one's":     {os("10:00"), []redfish.BootProgress{os("10:00"), os("11:00")}, true},
+		"that of a clock that was set back":                {os("10:00"), []redfish.BootProgress{os("09:00")}, true},
+		"that of the boot before, the self test, this one": {state("OSRunning"), []redfish.BootProgress{state("MemoryInitializationStarted"), state("OSRunning")}, true},
+		"that of the boot before, for ever, without times": {state("OSRunning"), []redfish.BootProgress{state("OSRunning"), state("OSRunning")}, false},
+		"the self test":                              {state("None"), []redfish.BootProgress{state("PCIResourceConfigStarted")}, false},
+		"the end of the self test":                   {state("None"), []redfish.BootProgress{state("SystemHardwareInitializationComplete")}, false},
+		"nothing at all":                             {redfish.BootProgress{}, []redfish.BootProgress{{}}, false},
+		"the system, where nothing was shown before": {redfish.BootProgress{}, []redfish.BootProgress{state("OSRunning")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMemory()
+			m.watchBoot("a", "On/1", c.before)
+			got := false
+			for _, shown := range c.then {
+				got = m.watchBoot("a", "On/1", shown)
+			}
+			if got != c.want {
+				t.Errorf("started %t", got)
+			}
+			if m.watchBoot("a", "On/2", c.then[len(c.then)-1]) {
+				t.Error("it stands for the next boot too")
+			}
+		})
+	}
+}
+
+func TestAnOverrideIsNeverClearedInTheSelfTest(t *testing.T) {
+	for progress, cleared := range map[string]bool{"MemoryInitializationStarted": false, "SetupEntered": false, "": true, "OEM": true} {
+		t.Run(progress, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOff)
+				m.obeys = slowly(5 * time.Second)
+				m.shows.BootProgress.LastState = progress
+				w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
+				w.manager.run(testBootGrace + 5*time.Minute)
+				if got := slices.Contains(m.asked(), "ClearBoot"); got != cleared {
+					t.Errorf("cleared %t: %v", got, m.asked())
+				}
+			})
+		})
+	}
+}
+
+func TestTheFirstWordIsAsThePolicySaysForTheModel(t *testing.T) {
+	for name, c := range map[string]struct {
+		grace time.Duration
+		model string
+		want  time.Duration
+	}{
+		"of any model":                         {0, "Other", 20 * time.Minute},
+		"of a model that takes longer":         {0, "SYS-821GE-TNHR", 45 * time.Minute},
+		"where the process has one of its own": {time.Second, "SYS-821GE-TNHR", time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings := bundle.Settings{Boot: bundle.Boot{BootOf: bundle.BootOf{FirstWord: 20 * time.Minute},
+				Models: []bundle.BootModel{{Model: "sys-821ge*", BootOf: bundle.BootOf{FirstWord: 45 * time.Minute}}}}}
+			v := &visit{subject: &subject{Options: Options{BootGrace: c.grace}}, server: &v1alpha1.Server{}}
+			v.bundle = &bundle.Bundle{Manifest: bundle.Manifest{Settings: settings}}
+			v.server.Status.Model = c.model
+			if got := v.firstWord(); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
 	}
 }
 

@@ -65,9 +65,14 @@ func (v *visit) powerOn(ctx context.Context, effect engine.Effect) loop.Progress
 	if !v.facts.Boot.Ready {
 		return loop.Waiting(waitsForBoot, v.bootMessage(), 0)
 	}
-	uri, want, target := v.server.Spec.SystemURI, v.want(), v.BootTarget
+	target, why := bootSource(v.BootTarget, v.reading.Value.Boot.Missing, v.facts.Boot.Purpose, v.settings().Boot.WithoutOverride)
+	if why != "" && v.shows(redfish.PowerOff) {
+		return loop.Failing(v1alpha1.ReasonBootOverrideMissing, why, time.Minute)
+	}
+	uri, want := v.server.Spec.SystemURI, v.want()
+	mode := redfish.BootMode(v.bootSettings().Mode)
 	p := v.askOnce(ctx, v1alpha1.PowerActionOn, func(ctx context.Context, bmc redfish.BMC) error {
-		return bmc.PowerOnOnce(ctx, uri, want, target)
+		return bmc.PowerOnOnce(ctx, uri, want, target, mode)
 	})
 	if v.commit != nil { // it is about to be asked for
 		l := v.server.Status.Lifecycle

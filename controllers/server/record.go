@@ -32,6 +32,7 @@ func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 	}
 	v.recordHardware()
 	v.recordShown()
+	v.recordRefusal()
 	v.recordRunning()
 	v.recordMove(d)
 	v.recordStranger(d)

@@ -65,8 +65,14 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 	}
 	at := metav1.NewMicroTime(v.now.Truncate(time.Microsecond)) // as it is stored, so that the request keeps its id
 	v.memory.ask(v.server.Name, at.Time)
+	v.recordRefusal() // of the request that this one repeats
+	former := v.server.Status.Lifecycle.Request
 	v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: action, AskedAt: at,
 		Entry: v.server.Status.Lifecycle.Entry, Attempts: v.attempt(action)}
+	v.carryRefusals(former, v.server.Status.Lifecycle.Request)
+	if action == v1alpha1.PowerActionOn {
+		v.watchBoot()
+	}
 	for _, a := range actions {
 		fleet.Begin(v.server.Status.Lifecycle, a, at)
 	}
@@ -220,10 +226,15 @@ func (v *visit) unheard(request *v1alpha1.PowerRequest) bool {
 	return !known && v.since(request) >= v.PowerGrace
 }
 
-// failedWith is what a request failed with; nil where it did not, and where that is not known.
+// failedWith is what a request failed with; nil where it did not, and where that is not known. What an earlier process heard
+// is what was stored.
 func (v *visit) failedWith(request *v1alpha1.PowerRequest) error {
-	if job, known := v.Desk.Known(v.server.Name, requestID(request)); known && job.State == hardware.JobFailed {
+	job, known := v.Desk.Known(v.server.Name, requestID(request))
+	switch {
+	case known && job.State == hardware.JobFailed:
 		return job.Err
+	case !known && request.RefusedAt != nil:
+		return &storedRefusal{words: request.Refusal}
 	}
 	return nil
 }

@@ -46,9 +46,9 @@ func read(ctx context.Context, bmc redfish.BMC, target hardware.Target) (redfish
 
 // same says that two snapshots are equal in everything that a reconcile acts on or shows.
 func same(a, b redfish.SystemSnapshot) bool {
-	return a.Power == b.Power && a.Health == b.Health && a.LED == b.LED && a.Identity == b.Identity &&
+	return a.Power == b.Power && a.Health == b.Health && slices.Equal(a.Critical, b.Critical) && a.LED == b.LED && a.Identity == b.Identity &&
 		a.BIOSVersion == b.BIOSVersion && a.MemoryBytes == b.MemoryBytes && a.Boot.Enabled == b.Boot.Enabled &&
-		len(a.NICs) == len(b.NICs) && a.NICsIncomplete == b.NICsIncomplete
+		a.Boot.Missing == b.Boot.Missing && slices.Equal(a.NICs, b.NICs) && a.NICsIncomplete == b.NICsIncomplete
 }
 
 // Setup adds the controller to the manager. The field indexes must be registered.
@@ -283,13 +283,15 @@ func holdsOtherwise(was, now *policyv1alpha1.FleetControl) bool {
 		!equality.Semantic.DeepEqual(was.Status.Trip, now.Status.Trip)
 }
 
-// bmcChanged passes changes of how a BMC is reached, and of whether it can be.
+// bmcChanged passes changes of how a BMC is reached, of whether it can be, and of what its annotations say of its systems.
 func bmcChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			was, ok1 := e.ObjectOld.(*v1alpha1.BMC)
 			now, ok2 := e.ObjectNew.(*v1alpha1.BMC)
-			return !ok1 || !ok2 || was.Generation != now.Generation || was.Status.State != now.Status.State || was.Status.IP != now.Status.IP
+			return !ok1 || !ok2 || was.Generation != now.Generation || was.Status.State != now.Status.State || was.Status.IP != now.Status.IP ||
+				was.Annotations[v1alpha1.HostMACsAnnotation] != now.Annotations[v1alpha1.HostMACsAnnotation] ||
+				was.Annotations[v1alpha1.SystemUUIDsAnnotation] != now.Annotations[v1alpha1.SystemUUIDsAnnotation]
 		},
 	}
 }

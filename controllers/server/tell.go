@@ -22,6 +22,7 @@ func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Server, d en
 	s.tellHalt(ctx, before, after, d)
 	s.tellOperation(ctx, before, after)
 	s.tellConditions(before, after)
+	s.tellRefusal(before, after)
 	s.tellConsent(before, after)
 }
 

@@ -47,6 +47,7 @@ type visit struct {
 	now       time.Time
 	target    hardware.Target
 	targetErr error
+	stated    stated
 	reading   hardware.Reading[redfish.SystemSnapshot]
 	claim     *v1alpha1.ServerClaim
 	boot      *v1alpha1.ServerBootConfiguration
@@ -256,7 +257,8 @@ func (v *visit) resolve(ctx context.Context) (hardware.Target, error) {
 	}
 	target, err := v.Access(ctx, bmc, v.settings())
 	target.URI = s.Spec.SystemURI
-	target.Detail = len(s.Status.NetworkInterfaces) == 0
+	v.stated = statedOn(bmc, s.Spec.SystemURI)
+	target.Detail = allStated(s.Status.NetworkInterfaces) || v.stated.assigned.MAC != ""
 	return target, err
 }
 
@@ -324,7 +326,9 @@ func (v *visit) systemReading() policies.SystemReading {
 	}
 	s := v.reading.Value
 	return policies.SystemReading{Reachable: true, Power: string(s.Power), Health: string(s.Health),
-		Identity:    policies.IdentityOf(redfish.SameSystem(v.want(), s.Identity), s.Identity.UUID),
+		Identity:    policies.IdentityOf(redfish.Shows(v.want(), s), s.Identity.UUID),
+		NoOverride:  s.Boot.Missing,
+		Faulty:      faulty(s.Critical),
 		OverrideSet: s.Boot.Enabled != "" && s.Boot.Enabled != "Disabled"}
 }
 
@@ -338,6 +342,9 @@ func (v *visit) WakeAfter() time.Duration { return v.wake }
 
 // want is the identity that must answer before anything is written to the BMC.
 func (v *visit) want() redfish.Identity {
+	if a := v.stated.assigned; a.UUID != "" && uuids.Same(a.UUID, v.server.Spec.SystemUUID) {
+		return redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: a.SerialNumber, MAC: a.MAC, Assigned: true}
+	}
 	return redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: v.server.Status.SerialNumber}
 }
 

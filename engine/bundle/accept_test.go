@@ -85,8 +85,10 @@ func TestSettingsThatAreLeftOutAreTheSafeOnes(t *testing.T) {
 	if found != nil {
 		t.Fatal(found)
 	}
-	want := Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Coverage: CoverageFloor{Rego: 80},
-		Claims: Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}, OnUnsatisfiable: "Warn"}}
+	want := Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Health: Health{CriticalStops: StopsInspection},
+		Coverage: CoverageFloor{Rego: 80},
+		Claims: Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}, OnUnsatisfiable: "Warn"},
+		Boot:   Boot{BootOf: BootOf{FirstWord: 20 * time.Minute, Mode: "UEFI"}}}
 	if diff := cmp.Diff(want, m.Settings); diff != "" {
 		t.Error(diff)
 	}

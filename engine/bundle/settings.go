@@ -46,6 +46,8 @@ type Settings struct {
 	BMCTLS string
 	// BMCPinWithin are the networks in which TLSPin trusts the certificate that a BMC shows at first use.
 	BMCPinWithin []netip.Prefix
+	// Health is what a critical part of a machine stops.
+	Health Health
 	// Canary is what a canary of this bundle may cost.
 	Canary Canary
 	// Coverage is how much of the bundle its own scenarios and tests must show.
@@ -55,6 +57,8 @@ type Settings struct {
 	// NoInventoryLabels keeps the hardware out of the labels of Servers (labels.inventory: false): a cloud controller copies
 	// them to Nodes, where tenants read them.
 	NoInventoryLabels bool
+	// Boot is how machines are booted.
+	Boot Boot
 }
 
 // Canary is the budget of a canary: once more servers than that are in trouble under it, it pauses itself.
@@ -107,7 +111,7 @@ func ValidName(name string) bool { return len(name) <= maxBundleName && objectNa
 func parseManifest(data []byte) (Manifest, diag.List) {
 	f := yamlpos.Parse(BundleFile, data)
 	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify,
-		Coverage: CoverageFloor{Rego: leastRegoCoverage}, Claims: defaultClaims()}}
+		Health: Health{CriticalStops: StopsInspection}, Coverage: CoverageFloor{Rego: leastRegoCoverage}, Claims: defaultClaims(), Boot: defaultBoot()}}
 	if f.Root == nil {
 		return m, f.Found
 	}
@@ -146,7 +150,7 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 
 func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage", "claims",
-		"labels") {
+		"labels", "boot", "health") {
 		switch field.Name {
 		case "sanitization":
 			s.Sanitization = oneOf(f, field.Value, field.Name, SanitizationRequired, SanitizationNone)
@@ -160,6 +164,8 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 			}
 		case "bmc":
 			s = parseBMC(f, field.Value, s)
+		case "health":
+			s.Health = parseHealth(f, field.Value, s.Health)
 		case "canary":
 			s.Canary = parseCanary(f, field.Value, s.Canary)
 		case "coverage":
@@ -170,6 +176,8 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 			for _, p := range f.Fields(field.Value, "labels", "inventory") {
 				s.NoInventoryLabels = !f.Bool(p.Value, p.Name)
 			}
+		case "boot":
+			s.Boot = parseBoot(f, field.Value, s.Boot)
 		}
 	}
 	return s

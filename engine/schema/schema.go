@@ -83,6 +83,13 @@ func bundleFields() object {
 		"probe":        fields(object{"allowUnauthenticated": truth("accept reports without a token")}),
 		"bmc": fields(object{"tls": words("how a BMC's certificate is checked", bundle.TLSVerify, bundle.TLSInsecure, bundle.TLSPin),
 			"pinWithin": list(text("a network in which the certificate of a BMC is pinned at first use"))}),
+		"boot": fields(bootFields(object{
+			"withoutOverride": truth("switch a machine on whose BMC shows no boot override; never for a wipe"),
+			"models": list(fields(bootFields(object{"manufacturer": text("as status of a Server shows it; * at the end for any ending"),
+				"model": text("as status of a Server shows it; * at the end for any ending")}))),
+		})),
+		"health": fields(object{"criticalStops": words("what a critical part of a machine stops",
+			bundle.StopsInspection, bundle.StopsOffering, bundle.StopsNothing)}),
 		"canary": fields(object{"maxHalts": count("how many servers a canary may halt", 0, 100000),
 			"maxErrors": count("how many servers a canary may bring to Error", 0, 100000)}),
 		"coverage": fields(object{"rego": count("per cent of the lines of Rego that tests evaluate", 80, 100),
@@ -100,6 +107,13 @@ func bundleFields() object {
 	})
 	return object{"name": text("the bundle's name"), "version": text("semantic version"), "description": text("what it is for"),
 		"minEngineVersion": text("the oldest engine that understands it"), "settings": settings}
+}
+
+// bootFields adds what a bundle may say for all machines and for one model.
+func bootFields(more object) object {
+	more["firstWord"] = span("how long after its power-on a machine may take until it uses its boot override")
+	more["mode"] = words("how a machine boots", bundle.BootModeUEFI, bundle.BootModeLegacy)
+	return more
 }
 
 func lifecycle(v *engine.Vocabulary) object {

@@ -37,6 +37,7 @@ type bmc struct {
 	sessionNo int
 	tasks     []*task
 	bootedAt  time.Time
+	restarted bool
 	// changed is closed and replaced at every change of a machine, so that waiters look again.
 	changed chan struct{}
 	closed  bool
@@ -145,7 +146,7 @@ func (b *bmc) restart(keep *conn) {
 	_ = ep.setReach(Refusing, keep) // refusing cannot fail
 	b.fleet.clock.AfterFunc(away, func() {
 		b.mu.Lock()
-		b.bootedAt = b.fleet.clock.Now()
+		b.bootedAt, b.restarted = b.fleet.clock.Now(), true
 		closed := b.closed
 		b.mu.Unlock()
 		if !closed {

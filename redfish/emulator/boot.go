@@ -27,10 +27,29 @@ func (m *Machine) clearOverride() {
 	m.override = override{enabled: "Disabled", target: "None", mode: m.override.mode}
 }
 
+// shownOverride is the override as reads show it, which may be the former one for a while. bmc.mu is held.
+func (m *Machine) shownOverride() override {
+	if late := m.bmc.profile.OverrideShowsAfter; late > 0 && m.bmc.fleet.clock.Now().Sub(m.overriddenAt) < late {
+		return m.formerOverride
+	}
+	return m.override
+}
+
+// bootProgress is how far the boot came, in the words of Redfish. bmc.mu is held.
+func (m *Machine) bootProgress() string {
+	switch {
+	case m.running != nil:
+		return "OSRunning"
+	case m.inPOST:
+		return "PCIResourceConfigStarted"
+	}
+	return "None"
+}
+
 // selectBoot chooses what to boot and consumes an override Once. bmc.mu is held.
 func (m *Machine) selectBoot() BootSelection {
 	m.boots++
-	sel := BootSelection{Boot: m.boots, At: m.bmc.fleet.clock.Now()}
+	sel := BootSelection{Boot: m.boots, At: m.bmc.fleet.clock.Now(), Mode: m.override.mode}
 	if o := m.override; o.enabled != "Disabled" && o.target != "None" {
 		sel.Target, sel.Override, sel.HTTPBootURI = o.target, true, o.uri
 		if o.enabled == "Once" && !m.bmc.profile.OverrideNeverClears {

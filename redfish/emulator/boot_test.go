@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 type boot = map[string]any
@@ -69,6 +70,8 @@ func TestAPatchThatIsRefusedChangesNothing(t *testing.T) {
 		"no mode where UEFI must be named":    {ProfileSupermicro, "", boot{"Boot": boot{"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Pxe"}}, "", 400, "UEFI"},
 		"no If-Match where one is needed":     {ProfileAMI, "/SD", boot{"Boot": boot{"BootSourceOverrideTarget": "Pxe"}}, "", 428, "If-Match"},
 		"boot beside the settings resource":   {ProfileAMI, "", boot{"Boot": boot{"BootSourceOverrideTarget": "Pxe"}}, "*", 400, "settings resource"},
+		"the override beside the system":      {ProfileLenovo, "/Pending", boot{"Boot": boot{"BootSourceOverrideTarget": "Pxe"}}, "*", 400, "BootSourceOverrideTarget"},
+		"a mode that there is not":            {ProfileGeneric, "", boot{"Boot": boot{"BootSourceOverrideMode": "BIOS"}}, "", 400, "Legacy"},
 		"an entity tag of another day":        {ProfileGeneric, "", boot{"IndicatorLED": "Lit"}, `"0"`, 412, "entity tag"},
 		"a property that nobody knows":        {ProfileGeneric, "", boot{"Colour": "red"}, "", 400, "Colour"},
 		"a boot option that does not exist":   {ProfileGeneric, "", boot{"Boot": boot{"BootOrder": []string{"Boot0009"}}}, "", 400, "Boot0009"},
@@ -122,6 +125,36 @@ func TestEntityTagsGuardChanges(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnOverrideMayReadLate(t *testing.T) {
+	clock := NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	f, m := startFleet(t, Options{Delays: instant, InMemory: true, Clock: clock},
+		MachineSpec{Tweak: func(p *Profile) { p.OverrideShowsAfter = 20 * time.Second }})
+	c := call(t, f, m)
+	shown := func() any { return field(c.get(m.SystemURI()), "Boot", "BootSourceOverrideEnabled") }
+	c.do("PATCH", m.SystemURI(), boot{"Boot": boot{"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Pxe"}}, 200)
+	if got := shown(); got != "Disabled" {
+		t.Errorf("at once %v", got)
+	}
+	clock.Advance(20 * time.Second)
+	if got := shown(); got != "Once" {
+		t.Errorf("later %v", got)
+	}
+}
+
+func TestTheManagerOfAGPUBoardIsNotTheBMC(t *testing.T) {
+	f, m := startFleet(t, Options{Delays: instant, InMemory: true}, MachineSpec{Profile: ProfileDGX})
+	c := call(t, f, m)
+	tray := field(c.get("/redfish/v1/Managers/HGX_BMC_0"), "Links", "ManagerForServers", 0, "@odata.id")
+	host := field(c.get(m.SystemURI()), "Links", "ManagedBy", 0, "@odata.id")
+	if tray != "/redfish/v1/Systems/HGX_Baseboard_0" || host != "/redfish/v1/Managers/BMC" ||
+		field(c.get("/redfish/v1/Managers/BMC"), "Links", "ManagerForServers") != nil {
+		t.Errorf("the board's manager lists %v, the host names %v", tray, host)
+	}
+	c.do("POST", "/redfish/v1/Managers/HGX_BMC_0/Actions/Manager.Reset", boot{"ResetType": "GracefulRestart"}, 400)
+	c.do("POST", "/redfish/v1/Managers/HGX_BMC_0/Actions/Manager.Reset", boot{"ResetType": "ForceRestart"}, 202)
+	c.do("GET", m.SystemURI(), nil, 200) // the BMC goes on
 }
 
 func TestARestartOfTheBMCLosesSessionsAndOverrides(t *testing.T) {

@@ -4,6 +4,7 @@ package emulator
 
 import (
 	"slices"
+	"time"
 
 	"github.com/metalaw/metalaw/api/uuids"
 )
@@ -84,6 +85,12 @@ func profileTroubles() []Trouble {
 		habit("OverrideModeRefused", func(p *Profile) { p.OverrideMode = ModeRefused }),
 		habit("OverrideModeRequired", func(p *Profile) { p.OverrideMode = ModeRequired }),
 		habit("OverrideNeverClears", func(p *Profile) { p.OverrideNeverClears = true }),
+		habit("OverrideReadsLate", func(p *Profile) { p.OverrideShowsAfter = 10 * time.Second }),
+		habit("OverrideOnTheSystem", func(p *Profile) { p.SettingsID, p.SettingsShows = "Pending", []string{"BootOrder"} }),
+		habit("GPUBoardManager", func(p *Profile) {
+			p.ExtraSystems, p.TrayUUID = []string{"HGX_Baseboard_0"}, true
+			p.ExtraManagers, p.NoManagerLinks = []string{"HGX_BMC_0"}, true
+		}),
 		habit("OnceReadsContinuous", func(p *Profile) { p.OnceReadsContinuous = true }),
 		habit("FewResetTypes", func(p *Profile) { p.ResetTypes = []ResetType{ResetOn, ResetForceOff} }),
 		habit("AlreadyIsConflict", func(p *Profile) { p.AlreadyStatus = 409 }),

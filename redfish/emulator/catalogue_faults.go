@@ -197,6 +197,11 @@ func StalePower() Fault {
 	return Fault{Name: "StalePower", Method: "GET", Path: root + "/Systems**", Action: Action{StalePower: 10 * time.Second}}
 }
 
+// PatchRefusedOnce answers one change of a system 400 and does not say what is wrong with it.
+func PatchRefusedOnce() Fault {
+	return Fault{Name: "PatchRefusedOnce", Method: "PATCH", Path: root + "/Systems/**", Count: 1, Action: Action{Status: 400}}
+}
+
 // PreconditionFailed answers changes of systems 412.
 func PreconditionFailed() Fault {
 	return Fault{Name: "PreconditionFailed", Method: "PATCH", Path: pathSystem, Count: 1, Action: Action{Status: 412}}
@@ -278,7 +283,7 @@ func requestFaults() []Fault {
 		HTMLErrorPage(), DeepNesting(), HugeBody(), TruncatedJSON(), NextLinkLoop(), RedirectLoop(), WrongTypes(),
 		reads("PowerReadsNull", nil), reads("PowerReadsEmpty", ""), reads("PowerReadsPaused", "Paused"),
 		reads("PowerReadsPoweringOn", "PoweringOn"), reads("PowerReadsPoweringOff", "PoweringOff"), reads("PowerReadsNonsense", "Standby"),
-		PowerMissing(), StalePower(), PreconditionFailed(), PreconditionRequired(), SuffixedETag(), ResetConflict(),
+		PowerMissing(), StalePower(), PatchRefusedOnce(), PreconditionFailed(), PreconditionRequired(), SuffixedETag(), ResetConflict(),
 		ResetIgnored(), PatchIgnored(), ResetTimesOutButHappens(), ResetBreaksButHappens(), ResetAsTask(),
 		TaskMonitorVanishes(), TaskStuck(), TaskFails(), ClockUnset(),
 	}

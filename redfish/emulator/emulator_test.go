@@ -191,6 +191,7 @@ func TestProfilesDifferAsHardwareDoes(t *testing.T) {
 		ProfileLenovo:     {"/redfish/v1/Systems/1", 204, true, true, 1, false},
 		ProfileOpenBMC:    {"/redfish/v1/Systems/system", 204, false, false, 0, false},
 		ProfileAMI:        {"/redfish/v1/Systems/Self", 204, false, true, 1, true},
+		ProfileDGX:        {"/redfish/v1/Systems/DGX", 204, false, true, 1, false}, // its targets are in /SD
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := startFleet(t, Options{Delays: instant, InMemory: true}, MachineSpec{Profile: name})

@@ -39,4 +39,9 @@ var profileEvidence = map[string]evidence{
 		documents: "openbmc/bmcweb, which has no entity tags and answers a PATCH with 204"},
 	ProfileAMI: {documents: "Systems/Self and boot settings at /SD: DMTF/Redfish-Tacklebox issues 111 and 144; " +
 		"428 without If-Match: stmcginnis/gofish issue 171; the tree nvidia-dgx-h100 is of the same maker"},
+	ProfileDGX: {tree: "nvidia-dgx-h100", documents: "answers to writes: as ami"},
+	ProfileGB200: {tree: "nvidia-gb200",
+		but: map[string]string{"LockoutAfter": "the captured BMC locks nobody out, and tests need one that does"}, documents: "answers to writes: as openbmc"},
+	ProfileCray: {tree: "cray-ex235n",
+		but: map[string]string{"FirmwareVersion": "its manager shows none, and its firmware inventory shows this one"}},
 }

@@ -37,6 +37,7 @@ type Machine struct {
 	nics     []NIC
 	led      string
 	ignores  bool
+	critical []string // parts; see SetCritical
 
 	state    PowerState
 	history  []stateAt
@@ -47,7 +48,10 @@ type Machine struct {
 	nmis     int
 	running  *BootSelection
 	override override
-	order    []string
+	// formerOverride is what was set before the override that was accepted at overriddenAt.
+	formerOverride override
+	overriddenAt   time.Time
+	order          []string
 
 	endGuest  context.CancelFunc
 	guestDone chan struct{}
@@ -63,8 +67,8 @@ func newMachine(b *bmc, index int, spec MachineSpec) *Machine {
 	f := b.fleet
 	m := &Machine{
 		bmc: b, name: spec.Name, spec: spec, guest: spec.Guest, ignores: spec.IgnoresShutdown,
-		state: PowerOff, led: "Off", override: override{enabled: "Disabled", target: "None"},
-		order: slices.Clone(defaultBootOrder),
+		state: PowerOff, led: "Off", override: override{enabled: "Disabled", target: "None", mode: "UEFI"},
+		order: b.profile.ownBootOrder(),
 	}
 	if m.name == "" {
 		m.name = fmt.Sprintf("machine-%03d", index)

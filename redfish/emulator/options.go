@@ -166,6 +166,8 @@ type BootSelection struct {
 	Target string
 	// Override says that a boot override chose it, not the boot order.
 	Override bool
+	// Mode is the mode of the boot: UEFI or Legacy.
+	Mode string
 	// HTTPBootURI is the URI that the override carried, if any.
 	HTTPBootURI string
 	// Boot counts this machine's boots from 1.

@@ -82,14 +82,14 @@ func (m *Machine) reset(kind ResetType) verdict {
 	if m.inPOST && p.RefusesInPOST {
 		return verdictBusy
 	}
-	if kind == ResetOff {
-		kind = ResetGracefulShutdown
-	}
 	if kind == ResetPushPowerButton {
 		kind = ResetGracefulShutdown
 		if m.state == PowerOff {
 			kind = ResetOn
 		}
+	}
+	if kind == ResetOff {
+		kind = ResetGracefulShutdown
 	}
 	switch kind {
 	case ResetOn, ResetForceOn:

@@ -32,8 +32,6 @@ const (
 	ResetPowerCycle       ResetType = "PowerCycle"
 	ResetPushPowerButton  ResetType = "PushPowerButton"
 	ResetNmi              ResetType = "Nmi"
-	// ResetOff is Cray's word for a shutdown in order.
-	ResetOff ResetType = "Off"
 )
 
 // ETagUse says how a BMC treats entity tags.
@@ -82,6 +80,8 @@ const (
 	LEDIndicator LEDStyle = "IndicatorLED"
 	// LEDLocation is the newer LocationIndicatorActive (true, false).
 	LEDLocation LEDStyle = "LocationIndicatorActive"
+	// LEDNone has no locator light.
+	LEDNone LEDStyle = "None"
 	// LEDBoth offers both.
 	LEDBoth LEDStyle = "Both"
 )
@@ -113,8 +113,15 @@ type Profile struct {
 
 	// SystemID, ManagerID and ChassisID are the last segments of the URIs; "{serial}" stands for the serial number.
 	SystemID, ManagerID, ChassisID string
-	// ExtraSystems are listed beside the host: GPU trays without UUID, reset action and boot.
+	// ExtraSystems are listed beside the host: GPU trays without reset action and boot, with a UUID where TrayUUID says so.
 	ExtraSystems []string
+	TrayUUID     bool
+	// ExtraManagers are listed before the BMC: those of GPU trays, which say that they manage the extra systems.
+	ExtraManagers []string
+	// NoManagerLinks leaves ManagerForServers out of the BMC's own manager.
+	NoManagerLinks bool
+	// ManagerResets lists how a manager can be restarted.
+	ManagerResets []ResetType
 	// TrailingSlash ends every @odata.id in "/".
 	TrailingSlash bool
 	// LowercaseLinks spells the manager's links to its systems in lower case.
@@ -159,6 +166,14 @@ type Profile struct {
 	SettingsID string
 	// SettingsRequired: boot can be changed only there.
 	SettingsRequired bool
+	// SettingsShows lists the properties of Boot that the settings resource shows and takes; empty: all.
+	SettingsShows []string
+	// TargetsInSettings lists the boot targets in the settings resource and not in the system.
+	TargetsInSettings bool
+	// BootProgress shows how far a boot came.
+	BootProgress bool
+	// OverrideShowsAfter is how long reads show the former override after a new one was accepted.
+	OverrideShowsAfter time.Duration
 	// PatchStatus answers an accepted PATCH: 200 with the resource, or 204.
 	PatchStatus int
 
@@ -180,12 +195,22 @@ type Profile struct {
 	// LockoutAfter failed logins lock an account for LockoutFor; 0: never.
 	LockoutAfter int
 	LockoutFor   time.Duration
+
+	// UUIDNullFor is how long after a restart of the BMC its systems show a null UUID.
+	UUIDNullFor time.Duration
+	// NoOverride: Boot shows the boot order and no override, and a change of one is refused.
+	NoOverride bool
+	// Health says where the parts of a critical system are named.
+	Health HealthStyle
 }
 
 // clone copies p so that a change of one machine's profile reaches no other.
 func (p *Profile) clone() *Profile {
 	c := *p
 	c.ExtraSystems = slices.Clone(p.ExtraSystems)
+	c.ExtraManagers = slices.Clone(p.ExtraManagers)
+	c.ManagerResets = slices.Clone(p.ManagerResets)
+	c.SettingsShows = slices.Clone(p.SettingsShows)
 	c.ExtraNICs = slices.Clone(p.ExtraNICs)
 	c.ResetTypes = slices.Clone(p.ResetTypes)
 	c.BootTargets = slices.Clone(p.BootTargets)
@@ -195,7 +220,7 @@ func (p *Profile) clone() *Profile {
 
 // LookupProfile returns a copy of the profile of that name; false where there is none.
 func LookupProfile(name string) (Profile, bool) {
-	for _, p := range profiles() {
+	for _, p := range allProfiles() {
 		if p.Name == name {
 			return p, true
 		}
@@ -206,7 +231,7 @@ func LookupProfile(name string) (Profile, bool) {
 // ProfileNames lists the profiles in a fixed order.
 func ProfileNames() []string {
 	var names []string
-	for _, p := range profiles() {
+	for _, p := range allProfiles() {
 		names = append(names, p.Name)
 	}
 	return names

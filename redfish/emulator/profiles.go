@@ -16,12 +16,14 @@ const (
 	ProfileLenovo     = "lenovo"
 	ProfileOpenBMC    = "openbmc"
 	ProfileAMI        = "ami"
+	ProfileDGX        = "dgx"
 )
 
 // profiles is built anew for each call, because a caller may change what it got.
 func profiles() []Profile {
 	return []Profile{
 		genericProfile(), dellProfile(), hpeProfile(), supermicroProfile(), lenovoProfile(), openBMCProfile(), amiProfile(),
+		dgxProfile(),
 	}
 }
 
@@ -42,16 +44,18 @@ func genericProfile() Profile {
 		BootTargets: []string{"None", "Pxe", "UefiHttp", "Hdd", "Cd", "Usb", "BiosSetup"},
 		BootEnabled: []string{"Disabled", "Once", "Continuous"},
 		HTTPBootURI: true, PatchStatus: http.StatusOK,
-		ETags:  ETagsOffered,
-		Expand: Expand{Supported: true, ExpandAll: true, Levels: true, MaxLevels: 2},
-		LED:    LEDBoth, ManagerPower: true,
+		ManagerResets: []ResetType{ResetGracefulRestart, ResetForceRestart},
+		ETags:         ETagsOffered,
+		Expand:        Expand{Supported: true, ExpandAll: true, Levels: true, MaxLevels: 2},
+		LED:           LEDBoth, ManagerPower: true,
 		SessionTimeout: 30 * time.Minute, MaxSessions: 8,
 		LockoutAfter: 5, LockoutFor: time.Minute,
 	}
 }
 
 // dellProfile: iDRAC has long ids, no ForceOn, few entity tags, refuses If-Match on actions with 412, answers 409 to
-// a reset that changes nothing, and has account slots instead of account creation.
+// a reset that changes nothing, and has account slots instead of account creation. iDRAC9 7.x shows BootOrder,
+// BootSourceOverrideMode, UefiTargetBootSourceOverride and StopBootOnFault in /Settings, and the override on the system.
 func dellProfile() Profile {
 	p := genericProfile()
 	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileDell, "Dell Inc.", "PowerEdge R750", "7X9K2L3", "7.10.50.00"
@@ -64,13 +68,14 @@ func dellProfile() Profile {
 		ResetNmi, ResetPowerCycle,
 	}
 	p.AlreadyStatus, p.ActionRefusesIfMatch = http.StatusConflict, true
-	p.SettingsID = "Settings"
+	p.SettingsID, p.SettingsShows = "Settings", []string{"BootOrder", "BootSourceOverrideMode"}
 	p.BootTargets = []string{"None", "Pxe", "Floppy", "Cd", "Hdd", "BiosSetup", "Utilities", "UefiTarget", "SDCard", "UefiHttp"}
 	p.HTTPBootURI = false
 	p.ETags, p.LED = ETagsNone, LEDIndicator
 	p.Expand = Expand{Supported: true, ExpandAll: true, Levels: true, MaxLevels: 1}
 	p.AccountSlots = 16
 	p.LockoutAfter, p.LockoutFor = 3, 5*time.Minute
+	p.Health = HealthRollups
 	return p
 }
 
@@ -94,6 +99,7 @@ func hpeProfile() Profile {
 	p.ManagerPower, p.LED = false, LEDIndicator
 	p.Expand = Expand{Supported: true, Levels: true, MaxLevels: 1}
 	p.SessionTimeout = 30 * time.Second
+	p.UUIDNullFor, p.Health = 2*time.Second, HealthAggregate
 	return p
 }
 
@@ -116,10 +122,12 @@ func supermicroProfile() Profile {
 	p.ExtraNICs = []string{"Not Available"}
 	p.ManagerPower = false
 	p.LockoutAfter = 3
+	p.Health = HealthSummaries
 	return p
 }
 
-// lenovoProfile: overrides only Once or Disabled, no UefiHttp, entity tags, pending settings.
+// lenovoProfile: overrides only Once or Disabled, no UefiHttp, entity tags. The tree of an SR670 V2 shows BootOrder and
+// nothing else in /Pending.
 func lenovoProfile() Profile {
 	p := genericProfile()
 	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileLenovo, "Lenovo", "ThinkSystem SR670 V2", "7Z23CTO1WW", "TGBT42S 2.83 2023-07-05"
@@ -131,7 +139,7 @@ func lenovoProfile() Profile {
 	p.BootTargets = []string{"None", "Pxe", "Cd", "Usb", "Hdd", "BiosSetup", "Diags", "UefiTarget"}
 	p.BootEnabled = []string{"Disabled", "Once"}
 	p.HTTPBootURI = false
-	p.SettingsID = "Pending"
+	p.SettingsID, p.SettingsShows = "Pending", []string{"BootOrder"}
 	p.AccountSlots = 12
 	p.LED, p.SessionTimeout = LEDIndicator, 5*time.Minute
 	return p
@@ -154,7 +162,7 @@ func openBMCProfile() Profile {
 	p.HTTPBootURI, p.PatchStatus = false, http.StatusNoContent
 	p.ETags, p.Expand = ETagsNone, Expand{}
 	p.LED, p.ClockIsUnset = LEDBoth, true
-	p.OverrideSurvivesReset = true
+	p.OverrideSurvivesReset, p.BootProgress = true, true // the tree shows BootProgress None on a machine that is off
 	return p
 }
 
@@ -172,5 +180,24 @@ func amiProfile() Profile {
 	p.SettingsID, p.SettingsRequired = "SD", true
 	p.PatchStatus = http.StatusNoContent
 	p.SessionTimeout = 30 * time.Second
+	return p
+}
+
+// dgxProfile follows the tree of a DGX H100 (AMI): a second manager, HGX_BMC_0, and a system HGX_Baseboard_0 belong to the
+// GPU board. Only that manager lists servers; the host names the other one. The override and its targets are in /SD, which
+// wants If-Match. There is no PowerCycle. The tree lists the BMC first; others list it last, so this does.
+func dgxProfile() Profile {
+	p := amiProfile()
+	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileDGX, "NVIDIA", "DGXH100", "920-24387-2540-000", "23.11.20"
+	p.OUI, p.NICOUI = "5c:ff:35", "94:6d:ae"
+	p.SystemID, p.ManagerID, p.ChassisID = "DGX", "BMC", "DGX"
+	p.MACStyle, p.ExtraNICs = "upper", nil
+	p.ResetTypes = []ResetType{ResetForceOff, ResetForceRestart, ResetGracefulShutdown, ResetOn}
+	p.ExtraSystems, p.TrayUUID = []string{"HGX_Baseboard_0"}, true
+	p.ExtraManagers, p.NoManagerLinks = []string{"HGX_BMC_0"}, true
+	p.ManagerResets = []ResetType{ResetForceRestart}
+	p.TargetsInSettings = true
+	p.Expand.MaxLevels = 5
+	p.LED = LEDIndicator
 	return p
 }

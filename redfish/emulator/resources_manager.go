@@ -3,7 +3,9 @@
 package emulator
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,10 +19,47 @@ func (x *exchange) isManager() bool {
 }
 
 func getManagers(x *exchange) answer {
-	return ok(x.bmc.collection(root+"/Managers", "ManagerCollection", "Managers", []string{x.bmc.managerPath()}))
+	var paths []string
+	for _, id := range x.bmc.profile.ExtraManagers {
+		paths = append(paths, root+"/Managers/"+id)
+	}
+	return ok(x.bmc.collection(root+"/Managers", "ManagerCollection", "Managers", append(paths, x.bmc.managerPath())))
+}
+
+// extraManager is the manager of a GPU board that a path names; empty where it names none.
+func (x *exchange) extraManager() string {
+	for _, id := range x.bmc.profile.ExtraManagers {
+		if strings.EqualFold(x.params["manager"], id) {
+			return id
+		}
+	}
+	return ""
+}
+
+// extraManagerBody shows the manager of a GPU board. Evidence: DGX H100.
+func (x *exchange) extraManagerBody(id string) doc {
+	b, path := x.bmc, root+"/Managers/"+id
+	body := b.resource(path, "Manager.v1_18_0", id, "OpenBmc Manager")
+	body["ManagerType"], body["UUID"], body["Model"], body["PowerState"] = "BMC", swapHalves(b.uuid), "OpenBmc", "On"
+	body["FirmwareVersion"], body["LastResetTime"] = "HGX-22.10-1-rc57", "2020-10-12T21:10:04+00:00"
+	body["Status"] = doc{"State": "Enabled", "Health": "OK"}
+	var trays []string
+	for _, tray := range b.profile.ExtraSystems {
+		trays = append(trays, root+"/Systems/"+tray)
+	}
+	body["Links"] = doc{"ManagerForServers": b.links(trays)}
+	body["Actions"] = doc{"#Manager.Reset": managerReset(path, b.profile)}
+	return body
+}
+
+func managerReset(path string, p *Profile) doc {
+	return doc{"target": path + "/Actions/Manager.Reset", "ResetType@Redfish.AllowableValues": p.ManagerResets}
 }
 
 func getManager(x *exchange) answer {
+	if id := x.extraManager(); id != "" {
+		return ok(x.extraManagerBody(id))
+	}
 	if !x.isManager() {
 		return notFound(x.path)
 	}
@@ -48,28 +87,33 @@ func getManager(x *exchange) answer {
 			d["@odata.id"] = strings.Replace(d["@odata.id"].(string), "/Systems/", "/systems/", 1)
 		}
 	}
-	body["Links"] = doc{"ManagerForServers": links, "ManagerForChassis": b.links([]string{b.chassisPath()})}
-	body["Actions"] = doc{"#Manager.Reset": doc{
-		"target": path + "/Actions/Manager.Reset", "ResetType@Redfish.AllowableValues": []string{"GracefulRestart", "ForceRestart"},
-	}}
+	all := doc{"ManagerForServers": links, "ManagerForChassis": b.links([]string{b.chassisPath()})}
+	if p.NoManagerLinks {
+		delete(all, "ManagerForServers")
+	}
+	body["Links"] = all
+	body["Actions"] = doc{"#Manager.Reset": managerReset(path, p)}
 	return ok(body)
 }
 
-// postManagerReset restarts the BMC as soon as the answer is out.
+// postManagerReset restarts the BMC as soon as the answer is out. What the manager of a GPU board does then is not known, so
+// it is only counted among the writes.
 func postManagerReset(x *exchange) answer {
-	if !x.isManager() {
+	extra := x.extraManager()
+	if extra == "" && !x.isManager() {
 		return notFound(x.path)
 	}
-	var in struct{ ResetType string }
+	var in struct{ ResetType ResetType }
 	if len(x.body) > 0 {
 		if bad := x.decode(&in); bad != nil {
 			return *bad
 		}
 	}
-	switch in.ResetType {
-	case "", "GracefulRestart", "ForceRestart":
-	default:
-		return failure(http.StatusBadRequest, "ActionParameterNotSupported", "ResetType must be GracefulRestart or ForceRestart.")
+	if resets := x.bmc.profile.ManagerResets; in.ResetType != "" && !slices.Contains(resets, in.ResetType) {
+		return failure(http.StatusBadRequest, "ActionParameterNotSupported", fmt.Sprintf("ResetType must be one of %v.", resets))
+	}
+	if extra != "" {
+		return success(x.bmc.profile.ResetStatus)
 	}
 	a := success(x.bmc.profile.ResetStatus)
 	if a.status == http.StatusAccepted {
@@ -119,7 +163,7 @@ func getChassis(x *exchange) answer {
 	body["PowerState"] = nil // null here on many makes, so that nobody takes it for the system's
 	body["Status"] = doc{"State": "Enabled", "Health": "OK"}
 	body["Links"] = doc{"ComputerSystems": b.links(b.systemPaths()), "ManagedBy": b.links([]string{b.managerPath()})}
-	return ok(body)
+	return ok(b.showIntrusion(body))
 }
 
 // presence sets an identity field as the make shows it.

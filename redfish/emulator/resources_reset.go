@@ -94,7 +94,15 @@ func (x *exchange) settingsMachine() *Machine {
 func (x *exchange) settingsBody(m *Machine) doc {
 	id := x.bmc.profile.SettingsID
 	body := x.bmc.resource(m.systemPath()+"/"+id, "ComputerSystem.v1_20_0", id, "System Settings")
-	body["Boot"] = x.bootBody(m)
+	all := x.bootBody(m)
+	body["Boot"] = all
+	if shown := x.bmc.profile.SettingsShows; len(shown) > 0 {
+		some := doc{}
+		for _, name := range shown {
+			some[name] = all[name]
+		}
+		body["Boot"] = some
+	}
 	x.bmc.profile.showLED(body, m.led)
 	return body
 }

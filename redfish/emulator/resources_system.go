@@ -3,6 +3,7 @@
 package emulator
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,7 +38,13 @@ func getSystem(x *exchange) answer {
 		body := x.bmc.resource(root+"/Systems/"+id, "ComputerSystem.v1_20_0", id, id)
 		body["SystemType"] = "Physical"
 		body["Status"] = doc{"State": "Enabled", "Health": "OK"}
-		body["PowerState"] = nil
+		body["PowerState"] = "On"
+		if x.bmc.profile.TrayUUID {
+			body["UUID"] = swapHalves(x.bmc.uuid)
+		}
+		if managers := x.bmc.profile.ExtraManagers; len(managers) > 0 {
+			body["Links"] = doc{"ManagedBy": x.bmc.links([]string{root + "/Managers/" + managers[0]})}
+		}
 		return ok(body)
 	}
 	return notFound(x.path)
@@ -60,7 +67,14 @@ func (x *exchange) systemBody(m *Machine) doc {
 		"CoreCount": m.hardware.Sockets * m.hardware.CoresPerSocket, "Status": doc{"Health": "OK"},
 	}
 	p.showLED(body, m.led)
-	body["Boot"] = x.bootBody(m)
+	boot := x.bootBody(m)
+	if p.TargetsInSettings {
+		delete(boot, "BootSourceOverrideTarget@Redfish.AllowableValues")
+	}
+	body["Boot"] = boot
+	if p.BootProgress {
+		body["BootProgress"] = doc{"LastState": m.bootProgress()}
+	}
 	for _, name := range []string{"Processors", "Memory", "Storage"} {
 		body[name] = b.link(path + "/" + name)
 	}
@@ -81,7 +95,7 @@ func (x *exchange) systemBody(m *Machine) doc {
 			"SupportedApplyTimes": []string{"OnReset"},
 		}
 	}
-	return body
+	return x.asShown(m, body)
 }
 
 func (p *Profile) showLED(body doc, led string) {
@@ -94,7 +108,7 @@ func (p *Profile) showLED(body doc, led string) {
 }
 
 func (x *exchange) bootBody(m *Machine) doc {
-	p, o := x.bmc.profile, m.override
+	p, o := x.bmc.profile, m.shownOverride()
 	enabled := o.enabled
 	if enabled == "Once" && p.OnceReadsContinuous {
 		enabled = "Continuous"
@@ -107,7 +121,7 @@ func (x *exchange) bootBody(m *Machine) doc {
 		"BootOptions": x.bmc.link(m.systemPath() + "/BootOptions"),
 	}
 	if p.OverrideMode != ModeRefused {
-		body["BootSourceOverrideMode"] = "UEFI"
+		body["BootSourceOverrideMode"] = o.mode
 	}
 	if p.HTTPBootURI {
 		body["HttpBootUri"] = o.uri
@@ -134,6 +148,9 @@ func patchSystem(x *exchange) answer {
 	m := x.machine()
 	if m == nil {
 		return notFound(x.path)
+	}
+	if refused := x.withoutOverride(); refused != nil {
+		return *refused
 	}
 	return x.changeSystem(m, x.systemBody, !x.bmc.profile.SettingsRequired)
 }
@@ -164,6 +181,9 @@ func (x *exchange) changeSystem(m *Machine, body func(*Machine) doc, bootHere bo
 		if !bootHere {
 			return failure(http.StatusBadRequest, "PropertyNotWritable", "Boot is changed in the settings resource.")
 		}
+		if name := notShown(known["Boot"], body(m)["Boot"]); name != "" {
+			return unknownProperty(name)
+		}
 		if refused := m.changeBoot(in.Boot); refused != nil {
 			return *refused
 		}
@@ -173,10 +193,22 @@ func (x *exchange) changeSystem(m *Machine, body func(*Machine) doc, bootHere bo
 	return x.patched(func() doc { return body(m) })
 }
 
+// notShown is the first property of a wish that a resource does not show; empty where it shows all.
+func notShown(wish, shown any) string {
+	asked, _ := wish.(map[string]any)
+	there, _ := shown.(doc)
+	for _, name := range slices.Sorted(maps.Keys(asked)) {
+		if _, known := there[name]; !known && !strings.Contains(name, "@") {
+			return name
+		}
+	}
+	return ""
+}
+
 func (p *Profile) newLED(now string, in systemInput) (string, *answer) {
 	refuse := func(a answer) (string, *answer) { return "", &a }
 	if in.IndicatorLED != nil {
-		if p.LED == LEDLocation {
+		if p.LED != LEDIndicator && p.LED != LEDBoth {
 			return refuse(unknownProperty("IndicatorLED"))
 		}
 		if !slices.Contains([]string{"Lit", "Blinking", "Off"}, *in.IndicatorLED) {
@@ -185,7 +217,7 @@ func (p *Profile) newLED(now string, in systemInput) (string, *answer) {
 		now = *in.IndicatorLED
 	}
 	if in.LocationIndicatorActive != nil {
-		if p.LED == LEDIndicator {
+		if p.LED != LEDLocation && p.LED != LEDBoth {
 			return refuse(unknownProperty("LocationIndicatorActive"))
 		}
 		now = "Off"
@@ -213,6 +245,7 @@ func (m *Machine) changeBoot(in *bootInput) *answer {
 	if next.enabled == "Disabled" || next.target == "None" {
 		next = override{enabled: "Disabled", target: "None", mode: next.mode}
 	}
+	m.formerOverride, m.overriddenAt = m.shownOverride(), m.bmc.fleet.clock.Now()
 	m.override = next
 	return nil
 }
@@ -251,6 +284,10 @@ func (p *Profile) checkMode(in *bootInput, next *override) *answer {
 			return &a
 		}
 		next.mode = *in.BootSourceOverrideMode
+		if next.mode != "UEFI" && next.mode != "Legacy" {
+			a := badProperty("BootSourceOverrideMode", "use UEFI or Legacy")
+			return &a
+		}
 	}
 	touched := in.BootSourceOverrideEnabled != nil || in.BootSourceOverrideTarget != nil
 	named := in.BootSourceOverrideMode != nil && next.mode == "UEFI"

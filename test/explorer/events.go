@@ -136,6 +136,9 @@ var machineEvents = []event{
 		w.BMC = Answers
 		return could
 	}},
+	{"the BMC refuses the power change again and again", false, func(_ *player, w *World) bool {
+		return w.BMC == Answers && flip(&w.Refused, true)
+	}},
 	{"a critical fault shows", false, func(_ *player, w *World) bool { return flip(&w.Critical, true) }},
 	{"the fault is mended", false, func(_ *player, w *World) bool { return flip(&w.Critical, false) }},
 	{"the status is lost", false, func(p *player, w *World) bool {

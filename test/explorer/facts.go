@@ -32,6 +32,7 @@ const (
 	bootPurpose
 	bootState
 	bootReady
+	requestRefused
 	claimBound
 	claimReleased
 	claimBinding
@@ -100,6 +101,7 @@ var vocabulary = [factCount]factType{
 	bootPurpose:    {"boot.purpose", cel.StringType, []any{"None", "Probe", "Wipe", "Claim"}},
 	bootState:      {"boot.state", cel.StringType, []any{"None", "Pending", "Ready"}},
 	bootReady:      {"boot.ready", cel.BoolType, truths},
+	requestRefused: {"request.refused", cel.IntType, []any{int64(0), int64(4)}},
 	claimBound:     {"claim.bound", cel.BoolType, truths},
 	claimReleased:  {"claim.released", cel.BoolType, truths},
 	claimBinding:   {"claim.binding", cel.BoolType, truths},
@@ -155,6 +157,7 @@ func (m *Machine) read(w *World) reading {
 	if w.Boot != Nothing {
 		r[bootState] = 1 + r[bootReady]
 	}
+	r[requestRefused] = bit(w.Refused)
 	r.readBMC(w)
 	r.readClaim(w)
 	r.readReports(w)

@@ -112,7 +112,7 @@ func (m *Machine) isLost(w *World) bool {
 // newEntry makes old what belonged to the former entry.
 func (w *World) newEntry() {
 	w.Age = 0
-	w.Boot, w.BootReady = Nothing, false
+	w.Boot, w.BootReady, w.Refused = Nothing, false, false
 	w.OldAgent = w.Runs == Probe || w.Runs == Wiper
 	w.OldWipe = w.Wipe != NoWipe
 	w.OpOld = w.Op != NoOperation

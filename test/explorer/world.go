@@ -25,6 +25,8 @@ type World struct {
 	// The boot configuration of this entry.
 	Boot      Image
 	BootReady bool
+	// Refused says that the BMC refused the power change of this entry again and again.
+	Refused bool
 
 	// The machine.
 	On       bool

@@ -40,4 +40,34 @@ var _ = Describe("A boot override that the BMC accepts and ignores", func() {
 		Expect(m.Boots()).To(Equal(boots + 1))
 		Expect(written(`"ResetType":"On"`)).To(Equal(1))
 	})
+
+	It("is told with the BMC's words where it is refused, and boots once it is taken", func(ctx SpecContext) {
+		m := theWorld.available(ctx)
+		boots := m.Boots()
+		trouble := m.Inject(emulator.Fault{Name: "OverrideRefused", Method: "PATCH", Path: "/redfish/v1/Systems/**", Action: emulator.Action{
+			Status: 400, Body: `{"error":{"code":"Base.1.13.PropertyNotWritable","message":"BootSourceOverrideTarget is locked by the setup."}}`}})
+		create(ctx, newClaim("override-refused", m))
+		Eventually(eventReasons(ctx, serverOf(m))).Should(ContainElement("PowerRefused"))
+		s := getServer(ctx, serverOf(m))
+		Expect(s.Status.Lifecycle.Request.Refusal).To(ContainSubstring("BootSourceOverrideTarget is locked by the setup"))
+		Expect(s.Status.Lifecycle.Request.Refusals).To(BeNumerically(">=", 1))
+		Expect(m.Boots()).To(Equal(boots))
+
+		trouble.Remove()
+		Eventually(claimCondition(ctx, "override-refused", "Ready")).Should(Equal("True/Running"))
+		Expect(m.Boots()).To(Equal(boots + 1))
+	})
 })
+
+var _ = DescribeTable("A make whose settings resource is not where its override goes, or whose manager is one of two",
+	func(ctx SpecContext, make string) {
+		m := theWorld.machine(ctx, func(s *emulator.MachineSpec) { s.Profile = make })
+		Eventually(state(ctx, serverOf(m))).Should(Equal("Available/Off"))
+		for _, w := range m.Writes() {
+			Expect(w.Path == m.SystemURI() && w.Status >= 400).To(BeFalse(), "%s %s was answered %d", w.Method, w.Path, w.Status)
+		}
+	},
+	Entry("iDRAC9 7.x", emulator.ProfileDell),
+	Entry("Lenovo XCC", emulator.ProfileLenovo),
+	Entry("DGX H100", emulator.ProfileDGX),
+)

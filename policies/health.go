@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"cmp"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
+)
+
+const (
+	healthWarning  = "Warning"
+	healthCritical = "Critical"
+)
+
+// HealthReason is the reason of the condition Healthy for what the BMC says of a server's own machine; false where it says
+// nothing. Critical health for which no part of the hardware is named, such as that of an open lid or of an old entry in a
+// log, is tolerated: it counts as Warning wherever somebody decides by it.
+func HealthReason(s SystemReading, stops string) (reason string, known bool) {
+	if s.Health == healthCritical && (len(s.Faulty) == 0 || stops == bundle.StopsNothing) {
+		return v1alpha1.ReasonHealthTolerated, true
+	}
+	reason, known = healthReasons[s.Health]
+	return reason, known
+}
+
+// health is the fact bmc.health. A critical part that only keeps the server from being offered is left to the selection,
+// which sees the condition Healthy.
+func (o Observation) health() string {
+	reason, _ := HealthReason(o.System, o.Settings.Health.CriticalStops)
+	if reason == v1alpha1.ReasonHealthTolerated || reason == v1alpha1.ReasonHealthCritical && o.Settings.Health.CriticalStops == bundle.StopsOffering {
+		return healthWarning
+	}
+	return cmp.Or(o.System.Health, unknown)
+}

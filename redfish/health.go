@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// HealthPart is a part of a machine that its BMC reports as critical.
+type HealthPart struct {
+	Name string
+	// Hardware is false for what no broken part stands for: an intrusion sensor, a log, a licence.
+	Hardware bool
+}
+
+// Bounds of what is told of a system's health.
+const (
+	maxHealthParts = 8
+	maxHealthDepth = 6
+	maxPartName    = 64
+)
+
+// criticalParts names what a critical system reports as critical, as far as its own document says; else its chassis is read,
+// which is one more request. known is false where that fails.
+func (o *operation) criticalParts(body []byte) (parts []HealthPart, known bool) {
+	var system map[string]any
+	if json.Unmarshal(body, &system) != nil {
+		return nil, true
+	}
+	if parts = partsOf(system, ""); len(parts) > 0 {
+		return parts, true
+	}
+	var links struct {
+		Links object[struct{ Chassis list[link] }]
+	}
+	if json.Unmarshal(body, &links) != nil || len(links.Links.Value.Chassis.Values) == 0 {
+		return nil, true
+	}
+	var chassis map[string]any
+	_, err := o.get(string(links.Links.Value.Chassis.Values[0]), &chassis)
+	return partsOf(chassis, "Chassis"), err == nil || statusIs(err, http.StatusNotFound)
+}
+
+// partsOf looks for critical parts in one document: objects with a Status (MemorySummary, AggregateHealthStatus of HPE), vendor
+// roll-ups (MemoryRollupStatus of Dell), Status.Conditions, and the intrusion sensor of a chassis. self names the document
+// where it is critical itself and nothing in it says why; empty for one that is known to be.
+func partsOf(doc map[string]any, self string) []HealthPart {
+	found := map[string]bool{}
+	status, _ := doc["Status"].(map[string]any)
+	for _, c := range listOf(status["Conditions"]) {
+		if critical(c["Severity"]) {
+			found[originOf(c)] = true
+		}
+	}
+	if security, _ := doc["PhysicalSecurity"].(map[string]any); intruded(security["IntrusionSensor"]) {
+		found["Intrusion"] = true
+	}
+	below(doc, 0, found)
+	if len(found) == 0 && self != "" && criticalStatus(status) {
+		found[self] = true
+	}
+	var parts []HealthPart
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if name != "" && len(parts) < maxHealthParts {
+			parts = append(parts, HealthPart{Name: clip(name, maxPartName), Hardware: isHardware(name)})
+		}
+	}
+	return parts
+}
+
+// below looks at the members of an object, and at theirs.
+func below(object map[string]any, depth int, found map[string]bool) {
+	if depth == maxHealthDepth {
+		return
+	}
+	for name, member := range object {
+		if part, rolledUp := strings.CutSuffix(name, "RollupStatus"); rolledUp && critical(member) {
+			found[part] = true
+		}
+		if inner, is := member.(map[string]any); is {
+			look(name, inner, depth, found)
+		}
+		for _, inner := range listOf(member) {
+			look(name, inner, depth, found)
+		}
+	}
+}
+
+func look(name string, inner map[string]any, depth int, found map[string]bool) {
+	if name == "Status" || name == "Links" || name == "Actions" {
+		return
+	}
+	if status, is := inner["Status"].(map[string]any); is && criticalStatus(status) {
+		found[strings.TrimSuffix(name, "Summary")] = true
+	}
+	below(inner, depth+1, found)
+}
+
+func criticalStatus(status map[string]any) bool {
+	return critical(status["Health"]) || critical(status["HealthRollup"])
+}
+
+// critical knows the word of Redfish, and those of roll-ups on iDRAC (Error, Critical).
+func critical(word any) bool {
+	text, _ := word.(string)
+	return strings.EqualFold(text, string(HealthCritical)) || strings.EqualFold(text, "Error")
+}
+
+func intruded(word any) bool {
+	text, _ := word.(string)
+	return strings.EqualFold(text, "HardwareIntrusion") || strings.EqualFold(text, "TamperingDetected")
+}
+
+// originOf names what a condition is about: its origin, else its message.
+func originOf(condition map[string]any) string {
+	origin, _ := condition["OriginOfCondition"].(map[string]any)
+	uri, _ := origin["@odata.id"].(string)
+	message, _ := condition["MessageId"].(string)
+	switch {
+	case strings.Contains(strings.ToLower(uri), "/logservices/"):
+		return "Log"
+	case strings.Contains(strings.ToLower(message), "intrusion"):
+		return "Intrusion"
+	case uri != "":
+		return lastSegment(uri)
+	}
+	return message
+}
+
+// isHardware reports that a name is no sensor of a lid, no log (SEL on iDRAC) and no licence.
+func isHardware(name string) bool {
+	lower := strings.ToLower(name)
+	return lower != "sel" && lower != "log" && lower != "logs" && !strings.Contains(lower, "intrusion") && !strings.Contains(lower, "licens")
+}
+
+func listOf(value any) []map[string]any {
+	raw, _ := value.([]any)
+	var all []map[string]any
+	for _, member := range raw {
+		if object, is := member.(map[string]any); is {
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// withParts names the parts of a critical system. Where they cannot be told its health is unknown, so that one failed request
+// makes no broken machine a usable one, and no open lid a broken machine.
+func (o *operation) withParts(s SystemSnapshot, body []byte) SystemSnapshot {
+	if s.Health != HealthCritical {
+		return s
+	}
+	parts, known := o.criticalParts(body)
+	if s.Critical = parts; !known {
+		s.Health = HealthUnknown
+	}
+	return s
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redfish
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const chassisURI = "/redfish/v1/Chassis/1"
+
+// criticalSystem is a system in critical health, with further fields.
+func criticalSystem(more string) string {
+	return `{"@odata.id":"` + systemURI + `","UUID":"` + systemUUID + `","PowerState":"Off","Status":{"Health":"OK","HealthRollup":"Critical"},
+		"Links":{"Chassis":[{"@odata.id":"` + chassisURI + `"}]}` + more + `}`
+}
+
+// The shapes are those of iDRAC9 6.00 (DellSystem), iLO5 2.46 (AggregateHealthStatus), XCC and OpenBMC (Status.Conditions), with
+// words that none of the captured machines showed.
+func TestCriticalHealthNamesItsParts(t *testing.T) {
+	for name, c := range map[string]struct {
+		system, chassis string
+		want            []HealthPart
+		reads           int
+		health          Health
+	}{
+		"a summary of the system": {system: criticalSystem(`,"MemorySummary":{"Status":{"Health":"OK","HealthRollup":"Critical"}},"ProcessorSummary":{"Status":{"Health":"OK"}}`),
+			want: []HealthPart{{"Memory", true}}, reads: 1, health: HealthCritical},
+		"aggregates of HPE": {system: criticalSystem(`,"Oem":{"Hpe":{"AggregateHealthStatus":{"Fans":{"Status":{"Health":"OK"}},"Storage":{"Status":{"Health":"Critical"}}}}}`),
+			want: []HealthPart{{"Storage", true}}, reads: 1, health: HealthCritical},
+		"roll-ups of Dell": {system: criticalSystem(`,"Oem":{"Dell":{"DellSystem":{"IntrusionRollupStatus":"Error","SELRollupStatus":"Critical","CPURollupStatus":"OK"}}}`),
+			want: []HealthPart{{"Intrusion", false}, {"SEL", false}}, reads: 1, health: HealthCritical},
+		"conditions": {system: `{"@odata.id":"` + systemURI + `","PowerState":"Off","Status":{"Health":"Critical","Conditions":[
+			{"Severity":"Critical","OriginOfCondition":{"@odata.id":"/redfish/v1/Systems/1/LogServices/SEL/Entries/7"}},
+			{"Severity":"Critical","OriginOfCondition":{"@odata.id":"/redfish/v1/Systems/1/Processors/CPU_0"}},{"Severity":"OK"}]}}`,
+			want: []HealthPart{{"CPU_0", true}, {"Log", false}}, reads: 1, health: HealthCritical},
+		"the intrusion sensor of the chassis": {system: criticalSystem(""), chassis: `{"Status":{"Health":"Critical"},"PhysicalSecurity":{"IntrusionSensor":"HardwareIntrusion"}}`,
+			want: []HealthPart{{"Intrusion", false}}, reads: 2, health: HealthCritical},
+		"a chassis that is critical itself": {system: criticalSystem(""), chassis: `{"Status":{"HealthRollup":"Critical"}}`,
+			want: []HealthPart{{"Chassis", true}}, reads: 2, health: HealthCritical},
+		"a chassis in good health names nothing":     {system: criticalSystem(""), chassis: `{"Status":{"Health":"OK"}}`, reads: 2, health: HealthCritical},
+		"no chassis names nothing":                   {system: criticalSystem(""), reads: 2, health: HealthCritical},
+		"a chassis that fails is not in good health": {system: criticalSystem(""), chassis: "no JSON", reads: 2, health: HealthUnknown},
+		"good health costs nothing":                  {system: systemJSON("Off"), reads: 1, health: HealthWarning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			bmc := f.warm(t)
+			f.set(systemURI, c.system)
+			if c.chassis != "" {
+				f.set(chassisURI, c.chassis)
+			}
+			got, err := bmc.System(t.Context(), systemURI)
+			if diff := cmp.Diff(c.want, got.Critical); err != nil || diff != "" || got.Health != c.health {
+				t.Errorf("%v, health %s, %s", err, got.Health, diff)
+			}
+			if reads := len(f.seen(http.MethodGet)); reads != c.reads {
+				t.Errorf("%d reads, want %d", reads, c.reads)
+			}
+		})
+	}
+}
+
+func FuzzParts(f *testing.F) {
+	f.Add(criticalSystem(`,"Oem":{"Dell":{"DellSystem":{"CPURollupStatus":"Error"}}}`))
+	f.Add(`{"Status":{"Health":"Critical","Conditions":[{"Severity":"Critical"},null,1]}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var doc map[string]any
+		if json.Unmarshal([]byte(text), &doc) != nil {
+			return
+		}
+		parts := partsOf(doc, "Chassis")
+		for _, p := range parts {
+			if p.Name == "" || len(p.Name) > maxPartName+len("...") {
+				t.Errorf("%q: %q", text, p.Name)
+			}
+		}
+		if len(parts) > maxHealthParts {
+			t.Errorf("%q: %d parts", text, len(parts))
+		}
+	})
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/bmcsystems"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+const (
+	// assigner is the ClusterRole of the shipped manifests that holds verbAssign.
+	assigner   = "metalaw-uuid-assigner"
+	verbAssign = "assign-uuid"
+)
+
+var assignmentPath = annotationsPath.Key(v1alpha1.SystemUUIDsAnnotation)
+
+// assignmentFacts is what was looked up for a change of the UUIDs that a BMC assigns to its systems.
+type assignmentFacts struct {
+	// mayAssign says that the user holds verbAssign on the BMC.
+	mayAssign bool
+	// data says, by an assigned UUID that changes or goes, why its Server is taken to hold somebody's data.
+	data map[string]string
+	// taken says, by a UUID that is assigned anew, who has it already.
+	taken map[string]string
+}
+
+// assigns says that a change writes, changes or takes away assigned UUIDs.
+func assigns(c change[v1alpha1.BMC]) bool {
+	if c.deleted() || c.byManager {
+		return false
+	}
+	was := ""
+	if c.old != nil {
+		was = c.old.Annotations[v1alpha1.SystemUUIDsAnnotation]
+	}
+	return c.new.Annotations[v1alpha1.SystemUUIDsAnnotation] != was
+}
+
+// assignments reads what a BMC assigns; what is stored and cannot be read assigns nothing.
+func assignments(b *v1alpha1.BMC) (bmcsystems.Assignments, error) {
+	if b == nil {
+		return nil, nil
+	}
+	return bmcsystems.ParseAssignments(b.Annotations[v1alpha1.SystemUUIDsAnnotation])
+}
+
+// checkAssignments: an assigned UUID is one machine's in the whole fleet, and stays with its machine while that is held or Dirty.
+func checkAssignments(c change[v1alpha1.BMC], f assignmentFacts, found *findings) {
+	if !assigns(c) {
+		return
+	}
+	if !f.mayAssign {
+		found.deny(field.Forbidden(assignmentPath, fmt.Sprintf("user %q may not assign UUIDs to systems: that takes the verb %s on bmcs.%s, "+
+			"which ClusterRole %s gives", c.user.Username, verbAssign, v1alpha1.GroupVersion.Group, assigner)))
+		return
+	}
+	is, err := assignments(c.new)
+	if err != nil {
+		found.deny(field.Invalid(assignmentPath, c.new.Annotations[v1alpha1.SystemUUIDsAnnotation], err.Error()))
+		return
+	}
+	was, _ := assignments(c.old)
+	for _, uri := range slices.Sorted(maps.Keys(was)) {
+		if why := f.data[was[uri].UUID]; why != "" && !sameProof(was[uri], is[uri]) {
+			found.deny(field.Forbidden(assignmentPath, fmt.Sprintf("the system %s stands for machine %s, and %s; keep its UUID, and its serial or its mac, "+
+				"until the machine is released and wiped", uri, was[uri].UUID, why)))
+		}
+	}
+	for _, uri := range slices.Sorted(maps.Keys(is)) {
+		if who := f.taken[is[uri].UUID]; who != "" {
+			found.deny(field.Invalid(assignmentPath, is[uri].UUID, fmt.Sprintf("%s; assign the UUID that the machine shows in SMBIOS, or a new one", who)))
+		}
+	}
+}
+
+// sameProof says that an entry goes on naming the same machine: the UUID stays, and so does the serial number or the MAC address.
+// One of the two may change, because a card was exchanged.
+func sameProof(was, is bmcsystems.Assignment) bool {
+	return sameMachine(was.UUID, is.UUID) &&
+		(was.SerialNumber != "" && strings.EqualFold(was.SerialNumber, is.SerialNumber) || was.MAC != "" && was.MAC == is.MAC)
+}
+
+// judgeAssignments looks up what checkAssignments needs.
+func (l *lookup) judgeAssignments(ctx context.Context, c change[v1alpha1.BMC]) (f assignmentFacts, err error) {
+	if !assigns(c) {
+		return f, nil
+	}
+	f.mayAssign, err = l.may(ctx, c.user, authorizationv1.ResourceAttributes{
+		Verb: verbAssign, Group: v1alpha1.GroupVersion.Group, Resource: "bmcs", Name: c.new.Name})
+	is, unread := assignments(c.new)
+	if err != nil || !f.mayAssign || unread != nil {
+		return f, err
+	}
+	was, _ := assignments(c.old)
+	f.data, f.taken = map[string]string{}, map[string]string{}
+	for uri, a := range was {
+		if sameProof(a, is[uri]) {
+			continue
+		}
+		if f.data[a.UUID], err = l.dataBehind(ctx, c.new.Name, a.UUID); err != nil {
+			return f, err
+		}
+	}
+	for uri, a := range is {
+		if sameMachine(was[uri].UUID, a.UUID) {
+			continue
+		}
+		if f.taken[a.UUID], err = l.whoHas(ctx, c, a); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// dataBehind says why the Server that a BMC's assigned UUID stands for holds data; empty where it does not, or is none.
+func (l *lookup) dataBehind(ctx context.Context, bmc, uuid string) (string, error) {
+	servers, err := l.standIns(ctx, uuid)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range servers {
+		s, err := get[v1alpha1.Server](ctx, l, name)
+		if err != nil {
+			return "", err
+		}
+		if s == nil || bmcOf(s.Spec.BMCRef) != bmc {
+			continue
+		}
+		if why, err := l.dataOf(ctx, s); why != "" || err != nil {
+			return why, err
+		}
+	}
+	return "", nil
+}
+
+// whoHas says which Server, inventory or other BMC has a UUID that is assigned anew; empty where none has.
+func (l *lookup) whoHas(ctx context.Context, c change[v1alpha1.BMC], a bmcsystems.Assignment) (string, error) {
+	servers, err := l.standIns(ctx, a.UUID)
+	if err != nil {
+		return "", err
+	}
+	own := false
+	for _, name := range servers {
+		s, err := get[v1alpha1.Server](ctx, l, name)
+		if err != nil {
+			return "", err
+		}
+		switch {
+		case s == nil:
+		case s.Spec.BMCRef == nil && s.Spec.BMC == nil, bmcOf(s.Spec.BMCRef) == c.new.Name:
+			own = true
+		default:
+			if other, err := l.bmcExists(ctx, s); other || err != nil {
+				return fmt.Sprintf("Server %q has it", name), err
+			}
+			own = true
+		}
+	}
+	if !own {
+		if who, err := l.inventoryHas(ctx, a); who != "" || err != nil {
+			return who, err
+		}
+	}
+	return l.bmcAssigns(ctx, c, a.UUID)
+}
+
+// bmcExists says that a Server is reached through a BMC that exists. What was behind one that is gone may come behind another.
+func (l *lookup) bmcExists(ctx context.Context, s *v1alpha1.Server) (bool, error) {
+	if s.Spec.BMCRef == nil {
+		return true, nil // it has an access of its own
+	}
+	b, err := get[v1alpha1.BMC](ctx, l, s.Spec.BMCRef.Name)
+	return b != nil, err
+}
+
+// inventoryHas says that an inventory remembers another machine by a UUID, or one of which it knows neither serial number nor MAC.
+func (l *lookup) inventoryHas(ctx context.Context, a bmcsystems.Assignment) (string, error) {
+	for _, name := range uuids.Spellings(a.UUID) {
+		inventory, err := get[policyv1alpha1.ServerInventory](ctx, l, name)
+		if err != nil {
+			return "", err
+		}
+		if inventory != nil && !remembers(inventory, a) {
+			return fmt.Sprintf("ServerInventory %q has it, and does not know the machine by this serial or mac", name), nil
+		}
+	}
+	return "", nil
+}
+
+// remembers says that an inventory speaks of the machine that an assignment proves.
+func remembers(i *policyv1alpha1.ServerInventory, a bmcsystems.Assignment) bool {
+	if i.Report == nil {
+		return false
+	}
+	data := &i.Report.Data
+	if serial := data.SystemInfo.SystemInformation.SerialNumber; serial != "" && strings.EqualFold(serial, a.SerialNumber) && a.MAC == "" {
+		return true
+	}
+	return a.MAC != "" && slices.ContainsFunc(data.NetworkInterfaces, func(n policyv1alpha1.ProbeNetworkInterface) bool {
+		return strings.EqualFold(n.MACAddress, a.MAC)
+	})
+}
+
+// bmcAssigns says that another BMC assigns a UUID.
+func (l *lookup) bmcAssigns(ctx context.Context, c change[v1alpha1.BMC], uuid string) (string, error) {
+	has := func(b *v1alpha1.BMC) bool {
+		assigned, _ := assignments(b)
+		return slices.ContainsFunc(slices.Collect(maps.Values(assigned)), func(a bmcsystems.Assignment) bool { return sameMachine(a.UUID, uuid) })
+	}
+	var list v1alpha1.BMCList
+	if err := l.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("the BMCs cannot be listed: %w", err)
+	}
+	var cached []string
+	for i := range list.Items {
+		if has(&list.Items[i]) {
+			cached = append(cached, list.Items[i].Name)
+		}
+	}
+	rival, err := reserve(ctx, l, c, question[v1alpha1.BMC]{key: "bmc/assigned/" + machineKey(uuid), self: c.new.Name, cached: cached, has: has})
+	if rival == nil || err != nil {
+		return "", err
+	}
+	return duplicate(assignmentPath, uuid, "BMC", rival).Detail, nil
+}
+
+// checkHostMACs refuses MAC addresses that cannot be read.
+func checkHostMACs(c change[v1alpha1.BMC], found *findings) {
+	text, set := written(c.old, c.new, v1alpha1.HostMACsAnnotation)
+	if !set {
+		return
+	}
+	if _, err := bmcsystems.ParseMACs(text); err != nil {
+		found.deny(field.Invalid(annotationsPath.Key(v1alpha1.HostMACsAnnotation), text, err.Error()))
+	}
+}

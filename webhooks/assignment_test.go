@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+const (
+	node0    = "/redfish/v1/Systems/Node0"
+	nodeMAC  = "00:40:a6:00:00:01"
+	uuidA    = "0a000000-0000-4000-8000-00000000000a"
+	uuidB    = "0b000000-0000-4000-8000-00000000000b"
+	uuidC    = "0c000000-0000-4000-8000-00000000000c"
+	assignTo = node0 + ": {uuid: "
+)
+
+// assigning is a BMC with an annotation; empty for none.
+func assigning(name, annotation string) *v1alpha1.BMC {
+	return inline(name, "10.1.0."+name[1:], "", func(b *v1alpha1.BMC) {
+		if annotation != "" {
+			b.Annotations = map[string]string{v1alpha1.SystemUUIDsAnnotation: annotation}
+		}
+	})
+}
+
+func TestAssignedUUIDs(t *testing.T) {
+	const both = ", serial: S, mac: '" + nodeMAC + "'}"
+	held := func(s *v1alpha1.Server) {
+		s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "shop", Name: "web"}
+	}
+	dirty := func(s *v1alpha1.Server) { s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Marks: []string{"Dirty"}} }
+	inventory := func(mac string) *policyv1alpha1.ServerInventory {
+		i := &policyv1alpha1.ServerInventory{ObjectMeta: metav1.ObjectMeta{Name: uuidB}, Spec: policyv1alpha1.ServerInventorySpec{SystemUUID: uuidB}}
+		i.Report = &policyv1alpha1.ProbeReport{Data: policyv1alpha1.ProbeData{NetworkInterfaces: []policyv1alpha1.ProbeNetworkInterface{{Name: "e", MACAddress: mac}}}}
+		return i
+	}
+	behind := func(bmc string, change ...func(*v1alpha1.Server)) *v1alpha1.Server {
+		s := server(change...)
+		s.Spec.SystemUUID, s.Spec.SystemURI, s.Spec.BMCRef.Name = uuidA, node0, bmc
+		return s
+	}
+	for name, c := range map[string]struct {
+		stored      []client.Object
+		before, now string // the annotation
+		group       string
+		want        string // what the refusal contains; empty where it passes
+	}{
+		"whoever may assigns a UUID":                            {now: assignTo + uuidA + both, group: "wheel"},
+		"nobody else does":                                      {now: assignTo + uuidA + both, want: `user "jane" may not assign UUIDs to systems: that takes the verb assign-uuid on bmcs.metal.ironcore.dev`},
+		"nobody else takes one away":                            {before: assignTo + uuidA + both, want: "may not assign UUIDs"},
+		"what is not changed takes no right":                    {before: assignTo + uuidA + both, now: assignTo + uuidA + both},
+		"text that cannot be read is refused":                   {now: "Node0=" + uuidA, group: "wheel", want: "it is no YAML object"},
+		"neither serial nor mac is refused":                     {now: assignTo + uuidA + "}", group: "wheel", want: "it names neither serial nor mac"},
+		"the UUID of a Server elsewhere is refused":             {stored: []client.Object{behind("b2"), assigning("b2", "")}, now: assignTo + uuidA + both, group: "wheel", want: `Server "s1" has it`},
+		"the other byte order is the same UUID":                 {stored: []client.Object{behind("b2"), assigning("b2", "")}, now: assignTo + "0000000a-0000-0040-8000-00000000000a" + both, group: "wheel", want: `Server "s1" has it`},
+		"the Server of a BMC that is gone may follow":           {stored: []client.Object{behind("b2")}, now: assignTo + uuidA + both, group: "wheel"},
+		"its own Server has it already":                         {stored: []client.Object{behind("b1")}, now: assignTo + uuidA + both, group: "wheel"},
+		"the UUID that another BMC assigns is refused":          {stored: []client.Object{assigning("b3", assignTo+uuidC+", serial: T}")}, now: assignTo + uuidC + both, group: "wheel", want: `BMC "b3" has it`},
+		"the inventory of another machine is refused":           {stored: []client.Object{inventory("02:00:00:00:00:09")}, now: assignTo + uuidB + both, group: "wheel", want: "ServerInventory"},
+		"the inventory of the same machine passes":              {stored: []client.Object{inventory(nodeMAC)}, now: assignTo + uuidB + both, group: "wheel"},
+		"the UUID of a held server stays":                       {stored: []client.Object{behind("b1", held)}, before: assignTo + uuidA + both, now: assignTo + uuidB + both, group: "wheel", want: "stands for machine " + uuidA + ", and it is held by a claim"},
+		"the UUID of a Dirty server stays":                      {stored: []client.Object{behind("b1", dirty)}, before: assignTo + uuidA + both, group: "wheel", want: "not wiped since its last holder"},
+		"the proof of a held server does not change as a whole": {stored: []client.Object{behind("b1", held)}, before: assignTo + uuidA + both, now: assignTo + uuidA + ", serial: T}", group: "wheel", want: "keep its UUID"},
+		"an exchanged network card of a held server passes":     {stored: []client.Object{behind("b1", held)}, before: assignTo + uuidA + both, now: assignTo + uuidA + ", serial: S, mac: '00:40:a6:00:00:02'}", group: "wheel"},
+		"the UUID of a clean server may change":                 {stored: []client.Object{behind("b1")}, before: assignTo + uuidA + both, now: assignTo + uuidB + both, group: "wheel"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, defaults(t), append(c.stored, assigning("b1", c.before))...)
+			got, _ := w.ask(PathValidateBMC, user, admissionv1.Update, assigning("b1", c.before), assigning("b1", c.now), of(c.group))
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+func TestHostMACs(t *testing.T) {
+	for text, want := range map[string]string{
+		node0 + ": ['" + nodeMAC + "']": "",
+		nodeMAC:                         "it is no YAML object by the URIs of systems",
+	} {
+		w := newWorld(t, defaults(t))
+		b := assigning("b1", "")
+		b.Annotations = map[string]string{v1alpha1.HostMACsAnnotation: text}
+		got, _ := w.ask(PathValidateBMC, user, admissionv1.Create, nil, b)
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %s", text, got)
+		}
+	}
+}
