@@ -43,8 +43,8 @@ var outcomes = []outcome{
 		tree: "cray-ex235n", machine: "HPE Cray EX235n, two nodes", firmware: "not shown",
 		works: "not managed: the systems show no UUID; an annotation can assign them",
 		hosts: []host{
-			{id: "Node0", stops: &stop{kind: "BMC", condition: "SystemsAccepted", reason: "SystemUnidentified", words: []string{"Systems/Node0", "no usable UUID"}}},
-			{id: "Node1", stops: &stop{kind: "BMC", condition: "SystemsAccepted", reason: "SystemUnidentified", words: []string{"Systems/Node1", "no usable UUID"}}},
+			{id: "Node0", stops: &stop{kind: "BMC", condition: "SystemsAccepted", reason: "SystemUnidentified", words: []string{"Systems/Node0 shows no UUID", "policy.metalaw.dev/system-uuids"}}},
+			{id: "Node1", stops: &stop{kind: "BMC", condition: "SystemsAccepted", reason: "SystemUnidentified", words: []string{"Systems/Node1 shows no UUID", "policy.metalaw.dev/system-uuids"}}},
 		},
 		// Its manager offers ForceRestart only, so nothing may be asked.
 		restart: restart{reason: "ResetFailed"},
@@ -101,7 +101,7 @@ var outcomes = []outcome{
 		tree: "openbmc-stock", machine: "OpenBMC, stock", firmware: "2.15.0-dev-686-g100c36de90",
 		works: "not managed: the system shows no UUID, and no serial number or MAC address that could prove an assigned one",
 		hosts: []host{{id: "system", stops: &stop{kind: "BMC", condition: "SystemsAccepted", reason: "SystemUnidentified",
-			words: []string{"Systems/system", "no usable UUID"}}}},
+			words: []string{"Systems/system shows no UUID, no serial number and no MAC address"}}}},
 		restart: restart{at: "/redfish/v1/Managers/bmc", reason: "ResetComplete"},
 	},
 	{
