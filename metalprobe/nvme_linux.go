@@ -37,7 +37,7 @@ type nvmeCommand struct {
 
 // SharingOf asks the drive whether other hosts may use a namespace, because /sys does not say. It only reads.
 func SharingOf(name string) NVMeSharing {
-	file, err := os.Open(filepath.Join("/dev", filepath.Base(name)))
+	file, err := os.Open("/dev/" + filepath.Base(name))
 	if err != nil {
 		return SharingUnknown
 	}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/fingerprint"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -60,7 +60,8 @@ func (v *visit) readCertificate(ctx context.Context) error {
 	}
 	if v.refusedCertificate() != nil {
 		secret := &v1alpha1.BMCSecret{}
-		if err := v.Client.Get(ctx, types.NamespacedName{Name: v.bmc.Spec.BMCSecretRef.Name}, secret); client.IgnoreNotFound(err) != nil {
+		err := v.Client.Get(ctx, types.NamespacedName{Name: v.bmc.Spec.BMCSecretRef.Name}, secret)
+		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("get BMCSecret %s: %w", v.bmc.Spec.BMCSecretRef.Name, err)
 		}
 		contact.Trust = access.Trusts(v.bmc, secret)
@@ -126,8 +127,8 @@ func (v *visit) recordCertificate() {
 			shown = "none"
 		}
 		v.set(v1alpha1.ConditionCertificateChanged, true, v1alpha1.ReasonOtherCertificate, fmt.Sprintf(
-			"the BMC shows a certificate that is not trusted, SHA-256 %s; no password is sent; check who answers there, then set the annotation %s to that fingerprint",
-			shown, v1alpha1.AcceptCertificateAnnotation))
+			"the BMC shows a certificate that is not trusted, SHA-256 %s; no password is sent; check who answers there, "+
+				"then set the annotation %s to that fingerprint", shown, v1alpha1.AcceptCertificateAnnotation))
 	case v.usable() && meta.FindStatusCondition(v.bmc.Status.Conditions, v1alpha1.ConditionCertificateChanged) != nil:
 		v.set(v1alpha1.ConditionCertificateChanged, false, v1alpha1.ReasonTrustedCertificate, "the BMC shows a trusted certificate")
 	}

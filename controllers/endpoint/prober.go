@@ -38,7 +38,8 @@ type question struct {
 func (q question) fingerprint() [32]byte {
 	h := sha256.New()
 	c := q.contact
-	h.Write(fmt.Appendf(nil, "%x %t %q %q %t %t %s", q.endpoint.Digest(), q.confirm, c.IP, c.Settings.BMCTLS, c.Trust, c.Known, c.Settings.BMCPinWithin))
+	h.Write(fmt.Appendf(nil, "%x %t %q %q %t %t %s", q.endpoint.Digest(), q.confirm, c.IP, c.Settings.BMCTLS,
+		c.Trust, c.Known, c.Settings.BMCPinWithin))
 	for _, c := range q.candidates {
 		h.Write(fmt.Appendf(nil, " %q %q", c.Username, c.Password))
 	}

@@ -197,9 +197,11 @@ func networks(f *yamlpos.File, n *yaml.Node, what string) []netip.Prefix {
 			list = append(list, prefix)
 		case f.Told(item):
 		case err == nil:
-			f.Errorf(item, "setting-network", "", fmt.Sprintf("write %s", prefix.Masked()), "%s cannot be %q, which is an address in a network", what, text)
+			f.Errorf(item, "setting-network", "", fmt.Sprintf("write %s", prefix.Masked()),
+				"%s cannot be %q, which is an address in a network", what, text)
 		default:
-			f.Errorf(item, "setting-network", "", "write a network such as 10.20.0.0/16 or fd00:20::/64", "%s cannot be %q, which is no network", what, text)
+			f.Errorf(item, "setting-network", "", "write a network such as 10.20.0.0/16 or fd00:20::/64",
+				"%s cannot be %q, which is no network", what, text)
 		}
 	}
 	return list
