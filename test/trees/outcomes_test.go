@@ -55,8 +55,10 @@ var outcomes = []outcome{
 		tree: "cray-ex235n", assigned: true, machine: "HPE Cray EX235n, two nodes, with assigned UUIDs", firmware: "not shown",
 		works: "managed, and never switched on: the BMC offers no boot override",
 		hosts: []host{
-			{id: "Node0", stops: &stop{state: "Discovery/Off", kind: "Server", condition: "Ready", reason: "Moving", words: []string{"override"}}},
-			{id: "Node1", stops: &stop{state: "Discovery/Off", kind: "Server", condition: "Ready", reason: "Moving", words: []string{"override"}}},
+			{id: "Node0", stops: &stop{state: "Discovery/Off", kind: "Server", condition: "BootOverrideMissing", reason: "BootOverrideMissing",
+				words: []string{"no boot override", "boot.withoutOverride: true"}}},
+			{id: "Node1", stops: &stop{state: "Discovery/Off", kind: "Server", condition: "BootOverrideMissing", reason: "BootOverrideMissing",
+				words: []string{"no boot override", "boot.withoutOverride: true"}}},
 		},
 		restart: restart{reason: "ResetFailed"},
 	},
