@@ -27,6 +27,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/heartbeat"
+	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/controllers/scheduler/feed"
@@ -123,6 +124,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	}
 	store.Changed(claims.Wake)
 	if err := claim.Setup(writers, claim.Options{Scheduler: claims, MaxConcurrent: o.Workers}); err != nil {
+		return err
+	}
+	if err := maintenance.Setup(writers); err != nil {
 		return err
 	}
 	return setupServers(writers, store, shadows, probation, pool, beat, gate, o)

@@ -16,6 +16,9 @@ const (
 	localBit        = 0x02
 )
 
+// ErrMulticast says that an address is a multicast address. No port has one, but clients of the API store some.
+var ErrMulticast = errors.New("is a multicast address (the lowest bit of its first byte is set), which no port has")
+
 // Normalize returns an EUI-48 address in lower case with colons ("b0:7b:25:00:0a:ff"). It accepts any case and the
 // separators ':', '-', '.' and ' ' or none. It refuses what cannot be the address of one port: multicast addresses,
 // all zeros and all ones.
@@ -63,7 +66,7 @@ func checkUnicast(value uint64, digits int) error {
 	case value == 1<<(4*digits)-1:
 		return errors.New("is all ones, which is the broadcast address")
 	case firstByte&multicastBit != 0:
-		return errors.New("is a multicast address (the lowest bit of its first byte is set), which no port has")
+		return ErrMulticast
 	}
 	return nil
 }

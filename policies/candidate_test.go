@@ -90,6 +90,12 @@ func TestServerState(t *testing.T) {
 		{"a server that is to be left alone counts as cordoned", free(func(s *v1alpha1.Server) {
 			s.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnoreReconciliation}
 		}), selection.CodeUnclaimable},
+		{"so does one by a word that this version does not know", free(func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{v1alpha1.OperationAnnotation: "ignore-for-audit"}
+		}), selection.CodeUnclaimable},
+		{"so does one that its BMC holds", free(func(s *v1alpha1.Server) {
+			s.Annotations = map[string]string{v1alpha1.HeldByBMCAnnotation: "b1"}
+		}), selection.CodeUnclaimable},
 		{"a server that names a maintenance is not offered", free(func(s *v1alpha1.Server) {
 			s.Spec.ServerMaintenanceRef = &v1alpha1.ObjectReference{Namespace: "ops", Name: "disks"}
 		}), selection.CodeMaintenance},

@@ -4,10 +4,12 @@ package policies
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -41,9 +43,9 @@ func InventoryLabels() []InventoryLabel {
 	}
 }
 
-// LabelsFor are the labels to have beside those that are there: of the prefix those of the hardware, and no other. It returns
-// the labels themselves where they are as they should be.
-func LabelsFor(labels map[string]string, c selection.Candidate) map[string]string {
+// LabelsFor are the labels to have beside those that are there: of the prefix those of the hardware, and no other, and none at all
+// where the settings say so. It returns the labels themselves where they are as they should be.
+func LabelsFor(labels map[string]string, c selection.Candidate, s bundle.Settings) map[string]string {
 	want := map[string]string{}
 	for key, value := range labels {
 		if !strings.HasPrefix(key, v1alpha1.InventoryLabelPrefix) {
@@ -51,7 +53,7 @@ func LabelsFor(labels map[string]string, c selection.Candidate) map[string]strin
 		}
 	}
 	for _, label := range InventoryLabels() {
-		if value := label.value(c); value != "" {
+		if value := label.value(c); value != "" && !s.NoInventoryLabels {
 			want[label.Key] = value
 		}
 	}
@@ -59,6 +61,21 @@ func LabelsFor(labels map[string]string, c selection.Candidate) map[string]strin
 		return labels
 	}
 	return want
+}
+
+// AsksInventory lists the labels of the prefix that a claim's selector asks about, sorted; a key that must not be there counts.
+func AsksInventory(c *v1alpha1.ServerClaim) []string {
+	asked := map[string]bool{}
+	if s := c.Spec.ServerSelector; s != nil {
+		for key := range s.MatchLabels {
+			asked[key] = true
+		}
+		for _, e := range s.MatchExpressions {
+			asked[e.Key] = true
+		}
+	}
+	maps.DeleteFunc(asked, func(key string, _ bool) bool { return !strings.HasPrefix(key, v1alpha1.InventoryLabelPrefix) })
+	return slices.Sorted(maps.Keys(asked))
 }
 
 // WithoutInventory is a selector without what it asks of those labels, and says whether it asks anything of them. It may be nil.

@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -31,7 +34,7 @@ func TestALabelSaysWhatIsKnownOfTheHardware(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, LabelsFor(tc.labels, c)); diff != "" {
+			if diff := cmp.Diff(tc.want, LabelsFor(tc.labels, c, bundle.Settings{})); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -39,7 +42,7 @@ func TestALabelSaysWhatIsKnownOfTheHardware(t *testing.T) {
 }
 
 func TestNothingIsLabelledOfAMachineOfWhichNothingIsKnown(t *testing.T) {
-	if got := LabelsFor(nil, selection.Candidate{}); got != nil {
+	if got := LabelsFor(nil, selection.Candidate{}, bundle.Settings{}); got != nil {
 		t.Errorf("labels %v", got)
 	}
 }
@@ -53,4 +56,36 @@ func FuzzLabelValue(f *testing.F) {
 			t.Errorf("%q becomes %q: %v", text, labelValue(text), problems)
 		}
 	})
+}
+
+func TestTheBundleKeepsTheHardwareOutOfLabels(t *testing.T) {
+	off := bundle.Settings{NoInventoryLabels: true}
+	c := selection.Candidate{Manufacturer: "Dell Inc.", Cores: 64}
+	labels := map[string]string{"rack": "r1", "inventory.metalaw.dev/cores": "64", "inventory.metalaw.dev/color": "red"}
+	if diff := cmp.Diff(map[string]string{"rack": "r1"}, LabelsFor(labels, c, off)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := LabelsFor(nil, c, off); got != nil {
+		t.Errorf("labels %v", got)
+	}
+}
+
+func TestTheLabelsOfTheHardwareThatAClaimAsksAboutAreListed(t *testing.T) {
+	const gpus, cores = "inventory.metalaw.dev/gpus", "inventory.metalaw.dev/cores"
+	for name, tc := range map[string]struct {
+		selector *metav1.LabelSelector
+		want     []string
+	}{
+		"no selector asks about none":       {nil, nil},
+		"other labels are none":             {&metav1.LabelSelector{MatchLabels: map[string]string{"rack": "r1"}}, nil},
+		"each is listed once and in order":  {&metav1.LabelSelector{MatchLabels: map[string]string{gpus: "8", "rack": "r1"}, MatchExpressions: []metav1.LabelSelectorRequirement{{Key: gpus, Operator: "Exists"}, {Key: cores, Operator: "In", Values: []string{"64"}}}}, []string{cores, gpus}},
+		"one that must not be there counts": {&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: gpus, Operator: "DoesNotExist"}}}, []string{gpus}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &v1alpha1.ServerClaim{Spec: v1alpha1.ServerClaimSpec{ServerSelector: tc.selector}}
+			if diff := cmp.Diff(tc.want, AsksInventory(c)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
 }

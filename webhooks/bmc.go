@@ -10,7 +10,6 @@ import (
 
 	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/macprefixes"
 )
 
 var (
@@ -35,9 +34,7 @@ func checkBMC(c change[v1alpha1.BMC], f bmcFacts) findings {
 	checkTrust(c, &found)
 	access := c.new.Spec.Access
 	if access != nil && access.MACAddress != "" && c.created() {
-		if _, err := macprefixes.Normalize(access.MACAddress); err != nil {
-			found.deny(field.Invalid(bmcAccessPath.Child("macAddress"), access.MACAddress, err.Error()))
-		}
+		checkMAC(bmcAccessPath.Child("macAddress"), access.MACAddress, "the BMC is reached by its IP address all the same", &found)
 	}
 	if access != nil && c.created() {
 		found.deny(addressErrors(bmcAccessPath.Child("ip"), access.IP)...)

@@ -55,6 +55,7 @@ func TestBMC(t *testing.T) {
 		"a second BMC of one Endpoint is refused":          {after: referring("b", "e"), want: "Invalid\nspec.endpointRef: Duplicate value: \"e\": BMC \"referring\" has it"},
 		"an Endpoint that does not exist yet passes":       {after: referring("b", "unknown")},
 		"a malformed MAC address is refused":               {after: inline("b", "10.0.0.2", "ff:ff:ff:ff:ff:ff"), want: "Invalid\nspec.access.macAddress: Invalid value: \"ff:ff:ff:ff:ff:ff\": MAC address \"ff:ff:ff:ff:ff:ff\": is all ones, which is the broadcast address"},
+		"a multicast MAC address passes":                   {after: inline("b", "10.0.0.2", "23:11:8a:33:cf:ea")},
 		"its own place passes on an update":                {before: inline("inline", "10.0.0.1", mac), after: inline("inline", "10.0.0.1", mac, func(b *v1alpha1.BMC) { b.Spec.Hostname = "h" })},
 		"a change of port to another's address is refused": {before: inline("b", "10.0.0.1", "", port(8443)), after: inline("b", "10.0.0.1", "", port(443)), want: "Invalid\nspec.access.ip: Duplicate value: \"[10.0.0.1]:443\": BMC \"inline\" has it"},
 		"a deletion passes":                                {before: inline("inline", "10.0.0.1", mac)},

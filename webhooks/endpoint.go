@@ -4,6 +4,7 @@ package webhooks
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -47,9 +48,7 @@ func checkEndpoint(c change[v1alpha1.Endpoint], f endpointFacts) findings {
 		return found
 	}
 	mac := c.new.Spec.MACAddress
-	if _, err := macprefixes.Normalize(mac); err != nil {
-		found.deny(field.Invalid(endpointMACPath, mac, err.Error()))
-	}
+	checkMAC(endpointMACPath, mac, "no row of macprefixes.yaml matches it, so that no BMC is made of the Endpoint", &found)
 	if f.rival != nil {
 		err := duplicate(knownMACPath, mac, "Endpoint", f.rival)
 		err.Detail += "; no two Endpoints have one spec.macAddress"
@@ -59,6 +58,17 @@ func checkEndpoint(c change[v1alpha1.Endpoint], f endpointFacts) findings {
 		found.warn("BMC %s is reached at MAC address %s without an Endpoint already; delete one of the two", f.bmc, mac)
 	}
 	return found
+}
+
+// checkMAC refuses what is no MAC address, and warns of a multicast address: upstream stores one, and its samples use some.
+func checkMAC(path *field.Path, mac, consequence string, found *findings) {
+	switch _, err := macprefixes.Normalize(mac); {
+	case err == nil:
+	case errors.Is(err, macprefixes.ErrMulticast):
+		found.warn("%s: %v; %s; write the address that the device has", path, err, consequence)
+	default:
+		found.deny(field.Invalid(path, mac, err.Error()))
+	}
 }
 
 func macChanges(c change[v1alpha1.Endpoint]) bool {

@@ -89,6 +89,17 @@ func TestAPolicyThatFailsLeavesTheFleetUnknown(t *testing.T) {
 	}
 }
 
+func TestAClaimForAServerThatIsNotThereYetPassesUnderDeny(t *testing.T) {
+	b := *defaults(t)
+	b.Settings.Claims.OnUnsatisfiable = bundle.UnsatisfiableDeny
+	got, warnings := newWorld(t, &b, server()).ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim(naming("gone")))
+	want := []string{`spec.serverRef.name: there is no Server "gone"; the claim waits until there is one, and its condition Bound says so; ` +
+		"serverRef cannot be changed: if the name is wrong, delete the claim and create another"}
+	if diff := cmp.Diff(want, warnings); diff != "" || got != "" {
+		t.Error(got, diff)
+	}
+}
+
 // An error is not false.
 func TestTheBundlesRulesAreNotToldWhatNobodyKnows(t *testing.T) {
 	b := *withFiles(t, map[string]string{"selection_test.rego": "package metalaw.selection_test\n",

@@ -41,18 +41,19 @@ func (w *world) rewire(c client.Client) {
 
 func TestARefusalIsAStatusWithACauseForEachFinding(t *testing.T) {
 	w := newWorld(t, defaults(t))
-	after := claim(naming("gone"), image("a b"))
+	after := claim(naming("../x"), image("a b"))
 	got := w.hooks[PathValidateServerClaim].Handle(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		Operation: admissionv1.Create, Name: "c", Kind: metav1.GroupVersionKind{Group: "metal.ironcore.dev", Version: "v1alpha1", Kind: "ServerClaim"},
 		Object: runtime.RawExtension{Raw: raw(t, after)}}})
+	const noName = "Invalid value: \"../x\": no Server has such a name: " +
+		"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character " +
+		"(e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 	want := &metav1.Status{
 		Status: "Failure", Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
-		Message: "ServerClaim \"c\": is invalid: spec.serverRef.name: Not found: \"gone\": there is no Server of this name; " +
-			"see `kubectl get servers`, or select one by its labels with serverSelector; " +
+		Message: "ServerClaim \"c\": is invalid: spec.serverRef.name: " + noName + "; " +
 			"spec.image: the image contains white space; write a reference such as registry.example.com/os/linux:1.2",
 		Details: &metav1.StatusDetails{Name: "c", Group: "metal.ironcore.dev", Kind: "ServerClaim", Causes: []metav1.StatusCause{
-			{Type: metav1.CauseTypeFieldValueNotFound, Field: "spec.serverRef.name",
-				Message: "Not found: \"gone\": there is no Server of this name; see `kubectl get servers`, or select one by its labels with serverSelector"},
+			{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.serverRef.name", Message: noName},
 			{Type: "image-malformed", Field: "spec.image",
 				Message: "the image contains white space; write a reference such as registry.example.com/os/linux:1.2"},
 		}},

@@ -60,6 +60,8 @@ func TestServer(t *testing.T) {
 		"in either byte order; or leave the Server to be made when its BMC is read"
 	unknown := []string{`spec.systemUUID: "rack-7" is no UUID, and no ServerInventory of that name exists; as the Server bears what the manager writes, ` +
 		"it is taken to come out of a backup: restore ServerInventories before Servers, or nobody knows what data is on the disks"}
+	textOnly := []string{`spec.systemUUID: "rack-7" is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; nothing is written to a BMC until it shows ` +
+		"a system by this very text; write the UUID that the BMC shows for the system (UUID at its Redfish URI)"}
 	const giveUp = "to give the Server up, delete it, with annotation policy.metalaw.dev/delete-data: \"true\" where it holds data"
 	const another = "spec.systemUUID: Forbidden: the server stands for machine " + uuid + " and cannot stand for another; a machine that was exchanged behind its BMC " +
 		"becomes a Server of its own: set annotation policy.metalaw.dev/accept-system: NEW-UUID on the BMC; " + giveUp
@@ -108,8 +110,10 @@ func TestServer(t *testing.T) {
 		"a server with data keeps its finalizer":                   {before: server(dirty), after: server(dirty, withoutFinalizer), want: "Forbidden\nmetadata.finalizers: Forbidden: metal.ironcore.dev/server keeps what is known of the server's data, and it was not wiped since its last holder (mark Dirty); " + remedy},
 		"the manager takes its finalizer":                          {before: server(dirty), after: server(dirty, withoutFinalizer), who: manager},
 		"with the annotation the finalizer may go":                 {before: server(dirty), after: server(dirty, withoutFinalizer, annotated(v1alpha1.DeleteDataAnnotation, "true"))},
-		"a UUID that is none is refused":                           {after: server(standingFor("rack-7"), withoutFinalizer), want: "Invalid\nspec.systemUUID: Invalid value: \"rack-7\": " + noUUID},
-		"a change to one, too":                                     {before: server(), after: server(standingFor("rack-7")), want: "Invalid\n" + another + "\nspec.systemUUID: Invalid value: \"rack-7\": " + noUUID},
+		"a UUID that is none passes with a warning":                {after: server(standingFor("rack-7"), withoutFinalizer), warnings: textOnly},
+		"a text that names no object is refused":                   {after: server(standingFor("rack 7"), withoutFinalizer), want: "Invalid\nspec.systemUUID: Invalid value: \"rack 7\": " + noUUID},
+		"so is a UUID with its dashes in other places":             {after: server(standingFor("4c4c-45440051-3610-8052-b4c04f4d4d32"), withoutFinalizer), want: "Invalid\nspec.systemUUID: Invalid value: \"4c4c-45440051-3610-8052-b4c04f4d4d32\": " + noUUID},
+		"a change to a text that is none is refused as any other":  {before: server(), after: server(standingFor("rack-7")), want: "Forbidden\n" + another, warnings: textOnly},
 		"a UUID without dashes is refused": {after: server(standingFor("4c4c4544005136108052b4c04f4d4d32"), withoutFinalizer),
 			want: "Invalid\nspec.systemUUID: Invalid value: \"4c4c4544005136108052b4c04f4d4d32\": " + noUUID},
 		"a UUID that firmware shows without one is refused": {after: server(standingFor("00000000-0000-0000-0000-000000000000")),

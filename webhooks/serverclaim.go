@@ -58,6 +58,7 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 	}
 	if selectorChanges(c) {
 		found.deny(selectorErrors(c.new)...)
+		checkInventoryLabels(c.new, f.bundle, &found)
 	}
 	if refChanges(c) {
 		checkServerRef(c.new, f, &found)
@@ -128,6 +129,17 @@ func selectorErrors(c *v1alpha1.ServerClaim) field.ErrorList {
 	return nil
 }
 
+// checkInventoryLabels warns of a selector for labels that the policy in force keeps off the Servers.
+func checkInventoryLabels(c *v1alpha1.ServerClaim, b *bundle.Bundle, found *findings) {
+	asked := policies.AsksInventory(c)
+	if len(asked) == 0 || !b.Settings.NoInventoryLabels {
+		return
+	}
+	found.warn("%s: the policy in force (%s) keeps the hardware out of the labels of Servers (labels.inventory: false), so that no Server has %s; "+
+		"ask for facts such as server.gpus in annotation %s instead", selectorPath, b.Revision.Name, strings.Join(asked, ", "),
+		v1alpha1.PlacementAnnotation)
+}
+
 // checkLength refuses what has more parts than are judged, and says whether it did.
 func checkLength(c change[v1alpha1.ServerClaim], found *findings) bool {
 	err := limitError(c.new)
@@ -148,16 +160,16 @@ func limitError(c *v1alpha1.ServerClaim) *field.Error {
 	return &field.Error{Type: field.ErrorTypeTooMany, Field: limit.Field, BadValue: limit.Have, Detail: limit.Detail()}
 }
 
-// checkServerRef: the server that a claim asks for by name exists.
+// checkServerRef refuses a name that no Server can have, and warns of a Server that is not there yet, or that another holds:
+// clients create a claim and its Server in any order.
 func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
 	if why := validation.NameIsDNSSubdomain(refOf(c), false); len(why) > 0 {
 		found.deny(field.Invalid(serverRefPath.Child("name"), refOf(c), "no Server has such a name: "+strings.Join(why, "; ")))
 		return
 	}
 	if f.server == nil {
-		err := field.NotFound(serverRefPath.Child("name"), refOf(c))
-		err.Detail = "there is no Server of this name; see `kubectl get servers`, or select one by its labels with serverSelector"
-		found.deny(err)
+		found.warn("%s: there is no Server %q; the claim waits until there is one, and its condition Bound says so; "+
+			"serverRef cannot be changed: if the name is wrong, delete the claim and create another", serverRefPath.Child("name"), refOf(c))
 		return
 	}
 	switch {

@@ -5,6 +5,7 @@ package webhooks
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -15,9 +16,12 @@ import (
 // uuidForm is a UUID as a BMC's is stored: in lower case with dashes, in either byte order.
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// checkSystemUUID refuses what no machine can be known by. A machine whose BMC shows other text is registered by the manager,
-// and known says that it was: its ServerInventory is there, so that its Server may come back out of a backup. One that bears what
-// the manager writes on a Server comes out of a backup too, before its inventory.
+// unusualForm is a UUID without its dashes. In another form than the usual one a UUID would give one machine two Servers.
+var unusualForm = regexp.MustCompile(`^[0-9a-fA-F]{32}$`)
+
+// checkSystemUUID refuses what no machine can be known by, and warns of text that is no UUID: upstream stores it, and a machine
+// is known by it only if its BMC shows that text. known says that a ServerInventory of that name is there, so that the Server comes
+// back out of a backup; one that bears what the manager writes comes out of a backup too, before its inventory.
 func checkSystemUUID(c change[v1alpha1.Server], known bool, found *findings) {
 	if c.byManager || !uuidChanges(c) {
 		return
@@ -31,6 +35,9 @@ func checkSystemUUID(c change[v1alpha1.Server], known bool, found *findings) {
 	case c.created() && restored(c.new):
 		found.warn("spec.systemUUID: %q is no UUID, and no ServerInventory of that name exists; as the Server bears what the manager writes, "+
 			"it is taken to come out of a backup: restore ServerInventories before Servers, or nobody knows what data is on the disks", uuid)
+	case namesSystem(uuid) && !unusualForm.MatchString(strings.ReplaceAll(uuid, "-", "")):
+		found.warn("spec.systemUUID: %q is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; nothing is written to a BMC until it shows a system "+
+			"by this very text; write the UUID that the BMC shows for the system (UUID at its Redfish URI)", uuid)
 	default:
 		found.deny(field.Invalid(systemUUIDPath, uuid, "it is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; write the one that the BMC shows "+
 			"for the system (UUID at its Redfish URI), in either byte order; or leave the Server to be made when its BMC is read"))

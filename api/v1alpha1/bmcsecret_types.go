@@ -23,6 +23,7 @@ const (
 // held by the admission webhook.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=bmcsec
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="!oldSelf.?immutable.orValue(false) || self.?immutable.orValue(false)",message="immutable cannot be taken back once it is true"

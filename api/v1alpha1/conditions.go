@@ -29,6 +29,8 @@ const (
 	ConditionAdopted = "Adopted"
 	// ConditionMaintenanceWaits on a Server, while True, says that the maintenance which it names has not begun, and what it waits for.
 	ConditionMaintenanceWaits = "MaintenanceWaits"
+	// ConditionGranted on a ServerMaintenance, while False, says why its server is not handed over.
+	ConditionGranted = "Granted"
 	// ConditionPolicyBehind on a Server, while True, says that it cannot come under the policy revision that it is to be governed
 	// by, and stays under the former one.
 	ConditionPolicyBehind = "PolicyBehind"
@@ -150,6 +152,12 @@ const (
 	ReasonServerCreated = "ServerCreated"
 	// ReasonServerTakenOver: a Server that named another BMC, or none, names this one now.
 	ReasonServerTakenOver = "ServerTakenOver"
+)
+
+// Reasons of conditions on a ServerMaintenance.
+const (
+	// ReasonNothingGrants: no manager grants maintenances in this version.
+	ReasonNothingGrants = "NothingGrants"
 )
 
 // Reasons of conditions on an Endpoint.
@@ -303,6 +311,8 @@ const (
 	ReasonIgnored = "Ignored"
 	// ReasonBootConfigurationTaken: the boot configuration that is to be written exists and belongs to something else.
 	ReasonBootConfigurationTaken = "BootConfigurationTaken"
+	// ReasonRequestFailed: the BMC refused a power change, or the operating system did not shut down in time; it is asked again.
+	ReasonRequestFailed = "RequestFailed"
 	// ReasonBootOverrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
 	ReasonBootOverrideIgnored = "BootOverrideIgnored"
 	// ReasonSwitchedOnByHand: the machine is on, and was not switched on to boot what its claim asks for.

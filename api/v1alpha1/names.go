@@ -21,10 +21,13 @@ const OperationAnnotation = "metal.ironcore.dev/operation"
 
 // Values of OperationAnnotation.
 const (
-	// OperationIgnore leaves the object alone until the annotation is removed by hand.
+	// OperationIgnore leaves the object alone until the annotation is removed by hand. So does every other value that begins
+	// with it, known or not.
 	OperationIgnore = "ignore"
 	// OperationIgnoreReconciliation is the old spelling of OperationIgnore.
 	OperationIgnoreReconciliation = "ignore-reconciliation"
+	// OperationIgnoreChild on a BMC leaves the BMC and its Servers alone. So does every other value that begins with it.
+	OperationIgnoreChild = "ignore-child"
 	// OperationPark powers a server off and hands it to somebody outside.
 	OperationPark = "park"
 	// OperationUnpark takes a parked server back.
@@ -69,6 +72,9 @@ const (
 	IsDefaultOSImageAnnotation = "metal.ironcore.dev/is-default-os-image"
 	// MaintenanceReasonAnnotation says why a maintenance is needed.
 	MaintenanceReasonAnnotation = "metal.ironcore.dev/maintenance-reason"
+	// MaintenanceReasonColumnAnnotation is the name under which released metal-operators show the reason of a ServerMaintenance. The column
+	// Reason shows it where MaintenanceReasonAnnotation is not set.
+	MaintenanceReasonColumnAnnotation = "metal.ironcore.dev/reason"
 	// LoopbackAddressAnnotation on a Server is the loopback address that clients give the machine.
 	LoopbackAddressAnnotation = "metal.ironcore.dev/loopback-address"
 	// MetadataAnnotationPrefix begins the annotations that the metadata service exports.
@@ -127,6 +133,9 @@ const (
 	// LabelsAnnotation on a Server holds the labels that were copied from its BMC, as a JSON object; it tells a label that
 	// went away from the BMC from one that somebody set on the Server.
 	LabelsAnnotation = "policy.metalaw.dev/bmc-labels"
+	// HeldByBMCAnnotation on a Server names the BMC whose OperationAnnotation asks to leave its Servers alone. The manager
+	// writes it, and takes it away when the BMC no longer asks.
+	HeldByBMCAnnotation = "policy.metalaw.dev/held-by-bmc"
 	// BindingAnnotation on a Server records how the claim was bound: a JSON object with revision, score, runnersUp and at.
 	BindingAnnotation = "policy.metalaw.dev/binding"
 	// BootPurposeAnnotation on a ServerBootConfiguration says what it boots: one of the BootPurpose values.

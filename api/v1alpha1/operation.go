@@ -2,15 +2,35 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"strings"
 
-// Ignored says that the operation annotation asks to leave an object alone, in its present or old spelling.
-func Ignored(o metav1.Object) bool {
-	switch o.GetAnnotations()[OperationAnnotation] {
-	case OperationIgnore, OperationIgnoreReconciliation:
-		return true
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// IsIgnore says that a value of OperationAnnotation asks to leave an object alone. Each release of the API has further words
+// for that, and all begin alike; a word that is not known yet protects too, because its author meant it to.
+func IsIgnore(operation string) bool { return strings.HasPrefix(operation, OperationIgnore) }
+
+// Ignored says that an object is to be left alone: its operation annotation asks for that, or the BMC of a Server holds it.
+func Ignored(o metav1.Object) bool { return IgnoredBy(o) != "" }
+
+// IgnoredBy names the annotation that asks to leave an object alone, so that a reader knows what to take away; empty where
+// none does.
+func IgnoredBy(o metav1.Object) string {
+	annotations := o.GetAnnotations()
+	if operation := annotations[OperationAnnotation]; IsIgnore(operation) {
+		return OperationAnnotation + "=" + operation
 	}
-	return false
+	if bmc := annotations[HeldByBMCAnnotation]; bmc != "" {
+		return OperationAnnotation + " of BMC " + bmc
+	}
+	return ""
+}
+
+// IgnoresChildren says that the operation annotation of a BMC asks to leave its Servers alone too, in any release's spelling.
+func IgnoresChildren(b *BMC) bool {
+	return strings.HasPrefix(b.GetAnnotations()[OperationAnnotation], OperationIgnoreChild)
 }
 
 // Active says that the operation was recorded and has not ended; no operation is not active.

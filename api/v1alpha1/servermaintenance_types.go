@@ -50,6 +50,7 @@ type ServerMaintenanceSpec struct {
 	LocatorLED IndicatorLED `json:"locatorLED,omitempty"`
 	// priority orders the maintenances of one server, highest first; of equals the enforced, then the older one goes first.
 	// +optional
+	// +kubebuilder:default=0
 	Priority int32 `json:"priority,omitempty"`
 }
 
@@ -89,7 +90,8 @@ type ServerMaintenanceStatus struct {
 // +kubebuilder:resource:scope=Namespaced,shortName=sm
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.serverRef.name`
 // +kubebuilder:printcolumn:name="Policy",type=string,JSONPath=`.spec.policy`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.metadata.annotations.metal\.ironcore\.dev\/maintenance-reason`
+// +kubebuilder:printcolumn:name="BootConfiguration",type=string,JSONPath=`.spec.serverBootConfigurationTemplate.name`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.metadata.annotations['metal\.ironcore\.dev/maintenance-reason','metal\.ironcore\.dev/reason']`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Priority",type=integer,JSONPath=`.spec.priority`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -33,7 +33,6 @@ import (
 	"github.com/metalaw/metalaw/controllers/intern"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler/feed"
-	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/metalprobe/registry"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/webhooks"
@@ -183,27 +182,12 @@ func (o *options) addRegistry(mgr ctrl.Manager, store *revision.Store) error {
 		Log:         slog.New(logr.ToSlogHandler(ctrl.Log.WithName("registry"))),
 		ObserveOnly: o.observeOnly,
 		Address:     o.registryAddress, CertDir: o.registryCertDir(), Plaintext: o.registryPlaintext,
-		AllowUnauthenticated: func(s *v1alpha1.Server) bool {
-			return mayReportUnauthenticated(s, store.Active().Settings)
-		},
-		AllowUnauthenticatedBootState: func(s *v1alpha1.Server) bool {
-			return mayReportBootState(s, store.Active().Settings)
-		},
+		AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState,
 	})
 	if err != nil {
 		return err
 	}
 	return mgr.Add(r)
-}
-
-// mayReportUnauthenticated says whether a probe without a token may describe a server.
-func mayReportUnauthenticated(s *v1alpha1.Server, settings bundle.Settings) bool {
-	return s.Status.State == v1alpha1.StateDiscovery && settings.AllowUnauthenticated
-}
-
-// mayReportBootState says whether a claim's operating system, which has no token, may say that it is up.
-func mayReportBootState(s *v1alpha1.Server, settings bundle.Settings) bool {
-	return s.Status.State == v1alpha1.StateReserved && s.Spec.BootConfigurationRef != nil && settings.AllowUnauthenticated
 }
 
 func (o *options) registryCertDir() string {

@@ -72,6 +72,7 @@ func newCommand(makeGuest guestMaker) *cobra.Command {
 	flags.StringVar(&opts.ControlAddress, "control-addr", "", "address of the control interface, without credentials: keep it local")
 	flags.StringVar(&opts.EndpointsOut, "endpoints-out", "", "file for Endpoint manifests; needs --addresses")
 	flags.StringVar(&opts.CAOut, "ca-out", "", "file for the PEM certificate of the CA; needs --tls")
-	flags.StringVar(&opts.bootProvider, "boot-provider", "", "URL of the boot provider that tells the machines what to boot")
+	flags.StringVar(&opts.bootProvider, "boot-provider", "",
+		"URL of the boot operator that tells the machines what to boot, such as IronCore's boot-operator")
 	return cmd
 }

@@ -179,6 +179,9 @@ func TestAResetIsNotSentForABMCThatChanged(t *testing.T) {
 		"it is to be ignored": {func(b *v1alpha1.BMC) {
 			b.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnore}
 		}, false},
+		"it is to be ignored with its Servers": {func(b *v1alpha1.BMC) {
+			b.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnoreChild}
+		}, false},
 		"the reset was ended": {func(b *v1alpha1.BMC) { b.Status.Conditions = nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

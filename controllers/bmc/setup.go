@@ -160,6 +160,9 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	})); err != nil {
 		return err
 	}
+	if err := setupHold(mgr, s.Client); err != nil {
+		return err
+	}
 	asked := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("bmc").

@@ -181,6 +181,22 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 			f.server.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "BootConfigurationTaken"}}
 		}, "a server was found and is being reserved: a ServerBootConfiguration of the claim's name exists and does not belong to the claim; " +
 			"delete it, or claim under another name"},
+		{"the boot operator has done nothing", func(f *facts) { f.boot.Status.State = "" },
+			"the boot operator has not prepared ServerBootConfiguration ns/c, which is Pending"},
+		{"the boot operator has not come to the last change", func(f *facts) { f.boot.Generation = 2 },
+			"the boot operator has not prepared the last change of ServerBootConfiguration ns/c"},
+		{"switching on, past a BMC that does not answer", func(f *facts) { f.server.Status.PowerState = "Off"; afflicted(f.server, "BMCReachable", "False") },
+			"the server is not On yet: its BMC cannot be used (Because)"},
+		{"switching on, past a BMC that refuses", func(f *facts) {
+			f.server.Status.PowerState = "Off"
+			f.server.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "RequestFailed"}}
+		}, "the server is not On yet: its BMC did not do what it was asked for, and is asked again; see condition Ready of the Server"},
+		{"switching on, past a BMC that has accepted it", func(f *facts) { f.server.Status.PowerState = "Off"; afflicted(f.server, "PoweringOn", "True") },
+			"the server is not On yet: its BMC was asked to switch it on, and does not show that yet"},
+		{"switching off, past an operating system that takes its time", func(f *facts) {
+			f.claim.Spec.Power = "Off"
+			afflicted(f.server, "WaitingForPowerOff", "True")
+		}, "Off is asked for, and the BMC still says On: its operating system was asked to shut down or its BMC to switch it off, and that does not show yet"},
 		{"unknown power", func(f *facts) { f.server.Status.PowerState = "" }, "the server's BMC does not say whether it is on; On is asked for"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -194,7 +210,7 @@ func TestReadySaysNoMoreThanIsKnown(t *testing.T) {
 }
 
 func TestAConditionThatAClaimFollowsWakesIt(t *testing.T) {
-	for _, kind := range []string{"PolicyHalted", "IdentityMismatch", "Withheld"} {
+	for _, kind := range []string{"PolicyHalted", "IdentityMismatch", "Withheld", "PoweringOn", "WaitingForPowerOff"} {
 		before := bound().server
 		after := before.DeepCopy()
 		afflicted(after, kind, "True")
@@ -271,7 +287,8 @@ func TestEndBinding(t *testing.T) {
 
 func TestOnlyTheOperationsOfAServerAreForwarded(t *testing.T) {
 	for operation, want := range map[string]string{
-		"": "refuse", "ignore": "none", "ignore-reconciliation": "none", "graceful-restart-server": "forward", "hard-restart-server": "forward",
+		"": "refuse", "ignore": "none", "ignore-reconciliation": "none", "ignore-child": "none", "ignore-for-audit": "none",
+		"graceful-restart-server": "forward", "hard-restart-server": "forward",
 		"power-cycle-server": "forward", "force-off-server": "forward", "force-on-server": "forward", "park": "refuse", "unpark": "refuse", "make-tea": "refuse",
 	} {
 		c := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.OperationAnnotation: operation}}}

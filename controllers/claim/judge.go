@@ -25,6 +25,8 @@ type facts struct {
 	verdict *scheduler.Verdict
 	// binding says that the scheduler is writing a server for the claim.
 	binding bool
+	// turned is the last change of Ready that this process stored; the zero value where it stored none.
+	turned turn
 }
 
 // standing is how far a claim is.
@@ -36,6 +38,8 @@ type standing struct {
 	ready, stalled, vanished bool
 	// silent says that nothing new is known, so that the conditions stay as they are.
 	silent bool
+	// unprepared says that nothing but the boot operator keeps the claim from being ready.
+	unprepared bool
 }
 
 // judge is pure.
@@ -185,10 +189,10 @@ func (f facts) running() standing {
 	case !f.bootFollows():
 		s.message = but("the boot configuration is being written", f.server)
 	case boot.State == string(v1alpha1.ServerBootConfigurationStateError):
-		s.reason = v1alpha1.ReasonBootError
+		s.unprepared, s.reason = true, v1alpha1.ReasonBootError
 		s.message = bootErrorWords(f.boot)
 	case !boot.Ready:
-		s.message = "the boot is being prepared"
+		s.unprepared, s.message = true, unpreparedWords(f.boot)
 	case power == v1alpha1.PowerStateUnknown:
 		s.reason, s.message = v1alpha1.ReasonPowerUnknown, fmt.Sprintf("the server's BMC does not say whether it is on; %s is asked for", wanted)
 	case power != wanted:
@@ -258,8 +262,28 @@ func unreachable(s *v1alpha1.Server) string {
 	return ""
 }
 
-// but adds what is in the way.
-func but(message string, s *v1alpha1.Server) string { return because(message, hindrance(s)) }
+// but adds what is in the way, or else what the server waits for.
+func but(message string, s *v1alpha1.Server) string {
+	return because(message, cmp.Or(hindrance(s), waitsFor(s)))
+}
+
+// waitsFor says what a reserved server waits for, in words for its claim's owner; empty where it has said nothing.
+func waitsFor(s *v1alpha1.Server) string {
+	if reason := unreachable(s); reason != "" {
+		return fmt.Sprintf("its BMC cannot be used (%s)", reason)
+	}
+	if ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); ready != nil &&
+		ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonRequestFailed {
+		return "its BMC did not do what it was asked for, and is asked again; see condition Ready of the Server"
+	}
+	if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionPoweringOn) {
+		return "its BMC was asked to switch it on, and does not show that yet"
+	}
+	if meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionWaitingForPowerOff) {
+		return "its operating system was asked to shut down or its BMC to switch it off, and that does not show yet"
+	}
+	return ""
+}
 
 func because(message, cause string) string {
 	if cause == "" {

@@ -117,6 +117,9 @@ type note struct{ reason, message string }
 
 // Notify implements loop.Notifier.
 func (v *visit) Notify(context.Context) {
+	if v.turned != nil {
+		v.turns.keep(v.facts.claim, *v.turned)
+	}
 	if v.note.reason != "" {
 		v.Recorder.Eventf(v.facts.claim, nil, corev1.EventTypeWarning, v.note.reason, "Operate", "%s", v.note.message)
 	}

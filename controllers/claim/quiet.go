@@ -31,6 +31,9 @@ const (
 // quiet is how long what is known of a claim need not be written; 0 where it has to be, or is written already.
 func (f facts) quiet(s standing, now time.Time) time.Duration {
 	told := meta.FindStatusCondition(f.claim.Status.Conditions, v1alpha1.ConditionReady)
+	if left := f.flapQuiet(s, told, now); left > 0 {
+		return left
+	}
 	switch {
 	case s.silent, s.ready, s.stalled, s.bound != (f.claim.Status.Phase == v1alpha1.PhaseBound), told != nil && told.Status == metav1.ConditionTrue:
 		return 0

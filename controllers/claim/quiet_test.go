@@ -34,7 +34,7 @@ func TestWhatNeedNotBeWrittenYet(t *testing.T) {
 	}
 	booting := func(f *facts, readyAge, boundAge time.Duration) {
 		told(f, "Bound", "True", "Bound", "bound to server s", boundAge)
-		told(f, "Ready", "False", "Booting", "the boot is being prepared", readyAge)
+		told(f, "Ready", "False", "Booting", "the boot operator has not prepared ServerBootConfiguration ns/c, which is Pending", readyAge)
 		f.server.Status.PowerState = v1alpha1.PowerStateOff
 	}
 	reserving := func(f *facts, at string) {

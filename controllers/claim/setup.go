@@ -74,6 +74,7 @@ func newReconciler(s *Subject) *loop.Reconciler[*v1alpha1.ServerClaim] {
 		HandsOff:  func(c *v1alpha1.ServerClaim) bool { return v1alpha1.Ignored(c) },
 		Withheld:  s.withheld,
 		Tell:      s.tell,
+		Gone:      s.turns.forget,
 	}
 }
 
@@ -169,7 +170,7 @@ type concern struct {
 	power               v1alpha1.PowerState
 	operation, progress string
 	trouble, hindrance  string
-	unreachable         string
+	unreachable, waits  string
 	booted              bool
 }
 
@@ -177,7 +178,7 @@ func concernOf(s *v1alpha1.Server) concern {
 	c := concern{
 		uid: s.Annotations[v1alpha1.ClaimUIDAnnotation], released: s.Annotations[v1alpha1.ReleasedClaimAnnotation],
 		state: s.Status.State, power: s.Status.PowerState, operation: s.Annotations[v1alpha1.OperationAnnotation],
-		trouble: troubleOf(s), hindrance: hindrance(s), unreachable: unreachable(s), booted: policies.BootedForClaim(s),
+		trouble: troubleOf(s), hindrance: hindrance(s), unreachable: unreachable(s), waits: waitsFor(s), booted: policies.BootedForClaim(s),
 	}
 	if s.Spec.ServerClaimRef != nil {
 		c.claim = *s.Spec.ServerClaimRef

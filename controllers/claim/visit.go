@@ -29,13 +29,15 @@ type Subject struct {
 	Scheduler *scheduler.Scheduler
 	Recorder  events.EventRecorder
 	Now       func() time.Time
+
+	turns turns
 }
 
 var _ loop.Subject[*v1alpha1.ServerClaim] = &Subject{}
 
 // Observe reads what a claim's standing follows from: its server, its boot configuration, and the scheduler's word.
 func (s *Subject) Observe(ctx context.Context, c *v1alpha1.ServerClaim) (loop.Visit, error) {
-	v := &visit{Subject: s, facts: facts{claim: c}}
+	v := &visit{Subject: s, now: s.Now(), facts: facts{claim: c, turned: s.turns.of(c)}}
 	if !c.DeletionTimestamp.IsZero() {
 		return v, nil // its end is found out uncached
 	}
@@ -80,8 +82,12 @@ type visit struct {
 	standing standing
 	operated operated
 	note     note
+	// now is the time of this look.
+	now time.Time
 	// quiet is how long the standing need not be written.
 	quiet time.Duration
+	// turned is the change of Ready that is about to be stored; nil where there is none.
+	turned *turn
 }
 
 // effectForward is the only effect of a claim: hand an operation on to its server.
@@ -90,7 +96,7 @@ const effectForward = "ForwardOperation"
 // Decide implements loop.Visit. A claim has no lifecycle of its own: its standing is read off, and it never moves.
 func (v *visit) Decide() engine.Decision {
 	v.standing = judge(v.facts)
-	v.quiet = v.facts.quiet(v.standing, v.Now())
+	v.quiet = v.facts.quiet(v.standing, v.now)
 	d := engine.Decision{Rule: v.standing.reason, Message: v.standing.message}
 	if forwardable(v.facts.claim) {
 		d.Effects = []engine.Effect{{Name: effectForward}}
@@ -136,7 +142,11 @@ func (v *visit) recordConditions() {
 	} else {
 		v.condition(v1alpha1.ConditionBound, false, s.reason, s.message)
 	}
+	was := meta.IsStatusConditionTrue(v.facts.claim.Status.Conditions, v1alpha1.ConditionReady)
 	v.condition(v1alpha1.ConditionReady, s.ready, s.reason, s.message)
+	if was != s.ready {
+		v.turned = &turn{at: v.now, unprepared: s.unprepared, generation: v.facts.claim.Generation}
+	}
 	v.conditionIf(v1alpha1.ConditionReconciling, !s.ready && !s.stalled)
 	v.conditionIf(v1alpha1.ConditionStalled, s.stalled)
 	v.conditionIf(v1alpha1.ConditionServerMissing, s.vanished)
@@ -148,7 +158,7 @@ func (v *visit) condition(kind string, holds bool, reason, message string) {
 		status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&v.facts.claim.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
-		Message: loop.Shortened(message, loop.MaxMessage), ObservedGeneration: v.facts.claim.Generation, LastTransitionTime: metav1.NewTime(v.Now())})
+		Message: loop.Shortened(message, loop.MaxMessage), ObservedGeneration: v.facts.claim.Generation, LastTransitionTime: metav1.NewTime(v.now)})
 }
 
 func (v *visit) conditionIf(kind string, holds bool) {

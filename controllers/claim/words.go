@@ -3,6 +3,7 @@
 package claim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,6 +32,16 @@ func bootErrorWords(boot *v1alpha1.ServerBootConfiguration) string {
 		return said + "; see the conditions of the ServerBootConfiguration of the same name"
 	}
 	return said + " in the ServerBootConfiguration of the same name: " + strings.Join(causes, "; ")
+}
+
+// unpreparedWords names the boot configuration that the boot operator has not prepared.
+func unpreparedWords(boot *v1alpha1.ServerBootConfiguration) string {
+	what := "ServerBootConfiguration " + boot.Namespace + "/" + boot.Name
+	if boot.Status.State == v1alpha1.ServerBootConfigurationStateReady {
+		return "the boot operator has not prepared the last change of " + what
+	}
+	return fmt.Sprintf("the boot operator has not prepared %s, which is %s", what,
+		cmp.Or(boot.Status.State, v1alpha1.ServerBootConfigurationStatePending))
 }
 
 // HeldBack says by what something is held back, by the reason of a condition Withheld, and what ends that. The names of freezes and

@@ -118,7 +118,8 @@ func (v *view) pick(ctx context.Context, a asking, afresh bool) step {
 	}
 	if a.spec.ServerRef != "" && v.fleet.Get(a.spec.ServerRef) == nil {
 		return refusal(v1alpha1.ReasonServerNotFound,
-			"the server that spec.serverRef names does not exist; serverRef cannot be changed, so create the server or claim anew")
+			"the server that spec.serverRef names does not exist; the claim gets it once it does; "+
+				"serverRef cannot be changed: if the name is wrong, delete the claim and create another")
 	}
 	if s, over := v.exceeds(a.claim.Namespace, 1); over {
 		return s

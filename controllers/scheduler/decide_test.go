@@ -41,7 +41,8 @@ func TestDecide(t *testing.T) {
 		{"name and selector must both match", fleetOf(aServer("a"), aServer("b", labelled("rack", "1"))), byName{},
 			aClaim("c", naming("a"), selecting("rack", "1")), "NoServers: 0 of 2 servers match"},
 		{"a name that does not exist", fleetOf(aServer("a")), byName{}, aClaim("c", naming("z")),
-			"ServerNotFound: the server that spec.serverRef names does not exist; serverRef cannot be changed, so create the server or claim anew"},
+			"ServerNotFound: the server that spec.serverRef names does not exist; the claim gets it once it does; " +
+				"serverRef cannot be changed: if the name is wrong, delete the claim and create another"},
 		{"a named server that is taken", fleetOf(aServer("a", taken)), byName{}, aClaim("c", naming("a")), serverTaken},
 		{"a named server that is taken, and that the claim does not tolerate", fleetOf(aServer("a", taken, tainted)), byName{}, aClaim("c", naming("a")),
 			leftOut + "taint"},

@@ -26,6 +26,12 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
+// The keys of an ignition Secret. A format is for text that is not Ignition JSON, such as Butane; we write JSON and name none.
+const (
+	ignitionKey = "ignition"
+	formatKey   = "format"
+)
+
 // agentBoot is one of the two boots that are ours: the probe and the wipe.
 type agentBoot struct {
 	purpose string
@@ -53,7 +59,7 @@ func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
 		return p
 	}
 	if v.bootStands(b) {
-		return loop.Holds()
+		return v.mendStandingIgnition(ctx, b)
 	}
 	l := v.server.Status.Lifecycle
 	if minted := v.memory.mintedFor(v.server, v1alpha1.ProbePurpose(b.token)); minted != nil && v.isBoot(b) {
@@ -112,9 +118,9 @@ func (v *visit) ensureIgnition(ctx context.Context, b agentBoot) (string, error)
 	}
 	entry := v.server.Status.Lifecycle.Entry
 	if exists {
-		if config, parseErr := metalprobe.ParseIgnition(secret.Data["ignition"]); parseErr == nil &&
+		if config, parseErr := metalprobe.ParseIgnition(secret.Data[ignitionKey]); parseErr == nil &&
 			config.Entry == entry && config.Purpose == b.agent && config.ServerUUID == v.server.Spec.SystemUUID && config.Token != "" {
-			return config.Token, nil
+			return config.Token, v.dropFormat(ctx, secret)
 		}
 	}
 	token, err := mint()
@@ -127,7 +133,7 @@ func (v *visit) ensureIgnition(ctx context.Context, b agentBoot) (string, error)
 		return "", fmt.Errorf("ignition of %s: %w", b.name, err)
 	}
 	secret.Namespace, secret.Name = key.Namespace, key.Name
-	secret.Data = map[string][]byte{"ignition": ignition, "format": []byte("fcos")}
+	secret.Data = map[string][]byte{ignitionKey: ignition}
 	if err := controllerutil.SetControllerReference(v.server, secret, v.Client.Scheme()); err != nil {
 		return "", err
 	}
@@ -135,6 +141,35 @@ func (v *visit) ensureIgnition(ctx context.Context, b agentBoot) (string, error)
 		return token, v.Client.Update(ctx, secret)
 	}
 	return token, v.Client.Create(ctx, secret)
+}
+
+// mendStandingIgnition looks once in the life of this process at the ignition of a boot that another process wrote. Before
+// version 0.1 the manager named a format there, and the boot operator answers such a text with an error for ever.
+func (v *visit) mendStandingIgnition(ctx context.Context, b agentBoot) loop.Progress {
+	credential := v.server.Status.Lifecycle.Credential
+	if v.memory.mintedFor(v.server, credential.Purpose) != nil {
+		return loop.Holds()
+	}
+	secret := &corev1.Secret{}
+	err := v.Reader.Get(ctx, types.NamespacedName{Namespace: v.Namespace, Name: b.name}, secret)
+	if err == nil && metav1.IsControlledBy(secret, v.server) {
+		err = v.dropFormat(ctx, secret)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return loop.Broken(err)
+	}
+	v.memory.mint(v.server, *credential)
+	return loop.Holds()
+}
+
+// dropFormat removes the format from a Secret that holds Ignition JSON: the token and the text stay as they are.
+func (v *visit) dropFormat(ctx context.Context, secret *corev1.Secret) error {
+	if _, named := secret.Data[formatKey]; !named {
+		return nil
+	}
+	mended := secret.DeepCopy()
+	delete(mended.Data, formatKey)
+	return v.Client.Update(ctx, mended)
 }
 
 // mint makes a token of 256 bits.

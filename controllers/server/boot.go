@@ -121,7 +121,13 @@ func (v *visit) createClaimBoot(ctx context.Context) (*v1alpha1.ServerBootConfig
 // generation that nobody has handed over.
 func (v *visit) followClaim(ctx context.Context, boot *v1alpha1.ServerBootConfiguration) (loop.Progress, bool) {
 	wanted := v.claimBootSpec()
-	if !equality.Semantic.DeepEqual(boot.Spec, wanted) {
+	stands := equality.Semantic.DeepEqual(boot.Spec, wanted)
+	if v1alpha1.Ignored(boot) && !(stands && specHandedOver(boot)) {
+		return loop.Waiting(v1alpha1.ReasonIgnored, fmt.Sprintf(
+			"the annotation %s to be removed from the boot configuration %s/%s, which differs from what the claim asks for and is left alone",
+			v1alpha1.IgnoredBy(boot), boot.Namespace, boot.Name), 0), false
+	}
+	if !stands {
 		changed := boot.DeepCopy()
 		changed.Spec = wanted
 		if err := v.Client.Update(ctx, changed); err != nil {

@@ -149,10 +149,29 @@ func (d decided) stale(ctx context.Context) (string, error) {
 	if stale := differs(d.server, now); stale != "" {
 		return stale, nil
 	}
+	if stale, err := d.bmcHolds(ctx); err != nil || stale != "" {
+		return stale, err
+	}
 	if stale, err := d.wipeDiffers(ctx); err != nil || stale != "" {
 		return stale, err
 	}
 	return d.claimDiffers(ctx)
+}
+
+// bmcHolds says that the BMC has come to ask to leave its Servers alone; the annotation that tells them so may still be under
+// way.
+func (d decided) bmcHolds(ctx context.Context) (string, error) {
+	if d.server.Spec.BMCRef == nil {
+		return "", nil
+	}
+	bmc := &v1alpha1.BMC{}
+	if err := d.Reader.Get(ctx, types.NamespacedName{Name: d.server.Spec.BMCRef.Name}, bmc); err != nil {
+		return "", client.IgnoreNotFound(err) // without the object nothing can be asked of the BMC
+	}
+	if v1alpha1.IgnoresChildren(bmc) {
+		return "the ignore annotation of its BMC", nil
+	}
+	return "", nil
 }
 
 // wipeDiffers says whether an erase has begun or ended meanwhile; any replica may have heard of that, and the inventory may

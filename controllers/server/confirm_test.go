@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,6 +99,29 @@ func serverIsDeleted(w *world) {
 	}
 }
 
+// hasBMC gives the server a BMC object.
+func hasBMC(w *world) {
+	bmc := &v1alpha1.BMC{}
+	bmc.Name, bmc.Spec.Access = "rack7", &v1alpha1.InlineEndpoint{IP: "10.0.0.7"}
+	if err := w.api.Create(w.t.Context(), bmc); err != nil {
+		w.t.Fatal(err)
+	}
+	serverBecomes(func(s *v1alpha1.Server) { s.Spec.BMCRef = &corev1.LocalObjectReference{Name: "rack7"} })(w)
+}
+
+func bmcAsks(operation string) func(*world) {
+	return func(w *world) {
+		bmc := &v1alpha1.BMC{}
+		if err := w.api.Get(w.t.Context(), types.NamespacedName{Name: "rack7"}, bmc); err != nil {
+			w.t.Fatal(err)
+		}
+		metav1.SetMetaDataAnnotation(&bmc.ObjectMeta, v1alpha1.OperationAnnotation, operation)
+		if err := w.api.Update(w.t.Context(), bmc); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
 func TestWhatTheCacheDidNotShowYetIsSeenBeforeAnythingIsDone(t *testing.T) {
 	nothing := func(*world) {}
 	for name, c := range map[string]struct {
@@ -142,12 +166,18 @@ func TestWhatTheCacheDidNotShowYetIsSeenBeforeAnythingIsDone(t *testing.T) {
 		"a maintenance that is over": {serverBecomes(inService), serverBecomes(func(s *v1alpha1.Server) {
 			s.Spec.ServerMaintenanceRef = nil
 		}), "the maintenance reference"},
-		"hands off":          {nothing, serverBecomes(operates(v1alpha1.OperationIgnore)), "the ignore annotation"},
-		"another state":      {nothing, statusBecomes(func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateParked }), "the state"},
-		"another entry":      {nothing, statusBecomes(func(s *v1alpha1.Server) { s.Status.Lifecycle.Entry++ }), "the state"},
-		"a lost lifecycle":   {nothing, statusBecomes(func(s *v1alpha1.Server) { s.Status.Lifecycle = nil }), "the state"},
-		"a deletion":         {nothing, serverIsDeleted, "its deletion"},
-		"a server that went": {nothing, serverGoes, "the server's existence"},
+		"hands off": {nothing, serverBecomes(operates(v1alpha1.OperationIgnore)), "the ignore annotation"},
+		"hands off, in a word of a release to come": {nothing, serverBecomes(operates("ignore-for-audit")), "the ignore annotation"},
+		"hands off, as its BMC asks": {nothing, serverBecomes(func(s *v1alpha1.Server) {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.HeldByBMCAnnotation, "rack7")
+		}), "the ignore annotation"},
+		"hands off, as its BMC has just begun to ask": {hasBMC, bmcAsks("ignore-child"), "the ignore annotation of its BMC"},
+		"hands off its BMC alone":                     {hasBMC, bmcAsks("ignore"), ""},
+		"another state":                               {nothing, statusBecomes(func(s *v1alpha1.Server) { s.Status.State = v1alpha1.StateParked }), "the state"},
+		"another entry":                               {nothing, statusBecomes(func(s *v1alpha1.Server) { s.Status.Lifecycle.Entry++ }), "the state"},
+		"a lost lifecycle":                            {nothing, statusBecomes(func(s *v1alpha1.Server) { s.Status.Lifecycle = nil }), "the state"},
+		"a deletion":                                  {nothing, serverIsDeleted, "its deletion"},
+		"a server that went":                          {nothing, serverGoes, "the server's existence"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -133,15 +133,15 @@ const (
 	ruleAdopted = v1alpha1.RuleAdopted
 )
 
-// fresh says whether the reading is of this machine, was begun after the last request, and is recent. One of the entry
-// before serves this one as well while it is recent: a move by itself changes nothing about the machine. A reading that a
-// decision waited for is recent enough however long the queue was.
+// fresh says whether the reading is of this machine, was begun after the last request and after its time to show, and is
+// recent. One of the entry before serves this one as well while it is recent: a move by itself changes nothing about the
+// machine. A reading that a decision waited for is recent enough however long the queue was.
 func (v *visit) fresh() bool {
 	if !v.reading.Reachable() || v.facts.BMC.Identity != policies.IdentitySame {
 		return false
 	}
 	begun := v.reading.Begun
-	if begun.Before(v.Desk.LastJob(v.server.Name)) {
+	if begun.Before(v.Desk.LastJob(v.server.Name)) || begun.Before(v.lapsed()) {
 		return false
 	}
 	return v.now.Sub(v.reading.At) <= moveFreshness || v.memory.waitedFor(v.server.Name, begun)

@@ -79,7 +79,7 @@ func (v *visit) recordLabels(alongside bool) {
 	if s.Status.Lifecycle == nil || !alongside && !v.settled {
 		return
 	}
-	labels := policies.LabelsFor(s.Labels, policies.CandidateOf(s, policies.HardwareOf(v.inventory)))
+	labels := policies.LabelsFor(s.Labels, policies.CandidateOf(s, policies.HardwareOf(v.inventory)), v.settings())
 	switch {
 	case maps.Equal(labels, s.Labels):
 	case alongside, v.pace.rests(v.now):

@@ -15,6 +15,30 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
+func TestAServerUnderABundleThatWantsNoneLosesTheLabelsOfItsHardware(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOff)
+		m.shows.Identity.Manufacturer = "Maker & Sons"
+		w := inWorld(t, m, serverIn(v1alpha1.StateAvailable, func(s *v1alpha1.Server) { s.Labels = map[string]string{"rack": "r1"} }))
+		w.manager.run(10 * time.Minute)
+		shown := map[string]string{"rack": "r1", "inventory.metalaw.dev/manufacturer": "Maker_Sons"}
+		if diff := cmp.Diff(shown, w.server().Labels); diff != "" {
+			t.Errorf("by default (-want +got)\n%s", diff)
+		}
+		without := *w.manager.Bundles.Active()
+		without.Settings.NoInventoryLabels = true
+		w.manager.Bundles = governed{&without}
+		w.manager.wake("a")
+		w.manager.run(10 * time.Minute)
+		if diff := cmp.Diff(map[string]string{"rack": "r1"}, w.server().Labels); diff != "" {
+			t.Errorf("while it is off (-want +got)\n%s", diff)
+		}
+		if got := w.server().Status.Manufacturer; got != "Maker & Sons" {
+			t.Errorf("the fact itself is %q", got)
+		}
+	})
+}
+
 func TestAServerThatRestsShowsItsHardwareInLabelsAndItsHealth(t *testing.T) {
 	for name, c := range map[string]struct {
 		health redfish.Health

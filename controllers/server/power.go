@@ -20,7 +20,7 @@ const (
 	waitsForReading = "WaitsForReading"
 	waitsForPower   = "WaitsForPower"
 	waitsForBoot    = "WaitsForBoot"
-	requestFailed   = "RequestFailed"
+	requestFailed   = v1alpha1.ReasonRequestFailed
 	// overrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
 	overrideIgnored = v1alpha1.ReasonBootOverrideIgnored
 )

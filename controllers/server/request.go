@@ -197,6 +197,22 @@ func (v *visit) notAhead(kind recordKind, id string, recorded time.Time) time.Ti
 	return recorded
 }
 
+// lapsed is when a request that shows nothing last ran out of time: of its grace, or of the pause before it is repeated. A
+// reading begun before that moment may miss a machine that obeyed at the last moment. Zero where nothing has lapsed.
+func (v *visit) lapsed() (at time.Time) {
+	l := v.server.Status.Lifecycle
+	if l == nil || l.Request == nil || l.Request.ShownAt != nil || v.notDone(l.Request) != nil {
+		return at
+	}
+	since := v.since(l.Request)
+	for _, limit := range []time.Duration{v.PowerGrace, v.pause(l.Request, nil)} {
+		if since >= limit {
+			at = v.now.Add(limit - since)
+		}
+	}
+	return at
+}
+
 // unheard says that a request which another process recorded may never have reached the BMC: PowerGrace has passed, and
 // nothing shows.
 func (v *visit) unheard(request *v1alpha1.PowerRequest) bool {

@@ -114,6 +114,34 @@ func TestAManagerThatComesAfterOneWhichDiedAfterTheRequestNeverAsksTwice(t *test
 	}
 }
 
+func TestAMachineThatObeysAtTheLastMomentIsNotAskedTwice(t *testing.T) {
+	for name, c := range map[string]struct {
+		found redfish.PowerState
+		claim v1alpha1.Power
+		want  string
+	}{
+		"a power-on": {redfish.PowerOff, v1alpha1.PowerOn, "On"},
+		"a shutdown": {redfish.PowerOn, v1alpha1.PowerOff, "GracefulShutdown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.found)
+				m.obeys = slowly(testPowerGrace - time.Second)
+				w := inWorld(t, m, reserved(c.claim)...)
+				w.manager.run(time.Second)
+				m.wants(t, "before the manager died", c.want)
+				time.Sleep(time.Until(w.server().Status.Lifecycle.Request.AskedAt.Add(testPowerGrace - 2*time.Second)))
+
+				w.start().run(9 * time.Minute) // its first reading is two seconds old when the grace ends
+				m.wants(t, "in the end", c.want)
+				if got := w.request(); got != c.want+" shown" {
+					t.Errorf("recorded is %q", got)
+				}
+			})
+		})
+	}
+}
+
 func TestARequestThatFailedIsMadeAgainWhenItMayBe(t *testing.T) {
 	refused := func(status int, after time.Duration) error {
 		return &redfish.ResponseError{Method: "POST", Status: status, RetryAfter: after}

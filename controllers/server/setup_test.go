@@ -48,8 +48,7 @@ func TestAServerThatIsDeletedWhileItIsIgnoredIsWarnedAboutOnce(t *testing.T) {
 	if len(recorder.Events) != 1 {
 		t.Fatalf("%d events", len(recorder.Events))
 	}
-	want := "Warning Ignored The server is being deleted, and stays for as long as the annotation metal.ironcore.dev/operation " +
-		`has the value "ignore-reconciliation"; remove it`
+	want := "Warning Ignored The server is being deleted. It stays until the annotation metal.ironcore.dev/operation=ignore-reconciliation is removed"
 	if diff := cmp.Diff(want, <-recorder.Events); diff != "" {
 		t.Error(diff)
 	}

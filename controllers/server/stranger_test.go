@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -140,4 +141,37 @@ func TestAMachineThatIsGivenToUsIsAStrangerNoMore(t *testing.T) {
 			t.Errorf("with consent it is %s", got)
 		}
 	})
+}
+
+func TestNothingIsWrittenToABMCThatDoesNotShowTheTextOfItsServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		shows    string
+		asked    bool
+		mismatch string
+	}{
+		"it shows a UUID":                    {machineUUID, false, `True the BMC answers for system "1a2b3c4d-0000-0000-0000-000000000001" (serial "S1"), this server is system "rack-7"; nothing is written to it`},
+		"it shows none":                      {"", false, "none"},
+		"it shows another text":              {"rack-8", false, `True the BMC answers for system "rack-8" (serial "S1"), this server is system "rack-7"; nothing is written to it`},
+		"it shows that text, as some do":     {"RACK-7", true, "none"},
+		"it shows what firmware writes then": {"Not Specified", false, `True the BMC answers for system "Not Specified" (serial "S1"), this server is system "rack-7"; nothing is written to it`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(redfish.PowerOff)
+				m.shows.Identity = redfish.Identity{UUID: c.shows, SerialNumber: "S1"}
+				w := inWorld(t, m, reserved(v1alpha1.PowerOn, func(s *v1alpha1.Server) { s.Spec.SystemUUID = "rack-7" })...)
+				w.manager.run(20 * time.Minute)
+				if got := m.asked(); (len(got) > 0) != c.asked {
+					t.Errorf("the BMC was asked for %q", got)
+				}
+				got := "none"
+				if is := meta.FindStatusCondition(w.server().Status.Conditions, v1alpha1.ConditionIdentityMismatch); is != nil {
+					got = string(is.Status) + " " + is.Message
+				}
+				if got != c.mismatch {
+					t.Errorf("IdentityMismatch: %s", got)
+				}
+			})
+		})
+	}
 }

@@ -41,8 +41,7 @@ func (s *subject) tellConsent(before, after *v1alpha1.Server) {
 // withheld warns whoever waits for a server to go that nobody may let it go.
 func (s *subject) withheld(_ context.Context, server *v1alpha1.Server) error {
 	s.Recorder.Eventf(server, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Finalize",
-		"The server is being deleted, and stays for as long as the annotation %s has the value %q; remove it",
-		v1alpha1.OperationAnnotation, server.Annotations[v1alpha1.OperationAnnotation])
+		"The server is being deleted. It stays until the annotation %s is removed", v1alpha1.IgnoredBy(server))
 	return nil
 }
 

@@ -92,6 +92,33 @@ func TestSettingsThatAreLeftOutAreTheSafeOnes(t *testing.T) {
 	}
 }
 
+func TestWhetherLabelsShowTheHardwareIsRead(t *testing.T) {
+	const head = "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: a\nversion: 1.0.0\n"
+	for name, c := range map[string]struct {
+		settings string
+		off      bool
+		found    string
+	}{
+		"they do where nothing is said":       {"", false, ""},
+		"they do where labels says nothing":   {"settings: {labels: {}}\n", false, ""},
+		"they do where that is asked for":     {"settings: {labels: {inventory: true}}\n", false, ""},
+		"they do not where that is asked for": {"settings: {labels: {inventory: false}}\n", true, ""},
+		"a word that is neither is an error":  {"settings: {labels: {inventory: none}}\n", true, "yaml-type"},
+		"a misspelt setting is an error":      {"settings: {labels: {inventry: false}}\n", false, "yaml-unknown-key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, found := parseManifest([]byte(head + c.settings))
+			var code string
+			if len(found) > 0 {
+				code = found[0].Code
+			}
+			if code != c.found || c.found == "" && m.Settings.NoInventoryLabels != c.off {
+				t.Errorf("off %t, found %v", m.Settings.NoInventoryLabels, found)
+			}
+		})
+	}
+}
+
 func TestWhatPriorityAClaimIsGrantedIsRead(t *testing.T) {
 	m, found := parseManifest([]byte("apiVersion: policy.metalaw.dev/v1alpha1\nkind: Bundle\nname: a\nversion: 1.0.0\n" +
 		"settings:\n  claims:\n    priority: {max: 10, namespaces: {urgent: 500, batch: -5}, ageing: 1h}\n"))

@@ -52,6 +52,9 @@ type Settings struct {
 	Coverage CoverageFloor
 	// Claims is how claims are served.
 	Claims Claims
+	// NoInventoryLabels keeps the hardware out of the labels of Servers (labels.inventory: false): a cloud controller copies
+	// them to Nodes, where tenants read them.
+	NoInventoryLabels bool
 }
 
 // Canary is the budget of a canary: once more servers than that are in trouble under it, it pauses itself.
@@ -142,7 +145,8 @@ func parseManifest(data []byte) (Manifest, diag.List) {
 }
 
 func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
-	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage", "claims") {
+	for _, field := range f.Fields(n, "settings", "sanitization", "firstSeen", "releaseGrace", "probe", "bmc", "canary", "coverage", "claims",
+		"labels") {
 		switch field.Name {
 		case "sanitization":
 			s.Sanitization = oneOf(f, field.Value, field.Name, SanitizationRequired, SanitizationNone)
@@ -162,6 +166,10 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 			s.Coverage = parseCoverage(f, field.Value, s.Coverage)
 		case "claims":
 			s.Claims = parseClaims(f, field.Value, s.Claims)
+		case "labels":
+			for _, p := range f.Fields(field.Value, "labels", "inventory") {
+				s.NoInventoryLabels = !f.Bool(p.Value, p.Name)
+			}
 		}
 	}
 	return s

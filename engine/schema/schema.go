@@ -87,6 +87,7 @@ func bundleFields() object {
 			"maxErrors": count("how many servers a canary may bring to Error", 0, 100000)}),
 		"coverage": fields(object{"rego": count("per cent of the lines of Rego that tests evaluate", 80, 100),
 			"effects": count("per cent of the effects that scenarios show", 0, 100)}),
+		"labels": fields(object{"inventory": truth("whether labels of Servers show their hardware; true where it is left out")}),
 		"claims": fields(object{
 			"priority": fields(object{"max": count("the most that a claim can have", -bundle.MaxPriority, bundle.MaxPriority),
 				"namespaces": mapping(count("the most of a namespace, instead of max", -bundle.MaxPriority, bundle.MaxPriority)),

@@ -6,7 +6,6 @@ package emulated
 
 import (
 	"context"
-	"slices"
 
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/metalprobe/guest"
@@ -14,7 +13,7 @@ import (
 )
 
 // networkTargets are the boot sources that ask the boot provider; everything else boots from disk.
-var networkTargets = []string{"Pxe", "UefiHttp"}
+var networkTargets = map[string]guest.Source{"Pxe": guest.FromNetwork, "UefiHttp": guest.FromUEFIHTTP}
 
 // NewGuest makes machines boot what the boot provider says and report as the agent does.
 func NewGuest(options guest.Options) (emulator.Guest, error) {
@@ -30,9 +29,9 @@ type stand struct{ guests *guest.Guests }
 
 // PoweredOn boots and runs until the machine is switched off.
 func (s stand) PoweredOn(ctx context.Context, m *emulator.Machine, boot emulator.BootSelection) {
-	from := guest.FromDisk
-	if slices.Contains(networkTargets, boot.Target) {
-		from = guest.FromNetwork
+	from, fromNetwork := networkTargets[boot.Target]
+	if !fromNetwork {
+		from = guest.FromDisk
 	}
 	s.guests.PoweredOn(ctx, describe(m), from)
 }

@@ -24,7 +24,7 @@ func TestAMachineBootsWhatTheProviderSays(t *testing.T) {
 	asked := make(chan string, 10)
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.URL.Path
-		_, _ = w.Write([]byte(`{"image":"os:1","ignition":null,"sbc":"ns/claim"}`)) // the client is the test's own
+		_, _ = w.Write([]byte("#!ipxe\n# boot configuration ns/claim without ignition\nkernel http://p/image?imageName=os&version=1\n")) // the client is the test's own
 	}))
 	defer provider.Close()
 	runs, err := NewGuest(guest.Options{ProviderURL: provider.URL})
@@ -43,7 +43,7 @@ func TestAMachineBootsWhatTheProviderSays(t *testing.T) {
 	defer cancel()
 	select {
 	case path := <-asked:
-		if want := "/boot/" + m.Identity().UUID; path != want {
+		if want := "/ipxe/" + strings.ToLower(m.Identity().UUID); path != want {
 			t.Errorf("asked for %s, want %s", path, want)
 		}
 	case <-ctx.Done():

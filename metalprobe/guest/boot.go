@@ -5,11 +5,11 @@ package guest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,75 +24,116 @@ const (
 	fetchTimeout = 10 * time.Second
 )
 
-// bootData is the boot provider's answer.
-type bootData struct {
-	Image    string  `json:"image"`
-	Ignition *string `json:"ignition"`
-	// SBC names the boot configuration, as namespace/name.
-	SBC string `json:"sbc"`
+// fetch asks for what to boot until there is an answer or the machine is switched off, as firmware does.
+func (g *Guests) fetch(ctx context.Context, machine Machine, from Source) (data bootData, err error) {
+	err = g.insist(ctx, machine.UUID, func() error {
+		if from == FromUEFIHTTP {
+			data, err = g.askUEFI(ctx, machine)
+		} else {
+			data, err = g.askPXE(ctx, machine)
+		}
+		return err
+	})
+	return data, err
 }
 
-// fetch asks the boot provider until it answers or the machine is switched off.
-func (g *Guests) fetch(ctx context.Context, uuid string) (bootData, error) {
+// askPXE asks for an iPXE script, with the UUID in lower case as iPXE spells it.
+func (g *Guests) askPXE(ctx context.Context, machine Machine) (bootData, error) {
+	uuid := strings.ToLower(machine.UUID)
+	script, _, err := g.get(ctx, g.provider()+"/ipxe/"+uuid, "")
+	if err != nil {
+		return bootData{}, err
+	}
+	return readScript(string(script), uuid)
+}
+
+// askUEFI asks as a DHCP server asks for a machine, which it knows by its link-layer address. The UKI asks for the ignition
+// of the machine's own UUID; the default UKI, which comes without one, asks for none of ours.
+func (g *Guests) askUEFI(ctx context.Context, machine Machine) (bootData, error) {
+	var addresses []string
+	for _, port := range machine.Data.NetworkInterfaces {
+		addresses = append(addresses, port.MACAddress)
+	}
+	text, _, err := g.get(ctx, g.provider()+"/httpboot", strings.Join(addresses, ", "))
+	if err != nil {
+		return bootData{}, err
+	}
+	var answer struct {
+		UKIURL     string
+		SystemUUID string
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return bootData{}, fmt.Errorf("httpboot: %w", err)
+	}
+	if answer.SystemUUID == "" {
+		return bootData{}, errors.New("httpboot: the boot operator does not know the machine's addresses; it gives the default UKI")
+	}
+	image, err := imageOf(answer.UKIURL)
+	return bootData{Image: image, IgnitionURL: g.provider() + "/ignition/" + strings.ToLower(machine.UUID)}, err
+}
+
+// errIgnition says that a machine cannot go on: Ignition has failed.
+var errIgnition = errors.New("ignition failed")
+
+// ignite fetches the ignition as Ignition does: it asks again while nobody answers or the answer is 500 and above, and gives up
+// for ever at any other.
+func (g *Guests) ignite(ctx context.Context, machine Machine, data bootData) (text []byte, err error) {
+	if data.IgnitionURL == "" {
+		return nil, nil
+	}
+	var refused error
+	err = g.insist(ctx, machine.UUID, func() error {
+		var status int
+		text, status, err = g.get(ctx, data.IgnitionURL, "")
+		if err != nil && status != 0 && status < http.StatusInternalServerError {
+			refused = fmt.Errorf("%w: %w", errIgnition, err)
+			return nil
+		}
+		return err
+	})
+	return text, errors.Join(refused, err)
+}
+
+// insist tries until it works or the machine is switched off.
+func (g *Guests) insist(ctx context.Context, uuid string, try func() error) error {
 	for delay := g.options.Retry.First; ; delay = min(2*delay, g.options.Retry.Max) {
-		data, err := g.fetchOnce(ctx, uuid)
+		err := try()
 		if err == nil {
-			return data, nil
+			return nil
 		}
 		g.options.Log.Debug("no boot data", "server", uuid, "error", err)
 		if !pause(ctx, delay/2+rand.N(delay/2+1)) {
-			return bootData{}, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
 
-func (g *Guests) fetchOnce(ctx context.Context, uuid string) (bootData, error) {
+func (g *Guests) provider() string { return strings.TrimSuffix(g.options.ProviderURL, "/") }
+
+// get asks once; forwarded is for whom somebody asks, where that is not the machine itself. The status is 0 where none came.
+func (g *Guests) get(ctx context.Context, address, forwarded string) (text []byte, status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(g.options.ProviderURL, "/")+"/boot/"+uuid, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return bootData{}, err
+		return nil, 0, err
+	}
+	if forwarded != "" {
+		request.Header.Set("X-Forwarded-For", forwarded)
 	}
 	response, err := g.options.HTTP.Do(request)
 	if err != nil {
-		return bootData{}, err
+		return nil, 0, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxBootData))
+	text, err = io.ReadAll(io.LimitReader(response.Body, maxBootData))
 	if err != nil {
-		return bootData{}, err
+		return nil, 0, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return bootData{}, fmt.Errorf("boot provider: status %d: %.128s", response.StatusCode, text)
+		return nil, response.StatusCode, fmt.Errorf("boot provider: %s: status %d: %.256s", request.URL.Path, response.StatusCode, text)
 	}
-	var data bootData
-	if err := json.Unmarshal(text, &data); err != nil {
-		return bootData{}, fmt.Errorf("boot provider: %w", err)
-	}
-	return data, nil
-}
-
-// The flags by which an ignition that is not ours starts the agent, in whatever language it is written.
-var (
-	registryFlag = regexp.MustCompile(`--registry-url[= ]["']?([^\s"'\\]+)`)
-	serverFlag   = regexp.MustCompile(`--server-uuid[= ]["']?([^\s"'\\]+)`)
-)
-
-// agentConfig finds the agent's configuration in boot data: the file of our ignition, or the agent's flags in any other.
-// An ignition with neither is an operating system's business: metalprobe.ErrNoConfig.
-func agentConfig(data bootData) (metalprobe.Config, error) {
-	if data.Ignition == nil {
-		return metalprobe.Config{}, metalprobe.ErrNoConfig
-	}
-	if strings.Contains(*data.Ignition, metalprobe.ConfigPath) {
-		return metalprobe.ParseIgnition([]byte(*data.Ignition))
-	}
-	registry, server := registryFlag.FindStringSubmatch(*data.Ignition), serverFlag.FindStringSubmatch(*data.Ignition)
-	if registry == nil || server == nil {
-		return metalprobe.Config{}, metalprobe.ErrNoConfig
-	}
-	config := metalprobe.Config{RegistryURL: registry[1], ServerUUID: server[1], Purpose: metalprobe.PurposeProbe}
-	return config, config.Validate()
+	return text, response.StatusCode, nil
 }
 
 // runAgent is the agent, until the machine is switched off or the agent gives up.
@@ -117,7 +158,7 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 		Registry: &metalprobe.Client{BaseURL: config.RegistryURL, Token: config.Token, HTTP: shared, AgentVersion: "guest"},
 		UUID:     config.ServerUUID,
 		Purpose:  config.Purpose,
-		Collect:  func(context.Context) (metalprobe.Data, error) { return machine.describe(), nil },
+		Collect:  func(context.Context) (metalprobe.Data, error) { return machine.describe(time.Now()), nil },
 		Disks:    func(context.Context) ([]metalprobe.Disk, error) { return machine.toWipe(), nil },
 		Skipped:  func(context.Context) ([]metalprobe.SkippedDisk, error) { return machine.skipped(), nil },
 		Interval: g.options.Interval,
@@ -127,9 +168,11 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 	_ = agent.Run(ctx)
 }
 
-// describe is what the agent finds. It shares nothing that the agent could change.
-func (m Machine) describe() metalprobe.Data {
+// describe is what the agent finds, with the time at which it looks, as the real agent says it: metal-operator reads a report
+// without one as a report that has not come. It shares nothing that the agent could change.
+func (m Machine) describe(now time.Time) metalprobe.Data {
 	data := m.Data
+	data.Timestamp = metalprobe.Timestamp{Time: now}
 	data.Storage = slices.Clone(data.Storage)
 	if len(data.Storage) == 0 {
 		for _, disk := range m.Disks {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guest is what runs on emulated machines: it fetches what to boot as a network card does, and then is the
-// agent or an operating system, as the boot data says. A thousand of them share a few connections.
+// Package guest is what runs on emulated machines: it fetches what to boot as firmware does, then an ignition as Ignition does,
+// and then is the agent or an operating system, as that says. It speaks with IronCore's boot-operator as with the boot provider of the
+// tests. A thousand of them share a few connections.
+//
+// One thing is invented: an operating system whose boot configuration names no Secret boots without asking for an ignition, where the
+// boot provider says so. With boot-operator it asks, gets no answer, and asks again.
 package guest
 
 import (
@@ -19,8 +23,10 @@ import (
 type Source string
 
 const (
-	// FromNetwork boots what the boot provider says.
+	// FromNetwork boots what the boot provider's iPXE script says.
 	FromNetwork Source = "Network"
+	// FromUEFIHTTP boots the UKI that the boot provider has for one of the machine's addresses.
+	FromUEFIHTTP Source = "UEFIHTTP"
 	// FromDisk boots what was installed last.
 	FromDisk Source = "Disk"
 )
@@ -90,7 +96,7 @@ type BootState struct {
 
 // Options say how guests behave.
 type Options struct {
-	// ProviderURL is where the boot provider is; guests ask it for /boot/{uuid}.
+	// ProviderURL is where the boot provider is: IronCore's boot-operator, or the one of the tests.
 	ProviderURL string
 	// HTTP asks the boot provider. Nil means one client that all guests share.
 	HTTP *http.Client
@@ -176,13 +182,20 @@ func (g *Guests) PoweredOn(ctx context.Context, machine Machine, from Source) {
 		g.fromDisk(ctx, machine)
 		return
 	}
-	data, err := g.fetch(ctx, machine.UUID)
+	data, err := g.fetch(ctx, machine, from)
 	if err != nil {
 		return // powered off before there was an answer
 	}
-	config, err := agentConfig(data)
+	text, err := g.ignite(ctx, machine, data)
+	if ctx.Err() != nil {
+		return
+	}
+	var config metalprobe.Config
+	if err == nil && data.IgnitionURL != "" {
+		config, err = agentConfig(text)
+	}
 	switch {
-	case errors.Is(err, metalprobe.ErrNoConfig):
+	case errors.Is(err, metalprobe.ErrNoConfig), err == nil && data.IgnitionURL == "":
 		g.runImage(ctx, machine, data)
 	case err != nil:
 		g.options.Log.Error("boot data cannot be used", "server", machine.UUID, "configuration", data.SBC, "error", err)

@@ -3,7 +3,10 @@
 package guest
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -22,11 +25,14 @@ const uuid = "4c4c4544-0042-3510-8054-b7c04f4d4d32"
 
 // world is the boot provider and the registry in one transport: it writes down what it is asked.
 type world struct {
-	mu      sync.Mutex
-	log     []string
-	boot    func(call int) (status int, body string)
-	refuses bool
-	fetches int
+	mu  sync.Mutex
+	log []string
+	// boot answers the call for a script, and ignition the call for an ignition, where what is asked for is more than its text.
+	boot     func(call int) (status int, body string)
+	ignition func(call int) (status int, body string)
+	asked    int
+	refuses  bool
+	fetches  int
 	// credential is what the last report came with.
 	credential string
 }
@@ -44,9 +50,15 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	line := r.Method + " " + r.URL.Path
 	status, body := http.StatusOK, `{"current":true}`
 	switch {
-	case strings.HasPrefix(r.URL.Path, "/boot/"):
+	case strings.HasPrefix(r.URL.Path, "/ipxe/"), r.URL.Path == "/httpboot":
 		w.fetches++
 		status, body = w.boot(w.fetches)
+		if forwarded := r.Header.Get("X-Forwarded-For"); forwarded != "" {
+			line += " for " + forwarded
+		}
+	case strings.HasPrefix(r.URL.Path, "/ignition/"):
+		w.asked++
+		status, body = w.ignition(w.asked)
 	case r.URL.Path == "/register":
 		w.credential = r.Header.Get("Authorization")
 		if w.refuses {
@@ -110,16 +122,21 @@ func (d *memoryDisk) Erase(context.Context) error {
 	return d.fails
 }
 
-func answer(t *testing.T, image string, ignition any) func(int) (int, string) {
-	t.Helper()
-	text, err := json.Marshal(map[string]any{"image": image, "ignition": ignition, "sbc": "ns/name"})
-	if err != nil {
-		t.Fatal(err)
+// script is the script for an image; note says more of its boot configuration.
+func script(image, note string) func(int) (int, string) {
+	name, version, _ := strings.Cut(image, ":")
+	return func(int) (int, string) {
+		return http.StatusOK, "#!ipxe\n# boot configuration ns/name" + note + "\nset svc http://provider\necho Loading\nkernel ${svc}/image?imageName=" + name +
+			"&version=" + version + " initrd=initrd ignition.config.url=${svc}/ignition/${uuid} console=tty0\nboot\n"
 	}
-	return func(int) (int, string) { return http.StatusOK, string(text) }
 }
 
-func ignition(t *testing.T, purpose metalprobe.Purpose) string {
+// answers gives the same text at every call.
+func answers(text string) func(int) (int, string) {
+	return func(int) (int, string) { return http.StatusOK, text }
+}
+
+func written(t *testing.T, purpose metalprobe.Purpose) string {
 	t.Helper()
 	text, err := metalprobe.BuildIgnition(metalprobe.Config{
 		RegistryURL: "https://registry", ServerUUID: uuid, Token: "secret", Purpose: purpose, Entry: 7,
@@ -128,6 +145,26 @@ func ignition(t *testing.T, purpose metalprobe.Purpose) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// gzipped is an ignition with the agent's file as Butane compresses it.
+func gzipped(t *testing.T, config string) string {
+	t.Helper()
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write([]byte(config)); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/metalprobe/config.json","contents":{"compression":"gzip","source":"data:;base64,` +
+		base64.StdEncoding.EncodeToString(packed.Bytes()) + `"}}]}}`
+}
+
+// starting is an ignition of somebody else, with one unit.
+func starting(command string) string {
+	return `{"ignition":{"version":"3.4.0"},"systemd":{"units":[{"name":"a.service","contents":"[Service]\nExecStart=` + command + `\n"}]}}`
 }
 
 func guests(t *testing.T, w *world, change func(*Options)) *Guests {
@@ -147,6 +184,9 @@ func guests(t *testing.T, w *world, change func(*Options)) *Guests {
 	return g
 }
 
+// ported is what the agent finds on a machine with one network interface.
+var ported = metalprobe.Data{NetworkInterfaces: []metalprobe.NetworkInterface{{Name: "eth0", MACAddress: "02:4d:4c:00:00:01"}}}
+
 // powered runs a machine for a while.
 func powered(t *testing.T, g *Guests, from Source, machine Machine, howLong time.Duration) Boot {
 	t.Helper()
@@ -160,8 +200,12 @@ func powered(t *testing.T, g *Guests, from Source, machine Machine, howLong time
 }
 
 func TestAMachineRunsWhatItBoots(t *testing.T) {
-	const other = `{"ignition":{"version":"3.4.0"}}`
-	probe, wipe := ignition(t, metalprobe.PurposeProbe), ignition(t, metalprobe.PurposeWipe)
+	const (
+		other                    = `{"ignition":{"version":"3.4.0"}}`
+		asksScript, asksIgnition = "GET /ipxe/" + uuid, "GET /ignition/" + uuid
+	)
+	compressed := gzipped(t, `{"registryURL":"https://registry","serverUUID":"`+uuid+`","purpose":"probe"}`)
+	probe, wipe := written(t, metalprobe.PurposeProbe), written(t, metalprobe.PurposeWipe)
 	for name, c := range map[string]*struct {
 		world  world
 		from   Source
@@ -172,21 +216,21 @@ func TestAMachineRunsWhatItBoots(t *testing.T) {
 		holds  string
 	}{
 		"the probe, which reports each half minute": {
-			world: world{boot: answer(t, "probe:1", probe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
+			world: world{boot: script("probe:1", ""), ignition: answers(probe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
 			boot:  Boot{UUID: uuid, Kind: KindProbe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
-			log:   []string{"GET /boot/" + uuid, "POST /register", "POST /register"},
+			log:   []string{asksScript, asksIgnition, "POST /register", "POST /register"},
 			holds: "tenant",
 		},
 		"the wipe": {
-			world: world{boot: answer(t, "probe:1", wipe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
+			world: world{boot: script("probe:1", ""), ignition: answers(wipe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
 			boot: Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
-			log: []string{"GET /boot/" + uuid, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "POST /wipe Verified",
+			log: []string{asksScript, asksIgnition, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "POST /wipe Verified",
 				"POST /register"},
 		},
 		"a wipe of a disk that cannot be erased": {
-			world: world{boot: answer(t, "probe:1", wipe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant", fails: errors.New("stuck")},
+			world: world{boot: script("probe:1", ""), ignition: answers(wipe)}, from: FromNetwork, disk: memoryDisk{contents: "tenant", fails: errors.New("stuck")},
 			boot: Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
-			log: []string{"GET /boot/" + uuid, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "POST /wipe Failed",
+			log: []string{asksScript, asksIgnition, "POST /register", "POST /wipe Running", "GET /wipe/" + uuid, "POST /wipe Failed",
 				"POST /register"},
 			holds: "tenant",
 		},
@@ -198,22 +242,22 @@ func TestAMachineRunsWhatItBoots(t *testing.T) {
 			holds: "another machine's",
 		},
 		"a wipe that is refused erases nothing": {
-			world: world{boot: answer(t, "probe:1", wipe), refuses: true}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
+			world: world{boot: script("probe:1", ""), ignition: answers(wipe), refuses: true}, from: FromNetwork, disk: memoryDisk{contents: "tenant"},
 			boot:  Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
-			log:   []string{"GET /boot/" + uuid, "POST /register"},
+			log:   []string{asksScript, asksIgnition, "POST /register"},
 			holds: "tenant",
 		},
 		"an operating system with an ignition of its own": {
-			world: world{boot: answer(t, "linux:5", other)}, from: FromNetwork,
+			world: world{boot: script("linux:5", ""), ignition: answers(other)}, from: FromNetwork,
 			boot:  Boot{UUID: uuid, Kind: KindImage, Image: "linux:5", Configuration: "ns/name"},
-			log:   []string{"GET /boot/" + uuid},
+			log:   []string{asksScript, asksIgnition},
 			holds: "written by linux:5",
 		},
 		"an operating system without an ignition, which says that it is up": {
-			world: world{boot: answer(t, "linux:5", nil)}, from: FromNetwork,
+			world: world{boot: script("linux:5", " without ignition")}, from: FromNetwork,
 			change: func(o *Options) { o.BootState = &BootState{RegistryURL: "https://registry", Delay: time.Second} },
 			boot:   Boot{UUID: uuid, Kind: KindImage, Image: "linux:5", Configuration: "ns/name"},
-			log:    []string{"GET /boot/" + uuid, "POST /bootstate"},
+			log:    []string{asksScript, "POST /bootstate"},
 			holds:  "written by linux:5",
 		},
 		"what is on its disk": {
@@ -226,30 +270,70 @@ func TestAMachineRunsWhatItBoots(t *testing.T) {
 				if call < 3 {
 					return http.StatusInternalServerError, "none matches"
 				}
-				return answer(t, "probe:1", probe)(call)
-			}}, from: FromNetwork,
+				return script("probe:1", "")(call)
+			}, ignition: answers(probe)}, from: FromNetwork,
 			boot: Boot{UUID: uuid, Kind: KindProbe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
-			log:  []string{"GET /boot/" + uuid, "GET /boot/" + uuid, "GET /boot/" + uuid, "POST /register", "POST /register"},
+			log:  []string{asksScript, asksScript, asksScript, asksIgnition, "POST /register", "POST /register"},
 		},
 		"the agent, started by flags in an ignition of another language": {
-			world: world{boot: answer(t, "probe:1", "units:\n- contents: |\n    ExecStart=docker run --registry-url=http://registry --server-uuid="+uuid+" probe:1")},
-			from:  FromNetwork,
-			boot:  Boot{UUID: uuid, Kind: KindProbe, Image: "probe:1", Configuration: "ns/name"},
-			log:   []string{"GET /boot/" + uuid, "POST /register", "POST /register"},
+			world: world{boot: script("probe:1", ""), ignition: answers(starting(
+				"docker run --registry-url=http://registry --server-uuid=" + uuid + " probe:1"))},
+			from: FromNetwork,
+			boot: Boot{UUID: uuid, Kind: KindProbe, Image: "probe:1", Configuration: "ns/name"},
+			log:  []string{asksScript, asksIgnition, "POST /register", "POST /register"},
+		},
+		"the agent, whose configuration is compressed": {
+			world: world{boot: script("probe:1", ""), ignition: answers(compressed)}, from: FromNetwork,
+			boot: Boot{UUID: uuid, Kind: KindProbe, Image: "probe:1", Configuration: "ns/name"},
+			log:  []string{asksScript, asksIgnition, "POST /register", "POST /register"},
+		},
+		"the agent, once its ignition is no error any more": {
+			world: world{boot: script("probe:1", ""), ignition: func(call int) (int, string) {
+				if call < 3 {
+					return http.StatusInternalServerError, "format is fcos, and the text is no Butane"
+				}
+				return http.StatusOK, probe
+			}}, from: FromNetwork,
+			boot: Boot{UUID: uuid, Kind: KindProbe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
+			log:  []string{asksScript, asksIgnition, asksIgnition, asksIgnition, "POST /register", "POST /register"},
+		},
+		"nothing, while its ignition is gone": {
+			world: world{boot: script("probe:1", ""), ignition: func(int) (int, string) { return http.StatusNotFound, "" }}, from: FromNetwork,
+			log: []string{asksScript, asksIgnition},
+		},
+		"nothing, when Ignition refuses the text": {
+			world: world{boot: script("linux:5", ""), ignition: answers("{}")}, from: FromNetwork,
+			log: []string{asksScript, asksIgnition},
+		},
+		"the agent from a UKI": {
+			world: world{boot: answers(`{"ClientIPs":"x","UKIURL":"http://provider/image?imageName=probe&version=1","SystemUUID":"` + uuid + `"}`),
+				ignition: answers(probe)}, from: FromUEFIHTTP,
+			boot: Boot{UUID: uuid, Kind: KindProbe, Image: "probe:1", Entry: 7},
+			log:  []string{"GET /httpboot for 02:4d:4c:00:00:01", asksIgnition, "POST /register", "POST /register"},
+		},
+		"nothing, from the default UKI": {
+			world: world{boot: func(call int) (int, string) {
+				if call > 1 {
+					return http.StatusInternalServerError, "none matches"
+				}
+				return http.StatusOK, `{"ClientIPs":"x","UKIURL":"http://provider/default-uki"}`
+			}}, from: FromUEFIHTTP, change: func(o *Options) { o.Retry = Retry{First: 40 * time.Second, Max: time.Minute} },
+			log: []string{"GET /httpboot for 02:4d:4c:00:00:01", "GET /httpboot for 02:4d:4c:00:00:01"},
 		},
 		"nothing, when the agent's flags are broken": {
-			world: world{boot: answer(t, "probe:1", "--registry-url=registry --server-uuid="+uuid)}, from: FromNetwork,
-			log: []string{"GET /boot/" + uuid},
+			world: world{boot: script("probe:1", ""), ignition: answers(starting(
+				"probe --registry-url=registry --server-uuid=" + uuid))}, from: FromNetwork,
+			log: []string{asksScript, asksIgnition},
 		},
 		"nothing, when its boot data is broken": {
-			world: world{boot: answer(t, "probe:1", strings.Replace(probe, "base64,", "base64,!", 1))}, from: FromNetwork,
-			log: []string{"GET /boot/" + uuid},
+			world: world{boot: script("probe:1", ""), ignition: answers(strings.Replace(probe, "base64,", "base64,!", 1))}, from: FromNetwork,
+			log: []string{asksScript, asksIgnition},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := guests(t, &c.world, c.change)
-				if got := powered(t, g, c.from, Machine{Disks: []Disk{&c.disk}}, 45*time.Second); got != c.boot {
+				if got := powered(t, g, c.from, Machine{Disks: []Disk{&c.disk}, Data: ported}, 45*time.Second); got != c.boot {
 					t.Errorf("booted %+v, want %+v", got, c.boot)
 				}
 				if got := c.world.happened(); !slices.Equal(got, c.log) {
@@ -266,7 +350,7 @@ func TestAMachineRunsWhatItBoots(t *testing.T) {
 func TestAnInstalledImageIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &memoryDisk{}
-		g := guests(t, &world{boot: answer(t, "linux:5", nil)}, nil)
+		g := guests(t, &world{boot: script("linux:5", " without ignition")}, nil)
 		powered(t, g, FromNetwork, Machine{Disks: []Disk{disk}}, time.Second)
 		if got := powered(t, g, FromDisk, Machine{Disks: []Disk{disk}}, time.Second); got.Kind != KindInstalled || got.Image != "linux:5" {
 			t.Errorf("booted %+v", got)
@@ -314,12 +398,20 @@ func TestAnAgentSendsItsTokenUnlessToldNotTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &world{boot: answer(t, "probe:1", ignition(t, metalprobe.PurposeProbe))}
+				w := &world{boot: script("probe:1", ""), ignition: answers(written(t, metalprobe.PurposeProbe))}
 				powered(t, guests(t, w, func(o *Options) { o.NoToken = c.noToken }), FromNetwork, Machine{}, time.Second)
 				if w.credential != c.want {
 					t.Errorf("sent %q, want %q", w.credential, c.want)
 				}
 			})
 		})
+	}
+}
+
+func TestAReportSaysWhenItWasMade(t *testing.T) {
+	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	text, err := json.Marshal(Machine{}.describe(now))
+	if want := `{"timestamp":"2026-08-01T12:00:00.000000Z"}`; err != nil || string(text) != want {
+		t.Errorf("got %s (%v), want %s", text, err, want)
 	}
 }

@@ -47,7 +47,7 @@ func presented(request *http.Request) (hash string, shown bool) {
 // authorize finds the server and checks that the request may speak for it. allow says who needs no token; nil: nobody.
 // live passes the cache by.
 func (r *Registry) authorize(
-	request *http.Request, uuid string, allow func(*metalv1alpha1.Server) bool, live bool,
+	request *http.Request, uuid string, allow Allow, live bool,
 ) (grant, *refusal) {
 	ctx := request.Context()
 	hash, shown := presented(request)
@@ -137,9 +137,15 @@ func match(servers []metalv1alpha1.Server, hash string) (grant, *refusal) {
 }
 
 // anonymous accepts a request without a token where exactly one server is meant and it is open to that.
-func anonymous(servers []metalv1alpha1.Server, allow func(*metalv1alpha1.Server) bool) (grant, *refusal) {
+func anonymous(servers []metalv1alpha1.Server, allow Allow) (grant, *refusal) {
 	server := only(servers)
-	if server == nil || server.Status.Lifecycle == nil || !allow(server) {
+	if server == nil || server.Status.Lifecycle == nil {
+		return grant{}, unauthorized(server)
+	}
+	switch allowed, err := allow(server); {
+	case err != nil:
+		return grant{}, policyUnknown(err).about(server)
+	case !allowed:
 		return grant{}, unauthorized(server)
 	}
 	return grant{

@@ -55,7 +55,7 @@ func TestFixedDisksAreRemembered(t *testing.T) {
 		s.Spec.ServerClaimRef = &metalv1alpha1.ObjectReference{Namespace: "a", Name: "b"}
 	}
 	open := func(_ *metalv1alpha1.Server, o *Options) {
-		o.AllowUnauthenticated = func(*metalv1alpha1.Server) bool { return true }
+		o.AllowUnauthenticated = func(*metalv1alpha1.Server) (bool, error) { return true, nil }
 	}
 	clean := func(disks ...disk) *policyv1alpha1.ServerInventory {
 		i := custodyOf(disks...)

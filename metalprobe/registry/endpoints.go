@@ -34,7 +34,7 @@ func accepted(status int, changed bool) *answer {
 }
 
 // tokenless refuses a request without a token before its body is read, where no server would accept it.
-func tokenless(request *http.Request, allow func(*metalv1alpha1.Server) bool) *refusal {
+func tokenless(request *http.Request, allow Allow) *refusal {
 	if _, shown := presented(request); !shown && allow == nil {
 		return unauthorized(nil)
 	}

@@ -43,7 +43,7 @@ func mayNotErase(s *metalv1alpha1.Server) string {
 	case !metalv1alpha1.ReleaseRecorded(s):
 		return "no release record names the last holder of the server"
 	case metalv1alpha1.Ignored(s):
-		return "the server is to be left alone (annotation " + metalv1alpha1.OperationAnnotation + ")"
+		return "the server is to be left alone (annotation " + metalv1alpha1.IgnoredBy(s) + ")"
 	case !s.DeletionTimestamp.IsZero():
 		return "the server is being deleted"
 	}

@@ -36,8 +36,10 @@ func TestAWipeMayNotGoOn(t *testing.T) {
 			annotated(metalv1alpha1.ClaimUIDAnnotation, "")(s)
 			annotated(metalv1alpha1.ReleasedClaimAnnotation, "")(s)
 		}, "no release record"},
-		"when the server is to be left alone": {annotated(metalv1alpha1.OperationAnnotation, "ignore"), "left alone"},
-		"when it is so by the old word":       {annotated(metalv1alpha1.OperationAnnotation, "ignore-reconciliation"), "left alone"},
+		"when the server is to be left alone":          {annotated(metalv1alpha1.OperationAnnotation, "ignore"), "left alone"},
+		"when it is so by the old word":                {annotated(metalv1alpha1.OperationAnnotation, "ignore-reconciliation"), "left alone"},
+		"when it is so by a word of a release to come": {annotated(metalv1alpha1.OperationAnnotation, "ignore-for-audit"), "left alone"},
+		"when its BMC asks for that":                   {annotated(metalv1alpha1.HeldByBMCAnnotation, "b1"), "left alone"},
 		"when the server is being deleted": {func(s *metalv1alpha1.Server) {
 			s.DeletionTimestamp, s.Finalizers = &metav1.Time{Time: start}, []string{"f"}
 		}, "being deleted"},

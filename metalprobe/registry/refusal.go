@@ -43,6 +43,8 @@ const (
 	OutcomeNotYetShownOn Outcome = "NotYetShownOn"
 	// OutcomeNotShownOn came for such a machine, for which reports have come for minutes.
 	OutcomeNotShownOn Outcome = "NotShownOn"
+	// OutcomePolicyUnknown showed no token, while the policy that governs the server cannot be asked whether it needs one.
+	OutcomePolicyUnknown Outcome = "PolicyUnknown"
 	// OutcomeFailed could not be served for a reason of ours.
 	OutcomeFailed Outcome = "Failed"
 )
@@ -104,6 +106,17 @@ func notShownOn() *refusal {
 		status: http.StatusServiceUnavailable, outcome: OutcomeNotShownOn, retryAfter: shownRetry,
 		message: "the BMC has not shown this machine on since the present entry of its lifecycle began",
 		remedy:  "ask again; if the machine runs and it stays so, see what its BMC says of its power, and whether a manager leads",
+	}
+}
+
+// policyRetry is when to ask again whether the policy that governs a server can be asked: a test of it takes seconds.
+const policyRetry = 10 * time.Second
+
+func policyUnknown(err error) *refusal {
+	return &refusal{
+		status: http.StatusServiceUnavailable, outcome: OutcomePolicyUnknown, retryAfter: policyRetry, err: err,
+		message: "the policy that governs this server cannot be asked whether it takes a report without a token",
+		remedy:  "ask again; if it stays so, see the server's status.lifecycle.revision and that PolicyRevision",
 	}
 }
 

@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -103,7 +104,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 
 func TestTheAnswerDoesNotTellWhetherAServerExists(t *testing.T) {
 	f := newFleet(t, func(_ *metalv1alpha1.Server, o *Options) {
-		o.AllowUnauthenticated = func(*metalv1alpha1.Server) bool { return false }
+		o.AllowUnauthenticated = func(*metalv1alpha1.Server) (bool, error) { return false, nil }
 	})
 	for _, token := range []string{"forged", "-", ""} {
 		known := f.do("POST", "/register", token, report(uuid, least))
@@ -210,7 +211,7 @@ func TestASourceThatSendsTooMuchIsHeldOff(t *testing.T) {
 
 func TestUnauthenticatedReports(t *testing.T) {
 	open := func(_ *metalv1alpha1.Server, o *Options) {
-		o.AllowUnauthenticated = func(s *metalv1alpha1.Server) bool { return s.Name == "srv" }
+		o.AllowUnauthenticated = func(s *metalv1alpha1.Server) (bool, error) { return s.Name == "srv", nil }
 	}
 	t.Run("are accepted where the option says so, and say what they are", func(t *testing.T) {
 		f := newFleet(t, open)
@@ -225,6 +226,21 @@ func TestUnauthenticatedReports(t *testing.T) {
 		f := newFleet(t, open)
 		if got := f.do("POST", "/register", "-", report(otherUUID, least)); got.Code != http.StatusUnauthorized || len(f.stored()) != 0 {
 			t.Errorf("got %d, stored %v", got.Code, f.stored())
+		}
+	})
+	t.Run("are put off while the policy cannot be asked", func(t *testing.T) {
+		f := newFleet(t, func(_ *metalv1alpha1.Server, o *Options) {
+			o.AllowUnauthenticated = func(*metalv1alpha1.Server) (bool, error) { return true, errors.New("the revision is being tested") }
+		})
+		got := f.do("POST", "/register", "-", report(uuid, least))
+		if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "10" || len(f.stored()) != 0 {
+			t.Errorf("got %d, retry after %q, stored %v", got.Code, got.Header().Get("Retry-After"), f.stored())
+		}
+		if strings.Contains(got.Body.String(), "tested") {
+			t.Errorf("the cause is told: %s", got.Body)
+		}
+		if got := f.do("POST", "/register", "mine", report(uuid, least)); got.Code != http.StatusCreated {
+			t.Errorf("with its token: got %d", got.Code)
 		}
 	})
 	t.Run("with a wrong token are refused all the same", func(t *testing.T) {

@@ -41,6 +41,10 @@ const (
 	DefaultUnauthorizedDelay = 250 * time.Millisecond
 )
 
+// Allow says whether a server's machine needs no token. An error means that the policy which governs the server cannot
+// be asked now: the machine is to ask again.
+type Allow func(server *metalv1alpha1.Server) (bool, error)
+
 // Options say what the registry works with.
 type Options struct {
 	// Reader finds Servers by fieldindex.ServerBySystemUUID, and reads inventories and boot configurations; usually the cache.
@@ -65,10 +69,10 @@ type Options struct {
 
 	// AllowUnauthenticated says whether a report without a token is accepted for a server now. Nil accepts none.
 	// Such a report never touches a wipe, and never replaces one of the same entry that showed a token.
-	AllowUnauthenticated func(server *metalv1alpha1.Server) bool
+	AllowUnauthenticated Allow
 	// AllowUnauthenticatedBootState does so for POST /bootstate, which a claim's operating system sends without a
 	// token. Nil means AllowUnauthenticated.
-	AllowUnauthenticatedBootState func(server *metalv1alpha1.Server) bool
+	AllowUnauthenticatedBootState Allow
 
 	// ObserveOnly lets no agent begin to erase a disk.
 	ObserveOnly bool

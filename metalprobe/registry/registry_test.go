@@ -241,7 +241,7 @@ func TestAWipeSettledUnderTheOtherByteOrderIsNotBegunAgain(t *testing.T) {
 
 func TestAReportNamesTheServerThatStandsForTheMachine(t *testing.T) {
 	open := func(_ *metalv1alpha1.Server, o *Options) {
-		o.AllowUnauthenticated = func(*metalv1alpha1.Server) bool { return true }
+		o.AllowUnauthenticated = func(*metalv1alpha1.Server) (bool, error) { return true, nil }
 	}
 	formerly := func(name string) *policyv1alpha1.ServerInventory {
 		i := emptyInventory()

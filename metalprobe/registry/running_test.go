@@ -22,7 +22,7 @@ func TestNobodySpeaksForAMachineThatWasNotSeenOn(t *testing.T) {
 	wiping := func(s *metalv1alpha1.Server, o *Options) { asWipe(s, o); notSeen(s, o) }
 	open := func(s *metalv1alpha1.Server, o *Options) {
 		notSeen(s, o)
-		o.AllowUnauthenticated = func(*metalv1alpha1.Server) bool { return true }
+		o.AllowUnauthenticated = func(*metalv1alpha1.Server) (bool, error) { return true, nil }
 	}
 	unminted := func(s *metalv1alpha1.Server, o *Options) { open(s, o); s.Status.Lifecycle.Credential = nil }
 	for name, c := range map[string]struct {

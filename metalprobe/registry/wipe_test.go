@@ -174,7 +174,7 @@ func TestBootStateWithoutATokenNeedsTheOption(t *testing.T) {
 		t.Errorf("got %d", got.Code)
 	}
 	f := newFleet(t, func(_ *metalv1alpha1.Server, o *Options) {
-		o.AllowUnauthenticatedBootState = func(*metalv1alpha1.Server) bool { return true }
+		o.AllowUnauthenticatedBootState = func(*metalv1alpha1.Server) (bool, error) { return true, nil }
 	})
 	if got := f.do("POST", "/bootstate", "-", body); got.Code != http.StatusOK {
 		t.Errorf("got %d", got.Code)

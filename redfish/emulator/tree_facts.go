@@ -225,7 +225,7 @@ func (t *Tree) makeProfile(service doc) Profile {
 	all, _ := offer["ExpandAll"].(bool)
 	dot, _ := offer["NoLinks"].(bool)
 	levels, _ := offer["Levels"].(bool)
-	p.Expand = Expand{Supported: all || dot, ExpandAll: all, Levels: levels, MaxLevels: max(1, int(number(offer, "MaxLevels")))}
+	p.Expand = Expand{Supported: all || dot, ExpandAll: all, Levels: levels, MaxLevels: int(number(offer, "MaxLevels"))}
 	if seconds := number(t.member(service, "SessionService"), "SessionTimeout"); seconds > 0 {
 		p.SessionTimeout = time.Duration(seconds) * time.Second
 	}

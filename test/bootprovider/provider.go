@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bootprovider stands in for boot-operator in tests and in the demo: it says when a boot configuration is
+// Package bootprovider stands in for IronCore's boot-operator in tests and in the demo: it says when a boot configuration is
 // ready, and serves what a machine boots. It is no part of the product, which never sets a boot configuration Ready.
+//
+// What it answers follows boot-operator's code of August 2026, and it fails where that fails: the Butane library that boot-operator
+// uses translates an ignition, and a text that is none gives 500. Two things are invented: every image that is named resolves,
+// and a script names its boot configuration in a comment.
 package bootprovider
 
 import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,22 +26,38 @@ import (
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// Field indexes of the provider's cache.
-const (
-	indexServerUUID   = "spec.systemUUID"
-	indexConfigServer = "spec.serverRef.name"
-	indexConfigSecret = "spec.ignitionSecretRef.name"
-)
+// indexConfigSecret finds the boot configurations that name a Secret.
+const indexConfigSecret = "spec.ignitionSecretRef.name"
 
 // Options say how the provider serves.
 type Options struct {
-	// ListenAddress is where GET /boot/{systemUUID} is served; "127.0.0.1:0" takes a free port.
+	// ListenAddress is where machines ask; "127.0.0.1:0" takes a free port.
 	ListenAddress string
 	// Listening is told the address once it is served; nil tells nobody.
 	Listening func(address string)
 	// PrepareDelay is how long the preparation of a boot takes.
 	PrepareDelay time.Duration
 }
+
+// Provider prepares and serves boots with a client that somebody else made; Run is for everybody with an API server.
+type Provider struct {
+	prepare *preparer
+	serve   *server
+}
+
+// New makes a provider, which judges a boot configuration whenever Reconcile is called.
+func New(c client.Client, delay time.Duration) *Provider {
+	boots := newBoots()
+	return &Provider{prepare: &preparer{client: c, boots: boots, delay: delay}, serve: &server{client: c, boots: boots}}
+}
+
+// Reconcile prepares one boot configuration.
+func (p *Provider) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	return p.prepare.Reconcile(ctx, request)
+}
+
+// Handler answers machines.
+func (p *Provider) Handler() http.Handler { return p.serve.handler() }
 
 // Run prepares and serves boots until ctx ends, which is no error.
 func Run(ctx context.Context, config *rest.Config, options Options) error {
@@ -54,18 +75,18 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}
-	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &metalv1alpha1.ServerBootConfiguration{}, indexConfigSecret, secretNamed); err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}
-	preparer := &preparer{client: mgr.GetClient(), delay: options.PrepareDelay}
-	if err := preparer.setup(mgr); err != nil {
+	provider := New(mgr.GetClient(), options.PrepareDelay)
+	if err := provider.prepare.setup(mgr); err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", options.ListenAddress)
 	if err != nil {
 		return fmt.Errorf("boot provider: %w", err)
 	}
-	if err := addServer(mgr, listener, options.Listening); err != nil {
+	if err := addServer(mgr, listener, provider, options.Listening); err != nil {
 		_ = listener.Close()
 		return fmt.Errorf("boot provider: %w", err)
 	}
@@ -75,52 +96,19 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	return nil
 }
 
-func addServer(m manager.Manager, listener net.Listener, listening func(string)) error {
+func addServer(m manager.Manager, listener net.Listener, provider *Provider, listening func(string)) error {
 	return m.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if listening != nil {
 			listening(listener.Addr().String())
 		}
-		return serve(ctx, listener, Handler(m.GetClient()))
+		return serve(ctx, listener, provider.Handler())
 	}))
 }
 
-func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, index := range Indexes() {
-		if err := indexer.IndexField(ctx, index.Object, index.Field, index.Extract); err != nil {
-			return err
-		}
+// secretNamed is the Secret that a boot configuration names.
+func secretNamed(o client.Object) []string {
+	if ref := o.(*metalv1alpha1.ServerBootConfiguration).Spec.IgnitionSecretRef; ref != nil && ref.Name != "" {
+		return []string{ref.Name}
 	}
 	return nil
-}
-
-// Index is a field index that the provider's client must serve.
-type Index struct {
-	Object  client.Object
-	Field   string
-	Extract client.IndexerFunc
-}
-
-// Indexes lists the field indexes that Handler and the controller use.
-func Indexes() []Index {
-	return []Index{
-		{&metalv1alpha1.Server{}, indexServerUUID, func(o client.Object) []string {
-			return one(o.(*metalv1alpha1.Server).Spec.SystemUUID)
-		}},
-		{&metalv1alpha1.ServerBootConfiguration{}, indexConfigServer, func(o client.Object) []string {
-			return one(o.(*metalv1alpha1.ServerBootConfiguration).Spec.ServerRef.Name)
-		}},
-		{&metalv1alpha1.ServerBootConfiguration{}, indexConfigSecret, func(o client.Object) []string {
-			if ref := o.(*metalv1alpha1.ServerBootConfiguration).Spec.IgnitionSecretRef; ref != nil {
-				return one(ref.Name)
-			}
-			return nil
-		}},
-	}
-}
-
-func one(value string) []string {
-	if value == "" {
-		return nil
-	}
-	return []string{value}
 }

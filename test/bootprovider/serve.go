@@ -9,64 +9,172 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// bootAnswer is what a machine gets.
-type bootAnswer struct {
-	Image    string  `json:"image"`
-	Ignition *string `json:"ignition"`
-	SBC      string  `json:"sbc"`
+// server answers machines with what was prepared for them.
+type server struct {
+	client client.Client
+	boots  *boots
 }
 
-// Handler serves GET /boot/{systemUUID}: the boot configuration that the server names, once it is Ready.
-// 404 is an unknown server, 500 a server for which nothing is ready. reader must serve Indexes.
-func Handler(reader client.Reader) http.Handler {
+// handler serves the three questions of a machine, with the statuses of boot-operator.
+func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /boot/{uuid}", func(w http.ResponseWriter, request *http.Request) {
-		status, answer, err := boot(request.Context(), reader, strings.ToLower(request.PathValue("uuid")))
+	mux.HandleFunc("GET /ipxe/{uuid}", s.ipxe)
+	mux.HandleFunc("GET /ignition/{uuid}", s.ignition)
+	mux.HandleFunc("GET /httpboot", s.httpboot)
+	return mux
+}
+
+// ipxe answers with a script. The UUID is compared as the server's spec has it, which is in lower case.
+func (s *server) ipxe(w http.ResponseWriter, r *http.Request) {
+	boot, status, err := s.boot(r.Context(), s.boots.matching(func(p prepared) bool { return p.uuid == r.PathValue("uuid") }))
+	if err != nil {
+		http.Error(w, err.Error(), status)
+		return
+	}
+	// The machine is gone where a write fails; there is nobody to tell.
+	_, _ = w.Write([]byte(script("http://"+r.Host, boot)))
+	s.fetched(r.Context(), boot, metalv1alpha1.ConditionIPXEScriptFetched, "IPXEScriptDelivered")
+}
+
+// script is the iPXE script of boot-operator with its kernel command line. The comment is ours: it lets a test say which boot
+// configuration a machine booted.
+func script(service string, boot prepared) string {
+	layer := func(name string) string {
+		image, version := splitImage(boot.image)
+		return service + "/image?" + url.Values{"imageName": {image}, "version": {version}, "layerDigest": {name}}.Encode()
+	}
+	note := boot.key.String()
+	if boot.secret == "" {
+		note += " without ignition"
+	}
+	return strings.Join([]string{
+		"#!ipxe", "# boot configuration " + note,
+		"set service " + service,
+		"kernel " + layer("kernel") + " initrd=initrd gl.ovl=/:tmpfs gl.url=" + layer("squashfs") + " gl.live=1 ip=any ignition.firstboot=1" +
+			" ignition.config.url=${service}/ignition/${uuid} ignition.platform.id=metal console=ttyS0,115200 console=tty0 console=ttyAMA0",
+		"initrd " + layer("initrd"), "boot", "",
+	}, "\n")
+}
+
+// splitImage takes an image reference apart; without tag and digest it is the latest.
+func splitImage(image string) (name, version string) {
+	if name, digest, has := strings.Cut(image, "@"); has {
+		return name, digest
+	}
+	if colon := strings.LastIndex(image, ":"); colon > strings.LastIndex(image, "/") {
+		return image[:colon], image[colon+1:]
+	}
+	return image, "latest"
+}
+
+// ignition answers with what the Secret holds. A boot configuration that names no Secret lets boot-operator's handler crash: the
+// machine sees a connection that ends without an answer.
+func (s *server) ignition(w http.ResponseWriter, r *http.Request) {
+	uuid := r.PathValue("uuid")
+	spelled := []string{uuid, strings.ToUpper(uuid), strings.ToLower(uuid)}
+	boot, status, err := s.boot(r.Context(), s.boots.matching(func(p prepared) bool { return slices.Contains(spelled, p.uuid) }))
+	if err != nil {
+		http.Error(w, err.Error(), status)
+		return
+	}
+	if boot.secret == "" {
+		panic(http.ErrAbortHandler)
+	}
+	text, format, err := ignitionOf(r.Context(), s.client, client.ObjectKey{Namespace: boot.key.Namespace, Name: boot.secret})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	served, err := render(text, format)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write(served)
+	s.fetched(r.Context(), boot, metalv1alpha1.ConditionIgnitionDataFetched, "IgnitionDataDelivered")
+}
+
+// httpboot answers a UEFI HTTP boot by the addresses that a DHCP server forwards, or else by the peer's own. A machine that is not
+// known gets the default UKI, which starts nothing of ours.
+func (s *server) httpboot(w http.ResponseWriter, r *http.Request) {
+	peer, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	from := []string{peer}
+	if forwarded := r.Header.Get("X-Forwarded-For"); forwarded != "" {
+		from = strings.FieldsFunc(forwarded, func(c rune) bool { return c == ',' || c == ' ' })
+	}
+	answer := map[string]string{"ClientIPs": strings.Join(from, ","), "UKIURL": "http://" + r.Host + "/default-uki"}
+	found := s.boots.matching(func(p prepared) bool {
+		return slices.ContainsFunc(p.addresses, func(address string) bool { return slices.Contains(from, address) })
+	})
+	if len(found) > 0 {
+		boot, status, err := s.boot(r.Context(), found)
 		if err != nil {
 			http.Error(w, err.Error(), status)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		// The machine is gone where this fails; there is nobody to tell.
-		_ = json.NewEncoder(w).Encode(answer)
-	})
-	return mux
+		image, version := splitImage(boot.image)
+		answer["UKIURL"] = "http://" + r.Host + "/image?" + url.Values{"imageName": {image}, "version": {version}, "layerDigest": {"uki"}}.Encode()
+		answer["SystemUUID"] = boot.uuid
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
 }
 
-func boot(ctx context.Context, reader client.Reader, uuid string) (status int, answer bootAnswer, err error) {
-	var servers metalv1alpha1.ServerList
-	if err := reader.List(ctx, &servers, client.MatchingFields{indexServerUUID: uuid}); err != nil {
-		return http.StatusInternalServerError, bootAnswer{}, err
+// boot decides which of the boots that were prepared for a machine it gets: 404 without any, 500 where that is not clear.
+func (s *server) boot(ctx context.Context, found []prepared) (boot prepared, status int, err error) {
+	if len(found) == 0 {
+		return prepared{}, http.StatusNotFound, errors.New("nothing is prepared for this machine")
 	}
-	if len(servers.Items) == 0 {
-		return http.StatusNotFound, bootAnswer{}, fmt.Errorf("no server has system UUID %q", uuid)
+	var server metalv1alpha1.Server
+	if len(found) > 1 {
+		if err := s.client.Get(ctx, client.ObjectKey{Name: found[0].server}, &server); err != nil {
+			return prepared{}, http.StatusInternalServerError, err
+		}
 	}
-	server := &servers.Items[0]
-	ref := server.Spec.BootConfigurationRef
-	if ref == nil {
-		return http.StatusInternalServerError, bootAnswer{}, fmt.Errorf("server %s names no boot configuration", server.Name)
-	}
-	var config metalv1alpha1.ServerBootConfiguration
-	if err := reader.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &config); err != nil {
-		return http.StatusInternalServerError, bootAnswer{}, err
-	}
-	if config.Spec.ServerRef.Name != server.Name || config.Status.State != metalv1alpha1.ServerBootConfigurationStateReady {
-		return http.StatusInternalServerError, bootAnswer{},
-			fmt.Errorf("boot configuration %s/%s is %q for server %q", ref.Namespace, ref.Name, config.Status.State, config.Spec.ServerRef.Name)
-	}
-	ignition, err := ignitionOf(ctx, reader, &config)
+	boot, err = choose(found, &server)
 	if err != nil {
-		return http.StatusInternalServerError, bootAnswer{}, err
+		return prepared{}, http.StatusInternalServerError, err
 	}
-	return http.StatusOK, bootAnswer{Image: config.Spec.Image, Ignition: ignition, SBC: ref.Namespace + "/" + ref.Name}, nil
+	return boot, http.StatusOK, nil
+}
+
+// fetched says on the boot configuration that a machine has fetched something, with the whole list of conditions and no lock.
+func (s *server) fetched(ctx context.Context, boot prepared, kind, reason string) {
+	var config metalv1alpha1.ServerBootConfiguration
+	if err := s.client.Get(ctx, boot.key, &config); err != nil {
+		return // it was deleted meanwhile, or will be fetched again
+	}
+	before := config.DeepCopy()
+	if !meta.SetStatusCondition(&config.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason,
+		Message: fmt.Sprintf("a machine with system UUID %s asked for it", boot.uuid), ObservedGeneration: config.Generation}) {
+		return
+	}
+	err := client.IgnoreNotFound(s.client.Status().Patch(ctx, &config, client.MergeFrom(before)))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "condition not written", "bootConfiguration", boot.key, "type", kind)
+	}
 }
 
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {

@@ -89,6 +89,7 @@ func (r *fullRun) live(ctx context.Context) {
 	r.freeze(ctx)
 	r.guarded(ctx)
 	r.twins(ctx)
+	r.maintained(ctx)
 	r.tell(ctx)
 	r.machines = r.fleet.Machines()
 	r.texts["metrics"] = r.scrape(ctx)
@@ -120,6 +121,18 @@ func (r *fullRun) twins(ctx context.Context) {
 	Expect(r.admin.Get(ctx, client.ObjectKey{Name: "guarded-system-0"}, &server)).To(Succeed())
 	other := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "guarded-too"}, Spec: v1alpha1.ServerSpec{SystemUUID: server.Spec.SystemUUID}}
 	Expect(r.admin.Create(ctx, other)).To(MatchError(ContainSubstring(server.Name)))
+}
+
+// maintained asks for a maintenance, and sees that it is answered.
+func (r *fullRun) maintained(ctx context.Context) {
+	GinkgoHelper()
+	asked := &v1alpha1.ServerMaintenance{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: "asked"}}
+	asked.Spec.ServerRef = corev1.LocalObjectReference{Name: "guarded-system-0"}
+	(&story{world: r.world}).do(ctx, func() error { return r.admin.Create(ctx, asked.DeepCopy()) })
+	Eventually(func() (v1alpha1.ServerMaintenanceState, error) {
+		err := r.admin.Get(ctx, client.ObjectKeyFromObject(asked), asked)
+		return asked.Status.State, err
+	}).WithTimeout(stepLimit).Should(Equal(v1alpha1.ServerMaintenanceStatePending))
 }
 
 // freeze freezes nothing in particular, so that the manager says what it holds back.
@@ -159,7 +172,8 @@ func (r *fullRun) guarded(ctx context.Context) {
 	s.stands(ctx, v1alpha1.StateAvailable)
 	s.ledger.change(m, func(p *permit) { p.probe, p.claims[s.name] = false, true })
 	ignition := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: "ignition"},
-		Data: map[string][]byte{"ignition": []byte(r.words["a tenant's ignition"])}}
+		Data: map[string][]byte{"ignition": []byte(`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/motd","contents":{"source":"data:,` +
+			r.words["a tenant's ignition"] + `"}}]}}`)}}
 	s.do(ctx, func() error { return r.admin.Create(ctx, ignition) })
 	claim := s.claim(s.name)
 	claim.Spec = v1alpha1.ServerClaimSpec{Power: v1alpha1.PowerOn, Image: image(s.name, 1), ServerRef: &corev1.LocalObjectReference{Name: s.server},

@@ -50,12 +50,12 @@ func refusals(w *world) chapter {
 		},
 		{name: "it is taken away", do: func(ctx context.Context) error { return w.client.Delete(ctx, stranger.DeepCopy()) }},
 		{
-			name: "denied: a claim for a server that does not exist",
+			name: "denied: a claim for a server by a name that no server can have",
 			do: w.denied(func(ctx context.Context) error {
 				return w.create(ctx, "ghost", v1alpha1.ServerClaimSpec{
-					Power: v1alpha1.PowerOn, Image: newImage, ServerRef: &corev1.LocalObjectReference{Name: "no-such-server"},
+					Power: v1alpha1.PowerOn, Image: newImage, ServerRef: &corev1.LocalObjectReference{Name: "no_such_server"},
 				})
-			}, "no-such-server"),
+			}, "no Server has such a name"),
 		},
 		{name: "denied: an Endpoint with a MAC address that another one has, spelt differently", do: w.denied(w.duplicateMAC, "spec.MACAddress")},
 		{name: "denied: an Endpoint with a malformed MAC address", do: w.denied(func(ctx context.Context) error {

@@ -145,6 +145,8 @@ type applier struct {
 	dynamic  dynamic.Interface
 	mapper   meta.RESTMapper
 	warnings *warningCollector
+	// tolerates says which warnings are no errors; nil tolerates none.
+	tolerates func(string) bool
 }
 
 func (e *Env) newApplier() (*applier, error) {
@@ -163,7 +165,7 @@ func (e *Env) newApplier() (*applier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &applier{dynamic: dynamicClient, mapper: mapper, warnings: warnings}, nil
+	return &applier{dynamic: dynamicClient, mapper: mapper, warnings: warnings, tolerates: e.opts.Tolerates}, nil
 }
 
 func (a *applier) apply(ctx context.Context, object *unstructured.Unstructured) error {
@@ -187,7 +189,11 @@ func (a *applier) apply(ctx context.Context, object *unstructured.Unstructured) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if warnings := a.warnings.take(); len(warnings) > 0 {
+	warnings := a.warnings.take()
+	if a.tolerates != nil {
+		warnings = slices.DeleteFunc(warnings, a.tolerates)
+	}
+	if len(warnings) > 0 {
 		return fmt.Errorf("%s: the API server warns: %s", name, strings.Join(warnings, "; "))
 	}
 	return nil

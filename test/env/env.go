@@ -29,6 +29,8 @@ type Options struct {
 	StartTimeout time.Duration
 	// APIServerArgs are appended to the flags of kube-apiserver.
 	APIServerArgs []string
+	// Tolerates says of a warning of the API server that it fails no apply. Default: each one does.
+	Tolerates func(warning string) bool
 	// Dir holds keys, data and logs. Default: a new temporary folder, removed by Stop.
 	Dir string
 }

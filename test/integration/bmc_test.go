@@ -232,4 +232,29 @@ var _ = Describe("A BMC", func() {
 		change(ctx, &v1alpha1.BMC{}, "b1", func(b *v1alpha1.BMC) { delete(b.Annotations, v1alpha1.OperationAnnotation) })
 		Eventually(bmcCondition(ctx, "b1", "Ready")).Should(Equal("False/ConnectionFailed"))
 	})
+
+	It("that is to be ignored with its children holds its Servers until it no longer is", func(ctx SpecContext) {
+		m := r.machine(1, nil)
+		r.start(ctx)
+		createBMC(ctx, "b1", m.Address(), "password", nil)
+		Eventually(bmcCondition(ctx, "b1", "Ready")).Should(Equal("True/Connected"))
+		held := func() string {
+			s := &v1alpha1.Server{}
+			Expect(client.IgnoreNotFound(admin.Get(ctx, client.ObjectKey{Name: "b1-system-0"}, s))).To(Succeed())
+			return s.Annotations[v1alpha1.HeldByBMCAnnotation]
+		}
+		Eventually(func() error {
+			return admin.Get(ctx, client.ObjectKey{Name: "b1-system-0"}, &v1alpha1.Server{})
+		}).Should(Succeed())
+		for _, operation := range []string{"ignore-child", "ignore-child-and-self-reconciliation"} {
+			annotate(ctx, "b1", v1alpha1.OperationAnnotation, operation)
+			Eventually(held).Should(Equal("b1"))
+			Consistently(annotation(ctx, "b1", v1alpha1.OperationAnnotation)).WithTimeout(time.Second).Should(Equal(operation))
+			annotate(ctx, "b1", v1alpha1.OperationAnnotation, "ignore-for-audit")
+			Eventually(held).Should(BeEmpty())
+			Consistently(annotation(ctx, "b1", v1alpha1.OperationAnnotation)).WithTimeout(time.Second).
+				Should(Equal("ignore-for-audit"), "a word that nobody knows protects too")
+		}
+		change(ctx, &v1alpha1.BMC{}, "b1", func(b *v1alpha1.BMC) { delete(b.Annotations, v1alpha1.OperationAnnotation) })
+	})
 })

@@ -42,7 +42,7 @@ var _ = Describe("A claim", Ordered, func() {
 		})
 		Eventually(phaseOf(ctx, c)).Should(Equal(v1alpha1.PhaseBound))
 		Expect(says(ctx, c, v1alpha1.ConditionBound)(Default)).To(Equal("True Bound: bound to server " + s.Name))
-		Expect(says(ctx, c, v1alpha1.ConditionReady)(Default)).To(Equal("False Booting: the boot is being prepared"))
+		Expect(says(ctx, c, v1alpha1.ConditionReady)(Default)).To(Equal("False Booting: the boot operator has not prepared ServerBootConfiguration " + c.Namespace + "/" + c.Name + ", which is Pending"))
 		Expect(says(ctx, c, v1alpha1.ConditionReconciling)(Default)).To(HavePrefix("True"))
 
 		patchStatus(ctx, boot, func(b *v1alpha1.ServerBootConfiguration) {
@@ -230,6 +230,10 @@ var _ = Describe("A claim", Ordered, func() {
 			c.Annotations = map[string]string{v1alpha1.OperationAnnotation: v1alpha1.OperationIgnore}
 		})
 		Consistently(serverOf(ctx, c)).Should(BeEmpty())
+		patch(ctx, c, func(c *v1alpha1.ServerClaim) { c.Annotations[v1alpha1.OperationAnnotation] = "ignore-for-audit" })
+		Consistently(func() map[string]string { return live(ctx, c).Annotations }).
+			Should(HaveKeyWithValue(v1alpha1.OperationAnnotation, "ignore-for-audit"), "a word that nobody knows protects too")
+		Eventually(serverOf(ctx, c)).Should(BeEmpty())
 		patch(ctx, c, func(c *v1alpha1.ServerClaim) { c.Annotations = nil })
 		Eventually(serverOf(ctx, c)).Should(Equal(s.Name))
 	})

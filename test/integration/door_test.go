@@ -105,8 +105,8 @@ func openDoorWith(ctx context.Context, inForce *bundle.Bundle, certificate func(
 	})
 	Eventually(func(g Gomega) {
 		err := d.user.Create(ctx, &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: "knock"},
-			Spec: v1alpha1.EndpointSpec{MACAddress: "01:00:5e:00:00:01", IP: "10.0.0.1"}}, client.DryRunAll)
-		g.Expect(err).To(MatchError(ContainSubstring("multicast")))
+			Spec: v1alpha1.EndpointSpec{MACAddress: "ff:ff:ff:ff:ff:ff", IP: "10.0.0.1"}}, client.DryRunAll)
+		g.Expect(err).To(MatchError(ContainSubstring("broadcast")))
 	}).WithTimeout(time.Minute).Should(Succeed())
 	d.told.take()
 	return d

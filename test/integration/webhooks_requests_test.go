@@ -215,6 +215,7 @@ var _ = Describe("Admission of what people ask for", Serial, Ordered, func() {
 		d.stop()
 		Expect(annotated(ctx, operator, s, v1alpha1.OperationAnnotation, "")).To(Succeed(), "a request is withdrawn")
 		Expect(annotated(ctx, operator, s, v1alpha1.OperationAnnotation, "ignore")).To(Succeed())
+		Expect(annotated(ctx, operator, s, v1alpha1.OperationAnnotation, "ignore-for-audit")).To(Succeed(), "whatever follows ignore")
 		control := &policyv1alpha1.FleetControl{}
 		Expect(operator.Get(ctx, client.ObjectKey{Name: policyv1alpha1.FleetControlName}, control)).To(Succeed())
 		control.Spec.Freezes = append(control.Spec.Freezes, policyv1alpha1.Freeze{Name: "all", Level: policyv1alpha1.FreezeAll})

@@ -98,7 +98,10 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 	})
 
 	It("says what is wrong with a MAC address", func(ctx SpecContext) {
-		Expect(create(ctx, device("adm-bad", "03:00:00:00:00:01"))).To(refusal("spec.macAddress", "is a multicast address"))
+		Expect(create(ctx, device("adm-bad", "ff:ff:ff:ff:ff:ff"))).To(refusal("spec.macAddress", "is the broadcast address"))
+		d.told.take()
+		Expect(create(ctx, device("adm-multicast", "23:11:8a:33:cf:ea"))).To(Succeed(), "upstream's sample")
+		Expect(d.told.take()).To(ConsistOf(ContainSubstring("is a multicast address")))
 		Expect(create(ctx, device("adm-bad", "02:00:00"))).To(MatchError(ContainSubstring("spec.macAddress")))
 	})
 
@@ -206,8 +209,13 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 			return c
 		}
 		Expect(create(ctx, claim(func(s *v1alpha1.ServerClaimSpec) {
+			s.ServerRef = &corev1.LocalObjectReference{Name: "no_such_server"}
+		}))).To(refusal("spec.serverRef.name", "no Server has such a name"))
+		d.told.take()
+		Expect(d.user.Create(ctx, claim(func(s *v1alpha1.ServerClaimSpec) {
 			s.ServerRef = &corev1.LocalObjectReference{Name: "adm-nothing"}
-		}))).To(refusal("spec.serverRef.name", "there is no Server of this name"))
+		}), client.DryRunAll)).To(Succeed())
+		Expect(d.told.take()).To(ContainElement(ContainSubstring("there is no Server \"adm-nothing\"; the claim waits")))
 		Expect(create(ctx, claim(func(s *v1alpha1.ServerClaimSpec) {
 			s.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "rack", Operator: "Like"}}}
 		}))).To(refusal("spec.serverSelector.matchExpressions[0].operator", "not a valid selector operator"))
@@ -288,6 +296,6 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 var _ = Describe("The webhooks' own certificate", Serial, func() {
 	It("is made, mounted, made known to the API server and served", func(ctx SpecContext) {
 		d := openDoor(ctx, rotated(ctx))
-		Expect(d.user.Create(ctx, device("adm-rotated", "03:00:00:00:00:01"))).To(refusal("spec.macAddress", "multicast"))
+		Expect(d.user.Create(ctx, device("adm-rotated", "00:00:00:00:00:00"))).To(refusal("spec.macAddress", "all zeros"))
 	})
 })

@@ -16,9 +16,10 @@ import (
 // managerLog is the name of the manager's process, and of its log.
 const managerLog = "manager"
 
-// macPrefixes is the row of the emulated BMCs, in the form that metal-operator reads.
+// macPrefixes is the row of the emulated BMCs, in the form that metal-operator reads: it takes the colons out of the address of an
+// Endpoint and not out of the prefix, and ends where a row has no console.
 const macPrefixes = `macPrefixes:
-  - macPrefix: "02:4d:4c"
+  - macPrefix: "024d4c"
     manufacturer: Emulated
     protocol: Redfish
     protocolScheme: http
@@ -27,6 +28,9 @@ const macPrefixes = `macPrefixes:
     defaultCredentials:
       - username: admin
         password: password
+    console:
+      type: SSH
+      port: 22
 `
 
 // managerUser is who the measured manager is at the API server.

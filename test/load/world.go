@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -111,7 +112,7 @@ func (w *world) startControlPlane(ctx context.Context) error {
 		return err
 	}
 	var err error
-	w.plane, err = env.Start(ctx, env.Options{Dir: w.planeDir(), Kustomize: w.options.manifests, StartTimeout: startLimit,
+	w.plane, err = env.Start(ctx, env.Options{Dir: w.planeDir(), Kustomize: w.options.manifests, StartTimeout: startLimit, Tolerates: harmless,
 		APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + w.auditLog(), "--audit-log-maxsize=100000"}})
 	if err != nil {
 		return err
@@ -124,6 +125,10 @@ func (w *world) startControlPlane(ctx context.Context) error {
 	}
 	return w.prepareCertificates(ctx)
 }
+
+// harmless says of a warning about another manager's definitions that nothing follows from it: the API server does not check a
+// format that it does not know, such as metal-operator's "ip".
+func harmless(warning string) bool { return strings.HasPrefix(warning, "unrecognized format ") }
 
 // planeDir is where the control plane keeps its data and its logs.
 func (w *world) planeDir() string { return filepath.Join(w.dir, "plane") }

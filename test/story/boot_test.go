@@ -21,6 +21,9 @@ import (
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
+// foreign is a condition that neither the manager nor the boot provider knows.
+const foreign = "example.com/Seen"
+
 // said writes what a boot operator says of a boot configuration.
 func said(ctx context.Context, namespace, name string, state v1alpha1.ServerBootConfigurationState) {
 	GinkgoHelper()
@@ -30,7 +33,7 @@ func said(ctx context.Context, namespace, name string, state v1alpha1.ServerBoot
 			return err
 		}
 		b.Status.State = state
-		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionIPXEScriptFetched, Status: metav1.ConditionTrue, Reason: "Foreign"})
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: foreign, Status: metav1.ConditionTrue, Reason: "Foreign"})
 		return admin.Status().Update(ctx, b)
 	}).Should(Succeed())
 }
@@ -50,7 +53,8 @@ func ignition(name string) func(*v1alpha1.ServerClaim) {
 }
 
 func secret(name string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: name}, StringData: map[string]string{"ignition": "{}"}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenants, Name: name},
+		StringData: map[string]string{"ignition": `{"ignition":{"version":"3.4.0"}}`}}
 }
 
 var _ = Describe("Contract 1: the boot configuration's state is the boot operator's", func() {
@@ -119,9 +123,9 @@ var _ = Describe("Contract 1: the boot configuration's state is the boot operato
 		handedOver := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSpecHandedOver)
 		Expect(handedOver).NotTo(BeNil())
 		Expect(handedOver.ObservedGeneration).To(Equal(b.Generation))
-		foreign := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionIPXEScriptFetched)
-		Expect(foreign).NotTo(BeNil())
-		Expect(foreign.Reason).To(Equal("Foreign"))
+		kept := meta.FindStatusCondition(b.Status.Conditions, foreign)
+		Expect(kept).NotTo(BeNil())
+		Expect(kept.Reason).To(Equal("Foreign"))
 	})
 })
 
@@ -271,12 +275,41 @@ var _ = Describe("Contract 2 to 5: the order in which clients see things", func(
 		Expect(b.Spec.IgnitionSecretRef).To(HaveField("Name", name))
 		ignition := &corev1.Secret{}
 		Expect(admin.Get(ctx, types.NamespacedName{Namespace: managerNamespace, Name: name}, ignition)).To(Succeed())
-		Expect(ignition.Data).To(And(HaveKey("ignition"), HaveKeyWithValue("format", []byte("fcos"))))
+		Expect(ignition.Data).To(And(HaveKey("ignition"), Not(HaveKey("format"))))
 
 		By("clearing both once the server is offered")
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 		Eventually(func() error { return admin.Get(ctx, client.ObjectKeyFromObject(ignition), ignition) }).Should(Satisfy(apierrors.IsNotFound))
 		Expect(getServer(ctx, name).Spec.BootConfigurationRef).To(BeNil())
+	})
+})
+
+var _ = Describe("Contract 4: an ignition says its format, and JSON has none", func() {
+	fetched := func(ctx context.Context, name string) func() bool {
+		return func() bool {
+			return meta.IsStatusConditionTrue(getBoot(ctx, tenants, name).Status.Conditions, v1alpha1.ConditionIgnitionDataFetched)
+		}
+	}
+
+	It("a claim's Butane reaches its machine", func(ctx SpecContext) {
+		butane := secret("in-butane")
+		butane.StringData = map[string]string{"format": "fcos", "ignition": "variant: fcos\nversion: 1.5.0\n"}
+		create(ctx, butane)
+		claimed(ctx, "in-butane", ignition("in-butane"))
+		Eventually(fetched(ctx, "in-butane")).Should(BeTrue())
+	})
+
+	It("JSON that is called Butane is Ready and reaches no machine before it is mended", func(ctx SpecContext) {
+		wrong := secret("called-butane")
+		wrong.StringData["format"] = "fcos"
+		create(ctx, wrong)
+		claimed(ctx, "called-butane", ignition("called-butane"))
+		Expect(bootState(ctx, "called-butane")()).To(Equal("Ready"))
+		Consistently(fetched(ctx, "called-butane")).Should(BeFalse())
+
+		By("its owner taking the format away")
+		Expect(admin.Patch(ctx, wrong, client.RawPatch(types.MergePatchType, []byte(`{"data":{"format":null}}`)))).To(Succeed())
+		Eventually(fetched(ctx, "called-butane")).Should(BeTrue())
 	})
 })
 

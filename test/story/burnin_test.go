@@ -127,7 +127,7 @@ func policyCommand(ctx context.Context, args ...string) string {
 func stage(ctx context.Context, b *bundle.Bundle, word string, annotations map[string]string) {
 	GinkgoHelper()
 	cm := &corev1.ConfigMap{}
-	Expect(admin.Get(ctx, client.ObjectKey{Namespace: managerNamespace, Name: "takeover-" + b.Version}, cm)).To(Succeed())
+	Expect(admin.Get(ctx, client.ObjectKey{Namespace: managerNamespace, Name: headOf(b)}, cm)).To(Succeed())
 	before := cm.DeepCopy()
 	cm.Labels[policyv1alpha1.StageLabel], cm.Annotations = word, annotations
 	Expect(admin.Patch(ctx, cm, client.MergeFrom(before))).To(Succeed())

@@ -20,7 +20,7 @@ import (
 var _ = Describe("A canary", func() {
 	It("brings as many servers to Error as its budget and one, and has a healthy one govern all in its scope", func(ctx SpecContext) {
 		const parked = "{rule: ParkedAvailable, to: Parked,   when: parkAsked && poweredOff}"
-		bad, good := variant("2.7.0", parked, parked+"\n    - {rule: Bad, to: Error, when: poweredOff && !held}"), variant("2.7.1")
+		bad, good := variant(parked, parked+"\n    - {rule: Bad, to: Error, when: poweredOff && !held}"), variant()
 		Expect(bad.Settings.Canary).To(Equal(bundle.Canary{MaxHalts: 0, MaxErrors: 2}))
 		var servers []string
 		for range 8 {

@@ -3,8 +3,6 @@
 package story
 
 import (
-	"time"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +20,7 @@ var _ = Describe("Credentials that a BMC refuses", func() {
 		m.SetPassword("another")
 		m.EndSessions()
 		Eventually(server).Should(Equal("False/AuthenticationFailed"))
-		Eventually(ready).WithTimeout(5 * time.Second).Should(Equal("False/AuthenticationFailed"))
+		Eventually(ready).WithTimeout(soon).Should(Equal("False/AuthenticationFailed"))
 		failed := m.FailedLogins()
 
 		By("the password being set back at the BMC")
@@ -37,14 +35,14 @@ var _ = Describe("Credentials that a BMC refuses", func() {
 			metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationRetry)
 			return admin.Update(ctx, b)
 		}).Should(Succeed())
-		Eventually(ready).WithTimeout(5 * time.Second).Should(Equal("True/Connected"))
-		Eventually(server).WithTimeout(5 * time.Second).Should(Equal("True/Connected"))
+		Eventually(ready).WithTimeout(soon).Should(Equal("True/Connected"))
+		Eventually(server).WithTimeout(soon).Should(Equal("True/Connected"))
 
 		By("the BMCSecret following a new password")
 		m.SetPassword("third")
 		m.EndSessions()
 		Eventually(ready).Should(Equal("False/AuthenticationFailed"))
-		Eventually(server).WithTimeout(5 * time.Second).Should(Equal("False/AuthenticationFailed"))
+		Eventually(server).WithTimeout(soon).Should(Equal("False/AuthenticationFailed"))
 		Eventually(func() error {
 			s := &v1alpha1.BMCSecret{}
 			if err := admin.Get(ctx, types.NamespacedName{Name: m.Name()}, s); err != nil {
@@ -53,7 +51,7 @@ var _ = Describe("Credentials that a BMC refuses", func() {
 			s.Data["password"] = []byte("third")
 			return admin.Update(ctx, s)
 		}).Should(Succeed())
-		Eventually(ready).WithTimeout(5 * time.Second).Should(Equal("True/Connected"))
-		Eventually(server).WithTimeout(5 * time.Second).Should(Equal("True/Connected"))
+		Eventually(ready).WithTimeout(soon).Should(Equal("True/Connected"))
+		Eventually(server).WithTimeout(soon).Should(Equal("True/Connected"))
 	})
 })

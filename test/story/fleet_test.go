@@ -111,13 +111,16 @@ var _ = Describe("Safety rule 8: freeze", func() {
 
 	It("ends by itself", func(ctx SpecContext) {
 		m := theWorld.available(ctx)
-		until := metav1.NewTime(time.Now().Add(4 * time.Second).Truncate(time.Second))
-		control(ctx, func(s *policyv1alpha1.FleetControlSpec) {
+		until := metav1.NewTime(time.Now().Add(time.Hour).Truncate(time.Second))
+		ends := func(s *policyv1alpha1.FleetControlSpec) {
 			frozen(policyv1alpha1.FreezeAll, m)(s)
 			s.Freezes[0].Until = &until
-		})
+		}
+		control(ctx, ends)
 		create(ctx, newClaim("until", m))
 		Eventually(serverCondition(ctx, serverOf(m), v1alpha1.ConditionWithheld)).Should(Equal("True/Frozen"))
+		until = metav1.NewTime(time.Now().Add(3 * time.Second).Truncate(time.Second))
+		recontrol(ctx, ends)
 		Eventually(claimCondition(ctx, "until", "Ready")).Should(Equal("True/Running"))
 		Expect(time.Now()).To(BeTemporally(">=", until.Time))
 		Eventually(controlCondition(ctx, policyv1alpha1.ConditionFrozen)).Should(Equal("False/NotFrozen"))
@@ -126,7 +129,7 @@ var _ = Describe("Safety rule 8: freeze", func() {
 	It("does not let an agent begin a disk while frozen, and lets it go on afterwards", func(ctx SpecContext) {
 		m := theWorld.machine(ctx, func(s *emulator.MachineSpec) {
 			s.Drives = []emulator.DriveSpec{{Name: "nvme0n1", SizeBytes: 1e9}, {Name: "nvme1n1", SizeBytes: 1e9}}
-			s.Delays = emulator.Delays{Erase: 2 * time.Second}
+			s.Delays = emulator.Delays{Erase: 5 * time.Second} // the freeze has to be in force before it ends
 		})
 		name := serverOf(m)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))

@@ -30,8 +30,8 @@ var _ = Describe("Outages", func() {
 		m := theWorld.available(ctx)
 		name := serverOf(m)
 		Expect(m.SetReachability(emulator.Refusing)).To(Succeed())
-		Eventually(serverCondition(ctx, name, v1alpha1.ConditionBMCReachable)).WithTimeout(6 * time.Second).Should(HavePrefix("False/"))
-		Eventually(bmcCondition(ctx, m.Name(), v1alpha1.ConditionReady)).WithTimeout(10 * time.Second).Should(Equal("False/ConnectionFailed"))
+		Eventually(serverCondition(ctx, name, v1alpha1.ConditionBMCReachable)).WithTimeout(soon).Should(HavePrefix("False/"))
+		Eventually(bmcCondition(ctx, m.Name(), v1alpha1.ConditionReady)).WithTimeout(soon).Should(Equal("False/ConnectionFailed"))
 		create(ctx, newClaim("during-outage", m))
 		Consistently(func() v1alpha1.ServerState { return getServer(ctx, name).Status.State }).ShouldNot(Equal(v1alpha1.StateError))
 

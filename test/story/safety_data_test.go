@@ -74,7 +74,7 @@ var _ = Describe("Safety rule 2: never wipe while claimed or retained", func() {
 	It("stops a wipe before the next disk when it is no longer current", func(ctx SpecContext) {
 		m := theWorld.machine(ctx, func(s *emulator.MachineSpec) {
 			s.Drives = []emulator.DriveSpec{{Name: "nvme0n1", SizeBytes: 1e9}, {Name: "nvme1n1", SizeBytes: 1e9}}
-			s.Delays = emulator.Delays{Erase: 2 * time.Second}
+			s.Delays = emulator.Delays{Erase: 5 * time.Second} // what revokes it has to be stored before it ends
 		})
 		name := serverOf(m)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
@@ -88,6 +88,7 @@ var _ = Describe("Safety rule 2: never wipe while claimed or retained", func() {
 		By("taking the release record back while the first disk is being erased")
 		changeServer(ctx, name, func(s *v1alpha1.Server) { delete(s.Annotations, v1alpha1.ReleasedClaimAnnotation) })
 		Eventually(state(ctx, name)).Should(HavePrefix("Error/"))
+		Eventually(m.Drives()[0].Contents).Should(BeEmpty(), "a disk under erase is erased to its end")
 		Consistently(func() string { return m.Drives()[1].Contents() }, 4*time.Second).Should(Equal("the tenant's second disk"))
 		Expect(touched(m, before)()).NotTo(ContainElement(ContainSubstring("Reset")), "power is not cut in the middle of an erase")
 		Expect(serverCondition(ctx, name, "Stalled")()).To(Equal("True/WipeRevoked"))

@@ -30,6 +30,9 @@ var (
 	theWorld *world
 )
 
+// soon is how long what is noticed within a poll, which is 2 s, may take to show where a build runs beside the specs.
+const soon = 20 * time.Second
+
 func TestStory(t *testing.T) {
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "Story")

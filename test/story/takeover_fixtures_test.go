@@ -4,6 +4,7 @@ package story
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,18 +27,29 @@ import (
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
-// variant is the default bundle with another lifecycle, under another version: each pair of texts is replaced.
-func variant(version string, replace ...string) *bundle.Bundle {
+// variants counts the variants of this process. Specs in any order share one control plane, and there a version that is taken
+// by other content is refused for good.
+var variants atomic.Int32
+
+// variant is the default bundle with another lifecycle, under a version of its own: each pair of texts is replaced.
+func variant(replace ...string) *bundle.Bundle {
+	GinkgoHelper()
+	return variantOf("lifecycle.yaml", replace...)
+}
+
+// variantOf is the default bundle with another text in one of its files.
+func variantOf(file string, replace ...string) *bundle.Bundle {
 	GinkgoHelper()
 	files, err := policies.Shipped(policies.DefaultBundle)
 	Expect(err).NotTo(HaveOccurred())
-	text := string(files["lifecycle.yaml"])
+	text := string(files[file])
 	for i := 0; i < len(replace); i += 2 {
 		Expect(strings.Count(text, replace[i])).To(Equal(1), replace[i])
 		text = strings.Replace(text, replace[i], replace[i+1], 1)
 	}
-	files["lifecycle.yaml"] = []byte(text)
-	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.0.0", "version: "+version, 1))
+	files[file] = []byte(text)
+	version := fmt.Sprintf("version: 2.%d.0", variants.Add(1))
+	files["bundle.yaml"] = []byte(strings.Replace(string(files["bundle.yaml"]), "version: 1.0.0", version, 1))
 	b, found, err := bundle.Compile(files, policies.Vocabulary())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(found.Err()).NotTo(HaveOccurred())
@@ -78,12 +91,30 @@ func govern(ctx context.Context, b *bundle.Bundle) {
 		Expect(admin.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(managerNamespace), client.MatchingLabels{"spec": "takeover"})).To(Succeed())
 	})
 	rollOut(ctx, b, policyv1alpha1.LabelActive)
+	Eventually(inForce(ctx, b)).Should(BeTrue(), func() string { return "its ConfigMap is told " + told(ctx, headOf(b)) })
+}
+
+// headOf is the name of the ConfigMap that holds a bundle.
+func headOf(b *bundle.Bundle) string { return "takeover-" + b.Version }
+
+// told is what the events of a ConfigMap say.
+func told(ctx context.Context, name string) string {
+	GinkgoHelper()
+	var list eventsv1.EventList
+	Expect(admin.List(ctx, &list, client.InNamespace(managerNamespace))).To(Succeed())
+	var all []string
+	for i := range list.Items {
+		if e := &list.Items[i]; e.Regarding.Kind == "ConfigMap" && e.Regarding.Name == name {
+			all = append(all, e.Reason+": "+e.Note)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // rollOut applies a bundle under a stage, as a change of its label.
 func rollOut(ctx context.Context, b *bundle.Bundle, stage string) {
 	GinkgoHelper()
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: "takeover-" + b.Version,
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: headOf(b),
 		Labels: map[string]string{"spec": "takeover", policyv1alpha1.BundleLabel: b.Name, policyv1alpha1.StageLabel: stage}}, Data: map[string]string{}}
 	for file, data := range b.Files {
 		cm.Data[file] = string(data)

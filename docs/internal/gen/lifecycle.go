@@ -113,6 +113,7 @@ func settings(m *markdown, s bundle.Settings) {
 		{code("bmc.tls"), code(s.BMCTLS)},
 		{code("canary"), code(fmt.Sprintf("maxHalts: %d, maxErrors: %d", s.Canary.MaxHalts, s.Canary.MaxErrors))},
 		{code("coverage"), code(fmt.Sprintf("rego: %d, effects: %d", s.Coverage.Rego, s.Coverage.Effects))},
+		{code("labels.inventory"), code(fmt.Sprint(!s.NoInventoryLabels))},
 	})
 }
 

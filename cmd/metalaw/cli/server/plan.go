@@ -59,6 +59,10 @@ func (r *request) plan(s *v1alpha1.Server, claims *holders) result {
 	if standing := s.Annotations[v1alpha1.OperationAnnotation]; standing != "" {
 		return refuse("operation %s is asked for already%s; %s", standing, standingBy(s), standingRemedy(s.Name, standing))
 	}
+	if bmc := s.Annotations[v1alpha1.HeldByBMCAnnotation]; bmc != "" {
+		return refuse("BMC %s asks to leave its Servers alone; the server is left alone until that is taken away: kubectl annotate bmc %s %s-",
+			bmc, bmc, v1alpha1.OperationAnnotation)
+	}
 	if op := s.Status.Operation; op != nil && op.Name == r.verb.operation &&
 		(op.State == v1alpha1.OperationPending || op.State == v1alpha1.OperationInProgress) {
 		return refuse("%s is under way already (%s)%s", op.Name, op.State, byWords(op.By, op.Reason))
@@ -138,7 +142,7 @@ func byWords(by, reason string) string {
 
 // standingRemedy says how an operation that stands goes away.
 func standingRemedy(name, operation string) string {
-	if operation == v1alpha1.OperationIgnore || operation == v1alpha1.OperationIgnoreReconciliation {
+	if v1alpha1.IsIgnore(operation) {
 		return "the server is left alone until that is taken away: kubectl annotate server " + name + " " + v1alpha1.OperationAnnotation + "-"
 	}
 	return "wait until the manager has taken it in"

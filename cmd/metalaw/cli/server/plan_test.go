@@ -90,6 +90,14 @@ func TestWhatARequestComesTo(t *testing.T) {
 		"a server that is to be ignored": {
 			"park", aServer(annotated(v1alpha1.OperationAnnotation, "ignore")), nil, "", "refused",
 			"operation ignore is asked for already; the server is left alone until that is taken away: kubectl annotate server s metal.ironcore.dev/operation-"},
+		"a server that is to be ignored, in a word that this version does not know": {
+			"park", aServer(annotated(v1alpha1.OperationAnnotation, "ignore-for-audit")), nil, "", "refused",
+			"operation ignore-for-audit is asked for already; " +
+				"the server is left alone until that is taken away: kubectl annotate server s metal.ironcore.dev/operation-"},
+		"a server that its BMC holds": {
+			"park", aServer(annotated(v1alpha1.HeldByBMCAnnotation, "b1")), nil, "", "refused",
+			"BMC b1 asks to leave its Servers alone; the server is left alone until that is taken away: " +
+				"kubectl annotate bmc b1 metal.ironcore.dev/operation-"},
 		"the same operation is under way": {
 			"park", aServer(records("park", v1alpha1.OperationInProgress)), nil, "", "refused", `park is under way already (InProgress) by bob ("why not")`},
 		"another operation is under way, which the manager sorts out": {

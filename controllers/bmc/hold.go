@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bmc
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metalaw/metalaw/api/fieldindex"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+// hold marks the Servers of a BMC that asks to leave them alone. It is a reconciler of its own, because neither the loop of
+// the BMC nor that of the Server looks at an object that is left alone.
+type hold struct{ client client.Client }
+
+func setupHold(mgr ctrl.Manager, c client.Client) error {
+	h := &hold{client: c}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("server-hold").
+		For(&v1alpha1.Server{}, builder.WithPredicates(holdMayChange)).
+		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(h.serversOf), builder.WithPredicates(asksOtherwise)).
+		Complete(h)
+}
+
+// holdMayChange passes Servers that are new, name another BMC or lost or got the mark.
+var holdMayChange = predicate.Funcs{
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		const mark = v1alpha1.HeldByBMCAnnotation
+		return bmcOf(e.ObjectOld) != bmcOf(e.ObjectNew) || e.ObjectOld.GetAnnotations()[mark] != e.ObjectNew.GetAnnotations()[mark]
+	},
+}
+
+// asksOtherwise passes BMCs that are new, and those that begin or cease to ask to leave their Servers alone.
+var asksOtherwise = predicate.Funcs{
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok1 := e.ObjectOld.(*v1alpha1.BMC)
+		is, ok2 := e.ObjectNew.(*v1alpha1.BMC)
+		return ok1 && ok2 && v1alpha1.IgnoresChildren(was) != v1alpha1.IgnoresChildren(is)
+	},
+}
+
+func (h *hold) serversOf(ctx context.Context, o client.Object) []reconcile.Request {
+	var servers v1alpha1.ServerList
+	if err := h.client.List(ctx, &servers, client.MatchingFields{fieldindex.ServerByBMC: o.GetName()}); err != nil {
+		log.FromContext(ctx).Error(err, "cannot find the servers of a BMC that asks to leave them alone", "bmc", o.GetName())
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range servers.Items {
+		requests = append(requests, request(servers.Items[i].Name))
+	}
+	return requests
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (h *hold) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	server := &v1alpha1.Server{}
+	if err := h.client.Get(ctx, r.NamespacedName, server); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	bmc, err := h.bmcOf(ctx, server)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	mark := holdOn(server, bmc)
+	if mark == server.Annotations[v1alpha1.HeldByBMCAnnotation] {
+		return reconcile.Result{}, nil
+	}
+	before := server.DeepCopy()
+	if mark == "" {
+		delete(server.Annotations, v1alpha1.HeldByBMCAnnotation)
+	} else {
+		metav1.SetMetaDataAnnotation(&server.ObjectMeta, v1alpha1.HeldByBMCAnnotation, mark)
+	}
+	return reconcile.Result{}, client.IgnoreNotFound(h.client.Patch(ctx, server, client.MergeFrom(before)))
+}
+
+// bmcOf is the BMC that a Server names; nil where it names none or there is none.
+func (h *hold) bmcOf(ctx context.Context, s *v1alpha1.Server) (*v1alpha1.BMC, error) {
+	name := bmcOf(s)
+	if name == "" {
+		return nil, nil
+	}
+	bmc := &v1alpha1.BMC{}
+	if err := h.client.Get(ctx, types.NamespacedName{Name: name}, bmc); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return bmc, nil
+}
+
+// holdOn is the value that HeldByBMCAnnotation of a Server is to have; empty for none. A BMC that does not exist says nothing,
+// so that the Server keeps what it has: the BMC may come back out of a backup.
+func holdOn(s *v1alpha1.Server, bmc *v1alpha1.BMC) string {
+	switch {
+	case s.Spec.BMCRef == nil:
+		return ""
+	case bmc == nil:
+		return s.Annotations[v1alpha1.HeldByBMCAnnotation]
+	case v1alpha1.IgnoresChildren(bmc):
+		return bmc.Name
+	}
+	return ""
+}
