@@ -5,6 +5,8 @@ package trees
 // outcome is what the operator makes of one captured tree.
 type outcome struct {
 	tree string
+	// assigned is true where the administrator has assigned UUIDs to the systems, with all that the tree shows to prove them.
+	assigned bool
 	// machine and firmware name the BMC in docs/tested-bmcs.md; the firmware is what the tree shows.
 	machine, firmware string
 	// works is what the page says in its column of outcomes.
@@ -39,12 +41,25 @@ var outcomes = []outcome{
 	{
 		// The nodes show no UUID and share a serial number: without a UUID nothing proves which machine answers.
 		tree: "cray-ex235n", machine: "HPE Cray EX235n, two nodes", firmware: "not shown",
-		works: "not managed: the systems show no UUID",
+		works: "not managed: the systems show no UUID; an annotation can assign them",
 		hosts: []host{
-			{id: "Node0", stops: &stop{kind: "BMC", condition: "SystemsAccepted", reason: "SystemUnidentified", words: []string{"Systems/Node0", "no usable UUID"}}},
-			{id: "Node1", stops: &stop{kind: "BMC", condition: "SystemsAccepted", reason: "SystemUnidentified", words: []string{"Systems/Node1", "no usable UUID"}}},
+			{id: "Node0", stops: &stop{kind: "BMC", condition: "SystemsAccepted", reason: "SystemUnidentified", words: []string{"Systems/Node0 shows no UUID", "policy.metalaw.dev/system-uuids"}}},
+			{id: "Node1", stops: &stop{kind: "BMC", condition: "SystemsAccepted", reason: "SystemUnidentified", words: []string{"Systems/Node1 shows no UUID", "policy.metalaw.dev/system-uuids"}}},
 		},
 		// Its manager offers ForceRestart only, so nothing may be asked.
+		restart: restart{reason: "ResetFailed"},
+	},
+	{
+		// With assigned UUIDs the nodes are told apart by their MAC addresses. Their boot settings show no override, and without
+		// one nothing says that a node boots the inspection and not its disk.
+		tree: "cray-ex235n", assigned: true, machine: "HPE Cray EX235n, two nodes, with assigned UUIDs", firmware: "not shown",
+		works: "managed, and never switched on: the BMC offers no boot override",
+		hosts: []host{
+			{id: "Node0", stops: &stop{state: "Discovery/Off", kind: "Server", condition: "BootOverrideMissing", reason: "BootOverrideMissing",
+				words: []string{"no boot override", "boot.withoutOverride: true"}}},
+			{id: "Node1", stops: &stop{state: "Discovery/Off", kind: "Server", condition: "BootOverrideMissing", reason: "BootOverrideMissing",
+				words: []string{"no boot override", "boot.withoutOverride: true"}}},
+		},
 		restart: restart{reason: "ResetFailed"},
 	},
 	{
@@ -62,33 +77,33 @@ var outcomes = []outcome{
 		restart: restart{at: "/redfish/v1/Managers/1", reason: "ResetComplete"},
 	},
 	{
-		// Wrong: the override is written to the settings resource, which shows the boot order only.
+		// The settings resource shows the boot order only: the override belongs to the system.
 		tree: "lenovo-sr670v2-xcc", machine: "Lenovo ThinkSystem SR670 V2, XCC", firmware: "TGBT42S 2.83 2023-07-05",
-		works: "never switched on: the boot override goes to the settings resource, which refuses it",
-		hosts: []host{{id: "1", stops: &stop{state: "Discovery/Off", kind: "Server", condition: "Ready", reason: "Moving",
-			words: []string{"Systems/1/Pending", "status 400", "BootSourceOverrideEnabled"}}}},
+		works:   "the whole way",
+		hosts:   []host{{id: "1", override: "/redfish/v1/Systems/1", boots: "Pxe"}},
 		restart: restart{at: "/redfish/v1/Managers/1", reason: "ResetComplete"},
 	},
 	{
-		// The override belongs to /SD, with If-Match. Wrong: the restart goes to the BMC of the GPU board.
+		// The override belongs to /SD, with If-Match. The host names its manager, which offers ForceRestart only: nothing is asked,
+		// least of all of the manager of the GPU board.
 		tree: "nvidia-dgx-h100", machine: "NVIDIA DGX H100, AMI", firmware: "23.11.20",
-		works:   "the whole way; graceful-restart-bmc restarts the BMC of the GPU board instead",
+		works:   "the whole way; graceful-restart-bmc is refused, because the BMC offers ForceRestart only",
 		hosts:   []host{{id: "DGX", override: "/redfish/v1/Systems/DGX/SD", boots: "Pxe"}},
-		restart: restart{at: "/redfish/v1/Managers/HGX_BMC_0", reason: "ResetComplete"},
+		restart: restart{reason: "ResetFailed"},
 	},
 	{
 		// The BMC shows no network interface; PXE needs none.
 		tree: "nvidia-gb200", machine: "NVIDIA GB200 NVL, OpenBMC", firmware: "GB200Nvl-24.12-8",
-		works:   "the whole way over PXE; UEFI HTTP needs MAC addresses, which the BMC does not show",
+		works:   "the whole way over PXE; UEFI HTTP needs an annotation with the host's MAC addresses",
 		hosts:   []host{{id: "System_0", override: "/redfish/v1/Systems/System_0/Settings", boots: "Pxe"}},
 		restart: restart{at: "/redfish/v1/Managers/BMC_0", reason: "ResetComplete"},
 	},
 	{
 		// It shows neither UUID nor serial number nor MAC address: nothing could prove which machine answers.
 		tree: "openbmc-stock", machine: "OpenBMC, stock", firmware: "2.15.0-dev-686-g100c36de90",
-		works: "not managed: the system shows no UUID",
+		works: "not managed: the system shows no UUID, and no serial number or MAC address that could prove an assigned one",
 		hosts: []host{{id: "system", stops: &stop{kind: "BMC", condition: "SystemsAccepted", reason: "SystemUnidentified",
-			words: []string{"Systems/system", "no usable UUID"}}}},
+			words: []string{"Systems/system shows no UUID, no serial number and no MAC address"}}}},
 		restart: restart{at: "/redfish/v1/Managers/bmc", reason: "ResetComplete"},
 	},
 	{

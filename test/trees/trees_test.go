@@ -45,12 +45,32 @@ func TestCapturedTreesGoTheWholeWay(t *testing.T) {
 	w := newWorld(t)
 	t.Run("each", func(t *testing.T) {
 		for _, o := range outcomes {
-			t.Run(o.tree, func(t *testing.T) {
+			t.Run(o.name(), func(t *testing.T) {
 				t.Parallel()
 				w.take(t, folder, o)
 			})
 		}
 	})
+}
+
+// name is that of the BMC.
+func (o outcome) name() string {
+	if o.assigned {
+		return o.tree + "-assigned"
+	}
+	return o.tree
+}
+
+// annotations assign each system the UUID that its machine reads of itself, as the administrator does.
+func (o outcome) annotations(machines []*emulator.Machine) map[string]string {
+	if !o.assigned {
+		return nil
+	}
+	var text strings.Builder
+	for _, m := range machines {
+		fmt.Fprintf(&text, "%s: {uuid: %s, serial: %q, mac: %q}\n", m.SystemURI(), m.InBandUUID(), m.Identity().SerialNumber, m.NICs()[0].MACAddress)
+	}
+	return map[string]string{v1alpha1.SystemUUIDsAnnotation: text.String()}
 }
 
 // take goes the whole way with each host of a tree, and at last restarts the BMC.
@@ -62,15 +82,15 @@ func (w *world) take(t *testing.T, folder string, o outcome) {
 	if shown := tree.Firmware(); shown != o.firmware && (shown != "" || o.firmware != "not shown") {
 		t.Errorf("the tree shows firmware %q", shown)
 	}
-	machines := w.fleet.AddTree(emulator.MachineSpec{Name: o.tree, Tree: tree, Power: emulator.PowerOff})
+	machines := w.fleet.AddTree(emulator.MachineSpec{Name: o.name(), Tree: tree, Power: emulator.PowerOff})
 	if len(machines) != len(o.hosts) {
 		t.Fatalf("the tree shows %d hosts", len(machines))
 	}
-	w.announce(t, machines[0])
+	w.announce(t, machines[0], o.annotations(machines))
 	for n, m := range machines {
-		t.Logf("%s behind %s: the tree does not show, and the emulator invents: %s", o.hosts[n].id, o.tree, strings.Join(m.Invented(), "; "))
-		tt := &traveller{world: w, WithT: NewWithT(t), ctx: t.Context(), host: o.hosts[n], machine: m, bmc: o.tree,
-			server: fmt.Sprintf("%s-system-%d", o.tree, n)}
+		t.Logf("%s behind %s: the tree does not show, and the emulator invents: %s", o.hosts[n].id, o.name(), strings.Join(m.Invented(), "; "))
+		tt := &traveller{world: w, WithT: NewWithT(t), ctx: t.Context(), host: o.hosts[n], machine: m, bmc: o.name(),
+			server: fmt.Sprintf("%s-system-%d", o.name(), n)}
 		tt.SetDefaultEventuallyTimeout(time.Minute)
 		tt.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 		tt.travel()

@@ -134,13 +134,13 @@ func (w *world) startManager(t *testing.T) {
 }
 
 // announce makes the objects by which the operator finds a BMC.
-func (w *world) announce(t *testing.T, m *emulator.Machine) {
+func (w *world) announce(t *testing.T, m *emulator.Machine, annotations map[string]string) {
 	t.Helper()
 	g := NewWithT(t)
 	user, password := m.Credentials()
 	secret := &v1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: m.Name()}, Data: map[string][]byte{"username": []byte(user), "password": []byte(password)}}
 	g.Expect(w.admin.Create(t.Context(), secret)).To(Succeed())
-	b := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: m.Name()}}
+	b := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: m.Name(), Annotations: annotations}}
 	b.Spec.Access = &v1alpha1.InlineEndpoint{IP: m.Address()}
 	b.Spec.BMCSecretRef.Name = m.Name()
 	b.Spec.Protocol = v1alpha1.Protocol{Name: v1alpha1.ProtocolRedfish, Port: int32(w.bmcPort), Scheme: v1alpha1.ProtocolSchemeHTTP}
