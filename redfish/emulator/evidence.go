@@ -41,7 +41,8 @@ var profileEvidence = map[string]evidence{
 		"428 without If-Match: stmcginnis/gofish issue 171; the tree nvidia-dgx-h100 is of the same maker"},
 	ProfileDGX: {tree: "nvidia-dgx-h100", documents: "answers to writes: as ami"},
 	ProfileGB200: {tree: "nvidia-gb200",
-		but: map[string]string{"LockoutAfter": "the captured BMC locks nobody out, and tests need one that does"}, documents: "answers to writes: as openbmc"},
+		but:       map[string]string{"LockoutAfter": "the captured BMC locks nobody out, and tests need one that does"},
+		documents: "answers to writes: as openbmc"},
 	ProfileCray: {tree: "cray-ex235n",
 		but: map[string]string{"FirmwareVersion": "its manager shows none, and its firmware inventory shows this one"}},
 }

@@ -130,7 +130,8 @@ func supermicroProfile() Profile {
 // nothing else in /Pending.
 func lenovoProfile() Profile {
 	p := genericProfile()
-	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileLenovo, "Lenovo", "ThinkSystem SR670 V2", "7Z23CTO1WW", "TGBT42S 2.83 2023-07-05"
+	p.Name, p.Manufacturer, p.Model, p.SKU = ProfileLenovo, "Lenovo", "ThinkSystem SR670 V2", "7Z23CTO1WW"
+	p.FirmwareVersion = "TGBT42S 2.83 2023-07-05"
 	p.OUI, p.NICOUI = "08:8f:c3", "0c:42:a1"
 	p.Username, p.Password = "USERID", "PASSW0RD"
 	p.ResetTypes = []ResetType{

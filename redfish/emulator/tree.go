@@ -68,10 +68,11 @@ func ReadTree(file string) (*Tree, error) {
 // parseTree reads a tree from an archive that was unzipped already.
 func parseTree(name string, archive io.Reader) (*Tree, error) {
 	t := newTree(name)
-	if err := t.readArchive(archive); err != nil {
-		return nil, err
+	err := t.readArchive(archive)
+	if err == nil {
+		err = t.understand()
 	}
-	return t, t.understand()
+	return t, err
 }
 
 func newTree(name string) *Tree {
@@ -79,7 +80,7 @@ func newTree(name string) *Tree {
 }
 
 func (t *Tree) readArchiveFile(file string) error {
-	archive, err := os.Open(file) //nolint:gosec // The caller names the file.
+	archive, err := os.Open(file)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,9 @@ const systemPattern = root + "/Systems/{system}"
 
 // The routes of a captured tree. Their patterns are what requests are counted by.
 var (
-	treeRoot     = &route{pattern: root, methods: getPatch(getCaptured, patchCaptured), open: map[string]bool{http.MethodGet: true, http.MethodHead: true}}
+	treeRoot = &route{
+		pattern: root, methods: getPatch(getCaptured, patchCaptured), open: map[string]bool{http.MethodGet: true, http.MethodHead: true},
+	}
 	treeAny      = &route{pattern: "captured", methods: getPatch(getCaptured, patchCaptured)}
 	treeSystem   = &route{pattern: systemPattern, methods: getPatch(getTreeHost, patchTreeHost)}
 	treeSettings = &route{pattern: root + "/Systems/{system}/{settings}", methods: getPatch(getTreeHost, patchTreeHost)}

@@ -34,6 +34,11 @@ func propertyReadOnly(property, pointer string) answer {
 		"The property "+property+" is a read only property and cannot be assigned a value.")
 }
 
+func wrongType(property, pointer string) answer {
+	return refusal("PropertyValueTypeError", property, pointer,
+		"The value for the property "+property+" is of a different type than the property can accept.")
+}
+
 // condition judges If-Match for a change of the resource that body shows; nil: go on.
 func (m manners) condition(r *http.Request, body doc) *answer {
 	want, tag := r.Header.Get("If-Match"), text(body, "@odata.etag")
@@ -81,7 +86,7 @@ func (x *exchange) patchTree(shown doc, m *Machine) answer {
 	}
 	boot, isObject := in["Boot"].(doc)
 	if in["Boot"] != nil && !isObject {
-		return refusal("PropertyValueTypeError", "Boot", "Boot", "The value for the property Boot is of a different type than the property can accept.")
+		return wrongType("Boot", "Boot")
 	}
 	if m != nil && isObject {
 		if refused := x.changeTreeBoot(m, boot, object(shown, "Boot")); refused != nil {
@@ -110,7 +115,8 @@ func (x *exchange) changeTreeBoot(m *Machine, in, shown doc) *answer {
 		case !slices.Contains(changeable, name), name == "BootSourceOverrideMode" && ways.modeIsReadOnly:
 			return refuse(propertyReadOnly(name, pointer))
 		case ways.bootInSettings && x.route.pattern == systemPattern:
-			return refuse(refusal("PropertyNotWritable", name, pointer, "This operation for "+name+" is supported at the settings resource of the system."))
+			return refuse(refusal("PropertyNotWritable", name, pointer,
+				"This operation for "+name+" is supported at the settings resource of the system."))
 		}
 		if name == "BootOrder" {
 			order = words(in[name])
@@ -121,7 +127,7 @@ func (x *exchange) changeTreeBoot(m *Machine, in, shown doc) *answer {
 		}
 		value, isText := in[name].(string)
 		if !isText {
-			return refuse(refusal("PropertyValueTypeError", name, pointer, "The value for the property "+name+" is of a different type than the property can accept."))
+			return refuse(wrongType(name, pointer))
 		}
 		if offered := words(shown[name+"@Redfish.AllowableValues"]); len(offered) > 0 && !slices.Contains(offered, value) {
 			return refuse(refusal("PropertyValueNotInList", name, pointer,
