@@ -20,6 +20,8 @@ type options struct {
 	serve.Options
 	// faultFile holds the faults to begin with; empty for none.
 	faultFile string
+	// treeFiles are the captured trees; empty for none.
+	treeFiles []string
 	// bootProvider is the URL that machines ask what to boot; empty for machines that run nothing.
 	bootProvider string
 }
@@ -31,7 +33,8 @@ func newCommand(makeGuest guestMaker) *cobra.Command {
 		Use:   "redfish-emulator",
 		Short: "A fleet of Redfish BMCs that behave like hardware",
 		Example: `  redfish-emulator --machines 20 --addresses 127.0.1.0/24 --base-port 8443 --tls --endpoints-out endpoints.yaml
-  redfish-emulator --machines 7 --profile dell,hpe,openbmc --control-addr 127.0.0.1:9000`,
+  redfish-emulator --machines 7 --profile dell,hpe,openbmc --control-addr 127.0.0.1:9000
+  redfish-emulator --tree captures/server.tar.gz --base-port 0`,
 		Long: "A fleet of Redfish BMCs that behave like hardware. It serves until it is interrupted, and exits with 2 before anything is " +
 			"started when flags cannot be used; it names all of them.",
 		Args:          usage.NoArgs,
@@ -59,6 +62,8 @@ func newCommand(makeGuest guestMaker) *cobra.Command {
 	flags.StringVar(&opts.Addresses, "addresses", "", "network of which every BMC gets an address of its own, such as 127.0.1.0/24")
 	flags.BoolVar(&opts.TLS, "tls", false, "serve https, with certificates of a CA made at start")
 	flags.StringSliceVar(&opts.Profiles, "profile", []string{emulator.ProfileGeneric}, "makes, given to the machines in turn")
+	flags.StringSliceVar(&opts.treeFiles, "tree", nil,
+		"captured Redfish trees, folders or .tar.gz, given to the machines in turn instead of makes")
 	flags.Uint64Var(&opts.Seed, "seed", 0, "decides every identity; the same seed gives the same fleet")
 	flags.DurationVar(&opts.PowerDelay, "power-delay", 2*time.Second, "how long powering on and off takes")
 	flags.DurationVar(&opts.BootDelay, "boot-delay", 5*time.Second, "how long the self test takes, from power-on to boot")

@@ -17,10 +17,12 @@ import (
 	"github.com/metalaw/metalaw/redfish/emulator"
 )
 
-// validate lists everything that is wrong with the flags. It reads the fault file into the options, and opens nothing else.
+// validate lists everything that is wrong with the flags. It reads the fault file and the
+// trees into the options, and opens nothing else.
 func (o *options) validate() error {
 	p := &usage.Problems{}
 	o.validateMachines(p)
+	o.validateTrees(p)
 	o.validateAddresses(p)
 	o.validateFiles(p)
 	for _, d := range []struct {
@@ -50,6 +52,18 @@ func (o *options) validateMachines(p *usage.Problems) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
 		p.Add("boot-provider", o.bootProvider, "this is no URL that a machine could ask",
 			"write http or https and a host, such as http://127.0.0.1:8082")
+	}
+}
+
+// validateTrees reads the captured trees into the options.
+func (o *options) validateTrees(p *usage.Problems) {
+	for _, file := range o.treeFiles {
+		tree, err := emulator.ReadTree(file)
+		if err != nil {
+			p.Add("tree", file, usage.Reading(err), "name a folder or a .tar.gz with <name>/redfish/v1/.../index.json")
+			continue
+		}
+		o.Trees = append(o.Trees, tree)
 	}
 }
 

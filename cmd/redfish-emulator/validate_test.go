@@ -54,6 +54,7 @@ func TestAFlagThatCannotBeUsedIsToldBeforeAnythingIsPrinted(t *testing.T) {
 		"manifests without addresses":    {[]string{"--endpoints-out=x"}, head + `--endpoints-out="x": an Endpoint names an address and no port; it needs --addresses, such as 127.0.1.0/24`},
 		"a CA without TLS":               {[]string{"--ca-out=x"}, head + `--ca-out="x": without TLS there is no CA; it needs --tls`},
 		"a file in no folder":            {[]string{"--tls", "--ca-out=/nonexistent/x"}, head + `--ca-out="/nonexistent/x": its folder does not exist; name a file in a folder that does`},
+		"a tree that is not there":       {[]string{"--tree=/nonexistent"}, head + `--tree="/nonexistent": no such file or directory; name a folder or a .tar.gz with <name>/redfish/v1/.../index.json`},
 		"a fault file that is not there": {[]string{"--faults=/nonexistent"}, head + `--faults="/nonexistent": no such file or directory; docs/emulator.md shows the form of the file`},
 		"an argument":                    {[]string{"now"}, `redfish-emulator takes no arguments, and "now" was given; see --help`},
 		"a number that is none":          {[]string{"--machines=many"}, `invalid argument "many" for "--machines" flag: strconv.ParseInt: parsing "many": invalid syntax; see --help`},

@@ -64,7 +64,7 @@ func crayProfile() Profile {
 	p.UUID, p.NoOverride = Absent, true
 	p.ExtraNICs = []string{"Not Available"}
 	p.ResetTypes, p.ResetByActionInfo = []ResetType{ResetForceOff, ResetOn, ResetOff}, true
-	p.ManagerPower, p.WeakETags, p.Expand = false, true, Expand{}
+	p.ManagerPower, p.WeakETags, p.Expand, p.HTTPBootURI, p.LED = false, true, Expand{}, false, LEDNone
 	p.SessionTimeout = 30 * time.Second
 	return p
 }

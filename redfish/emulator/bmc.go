@@ -19,6 +19,9 @@ type bmc struct {
 	index    int
 	endpoint atomic.Pointer[endpoint]
 
+	// tree is served instead of what the profile says; nil for most.
+	tree *Tree
+
 	// mu guards everything below, and the state of the machines behind this BMC.
 	mu       sync.Mutex
 	profile  *Profile
@@ -47,7 +50,9 @@ func newBMC(f *Fleet, index int, spec MachineSpec) (*bmc, error) {
 	}
 	profile, found := LookupProfile(name)
 	var err error
-	if !found {
+	if spec.Tree != nil {
+		profile = *spec.Tree.profile.clone()
+	} else if !found {
 		err = fmt.Errorf("emulator: machine %q wants profile %q, which does not exist: use one of %s",
 			spec.Name, name, strings.Join(ProfileNames(), ", "))
 		profile = genericProfile()
@@ -56,13 +61,16 @@ func newBMC(f *Fleet, index int, spec MachineSpec) (*bmc, error) {
 		spec.Tweak(&profile)
 	}
 	b := &bmc{
-		fleet: f, index: index, profile: &profile,
+		fleet: f, index: index, profile: &profile, tree: spec.Tree,
 		dice:     newDice(f.opts.Seed, index),
 		bootedAt: f.clock.Now(), changed: make(chan struct{}),
 	}
 	b.uuid = randomUUID(b.dice)
 	b.serial = fmt.Sprintf("%s%05d", strings.ToUpper(randomHex(b.dice, 2)), index)
 	b.mac = spec.BMCMAC
+	if b.mac == "" && b.tree != nil {
+		b.mac = b.tree.managed.mac
+	}
 	if b.mac == "" {
 		b.mac = macAddress(profile.OUI, f.opts.Seed, index, 0)
 	}

@@ -59,9 +59,16 @@ func (m *Machine) selectBoot() BootSelection {
 	}
 	sel.Target = "Hdd"
 	if len(m.order) > 0 {
-		sel.Target = bootOptions[m.order[0]].target
+		sel.Target = m.bootOption(m.order[0])
 	}
 	return sel
+}
+
+func (m *Machine) bootOption(reference string) string {
+	if m.host != nil {
+		return m.bmc.tree.bootTarget(m.host, reference)
+	}
+	return bootOptions[reference].target
 }
 
 // boot ends the self test: something runs from now on. bmc.mu is held.

@@ -76,7 +76,7 @@ func TestAPatchThatIsRefusedChangesNothing(t *testing.T) {
 		"a property that nobody knows":        {ProfileGeneric, "", boot{"Colour": "red"}, "", 400, "Colour"},
 		"a boot option that does not exist":   {ProfileGeneric, "", boot{"Boot": boot{"BootOrder": []string{"Boot0009"}}}, "", 400, "Boot0009"},
 		"a good light with a bad target":      {ProfileGeneric, "", boot{"IndicatorLED": "Lit", "Boot": boot{"BootSourceOverrideTarget": "Moon"}}, "", 400, "BootSourceOverrideTarget"},
-		"a light that the make does not have": {ProfileOpenBMC, "", boot{"IndicatorLED": "Lit"}, "", 400, "IndicatorLED"},
+		"a light that the make does not have": {ProfileLenovo, "", boot{"LocationIndicatorActive": true}, "", 400, "LocationIndicatorActive"},
 		"a number where a text belongs":       {ProfileGeneric, "", boot{"IndicatorLED": 5}, "", 400, "JSON"},
 		"a list instead of an object":         {ProfileGeneric, "", []int{1}, "", 400, "JSON"},
 		"JSON that ends too early":            {ProfileGeneric, "", `{"Boot":`, "", 400, "JSON"},

@@ -25,8 +25,13 @@ type Machine struct {
 	delays   Delays
 	guest    Guest
 	drives   []*Drive
+	// host is the system of a captured tree that the machine is; nil without a tree.
+	host     *treeHost
+	invented []string
 
-	// The rest is guarded by bmc.mu.
+	// The rest is guarded by bmc.mu. reordered says that the order is not the captured one any more.
+	reordered bool
+
 	identity Identity
 	hardware Hardware
 	nics     []NIC
@@ -74,6 +79,9 @@ func newMachine(b *bmc, index int, spec MachineSpec) *Machine {
 	m.delays = mergeDelays(f.opts.Delays, spec.Delays)
 	m.history = []stateAt{{PowerOff, f.clock.Now()}}
 	dice := newDice(f.opts.Seed^0x6d6574616c6177, index)
+	if b.tree != nil {
+		m.takeHost(&spec)
+	}
 	m.identity = newIdentity(b, dice, spec.Identity)
 	m.hardware = newHardware(spec.Hardware)
 	m.nics = newNICs(b.profile, f.opts.Seed, index, spec.NICs)
@@ -84,7 +92,9 @@ func newMachine(b *bmc, index int, spec MachineSpec) *Machine {
 		}
 	}
 	m.systemID = strings.ReplaceAll(b.profile.SystemID, "{serial}", m.identity.SerialNumber)
-	if spec.Behind != nil {
+	if m.host != nil {
+		m.systemID = m.host.id
+	} else if spec.Behind != nil {
 		b.mu.Lock()
 		m.systemID = "Node" + strconv.Itoa(len(b.machines))
 		b.mu.Unlock()

@@ -121,6 +121,8 @@ type MachineSpec struct {
 	Name string
 	// Profile names the make of the BMC (default Options.Profile).
 	Profile string
+	// Tree is a captured tree to serve instead of a profile; see Fleet.AddTree.
+	Tree *Tree
 	// Tweak changes this BMC's copy of the profile before anything is derived from it.
 	Tweak func(*Profile)
 	// Behind puts the machine behind the BMC of another one, as a further node of one chassis.

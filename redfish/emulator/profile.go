@@ -80,6 +80,8 @@ const (
 	LEDIndicator LEDStyle = "IndicatorLED"
 	// LEDLocation is the newer LocationIndicatorActive (true, false).
 	LEDLocation LEDStyle = "LocationIndicatorActive"
+	// LEDNone has no locator light.
+	LEDNone LEDStyle = "None"
 	// LEDBoth offers both.
 	LEDBoth LEDStyle = "Both"
 )

@@ -69,7 +69,9 @@ func dellProfile() Profile {
 	}
 	p.AlreadyStatus, p.ActionRefusesIfMatch = http.StatusConflict, true
 	p.SettingsID, p.SettingsShows = "Settings", []string{"BootOrder", "BootSourceOverrideMode"}
-	p.ETags, p.LED = ETagsNone, LEDBoth
+	p.BootTargets = []string{"None", "Pxe", "Floppy", "Cd", "Hdd", "BiosSetup", "Utilities", "UefiTarget", "SDCard", "UefiHttp"}
+	p.HTTPBootURI = false
+	p.ETags, p.LED = ETagsNone, LEDIndicator
 	p.Expand = Expand{Supported: true, ExpandAll: true, Levels: true, MaxLevels: 1}
 	p.AccountSlots = 16
 	p.LockoutAfter, p.LockoutFor = 3, 5*time.Minute
@@ -81,14 +83,17 @@ func dellProfile() Profile {
 // with 200 and a Success message, and ends sessions after 30 s.
 func hpeProfile() Profile {
 	p := genericProfile()
-	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileHPE, "HPE", "ProLiant DL385 Gen10 Plus", "P14278-B21", "iLO 5 v2.99"
+	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileHPE, "HPE", "ProLiant DL325 Gen10 Plus", "P18606-B21", "iLO 5 v2.46"
 	p.OUI, p.NICOUI = "94:40:c9", "5c:ba:2c"
 	p.Username, p.Password = "Administrator", "ILO5-FACTORY"
 	p.TrailingSlash, p.MACStyle = true, "upper"
 	p.ResetTypes = []ResetType{
 		ResetOn, ResetForceOff, ResetGracefulShutdown, ResetForceRestart, ResetNmi, ResetPushPowerButton, ResetGracefulRestart,
-		ResetPowerCycle,
 	}
+	p.BootTargets = []string{
+		"None", "Cd", "Hdd", "Usb", "SDCard", "Utilities", "Diags", "BiosSetup", "Pxe", "UefiShell", "UefiHttp", "UefiTarget",
+	}
+	p.HTTPBootURI = false
 	p.ResetStatus, p.AlreadyStatus = http.StatusOK, http.StatusBadRequest
 	p.ETags, p.WeakETags = ETagsOffered, true
 	p.ManagerPower, p.LED = false, LEDIndicator
@@ -102,12 +107,17 @@ func hpeProfile() Profile {
 // a reset that changes nothing is accepted.
 func supermicroProfile() Profile {
 	p := genericProfile()
-	p.Name, p.Manufacturer, p.Model, p.FirmwareVersion = ProfileSupermicro, "Supermicro", "SYS-821GE-TNHR", "01.03.16"
+	p.Name, p.Manufacturer, p.Model, p.FirmwareVersion = ProfileSupermicro, "Supermicro", "SYS-821GE-TNHR", "11.01.01"
 	p.SKU = "To be filled by O.E.M."
 	p.OUI, p.NICOUI = "7c:c2:55", "3c:ec:ef"
 	p.Username, p.Password = "ADMIN", "ADMIN"
 	p.MACStyle = "upper"
 	p.ResetByActionInfo, p.ResetStatus, p.AlreadyStatus = true, http.StatusOK, http.StatusOK
+	p.ResetTypes = []ResetType{
+		ResetOn, ResetForceOff, ResetGracefulShutdown, ResetGracefulRestart, ResetForceRestart, ResetNmi, ResetForceOn, ResetPowerCycle,
+	}
+	p.BootTargets = []string{"None", "Pxe", "Floppy", "Cd", "Usb", "Hdd", "BiosSetup", "UsbCd", "UefiBootNext", "UefiHttp"}
+	p.HTTPBootURI, p.SessionTimeout = false, 5*time.Minute
 	p.OverrideMode = ModeRequired
 	p.ExtraNICs = []string{"Not Available"}
 	p.ManagerPower = false
@@ -120,16 +130,19 @@ func supermicroProfile() Profile {
 // nothing else in /Pending.
 func lenovoProfile() Profile {
 	p := genericProfile()
-	p.Name, p.Manufacturer, p.Model, p.SKU, p.FirmwareVersion = ProfileLenovo, "Lenovo", "ThinkSystem SR670 V2", "7Z23CTO1WW", "AFBT58B"
+	p.Name, p.Manufacturer, p.Model, p.SKU = ProfileLenovo, "Lenovo", "ThinkSystem SR670 V2", "7Z23CTO1WW"
+	p.FirmwareVersion = "TGBT42S 2.83 2023-07-05"
 	p.OUI, p.NICOUI = "08:8f:c3", "0c:42:a1"
 	p.Username, p.Password = "USERID", "PASSW0RD"
-	p.BootTargets = []string{"None", "Pxe", "Cd", "Usb", "Hdd", "BiosSetup"}
+	p.ResetTypes = []ResetType{
+		ResetOn, ResetNmi, ResetGracefulShutdown, ResetGracefulRestart, ResetForceOn, ResetForceOff, ResetForceRestart,
+	}
+	p.BootTargets = []string{"None", "Pxe", "Cd", "Usb", "Hdd", "BiosSetup", "Diags", "UefiTarget"}
 	p.BootEnabled = []string{"Disabled", "Once"}
 	p.HTTPBootURI = false
 	p.SettingsID, p.SettingsShows = "Pending", []string{"BootOrder"}
 	p.AccountSlots = 12
-	p.LED = LEDIndicator
-	p.Expand = Expand{Supported: true, Levels: true, MaxLevels: 1}
+	p.LED, p.SessionTimeout = LEDIndicator, 5*time.Minute
 	return p
 }
 
@@ -142,11 +155,14 @@ func openBMCProfile() Profile {
 	p.Username, p.Password = "root", "0penBmc"
 	p.SystemID, p.ManagerID, p.ChassisID = "system", "bmc", "chassis"
 	p.Serial, p.SwapsUUID = Empty, true
+	p.ResetTypes = []ResetType{
+		ResetOn, ResetForceOff, ResetForceOn, ResetForceRestart, ResetGracefulRestart, ResetGracefulShutdown, ResetPowerCycle, ResetNmi,
+	}
 	p.ResetByActionInfo = true
 	p.BootTargets = []string{"None", "Pxe", "Hdd", "Cd", "Diags", "BiosSetup", "Usb"}
 	p.HTTPBootURI, p.PatchStatus = false, http.StatusNoContent
 	p.ETags, p.Expand = ETagsNone, Expand{}
-	p.LED, p.ClockIsUnset = LEDLocation, true
+	p.LED, p.ClockIsUnset = LEDBoth, true
 	p.OverrideSurvivesReset, p.BootProgress = true, true // the tree shows BootProgress None on a machine that is off
 	return p
 }
@@ -182,6 +198,7 @@ func dgxProfile() Profile {
 	p.ExtraManagers, p.NoManagerLinks = []string{"HGX_BMC_0"}, true
 	p.ManagerResets = []ResetType{ResetForceRestart}
 	p.TargetsInSettings = true
+	p.Expand.MaxLevels = 5
 	p.LED = LEDIndicator
 	return p
 }

@@ -208,7 +208,7 @@ func notShown(wish, shown any) string {
 func (p *Profile) newLED(now string, in systemInput) (string, *answer) {
 	refuse := func(a answer) (string, *answer) { return "", &a }
 	if in.IndicatorLED != nil {
-		if p.LED == LEDLocation {
+		if p.LED != LEDIndicator && p.LED != LEDBoth {
 			return refuse(unknownProperty("IndicatorLED"))
 		}
 		if !slices.Contains([]string{"Lit", "Blinking", "Off"}, *in.IndicatorLED) {
@@ -217,7 +217,7 @@ func (p *Profile) newLED(now string, in systemInput) (string, *answer) {
 		now = *in.IndicatorLED
 	}
 	if in.LocationIndicatorActive != nil {
-		if p.LED == LEDIndicator {
+		if p.LED != LEDLocation && p.LED != LEDBoth {
 			return refuse(unknownProperty("LocationIndicatorActive"))
 		}
 		now = "Off"

@@ -123,7 +123,7 @@ func (r *route) match(segments []string) (map[string]string, bool) {
 // lookup reads another resource of the same BMC, for $expand; nil where there is none. bmc.mu is held.
 func (x *exchange) lookup(path string) doc {
 	path = strings.TrimRight(path, "/")
-	r, params := findRoute(path)
+	r, params := x.bmc.findRoute(path)
 	if r == nil || r.methods[http.MethodGet] == nil {
 		return nil
 	}

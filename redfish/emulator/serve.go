@@ -55,7 +55,7 @@ func (f *Fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // receive finds route and faults, counts the request and logs it.
 func (x *exchange) receive() {
-	x.route, x.params = findRoute(x.path)
+	x.route, x.params = x.bmc.findRoute(x.path)
 	pattern := "other"
 	if x.route != nil {
 		pattern = x.route.pattern

@@ -27,10 +27,26 @@ func table(fleet *emulator.Fleet) string {
 	return t.Render()
 }
 
+// inventions says what the machines of captured trees need and those do not show.
+func inventions(fleet *emulator.Fleet) string {
+	var out strings.Builder
+	for _, m := range fleet.Machines() {
+		if invented := m.Invented(); len(invented) > 0 {
+			fmt.Fprintf(&out, "\n%s: the captured tree does not show, and the emulator invents: %s", m.Name(), strings.Join(invented, "; "))
+		}
+	}
+	return out.String()
+}
+
 // endpoints is one Endpoint manifest for each BMC.
 func endpoints(fleet *emulator.Fleet) string {
 	var out strings.Builder
+	seen := map[string]bool{}
 	for _, m := range fleet.Machines() {
+		if seen[m.URL()] { // another host behind the same BMC
+			continue
+		}
+		seen[m.URL()] = true
 		fmt.Fprintf(&out, `---
 apiVersion: metal.ironcore.dev/v1alpha1
 kind: Endpoint

@@ -29,7 +29,10 @@ type Options struct {
 	TLS       bool
 	// Profiles are given to the machines in turn.
 	Profiles []string
-	Seed     uint64
+	// Trees are captured trees, given to the machines in turn instead of profiles. A tree with several hosts makes a machine
+	// of each, behind one BMC.
+	Trees []*emulator.Tree
+	Seed  uint64
 	// PowerDelay and BootDelay: 0 means at once.
 	PowerDelay, BootDelay time.Duration
 	// Latency is added to every answer of a BMC.
@@ -60,7 +63,7 @@ func Run(ctx context.Context, opts Options, out io.Writer) error {
 	if err := writeFiles(fleet, opts); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintln(out, table(fleet)); err != nil {
+	if _, err := fmt.Fprintln(out, table(fleet)+inventions(fleet)); err != nil {
 		return err
 	}
 	if control == nil {
@@ -106,6 +109,11 @@ func build(opts Options) *emulator.Fleet {
 	}
 	for i := range opts.Machines {
 		spec := emulator.MachineSpec{}
+		if n := len(opts.Trees); n > 0 {
+			spec.Tree = opts.Trees[i%n]
+			fleet.AddTree(spec)
+			continue
+		}
 		if n := len(opts.Profiles); n > 0 {
 			spec.Profile = opts.Profiles[i%n]
 		}
