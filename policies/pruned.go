@@ -93,7 +93,7 @@ func othersWrote(entries []metav1.ManagedFieldsEntry, since time.Time) string {
 			switch {
 			case telling(path):
 				return fmt.Sprintf("manager %q wrote %s", e.Manager, joinedPath(path))
-			case !e.Time.Time.Before(since.Truncate(time.Second)) && !harmless(path): // managed fields count in seconds
+			case !e.Time.Time.Before(since.Truncate(time.Second)): // managed fields count in seconds
 				return fmt.Sprintf("manager %q wrote %s after it was recorded as clean", e.Manager, joinedPath(path))
 			}
 		}
@@ -141,13 +141,6 @@ func within(names ...string) func([]string) bool {
 // telling are the fields that an operator writes which gives a server to a claim, or boots it.
 func telling(path []string) bool {
 	return within("status")(path) || within("spec", "serverClaimRef")(path) || within("spec", "power")(path)
-}
-
-// harmless are the fields that people and their tools write on servers of which no operator makes use: each excursion writes a
-// label or an annotation, because only a write makes the API server drop the lifecycle.
-func harmless(path []string) bool {
-	return within("metadata", "labels")(path) || within("metadata", "annotations")(path) ||
-		within("spec", "taints")(path) || within("spec", "unclaimable")(path)
 }
 
 func joinedPath(path []string) string {

@@ -63,10 +63,7 @@ func TestAPrunedServerIsCleanOnlyByARecordAndManagedFieldsThatNameUsAlone(t *tes
 			"recorded as clean since 2026-05-01T12:00:00Z (NeverBooted), and only metalaw wrote its status"},
 		"it was dirty before its wipe": {func(_ *server, c *custody) { c.DirtiedAt = &before },
 			"recorded as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status"},
-		"somebody labelled it since": {also(entry("kubectl-label", "Update", "", 90, aLabel)),
-			"recorded as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status"},
-		"somebody applied annotations, taints and a cordon since": {also(entry("argocd", "Apply", "", 90,
-			`{"f:metadata":{"f:annotations":{"f:metal.ironcore.dev/operation":{}}},"f:spec":{"f:taints":{},"f:unclaimable":{}}}`)),
+		"somebody labelled it before the record": {also(entry("kubectl-label", "Update", "", -90, aLabel)),
 			"recorded as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status"},
 		"somebody wrote its spec before the record": {also(entry("kubectl", "Update", "", -10, `{"f:spec":{"f:reclaimPolicy":{}}}`)),
 			"recorded as clean since 2026-05-01T12:00:00Z (Wiped), and only metalaw wrote its status"},
@@ -101,6 +98,7 @@ func TestAPrunedServerIsCleanOnlyByARecordAndManagedFieldsThatNameUsAlone(t *tes
 		"somebody's claim is written on it":    {also(entry("manager", "Update", "", 40, `{"f:spec":{"f:serverClaimRef":{".":{},"f:name":{},"f:namespace":{}}}}`)), `manager "manager" wrote spec.serverClaimRef`},
 		"somebody set its power":               {also(entry("kubectl-edit", "Update", "", -40, `{"f:spec":{"f:power":{}}}`)), `manager "kubectl-edit" wrote spec.power`},
 		"a foreign boot since the record":      {also(entry("manager", "Update", "", 40, `{"f:spec":{"f:bootConfigurationRef":{"f:name":{}}}}`)), `manager "manager" wrote spec.bootConfigurationRef after it was recorded as clean`},
+		"a label since the record":             {also(entry("kubectl-label", "Update", "", 90, aLabel)), `manager "kubectl-label" wrote metadata.labels after it was recorded as clean`},
 		"the same in the second of the record": {also(entry("manager", "Update", "", 0, `{"f:spec":{"f:bootConfigurationRef":{}}}`)), `manager "manager" wrote spec.bootConfigurationRef after it was recorded as clean`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,11 +61,11 @@ func serveUpstream(ctx context.Context) (back func(context.Context)) {
 	return back
 }
 
-// labelUntilPruned has somebody label servers until the API server has dropped their lifecycle: it takes a changed definition up
+// labelUntilPruned writes servers as the manager does until the API server has dropped their lifecycle: it takes a changed definition up
 // after a moment, and drops what it does not know with a write.
 func labelUntilPruned(ctx context.Context, names ...string) {
 	GinkgoHelper()
-	kubectl := client.WithFieldOwner(admin, "kubectl-label")
+	ours := client.WithFieldOwner(admin, v1alpha1.FieldManager)
 	for _, name := range names {
 		round := 0
 		Eventually(func(g Gomega) {
@@ -73,7 +73,7 @@ func labelUntilPruned(ctx context.Context, names ...string) {
 			s := getServer(ctx, name)
 			changed := s.DeepCopy()
 			metav1.SetMetaDataLabel(&changed.ObjectMeta, "excursion", string(rune('a'+round%26)))
-			g.Expect(kubectl.Patch(ctx, changed, client.MergeFrom(s))).To(Succeed())
+			g.Expect(ours.Patch(ctx, changed, client.MergeFrom(s))).To(Succeed())
 			g.Expect(getServer(ctx, name).Status.Lifecycle).To(BeNil())
 		}).Should(Succeed())
 	}
