@@ -28,8 +28,9 @@ func HealthReason(s SystemReading, stops string) (reason string, known bool) {
 // health is the fact bmc.health. A critical part that only keeps the server from being offered is left to the selection,
 // which sees the condition Healthy.
 func (o Observation) health() string {
-	reason, _ := HealthReason(o.System, o.Settings.Health.CriticalStops)
-	if reason == v1alpha1.ReasonHealthTolerated || reason == v1alpha1.ReasonHealthCritical && o.Settings.Health.CriticalStops == bundle.StopsOffering {
+	stops := o.Settings.Health.CriticalStops
+	reason, _ := HealthReason(o.System, stops)
+	if reason == v1alpha1.ReasonHealthTolerated || reason == v1alpha1.ReasonHealthCritical && stops == bundle.StopsOffering {
 		return healthWarning
 	}
 	return cmp.Or(o.System.Health, unknown)

@@ -29,12 +29,10 @@ type Inherited struct {
 // or Initial by another operator's word, and of which nothing of ours tells, is one seen for the first time: whether it may
 // be stopped is for the bundle's setting to say. A claim's reference alone says that there may be data, and nothing of
 // who booted the machine: the claim itself, once both references agree, does.
-func Inheritance(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []Inherited {
-	// The finalizer is added after the lifecycle, so with an inventory it says that the status was lost. Another operator
-	// uses a finalizer of the same name and keeps no inventory. That the machine is ours an agent of ours must have said: an
-	// inventory may also begin with what a machine is feared to hold that was never booted by us.
-	stranger := KeptStranger(inv)
-	lost := inv != nil && hasFinalizer(s, v1alpha1.FinalizerServer) && !onlyStranger(inv)
+func Inheritance(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory, proof Proof) []Inherited {
+	// That the machine is ours an agent of ours must have said: an inventory may also begin with what a machine is feared to
+	// hold that was never booted by us.
+	stranger, lost := KeptStranger(inv), lost(s, inv)
 	data, booted := leftBehind(s.Status.State)
 	if !known(s.Status.State) {
 		data = !provenClean(inv)
@@ -46,7 +44,7 @@ func Inheritance(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []Inhe
 	}{
 		{KeptDirty(inv), Inherited{MarkDirty, "its inventory says so"}},
 		{s.Spec.ServerClaimRef != nil, Inherited{MarkDirty, "it names a claim"}},
-		{lost, Inherited{MarkDirty, "its status was lost"}},
+		{lost && !(proof.Clean && Pruned(s, inv)), Inherited{MarkDirty, lostWords(proof)}},
 		{data, Inherited{MarkDirty, fmt.Sprintf("a machine in state %s may hold a claim's data", s.Status.State)}},
 		{booted && !stranger, Inherited{MarkManaged, fmt.Sprintf("a machine in state %s was booted by its operator", s.Status.State)}},
 		{lost && ranOurAgent(inv) && s.Status.State == "" && !stranger, Inherited{MarkManaged, "it was ours before its status was lost"}},
@@ -59,10 +57,28 @@ func Inheritance(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []Inhe
 	return all
 }
 
-// InheritedMarks are the marks of Inheritance alone; nil where there are none.
+// lost says that a lifecycle was stored on a server before: the finalizer is added after it. Another operator uses a
+// finalizer of the same name and keeps no inventory.
+func lost(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) bool {
+	return inv != nil && hasFinalizer(s, v1alpha1.FinalizerServer) && !onlyStranger(inv)
+}
+
+func lostWords(proof Proof) string {
+	if proof.Why == "" {
+		return "its status was lost"
+	}
+	return "its status was lost: " + proof.Why
+}
+
+// InheritedMarks are the marks of Inheritance alone, where nothing is proven; nil where there are none.
 func InheritedMarks(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []string {
+	return MarksOf(Inheritance(s, inv, Proof{}))
+}
+
+// MarksOf are the marks of what was inherited; nil where there are none.
+func MarksOf(inherited []Inherited) []string {
 	var all []string
-	for _, i := range Inheritance(s, inv) {
+	for _, i := range inherited {
 		all = append(all, i.Mark)
 	}
 	return all

@@ -33,6 +33,8 @@ type Observation struct {
 	Boot *v1alpha1.ServerBootConfiguration
 	// Inventory is what is known of the machine beyond its Server; nil where there is nothing.
 	Inventory *policyv1alpha1.ServerInventory
+	// Proof is what was found out about a server whose status.lifecycle was pruned.
+	Proof Proof
 }
 
 // Facts makes the facts. It is pure.
@@ -90,7 +92,7 @@ func (o Observation) serverFacts() ServerFacts {
 func (o Observation) lifecycleFacts() LifecycleFacts {
 	l := o.Server.Status.Lifecycle
 	if l == nil {
-		return LifecycleFacts{State: string(o.Server.Status.State), Marks: InheritedMarks(o.Server, o.Inventory)}
+		return LifecycleFacts{State: string(o.Server.Status.State), Marks: MarksOf(o.inherited())}
 	}
 	return LifecycleFacts{State: string(o.Server.Status.State), Entry: l.Entry, Age: o.Counted, Retries: int64(l.Retries), Marks: l.Marks}
 }
@@ -102,6 +104,8 @@ func requestFacts(l *v1alpha1.LifecycleStatus) RequestFacts {
 	}
 	return RequestFacts{Refused: int64(l.Request.Refusals)}
 }
+
+func (o Observation) inherited() []Inherited { return Inheritance(o.Server, o.Inventory, o.Proof) }
 
 // BootFactsOf reads a boot configuration that our own effect wrote. It counts as ready only if the boot operator has
 // spoken since our last change of its spec.

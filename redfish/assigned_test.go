@@ -102,7 +102,7 @@ func TestASystemWithoutAnOverrideIsSwitchedOnByItsBootOrderAlone(t *testing.T) {
 			err := bmc.PowerOnOnce(t.Context(), systemURI, c.want, c.target)
 			var unsupported *UnsupportedError
 			switch {
-			case c.ends == nil && err != nil, c.ends == ErrNotOff && !errors.Is(err, ErrNotOff):
+			case c.ends == nil && err != nil, errors.Is(c.ends, ErrNotOff) && !errors.Is(err, ErrNotOff):
 				t.Errorf("error %v", err)
 			case errors.As(c.ends, &unsupported) && !errors.As(err, &unsupported):
 				t.Errorf("error %v", err)

@@ -167,17 +167,23 @@ func (o *operation) settings(doc *systemDoc) (*systemDoc, error) {
 	}
 	pending := &systemDoc{}
 	got, err := o.get(uri, pending)
-	var refused *ResponseError
-	switch {
-	case errors.As(err, &refused) && (refused.Status == 0 || busyStatus(refused.Status)):
+	if mayShowLater(err) {
 		return nil, err
-	case err != nil && refused == nil:
-		return nil, err
-	case err != nil || !pending.Boot.Present:
-		return nil, nil
+	}
+	if err != nil || !pending.Boot.Present {
+		return nil, nil //nolint:nilerr // a BMC may name a settings resource that it does not have
 	}
 	pending.ETag = text(orElse(got.header.Get("ETag"), string(pending.ETag)))
 	return pending, nil
+}
+
+// mayShowLater reports whether a read failed for another reason than that there is nothing to read.
+func mayShowLater(err error) bool {
+	var refused *ResponseError
+	if err == nil || !errors.As(err, &refused) {
+		return err != nil
+	}
+	return refused.Status == 0 || busyStatus(refused.Status)
 }
 
 // post runs an action. If-Match is left out, since some BMCs refuse it on actions (412), until this one demands it

@@ -64,13 +64,11 @@ func (c *client) Manager(ctx context.Context) (ManagerSnapshot, error) {
 // managerAndSystems reads the BMC, and lists its systems where the list is not remembered from this incarnation of it.
 func (o *operation) managerAndSystems() (*managerDoc, systemList, error) {
 	known := o.c.recall()
-	var doc *managerDoc
 	if known.managerURI != "" {
-		var err error
-		switch doc, err = o.managerAt(known.managerURI); {
+		doc, err := o.managerAt(known.managerURI)
+		switch {
 		case statusIs(err, http.StatusNotFound):
 			o.c.forgetTopology()
-			doc = nil
 		case err != nil:
 			return nil, systemList{}, err
 		case len(known.systemURIs) > 0 && known.listedBy == doc.incarnation() && time.Since(known.listedAt) < o.c.options.SystemsFor:

@@ -200,12 +200,13 @@ type Power interface {
 // Boot changes what a system boots next, with the same identity check as Power.
 type Boot interface {
 	// PowerOnOnce switches a system on that is Off, to boot once from target ("Pxe", "UefiHttp", "Hdd"), in mode UEFI unless
-	// another is given: it sets the boot override, reads it back and then asks for On. It refuses unless the system is Off (ErrNotOff), because an override on
-	// a running machine would hijack the workload's own reboot. A target that the BMC does not list is refused with an
-	// *UnsupportedError naming those that it lists. Where the override does not show it asks for nothing more and returns an
-	// *OverrideError; it looks for some seconds, and a BMC that takes longer shows it to a later call. Whether the power-on may have been carried out is
-	// what MayHaveHappened says of its error; the override may stand either way, and a repeated call does not write it again
-	// while it shows. With TargetBootOrder it sets no override, and refuses a system that shows one.
+	// another is given: it sets the boot override, reads it back and then asks for On. It refuses unless the system is Off
+	// (ErrNotOff), because an override on a running machine would hijack the workload's own reboot. A target that the BMC does
+	// not list is refused with an *UnsupportedError naming those that it lists. Where the override does not show it asks for
+	// nothing more and returns an *OverrideError; it looks for some seconds, and a BMC that takes longer shows it to a later
+	// call. Whether the power-on may have been carried out is what MayHaveHappened says of its error; the override may stand
+	// either way, and a repeated call does not write it again while it shows. With TargetBootOrder it sets no override, and
+	// refuses a system that shows one.
 	PowerOnOnce(ctx context.Context, uri string, want Identity, target string, mode ...BootMode) error
 	// ClearBoot disables an override. It writes nothing where none is set.
 	ClearBoot(ctx context.Context, uri string, want Identity) error
@@ -242,8 +243,8 @@ type ManagerReset interface {
 	// ResetManager asks for GracefulRestart or ForceRestart of the BMC. Right before it does, it reads the BMC, and writes
 	// nothing and returns an *IdentityError where another one answers: where its UUID or serial number differs from want,
 	// where none of want's systems is found, or where want has no system and nothing else proves it. It refuses with an
-	// *UnsupportedError where the action is not offered, and where no link proves which manager is that of the systems. Every call is a restart. The BMC's sessions and pending boot
-	// overrides may be lost with it.
+	// *UnsupportedError where the action is not offered, and where no link proves which manager is that of the systems. Every
+	// call is a restart. The BMC's sessions and pending boot overrides may be lost with it.
 	ResetManager(ctx context.Context, want ManagerIdentity, graceful bool) error
 }
 

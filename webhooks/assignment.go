@@ -75,13 +75,14 @@ func checkAssignments(c change[v1alpha1.BMC], f assignmentFacts, found *findings
 	was, _ := assignments(c.old)
 	for _, uri := range slices.Sorted(maps.Keys(was)) {
 		if why := f.data[was[uri].UUID]; why != "" && !sameProof(was[uri], is[uri]) {
-			found.deny(field.Forbidden(assignmentPath, fmt.Sprintf("the system %s stands for machine %s, and %s; keep its UUID, and its serial or its mac, "+
-				"until the machine is released and wiped", uri, was[uri].UUID, why)))
+			found.deny(field.Forbidden(assignmentPath, fmt.Sprintf("the system %s stands for machine %s, and %s; keep its UUID, "+
+				"and its serial or its mac, until the machine is released and wiped", uri, was[uri].UUID, why)))
 		}
 	}
 	for _, uri := range slices.Sorted(maps.Keys(is)) {
 		if who := f.taken[is[uri].UUID]; who != "" {
-			found.deny(field.Invalid(assignmentPath, is[uri].UUID, fmt.Sprintf("%s; assign the UUID that the machine shows in SMBIOS, or a new one", who)))
+			found.deny(field.Invalid(assignmentPath, is[uri].UUID,
+				fmt.Sprintf("%s; assign the UUID that the machine shows in SMBIOS, or a new one", who)))
 		}
 	}
 }

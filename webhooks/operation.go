@@ -92,12 +92,17 @@ func forces(c change[v1alpha1.Server]) bool {
 	if c.deleted() || c.byManager {
 		return false
 	}
-	if c.new.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationForce && asksAnew(c.old, c.new) {
+	if pastRules(c.new.Annotations[v1alpha1.OperationAnnotation]) && asksAnew(c.old, c.new) {
 		return true
 	}
 	return slices.ContainsFunc(forceWords, func(name string) bool {
 		return c.new.Annotations[name] != "" && annotationChanges(c.old, c.new, name)
 	})
+}
+
+// pastRules says that an operation goes past the rules of the policy, which takes the right to force.
+func pastRules(operation string) bool {
+	return operation == v1alpha1.OperationForce || operation == v1alpha1.OperationDeclareClean
 }
 
 // checkOperation holds the request for an operation against the rules: who asks is written by admission alone, what is

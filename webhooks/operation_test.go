@@ -116,6 +116,8 @@ func TestOperation(t *testing.T) {
 		"a force by somebody who may":                  {before: server(), after: server(asking("force"), forceTo("Available"), askedBy("jane")), groups: []string{"forcers"}},
 		"a force of another server than one may":       {before: server(serverNamed("s2")), after: server(serverNamed("s2"), asking("force"), forceTo("Available"), askedBy("jane")), groups: []string{"forcers"}, want: mayNot},
 		"a force of a server that is created":          {after: server(asking("force"), forceTo("Available"), askedBy("jane")), want: mayNot},
+		"a declaration by somebody who may not":        {before: server(), after: server(asking("declare-clean"), askedBy("jane")), want: mayNot},
+		"a declaration by somebody who may":            {before: server(), after: server(asking("declare-clean"), askedBy("jane")), groups: []string{"forcers"}},
 		"a force that stays as it is":                  {before: server(asking("force"), forceTo("Available"), askedBy("joe")), after: server(asking("force"), forceTo("Available"), askedBy("joe"), annotated("a", "b"))},
 		"another's force to another state":             {before: server(asking("force"), forceTo("Available"), askedBy("joe")), after: server(asking("force"), forceTo("Reserved"), askedBy("jane")), want: mayNot},
 		"another's force with an override":             {before: server(asking("force"), forceTo("Available"), askedBy("joe")), after: server(asking("force"), forceTo("Available"), override("true"), askedBy("jane")), want: mayNot},

@@ -233,6 +233,7 @@ func TestServerState(t *testing.T) {
 		"a revision that cannot be loaded halts":     {before: server(in("Available"), governedBy("lost")), after: server(in("Reserved"), governedBy("lost")), want: "Forbidden\n" + lost},
 		"the manager adopts another revision":        {before: server(in("Available"), governedBy("lost")), after: server(in("Reserved"), governedBy(name)), who: manager},
 		"a forced move needs no rule":                {before: server(in("Reserved")), after: server(in("Available"), forcedTo("Available")), who: manager},
+		"nor does a server that was declared clean":  {before: server(in("Error")), after: server(in("Available"), forcedTo("Available"), declared), who: manager},
 		"a forced move is the manager's":             {before: server(in("Reserved")), after: server(in("Available"), forcedTo("Available")), want: "Invalid\n" + record + "\n" + nowhere("Available", "Reserved", `"Initial"`)[len("Invalid\n"):]},
 		"a forced move leads where there is a state": {before: server(in("Reserved")), after: server(in("Error"), forcedTo("Error")), who: manager, want: nowhere("Error", "Reserved", `"Initial"`)},
 		"a forced move leads where it was asked to":  {before: server(in("Reserved")), after: server(in("Available"), forcedTo("Initial")), who: manager, want: nowhere("Available", "Reserved", `"Initial"`)},
@@ -262,6 +263,8 @@ func forcedTo(state v1alpha1.ServerState) func(*v1alpha1.Server) {
 		s.Status.Operation = &v1alpha1.OperationStatus{Name: v1alpha1.OperationForce, State: v1alpha1.OperationSucceeded, To: state}
 	}
 }
+
+func declared(s *v1alpha1.Server) { s.Status.Operation.Name = v1alpha1.OperationDeclareClean }
 
 // Every edge of the shipped lifecycle is open, and a server may begin as it asks for.
 func TestEveryEdgeOfTheShippedLifecycleIsOpen(t *testing.T) {

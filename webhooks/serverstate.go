@@ -48,7 +48,7 @@ func marked(s *v1alpha1.Server, mark string) bool {
 func forced(c change[v1alpha1.Server]) bool {
 	lifecycle, operation := c.new.Status.Lifecycle, c.new.Status.Operation
 	return c.byManager && lifecycle != nil && lifecycle.Rule == v1alpha1.RuleForced &&
-		operation != nil && operation.Name == v1alpha1.OperationForce && operation.To == c.new.Status.State
+		operation != nil && pastRules(operation.Name) && operation.To == c.new.Status.State
 }
 
 // takenOver says that the manager records that another revision took the server over as a new entry, for which it finds its

@@ -40,6 +40,9 @@ const (
 	OperationRelease = "release"
 	// OperationForce moves a server into the state of ForceToAnnotation, past the rules of the policy.
 	OperationForce = "force"
+	// OperationDeclareClean offers a server in Error whose status was lost: somebody answers for its disks. It is refused for
+	// a server that a claim holds or held.
+	OperationDeclareClean = "declare-clean"
 	// OperationRotateCredentials gives a BMC a new password.
 	OperationRotateCredentials = "rotate-credentials"
 	// OperationGracefulRestartServer asks the operating system to restart.

@@ -41,7 +41,8 @@ func assign(systems []System, annotation string) []System {
 // unassigned says how a system that shows no UUID gets one, with what it shows of itself.
 func unassigned(s System) string {
 	if s.Identity.SerialNumber == "" && len(s.MACs) == 0 {
-		return fmt.Sprintf("the system %s shows no UUID, no serial number and no MAC address, so it cannot be told from another; it is not managed", s.URI)
+		return fmt.Sprintf("the system %s shows no UUID, no serial number and no MAC address, so it cannot be told from another; "+
+			"it is not managed", s.URI)
 	}
 	return fmt.Sprintf("the system %s shows no UUID, so it is not managed; retry once its BMC has started, or assign its SMBIOS UUID by annotation "+
 		"%s (it shows serial %q and mac %q)", s.URI, v1alpha1.SystemUUIDsAnnotation, s.Identity.SerialNumber, strings.Join(s.MACs, ", "))
@@ -52,7 +53,7 @@ func unproven(systems []System, s System, a bmcsystems.Assignment) string {
 	sharesSerial := slices.ContainsFunc(systems, func(other System) bool {
 		return other.URI != s.URI && other.Err == "" && strings.EqualFold(other.Identity.SerialNumber, s.Identity.SerialNumber)
 	})
-	why := ""
+	var why string
 	switch {
 	case a.SerialNumber != "" && !strings.EqualFold(a.SerialNumber, s.Identity.SerialNumber):
 		why = fmt.Sprintf("shows the serial number %q and not %q", s.Identity.SerialNumber, a.SerialNumber)
@@ -78,8 +79,8 @@ func moved(known server, s System, bmc string) string {
 		return fmt.Sprintf("the UUID %s of Server %s is assigned to the system %s now and was to %s; correct the annotation %s, or delete the Server",
 			s.Assignment.UUID, known.name, s.URI, known.uri, v1alpha1.SystemUUIDsAnnotation)
 	case known.holds && s.Assignment.MAC != "" && len(known.macs) > 0 && !slices.Contains(known.macs, s.Assignment.MAC) && known.bmc != bmc:
-		return fmt.Sprintf("the UUID %s of Server %s, which is held or Dirty, is assigned to a system with the MAC address %s, which that machine does not have; "+
-			"correct the annotation %s", s.Assignment.UUID, known.name, s.Assignment.MAC, v1alpha1.SystemUUIDsAnnotation)
+		return fmt.Sprintf("the UUID %s of Server %s, which is held or Dirty, is assigned to a system with the MAC address %s, which that machine "+
+			"does not have; correct the annotation %s", s.Assignment.UUID, known.name, s.Assignment.MAC, v1alpha1.SystemUUIDsAnnotation)
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metalaw/metalaw/api/bmcsystems"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -110,4 +111,29 @@ func (w *world) standsAt() string {
 		all = append(all, list.Items[i].Spec.SystemUUID+" at "+list.Items[i].Spec.SystemURI)
 	}
 	return strings.Join(all, ", ")
+}
+
+func TestAnAssignedUUIDStaysWithItsMachine(t *testing.T) {
+	system := func(mac string) System {
+		return System{URI: node0, Assignment: bmcsystems.Assignment{UUID: uuid1, MAC: mac}}
+	}
+	held := server{name: "s", bmc: "b", uri: node0, holds: true, macs: []string{mac0}}
+	elsewhere, clean, moves := held, held, held
+	elsewhere.bmc, clean.bmc, clean.holds, moves.uri = "old", "old", false, node1
+	for name, c := range map[string]struct {
+		known  server
+		system System
+		says   string // empty where it may come
+	}{
+		"where it was":   {held, system(mac0), ""},
+		"at another URI": {moves, system(mac0), "is assigned to the system " + node0 + " now and was to " + node1},
+		"behind another BMC, by an address it has":     {elsewhere, system(mac0), ""},
+		"behind another BMC, by an address it has not": {elsewhere, system(mac1), "which that machine does not have"},
+		"the same where nothing is held":               {clean, system(mac1), ""},
+		"a UUID of its own":                            {moves, System{URI: node0}, ""},
+	} {
+		if got := moved(c.known, c.system, "b"); !strings.Contains(got, c.says) || (got == "") != (c.says == "") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
 }

@@ -9,12 +9,13 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 )
 
 // FieldOwner owns the fields that metalaw writes, so that clients which apply an object again and again do not take them
 // away.
-const FieldOwner = "metalaw"
+const FieldOwner = v1alpha1.FieldManager
 
 // Subject is one kind as the loop sees it.
 type Subject[T client.Object] interface {

@@ -269,7 +269,7 @@ func (v *visit) enterUnder(target *bundle.Bundle, halted engine.Decision) engine
 // anew from the initial state.
 func (v *visit) takeOver() engine.Decision {
 	l, state := v.bundle.Lifecycle, engine.State(v.server.Status.State)
-	d := v.adopt()
+	d := policies.Adopt(l, v.facts, v.reading.Tried)
 	if _, migrates := l.Migrates(state); migrates {
 		d = l.Decide(v.facts)
 	} else if v.bootsOurs(state) && !v.shows(redfish.PowerOff) {

@@ -17,7 +17,8 @@ func bootSource(target string, missing bool, purpose string, allowed bool) (sour
 	case !missing:
 		return target, ""
 	case purpose == v1alpha1.BootPurposeWipe:
-		return "", "The BMC shows no boot override, so the machine cannot be booted into the wipe for sure. It stays off, and its disks stay as they are."
+		return "", "The BMC shows no boot override, so the machine cannot be booted into the wipe for sure. " +
+			"It stays off, and its disks stay as they are."
 	case !allowed:
 		return "", "The BMC shows no boot override, so the machine stays off. If the network is first in its boot order, " +
 			"set boot.withoutOverride: true in the bundle."

@@ -121,7 +121,8 @@ func TestAServerAtRestIsNotToldToMoveBeforeANewManagerHeardFromItsBMC(t *testing
 }
 
 func TestAServerInErrorNamesTheDisksThatAWipeRefused(t *testing.T) {
-	const policy = "A disk could not be erased, or was not seen. The ServerInventory says which and why. Mend or exchange it, then retry."
+	const policy = "A disk was not erased or not seen, or the machine cannot be booted to be wiped. " +
+		"The ServerInventory or the condition BootOverrideMissing says which. Mend it, then retry."
 	remote := policyv1alpha1.DiskWipe{Path: "/dev/nvme1n1", State: policyv1alpha1.DiskFailed, Message: "not erased: it is remote"}
 	for name, c := range map[string]struct {
 		wipe *policyv1alpha1.WipeReport

@@ -61,8 +61,7 @@ func (v *visit) confirm(ctx context.Context, action fleet.Action) (loop.Progress
 // byHand says that somebody asks for what is recorded past the rules: a forced move or a release.
 func (v *visit) byHand() bool {
 	op := v.server.Status.Operation
-	return v.asked() == v1alpha1.OperationRelease || v.asked() == v1alpha1.OperationForce ||
-		(op.Active() && op.Name == v1alpha1.OperationForce)
+	return v.asked() == v1alpha1.OperationRelease || pastRules(v.asked()) || (op.Active() && pastRules(op.Name))
 }
 
 // confirmByHand confirms what is asked for by hand before anything is made of it: no effect does, because a record is all

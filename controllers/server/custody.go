@@ -36,10 +36,7 @@ func (v *visit) storeMark(ctx context.Context, mark string) loop.Progress {
 		return v.marked(mark)
 	}
 	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
-		if !slices.Contains(c.Marks, mark) {
-			c.Marks = append(c.Marks, mark)
-			slices.Sort(c.Marks)
-		}
+		v.addMark(c, mark)
 		if ref := v.server.Spec.ServerClaimRef; ref != nil {
 			holder := policyv1alpha1.Holder{Namespace: ref.Namespace, Name: ref.Name,
 				UID: types.UID(v.server.Annotations[v1alpha1.ClaimUIDAnnotation])}
@@ -56,6 +53,18 @@ func (v *visit) storeMark(ctx context.Context, mark string) loop.Progress {
 	return v.marked(mark)
 }
 
+// addMark adds a mark to custody. With Dirty the record goes that says the opposite.
+func (v *visit) addMark(c *policyv1alpha1.Custody, mark string) {
+	if mark == policies.MarkDirty && (c.Clean != nil || !slices.Contains(c.Marks, mark)) {
+		at := metav1.NewMicroTime(v.now)
+		c.Clean, c.DirtiedAt = nil, &at
+	}
+	if !slices.Contains(c.Marks, mark) {
+		c.Marks = append(c.Marks, mark)
+		slices.Sort(c.Marks)
+	}
+}
+
 func (v *visit) marked(mark string) loop.Progress {
 	if v.server.Status.Lifecycle == nil {
 		return loop.Waiting("MarkStored", mark+" is kept in its inventory first", time.Millisecond)
@@ -68,7 +77,12 @@ func (v *visit) marked(mark string) loop.Progress {
 // can be lost, and a machine whose data nothing else remembers would be offered.
 func (v *visit) inheritsUnstored() bool {
 	return v.server.Status.Lifecycle == nil && !policies.KeptDirty(v.inventory) &&
-		slices.Contains(policies.InheritedMarks(v.server, v.inventory), policies.MarkDirty)
+		slices.Contains(policies.MarksOf(v.inherited()), policies.MarkDirty)
+}
+
+// inherited are the marks with which a lifecycle of the server begins.
+func (v *visit) inherited() []policies.Inherited {
+	return policies.Inheritance(v.server, v.inventory, v.proof)
 }
 
 // keepInherited has the mark stored where it outlives the status; the lifecycle begins once it is.
@@ -149,13 +163,19 @@ func (v *visit) releaseClaim(ctx context.Context) loop.Progress {
 	return loop.Waiting("ReferenceCleared", "the claim reference is cleared first", time.Millisecond)
 }
 
-// forgetHolder clears what is remembered of the last holder of a server that is clean.
+// forgetHolder clears what is remembered of the last holder of a server that is clean, and records in the same write that it is
+// where that is proven. A server that never had a holder costs one write in its life.
 func (v *visit) forgetHolder(ctx context.Context) loop.Progress {
-	if policies.KeptDirty(v.inventory) || (v.inventory != nil && v.inventory.Custody != nil && v.inventory.Custody.LastHolder != nil) {
+	kept := policies.KeptDirty(v.inventory) || (v.inventory != nil && v.inventory.Custody != nil && v.inventory.Custody.LastHolder != nil)
+	earns := policies.NextCleanRecord(v.server, v.inventory, v.now) != nil && !v.Gate.ObserveOnly
+	if kept || earns {
 		if p, ok := v.confirm(ctx, fleet.Record); !ok {
 			return p
 		}
 		err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
+			if record := policies.NextCleanRecord(v.server, v.withCustody(c), v.now); record != nil {
+				c.Clean = record
+			}
 			c.Marks = slices.DeleteFunc(c.Marks, func(m string) bool { return m == policies.MarkDirty })
 			c.LastHolder = nil
 		})
@@ -169,6 +189,15 @@ func (v *visit) forgetHolder(ctx context.Context) loop.Progress {
 		delete(v.server.Annotations, name)
 	}
 	return loop.Holds()
+}
+
+// withCustody is the inventory with its custody as it is stored.
+func (v *visit) withCustody(c *policyv1alpha1.Custody) *policyv1alpha1.ServerInventory {
+	inventory := &policyv1alpha1.ServerInventory{Custody: c}
+	if v.inventory != nil {
+		inventory.Wipe = v.inventory.Wipe
+	}
+	return inventory
 }
 
 // holdsData says that a claim holds the server, or that its status or its inventory marks it Dirty.
@@ -192,10 +221,7 @@ func (v *visit) Finalize(ctx context.Context) loop.Progress {
 	}
 	if holds {
 		err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
-			if !slices.Contains(c.Marks, policies.MarkDirty) {
-				c.Marks = append(c.Marks, policies.MarkDirty)
-				slices.Sort(c.Marks)
-			}
+			v.addMark(c, policies.MarkDirty)
 			c.ServerName = s.Name
 		})
 		if err != nil {

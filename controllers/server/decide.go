@@ -74,56 +74,16 @@ func (v *visit) decide() engine.Decision {
 		}
 		return v.awaitFirstWord()
 	}
-	if v.server.Status.State == "" {
-		return v.start()
-	}
-	return v.adopt()
+	return policies.Begin(l, v.facts, v.reading.Tried)
 }
-
-// start begins the lifecycle of a server that has no state. It waits for the first word of the BMC, so that the first
-// state is the right one; a BMC that cannot be reached gives that word too.
-func (v *visit) start() engine.Decision {
-	if !v.reading.Tried {
-		return awaitsFirstWord
-	}
-	return v.bundle.Lifecycle.Start(v.facts)
-}
-
-var awaitsFirstWord = engine.Decision{Message: "waits for the first word of its BMC"}
 
 // awaitFirstWord keeps a server in the initial state, where it finds its place by what is known, until this process has heard
 // from its BMC: before that nothing is known of the machine, and a rule that asks nothing of it would come before one that
 // it is to be placed by.
 func (v *visit) awaitFirstWord() engine.Decision {
 	v.held = true
-	d := awaitsFirstWord
+	d := policies.AwaitsFirstWord
 	d.From, d.To = v.bundle.Lifecycle.Initial(), v.bundle.Lifecycle.Initial()
-	return d
-}
-
-// adopt takes over a server that has a state and no lifecycle of ours: another operator of this API left it there. The
-// state is kept where it may be; what its marks must be is read from it.
-func (v *visit) adopt() engine.Decision {
-	state := engine.State(v.server.Status.State)
-	l := v.bundle.Lifecycle
-	if target, ok := l.Migrates(state); ok {
-		state = target
-	}
-	if !l.Defines(state) {
-		return engine.Decision{From: state, To: state, Halt: &engine.Halt{Cause: engine.HaltUnknownState,
-			Message: fmt.Sprintf("the policy defines no state %q and does not migrate it", state)}}
-	}
-	d := l.Enter(v.facts, state)
-	if d.Halt != nil && d.Halt.Cause == engine.HaltSafety && l.HasEdge(engine.State(v.server.Status.State), l.Initial()) {
-		// It may not be in the state in which servers are offered: it was given to a claim and had no time to leave it, or its
-		// disks may hold data. It finds its place from the initial state, where the lifecycle leads there from the state that is
-		// stored: admission accepts no other move.
-		if !v.reading.Tried {
-			return awaitsFirstWord
-		}
-		d = l.Enter(v.facts, l.Initial())
-	}
-	d.Rule = ruleAdopted
 	return d
 }
 

@@ -232,10 +232,10 @@ func (v *visit) admitForce() {
 // is not made.
 func (v *visit) decideForce() (engine.Decision, bool) {
 	op := v.server.Status.Operation
-	if op == nil || op.Name != v1alpha1.OperationForce || op.State != v1alpha1.OperationPending || v.asked() == op.Name || v.unconfirmed {
+	if op == nil || !pastRules(op.Name) || op.State != v1alpha1.OperationPending || v.asked() == op.Name || v.unconfirmed {
 		return engine.Decision{}, false
 	}
-	f, why := v.planForce(engine.State(op.To), op.Override || len(op.Overrides) > 0)
+	f, why := v.planAgain(op)
 	for _, rule := range f.overrides {
 		if !slices.Contains(op.Overrides, rule) {
 			why = fmt.Sprintf("things have changed: it would set aside %s as well", rule)

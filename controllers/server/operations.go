@@ -107,6 +107,9 @@ func (v *visit) admitOperation(asked string) {
 	case asked == v1alpha1.OperationForce:
 		v.admitForce()
 		return
+	case asked == v1alpha1.OperationDeclareClean:
+		v.admitDeclareClean()
+		return
 	case v.bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
 		v.beginOperation(asked)
 		return
@@ -265,11 +268,11 @@ func said(what, by, reason string) string {
 	return what
 }
 
-// readHolder asks past the cache, where a release by hand is asked for: a claim that the cache does not show may exist.
+// readHolder asks past the cache, where a release by hand or a declaration is asked for: a claim that the cache does not show may exist.
 // The holder is the claim whose UID is recorded, on the server or in the inventory; where none is recorded, any claim that
 // names the server or that the server names.
 func (v *visit) readHolder(ctx context.Context) error {
-	if v.asked() != v1alpha1.OperationRelease {
+	if v.asked() != v1alpha1.OperationRelease && !v.declaresClean() {
 		return nil
 	}
 	s := v.server

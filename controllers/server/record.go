@@ -73,7 +73,7 @@ func (v *visit) recordMove(d engine.Decision) {
 	}
 	v.recordAdopted(d)
 	if first {
-		l = &v1alpha1.LifecycleStatus{Marks: policies.InheritedMarks(s, v.inventory), Entry: policies.LastEntry(v.inventory)}
+		l = &v1alpha1.LifecycleStatus{Marks: policies.MarksOf(v.inherited()), Entry: policies.LastEntry(v.inventory)}
 		s.Status.Lifecycle = l
 	}
 	rule := d.Rule
@@ -107,7 +107,7 @@ func (v *visit) recordMove(d engine.Decision) {
 // recordAdopted explains a lifecycle that begins anew on a machine with a past, before it does.
 func (v *visit) recordAdopted(d engine.Decision) {
 	s := v.server
-	inherited := policies.Inheritance(s, v.inventory)
+	inherited := v.inherited()
 	switch {
 	case s.Status.Lifecycle != nil && d.Rule != ruleAdopted:
 		v.drop(v1alpha1.ConditionAdopted)
@@ -135,6 +135,9 @@ func (v *visit) recordAdopted(d engine.Decision) {
 	}
 	for _, i := range inherited {
 		words += fmt.Sprintf("; it is taken for %s, because %s", i.Mark, i.Why)
+	}
+	if v.proof.Clean {
+		words += "; it is not Dirty: " + v.proof.Why
 	}
 	v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, reason, words+"; nothing was done to the machine for that")
 }

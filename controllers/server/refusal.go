@@ -19,10 +19,10 @@ import (
 // maxRefusal is what the API accepts as the words of a refusal.
 const maxRefusal = 1024
 
-// storedRefusal is a refusal that an earlier process heard.
-type storedRefusal struct{ words string }
+// storedRefusalError is a refusal that an earlier process heard.
+type storedRefusalError struct{ words string }
 
-func (r *storedRefusal) Error() string { return r.words }
+func (r *storedRefusalError) Error() string { return r.words }
 
 // recordRefusal keeps what the BMC said when it refused the power change, and counts how often in a row it said the same. The
 // policy decides on that count, and a restart of the manager loses neither.
@@ -50,7 +50,7 @@ func refuse(request *v1alpha1.PowerRequest, said string, at metav1.MicroTime) {
 	request.Refusal, request.RefusedAt = said, &at
 }
 
-var digits = regexp.MustCompile(`[0-9]+`)
+var digits = regexp.MustCompile(`\d+`)
 
 // sameRefusal compares two refusals without their numbers: some BMCs number their messages.
 func sameRefusal(a, b string) bool {

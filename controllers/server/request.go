@@ -25,8 +25,8 @@ import (
 //  1. it is recorded in status.lifecycle.request, under the optimistic lock, by which nothing else changed meanwhile;
 //  2. once that is stored the BMC is asked, in the background;
 //  3. it is over when a reading shows it. Until PowerGrace has passed since it was recorded nobody asks again, whether or
-//     not this process knows what the BMC answered; afterwards only a reading that still shows the old state asks again,
-//     a power-on after twice that pause each further time.
+//     not this process knows what the BMC answered; afterwards only a reading begun since that still shows the old state
+//     asks again, a power-on after twice that pause each further time.
 
 // askedWords say what a request waits for.
 var askedWords = map[v1alpha1.PowerAction]string{
@@ -234,7 +234,7 @@ func (v *visit) failedWith(request *v1alpha1.PowerRequest) error {
 	case known && job.State == hardware.JobFailed:
 		return job.Err
 	case !known && request.RefusedAt != nil:
-		return &storedRefusal{words: request.Refusal}
+		return &storedRefusalError{words: request.Refusal}
 	}
 	return nil
 }

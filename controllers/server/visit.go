@@ -52,6 +52,8 @@ type visit struct {
 	claim     *v1alpha1.ServerClaim
 	boot      *v1alpha1.ServerBootConfiguration
 	inventory *policyv1alpha1.ServerInventory
+	// proof is what was found out past the cache about a server whose status.lifecycle was pruned.
+	proof policies.Proof
 	// observed is what the facts are made of.
 	observed policies.Observation
 	facts    *policies.Facts
@@ -133,6 +135,9 @@ func (v *visit) readObjects(ctx context.Context) error {
 	if err := v.readInventory(ctx); err != nil {
 		return err
 	}
+	if err := v.readProof(ctx); err != nil {
+		return err
+	}
 	if err := v.readHolder(ctx); err != nil {
 		return err
 	}
@@ -143,7 +148,11 @@ func (v *visit) readObjects(ctx context.Context) error {
 func (v *visit) readInventory(ctx context.Context) error {
 	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
 		inventory := &policyv1alpha1.ServerInventory{}
-		err := v.Client.Get(ctx, types.NamespacedName{Name: name}, inventory)
+		var from client.Reader = v.Client
+		if v.declaresClean() {
+			from = v.Reader // the cache may not show a holder yet
+		}
+		err := from.Get(ctx, types.NamespacedName{Name: name}, inventory)
 		if err == nil {
 			v.inventory = inventory
 			return nil
@@ -284,7 +293,7 @@ func (v *visit) settings() bundle.Settings {
 func (v *visit) makeFacts() {
 	system := v.systemReading()
 	o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: system,
-		Claim: v.claim, Boot: v.boot, Inventory: v.inventory}
+		Claim: v.claim, Boot: v.boot, Inventory: v.inventory, Proof: v.proof}
 	v.clock = nil
 	if l := v.server.Status.Lifecycle; l != nil && v.hasDeadline() {
 		held, reason := v.heldBack, v1alpha1.ConditionWithheld

@@ -87,8 +87,8 @@ func TestSettingsThatAreLeftOutAreTheSafeOnes(t *testing.T) {
 	}
 	want := Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify, Health: Health{CriticalStops: StopsInspection},
 		Coverage: CoverageFloor{Rego: 80},
-		Claims: Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}, OnUnsatisfiable: "Warn"},
-		Boot:   Boot{BootOf: BootOf{FirstWord: 20 * time.Minute, Mode: "UEFI"}}}
+		Claims:   Claims{Priority: Priority{Max: 1000, Ageing: 10 * time.Minute}, OnUnsatisfiable: "Warn"},
+		Boot:     Boot{BootOf: BootOf{FirstWord: 20 * time.Minute, Mode: "UEFI"}}}
 	if diff := cmp.Diff(want, m.Settings); diff != "" {
 		t.Error(diff)
 	}

@@ -54,7 +54,7 @@ func (b Boot) For(manufacturer, model string) BootOf {
 // fitsName compares a name with a pattern; an empty pattern fits every name.
 func fitsName(pattern, name string) bool {
 	pattern, name = strings.ToLower(pattern), strings.ToLower(strings.TrimSpace(name))
-	if begin, any := strings.CutSuffix(pattern, "*"); any {
+	if begin, open := strings.CutSuffix(pattern, "*"); open {
 		return strings.HasPrefix(name, begin)
 	}
 	return pattern == "" || pattern == name
@@ -87,7 +87,8 @@ func parseBoot(f *yamlpos.File, n *yaml.Node, b Boot) Boot {
 	}
 	items := f.Items(models, "models")
 	if len(items) > maxBootModels {
-		f.Errorf(models, "setting-number", "", fmt.Sprintf("name %d models at most; a name may end in *", maxBootModels), "models has %d rows", len(items))
+		f.Errorf(models, "setting-number", "", fmt.Sprintf("name %d models at most; a name may end in *", maxBootModels),
+			"models has %d rows", len(items))
 		return b
 	}
 	for _, item := range items { // what a row leaves out is as for all, in whatever order the fields stand
@@ -103,7 +104,8 @@ func parseBoot(f *yamlpos.File, n *yaml.Node, b Boot) Boot {
 			}
 		}
 		if row.Manufacturer == "" && row.Model == "" {
-			f.Errorf(item, "setting-word", "", "name a manufacturer, a model or both, as status of a Server shows them", "a row of models names no model")
+			f.Errorf(item, "setting-word", "", "name a manufacturer, a model or both, as status of a Server shows them",
+				"a row of models names no model")
 		}
 		b.Models = append(b.Models, row)
 	}

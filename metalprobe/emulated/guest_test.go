@@ -58,13 +58,16 @@ func TestAWipeErasesOnlyTheDrivesInTheMachine(t *testing.T) {
 	var m *emulator.Machine
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case strings.HasPrefix(r.URL.Path, "/boot/"):
+		case strings.HasPrefix(r.URL.Path, "/ipxe/"):
+			_, _ = w.Write([]byte("#!ipxe\n# boot configuration ns/wipe\nkernel " + server.URL + "/image?imageName=probe&version=1 ignition.config.url=" +
+				server.URL + "/ignition/" + m.Identity().UUID + "\nboot\n"))
+		case strings.HasPrefix(r.URL.Path, "/ignition/"):
 			ignition, err := metalprobe.BuildIgnition(metalprobe.Config{RegistryURL: server.URL, ServerUUID: m.Identity().UUID,
 				Token: "secret", Purpose: metalprobe.PurposeWipe, Entry: 7}, metalprobe.IgnitionOptions{})
 			if err != nil {
 				t.Error(err)
 			}
-			_ = json.NewEncoder(w).Encode(map[string]any{"image": "probe:1", "ignition": string(ignition), "sbc": "ns/wipe"})
+			_, _ = w.Write(ignition)
 		case r.URL.Path == "/wipe":
 			var report metalprobe.WipeReport
 			if err := json.NewDecoder(r.Body).Decode(&report); err != nil {

@@ -235,10 +235,10 @@ func TestAMachineRunsWhatItBoots(t *testing.T) {
 			holds: "tenant",
 		},
 		"a wipe of a remote disk, for which it asks no permission": {
-			world: world{boot: answer(t, "probe:1", wipe)}, from: FromNetwork,
+			world: world{boot: script("probe:1", ""), ignition: answers(wipe)}, from: FromNetwork,
 			disk:  memoryDisk{contents: "another machine's", facts: &metalprobe.DiskFacts{Name: "sda", Device: "devices/platform/host1/session1/target1:0:0/1:0:0:0/block/sda"}},
 			boot:  Boot{UUID: uuid, Kind: KindWipe, Image: "probe:1", Configuration: "ns/name", Entry: 7},
-			log:   []string{"GET /boot/" + uuid, "POST /register", "POST /wipe Failed", "POST /register"},
+			log:   []string{asksScript, asksIgnition, "POST /register", "POST /wipe Failed", "POST /register"},
 			holds: "another machine's",
 		},
 		"a wipe that is refused erases nothing": {
@@ -405,13 +405,5 @@ func TestAnAgentSendsItsTokenUnlessToldNotTo(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestAReportSaysWhenItWasMade(t *testing.T) {
-	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	text, err := json.Marshal(Machine{}.describe(now))
-	if want := `{"timestamp":"2026-08-01T12:00:00.000000Z"}`; err != nil || string(text) != want {
-		t.Errorf("got %s (%v), want %s", text, err, want)
 	}
 }

@@ -191,7 +191,7 @@ func (s *shell) call(program string, args []string, whole bool) string {
 func commandPaths(args []string) [][]string {
 	paths := [][]string{nil}
 	for _, word := range args {
-		if !regexp.MustCompile(`^[a-z|]+$`).MatchString(word) || len(paths[0]) == 2 {
+		if !regexp.MustCompile(`^[a-z][a-z|-]*$`).MatchString(word) || len(paths[0]) == 2 {
 			break
 		}
 		var longer [][]string

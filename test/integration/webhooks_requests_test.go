@@ -140,6 +140,26 @@ var _ = Describe("Admission of what people ask for", Serial, Ordered, func() {
 		Expect(annotated(ctx, operator, s, v1alpha1.OperationAnnotation, "")).To(Succeed(), "anybody may withdraw it")
 	})
 
+	It("lets UUIDs be assigned to systems by those who may, where nothing else of the BMC changes", func(ctx SpecContext) {
+		assigner := as(ctx, "uma", "metalaw-fleet-operator", "metalaw-uuid-assigner")
+		b := &v1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "adm-assigns"}}
+		b.Spec.Access = &v1alpha1.InlineEndpoint{IP: "10.9.9.9"}
+		b.Spec.BMCSecretRef.Name = "none"
+		b.Spec.Protocol = v1alpha1.Protocol{Name: v1alpha1.ProtocolRedfish}
+		Expect(operator.Create(ctx, b)).To(Succeed())
+		made = append(made, b)
+		assign := func(c client.Client, value string) error {
+			after := b.DeepCopy()
+			metav1.SetMetaDataAnnotation(&after.ObjectMeta, v1alpha1.SystemUUIDsAnnotation, value)
+			return c.Patch(ctx, after, client.MergeFrom(b))
+		}
+		const right = "/redfish/v1/Systems/Node0: {uuid: 0a000000-0000-4000-8000-00000000000a, serial: S}"
+		Expect(assign(operator, right)).To(refusal(at(v1alpha1.SystemUUIDsAnnotation),
+			`user "olga" may not assign UUIDs to systems: that takes the verb assign-uuid on bmcs.metal.ironcore.dev`))
+		Eventually(func() error { return assign(assigner, right) }).Should(Succeed())
+		Expect(assign(assigner, "Node0")).To(refusal(at(v1alpha1.SystemUUIDsAnnotation), "it is no YAML object"))
+	})
+
 	It("lets the manager, and nobody else, move a server where it was forced to", func(ctx SpecContext) {
 		s := stored(ctx, "adm-forced", uuid+"4")
 		moved := func(c client.Client, to v1alpha1.ServerState, change func(*v1alpha1.ServerStatus)) error {

@@ -213,6 +213,13 @@ type Custody struct {
 	// lastHolder is the claim that held the machine last; it is cleared by a verified wipe.
 	// +optional
 	LastHolder *Holder `json:"lastHolder,omitempty"`
+	// clean is the record that the disks hold no claim's data. The manager takes it away in the write that adds the mark Dirty.
+	// A wipe that was waived leaves none.
+	// +optional
+	Clean *CleanRecord `json:"clean,omitempty"`
+	// dirtiedAt is when the mark Dirty was added last.
+	// +optional
+	DirtiedAt *metav1.MicroTime `json:"dirtiedAt,omitempty"`
 	// timesClaimed is how many claims booted the machine.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -228,6 +235,30 @@ type Custody struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=512
 	Disks []CustodyDisk `json:"disks,omitempty"`
+}
+
+// CleanCause is what proves that the disks of a machine hold no claim's data.
+// +kubebuilder:validation:Enum=Wiped;NeverBooted
+type CleanCause string
+
+const (
+	// CleanWiped says that a wipe was verified.
+	CleanWiped CleanCause = "Wiped"
+	// CleanNeverBooted says that no claim booted the machine since its first Server.
+	CleanNeverBooted CleanCause = "NeverBooted"
+)
+
+// CleanRecord says since when, and by what, a machine is known to hold no claim's data.
+type CleanRecord struct {
+	// since is when the record was made, by the manager's clock.
+	// +required
+	Since metav1.MicroTime `json:"since,omitzero"`
+	// cause is what proves it.
+	// +required
+	Cause CleanCause `json:"cause,omitempty"`
+	// serverUID is the Server for which the record was made. A Server that was restored from a backup has another UID.
+	// +required
+	ServerUID types.UID `json:"serverUID,omitempty"`
 }
 
 // CustodyDisk is one remembered disk. It is known by its wwid, without one by its serial, without both by its name.

@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/claim"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/fleet"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/migrate"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/server"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -86,6 +87,7 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 	root.AddCommand(fleet.Commands(program)...)
 	root.AddCommand(claim.Commands(program)...)
 	root.AddCommand(policy.Command(program))
+	root.AddCommand(migrate.Command(program))
 	for _, other := range others {
 		other.Hidden = other.Hidden || call.Plugin
 		root.AddCommand(other)

@@ -16,6 +16,7 @@ import (
 // Resources, as RBAC names them.
 const (
 	Servers       = "servers.metal.ironcore.dev"
+	BMCs          = "bmcs.metal.ironcore.dev"
 	ServerClaims  = "serverclaims.metal.ironcore.dev"
 	FleetControls = "fleetcontrols.policy.metalaw.dev"
 	Inventories   = "serverinventories.policy.metalaw.dev"

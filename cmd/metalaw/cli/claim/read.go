@@ -133,7 +133,7 @@ func (w *world) lookAtPolicy(ctx context.Context, c client.Client) error {
 			w.notes = append(w.notes, "the manager refuses the revision in force, "+r.Name+", and binds no claim: "+active.Message)
 			return nil
 		}
-		if w.bundle, w.broken = compile(r); w.broken != nil {
+		if w.bundle, w.broken = Compile(r); w.broken != nil {
 			w.notes = append(w.notes, w.broken.Error()+"; servers that fit otherwise are shown as unknown")
 		}
 		return nil
@@ -142,8 +142,8 @@ func (w *world) lookAtPolicy(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// compile holds the content of a revision against its digest, and compiles it.
-func compile(r *policyv1alpha1.PolicyRevision) (*bundle.Bundle, error) {
+// Compile holds the content of a revision against its digest, and compiles it.
+func Compile(r *policyv1alpha1.PolicyRevision) (*bundle.Bundle, error) {
 	files, err := bundle.Unpack(r.Spec.Content)
 	if err != nil {
 		return nil, fmt.Errorf("revision %s cannot be read: %w", r.Name, err)

@@ -23,7 +23,7 @@ func Command(program string) *cobra.Command {
 	var group *cobra.Command
 	group = &cobra.Command{
 		Use:   "server",
-		Short: "Ask something of servers: retry, release, force, park, unpark, cordon, uncordon",
+		Short: "Ask something of servers: retry, release, force, declare-clean, park, unpark, cordon, uncordon",
 		Long: "The ways out of a state in which a server is stuck, and what keeps servers away from claims. Each verb stores a request on the " +
 			"Server, with the reason; admission records who asked; the manager takes it in, does it or refuses it, and says so in " +
 			"status.operation or in an Event.\n\n" +

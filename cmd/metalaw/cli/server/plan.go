@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // Outcomes of a request to one server.
@@ -71,6 +72,11 @@ func (r *request) plan(s *v1alpha1.Server, claims *holders) result {
 		if claim := claims.of(s); claim != nil {
 			return refuse("claim %s/%s exists; delete it instead: kubectl delete serverclaim -n %s %s",
 				claim.Namespace, claim.Name, claim.Namespace, claim.Name)
+		}
+	}
+	if r.verb.operation == v1alpha1.OperationDeclareClean {
+		if why := policies.MayNotDeclareClean(s, nil); why != "" {
+			return refuse("%s", why)
 		}
 	}
 	if r.verb.operation == v1alpha1.OperationForce && r.to == p.State {

@@ -106,7 +106,7 @@ func (r *request) bareNames() error {
 
 // asksFirst says that somebody has to confirm the plan: it was made by a selector, or goes past the rules.
 func (r *request) asksFirst() bool {
-	return !r.yes && !r.dryRun && (len(r.names) == 0 || r.verb.operation == v1alpha1.OperationForce)
+	return !r.yes && !r.dryRun && (len(r.names) == 0 || r.verb.pastRules())
 }
 
 // follows says that the outcome is what the manager makes of the request, not that the request is stored.

@@ -261,7 +261,7 @@ func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims *h
 // failed is the result of a write that the API server did not take.
 func (r *run) failed(p result, err error) result {
 	verb := "patch"
-	if r.verb.operation == v1alpha1.OperationForce {
+	if r.verb.pastRules() {
 		verb = access.VerbForce
 		if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook") {
 			verb = "patch"

@@ -22,6 +22,11 @@ type verb struct {
 	example string
 }
 
+// pastRules says that a verb goes past the rules of the policy, which takes the verb force.
+func (v verb) pastRules() bool {
+	return v.operation == v1alpha1.OperationForce || v.operation == v1alpha1.OperationDeclareClean
+}
+
 // verbs lists every verb, the mildest first.
 var verbs = []verb{
 	{
@@ -52,6 +57,19 @@ var verbs = []verb{
 			"  {{.}} server force rack1-07-system-0 --to Error --reason 'stuck in Discovery, INC-1207'\n\n" +
 			"  # Its disks were destroyed: nothing is left to be wiped\n" +
 			"  {{.}} server force rack1-07-system-0 --to Available --override-safety --reason 'disks shredded, ticket 77'",
+	},
+	{
+		name: "declare-clean", operation: v1alpha1.OperationDeclareClean,
+		short: "Offer servers in Error whose status was lost; somebody answers for their disks",
+		long: "After a visit to another operator's CRDs, or a restore, a server without proof that it is clean waits in Error " +
+			"(rule DataUnreleased). If nobody used these machines meanwhile, this offers them again, and nothing is erased. " +
+			"The manager refuses a server that a claim holds or held, that is not in Error, or that runs. " +
+			"The server's history keeps who asked, why, and that rule ClearOnlyOnProof was set aside. " +
+			"It takes the verb \"force\" on servers, beside the right to patch them: ClusterRole metalaw-server-forcer.",
+		example: "  # See first which servers that is\n" +
+			"  {{.}} server declare-clean --all --state Error --reason 'came back from metal-operator, see CHG-31' --dry-run\n\n" +
+			"  # A rack that metal-operator gave to no claim\n" +
+			"  {{.}} server declare-clean -l rack=r1 --state Error --reason 'came back from metal-operator, see CHG-31' --wait",
 	},
 	{
 		name: "park", operation: v1alpha1.OperationPark,

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// finding is one thing that stands in the way of the next step.
+type finding struct {
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Message string `json:"message"`
+	// Known says that the user expects it, so that it stands in no way.
+	Known bool `json:"known,omitempty"`
+}
+
+// verdict is what stands in the way, and what is worth knowing besides.
+type verdict struct {
+	Findings []finding `json:"findings"`
+	Notes    []string  `json:"notes,omitempty"`
+}
+
+func (v *verdict) add(kind, name, format string, args ...any) {
+	v.Findings = append(v.Findings, finding{Kind: kind, Name: name, Message: fmt.Sprintf(format, args...)})
+}
+
+// blocked counts what is not known.
+func (v *verdict) blocked() int {
+	n := 0
+	for _, f := range v.Findings {
+		if !f.Known {
+			n++
+		}
+	}
+	return n
+}
+
+// know marks what the user names as expected. A name that fits nothing is returned: it may be misspelt.
+func (v *verdict) know(names []string) (unused []string) {
+	for _, name := range names {
+		used := false
+		for i := range v.Findings {
+			if v.Findings[i].Name == name {
+				v.Findings[i].Known, used = true, true
+			}
+		}
+		if !used {
+			unused = append(unused, name)
+		}
+	}
+	return unused
+}
+
+// unwanted are the conditions that step 5 of docs/from-metal-operator.md wants explained.
+var unwanted = []string{v1alpha1.ConditionPolicyHalted, v1alpha1.ConditionClaimMissing, v1alpha1.ConditionIdentityMismatch}
+
+// check holds the fleet against step 5 of docs/from-metal-operator.md. Before is what the servers were when metal-operator ran; nil
+// where it is not known.
+func (f *fleet) check(before []v1alpha1.Server) verdict {
+	v := verdict{Findings: []finding{}}
+	if len(f.servers) == 0 {
+		v.add("cluster", "-", "there is no server; is this the right cluster (--context)?")
+	}
+	now := map[string]*v1alpha1.Server{}
+	for i := range f.servers {
+		s := &f.servers[i]
+		now[s.Name] = s
+		f.checkServer(s, &v)
+	}
+	for i := range before {
+		checkAgainst(&before[i], now[before[i].Name], &v)
+	}
+	for key, c := range f.claims {
+		if c.Spec.ServerRef != nil && c.Status.Phase != v1alpha1.PhaseBound {
+			v.add("serverclaim", key.String(), "it names server %s and is not Bound", c.Spec.ServerRef.Name)
+		}
+		if c.Spec.ServerRef != nil && now[c.Spec.ServerRef.Name] == nil {
+			v.add("serverclaim", key.String(), "it names server %s, which does not exist", c.Spec.ServerRef.Name)
+		}
+	}
+	for i := range f.bmcs {
+		if b := &f.bmcs[i]; b.Status.State != v1alpha1.BMCStateEnabled {
+			v.add("bmc", b.Name, "its state is %q, not Enabled; see its conditions", b.Status.State)
+		}
+	}
+	if before == nil {
+		v.Notes = append(v.Notes, "the servers are not compared with what they were before; --before FILE does that")
+	}
+	v.sort()
+	return v
+}
+
+// checkServer finds what is wrong with a server as it is.
+func (f *fleet) checkServer(s *v1alpha1.Server, v *verdict) {
+	if s.Status.Lifecycle == nil && !v1alpha1.Ignored(s) {
+		v.add("server", s.Name, "no manager has taken it over yet: status.lifecycle is empty")
+	}
+	for _, kind := range unwanted {
+		if c := meta.FindStatusCondition(s.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+			v.add("server", s.Name, "%s (%s): %s", kind, c.Reason, c.Message)
+		}
+	}
+	c := f.claimOf(s)
+	if c != nil && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == s.Name && s.Status.State != v1alpha1.StateReserved {
+		v.add("server", s.Name, "the claim %s holds it, and it is in %q, not Reserved", client.ObjectKeyFromObject(c), s.Status.State)
+	}
+}
+
+// checkAgainst finds what changed about a server that was Reserved.
+func checkAgainst(was, is *v1alpha1.Server, v *verdict) {
+	switch {
+	case was.Status.State != v1alpha1.StateReserved:
+	case is == nil:
+		v.add("server", was.Name, "it was Reserved, and does not exist any more")
+	case is.Status.State != v1alpha1.StateReserved:
+		v.add("server", was.Name, "it was Reserved, and is in %q", is.Status.State)
+	case was.Spec.ServerClaimRef != nil && (is.Spec.ServerClaimRef == nil || *is.Spec.ServerClaimRef != *was.Spec.ServerClaimRef):
+		v.add("server", was.Name, "it named the claim %s/%s, and does not any more", was.Spec.ServerClaimRef.Namespace, was.Spec.ServerClaimRef.Name)
+	}
+}
+
+// back finds what keeps metal-operator from having the fleet: it does not know the mark Dirty, nor the states Cleanup and Observing.
+func (f *fleet) back() verdict {
+	v := verdict{Findings: []finding{}}
+	if !f.ours {
+		v.add("cluster", "-", "the cluster serves no ServerInventory: whose data is on which machine cannot be told")
+	}
+	stands := map[string]bool{}
+	for i := range f.servers {
+		s := &f.servers[i]
+		inv := f.inventoryOf(s)
+		if inv != nil {
+			stands[inv.Name] = true
+		}
+		if v1alpha1.Ignored(s) {
+			f.noteIgnored(s, &v)
+			continue
+		}
+		f.checkBack(s, policies.KeptDirty(inv), &v)
+	}
+	for name, inv := range f.inventories {
+		if policies.KeptDirty(inv) && !stands[name] {
+			v.Notes = append(v.Notes, fmt.Sprintf("machine %s is Dirty and has no Server; metal-operator offers it if a BMC of its shows it", name))
+		}
+	}
+	v.sort()
+	return v
+}
+
+func (f *fleet) checkBack(s *v1alpha1.Server, keptDirty bool, v *verdict) {
+	const remedy = "have it wiped, or annotate it with " + v1alpha1.OperationAnnotation + "=" + v1alpha1.OperationIgnoreReconciliation
+	dirty := keptDirty || s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)
+	switch state := s.Status.State; {
+	case s.Status.Lifecycle == nil:
+		v.add("server", s.Name, "it has no status.lifecycle, so that nobody knows whether it is Dirty; let the manager take it over first")
+	case state == v1alpha1.StateDiscovery || state == v1alpha1.StateCleanup:
+		v.add("server", s.Name, "it is in %s; wait until it has left that state", state)
+	case dirty && state == v1alpha1.StateReserved && f.claimOf(s) == nil:
+		v.add("server", s.Name, "it is Dirty and Reserved, and its claim does not exist, so that metal-operator may release and offer it; "+remedy)
+	case dirty && state != v1alpha1.StateReserved:
+		v.add("server", s.Name, "it is Dirty and in %s, and metal-operator may offer it; "+remedy, state)
+	case state == v1alpha1.StateObserving:
+		v.Notes = append(v.Notes, fmt.Sprintf("server %s is in Observing, a state that metal-operator does not know", s.Name))
+	}
+}
+
+// noteIgnored warns of a spelling that releases of metal-operator differ about: v0.4 to v0.7 know the long one, which is a constant
+// of their API package.
+func (*fleet) noteIgnored(s *v1alpha1.Server, v *verdict) {
+	if value := s.Annotations[v1alpha1.OperationAnnotation]; value != v1alpha1.OperationIgnoreReconciliation {
+		v.Notes = append(v.Notes, fmt.Sprintf("server %s is left alone by %s=%s; see that your metal-operator knows that spelling, or write %s",
+			s.Name, v1alpha1.OperationAnnotation, value, v1alpha1.OperationIgnoreReconciliation))
+	}
+}
+
+func (v *verdict) sort() {
+	slices.SortFunc(v.Findings, func(a, b finding) int {
+		return strings.Compare(a.Kind+"/"+a.Name+"/"+a.Message, b.Kind+"/"+b.Name+"/"+b.Message)
+	})
+	slices.Sort(v.Notes)
+}

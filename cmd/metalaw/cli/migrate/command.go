@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package migrate rehearses the way from metal-operator to metalaw and back. Its commands read a live cluster and write nothing.
+package migrate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// maxBackup is the largest backup that is read: a hundred times 10,000 servers with their claims and boots.
+const maxBackup = 4 << 30
+
+// options are what the commands have in common.
+type options struct {
+	access.Flags
+	output  terminal.Output
+	shipped string
+	known   []string
+	before  string
+}
+
+// Command is `metalaw migrate` with its commands; program is how the user calls this program.
+func Command(program string) *cobra.Command {
+	o := &options{}
+	var group *cobra.Command
+	group = &cobra.Command{
+		Use:   "migrate",
+		Short: "Rehearse the way from metal-operator to metalaw, and back",
+		Long: "Reads a live cluster and writes nothing. plan shows what a manager would make of each server, check holds a fleet that was " +
+			"taken over against what must be true before machines are touched, and back says whether metal-operator may have the fleet again.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage.Errorf("there is no command %q%s", args[0], terminal.Suggest(group, args[0], program+" migrate --help"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	o.Register(group)
+	for _, cmd := range []*cobra.Command{o.planCommand(), o.checkCommand(), o.backCommand()} {
+		cmd.Args = usage.NoArgs
+		cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", program)
+		o.output.Register(cmd)
+		group.AddCommand(cmd)
+	}
+	return group
+}
+
+func (o *options) planCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan [--bundle NAME]",
+		Short: "Show what a manager would make of each server, and write nothing",
+		Long: "Decides about each server as the manager does, by the same functions, and shows its state, the marks that it gets, the next move " +
+			"and why. It works while metal-operator runs and before our CRDs are applied. Power is taken from the status; the manager " +
+			"asks the BMC, and compares the machine's identity first. The policy is the revision in force, else the default bundle.\n\n" +
+			"Exit codes: 0 shown; 1 something could not be read; 2 the command line makes no sense.",
+		Example: "  {{.}} migrate plan\n\n  # Under the bundle that erases nothing between two holders\n  {{.}} migrate plan --bundle compat-v0.7",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := terminal.Of(cmd)
+			c, err := o.Connect(t.Err)
+			if err != nil {
+				return err
+			}
+			return plan(cmd.Context(), c, t, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.shipped, "bundle", "",
+		"shipped bundle to judge by, in place of the revision in force: "+strings.Join(policies.ShippedNames(), ", "))
+	// The error is about a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("bundle", cobra.FixedCompletions(policies.ShippedNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (o *options) checkCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check [--before FILE] [--known NAME]...",
+		Short: "Check a fleet that was taken over, before the first machine is touched",
+		Long: "Holds the fleet against step 5 of the page \"Coming from metal-operator\": each server is taken over, each server that was Reserved " +
+			"is Reserved and its claim is Bound, no server is PolicyHalted, ClaimMissing or IdentityMismatch, and each BMC is Enabled. " +
+			"What you know the cause of is named with --known: it is shown and does not count.\n\n" +
+			"Exit codes: 0 the fleet is as it should be; 1 something is not, or could not be read; 2 the command line makes no sense.",
+		Example: "  {{.}} migrate check --before before.yaml\n\n" +
+			"  # One server whose claim was lost long ago\n  {{.}} migrate check --before before.yaml --known rack1-07-system-0",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := terminal.Of(cmd)
+			before, err := o.readBefore(cmd.Context(), t.In)
+			if err != nil {
+				return err
+			}
+			f, err := o.look(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
+			v := f.check(before)
+			if unused := v.know(o.known); len(unused) > 0 {
+				v.Notes = append(v.Notes, "nothing was found about "+strings.Join(unused, ", ")+", which --known names")
+			}
+			return v.show(t, o.output, terminal.Count(len(f.servers), "server")+" checked; go on with step 6")
+		},
+	}
+	cmd.Flags().StringVar(&o.before, "before", "",
+		"the servers as they were with metal-operator: what kubectl get servers -o yaml wrote; - reads standard input")
+	cmd.Flags().StringSliceVar(&o.known, "known", nil,
+		"object whose findings you know the cause of: NAME, or NAMESPACE/NAME of a claim; may be repeated")
+	return cmd
+}
+
+func (o *options) backCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "back",
+		Short: "Say whether metal-operator may have the fleet again, and what stands in the way",
+		Long: "metal-operator does not know the mark Dirty, and may offer a machine with a holder's data. This refuses while a Dirty server is " +
+			"neither Reserved for a claim that exists nor ignored, and while a server is in Discovery or Cleanup.\n\n" +
+			"Exit codes: 0 nothing stands in the way; 1 something does, or could not be read; 2 the command line makes no sense.",
+		Example: "  {{.}} migrate back",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := terminal.Of(cmd)
+			f, err := o.look(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
+			v := f.back()
+			return v.show(t, o.output, terminal.Count(len(f.servers), "server")+" checked; stop metalaw, and go on with step 3 of going back")
+		},
+	}
+}
+
+// plan reads the fleet with the policy that judges it, and shows what becomes of it.
+func plan(ctx context.Context, c client.Reader, t *terminal.Terminal, o *options) error {
+	f, err := read(ctx, c)
+	if err == nil {
+		err = f.readPolicy(ctx, c, o.shipped)
+	}
+	if err != nil {
+		return err
+	}
+	return f.showPlan(t, o.output)
+}
+
+func (o *options) look(ctx context.Context, t *terminal.Terminal) (*fleet, error) {
+	c, err := o.Connect(t.Err)
+	if err != nil {
+		return nil, err
+	}
+	return read(ctx, c)
+}
+
+// readBefore reads the servers of a backup; nil where none is named.
+func (o *options) readBefore(ctx context.Context, in io.Reader) ([]v1alpha1.Server, error) {
+	if o.before == "" {
+		return nil, nil
+	}
+	text, err := terminal.Read(ctx, o.before, in, maxBackup)
+	if err != nil {
+		return nil, fmt.Errorf("--before: %w", err)
+	}
+	servers, err := serversOf(text)
+	if err != nil {
+		return nil, fmt.Errorf("--before %s: %w", o.before, err)
+	}
+	return servers, nil
+}
+
+// serversOf finds the servers in a list as kubectl writes it, beside objects of other kinds.
+func serversOf(text []byte) ([]v1alpha1.Server, error) {
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := yaml.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("it is no list of Kubernetes objects: %w", err)
+	}
+	servers := []v1alpha1.Server{}
+	for _, item := range list.Items {
+		var kind struct {
+			Kind string `json:"kind"`
+		}
+		if err := json.Unmarshal(item, &kind); err != nil || kind.Kind != "Server" {
+			continue // another kind; what cannot be read is no Server either, and the count below tells
+		}
+		var s v1alpha1.Server
+		if err := json.Unmarshal(item, &s); err != nil {
+			return nil, fmt.Errorf("a Server in it cannot be read: %w", err)
+		}
+		servers = append(servers, s)
+	}
+	if len(servers) == 0 {
+		return nil, errors.New("there is no Server in it; write it with kubectl get servers -o yaml while metal-operator runs")
+	}
+	return servers, nil
+}
