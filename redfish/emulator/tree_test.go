@@ -310,7 +310,11 @@ func TestAnArchiveThatIsNoTreeIsRefused(t *testing.T) {
 		})
 	}
 	docs := packed(t, "x", madeUpTree())
-	if _, err := parseTree("x", bytes.NewReader(docs[:len(docs)/2])); err == nil {
+	whole, half := zipped(t, docs), filepath.Join(t.TempDir(), "half.tar.gz")
+	if err := os.WriteFile(half, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadTree(half); err == nil {
 		t.Error("half an archive is accepted")
 	}
 	if _, err := parseTree("x", bytes.NewReader(append(docs[:len(docs)-1024], packed(t, "y", madeUpTree())...))); err == nil {
