@@ -141,6 +141,7 @@ func (b *bmc) restart(keep *conn) {
 			m.clearOverride()
 		}
 	}
+	b.notify()
 	away := b.machines[0].delays.BMCReset
 	ep := b.port()
 	_ = ep.setReach(Refusing, keep) // refusing cannot fail
