@@ -111,7 +111,8 @@ func ValidName(name string) bool { return len(name) <= maxBundleName && objectNa
 func parseManifest(data []byte) (Manifest, diag.List) {
 	f := yamlpos.Parse(BundleFile, data)
 	m := Manifest{Settings: Settings{Sanitization: SanitizationRequired, FirstSeen: FirstSeenObserve, BMCTLS: TLSVerify,
-		Health: Health{CriticalStops: StopsInspection}, Coverage: CoverageFloor{Rego: leastRegoCoverage}, Claims: defaultClaims(), Boot: defaultBoot()}}
+		Health: Health{CriticalStops: StopsInspection}, Coverage: CoverageFloor{Rego: leastRegoCoverage},
+		Claims: defaultClaims(), Boot: defaultBoot()}}
 	if f.Root == nil {
 		return m, f.Found
 	}

@@ -33,9 +33,7 @@ func prepare(config *metalv1alpha1.ServerBootConfiguration, server *metalv1alpha
 		p.secret = ref.Name
 	}
 	for _, nic := range server.Status.NetworkInterfaces {
-		for _, ip := range nic.IPs {
-			p.addresses = append(p.addresses, ip)
-		}
+		p.addresses = append(p.addresses, nic.IPs...)
 		if nic.MACAddress != "" {
 			p.addresses = append(p.addresses, nic.MACAddress)
 		}

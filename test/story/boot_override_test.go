@@ -60,8 +60,8 @@ var _ = Describe("A boot override that the BMC accepts and ignores", func() {
 })
 
 var _ = DescribeTable("A make whose settings resource is not where its override goes, or whose manager is one of two",
-	func(ctx SpecContext, make string) {
-		m := theWorld.machine(ctx, func(s *emulator.MachineSpec) { s.Profile = make })
+	func(ctx SpecContext, profile string) {
+		m := theWorld.machine(ctx, func(s *emulator.MachineSpec) { s.Profile = profile })
 		Eventually(state(ctx, serverOf(m))).Should(Equal("Available/Off"))
 		for _, w := range m.Writes() {
 			Expect(w.Path == m.SystemURI() && w.Status >= 400).To(BeFalse(), "%s %s was answered %d", w.Method, w.Path, w.Status)
