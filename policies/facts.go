@@ -47,7 +47,7 @@ type LifecycleFacts struct {
 type BMCFacts struct {
 	Reachable   bool   `fact:"reachable" quiet:"true" doc:"The last read of the system succeeded."`
 	Power       string `fact:"power" enum:"On,Off,Paused,PoweringOn,PoweringOff,Unknown" quiet:"Off" doc:"The machine's power; Unknown is not Off."`
-	Health      string `fact:"health" enum:"OK,Warning,Critical,Unknown" quiet:"OK" doc:"Health of its machine; Critical only by what stops inspection."`
+	Health      string `fact:"health" enum:"OK,Warning,Critical,Unknown" quiet:"OK" doc:"Health of its machine; Critical by what stops inspection."`
 	Identity    string `fact:"identity" enum:"Same,Other,Unknown" quiet:"Same" doc:"Whether the system answering is the one that the Server names."`
 	OverrideSet bool   `fact:"overrideSet" doc:"A boot override is set on the system that the Server names."`
 }
