@@ -50,7 +50,7 @@ type ServerMaintenanceSpec struct {
 	LocatorLED IndicatorLED `json:"locatorLED,omitempty"`
 	// priority orders the maintenances of one server, highest first; of equals the enforced, then the older one goes first.
 	// +optional
-	// +kubebuilder:default=0
+	// +default=0
 	Priority int32 `json:"priority,omitempty"`
 }
 
