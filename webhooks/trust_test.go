@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+)
+
+func TestTheTrustInACertificate(t *testing.T) {
+	digits := strings.Repeat("ab", 32)
+	accepting := func(value string) *v1alpha1.BMC {
+		return inline("b", "10.0.0.2", "", func(b *v1alpha1.BMC) {
+			metav1.SetMetaDataAnnotation(&b.ObjectMeta, "policy.metalaw.dev/accept-certificate", value)
+		})
+	}
+	trusting := func(authorities string) *v1alpha1.BMC {
+		return inline("b", "10.0.0.2", "", func(b *v1alpha1.BMC) { b.Spec.Trust = &v1alpha1.BMCTrust{CABundle: authorities} })
+	}
+	plain := inline("b", "10.0.0.2", "")
+	for name, c := range map[string]struct {
+		before, after *v1alpha1.BMC
+		want          string
+	}{
+		"a fingerprint is accepted": {before: plain, after: accepting(digits)},
+		"a text that is no fingerprint is refused": {before: plain, after: accepting("yes"),
+			want: "Invalid\nmetadata.annotations[policy.metalaw.dev/accept-certificate]: Invalid value: \"yes\": it is no SHA-256 fingerprint; " +
+				"write its 64 hexadecimal digits, with or without colons"},
+		"what is stored is not held against another change": {before: accepting("yes"), after: accepting("yes")},
+		"authorities that are no PEM are refused": {before: plain, after: trusting("my CA"),
+			want: "Invalid\nspec.trust.caBundle: Invalid value: \"my CA\": it holds no PEM certificate; write the certificates of the authorities that sign the BMC's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, defaults(t))
+			if got, _ := w.ask(PathValidateBMC, user, admissionv1.Update, c.before, c.after); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTheTrustInABMCSecretQuotesNoValue(t *testing.T) {
+	w := newWorld(t, defaults(t))
+	secret := &v1alpha1.BMCSecret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, StringData: map[string]string{
+		"username": "admin", "password": "secret", "certificate-sha256": "hunter2", "ca.crt": "hunter2"}}
+	got, _ := w.ask(PathValidateBMCSecret, user, admissionv1.Create, nil, secret)
+	want := "Forbidden\nstringData[certificate-sha256]: Forbidden: it is no SHA-256 fingerprint; write its 64 hexadecimal digits, with or without colons\n" +
+		"stringData[ca.crt]: Forbidden: it holds no PEM certificate; write the certificates of the authorities that sign the BMC's"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
