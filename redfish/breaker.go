@@ -5,6 +5,7 @@ package redfish
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -23,6 +24,8 @@ type breaker struct {
 	delay    time.Duration
 	until    time.Time // open until then; zero means closed
 	probing  bool      // the one request of the half-open breaker is under way
+	// distrusted is why the last failure was one of the certificate; nil where it was not.
+	distrusted *CertificateError
 }
 
 // refusal returns the error for a request that must not go out now. With reserve it also takes the half-open probe.
@@ -33,6 +36,9 @@ func (b *breaker) refusal(reserve bool) error {
 		return nil
 	}
 	if b.probing || time.Now().Before(b.until) {
+		if b.distrusted != nil {
+			return &UnreachableError{Err: fmt.Errorf("%w; the last time: %w", errBreakerOpen, b.distrusted), RetryAt: b.until}
+		}
 		return &UnreachableError{Err: errBreakerOpen, RetryAt: b.until}
 	}
 	if reserve {
@@ -41,10 +47,18 @@ func (b *breaker) refusal(reserve bool) error {
 	return nil
 }
 
-func (b *breaker) record(failed, neither bool) {
+// record counts how a request ended. Err is what it ended with.
+func (b *breaker) record(failed, neither bool, err error) {
+	var distrusted *CertificateError
+	if failed && !neither {
+		_ = errors.As(explain(err), &distrusted)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.probing = false
+	if !neither {
+		b.distrusted = distrusted
+	}
 	switch {
 	case neither:
 	case !failed:
@@ -86,6 +100,6 @@ func (m *breakerMeter) RoundTrip(req *http.Request) (*http.Response, error) {
 	var response *ResponseError
 	answered := err == nil || errors.As(err, &response)
 	// A caller that goes away says nothing about the BMC.
-	m.breaker.record(!answered, !answered && errors.Is(req.Context().Err(), context.Canceled))
+	m.breaker.record(!answered, !answered && errors.Is(req.Context().Err(), context.Canceled), err)
 	return resp, err
 }

@@ -62,7 +62,7 @@ func TestTheBreakerBacksOffDoublesAndClosesAgain(t *testing.T) {
 func TestOneRequestAtATimeTestsAHalfOpenBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &breaker{threshold: 1, base: time.Second, max: time.Second}
-		b.record(true, false)
+		b.record(true, false, nil)
 		time.Sleep(time.Second)
 		if b.refusal(true) != nil {
 			t.Fatal("no request was let through after the delay")
@@ -70,7 +70,7 @@ func TestOneRequestAtATimeTestsAHalfOpenBreaker(t *testing.T) {
 		if b.refusal(true) == nil || b.refusal(false) == nil {
 			t.Error("a second request was let through beside the first")
 		}
-		b.record(true, true) // its caller went away
+		b.record(true, true, nil) // its caller went away
 		if b.refusal(true) != nil {
 			t.Error("a caller that went away blocked the next attempt")
 		}

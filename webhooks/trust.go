@@ -25,6 +25,9 @@ func checkTrust(c change[v1alpha1.BMC], found *findings) {
 	if c.old != nil {
 		was = c.old.Spec.Trust
 	}
+	if is != nil && *is != (v1alpha1.BMCTrust{}) && c.new.Spec.Protocol.Scheme == v1alpha1.ProtocolSchemeHTTP {
+		found.deny(field.Forbidden(field.NewPath("spec", "trust"), "over http a BMC shows no certificate; set spec.protocol.scheme to https"))
+	}
 	if is == nil || is.CABundle == "" || was != nil && was.CABundle == is.CABundle {
 		return
 	}

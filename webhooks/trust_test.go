@@ -32,6 +32,9 @@ func TestTheTrustInACertificate(t *testing.T) {
 			want: "Invalid\nmetadata.annotations[policy.metalaw.dev/accept-certificate]: Invalid value: \"yes\": it is no SHA-256 fingerprint; " +
 				"write its 64 hexadecimal digits, with or without colons"},
 		"what is stored is not held against another change": {before: accepting("yes"), after: accepting("yes")},
+		"a certificate is not promised where none is shown": {before: plain, after: inline("b", "10.0.0.2", "", func(b *v1alpha1.BMC) {
+			b.Spec.Protocol.Scheme, b.Spec.Trust = v1alpha1.ProtocolSchemeHTTP, &v1alpha1.BMCTrust{CertificateSHA256: digits}
+		}), want: "Forbidden\nspec.trust: Forbidden: over http a BMC shows no certificate; set spec.protocol.scheme to https"},
 		"authorities that are no PEM are refused": {before: plain, after: trusting("my CA"),
 			want: "Invalid\nspec.trust.caBundle: Invalid value: \"my CA\": it holds no PEM certificate; write the certificates of the authorities that sign the BMC's"},
 	} {

@@ -120,8 +120,8 @@ const (
 	// AcceptCertificateAnnotation on a BMC is the SHA-256 fingerprint of the certificate that is trusted from now on. The manager
 	// writes it into spec.trust and removes the annotation.
 	AcceptCertificateAnnotation = "policy.metalaw.dev/accept-certificate"
-	// CertificatePinnedAnnotation on a BMC is when its certificate was pinned at first use (RFC 3339). A BMC that has it is never
-	// pinned at first use again.
+	// CertificatePinnedAnnotation on a BMC or its Endpoint is when the certificate was pinned at first use (RFC 3339). What has it
+	// is never pinned at first use again.
 	CertificatePinnedAnnotation = "policy.metalaw.dev/certificate-pinned"
 	// HostMACsAnnotation on a BMC gives the MAC addresses of systems of which the BMC reports no network interface: a YAML object
 	// of lists by the URI of the system. They count until the machine itself reports its interfaces.

@@ -20,6 +20,8 @@ type options struct {
 	serve.Options
 	// faultFile holds the faults to begin with; empty for none.
 	faultFile string
+	// given reports that a flag stands on the command line; nil for none.
+	given func(flag string) bool
 	// treeFiles are the captured trees; empty for none.
 	treeFiles []string
 	// bootProvider is the URL that machines ask what to boot; empty for machines that run nothing.
@@ -41,6 +43,7 @@ func newCommand(makeGuest guestMaker) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts.given = cmd.Flags().Changed
 			if err := opts.validate(); err != nil {
 				return err
 			}
@@ -56,7 +59,7 @@ func newCommand(makeGuest guestMaker) *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(usage.FlagError)
 	flags := cmd.Flags()
-	flags.IntVar(&opts.Machines, "machines", 1, "how many machines to emulate")
+	flags.IntVar(&opts.Machines, "machines", 1, "how many machines to emulate; with --tree one for each tree")
 	flags.StringVar(&opts.Listen, "listen", "127.0.0.1", "address that all BMCs share")
 	flags.IntVar(&opts.BasePort, "base-port", 8000, "first port; with --addresses the port of every BMC; 0 for any free ones")
 	flags.StringVar(&opts.Addresses, "addresses", "", "network of which every BMC gets an address of its own, such as 127.0.1.0/24")

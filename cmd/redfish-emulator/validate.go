@@ -21,8 +21,8 @@ import (
 // trees into the options, and opens nothing else.
 func (o *options) validate() error {
 	p := &usage.Problems{}
-	o.validateMachines(p)
 	o.validateTrees(p)
+	o.validateMachines(p)
 	o.validateAddresses(p)
 	o.validateFiles(p)
 	for _, d := range []struct {
@@ -65,6 +65,17 @@ func (o *options) validateTrees(p *usage.Problems) {
 		}
 		o.Trees = append(o.Trees, tree)
 	}
+	if len(o.treeFiles) == 0 || o.given == nil {
+		return
+	}
+	// A second machine of one tree would have the same UUID, serial number and MAC addresses.
+	if o.given("machines") && o.Machines != len(o.treeFiles) {
+		p.Add("machines", o.Machines, fmt.Sprintf("each of the %d trees is one machine", len(o.treeFiles)), "leave --machines out beside --tree")
+	}
+	if o.given("profile") {
+		p.Add("profile", strings.Join(o.Profiles, ","), "a tree takes the place of a make", "write --tree or --profile")
+	}
+	o.Machines = len(o.treeFiles)
 }
 
 func (o *options) validateAddresses(p *usage.Problems) {

@@ -37,6 +37,20 @@ func TestAFlagThatCannotBeUsedIsToldBeforeAnythingIsPrinted(t *testing.T) {
 	if err := os.WriteFile(faults, []byte("faults:\n- use: Nonsense\n- status: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	tree := filepath.Join(dir, "tree")
+	for path, text := range map[string]string{
+		"":           `{"Systems":{"@odata.id":"/redfish/v1/Systems"}}`,
+		"/Systems":   `{"Members":[{"@odata.id":"/redfish/v1/Systems/A"}]}`,
+		"/Systems/A": `{"PowerState":"Off","Actions":{"#ComputerSystem.Reset":{"target":"/redfish/v1/Systems/A/Actions/ComputerSystem.Reset"}}}`,
+	} {
+		folder := filepath.Join(tree, "redfish", "v1", path)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "index.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	const head = "these flags cannot be used, and nothing was started:\n  "
 	for name, c := range map[string]struct {
 		args []string
@@ -55,6 +69,8 @@ func TestAFlagThatCannotBeUsedIsToldBeforeAnythingIsPrinted(t *testing.T) {
 		"a CA without TLS":               {[]string{"--ca-out=x"}, head + `--ca-out="x": without TLS there is no CA; it needs --tls`},
 		"a file in no folder":            {[]string{"--tls", "--ca-out=/nonexistent/x"}, head + `--ca-out="/nonexistent/x": its folder does not exist; name a file in a folder that does`},
 		"a tree that is not there":       {[]string{"--tree=/nonexistent"}, head + `--tree="/nonexistent": no such file or directory; name a folder or a .tar.gz with <name>/redfish/v1/.../index.json`},
+		"a tree for two machines":        {[]string{"--tree=" + tree, "--machines=2"}, head + "--machines=2: each of the 1 trees is one machine; leave --machines out beside --tree"},
+		"a tree and a make":              {[]string{"--tree=" + tree, "--profile=dell"}, head + `--profile="dell": a tree takes the place of a make; write --tree or --profile`},
 		"a fault file that is not there": {[]string{"--faults=/nonexistent"}, head + `--faults="/nonexistent": no such file or directory; docs/emulator.md shows the form of the file`},
 		"an argument":                    {[]string{"now"}, `redfish-emulator takes no arguments, and "now" was given; see --help`},
 		"a number that is none":          {[]string{"--machines=many"}, `invalid argument "many" for "--machines" flag: strconv.ParseInt: parsing "many": invalid syntax; see --help`},

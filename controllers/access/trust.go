@@ -28,6 +28,10 @@ func Trust(e redfish.Endpoint, b *v1alpha1.BMC, secret *v1alpha1.BMCSecret) (red
 		where = fmt.Sprintf("the key %s of BMCSecret %q", v1alpha1.BMCSecretFingerprintKey, secret.Name)
 	}
 	switch {
+	case e.Scheme == string(v1alpha1.ProtocolSchemeHTTP):
+		return e, &Error{v1alpha1.ReasonTrustUnusable,
+			"the BMC or its BMCSecret names a certificate, and the BMC is asked over http, which shows none; " +
+				"set spec.protocol.scheme to https, or remove the certificate"}
 	case given.CertificateSHA256 != "":
 		e.CertificateSHA256 = fingerprint.Parse(given.CertificateSHA256)
 		if e.CertificateSHA256 == "" {
@@ -46,7 +50,8 @@ type FirstContact struct {
 	Settings bundle.Settings
 	// IP is where the BMC is.
 	IP string
-	// Trust says that the BMC or its BMCSecret names a certificate or an authority.
+	// Trust says that the BMC or its BMCSecret names a certificate or an authority, or the BMC a host name that its certificate
+	// has to be for.
 	Trust bool
 	// Known says that the BMC was reached, or a certificate pinned, before.
 	Known bool

@@ -52,6 +52,8 @@ func TestTrustOfABMC(t *testing.T) {
 			secret: keys(map[string]string{"certificate-sha256": shown}), want: redfish.Endpoint{CABundle: []byte("own")}},
 		{name: "a fingerprint that is none leaves the BMC alone", bmc: bmc(nil), secret: keys(map[string]string{"certificate-sha256": "ab"}),
 			reason: "TrustUnusable"},
+		{name: "a certificate is not promised where none is shown", before: redfish.Endpoint{Scheme: "http"},
+			bmc: spec(v1alpha1.BMCTrust{CertificateSHA256: shown}), reason: "TrustUnusable"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Trust(c.before, c.bmc, c.secret)

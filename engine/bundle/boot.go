@@ -92,16 +92,19 @@ func parseBoot(f *yamlpos.File, n *yaml.Node, b Boot) Boot {
 		return b
 	}
 	for _, item := range items { // what a row leaves out is as for all, in whatever order the fields stand
-		row := BootModel{BootOf: b.BootOf}
+		row, sets := BootModel{BootOf: b.BootOf}, false
 		for _, field := range f.Fields(item, "models", "manufacturer", "model", "firstWord", "mode") {
 			switch field.Name {
 			case "manufacturer":
-				row.Manufacturer = f.Text(field.Value, field.Name)
+				row.Manufacturer = pattern(f, field)
 			case "model":
-				row.Model = f.Text(field.Value, field.Name)
+				row.Model = pattern(f, field)
 			default:
-				row.BootOf = parseBootOf(f, field, row.BootOf)
+				row.BootOf, sets = parseBootOf(f, field, row.BootOf), true
 			}
+		}
+		if !sets {
+			f.Errorf(item, "setting-word", "", "add firstWord or mode, or remove the row", "a row of models does not say how its machines are booted")
 		}
 		if row.Manufacturer == "" && row.Model == "" {
 			f.Errorf(item, "setting-word", "", "name a manufacturer, a model or both, as status of a Server shows them",
@@ -110,6 +113,15 @@ func parseBoot(f *yamlpos.File, n *yaml.Node, b Boot) Boot {
 		b.Models = append(b.Models, row)
 	}
 	return b
+}
+
+// pattern reads a name that may end in "*".
+func pattern(f *yamlpos.File, field yamlpos.Field) string {
+	text := f.Text(field.Value, field.Name)
+	if strings.Contains(strings.TrimSuffix(text, "*"), "*") {
+		f.Errorf(field.Value, "setting-word", "", "write one * at the end, such as X9*", "%s cannot be %q: a * stands for any text at the end only", field.Name, text)
+	}
+	return text
 }
 
 func parseBootOf(f *yamlpos.File, field yamlpos.Field, b BootOf) BootOf {

@@ -47,6 +47,8 @@ func TestBootSettingsThatAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ boot, says string }{
 		"a mode that there is not":  {"{mode: BIOS}", `mode cannot be "BIOS"`},
 		"no time at all":            {"{firstWord: 0s}", "firstWord cannot be 0s"},
+		"a star within a name":      {`{models: [{model: "X9*DRi", mode: Legacy}]}`, `model cannot be "X9*DRi": a * stands for any text at the end only`},
+		"a row that sets nothing":   {`{models: [{model: "X9*"}]}`, "a row of models does not say how its machines are booted"},
 		"more than a day":           {"{firstWord: 25h}", "firstWord cannot be 25h0m0s"},
 		"no duration":               {"{firstWord: soon}", "which is no duration"},
 		"a row without a model":     {"{models: [{firstWord: 5m}]}", "names no model"},

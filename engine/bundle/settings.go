@@ -185,19 +185,22 @@ func parseSettings(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
 }
 
 func parseBMC(f *yamlpos.File, n *yaml.Node, s Settings) Settings {
+	wrong := len(f.Found)
+	given := false
 	for _, field := range f.Fields(n, "bmc", "tls", "pinWithin") {
 		switch field.Name {
 		case "tls":
 			s.BMCTLS = oneOf(f, field.Value, field.Name, TLSVerify, TLSInsecure, TLSPin)
 		case "pinWithin":
-			s.BMCPinWithin = networks(f, field.Value, field.Name)
+			s.BMCPinWithin, given = networks(f, field.Value, field.Name), true
 		}
 	}
 	switch {
+	case len(f.Found) > wrong: // what is wrong already says enough
 	case s.BMCTLS == TLSPin && len(s.BMCPinWithin) == 0:
 		f.Errorf(n, "setting-pin", "", "add pinWithin with the networks of the BMCs, such as [10.20.0.0/16]",
 			"tls is pin and no network is named in which a certificate may be pinned")
-	case s.BMCTLS != TLSPin && len(s.BMCPinWithin) > 0:
+	case s.BMCTLS != TLSPin && given:
 		f.Errorf(n, "setting-pin", "", "write tls: pin, or remove pinWithin", "pinWithin is written and tls is %s", s.BMCTLS)
 	}
 	return s
@@ -210,15 +213,18 @@ func networks(f *yamlpos.File, n *yaml.Node, what string) []netip.Prefix {
 		text := f.Text(item, what)
 		prefix, err := netip.ParsePrefix(text)
 		switch {
-		case err == nil && prefix == prefix.Masked():
-			list = append(list, prefix)
 		case f.Told(item):
-		case err == nil:
+		case err != nil || prefix.Addr().Is4In6():
+			f.Errorf(item, "setting-network", "", "write a network such as 10.20.0.0/16 or fd00:20::/64",
+				"%s cannot be %q, which is no network", what, text)
+		case prefix != prefix.Masked():
 			f.Errorf(item, "setting-network", "", fmt.Sprintf("write %s", prefix.Masked()),
 				"%s cannot be %q, which is an address in a network", what, text)
 		default:
-			f.Errorf(item, "setting-network", "", "write a network such as 10.20.0.0/16 or fd00:20::/64",
-				"%s cannot be %q, which is no network", what, text)
+			list = append(list, prefix)
+			if prefix.Bits() == 0 {
+				f.Warnf(item, "setting-network", "", "name the networks of the BMCs", "%s names every address, so whoever answers first is trusted", text)
+			}
 		}
 	}
 	return list

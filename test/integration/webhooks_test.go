@@ -101,7 +101,7 @@ var _ = Describe("Admission", Serial, Ordered, func() {
 		Expect(create(ctx, device("adm-bad", "ff:ff:ff:ff:ff:ff"))).To(refusal("spec.macAddress", "is the broadcast address"))
 		d.told.take()
 		Expect(create(ctx, device("adm-multicast", "23:11:8a:33:cf:ea"))).To(Succeed(), "upstream's sample")
-		Expect(d.told.take()).To(ConsistOf(ContainSubstring("is a multicast address")))
+		Expect(d.told.take()).To(ContainElement(ContainSubstring("is a multicast address")))
 		Expect(create(ctx, device("adm-bad", "02:00:00"))).To(MatchError(ContainSubstring("spec.macAddress")))
 	})
 

@@ -25,6 +25,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/engine/bundle"
 )
 
 // left is a server as metal-operator v0.7 leaves it: with a state, its finalizer and no lifecycle.
@@ -255,6 +256,22 @@ func cluster(t *testing.T, withOurs bool, objects ...client.Object) client.Clien
 			return c.List(ctx, list, opts...)
 		},
 	}).Build()
+}
+
+func TestThePlanNamesBMCsWhoseCertificateNothingTrusts(t *testing.T) {
+	plain, trusted, open := v1alpha1.BMC{}, v1alpha1.BMC{}, v1alpha1.BMC{}
+	trusted.Spec.Trust = &v1alpha1.BMCTrust{CertificateSHA256: "ab"}
+	open.Spec.Protocol.Scheme = v1alpha1.ProtocolSchemeHTTP
+	f := &fleet{bmcs: []v1alpha1.BMC{plain, trusted, open}, bundle: &bundle.Bundle{Manifest: bundle.Manifest{Settings: bundle.Settings{BMCTLS: "verify"}}}}
+	want := []string{"the manager verifies the certificates of BMCs (bmc.tls: verify), and 1 of 3 BMCs name none in spec.trust; " +
+		"a BMC whose certificate neither --bmc-ca-file nor its BMCSecret trusts is not reached"}
+	if diff := cmp.Diff(want, f.notes()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	f.bundle.Settings.BMCTLS = "insecure"
+	if got := f.notes(); got != nil {
+		t.Errorf("notes %q where nothing is verified", got)
+	}
 }
 
 func TestThePlanReadsAClusterThatServesNothingOfOurs(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -36,6 +37,23 @@ func (f *fleet) plan() []planned {
 	}
 	slices.SortFunc(all, func(a, b planned) int { return strings.Compare(a.Name, b.Name) })
 	return all
+}
+
+// notes say what concerns the whole fleet: metal-operator verifies no certificate, and the policy mostly does.
+func (f *fleet) notes() []string {
+	untold := 0
+	for i := range f.bmcs {
+		b := &f.bmcs[i]
+		if b.Spec.Protocol.Scheme != v1alpha1.ProtocolSchemeHTTP && b.Spec.Trust == nil {
+			untold++
+		}
+	}
+	if untold == 0 || f.bundle.Settings.BMCTLS == bundle.TLSInsecure {
+		return nil
+	}
+	return []string{fmt.Sprintf("the manager verifies the certificates of BMCs (bmc.tls: %s), and %d of %d BMCs name none in spec.trust; "+
+		"a BMC whose certificate neither --bmc-ca-file nor its BMCSecret trusts is not reached",
+		f.bundle.Settings.BMCTLS, untold, len(f.bmcs))}
 }
 
 // planOne decides as the manager does, by the same functions. What only the manager can know is taken from the object: the power from

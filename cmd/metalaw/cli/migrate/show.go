@@ -11,12 +11,13 @@ import (
 
 // showPlan writes what becomes of each server.
 func (f *fleet) showPlan(t *terminal.Terminal, output terminal.Output) error {
-	all := f.plan()
+	all, notes := f.plan(), f.notes()
 	if output.Structured() {
 		return output.Write(t.Out, struct {
 			Policy  string    `json:"policy"`
 			Servers []planned `json:"servers"`
-		}{f.policy, all})
+			Notes   []string  `json:"notes,omitempty"`
+		}{f.policy, all, notes})
 	}
 	rows := make([][]string, len(all))
 	for i, p := range all {
@@ -24,6 +25,11 @@ func (f *fleet) showPlan(t *terminal.Terminal, output terminal.Output) error {
 	}
 	if err := terminal.Table(t.Out, []string{"NAME", "STATE", "POWER", "BECOMES", "MARKS", "NEXT", "WHY"}, rows); err != nil {
 		return err
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintln(t.Out, "note: "+note); err != nil {
+			return err
+		}
 	}
 	_, err := fmt.Fprintf(t.Out, "%s, judged by %s; nothing was written\n", terminal.Count(len(all), "server"), f.policy)
 	return err
