@@ -119,7 +119,8 @@ func parseBoot(f *yamlpos.File, n *yaml.Node, b Boot) Boot {
 func pattern(f *yamlpos.File, field yamlpos.Field) string {
 	text := f.Text(field.Value, field.Name)
 	if strings.Contains(strings.TrimSuffix(text, "*"), "*") {
-		f.Errorf(field.Value, "setting-word", "", "write one * at the end, such as X9*", "%s cannot be %q: a * stands for any text at the end only", field.Name, text)
+		f.Errorf(field.Value, "setting-word", "", "write one * at the end, such as X9*",
+			"%s cannot be %q: a * stands for any text at the end only", field.Name, text)
 	}
 	return text
 }

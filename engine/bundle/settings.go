@@ -223,7 +223,8 @@ func networks(f *yamlpos.File, n *yaml.Node, what string) []netip.Prefix {
 		default:
 			list = append(list, prefix)
 			if prefix.Bits() == 0 {
-				f.Warnf(item, "setting-network", "", "name the networks of the BMCs", "%s names every address, so whoever answers first is trusted", text)
+				f.Warnf(item, "setting-network", "", "name the networks of the BMCs",
+					"%s names every address, so whoever answers first is trusted", text)
 			}
 		}
 	}
