@@ -50,6 +50,8 @@ var _ = Describe("Systems that say little of themselves", func() {
 			assigned += fmt.Sprintf("%s: {uuid: %s, serial: %q, mac: %q}\n", m.SystemURI(), m.Identity().UUID, m.Identity().SerialNumber, m.NICs()[0].MACAddress)
 		}
 		annotateBMC(ctx, first.Name(), v1alpha1.SystemUUIDsAnnotation, assigned)
+		// The manager may have listed the systems before the second node was added.
+		annotateBMC(ctx, first.Name(), v1alpha1.OperationAnnotation, v1alpha1.OperationRetry)
 		Eventually(bmcCondition(ctx, first.Name(), "SystemsAccepted")).Should(Equal("True/SystemsKnown"))
 		for i, m := range []*emulator.Machine{first, second} {
 			name := fmt.Sprintf("%s-system-%d", first.Name(), i)
