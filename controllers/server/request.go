@@ -92,7 +92,7 @@ const (
 // nothing. What a BMC refused in this entry rests for longer with each equal answer.
 func (v *visit) pause(request *v1alpha1.PowerRequest, err error) time.Duration {
 	if err != nil && request.RefusedAt != nil && !v.ofFormerEntry(request) {
-		return max(v.usualPause(request, err), refusedPause(request.Refusals))
+		return max(v.usualPause(request, err), v.refusedPause(request.Refusals))
 	}
 	return v.usualPause(request, err)
 }
