@@ -31,6 +31,7 @@ func (c *client) PowerOnOnce(ctx context.Context, uri string, want Identity, tar
 	if len(mode) > 0 && mode[0] != "" {
 		wanted = mode[0]
 	}
+	c.learn(func(m *memory) { delete(m.uncleared, uri) })
 	set, err := op.apply(uri, c.bootOnce(uri, want, target, wanted))
 	if MayHaveHappened(err) {
 		return &NotAskedError{What: "the power-on", Err: fmt.Errorf("boot override: %w", err)}
@@ -144,21 +145,6 @@ func (c *client) bootOnce(uri string, want Identity, target string, mode BootMod
 			return bootAttempts(pending, c.overrideVariants(current, pending, target, mode)...)
 		},
 	}
-}
-
-// ClearBoot implements Boot.
-func (c *client) ClearBoot(ctx context.Context, uri string, want Identity) error {
-	return c.change(ctx, uri, change{
-		want:            want,
-		throughSettings: true,
-		holds: func(current, pending *systemDoc) bool {
-			return !current.Boot.Value.overridden() && (pending == nil || !pending.Boot.Value.overridden())
-		},
-		attempts: func(_, pending *systemDoc) []attempt {
-			return bootAttempts(pending, bootVariant{properties: map[string]any{propertyEnabled: overrideDisabled}},
-				bootVariant{properties: map[string]any{propertyEnabled: overrideDisabled, propertyTarget: targetNone}})
-		},
-	})
 }
 
 // SetBootOrder implements Boot.

@@ -3,6 +3,7 @@
 package redfish
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -100,7 +101,7 @@ func TestAnOverrideIsClearedWhereItIsShown(t *testing.T) {
 	}{
 		"the system shows it, the settings only an order": {once, `"BootOrder":[]`, patchSystem + noOverride},
 		"both show it": {once, once, "PATCH " + pendingURI + " " + noOverride},
-		"the system shows it, the settings that it is off": {once, off, "PATCH " + pendingURI + " " + noOverride},
+		"the system shows it, the settings that it is off": {once, off, patchSystem + noOverride},
 		"the settings show it still":                       {off, once, "PATCH " + pendingURI + " " + noOverride},
 		"neither shows it":                                 {off, off, ""},
 	} {
@@ -113,6 +114,46 @@ func TestAnOverrideIsClearedWhereItIsShown(t *testing.T) {
 			if got := strings.Join(f.seen("PATCH"), "\n"); err != nil || got != c.want {
 				t.Errorf("wrote %q, %v", got, err)
 			}
+		})
+	}
+}
+
+// A settings resource that takes Disabled and changes nothing of the system is that of AMI boards (/SD).
+func TestAnOverrideThatStaysIsNotWrittenForEver(t *testing.T) {
+	const pxe, off = `"BootSourceOverrideEnabled":"Continuous","BootSourceOverrideTarget":"Pxe"`, `"BootSourceOverrideEnabled":"Disabled","BootSourceOverrideTarget":"None"`
+	for name, c := range map[string]struct {
+		system http.HandlerFunc // how the system answers a PATCH
+		want   []string
+	}{
+		"where the system takes it and keeps its override": {status(http.StatusNoContent), []string{patchSystem + noOverride}},
+		"where the system refuses it": {status(http.StatusBadRequest), []string{patchSystem + noOverride,
+			patchSystem + `{"Boot":{"BootSourceOverrideEnabled":"Disabled","BootSourceOverrideTarget":"None"}}`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			system := func(power string) {
+				f.set(systemURI, booting(power, pxe)[:len(booting(power, pxe))-1]+`,"@Redfish.Settings":{"SettingsObject":{"@odata.id":"`+pendingURI+`"}}}`)
+			}
+			system("On")
+			f.set(pendingURI, `{"Id":"Pending","Boot":{`+pxe+`}}`)
+			f.on("PATCH "+systemURI, c.system)
+			f.on("PATCH "+pendingURI, func(w http.ResponseWriter, _ *http.Request) {
+				f.set(pendingURI, `{"Id":"Pending","Boot":{`+off+`}}`)
+				w.WriteHeader(http.StatusOK)
+			})
+			bmc := f.warm(t)
+			var last error
+			for range 5 {
+				last = bmc.ClearBoot(t.Context(), systemURI, self)
+			}
+			wantLines(t, f.seen("PATCH"), append([]string{"PATCH " + pendingURI + " " + noOverride}, c.want...)...)
+			var unsupported *UnsupportedError
+			if !errors.As(last, &unsupported) || !strings.Contains(last.Error(), "clear it at the BMC") {
+				t.Errorf("in the end error %v", last)
+			}
+			system("Off")
+			_ = bmc.ClearBoot(t.Context(), systemURI, self)
+			wantLines(t, f.seen("PATCH"), c.want...)
 		})
 	}
 }

@@ -60,6 +60,7 @@ type memory struct {
 	resetTypes    map[string][]string // by ActionInfo URI
 	habits        habits
 	listed        map[string]listedSystem // by URI; see SystemDetail
+	uncleared     map[string]stays        // by URI; see clearing
 	writes        int                     // counts the beginnings and the ends of writes; a list that spans one is not kept
 }
 

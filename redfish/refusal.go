@@ -5,13 +5,14 @@ package redfish
 import (
 	"errors"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // Refused reports whether err says that a BMC, or the adapter for it, surely did not do what was asked and would refuse the
-// same again. What may be otherwise in a moment is none: a busy BMC, one that starts (404), one in a transition (409), a
-// system that is not Off, another machine, a refused password.
+// same again. What may be otherwise later is none: a busy BMC, one that starts (404), one in a transition (409), a write that
+// lost a race (412), a system that is not Off, another machine, and what the account decides (401, 403).
 func Refused(err error) bool {
 	var never *NotAskedError
 	var open *openError
@@ -26,16 +27,12 @@ func Refused(err error) bool {
 	if errors.As(err, &unsupported) {
 		return true
 	}
-	var auth *AuthError
-	if errors.As(err, &auth) {
-		return auth.Status == http.StatusForbidden && auth.Until.IsZero()
-	}
 	var response *ResponseError
 	if !errors.As(err, &response) || !writes(response.Method) || passing(response.MessageID) {
 		return false
 	}
 	switch response.Status {
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusGone, http.StatusPreconditionFailed,
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusGone,
 		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
 		http.StatusPreconditionRequired, http.StatusNotImplemented:
 		return true
@@ -43,12 +40,16 @@ func Refused(err error) bool {
 	return false
 }
 
-// passing reports whether a message identifier says that the same may be taken later, whatever the status beside it. They
-// are of the DMTF's Base registry; InvalidOperationForSystemState is what iLO answers with 400 during the self test.
+// passing reports whether a message identifier says that the same may be taken later, whatever the status beside it. Those of
+// iLO are from HPE's message registries; those of iDRAC are of jobs (RED), of the Lifecycle Controller (LC) and of a start.
 func passing(messageID string) bool {
 	name := messageID[strings.LastIndexByte(messageID, '.')+1:]
-	return slices.Contains([]string{
+	return busyIDRAC.MatchString(name) || slices.Contains([]string{
 		"ResourceInUse", "ResourceInStandby", "ServiceTemporarilyUnavailable", "ServiceInUnknownState", "ServiceShuttingDown",
-		"OperationTimeout", "InvalidOperationForSystemState",
+		"OperationTimeout", "InvalidOperationForSystemState", "UnableToModifyRightNow", "UnableToModifyDuringSystemPOST",
+		"ResourceNotReadyRetry",
 	}, name)
 }
+
+// busyIDRAC matches the identifiers of an iDRAC that is busy; SWC0700 is its "not ready" and RAC0508 a failure to begin.
+var busyIDRAC = regexp.MustCompile(`^(RED|LC)\d+$|^SWC0700$|^RAC0508$`)

@@ -4,6 +4,8 @@ package bmc
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,8 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,10 +26,15 @@ type hold struct{ client client.Client }
 
 func setupHold(mgr ctrl.Manager, c client.Client) error {
 	h := &hold{client: c}
+	if err := ctrl.NewControllerManagedBy(mgr).
+		Named("bmc-hold").
+		For(&v1alpha1.BMC{}, builder.WithPredicates(asksOtherwise)).
+		Complete(reconcile.Func(h.markAll)); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("server-hold").
 		For(&v1alpha1.Server{}, builder.WithPredicates(holdMayChange)).
-		Watches(&v1alpha1.BMC{}, handler.EnqueueRequestsFromMapFunc(h.serversOf), builder.WithPredicates(asksOtherwise)).
 		Complete(h)
 }
 
@@ -52,17 +57,19 @@ var asksOtherwise = predicate.Funcs{
 	},
 }
 
-func (h *hold) serversOf(ctx context.Context, o client.Object) []reconcile.Request {
+// markAll marks each Server of one BMC. It is a reconciler too, so that a Server which could not be listed or marked is tried
+// again.
+func (h *hold) markAll(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 	var servers v1alpha1.ServerList
-	if err := h.client.List(ctx, &servers, client.MatchingFields{fieldindex.ServerByBMC: o.GetName()}); err != nil {
-		log.FromContext(ctx).Error(err, "cannot find the servers of a BMC that asks to leave them alone", "bmc", o.GetName())
-		return nil
+	if err := h.client.List(ctx, &servers, client.MatchingFields{fieldindex.ServerByBMC: r.Name}); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing the servers of BMC %s, which may ask to leave them alone: %w", r.Name, err)
 	}
-	var requests []reconcile.Request
+	var failed []error
 	for i := range servers.Items {
-		requests = append(requests, request(servers.Items[i].Name))
+		_, err := h.Reconcile(ctx, request(servers.Items[i].Name))
+		failed = append(failed, err)
 	}
-	return requests
+	return reconcile.Result{}, errors.Join(failed...)
 }
 
 // Reconcile implements reconcile.Reconciler.

@@ -3,6 +3,8 @@
 package bmc
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
@@ -65,5 +69,46 @@ func TestServersAreHeldWithTheirBMC(t *testing.T) {
 				t.Errorf("the Server has %v, want %q", s.Annotations, c.want)
 			}
 		})
+	}
+}
+
+func TestServersThatCannotBeListedAreHeldLater(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	b := &v1alpha1.BMC{}
+	b.Name, b.Annotations = "b1", map[string]string{v1alpha1.OperationAnnotation: "ignore-child"}
+	objects := []client.Object{b}
+	for server, bmc := range map[string]string{"s1": "b1", "s2": "b1", "other": "b2"} {
+		s := &v1alpha1.Server{}
+		s.Name, s.Spec.BMCRef = server, &corev1.LocalObjectReference{Name: bmc}
+		objects = append(objects, s)
+	}
+	down := errors.New("the API server is away")
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&v1alpha1.Server{}, fieldindex.ServerByBMC, func(o client.Object) []string { return []string{bmcOf(o)} }).
+		WithInterceptorFuncs(interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
+			if down != nil {
+				return down
+			}
+			return c.List(ctx, l, o...)
+		}}).Build()
+	h := &hold{client: api}
+	if _, err := h.markAll(t.Context(), request("b1")); !errors.Is(err, down) {
+		t.Fatalf("error %v, so that nobody tries again", err)
+	}
+	down = nil
+	if _, err := h.markAll(t.Context(), request("b1")); err != nil {
+		t.Fatal(err)
+	}
+	for server, want := range map[string]string{"s1": "b1", "s2": "b1", "other": ""} {
+		s := &v1alpha1.Server{}
+		if err := api.Get(t.Context(), types.NamespacedName{Name: server}, s); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Annotations[v1alpha1.HeldByBMCAnnotation]; got != want {
+			t.Errorf("%s is held by %q, want %q", server, got, want)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func TestAMachineWhoseBMCIgnoresTheOverrideStaysOffAndSaysSo(t *testing.T) {
 			return nil
 		}
 		w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
-		for range 20 {
+		for range 22 {
 			w.manager.run(30 * time.Second)
 			ready := meta.FindStatusCondition(w.server().Status.Conditions, v1alpha1.ConditionReady)
 			if ready == nil || ready.Reason != "BootOverrideIgnored" || ready.Status != "False" ||

@@ -117,17 +117,18 @@ func (m *memory) enteredAt(s *v1alpha1.Server) time.Time {
 	return r.entered
 }
 
-// watchBoot takes in what a BMC shows of a boot, and says whether that has come to its operating system.
-func (m *memory) watchBoot(name, boot string, shown redfish.BootProgress) (started bool) {
+// watchBoot takes in what a BMC shows of a boot, and says whether that has come to its operating system,
+// or is in its self test.
+func (m *memory) watchBoot(name, boot string, shown redfish.BootProgress) (started, testing bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of(name)
 	if r.boot.boot != boot { // what shows at first may be of the boot before
 		r.boot = bootWatch{boot: boot, before: shown, left: shown.LastState != "" && !shown.StartedOS()}
-		return false
+		return false, false
 	}
-	r.boot, started = r.boot.look(shown)
-	return started
+	r.boot, started, testing = r.boot.look(shown)
+	return started, testing
 }
 
 // ask notes that this process records a power change.

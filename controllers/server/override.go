@@ -27,10 +27,6 @@ func (v *visit) clearOverride(ctx context.Context) loop.Progress {
 	if !v.facts.BMC.OverrideSet {
 		return loop.Holds()
 	}
-	if v.shows(redfish.PowerOn) && v.reading.Value.BootProgress.InSelfTest() {
-		v.wakeIn(v.pollInterval())
-		return loop.Holds()
-	}
 	if left := v.untilBooted(); left > 0 {
 		v.wakeIn(left)
 		return loop.Holds()
@@ -80,10 +76,15 @@ func (v *visit) untilBooted() time.Duration {
 			return 0
 		}
 	}
-	if v.startedOS() {
+	started, testing := v.bootShown()
+	if started {
 		return 0
 	}
-	return max(0, v.firstWord()-v.now.Sub(since))
+	wait := v.firstWord()
+	if testing {
+		wait *= 2 // a self test that is surely of this boot is given as long again, and no longer: some BMCs show it for ever
+	}
+	return max(0, wait-v.now.Sub(since))
 }
 
 // bootSettings is how the policy has this machine booted.
@@ -105,21 +106,24 @@ type bootWatch struct {
 	before redfish.BootProgress
 	// left says that something else was seen since than the operating system of the boot before.
 	left bool
+	// moved says that something else was seen since than at first.
+	moved bool
 }
 
-// look takes in a reading, and says whether this boot has come to its operating system.
-func (w bootWatch) look(p redfish.BootProgress) (after bootWatch, started bool) {
+// look takes in a reading, and says whether this boot has come to its operating system, or is in its self test.
+func (w bootWatch) look(p redfish.BootProgress) (after bootWatch, started, testing bool) {
+	w.moved = w.moved || p != w.before
 	if !p.StartedOS() {
 		w.left = w.left || p.LastState != ""
-		return w, false
+		return w, false, w.moved && p.InSelfTest()
 	}
-	return w, w.left || p.LastStateTime != "" && p.LastStateTime != w.before.LastStateTime
+	return w, w.left || p.LastStateTime != "" && p.LastStateTime != w.before.LastStateTime, false
 }
 
-// startedOS says that the BMC shows this boot to have used its override.
-func (v *visit) startedOS() bool {
+// bootShown says whether the BMC shows this boot to have used its override, or to be in the self test before that.
+func (v *visit) bootShown() (started, testing bool) {
 	if !v.shows(redfish.PowerOn) {
-		return false
+		return false, false
 	}
 	return v.memory.watchBoot(v.server.Name, v.bootID(), v.reading.Value.BootProgress)
 }

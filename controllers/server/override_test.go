@@ -85,29 +85,64 @@ func TestAnOverrideIsClearedWhenTheBMCShowsThisBootToHaveStartedItsSystem(t *tes
 			m.watchBoot("a", "On/1", c.before)
 			got := false
 			for _, shown := range c.then {
-				got = m.watchBoot("a", "On/1", shown)
+				got, _ = m.watchBoot("a", "On/1", shown)
 			}
 			if got != c.want {
 				t.Errorf("started %t", got)
 			}
-			if m.watchBoot("a", "On/2", c.then[len(c.then)-1]) {
+			if started, _ := m.watchBoot("a", "On/2", c.then[len(c.then)-1]); started {
 				t.Error("it stands for the next boot too")
 			}
 		})
 	}
 }
 
-func TestAnOverrideIsNeverClearedInTheSelfTest(t *testing.T) {
-	for progress, cleared := range map[string]bool{"MemoryInitializationStarted": false, "SetupEntered": false, "": true, "OEM": true} {
-		t.Run(progress, func(t *testing.T) {
+// The BMCs that go on showing a state of the self test are those of boards whose firmware tells no progress after it.
+func TestASelfTestHoldsAClearBackForAWhileOnly(t *testing.T) {
+	const word = testBootGrace
+	state := func(s, at string) redfish.BootProgress {
+		return redfish.BootProgress{LastState: s, LastStateTime: at}
+	}
+	memory := "MemoryInitializationStarted"
+	for name, c := range map[string]struct {
+		off, on redfish.BootProgress
+		happens func(*world) // soon after the power-on; nil for nothing
+		before  time.Duration
+		after   time.Duration
+	}{
+		"nothing is shown":                               {state("", ""), state("", ""), nil, word, word + time.Minute},
+		"something of the maker is shown":                {state("", ""), state("OEM", ""), nil, word, word + time.Minute},
+		"the self test began since":                      {state("None", ""), state(memory, ""), nil, 2 * word, 2*word + time.Minute},
+		"it began anew since":                            {state(memory, "10:00"), state(memory, "11:00"), nil, 2 * word, 2*word + time.Minute},
+		"that of the boot before is shown for ever":      {state(memory, ""), state(memory, ""), nil, word, word + time.Minute},
+		"that with its time too":                         {state("SetupEntered", "10:00"), state("SetupEntered", "10:00"), nil, word, word + time.Minute},
+		"it is shown, and the boot was reported":         {state("None", ""), state(memory, ""), func(w *world) { w.bootState(metav1.ConditionTrue, time.Now()) }, 0, word},
+		"the setup is shown, and the agent has reported": {state("None", ""), state("SetupEntered", ""), func(w *world) { w.report(7) }, 0, word},
+	} {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMachine(redfish.PowerOff)
 				m.obeys = slowly(5 * time.Second)
-				m.shows.BootProgress.LastState = progress
+				m.shows.BootProgress = c.off
 				w := inWorld(t, m, reserved(v1alpha1.PowerOn)...)
-				w.manager.run(testBootGrace + 5*time.Minute)
-				if got := slices.Contains(m.asked(), "ClearBoot"); got != cleared {
-					t.Errorf("cleared %t: %v", got, m.asked())
+				began := time.Now()
+				w.manager.run(3 * time.Second)
+				m.mu.Lock()
+				m.shows.BootProgress = c.on
+				m.mu.Unlock()
+				w.manager.run(27 * time.Second)
+				if c.happens != nil {
+					c.happens(w)
+				}
+				if c.before > 0 {
+					w.manager.run(c.before - time.Since(began) - time.Second)
+					if slices.Contains(m.asked(), "ClearBoot") {
+						t.Errorf("cleared within %s: %v", c.before, m.asked())
+					}
+				}
+				w.manager.run(c.after - time.Since(began))
+				if !slices.Contains(m.asked(), "ClearBoot") {
+					t.Errorf("not cleared within %s: %v", c.after, m.asked())
 				}
 			})
 		})

@@ -5,6 +5,7 @@ package server
 import (
 	"fmt"
 	"regexp"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -55,6 +56,12 @@ var digits = regexp.MustCompile(`\d+`)
 // sameRefusal compares two refusals without their numbers: some BMCs number their messages.
 func sameRefusal(a, b string) bool {
 	return digits.ReplaceAllString(a, "0") == digits.ReplaceAllString(b, "0")
+}
+
+// refusedPause is how long to wait after so many equal refusals: 90 s, 3 min, then 6 min at the default PowerGrace. Four of
+// them so take more than ten minutes, which lets a new BMC firmware or a self test pass before a policy counts four as final.
+func (v *visit) refusedPause(refusals int32) time.Duration {
+	return v.PowerGrace * 3 / 2 << min(max(refusals-1, 0), 2)
 }
 
 // carryRefusals takes the count over to a request that repeats one of the same entry.

@@ -54,9 +54,9 @@ func TestARefusedPowerOnIsLoud(t *testing.T) {
 		if ready := meta.FindStatusCondition(w.server().Status.Conditions, v1alpha1.ConditionReady); ready == nil || !strings.Contains(ready.Message, "is not writable") {
 			t.Errorf("after a restart Ready says %+v", ready)
 		}
-		w.manager.run(2 * time.Minute)
+		w.manager.run(5 * time.Minute)
 		if r := w.server().Status.Lifecycle.Request; r.Refusals < 3 {
-			t.Errorf("two minutes later %+v", r)
+			t.Errorf("five minutes later %+v", r)
 		}
 		if told() != 1 {
 			t.Errorf("told %d times: %q", told(), w.events)
@@ -64,7 +64,7 @@ func TestARefusedPowerOnIsLoud(t *testing.T) {
 		m.mu.Lock()
 		m.refuses = nil
 		m.mu.Unlock()
-		w.manager.run(6 * time.Minute)
+		w.manager.run(9 * time.Minute)
 		if r := w.server().Status.Lifecycle.Request; r.Refusals != 0 || r.Refusal != "" || r.ShownAt == nil {
 			t.Errorf("once it is on %+v", r)
 		}
@@ -99,8 +99,13 @@ func TestAFewEqualRefusalsEndInError(t *testing.T) {
 		answer func(n int) error
 		want   v1alpha1.ServerState
 	}{
-		"the same each time":          {func(int) error { return badRequest("ResetType is not supported") }, v1alpha1.StateError},
-		"a conflict, which may pass":  {func(int) error { return &redfish.ResponseError{Method: "POST", Status: 409} }, v1alpha1.StateInitial},
+		"the same each time":         {func(int) error { return badRequest("ResetType is not supported") }, v1alpha1.StateError},
+		"a conflict, which may pass": {func(int) error { return &redfish.ResponseError{Method: "POST", Status: 409} }, v1alpha1.StateInitial},
+		"an account without a right": {func(int) error { return &redfish.AuthError{Status: 403} }, v1alpha1.StateInitial},
+		"a write that lost a race":   {func(int) error { return &redfish.ResponseError{Method: "POST", Status: 412} }, v1alpha1.StateInitial},
+		"an iLO that is busy": {func(int) error {
+			return &redfish.ResponseError{Method: "POST", Status: 400, MessageID: "iLO.2.14.UnableToModifyRightNow"}
+		}, v1alpha1.StateInitial},
 		"one or the other by turns":   {func(n int) error { return badRequest([]string{"no", "never"}[n%2]) }, v1alpha1.StateInitial},
 		"a BMC that was switched off": {func(int) error { return &redfish.UnreachableError{Method: "POST"} }, v1alpha1.StateInitial},
 	} {
@@ -118,7 +123,11 @@ func TestAFewEqualRefusalsEndInError(t *testing.T) {
 				w := inWorld(t, m, serverIn(v1alpha1.StateInitial, func(s *v1alpha1.Server) {
 					s.Status.Lifecycle.EnteredAt = metav1.NewMicroTime(time.Now())
 				}))
-				w.manager.run(3 * time.Minute)
+				w.manager.run(10 * time.Minute)
+				if s := w.server(); s.Status.State != v1alpha1.StateInitial {
+					t.Errorf("after ten minutes, in which a BMC may take new firmware, %s by %s", s.Status.State, s.Status.Lifecycle.Rule)
+				}
+				w.manager.run(2 * time.Minute)
 				s := w.server()
 				if s.Status.State != c.want || c.want == v1alpha1.StateError && s.Status.Lifecycle.Rule != "PowerOffRefused" {
 					t.Errorf("%s by %s, %+v", s.Status.State, s.Status.Lifecycle.Rule, s.Status.Lifecycle.Request)

@@ -48,6 +48,7 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 	if v.Desk.Busy(v.server.Name) {
 		return loop.Waiting(waitsForPower, "the BMC to answer a request, before "+what, 0)
 	}
+	v.recordRefusal() // before the request is repeated, and because the pause depends on it
 	if request := v.server.Status.Lifecycle.Request; request != nil && request.Action == action {
 		err := v.notDone(request)
 		if left := v.pause(request, err) - v.since(request); left > 0 && err != nil {
@@ -65,7 +66,6 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 	}
 	at := metav1.NewMicroTime(v.now.Truncate(time.Microsecond)) // as it is stored, so that the request keeps its id
 	v.memory.ask(v.server.Name, at.Time)
-	v.recordRefusal() // of the request that this one repeats
 	former := v.server.Status.Lifecycle.Request
 	v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: action, AskedAt: at,
 		Entry: v.server.Status.Lifecycle.Entry, Attempts: v.attempt(action)}
@@ -89,9 +89,17 @@ const (
 )
 
 // pause is how long after a request the same may be asked for again; err is what it failed with, where it surely did
-// nothing. That of a power-on doubles with each attempt until one comes true; a machine that is to be off is cut off again
-// and again.
+// nothing. What a BMC refused in this entry rests for longer with each equal answer.
 func (v *visit) pause(request *v1alpha1.PowerRequest, err error) time.Duration {
+	if err != nil && request.RefusedAt != nil && !v.ofFormerEntry(request) {
+		return max(v.usualPause(request, err), v.refusedPause(request.Refusals))
+	}
+	return v.usualPause(request, err)
+}
+
+// usualPause doubles for a power-on with each attempt until one comes true; a machine that is to be off is cut off again and
+// again.
+func (v *visit) usualPause(request *v1alpha1.PowerRequest, err error) time.Duration {
 	base, longest := v.PowerGrace, slowestRepeat
 	var override *redfish.OverrideError
 	switch {

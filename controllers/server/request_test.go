@@ -151,13 +151,14 @@ func TestARequestThatFailedIsMadeAgainWhenItMayBe(t *testing.T) {
 		after  time.Duration // the first time; twice that each further time
 		most   time.Duration
 	}{
-		"what was refused after a while":                      {refused(400, 0), 15 * time.Second, 5 * time.Minute},
-		"what is not offered after a while":                   {&redfish.UnsupportedError{Wanted: "On"}, 15 * time.Second, 5 * time.Minute},
+		"what was refused after a while":                      {refused(400, 0), 90 * time.Second, 6 * time.Minute},
+		"what is not offered after a while":                   {&redfish.UnsupportedError{Wanted: "On"}, 90 * time.Second, 6 * time.Minute},
 		"what never got through after a while":                {&redfish.UnreachableError{Method: "POST", Err: errors.New("no route")}, 15 * time.Second, 5 * time.Minute},
+		"what the account may not do, after a while":          {&redfish.AuthError{Status: 403}, 15 * time.Second, 5 * time.Minute},
 		"no sooner than after a while, whatever the BMC says": {refused(429, 3*time.Second), 15 * time.Second, 5 * time.Minute},
 		"as late as the BMC asks":                             {refused(429, 40*time.Second), 40 * time.Second, 5 * time.Minute},
 		"as late as the BMC asks, also after the grace":       {refused(429, 3*time.Minute), 3 * time.Minute, 5 * time.Minute},
-		"an override that does not show":                      {&redfish.OverrideError{}, time.Minute, 30 * time.Minute},
+		"an override that does not show":                      {&redfish.OverrideError{}, 90 * time.Second, 30 * time.Minute},
 		"an override that is being set":                       {&redfish.OverrideError{Later: true}, 15 * time.Second, 5 * time.Minute},
 		"what may have been done after the grace":             {refused(500, 0), testPowerGrace, 30 * time.Minute},
 		"what may have arrived after the grace":               {&redfish.UnreachableError{Method: "POST", Sent: true, Err: errors.New("timeout")}, testPowerGrace, 30 * time.Minute},

@@ -32,7 +32,32 @@ func (r *Registry) authorizeWipe(request *http.Request, uuid string) (grant, *re
 	if why := mayNotErase(g.server); why != "" {
 		return grant{}, notExpected(why, "erase nothing more").about(g.server)
 	}
+	if refused := r.bmcHolds(request.Context(), g.server); refused != nil {
+		return grant{}, refused
+	}
 	return g, r.running(g)
+}
+
+// bmcHolds refuses a wipe while the server's BMC asks to leave its servers alone. It reads the BMC itself, because the
+// annotation on the server comes later. A BMC that does not exist says nothing.
+func (r *Registry) bmcHolds(ctx context.Context, s *metalv1alpha1.Server) *refusal {
+	if s.Spec.BMCRef == nil {
+		return nil
+	}
+	bmc := &metalv1alpha1.BMC{}
+	err := r.options.Live.Get(ctx, client.ObjectKey{Name: s.Spec.BMCRef.Name}, bmc)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return &refusal{
+			status: http.StatusServiceUnavailable, outcome: OutcomeFailed, retryAfter: r.options.HeldRetry,
+			err:     fmt.Errorf("reading BMC %s: %w", s.Spec.BMCRef.Name, err),
+			message: "the registry could not read the BMC of this server",
+			remedy:  "erase no further disk, and ask again; the manager's log has the cause",
+		}
+	case err == nil && metalv1alpha1.IgnoresChildren(bmc):
+		return notExpected("BMC "+bmc.Name+" asks to leave its servers alone", "erase nothing more").about(s)
+	}
+	return nil
 }
 
 // mayNotErase says why no disk of a server may be erased, whatever token is shown; empty where it may.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -185,5 +186,48 @@ func TestAFleetControlThatCannotBeReadPermitsNothing(t *testing.T) {
 	got := f.do("GET", "/wipe/"+uuid, "mine", "")
 	if got.Code != http.StatusInternalServerError || strings.Contains(got.Body.String(), "down") {
 		t.Errorf("got %d %s", got.Code, got.Body)
+	}
+}
+
+func TestAWipeStopsAsSoonAsTheBMCAsksForIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		asks   string // the operation annotation of the BMC; empty for a BMC that there is not
+		fails  bool
+		status int
+		says   string
+	}{
+		"the BMC asks to leave its servers alone":         {asks: "ignore-child", status: http.StatusConflict, says: "leave its servers alone"},
+		"the BMC asks so in the old word":                 {asks: "ignore-child-reconciliation", status: http.StatusConflict, says: "leave its servers alone"},
+		"the BMC asks so for itself too":                  {asks: "ignore-child-and-self", status: http.StatusConflict, says: "leave its servers alone"},
+		"the BMC asks for something else":                 {asks: "ignore", status: http.StatusOK},
+		"the BMC does not exist":                          {status: http.StatusOK},
+		"the BMC cannot be read, so nothing is permitted": {asks: "none", fails: true, status: http.StatusServiceUnavailable, says: "ask again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := serverOf("srv", uuid, "mine", metalv1alpha1.ProbePurposeWipe)
+			asWipe(server, nil)
+			server.Spec.BMCRef = &corev1.LocalObjectReference{Name: "b1"}
+			objects := []client.Object{server}
+			if c.asks != "" {
+				objects = append(objects, &metalv1alpha1.BMC{ObjectMeta: metav1.ObjectMeta{Name: "b1",
+					Annotations: map[string]string{metalv1alpha1.OperationAnnotation: c.asks}}})
+			}
+			f := newFleet(t, asWipe)
+			f.registry.options.Live = interceptor.NewClient(fakeClient(objects...), interceptor.Funcs{
+				Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+					if _, is := o.(*metalv1alpha1.BMC); is && c.fails {
+						return errDown
+					}
+					return api.Get(ctx, key, o, options...)
+				},
+			})
+			got := f.do("GET", "/wipe/"+uuid, "mine", "")
+			if got.Code != c.status || !strings.Contains(got.Body.String(), c.says) || strings.Contains(got.Body.String(), errDown.Error()) {
+				t.Errorf("may it go on? %d %s", got.Code, got.Body)
+			}
+			if c.fails && got.Header().Get("Retry-After") == "" {
+				t.Error("it is not told when to ask again")
+			}
+		})
 	}
 }
