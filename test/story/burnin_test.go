@@ -90,10 +90,11 @@ func burnIn(ctx context.Context) *bundle.Bundle {
 	for name, data := range files {
 		Expect(os.WriteFile(filepath.Join(dir, name), data, 0o600)).To(Succeed())
 	}
-	patch := exec.CommandContext(ctx, "git", "apply", "-p0", "-")
+	patch := exec.CommandContext(ctx, "git", "apply", "-v", "-p0", "-")
 	patch.Dir, patch.Stdin = dir, strings.NewReader(diff)
 	output, err := patch.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(output))
+	Expect(string(output)).NotTo(ContainSubstring("offset"), "the program patch leaves files behind that no bundle has")
 	const halfAnHour = "{rule: BurnedIn,       to: Available, after: 30m}"
 	for name := range files {
 		text, err := os.ReadFile(filepath.Join(dir, name))
