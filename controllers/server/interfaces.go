@@ -19,7 +19,7 @@ import (
 const targetHTTP = "UefiHttp"
 
 // statedInterface begins the name of an interface whose MAC address the annotation of the BMC gives.
-const statedInterface = "by-annotation-"
+const statedInterface = policies.StatedInterface
 
 // stated is what the annotations of the BMC say of the server's system.
 type stated struct {
