@@ -352,6 +352,7 @@ func (v *visit) WakeAfter() time.Duration { return v.wake }
 // want is the identity that must answer before anything is written to the BMC.
 func (v *visit) want() redfish.Identity {
 	if a := v.stated.assigned; a.UUID != "" && uuids.Same(a.UUID, v.server.Spec.SystemUUID) {
+		a = provenBy(a, policies.OnRecord(v.server, v.inventory), policies.MayHoldData(v.server, v.inventory))
 		return redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: a.SerialNumber, MAC: a.MAC, Assigned: true}
 	}
 	return redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: v.server.Status.SerialNumber}
