@@ -338,6 +338,7 @@ func (v *visit) systemReading() policies.SystemReading {
 		Identity:    policies.IdentityOf(redfish.Shows(v.want(), s), s.Identity.UUID),
 		NoOverride:  s.Boot.Missing,
 		Faulty:      faulty(s.Critical),
+		Harmless:    len(s.Critical) > 0 && len(faulty(s.Critical)) == 0,
 		OverrideSet: s.Boot.Enabled != "" && s.Boot.Enabled != "Disabled"}
 }
 
