@@ -141,7 +141,7 @@ func (b *bounds) data(d *Data) {
 		each(b, path+".neighbors", &l.Neighbors, MaxNeighbors, b.neighbor)
 	})
 	each(b, "data.storage", &d.Storage, MaxDisks, func(path string, s *Storage) {
-		b.words(path, &s.Path, &s.Name, &s.Vendor, &s.Model, &s.Serial, &s.WWID)
+		b.words(path, &s.Path, &s.Name, &s.Vendor, &s.Model, &s.Serial, &s.WWID, &s.Transport)
 		natural(b, path, &s.PhysicalBlockSize, &s.LogicalBlockSize, &s.HWSectorSize, &s.SizeBytes)
 	})
 	each(b, "data.memory", &d.Memory, MaxMemory, func(path string, m *Memory) {

@@ -34,11 +34,13 @@ func (h *Host) seen(name string) bool {
 func (h *Host) storage(name string) Storage {
 	const sector = 512 // the unit of "size", whatever the disk's own sectors are
 	dir := path.Join("sys/block", name)
+	verdict := JudgeDisk(h.facts(name))
 	return Storage{
 		Path:              "/dev/" + strings.ReplaceAll(name, "!", "/"),
 		Name:              name,
 		Rotational:        h.word(dir+"/queue/rotational") == "1",
-		Removable:         JudgeDisk(h.facts(name)).Standing == DiskNotFixed,
+		Removable:         verdict.Standing == DiskNotFixed,
+		Transport:         verdict.Transport,
 		ReadOnly:          h.word(dir+"/ro") == "1",
 		Vendor:            h.word(dir + "/device/vendor"),
 		Model:             h.word(dir + "/device/model"),

@@ -105,10 +105,10 @@ func TestCollectReadsAMachine(t *testing.T) {
 		},
 		Memory: []Memory{{Size: 16777216, DeviceLocator: "total"}},
 		Storage: []Storage{
-			{Path: "/dev/nvme0n1", Name: "nvme0n1", Serial: "S4EV", WWID: "eui.0025", SizeBytes: 51200},
+			{Path: "/dev/nvme0n1", Name: "nvme0n1", Serial: "S4EV", WWID: "eui.0025", Transport: "nvme/unknown", SizeBytes: 51200},
 			{Path: "/dev/sda", Name: "sda", Rotational: true, Vendor: "SEAGATE", Model: "ST1000", Serial: "ZA1B2C3D",
-				WWID: "naa.5000c500a1b2c3d4", PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: 1048576, NUMANodeID: -1},
-			{Path: "/dev/sdb", Name: "sdb", Removable: true, Model: "USB stick", SizeBytes: 31914983424},
+				WWID: "naa.5000c500a1b2c3d4", Transport: "unknown", PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: 1048576, NUMANodeID: -1},
+			{Path: "/dev/sdb", Name: "sdb", Removable: true, Model: "USB stick", Transport: "unknown", SizeBytes: 31914983424},
 		},
 		NetworkInterfaces: []NetworkInterface{
 			{Name: "eth0", IPAddresses: []string{"10.0.0.1"}, MACAddress: "aa:bb:cc:dd:ee:01", CarrierStatus: "up"},

@@ -144,15 +144,17 @@ func (l *LLDPInterfaces) UnmarshalJSON(text []byte) error {
 
 // Storage is one block device. Sizes are in bytes.
 type Storage struct {
-	Path              string `json:"path"`
-	Name              string `json:"name,omitempty"`
-	Rotational        bool   `json:"rotational,omitempty"`
-	Removable         bool   `json:"removable,omitempty"`
-	ReadOnly          bool   `json:"readOnly,omitempty"`
-	Vendor            string `json:"vendor,omitempty"`
-	Model             string `json:"model,omitempty"`
-	Serial            string `json:"serial,omitempty"`
-	WWID              string `json:"wwid,omitempty"`
+	Path       string `json:"path"`
+	Name       string `json:"name,omitempty"`
+	Rotational bool   `json:"rotational,omitempty"`
+	Removable  bool   `json:"removable,omitempty"`
+	ReadOnly   bool   `json:"readOnly,omitempty"`
+	Vendor     string `json:"vendor,omitempty"`
+	Model      string `json:"model,omitempty"`
+	Serial     string `json:"serial,omitempty"`
+	WWID       string `json:"wwid,omitempty"`
+	// Transport is how the disk is attached, in the words of Verdict.
+	Transport         string `json:"transport,omitempty"`
 	PhysicalBlockSize int64  `json:"physicalBlockSize,omitempty"`
 	LogicalBlockSize  int64  `json:"logicalBlockSize,omitempty"`
 	HWSectorSize      int64  `json:"hWSectorSize,omitempty"`

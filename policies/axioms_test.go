@@ -46,7 +46,7 @@ func drawn(r *rand.Rand) Observation {
 	if maybe() {
 		s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: int64(r.Intn(3)), Retries: int32(r.Intn(4))}
 	}
-	o.System = SystemReading{Reachable: maybe(), Power: []string{"", "On", "Off"}[r.Intn(3)], Health: []string{"", "OK", "Critical"}[r.Intn(3)], NoOverride: maybe(), Faulty: []string{"Memory"}[:r.Intn(2)],
+	o.System = SystemReading{Reachable: maybe(), Power: []string{"", "On", "Off"}[r.Intn(3)], Health: []string{"", "OK", "Critical"}[r.Intn(3)], NoOverride: maybe(), Faulty: []string{"Memory"}[:r.Intn(2)], Harmless: maybe(),
 		Identity: []string{"", IdentitySame, IdentityOther, IdentityUnknown}[r.Intn(4)], OverrideSet: maybe()}
 	if maybe() {
 		o.Boot = &v1alpha1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{UID: types.UID("b"), Annotations: map[string]string{

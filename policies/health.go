@@ -15,10 +15,10 @@ const (
 )
 
 // HealthReason is the reason of the condition Healthy for what the BMC says of a server's own machine; false where it says
-// nothing. Critical health for which no part of the hardware is named, such as that of an open lid or of an old entry in a
-// log, is tolerated: it counts as Warning wherever somebody decides by it.
+// nothing. Critical health whose named parts are all no hardware, such as an open lid or an old entry in a log, is tolerated: it
+// counts as Warning wherever somebody decides by it. Where nothing is named, a disk or memory module may have failed.
 func HealthReason(s SystemReading, stops string) (reason string, known bool) {
-	if s.Health == healthCritical && (len(s.Faulty) == 0 || stops == bundle.StopsNothing) {
+	if s.Health == healthCritical && (s.Harmless && len(s.Faulty) == 0 || stops == bundle.StopsNothing) {
 		return v1alpha1.ReasonHealthTolerated, true
 	}
 	reason, known = healthReasons[s.Health]

@@ -13,7 +13,7 @@ import (
 )
 
 func TestWhatCriticalHealthStops(t *testing.T) {
-	memory := []string{"Memory"}
+	memory, harmless := []string{"Memory"}, []string{}
 	for name, c := range map[string]struct {
 		health string
 		faulty []string
@@ -22,16 +22,20 @@ func TestWhatCriticalHealthStops(t *testing.T) {
 		reason string // of the condition Healthy
 		asks   string // what the selection sees
 	}{
-		"critical memory stops inspection by default":        {"Critical", memory, bundle.StopsInspection, "Critical", "HealthCritical", "Critical"},
-		"it stops only offering where the bundle says so":    {"Critical", memory, bundle.StopsOffering, "Warning", "HealthCritical", "Critical"},
-		"it stops nothing where the bundle says so":          {"Critical", memory, bundle.StopsNothing, "Warning", "HealthTolerated", "Warning"},
-		"critical for no part of the hardware stops nothing": {"Critical", nil, bundle.StopsInspection, "Warning", "HealthTolerated", "Warning"},
-		"a warning is a warning":                             {"Warning", nil, bundle.StopsInspection, "Warning", "HealthWarning", "Warning"},
-		"nothing is said":                                    {"", nil, bundle.StopsInspection, "Unknown", "", "Unknown"},
+		"critical memory stops inspection by default":       {"Critical", memory, bundle.StopsInspection, "Critical", "HealthCritical", "Critical"},
+		"it stops only offering where the bundle says so":   {"Critical", memory, bundle.StopsOffering, "Warning", "HealthCritical", "Critical"},
+		"it stops nothing where the bundle says so":         {"Critical", memory, bundle.StopsNothing, "Warning", "HealthTolerated", "Warning"},
+		"critical for what is no hardware stops nothing":    {"Critical", harmless, bundle.StopsInspection, "Warning", "HealthTolerated", "Warning"},
+		"critical for what nobody names stops inspection":   {"Critical", nil, bundle.StopsInspection, "Critical", "HealthCritical", "Critical"},
+		"it stops only offering where the bundle is so set": {"Critical", nil, bundle.StopsOffering, "Warning", "HealthCritical", "Critical"},
+		"and nothing where the bundle is so set":            {"Critical", nil, bundle.StopsNothing, "Warning", "HealthTolerated", "Warning"},
+		"a warning is a warning":                            {"Warning", nil, bundle.StopsInspection, "Warning", "HealthWarning", "Warning"},
+		"nothing is said":                                   {"", nil, bundle.StopsInspection, "Unknown", "", "Unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Observation{Server: &v1alpha1.Server{}, Settings: bundle.Settings{Health: bundle.Health{CriticalStops: c.stops}},
-				System: SystemReading{Reachable: true, Identity: IdentitySame, Power: "Off", Health: c.health, Faulty: c.faulty}}
+				System: SystemReading{Reachable: true, Identity: IdentitySame, Power: "Off", Health: c.health, Faulty: c.faulty,
+					Harmless: c.faulty != nil && len(c.faulty) == 0}}
 			reason, _ := HealthReason(o.System, c.stops)
 			s := &v1alpha1.Server{}
 			if reason != "" {

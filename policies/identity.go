@@ -29,6 +29,8 @@ type SystemReading struct {
 	NoOverride bool
 	// Faulty names the parts of the hardware that the BMC reports as critical; empty where it names none.
 	Faulty []string
+	// Harmless says that the BMC names what is critical, and that none of it is hardware.
+	Harmless bool
 }
 
 // IdentityOf is the fact about a system that answers: same says whether it is the one that the Server names, and uuid is

@@ -38,11 +38,12 @@ func (o *operation) systemFor(uri string, want Identity) (*systemDoc, SystemSnap
 	return doc, snapshot, err
 }
 
-// withoutOverride reports that no boot override can be set: Cray EX shows boot order and boot options and nothing else. A BMC
-// that starts may show no boot settings at all, which says nothing.
+// withoutOverride reports that no boot override can be set: Cray EX shows boot order and boot options and nothing else. It takes one
+// of the two, because a BMC that starts may show no boot settings, or empty ones, which says nothing.
 func (d *systemDoc) withoutOverride() bool {
 	boot := d.Boot.Value
-	return d.Boot.Present && boot.Enabled == "" && boot.Target == "" && !boot.Allowed.Present && d.Settings.Value.SettingsObject == ""
+	bootable := len(boot.Order.Values) > 0 || boot.Options != ""
+	return bootable && boot.Enabled == "" && boot.Target == "" && !boot.Allowed.Present && d.Settings.Value.SettingsObject == ""
 }
 
 // powerOnByOrder switches a system on that is Off and shows no boot override.

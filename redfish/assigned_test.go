@@ -112,6 +112,29 @@ func TestASystemWithoutAnOverrideIsSwitchedOnByItsBootOrderAlone(t *testing.T) {
 	}
 }
 
+func TestOnlyBootSettingsThatAreThereSayThatNoOverrideIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		boot    string
+		missing bool
+	}{
+		"a boot order and no override": {`,"Boot":{"BootOrder":["Boot1"]}`, true},
+		"boot options and no override": {`,"Boot":{"BootOptions":{"@odata.id":"` + systemURI + `/BootOptions"}}`, true},
+		"empty boot settings":          {`,"Boot":{}`, false},
+		"settings that are null":       {`,"Boot":{"BootSourceOverrideEnabled":null,"BootOrder":null,"BootOptions":null}`, false},
+		"an empty boot order":          {`,"Boot":{"BootOrder":[]}`, false},
+		"no boot settings":             {``, false},
+		"an override beside the order": {`,"Boot":{"BootOrder":["Boot1"],"BootSourceOverrideEnabled":"Disabled"}`, false},
+		"targets beside the order":     {`,"Boot":{"BootOrder":["Boot1"],"BootSourceOverrideTarget@Redfish.AllowableValues":["Pxe"]}`, false},
+	} {
+		f := newFake(t)
+		bmc := f.warm(t)
+		f.set(systemURI, `{"@odata.id":"`+systemURI+`","UUID":"`+systemUUID+`","PowerState":"Off"`+c.boot+`}`)
+		if s, err := bmc.System(t.Context(), systemURI); err != nil || s.Boot.Missing != c.missing {
+			t.Errorf("%s: missing %v, %v", name, s.Boot.Missing, err)
+		}
+	}
+}
+
 // TestCrayNodesAreToldApart reads the captured tree of two nodes that share one serial number.
 func TestCrayNodesAreToldApart(t *testing.T) {
 	folder := os.Getenv(treesVariable)

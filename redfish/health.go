@@ -4,7 +4,6 @@ package redfish
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,10 +21,12 @@ const (
 	maxHealthParts = 8
 	maxHealthDepth = 6
 	maxPartName    = 64
+	maxChassis     = 4
+	unnamedPart    = "unnamed"
 )
 
-// criticalParts names what a critical system reports as critical, as far as its own document says; else its chassis is read,
-// which is one more request. known is false where that fails.
+// criticalParts names what a critical system reports as critical, as far as its own document says; else its chassis are read,
+// which is one more request for each. known is false where one fails and no broken part of the hardware is named.
 func (o *operation) criticalParts(body []byte) (parts []HealthPart, known bool) {
 	var system map[string]any
 	if json.Unmarshal(body, &system) != nil {
@@ -40,9 +41,31 @@ func (o *operation) criticalParts(body []byte) (parts []HealthPart, known bool) 
 	if json.Unmarshal(body, &links) != nil || len(links.Links.Value.Chassis.Values) == 0 {
 		return nil, true
 	}
-	var chassis map[string]any
-	_, err := o.get(string(links.Links.Value.Chassis.Values[0]), &chassis)
-	return partsOf(chassis, "Chassis"), err == nil || statusIs(err, http.StatusNotFound)
+	all := links.Links.Value.Chassis.Values
+	known = true
+	for _, uri := range all[:min(len(all), maxChassis)] {
+		var chassis map[string]any
+		_, err := o.get(string(uri), &chassis)
+		known = known && (err == nil || statusIs(err, http.StatusNotFound))
+		parts = append(parts, partsOf(chassis, "Chassis")...)
+	}
+	parts = hardwareFirst(parts)
+	return parts, known || len(parts) > 0 && parts[0].Hardware
+}
+
+// hardwareFirst sorts parts, so that the bound on their number leaves out none that is broken in favour of one that is not.
+func hardwareFirst(parts []HealthPart) []HealthPart {
+	slices.SortFunc(parts, func(a, b HealthPart) int {
+		switch {
+		case a.Hardware == b.Hardware:
+			return strings.Compare(a.Name, b.Name)
+		case a.Hardware:
+			return -1
+		}
+		return 1
+	})
+	parts = slices.Compact(parts)
+	return parts[:min(len(parts), maxHealthParts)]
 }
 
 // partsOf looks for critical parts in one document: objects with a Status (MemorySummary, AggregateHealthStatus of HPE), vendor
@@ -64,12 +87,15 @@ func partsOf(doc map[string]any, self string) []HealthPart {
 		found[self] = true
 	}
 	var parts []HealthPart
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		if name != "" && len(parts) < maxHealthParts {
+	for name := range found {
+		switch {
+		case name != "":
 			parts = append(parts, HealthPart{Name: clip(name, maxPartName), Hardware: isHardware(name)})
+		case len(found) > 1: // beside what is named, it may be anything
+			parts = append(parts, HealthPart{Name: unnamedPart, Hardware: true})
 		}
 	}
-	return parts
+	return hardwareFirst(parts)
 }
 
 // below looks at the members of an object, and at theirs.

@@ -5,6 +5,7 @@ package redfish
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,10 +23,10 @@ func criticalSystem(more string) string {
 // words that none of the captured machines showed.
 func TestCriticalHealthNamesItsParts(t *testing.T) {
 	for name, c := range map[string]struct {
-		system, chassis string
-		want            []HealthPart
-		reads           int
-		health          Health
+		system, chassis, second string
+		want                    []HealthPart
+		reads                   int
+		health                  Health
 	}{
 		"a summary of the system": {system: criticalSystem(`,"MemorySummary":{"Status":{"Health":"OK","HealthRollup":"Critical"}},"ProcessorSummary":{"Status":{"Health":"OK"}}`),
 			want: []HealthPart{{"Memory", true}}, reads: 1, health: HealthCritical},
@@ -41,6 +42,15 @@ func TestCriticalHealthNamesItsParts(t *testing.T) {
 			want: []HealthPart{{"Intrusion", false}}, reads: 2, health: HealthCritical},
 		"a chassis that is critical itself": {system: criticalSystem(""), chassis: `{"Status":{"HealthRollup":"Critical"}}`,
 			want: []HealthPart{{"Chassis", true}}, reads: 2, health: HealthCritical},
+		"the second chassis names the hardware": {system: strings.Replace(criticalSystem(""), `"}]}`, `"},{"@odata.id":"`+chassisURI+`2"}]}`, 1),
+			chassis: `{"PhysicalSecurity":{"IntrusionSensor":"HardwareIntrusion"}}`, second: `{"Fans":[{"Status":{"Health":"Critical"}}]}`,
+			want: []HealthPart{{"Fans", true}, {"Intrusion", false}}, reads: 3, health: HealthCritical},
+		"a second chassis that fails leaves an open lid untold": {system: strings.Replace(criticalSystem(""), `"}]}`, `"},{"@odata.id":"`+chassisURI+`2"}]}`, 1),
+			chassis: `{"PhysicalSecurity":{"IntrusionSensor":"HardwareIntrusion"}}`, second: "no JSON",
+			want: []HealthPart{{"Intrusion", false}}, reads: 3, health: HealthUnknown},
+		"what names nothing beside a log may be hardware": {system: `{"@odata.id":"` + systemURI + `","PowerState":"Off","Status":{"Health":"Critical","Conditions":[
+			{"Severity":"Critical","OriginOfCondition":{"@odata.id":"/redfish/v1/Systems/1/LogServices/SEL/Entries/7"}},{"Severity":"Critical"}]}}`,
+			want: []HealthPart{{"unnamed", true}, {"Log", false}}, reads: 1, health: HealthCritical},
 		"a chassis in good health names nothing":     {system: criticalSystem(""), chassis: `{"Status":{"Health":"OK"}}`, reads: 2, health: HealthCritical},
 		"no chassis names nothing":                   {system: criticalSystem(""), reads: 2, health: HealthCritical},
 		"a chassis that fails is not in good health": {system: criticalSystem(""), chassis: "no JSON", reads: 2, health: HealthUnknown},
@@ -53,6 +63,9 @@ func TestCriticalHealthNamesItsParts(t *testing.T) {
 			if c.chassis != "" {
 				f.set(chassisURI, c.chassis)
 			}
+			if c.second != "" {
+				f.set(chassisURI+"2", c.second)
+			}
 			got, err := bmc.System(t.Context(), systemURI)
 			if diff := cmp.Diff(c.want, got.Critical); err != nil || diff != "" || got.Health != c.health {
 				t.Errorf("%v, health %s, %s", err, got.Health, diff)
@@ -61,6 +74,16 @@ func TestCriticalHealthNamesItsParts(t *testing.T) {
 				t.Errorf("%d reads, want %d", reads, c.reads)
 			}
 		})
+	}
+}
+
+func TestTheBoundLeavesOutNoHardware(t *testing.T) {
+	var parts []HealthPart
+	for i := range maxHealthParts {
+		parts = append(parts, HealthPart{Name: "A licence " + string(rune('a'+i))})
+	}
+	if got := hardwareFirst(append(parts, HealthPart{"Storage", true})); len(got) != maxHealthParts || got[0] != (HealthPart{"Storage", true}) {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -23,6 +23,7 @@ type bootDoc struct {
 	Mode    text       `json:"BootSourceOverrideMode"`
 	Allowed list[text] `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
 	Order   list[text] `json:"BootOrder"`
+	Options link       `json:"BootOptions"`
 	// shown are the names of the properties that are there, null ones included.
 	shown map[string]bool
 }

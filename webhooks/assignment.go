@@ -7,15 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/bmcsystems"
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
@@ -33,7 +30,7 @@ type assignmentFacts struct {
 	mayAssign bool
 	// data says, by an assigned UUID that changes or goes, why its Server is taken to hold somebody's data.
 	data map[string]string
-	// taken says, by a UUID that is assigned anew, who has it already.
+	// taken says, by a UUID whose entry is new or changes, who has it already, or knows its machine by other hardware.
 	taken map[string]string
 }
 
@@ -74,9 +71,9 @@ func checkAssignments(c change[v1alpha1.BMC], f assignmentFacts, found *findings
 	}
 	was, _ := assignments(c.old)
 	for _, uri := range slices.Sorted(maps.Keys(was)) {
-		if why := f.data[was[uri].UUID]; why != "" && !sameProof(was[uri], is[uri]) {
-			found.deny(field.Forbidden(assignmentPath, fmt.Sprintf("the system %s stands for machine %s, and %s; keep its UUID, "+
-				"and its serial or its mac, until the machine is released and wiped", uri, was[uri].UUID, why)))
+		if why := f.data[was[uri].UUID]; why != "" && !sameMachine(was[uri].UUID, is[uri].UUID) {
+			found.deny(field.Forbidden(assignmentPath, fmt.Sprintf("the system %s stands for machine %s, and %s; keep its UUID "+
+				"until the machine is released and wiped", uri, was[uri].UUID, why)))
 		}
 	}
 	for _, uri := range slices.Sorted(maps.Keys(is)) {
@@ -85,13 +82,6 @@ func checkAssignments(c change[v1alpha1.BMC], f assignmentFacts, found *findings
 				fmt.Sprintf("%s; assign the UUID that the machine shows in SMBIOS, or a new one", who)))
 		}
 	}
-}
-
-// sameProof says that an entry goes on naming the same machine: the UUID stays, and so does the serial number or the MAC address.
-// One of the two may change, because a card was exchanged.
-func sameProof(was, is bmcsystems.Assignment) bool {
-	return sameMachine(was.UUID, is.UUID) &&
-		(was.SerialNumber != "" && strings.EqualFold(was.SerialNumber, is.SerialNumber) || was.MAC != "" && was.MAC == is.MAC)
 }
 
 // judgeAssignments looks up what checkAssignments needs.
@@ -108,7 +98,7 @@ func (l *lookup) judgeAssignments(ctx context.Context, c change[v1alpha1.BMC]) (
 	was, _ := assignments(c.old)
 	f.data, f.taken = map[string]string{}, map[string]string{}
 	for uri, a := range was {
-		if sameProof(a, is[uri]) {
+		if sameMachine(a.UUID, is[uri].UUID) {
 			continue
 		}
 		if f.data[a.UUID], err = l.dataBehind(ctx, c.new.Name, a.UUID); err != nil {
@@ -116,7 +106,14 @@ func (l *lookup) judgeAssignments(ctx context.Context, c change[v1alpha1.BMC]) (
 		}
 	}
 	for uri, a := range is {
-		if sameMachine(was[uri].UUID, a.UUID) {
+		if a == was[uri] {
+			continue
+		}
+		stays := sameMachine(was[uri].UUID, a.UUID)
+		if f.taken[a.UUID], err = l.refusesProof(ctx, a, stays && !sharesSerial(is, uri)); err != nil {
+			return f, err
+		}
+		if stays || f.taken[a.UUID] != "" {
 			continue
 		}
 		if f.taken[a.UUID], err = l.whoHas(ctx, c, a); err != nil {
@@ -153,26 +150,16 @@ func (l *lookup) whoHas(ctx context.Context, c change[v1alpha1.BMC], a bmcsystem
 	if err != nil {
 		return "", err
 	}
-	own := false
 	for _, name := range servers {
 		s, err := get[v1alpha1.Server](ctx, l, name)
 		if err != nil {
 			return "", err
 		}
-		switch {
-		case s == nil:
-		case s.Spec.BMCRef == nil && s.Spec.BMC == nil, bmcOf(s.Spec.BMCRef) == c.new.Name:
-			own = true
-		default:
-			if other, err := l.bmcExists(ctx, s); other || err != nil {
-				return fmt.Sprintf("Server %q has it", name), err
-			}
-			own = true
+		if s == nil || s.Spec.BMCRef == nil && s.Spec.BMC == nil || bmcOf(s.Spec.BMCRef) == c.new.Name {
+			continue
 		}
-	}
-	if !own {
-		if who, err := l.inventoryHas(ctx, a); who != "" || err != nil {
-			return who, err
+		if other, err := l.bmcExists(ctx, s); other || err != nil {
+			return fmt.Sprintf("Server %q has it", name), err
 		}
 	}
 	return l.bmcAssigns(ctx, c, a.UUID)
@@ -185,34 +172,6 @@ func (l *lookup) bmcExists(ctx context.Context, s *v1alpha1.Server) (bool, error
 	}
 	b, err := get[v1alpha1.BMC](ctx, l, s.Spec.BMCRef.Name)
 	return b != nil, err
-}
-
-// inventoryHas says that an inventory remembers another machine by a UUID, or one of which it knows neither serial number nor MAC.
-func (l *lookup) inventoryHas(ctx context.Context, a bmcsystems.Assignment) (string, error) {
-	for _, name := range uuids.Spellings(a.UUID) {
-		inventory, err := get[policyv1alpha1.ServerInventory](ctx, l, name)
-		if err != nil {
-			return "", err
-		}
-		if inventory != nil && !remembers(inventory, a) {
-			return fmt.Sprintf("ServerInventory %q has it, and does not know the machine by this serial or mac", name), nil
-		}
-	}
-	return "", nil
-}
-
-// remembers says that an inventory speaks of the machine that an assignment proves.
-func remembers(i *policyv1alpha1.ServerInventory, a bmcsystems.Assignment) bool {
-	if i.Report == nil {
-		return false
-	}
-	data := &i.Report.Data
-	if serial := data.SystemInfo.SystemInformation.SerialNumber; serial != "" && strings.EqualFold(serial, a.SerialNumber) && a.MAC == "" {
-		return true
-	}
-	return a.MAC != "" && slices.ContainsFunc(data.NetworkInterfaces, func(n policyv1alpha1.ProbeNetworkInterface) bool {
-		return strings.EqualFold(n.MACAddress, a.MAC)
-	})
 }
 
 // bmcAssigns says that another BMC assigns a UUID.

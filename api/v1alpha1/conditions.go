@@ -299,7 +299,7 @@ const (
 	ReasonHealthWarning = "HealthWarning"
 	// ReasonHealthCritical: the BMC reports a part of the machine that has failed.
 	ReasonHealthCritical = "HealthCritical"
-	// ReasonHealthTolerated: the BMC reports critical health, and names no part of the hardware for it or the policy lets that
+	// ReasonHealthTolerated: the BMC reports critical health, and all that it names is no hardware or the policy lets that
 	// stop nothing.
 	ReasonHealthTolerated = "HealthTolerated"
 	// ReasonBootOverrideMissing: the BMC shows no boot override that could be set.

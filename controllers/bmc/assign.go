@@ -3,11 +3,18 @@
 package bmc
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/metalaw/metalaw/api/bmcsystems"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -78,15 +85,53 @@ func moved(known server, s System, bmc string) string {
 	case known.bmc == bmc && known.uri != "" && !sameURI(known.uri, s.URI):
 		return fmt.Sprintf("the UUID %s of Server %s is assigned to the system %s now and was to %s; correct the annotation %s, or delete the Server",
 			s.Assignment.UUID, known.name, s.URI, known.uri, v1alpha1.SystemUUIDsAnnotation)
-	case known.holds && s.Assignment.MAC != "" && len(known.macs) > 0 && !slices.Contains(known.macs, s.Assignment.MAC) && known.bmc != bmc:
+	case known.holds && s.Assignment.MAC != "" && len(known.hardware.MACs) > 0 && !known.hardware.HasMAC(s.Assignment) && known.bmc != bmc:
 		return fmt.Sprintf("the UUID %s of Server %s, which is held or Dirty, is assigned to a system with the MAC address %s, which that machine "+
 			"does not have; correct the annotation %s", s.Assignment.UUID, known.name, s.Assignment.MAC, v1alpha1.SystemUUIDsAnnotation)
+	case known.holds && known.hardware.Contradicts(asShown(s)):
+		return fmt.Sprintf("the UUID %s of %s, which is held or Dirty, is assigned to the system %s with serial %q and mac %q, which are another "+
+			"machine's; correct the annotation %s", s.Assignment.UUID, known.title(), s.URI, asShown(s).SerialNumber, s.Assignment.MAC, v1alpha1.SystemUUIDsAnnotation)
 	}
 	return ""
 }
 
-// holdsData says that a Server is held or may hold somebody's data.
-func holdsData(s *v1alpha1.Server) bool {
-	l := s.Status.Lifecycle
-	return s.Spec.ServerClaimRef != nil || l != nil && slices.Contains(l.Marks, policies.MarkDirty)
+// asShown is an assignment with the serial number that its system shows, where it names none.
+func asShown(s System) bmcsystems.Assignment {
+	a := s.Assignment
+	a.SerialNumber = cmp.Or(a.SerialNumber, s.Identity.SerialNumber)
+	return a
+}
+
+// title names what knows a machine: its Server, else its inventory.
+func (s server) title() string {
+	if s.name == "" {
+		return "a ServerInventory"
+	}
+	return "Server " + s.name
+}
+
+// readInventory adds what the inventory of a machine knows to its Servers, or notes it where there is none. It is read for
+// assigned UUIDs alone, which nothing but the annotation ties to a machine.
+func (v *visit) readInventory(ctx context.Context, uuid string) error {
+	for _, name := range uuids.Spellings(uuid) {
+		inventory := &policyv1alpha1.ServerInventory{}
+		err := v.Client.Get(ctx, types.NamespacedName{Name: name}, inventory)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("get ServerInventory %s: %w", name, err)
+		}
+		recorded, holds := policies.OnRecord(nil, inventory), policies.MayHoldData(nil, inventory)
+		known := v.facts.byUUID[uuid]
+		for i := range known {
+			known[i].holds = known[i].holds || holds
+			known[i].hardware.SerialNumbers = append(known[i].hardware.SerialNumbers, recorded.SerialNumbers...)
+			known[i].hardware.MACs = append(known[i].hardware.MACs, recorded.MACs...)
+		}
+		if len(known) == 0 {
+			v.facts.remembered[uuid] = server{bmc: v.bmc.Name, holds: holds, hardware: recorded}
+		}
+	}
+	return nil
 }

@@ -117,7 +117,16 @@ func TestAnAssignedUUIDStaysWithItsMachine(t *testing.T) {
 	system := func(mac string) System {
 		return System{URI: node0, Assignment: bmcsystems.Assignment{UUID: uuid1, MAC: mac}}
 	}
-	held := server{name: "s", bmc: "b", uri: node0, holds: true, macs: []string{mac0}}
+	held := server{name: "s", bmc: "b", uri: node0, holds: true, hardware: bmcsystems.Record{SerialNumbers: []string{"S"}, MACs: []string{mac0}}}
+	shows := func(serial string, a bmcsystems.Assignment) System {
+		a.UUID = uuid1
+		return System{URI: node0, Identity: redfish.Identity{UUID: uuid1, SerialNumber: serial}, Assignment: a}
+	}
+	free := held
+	free.holds = false
+	unread := server{name: "s", bmc: "b", uri: node0, holds: true}
+	remembered := held
+	remembered.name, remembered.uri = "", ""
 	elsewhere, clean, moves := held, held, held
 	elsewhere.bmc, clean.bmc, clean.holds, moves.uri = "old", "old", false, node1
 	for name, c := range map[string]struct {
@@ -130,6 +139,13 @@ func TestAnAssignedUUIDStaysWithItsMachine(t *testing.T) {
 		"behind another BMC, by an address it has":     {elsewhere, system(mac0), ""},
 		"behind another BMC, by an address it has not": {elsewhere, system(mac1), "which that machine does not have"},
 		"the same where nothing is held":               {clean, system(mac1), ""},
+		"where it was, by another machine":             {held, shows("T", bmcsystems.Assignment{SerialNumber: "T", MAC: mac1}), "of Server s, which is held or Dirty, is assigned to the system " + node0 + ` with serial "T"`},
+		"where it was, by another machine's MAC alone": {held, shows("T", bmcsystems.Assignment{MAC: mac1}), "are another machine's"},
+		"where it was, with an exchanged card":         {held, shows("S", bmcsystems.Assignment{MAC: mac1}), ""},
+		"where it was, with an exchanged board":        {held, shows("T", bmcsystems.Assignment{SerialNumber: "T", MAC: mac0}), ""},
+		"where nothing is held":                        {free, shows("T", bmcsystems.Assignment{SerialNumber: "T", MAC: mac1}), ""},
+		"where nothing was recorded":                   {unread, shows("T", bmcsystems.Assignment{SerialNumber: "T", MAC: mac1}), ""},
+		"where an inventory alone remembers it":        {remembered, shows("T", bmcsystems.Assignment{SerialNumber: "T", MAC: mac1}), "of a ServerInventory, which is held or Dirty"},
 		"a UUID of its own":                            {moves, System{URI: node0}, ""},
 	} {
 		if got := moved(c.known, c.system, "b"); !strings.Contains(got, c.says) || (got == "") != (c.says == "") {

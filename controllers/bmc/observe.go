@@ -21,6 +21,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // visit is one BMC in one reconcile.
@@ -149,7 +150,7 @@ func (v *visit) noteReading() {
 func (v *visit) readServers(ctx context.Context) error {
 	v.facts = facts{
 		bmc:    v.bmc.Name,
-		byUUID: map[string][]server{}, incumbents: map[string]incumbent{}, rivals: map[string][]string{}, takeOverAfter: v.TakeOverAfter,
+		byUUID: map[string][]server{}, remembered: map[string]server{}, incumbents: map[string]incumbent{}, rivals: map[string][]string{}, takeOverAfter: v.TakeOverAfter,
 	}
 	if v.acceptanceCounts() {
 		v.facts.accepted = acceptedText(v.bmc)
@@ -164,6 +165,12 @@ func (v *visit) readServers(ctx context.Context) error {
 	for _, system := range v.facts.systems {
 		if uuid := strings.ToLower(system.Identity.UUID); uuid != "" && v.facts.byUUID[uuid] == nil {
 			if err := v.readSystem(ctx, uuid); err != nil {
+				return err
+			}
+			if system.Assignment.UUID == "" {
+				continue
+			}
+			if err := v.readInventory(ctx, uuid); err != nil {
 				return err
 			}
 		}
@@ -209,10 +216,8 @@ func serversOf(ctx context.Context, r client.Reader, uuid string) ([]server, err
 
 func asServer(s *v1alpha1.Server) server {
 	found := server{
-		name: s.Name, uuid: s.Spec.SystemUUID, uri: s.Spec.SystemURI, serial: s.Status.SerialNumber, inline: s.Spec.BMC != nil, holds: holdsData(s),
-	}
-	for i := range s.Status.NetworkInterfaces {
-		found.macs = append(found.macs, s.Status.NetworkInterfaces[i].MACAddress)
+		name: s.Name, uuid: s.Spec.SystemUUID, uri: s.Spec.SystemURI, serial: s.Status.SerialNumber, inline: s.Spec.BMC != nil,
+		holds: policies.MayHoldData(s, nil), hardware: policies.OnRecord(s, nil),
 	}
 	if s.Spec.BMCRef != nil {
 		found.bmc = s.Spec.BMCRef.Name

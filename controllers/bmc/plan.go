@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metalaw/metalaw/api/bmcsystems"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/wake"
 	"github.com/metalaw/metalaw/redfish"
@@ -24,6 +25,8 @@ type facts struct {
 	owned []server
 	// byUUID are all servers with the UUID of a system, in either byte order.
 	byUUID map[string][]server
+	// remembered are what an inventory knows of a machine with an assigned UUID that has no Server.
+	remembered map[string]server
 	// incumbents are the other BMCs that those servers name.
 	incumbents map[string]incumbent
 	// rivals are the other BMCs that show a system as well, by UUID; left out where the system's Server names this BMC.
@@ -39,8 +42,8 @@ type server struct {
 	bmc string
 	// inline says that the server has a BMC access of its own, and holds that it is held or Dirty.
 	inline, holds bool
-	// macs are those of its interfaces, as far as they are known.
-	macs []string
+	// hardware is what it and the inventory of its machine recorded.
+	hardware bmcsystems.Record
 }
 
 // incumbent is another BMC behind which a system was found before.
@@ -121,6 +124,8 @@ func (p *plan) place(f facts, index int, uuid string, missing []server) {
 	s := f.systems[index]
 	known := f.byUUID[uuid]
 	switch {
+	case len(known) == 0 && moved(f.remembered[uuid], s, f.bmc) != "":
+		p.refuse(v1alpha1.ReasonSystemConflict, "", "%s", moved(f.remembered[uuid], s, f.bmc))
 	case len(known) == 1 && moved(known[0], s, f.bmc) != "":
 		p.refuse(v1alpha1.ReasonSystemConflict, "", "%s", moved(known[0], s, f.bmc))
 	case len(known) > 1:

@@ -4,6 +4,7 @@ package bmc
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metalaw/metalaw/api/fieldindex"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -144,7 +146,7 @@ func inWorld(t *testing.T, test func(*world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, devices: map[string]*device{"b": newDevice(uuid1)}, woken: map[string]bool{}}
 		scheme := runtime.NewScheme()
-		if err := v1alpha1.AddToScheme(scheme); err != nil {
+		if err := errors.Join(v1alpha1.AddToScheme(scheme), policyv1alpha1.AddToScheme(scheme)); err != nil {
 			t.Fatal(err)
 		}
 		w.api = fake.NewClientBuilder().WithScheme(scheme).

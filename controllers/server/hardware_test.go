@@ -48,7 +48,7 @@ func TestAServerThatRestsShowsItsHardwareInLabelsAndItsHealth(t *testing.T) {
 		"in good health":                {redfish.HealthOK, nil, "True/HealthOK"},
 		"with a part that has failed":   {redfish.HealthCritical, []redfish.HealthPart{{Name: "Memory", Hardware: true}}, "False/HealthCritical"},
 		"whose lid is open":             {redfish.HealthCritical, []redfish.HealthPart{{Name: "Intrusion"}}, "False/HealthTolerated"},
-		"whose BMC names no part":       {redfish.HealthCritical, nil, "False/HealthTolerated"},
+		"whose BMC names no part":       {redfish.HealthCritical, nil, "False/HealthCritical"},
 		"whose BMC says nothing of any": {redfish.HealthUnknown, nil, "none"},
 	} {
 		t.Run(name, func(t *testing.T) {

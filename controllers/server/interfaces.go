@@ -19,7 +19,7 @@ import (
 const targetHTTP = "UefiHttp"
 
 // statedInterface begins the name of an interface whose MAC address the annotation of the BMC gives.
-const statedInterface = "by-annotation-"
+const statedInterface = policies.StatedInterface
 
 // stated is what the annotations of the BMC say of the server's system.
 type stated struct {
@@ -42,6 +42,22 @@ func statedOn(bmc *v1alpha1.BMC, uri string) stated {
 		s.assigned = assigned[bmcsystems.Key(uri)]
 	}
 	return s
+}
+
+// provenBy is what must be shown for an assigned UUID. While the machine may hold data, an assignment that names other hardware than
+// was recorded proves nothing, so that nothing is read of another machine or written to it. A MAC address that the operating
+// system does not report counts together with the serial number.
+func provenBy(a bmcsystems.Assignment, recorded bmcsystems.Record, holdsData bool) bmcsystems.Assignment {
+	if !holdsData {
+		return a
+	}
+	if a.SerialNumber == "" && len(recorded.SerialNumbers) > 0 && !recorded.HasMAC(a) {
+		a.SerialNumber = recorded.SerialNumbers[0]
+	}
+	if recorded.Contradicts(a) {
+		a.SerialNumber, a.MAC = "", ""
+	}
+	return a
 }
 
 // knownInterfaces decides what status.networkInterfaces says before the machine reports: what the BMC shows, else what its

@@ -338,6 +338,7 @@ func (v *visit) systemReading() policies.SystemReading {
 		Identity:    policies.IdentityOf(redfish.Shows(v.want(), s), s.Identity.UUID),
 		NoOverride:  s.Boot.Missing,
 		Faulty:      faulty(s.Critical),
+		Harmless:    len(s.Critical) > 0 && len(faulty(s.Critical)) == 0,
 		OverrideSet: s.Boot.Enabled != "" && s.Boot.Enabled != "Disabled"}
 }
 
@@ -352,6 +353,7 @@ func (v *visit) WakeAfter() time.Duration { return v.wake }
 // want is the identity that must answer before anything is written to the BMC.
 func (v *visit) want() redfish.Identity {
 	if a := v.stated.assigned; a.UUID != "" && uuids.Same(a.UUID, v.server.Spec.SystemUUID) {
+		a = provenBy(a, policies.OnRecord(v.server, v.inventory), policies.MayHoldData(v.server, v.inventory))
 		return redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: a.SerialNumber, MAC: a.MAC, Assigned: true}
 	}
 	return redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: v.server.Status.SerialNumber}

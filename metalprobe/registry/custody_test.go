@@ -76,6 +76,10 @@ func TestFixedDisksAreRemembered(t *testing.T) {
 		"by a probe, with what identifies them": {data: []string{storage("sda A -", "sdb - B", "sdc - -")}, want: []disk{a, b, c}},
 		"but no removable and no read-only ones": {data: []string{
 			`{"storage":[{"path":"/dev/sda","removable":true},{"path":"/dev/sdb","readOnly":true}]}`}},
+		"but none that is attached over a network": {data: []string{`{"storage":[{"path":"/dev/sdx","transport":"iscsi"},{"path":"/dev/sdy","transport":"fc"},
+			{"path":"/dev/nvme0n1","transport":"nvme/tcp"},{"path":"/dev/nvme1n1","transport":"nvme/rdma+tcp"},{"path":"/dev/sda","wwid":"A","sizeBytes":7,"transport":"sata"}]}`}, want: []disk{a}},
+		"where it may be local all the same": {data: []string{`{"storage":[{"path":"/dev/sda","wwid":"A","sizeBytes":7,"transport":"nvme/pcie+tcp"},
+			{"path":"/dev/sdb","serial":"B","sizeBytes":7,"transport":"unknown"},{"path":"/dev/sdc","sizeBytes":7,"transport":"nvme/unknown"}]}`}, want: []disk{a, b, c}},
 		"by their path where an agent gives no name":      {data: []string{`{"storage":[{"path":"/dev/sdc","sizeBytes":7}]}`}, want: []disk{c}},
 		"once for two paths to one wwid":                  {data: []string{storage("sda A -", "sdz A -")}, want: []disk{a}},
 		"each, though two share a serial number":          {data: []string{storage("sdb - B", "sdb - B")}, want: []disk{b, b}},

@@ -198,6 +198,11 @@ type BlockDevice struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	WWID string `json:"wwid,omitempty"`
+	// transport is how the disk is attached, such as sata, nvme/pcie or iscsi; empty where the agent does not say. A wipe need
+	// not cover a disk that is attached over a network.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Transport string `json:"transport,omitempty"`
 	// physicalBlockSize is the physical block size in bytes.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metalaw/metalaw/api/bmcsystems"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// onRecord is what is known of the machine with an assigned UUID.
+type onRecord struct {
+	hardware bmcsystems.Record
+	// server is false where only an inventory remembers the machine.
+	server bool
+	// data says why the machine is taken to hold somebody's data; empty where it is not.
+	data string
+	// names are the objects that know the machine, for people; none where nothing does.
+	names []string
+}
+
+// refusesProof says why an entry does not name the machine that its UUID stands for; empty where it does, or nobody knows the
+// machine. stays says that the entry keeps its UUID and shares its serial number with no other.
+func (l *lookup) refusesProof(ctx context.Context, a bmcsystems.Assignment, stays bool) (string, error) {
+	known, err := l.onRecord(ctx, a.UUID)
+	if err != nil {
+		return "", err
+	}
+	return misfit(known, a, stays), nil
+}
+
+// misfit compares an entry with the hardware that was recorded, and never with a former entry: two changes in turn would else lead
+// from any machine to any other. Beside another MAC address a serial number proves the machine only in its place, for a
+// card that was exchanged, because the nodes of one blade share it.
+func misfit(known onRecord, a bmcsystems.Assignment, stays bool) string {
+	bySerial := known.hardware.HasSerial(a) && (stays || a.MAC == "" || len(known.hardware.MACs) == 0)
+	who := strings.Join(known.names, " and ")
+	switch {
+	case len(known.names) == 0, known.hardware.HasMAC(a), bySerial:
+		return ""
+	case !known.hardware.Empty():
+		return fmt.Sprintf("%s knows the machine by serial %q and mac %q, and the entry names other hardware; keep its UUID for that machine alone",
+			who, strings.Join(known.hardware.SerialNumbers, ", "), strings.Join(known.hardware.MACs, ", "))
+	case known.data != "":
+		return fmt.Sprintf("%s stands for it, nobody knows its serial or mac, and %s; keep its UUID for that machine alone", who, known.data)
+	case known.server:
+		return "" // nothing was read of it yet, so nothing is known that another machine could inherit
+	}
+	return fmt.Sprintf("%s has it, and does not know the machine by this serial or mac", who)
+}
+
+// sharesSerial reports that another entry of the annotation names the same serial number.
+func sharesSerial(all bmcsystems.Assignments, uri string) bool {
+	for other, a := range all {
+		if other != uri && strings.EqualFold(a.SerialNumber, all[uri].SerialNumber) {
+			return true
+		}
+	}
+	return false
+}
+
+// onRecord reads what Servers and inventories know of a machine, whichever BMC they name.
+func (l *lookup) onRecord(ctx context.Context, uuid string) (known onRecord, err error) {
+	note := func(name string, r bmcsystems.Record) {
+		known.names = append(known.names, name)
+		known.hardware.SerialNumbers = append(known.hardware.SerialNumbers, r.SerialNumbers...)
+		known.hardware.MACs = append(known.hardware.MACs, r.MACs...)
+	}
+	servers, err := l.standIns(ctx, uuid)
+	if err != nil {
+		return known, err
+	}
+	for _, name := range servers {
+		s, err := get[v1alpha1.Server](ctx, l, name)
+		if err != nil {
+			return known, err
+		}
+		if s == nil {
+			continue
+		}
+		note(fmt.Sprintf("Server %q", name), policies.OnRecord(s, nil))
+		known.server = true
+		if why := holdsData(s, nil); why != "" {
+			known.data = why
+		}
+	}
+	for _, name := range uuids.Spellings(uuid) {
+		inventory, err := get[policyv1alpha1.ServerInventory](ctx, l, name)
+		if err != nil {
+			return known, err
+		}
+		if inventory == nil {
+			continue
+		}
+		note(fmt.Sprintf("ServerInventory %q", name), policies.OnRecord(nil, inventory))
+		if known.data == "" && policies.MayHoldData(nil, inventory) {
+			known.data = inventoryHoldsData
+		}
+	}
+	known.hardware.SerialNumbers = slices.Compact(known.hardware.SerialNumbers)
+	return known, nil
+}
