@@ -24,8 +24,8 @@ func (r Record) HasMAC(a Assignment) bool { return has(r.MACs, a.MAC) }
 
 // Contradicts reports that an assignment names other hardware: something of it can be compared, and nothing of that is the machine's.
 func (r Record) Contradicts(a Assignment) bool {
-	comparable := a.SerialNumber != "" && len(r.SerialNumbers) > 0 || a.MAC != "" && len(r.MACs) > 0
-	return comparable && !r.HasSerial(a) && !r.HasMAC(a)
+	told := a.SerialNumber != "" && len(r.SerialNumbers) > 0 || a.MAC != "" && len(r.MACs) > 0
+	return told && !r.HasSerial(a) && !r.HasMAC(a)
 }
 
 func has(all []string, one string) bool {

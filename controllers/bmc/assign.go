@@ -90,7 +90,8 @@ func moved(known server, s System, bmc string) string {
 			"does not have; correct the annotation %s", s.Assignment.UUID, known.name, s.Assignment.MAC, v1alpha1.SystemUUIDsAnnotation)
 	case known.holds && known.hardware.Contradicts(asShown(s)):
 		return fmt.Sprintf("the UUID %s of %s, which is held or Dirty, is assigned to the system %s with serial %q and mac %q, which are another "+
-			"machine's; correct the annotation %s", s.Assignment.UUID, known.title(), s.URI, asShown(s).SerialNumber, s.Assignment.MAC, v1alpha1.SystemUUIDsAnnotation)
+			"machine's; correct the annotation %s", s.Assignment.UUID, known.title(), s.URI, asShown(s).SerialNumber, s.Assignment.MAC,
+			v1alpha1.SystemUUIDsAnnotation)
 	}
 	return ""
 }

@@ -150,7 +150,8 @@ func (v *visit) noteReading() {
 func (v *visit) readServers(ctx context.Context) error {
 	v.facts = facts{
 		bmc:    v.bmc.Name,
-		byUUID: map[string][]server{}, remembered: map[string]server{}, incumbents: map[string]incumbent{}, rivals: map[string][]string{}, takeOverAfter: v.TakeOverAfter,
+		byUUID: map[string][]server{}, remembered: map[string]server{},
+		incumbents: map[string]incumbent{}, rivals: map[string][]string{}, takeOverAfter: v.TakeOverAfter,
 	}
 	if v.acceptanceCounts() {
 		v.facts.accepted = acceptedText(v.bmc)
