@@ -169,7 +169,7 @@ func (s *story) release(ctx context.Context, claim string) {
 		p.wipe = true
 		delete(p.claims, claim)
 	})
-	s.do(ctx, func() error { return s.admin.Delete(ctx, s.claim(claim)) })
+	s.do(ctx, func() error { return client.IgnoreNotFound(s.admin.Delete(ctx, s.claim(claim))) })
 	s.reach(ctx, "the claim's end", func() error { return s.missing(ctx, s.claim(claim)) })
 	s.reach(ctx, "an erased machine", func() error {
 		for _, d := range s.m.Drives() {
@@ -186,7 +186,7 @@ func (s *story) retain(ctx context.Context, claim string) {
 	server := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: s.server}}
 	s.patch(ctx, server, `{"spec":{"reclaimPolicy":"Retain"}}`)
 	s.ledger.change(s.m, func(p *permit) { delete(p.claims, claim) })
-	s.do(ctx, func() error { return s.admin.Delete(ctx, s.claim(claim)) })
+	s.do(ctx, func() error { return client.IgnoreNotFound(s.admin.Delete(ctx, s.claim(claim))) })
 	s.stands(ctx, v1alpha1.StateReleased)
 	for _, d := range s.m.Drives() {
 		Expect(d.Contents()).To(ContainSubstring(claim), "what was to be kept")
