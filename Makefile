@@ -160,7 +160,7 @@ figures: ## Measure anew what docs/cost.svg shows (five minutes), on a machine t
 	@{ go test -run '^$$' -bench 'BenchmarkSelect/servers=' -benchmem -count 3 ./engine/selection && \
 	  go test -run '^$$' -bench 'BenchmarkPass/./servers=/policy=default/kinds=20' -benchtime 3x ./controllers/scheduler && \
 	  go test -run '^$$' -bench 'BenchmarkAdmission/servers=/claim=placement$$' -benchtime 1000x -benchmem ./webhooks && \
-	  go test -run '^$$' -bench 'BenchmarkMemory' -benchtime 1x ./controllers/scheduler/feed; } >docs/cost.new
+	  go test -run '^$$' -bench 'BenchmarkMemory' -benchtime 1x ./controllers/scheduler/informer; } >docs/cost.new
 	@mv docs/cost.new docs/cost.txt
 	go generate ./docs
 

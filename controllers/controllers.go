@@ -17,22 +17,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/bmc"
 	"github.com/metalaw/metalaw/controllers/claim"
+	"github.com/metalaw/metalaw/controllers/collectors"
 	"github.com/metalaw/metalaw/controllers/endpoint"
-	"github.com/metalaw/metalaw/controllers/figures"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/heartbeat"
 	"github.com/metalaw/metalaw/controllers/maintenance"
 	"github.com/metalaw/metalaw/controllers/revision"
 	"github.com/metalaw/metalaw/controllers/scheduler"
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
+	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/controllers/server"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -68,7 +68,7 @@ type Options struct {
 	// takes the Service in front of them some seconds more, it does not tell.
 	Admission healthz.Checker
 	// Fleet is the index of the fleet that admission in this process asks as well; where it is nil the scheduler has its own.
-	Fleet *feed.Feed
+	Fleet *informer.Informer
 	// Metrics registers the metrics; default the registry that the manager serves.
 	Metrics prometheus.Registerer
 }
@@ -81,7 +81,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *revision.Store, o Optio
 	if err := fieldindex.Register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	if err := o.Metrics.Register(figures.New(mgr.GetCache())); err != nil {
+	if err := o.Metrics.Register(collectors.New(mgr.GetCache())); err != nil {
 		return err
 	}
 	shadows, err := revision.NewShadows(o.Metrics)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metalaw/metalaw/api/bmcsystems"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/bmcsystems"
 )
 
 // StatedInterface begins the name of an interface whose MAC address the annotation of the BMC gives, and nobody read.

@@ -5,7 +5,7 @@ package redfish
 import (
 	"strings"
 
-	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/internal/uuids"
 )
 
 // SameSystem reports whether got is the system that want names. UUIDs are compared in both byte orders of their first

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/internal/uuids"
 )
 
 func TestSameSystem(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/bmcsystems"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/bmcsystems"
 )
 
 const (

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metalaw/metalaw/api/bmcsystems"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/bmcsystems"
+	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 )
 

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 var labelsPath = field.NewPath("metadata", "labels")

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/uuids"
 )
 
 // uuidForm is a UUID as a BMC's is stored: in lower case with dashes, in either byte order.

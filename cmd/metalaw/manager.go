@@ -30,9 +30,9 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/controllers"
-	"github.com/metalaw/metalaw/controllers/intern"
+	"github.com/metalaw/metalaw/controllers/dedup"
 	"github.com/metalaw/metalaw/controllers/revision"
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
+	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/metalprobe/registry"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/webhooks"
@@ -89,7 +89,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Fleet, err = feed.Setup(ctx, mgr.GetCache()); err != nil {
+	if c.Fleet, err = informer.Setup(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
 	if c.Admission, err = o.addWebhooks(mgr, store, c.Fleet); err != nil {
@@ -141,7 +141,7 @@ func (o *options) newManager(config *rest.Config) (ctrl.Manager, error) {
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       new(25 * time.Second),
 		WebhookServer:                 webhook.NewServer(webhook.Options{Host: o.webhookHost, Port: o.webhookPort, CertDir: o.webhookCerts}),
-		Cache:                         cache.Options{DefaultTransform: intern.Transform()},
+		Cache:                         cache.Options{DefaultTransform: dedup.Transform()},
 		Client: client.Options{Cache: &client.CacheOptions{
 			// Secrets of tenants are read when they are needed, and never kept.
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},

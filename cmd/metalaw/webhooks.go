@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/metalaw/metalaw/controllers/revision"
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
+	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/webhooks"
 )
 
@@ -30,7 +30,7 @@ func (o *options) certificates() map[string]string {
 // addWebhooks serves admission on every replica, and makes the certificates where nobody else does. The probe registry
 // uses the same certificate unless it is given one of its own. What it returns fails until the webhooks answer; nil where
 // this process serves none.
-func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store, fleet *feed.Feed) (serves healthz.Checker, err error) {
+func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store, fleet *informer.Informer) (serves healthz.Checker, err error) {
 	var ready <-chan struct{}
 	if o.rotateCerts && (o.webhooks || !o.registryPlaintext) {
 		ready, err = webhooks.AddRotator(mgr, webhooks.RotatorOptions{Namespace: o.namespace, SecretName: o.webhookSecret,

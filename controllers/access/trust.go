@@ -8,9 +8,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/metalaw/metalaw/api/fingerprint"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/fingerprint"
 	"github.com/metalaw/metalaw/redfish"
 )
 

@@ -76,16 +76,16 @@ func acceptedText(b *v1alpha1.BMC) string {
 
 // unreadSince is the moment after which the BMC has to be read because of its acceptance; the zero time where a reading
 // is from after it, or where there is none.
-func (v *visit) unreadSince() time.Time {
+func (v *scope) unreadSince() time.Time {
 	seen := v.acceptances.see(string(v.bmc.UID), acceptedText(v.bmc), v.now)
-	if seen.IsZero() || v.desk.Reading(v.name).Begun.After(seen) {
+	if seen.IsZero() || v.cache.Reading(v.name).Begun.After(seen) {
 		return time.Time{}
 	}
 	return seen
 }
 
 // acceptanceCounts says that the acceptance was seen before the reading was begun.
-func (v *visit) acceptanceCounts() bool {
+func (v *scope) acceptanceCounts() bool {
 	seen := v.acceptances.see(string(v.bmc.UID), acceptedText(v.bmc), v.now)
 	return !seen.IsZero() && v.reading.Begun.After(seen)
 }
@@ -126,7 +126,7 @@ func (p *plan) judgeAcceptance(f facts) {
 }
 
 // tellAcceptance says in an event what becomes of an acceptance, once for each change of that.
-func (v *visit) tellAcceptance() {
+func (v *scope) tellAcceptance() {
 	remark := v.plan.remark
 	switch {
 	case remark == "":

@@ -12,10 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metalaw/metalaw/api/bmcsystems"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/bmcsystems"
+	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -113,7 +113,7 @@ func (s server) title() string {
 
 // readInventory adds what the inventory of a machine knows to its Servers, or notes it where there is none. It is read for
 // assigned UUIDs alone, which nothing but the annotation ties to a machine.
-func (v *visit) readInventory(ctx context.Context, uuid string) error {
+func (v *scope) readInventory(ctx context.Context, uuid string) error {
 	for _, name := range uuids.Spellings(uuid) {
 		inventory := &policyv1alpha1.ServerInventory{}
 		err := v.Client.Get(ctx, types.NamespacedName{Name: name}, inventory)

@@ -9,8 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metalaw/metalaw/api/bmcsystems"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/bmcsystems"
 	"github.com/metalaw/metalaw/redfish"
 )
 

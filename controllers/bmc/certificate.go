@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metalaw/metalaw/api/fingerprint"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/internal/fingerprint"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -53,7 +53,7 @@ func judgeCertificate(accepted string, written bool, c access.FirstContact) cert
 }
 
 // readCertificate gathers what judgeCertificate needs. Only a BMC whose certificate was refused is looked at for a pin.
-func (v *visit) readCertificate(ctx context.Context) error {
+func (v *scope) readCertificate(ctx context.Context) error {
 	accepted, written := v.bmc.Annotations[v1alpha1.AcceptCertificateAnnotation]
 	contact := access.FirstContact{
 		Settings: v.Bundles.Active().Settings, IP: v.location.IP, Known: knownBefore(v.bmc, len(v.owned)), Err: v.reading.Err,
@@ -80,7 +80,7 @@ func knownBefore(b *v1alpha1.BMC, servers int) bool {
 }
 
 // refusedCertificate is why the last reading was ended before any request; nil where the certificate is not to blame.
-func (v *visit) refusedCertificate() *redfish.CertificateError {
+func (v *scope) refusedCertificate() *redfish.CertificateError {
 	var refused *redfish.CertificateError
 	if v.targetErr == nil && errors.As(v.reading.Err, &refused) {
 		return refused
@@ -89,7 +89,7 @@ func (v *visit) refusedCertificate() *redfish.CertificateError {
 }
 
 // trustCertificate writes what judgeCertificate decided into the BMC, which is stored at the end of the reconcile.
-func (v *visit) trustCertificate() loop.Progress {
+func (v *scope) trustCertificate() loop.Progress {
 	c := v.certificate
 	if c.consumed {
 		delete(v.bmc.Annotations, v1alpha1.AcceptCertificateAnnotation)
@@ -104,7 +104,7 @@ func (v *visit) trustCertificate() loop.Progress {
 }
 
 // tellCertificate tells in an event what became of the trust.
-func (v *visit) tellCertificate() {
+func (v *scope) tellCertificate() {
 	c := v.certificate
 	if c.reason == "" {
 		return
@@ -118,7 +118,7 @@ func (v *visit) tellCertificate() {
 
 // recordCertificate says that a BMC which was reached before shows another certificate. A BMC that was never reached has
 // none to change, and its condition Ready says what to do.
-func (v *visit) recordCertificate() {
+func (v *scope) recordCertificate() {
 	refused := v.refusedCertificate()
 	switch {
 	case refused != nil && (refused.Trusted != "" || knownBefore(v.bmc, len(v.owned))):
@@ -135,7 +135,7 @@ func (v *visit) recordCertificate() {
 }
 
 // certificateAdvice says how the certificate of a BMC that refused it is trusted.
-func (v *visit) certificateAdvice() string {
+func (v *scope) certificateAdvice() string {
 	refused := v.refusedCertificate()
 	if refused == nil || refused.Shown == "" {
 		return ""

@@ -17,8 +17,8 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// Record implements loop.Visit.
-func (v *visit) Record(_ engine.Decision, _ loop.Outcome) {
+// Record implements loop.Scope.
+func (v *scope) Record(_ engine.Decision, _ loop.Outcome) {
 	controllerutil.AddFinalizer(v.bmc, v1alpha1.FinalizerBMC)
 	if v.targetErr == nil && !v.reading.Tried {
 		v.recordReset() // what is recorded stands until the BMC was asked
@@ -39,7 +39,7 @@ func (v *visit) Record(_ engine.Decision, _ loop.Outcome) {
 }
 
 // recordReady says whether the BMC can be used. Where it was not even asked, what was said before says more.
-func (v *visit) recordReady() {
+func (v *scope) recordReady() {
 	status := &v.bmc.Status
 	if v.usable() {
 		status.State = v1alpha1.BMCStateEnabled
@@ -56,7 +56,7 @@ func (v *visit) recordReady() {
 	v.set(v1alpha1.ConditionReady, false, reason, message)
 }
 
-func (v *visit) trouble() (reason, message string, news bool) {
+func (v *scope) trouble() (reason, message string, news bool) {
 	switch {
 	case v.targetErr != nil:
 		return v.targetErr.Reason, v.targetErr.Message, true
@@ -68,7 +68,7 @@ func (v *visit) trouble() (reason, message string, news bool) {
 }
 
 // mismatch says that another BMC than the one of spec.bmcUUID answers; empty where that is not so, or not said.
-func (v *visit) mismatch() string {
+func (v *scope) mismatch() string {
 	want, got := v.bmc.Spec.BMCUUID, v.reading.Value.Manager.UUID
 	if want == "" || got == "" || isSystem(want, got) {
 		return ""
@@ -77,11 +77,11 @@ func (v *visit) mismatch() string {
 }
 
 // usable says that the BMC answered, and is the one that is meant.
-func (v *visit) usable() bool {
+func (v *scope) usable() bool {
 	return v.targetErr == nil && v.reading.Reachable() && v.mismatch() == ""
 }
 
-func (v *visit) recordManager(m redfish.ManagerSnapshot) {
+func (v *scope) recordManager(m redfish.ManagerSnapshot) {
 	status := &v.bmc.Status
 	status.Manufacturer, status.Model, status.SKU = m.Manufacturer, m.Model, m.SKU
 	status.SerialNumber, status.FirmwareVersion = m.SerialNumber, m.FirmwareVersion
@@ -95,7 +95,7 @@ func (v *visit) recordManager(m redfish.ManagerSnapshot) {
 
 // recordReset ends a reset once the BMC answers again. A BMC may still answer for a moment after it accepted one. What
 // became of a reset that another process recorded is not known.
-func (v *visit) recordReset() {
+func (v *scope) recordReset() {
 	if v.askedReset != nil {
 		v.setReset(true, v1alpha1.ReasonUserRequested, v.askedReset.message, v.askedReset.at)
 	}
@@ -119,7 +119,7 @@ func (v *visit) recordReset() {
 }
 
 // reset is the condition of a reset under way, or nil.
-func (v *visit) reset() *metav1.Condition {
+func (v *scope) reset() *metav1.Condition {
 	c := meta.FindStatusCondition(v.bmc.Status.Conditions, v1alpha1.ConditionReset)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return nil
@@ -127,7 +127,7 @@ func (v *visit) reset() *metav1.Condition {
 	return c
 }
 
-func (v *visit) setReset(holds bool, reason, message string, at time.Time) {
+func (v *scope) setReset(holds bool, reason, message string, at time.Time) {
 	state := metav1.ConditionFalse
 	if holds {
 		state = metav1.ConditionTrue
@@ -138,7 +138,7 @@ func (v *visit) setReset(holds bool, reason, message string, at time.Time) {
 	})
 }
 
-func (v *visit) set(kind string, holds bool, reason, message string) {
+func (v *scope) set(kind string, holds bool, reason, message string) {
 	state := metav1.ConditionFalse
 	if holds {
 		state = metav1.ConditionTrue

@@ -24,8 +24,8 @@ const (
 	EffectFollowLabels = "FollowLabels"
 )
 
-// Decide implements loop.Visit.
-func (v *visit) Decide() engine.Decision {
+// Decide implements loop.Scope.
+func (v *scope) Decide() engine.Decision {
 	if v.usable() {
 		v.plan = makePlan(v.facts)
 	}
@@ -55,9 +55,9 @@ func effects(operation string) []engine.Effect {
 }
 
 // asks says that the operation annotation is written, with an empty value also.
-func (v *visit) asks() bool {
+func (v *scope) asks() bool {
 	_, written := v.bmc.Annotations[v1alpha1.OperationAnnotation]
 	return written
 }
 
-func (v *visit) operation() string { return v.bmc.Annotations[v1alpha1.OperationAnnotation] }
+func (v *scope) operation() string { return v.bmc.Annotations[v1alpha1.OperationAnnotation] }

@@ -19,8 +19,8 @@ import (
 	"github.com/metalaw/metalaw/engine"
 )
 
-// Apply implements loop.Visit.
-func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
+// Apply implements loop.Scope.
+func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 	switch effect.Name {
 	case EffectRefuseOperation:
 		v.dropOperation()
@@ -43,7 +43,7 @@ func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 const settle = 100 * time.Millisecond
 
 // followLabels changes only servers to which a change has to be carried over.
-func (v *visit) followLabels(ctx context.Context) loop.Progress {
+func (v *scope) followLabels(ctx context.Context) loop.Progress {
 	for i := range v.owned {
 		server := v.owned[i].DeepCopy()
 		before := server.DeepCopy()
@@ -59,7 +59,7 @@ func (v *visit) followLabels(ctx context.Context) loop.Progress {
 	return loop.Holds()
 }
 
-func (v *visit) copyLabels(s *v1alpha1.Server) {
+func (v *scope) copyLabels(s *v1alpha1.Server) {
 	labels, remember := follow(v.bmc.Labels, copiedLabels(s.Annotations[v1alpha1.LabelsAnnotation]), s.Labels)
 	if len(labels) > 0 || s.Labels != nil {
 		s.Labels = labels
@@ -76,7 +76,7 @@ func (v *visit) copyLabels(s *v1alpha1.Server) {
 }
 
 // patch writes a server under the optimistic lock. Whoever lost a race looks again.
-func (v *visit) patch(ctx context.Context, before, after *v1alpha1.Server) loop.Progress {
+func (v *scope) patch(ctx context.Context, before, after *v1alpha1.Server) loop.Progress {
 	err := v.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return loop.Waiting("Raced", "the Server "+after.Name+" has changed meanwhile", settle)
@@ -88,7 +88,7 @@ func (v *visit) patch(ctx context.Context, before, after *v1alpha1.Server) loop.
 }
 
 // register carries the plan out. Before anything is created or taken over, what the plan relies on is read uncached.
-func (v *visit) register(ctx context.Context) loop.Progress {
+func (v *scope) register(ctx context.Context) loop.Progress {
 	for _, step := range v.plan.steps {
 		var p loop.Progress
 		if step.kind == create {
@@ -116,7 +116,7 @@ const maxIndex = 256
 
 // createServer makes the Server of a new system. Two BMCs that show the same system at the same moment are dealt with one
 // after the other, and the second finds what the first has made.
-func (v *visit) createServer(ctx context.Context, step step) loop.Progress {
+func (v *scope) createServer(ctx context.Context, step step) loop.Progress {
 	unlock := v.systems.lock(step.uuid)
 	defer unlock()
 	name, err := v.standsFor(ctx, step.uuid)
@@ -156,7 +156,7 @@ func raced(server string) loop.Progress {
 	return loop.Waiting("Raced", "the Server "+server+" stands for the system since a moment ago", settle)
 }
 
-func (v *visit) newServer(step step, name string) *v1alpha1.Server {
+func (v *scope) newServer(step step, name string) *v1alpha1.Server {
 	s := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	s.Spec.SystemUUID, s.Spec.SystemURI = step.uuid, step.uri
 	s.Spec.BMCRef = &corev1.LocalObjectReference{Name: v.bmc.Name}
@@ -165,7 +165,7 @@ func (v *visit) newServer(step step, name string) *v1alpha1.Server {
 }
 
 // pointServer lets a Server name this BMC and the system's URI at it.
-func (v *visit) pointServer(ctx context.Context, step step) loop.Progress {
+func (v *scope) pointServer(ctx context.Context, step step) loop.Progress {
 	server := &v1alpha1.Server{}
 	if err := v.Reader.Get(ctx, types.NamespacedName{Name: step.server}, server); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -201,7 +201,7 @@ func (v *visit) pointServer(ctx context.Context, step step) loop.Progress {
 }
 
 // confirmLost makes sure, uncached, that the incumbent is gone or unreachable.
-func (v *visit) confirmLost(ctx context.Context, name string) loop.Progress {
+func (v *scope) confirmLost(ctx context.Context, name string) loop.Progress {
 	other := &v1alpha1.BMC{}
 	err := v.Reader.Get(ctx, types.NamespacedName{Name: name}, other)
 	switch {
@@ -218,7 +218,7 @@ func (v *visit) confirmLost(ctx context.Context, name string) loop.Progress {
 
 // confirmAlone makes sure that no other BMC has come to show the system since the plan was made; former, which held it, is
 // judged apart.
-func (v *visit) confirmAlone(ctx context.Context, uuid, former string) loop.Progress {
+func (v *scope) confirmAlone(ctx context.Context, uuid, former string) loop.Progress {
 	rivals, err := v.rivals(ctx, uuid)
 	if err != nil {
 		return loop.Broken(err)
@@ -231,8 +231,8 @@ func (v *visit) confirmAlone(ctx context.Context, uuid, former string) loop.Prog
 	return loop.Holds()
 }
 
-// Finalize implements loop.Visit: the session is given back. The Servers stay as they are.
-func (v *visit) Finalize(context.Context) loop.Progress {
+// Finalize implements loop.Scope: the session is given back. The Servers stay as they are.
+func (v *scope) Finalize(context.Context) loop.Progress {
 	v.release(v.bmc)
 	return loop.Holds()
 }

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 )
 
 // hold marks the Servers of a BMC that asks to leave them alone. It is a reconciler of its own, because neither the loop of

@@ -14,25 +14,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
-	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
+	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 )
 
-// visit is one BMC in one reconcile.
-type visit struct {
+// scope is one BMC in one reconcile.
+type scope struct {
 	*subject
 	bmc       *v1alpha1.BMC
 	now       time.Time
 	location  access.Location
 	target    hardware.Target
 	targetErr *access.Error
-	// name is what the desk knows the BMC by.
+	// name is what the cache knows the BMC by.
 	name    string
 	reading hardware.Reading[Reading]
 	facts   facts
@@ -60,8 +60,8 @@ type resetRequest struct {
 }
 
 // Observe implements loop.Subject.
-func (s *subject) Observe(ctx context.Context, b *v1alpha1.BMC) (loop.Visit, error) {
-	v := &visit{subject: s, bmc: b, now: s.now()}
+func (s *subject) Observe(ctx context.Context, b *v1alpha1.BMC) (loop.Scope, error) {
+	v := &scope{subject: s, bmc: b, now: s.now()}
 	if !b.DeletionTimestamp.IsZero() {
 		return v, nil
 	}
@@ -81,7 +81,7 @@ func (s *subject) Observe(ctx context.Context, b *v1alpha1.BMC) (loop.Visit, err
 	return v, nil
 }
 
-func (v *visit) resolve(ctx context.Context) error {
+func (v *scope) resolve(ctx context.Context) error {
 	location, err := access.Locate(ctx, v.Client, v.bmc)
 	if err == nil {
 		v.location = location
@@ -94,7 +94,7 @@ func (v *visit) resolve(ctx context.Context) error {
 }
 
 // readOwned finds the Servers behind the BMC.
-func (v *visit) readOwned(ctx context.Context) error {
+func (v *scope) readOwned(ctx context.Context) error {
 	var list v1alpha1.ServerList
 	if err := v.Client.List(ctx, &list, client.MatchingFields{fieldindex.ServerByBMC: v.bmc.Name}); err != nil {
 		return fmt.Errorf("list the Servers of BMC %s: %w", v.bmc.Name, err)
@@ -103,31 +103,31 @@ func (v *visit) readOwned(ctx context.Context) error {
 	return nil
 }
 
-// readHardware asks the desk, which answers at once. A BMC that is reached in another way than before is another
+// readHardware asks the cache, which answers at once. A BMC that is reached in another way than before is another
 // subject: nothing that was read the old way is taken for the new.
-func (v *visit) readHardware() {
+func (v *scope) readHardware() {
 	defer v.noteReading()
 	if v.targetErr != nil {
-		v.subjects.drop(v.desk, v.bmc.Name)
+		v.subjects.drop(v.cache, v.bmc.Name)
 		return
 	}
 	way := wayTo(v.target)
 	v.name = v.bmc.Name + "/" + hex.EncodeToString(way[:8])
-	v.subjects.become(v.desk, v.bmc.Name, v.name)
+	v.subjects.become(v.cache, v.bmc.Name, v.name)
 	maxAge, due := v.pollInterval(), due(v.owned)
 	if !v.unreadSince().IsZero() {
 		maxAge = 0
 		v.reader.forget(v.target.Key)
 	}
-	if !due.IsZero() && v.desk.Reading(v.name).Begun.Before(due) && !v.now.Before(due) {
+	if !due.IsZero() && v.cache.Reading(v.name).Begun.Before(due) && !v.now.Before(due) {
 		maxAge = 0
 		v.reader.forget(v.target.Key)
 	}
-	reading, fresh := v.desk.Refresh(v.name, v.target, maxAge)
+	reading, fresh := v.cache.Refresh(v.name, v.target, maxAge)
 	v.reading = reading
 	v.reading.Value.Systems = assign(reading.Value.Systems, v.bmc.Annotations[v1alpha1.SystemUUIDsAnnotation])
 	if !fresh {
-		v.wake = v.desk.NextTry(v.name) // 0 while a read is under way, whose end wakes the BMC
+		v.wake = v.cache.NextTry(v.name) // 0 while a read is under way, whose end wakes the BMC
 		return
 	}
 	v.wake = max(maxAge-v.now.Sub(reading.At), time.Millisecond)
@@ -137,7 +137,7 @@ func (v *visit) readHardware() {
 }
 
 // noteReading tells the other BMCs' visits what this one shows.
-func (v *visit) noteReading() {
+func (v *scope) noteReading() {
 	if silent, known := v.silence(); known {
 		v.silences.note(v.bmc.Name, silent)
 	}
@@ -147,7 +147,7 @@ func (v *visit) noteReading() {
 }
 
 // readServers finds the servers that the systems behind the BMC are, and the BMCs that hold them.
-func (v *visit) readServers(ctx context.Context) error {
+func (v *scope) readServers(ctx context.Context) error {
 	v.facts = facts{
 		bmc:    v.bmc.Name,
 		byUUID: map[string][]server{}, remembered: map[string]server{},
@@ -180,7 +180,7 @@ func (v *visit) readServers(ctx context.Context) error {
 }
 
 // readSystem finds who else has to do with a system.
-func (v *visit) readSystem(ctx context.Context, uuid string) error {
+func (v *scope) readSystem(ctx context.Context, uuid string) error {
 	known, err := serversOf(ctx, v.Client, uuid)
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func asServer(s *v1alpha1.Server) server {
 	return found
 }
 
-func (v *visit) readIncumbent(ctx context.Context, name string) error {
+func (v *scope) readIncumbent(ctx context.Context, name string) error {
 	if name == "" || name == v.bmc.Name {
 		return nil
 	}
@@ -244,6 +244,6 @@ func (v *visit) readIncumbent(ctx context.Context, name string) error {
 }
 
 // WakeAfter implements loop.Waker.
-func (v *visit) WakeAfter() time.Duration {
-	return wake.Sooner(v.wake, v.plan.wakeAfter)
+func (v *scope) WakeAfter() time.Duration {
+	return trigger.Earlier(v.wake, v.plan.wakeAfter)
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/metalaw/metalaw/api/bmcsystems"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
+	"github.com/metalaw/metalaw/internal/bmcsystems"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -206,7 +206,7 @@ func (p *plan) refuse(reason, incumbent, format string, args ...any) {
 }
 
 func (p *plan) wake(after time.Duration) {
-	p.wakeAfter = wake.Sooner(p.wakeAfter, after)
+	p.wakeAfter = trigger.Earlier(p.wakeAfter, after)
 }
 
 // verdict sums the refusals up for the condition SystemsAccepted.

@@ -20,12 +20,12 @@ import (
 const mostShares = 3
 
 // pollInterval is how old the reading of the BMC may be.
-func (v *visit) pollInterval() time.Duration {
+func (v *scope) pollInterval() time.Duration {
 	age := v.SteadyPoll
 	if n := vouching(v.owned); n > 0 {
 		age = max(age, v.MetadataPoll/time.Duration(min(n, mostShares)))
 	}
-	if anyNameless(assign(v.desk.Reading(v.name).Value.Systems, v.bmc.Annotations[v1alpha1.SystemUUIDsAnnotation])) {
+	if anyNameless(assign(v.cache.Reading(v.name).Value.Systems, v.bmc.Annotations[v1alpha1.SystemUUIDsAnnotation])) {
 		age = min(age, v.SteadyPoll) // a BMC that has just started may show no UUID for some seconds
 	}
 	if v.reset() != nil {

@@ -37,7 +37,7 @@ func (s *silences) has(bmc string) bool {
 }
 
 // silence says whether the BMC gave no answer of any kind. known is false where nothing new is known of that.
-func (v *visit) silence() (silent, known bool) {
+func (v *scope) silence() (silent, known bool) {
 	switch {
 	case v.targetErr != nil:
 		return false, true // it is not asked, so nobody knows
@@ -49,7 +49,7 @@ func (v *visit) silence() (silent, known bool) {
 
 // recordUnreachable keeps the moment since when the BMC has given no answer, whatever else was wrong with it before. Ready
 // cannot tell: it is False for other reasons as well, and keeps the time of the first.
-func (v *visit) recordUnreachable() {
+func (v *scope) recordUnreachable() {
 	silent, known := v.silence()
 	switch {
 	case !known:

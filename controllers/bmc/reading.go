@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/metalaw/metalaw/api/bmcsystems"
 	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/internal/bmcsystems"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -71,7 +71,7 @@ type remembered struct {
 
 func newReader(now func() time.Time) *reader { return &reader{now: now, memory: map[string]*memory{}} }
 
-// read is the Read of the desk.
+// read is the Read of the cache.
 func (r *reader) read(ctx context.Context, bmc redfish.BMC, target hardware.Target) (Reading, error) {
 	manager, err := bmc.Manager(ctx)
 	if err != nil {

@@ -6,38 +6,38 @@ import (
 	"hash/fnv"
 	"sync"
 
-	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/internal/uuids"
 )
 
-// names knows by which name the desk knows each BMC at present.
+// names knows by which name the cache knows each BMC at present.
 type names struct {
 	mu      sync.Mutex
 	current map[string]string
 }
 
-// become lets the desk forget the former name of a BMC, where it had another.
-func (n *names) become(desk *hardware.Desk[Reading], bmc, name string) {
+// become lets the cache forget the former name of a BMC, where it had another.
+func (n *names) become(cache *hardware.Cache[Reading], bmc, name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if old := n.current[bmc]; old != "" && old != name {
-		desk.Forget(old)
+		cache.Forget(old)
 	}
 	n.current[bmc] = name
 }
 
-// of is the name by which the desk knows a BMC; empty where it knows none.
+// of is the name by which the cache knows a BMC; empty where it knows none.
 func (n *names) of(bmc string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.current[bmc]
 }
 
-func (n *names) drop(desk *hardware.Desk[Reading], bmc string) {
+func (n *names) drop(cache *hardware.Cache[Reading], bmc string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if old := n.current[bmc]; old != "" {
-		desk.Forget(old)
+		cache.Forget(old)
 	}
 	delete(n.current, bmc)
 }

@@ -73,7 +73,7 @@ func (r *resets) forget(uid string) {
 func resetID(at time.Time) string { return "reset/" + at.UTC().Format(time.RFC3339) }
 
 // sent is what this process knows of the reset under way.
-func (v *visit) sent() (sentReset, bool) {
+func (v *scope) sent() (sentReset, bool) {
 	reset := v.reset()
 	if reset == nil {
 		return sentReset{}, false
@@ -82,7 +82,7 @@ func (v *visit) sent() (sentReset, bool) {
 }
 
 // restart asks the BMC to restart, once for each annotation.
-func (v *visit) restart(ctx context.Context) loop.Progress {
+func (v *scope) restart(ctx context.Context) loop.Progress {
 	if reset := v.reset(); reset != nil && reset.Reason == v1alpha1.ReasonUserRequested {
 		return v.awaitReset()
 	}
@@ -106,7 +106,7 @@ func (v *visit) restart(ctx context.Context) loop.Progress {
 }
 
 // permitted asks the gate whether the BMC may be restarted at present.
-func (v *visit) permitted(ctx context.Context) (loop.Progress, bool) {
+func (v *scope) permitted(ctx context.Context) (loop.Progress, bool) {
 	if v.Gate == nil {
 		return loop.Progress{}, true
 	}
@@ -124,7 +124,7 @@ func (v *visit) permitted(ctx context.Context) (loop.Progress, bool) {
 const heldRetry = 30 * time.Second
 
 // awaitReset takes the annotation away once nothing more comes of it.
-func (v *visit) awaitReset() loop.Progress {
+func (v *scope) awaitReset() loop.Progress {
 	sent, known := v.sent()
 	var held *heldError
 	switch {
@@ -142,7 +142,7 @@ func (v *visit) awaitReset() loop.Progress {
 }
 
 // resetTime names a new reset: no two of a BMC have the same second.
-func (v *visit) resetTime() time.Time {
+func (v *scope) resetTime() time.Time {
 	at := v.now.Truncate(time.Second)
 	if last := meta.FindStatusCondition(v.bmc.Status.Conditions, v1alpha1.ConditionReset); last != nil && !at.After(last.LastTransitionTime.Time) {
 		at = last.LastTransitionTime.Add(time.Second)
@@ -151,7 +151,7 @@ func (v *visit) resetTime() time.Time {
 }
 
 // askForReset returns what is done once the request is stored.
-func (v *visit) askForReset() func() {
+func (v *scope) askForReset() func() {
 	uid, want := string(v.bmc.UID), v.expected()
 	return func() {
 		reset := v.reset()
@@ -160,7 +160,7 @@ func (v *visit) askForReset() func() {
 		}
 		id, at := resetID(reset.LastTransitionTime.Time), reset.LastTransitionTime
 		v.resets.begin(uid, id)
-		job := v.desk.Do(v.name, v.target, id, func(ctx context.Context, bmc redfish.BMC) error {
+		job := v.cache.Do(v.name, v.target, id, func(ctx context.Context, bmc redfish.BMC) error {
 			err := bmc.ResetManager(redfish.WithGuard(ctx, v.stillAsked(at)), want, true)
 			v.resets.end(uid, id, err)
 			return err
@@ -172,13 +172,13 @@ func (v *visit) askForReset() func() {
 }
 
 // Commits implements loop.Committer.
-func (v *visit) Commits() bool { return v.commit != nil }
+func (v *scope) Commits() bool { return v.commit != nil }
 
 // Commit implements loop.Committer.
-func (v *visit) Commit() { v.commit() }
+func (v *scope) Commit() { v.commit() }
 
 // stillAsked looks past the cache, right before the request goes out, whether it is still wanted.
-func (v *visit) stillAsked(at metav1.Time) func(context.Context) error {
+func (v *scope) stillAsked(at metav1.Time) func(context.Context) error {
 	name, uid, generation := v.bmc.Name, v.bmc.UID, v.bmc.Generation
 	return func(ctx context.Context) error {
 		now := &v1alpha1.BMC{}
@@ -195,7 +195,7 @@ func (v *visit) stillAsked(at metav1.Time) func(context.Context) error {
 }
 
 // heldBack says why the BMC may not be restarted any more, though it was permitted.
-func (v *visit) heldBack(ctx context.Context, labels map[string]string) error {
+func (v *scope) heldBack(ctx context.Context, labels map[string]string) error {
 	if v.Gate == nil {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (e *heldError) Error() string {
 }
 
 // expected is the BMC that is meant, as it was read and by the systems that are known behind it.
-func (v *visit) expected() redfish.ManagerIdentity {
+func (v *scope) expected() redfish.ManagerIdentity {
 	manager := v.reading.Value.Manager
 	want := redfish.ManagerIdentity{UUID: cmp.Or(manager.UUID, v.bmc.Spec.BMCUUID), SerialNumber: manager.SerialNumber}
 	for i := range v.owned {
@@ -231,7 +231,7 @@ func (v *visit) expected() redfish.ManagerIdentity {
 }
 
 // identityOf is who must answer for a Server.
-func (v *visit) identityOf(s *v1alpha1.Server) redfish.Identity {
+func (v *scope) identityOf(s *v1alpha1.Server) redfish.Identity {
 	want := redfish.Identity{UUID: s.Spec.SystemUUID}
 	for _, system := range v.reading.Value.Systems {
 		if a := system.Assignment; a.UUID != "" && isSystem(a.UUID, s.Spec.SystemUUID) && sameURI(system.URI, s.Spec.SystemURI) {
@@ -252,7 +252,7 @@ type resetError string
 func (e resetError) Error() string { return "the BMC was not restarted: " + string(e) }
 
 // stranger says why the BMC that answers may not be the one that is meant; empty where it is.
-func (v *visit) stranger() string {
+func (v *scope) stranger() string {
 	if why := v.mismatch(); why != "" {
 		return why
 	}
@@ -269,7 +269,7 @@ func (v *visit) stranger() string {
 	return "the BMC was not restarted, because none of its Servers is behind the BMC that answers at " + v.location.IP + "; check its address"
 }
 
-func (v *visit) dropOperation() {
+func (v *scope) dropOperation() {
 	if v.bmc.Annotations != nil {
 		delete(v.bmc.Annotations, v1alpha1.OperationAnnotation)
 	}

@@ -190,7 +190,7 @@ func TestAResetIsNotSentForABMCThatChanged(t *testing.T) {
 				w.annotate("b", restart)
 				w.rest("b")
 				b := w.bmc("b")
-				v := &visit{subject: w.subject, bmc: b.DeepCopy()}
+				v := &scope{subject: w.subject, bmc: b.DeepCopy()}
 				check := v.stillAsked(v.reset().LastTransitionTime)
 				c.change(b)
 				w.must(w.api.Update(t.Context(), b.DeepCopy()))
@@ -223,7 +223,7 @@ func TestAFreezeThatComesRightBeforeAResetHoldsItBack(t *testing.T) {
 				w.annotate("b", restart)
 				sent := 0
 				w.devices["b"].answers = func() error { // as the client does right before it sends
-					v := &visit{subject: w.subject, bmc: w.bmc("b")}
+					v := &scope{subject: w.subject, bmc: w.bmc("b")}
 					if err := v.stillAsked(v.reset().LastTransitionTime)(t.Context()); err != nil {
 						return &redfish.NotAskedError{What: "the restart", Err: err}
 					}
@@ -285,7 +285,7 @@ func TestAnAPIServerThatFailsRightBeforeAResetOnlyDelaysIt(t *testing.T) {
 				sent := 0
 				failures := 1
 				w.devices["b"].answers = func() error { // as the client does right before it sends
-					v := &visit{subject: w.subject, bmc: w.bmc("b")}
+					v := &scope{subject: w.subject, bmc: w.bmc("b")}
 					if failures--; failures >= 0 {
 						reader.fails = errors.New("etcdserver: leader changed")
 					}

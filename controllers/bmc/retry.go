@@ -15,19 +15,19 @@ import (
 
 // retryAccess has the BMC asked again at once, and forgets who its systems were said to be. A repeated call within a
 // cool-down asks with refused credentials only once.
-func (v *visit) retryAccess() loop.Progress {
+func (v *scope) retryAccess() loop.Progress {
 	v.dropOperation()
 	if v.targetErr != nil {
 		return loop.Holds() // what is missing is looked for without being asked
 	}
 	v.reader.forget(v.target.Key)
-	defer v.desk.Refresh(v.name, v.target, anew)
+	defer v.cache.Refresh(v.name, v.target, anew)
 	if done, again := v.Clients.Retry(v.target.Key); !done {
 		v.retriedLately = fmt.Sprintf("the credentials were refused or tried again by hand a short while ago and are not tried once more before %s, "+
 			"so that no account is locked; correct the BMCSecret, which is then tried at once", again.UTC().Format("15:04:05 MST"))
 		return loop.Holds()
 	}
-	v.desk.Retry(v.name)
+	v.cache.Retry(v.name)
 	v.wake = time.Millisecond
 	return loop.Holds()
 }
@@ -36,7 +36,7 @@ func (v *visit) retryAccess() loop.Progress {
 const anew = -time.Nanosecond
 
 // Notify implements loop.Notifier.
-func (v *visit) Notify(context.Context) {
+func (v *scope) Notify(context.Context) {
 	if v.retriedLately != "" {
 		v.Recorder.Eventf(v.bmc, nil, corev1.EventTypeWarning, v1alpha1.ReasonRetriedLately, EffectRetryAccess, "%s", v.retriedLately)
 	}

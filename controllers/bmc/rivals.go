@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/uuids"
 )
 
 // sightings knows which systems each BMC showed this process when it answered last, by UUID in either byte order.
@@ -86,7 +86,7 @@ func (s *sightings) showing(uuid string) []string {
 
 // rivals lists the other BMCs that show a system as well, sorted. One that has given no answer for as long as it takes to
 // lose its Servers is none.
-func (v *visit) rivals(ctx context.Context, uuid string) ([]string, error) {
+func (v *scope) rivals(ctx context.Context, uuid string) ([]string, error) {
 	names := v.sightings.showing(uuid)
 	undecided, err := v.undecided(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (v *visit) rivals(ctx context.Context, uuid string) ([]string, error) {
 
 // undecided lists the BMCs that another process refused a system to as it did this one, and that this process has not read
 // yet: a restart must not make an incumbent of the one that is read first.
-func (v *visit) undecided(ctx context.Context) ([]string, error) {
+func (v *scope) undecided(ctx context.Context) ([]string, error) {
 	if !inConflict(v.bmc) {
 		return nil, nil
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
@@ -118,7 +118,7 @@ func (o Options) withDefaultTimes() Options {
 // subject implements loop.Subject for BMCs.
 type subject struct {
 	Options
-	desk      *hardware.Desk[Reading]
+	cache     *hardware.Cache[Reading]
 	reader    *reader
 	subjects  *names
 	resets    *resets
@@ -138,7 +138,7 @@ func newSubject(o Options, woken func(name string)) *subject {
 		newcomers: &newcomers{waiting: map[string]map[string]bool{}}, systems: &stripes{}, standing: newStanding(),
 		acceptances: newAcceptances(),
 	}
-	s.desk = hardware.NewDesk(hardware.Options[Reading]{
+	s.cache = hardware.NewCache(hardware.Options[Reading]{
 		Clients: o.Clients, Read: s.reader.read, Same: Same, Timeout: o.Timeout, Now: o.now,
 		Wake: func(name string) {
 			bmc, _, _ := strings.Cut(name, "/")
@@ -151,11 +151,11 @@ func newSubject(o Options, woken func(name string)) *subject {
 // Setup adds the controller to the manager. The field indexes must be registered.
 func Setup(mgr ctrl.Manager, o Options) error {
 	o = o.withDefaults(mgr)
-	woken := &wake.Source{}
-	s := newSubject(o, woken.Wake)
+	woken := &trigger.Source{}
+	s := newSubject(o, woken.Trigger)
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
-		s.desk.Close()
+		s.cache.Close()
 		return nil
 	})); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (s *subject) withheld(_ context.Context, b *v1alpha1.BMC) error {
 
 // release drops everything that is held for a BMC, and gives its session back. It may be called again.
 func (s *subject) release(b *v1alpha1.BMC) {
-	s.subjects.drop(s.desk, b.Name)
+	s.subjects.drop(s.cache, b.Name)
 	s.reader.forget(string(b.UID))
 	s.resets.forget(string(b.UID))
 	s.acceptances.forget(string(b.UID))

@@ -86,7 +86,7 @@ func (s *standing) of(uuid string) []string {
 // standsFor names a Server that stands for a machine, empty where there is none. It is called under the lock of the UUID.
 // What the cache shows and what is remembered is found without a list; a Server that is remembered is read past the cache,
 // because it may have gone.
-func (v *visit) standsFor(ctx context.Context, uuid string) (string, error) {
+func (v *scope) standsFor(ctx context.Context, uuid string) (string, error) {
 	if err := v.standing.load(ctx, v.Reader); err != nil {
 		return "", err
 	}
@@ -108,7 +108,7 @@ func (v *visit) standsFor(ctx context.Context, uuid string) (string, error) {
 }
 
 // namedFor looks past the cache whether the Server of a name stands for a machine.
-func (v *visit) namedFor(ctx context.Context, name, uuid string) (bool, error) {
+func (v *scope) namedFor(ctx context.Context, name, uuid string) (bool, error) {
 	server := &v1alpha1.Server{}
 	if err := v.Reader.Get(ctx, types.NamespacedName{Name: name}, server); err != nil {
 		if apierrors.IsNotFound(err) {

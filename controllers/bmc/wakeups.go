@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -74,7 +74,7 @@ func (s *subject) ofServer() handler.EventHandler {
 	add := func(q queue, objects ...client.Object) {
 		for _, o := range objects {
 			if name := bmcOf(o); name != "" {
-				s.desk.Retry(s.subjects.of(name)) // what concerns the one concerns the other: it is not waited for
+				s.cache.Retry(s.subjects.of(name)) // what concerns the one concerns the other: it is not waited for
 				q.Add(request(name))
 			}
 		}

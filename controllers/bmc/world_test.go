@@ -22,11 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -172,7 +172,7 @@ func inWorld(t *testing.T, test func(*world)) {
 		w.create(&v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "b-system-0", UID: "b-system-0"},
 			Spec: v1alpha1.ServerSpec{SystemUUID: uuid1, SystemURI: uri1, BMCRef: reference("b")}})
 		w.start()
-		defer func() { w.subject.desk.Close() }()
+		defer func() { w.subject.cache.Close() }()
 		test(w)
 	})
 }
@@ -199,7 +199,7 @@ func (w *world) addBMC(name string) {
 // start begins a new process in place of the one that ran: nothing is left of what that one remembered.
 func (w *world) start() {
 	if w.subject != nil {
-		w.subject.desk.Close()
+		w.subject.cache.Close()
 	}
 	w.subject = newSubject(Options{Client: w.api, Reader: w.api, Clients: clients{w}, Recorder: events.NewFakeRecorder(99),
 		Bundles: policyOf{&bundle.Bundle{}}}.withDefaultTimes(), w.wake)

@@ -44,7 +44,7 @@ func refuses(c *v1alpha1.ServerClaim) bool {
 }
 
 // forward hands the operation on, or waits until the server can take it.
-func (v *visit) forward(ctx context.Context) loop.Progress {
+func (v *scope) forward(ctx context.Context) loop.Progress {
 	c := v.facts.claim
 	if !v.standing.bound {
 		v.operated = operationRefused
@@ -91,7 +91,7 @@ func isFree(s *v1alpha1.Server) bool {
 }
 
 // recordOperation brings the claim's annotations up to date with what became of the operation.
-func (v *visit) recordOperation() {
+func (v *scope) recordOperation() {
 	c := v.facts.claim
 	operation := c.Annotations[v1alpha1.OperationAnnotation]
 	switch {
@@ -116,7 +116,7 @@ func (v *visit) recordOperation() {
 type note struct{ reason, message string }
 
 // Notify implements loop.Notifier.
-func (v *visit) Notify(context.Context) {
+func (v *scope) Notify(context.Context) {
 	if v.turned != nil {
 		v.turns.keep(v.facts.claim, *v.turned)
 	}

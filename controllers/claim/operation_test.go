@@ -29,7 +29,7 @@ func TestAnOperationWaitsWhileItsClaimIsAdopted(t *testing.T) {
 			f.claim.Annotations = map[string]string{v1alpha1.OperationAnnotation: "hard-restart-server", v1alpha1.OperationIDAnnotation: "1"}
 			f.server.Annotations[v1alpha1.ClaimUIDAnnotation] = c.uid
 			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(f.server).Build()
-			v := &visit{Subject: &Subject{Client: api, Live: api}, facts: f, standing: judge(f)}
+			v := &scope{Subject: &Subject{Client: api, Live: api}, facts: f, standing: judge(f)}
 			if p := v.forward(t.Context()); p.Err != nil || v.operated != c.want {
 				t.Errorf("operated %d, want %d; %+v", v.operated, c.want, p)
 			}

@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 )
 
-// Finalize implements loop.Visit: it records the claim's end on its server and takes the claim's boot configuration away.
+// Finalize implements loop.Scope: it records the claim's end on its server and takes the claim's boot configuration away.
 // It waits for nothing else: neither for power, nor for a secret.
-func (v *visit) Finalize(ctx context.Context) loop.Progress {
+func (v *scope) Finalize(ctx context.Context) loop.Progress {
 	before := v.facts.claim.DeepCopy()
 	retracted := heeded(v.facts.claim)
 	err := v.end(ctx)
@@ -36,7 +36,7 @@ func (v *visit) Finalize(ctx context.Context) loop.Progress {
 }
 
 // end is what is done about a claim's end.
-func (v *visit) end(ctx context.Context) error {
+func (v *scope) end(ctx context.Context) error {
 	c := v.facts.claim
 	err := v.Scheduler.WithoutBinding(c.UID, func() error {
 		servers, err := v.servers(ctx)
@@ -58,7 +58,7 @@ func (v *visit) end(ctx context.Context) error {
 
 // servers reads uncached every server that may hold the claim: the one that it names, those that name it, and those
 // that record its UID.
-func (v *visit) servers(ctx context.Context) ([]*v1alpha1.Server, error) {
+func (v *scope) servers(ctx context.Context) ([]*v1alpha1.Server, error) {
 	c := v.facts.claim
 	found := map[string]*v1alpha1.Server{}
 	var naming v1alpha1.ServerList
@@ -104,7 +104,7 @@ func (v *visit) servers(ctx context.Context) ([]*v1alpha1.Server, error) {
 // release records the claim's end on a server, under the optimistic lock. Without the record nothing would ever be wiped.
 // A server that never left Available only loses the reference: nothing was booted, so there is nothing to wipe. A server
 // that means another claim is not touched.
-func (v *visit) release(ctx context.Context, server *v1alpha1.Server) error {
+func (v *scope) release(ctx context.Context, server *v1alpha1.Server) error {
 	c := v.facts.claim
 	before := server.DeepCopy()
 	if !endBinding(server, c, v.Now()) {
@@ -141,7 +141,7 @@ func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time)
 }
 
 // dropBoot deletes the boot configuration that the claim owns; one of the same name that is somebody else's stays.
-func (v *visit) dropBoot(ctx context.Context) error {
+func (v *scope) dropBoot(ctx context.Context) error {
 	c := v.facts.claim
 	var boot v1alpha1.ServerBootConfiguration
 	found, err := get(ctx, v.Live, client.ObjectKeyFromObject(c), &boot)

@@ -17,9 +17,9 @@ import (
 // reasonAsking: the device was asked and has not answered yet; it is never recorded.
 const reasonAsking = "Asking"
 
-// Record implements loop.Visit. While the device is being asked nothing is written: what is recorded stands until the
+// Record implements loop.Scope. While the device is being asked nothing is written: what is recorded stands until the
 // answer is there.
-func (v *visit) Record(_ engine.Decision, o loop.Outcome) {
+func (v *scope) Record(_ engine.Decision, o loop.Outcome) {
 	verdict := v.verdict
 	if !o.Settled() {
 		if o.Progress.Err != nil || o.Progress.Reason == reasonAsking {
@@ -36,7 +36,7 @@ func (v *visit) Record(_ engine.Decision, o loop.Outcome) {
 
 // remember keeps the time of the last refusal where a manager that restarts finds it. The condition's own time would
 // stand still while the accounts are refused again and again, and each restart would offer them once more.
-func (v *visit) remember() {
+func (v *scope) remember() {
 	if v.refusedAt.IsZero() {
 		return
 	}
@@ -44,7 +44,7 @@ func (v *visit) remember() {
 	ready.LastTransitionTime = metav1.NewTime(v.refusedAt.Truncate(time.Second)) // as the API stores it
 }
 
-func (v *visit) set(kind string, holds bool, reason, message string) {
+func (v *scope) set(kind string, holds bool, reason, message string) {
 	state := metav1.ConditionFalse
 	if holds {
 		state = metav1.ConditionTrue
@@ -55,4 +55,4 @@ func (v *visit) set(kind string, holds bool, reason, message string) {
 }
 
 // hold keeps the endpoint until its BMC is gone; only an endpoint that may have one is held.
-func (v *visit) hold() { controllerutil.AddFinalizer(v.endpoint, v1alpha1.FinalizerEndpoint) }
+func (v *scope) hold() { controllerutil.AddFinalizer(v.endpoint, v1alpha1.FinalizerEndpoint) }

@@ -30,7 +30,7 @@ type candidates struct {
 
 // candidates reads the factory accounts of the row: its own, or those of the Secret that it names in the manager's
 // namespace. A Secret that does not exist holds none.
-func (v *visit) candidates(ctx context.Context) (candidates, error) {
+func (v *scope) candidates(ctx context.Context) (candidates, error) {
 	row := v.facts.row
 	c := candidates{source: fmt.Sprintf("row %s of bundle %s", row.Prefix, bundleName(v.facts.revision))}
 	for _, account := range row.DefaultCredentials {
@@ -72,14 +72,14 @@ func accountsIn(s *corev1.Secret) []redfish.Credentials {
 
 // refusal says that no account was accepted. The same accounts at the same address give the same words, so that the
 // status is also the memory of a manager that was restarted.
-func (v *visit) refusal(c candidates) string {
+func (v *scope) refusal(c candidates) string {
 	return fmt.Sprintf("the Redfish service at %s accepts none of the %d accounts of %s; they are not tried again for %s; create the BMCSecret %s "+
 		"with an account that it accepts", v.endpoint.Spec.IP, len(c.accounts), c.source, v.CredentialCoolDown, v.endpoint.Name)
 }
 
 // rests is how long what the status records keeps the accounts from being offered: a manager that restarts again and
 // again must not lock an account either.
-func (v *visit) rests(refusal string) time.Duration {
+func (v *scope) rests(refusal string) time.Duration {
 	c := meta.FindStatusCondition(v.endpoint.Status.Conditions, v1alpha1.ConditionReady)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonCredentialsRefused || c.Message != refusal {
 		return 0

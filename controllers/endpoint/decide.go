@@ -83,8 +83,8 @@ func bundleName(r engine.Revision) string {
 	return r.Name + " " + r.Version
 }
 
-// Decide implements loop.Visit.
-func (v *visit) Decide() engine.Decision {
+// Decide implements loop.Scope.
+func (v *scope) Decide() engine.Decision {
 	v.verdict = decide(v.facts)
 	d := engine.Decision{Message: v.verdict.message, Revision: v.facts.revision}
 	if v.verdict.ensure {

@@ -19,17 +19,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/macprefixes"
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// Apply implements loop.Visit.
-func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
+// Apply implements loop.Scope.
+func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 	if effect.Name != EffectEnsureBMC {
 		return loop.Failing("UnknownEffect", fmt.Sprintf("an endpoint has no effect %q", effect.Name), 0)
 	}
@@ -74,7 +74,7 @@ func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 
 // madeBefore looks past the cache where the status says that the BMC was made: the cache may not have it yet, and a
 // device is not asked again for that.
-func (v *visit) madeBefore(ctx context.Context) (bool, error) {
+func (v *scope) madeBefore(ctx context.Context) (bool, error) {
 	if !meta.IsStatusConditionTrue(v.endpoint.Status.Conditions, v1alpha1.ConditionReady) {
 		return false, nil
 	}
@@ -92,7 +92,7 @@ func progressOf(err error) loop.Progress {
 	return loop.Holds()
 }
 
-func (v *visit) act(ctx context.Context, a answer, refusal string) loop.Progress {
+func (v *scope) act(ctx context.Context, a answer, refusal string) loop.Progress {
 	switch a.outcome {
 	case accepted:
 		if err := v.create(ctx, a.credentials, a.pin); err != nil {
@@ -120,20 +120,20 @@ func trouble(err error) string {
 }
 
 // troubleMessage is the same while the cause is.
-func (v *visit) troubleMessage(err error) string {
+func (v *scope) troubleMessage(err error) string {
 	cause, _ := access.Describe(err)
 	where := v.reach()
 	return fmt.Sprintf("no usable Redfish service at %s://%s, which is asked again: %s", where.Scheme,
 		net.JoinHostPort(where.Address, strconv.Itoa(where.Port)), cause)
 }
 
-func (v *visit) reach() redfish.Endpoint {
+func (v *scope) reach() redfish.Endpoint {
 	row := v.facts.row
 	return access.Reach(v.endpoint.Spec.IP, v1alpha1.ProtocolScheme(row.Scheme), row.Port, v.settings, access.WithCABundle(v.CABundle))
 }
 
 // readSecret reads the BMCSecret of the endpoint's name; nil where there is none.
-func (v *visit) readSecret(ctx context.Context) (*v1alpha1.BMCSecret, error) {
+func (v *scope) readSecret(ctx context.Context) (*v1alpha1.BMCSecret, error) {
 	secret := &v1alpha1.BMCSecret{}
 	err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, secret)
 	if apierrors.IsNotFound(err) {
@@ -147,7 +147,7 @@ func (v *visit) readSecret(ctx context.Context) (*v1alpha1.BMCSecret, error) {
 
 // question gathers how the device is asked. A device is known where its certificate was pinned before, where the BMCSecret was
 // made from it, and where Servers name the BMC that would be made.
-func (v *visit) question(ctx context.Context, secret *v1alpha1.BMCSecret) (question, error) {
+func (v *scope) question(ctx context.Context, secret *v1alpha1.BMCSecret) (question, error) {
 	var servers v1alpha1.ServerList
 	if err := v.Client.List(ctx, &servers, client.MatchingFields{fieldindex.ServerByBMC: v.endpoint.Name}); err != nil {
 		return question{}, fmt.Errorf("list the Servers of BMC %s: %w", v.endpoint.Name, err)
@@ -162,7 +162,7 @@ func (v *visit) question(ctx context.Context, secret *v1alpha1.BMCSecret) (quest
 
 // create makes the BMCSecret first, so that a BMC never names one that is not there. What exists is left as it is: a
 // secret may have been rotated since.
-func (v *visit) create(ctx context.Context, c redfish.Credentials, pin string) error {
+func (v *scope) create(ctx context.Context, c redfish.Credentials, pin string) error {
 	if c != (redfish.Credentials{}) {
 		data := map[string][]byte{v1alpha1.BMCSecretUsernameKey: []byte(c.Username), v1alpha1.BMCSecretPasswordKey: []byte(c.Password)}
 		if pin != "" {
@@ -212,9 +212,9 @@ func newBMC(e *v1alpha1.Endpoint, row macprefixes.Row) *v1alpha1.BMC {
 // proberKey names the device to the pool of clients; a BMC's own key is its UID.
 func proberKey(e *v1alpha1.Endpoint) string { return "endpoint/" + string(e.UID) }
 
-// Finalize implements loop.Visit: the BMC made from the endpoint goes, and a BMCSecret that holds nothing but the factory
+// Finalize implements loop.Scope: the BMC made from the endpoint goes, and a BMCSecret that holds nothing but the factory
 // account; its Servers stay. A BMC that somebody made by hand stays as well, and so does a secret that somebody changed.
-func (v *visit) Finalize(ctx context.Context) loop.Progress {
+func (v *scope) Finalize(ctx context.Context) loop.Progress {
 	v.prober.forget(v.endpoint.Name)
 	bmcs, err := v.ownBMCs(ctx)
 	if err != nil {
@@ -239,7 +239,7 @@ func (v *visit) Finalize(ctx context.Context) loop.Progress {
 
 // ownBMCs lists the BMCs that were made from the endpoint. The one of its name is read uncached, because it may have
 // been made a moment ago.
-func (v *visit) ownBMCs(ctx context.Context) ([]*v1alpha1.BMC, error) {
+func (v *scope) ownBMCs(ctx context.Context) ([]*v1alpha1.BMC, error) {
 	var list v1alpha1.BMCList
 	if err := v.Client.List(ctx, &list, client.MatchingFields{fieldindex.BMCByEndpoint: v.endpoint.Name}); err != nil {
 		return nil, fmt.Errorf("list the BMCs of Endpoint %s: %w", v.endpoint.Name, err)

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 )
 
 // seal is what the annotation of a factory account says: whom it was made for, a salt, and the digest of the data with it.
@@ -55,7 +55,7 @@ func asMade(secret *v1alpha1.BMCSecret, uid types.UID) bool {
 
 // dropSecret deletes the BMCSecret that was made for the endpoint and still holds what it was made with: the factory account
 // is known to the policy. Any other may hold the only copy of a password.
-func (v *visit) dropSecret(ctx context.Context) error {
+func (v *scope) dropSecret(ctx context.Context) error {
 	secret := &v1alpha1.BMCSecret{}
 	err := v.Client.Get(ctx, types.NamespacedName{Name: v.endpoint.Name}, secret)
 	if apierrors.IsNotFound(err) {
@@ -80,7 +80,7 @@ func (v *visit) dropSecret(ctx context.Context) error {
 
 // secretIsUsed says that a BMC which was not made from the endpoint, or a Server, names a BMCSecret. The index answers at
 // once where it knows of one; that there is none is read past the cache, which may be behind.
-func (v *visit) secretIsUsed(ctx context.Context, name string) (bool, error) {
+func (v *scope) secretIsUsed(ctx context.Context, name string) (bool, error) {
 	var known v1alpha1.BMCList
 	if err := v.Client.List(ctx, &known, client.MatchingFields{fieldindex.BMCBySecret: name}, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("list the BMCs that name BMCSecret %s: %w", name, err)
@@ -103,7 +103,7 @@ func (v *visit) secretIsUsed(ctx context.Context, name string) (bool, error) {
 }
 
 // namedBy leaves the endpoint's own BMCs out: they are gone by now, and the cache may still show them.
-func (v *visit) namedBy(bmcs *v1alpha1.BMCList, secret string) bool {
+func (v *scope) namedBy(bmcs *v1alpha1.BMCList, secret string) bool {
 	return slices.ContainsFunc(bmcs.Items, func(b v1alpha1.BMC) bool {
 		return b.Spec.BMCSecretRef.Name == secret && !metav1.IsControlledBy(&b, v.endpoint)
 	})

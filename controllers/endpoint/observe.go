@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/macprefixes"
 )
 
@@ -24,8 +24,8 @@ type subject struct {
 	prober *prober
 }
 
-// visit is one endpoint in one reconcile.
-type visit struct {
+// scope is one endpoint in one reconcile.
+type scope struct {
 	*subject
 	endpoint *v1alpha1.Endpoint
 	settings bundle.Settings
@@ -36,9 +36,9 @@ type visit struct {
 }
 
 // Observe implements loop.Subject.
-func (s *subject) Observe(ctx context.Context, e *v1alpha1.Endpoint) (loop.Visit, error) {
+func (s *subject) Observe(ctx context.Context, e *v1alpha1.Endpoint) (loop.Scope, error) {
 	active := s.Bundles.Active()
-	v := &visit{subject: s, endpoint: e, settings: active.Settings}
+	v := &scope{subject: s, endpoint: e, settings: active.Settings}
 	v.facts = facts{name: e.Name, revision: active.Revision}
 	if v.facts.revision.Name == "" {
 		v.facts.revision.Name, v.facts.revision.Version = active.Name, active.Version
@@ -54,7 +54,7 @@ func (s *subject) Observe(ctx context.Context, e *v1alpha1.Endpoint) (loop.Visit
 }
 
 // findBMC looks for the BMC that is reached by this endpoint: the one made from it, or one that somebody made by hand.
-func (v *visit) findBMC(ctx context.Context) error {
+func (v *scope) findBMC(ctx context.Context) error {
 	var list v1alpha1.BMCList
 	if err := v.Client.List(ctx, &list, client.MatchingFields{fieldindex.BMCByEndpoint: v.endpoint.Name}); err != nil {
 		return fmt.Errorf("list the BMCs of Endpoint %s: %w", v.endpoint.Name, err)

@@ -18,11 +18,11 @@ func TestTheRestOfRefusedAccountsIsCountedFromTheLastRefusal(t *testing.T) {
 	s := &subject{Options: Options{now: func() time.Time { return now }}.withDefaultTimes()}
 	e := &v1alpha1.Endpoint{}
 	refuse := func() {
-		v := &visit{subject: s, endpoint: e, verdict: decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})}
+		v := &scope{subject: s, endpoint: e, verdict: decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})}
 		progress := v.act(t.Context(), answer{outcome: refused, next: now.Add(s.CredentialCoolDown)}, "refused")
 		v.Record(engine.Decision{}, loop.Outcome{Effect: EffectEnsureBMC, Progress: progress})
 	}
-	rests := func() time.Duration { return (&visit{subject: s, endpoint: e}).rests("refused") }
+	rests := func() time.Duration { return (&scope{subject: s, endpoint: e}).rests("refused") }
 	refuse()
 	if got := rests(); got != 12*time.Hour {
 		t.Errorf("after the first refusal they rest for %s", got)
@@ -44,7 +44,7 @@ func TestLookingAgainAtTheSameRefusalChangesNothing(t *testing.T) {
 	e := &v1alpha1.Endpoint{}
 	next := now.Add(s.CredentialCoolDown)
 	record := func() *v1alpha1.Endpoint {
-		v := &visit{subject: s, endpoint: e, verdict: decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})}
+		v := &scope{subject: s, endpoint: e, verdict: decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})}
 		progress := v.act(t.Context(), answer{outcome: refused, next: next}, "refused")
 		v.Record(engine.Decision{}, loop.Outcome{Effect: EffectEnsureBMC, Progress: progress})
 		return e.DeepCopy()

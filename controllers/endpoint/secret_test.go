@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -49,7 +49,7 @@ func TestOnlyTheFactoryAccountOfAnEndpointGoesWithIt(t *testing.T) {
 			}).Build()
 			past := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.others...).Build()
 			e := &v1alpha1.Endpoint{ObjectMeta: metav1.ObjectMeta{Name: "e", UID: "uid-e"}}
-			v := &visit{subject: &subject{Options: Options{Client: api, Reader: past}}, endpoint: e}
+			v := &scope{subject: &subject{Options: Options{Client: api, Reader: past}}, endpoint: e}
 			if err := v.create(t.Context(), redfish.Credentials{Username: "admin", Password: "factory"}, ""); err != nil {
 				t.Fatal(err)
 			}

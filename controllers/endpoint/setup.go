@@ -27,7 +27,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
@@ -101,8 +101,8 @@ func (o Options) withDefaultTimes() Options {
 // Setup adds the controller to the manager. The field indexes must be registered.
 func Setup(mgr ctrl.Manager, o Options) error {
 	o = o.withDefaults(mgr)
-	woken := &wake.Source{}
-	s := &subject{Options: o, prober: newProber(o, woken.Wake)}
+	woken := &trigger.Source{}
+	s := &subject{Options: o, prober: newProber(o, woken.Trigger)}
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		s.prober.Close()

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/metalaw/metalaw/api/freeze"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/internal/freeze"
 )
 
 // defaultWindow is how long an action counts where the budget does not say, and how far back a breaker looks.

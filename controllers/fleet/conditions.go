@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/metalaw/metalaw/api/freeze"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/internal/freeze"
 )
 
 // describe brings the conditions up to date.

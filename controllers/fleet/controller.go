@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/metalaw/metalaw/api/freeze"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
+	"github.com/metalaw/metalaw/internal/freeze"
 )
 
 // Options is what the controller needs from outside.
@@ -34,8 +34,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) (*Gate, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	woken := &wake.Source{}
-	again := func() { woken.Wake(policyv1alpha1.FleetControlName) }
+	woken := &trigger.Source{}
+	again := func() { woken.Trigger(policyv1alpha1.FleetControlName) }
 	g := &Gate{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), ObserveOnly: o.ObserveOnly, Now: o.Now, tripped: again}
 	g.census.changed = again
 	var err error

@@ -108,7 +108,7 @@ func (m *machine) inherit(was *machine) {
 }
 
 // shows says that the stored object records what was granted. The time of the record says nothing about that: it is when
-// the visit began that asked for the grant.
+// the scope began that asked for the grant.
 func (m *machine) shows(action policyv1alpha1.FleetAction, g grant) bool {
 	if action == policyv1alpha1.ActionWipe {
 		return m.preparing

@@ -96,12 +96,12 @@ func TestAWipeCountsForAsLongAsDisksAreErased(t *testing.T) {
 	}
 }
 
-func TestAGrantIsRecognisedByTheRecordOfTheVisitThatAskedForIt(t *testing.T) {
+func TestAGrantIsRecognisedByTheRecordOfTheReconcileThatAskedForIt(t *testing.T) {
 	spec := &policyv1alpha1.FleetControlSpec{Budgets: []policyv1alpha1.Budget{
 		{Name: "b", Action: "PowerOn", Max: ptr.To[int32](1), WindowSeconds: ptr.To[int32](10)}}}
 	a, b := newServer("a", "z"), newServer("b", "z")
 	g := newGate(t, spec, a, b)
-	at := noon.Add(5 * time.Second) // the visit began at noon
+	at := noon.Add(5 * time.Second) // the scope began at noon
 	g.Now = func() time.Time { return at }
 	if !permit(t, g, a, PowerOn).Allowed {
 		t.Fatal("the first is not allowed")

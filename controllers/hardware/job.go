@@ -40,17 +40,17 @@ const maxJobs = 32
 // Do begins a job for a subject unless one of the same id is known, and returns the job as it stands. While another job
 // of the subject runs the new one is not begun: that other job is returned, and the caller looks again when woken.
 // A job that has ended stays known until Repeat forgets it.
-func (d *Desk[S]) Do(name string, target Target, id string, run func(ctx context.Context, bmc redfish.BMC) error) Job {
+func (d *Cache[S]) Do(name string, target Target, id string, run func(ctx context.Context, bmc redfish.BMC) error) Job {
 	return d.do(name, target, &Job{ID: id, State: JobRunning}, run)
 }
 
 // DoLater is Do for what takes a while to show: the end of a job that succeeds does not read the subject anew, because
 // that would show too little. Whoever waits for it asks for a reading in its own time.
-func (d *Desk[S]) DoLater(name string, target Target, id string, run func(ctx context.Context, bmc redfish.BMC) error) Job {
+func (d *Cache[S]) DoLater(name string, target Target, id string, run func(ctx context.Context, bmc redfish.BMC) error) Job {
 	return d.do(name, target, &Job{ID: id, State: JobRunning, later: true}, run)
 }
 
-func (d *Desk[S]) do(name string, target Target, j *Job, run func(ctx context.Context, bmc redfish.BMC) error) Job {
+func (d *Cache[S]) do(name string, target Target, j *Job, run func(ctx context.Context, bmc redfish.BMC) error) Job {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.subject(name)
@@ -76,7 +76,7 @@ func (d *Desk[S]) do(name string, target Target, j *Job, run func(ctx context.Co
 }
 
 // Known returns the job of a subject with that id, if it is remembered.
-func (d *Desk[S]) Known(name, id string) (Job, bool) {
+func (d *Cache[S]) Known(name, id string) (Job, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s, ok := d.subjects[name]; ok {
@@ -90,7 +90,7 @@ func (d *Desk[S]) Known(name, id string) (Job, bool) {
 }
 
 // Repeat forgets jobs that have ended, so that they can be done again. Ids that are not known are passed over.
-func (d *Desk[S]) Repeat(name string, ids ...string) {
+func (d *Cache[S]) Repeat(name string, ids ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s, ok := d.subjects[name]
@@ -108,7 +108,7 @@ func (d *Desk[S]) Repeat(name string, ids ...string) {
 }
 
 // endJob reads the subject anew, because a job changes what is true, and wakes it. What shows later is not read for yet.
-func (d *Desk[S]) endJob(name string, s *subject[S], j *Job, target Target, err error) {
+func (d *Cache[S]) endJob(name string, s *subject[S], j *Job, target Target, err error) {
 	d.mu.Lock()
 	j.Err, j.EndedAt, j.State = err, d.options.Now(), JobSucceeded
 	if err != nil {
@@ -130,7 +130,7 @@ func (d *Desk[S]) endJob(name string, s *subject[S], j *Job, target Target, err 
 }
 
 // LastJob is when the last job of a subject ended, or now while one runs; zero where none is known.
-func (d *Desk[S]) LastJob(name string) time.Time {
+func (d *Cache[S]) LastJob(name string) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var last time.Time
@@ -148,7 +148,7 @@ func (d *Desk[S]) LastJob(name string) time.Time {
 }
 
 // Busy says that a job of the subject runs, so that none can be begun.
-func (d *Desk[S]) Busy(name string) bool {
+func (d *Cache[S]) Busy(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s, ok := d.subjects[name]

@@ -42,7 +42,7 @@ func TestAReadingSaysNothingOfAnotherTarget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &lamp{power: "On"}
-				d := l.desk()
+				d := l.cache()
 				defer d.Close()
 				d.Refresh("a", first(), time.Minute)
 				time.Sleep(2 * time.Second)
@@ -63,7 +63,7 @@ func TestAReadingSaysNothingOfAnotherTarget(t *testing.T) {
 func TestAReadingBegunBeforeTheTargetChangedSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{power: "On"} // the former machine
-		d := l.desk()
+		d := l.cache()
 		defer d.Close()
 		d.Refresh("a", first(), 0)
 		time.Sleep(500 * time.Millisecond)
@@ -92,7 +92,7 @@ func TestAReadingBegunBeforeTheTargetChangedSaysNothing(t *testing.T) {
 func TestAFailureOfTheFormerTargetDelaysNoReadOfTheNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{err: context.DeadlineExceeded}
-		d := l.desk()
+		d := l.cache()
 		defer d.Close()
 		for range 60 { // long enough for the longest pause
 			d.Refresh("a", first(), 0)
@@ -116,7 +116,7 @@ func TestAFailureOfTheFormerTargetDelaysNoReadOfTheNew(t *testing.T) {
 func TestAJobForAnotherTargetDropsTheReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{power: "On"}
-		d := l.desk()
+		d := l.cache()
 		defer d.Close()
 		d.Refresh("a", first(), 0)
 		time.Sleep(2 * time.Second)
@@ -139,7 +139,7 @@ func TestAJobForAnotherTargetDropsTheReading(t *testing.T) {
 func TestAJobOfTheFormerTargetLeavesTheReadingOfTheNewAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{power: "On"}
-		d := l.desk()
+		d := l.cache()
 		defer d.Close()
 		d.Do("a", first(), "1/off", func(context.Context, redfish.BMC) error { time.Sleep(3 * time.Second); return nil })
 		second := first(func(t *Target) { t.Key = "uid-2" })

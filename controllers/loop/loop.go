@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 )
 
@@ -48,19 +48,19 @@ type Reconciler[T client.Object] struct {
 	written  sync.Map // the resourceVersion of our last write, by name, until the cache shows it
 }
 
-// Waker is a Visit that wants to be called again by itself.
+// Waker is a Scope that wants to be called again by itself.
 type Waker interface {
 	// WakeAfter is when to look again, whatever the decision says; 0 for never.
 	WakeAfter() time.Duration
 }
 
-// Awaiter is a Visit that knows better than the safety rule what an effect waits for.
+// Awaiter is a Scope that knows better than the safety rule what an effect waits for.
 type Awaiter interface {
 	// Await says what the effect waits for, and asks for it where it can. It is pending.
 	Await(engine.Awaited) Progress
 }
 
-// Committer is a Visit that does something only once the record of it is stored.
+// Committer is a Scope that does something only once the record of it is stored.
 type Committer interface {
 	// Commits says, once the record is made, that there is something to do. Nothing of that record is deferred.
 	Commits() bool
@@ -69,7 +69,7 @@ type Committer interface {
 	Commit()
 }
 
-// Deferrer is a Visit that knows what of its record the next write may bring along.
+// Deferrer is a Scope that knows what of its record the next write may bring along.
 type Deferrer[T client.Object] interface {
 	// Defers says that the status after differs from the one before, which is stored, in nothing that is worth a write of
 	// its own now. It is called once in a reconcile, after the write of metadata and spec, and neither for what is being
@@ -77,7 +77,7 @@ type Deferrer[T client.Object] interface {
 	Defers(before, after T) bool
 }
 
-// Notifier is a Visit with something to tell that no difference of the object shows, such as a request that was refused.
+// Notifier is a Scope with something to tell that no difference of the object shows, such as a request that was refused.
 type Notifier interface {
 	// Notify is called once, after the write has succeeded.
 	Notify(ctx context.Context)
@@ -115,19 +115,19 @@ func (r *Reconciler[T]) look(ctx context.Context, req ctrl.Request) (ctrl.Result
 	}
 	r.withheld.Delete(req.NamespacedName)
 	before := copyOf(object)
-	visit, err := r.Subject.Observe(ctx, object)
+	scope, err := r.Subject.Observe(ctx, object)
 	if err != nil {
 		return retry(fmt.Errorf("observe: %w", err))
 	}
 	if !object.GetDeletionTimestamp().IsZero() {
-		return r.finalize(ctx, visit, before, object)
+		return r.finalize(ctx, scope, before, object)
 	}
-	decision := visit.Decide()
-	outcome := apply(ctx, visit, decision)
-	visit.Record(decision, outcome)
-	committer, commits := visit.(Committer)
+	decision := scope.Decide()
+	outcome := apply(ctx, scope, decision)
+	scope.Record(decision, outcome)
+	committer, commits := scope.(Committer)
 	commits = commits && committer.Commits()
-	deferrer, _ := visit.(Deferrer[T])
+	deferrer, _ := scope.(Deferrer[T])
 	if commits {
 		deferrer = nil // what is done now must be on record
 	}
@@ -140,10 +140,10 @@ func (r *Reconciler[T]) look(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if r.Tell != nil {
 		r.Tell(ctx, before, object, decision)
 	}
-	if n, ok := visit.(Notifier); ok {
+	if n, ok := scope.(Notifier); ok {
 		n.Notify(ctx)
 	}
-	return next(visit, decision, outcome)
+	return next(scope, decision, outcome)
 }
 
 // cacheLag is when to look again at an object of which the cache does not show our last write yet.
@@ -186,35 +186,35 @@ func (r *Reconciler[T]) withhold(ctx context.Context, req ctrl.Request, object T
 }
 
 // apply makes the effects hold in order, up to the first that does not.
-func apply(ctx context.Context, visit Visit, decision engine.Decision) Outcome {
+func apply(ctx context.Context, scope Scope, decision engine.Decision) Outcome {
 	if decision.Moves() || decision.Halt != nil {
 		return Outcome{}
 	}
 	for _, effect := range decision.Effects {
-		if p := visit.Apply(ctx, effect); p.Phase != Done {
+		if p := scope.Apply(ctx, effect); p.Phase != Done {
 			return Outcome{Effect: effect.Name, Progress: p}
 		}
 	}
-	return awaited(visit, decision.Awaits)
+	return awaited(scope, decision.Awaits)
 }
 
 // awaited is the outcome of effects that all hold, up to one that waits for a safety rule.
-func awaited(visit Visit, a *engine.Awaited) Outcome {
+func awaited(scope Scope, a *engine.Awaited) Outcome {
 	if a == nil {
 		return Outcome{}
 	}
 	p := Waiting(a.Rule, a.Message, 0)
-	if w, ok := visit.(Awaiter); ok {
+	if w, ok := scope.(Awaiter); ok {
 		p = w.Await(*a)
 	}
 	return Outcome{Effect: a.Effect, Progress: p}
 }
 
-func (r *Reconciler[T]) finalize(ctx context.Context, visit Visit, before, object T) (ctrl.Result, error) {
+func (r *Reconciler[T]) finalize(ctx context.Context, scope Scope, before, object T) (ctrl.Result, error) {
 	if r.Finalizer == "" || !controllerutil.ContainsFinalizer(object, r.Finalizer) {
 		return ctrl.Result{}, nil
 	}
-	progress := visit.Finalize(ctx)
+	progress := scope.Finalize(ctx)
 	if progress.Err != nil {
 		return retry(progress.Err)
 	}
@@ -274,13 +274,13 @@ func retry(err error) (ctrl.Result, error) {
 }
 
 // next is the earliest of the moments at which somebody wants to look again.
-func next(visit Visit, decision engine.Decision, outcome Outcome) (ctrl.Result, error) {
+func next(scope Scope, decision engine.Decision, outcome Outcome) (ctrl.Result, error) {
 	if outcome.Progress.Err != nil {
 		return retry(outcome.Progress.Err)
 	}
-	after := wake.Sooner(decision.WakeAfter, outcome.Progress.Again)
-	if w, ok := visit.(Waker); ok {
-		after = wake.Sooner(after, w.WakeAfter())
+	after := trigger.Earlier(decision.WakeAfter, outcome.Progress.Again)
+	if w, ok := scope.(Waker); ok {
+		after = trigger.Earlier(after, w.WakeAfter())
 	}
 	if decision.Moves() {
 		after = time.Millisecond // the state entered has effects of its own

@@ -16,7 +16,7 @@ import (
 	"github.com/metalaw/metalaw/engine"
 )
 
-// script is a visit whose effects end as the script says.
+// script is a scope whose effects end as the script says.
 type script struct {
 	progress map[string]Progress
 	applied  []string
@@ -69,18 +69,18 @@ func TestEffectsAreAppliedInOrderUpToTheFirstThatDoesNotHold(t *testing.T) {
 
 func TestTheEarliestWishToLookAgainCounts(t *testing.T) {
 	for name, c := range map[string]struct {
-		decision, effect, visit, want time.Duration
+		decision, effect, scope, want time.Duration
 	}{
 		"the decision's":   {time.Minute, 2 * time.Minute, 3 * time.Minute, time.Minute},
 		"the effect's":     {3 * time.Minute, time.Minute, 0, time.Minute},
-		"the visit's":      {0, 0, time.Minute, time.Minute},
+		"the scope's":      {0, 0, time.Minute, time.Minute},
 		"nobody wants to":  {0, 0, 0, 0},
 		"one says nothing": {0, time.Hour, 0, time.Hour},
 		"two say the same": {time.Hour, time.Hour, 0, time.Hour},
 		"a very short one": {time.Millisecond, time.Hour, 0, time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := next(&script{wake: c.visit}, engine.Decision{WakeAfter: c.decision}, Outcome{Progress: Progress{Again: c.effect}})
+			result, err := next(&script{wake: c.scope}, engine.Decision{WakeAfter: c.decision}, Outcome{Progress: Progress{Again: c.effect}})
 			if err != nil {
 				t.Fatal(err)
 			}

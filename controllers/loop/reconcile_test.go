@@ -25,7 +25,7 @@ import (
 
 const testFinalizer = "test/finalizer"
 
-// plan is a visit of a server that ends as the test says.
+// plan is a scope of a server that ends as the test says.
 type plan struct {
 	decision        engine.Decision
 	applied, ending Progress
@@ -35,7 +35,7 @@ type plan struct {
 func (p *plan) Decide() engine.Decision                                  { return p.decision }
 func (p *plan) Apply(context.Context, engine.Effect) Progress            { return p.applied }
 func (p *plan) Finalize(context.Context) Progress                        { return p.ending }
-func (p *plan) Observe(context.Context, *v1alpha1.Server) (Visit, error) { return p, nil }
+func (p *plan) Observe(context.Context, *v1alpha1.Server) (Scope, error) { return p, nil }
 func (p *plan) Record(engine.Decision, Outcome) {
 	if p.record != nil {
 		p.record()
@@ -103,7 +103,7 @@ func TestAnObjectThatWentWhileItWasLookedAtIsNoError(t *testing.T) {
 // unobserved is a subject of which nothing can be observed.
 type unobserved struct{ err error }
 
-func (u unobserved) Observe(context.Context, *v1alpha1.Server) (Visit, error) { return nil, u.err }
+func (u unobserved) Observe(context.Context, *v1alpha1.Server) (Scope, error) { return nil, u.err }
 
 func TestARaceLostWhileObservingIsNoErrorAndIsRunAgain(t *testing.T) {
 	r, _ := running(t, nil, &v1alpha1.Server{})
@@ -142,7 +142,7 @@ func TestWhatIsCutOffByTheEndOfTheManagerIsNoError(t *testing.T) {
 // changing is a plan that has something to write.
 type changing struct{ *plan }
 
-func (c changing) Observe(_ context.Context, s *v1alpha1.Server) (Visit, error) {
+func (c changing) Observe(_ context.Context, s *v1alpha1.Server) (Scope, error) {
 	s.Labels = map[string]string{"rack": "7"}
 	return c.plan, nil
 }
@@ -183,7 +183,7 @@ func TestWhatWasLetGoIsNotWrittenOnceMoreWhileTheCacheStillShowsIt(t *testing.T)
 // patient is a plan whose record waits until the model is known.
 type patient struct{ *plan }
 
-func (p patient) Observe(_ context.Context, s *v1alpha1.Server) (Visit, error) {
+func (p patient) Observe(_ context.Context, s *v1alpha1.Server) (Scope, error) {
 	s.Status.ObservedGeneration, s.Status.Model = 7, s.Labels["model"]
 	return p, nil
 }
@@ -224,7 +224,7 @@ type announcing struct {
 	done      *int
 }
 
-func (a announcing) Observe(_ context.Context, s *v1alpha1.Server) (Visit, error) {
+func (a announcing) Observe(_ context.Context, s *v1alpha1.Server) (Scope, error) {
 	s.Status.ObservedGeneration = 7
 	return a, nil
 }

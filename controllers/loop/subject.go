@@ -21,12 +21,12 @@ const FieldOwner = v1alpha1.FieldManager
 type Subject[T client.Object] interface {
 	// Observe reads everything that one decision about the object needs, and writes nothing. Trouble with hardware is a
 	// fact, not an error; an error is an API server that did not answer.
-	Observe(ctx context.Context, object T) (Visit, error)
+	Observe(ctx context.Context, object T) (Scope, error)
 }
 
-// Visit is one object in one reconcile. Its methods change the object in memory; the loop writes it, once per
+// Scope is one object in one reconcile. Its methods change the object in memory; the loop writes it, once per
 // subresource.
-type Visit interface {
+type Scope interface {
 	// Decide is pure: the same observation gives the same decision.
 	Decide() engine.Decision
 	// Apply makes one effect hold. It is idempotent: it is called again in every reconcile while the state is kept, does

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/revision/rollout"
+	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"

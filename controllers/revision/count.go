@@ -12,7 +12,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/revision/rollout"
+	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine"
 )
 

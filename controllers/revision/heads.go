@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/revision/rollout"
+	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 )

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/revision/rollout"
+	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
@@ -257,5 +257,5 @@ func (s *Scheduler) nextGang(now time.Time) time.Duration {
 			}
 		}
 	}
-	return wake.Sooner(least, s.searches.wait(now))
+	return trigger.Earlier(least, s.searches.wait(now))
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -116,7 +116,7 @@ func (p patience) next(now time.Time) time.Duration {
 	least := time.Duration(0)
 	for _, f := range p {
 		if f.again {
-			least = wake.Sooner(least, max(f.until.Sub(now), time.Millisecond))
+			least = trigger.Earlier(least, max(f.until.Sub(now), time.Millisecond))
 		}
 	}
 	return least

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/metalaw/metalaw/api/seldom"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/ratelimit"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
 )
@@ -68,7 +68,7 @@ type Scheduler struct {
 	judgements *judgements
 	attained   *attainments
 	// failures spaces what is told of the servers that the policy fails for.
-	failures *seldom.Teller
+	failures *ratelimit.Limiter
 	// known is the policy of the last pass; only the loop uses it.
 	known known
 	// freed says that a server was taken back for which some claim waits.
@@ -77,8 +77,8 @@ type Scheduler struct {
 	restating atomic.Bool
 	pause     atomic.Int64
 	// claims wakes the claim loop, passes the scheduler's own.
-	claims wake.Source
-	passes wake.TypedSource[pass]
+	claims trigger.Source
+	passes trigger.TypedSource[pass]
 }
 
 // pass is what the scheduler's queue holds, so that any number of events ends in one pass. With words it binds nobody, and only
@@ -138,9 +138,9 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 	r.notKept()
 	s.explain(r)
 	passSeconds.Observe(s.now().Sub(began).Seconds())
-	again := wake.Sooner(wake.Sooner(s.patience.next(s.now()), s.suspects.again()), s.nextGang(s.now()))
+	again := trigger.Earlier(trigger.Earlier(s.patience.next(s.now()), s.suspects.again()), s.nextGang(s.now()))
 	if r.rewoke || s.freed.Load() {
-		again = wake.Sooner(again, firstWait) // our own write wakes nobody
+		again = trigger.Earlier(again, firstWait) // our own write wakes nobody
 	}
 	if err := errors.Join(r.failed, ctx.Err()); err != nil {
 		if again > 0 { // what others wait for does not wait for the end of the error

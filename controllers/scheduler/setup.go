@@ -17,12 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/metalaw/metalaw/api/seldom"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
+	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/ratelimit"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -34,7 +34,7 @@ type Bundles interface{ Active() *bundle.Bundle }
 type Options struct {
 	Bundles Bundles
 	// Fleet is the index that this process keeps, with what feeds it; Setup makes one where it is nil.
-	Fleet *feed.Feed
+	Fleet *informer.Informer
 	// ObserveOnly has nothing bound.
 	ObserveOnly bool
 	// Now is the clock; time.Now where it is nil.
@@ -54,7 +54,7 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		o.Now = time.Now
 	}
 	if o.Fleet == nil {
-		o.Fleet = feed.New(index.New())
+		o.Fleet = informer.New(index.New())
 	}
 	return &Scheduler{
 		client: client.WithFieldOwner(c, loop.FieldOwner), live: live, policy: inForce(o.Bundles),
@@ -64,7 +64,7 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		fleet: o.Fleet.Index(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), suspects: newSuspects(),
 		doubts: map[types.UID]string{}, patience: patience{}, gangs: map[gangKey]gangWaits{},
 		unanswered: map[types.UID]time.Time{}, returns: map[types.UID]giveBack{}, judgements: newJudgements(), attained: &attainments{},
-		failures: seldom.New(tellFailureAgain, mostFailures),
+		failures: ratelimit.New(tellFailureAgain, mostFailures),
 		searches: searches{limits: searchLimits{easySearch, searchInPass}},
 	}
 }
@@ -117,7 +117,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) (*Scheduler, err
 	}
 	if o.Fleet == nil {
 		var err error
-		if o.Fleet, err = feed.Setup(ctx, mgr.GetCache()); err != nil {
+		if o.Fleet, err = informer.Setup(ctx, mgr.GetCache()); err != nil {
 			return nil, err
 		}
 	}
@@ -140,7 +140,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) (*Scheduler, err
 
 // servers wakes the scheduler for what the index comes to know: at first of every server, then of each change.
 type servers struct {
-	fleet *feed.Feed
+	fleet *informer.Informer
 	s     *Scheduler
 }
 

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
 )
 
 // What a claim that waits is told holds counts of the whole fleet, which changes all the time. Words follow it at a slow rate and
@@ -52,8 +52,8 @@ func (s *Scheduler) explain(r *run) {
 	later := time.Duration(0)
 	for _, l := range r.left {
 		s.pending.refuse(l.claim.UID, l)
-		later = wake.Sooner(later, s.tell(r.v, l, memo))
-		later = wake.Sooner(later, l.askedAgain())
+		later = trigger.Earlier(later, s.tell(r.v, l, memo))
+		later = trigger.Earlier(later, l.askedAgain())
 	}
 	if later > 0 {
 		s.passes.AddAfter(pass{words: true}, later)
@@ -113,9 +113,9 @@ func (s *Scheduler) restate() time.Duration {
 				due = true
 				continue
 			}
-			again = wake.Sooner(again, left)
+			again = trigger.Earlier(again, left)
 		}
-		again = wake.Sooner(again, s.tell(v, r, memo))
+		again = trigger.Earlier(again, s.tell(v, r, memo))
 	}
 	if due {
 		s.passes.Add(pass{})

@@ -47,7 +47,7 @@ type governance struct {
 }
 
 // govern finds what governs the server.
-func (v *visit) govern() governance {
+func (v *scope) govern() governance {
 	target := v.governing()
 	why, refused := v.Bundles.Held(target.Revision.Name)
 	if target.StandsIn && !refused { // it was mended between the two questions
@@ -80,7 +80,7 @@ func (v *visit) govern() governance {
 }
 
 // governing is the bundle that the server is to be governed by. A new one does not wait for a place under a canary.
-func (v *visit) governing() *bundle.Bundle {
+func (v *scope) governing() *bundle.Bundle {
 	target, l := v.Bundles.Governing(v.server), v.server.Status.Lifecycle
 	if isNew := l == nil || l.Revision == ""; isNew && !v.hasPlace(target) {
 		return v.Bundles.Active()
@@ -102,7 +102,7 @@ func successor(target *bundle.Bundle, state engine.State, refused bool) (takes, 
 // atRest is what governs a server that rests and comes under another revision. Where nobody may rest in its state any more,
 // the time that it has rested counts against no deadline. Where a boot of ours stands that its state does not ask for any
 // more, that boot counts for nothing.
-func (v *visit) atRest(pinned, target *bundle.Bundle, state engine.State) governance {
+func (v *scope) atRest(pinned, target *bundle.Bundle, state engine.State) governance {
 	g := governance{bundle: target}
 	switch {
 	case !target.Lifecycle.Defines(state):
@@ -123,11 +123,11 @@ var agentEffects = map[string]string{
 
 // hasPlace says whether the server may come under a bundle now. Under a canary it does so only where its BMC answers for it: nothing
 // else shows how it fares there.
-func (v *visit) hasPlace(b *bundle.Bundle) bool {
+func (v *scope) hasPlace(b *bundle.Bundle) bool {
 	if v.Probation == nil || b.Revision.Name == v.Bundles.Active().Revision.Name {
 		return true
 	}
-	known := v.Desk.Reading(v.server.Name)
+	known := v.Cache.Reading(v.server.Name)
 	if !known.Reachable() || !redfish.SameSystem(v.want(), known.Value.Identity) {
 		return false // its next word wakes it
 	}
@@ -139,7 +139,7 @@ func (v *visit) hasPlace(b *bundle.Bundle) bool {
 }
 
 // mayAdoptAtRest says whether a server that rests comes under another revision now.
-func (v *visit) mayAdoptAtRest(target *bundle.Bundle) bool {
+func (v *scope) mayAdoptAtRest(target *bundle.Bundle) bool {
 	if why, left := v.changing(); why != "" {
 		v.wakeIn(left)
 		return false
@@ -160,11 +160,11 @@ func (v *visit) mayAdoptAtRest(target *bundle.Bundle) bool {
 
 // changing says what is under way with the machine, so that no other revision takes over meanwhile, and how long at most
 // until that is over; empty where nothing is.
-func (v *visit) changing() (why string, left time.Duration) {
+func (v *scope) changing() (why string, left time.Duration) {
 	if left := policies.WipeQuietIn(v.inventory, v.now); left > 0 {
 		return "the wipe that runs has ended", left
 	}
-	if v.Desk.Busy(v.server.Name) {
+	if v.Cache.Busy(v.server.Name) {
 		return "the BMC has answered a request", slowestPoll // its end tells
 	}
 	if left := max(v.unsettledFor(redfish.PowerOn), v.unsettledFor(redfish.PowerOff)); left > 0 {
@@ -175,7 +175,7 @@ func (v *visit) changing() (why string, left time.Duration) {
 
 // leaveHalt brings a server that is halted under the revision that it should not be governed by any more under the other one.
 // It stays halted where the cause lies outside of the policy, until the halt is stored, and while the machine changes.
-func (v *visit) leaveHalt(halted engine.Decision) engine.Decision {
+func (v *scope) leaveHalt(halted engine.Decision) engine.Decision {
 	if !v.mayLeave(halted.Halt) {
 		return halted
 	}
@@ -197,7 +197,7 @@ func (v *visit) leaveHalt(halted engine.Decision) engine.Decision {
 
 // takesInForce has a halted server for which a canary has no place come under what is in force instead, where that ends its halt as well:
 // nobody stays halted for want of a place. It says whether that can be now.
-func (v *visit) takesInForce(state engine.State) bool {
+func (v *scope) takesInForce(state engine.State) bool {
 	active := v.Bundles.Active()
 	_, held := v.Bundles.Held(active.Revision.Name)
 	takes, _ := successor(active, state, held)
@@ -210,7 +210,7 @@ func (v *visit) takesInForce(state engine.State) bool {
 }
 
 // mayLeave says that a halt is the policy's own, and one that another revision may end.
-func (v *visit) mayLeave(halt *engine.Halt) bool {
+func (v *scope) mayLeave(halt *engine.Halt) bool {
 	switch {
 	case v.successor == nil:
 		return false
@@ -226,7 +226,7 @@ func (v *visit) mayLeave(halt *engine.Halt) bool {
 
 // untilSettled says what a halted server waits for before another revision takes over: that nothing is under way with its
 // machine, and where its state boots an image of ours, that its power is known. It is not worth telling where that is short.
-func (v *visit) untilSettled(state engine.State) (why string, now bool) {
+func (v *scope) untilSettled(state engine.State) (why string, now bool) {
 	if why, left := v.changing(); why != "" {
 		v.wakeIn(left)
 		return why, false
@@ -247,7 +247,7 @@ func (v *visit) untilSettled(state engine.State) (why string, now bool) {
 
 // enterUnder is the entry with which a halted server begins anew under another revision. It stays halted as it was where
 // that revision would not have it either.
-func (v *visit) enterUnder(target *bundle.Bundle, halted engine.Decision) engine.Decision {
+func (v *scope) enterUnder(target *bundle.Bundle, halted engine.Decision) engine.Decision {
 	former := v.governance
 	v.governance = governance{bundle: target, lost: former.lost,
 		because: fmt.Sprintf("policy revision %s halted it: %s", v.server.Status.Lifecycle.Revision, haltText(halted.Halt))}
@@ -267,7 +267,7 @@ func (v *visit) enterUnder(target *bundle.Bundle, halted engine.Decision) engine
 // takeOver is a move out of a state that the bundle has dropped, else a new entry in the state that the server is in. A state
 // that boots an image of ours begins from Off: where the machine runs what was booted in the former entry, it finds its place
 // anew from the initial state.
-func (v *visit) takeOver() engine.Decision {
+func (v *scope) takeOver() engine.Decision {
 	l, state := v.bundle.Lifecycle, engine.State(v.server.Status.State)
 	d := policies.Adopt(l, v.facts, v.reading.Tried)
 	if _, migrates := l.Migrates(state); migrates {
@@ -282,7 +282,7 @@ func (v *visit) takeOver() engine.Decision {
 
 // beginAnew is the entry with which a server goes on that rested under another revision. It rests there as before where that
 // entry may not be made.
-func (v *visit) beginAnew() engine.Decision {
+func (v *scope) beginAnew() engine.Decision {
 	if d := v.takeOver(); d.Moves() {
 		return d
 	}
@@ -321,7 +321,7 @@ func unloadedHalt(revision string) *engine.Halt {
 }
 
 // decideUnloaded is the decision about a server that no bundle may decide about.
-func (v *visit) decideUnloaded() engine.Decision {
+func (v *scope) decideUnloaded() engine.Decision {
 	state := engine.State(v.server.Status.State)
 	return v.leaveHalt(engine.Decision{From: state, To: state, Message: v.unloaded.Message, Halt: v.unloaded})
 }

@@ -42,19 +42,19 @@ type agentBoot struct {
 	image   string
 }
 
-func (v *visit) probeBoot() agentBoot {
+func (v *scope) probeBoot() agentBoot {
 	return agentBoot{purpose: v1alpha1.BootPurposeProbe, action: fleet.Setting, agent: metalprobe.PurposeProbe, token: policyv1alpha1.PurposeProbe,
 		name: v.server.Name, image: v.ProbeImage}
 }
 
-func (v *visit) wipeBoot() agentBoot {
+func (v *scope) wipeBoot() agentBoot {
 	return agentBoot{purpose: v1alpha1.BootPurposeWipe, action: fleet.Wipe, agent: metalprobe.PurposeWipe, token: policyv1alpha1.PurposeWipe,
 		name: v.server.Name + "-wipe", image: v.WipeImage}
 }
 
 // bootAgent writes the ignition with a token for this server, purpose and entry, then the boot configuration, then the
 // reference. Each step is looked up before it is done, so that a crash between two of them costs nothing.
-func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
+func (v *scope) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
 	if p, ok := v.interfacesKnown(); !ok {
 		return p
 	}
@@ -90,13 +90,13 @@ func (v *visit) bootAgent(ctx context.Context, b agentBoot) loop.Progress {
 }
 
 // bootStands says that the cache shows the boot configuration of this entry and purpose, and the server its token.
-func (v *visit) bootStands(b agentBoot) bool {
+func (v *scope) bootStands(b agentBoot) bool {
 	l := v.server.Status.Lifecycle
 	return v.isBoot(b) && l.Credential != nil && l.Credential.Entry == l.Entry && string(l.Credential.Purpose) == string(b.token)
 }
 
 // isBoot says that the cache shows the boot configuration of this entry and purpose.
-func (v *visit) isBoot(b agentBoot) bool {
+func (v *scope) isBoot(b agentBoot) bool {
 	return v.boot != nil && v.boot.Name == b.name && v.boot.Annotations[v1alpha1.BootPurposeAnnotation] == b.purpose
 }
 
@@ -105,7 +105,7 @@ var errTaken = errors.New("taken")
 
 // ensureIgnition returns the token of the ignition that stands for this entry, or mints one. A token of another entry or
 // purpose is replaced.
-func (v *visit) ensureIgnition(ctx context.Context, b agentBoot) (string, error) {
+func (v *scope) ensureIgnition(ctx context.Context, b agentBoot) (string, error) {
 	secret := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: v.Namespace, Name: b.name}
 	err := v.Reader.Get(ctx, key, secret)
@@ -145,7 +145,7 @@ func (v *visit) ensureIgnition(ctx context.Context, b agentBoot) (string, error)
 
 // mendStandingIgnition looks once in the life of this process at the ignition of a boot that another process wrote. Before
 // version 0.1 the manager named a format there, and the boot operator answers such a text with an error for ever.
-func (v *visit) mendStandingIgnition(ctx context.Context, b agentBoot) loop.Progress {
+func (v *scope) mendStandingIgnition(ctx context.Context, b agentBoot) loop.Progress {
 	credential := v.server.Status.Lifecycle.Credential
 	if v.memory.mintedFor(v.server, credential.Purpose) != nil {
 		return loop.Holds()
@@ -163,7 +163,7 @@ func (v *visit) mendStandingIgnition(ctx context.Context, b agentBoot) loop.Prog
 }
 
 // dropFormat removes the format from a Secret that holds Ignition JSON: the token and the text stay as they are.
-func (v *visit) dropFormat(ctx context.Context, secret *corev1.Secret) error {
+func (v *scope) dropFormat(ctx context.Context, secret *corev1.Secret) error {
 	if _, named := secret.Data[formatKey]; !named {
 		return nil
 	}
@@ -183,7 +183,7 @@ func mint() (string, error) {
 
 // ensureAgentBoot writes the boot configuration anew for each entry, so that a Ready of a former entry never boots this
 // one.
-func (v *visit) ensureAgentBoot(ctx context.Context, b agentBoot) (loop.Progress, bool) {
+func (v *scope) ensureAgentBoot(ctx context.Context, b agentBoot) (loop.Progress, bool) {
 	existing := &v1alpha1.ServerBootConfiguration{}
 	err := v.Reader.Get(ctx, types.NamespacedName{Namespace: v.Namespace, Name: b.name}, existing)
 	switch {
@@ -222,7 +222,7 @@ func (v *visit) ensureAgentBoot(ctx context.Context, b agentBoot) (loop.Progress
 
 // clearBoot takes away the boot configurations that are ours, and their tokens. A machine that is not ours keeps a
 // reference to what is not ours either.
-func (v *visit) clearBoot(ctx context.Context) loop.Progress {
+func (v *scope) clearBoot(ctx context.Context) loop.Progress {
 	ref := v.server.Spec.BootConfigurationRef
 	if ref != nil {
 		if p, ok := v.permitted(ctx, fleet.Setting); !ok {
@@ -252,7 +252,7 @@ func (v *visit) clearBoot(ctx context.Context) loop.Progress {
 }
 
 // deleteOwn deletes an object that this server controls, and no other of that name.
-func (v *visit) deleteOwn(ctx context.Context, from client.Reader, key types.NamespacedName, object client.Object) (bool, error) {
+func (v *scope) deleteOwn(ctx context.Context, from client.Reader, key types.NamespacedName, object client.Object) (bool, error) {
 	if err := from.Get(ctx, key, object); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // bootMessage says what a power-on waits for.
-func (v *visit) bootMessage() string {
+func (v *scope) bootMessage() string {
 	if v.boot == nil {
 		return "the boot configuration to be written"
 	}
@@ -34,7 +34,7 @@ func (v *visit) bootMessage() string {
 }
 
 // bootAsClaimed keeps the claim's boot configuration in the claim's namespace as the claim asks.
-func (v *visit) bootAsClaimed(ctx context.Context) loop.Progress {
+func (v *scope) bootAsClaimed(ctx context.Context) loop.Progress {
 	if p, ok := v.interfacesKnown(); !ok {
 		return p
 	}
@@ -73,18 +73,18 @@ func (v *visit) bootAsClaimed(ctx context.Context) loop.Progress {
 }
 
 // claimBootStands says that the cache shows the claim's boot configuration as the claim asks, and the reference to it.
-func (v *visit) claimBootStands() bool {
+func (v *scope) claimBootStands() bool {
 	return v.boot != nil && v.boot.Namespace == v.claim.Namespace && v.boot.Name == v.claim.Name &&
 		equality.Semantic.DeepEqual(v.boot.Spec, v.claimBootSpec()) && specHandedOver(v.boot)
 }
 
-func (v *visit) claimBootSpec() v1alpha1.ServerBootConfigurationSpec {
+func (v *scope) claimBootSpec() v1alpha1.ServerBootConfigurationSpec {
 	spec := v1alpha1.ServerBootConfigurationSpec{Image: v.claim.Spec.Image, IgnitionSecretRef: v.claim.Spec.IgnitionSecretRef.DeepCopy()}
 	spec.ServerRef.Name = v.server.Name
 	return spec
 }
 
-func (v *visit) createClaimBoot(ctx context.Context) (*v1alpha1.ServerBootConfiguration, error) {
+func (v *scope) createClaimBoot(ctx context.Context) (*v1alpha1.ServerBootConfiguration, error) {
 	boot := &v1alpha1.ServerBootConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v.claim.Namespace, Name: v.claim.Name, Annotations: v.bootAnnotations(v1alpha1.BootPurposeClaim)},
 		Spec:       v.claimBootSpec(),
@@ -98,7 +98,7 @@ func (v *visit) createClaimBoot(ctx context.Context) (*v1alpha1.ServerBootConfig
 // followClaim carries a change of the claim's image or ignition into the boot configuration, and then takes back the
 // Ready that spoke of the former spec. Both writes are under the optimistic lock; a crash between them is found by the
 // generation that nobody has handed over.
-func (v *visit) followClaim(ctx context.Context, boot *v1alpha1.ServerBootConfiguration) (loop.Progress, bool) {
+func (v *scope) followClaim(ctx context.Context, boot *v1alpha1.ServerBootConfiguration) (loop.Progress, bool) {
 	wanted := v.claimBootSpec()
 	stands := equality.Semantic.DeepEqual(boot.Spec, wanted)
 	if v1alpha1.Ignored(boot) && !(stands && specHandedOver(boot)) {
@@ -149,7 +149,7 @@ func ownedByClaim(boot *v1alpha1.ServerBootConfiguration, claim *v1alpha1.Server
 	return owner != nil && owner.Kind == "ServerClaim" && owner.UID == claim.UID
 }
 
-func (v *visit) bootAnnotations(purpose string) map[string]string {
+func (v *scope) bootAnnotations(purpose string) map[string]string {
 	return map[string]string{
 		v1alpha1.BootPurposeAnnotation: purpose,
 		v1alpha1.BootEntryAnnotation:   entryText(v.server.Status.Lifecycle.Entry),

@@ -27,7 +27,7 @@ func bootSource(target string, missing bool, purpose string, allowed bool) (sour
 }
 
 // recordOverrideMissing says what follows from a BMC that shows no boot override.
-func (v *visit) recordOverrideMissing() {
+func (v *scope) recordOverrideMissing() {
 	switch {
 	case v.facts.BMC.Identity != policies.IdentitySame: // what was said before stands
 	case !v.reading.Value.Boot.Missing:

@@ -26,7 +26,7 @@ const worthTelling = 15 * time.Second
 
 // recordConditions brings all conditions up to date. A condition that has nothing to say is left out, not set to False,
 // so that a healthy server costs few writes; Ready and BMCReachable are always there.
-func (v *visit) recordConditions(d engine.Decision, outcome loop.Outcome) {
+func (v *scope) recordConditions(d engine.Decision, outcome loop.Outcome) {
 	if v.server.Status.Lifecycle == nil && d.Halt == nil {
 		return // there is nothing to say before the first state
 	}
@@ -44,7 +44,7 @@ func (v *visit) recordConditions(d engine.Decision, outcome loop.Outcome) {
 	v.recordReady(d, outcome)
 }
 
-func (v *visit) recordReachable() {
+func (v *scope) recordReachable() {
 	if !v.reading.Tried || redfish.Crowded(v.reading.Err) {
 		return
 	}
@@ -68,7 +68,7 @@ func (v *visit) recordReachable() {
 }
 
 // recordIdentity says it plainly when another machine answers in the server's place.
-func (v *visit) recordIdentity() {
+func (v *scope) recordIdentity() {
 	if v.facts.BMC.Identity == policies.IdentityOther {
 		v.condition(v1alpha1.ConditionIdentityMismatch, metav1.ConditionTrue, v1alpha1.ReasonOtherSystem,
 			fmt.Sprintf("the BMC answers for system %q (serial %q), this server is system %q; nothing is written to it",
@@ -81,7 +81,7 @@ func (v *visit) recordIdentity() {
 }
 
 // recordClaimMissing names a claim that is gone without a release record: that is unknown, not ended.
-func (v *visit) recordClaimMissing() {
+func (v *scope) recordClaimMissing() {
 	ref := v.server.Spec.ServerClaimRef
 	if !v.facts.Claim.Missing || ref == nil {
 		v.drop(v1alpha1.ConditionClaimMissing)
@@ -118,7 +118,7 @@ func (v *visit) recordClaimMissing() {
 }
 
 // lettingGo says what somebody does with a server whose claim is gone, by what its state takes.
-func (v *visit) lettingGo() string {
+func (v *scope) lettingGo() string {
 	state := v.server.Status.State
 	switch {
 	case v.bundle == nil || v.bundle.Lifecycle.Accepts(engine.State(state), v1alpha1.OperationRelease):
@@ -130,7 +130,7 @@ func (v *visit) lettingGo() string {
 		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) + v.insteadOf(v1alpha1.OperationRelease)
 }
 
-func (v *visit) recordHalt(d engine.Decision) {
+func (v *scope) recordHalt(d engine.Decision) {
 	if d.Halt == nil {
 		v.drop(v1alpha1.ConditionPolicyHalted)
 		return
@@ -147,7 +147,7 @@ func (v *visit) recordHalt(d engine.Decision) {
 
 // recordBehind says that the server cannot come under the revision that it is to be governed by, because that one has dropped
 // the state in which it rests, or is halted.
-func (v *visit) recordBehind() {
+func (v *scope) recordBehind() {
 	if b := v.dropping; b != nil && (v.rests() || isHalted(v.server)) {
 		v.condition(v1alpha1.ConditionPolicyBehind, metav1.ConditionTrue, v1alpha1.ReasonStateDropped, fmt.Sprintf(
 			"policy revision %s neither defines nor migrates state %s, so the server stays under %s; promote a version that says migrate: {%s: ...}",
@@ -158,12 +158,12 @@ func (v *visit) recordBehind() {
 }
 
 // rests says that the server is in a state that is stable under the revision which governs it.
-func (v *visit) rests() bool {
+func (v *scope) rests() bool {
 	return v.bundle != nil && v.bundle.Lifecycle.Stable(engine.State(v.server.Status.State))
 }
 
 // recordWithheld says what is held back, until something is let through or nothing is asked for any more.
-func (v *visit) recordWithheld(d engine.Decision, outcome loop.Outcome) {
+func (v *scope) recordWithheld(d engine.Decision, outcome loop.Outcome) {
 	switch {
 	case v.withheld != nil:
 		v.condition(v1alpha1.ConditionWithheld, metav1.ConditionTrue, v.withheld.Reason, loop.Shortened(v.withheld.Message, loop.MaxMessage))
@@ -173,7 +173,7 @@ func (v *visit) recordWithheld(d engine.Decision, outcome loop.Outcome) {
 }
 
 // recordPowerWait tells clients that the machine was asked to power on or off and takes its time.
-func (v *visit) recordPowerWait(outcome loop.Outcome) {
+func (v *scope) recordPowerWait(outcome loop.Outcome) {
 	if v.server.Status.Lifecycle == nil {
 		return
 	}
@@ -200,7 +200,7 @@ func (v *visit) recordPowerWait(outcome loop.Outcome) {
 
 // recordReady follows kstatus: Ready in a stable state whose effects hold, Reconciling on the way, Stalled where
 // somebody has to act.
-func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
+func (v *scope) recordReady(d engine.Decision, outcome loop.Outcome) {
 	state := v.server.Status.State
 	stable := v.bundle != nil && v.bundle.Lifecycle.Stable(engine.State(state))
 	switch {
@@ -234,7 +234,7 @@ func (v *visit) recordReady(d engine.Decision, outcome loop.Outcome) {
 }
 
 // recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.
-func (v *visit) recordWaiting(d engine.Decision, outcome loop.Outcome) {
+func (v *scope) recordWaiting(d engine.Decision, outcome loop.Outcome) {
 	if !v.held && v.saidOverrideIgnored() && v.unsolved() {
 		return // it is being tried again; whether that helps is not known yet
 	}
@@ -248,12 +248,12 @@ func (v *visit) recordWaiting(d engine.Decision, outcome loop.Outcome) {
 
 // awaitsFirstReading says that this process has not heard from the BMC yet (or not since it is reached in another way), and that it is
 // being asked. Where a manager of a large fleet starts, that takes minutes.
-func (v *visit) awaitsFirstReading() bool {
+func (v *scope) awaitsFirstReading() bool {
 	return v.targetErr == nil && (!v.reading.Tried || v.reading.At.IsZero() && redfish.Crowded(v.reading.Err))
 }
 
 // says is what the policy has to say of the rule that led here; what the state means where it says nothing.
-func (v *visit) says(means string) string {
+func (v *scope) says(means string) string {
 	l := v.server.Status.Lifecycle
 	switch {
 	case v.bundle.Lifecycle.Says(l.Rule) != "":
@@ -289,7 +289,7 @@ func wipeFailure(inventory *policyv1alpha1.ServerInventory, entry int64) string 
 }
 
 // moving says where the server is on its way to, and what it waits for once that is worth telling.
-func (v *visit) moving(d engine.Decision, outcome loop.Outcome) {
+func (v *scope) moving(d engine.Decision, outcome loop.Outcome) {
 	message := d.Message
 	switch {
 	case d.Moves():
@@ -310,42 +310,42 @@ func (v *visit) moving(d engine.Decision, outcome loop.Outcome) {
 	v.reconciling(v1alpha1.ReasonMoving, message)
 }
 
-func (v *visit) ready(status metav1.ConditionStatus, reason, message string) {
+func (v *scope) ready(status metav1.ConditionStatus, reason, message string) {
 	v.condition(v1alpha1.ConditionReady, status, reason, loop.Shortened(message, loop.MaxMessage))
 }
 
-func (v *visit) reconciling(reason, message string) {
+func (v *scope) reconciling(reason, message string) {
 	v.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, loop.Shortened(message, loop.MaxMessage))
 	v.drop(v1alpha1.ConditionStalled)
 }
 
-func (v *visit) stalled(reason, message string) {
+func (v *scope) stalled(reason, message string) {
 	v.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, loop.Shortened(message, loop.MaxMessage))
 	v.drop(v1alpha1.ConditionReconciling)
 }
 
-func (v *visit) drop(kind string) {
+func (v *scope) drop(kind string) {
 	meta.RemoveStatusCondition(&v.server.Status.Conditions, kind)
 }
 
 // saidOverrideIgnored says that Ready names the reason for which the machine was not switched on.
-func (v *visit) saidOverrideIgnored() bool {
+func (v *scope) saidOverrideIgnored() bool {
 	ready := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && ready.Reason == overrideIgnored
 }
 
-func (v *visit) saysNothingYet() bool {
+func (v *scope) saysNothingYet() bool {
 	return meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady) == nil
 }
 
 // pendingFor is how long the present entry has lasted, or how long ago the BMC was last asked for something, or since when a
 // reading is awaited from a BMC that answers. What the BMC is only about to be asked for has just begun.
-func (v *visit) pendingFor() time.Duration {
+func (v *scope) pendingFor() time.Duration {
 	if v.commit != nil {
 		return 0
 	}
 	since := v.server.Status.Lifecycle.EnteredAt.Time
-	for _, at := range []time.Time{v.Desk.LastJob(v.server.Name), v.readsSince} {
+	for _, at := range []time.Time{v.Cache.LastJob(v.server.Name), v.readsSince} {
 		if at.After(since) {
 			since = at
 		}
@@ -354,7 +354,7 @@ func (v *visit) pendingFor() time.Duration {
 }
 
 // heldBriefly says that a move is put off for less than is worth telling, so that what was told before stands.
-func (v *visit) heldBriefly() bool {
+func (v *scope) heldBriefly() bool {
 	left := worthTelling - v.now.Sub(v.heldSince)
 	if !v.held || left <= 0 || v.saysNothingYet() {
 		return false

@@ -30,7 +30,7 @@ func TestAMoveThatWaitsForAReadingIsToldOnceThatTakesLong(t *testing.T) {
 		"where nothing is told yet": {time.Second, "", waits},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVisit(t, "Available", func(v *visit) { v.held, v.heldSince = true, v.now.Add(-c.held) })
+			v := newScope(t, "Available", func(v *scope) { v.held, v.heldSince = true, v.now.Add(-c.held) })
 			if c.told != "" {
 				v.server.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: "True", Reason: "Stable", Message: c.told}}
 			}
@@ -137,7 +137,7 @@ func TestAServerInErrorNamesTheDisksThatAWipeRefused(t *testing.T) {
 		"not without a wipe":        {nil, policy},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVisit(t, v1alpha1.StateError, func(v *visit) {
+			v := newScope(t, v1alpha1.StateError, func(v *scope) {
 				v.server.Status.Lifecycle.Rule = "WipeFailed"
 				v.inventory = &policyv1alpha1.ServerInventory{Wipe: c.wipe}
 			})

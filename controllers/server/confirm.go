@@ -15,17 +15,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
 // permitted asks the gate whether something may be done at present.
-func (v *visit) permitted(ctx context.Context, actions ...fleet.Action) (loop.Progress, bool) {
+func (v *scope) permitted(ctx context.Context, actions ...fleet.Action) (loop.Progress, bool) {
 	for _, action := range actions {
 		verdict, err := v.Gate.Permit(ctx, v.server, action)
 		if err != nil {
@@ -43,7 +43,7 @@ func (v *visit) permitted(ctx context.Context, actions ...fleet.Action) (loop.Pr
 
 // confirm asks the gate, and then looks past the cache, once in a reconcile, whether the server is as the decision took it
 // to be. It stands before every write to the API that cannot be undone; see guarded for writes to the BMC.
-func (v *visit) confirm(ctx context.Context, action fleet.Action) (loop.Progress, bool) {
+func (v *scope) confirm(ctx context.Context, action fleet.Action) (loop.Progress, bool) {
 	if p, ok := v.permitted(ctx, action); !ok || v.confirmed {
 		return p, ok
 	}
@@ -59,14 +59,14 @@ func (v *visit) confirm(ctx context.Context, action fleet.Action) (loop.Progress
 }
 
 // byHand says that somebody asks for what is recorded past the rules: a forced move or a release.
-func (v *visit) byHand() bool {
+func (v *scope) byHand() bool {
 	op := v.server.Status.Operation
 	return v.asked() == v1alpha1.OperationRelease || pastRules(v.asked()) || (op.Active() && pastRules(op.Name))
 }
 
 // confirmByHand confirms what is asked for by hand before anything is made of it: no effect does, because a record is all
 // that it is.
-func (v *visit) confirmByHand(ctx context.Context) error {
+func (v *scope) confirmByHand(ctx context.Context) error {
 	if v.server.Status.Lifecycle == nil || !v.byHand() {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (v *visit) confirmByHand(ctx context.Context) error {
 // guarded has the BMC client look past the cache right before each write whether the server is still as decided, and
 // whether a freeze or the breaker has come to hold one of the actions back that the write amounts to: it may have waited
 // for its turn.
-func (v *visit) guarded(run func(context.Context, redfish.BMC) error, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
+func (v *scope) guarded(run func(context.Context, redfish.BMC) error, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
 	d := v.decided()
 	return func(ctx context.Context, bmc redfish.BMC) error {
 		return run(redfish.WithGuard(ctx, func(ctx context.Context) error {
@@ -117,7 +117,7 @@ type decided struct {
 	wiping    bool
 }
 
-func (v *visit) decided() decided {
+func (v *scope) decided() decided {
 	return decided{subject: v.subject, server: v.server.DeepCopy(), claim: v.claim, inventory: v.inventory,
 		settings: v.settings(), wiping: v.facts.Wipe.Running}
 }

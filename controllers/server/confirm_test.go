@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -200,14 +200,14 @@ func TestWhatTheCacheDidNotShowYetIsSeenBeforeAnythingIsDone(t *testing.T) {
 	}
 }
 
-// observe is a visit of the server as it is stored now.
-func (p *process) observe(t *testing.T) *visit {
+// observe is a scope of the server as it is stored now.
+func (p *process) observe(t *testing.T) *scope {
 	t.Helper()
 	v, err := p.subject.Observe(t.Context(), p.world.server())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v.(*visit)
+	return v.(*scope)
 }
 
 func TestAnInventoryThatWasWrittenSinceIsSeenBeforeAnythingIsDone(t *testing.T) {

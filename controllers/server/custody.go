@@ -23,7 +23,7 @@ import (
 
 // storeMark writes a mark that guards data where it outlives the Server first; then it goes into the status. The effects that need it follow in
 // the next reconcile, once both are stored.
-func (v *visit) storeMark(ctx context.Context, mark string) loop.Progress {
+func (v *scope) storeMark(ctx context.Context, mark string) loop.Progress {
 	if mark == policies.MarkStranger {
 		return v.storeStranger(ctx)
 	}
@@ -54,7 +54,7 @@ func (v *visit) storeMark(ctx context.Context, mark string) loop.Progress {
 }
 
 // addMark adds a mark to custody. With Dirty the record goes that says the opposite.
-func (v *visit) addMark(c *policyv1alpha1.Custody, mark string) {
+func (v *scope) addMark(c *policyv1alpha1.Custody, mark string) {
 	if mark == policies.MarkDirty && (c.Clean != nil || !slices.Contains(c.Marks, mark)) {
 		at := metav1.NewMicroTime(v.now)
 		c.Clean, c.DirtiedAt = nil, &at
@@ -65,7 +65,7 @@ func (v *visit) addMark(c *policyv1alpha1.Custody, mark string) {
 	}
 }
 
-func (v *visit) marked(mark string) loop.Progress {
+func (v *scope) marked(mark string) loop.Progress {
 	if v.server.Status.Lifecycle == nil {
 		return loop.Waiting("MarkStored", mark+" is kept in its inventory first", time.Millisecond)
 	}
@@ -75,13 +75,13 @@ func (v *visit) marked(mark string) loop.Progress {
 
 // inheritsUnstored says that a lifecycle is about to begin with the fear of data of which only the status would tell: that it
 // can be lost, and a machine whose data nothing else remembers would be offered.
-func (v *visit) inheritsUnstored() bool {
+func (v *scope) inheritsUnstored() bool {
 	return v.server.Status.Lifecycle == nil && !policies.KeptDirty(v.inventory) &&
 		slices.Contains(policies.MarksOf(v.inherited()), policies.MarkDirty)
 }
 
 // inherited are the marks with which a lifecycle of the server begins.
-func (v *visit) inherited() []policies.Inherited {
+func (v *scope) inherited() []policies.Inherited {
 	return policies.Inheritance(v.server, v.inventory, v.proof)
 }
 
@@ -92,11 +92,11 @@ func keepInherited() engine.Decision {
 }
 
 // strangerUnstored says that the inventory does not tell of MarkStranger what the facts do.
-func (v *visit) strangerUnstored() bool {
+func (v *scope) strangerUnstored() bool {
 	return v.server.Status.Lifecycle != nil && v.isStranger() != policies.KeptStranger(v.inventory)
 }
 
-func (v *visit) isStranger() bool {
+func (v *scope) isStranger() bool {
 	return slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger)
 }
 
@@ -111,7 +111,7 @@ func keepStranger(d engine.Decision) engine.Decision {
 
 // storeStranger writes MarkStranger where it outlives the Server, or takes it away there. Nothing has to be confirmed for
 // that: the next look puts right what was read too early.
-func (v *visit) storeStranger(ctx context.Context) loop.Progress {
+func (v *scope) storeStranger(ctx context.Context) loop.Progress {
 	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 		c.Marks = slices.DeleteFunc(c.Marks, func(m string) bool { return m == policies.MarkStranger })
 		if forced := v.forcing != nil && v.forceRefused == ""; v.isStranger() && !forced {
@@ -127,7 +127,7 @@ func (v *visit) storeStranger(ctx context.Context) loop.Progress {
 }
 
 // writeCustody changes what must be remembered of the machine when its Server is gone.
-func (v *visit) writeCustody(ctx context.Context, change func(*policyv1alpha1.Custody)) error {
+func (v *scope) writeCustody(ctx context.Context, change func(*policyv1alpha1.Custody)) error {
 	inventory := &policyv1alpha1.ServerInventory{}
 	err := v.Reader.Get(ctx, types.NamespacedName{Name: v.inventoryName()}, inventory)
 	if apierrors.IsNotFound(err) {
@@ -152,7 +152,7 @@ func (v *visit) writeCustody(ctx context.Context, change func(*policyv1alpha1.Cu
 
 // releaseClaim takes the reference to a released claim off the server. The holder's UID and the release record stay
 // until the server is wiped.
-func (v *visit) releaseClaim(ctx context.Context) loop.Progress {
+func (v *scope) releaseClaim(ctx context.Context) loop.Progress {
 	if v.server.Spec.ServerClaimRef == nil {
 		return loop.Holds()
 	}
@@ -165,7 +165,7 @@ func (v *visit) releaseClaim(ctx context.Context) loop.Progress {
 
 // forgetHolder clears what is remembered of the last holder of a server that is clean, and records in the same write that it is
 // where that is proven. A server that never had a holder costs one write in its life.
-func (v *visit) forgetHolder(ctx context.Context) loop.Progress {
+func (v *scope) forgetHolder(ctx context.Context) loop.Progress {
 	kept := policies.KeptDirty(v.inventory) || (v.inventory != nil && v.inventory.Custody != nil && v.inventory.Custody.LastHolder != nil)
 	earns := policies.NextCleanRecord(v.server, v.inventory, v.now) != nil && !v.Gate.ObserveOnly
 	if kept || earns {
@@ -192,7 +192,7 @@ func (v *visit) forgetHolder(ctx context.Context) loop.Progress {
 }
 
 // withCustody is the inventory with its custody as it is stored.
-func (v *visit) withCustody(c *policyv1alpha1.Custody) *policyv1alpha1.ServerInventory {
+func (v *scope) withCustody(c *policyv1alpha1.Custody) *policyv1alpha1.ServerInventory {
 	inventory := &policyv1alpha1.ServerInventory{Custody: c}
 	if v.inventory != nil {
 		inventory.Wipe = v.inventory.Wipe
@@ -201,7 +201,7 @@ func (v *visit) withCustody(c *policyv1alpha1.Custody) *policyv1alpha1.ServerInv
 }
 
 // holdsData says that a claim holds the server, or that its status or its inventory marks it Dirty.
-func (v *visit) holdsData() bool {
+func (v *scope) holdsData() bool {
 	s := v.server
 	if s.Spec.ServerClaimRef != nil || (s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)) {
 		return true
@@ -209,9 +209,9 @@ func (v *visit) holdsData() bool {
 	return policies.KeptDirty(v.inventory)
 }
 
-// Finalize implements loop.Visit. A server that holds data, or that a claim holds, goes only when an annotation says so;
+// Finalize implements loop.Scope. A server that holds data, or that a claim holds, goes only when an annotation says so;
 // what must be remembered of the machine stays in its inventory.
-func (v *visit) Finalize(ctx context.Context) loop.Progress {
+func (v *scope) Finalize(ctx context.Context) loop.Progress {
 	s := v.server
 	holds := v.holdsData()
 	if holds && s.Annotations[v1alpha1.DeleteDataAnnotation] != "true" {
@@ -229,6 +229,6 @@ func (v *visit) Finalize(ctx context.Context) loop.Progress {
 		}
 	}
 	v.memory.forget(s.Name)
-	v.Desk.Forget(s.Name)
+	v.Cache.Forget(s.Name)
 	return loop.Holds()
 }

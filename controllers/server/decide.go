@@ -11,9 +11,9 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// Decide implements loop.Visit. A move that relies on what a BMC said needs a fresh reading; until there is one, nothing
+// Decide implements loop.Scope. A move that relies on what a BMC said needs a fresh reading; until there is one, nothing
 // moves and nothing is done.
-func (v *visit) Decide() engine.Decision {
+func (v *scope) Decide() engine.Decision {
 	if v.bundle == nil {
 		return v.decideUnloaded()
 	}
@@ -43,7 +43,7 @@ func (v *visit) Decide() engine.Decision {
 }
 
 // onFreshWord holds a move that relies on what the BMC said back until that is fresh, and no power-on is on its way.
-func (v *visit) onFreshWord(d engine.Decision) engine.Decision {
+func (v *scope) onFreshWord(d engine.Decision) engine.Decision {
 	if !v.fresh() {
 		v.held = true
 		v.refresh()
@@ -59,7 +59,7 @@ func (v *visit) onFreshWord(d engine.Decision) engine.Decision {
 	return d
 }
 
-func (v *visit) decide() engine.Decision {
+func (v *scope) decide() engine.Decision {
 	l := v.bundle.Lifecycle
 	if v.resting != nil {
 		return v.beginAnew()
@@ -80,7 +80,7 @@ func (v *visit) decide() engine.Decision {
 // awaitFirstWord keeps a server in the initial state, where it finds its place by what is known, until this process has heard
 // from its BMC: before that nothing is known of the machine, and a rule that asks nothing of it would come before one that
 // it is to be placed by.
-func (v *visit) awaitFirstWord() engine.Decision {
+func (v *scope) awaitFirstWord() engine.Decision {
 	v.held = true
 	d := policies.AwaitsFirstWord
 	d.From, d.To = v.bundle.Lifecycle.Initial(), v.bundle.Lifecycle.Initial()
@@ -96,12 +96,12 @@ const (
 // fresh says whether the reading is of this machine, was begun after the last request and after its time to show, and is
 // recent. One of the entry before serves this one as well while it is recent: a move by itself changes nothing about the
 // machine. A reading that a decision waited for is recent enough however long the queue was.
-func (v *visit) fresh() bool {
+func (v *scope) fresh() bool {
 	if !v.reading.Reachable() || v.facts.BMC.Identity != policies.IdentitySame {
 		return false
 	}
 	begun := v.reading.Begun
-	if begun.Before(v.Desk.LastJob(v.server.Name)) || begun.Before(v.lapsed()) {
+	if begun.Before(v.Cache.LastJob(v.server.Name)) || begun.Before(v.lapsed()) {
 		return false
 	}
 	return v.now.Sub(v.reading.At) <= moveFreshness || v.memory.waitedFor(v.server.Name, begun)
@@ -109,11 +109,11 @@ func (v *visit) fresh() bool {
 
 // refresh asks for a reading that a decision waits for. A BMC that has just answered for another machine, or did not say
 // for which, is read again in its own time.
-func (v *visit) refresh() {
+func (v *scope) refresh() {
 	if v.reading.Reachable() && v.facts.BMC.Identity != policies.IdentitySame {
 		v.wakeIn(v.pollInterval())
 		return
 	}
 	v.memory.waitFor(v.server.Name, v.now)
-	v.Desk.Refresh(v.server.Name, v.target, 0)
+	v.Cache.Refresh(v.server.Name, v.target, 0)
 }

@@ -16,14 +16,14 @@ func pastRules(operation string) bool {
 }
 
 // declaresClean says that somebody declares the server clean, asked for or recorded.
-func (v *visit) declaresClean() bool {
+func (v *scope) declaresClean() bool {
 	op := v.server.Status.Operation
 	return v.asked() == v1alpha1.OperationDeclareClean || (op.Active() && op.Name == v1alpha1.OperationDeclareClean)
 }
 
 // planDeclareClean is the forced move that offers a server whose status was lost. Unlike a force it lets no claim go, and knows no
 // override: only the rule that asks for a proof is set aside.
-func (v *visit) planDeclareClean() (forcing, string) {
+func (v *scope) planDeclareClean() (forcing, string) {
 	if v.holder != "" {
 		return forcing{}, "the claim " + v.holder + " names this server; delete the claim, which has it wiped"
 	}
@@ -40,7 +40,7 @@ func (v *visit) planDeclareClean() (forcing, string) {
 }
 
 // admitDeclareClean takes the declaration in, before anything is done.
-func (v *visit) admitDeclareClean() {
+func (v *scope) admitDeclareClean() {
 	f, why := v.planDeclareClean()
 	if why != "" {
 		v.note(reasonOperationRefused, v1alpha1.OperationDeclareClean+": "+why)
@@ -53,7 +53,7 @@ func (v *visit) admitDeclareClean() {
 }
 
 // planAgain plans an operation that was recorded, on what is known now.
-func (v *visit) planAgain(op *v1alpha1.OperationStatus) (forcing, string) {
+func (v *scope) planAgain(op *v1alpha1.OperationStatus) (forcing, string) {
 	if op.Name == v1alpha1.OperationDeclareClean {
 		return v.planDeclareClean()
 	}

@@ -15,7 +15,7 @@ import (
 // credential of a probe whose machine cannot boot it yet, are stored with that. What is not stored by then, or after a
 // while, is found and stored by whoever looks next: the token stands in the ignition. The credential of a wipe is stored at
 // once, because budgets count it.
-func (v *visit) Defers(before, after *v1alpha1.Server) bool {
+func (v *scope) Defers(before, after *v1alpha1.Server) bool {
 	if v.settled && !v.facts.Claim.Binding {
 		return false
 	}

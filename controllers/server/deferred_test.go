@@ -28,10 +28,10 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 			s.Status.Lifecycle.Credential = &v1alpha1.ProbeCredential{Purpose: p, Entry: 7, TokenHash: "ab"}
 		}
 	}
-	settled, binding := func(v *visit) { v.settled = true }, func(v *visit) { v.settled, v.facts.Claim.Binding = true, true }
-	onItsWay := func(*visit) {}
+	settled, binding := func(v *scope) { v.settled = true }, func(v *scope) { v.settled, v.facts.Claim.Binding = true, true }
+	onItsWay := func(*scope) {}
 	for name, c := range map[string]struct {
-		visit  func(*visit)
+		scope  func(*scope)
 		change func(*v1alpha1.Server)
 		waited time.Duration
 		want   bool
@@ -52,7 +52,7 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 		"but not a request that the BMC is to be asked for": {onItsWay, func(s *v1alpha1.Server) { s.Status.Lifecycle.Request = &v1alpha1.PowerRequest{} }, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVisit(t, "Discovery", c.visit)
+			v := newScope(t, "Discovery", c.scope)
 			v.server.Status.ObservedGeneration = 1
 			v.server.Status.Conditions = []metav1.Condition{{Type: "A", ObservedGeneration: 1}}
 			after := v.server.DeepCopy()

@@ -11,8 +11,8 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
-// Apply implements loop.Visit.
-func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
+// Apply implements loop.Scope.
+func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 	if v.held {
 		return loop.Waiting(waitsForReading, "a fresh reading of the BMC", 0)
 	}
@@ -23,7 +23,7 @@ func (v *visit) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 }
 
 // Await implements loop.Awaiter.
-func (v *visit) Await(a engine.Awaited) loop.Progress {
+func (v *scope) Await(a engine.Awaited) loop.Progress {
 	if p, ok := v.powerKnown(); !ok {
 		return p
 	}
@@ -34,7 +34,7 @@ func (v *visit) Await(a engine.Awaited) loop.Progress {
 var asClaimed = map[string]bool{policies.EffectPowerAsClaimed: true, policies.EffectBootAsClaimed: true}
 
 // carryOut has one line for each effect of the vocabulary.
-func (v *visit) carryOut(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v *scope) carryOut(ctx context.Context, effect engine.Effect) loop.Progress {
 	switch effect.Name {
 	case engine.MarkEffect:
 		return v.storeMark(ctx, effect.Param("mark").Text())

@@ -30,7 +30,7 @@ type forcing struct {
 
 // planForce finds the mildest way to force the server into a state in which it may stay: as it is; with its release
 // recorded by hand and its claim let go; and called clean besides. The second return says why there is none.
-func (v *visit) planForce(to engine.State, override bool) (forcing, string) {
+func (v *scope) planForce(to engine.State, override bool) (forcing, string) {
 	from := engine.State(v.server.Status.State)
 	switch {
 	case !v.bundle.Lifecycle.Defines(to):
@@ -49,7 +49,7 @@ func (v *visit) planForce(to engine.State, override bool) (forcing, string) {
 }
 
 // forcedAside looks for the mildest way with safety rules set aside, and says why there is none.
-func (v *visit) forcedAside(to engine.State) (f forcing, why string) {
+func (v *scope) forcedAside(to engine.State) (f forcing, why string) {
 	for _, clean := range []bool{false, true} {
 		if f, why = v.forced(to, true, clean); why == "" {
 			f.overrides = v.overridden(clean)
@@ -60,7 +60,7 @@ func (v *visit) forcedAside(to engine.State) (f forcing, why string) {
 }
 
 // hint says what is to be had by setting safety rules aside, where that helps or fails for another cause.
-func (v *visit) hint(to engine.State, why string) string {
+func (v *scope) hint(to engine.State, why string) string {
 	switch _, still := v.forcedAside(to); still {
 	case "":
 		return "; see whether that is what you want to set aside, and ask with " + v1alpha1.ForceOverrideAnnotation + "=true"
@@ -72,7 +72,7 @@ func (v *visit) hint(to engine.State, why string) string {
 }
 
 // asForced is the server with what is taken from it before it is forced: its holder, its fear of data, and that it is nobody's.
-func (v *visit) asForced(release, clean bool) *v1alpha1.Server {
+func (v *scope) asForced(release, clean bool) *v1alpha1.Server {
 	s := v.server.DeepCopy()
 	if release && v.hasHolder() {
 		letGo(s, v.now)
@@ -87,7 +87,7 @@ func (v *visit) asForced(release, clean bool) *v1alpha1.Server {
 }
 
 // forced looks at the server as it would be in the state, and says why it could not be there or would not stay.
-func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
+func (v *scope) forced(to engine.State, release, clean bool) (forcing, string) {
 	s := v.asForced(release, clean)
 	o := policies.Observation{Server: s, Now: v.now, Settings: v.settings(), System: v.systemReading(),
 		Inventory: policies.WithoutStranger(v.inventory)}
@@ -131,7 +131,7 @@ func (v *visit) forced(to engine.State, release, clean bool) (forcing, string) {
 
 // inTheWay says what about the machine keeps it from being forced to a state that boots an image of ours or offers it to
 // claims, or from being taken from a claim that exists; empty where nothing does.
-func (v *visit) inTheWay(to engine.State, ours, taken bool) string {
+func (v *scope) inTheWay(to engine.State, ours, taken bool) string {
 	const remedy = "have it switched off first, by its claim or by parking it"
 	switch {
 	case to == engine.State(v1alpha1.StateAvailable) && v.facts.BMC.Identity == policies.IdentityOther:
@@ -146,7 +146,7 @@ func (v *visit) inTheWay(to engine.State, ours, taken bool) string {
 
 // deadEnd says why no rule would ever lead a server from the state that it is in, where each takes a release that there
 // cannot be for a server that nobody held; empty where one may. A state that nothing leads from is one to stay in.
-func (v *visit) deadEnd(s *v1alpha1.Server, f *policies.Facts) string {
+func (v *scope) deadEnd(s *v1alpha1.Server, f *policies.Facts) string {
 	l, at := v.bundle.Lifecycle, engine.State(s.Status.State)
 	free := []string{"server.claimRefSet", "claim.bound", "claim.binding"}
 	if hasHolder(s) || !l.MayLeave(at, f, free...) || l.MayLeave(at, f, append(free, "claim.released")...) {
@@ -157,7 +157,7 @@ func (v *visit) deadEnd(s *v1alpha1.Server, f *policies.Facts) string {
 }
 
 // bootsOurs says that a state boots the probe or the wipe image, now or once what that waits for has come.
-func (v *visit) bootsOurs(s engine.State) bool { return bootsOurs(v.bundle, s) }
+func (v *scope) bootsOurs(s engine.State) bool { return bootsOurs(v.bundle, s) }
 
 func bootsOurs(b *bundle.Bundle, s engine.State) bool {
 	return b.Lifecycle.Ensures(s, policies.EffectBootProbe) || b.Lifecycle.Ensures(s, policies.EffectBootWipe)
@@ -165,14 +165,14 @@ func bootsOurs(b *bundle.Bundle, s engine.State) bool {
 
 // notOff says that the machine is seen not to be off, or that its BMC does not tell. What an older reading says counts for
 // nothing: the move waits for a fresh one, on which it is judged again.
-func (v *visit) notOff() bool {
+func (v *scope) notOff() bool {
 	if v.reading.Tried && v.facts.BMC.Identity != policies.IdentitySame {
 		return true
 	}
 	return v.fresh() && !v.shows(redfish.PowerOff)
 }
 
-func (v *visit) hasHolder() bool { return hasHolder(v.server) }
+func (v *scope) hasHolder() bool { return hasHolder(v.server) }
 
 // hasHolder says that a claim holds a server, or held it and may have left data.
 func hasHolder(s *v1alpha1.Server) bool {
@@ -181,7 +181,7 @@ func hasHolder(s *v1alpha1.Server) bool {
 }
 
 // overridden names the safety rules that letting the holder go, or calling the server clean, sets aside here.
-func (v *visit) overridden(clean bool) []string {
+func (v *scope) overridden(clean bool) []string {
 	var all []string
 	if !v.facts.Claim.Released && v.hasHolder() {
 		all = append(all, policies.RuleAbsenceIsNotEvidence)
@@ -213,7 +213,7 @@ func letGo(s *v1alpha1.Server, now time.Time) {
 }
 
 // admitForce takes in the wish to force the server into a state, with what it sets aside, before anything is done.
-func (v *visit) admitForce() {
+func (v *scope) admitForce() {
 	s := v.server
 	to := s.Annotations[v1alpha1.ForceToAnnotation]
 	override := s.Annotations[v1alpha1.ForceOverrideAnnotation] == "true"
@@ -230,7 +230,7 @@ func (v *visit) admitForce() {
 
 // decideForce is the move that an operation forces, once it is recorded. One that would set aside more than was recorded
 // is not made.
-func (v *visit) decideForce() (engine.Decision, bool) {
+func (v *scope) decideForce() (engine.Decision, bool) {
 	op := v.server.Status.Operation
 	if op == nil || !pastRules(op.Name) || op.State != v1alpha1.OperationPending || v.asked() == op.Name || v.unconfirmed {
 		return engine.Decision{}, false
@@ -246,7 +246,7 @@ func (v *visit) decideForce() (engine.Decision, bool) {
 }
 
 // recordForce carries out what a forced move sets aside, and ends the operation.
-func (v *visit) recordForce(d engine.Decision) {
+func (v *scope) recordForce(d engine.Decision) {
 	op := v.server.Status.Operation
 	if v.forceRefused != "" {
 		v.finish(v1alpha1.OperationFailed, v.forceRefused)

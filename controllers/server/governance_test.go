@@ -293,9 +293,9 @@ func TestServersComeUnderAnotherRevisionAtAPace(t *testing.T) {
 	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct{ servers, seconds int }{"a fleet": {10000, 1100}, "a rack": {40, 5}} {
 		t.Run(name, func(t *testing.T) {
-			s := newSubject(Options{AdoptionRate: perSecond, Desk: newDesk(nil, func(string) {}),
+			s := newSubject(Options{AdoptionRate: perSecond, Cache: newCache(nil, func(string) {}),
 				Bundles: &rules{target: good, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}})
-			defer s.Desk.Close()
+			defer s.Cache.Close()
 			looks, most, seconds, left := 0, 0, 0, c.servers
 			at := map[int][]*v1alpha1.Server{}
 			for i := range c.servers {
@@ -310,7 +310,7 @@ func TestServersComeUnderAnotherRevisionAtAPace(t *testing.T) {
 					if server.Status.Lifecycle.Revision == good.Revision.Name {
 						continue
 					}
-					v := &visit{subject: s, server: server, now: begin.Add(time.Duration(seconds) * time.Second)}
+					v := &scope{subject: s, server: server, now: begin.Add(time.Duration(seconds) * time.Second)}
 					looks++
 					if v.govern().bundle == good {
 						server.Status.Lifecycle.Revision = good.Revision.Name

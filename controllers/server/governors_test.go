@@ -131,7 +131,7 @@ func TestWhatStandsInForARevisionDecidesNothing(t *testing.T) {
 		"about a server that is new":              {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVisit(t, "Available", func(v *visit) {
+			v := newScope(t, "Available", func(v *scope) {
 				v.Bundles = &rules{target: &inIts, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}
 				v.server.Status.Lifecycle.Revision = c.revision
 			})

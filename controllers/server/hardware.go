@@ -21,7 +21,7 @@ import (
 // recordHardware brings what is known of the machine into the status: power and identity from the BMC, the rest from the
 // probe where it has reported and from the BMC until then. What cannot be read now is left as it was, but for power,
 // which is unknown when nobody knows it.
-func (v *visit) recordHardware() {
+func (v *scope) recordHardware() {
 	st := &v.server.Status
 	if !v.reading.Tried {
 		return
@@ -54,7 +54,7 @@ func (v *visit) recordHardware() {
 }
 
 // recordReport prefers what the machine says of itself.
-func (v *visit) recordReport(data *policyv1alpha1.ProbeData) {
+func (v *scope) recordReport(data *policyv1alpha1.ProbeData) {
 	st := &v.server.Status
 	if nics := reportedInterfaces(data); len(nics) > 0 {
 		st.NetworkInterfaces = nics
@@ -76,7 +76,7 @@ func (v *visit) recordReport(data *policyv1alpha1.ProbeData) {
 
 // recordLabels shows the hardware in labels, by which a plain selector asks for it: alongside another write of the metadata,
 // or else while the server rests, at the pace at which a fleet changes over.
-func (v *visit) recordLabels(alongside bool) {
+func (v *scope) recordLabels(alongside bool) {
 	s := v.server
 	if s.Status.Lifecycle == nil || !alongside && !v.settled {
 		return
@@ -92,7 +92,7 @@ func (v *visit) recordLabels(alongside bool) {
 }
 
 // recordHealth says what the BMC says of the machine's health. What it said last stands while it says nothing.
-func (v *visit) recordHealth() {
+func (v *scope) recordHealth() {
 	if v.facts.BMC.Identity != policies.IdentitySame {
 		return
 	}
@@ -143,7 +143,7 @@ func faulty(parts []redfish.HealthPart) []string {
 }
 
 // passing says that a power state is on its way to what was just asked for: it is not worth a write of its own.
-func (v *visit) passing(p redfish.PowerState) bool {
+func (v *scope) passing(p redfish.PowerState) bool {
 	l := v.server.Status.Lifecycle
 	return (p == redfish.PowerPoweringOn || p == redfish.PowerPoweringOff) &&
 		l != nil && l.Request != nil && l.Request.ShownAt == nil && v.since(l.Request) < worthTelling

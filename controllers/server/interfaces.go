@@ -9,9 +9,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metalaw/metalaw/api/bmcsystems"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/internal/bmcsystems"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -90,7 +90,7 @@ func allStated(all []v1alpha1.NetworkInterface) bool {
 
 // interfacesKnown sees to status.networkInterfaces before a boot configuration is written, because boot services find
 // the machine by them and do not watch servers. A PXE boot needs none: it is matched by UUID.
-func (v *visit) interfacesKnown() (loop.Progress, bool) {
+func (v *scope) interfacesKnown() (loop.Progress, bool) {
 	if len(v.server.Status.NetworkInterfaces) > 0 {
 		return loop.Progress{}, true
 	}
@@ -113,7 +113,7 @@ func (v *visit) interfacesKnown() (loop.Progress, bool) {
 }
 
 // recordInterfaces says that a machine cannot be booted because no MAC address of it is known.
-func (v *visit) recordInterfaces() {
+func (v *scope) recordInterfaces() {
 	if v.BootTarget != targetHTTP || len(v.server.Status.NetworkInterfaces) > 0 {
 		v.drop(v1alpha1.ConditionInterfacesUnknown)
 		return

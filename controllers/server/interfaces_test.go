@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/bmcsystems"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/bmcsystems"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -111,7 +111,7 @@ func TestADirtyServerWantsNoOtherMachine(t *testing.T) {
 	const id = "0a000000-0000-4000-8000-00000000000a"
 	s := &v1alpha1.Server{Spec: v1alpha1.ServerSpec{SystemUUID: id}, Status: v1alpha1.ServerStatus{SerialNumber: "S",
 		Lifecycle: &v1alpha1.LifecycleStatus{Marks: []string{"Dirty"}}}}
-	v := &visit{server: s, stated: stated{assigned: bmcsystems.Assignment{UUID: id, SerialNumber: "T"}}}
+	v := &scope{server: s, stated: stated{assigned: bmcsystems.Assignment{UUID: id, SerialNumber: "T"}}}
 	if other := (redfish.SystemSnapshot{Identity: redfish.Identity{SerialNumber: "T"}}); redfish.Shows(v.want(), other) {
 		t.Error("another machine is taken for it")
 	}

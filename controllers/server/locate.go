@@ -17,7 +17,7 @@ import (
 // locate shows what spec.indicatorLED asks, or what the state asks where that is silent. A light that a state switched on
 // is known by a mark, so that it is switched off where neither asks, and one that somebody switched on by hand is not. In a
 // state without this effect the light stays as it is. A light that cannot be set holds nothing back.
-func (v *visit) locate(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v *scope) locate(ctx context.Context, effect engine.Effect) loop.Progress {
 	wanted, byState := v.wantedLight(effect)
 	shown := v.reading.Value.LED
 	if !v.reading.Reachable() || shown == redfish.LEDUnknown || shown == "" {
@@ -28,7 +28,7 @@ func (v *visit) locate(ctx context.Context, effect engine.Effect) loop.Progress 
 		return loop.Holds()
 	}
 	id := v.jobID("led-" + string(wanted))
-	if job, known := v.Desk.Known(v.server.Name, id); known {
+	if job, known := v.Cache.Known(v.server.Name, id); known {
 		if job.State != hardware.JobFailed {
 			return loop.Holds()
 		}
@@ -37,7 +37,7 @@ func (v *visit) locate(ctx context.Context, effect engine.Effect) loop.Progress 
 			return loop.Holds()
 		}
 		v.refused("LocatorFailed", "the locator light could not be set: ", job.Err)
-		v.Desk.Repeat(v.server.Name, id)
+		v.Cache.Repeat(v.server.Name, id)
 	}
 	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
 		return p
@@ -46,13 +46,13 @@ func (v *visit) locate(ctx context.Context, effect engine.Effect) loop.Progress 
 		return v.marked(policies.MarkLocated) // stored first, so that nobody has to guess whose light it is
 	}
 	uri, want := v.server.Spec.SystemURI, v.want()
-	v.Desk.Do(v.server.Name, v.target, id,
+	v.Cache.Do(v.server.Name, v.target, id,
 		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetLED(ctx, uri, want, wanted) }, fleet.Setting))
 	return loop.Holds()
 }
 
 // wantedLight is the light to show; empty for whichever there is. byState says that it is the state that asks for a light.
-func (v *visit) wantedLight(effect engine.Effect) (wanted redfish.IndicatorLED, byState bool) {
+func (v *scope) wantedLight(effect engine.Effect) (wanted redfish.IndicatorLED, byState bool) {
 	wanted = redfish.IndicatorLED(v.server.Spec.IndicatorLED)
 	if wanted != "" && wanted != redfish.LEDUnknown {
 		return wanted, false
@@ -66,9 +66,9 @@ func (v *visit) wantedLight(effect engine.Effect) (wanted redfish.IndicatorLED, 
 
 // forgetLight takes the mark away once the light that a state asked for is somebody else's to want, or is off and no state
 // asks for it any more. "Off" that was read before the last request was answered says nothing of what that request did.
-func (v *visit) forgetLight(byState bool, shown redfish.IndicatorLED) {
+func (v *scope) forgetLight(byState bool, shown redfish.IndicatorLED) {
 	asked := v.server.Spec.IndicatorLED != "" && redfish.IndicatorLED(v.server.Spec.IndicatorLED) != redfish.LEDUnknown
-	off := shown == redfish.LEDOff && !v.Desk.Busy(v.server.Name) && !v.reading.Begun.Before(v.Desk.LastJob(v.server.Name))
+	off := shown == redfish.LEDOff && !v.Cache.Busy(v.server.Name) && !v.reading.Begun.Before(v.Cache.LastJob(v.server.Name))
 	if v.located() && (asked || (!byState && off)) {
 		l := v.server.Status.Lifecycle
 		l.Marks = moved(l.Marks, engine.Decision{Clears: []string{policies.MarkLocated}})
@@ -76,7 +76,7 @@ func (v *visit) forgetLight(byState bool, shown redfish.IndicatorLED) {
 }
 
 // located says that a state had the light switched on.
-func (v *visit) located() bool {
+func (v *scope) located() bool {
 	l := v.server.Status.Lifecycle
 	return l != nil && slices.Contains(l.Marks, policies.MarkLocated)
 }

@@ -20,7 +20,7 @@ import (
 
 // recordMaintenance says what a maintenance waits for that the server names and that has not begun: somebody may stand before the
 // machine with a screwdriver.
-func (v *visit) recordMaintenance(d engine.Decision) {
+func (v *scope) recordMaintenance(d engine.Decision) {
 	ref := v.server.Spec.ServerMaintenanceRef
 	if ref == nil || d.Moves() || v.bundle == nil || v.inMaintenance(engine.State(v.server.Status.State)) {
 		v.drop(v1alpha1.ConditionMaintenanceWaits)
@@ -35,12 +35,12 @@ func (v *visit) recordMaintenance(d engine.Decision) {
 }
 
 // inMaintenance says that a state is one in which a maintenance has the server.
-func (v *visit) inMaintenance(state engine.State) bool {
+func (v *scope) inMaintenance(state engine.State) bool {
 	return v.bundle.Lifecycle.Ensures(state, policies.EffectMaintain)
 }
 
 // maintenanceWaits says what keeps the server from the state in which the maintenance would have it.
-func (v *visit) maintenanceWaits(d engine.Decision) (reason, why string) {
+func (v *scope) maintenanceWaits(d engine.Decision) (reason, why string) {
 	if d.Halt != nil {
 		return string(d.Halt.Cause), "nothing moves while the policy is halted; PolicyHalted says why"
 	}
@@ -59,7 +59,7 @@ func (v *visit) maintenanceWaits(d engine.Decision) (reason, why string) {
 }
 
 // maintenanceRules are the rules that lead from the present state to a maintenance, each with what it asks for and what is so.
-func (v *visit) maintenanceRules() (all []string) {
+func (v *scope) maintenanceRules() (all []string) {
 	leads := map[string]bool{}
 	for _, e := range v.bundle.Lifecycle.Edges() {
 		if e.From == engine.State(v.server.Status.State) && v.inMaintenance(e.To) {
@@ -88,7 +88,7 @@ func (v *visit) maintenanceRules() (all []string) {
 }
 
 // silence says since when the BMC has not answered; empty where it does.
-func (v *visit) silence() string {
+func (v *scope) silence() string {
 	c := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionBMCReachable)
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return ""

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -48,7 +48,7 @@ func canonical(operation string) string {
 }
 
 // recordOperation takes in what is asked for, and ends what is done.
-func (v *visit) recordOperation(d engine.Decision) {
+func (v *scope) recordOperation(d engine.Decision) {
 	if v.server.Status.Lifecycle == nil || v.bundle == nil {
 		return
 	}
@@ -85,7 +85,7 @@ func (v *visit) recordOperation(d engine.Decision) {
 
 // admitInstead takes in what is asked for while another operation could not be begun yet. The later wish takes the place of
 // the earlier one, if it can be granted; one that is refused changes nothing.
-func (v *visit) admitInstead(asked string) {
+func (v *scope) admitInstead(asked string) {
 	former, conditions := v.server.Status.Operation, slices.Clone(v.server.Status.Conditions)
 	v.admitOperation(asked)
 	switch op := v.server.Status.Operation; {
@@ -98,7 +98,7 @@ func (v *visit) admitInstead(asked string) {
 	}
 }
 
-func (v *visit) admitOperation(asked string) {
+func (v *scope) admitOperation(asked string) {
 	s := v.server
 	switch {
 	case asked == v1alpha1.OperationRelease && v.bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
@@ -124,7 +124,7 @@ func (v *visit) admitOperation(asked string) {
 }
 
 // insteadOf says where a release can be recorded, and how a server that cannot be released where it is gets there.
-func (v *visit) insteadOf(asked string) string {
+func (v *scope) insteadOf(asked string) string {
 	if asked != v1alpha1.OperationRelease {
 		return ""
 	}
@@ -143,10 +143,10 @@ func (v *visit) insteadOf(asked string) string {
 }
 
 // asked is the operation that the annotation asks for; empty where it asks for none.
-func (v *visit) asked() string { return canonical(v.server.Annotations[v1alpha1.OperationAnnotation]) }
+func (v *scope) asked() string { return canonical(v.server.Annotations[v1alpha1.OperationAnnotation]) }
 
 // beginOperation records an operation before anything is done about it.
-func (v *visit) beginOperation(name string) {
+func (v *scope) beginOperation(name string) {
 	s := v.server
 	s.Status.Operation = &v1alpha1.OperationStatus{ID: string(uuid.NewUUID()), Name: name, State: v1alpha1.OperationPending,
 		StartedAt: metav1.NewMicroTime(v.now), Entry: s.Status.Lifecycle.Entry,
@@ -155,7 +155,7 @@ func (v *visit) beginOperation(name string) {
 }
 
 // dropRequest takes the annotations of a request away.
-func (v *visit) dropRequest() {
+func (v *scope) dropRequest() {
 	for _, name := range []string{v1alpha1.OperationAnnotation, v1alpha1.OperationReasonAnnotation, v1alpha1.OperationByAnnotation,
 		v1alpha1.ForceToAnnotation, v1alpha1.ForceOverrideAnnotation} {
 		delete(v.server.Annotations, name)
@@ -182,7 +182,7 @@ var otherKinds = map[string]string{
 const inProgress = "it belongs on an object that applies firmware or settings to a machine, and this version does nothing about those"
 
 // endOperation closes an operation that a move has served, or that the state entered cannot use any more.
-func (v *visit) endOperation(d engine.Decision) {
+func (v *scope) endOperation(d engine.Decision) {
 	op := v.server.Status.Operation
 	if !op.Active() || !d.Moves() || d.Rule == v1alpha1.RuleForced { // recordForce ends what it forces
 		return
@@ -200,7 +200,7 @@ func (v *visit) endOperation(d engine.Decision) {
 }
 
 // withdraw ends an operation that was not done, with its request where that still stands: it is not taken for a new one.
-func (v *visit) withdraw(why string) {
+func (v *scope) withdraw(why string) {
 	if v.asked() == v.server.Status.Operation.Name {
 		v.dropRequest()
 	}
@@ -208,13 +208,13 @@ func (v *visit) withdraw(why string) {
 }
 
 // servedBy says that the move was made because of the operation: without it something else would have been decided.
-func (v *visit) servedBy(d engine.Decision) bool {
+func (v *scope) servedBy(d engine.Decision) bool {
 	without := *v.facts
 	without.Operation.Name, without.Operation.Entry, without.Operation.Reset = "None", -1, false
 	return v.bundle.Lifecycle.Decide(&without).Rule != d.Rule
 }
 
-func (v *visit) finish(state v1alpha1.OperationState, message string) {
+func (v *scope) finish(state v1alpha1.OperationState, message string) {
 	op := v.server.Status.Operation
 	now := metav1.NewMicroTime(v.now)
 	op.State, op.FinishedAt, op.Message = state, &now, message
@@ -228,7 +228,7 @@ func (v *visit) finish(state v1alpha1.OperationState, message string) {
 
 // releaseByHand records the release of a claim that is gone. It is refused while the claim exists, and where nobody is
 // known to have held the server.
-func (v *visit) releaseByHand() {
+func (v *scope) releaseByHand() {
 	s := v.server
 	v.beginOperation(v1alpha1.OperationRelease)
 	v.dropRequest()
@@ -249,7 +249,7 @@ func (v *visit) releaseByHand() {
 
 // holdsWords says why a claim that exists stands in the way of a release by hand. One that holds another server is not to
 // be deleted for the sake of this one.
-func (v *visit) holdsWords() string {
+func (v *scope) holdsWords() string {
 	if c := v.claim; c != nil && c.Namespace+"/"+c.Name == v.holder && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name != v.server.Name {
 		return fmt.Sprintf("the server names the claim %s, which names server %q and holds nothing here; "+
 			"clear spec.serverClaimRef of this server instead", v.holder, c.Spec.ServerRef.Name)
@@ -271,7 +271,7 @@ func said(what, by, reason string) string {
 // readHolder asks past the cache, where a release by hand or a declaration is asked for: a claim that the cache does not show may exist.
 // The holder is the claim whose UID is recorded, on the server or in the inventory; where none is recorded, any claim that
 // names the server or that the server names.
-func (v *visit) readHolder(ctx context.Context) error {
+func (v *scope) readHolder(ctx context.Context) error {
 	if v.asked() != v1alpha1.OperationRelease && !v.declaresClean() {
 		return nil
 	}
@@ -306,12 +306,12 @@ func (v *visit) readHolder(ctx context.Context) error {
 // resetAsAsked carries out the one reset or power change that an operation asks for. It is recorded as begun before the
 // BMC is asked; one that was begun by a manager that has ended since is not repeated. One that came to be held back before
 // the BMC was asked is to be begun again, and waits for that as any other.
-func (v *visit) resetAsAsked(ctx context.Context) loop.Progress {
+func (v *scope) resetAsAsked(ctx context.Context) loop.Progress {
 	op := v.server.Status.Operation
 	if op.State == v1alpha1.OperationPending {
 		return v.beginReset(ctx, op)
 	}
-	job, known := v.Desk.Known(v.server.Name, op.ID)
+	job, known := v.Cache.Known(v.server.Name, op.ID)
 	if !known {
 		v.finish(v1alpha1.OperationFailed, "interrupted; whether it was carried out cannot be told, and it is not repeated")
 		return loop.Holds()
@@ -331,7 +331,7 @@ var resetActions = map[string]redfish.PowerAction{
 	v1alpha1.OperationForceOnServer:         redfish.ActionOn,
 }
 
-func (v *visit) beginReset(ctx context.Context, op *v1alpha1.OperationStatus) loop.Progress {
+func (v *scope) beginReset(ctx context.Context, op *v1alpha1.OperationStatus) loop.Progress {
 	action, ok := resetActions[op.Name]
 	if !ok {
 		v.finish(v1alpha1.OperationFailed, "it asks for no reset")
@@ -341,7 +341,7 @@ func (v *visit) beginReset(ctx context.Context, op *v1alpha1.OperationStatus) lo
 		v.finish(v1alpha1.OperationFailed, "the server has moved on before it could be done; ask again if it is still wanted")
 		return loop.Holds()
 	}
-	if v.Desk.Busy(v.server.Name) {
+	if v.Cache.Busy(v.server.Name) {
 		return loop.Waiting("OperationWaits", "another request to the BMC to end", 0)
 	}
 	amountsTo := fleet.OfOperation(op.Name)
@@ -355,7 +355,7 @@ func (v *visit) beginReset(ctx context.Context, op *v1alpha1.OperationStatus) lo
 	return loop.Waiting("OperationRunning", op.Name+" to be accepted", 0)
 }
 
-func (v *visit) endReset(op *v1alpha1.OperationStatus, job hardware.Job) loop.Progress {
+func (v *scope) endReset(op *v1alpha1.OperationStatus, job hardware.Job) loop.Progress {
 	switch job.State {
 	case hardware.JobRunning:
 		return loop.Waiting("OperationRunning", op.Name+" to be accepted", 0)

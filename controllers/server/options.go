@@ -61,8 +61,8 @@ type Probation interface {
 // Access resolves how a BMC is reached.
 type Access func(ctx context.Context, bmc *v1alpha1.BMC, settings bundle.Settings) (hardware.Target, error)
 
-// Desk reads systems and carries out requests in the background.
-type Desk = hardware.Desk[redfish.SystemSnapshot]
+// Cache reads systems and carries out requests in the background.
+type Cache = hardware.Cache[redfish.SystemSnapshot]
 
 // Options is what the controller needs from outside.
 type Options struct {
@@ -79,8 +79,8 @@ type Options struct {
 	Gate *fleet.Gate
 	// Clients is the pool of BMC clients.
 	Clients hardware.Clients
-	// Desk is made by Setup.
-	Desk     *Desk
+	// Cache is made by Setup.
+	Cache    *Cache
 	Recorder events.EventRecorder
 	Metrics  *Metrics
 	// Outage tells the time in which no manager ran, before this one began.

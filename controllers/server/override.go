@@ -23,7 +23,7 @@ const overrideRetry = time.Minute
 // clearOverride takes away an override that outlived the boot it was for, so that it never hijacks the workload's own
 // reboot. It waits until the machine is known to have booted, because firmware reads the override only at the end of its
 // self test. Its failure holds nothing back.
-func (v *visit) clearOverride(ctx context.Context) loop.Progress {
+func (v *scope) clearOverride(ctx context.Context) loop.Progress {
 	if !v.facts.BMC.OverrideSet {
 		return loop.Holds()
 	}
@@ -32,7 +32,7 @@ func (v *visit) clearOverride(ctx context.Context) loop.Progress {
 		return loop.Holds()
 	}
 	id := v.jobID("clear-override")
-	job, known := v.Desk.Known(v.server.Name, id)
+	job, known := v.Cache.Known(v.server.Name, id)
 	if known && job.State != hardware.JobRunning {
 		again := overrideRetry
 		if job.State == hardware.JobFailed {
@@ -43,7 +43,7 @@ func (v *visit) clearOverride(ctx context.Context) loop.Progress {
 			v.wakeIn(left)
 			return loop.Holds()
 		}
-		v.Desk.Repeat(v.server.Name, id)
+		v.Cache.Repeat(v.server.Name, id)
 		known = false
 	}
 	if !known {
@@ -51,14 +51,14 @@ func (v *visit) clearOverride(ctx context.Context) loop.Progress {
 			return p
 		}
 		uri, want := v.server.Spec.SystemURI, v.want()
-		v.Desk.Do(v.server.Name, v.target, id,
+		v.Cache.Do(v.server.Name, v.target, id,
 			v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.ClearBoot(ctx, uri, want) }, fleet.Setting))
 	}
 	return loop.Holds()
 }
 
 // untilBooted is how long a machine that is on may still be in its self test: 0 once it reported from what it booted.
-func (v *visit) untilBooted() time.Duration {
+func (v *scope) untilBooted() time.Duration {
 	if v.facts.Probe.Entry == v.facts.Lifecycle.Entry {
 		return 0
 	}
@@ -88,12 +88,12 @@ func (v *visit) untilBooted() time.Duration {
 }
 
 // bootSettings is how the policy has this machine booted.
-func (v *visit) bootSettings() bundle.BootOf {
+func (v *scope) bootSettings() bundle.BootOf {
 	return v.settings().Boot.For(v.server.Status.Manufacturer, v.server.Status.Model)
 }
 
 // firstWord is how long after its power-on a machine may take to use its override, where nothing proves that it did.
-func (v *visit) firstWord() time.Duration {
+func (v *scope) firstWord() time.Duration {
 	if v.BootGrace > 0 {
 		return v.BootGrace
 	}
@@ -121,7 +121,7 @@ func (w bootWatch) look(p redfish.BootProgress) (after bootWatch, started, testi
 }
 
 // bootShown says whether the BMC shows this boot to have used its override, or to be in the self test before that.
-func (v *visit) bootShown() (started, testing bool) {
+func (v *scope) bootShown() (started, testing bool) {
 	if !v.shows(redfish.PowerOn) {
 		return false, false
 	}
@@ -129,12 +129,12 @@ func (v *visit) bootShown() (started, testing bool) {
 }
 
 // watchBoot begins to follow a boot that is about to be asked for.
-func (v *visit) watchBoot() {
+func (v *scope) watchBoot() {
 	v.memory.watchBoot(v.server.Name, v.bootID(), v.reading.Value.BootProgress)
 }
 
 // bootID names the last boot that was asked for.
-func (v *visit) bootID() string {
+func (v *scope) bootID() string {
 	id := entryText(v.server.Status.Lifecycle.Entry)
 	if request := v.server.Status.Lifecycle.Request; request != nil && request.Action == v1alpha1.PowerActionOn {
 		id = requestID(request)

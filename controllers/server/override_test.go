@@ -162,7 +162,7 @@ func TestTheFirstWordIsAsThePolicySaysForTheModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			settings := bundle.Settings{Boot: bundle.Boot{BootOf: bundle.BootOf{FirstWord: 20 * time.Minute},
 				Models: []bundle.BootModel{{Model: "sys-821ge*", BootOf: bundle.BootOf{FirstWord: 45 * time.Minute}}}}}
-			v := &visit{subject: &subject{Options: Options{BootGrace: c.grace}}, server: &v1alpha1.Server{}}
+			v := &scope{subject: &subject{Options: Options{BootGrace: c.grace}}, server: &v1alpha1.Server{}}
 			v.bundle = &bundle.Bundle{Manifest: bundle.Manifest{Settings: settings}}
 			v.server.Status.Model = c.model
 			if got := v.firstWord(); got != c.want {

@@ -11,7 +11,7 @@ import (
 
 // readingAge is how old a reading may be: long while the server rests as it should, shorter on its way, where what it waits
 // for says so by itself, and very short at first where that is for the BMC to show.
-func (v *visit) readingAge() time.Duration {
+func (v *scope) readingAge() time.Duration {
 	switch {
 	case v.justParked():
 		return v.shortly()
@@ -25,15 +25,15 @@ func (v *visit) readingAge() time.Duration {
 
 // justParked says that the last reading was begun before the server was parked. It is the word on which the machine was handed
 // over, and somebody may have switched it on since.
-func (v *visit) justParked() bool {
-	return v.server.Status.State == v1alpha1.StateParked && v.Desk.Reading(v.server.Name).Begun.Before(v.memory.enteredAt(v.server))
+func (v *scope) justParked() bool {
+	return v.server.Status.State == v1alpha1.StateParked && v.Cache.Reading(v.server.Name).Begun.Before(v.memory.enteredAt(v.server))
 }
 
 // ageAfterJob is how old a reading may be that says nothing of the last request to the BMC, and when to look next. Nothing
 // is read while the request is under way, nor right after it: a reading would show too little. Then one is taken soon.
-func (v *visit) ageAfterJob(at time.Time, age time.Duration) (maxAge, next time.Duration) {
-	left := fastestPoll - v.now.Sub(v.Desk.LastJob(v.server.Name))
-	if v.Desk.Busy(v.server.Name) {
+func (v *scope) ageAfterJob(at time.Time, age time.Duration) (maxAge, next time.Duration) {
+	left := fastestPoll - v.now.Sub(v.Cache.LastJob(v.server.Name))
+	if v.Cache.Busy(v.server.Name) {
 		left = slowestPoll // its end tells
 	}
 	if left > 0 {
@@ -44,13 +44,13 @@ func (v *visit) ageAfterJob(at time.Time, age time.Duration) (maxAge, next time.
 }
 
 // pollInterval is when to read the BMC again for what waits until it shows something, and has that done.
-func (v *visit) pollInterval() time.Duration {
+func (v *scope) pollInterval() time.Duration {
 	v.awaitsBMC = true
 	return v.shortly()
 }
 
 // shortly grows with the time since something was asked of the BMC.
-func (v *visit) shortly() time.Duration {
+func (v *scope) shortly() time.Duration {
 	since := v.server.CreationTimestamp.Time
 	if l := v.server.Status.Lifecycle; l != nil {
 		since = l.EnteredAt.Time
@@ -58,7 +58,7 @@ func (v *visit) shortly() time.Duration {
 	if since.After(v.now) { // another process entered the state, whose clock is ahead
 		return slowestPoll
 	}
-	at := v.Desk.LastJob(v.server.Name)
+	at := v.Cache.LastJob(v.server.Name)
 	if at.After(v.now) { // a request is under way, or was a moment ago: its end tells
 		return slowestPoll
 	}
@@ -70,7 +70,7 @@ func (v *visit) shortly() time.Duration {
 
 // inTransition says that the server is to leave its state, or that some effect of its state did not hold when we looked
 // last.
-func (v *visit) inTransition() bool {
+func (v *scope) inTransition() bool {
 	s := v.server
 	if v.bundle == nil {
 		return false // nothing moves it

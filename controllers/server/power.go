@@ -26,7 +26,7 @@ const (
 )
 
 // powerKnown sees to a fresh reading with a power state that can be acted on.
-func (v *visit) powerKnown() (loop.Progress, bool) {
+func (v *scope) powerKnown() (loop.Progress, bool) {
 	if v.targetErr != nil {
 		return loop.Waiting(waitsForReading, v.targetErr.Error(), 0), false
 	}
@@ -49,12 +49,12 @@ func (v *visit) powerKnown() (loop.Progress, bool) {
 	return loop.Progress{}, true
 }
 
-func (v *visit) shows(power redfish.PowerState) bool {
+func (v *scope) shows(power redfish.PowerState) bool {
 	return v.facts.BMC.Identity == policies.IdentitySame && v.reading.Reachable() && v.reading.Value.Power == power
 }
 
 // powerOn makes the machine run from the boot configuration in force.
-func (v *visit) powerOn(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v *scope) powerOn(ctx context.Context, effect engine.Effect) loop.Progress {
 	if v.shows(redfish.PowerOn) {
 		if p := v.outstanding(redfish.PowerOff); p.Phase != loop.Done {
 			return p
@@ -82,13 +82,13 @@ func (v *visit) powerOn(ctx context.Context, effect engine.Effect) loop.Progress
 }
 
 // powerOff makes the machine stop: first by asking its operating system, for as long as graceful says, then by force.
-func (v *visit) powerOff(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v *scope) powerOff(ctx context.Context, effect engine.Effect) loop.Progress {
 	graceful := effect.Param("graceful").Duration()
 	force := graceful == 0 || effect.Param("thenForce").Bool()
 	return v.stop(ctx, graceful, force)
 }
 
-func (v *visit) stop(ctx context.Context, graceful time.Duration, force bool) loop.Progress {
+func (v *scope) stop(ctx context.Context, graceful time.Duration, force bool) loop.Progress {
 	if v.shows(redfish.PowerOff) {
 		if p := v.outstanding(redfish.PowerOn); p.Phase != loop.Done {
 			return p
@@ -107,14 +107,14 @@ func (v *visit) stop(ctx context.Context, graceful time.Duration, force bool) lo
 }
 
 // cutting says that the power is being cut: there is nobody left to ask.
-func (v *visit) cutting(request *v1alpha1.PowerRequest) bool {
+func (v *scope) cutting(request *v1alpha1.PowerRequest) bool {
 	return request != nil && request.Action == v1alpha1.PowerActionForceOff &&
 		(v.since(request) < v.PowerGrace || (request.ShownAt == nil && !v.ofFormerEntry(request)))
 }
 
 // ofFormerEntry says that a request was made before the present entry, and so for another reason. Times tell it only where
 // the record does not say: those of two managers are by two clocks.
-func (v *visit) ofFormerEntry(request *v1alpha1.PowerRequest) bool {
+func (v *scope) ofFormerEntry(request *v1alpha1.PowerRequest) bool {
 	l := v.server.Status.Lifecycle
 	switch {
 	case request == nil:
@@ -127,14 +127,14 @@ func (v *visit) ofFormerEntry(request *v1alpha1.PowerRequest) bool {
 
 // giveUp forgets a power-off that did not come true and that nobody wants any more, so that the next one begins with a
 // shutdown again, and its operating system gets the whole of its grace.
-func (v *visit) giveUp() {
+func (v *scope) giveUp() {
 	if l := v.server.Status.Lifecycle; l.Request != nil && shownAs[l.Request.Action] == redfish.PowerOff {
 		l.Request = nil
 	}
 }
 
 // powerAsClaimed follows the bound claim.
-func (v *visit) powerAsClaimed(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v *scope) powerAsClaimed(ctx context.Context, effect engine.Effect) loop.Progress {
 	if v.claim.Spec.Power == v1alpha1.PowerOn {
 		p := v.powerOn(ctx, effect)
 		v.recordShown() // what shows in this reconcile counts
@@ -147,7 +147,7 @@ func (v *visit) powerAsClaimed(ctx context.Context, effect engine.Effect) loop.P
 	return v.stop(ctx, shutdownGrace, true)
 }
 
-func (v *visit) reset(action redfish.PowerAction) func(context.Context, redfish.BMC) error {
+func (v *scope) reset(action redfish.PowerAction) func(context.Context, redfish.BMC) error {
 	uri, want := v.server.Spec.SystemURI, v.want()
 	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.Reset(ctx, uri, want, action) }
 }

@@ -23,8 +23,8 @@ const historyLength = 10
 // maxReason is what the API accepts as the reason of a move.
 const maxReason = 1024
 
-// Record implements loop.Visit.
-func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
+// Record implements loop.Scope.
+func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	s := v.server
 	stored := s.Status.Lifecycle != nil
 	if v.fresh() {
@@ -58,7 +58,7 @@ func (v *visit) Record(d engine.Decision, outcome loop.Outcome) {
 }
 
 // recordMove carries a move into the status: the state, one more entry, the marks and the history.
-func (v *visit) recordMove(d engine.Decision) {
+func (v *scope) recordMove(d engine.Decision) {
 	s := v.server
 	l := s.Status.Lifecycle
 	first := l == nil
@@ -105,7 +105,7 @@ func (v *visit) recordMove(d engine.Decision) {
 }
 
 // recordAdopted explains a lifecycle that begins anew on a machine with a past, before it does.
-func (v *visit) recordAdopted(d engine.Decision) {
+func (v *scope) recordAdopted(d engine.Decision) {
 	s := v.server
 	inherited := v.inherited()
 	switch {
@@ -161,7 +161,7 @@ func moved(marks []string, d engine.Decision) []string {
 
 // recordStranger keeps in the status that a machine was seen running which is not ours, and forgets it once that is over.
 // Somebody who forces a server elsewhere takes it upon himself, as far as the machine is off.
-func (v *visit) recordStranger(d engine.Decision) {
+func (v *scope) recordStranger(d engine.Decision) {
 	l := v.server.Status.Lifecycle
 	if l == nil {
 		return
@@ -176,7 +176,7 @@ func (v *visit) recordStranger(d engine.Decision) {
 }
 
 // recordRevision notes what governs the server: while it rests it comes under another revision by that alone.
-func (v *visit) recordRevision() {
+func (v *scope) recordRevision() {
 	if l := v.server.Status.Lifecycle; l != nil && v.bundle != nil {
 		l.Revision = v.bundle.Revision.Name
 	}
@@ -184,14 +184,14 @@ func (v *visit) recordRevision() {
 
 // consumeConsent takes the consent to manage a machine away once it has served: from when the mark Managed is stored, the
 // mark lets the machine be stopped. A consent that stayed would hold as well for whoever runs the machine later.
-func (v *visit) consumeConsent() {
+func (v *scope) consumeConsent() {
 	if v.server.Status.Lifecycle != nil && slices.Contains(v.facts.Lifecycle.Marks, policies.MarkManaged) {
 		delete(v.server.Annotations, v1alpha1.ConsentAnnotation)
 	}
 }
 
 // recordParked keeps the durable marker in step with the state, so that a lost status does not unpark a server.
-func (v *visit) recordParked() {
+func (v *scope) recordParked() {
 	s := v.server
 	if s.Status.Lifecycle == nil {
 		return
@@ -206,7 +206,7 @@ func (v *visit) recordParked() {
 	}
 }
 
-func (v *visit) condition(kind string, status metav1.ConditionStatus, reason, message string) {
+func (v *scope) condition(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&v.server.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
 		Message: message, ObservedGeneration: v.server.Generation, LastTransitionTime: metav1.NewTime(v.now)})
 }

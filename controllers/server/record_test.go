@@ -17,14 +17,14 @@ import (
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// newVisit is a visit of a server in a state, in entry 7, under the default bundle.
-func newVisit(t *testing.T, state v1alpha1.ServerState, change ...func(*visit)) *visit {
+// newScope is a scope of a server in a state, in entry 7, under the default bundle.
+func newScope(t *testing.T, state v1alpha1.ServerState, change ...func(*scope)) *scope {
 	t.Helper()
 	b, err := defaultBundle()
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &visit{subject: &subject{memory: newMemory()}, server: &v1alpha1.Server{}, now: noon, governance: governance{bundle: b}, facts: &policies.Facts{}}
+	v := &scope{subject: &subject{memory: newMemory()}, server: &v1alpha1.Server{}, now: noon, governance: governance{bundle: b}, facts: &policies.Facts{}}
 	v.server.Annotations = map[string]string{}
 	v.server.Status.State = state
 	v.server.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 7, EnteredAt: metav1.NewMicroTime(noon.Add(-time.Hour)), Marks: []string{"Managed"}}
@@ -43,42 +43,42 @@ func TestRecordMove(t *testing.T) {
 		Marks   []string
 		Moves   int
 	}
-	never := func(v *visit) { v.server.Status = v1alpha1.ServerStatus{} }
+	never := func(v *scope) { v.server.Status = v1alpha1.ServerStatus{} }
 	for name, c := range map[string]struct {
-		visit    *visit
+		scope    *scope
 		decision engine.Decision
 		want     outcome
 	}{
 		"nothing changes without a move": {
-			newVisit(t, "Available"), engine.Decision{From: "Available", To: "Available", Stable: true},
+			newScope(t, "Available"), engine.Decision{From: "Available", To: "Available", Stable: true},
 			outcome{"Available", 7, "", 0, []string{"Managed"}, 0}},
 		"a move is one more entry and one more line of history": {
-			newVisit(t, "Available"), engine.Decision{From: "Available", To: "Reserved", Rule: "Claimed", Stable: true},
+			newScope(t, "Available"), engine.Decision{From: "Available", To: "Reserved", Rule: "Claimed", Stable: true},
 			outcome{"Reserved", 8, "Claimed", 0, []string{"Managed"}, 1}},
 		"a move sets and clears marks": {
-			newVisit(t, "Cleanup"), engine.Decision{From: "Cleanup", To: "Available", Rule: "Wiped", Clears: []string{"Managed"}, Marks: []string{"Tested", "Dirty"}},
+			newScope(t, "Cleanup"), engine.Decision{From: "Cleanup", To: "Available", Rule: "Wiped", Clears: []string{"Managed"}, Marks: []string{"Tested", "Dirty"}},
 			outcome{"Available", 8, "Wiped", 0, []string{"Dirty", "Tested"}, 1}},
 		"a retry is counted": {
-			newVisit(t, "Discovery"), engine.Decision{From: "Discovery", To: "Initial", Rule: "ProbeRetried", Retry: true},
+			newScope(t, "Discovery"), engine.Decision{From: "Discovery", To: "Initial", Rule: "ProbeRetried", Retry: true},
 			outcome{"Initial", 8, "ProbeRetried", 1, []string{"Managed"}, 1}},
 		"a stable state forgets the retries": {
-			newVisit(t, "Discovery", func(v *visit) { v.server.Status.Lifecycle.Retries = 2 }),
+			newScope(t, "Discovery", func(v *scope) { v.server.Status.Lifecycle.Retries = 2 }),
 			engine.Decision{From: "Discovery", To: "Available", Rule: "ProbeReported", ResetRetries: true},
 			outcome{"Available", 8, "ProbeReported", 0, []string{"Managed"}, 1}},
 		"the first state begins the lifecycle": {
-			newVisit(t, "", never), engine.Decision{To: "Initial"},
+			newScope(t, "", never), engine.Decision{To: "Initial"},
 			outcome{"Initial", 1, "Started", 0, nil, 1}},
 		"a lifecycle that begins anew counts on from what the inventory speaks of": {
-			newVisit(t, "", never, func(v *visit) {
+			newScope(t, "", never, func(v *scope) {
 				v.inventory = &policyv1alpha1.ServerInventory{Wipe: &policyv1alpha1.WipeReport{Entry: 12}, Report: &policyv1alpha1.ProbeReport{Entry: 9}}
 			}),
 			engine.Decision{To: "Error", Rule: "DataUnreleased"},
 			outcome{"Error", 13, "DataUnreleased", 0, nil, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.visit.recordMove(c.decision)
-			l := c.visit.server.Status.Lifecycle
-			got := outcome{c.visit.server.Status.State, l.Entry, l.Rule, l.Retries, l.Marks, len(l.History)}
+			c.scope.recordMove(c.decision)
+			l := c.scope.server.Status.Lifecycle
+			got := outcome{c.scope.server.Status.State, l.Entry, l.Rule, l.Retries, l.Marks, len(l.History)}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -87,7 +87,7 @@ func TestRecordMove(t *testing.T) {
 }
 
 func TestAHaltBeginsNoLifecycle(t *testing.T) {
-	v := newVisit(t, "Strange", func(v *visit) { v.server.Status.Lifecycle = nil })
+	v := newScope(t, "Strange", func(v *scope) { v.server.Status.Lifecycle = nil })
 	v.recordMove(engine.Decision{From: "Strange", To: "Strange", Halt: &engine.Halt{Cause: engine.HaltUnknownState}})
 	if v.server.Status.Lifecycle != nil {
 		t.Errorf("got %+v", v.server.Status.Lifecycle)
@@ -95,7 +95,7 @@ func TestAHaltBeginsNoLifecycle(t *testing.T) {
 }
 
 func TestAMachineWasNotSeenOnInAnEntryThatBegins(t *testing.T) {
-	v := newVisit(t, "Initial")
+	v := newScope(t, "Initial")
 	v.server.Status.Lifecycle.SeenOnAt = &metav1.MicroTime{Time: noon}
 	v.recordMove(engine.Decision{From: "Initial", To: "Initial"})
 	if v.server.Status.Lifecycle.SeenOnAt == nil {
@@ -108,7 +108,7 @@ func TestAMachineWasNotSeenOnInAnEntryThatBegins(t *testing.T) {
 }
 
 func TestHistoryKeepsTheLastTenMoves(t *testing.T) {
-	v := newVisit(t, "Initial")
+	v := newScope(t, "Initial")
 	for range 25 {
 		v.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
 	}
@@ -119,17 +119,17 @@ func TestHistoryKeepsTheLastTenMoves(t *testing.T) {
 }
 
 func TestRecordOperation(t *testing.T) {
-	asks := func(operation string) func(*visit) {
-		return func(v *visit) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation }
+	asks := func(operation string) func(*scope) {
+		return func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation }
 	}
-	under := func(name string, state v1alpha1.OperationState) func(*visit) {
-		return func(v *visit) {
+	under := func(name string, state v1alpha1.OperationState) func(*scope) {
+		return func(v *scope) {
 			v.server.Status.Operation = &v1alpha1.OperationStatus{ID: "1", Name: name, State: state, Entry: 7}
 		}
 	}
 	// seen makes the facts such that the rule of the decision fires whether or not anything was asked for.
-	seen := func(state string, change func(*policies.Facts)) func(*visit) {
-		return func(v *visit) {
+	seen := func(state string, change func(*policies.Facts)) func(*scope) {
+		return func(v *scope) {
 			v.facts = &policies.Facts{}
 			v.facts.Lifecycle.State, v.facts.Lifecycle.Marks = state, []string{"Managed"}
 			v.facts.BMC.Power, v.facts.BMC.Health, v.facts.BMC.Identity = "Off", "OK", "Same"
@@ -140,49 +140,49 @@ func TestRecordOperation(t *testing.T) {
 	taken := seen("Available", func(f *policies.Facts) { f.Server.ClaimRefSet = true })
 	stay := engine.Decision{}
 	for name, c := range map[string]struct {
-		visit      *visit
+		scope      *scope
 		decision   engine.Decision
 		operation  string // name and state
 		annotation string
 		notes      []string
 	}{
 		"what the state can use is recorded while the annotation still stands": {
-			newVisit(t, "Available", asks("park")), stay, "park Pending", "park", nil},
+			newScope(t, "Available", asks("park")), stay, "park Pending", "park", nil},
 		"what is recorded is taken off": {
-			newVisit(t, "Available", asks("park"), under("park", v1alpha1.OperationPending)), stay, "park Pending", "", nil},
+			newScope(t, "Available", asks("park"), under("park", v1alpha1.OperationPending)), stay, "park Pending", "", nil},
 		"a second request waits until the first has ended": {
-			newVisit(t, "Reserved", asks("force-off-server"), under("park", v1alpha1.OperationInProgress)), stay, "park InProgress", "force-off-server", nil},
+			newScope(t, "Reserved", asks("force-off-server"), under("park", v1alpha1.OperationInProgress)), stay, "park InProgress", "force-off-server", nil},
 		"an old spelling is understood": {
-			newVisit(t, "Error", asks("retry-failed-state-resource")), stay, "retry Pending", "retry-failed-state-resource", nil},
+			newScope(t, "Error", asks("retry-failed-state-resource")), stay, "retry Pending", "retry-failed-state-resource", nil},
 		"what the state cannot use is refused and does not occupy the slot": {
-			newVisit(t, "Available", asks("unpark")), stay, "", "", []string{"OperationRefused"}},
+			newScope(t, "Available", asks("unpark")), stay, "", "", []string{"OperationRefused"}},
 		"what nobody knows is refused": {
-			newVisit(t, "Available", asks("explode")), stay, "", "", []string{"UnknownOperation"}},
+			newScope(t, "Available", asks("explode")), stay, "", "", []string{"UnknownOperation"}},
 		"what names nothing is refused": {
-			newVisit(t, "Available", asks("")), stay, "", "", []string{"UnknownOperation"}},
+			newScope(t, "Available", asks("")), stay, "", "", []string{"UnknownOperation"}},
 		"a move that reads the operation ends it well": {
-			newVisit(t, "Available", under("park", v1alpha1.OperationPending)),
+			newScope(t, "Available", under("park", v1alpha1.OperationPending)),
 			engine.Decision{From: "Available", To: "Parked", Rule: "ParkedAvailable", Groups: []string{"operation"}}, "park Succeeded", "", nil},
 		"a move to a state that cannot use it ends it badly": {
-			newVisit(t, "Reserved", under("park", v1alpha1.OperationPending), ended),
+			newScope(t, "Reserved", under("park", v1alpha1.OperationPending), ended),
 			engine.Decision{From: "Reserved", To: "Cleanup", Rule: "ClaimEnded", Groups: []string{"claim"}}, "park Failed", "", nil},
 		"a move to a state that can use it leaves it": {
-			newVisit(t, "Available", under("park", v1alpha1.OperationPending), taken),
+			newScope(t, "Available", under("park", v1alpha1.OperationPending), taken),
 			engine.Decision{From: "Available", To: "Reserved", Rule: "Claimed", Groups: []string{"server"}}, "park Pending", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.visit.recordOperation(c.decision)
+			c.scope.recordOperation(c.decision)
 			operation := ""
-			if op := c.visit.server.Status.Operation; op != nil {
+			if op := c.scope.server.Status.Operation; op != nil {
 				operation = op.Name + " " + string(op.State)
 			}
 			var notes []string
-			for _, n := range c.visit.notes {
+			for _, n := range c.scope.notes {
 				notes = append(notes, n.reason)
 			}
-			if operation != c.operation || c.visit.server.Annotations[v1alpha1.OperationAnnotation] != c.annotation || !cmp.Equal(notes, c.notes) {
+			if operation != c.operation || c.scope.server.Annotations[v1alpha1.OperationAnnotation] != c.annotation || !cmp.Equal(notes, c.notes) {
 				t.Errorf("operation %q, annotation %q, notes %v; want %q, %q, %v", operation,
-					c.visit.server.Annotations[v1alpha1.OperationAnnotation], notes, c.operation, c.annotation, c.notes)
+					c.scope.server.Annotations[v1alpha1.OperationAnnotation], notes, c.operation, c.annotation, c.notes)
 			}
 		})
 	}
@@ -194,7 +194,7 @@ func TestAReleaseIsToldWhereItCanBeRecorded(t *testing.T) {
 		"Observing": "release cannot be used in state Observing; it can in Reserved, Released, Error; a machine that was found running is " +
 			"taken over first, by annotation policy.metalaw.dev/consent=take-over, which may switch it off",
 	} {
-		v := newVisit(t, state, func(v *visit) { v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationRelease })
+		v := newScope(t, state, func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationRelease })
 		v.recordOperation(engine.Decision{})
 		if len(v.notes) != 1 || v.notes[0].message != want {
 			t.Errorf("got  %v\nwant %s", v.notes, want)
@@ -211,7 +211,7 @@ func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
 			"settings to a machine, and this version does nothing about those",
 		"unpark": "unpark cannot be used in state Available",
 	} {
-		v := newVisit(t, "Available", func(v *visit) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation })
+		v := newScope(t, "Available", func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation })
 		v.recordOperation(engine.Decision{})
 		if len(v.notes) != 1 || v.notes[0].message != want {
 			t.Errorf("got  %v\nwant %s", v.notes, want)

@@ -27,12 +27,12 @@ func (r *storedRefusalError) Error() string { return r.words }
 
 // recordRefusal keeps what the BMC said when it refused the power change, and counts how often in a row it said the same. The
 // policy decides on that count, and a restart of the manager loses neither.
-func (v *visit) recordRefusal() {
+func (v *scope) recordRefusal() {
 	l := v.server.Status.Lifecycle
 	if l == nil || l.Request == nil || l.Request.RefusedAt != nil {
 		return
 	}
-	job, known := v.Desk.Known(v.server.Name, requestID(l.Request))
+	job, known := v.Cache.Known(v.server.Name, requestID(l.Request))
 	switch {
 	case l.Request.ShownAt != nil, known && job.State == hardware.JobSucceeded:
 		l.Request.Refusal, l.Request.Refusals = "", 0
@@ -60,12 +60,12 @@ func sameRefusal(a, b string) bool {
 
 // refusedPause is how long to wait after so many equal refusals: 90 s, 3 min, then 6 min at the default PowerGrace. Four of
 // them so take more than ten minutes, which lets a new BMC firmware or a self test pass before a policy counts four as final.
-func (v *visit) refusedPause(refusals int32) time.Duration {
+func (v *scope) refusedPause(refusals int32) time.Duration {
 	return v.PowerGrace * 3 / 2 << min(max(refusals-1, 0), 2)
 }
 
 // carryRefusals takes the count over to a request that repeats one of the same entry.
-func (v *visit) carryRefusals(former, request *v1alpha1.PowerRequest) {
+func (v *scope) carryRefusals(former, request *v1alpha1.PowerRequest) {
 	if former != nil && former.Action == request.Action && former.ShownAt == nil && !v.ofFormerEntry(former) {
 		request.Refusal, request.Refusals = former.Refusal, former.Refusals
 	}

@@ -43,9 +43,9 @@ var shownAs = map[v1alpha1.PowerAction]redfish.PowerState{
 }
 
 // askOnce asks the BMC for a power change and waits until it shows.
-func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run func(context.Context, redfish.BMC) error) loop.Progress {
+func (v *scope) askOnce(ctx context.Context, action v1alpha1.PowerAction, run func(context.Context, redfish.BMC) error) loop.Progress {
 	what := askedWords[action]
-	if v.Desk.Busy(v.server.Name) {
+	if v.Cache.Busy(v.server.Name) {
 		return loop.Waiting(waitsForPower, "the BMC to answer a request, before "+what, 0)
 	}
 	v.recordRefusal() // before the request is repeated, and because the pause depends on it
@@ -77,7 +77,7 @@ func (v *visit) askOnce(ctx context.Context, action v1alpha1.PowerAction, run fu
 		fleet.Begin(v.server.Status.Lifecycle, a, at)
 	}
 	id, guarded := requestID(v.server.Status.Lifecycle.Request), v.guarded(run, actions...)
-	v.commit = func() { v.Desk.DoLater(v.server.Name, v.target, id, guarded) }
+	v.commit = func() { v.Cache.DoLater(v.server.Name, v.target, id, guarded) }
 	return loop.Waiting(waitsForPower, what+" to be accepted", 0)
 }
 
@@ -90,7 +90,7 @@ const (
 
 // pause is how long after a request the same may be asked for again; err is what it failed with, where it surely did
 // nothing. What a BMC refused in this entry rests for longer with each equal answer.
-func (v *visit) pause(request *v1alpha1.PowerRequest, err error) time.Duration {
+func (v *scope) pause(request *v1alpha1.PowerRequest, err error) time.Duration {
 	if err != nil && request.RefusedAt != nil && !v.ofFormerEntry(request) {
 		return max(v.usualPause(request, err), v.refusedPause(request.Refusals))
 	}
@@ -99,7 +99,7 @@ func (v *visit) pause(request *v1alpha1.PowerRequest, err error) time.Duration {
 
 // usualPause doubles for a power-on with each attempt until one comes true; a machine that is to be off is cut off again and
 // again.
-func (v *visit) usualPause(request *v1alpha1.PowerRequest, err error) time.Duration {
+func (v *scope) usualPause(request *v1alpha1.PowerRequest, err error) time.Duration {
 	base, longest := v.PowerGrace, slowestRepeat
 	var override *redfish.OverrideError
 	switch {
@@ -117,7 +117,7 @@ func (v *visit) usualPause(request *v1alpha1.PowerRequest, err error) time.Durat
 
 // attempt counts how often a power-on is asked for in a row, now included. Another state begins anew, and so does a
 // request after one that came true; one that the BMC never heard of is not counted.
-func (v *visit) attempt(action v1alpha1.PowerAction) int32 {
+func (v *scope) attempt(action v1alpha1.PowerAction) int32 {
 	former := v.server.Status.Lifecycle.Request
 	switch {
 	case action != v1alpha1.PowerActionOn:
@@ -138,7 +138,7 @@ func asOften(attempts int32) string {
 }
 
 // actionsOf is what a power change amounts to: to boot the wipe image is to wipe.
-func (v *visit) actionsOf(action v1alpha1.PowerAction) []fleet.Action {
+func (v *scope) actionsOf(action v1alpha1.PowerAction) []fleet.Action {
 	if action == v1alpha1.PowerActionGracefulShutdown {
 		return []fleet.Action{fleet.Shutdown}
 	}
@@ -152,7 +152,7 @@ func (v *visit) actionsOf(action v1alpha1.PowerAction) []fleet.Action {
 }
 
 // repeat makes a recorded request again that surely did nothing.
-func (v *visit) repeat(ctx context.Context, request *v1alpha1.PowerRequest, err error, action fleet.Action,
+func (v *scope) repeat(ctx context.Context, request *v1alpha1.PowerRequest, err error, action fleet.Action,
 	run func(context.Context, redfish.BMC) error) loop.Progress {
 	if left := retryAfter(err) - v.since(request); left > 0 {
 		return failedRequest(askedWords[request.Action], err, left)
@@ -161,7 +161,7 @@ func (v *visit) repeat(ctx context.Context, request *v1alpha1.PowerRequest, err 
 }
 
 // askAgain asks for what is recorded already.
-func (v *visit) askAgain(ctx context.Context, request *v1alpha1.PowerRequest, action fleet.Action,
+func (v *scope) askAgain(ctx context.Context, request *v1alpha1.PowerRequest, action fleet.Action,
 	run func(context.Context, redfish.BMC) error) loop.Progress {
 	if p, ok := v.powerKnown(); !ok {
 		return p
@@ -169,42 +169,42 @@ func (v *visit) askAgain(ctx context.Context, request *v1alpha1.PowerRequest, ac
 	if p, ok := v.permitted(ctx, action); !ok {
 		return p
 	}
-	v.Desk.Repeat(v.server.Name, requestID(request))
-	v.Desk.DoLater(v.server.Name, v.target, requestID(request), v.guarded(run, action))
+	v.Cache.Repeat(v.server.Name, requestID(request))
+	v.Cache.DoLater(v.server.Name, v.target, requestID(request), v.guarded(run, action))
 	return loop.Waiting(waitsForPower, askedWords[request.Action]+" to be accepted", 0)
 }
 
 // afterwards has the BMC asked for something once the record of it is stored.
-func (v *visit) afterwards(id string, run func(context.Context, redfish.BMC) error, actions ...fleet.Action) {
+func (v *scope) afterwards(id string, run func(context.Context, redfish.BMC) error, actions ...fleet.Action) {
 	v.commit = func() {
-		v.Desk.Repeat(v.server.Name, id) // one that was put off is known, and forgotten only now that it is recorded anew
-		v.Desk.Do(v.server.Name, v.target, id, v.guarded(run, actions...))
+		v.Cache.Repeat(v.server.Name, id) // one that was put off is known, and forgotten only now that it is recorded anew
+		v.Cache.Do(v.server.Name, v.target, id, v.guarded(run, actions...))
 	}
 }
 
 // Commits implements loop.Committer.
-func (v *visit) Commits() bool { return v.commit != nil }
+func (v *scope) Commits() bool { return v.commit != nil }
 
 // Commit implements loop.Committer.
-func (v *visit) Commit() { v.commit() }
+func (v *scope) Commit() { v.commit() }
 
 // since is the time since the BMC was asked: since it answered, where this process knows that.
-func (v *visit) since(request *v1alpha1.PowerRequest) time.Duration {
+func (v *scope) since(request *v1alpha1.PowerRequest) time.Duration {
 	asked := v.recordedAt(request)
-	if job, known := v.Desk.Known(v.server.Name, requestID(request)); known && job.EndedAt.After(asked) {
+	if job, known := v.Cache.Known(v.server.Name, requestID(request)); known && job.EndedAt.After(asked) {
 		asked = job.EndedAt
 	}
 	return v.now.Sub(asked)
 }
 
 // recordedAt is when a request was recorded; see notAhead.
-func (v *visit) recordedAt(request *v1alpha1.PowerRequest) time.Time {
+func (v *scope) recordedAt(request *v1alpha1.PowerRequest) time.Time {
 	return v.notAhead(powerRecord, requestID(request), request.AskedAt.Time)
 }
 
 // notAhead is the time of a record, and no later than this process first saw it: the clock of another process that
 // recorded it may be ahead, and nobody is to wait for that.
-func (v *visit) notAhead(kind recordKind, id string, recorded time.Time) time.Time {
+func (v *scope) notAhead(kind recordKind, id string, recorded time.Time) time.Time {
 	if seen := v.memory.firstSeen(v.server.Name, kind, id, v.now); recorded.After(seen) {
 		return seen
 	}
@@ -213,7 +213,7 @@ func (v *visit) notAhead(kind recordKind, id string, recorded time.Time) time.Ti
 
 // lapsed is when a request that shows nothing last ran out of time: of its grace, or of the pause before it is repeated. A
 // reading begun before that moment may miss a machine that obeyed at the last moment. Zero where nothing has lapsed.
-func (v *visit) lapsed() (at time.Time) {
+func (v *scope) lapsed() (at time.Time) {
 	l := v.server.Status.Lifecycle
 	if l == nil || l.Request == nil || l.Request.ShownAt != nil || v.notDone(l.Request) != nil {
 		return at
@@ -229,15 +229,15 @@ func (v *visit) lapsed() (at time.Time) {
 
 // unheard says that a request which another process recorded may never have reached the BMC: PowerGrace has passed, and
 // nothing shows.
-func (v *visit) unheard(request *v1alpha1.PowerRequest) bool {
-	_, known := v.Desk.Known(v.server.Name, requestID(request))
+func (v *scope) unheard(request *v1alpha1.PowerRequest) bool {
+	_, known := v.Cache.Known(v.server.Name, requestID(request))
 	return !known && v.since(request) >= v.PowerGrace
 }
 
 // failedWith is what a request failed with; nil where it did not, and where that is not known. What an earlier process heard
 // is what was stored.
-func (v *visit) failedWith(request *v1alpha1.PowerRequest) error {
-	job, known := v.Desk.Known(v.server.Name, requestID(request))
+func (v *scope) failedWith(request *v1alpha1.PowerRequest) error {
+	job, known := v.Cache.Known(v.server.Name, requestID(request))
 	switch {
 	case known && job.State == hardware.JobFailed:
 		return job.Err
@@ -248,7 +248,7 @@ func (v *visit) failedWith(request *v1alpha1.PowerRequest) error {
 }
 
 // notDone is what a request failed with that surely did nothing; nil where it may have been done.
-func (v *visit) notDone(request *v1alpha1.PowerRequest) error {
+func (v *scope) notDone(request *v1alpha1.PowerRequest) error {
 	if err := v.failedWith(request); !redfish.MayHaveHappened(err) {
 		return err
 	}
@@ -265,18 +265,18 @@ func failedRequest(what string, err error, left time.Duration) loop.Progress {
 }
 
 // unsolved says that the last power change failed, or that it is not known yet whether it did.
-func (v *visit) unsolved() bool {
+func (v *scope) unsolved() bool {
 	l := v.server.Status.Lifecycle
 	if l == nil || l.Request == nil || l.Request.ShownAt != nil {
 		return false
 	}
-	job, known := v.Desk.Known(v.server.Name, requestID(l.Request))
+	job, known := v.Cache.Known(v.server.Name, requestID(l.Request))
 	return !known || job.State != hardware.JobSucceeded
 }
 
 // outstanding waits for a request that may still lead to the power state given, though the machine shows the other one
 // now: a BMC may take a while to do what it accepted.
-func (v *visit) outstanding(power redfish.PowerState) loop.Progress {
+func (v *scope) outstanding(power redfish.PowerState) loop.Progress {
 	if left := v.unsettledFor(power); left > 0 {
 		what := askedWords[v.server.Status.Lifecycle.Request.Action]
 		return loop.Waiting(waitsForPower, what+" that was asked for to show or to lapse", min(v.pollInterval(), left))
@@ -285,7 +285,7 @@ func (v *visit) outstanding(power redfish.PowerState) loop.Progress {
 }
 
 // unsettledFor is how long a request that leads to a power state may still come true; 0 where there is none.
-func (v *visit) unsettledFor(power redfish.PowerState) time.Duration {
+func (v *scope) unsettledFor(power redfish.PowerState) time.Duration {
 	l := v.server.Status.Lifecycle
 	if l == nil || l.Request == nil || l.Request.ShownAt != nil || shownAs[l.Request.Action] != power || v.notDone(l.Request) != nil {
 		return 0
@@ -294,7 +294,7 @@ func (v *visit) unsettledFor(power redfish.PowerState) time.Duration {
 }
 
 // recordShown notes that the machine is as was asked.
-func (v *visit) recordShown() {
+func (v *scope) recordShown() {
 	l := v.server.Status.Lifecycle
 	if l == nil || l.Request == nil || l.Request.ShownAt != nil || v.facts.BMC.Identity != policies.IdentitySame {
 		return
@@ -309,13 +309,13 @@ func (v *visit) recordShown() {
 }
 
 // mayHaveBooted says that a power-on, or one before it that did not show in time, may be what the machine is on for.
-func (v *visit) mayHaveBooted(request *v1alpha1.PowerRequest) bool {
+func (v *scope) mayHaveBooted(request *v1alpha1.PowerRequest) bool {
 	return request.Attempts > 1 || v.notDone(request) == nil
 }
 
 // recordRunning notes that the machine was seen on in this entry, so that something may be running on it. It does not ask
 // for a credential: a report may come without one.
-func (v *visit) recordRunning() {
+func (v *scope) recordRunning() {
 	l := v.server.Status.Lifecycle
 	if l == nil || l.SeenOnAt != nil {
 		return
@@ -326,14 +326,14 @@ func (v *visit) recordRunning() {
 	}
 }
 
-// requestID names a request among the desk's jobs. A request outlives the entry that made it, because a move does not
+// requestID names a request among the cache's jobs. A request outlives the entry that made it, because a move does not
 // change what the BMC was asked.
 func requestID(r *v1alpha1.PowerRequest) string {
 	return string(r.Action) + "/" + r.AskedAt.UTC().Format(time.RFC3339Nano)
 }
 
 // jobID names a job by the entry that asks for it, so that one of a former entry is never taken for this one.
-func (v *visit) jobID(what string) string {
+func (v *scope) jobID(what string) string {
 	return entryText(v.server.Status.Lifecycle.Entry) + "/" + what
 }
 

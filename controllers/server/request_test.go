@@ -191,8 +191,8 @@ func TestARequestThatFailedIsMadeAgainWhenItMayBe(t *testing.T) {
 
 func TestWhatWasAskedForIsSeenOnlyByAReadingTakenSince(t *testing.T) {
 	asked := noon.Add(-10 * time.Second)
-	off := func(change ...func(*visit)) *visit {
-		return newVisit(t, "Reserved", append([]func(*visit){func(v *visit) {
+	off := func(change ...func(*scope)) *scope {
+		return newScope(t, "Reserved", append([]func(*scope){func(v *scope) {
 			v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionForceOff, AskedAt: metav1.NewMicroTime(asked)}
 			v.memory.ask(v.server.Name, asked)
 			v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Begun: asked.Add(time.Second), At: noon}
@@ -201,26 +201,26 @@ func TestWhatWasAskedForIsSeenOnlyByAReadingTakenSince(t *testing.T) {
 		}}, change...)...)
 	}
 	for name, c := range map[string]struct {
-		visit *visit
+		scope *scope
 		want  bool
 	}{
 		"a reading begun since shows it":                 {off(), true},
-		"a reading begun at the same time shows nothing": {off(func(v *visit) { v.reading.Begun = asked }), false},
-		"a reading begun before shows nothing":           {off(func(v *visit) { v.reading.Begun = asked.Add(-time.Millisecond) }), false},
-		"a reading of this process shows what another asked, whose clock is ahead": {off(func(v *visit) {
+		"a reading begun at the same time shows nothing": {off(func(v *scope) { v.reading.Begun = asked }), false},
+		"a reading begun before shows nothing":           {off(func(v *scope) { v.reading.Begun = asked.Add(-time.Millisecond) }), false},
+		"a reading of this process shows what another asked, whose clock is ahead": {off(func(v *scope) {
 			v.server.Status.Lifecycle.Request.AskedAt = metav1.NewMicroTime(noon.Add(10 * time.Minute))
 		}), true},
-		"a reading that failed shows nothing":               {off(func(v *visit) { v.reading.Err = errDown }), false},
-		"another machine shows nothing":                     {off(func(v *visit) { v.facts.BMC.Identity = policies.IdentityOther }), false},
-		"the opposite shows nothing":                        {off(func(v *visit) { v.reading.Value.Power = redfish.PowerOn }), false},
-		"a power state that nobody knows shows nothing":     {off(func(v *visit) { v.reading.Value.Power = redfish.PowerUnknown }), false},
-		"a power state on the way to Off is not Off":        {off(func(v *visit) { v.reading.Value.Power = redfish.PowerPoweringOff }), false},
+		"a reading that failed shows nothing":               {off(func(v *scope) { v.reading.Err = errDown }), false},
+		"another machine shows nothing":                     {off(func(v *scope) { v.facts.BMC.Identity = policies.IdentityOther }), false},
+		"the opposite shows nothing":                        {off(func(v *scope) { v.reading.Value.Power = redfish.PowerOn }), false},
+		"a power state that nobody knows shows nothing":     {off(func(v *scope) { v.reading.Value.Power = redfish.PowerUnknown }), false},
+		"a power state on the way to Off is not Off":        {off(func(v *scope) { v.reading.Value.Power = redfish.PowerPoweringOff }), false},
 		"a shutdown is shown by the same reading as a cut":  {off(asks(v1alpha1.PowerActionGracefulShutdown)), true},
 		"a power-on is not shown by a machine which is Off": {off(asks(v1alpha1.PowerActionOn)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.visit.recordShown()
-			shown := c.visit.server.Status.Lifecycle.Request.ShownAt
+			c.scope.recordShown()
+			shown := c.scope.server.Status.Lifecycle.Request.ShownAt
 			if got := shown != nil; got != c.want {
 				t.Errorf("shown %t, want %t", got, c.want)
 			}
@@ -231,12 +231,12 @@ func TestWhatWasAskedForIsSeenOnlyByAReadingTakenSince(t *testing.T) {
 	}
 }
 
-func asks(action v1alpha1.PowerAction) func(*visit) {
-	return func(v *visit) { v.server.Status.Lifecycle.Request.Action = action }
+func asks(action v1alpha1.PowerAction) func(*scope) {
+	return func(v *scope) { v.server.Status.Lifecycle.Request.Action = action }
 }
 
 func TestWhenSomethingWasFirstShownIsKept(t *testing.T) {
-	v := newVisit(t, "Reserved", func(v *visit) {
+	v := newScope(t, "Reserved", func(v *scope) {
 		at, first := metav1.NewMicroTime(noon.Add(-time.Hour)), metav1.NewMicroTime(noon.Add(-30*time.Minute))
 		v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionOn, AskedAt: at, ShownAt: &first}
 		v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Begun: noon, At: noon}
@@ -251,8 +251,8 @@ func TestWhenSomethingWasFirstShownIsKept(t *testing.T) {
 
 func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 	entered := noon.Add(-time.Hour)
-	in := func(change ...func(*visit)) *visit {
-		return newVisit(t, "Discovery", append([]func(*visit){func(v *visit) {
+	in := func(change ...func(*scope)) *scope {
+		return newScope(t, "Discovery", append([]func(*scope){func(v *scope) {
 			v.memory.enter(v.server, entered)
 			v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Begun: entered.Add(time.Second), At: noon}
 			v.reading.Value.Power = redfish.PowerOn
@@ -260,24 +260,24 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 		}}, change...)...)
 	}
 	for name, c := range map[string]struct {
-		visit *visit
+		scope *scope
 		want  bool
 	}{
 		"On":                         {in(), true},
-		"not while on its way there": {in(func(v *visit) { v.reading.Value.Power = redfish.PowerPoweringOn }), false},
-		"not while Off":              {in(func(v *visit) { v.reading.Value.Power = redfish.PowerOff }), false},
-		"not while nobody knows":     {in(func(v *visit) { v.reading.Value.Power = redfish.PowerUnknown }), false},
-		"not when the BMC is silent": {in(func(v *visit) { v.reading.Err = errDown }), false},
-		"in an entry that another process began, whose clock is ahead": {in(func(v *visit) {
+		"not while on its way there": {in(func(v *scope) { v.reading.Value.Power = redfish.PowerPoweringOn }), false},
+		"not while Off":              {in(func(v *scope) { v.reading.Value.Power = redfish.PowerOff }), false},
+		"not while nobody knows":     {in(func(v *scope) { v.reading.Value.Power = redfish.PowerUnknown }), false},
+		"not when the BMC is silent": {in(func(v *scope) { v.reading.Err = errDown }), false},
+		"in an entry that another process began, whose clock is ahead": {in(func(v *scope) {
 			v.memory = newMemory()
 			v.server.Status.Lifecycle.EnteredAt = metav1.NewMicroTime(noon.Add(10 * time.Minute))
 		}), true},
-		"not before the entry began": {in(func(v *visit) { v.reading.Begun = entered.Add(-time.Second) }), false},
-		"not when it is another":     {in(func(v *visit) { v.facts.BMC.Identity = policies.IdentityOther }), false},
+		"not before the entry began": {in(func(v *scope) { v.reading.Begun = entered.Add(-time.Second) }), false},
+		"not when it is another":     {in(func(v *scope) { v.facts.BMC.Identity = policies.IdentityOther }), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.visit.recordRunning()
-			if got := c.visit.server.Status.Lifecycle.SeenOnAt != nil; got != c.want {
+			c.scope.recordRunning()
+			if got := c.scope.server.Status.Lifecycle.SeenOnAt != nil; got != c.want {
 				t.Errorf("seen on: %t, want %t", got, c.want)
 			}
 		})
@@ -313,19 +313,19 @@ func TestAMachineThatNeverComesOnIsAskedLessAndLess(t *testing.T) {
 }
 
 func TestWhatWasAskedForInVainBeginsAnew(t *testing.T) {
-	former := func(change ...func(*v1alpha1.PowerRequest)) *visit {
-		return newVisit(t, "Reserved", func(v *visit) {
+	former := func(change ...func(*v1alpha1.PowerRequest)) *scope {
+		return newScope(t, "Reserved", func(v *scope) {
 			r := &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionOn, AskedAt: metav1.NewMicroTime(noon.Add(-time.Minute)), Attempts: 4}
 			for _, c := range change {
 				c(r)
 			}
 			v.server.Status.Lifecycle.Request = r
-			v.Desk = newDesk(nil, func(string) {})
+			v.Cache = newCache(nil, func(string) {})
 		})
 	}
 	at := metav1.NewMicroTime(noon)
 	for name, c := range map[string]struct {
-		visit *visit
+		scope *scope
 		want  int32
 	}{
 		"not after one that did not show":       {former(), 5},
@@ -335,8 +335,8 @@ func TestWhatWasAskedForInVainBeginsAnew(t *testing.T) {
 		"after one of a former entry":           {former(func(r *v1alpha1.PowerRequest) { r.AskedAt = metav1.NewMicroTime(noon.Add(-2 * time.Hour)) }), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer c.visit.Desk.Close()
-			if got := c.visit.attempt(v1alpha1.PowerActionOn); got != c.want {
+			defer c.scope.Cache.Close()
+			if got := c.scope.attempt(v1alpha1.PowerActionOn); got != c.want {
 				t.Errorf("attempt %d, want %d", got, c.want)
 			}
 		})

@@ -36,14 +36,14 @@ func notAsked(err error) bool {
 }
 
 // refused tells of a setting that the BMC refuses.
-func (v *visit) refused(reason, what string, err error) {
+func (v *scope) refused(reason, what string, err error) {
 	if !notAsked(err) {
 		v.note(reason, what+words(err))
 	}
 }
 
 // wantedBootOrder is the devices of spec.bootOrder, lowest priority first.
-func (v *visit) wantedBootOrder() []string {
+func (v *scope) wantedBootOrder() []string {
 	order := slices.Clone(v.server.Spec.BootOrder)
 	slices.SortStableFunc(order, func(a, b v1alpha1.BootOrder) int { return int(a.Priority - b.Priority) })
 	var devices []string
@@ -54,7 +54,7 @@ func (v *visit) wantedBootOrder() []string {
 }
 
 // applyBootOrder asserts spec.bootOrder.
-func (v *visit) applyBootOrder(ctx context.Context) loop.Progress {
+func (v *scope) applyBootOrder(ctx context.Context) loop.Progress {
 	devices := v.wantedBootOrder()
 	if len(devices) == 0 || !v.reading.Reachable() {
 		return loop.Holds()
@@ -69,7 +69,7 @@ func (v *visit) applyBootOrder(ctx context.Context) loop.Progress {
 	}
 	uri, want := v.server.Spec.SystemURI, v.want()
 	id := v.jobID("boot-order-" + strings.Join(devices, ","))
-	job, known := v.Desk.Known(v.server.Name, id)
+	job, known := v.Cache.Known(v.server.Name, id)
 	switch {
 	case known && job.State == hardware.JobRunning:
 		return loop.Waiting("WaitsForBootOrder", "the boot order to be accepted", 0)
@@ -81,9 +81,9 @@ func (v *visit) applyBootOrder(ctx context.Context) loop.Progress {
 			return loop.Holds() // the machine boots all the same
 		}
 		v.refused("BootOrderFailed", "the boot order could not be set: ", job.Err)
-		v.Desk.Repeat(v.server.Name, id)
+		v.Cache.Repeat(v.server.Name, id)
 	}
-	if v.Desk.Busy(v.server.Name) {
+	if v.Cache.Busy(v.server.Name) {
 		return loop.Waiting("WaitsForBootOrder", "the BMC to answer a request, before the boot order", 0)
 	}
 	if p, ok := v.powerKnown(); !ok {
@@ -92,7 +92,7 @@ func (v *visit) applyBootOrder(ctx context.Context) loop.Progress {
 	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
 		return p
 	}
-	v.Desk.Do(v.server.Name, v.target, id,
+	v.Cache.Do(v.server.Name, v.target, id,
 		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetBootOrder(ctx, uri, want, devices) }, fleet.Setting))
 	return loop.Waiting("WaitsForBootOrder", "the boot order to be accepted", 0)
 }

@@ -20,19 +20,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
+	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// newDesk makes the desk that reads servers' systems.
-func newDesk(clients hardware.Clients, woken func(name string)) *Desk {
-	return hardware.NewDesk(hardware.Options[redfish.SystemSnapshot]{Clients: clients, Read: read, Same: same, Wake: woken,
+// newCache makes the cache that reads servers' systems.
+func newCache(clients hardware.Clients, woken func(name string)) *Cache {
+	return hardware.NewCache(hardware.Options[redfish.SystemSnapshot]{Clients: clients, Read: read, Same: same, Wake: woken,
 		TakenAt: func(s redfish.SystemSnapshot) time.Time { return s.TakenAt }})
 }
 
@@ -54,9 +54,9 @@ func same(a, b redfish.SystemSnapshot) bool {
 // Setup adds the controller to the manager. The field indexes must be registered.
 func Setup(mgr ctrl.Manager, options Options) error {
 	options.setDefaults(mgr)
-	woken := &wake.Source{}
-	options.Desk = newDesk(options.Clients, woken.Wake)
-	if err := mgr.Add(closing(options.Desk)); err != nil {
+	woken := &trigger.Source{}
+	options.Cache = newCache(options.Clients, woken.Trigger)
+	if err := mgr.Add(closing(options.Cache)); err != nil {
 		return err
 	}
 	s := newSubject(options)
@@ -88,7 +88,7 @@ func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server] {
 		Withheld:  s.withheld,
 		Gone: func(name types.NamespacedName) {
 			s.memory.forget(name.Name)
-			s.Desk.Forget(name.Name)
+			s.Cache.Forget(name.Name)
 			if s.Shadows != nil {
 				s.Shadows.Forget(name.Name)
 			}
@@ -109,11 +109,11 @@ func observed(s *v1alpha1.Server, former, now int64) {
 	}
 }
 
-// closing ends the desk's work when the manager stops.
-func closing(desk *Desk) manager.Runnable {
+// closing ends the cache's work when the manager stops.
+func closing(cache *Cache) manager.Runnable {
 	return manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
-		desk.Close()
+		cache.Close()
 		return nil
 	})
 }
@@ -141,7 +141,7 @@ func (s *subject) waking(woken waker) manager.Runnable {
 	})
 }
 
-// waker has servers looked at; wake.Source is one.
+// waker has servers looked at; trigger.Source is one.
 type waker interface {
 	Add(request reconcile.Request)
 	AddAfter(request reconcile.Request, after time.Duration)
@@ -206,7 +206,7 @@ func (s *subject) ofInventory(ctx context.Context, o client.Object) []reconcile.
 func (s *subject) ofBMC(ctx context.Context, o client.Object) []reconcile.Request {
 	requests := s.serversBy(ctx, fieldindex.ServerByBMC, o.GetName())
 	for _, r := range requests {
-		s.Desk.Retry(r.Name)
+		s.Cache.Retry(r.Name)
 	}
 	return requests
 }

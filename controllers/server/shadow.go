@@ -16,7 +16,7 @@ import (
 
 // compare has every shadow decide on the facts of a decision, and tells the difference. Whatever a shadow says or does,
 // the decision stays as it is.
-func (v *visit) compare(decided engine.Decision) {
+func (v *scope) compare(decided engine.Decision) {
 	if v.Shadows == nil {
 		return
 	}
@@ -29,7 +29,7 @@ func (v *visit) compare(decided engine.Decision) {
 
 // compareWith evaluates one shadow. The facts are made of what the decision's were made of, with the shadow's own settings. A
 // shadow that panics is one that would halt.
-func (v *visit) compareWith(shadow *bundle.Bundle, decided *engine.Decision) {
+func (v *scope) compareWith(shadow *bundle.Bundle, decided *engine.Decision) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			logf.Log.WithName("shadow").Error(fmt.Errorf("panic: %v", cause), "a shadow could not be evaluated; nothing else is touched by that",
@@ -41,7 +41,7 @@ func (v *visit) compareWith(shadow *bundle.Bundle, decided *engine.Decision) {
 }
 
 // shadowDecision is what a shadow decides, a halt where it panics.
-func shadowDecision(shadow *bundle.Bundle, v *visit) (got engine.Decision) {
+func shadowDecision(shadow *bundle.Bundle, v *scope) (got engine.Decision) {
 	state := engine.State(v.server.Status.State)
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -54,7 +54,7 @@ func shadowDecision(shadow *bundle.Bundle, v *visit) (got engine.Decision) {
 
 // factsUnder are the facts as the settings of another policy make them: whether a release counts yet, a report without a
 // token, or a machine that was found running.
-func (v *visit) factsUnder(settings bundle.Settings) *policies.Facts {
+func (v *scope) factsUnder(settings bundle.Settings) *policies.Facts {
 	if reflect.DeepEqual(settings, v.observed.Settings) {
 		return v.facts
 	}

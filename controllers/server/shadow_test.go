@@ -127,18 +127,18 @@ func TestAShadowKnowsItsOwnSettings(t *testing.T) {
 	}
 }
 
-// visitOf is a visit of a server whose machine was read just now and is off.
-func visitOf(t testing.TB, server *v1alpha1.Server, r *rules, shadows Shadows) *visit {
+// visitOf is a scope of a server whose machine was read just now and is off.
+func visitOf(t testing.TB, server *v1alpha1.Server, r *rules, shadows Shadows) *scope {
 	t.Helper()
 	metrics, err := NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSubject(Options{AdoptionRate: 10, Desk: newDesk(nil, func(string) {}), Bundles: r, Shadows: shadows, Metrics: metrics, Now: time.Now,
+	s := newSubject(Options{AdoptionRate: 10, Cache: newCache(nil, func(string) {}), Bundles: r, Shadows: shadows, Metrics: metrics, Now: time.Now,
 		Outage: func() policies.Outage { return policies.Outage{} }, PowerGrace: testPowerGrace})
-	t.Cleanup(s.Desk.Close)
+	t.Cleanup(s.Cache.Close)
 	now := time.Now()
-	v := &visit{subject: s, server: server, now: now, reading: hardware.Reading[redfish.SystemSnapshot]{Tried: true, At: now, Begun: now,
+	v := &scope{subject: s, server: server, now: now, reading: hardware.Reading[redfish.SystemSnapshot]{Tried: true, At: now, Begun: now,
 		Value: newMachine(redfish.PowerOff).shows}}
 	v.governance = v.govern()
 	v.makeFacts()

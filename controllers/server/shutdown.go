@@ -17,7 +17,7 @@ import (
 
 // shutDown asks the operating system and says whether to wait for it. A manager asks once; one that comes after asks again
 // where nothing shows, because its predecessor may have died before it asked. A BMC that cannot ask is not waited for.
-func (v *visit) shutDown(ctx context.Context, graceful time.Duration, force bool) (loop.Progress, bool) {
+func (v *scope) shutDown(ctx context.Context, graceful time.Duration, force bool) (loop.Progress, bool) {
 	request := v.server.Status.Lifecycle.Request
 	ask := v.reset(redfish.ActionGracefulShutdown)
 	switch {
@@ -38,7 +38,7 @@ func (v *visit) shutDown(ctx context.Context, graceful time.Duration, force bool
 
 // askWhereFailed asks again where the BMC failed at the last request, within the grace, and where force is not allowed for as long as it
 // takes: else an operating system that never heard of it would have its power cut, or run on.
-func (v *visit) askWhereFailed(ctx context.Context, request *v1alpha1.PowerRequest, graceful time.Duration, force bool, err error,
+func (v *scope) askWhereFailed(ctx context.Context, request *v1alpha1.PowerRequest, graceful time.Duration, force bool, err error,
 	ask func(context.Context, redfish.BMC) error) (p loop.Progress, again bool) {
 	switch {
 	case cannotAsk(err) || force && v.now.Sub(v.recordedAt(request)) >= graceful:
@@ -54,7 +54,7 @@ func (v *visit) askWhereFailed(ctx context.Context, request *v1alpha1.PowerReque
 
 // awaitShutdown waits for the operating system, if there is time left. That is counted from the record, so that no restart begins it anew;
 // who was asked late still has a while, and nobody waits for what surely was not heard.
-func (v *visit) awaitShutdown(request *v1alpha1.PowerRequest, graceful time.Duration, force bool) (loop.Progress, bool) {
+func (v *scope) awaitShutdown(request *v1alpha1.PowerRequest, graceful time.Duration, force bool) (loop.Progress, bool) {
 	err := v.failedWith(request)
 	left := max(graceful-v.now.Sub(v.recordedAt(request)), v.PowerGrace-v.since(request))
 	if err != nil && !redfish.MayHaveHappened(err) {

@@ -123,7 +123,7 @@ states:
 		"a state that nothing leads from":              {"Grave", func(*v1alpha1.Server) {}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVisit(t, c.in, func(v *visit) { c.change(v.server) })
+			v := newScope(t, c.in, func(v *scope) { c.change(v.server) })
 			b := *v.bundle
 			b.Lifecycle, v.bundle = l, &b
 			o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings()}

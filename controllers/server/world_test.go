@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
@@ -30,6 +29,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -88,7 +88,7 @@ func inWorld(t *testing.T, m *machine, objects ...client.Object) *world {
 				return stored(c.SubResource(sub).Patch(ctx, o, p, opts...))
 			},
 		}).Build()
-	t.Cleanup(func() { w.manager.desk.Close() })
+	t.Cleanup(func() { w.manager.cache.Close() })
 	w.start()
 	return w
 }
@@ -115,11 +115,11 @@ func (w *world) start() *process {
 		w.t.Fatal(err)
 	}
 	if w.manager != nil {
-		w.manager.desk.Close()
+		w.manager.cache.Close()
 	}
 	p := &process{world: w, woken: make(chan struct{}, 1)}
-	p.desk = newDesk(clientsOf{w.machine}, p.wake)
-	p.subject = newSubject(Options{Client: w.api, Reader: w.api, Bundles: governed{b}, Desk: p.desk, Access: p.access,
+	p.cache = newCache(clientsOf{w.machine}, p.wake)
+	p.subject = newSubject(Options{Client: w.api, Reader: w.api, Bundles: governed{b}, Cache: p.cache, Access: p.access,
 		Gate:     &fleet.Gate{Client: w.api, Reader: w.api, Now: time.Now},
 		Recorder: w, Metrics: metrics, Now: time.Now, Outage: func() policies.Outage { return policies.Outage{} },
 		RegistryURL: "https://registry", RegistryCA: func() []byte { return nil }, Namespace: "metalaw-system", ProbeImage: "probe", WipeImage: "wipe", BootTarget: "Pxe",
@@ -184,11 +184,11 @@ func (w *world) claims(power v1alpha1.Power) {
 	edit(w, "web", &v1alpha1.ServerClaim{}, func(c *v1alpha1.ServerClaim) { c.Spec.Power = power })
 }
 
-// process is one run of the manager: its desk, what it remembers, and its queue.
+// process is one run of the manager: its cache, what it remembers, and its queue.
 type process struct {
 	*subject
 	world      *world
-	desk       *Desk
+	cache      *Cache
 	reconciler *loop.Reconciler[*v1alpha1.Server]
 	woken      chan struct{}
 	// dies says that the process ends once a request is recorded, before the BMC is asked; dead, that it did.
@@ -203,22 +203,22 @@ type process struct {
 }
 
 // Observe implements loop.Subject.
-func (p *process) Observe(ctx context.Context, s *v1alpha1.Server) (loop.Visit, error) {
+func (p *process) Observe(ctx context.Context, s *v1alpha1.Server) (loop.Scope, error) {
 	v, err := p.subject.Observe(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	return watched{v.(*visit), p}, nil
+	return watched{v.(*scope), p}, nil
 }
 
-// watched is a visit in which the test has a part.
+// watched is a scope in which the test has a part.
 type watched struct {
-	*visit
+	*scope
 	manager *process
 }
 
 func (w watched) Decide() engine.Decision {
-	d := w.visit.Decide()
+	d := w.scope.Decide()
 	if w.manager.between != nil {
 		w.manager.between()
 	}
@@ -230,7 +230,7 @@ func (w watched) Record(d engine.Decision, o loop.Outcome) {
 	if w.commit != nil {
 		w.manager.relied = append(w.manager.relied, w.now.Sub(w.reading.At))
 	}
-	w.visit.Record(d, o)
+	w.scope.Record(d, o)
 }
 
 func (w watched) Commit() {
@@ -238,7 +238,7 @@ func (w watched) Commit() {
 		w.manager.dead = true
 	}
 	if !w.manager.dead {
-		w.visit.Commit()
+		w.scope.Commit()
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
-	"github.com/metalaw/metalaw/api/uuids"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 

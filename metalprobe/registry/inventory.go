@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/freeze"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/freeze"
 )
 
 // authorizeWipe accepts only a token that was minted for a wipe of the entry in which the server is, and only while the

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 
-	"github.com/metalaw/metalaw/api/seldom"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/ratelimit"
 )
 
 // Outcome is how a request ended: the label of the metric and the cause in the Event.
@@ -148,11 +148,11 @@ const (
 // refusalEvents tells each cause on each server once in a while.
 type refusalEvents struct {
 	recorder events.EventRecorder
-	told     *seldom.Teller
+	told     *ratelimit.Limiter
 }
 
 func newRefusalEvents(recorder events.EventRecorder) *refusalEvents {
-	return &refusalEvents{recorder: recorder, told: seldom.New(eventPause, maxEventKeys)}
+	return &refusalEvents{recorder: recorder, told: ratelimit.New(eventPause, maxEventKeys)}
 }
 
 func (e *refusalEvents) tell(f *refusal, endpoint string, now time.Time) {

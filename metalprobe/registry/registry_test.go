@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	metalv1alpha1 "github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/internal/uuids"
 )
 
 // Trouble is one entry of the fault catalogue: something that real BMCs were seen to do.

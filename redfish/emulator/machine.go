@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/internal/uuids"
 )
 
 // Machine is one system behind a BMC. Its methods may be called from any goroutine, a guest's included.

@@ -27,11 +27,11 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/metalaw/metalaw/api/fieldindex"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/revision"
-	"github.com/metalaw/metalaw/controllers/scheduler/feed"
+	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/test/env"
 	"github.com/metalaw/metalaw/webhooks"
@@ -81,7 +81,7 @@ func openDoorWith(ctx context.Context, inForce *bundle.Bundle, certificate func(
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(fieldindex.Register(ctx, mgr.GetFieldIndexer())).To(Succeed())
-	fleet, err := feed.Setup(ctx, mgr.GetCache())
+	fleet, err := informer.Setup(ctx, mgr.GetCache())
 	Expect(err).NotTo(HaveOccurred())
 	_, err = webhooks.Setup(mgr, webhooks.Options{
 		Bundles:   revision.NewStore(mgr.GetClient(), inForce),

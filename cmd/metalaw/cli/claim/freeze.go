@@ -9,12 +9,12 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/freeze"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	claimloop "github.com/metalaw/metalaw/controllers/claim"
 	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/internal/freeze"
 )
 
 // lookAtFreezes reads what is held back by hand.

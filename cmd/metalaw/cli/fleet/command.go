@@ -12,12 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/freeze"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/internal/freeze"
 )
 
 // Commands are `metalaw freeze`, `unfreeze` and `fleet`; program is how the user calls this program.

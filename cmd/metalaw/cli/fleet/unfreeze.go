@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metalaw/metalaw/api/freeze"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/internal/freeze"
 )
 
 // unfreezeRequest is what the command line of unfreeze asks: exactly one of names, all and breaker.

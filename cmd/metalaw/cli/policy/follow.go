@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 // request is a stage that was asked for, and what there was when it was.

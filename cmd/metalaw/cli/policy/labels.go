@@ -10,11 +10,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/yamlnode"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 // The keys of an object's metadata that hold what a fault is of.

@@ -13,7 +13,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
-	stages "github.com/metalaw/metalaw/controllers/revision/rollout"
+	stages "github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 // rollout is what promote and rollback share.

@@ -11,11 +11,11 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 // reach is whom a canary would govern at present.

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 // isCanary says that a revision governs, or governed until it paused itself, the servers in its scope.

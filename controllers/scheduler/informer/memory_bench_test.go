@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+package informer
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/intern"
+	"github.com/metalaw/metalaw/controllers/dedup"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
 )
@@ -28,7 +28,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.Run(fmt.Sprintf("servers=%d", servers), func(b *testing.B) {
 			for b.Loop() {
 				before := heap()
-				transform := intern.Transform()
+				transform := dedup.Transform()
 				stored := toolscache.NewStore(toolscache.MetaNamespaceKeyFunc)
 				for i := range servers {
 					store(b, transform, stored, aServer(i), &v1alpha1.Server{})

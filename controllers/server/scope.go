@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/uuids"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/controllers/wake"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -39,8 +39,8 @@ func newSubject(o Options) *subject {
 	return &subject{Options: o, memory: newMemory(), pace: newPace(o.AdoptionRate)}
 }
 
-// visit is one server in one reconcile.
-type visit struct {
+// scope is one server in one reconcile.
+type scope struct {
 	*subject
 	governance
 	server    *v1alpha1.Server
@@ -99,8 +99,8 @@ type note struct {
 }
 
 // Observe implements loop.Subject.
-func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Visit, error) {
-	v := &visit{subject: s, server: server, now: s.Now()}
+func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Scope, error) {
+	v := &scope{subject: s, server: server, now: s.Now()}
 	if err := v.readObjects(ctx); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Vi
 	return v, err
 }
 
-func (v *visit) readObjects(ctx context.Context) error {
+func (v *scope) readObjects(ctx context.Context) error {
 	s := v.server
 	if ref := s.Spec.ServerClaimRef; ref != nil {
 		claim := &v1alpha1.ServerClaim{}
@@ -145,7 +145,7 @@ func (v *visit) readObjects(ctx context.Context) error {
 }
 
 // readInventory finds what is known of the machine, in either spelling of its UUID: firmware may change the byte order.
-func (v *visit) readInventory(ctx context.Context) error {
+func (v *scope) readInventory(ctx context.Context) error {
 	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
 		inventory := &policyv1alpha1.ServerInventory{}
 		var from client.Reader = v.Client
@@ -165,7 +165,7 @@ func (v *visit) readInventory(ctx context.Context) error {
 }
 
 // inventoryName is the name of the inventory that there is, or of the one to be made.
-func (v *visit) inventoryName() string {
+func (v *scope) inventoryName() string {
 	if v.inventory != nil {
 		return v.inventory.Name
 	}
@@ -174,7 +174,7 @@ func (v *visit) inventoryName() string {
 
 // readBoot finds the boot configuration that is in force: the one that the server names, as far as our effect wrote it
 // for the present entry.
-func (v *visit) readBoot(ctx context.Context) error {
+func (v *scope) readBoot(ctx context.Context) error {
 	ref := v.server.Spec.BootConfigurationRef
 	if ref == nil {
 		return nil
@@ -196,7 +196,7 @@ func (v *visit) readBoot(ctx context.Context) error {
 }
 
 // isOurs says whether our effect wrote the boot configuration for what the server is doing now.
-func (v *visit) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
+func (v *scope) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
 	if v.claim != nil && ownedByClaim(boot, v.claim) {
 		return true // whoever wrote it: a claim's boot configuration is known by its owner
 	}
@@ -209,13 +209,13 @@ func (v *visit) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
 }
 
 // bootsAgent says that an image of ours is to boot, or has booted, in the present entry.
-func (v *visit) bootsAgent() bool {
+func (v *scope) bootsAgent() bool {
 	purpose := policies.BootFactsOf(v.boot).Purpose
 	return purpose == v1alpha1.BootPurposeProbe || purpose == v1alpha1.BootPurposeWipe
 }
 
 // readHardware takes the last word of the BMC and asks for a newer one where it is too old for what the server is doing.
-func (v *visit) readHardware(ctx context.Context) error {
+func (v *scope) readHardware(ctx context.Context) error {
 	v.target, v.targetErr = v.resolve(ctx)
 	var missing *access.Error
 	if errors.As(v.targetErr, &missing) {
@@ -228,19 +228,19 @@ func (v *visit) readHardware(ctx context.Context) error {
 	}
 	age := v.readingAge()
 	next := age
-	if known := v.Desk.Reading(v.server.Name); known.Begun.Before(v.Desk.LastJob(v.server.Name)) {
+	if known := v.Cache.Reading(v.server.Name); known.Begun.Before(v.Cache.LastJob(v.server.Name)) {
 		age, next = v.ageAfterJob(known.At, age)
 	}
-	v.reading, _ = v.Desk.Refresh(v.server.Name, v.target, age)
+	v.reading, _ = v.Cache.Refresh(v.server.Name, v.target, age)
 	v.wakeIn(next)
 	if !v.reading.Reachable() {
-		v.wakeIn(max(v.Desk.NextTry(v.server.Name), fastestPoll))
+		v.wakeIn(max(v.Cache.NextTry(v.server.Name), fastestPoll))
 	}
 	return nil
 }
 
 // resolve finds the BMC behind a server.
-func (v *visit) resolve(ctx context.Context) (hardware.Target, error) {
+func (v *scope) resolve(ctx context.Context) (hardware.Target, error) {
 	s := v.server
 	bmc := &v1alpha1.BMC{}
 	switch {
@@ -280,7 +280,7 @@ func withoutURI(s *v1alpha1.Server) string {
 	return "spec.systemURI is empty, and nothing fills it in beside spec.bmc; write the URI of the system at its BMC, like /redfish/v1/Systems/1"
 }
 
-func (v *visit) settings() bundle.Settings {
+func (v *scope) settings() bundle.Settings {
 	switch {
 	case v.bundle != nil:
 		return v.bundle.Settings
@@ -290,7 +290,7 @@ func (v *visit) settings() bundle.Settings {
 	return v.Bundles.Active().Settings
 }
 
-func (v *visit) makeFacts() {
+func (v *scope) makeFacts() {
 	system := v.systemReading()
 	o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: system,
 		Claim: v.claim, Boot: v.boot, Inventory: v.inventory, Proof: v.proof}
@@ -318,7 +318,7 @@ func (v *visit) makeFacts() {
 
 // hasDeadline says that the server may not rest in its state. Of a revision that cannot be loaded nobody knows, and its
 // deadlines are to find that the time did not count.
-func (v *visit) hasDeadline() bool {
+func (v *scope) hasDeadline() bool {
 	state := engine.State(v.server.Status.State)
 	switch {
 	case v.bundle != nil:
@@ -329,7 +329,7 @@ func (v *visit) hasDeadline() bool {
 	return true
 }
 
-func (v *visit) systemReading() policies.SystemReading {
+func (v *scope) systemReading() policies.SystemReading {
 	if !v.reading.Reachable() {
 		return policies.SystemReading{}
 	}
@@ -343,15 +343,15 @@ func (v *visit) systemReading() policies.SystemReading {
 }
 
 // wakeIn notes a moment at which to look again; the earliest counts.
-func (v *visit) wakeIn(d time.Duration) {
-	v.wake = wake.Sooner(v.wake, d)
+func (v *scope) wakeIn(d time.Duration) {
+	v.wake = trigger.Earlier(v.wake, d)
 }
 
 // WakeAfter implements loop.Waker.
-func (v *visit) WakeAfter() time.Duration { return v.wake }
+func (v *scope) WakeAfter() time.Duration { return v.wake }
 
 // want is the identity that must answer before anything is written to the BMC.
-func (v *visit) want() redfish.Identity {
+func (v *scope) want() redfish.Identity {
 	if a := v.stated.assigned; a.UUID != "" && uuids.Same(a.UUID, v.server.Spec.SystemUUID) {
 		a = provenBy(a, policies.OnRecord(v.server, v.inventory), policies.MayHoldData(v.server, v.inventory))
 		return redfish.Identity{UUID: v.server.Spec.SystemUUID, SerialNumber: a.SerialNumber, MAC: a.MAC, Assigned: true}
@@ -360,6 +360,6 @@ func (v *visit) want() redfish.Identity {
 }
 
 // note keeps a warning to be told once in this reconcile.
-func (v *visit) note(reason, message string) {
+func (v *scope) note(reason, message string) {
 	v.notes = append(v.notes, note{reason: reason, message: message})
 }

@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/metalaw/metalaw/api/uuids"
+	"github.com/metalaw/metalaw/internal/uuids"
 )
 
 // Assignment is the UUID that an operator gave to a system which shows none, and what proves that system. The UUID is in

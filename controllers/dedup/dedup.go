@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package intern has the objects in a cache share what is alike in them. Machines of a type report the same hundreds of processor
+// Package dedup has the objects in a cache share what is alike in them. Machines of a type report the same hundreds of processor
 // features and PCI devices, which decoded one by one are most of what a manager keeps of a fleet.
-package intern
+package dedup
 
 import (
 	"hash/maphash"

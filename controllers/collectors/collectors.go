@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package figures counts, whenever it is scraped, what alerts want to know of stored objects, so that the figures are right
+// Package collectors counts, whenever it is scraped, what alerts want to know of stored objects, so that the figures are right
 // after a restart and on every replica. Figures about servers are the server controller's.
-package figures
+package collectors
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/api/freeze"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/freeze"
 )
 
 // limit is the time that one scrape may take.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/metalaw/metalaw/api/canary"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 // ParseScope reads the annotations of a head, and says in words what is wrong with them.

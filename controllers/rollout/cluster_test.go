@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 // cluster is what is stored between two looks. Revisions are named by their versions; default is built in.

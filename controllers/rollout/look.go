@@ -7,8 +7,8 @@ package rollout
 import (
 	"time"
 
-	"github.com/metalaw/metalaw/api/canary"
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 // Look is everything that one decision is made from.

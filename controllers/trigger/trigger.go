@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wake lets background work call a reconciler: what finished, changed or came due outside the API server.
-package wake
+// Package trigger lets background work call a reconciler: what finished, changed or came due outside the API server.
+package trigger
 
 import (
 	"context"
@@ -54,13 +54,13 @@ type Source struct {
 
 var _ source.Source = (*Source)(nil)
 
-// Wake has the cluster-scoped object reconciled as soon as a worker is free. Repeated calls before that are one.
-func (s *Source) Wake(name string) {
+// Trigger has the cluster-scoped object reconciled as soon as a worker is free. Repeated calls before that are one.
+func (s *Source) Trigger(name string) {
 	s.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 }
 
-// Sooner is the earlier of two times to look again, where 0 is never.
-func Sooner(a, b time.Duration) time.Duration {
+// Earlier is the earlier of two times to look again, where 0 is never.
+func Earlier(a, b time.Duration) time.Duration {
 	if a <= 0 || (b > 0 && b < a) {
 		return b
 	}

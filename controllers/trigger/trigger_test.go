@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package wake
+package trigger
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 
 func TestWakeBeforeTheControllerStartsIsKeptOut(t *testing.T) {
 	var s Source
-	s.Wake("early") // must neither block nor panic
+	s.Trigger("early") // must neither block nor panic
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	if err := s.Start(t.Context(), queue); err != nil {
@@ -30,8 +30,8 @@ func TestWakingTwiceQueuesOnce(t *testing.T) {
 	if err := s.Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	s.Wake("a")
-	s.Wake("a")
+	s.Trigger("a")
+	s.Trigger("a")
 	if got := queue.Len(); got != 1 {
 		t.Errorf("%d objects are queued, want 1", got)
 	}
@@ -45,7 +45,7 @@ func TestSooner(t *testing.T) {
 		"of two the shorter":               {3, 2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Sooner(c.a, c.b); got != c.want {
+			if got := Earlier(c.a, c.b); got != c.want {
 				t.Errorf("got %d, want %d", got, c.want)
 			}
 		})

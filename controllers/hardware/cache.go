@@ -52,7 +52,7 @@ type Reading[S any] struct {
 // Reachable says that the last read succeeded.
 func (r Reading[S]) Reachable() bool { return r.Tried && r.Err == nil }
 
-// Options sets up a Desk.
+// Options sets up a Cache.
 type Options[S any] struct {
 	Clients Clients
 	// Read performs one read.
@@ -71,9 +71,9 @@ type Options[S any] struct {
 	Now func() time.Time
 }
 
-// Desk keeps one reading and at most one job for each subject. It is safe for concurrent use. Its goroutines are those of
+// Cache keeps one reading and at most one job for each subject. It is safe for concurrent use. Its goroutines are those of
 // reads and jobs in flight; the pool bounds how many requests they make at a time.
-type Desk[S any] struct {
+type Cache[S any] struct {
 	options Options[S]
 	base    context.Context
 	cancel  context.CancelFunc
@@ -97,8 +97,8 @@ type subject[S any] struct {
 	target Target
 }
 
-// NewDesk makes a Desk; Close ends its work.
-func NewDesk[S any](o Options[S]) *Desk[S] {
+// NewCache makes a Cache; Close ends its work.
+func NewCache[S any](o Options[S]) *Cache[S] {
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
@@ -106,11 +106,11 @@ func NewDesk[S any](o Options[S]) *Desk[S] {
 		o.Now = time.Now
 	}
 	base, cancel := context.WithCancel(context.Background()) //nolint:gosec // Close calls cancel
-	return &Desk[S]{options: o, base: base, cancel: cancel, subjects: map[string]*subject[S]{}}
+	return &Cache[S]{options: o, base: base, cancel: cancel, subjects: map[string]*subject[S]{}}
 }
 
 // Close ends all reads and jobs and waits for them.
-func (d *Desk[S]) Close() {
+func (d *Cache[S]) Close() {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
@@ -119,14 +119,14 @@ func (d *Desk[S]) Close() {
 }
 
 // Forget drops what is known of a subject that no longer exists.
-func (d *Desk[S]) Forget(name string) {
+func (d *Cache[S]) Forget(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.subjects, name)
 }
 
 // Reading returns the last word about a subject, at once.
-func (d *Desk[S]) Reading(name string) Reading[S] {
+func (d *Cache[S]) Reading(name string) Reading[S] {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s, ok := d.subjects[name]; ok {
@@ -138,7 +138,7 @@ func (d *Desk[S]) Reading(name string) Reading[S] {
 // Refresh sees to it that a reading no older than maxAge exists, and returns the one there is and how long until a next
 // look makes sense. A read that is needed is begun in the background and wakes the subject when it ends. While reads
 // fail they are begun at growing intervals only, whatever is asked.
-func (d *Desk[S]) Refresh(name string, target Target, maxAge time.Duration) (Reading[S], bool) {
+func (d *Cache[S]) Refresh(name string, target Target, maxAge time.Duration) (Reading[S], bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.subject(name)
@@ -156,7 +156,7 @@ func (d *Desk[S]) Refresh(name string, target Target, maxAge time.Duration) (Rea
 }
 
 // NextTry is how long until a read that fails may be begun again; 0 where it may be begun now.
-func (d *Desk[S]) NextTry(name string) time.Duration {
+func (d *Cache[S]) NextTry(name string) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s, ok := d.subjects[name]; ok {
@@ -167,7 +167,7 @@ func (d *Desk[S]) NextTry(name string) time.Duration {
 
 // Retry forgets that reads were failing, so that the next Refresh reads at once: for changed credentials or addresses,
 // and for a BMC that was seen to answer again.
-func (d *Desk[S]) Retry(name string) {
+func (d *Cache[S]) Retry(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s, ok := d.subjects[name]; ok {
@@ -183,7 +183,7 @@ func (s *subject[S]) aim(target Target) {
 	}
 }
 
-func (d *Desk[S]) subject(name string) *subject[S] {
+func (d *Cache[S]) subject(name string) *subject[S] {
 	s, ok := d.subjects[name]
 	if !ok {
 		s = &subject[S]{}
@@ -193,7 +193,7 @@ func (d *Desk[S]) subject(name string) *subject[S] {
 }
 
 // beginRead is called with the lock held.
-func (d *Desk[S]) beginRead(name string, s *subject[S], target Target) {
+func (d *Cache[S]) beginRead(name string, s *subject[S], target Target) {
 	if d.closed {
 		return
 	}
@@ -207,7 +207,7 @@ func (d *Desk[S]) beginRead(name string, s *subject[S], target Target) {
 	})
 }
 
-func (d *Desk[S]) endRead(name string, s *subject[S], target Target, began time.Time, value S, err error) {
+func (d *Cache[S]) endRead(name string, s *subject[S], target Target, began time.Time, value S, err error) {
 	d.mu.Lock()
 	now := d.options.Now()
 	before := s.reading

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package feed keeps an index of the fleet up to date from the caches of a process, and tells others of each change. There
+// Package informer keeps an index of the fleet up to date from the caches of a process, and tells others of each change. There
 // is one in a process: admission asks its index on every replica, and on the leader the scheduler binds by the same one.
-package feed
+package informer
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"github.com/metalaw/metalaw/policies/index"
 )
 
-// Feed is an index with those who follow it.
-type Feed struct {
+// Informer is an index with those who follow it.
+type Informer struct {
 	fleet  *index.Index
 	synced []func() bool
 
@@ -30,10 +30,10 @@ type Feed struct {
 }
 
 // New makes a feed of an index that is filled by other means; it counts as whole.
-func New(fleet *index.Index) *Feed { return &Feed{fleet: fleet} }
+func New(fleet *index.Index) *Informer { return &Informer{fleet: fleet} }
 
 // Setup makes a feed of an empty index, which the caches fill as soon as they start.
-func Setup(ctx context.Context, caches cache.Cache) (*Feed, error) {
+func Setup(ctx context.Context, caches cache.Cache) (*Informer, error) {
 	f := New(index.New())
 	for _, kind := range []struct {
 		object   client.Object
@@ -58,11 +58,11 @@ func Setup(ctx context.Context, caches cache.Cache) (*Feed, error) {
 }
 
 // Index is the fleet as it is known.
-func (f *Feed) Index() *index.Index { return f.fleet }
+func (f *Informer) Index() *index.Index { return f.fleet }
 
 // HasSynced says whether the index holds all that the caches held when they were first filled. Before that nothing can be
-// said of what is not there. A nil Feed knows nothing.
-func (f *Feed) HasSynced() bool {
+// said of what is not there. A nil Informer knows nothing.
+func (f *Informer) HasSynced() bool {
 	if f == nil {
 		return false
 	}
@@ -75,7 +75,7 @@ func (f *Feed) HasSynced() bool {
 }
 
 // WaitForSync returns once HasSynced, or when the context ends, with an error then.
-func (f *Feed) WaitForSync(ctx context.Context) error {
+func (f *Informer) WaitForSync(ctx context.Context) error {
 	var synced []toolscache.InformerSynced
 	for _, one := range f.synced {
 		synced = append(synced, one)
@@ -88,7 +88,7 @@ func (f *Feed) WaitForSync(ctx context.Context) error {
 
 // Follow tells of every server that is known, and from then on of every change, which may be empty. The calls may come from
 // several goroutines, one at a time; they must not block.
-func (f *Feed) Follow(tell func(index.Change)) {
+func (f *Informer) Follow(tell func(index.Change)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range f.fleet.Matching(index.Everything) {
@@ -98,7 +98,7 @@ func (f *Feed) Follow(tell func(index.Change)) {
 }
 
 // changed takes something in, and tells of it.
-func (f *Feed) changed(take func() index.Change) {
+func (f *Informer) changed(take func() index.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change := take()
@@ -107,25 +107,25 @@ func (f *Feed) changed(take func() index.Change) {
 	}
 }
 
-func (f *Feed) sawServer(o any) {
+func (f *Informer) sawServer(o any) {
 	if s, ok := o.(*v1alpha1.Server); ok {
 		f.changed(func() index.Change { return f.fleet.Saw(s) })
 	}
 }
 
-func (f *Feed) lostServer(o any) {
+func (f *Informer) lostServer(o any) {
 	if s, ok := last(o).(*v1alpha1.Server); ok {
 		f.changed(func() index.Change { return f.fleet.Gone(s.Name) })
 	}
 }
 
-func (f *Feed) sawInventory(o any) {
+func (f *Informer) sawInventory(o any) {
 	if inv, ok := o.(*policyv1alpha1.ServerInventory); ok {
 		f.changed(func() index.Change { return f.fleet.SawInventory(inv) })
 	}
 }
 
-func (f *Feed) lostInventory(o any) {
+func (f *Informer) lostInventory(o any) {
 	if inv, ok := last(o).(*policyv1alpha1.ServerInventory); ok {
 		f.changed(func() index.Change { return f.fleet.ForgetInventory(inv.Spec.SystemUUID) })
 	}

@@ -36,8 +36,8 @@ type Subject struct {
 var _ loop.Subject[*v1alpha1.ServerClaim] = &Subject{}
 
 // Observe reads what a claim's standing follows from: its server, its boot configuration, and the scheduler's word.
-func (s *Subject) Observe(ctx context.Context, c *v1alpha1.ServerClaim) (loop.Visit, error) {
-	v := &visit{Subject: s, now: s.Now(), facts: facts{claim: c, turned: s.turns.of(c)}}
+func (s *Subject) Observe(ctx context.Context, c *v1alpha1.ServerClaim) (loop.Scope, error) {
+	v := &scope{Subject: s, now: s.Now(), facts: facts{claim: c, turned: s.turns.of(c)}}
 	if !c.DeletionTimestamp.IsZero() {
 		return v, nil // its end is found out uncached
 	}
@@ -75,8 +75,8 @@ func get(ctx context.Context, r client.Reader, key types.NamespacedName, object 
 	return false, client.IgnoreNotFound(err)
 }
 
-// visit is one look at one claim.
-type visit struct {
+// scope is one look at one claim.
+type scope struct {
 	*Subject
 	facts    facts
 	standing standing
@@ -93,8 +93,8 @@ type visit struct {
 // effectForward is the only effect of a claim: hand an operation on to its server.
 const effectForward = "ForwardOperation"
 
-// Decide implements loop.Visit. A claim has no lifecycle of its own: its standing is read off, and it never moves.
-func (v *visit) Decide() engine.Decision {
+// Decide implements loop.Scope. A claim has no lifecycle of its own: its standing is read off, and it never moves.
+func (v *scope) Decide() engine.Decision {
 	v.standing = judge(v.facts)
 	v.quiet = v.facts.quiet(v.standing, v.now)
 	d := engine.Decision{Rule: v.standing.reason, Message: v.standing.message}
@@ -104,11 +104,11 @@ func (v *visit) Decide() engine.Decision {
 	return d
 }
 
-// Apply implements loop.Visit.
-func (v *visit) Apply(ctx context.Context, _ engine.Effect) loop.Progress { return v.forward(ctx) }
+// Apply implements loop.Scope.
+func (v *scope) Apply(ctx context.Context, _ engine.Effect) loop.Progress { return v.forward(ctx) }
 
-// Record implements loop.Visit: the finalizer first, because a claim without it is not bound.
-func (v *visit) Record(_ engine.Decision, _ loop.Outcome) {
+// Record implements loop.Scope: the finalizer first, because a claim without it is not bound.
+func (v *scope) Record(_ engine.Decision, _ loop.Outcome) {
 	c := v.facts.claim
 	controllerutil.AddFinalizer(c, v1alpha1.FinalizerServerClaim)
 	v.recordOperation()
@@ -124,7 +124,7 @@ func (v *visit) Record(_ engine.Decision, _ loop.Outcome) {
 }
 
 // WakeAfter implements loop.Waker.
-func (v *visit) WakeAfter() time.Duration {
+func (v *scope) WakeAfter() time.Duration {
 	if v.standing.reason == v1alpha1.ReasonBindingLost && v.standing.stalled {
 		return lostAgain // what is advised follows the state of a server that names no claim, of which nothing else tells
 	}
@@ -135,7 +135,7 @@ func (v *visit) WakeAfter() time.Duration {
 const lostAgain = time.Minute
 
 // recordConditions follows kstatus. Reconciling, Stalled and ServerMissing are left out where they have nothing to say.
-func (v *visit) recordConditions() {
+func (v *scope) recordConditions() {
 	s := v.standing
 	if s.bound {
 		v.condition(v1alpha1.ConditionBound, true, v1alpha1.ReasonBound, "bound to server "+v.facts.server.Name)
@@ -152,7 +152,7 @@ func (v *visit) recordConditions() {
 	v.conditionIf(v1alpha1.ConditionServerMissing, s.vanished)
 }
 
-func (v *visit) condition(kind string, holds bool, reason, message string) {
+func (v *scope) condition(kind string, holds bool, reason, message string) {
 	status := metav1.ConditionFalse
 	if holds {
 		status = metav1.ConditionTrue
@@ -161,7 +161,7 @@ func (v *visit) condition(kind string, holds bool, reason, message string) {
 		Message: loop.Shortened(message, loop.MaxMessage), ObservedGeneration: v.facts.claim.Generation, LastTransitionTime: metav1.NewTime(v.now)})
 }
 
-func (v *visit) conditionIf(kind string, holds bool) {
+func (v *scope) conditionIf(kind string, holds bool) {
 	if holds {
 		v.condition(kind, true, v.standing.reason, v.standing.message)
 		return

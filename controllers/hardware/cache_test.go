@@ -27,8 +27,8 @@ type noClients struct{}
 
 func (noClients) Get(string, redfish.Endpoint, redfish.Credentials) redfish.BMC { return nil }
 
-func (l *lamp) desk() *Desk[string] {
-	return NewDesk(Options[string]{
+func (l *lamp) cache() *Cache[string] {
+	return NewCache(Options[string]{
 		Clients: noClients{},
 		Read: func(context.Context, redfish.BMC, Target) (string, error) {
 			l.mu.Lock()
@@ -59,7 +59,7 @@ func (l *lamp) becomes(power string, err error) {
 func TestRefreshAnswersAtOnceAndWakesWhenTheReadHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{power: "Off"}
-		d := l.desk()
+		d := l.cache()
 		defer d.Close()
 		began := time.Now()
 		if r, fresh := d.Refresh("a", Target{}, time.Minute); fresh || r.Tried {
@@ -80,7 +80,7 @@ func TestRefreshAnswersAtOnceAndWakesWhenTheReadHasEnded(t *testing.T) {
 func TestManyCallersShareOneRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{power: "Off"}
-		d := l.desk()
+		d := l.cache()
 		defer d.Close()
 		for range 50 {
 			d.Refresh("a", Target{}, 0)
@@ -96,7 +96,7 @@ func TestManyCallersShareOneRead(t *testing.T) {
 func TestReadsThatFailAreRepeatedAtGrowingIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{err: errors.New("connection refused")}
-		d := l.desk()
+		d := l.cache()
 		defer d.Close()
 		for range 200 { // a caller that asks twice a second for 100 s
 			d.Refresh("a", Target{}, 0)
@@ -115,7 +115,7 @@ func TestReadsThatFailAreRepeatedAtGrowingIntervals(t *testing.T) {
 func TestAFailedReadKeepsTheLastValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{power: "On"}
-		d := l.desk()
+		d := l.cache()
 		defer d.Close()
 		d.Refresh("a", Target{}, 0)
 		time.Sleep(2 * time.Second)
@@ -132,7 +132,7 @@ func TestAFailedReadKeepsTheLastValue(t *testing.T) {
 func TestRetryReadsAtOnceAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{err: errors.New("no route")}
-		d := l.desk()
+		d := l.cache()
 		defer d.Close()
 		for range 60 {
 			d.Refresh("a", Target{}, 0)
@@ -154,7 +154,7 @@ func TestRetryReadsAtOnceAfterFailures(t *testing.T) {
 func TestAJobIsDoneOnceAndReadAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{power: "Off"}
-		d := l.desk()
+		d := l.cache()
 		defer d.Close()
 		switched := 0
 		on := func(context.Context, redfish.BMC) error {
@@ -196,7 +196,7 @@ func TestAJobThatShowsLaterIsReadForOnlyWhereItFailed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &lamp{power: "Off"}
-				d := l.desk()
+				d := l.cache()
 				defer d.Close()
 				d.DoLater("a", Target{}, "1/on", func(context.Context, redfish.BMC) error { return c.err })
 				time.Sleep(time.Minute)
@@ -214,7 +214,7 @@ func TestAValueIsAsOldAsItsAnswer(t *testing.T) {
 		taken := time.Now()
 		time.Sleep(4 * time.Second)
 		l := &lamp{power: "Off"}
-		d := l.desk()
+		d := l.cache()
 		d.options.TakenAt = func(string) time.Time { return taken }
 		defer d.Close()
 		d.Refresh("a", Target{}, time.Minute)
@@ -241,7 +241,7 @@ func TestAnOlderAnswerDoesNotTakeThePlaceOfANewerOne(t *testing.T) {
 				listed := time.Now()
 				time.Sleep(4 * time.Second)
 				l := &lamp{power: "Off"}
-				d := l.desk()
+				d := l.cache()
 				d.options.TakenAt = func(power string) time.Time {
 					if power == "On" {
 						return listed
@@ -273,7 +273,7 @@ func TestAnOlderAnswerDoesNotTakeThePlaceOfANewerOne(t *testing.T) {
 func TestASecondJobWaitsForTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{}
-		d := l.desk()
+		d := l.cache()
 		defer d.Close()
 		var order []string
 		slow := func(name string) func(context.Context, redfish.BMC) error {
@@ -301,7 +301,7 @@ func TestASecondJobWaitsForTheFirst(t *testing.T) {
 func TestCloseEndsWhatIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lamp{}
-		d := l.desk()
+		d := l.cache()
 		ended := false
 		d.Do("a", Target{}, "long", func(ctx context.Context, _ redfish.BMC) error {
 			<-ctx.Done()
