@@ -36,7 +36,7 @@ func BenchmarkPermit(b *testing.B) {
 				if i%10 == 0 {
 					asked("On", time.Minute)(s)
 				}
-				g.census.see(s)
+				g.counters.see(s)
 				servers = append(servers, s)
 			}
 			b.ResetTimer()

@@ -41,7 +41,7 @@ type watch struct {
 	breaker *policyv1alpha1.Breaker
 	states  []string
 	window  time.Duration
-	entered tally
+	entered counter
 }
 
 func newWatch(b *policyv1alpha1.Breaker) *watch {
@@ -69,7 +69,7 @@ func (w *watch) enter(name string, m *machine) {
 	w.entered.set(name, last.Add(w.window))
 }
 
-func (w *watch) strike(name string) {
+func (w *watch) remove(name string) {
 	if w != nil {
 		w.entered.drop(name)
 	}

@@ -37,7 +37,7 @@ type account struct {
 type share struct {
 	// covers is how many machines with the value the budget is about.
 	covers int
-	used   tally
+	used   counter
 }
 
 func newAccount(b *policyv1alpha1.Budget) *account {
@@ -74,7 +74,7 @@ func (a *account) enter(name string, m *machine) {
 	}
 }
 
-func (a *account) strike(name string, m *machine) {
+func (a *account) remove(name string, m *machine) {
 	value := a.value(m.labels)
 	s := a.shares[value]
 	if s == nil || !a.covers(m.labels) {

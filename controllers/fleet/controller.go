@@ -37,12 +37,12 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) (*Gate, error) {
 	woken := &trigger.Source{}
 	again := func() { woken.Trigger(policyv1alpha1.FleetControlName) }
 	g := &Gate{Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), ObserveOnly: o.ObserveOnly, Now: o.Now, tripped: again}
-	g.census.changed = again
+	g.counters.changed = again
 	var err error
-	if g.complete, err = g.census.follow(ctx, mgr.GetCache()); err != nil {
+	if g.complete, err = g.counters.follow(ctx, mgr.GetCache()); err != nil {
 		return nil, err
 	}
-	if err := o.Metrics.Register(withheldGauge{&g.census}); err != nil {
+	if err := o.Metrics.Register(withheldGauge{&g.counters}); err != nil {
 		return nil, err
 	}
 	c := &controller{gate: g, client: mgr.GetClient(), recorder: mgr.GetEventRecorder("metalaw-fleet")}
@@ -90,9 +90,9 @@ func (r *controller) Reconcile(ctx context.Context, _ ctrl.Request) (reconcile.R
 // the status must not keep a trip from being stored. A trip ends with its breaker: one that is set again later starts anew.
 func (r *controller) storeTrip(ctx context.Context, c *policyv1alpha1.FleetControl, now time.Time) error {
 	before := c.DeepCopy()
-	r.gate.census.mu.Lock()
+	r.gate.counters.mu.Lock()
 	r.gate.judge(c, now)
-	r.gate.census.mu.Unlock()
+	r.gate.counters.mu.Unlock()
 	if c.Spec.Breaker == nil {
 		c.Status.Trip = nil
 	}
@@ -108,12 +108,12 @@ func (r *controller) patch(ctx context.Context, before, after *policyv1alpha1.Fl
 
 // measure writes into the status which budgets machines wait for.
 func (r *controller) measure(c *policyv1alpha1.FleetControl, now time.Time) {
-	r.gate.census.mu.Lock()
-	defer r.gate.census.mu.Unlock()
+	r.gate.counters.mu.Lock()
+	defer r.gate.counters.mu.Unlock()
 	c.Status.Usage, c.Status.UsageOmitted = nil, 0
 	// What changes with every action is left out where nobody waits: nobody reads it, and it would cost a write each time.
-	if r.gate.census.withheld[v1alpha1.ReasonBudgetExhausted] > 0 {
-		c.Status.Usage, c.Status.UsageOmitted = r.gate.census.counts(c).exhausted(now)
+	if r.gate.counters.withheld[v1alpha1.ReasonBudgetExhausted] > 0 {
+		c.Status.Usage, c.Status.UsageOmitted = r.gate.counters.counts(c).exhausted(now)
 	}
 }
 

@@ -16,16 +16,16 @@ import (
 // and what it saw begun of a server whose status was lost since.
 func Count(budgets []policyv1alpha1.Budget, servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInventory,
 	now time.Time) []Use {
-	c := &census{ledger: newLedger(edition{}, budgets, nil)}
+	c := &counters{controlCounter: newControlCounter(edition{}, budgets, nil)}
 	for i := range inventories {
 		c.hear(inventories[i].Name, erasingUntil(&inventories[i]))
 	}
 	for i := range servers {
 		c.see(&servers[i])
 	}
-	all := c.ledger.usage(now, func(*account, int32) bool { return true })
+	all := c.controlCounter.usage(now, func(*account, int32) bool { return true })
 	uses := make([]Use, 0, len(all))
-	for _, a := range c.ledger.budgets {
+	for _, a := range c.controlCounter.budgets {
 		for _, value := range a.values() {
 			uses = append(uses, Use{all[len(uses)], a.room(value)})
 		}
@@ -42,7 +42,7 @@ type Use struct {
 
 // usage lists how far budgets are used, where that is worth telling: one entry for each value of the label that a budget is
 // divided by.
-func (l *ledger) usage(now time.Time, tells func(a *account, used int32) bool) []policyv1alpha1.BudgetUsage {
+func (l *controlCounter) usage(now time.Time, tells func(a *account, used int32) bool) []policyv1alpha1.BudgetUsage {
 	var all []policyv1alpha1.BudgetUsage
 	for _, a := range l.budgets {
 		for _, value := range a.values() {
@@ -59,7 +59,7 @@ const maxUsage = 200
 
 // exhausted lists the budgets that have no room: those that are the furthest beyond their number first, as many as a
 // status holds, and how many more there are.
-func (l *ledger) exhausted(now time.Time) (usage []policyv1alpha1.BudgetUsage, omitted int32) {
+func (l *controlCounter) exhausted(now time.Time) (usage []policyv1alpha1.BudgetUsage, omitted int32) {
 	limits := make(map[string]int32, len(l.budgets))
 	for _, a := range l.budgets {
 		limits[a.budget.Name] = a.limit()

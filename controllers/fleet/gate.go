@@ -41,12 +41,12 @@ type Gate struct {
 	ObserveOnly bool
 	Now         func() time.Time
 
-	census census
-	// complete says that the census knows every server; nil for a gate that is asked about no other.
+	counters counters
+	// complete says that the counters know every server; nil for a gate that is asked about no other.
 	complete func() bool
 	// tripped tells the controller that the breaker has to be recorded as tripped.
 	tripped func()
-	// latched is a trip that the store is not known to show. It is under the census's lock.
+	// latched is a trip that the store is not known to show. It is under the lock of the counters.
 	latched *policyv1alpha1.BreakerTrip
 }
 
@@ -73,9 +73,9 @@ func (g *Gate) HoldOn(ctx context.Context, labels map[string]string) (freeze.Hol
 	if err != nil || c == nil {
 		return freeze.Hold{}, err
 	}
-	g.census.mu.Lock()
+	g.counters.mu.Lock()
 	g.latch(c)
-	g.census.mu.Unlock()
+	g.counters.mu.Unlock()
 	return freeze.On(c, labels, g.Now()), nil
 }
 
@@ -88,7 +88,7 @@ func (g *Gate) Permit(ctx context.Context, server *v1alpha1.Server, action Actio
 // Recheck says whether an action that was permitted is still not held back, by a freeze or by the breaker: it may have
 // waited for its turn since. It reads the FleetControl as Permit does. Budgets are not asked, which count it already.
 func (g *Gate) Recheck(ctx context.Context, server *v1alpha1.Server, action Action) (Verdict, error) {
-	return g.ask(ctx, server, action, func(*ledger, *v1alpha1.Server, Action, time.Time) Verdict { return allowed })
+	return g.ask(ctx, server, action, func(*controlCounter, *v1alpha1.Server, Action, time.Time) Verdict { return allowed })
 }
 
 // PermitBMC says whether an action on a BMC is allowed now. The labels of a BMC are those of its servers.
@@ -98,7 +98,7 @@ func (g *Gate) PermitBMC(ctx context.Context, labels map[string]string, action A
 
 // ask holds an action against freezes and the breaker, and then against what else there is to hold it against.
 func (g *Gate) ask(ctx context.Context, server *v1alpha1.Server, action Action,
-	further func(*ledger, *v1alpha1.Server, Action, time.Time) Verdict) (Verdict, error) {
+	further func(*controlCounter, *v1alpha1.Server, Action, time.Time) Verdict) (Verdict, error) {
 	if g.ObserveOnly {
 		return Verdict{Reason: v1alpha1.ReasonObserveOnly, Message: "the manager runs with --observe-only"}, nil
 	}
@@ -120,8 +120,8 @@ func (g *Gate) ask(ctx context.Context, server *v1alpha1.Server, action Action,
 		return Verdict{Reason: v1alpha1.ReasonStarting, Message: "the manager has not seen every server yet", Again: time.Second}, nil
 	}
 	now := g.Now()
-	g.census.mu.Lock()
-	defer g.census.mu.Unlock()
+	g.counters.mu.Lock()
+	defer g.counters.mu.Unlock()
 	counts := g.judge(c, now)
 	if hold := freeze.On(c, server.Labels, now); action.HeldBy(hold.Level) {
 		v := Verdict{Reason: hold.Reason, Message: hold.Message}
@@ -134,14 +134,14 @@ func (g *Gate) ask(ctx context.Context, server *v1alpha1.Server, action Action,
 }
 
 // judge has the breaker of a FleetControl trip where it must, and returns what the FleetControl counts. It is called with
-// the census's lock held.
-func (g *Gate) judge(c *policyv1alpha1.FleetControl, now time.Time) *ledger {
-	counts := g.census.counts(c)
+// the lock of the counters held.
+func (g *Gate) judge(c *policyv1alpha1.FleetControl, now time.Time) *controlCounter {
+	counts := g.counters.counts(c)
 	g.latch(c)
 	if c.Spec.Breaker == nil || freeze.Tripped(c) {
 		return counts
 	}
-	if trip := counts.breaker.trips(len(g.census.machines), now); trip != nil {
+	if trip := counts.breaker.trips(len(g.counters.machines), now); trip != nil {
 		g.latched, c.Status.Trip = trip, trip.DeepCopy()
 		if g.tripped != nil {
 			g.tripped()
@@ -152,7 +152,7 @@ func (g *Gate) judge(c *policyv1alpha1.FleetControl, now time.Time) *ledger {
 
 // latch shows the trip in a FleetControl that was judged before and is not stored yet, so that the breaker does not open
 // again as its window passes. The trip is kept until the store shows it, somebody acknowledges it, or the breaker is taken
-// away. It is called with the census's lock held.
+// away. It is called with the lock of the counters held.
 func (g *Gate) latch(c *policyv1alpha1.FleetControl) {
 	if g.latched == nil {
 		return
@@ -167,7 +167,7 @@ func (g *Gate) latch(c *policyv1alpha1.FleetControl) {
 }
 
 // spend asks the budgets, and counts what they allow.
-func (g *Gate) spend(counts *ledger, server *v1alpha1.Server, action Action, now time.Time) Verdict {
+func (g *Gate) spend(counts *controlCounter, server *v1alpha1.Server, action Action, now time.Time) Verdict {
 	what := action.budgeted()
 	if what == "" {
 		return allowed
@@ -178,12 +178,12 @@ func (g *Gate) spend(counts *ledger, server *v1alpha1.Server, action Action, now
 		}
 		if used, free := a.use(a.value(server.Labels), server.Name, now); used >= a.limit() {
 			v := exhausted(a, server.Labels, free)
-			v.Again += g.census.stagger(server)
+			v.Again += g.counters.stagger(server)
 			return v
 		}
 	}
 	if server.Name != "" {
-		g.census.grant(server, what, now)
+		g.counters.grant(server, what, now)
 	}
 	return allowed
 }

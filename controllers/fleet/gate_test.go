@@ -70,7 +70,7 @@ func newGate(t *testing.T, spec *policyv1alpha1.FleetControlSpec, servers ...*v1
 	reader := api.Build()
 	g := &Gate{Client: reader, Reader: reader, Now: func() time.Time { return noon }}
 	for _, s := range servers {
-		g.census.see(s)
+		g.counters.see(s)
 	}
 	return g
 }
@@ -297,11 +297,11 @@ func TestWhatAMachineUnderwentCountsAlsoWhenItIsAskedForSomethingElse(t *testing
 	spec := &policyv1alpha1.FleetControlSpec{Budgets: []policyv1alpha1.Budget{{Name: "b", Action: "PowerOn", Max: ptr.To[int32](1)}}}
 	b := newServer("b", "z")
 	g := newGate(t, spec, newServer("a", "z", asked("On", 2*time.Minute)), b)
-	g.census.see(newServer("a", "z", asked("ForceOff", time.Minute)))
+	g.counters.see(newServer("a", "z", asked("ForceOff", time.Minute)))
 	if permit(t, g, b, PowerOn).Allowed {
 		t.Error("the power-on is forgotten with the next request")
 	}
-	g.census.forget("a")
+	g.counters.forget("a")
 	if !permit(t, g, b, PowerOn).Allowed {
 		t.Error("a server that is gone counts")
 	}
@@ -328,7 +328,7 @@ func TestAWipeThatHasEndedCountsNoMore(t *testing.T) {
 	if !permit(t, g, a, Wipe).Allowed { // it goes on
 		t.Fatal("its own wipe stands in its way")
 	}
-	g.census.see(newServer("a", "z"))
+	g.counters.see(newServer("a", "z"))
 	if v := permit(t, g, b, Wipe); !v.Allowed {
 		t.Error(v.Message)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // withheldGauge counts the servers from which something is withheld.
-type withheldGauge struct{ census *census }
+type withheldGauge struct{ counters *counters }
 
 var withheldDesc = prometheus.NewDesc("metalaw_servers_withheld",
 	"Servers from which something that their state asks for is held back, by reason.", []string{"reason"}, nil)
@@ -19,7 +19,7 @@ func (withheldGauge) Describe(ch chan<- *prometheus.Desc) { ch <- withheldDesc }
 
 // Collect implements prometheus.Collector.
 func (w withheldGauge) Collect(ch chan<- prometheus.Metric) {
-	count := w.census.withheldBy()
+	count := w.counters.withheldBy()
 	for _, reason := range []string{
 		v1alpha1.ReasonFrozen, v1alpha1.ReasonBreakerTripped, v1alpha1.ReasonBudgetExhausted, v1alpha1.ReasonObserveOnly, v1alpha1.ReasonStarting,
 	} {

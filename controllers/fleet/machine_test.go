@@ -72,10 +72,10 @@ func TestAWipeCountsForAsLongAsDisksAreErased(t *testing.T) {
 			failed := newServer("a", "z", entered(v1alpha1.StateError, time.Minute), func(s *v1alpha1.Server) { s.Spec.SystemUUID = uuid })
 			b := newServer("b", "z")
 			after := newGate(t, spec, failed, b)
-			after.census.hear(c.inventory.Name, erasingUntil(c.inventory))
+			after.counters.hear(c.inventory.Name, erasingUntil(c.inventory))
 			before := newGate(t, spec)
-			before.census.hear(c.inventory.Name, erasingUntil(c.inventory))
-			before.census.see(failed)
+			before.counters.hear(c.inventory.Name, erasingUntil(c.inventory))
+			before.counters.see(failed)
 			for when, g := range map[string]*Gate{"after its server": after, "before its server": before} {
 				if v := permit(t, g, b, Wipe); v.Allowed == c.counts {
 					t.Errorf("heard of %s: allowed %v", when, v.Allowed)
@@ -88,7 +88,7 @@ func TestAWipeCountsForAsLongAsDisksAreErased(t *testing.T) {
 			if !c.counts {
 				return
 			}
-			after.census.hear(c.inventory.Name, time.Time{})
+			after.counters.hear(c.inventory.Name, time.Time{})
 			if v := permit(t, after, b, Wipe); !v.Allowed {
 				t.Errorf("counts though its inventory is gone: %s", v.Message)
 			}
@@ -106,7 +106,7 @@ func TestAGrantIsRecognisedByTheRecordOfTheReconcileThatAskedForIt(t *testing.T)
 	if !permit(t, g, a, PowerOn).Allowed {
 		t.Fatal("the first is not allowed")
 	}
-	g.census.see(newServer("a", "z", asked("On", 0)))
+	g.counters.see(newServer("a", "z", asked("On", 0)))
 	at = noon.Add(9 * time.Second)
 	if permit(t, g, b, PowerOn).Allowed {
 		t.Error("the record does not count")

@@ -17,7 +17,7 @@ const staggerEach = 10 * time.Millisecond
 // stagger is how much later than the others a server asks again for a budget: hardly later where few wait, and up to
 // askAgain where many do. It is the same each time, so that the order in which they ask is not drawn anew. It is called
 // with the lock held.
-func (c *census) stagger(s *v1alpha1.Server) time.Duration {
+func (c *counters) stagger(s *v1alpha1.Server) time.Duration {
 	over := min(time.Duration(c.withheld[v1alpha1.ReasonBudgetExhausted])*staggerEach, askAgain)
 	if over <= 0 {
 		return 0

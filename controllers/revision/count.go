@@ -39,7 +39,7 @@ type counts struct {
 
 // count counts the servers of each revision, those that a canary has brought into trouble, and those in states that the
 // revision which is to govern them has dropped.
-func (c *leader) count(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) (counts, error) {
+func (c *reconciler) count(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) (counts, error) {
 	var list v1alpha1.ServerList
 	n := counts{servers: map[string]int32{}, troubles: map[string]rollout.Troubles{}, dropped: map[string]map[string]int32{}}
 	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

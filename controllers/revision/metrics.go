@@ -31,7 +31,7 @@ var (
 
 // collector reads what is in force whenever it is scraped, so that the figures are right after a restart.
 type collector struct {
-	leader *leader
+	reconciler *reconciler
 	reader client.Reader
 }
 
@@ -44,14 +44,14 @@ func (*collector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *collector) Collect(to chan<- prometheus.Metric) {
-	store := m.leader.Store
+	store := m.reconciler.Store
 	active := store.Active()
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
 	gauge(activeInfo, 1, active.Name, active.Version, active.Revision.Name)
 	gauge(revisionsHeld, float64(len(store.rule.Load().held)))
-	if refused := m.leader.refused.Load(); refused != nil {
+	if refused := m.reconciler.refused.Load(); refused != nil {
 		for reason, n := range *refused {
 			gauge(headsRefused, float64(n), reason)
 		}
@@ -63,7 +63,7 @@ func (m *collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.NewInvalidMetric(canaryPaused, err)
 		return
 	}
-	waits := m.leader.Probation.Waits()
+	waits := m.reconciler.Probation.Waits()
 	for i := range list.Items {
 		r := &list.Items[i]
 		if c := r.Status.Canary; c != nil {

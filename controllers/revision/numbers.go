@@ -12,7 +12,7 @@ import (
 
 // settleNumbers puts right what a restore, or a version that wrote less, has left of the numbers of promotions. A revision that may
 // not be written keeps nobody else from being promoted, unless it is the one in force and its number is not the one it has here.
-func (c *leader) settleNumbers(ctx context.Context, all []policyv1alpha1.PolicyRevision) error {
+func (c *reconciler) settleNumbers(ctx context.Context, all []policyv1alpha1.PolicyRevision) error {
 	governs := c.Store.rule.Load()
 	for i := range all {
 		r := &all[i]

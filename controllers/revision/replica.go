@@ -45,7 +45,7 @@ type replica struct {
 	identity  string
 	now       func() time.Time
 
-	told string
+	recorded string
 }
 
 // report is LoadedAnnotation.
@@ -109,11 +109,11 @@ func (r *replica) follow(ctx context.Context, renew bool) error {
 	if renew {
 		err = errors.Join(err, r.store.forget(ctx, list.Items))
 	}
-	if text := r.report(list.Items); renew || text != r.told {
+	if text := r.report(list.Items); renew || text != r.recorded {
 		if err := r.renew(ctx, text); err != nil {
 			return err
 		}
-		r.told = text
+		r.recorded = text
 	}
 	return err
 }

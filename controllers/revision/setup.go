@@ -80,7 +80,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := o.Store.Load(ctx, o.Live); err != nil {
 		return err
 	}
-	heads, err := cacheOf(mgr, o.Namespace, policyv1alpha1.BundleLabel)
+	bundles, err := cacheOf(mgr, o.Namespace, policyv1alpha1.BundleLabel)
 	if err != nil {
 		return err
 	}
@@ -90,21 +90,21 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	follows := &replica{client: o.Client, live: o.Live, cache: mgr.GetCache(), store: o.Store, namespace: o.Namespace,
 		identity: o.Identity, now: o.Now}
-	for _, runnable := range []interface{ Start(context.Context) error }{heads, parts, follows} {
+	for _, runnable := range []interface{ Start(context.Context) error }{bundles, parts, follows} {
 		if err := mgr.Add(runnable); err != nil {
 			return err
 		}
 	}
-	c := &leader{Options: o, heads: heads, parts: parts, recorder: mgr.GetEventRecorder("metalaw-policy"),
+	c := &reconciler{Options: o, bundles: bundles, parts: parts, recorder: mgr.GetEventRecorder("metalaw-policy"),
 		written: map[string]*policyv1alpha1.PolicyRevision{}}
-	if err := o.Metrics.Register(&collector{leader: c, reader: mgr.GetCache()}); err != nil {
+	if err := o.Metrics.Register(&collector{reconciler: c, reader: mgr.GetCache()}); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("policy").
-		WatchesRawSource(source.Kind(heads, &corev1.ConfigMap{}, look[*corev1.ConfigMap]())).
+		WatchesRawSource(source.Kind(bundles, &corev1.ConfigMap{}, look[*corev1.ConfigMap]())).
 		WatchesRawSource(source.Kind(parts, &corev1.ConfigMap{}, look[*corev1.ConfigMap]())).
-		WatchesRawSource(source.Kind(heads, &coordinationv1.Lease{}, look[*coordinationv1.Lease](), saysOtherwise())).
+		WatchesRawSource(source.Kind(bundles, &coordinationv1.Lease{}, look[*coordinationv1.Lease](), saysOtherwise())).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &policyv1alpha1.PolicyRevision{}, look[*policyv1alpha1.PolicyRevision](), notOurStatus())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Complete(c)

@@ -48,7 +48,7 @@ func TestWhatShadowsHaveShownIsStoredOnce(t *testing.T) {
 					return to.SubResource(sub).Patch(ctx, o, p, opts...)
 				},
 			})
-			l.Client, l.heads, l.Shadows = api, api, shadowsOf(t)
+			l.Client, l.bundles, l.Shadows = api, api, shadowsOf(t)
 			l.look(t)
 			var list policyv1alpha1.PolicyRevisionList
 			if err := l.api.List(t.Context(), &list); err != nil {
@@ -98,7 +98,7 @@ func TestWhatAShadowHasShownIsStoredBeforeItsStageChanges(t *testing.T) {
 					return to.SubResource(sub).Patch(ctx, o, p, opts...)
 				},
 			})
-			l.Client, l.heads, l.Shadows = api, api, shadowsOf(t)
+			l.Client, l.bundles, l.Shadows = api, api, shadowsOf(t)
 			l.look(t)
 			r := revisionCalled(t, l, "fleet")
 			moves, stays := &engine.Decision{From: "A", To: "B", Rule: "Go"}, &engine.Decision{From: "A", To: "A"}

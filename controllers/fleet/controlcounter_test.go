@@ -16,7 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-func TestALedgerThatFollowedEveryChangeCountsAsOneThatIsBegunNow(t *testing.T) {
+func TestACounterThatFollowedEveryChangeCountsAsOneThatIsBegunNow(t *testing.T) {
 	spec := policyv1alpha1.FleetControlSpec{
 		Breaker: &policyv1alpha1.Breaker{MaxPercent: 1, MinServers: ptr.To[int32](1)},
 		Budgets: []policyv1alpha1.Budget{
@@ -32,33 +32,33 @@ func TestALedgerThatFollowedEveryChangeCountsAsOneThatIsBegunNow(t *testing.T) {
 		func(*v1alpha1.Server) {}, beingWiped, asked("On", time.Minute), asked("ForceOff", 30*time.Second), asked("ForceOff", 2*time.Minute),
 		entered(v1alpha1.StateError, time.Minute), entered(v1alpha1.StateError, time.Hour), operated("force-on-server", time.Second),
 	}
-	g.census.counts(control)
+	g.counters.counts(control)
 	for turn := range 2000 {
 		name := fmt.Sprint("s", random.IntN(20))
 		switch random.IntN(10) {
 		case 0:
-			g.census.forget(name)
+			g.counters.forget(name)
 		case 1:
-			g.census.grant(newServer(name, "z1"), "PowerOn", noon)
+			g.counters.grant(newServer(name, "z1"), "PowerOn", noon)
 		default:
-			g.census.see(newServer(name, fmt.Sprint("z", random.IntN(3)), changes[random.IntN(len(changes))]))
+			g.counters.see(newServer(name, fmt.Sprint("z", random.IntN(3)), changes[random.IntN(len(changes))]))
 		}
-		followed := g.census.counts(control)
-		g.census.ledger = nil
-		begun := g.census.counts(control)
+		followed := g.counters.counts(control)
+		g.counters.controlCounter = nil
+		begun := g.counters.counts(control)
 		every := func(*account, int32) bool { return true }
 		if diff := cmp.Diff(begun.usage(noon, every), followed.usage(noon, every)); diff != "" {
 			t.Fatalf("turn %d: - begun now, + followed:\n%s", turn, diff)
 		}
-		of := len(g.census.machines)
+		of := len(g.counters.machines)
 		if diff := cmp.Diff(begun.breaker.trips(of, noon), followed.breaker.trips(of, noon)); diff != "" {
 			t.Fatalf("turn %d: - begun now, + followed:\n%s", turn, diff)
 		}
-		g.census.ledger = followed
+		g.counters.controlCounter = followed
 	}
 }
 
-func TestATallyTellsWhenTheFirstOtherCeasesToCount(t *testing.T) {
+func TestACounterTellsWhenTheFirstOtherCeasesToCount(t *testing.T) {
 	in := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	for name, c := range map[string]struct {
 		until map[string]time.Time
@@ -76,7 +76,7 @@ func TestATallyTellsWhenTheFirstOtherCeasesToCount(t *testing.T) {
 		"itself, which is the first, and one": {map[string]time.Time{"a": {}, "me": in(3)}, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var counts tally
+			var counts counter
 			for name, until := range c.until {
 				counts.set(name, in(100))
 				counts.set(name, until)

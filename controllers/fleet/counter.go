@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// tally is the machines that count against something, each until a moment. It says how many there are without a look at
-// each of them. The zero tally counts none.
-type tally struct {
+// counter holds the machines that count against a limit, each until a moment. It counts them without a look at
+// each of them. The zero value counts none.
+type counter struct {
 	order ending
 }
 
@@ -20,7 +20,7 @@ type counted struct {
 }
 
 // set counts a machine until a moment, instead of whatever was counted of it before.
-func (t *tally) set(name string, until time.Time) {
+func (t *counter) set(name string, until time.Time) {
 	if i, ok := t.order.at[name]; ok {
 		t.order.list[i].until = until
 		heap.Fix(&t.order, i)
@@ -30,7 +30,7 @@ func (t *tally) set(name string, until time.Time) {
 }
 
 // drop counts a machine no more.
-func (t *tally) drop(name string) {
+func (t *counter) drop(name string) {
 	if i, ok := t.order.at[name]; ok {
 		heap.Remove(&t.order, i)
 	}
@@ -38,7 +38,7 @@ func (t *tally) drop(name string) {
 
 // count is how many machines count now, besides the one that asks, and in which time the first of them ceases to; 0 where
 // that cannot be told.
-func (t *tally) count(asks string, now time.Time) (used int32, free time.Duration) {
+func (t *counter) count(asks string, now time.Time) (used int32, free time.Duration) {
 	for len(t.order.list) > 0 && t.order.list[0].over(now) {
 		heap.Pop(&t.order)
 	}

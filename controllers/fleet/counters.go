@@ -18,13 +18,13 @@ import (
 	"github.com/metalaw/metalaw/internal/uuids"
 )
 
-// census is every server as far as budgets and the breaker need it, kept up to date by the cache's events. It is safe for
-// concurrent use. The zero census knows no server.
-type census struct {
+// counters knows every server as far as budgets and the breaker need it, kept up to date by the cache's events. It is safe for
+// concurrent use. The zero value knows no server.
+type counters struct {
 	mu       sync.Mutex
 	machines map[string]*machine
-	// ledger counts the machines for the FleetControl that was asked about last; nil before the first question.
-	ledger *ledger
+	// controlCounter counts the machines for the FleetControl that was asked about last; nil before the first question.
+	controlCounter *controlCounter
 	// erasing is until when the machine of each inventory counts as being erased.
 	erasing map[string]time.Time
 	// named are the servers of each machine, by its UUID in the spelling that sorts first.
@@ -35,9 +35,9 @@ type census struct {
 	changed func()
 }
 
-// follow keeps the census in step with the servers and the inventories of a cache, and returns what says that it has seen
+// follow keeps the counters in step with the servers and the inventories of a cache, and returns a function that says whether they have seen
 // all of them.
-func (c *census) follow(ctx context.Context, from informers.Cache) (complete func() bool, err error) {
+func (c *counters) follow(ctx context.Context, from informers.Cache) (complete func() bool, err error) {
 	var synced []cache.InformerSynced
 	for _, of := range []struct {
 		object  client.Object
@@ -90,7 +90,7 @@ func erasingUntil(i *policyv1alpha1.ServerInventory) time.Time {
 	return i.Wipe.UpdatedAt.Add(policyv1alpha1.WipeSilence)
 }
 
-func (c *census) see(s *v1alpha1.Server) {
+func (c *counters) see(s *v1alpha1.Server) {
 	c.mu.Lock()
 	was, now := c.machines[s.Name], machineOf(s)
 	if was != nil {
@@ -100,19 +100,19 @@ func (c *census) see(s *v1alpha1.Server) {
 	c.put(s.Name, now)
 	c.mu.Unlock()
 	if was == nil || was.state != now.state || was.withheld != now.withheld || was.wiping() != now.wiping() {
-		c.tell()
+		c.notify()
 	}
 }
 
-func (c *census) forget(name string) {
+func (c *counters) forget(name string) {
 	c.mu.Lock()
 	c.remove(name)
 	c.mu.Unlock()
-	c.tell()
+	c.notify()
 }
 
 // hear takes in until when the machine of an inventory counts as being erased.
-func (c *census) hear(inventory string, until time.Time) {
+func (c *counters) hear(inventory string, until time.Time) {
 	c.mu.Lock()
 	if c.erasing == nil {
 		c.erasing = map[string]time.Time{}
@@ -130,18 +130,18 @@ func (c *census) hear(inventory string, until time.Time) {
 	}
 	c.mu.Unlock()
 	if changes {
-		c.tell()
+		c.notify()
 	}
 }
 
-func (c *census) tell() {
+func (c *counters) notify() {
 	if c.changed != nil {
 		c.changed()
 	}
 }
 
 // erasingOf is until when a machine counts as being erased, in whichever spelling its inventory is named.
-func (c *census) erasingOf(uuid string) time.Time {
+func (c *counters) erasingOf(uuid string) time.Time {
 	var until time.Time
 	for _, name := range uuids.Spellings(uuid) {
 		if at := c.erasing[name]; at.After(until) {
@@ -160,7 +160,7 @@ func spelled(uuid string) string {
 }
 
 // put replaces what is known of a machine. It is called with the lock held.
-func (c *census) put(name string, m *machine) {
+func (c *counters) put(name string, m *machine) {
 	c.remove(name)
 	if c.machines == nil {
 		c.machines, c.named, c.withheld = map[string]*machine{}, map[string]map[string]bool{}, map[string]int{}
@@ -175,13 +175,13 @@ func (c *census) put(name string, m *machine) {
 	if m.withheld != "" {
 		c.withheld[m.withheld]++
 	}
-	if c.ledger != nil {
-		c.ledger.enter(name, m)
+	if c.controlCounter != nil {
+		c.controlCounter.enter(name, m)
 	}
 }
 
 // remove is called with the lock held.
-func (c *census) remove(name string) {
+func (c *counters) remove(name string) {
 	m := c.machines[name]
 	if m == nil {
 		return
@@ -196,13 +196,13 @@ func (c *census) remove(name string) {
 	if m.withheld != "" {
 		c.withheld[m.withheld]--
 	}
-	if c.ledger != nil {
-		c.ledger.strike(name, m)
+	if c.controlCounter != nil {
+		c.controlCounter.remove(name, m)
 	}
 }
 
 // grant counts an action from now on, before the stored object shows it. It is called with the lock held.
-func (c *census) grant(s *v1alpha1.Server, action policyv1alpha1.FleetAction, now time.Time) {
+func (c *counters) grant(s *v1alpha1.Server, action policyv1alpha1.FleetAction, now time.Time) {
 	m := machineOf(s)
 	if known := c.machines[s.Name]; known != nil {
 		was := *known
@@ -216,19 +216,19 @@ func (c *census) grant(s *v1alpha1.Server, action policyv1alpha1.FleetAction, no
 	c.put(s.Name, m)
 }
 
-// counts is the ledger of a FleetControl. It is called with the lock held.
-func (c *census) counts(control *policyv1alpha1.FleetControl) *ledger {
-	if of := editionOf(control); c.ledger == nil || c.ledger.of != of {
-		c.ledger = newLedger(of, control.Spec.Budgets, control.Spec.Breaker)
+// counts is the controlCounter of a FleetControl. It is called with the lock held.
+func (c *counters) counts(control *policyv1alpha1.FleetControl) *controlCounter {
+	if of := editionOf(control); c.controlCounter == nil || c.controlCounter.of != of {
+		c.controlCounter = newControlCounter(of, control.Spec.Budgets, control.Spec.Breaker)
 		for name, m := range c.machines {
-			c.ledger.enter(name, m)
+			c.controlCounter.enter(name, m)
 		}
 	}
-	return c.ledger
+	return c.controlCounter
 }
 
 // withheldBy counts the machines from which something is withheld, by reason.
-func (c *census) withheldBy() map[string]int {
+func (c *counters) withheldBy() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.withheld)

@@ -16,27 +16,27 @@ import (
 )
 
 // event tells something of a bundle on its ConfigMap.
-func (c *leader) event(on, related runtime.Object, kind, reason, action, note string) {
+func (c *reconciler) event(on, related runtime.Object, kind, reason, action, note string) {
 	c.recorder.Eventf(on, related, kind, reason, action, "%s", loop.Shortened(note, loop.MaxNote))
 }
 
-// tellHeads tells once what is wrong with a head, and counts those that ask for more than to be a draft.
-func (c *leader) tellHeads(heads []head) {
-	refused, told := map[string]int{}, map[string]string{}
-	for i := range heads {
-		h := &heads[i]
+// recordBundles tells once what is wrong with a bundle ConfigMap, and counts those that ask for more than to be a draft.
+func (c *reconciler) recordBundles(bundles []bundleConfigMap) {
+	refused, recorded := map[string]int{}, map[string]string{}
+	for i := range bundles {
+		h := &bundles[i]
 		if h.Problem == "" {
 			continue
 		}
 		if h.Stage != policyv1alpha1.LabelledDraft {
 			refused[h.reason]++
 		}
-		told[h.Name] = h.reason + h.Problem
-		if c.told[h.Name] != told[h.Name] {
+		recorded[h.Name] = h.reason + h.Problem
+		if c.recorded[h.Name] != recorded[h.Name] {
 			c.event(h.configMap, nil, corev1.EventTypeWarning, h.reason, "Accept", h.Problem)
 		}
 	}
-	c.told = told
+	c.recorded = recorded
 	c.refused.Store(&refused)
 }
 
@@ -52,11 +52,11 @@ func warns(active *metav1.Condition) bool {
 	}
 }
 
-// tellRevision tells what a write has changed, on the ConfigMap that holds the revision, or on the revision where none does.
-func (c *leader) tellRevision(before, after *policyv1alpha1.PolicyRevision, heads []head) {
+// recordRevision tells what a write has changed, on the ConfigMap that holds the revision, or on the revision where none does.
+func (c *reconciler) recordRevision(before, after *policyv1alpha1.PolicyRevision, bundles []bundleConfigMap) {
 	var on runtime.Object = after
-	if i := slices.IndexFunc(heads, func(h head) bool { return h.Name == after.Status.Head }); i >= 0 {
-		on = heads[i].configMap
+	if i := slices.IndexFunc(bundles, func(h bundleConfigMap) bool { return h.Name == after.Status.Head }); i >= 0 {
+		on = bundles[i].configMap
 	}
 	was, is := meta.FindStatusCondition(before.Status.Conditions, policyv1alpha1.ConditionActive),
 		meta.FindStatusCondition(after.Status.Conditions, policyv1alpha1.ConditionActive)

@@ -35,7 +35,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // leads is a leader over a fake API in which everything is seen at once.
 type leads struct {
-	*leader
+	*reconciler
 	api    client.Client
 	events *events.FakeRecorder
 }
@@ -50,8 +50,8 @@ func newLeader(t *testing.T, objects ...client.Object) *leads {
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&policyv1alpha1.PolicyRevision{}).Build()
 	l := &leads{api: api, events: events.NewFakeRecorder(100)}
-	l.leader = &leader{Options: Options{Store: storeOf(t, ""), Namespace: "ns", Identity: "self", Client: api, Live: api, Interval: countInterval,
-		Now: func() time.Time { return epoch }}, heads: api, parts: api, recorder: l.events, written: map[string]*policyv1alpha1.PolicyRevision{}}
+	l.reconciler = &reconciler{Options: Options{Store: storeOf(t, ""), Namespace: "ns", Identity: "self", Client: api, Live: api, Interval: countInterval,
+		Now: func() time.Time { return epoch }}, bundles: api, parts: api, recorder: l.events, written: map[string]*policyv1alpha1.PolicyRevision{}}
 	return l
 }
 

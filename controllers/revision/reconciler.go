@@ -39,11 +39,11 @@ const (
 	leaseForgotten = 15 * time.Minute
 )
 
-// leader puts the bundles of ConfigMaps in force. It runs on the leader, one look at a time.
-type leader struct {
+// reconciler puts the bundles of ConfigMaps in force. It runs on the leader, one reconcile at a time.
+type reconciler struct {
 	Options
-	// heads are the ConfigMaps that are a bundle's head, and the leases of managers; parts are the ConfigMaps with parts.
-	heads, parts client.Reader
+	// bundles reads the ConfigMaps of bundles and the leases of managers; parts are the ConfigMaps with parts.
+	bundles, parts client.Reader
 	recorder     events.EventRecorder
 	refused      atomic.Pointer[map[string]int]
 
@@ -51,10 +51,10 @@ type leader struct {
 
 	// written are revisions that the cache may not show yet.
 	written map[string]*policyv1alpha1.PolicyRevision
-	// judged is what came of accepting the content of heads that hold no stored revision, by digest.
+	// judged is what came of accepting the content of bundles that hold no stored revision, by digest.
 	judged map[string]accepted
-	// told is what was said of heads last.
-	told     map[string]string
+	// told is what was said of bundles last.
+	recorded     map[string]string
 	troubled map[string]*troubled
 	flushed  time.Time
 	// leases are the leases of other managers as they were seen, by name.
@@ -67,26 +67,26 @@ type sighting struct {
 	at      time.Time
 }
 
-func (c *leader) log(ctx context.Context) logr.Logger {
+func (c *reconciler) log(ctx context.Context) logr.Logger {
 	return logf.FromContext(ctx).WithName("revision")
 }
 
 // Reconcile implements reconcile.Reconciler: one look at everything.
-func (c *leader) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+func (c *reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	revisions, err := c.revisions(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	} else if err != nil {
 		return reconcile.Result{}, err
 	}
-	heads, revisions, err := c.readHeads(ctx, revisions)
+	bundles, revisions, err := c.readBundles(ctx, revisions)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	} else if err != nil {
 		return reconcile.Result{}, err
 	}
-	c.tellHeads(heads)
-	look, err := c.look(ctx, heads, revisions)
+	c.recordBundles(bundles)
+	look, err := c.look(ctx, bundles, revisions)
 	if err != nil {
 		c.giveBack(look, nil)
 		return reconcile.Result{}, err
@@ -95,7 +95,7 @@ func (c *leader) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	if c.takeLast(look, o) {
 		o = rollout.Decide(look)
 	}
-	if stored, err := c.write(ctx, o, heads, revisions); err != nil {
+	if stored, err := c.write(ctx, o, bundles, revisions); err != nil {
 		c.giveBack(look, stored)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			return reconcile.Result{RequeueAfter: conflictPause}, nil
@@ -106,7 +106,7 @@ func (c *leader) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 }
 
 // nextLook is when to look again though nothing has changed.
-func (c *leader) nextLook(o rollout.Outcome, revisions []policyv1alpha1.PolicyRevision) time.Duration {
+func (c *reconciler) nextLook(o rollout.Outcome, revisions []policyv1alpha1.PolicyRevision) time.Duration {
 	again := c.Interval
 	counts := func(canary *policyv1alpha1.CanaryStatus) bool { return canary != nil && !canary.Paused }
 	if slices.ContainsFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return counts(r.Status.Canary) }) ||
@@ -121,7 +121,7 @@ func (c *leader) nextLook(o rollout.Outcome, revisions []policyv1alpha1.PolicyRe
 
 // revisions lists what is stored, our own last writes included, and stores what must be there: the built-in revision, and
 // the one in force should somebody have deleted it.
-func (c *leader) revisions(ctx context.Context) ([]policyv1alpha1.PolicyRevision, error) {
+func (c *reconciler) revisions(ctx context.Context) ([]policyv1alpha1.PolicyRevision, error) {
 	var list policyv1alpha1.PolicyRevisionList
 	if err := c.Client.List(ctx, &list); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (c *leader) revisions(ctx context.Context) ([]policyv1alpha1.PolicyRevision
 }
 
 // ensure stores a bundle that has to be there. One in force keeps its promotion.
-func (c *leader) ensure(ctx context.Context, b *bundle.Bundle) (*policyv1alpha1.PolicyRevision, error) {
+func (c *reconciler) ensure(ctx context.Context, b *bundle.Bundle) (*policyv1alpha1.PolicyRevision, error) {
 	stored := &policyv1alpha1.PolicyRevision{}
 	err := c.Live.Get(ctx, types.NamespacedName{Name: b.Revision.Name}, stored)
 	if !apierrors.IsNotFound(err) {
@@ -191,11 +191,11 @@ func (c *leader) ensure(ctx context.Context, b *bundle.Bundle) (*policyv1alpha1.
 }
 
 // look gathers what a decision is made from.
-func (c *leader) look(ctx context.Context, heads []head, revisions []policyv1alpha1.PolicyRevision) (rollout.Look, error) {
+func (c *reconciler) look(ctx context.Context, bundles []bundleConfigMap, revisions []policyv1alpha1.PolicyRevision) (rollout.Look, error) {
 	look := rollout.Look{Now: c.Now(), Embedded: c.Store.embedded.Revision.Name, Last: c.Store.rule.Load().promotion}
-	for i := range heads {
-		look.Heads = append(look.Heads, heads[i].Head)
-		if err := c.test(ctx, &heads[i], revisions); err != nil {
+	for i := range bundles {
+		look.Heads = append(look.Heads, bundles[i].Head)
+		if err := c.test(ctx, &bundles[i], revisions); err != nil {
 			return look, err
 		}
 	}
@@ -229,7 +229,7 @@ func (c *leader) look(ctx context.Context, heads []head, revisions []policyv1alp
 
 // takeLast takes what shadows have shown that are about to become something else, and says whether that is anything: after
 // this look nobody asks for it any more.
-func (c *leader) takeLast(look rollout.Look, o rollout.Outcome) bool {
+func (c *reconciler) takeLast(look rollout.Look, o rollout.Outcome) bool {
 	some := false
 	for i := range look.Revisions {
 		r := &look.Revisions[i]
@@ -246,9 +246,9 @@ func (c *leader) takeLast(look rollout.Look, o rollout.Outcome) bool {
 	return some
 }
 
-// test tests the revision of a head that asks for more than a draft, such as one that is gone back to after a long time. One that has
+// test tests the revision of a bundle that asks for more than a draft, such as one that is gone back to after a long time. One that has
 // no place among the shadows waits for that as well.
-func (c *leader) test(ctx context.Context, h *head, revisions []policyv1alpha1.PolicyRevision) error {
+func (c *reconciler) test(ctx context.Context, h *bundleConfigMap, revisions []policyv1alpha1.PolicyRevision) error {
 	i := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == h.Revision })
 	if i < 0 || h.Stage == policyv1alpha1.LabelledDraft || c.Store.tested(h.Revision) != nil {
 		return nil
@@ -274,7 +274,7 @@ func countShadows(all []policyv1alpha1.PolicyRevision) (n int) {
 }
 
 // giveBack keeps what shadows have shown for a look that can store it, but for those whose status was stored.
-func (c *leader) giveBack(look rollout.Look, stored map[string]bool) {
+func (c *reconciler) giveBack(look rollout.Look, stored map[string]bool) {
 	for i := range look.Revisions {
 		if r := &look.Revisions[i]; !stored[r.Name] {
 			c.Shadows.giveBack(r.Name, r.Shadow)
@@ -284,12 +284,12 @@ func (c *leader) giveBack(look rollout.Look, stored map[string]bool) {
 
 // replicas are the managers whose leases there are, this one included: it knows itself without a lease. A lease counts from when
 // it was seen to be another than before, whatever time it bears. Those of managers that were killed long ago are taken away.
-func (c *leader) replicas(ctx context.Context, now time.Time) ([]rollout.Replica, error) {
+func (c *reconciler) replicas(ctx context.Context, now time.Time) ([]rollout.Replica, error) {
 	self := rollout.Replica{Name: c.Identity, EngineVersion: bundle.EngineVersion, RenewedAt: now, Lasts: leaseLasts}
 	self.Compiled, self.Refused = c.Store.loaded()
 	all := []rollout.Replica{self}
 	var leases coordinationv1.LeaseList
-	if err := c.heads.List(ctx, &leases, client.InNamespace(c.Namespace), client.HasLabels{policyv1alpha1.ReplicaLabel}); err != nil {
+	if err := c.bundles.List(ctx, &leases, client.InNamespace(c.Namespace), client.HasLabels{policyv1alpha1.ReplicaLabel}); err != nil {
 		return nil, err
 	}
 	seen := map[string]sighting{}
@@ -316,7 +316,7 @@ func (c *leader) replicas(ctx context.Context, now time.Time) ([]rollout.Replica
 
 // write stores an outcome: the promotion first, because it decides; the status tells of it. It tells what has changed, and
 // returns the revisions whose status was stored. One whose status is refused keeps nobody else from being written.
-func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, revisions []policyv1alpha1.PolicyRevision) (
+func (c *reconciler) write(ctx context.Context, o rollout.Outcome, bundles []bundleConfigMap, revisions []policyv1alpha1.PolicyRevision) (
 	stored map[string]bool, err error,
 ) {
 	stored = map[string]bool{}
@@ -344,13 +344,13 @@ func (c *leader) write(ctx context.Context, o rollout.Outcome, heads []head, rev
 			c.written[r.Name] = r.DeepCopy()
 		}
 		stored[r.Name] = true
-		c.tellRevision(before, r, heads)
+		c.recordRevision(before, r, bundles)
 	}
 	return stored, errors.Join(append(refused, c.takeAway(ctx, o.Obsolete, revisions))...)
 }
 
 // takeAway deletes revisions that nothing uses, as they were when that was decided.
-func (c *leader) takeAway(ctx context.Context, names []string, revisions []policyv1alpha1.PolicyRevision) error {
+func (c *reconciler) takeAway(ctx context.Context, names []string, revisions []policyv1alpha1.PolicyRevision) error {
 	for i := range revisions {
 		r := &revisions[i]
 		if !slices.Contains(names, r.Name) {

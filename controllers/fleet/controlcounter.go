@@ -8,9 +8,9 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
-// ledger is what one generation of a FleetControl counts: each of its budgets, and what its breaker watches. Its selectors
+// controlCounter counts for one generation of a FleetControl: each of its budgets, and what its breaker watches. Its selectors
 // are compiled once, and each machine is entered when it changes, so that a question does not look at every machine.
-type ledger struct {
+type controlCounter struct {
 	of      edition
 	budgets []*account
 	breaker *watch
@@ -24,26 +24,26 @@ type edition struct {
 
 func editionOf(c *policyv1alpha1.FleetControl) edition { return edition{c.UID, c.Generation} }
 
-func newLedger(of edition, budgets []policyv1alpha1.Budget, breaker *policyv1alpha1.Breaker) *ledger {
-	l := &ledger{of: of, breaker: newWatch(breaker)}
+func newControlCounter(of edition, budgets []policyv1alpha1.Budget, breaker *policyv1alpha1.Breaker) *controlCounter {
+	l := &controlCounter{of: of, breaker: newWatch(breaker)}
 	for i := range budgets {
 		l.budgets = append(l.budgets, newAccount(&budgets[i]))
 	}
 	return l
 }
 
-// enter counts a machine that is not in the ledger.
-func (l *ledger) enter(name string, m *machine) {
+// enter counts a machine that does not count yet.
+func (l *controlCounter) enter(name string, m *machine) {
 	for _, a := range l.budgets {
 		a.enter(name, m)
 	}
 	l.breaker.enter(name, m)
 }
 
-// strike takes a machine out that is in the ledger as m.
-func (l *ledger) strike(name string, m *machine) {
+// remove takes a machine out that counts as m.
+func (l *controlCounter) remove(name string, m *machine) {
 	for _, a := range l.budgets {
-		a.strike(name, m)
+		a.remove(name, m)
 	}
-	l.breaker.strike(name)
+	l.breaker.remove(name)
 }

@@ -29,19 +29,19 @@ var labelled = map[string]policyv1alpha1.LabelledStage{
 	policyv1alpha1.LabelActive: policyv1alpha1.LabelledActive,
 }
 
-// head is a ConfigMap that holds a bundle, as it was read.
-type head struct {
+// bundleConfigMap is a ConfigMap that holds a bundle, as it was read.
+type bundleConfigMap struct {
 	rollout.Head
 	configMap *corev1.ConfigMap
 	// reason is the reason of the event about Problem.
 	reason string
 }
 
-func (h *head) refuse(reason, format string, args ...any) {
+func (h *bundleConfigMap) refuse(reason, format string, args ...any) {
 	h.reason, h.Problem = reason, fmt.Sprintf(format, args...)
 }
 
-// acceptTime is how long a look waits for the acceptance of one head. Admission gives it 13 seconds, and stores nothing but drafts that
+// acceptTime is how long a look waits for the acceptance of one bundle. Admission gives it 13 seconds, and stores nothing but drafts that
 // take longer; while the leader waits, nothing else is decided.
 const acceptTime = 30 * time.Second
 
@@ -56,15 +56,17 @@ type accepted struct {
 	again time.Time
 }
 
-// readHeads reads every head, and stores the revisions that there are not yet. The revisions are those stored; new ones
+// readBundles reads every bundle, and stores the revisions that there are not yet. The revisions are those stored; new ones
 // are added.
-func (c *leader) readHeads(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) ([]head, []policyv1alpha1.PolicyRevision, error) {
+func (c *reconciler) readBundles(ctx context.Context, revisions []policyv1alpha1.PolicyRevision) (
+	[]bundleConfigMap, []policyv1alpha1.PolicyRevision, error,
+) {
 	var list corev1.ConfigMapList
-	if err := c.heads.List(ctx, &list, client.InNamespace(c.Namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
+	if err := c.bundles.List(ctx, &list, client.InNamespace(c.Namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
 		return nil, nil, err
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
-	var heads []head
+	var bundles []bundleConfigMap
 	var errs []error
 	judged := map[string]accepted{}
 	for i := range list.Items {
@@ -72,7 +74,7 @@ func (c *leader) readHeads(ctx context.Context, revisions []policyv1alpha1.Polic
 		if !cm.DeletionTimestamp.IsZero() {
 			continue
 		}
-		h := head{configMap: cm}
+		h := bundleConfigMap{configMap: cm}
 		h.Name, h.ActivatedBy = cm.Name, cm.Annotations[policyv1alpha1.ActivatedByAnnotation]
 		made, err := c.judge(ctx, &h, revisions, judged)
 		if err != nil {
@@ -82,19 +84,19 @@ func (c *leader) readHeads(ctx context.Context, revisions []policyv1alpha1.Polic
 		if made != nil {
 			revisions = append(revisions, *made)
 		}
-		heads = append(heads, h)
+		bundles = append(bundles, h)
 	}
 	c.judged = judged
 	if len(errs) > 0 {
 		return nil, nil, errors.Join(errs...)
 	}
-	return heads, revisions, nil
+	return bundles, revisions, nil
 }
 
-// judge finds the revision that a head holds, and stores it where it is new and more than a draft. A draft is not accepted: admission
+// judge finds the revision that a bundle holds, and stores it where it is new and more than a draft. A draft is not accepted: admission
 // and metalaw policy verify show its author what is wrong with it, nobody else asks, and whoever may write drafts must not be able
-// to keep the leader from its work. The error says nothing of the head: the API server cannot be asked at the moment.
-func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.PolicyRevision, judged map[string]accepted) (
+// to keep the leader from its work. The error says nothing of the bundle: the API server cannot be asked at the moment.
+func (c *reconciler) judge(ctx context.Context, h *bundleConfigMap, revisions []policyv1alpha1.PolicyRevision, judged map[string]accepted) (
 	made *policyv1alpha1.PolicyRevision, err error,
 ) {
 	files, ok := c.assemble(ctx, h)
@@ -146,9 +148,9 @@ func (c *leader) judge(ctx context.Context, h *head, revisions []policyv1alpha1.
 	return made, err
 }
 
-// verdict is what came of accepting the content of a head, or comes of it, for as long as a look may wait. The error says nothing of the
+// verdict is what came of accepting the content of a bundle, or comes of it, for as long as a look may wait. The error says nothing of the
 // content.
-func (c *leader) verdict(ctx context.Context, files bundle.Files, digest string) (accepted, error) {
+func (c *reconciler) verdict(ctx context.Context, files bundle.Files, digest string) (accepted, error) {
 	if a, ok := c.judged[digest]; ok && (a.again.IsZero() || c.Now().Before(a.again)) {
 		return a, nil
 	}
@@ -169,7 +171,7 @@ func holds(b *bundle.Bundle) func(policyv1alpha1.PolicyRevision) bool {
 }
 
 // compare holds the name and the version of a new bundle against the label and against what there is.
-func (h *head) compare(b *bundle.Bundle, revisions []policyv1alpha1.PolicyRevision) {
+func (h *bundleConfigMap) compare(b *bundle.Bundle, revisions []policyv1alpha1.PolicyRevision) {
 	if name := h.configMap.Labels[policyv1alpha1.BundleLabel]; b.Name != name {
 		h.refuse(policyv1alpha1.ReasonBundleRefused, "label %s says %q and bundle.yaml says %q; give them the same name",
 			policyv1alpha1.BundleLabel, name, b.Name)
@@ -184,8 +186,8 @@ func (h *head) compare(b *bundle.Bundle, revisions []policyv1alpha1.PolicyRevisi
 	}
 }
 
-// assemble reads the files of a head, and its stage. False: the head cannot be used, and says why.
-func (c *leader) assemble(ctx context.Context, h *head) (bundle.Files, bool) {
+// assemble reads the files of a bundle, and its stage. False: the bundle cannot be used, and says why.
+func (c *reconciler) assemble(ctx context.Context, h *bundleConfigMap) (bundle.Files, bool) {
 	cm := h.configMap
 	text := cm.Labels[policyv1alpha1.StageLabel]
 	stage, ok := labelled[text]
@@ -221,7 +223,7 @@ func (c *leader) assemble(ctx context.Context, h *head) (bundle.Files, bool) {
 }
 
 // scope reads whom a canary governs.
-func (h *head) scope() {
+func (h *bundleConfigMap) scope() {
 	if h.Stage != policyv1alpha1.LabelledCanary {
 		return
 	}
@@ -231,8 +233,10 @@ func (h *head) scope() {
 	}
 }
 
-// create stores what a head holds as a revision. One that is stored already, which the cache does not show yet, is taken as it is.
-func (c *leader) create(ctx context.Context, h *head, b *bundle.Bundle, found diag.List, own string) (*policyv1alpha1.PolicyRevision, error) {
+// create stores what a bundle holds as a revision. One that is stored already, which the cache does not show yet, is taken as it is.
+func (c *reconciler) create(ctx context.Context, h *bundleConfigMap, b *bundle.Bundle, found diag.List, own string) (
+	*policyv1alpha1.PolicyRevision, error,
+) {
 	r, err := revisionOf(b)
 	if err != nil {
 		return nil, err
@@ -251,7 +255,7 @@ func (c *leader) create(ctx context.Context, h *head, b *bundle.Bundle, found di
 }
 
 // existing is the stored revision with the name of a bundle. It may be another one only where somebody chose the content for that.
-func (c *leader) existing(ctx context.Context, h *head, b *bundle.Bundle) (*policyv1alpha1.PolicyRevision, error) {
+func (c *reconciler) existing(ctx context.Context, h *bundleConfigMap, b *bundle.Bundle) (*policyv1alpha1.PolicyRevision, error) {
 	r := &policyv1alpha1.PolicyRevision{}
 	if err := c.Live.Get(ctx, types.NamespacedName{Name: b.Revision.Name}, r); err != nil {
 		return nil, err
