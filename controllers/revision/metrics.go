@@ -32,7 +32,7 @@ var (
 // collector reads what is in force whenever it is scraped, so that the figures are right after a restart.
 type collector struct {
 	reconciler *reconciler
-	reader client.Reader
+	reader     client.Reader
 }
 
 // Describe implements prometheus.Collector.

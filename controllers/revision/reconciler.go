@@ -44,8 +44,8 @@ type reconciler struct {
 	Options
 	// bundles reads the ConfigMaps of bundles and the leases of managers; parts are the ConfigMaps with parts.
 	bundles, parts client.Reader
-	recorder     events.EventRecorder
-	refused      atomic.Pointer[map[string]int]
+	recorder       events.EventRecorder
+	refused        atomic.Pointer[map[string]int]
 
 	// What follows belongs to one look after the other.
 
@@ -54,7 +54,7 @@ type reconciler struct {
 	// judged is what came of accepting the content of bundles that hold no stored revision, by digest.
 	judged map[string]accepted
 	// told is what was said of bundles last.
-	recorded     map[string]string
+	recorded map[string]string
 	troubled map[string]*troubled
 	flushed  time.Time
 	// leases are the leases of other managers as they were seen, by name.
