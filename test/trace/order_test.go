@@ -4,6 +4,7 @@ package trace
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,30 +22,27 @@ type relation struct {
 	guards map[string][]string
 }
 
-// orders compares the entries. A pair that came in both orders is in neither.
-func (r *recorder) orders() (got orders, both map[string]map[[2]string]bool) {
+// orders compares the entries of all servers. A pair that came in both orders is left out.
+func (r *recorder) orders() orders {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	got, both = orders{}, map[string]map[[2]string]bool{}
+	got := orders{}
 	for _, w := range r.servers {
 		for _, e := range w.entries {
 			if _, known := got[e.key]; !known {
-				got[e.key], both[e.key] = relation{map[[2]string]bool{}, map[string][]string{}}, map[[2]string]bool{}
+				got[e.key] = relation{map[[2]string]bool{}, map[string][]string{}}
 			}
 			got[e.key].add(e)
 		}
 	}
-	for key, relation := range got {
+	for _, relation := range got {
+		both := map[[2]string]bool{}
 		for pair := range relation.before {
-			if back := [2]string{pair[1], pair[0]}; relation.before[back] {
-				both[key][pair] = true
-			}
+			both[pair] = relation.before[[2]string{pair[1], pair[0]}]
 		}
-		for pair := range both[key] {
-			delete(relation.before, pair)
-		}
+		maps.DeleteFunc(relation.before, func(pair [2]string, _ bool) bool { return both[pair] })
 	}
-	return got, both
+	return got
 }
 
 func (r relation) add(e *entry) {

@@ -7,10 +7,12 @@ package trace
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/redfish/emulator"
@@ -93,14 +95,28 @@ func TestOrders(t *testing.T) {
 			})
 		}
 	})
-	got, _ := w.orders()
-	w.judge(t)
+	got := w.orders()
+	t.Run("seeds", func(t *testing.T) {
+		for seed := range uint64(seeds) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				w.play(t, seed)
+			})
+		}
+		t.Run("restarts", func(t *testing.T) {
+			t.Parallel()
+			for range restarts {
+				time.Sleep(3 * time.Second)
+				w.stopManager(t)
+				w.startManager(t)
+			}
+		})
+	})
 	if *tell {
 		w.tell(t)
 	}
-	if t.Failed() {
-		return
-	}
+	w.judge(t)
+	w.agree(t, got)
 	if w.together == 0 {
 		t.Error("no reconcile patched both the main part and the status: nothing tells which comes first")
 	}
