@@ -153,6 +153,23 @@ var _ = Describe("Why a claim waits", Ordered, func() {
 		Expect(got.err).To(And(ContainSubstring(`it takes the verb "list" on servers.metal.ironcore.dev`), ContainSubstring("metalaw-fleet-viewer")))
 	})
 
+	It("is told of a server as well, with the rules that lead out of its state", func(ctx SpecContext) {
+		patch(ctx, newServer(ctx, "why-explained", nil, v1alpha1.StateAvailable), func(s *v1alpha1.Server) {
+			s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Revision: revision, Entry: 2, Rule: "ProbeReported", EnteredAt: metav1.NowMicro()}
+		})
+		got := viewer.says(ctx, "explain", "server", "why-explained")
+		Expect(got.code).To(BeZero(), got.err)
+		Expect(got.err).To(BeEmpty())
+		AddReportEntry("explain", got.out)
+		Expect(got.out).To(And(
+			MatchRegexp(`^Server why-explained is Available since \d+s \(ProbeReported\)\n`),
+			ContainSubstring("Policy:      "+revision+"\n"),
+			MatchRegexp(`(?m)^Claimed +Reserved +no +held && !binding && poweredOff \(held is false\)`),
+		))
+		Expect(nobody.says(ctx, "explain", "server", "why-explained").err).To(ContainSubstring(`it takes the verb "get" on servers.metal.ironcore.dev`))
+		Expect(viewer.says(ctx, "explain", "server")).To(Equal(said{code: 2, err: "metalaw: name one server; see --help\n"}))
+	})
+
 	It("is not told of a claim that there is not, nor of no claim", func(ctx SpecContext) {
 		Expect(viewer.says(ctx, "explain", "claim", "none", "-n", namespace)).To(Equal(
 			said{code: 1, err: "metalaw: there is no claim none in namespace why; -n names another namespace\n"}))

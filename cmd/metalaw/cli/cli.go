@@ -64,9 +64,9 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 		Use:   "metalaw",
 		Short: "Bare-metal servers under rules that are data.",
 		Long: "Bare-metal servers under rules that are data.\n\nWhat holds servers back, the ways out of a state in which one is stuck, " +
-			"and why a claim waits. Look at servers and claims with kubectl.\n\n" +
+			"why a server is in its state, and why a claim waits. Look at servers and claims with kubectl.\n\n" +
 			"Exit codes: 0 done; 1 not everything was done; 2 the command line makes no sense.",
-		Example: strings.ReplaceAll("  {{.}} fleet status\n  {{.}} explain claim NAME -n NAMESPACE\n"+
+		Example: strings.ReplaceAll("  {{.}} fleet status\n  {{.}} explain server NAME\n  {{.}} explain claim NAME -n NAMESPACE\n"+
 			"  {{.}} server retry NAME --reason 'DIMM replaced' --wait\n  {{.}} freeze --reason 'many servers in Error'", "{{.}}", program),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -85,7 +85,7 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddCommand(server.Command(program))
 	root.AddCommand(fleet.Commands(program)...)
-	root.AddCommand(claim.Commands(program)...)
+	root.AddCommand(claim.Commands(program, server.ExplainCommand)...)
 	root.AddCommand(policy.Command(program))
 	root.AddCommand(migrate.Command(program))
 	for _, other := range others {

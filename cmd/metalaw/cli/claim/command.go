@@ -17,18 +17,19 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
-// Commands are `metalaw explain` and `metalaw claim`; program is how the user calls this program.
-func Commands(program string) []*cobra.Command {
-	explain := group("explain", "Say why something is as it is: claim", explainCommand)
+// Commands are `metalaw explain` and `metalaw claim`; program is how the user calls this program, and explains are the commands
+// that `metalaw explain` has besides its own.
+func Commands(program string, explains ...func(*access.Flags) *cobra.Command) []*cobra.Command {
+	explain := group("explain", "Say why something is as it is: claim, server", append(explains, explainCommand)...)
 	try := group("claim", "Ask what would become of claims: try", tryCommand)
-	for _, cmd := range []*cobra.Command{explain.Commands()[0], try.Commands()[0]} {
+	for _, cmd := range append(explain.Commands(), try.Commands()...) {
 		cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", program)
 	}
 	return []*cobra.Command{explain, try}
 }
 
-// group is a command that has another one below it.
-func group(name, short string, below func(*access.Flags) *cobra.Command) *cobra.Command {
+// group is a command that has others below it.
+func group(name, short string, below ...func(*access.Flags) *cobra.Command) *cobra.Command {
 	flags := &access.Flags{}
 	var cmd *cobra.Command
 	cmd = &cobra.Command{
@@ -43,7 +44,9 @@ func group(name, short string, below func(*access.Flags) *cobra.Command) *cobra.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags.Register(cmd)
-	cmd.AddCommand(below(flags))
+	for _, one := range below {
+		cmd.AddCommand(one(flags))
+	}
 	return cmd
 }
 

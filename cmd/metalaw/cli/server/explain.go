@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/internal/freeze"
+)
+
+// explanation is what is stored of one server, and what follows from it.
+type explanation struct {
+	Name  string `json:"name"`
+	State string `json:"state,omitempty"`
+	// Rule led to the state; empty where the server began in it.
+	Rule  string     `json:"rule,omitempty"`
+	Since *time.Time `json:"since,omitempty"`
+	Entry int64      `json:"entry,omitempty"`
+	// Power is what the BMC said when the manager last stored it.
+	Power string `json:"power,omitempty"`
+	// Means and Says are the words of the policy about the state and the rule; empty where the revision could not be read.
+	Means    string    `json:"means,omitempty"`
+	Says     string    `json:"says,omitempty"`
+	Deadline *deadline `json:"deadline,omitempty"`
+	// HeldBy is the condition that says what holds the server; nil where nothing does.
+	HeldBy *condition `json:"heldBy,omitempty"`
+	// Conditions are the others that are not as they should be.
+	Conditions []condition `json:"conditions"`
+	// LeftAlone says that the annotation asks the manager to ignore the server; Deleted, when its deletion was asked for.
+	LeftAlone bool       `json:"leftAlone,omitempty"`
+	Deleted   *time.Time `json:"deletedAt,omitempty"`
+	// Asked is the operation that the annotation asks for, and that the manager has not taken in yet.
+	Asked     string                    `json:"asked,omitempty"`
+	Operation *v1alpha1.OperationStatus `json:"operation,omitempty"`
+	Request   *v1alpha1.PowerRequest    `json:"request,omitempty"`
+	// Revision governs the server.
+	Revision string                   `json:"revision,omitempty"`
+	Marks    []string                 `json:"marks"`
+	Retries  int32                    `json:"retries"`
+	Freezes  []policyv1alpha1.Freeze  `json:"freezes"`
+	Breaker  string                   `json:"breaker,omitempty"`
+	Budgets  []budget                 `json:"budgets"`
+	Rules    []wayOut                 `json:"rules"`
+	History  []v1alpha1.LifecycleMove `json:"history"`
+	// Notes say what could not be read, and what follows.
+	Notes []string `json:"notes"`
+}
+
+// condition is what a condition says.
+type condition struct {
+	Type    string    `json:"type"`
+	Status  string    `json:"status"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// deadline is the next exit by time.
+type deadline struct {
+	Rule string `json:"rule"`
+	To   string `json:"to"`
+	// Counted is the time that counts so far, and Remaining what is left of it.
+	Counted   metav1.Duration `json:"counted"`
+	Remaining metav1.Duration `json:"remaining"`
+	// At is when it is over; nil while time does not count, for the reason in Stopped.
+	At      *time.Time `json:"at,omitempty"`
+	Stopped string     `json:"stopped,omitempty"`
+}
+
+// budget is one budget that bounds what is done to the server.
+type budget struct {
+	Name   string                     `json:"name"`
+	Action policyv1alpha1.FleetAction `json:"action"`
+	// Per is the label that divides the budget, and Value the server's.
+	Per   string `json:"per,omitempty"`
+	Value string `json:"value,omitempty"`
+	Max   int32  `json:"max"`
+	// Used is nil where the FleetControl does not name the budget as used up.
+	Used *int32 `json:"used,omitempty"`
+}
+
+// holding are the conditions that may hold a server, the strongest first, each with the status that says so.
+var holding = []struct {
+	kind   string
+	status metav1.ConditionStatus
+}{
+	{v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue},
+	{v1alpha1.ConditionIdentityMismatch, metav1.ConditionTrue},
+	{v1alpha1.ConditionWithheld, metav1.ConditionTrue},
+	{v1alpha1.ConditionBMCReachable, metav1.ConditionFalse},
+	{v1alpha1.ConditionMaintenanceWaits, metav1.ConditionTrue},
+	{v1alpha1.ConditionClaimMissing, metav1.ConditionTrue},
+	{v1alpha1.ConditionBootOverrideMissing, metav1.ConditionTrue},
+	{v1alpha1.ConditionInterfacesUnknown, metav1.ConditionTrue},
+	{v1alpha1.ConditionStalled, metav1.ConditionTrue},
+	{v1alpha1.ConditionReady, metav1.ConditionFalse},
+	{v1alpha1.ConditionHealthy, metav1.ConditionFalse},
+	{v1alpha1.ConditionPolicyBehind, metav1.ConditionTrue},
+}
+
+// explain reads what there is to know about a server, with the reader's own rights.
+func explain(ctx context.Context, c client.Reader, name string, now time.Time) (*explanation, error) {
+	s := &v1alpha1.Server{}
+	if err := c.Get(ctx, types.NamespacedName{Name: name}, s); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("there is no server %s", name)
+		}
+		return nil, access.Explain(err, "get", access.Servers)
+	}
+	e := storedOf(s)
+	if err := e.readFleet(ctx, c, s, now); err != nil {
+		return nil, err
+	}
+	if err := e.readRules(ctx, c, s, now); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// storedOf is what a server says of itself.
+func storedOf(s *v1alpha1.Server) *explanation {
+	e := &explanation{Name: s.Name, State: string(s.Status.State), Power: string(s.Status.PowerState),
+		LeftAlone: v1alpha1.Ignored(s), Operation: s.Status.Operation,
+		Conditions: []condition{}, Marks: []string{}, Freezes: []policyv1alpha1.Freeze{}, Budgets: []budget{}, Rules: []wayOut{},
+		History: []v1alpha1.LifecycleMove{}, Notes: []string{}}
+	for _, h := range holding {
+		found := meta.FindStatusCondition(s.Status.Conditions, h.kind)
+		if found == nil || found.Status != h.status {
+			continue
+		}
+		one := condition{found.Type, string(found.Status), found.Reason, found.Message, found.LastTransitionTime.UTC()}
+		if e.HeldBy == nil {
+			e.HeldBy = &one
+		} else {
+			e.Conditions = append(e.Conditions, one)
+		}
+	}
+	if !e.LeftAlone {
+		e.Asked = s.Annotations[v1alpha1.OperationAnnotation]
+	}
+	if s.DeletionTimestamp != nil {
+		at := s.DeletionTimestamp.UTC()
+		e.Deleted = &at
+	}
+	if l := s.Status.Lifecycle; l != nil {
+		at := l.EnteredAt.UTC()
+		e.Rule, e.Since, e.Entry, e.Request, e.Revision, e.Retries = l.Rule, &at, l.Entry, l.Request, l.Revision, l.Retries
+		e.Marks, e.History = append(e.Marks, l.Marks...), append(e.History, l.History...)
+	}
+	return e
+}
+
+// unread notes what may not be read, and what follows; another failure is returned.
+func (e *explanation) unread(err error, resource, follows string) error {
+	err = access.Explain(err, "get", resource)
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	e.Notes = append(e.Notes, follows+" ("+err.Error()+")")
+	return nil
+}
+
+// readFleet reads the freezes, the breaker and the budgets that concern a server.
+func (e *explanation) readFleet(ctx context.Context, c client.Reader, s *v1alpha1.Server, now time.Time) error {
+	control := &policyv1alpha1.FleetControl{}
+	err := c.Get(ctx, types.NamespacedName{Name: policyv1alpha1.FleetControlName}, control)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return e.unread(err, access.FleetControls, "you cannot see which freezes and budgets apply")
+	}
+	for i := range control.Spec.Freezes {
+		f := &control.Spec.Freezes[i]
+		if !freeze.Ended(f, now) && freeze.Selector(f.Selector).Matches(labels.Set(s.Labels)) {
+			e.Freezes = append(e.Freezes, *f)
+		}
+	}
+	if freeze.Tripped(control) {
+		trip := control.Status.Trip
+		e.Breaker = fmt.Sprintf("tripped at %s: %d of %d servers had entered the states that it watches",
+			trip.At.UTC().Format(time.RFC3339), trip.Servers, trip.Of)
+	}
+	for i := range control.Spec.Budgets {
+		if b := &control.Spec.Budgets[i]; freeze.Selector(b.Selector).Matches(labels.Set(s.Labels)) {
+			e.Budgets = append(e.Budgets, budgetOf(b, control.Status.Usage, s))
+		}
+	}
+	return nil
+}
+
+// budgetOf is a budget as far as it concerns a server.
+func budgetOf(b *policyv1alpha1.Budget, usage []policyv1alpha1.BudgetUsage, s *v1alpha1.Server) budget {
+	one := budget{Name: b.Name, Action: b.Action, Per: b.Per}
+	if b.Per != "" {
+		one.Value = s.Labels[b.Per]
+	}
+	if b.Max != nil {
+		one.Max = *b.Max
+	}
+	at := slices.IndexFunc(usage, func(u policyv1alpha1.BudgetUsage) bool { return u.Name == b.Name && u.Value == one.Value })
+	if at >= 0 {
+		one.Used = &usage[at].Used
+	}
+	return one
+}
