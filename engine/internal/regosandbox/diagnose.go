@@ -72,6 +72,7 @@ var remedies = []struct{ says, hint string }{
 	{"declared", "use another name"},
 	{"recurs", "a rule cannot depend on itself"},
 	{"conflict", "rules of one name need one form"},
+	{sharedTooOften, "let each value hold another once, and compare the values themselves"},
 }
 
 func remedy(d diag.Diagnostic) string {
