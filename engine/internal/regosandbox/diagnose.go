@@ -37,6 +37,9 @@ func fromOPA(modules map[string]*ast.Module, errs ast.Errors) diag.List {
 		case ast.TypeErr:
 			explainType(&d, err)
 		}
+		if d.Message == sharedTooOften {
+			d.Code = CodeLimit
+		}
 		if d.Hint == "" {
 			d.Hint = remedy(d)
 		}

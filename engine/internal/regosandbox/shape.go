@@ -86,42 +86,42 @@ func (s shape) repeated(rounds float64) shape {
 	return shape{s.closed * rounds, s.open * rounds, s.height + 1, s.several}
 }
 
-// shapeOf is the shape of a type. What it holds any number of counts as so many.
-func shapeOf(t types.Type, rounds float64) shape {
+// shapeOf is the shape of a type. What it holds any number of counts once.
+func shapeOf(t types.Type) shape {
 	var all shape
 	switch t := t.(type) {
 	case *types.Array:
 		for i := range t.Len() {
-			all = together(all, shapeOf(t.Select(i), rounds))
+			all = together(all, shapeOf(t.Select(i)))
 		}
 		if t.Dynamic() != nil {
-			all = together(all, shapeOf(t.Dynamic(), rounds))
+			all = together(all, shapeOf(t.Dynamic()))
 		}
 	case *types.Set:
-		all = shapeOf(t.Of(), rounds)
+		all = shapeOf(t.Of())
 	case *types.Object:
 		for _, p := range t.StaticProperties() {
-			all = together(all, shapeOf(p.Value, rounds))
+			all = together(all, shapeOf(p.Value))
 		}
 		if t.DynamicValue() != nil {
-			all = together(all, shapeOf(t.DynamicValue(), rounds))
+			all = together(all, shapeOf(t.DynamicValue()))
 		}
 	case types.Any:
 		for _, one := range t {
-			all = either(all, shapeOf(one, rounds))
+			all = either(all, shapeOf(one))
 		}
 		return either(all, scalar)
 	default:
 		return scalar
 	}
-	return all.repeated(rounds)
+	return all.repeated(1)
 }
 
 // shapes goes through rules in the order in which OPA checks their types.
 type shapes struct {
 	env *ast.TypeEnv
-	// rounds and inputParts are how often a loop, and a level of the input, is taken to repeat a part.
-	rounds, inputParts float64
+	// rounds is how often a loop is taken to repeat a part.
+	rounds float64
 	// variables have unique names by now, and rules their full names.
 	variables map[ast.Var]shape
 	rules     map[string]shape
@@ -135,8 +135,8 @@ type shapes struct {
 }
 
 // shapesOf goes through all rules of a compiler, as long as it is asked to.
-func shapesOf(c *ast.Compiler, rounds, inputParts float64, goOn func(*shapes, *ast.Rule) bool) {
-	s := &shapes{env: c.TypeEnv, rounds: rounds, inputParts: inputParts,
+func shapesOf(c *ast.Compiler, rounds float64, goOn func(*shapes, *ast.Rule) bool) {
+	s := &shapes{env: c.TypeEnv, rounds: rounds,
 		variables: map[ast.Var]shape{}, rules: map[string]shape{}, packages: map[string]shape{}}
 	sorted, _ := c.Graph.Sort()
 	for _, node := range sorted {
@@ -172,11 +172,31 @@ func (s *shapes) rule(rule *ast.Rule) {
 		head = head.repeated(s.rounds)
 	}
 	name := fixed.String()
-	s.rules[name] = s.noted(either(s.rules[name], head))
+	s.rules[name] = s.noted(s.orElse(s.rules[name], head))
 	for n := 1; n < len(fixed); n++ {
 		of := fixed[:n].String()
 		s.packages[of] = together(s.packages[of], holding(head))
 	}
+}
+
+// orElse is the shape of a rule that is written twice. Where sizes are guessed no value counts what only another definition makes.
+func (s *shapes) orElse(a, b shape) shape {
+	if s.rounds > 1 {
+		return largest([]shape{a, b})
+	}
+	return either(a, b)
+}
+
+// input is the shape of a part of the input. Where sizes are guessed it depends on how near to the whole the part is.
+func (s *shapes) input(ref ast.Ref) shape {
+	if s.rounds == 1 {
+		return shapeOf(s.env.GetByRef(ref))
+	}
+	found := scalar
+	for n := len(ref); n <= inputLevels; n++ {
+		found = found.repeated(inputParts)
+	}
+	return found
 }
 
 func (s *shapes) noted(found shape) shape {
@@ -232,7 +252,7 @@ func (s *shapes) call(terms []*ast.Term) shape {
 		if len(each) > 1 && (name == ast.Member.Name || name == ast.MemberWithKey.Name) {
 			s.compare(each[len(each)-2], each[len(each)-1])
 		}
-		if shapeOf(known.Decl.Result(), 1).height == 0 && name != ast.Minus.Name {
+		if shapeOf(known.Decl.Result()).height == 0 && name != ast.Minus.Name {
 			return scalar
 		}
 		return largest(each) // what it makes beyond that is bounded when it is called
@@ -315,7 +335,7 @@ func (s *shapes) ref(ref ast.Ref) shape {
 	found, keys := s.replaced, ref[1:]
 	switch {
 	case ref.HasPrefix(ast.InputRootRef):
-		return either(shapeOf(s.env.GetByRef(ref), s.inputParts), found)
+		return either(s.input(ref), found)
 	case ref.HasPrefix(ast.DefaultRootRef):
 		known := ref
 		for len(known) > 1 && s.rules[known.String()] == (shape{}) {
