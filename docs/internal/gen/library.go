@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/metalaw/metalaw/engine/admission"
-	"github.com/metalaw/metalaw/engine/admission/objectonly"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/library"
@@ -42,28 +41,6 @@ func libraryPage(string) (string, error) {
 	for _, p := range all {
 		libraryPolicy(m, p)
 	}
-	m.line("## As ValidatingAdmissionPolicy")
-	m.line("")
-	m.paragraph("`metalaw policy vap -f DIR` prints what needs only the object: of metalaw's own rules about ServerClaims, and of the rules " +
-		"`deny` and `warn` in `admission.rego`, the library's " +
-		"included. Kubernetes then refuses such a claim by itself, in the same words, also while no manager answers. It refuses what " +
-		"metalaw refuses by such a rule, and never what metalaw admits: what CEL, the language of Kubernetes, cannot say exactly is left. " +
-		"What is left is listed, with the reason; metalaw's " +
-		"webhook goes on asking everything. The fragment of Rego that is translated:")
-	m.line("* `input.operation`, `input.kind`, `input.object`, `input.oldObject`, `input.user.name` and `input.user.groups`; not " +
-		"`input.facts`, which only metalaw knows. What is read of an object is a field of a ServerClaim's schema, or a label or annotation")
-	m.line("* `not`, names given by `:=`, `some x in` and `in` over written-out lists, sets and the lists of a ServerClaim's schema; no " +
-		"comprehension, `every`, `with`, or rule that reads a set of rules")
-	m.line("* keys of objects and elements of sets, such as `teams[input.object.metadata.labels.team]`; no element of a list by its number")
-	m.line("* helper rules and functions of the bundle that give one value, or values of one kind, with `default` and `else`")
-	m.line("* these functions and operators: %s; a pattern, a separator or a format has to be written out, a format puts strings into a "+
-		"text by `%%s` and `%%v`, and `<` orders two strings or two numbers", codes(objectonly.Functions()))
-	m.line("* behind `not` no call of what may be absent, and no key that may be: Rego then lets the whole body not hold. Name it first " +
-		"(`team := input.object.metadata.labels.team`), or read it by `object.get`")
-	m.line("* `code`, `message` and `field` in the head of the rule, of which the message may be computed")
-	m.line("")
-	m.paragraph("Functions that mean something else in CEL, such as `lower` beyond ASCII, are not translated. A test holds the translation " +
-		"against the Rego, on random rules and random claims.")
 	return m.text(), nil
 }
 

@@ -119,7 +119,7 @@ func Compile(spec Spec, files map[string][]byte) (*Module, diag.List) {
 func newCompiler(spec Spec, forTests bool) *ast.Compiler {
 	schemas := ast.NewSchemaSet()
 	schemas.Put(ast.SchemaRootRef, spec.InputSchema)
-	return ast.NewCompiler().
+	return withShapesBounded(ast.NewCompiler()).
 		WithCapabilities(capabilities(forTests)).
 		WithStrict(true).
 		WithSchemas(schemas).
@@ -162,9 +162,6 @@ func parse(spec Spec, files map[string][]byte, withTests bool) (map[string]*ast.
 				Line: module.Package.Loc().Row, Column: module.Package.Loc().Col,
 				Message: fmt.Sprintf("nothing evaluates the package %s", pkg), Hint: packageHint(spec, file)})
 		}
-	}
-	if !found.HasErrors() {
-		found = append(found, checkSharing(modules)...)
 	}
 	return modules, found
 }

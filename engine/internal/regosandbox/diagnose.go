@@ -37,6 +37,9 @@ func fromOPA(modules map[string]*ast.Module, errs ast.Errors) diag.List {
 		case ast.TypeErr:
 			explainType(&d, err)
 		}
+		if d.Message == sharedTooOften {
+			d.Code = CodeLimit
+		}
 		if d.Hint == "" {
 			d.Hint = remedy(d)
 		}
@@ -72,6 +75,7 @@ var remedies = []struct{ says, hint string }{
 	{"declared", "use another name"},
 	{"recurs", "a rule cannot depend on itself"},
 	{"conflict", "rules of one name need one form"},
+	{sharedTooOften, "let each value hold another once, and compare the values themselves"},
 }
 
 func remedy(d diag.Diagnostic) string {

@@ -104,15 +104,13 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	defer release()
 	ctx, end := context.WithTimeout(ctx, longestTests)
 	defer end()
-	seen := watchMessages(spec, coverage)
-	results, last, err := runInOrder(ctx, compiler, modules, seen)
+	results, last, err := runInOrder(ctx, compiler, modules, coverage)
 	if errs, ok := errors.AsType[ast.Errors](err); ok {
 		return TestReport{}, append(found, fromOPA(modules, errs)...)
 	}
 	if err != nil {
 		return TestReport{}, append(found, diag.Diagnostic{Severity: diag.Error, Code: CodeCompile, File: spec.Package, Message: err.Error()})
 	}
-	found = append(found, seen.found...)
 	var report TestReport
 	for i, result := range results {
 		name := strings.TrimPrefix(result.Package, "data.") + "." + result.Name
@@ -152,7 +150,7 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 // runInOrder runs one test after the other in the order of the text, up to the one that the context stops, and names the last. A
 // runner left to itself takes them in an order that differs from run to run, and which of them uses up the steps would be a matter of
 // chance.
-func runInOrder(ctx context.Context, compiler *ast.Compiler, modules map[string]*ast.Module, seen *messagesSeen) (
+func runInOrder(ctx context.Context, compiler *ast.Compiler, modules map[string]*ast.Module, coverage topdown.QueryTracer) (
 	all []*tester.Result, last string, err error,
 ) {
 	runner := func(only string) *tester.Runner {
@@ -171,11 +169,9 @@ func runInOrder(ctx context.Context, compiler *ast.Compiler, modules map[string]
 	}
 	for range none {
 	}
-	seen.among(compiler.Modules)
-	tracer := both{seen, meter{workOf(ctx), weightOf(compiler.Modules), leaveGoroutine}}
+	tracer := both{coverage, meter{workOf(ctx), weightOf(compiler.Modules), leaveGoroutine}}
 	for _, last = range testNames(compiler) {
 		each, _ := withBudget(ctx)
-		seen.test = strings.TrimPrefix(last, "data.")
 		results, err := runner("^"+regexp.QuoteMeta(last)+"$").SetCoverageQueryTracer(tracer).RunTests(each, nil)
 		if err != nil {
 			return nil, last, err

@@ -156,7 +156,7 @@ type cost struct {
 
 // costs is worked out once.
 func (m *Module) costs() cost {
-	m.costed.Do(func() { m.cost = cost{weightOf(m.compiler.Modules), repeated(m.compiler.Modules)} })
+	m.costed.Do(func() { m.cost = cost{weightOf(m.compiler.Modules), repeats(m.compiler)} })
 	return m.cost
 }
 

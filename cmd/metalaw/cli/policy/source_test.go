@@ -105,7 +105,7 @@ func TestOneInterruptEndsACommandThatWaitsForItsInput(t *testing.T) {
 	t.Cleanup(func() { typist.Close() }) //nolint:errcheck // It has no error.
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	for _, verb := range []string{"verify", "test", "render", "vap"} {
+	for _, verb := range []string{"verify", "test", "render"} {
 		_, _, err := callReading(ctx, silent, verb, "-f", "-")
 		if err == nil || err.Error() != "interrupted before the input had ended" || usage.ExitCode(err) != usage.ExitIncomplete {
 			t.Errorf("%s: %v", verb, err)
