@@ -6,7 +6,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -101,39 +100,13 @@ type EffectType struct {
 	// Earns are the marks that asking for the effect earns. The shell stores them in the write that records its request,
 	// right before it asks: an effect that is held back, or holds already, earns nothing.
 	Earns []string
-	// Remembers are the marks that the shell sets or takes away as it carries the effect out, by what is asked for. Static checks
-	// follow them; decisions do not rely on them, and what must hold to set or clear a mark is not asked.
-	Remembers []Memory
 	// Serves are the operations that the effect carries out where somebody asks for them.
 	Serves []string
 	// Brings is CEL that holds only after the effect, and no longer than its state's entry: static checks rule it out in states
 	// that do not have the effect. Decisions do not rely on it. Empty where the effect leaves nothing of that kind.
 	Brings string
-	// Change is what the effect makes of facts that exits may wait for. Static checks follow it; decisions do not rely on it.
-	Change Change
 	// Undoes names the effects that undo this one, or that this one undoes: a state that wants both at once would never rest.
 	Undoes []string
-}
-
-// Change is what an effect makes of facts once everything goes well.
-type Change struct {
-	// Facts are those that it changes, by name; none where the effect changes nothing that a lifecycle asks for.
-	Facts []string
-	// Makes is CEL that holds once it is done, and Needs CEL without which it does not come to that; empty where nothing is needed.
-	Makes, Needs string
-}
-
-// Memory is a mark that tells how an effect was carried out last: it is set where the parameter By has a word, and taken away where
-// that has none, or one of Except.
-type Memory struct {
-	Mark, By string
-	Except   []string
-}
-
-// SetBy says that an effect sets the mark; else it takes it away.
-func (m Memory) SetBy(e Effect) bool {
-	word := e.Param(m.By).Text()
-	return word != "" && !slices.Contains(m.Except, word)
 }
 
 // Axiom is something about facts that follows from the way in which they are made. Static checks rely on it; decisions do

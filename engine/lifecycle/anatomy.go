@@ -43,8 +43,6 @@ type Anatomy struct {
 	Axioms, AfterMove []Expression
 	// Brings is, by effect, what holds only in states that have the effect.
 	Brings map[string]*Expression
-	// Makes and Needs are, by effect, what holds once it is done, and what it takes for that.
-	Makes, Needs map[string]*Expression
 	// Assumed is what holds besides of the servers that the lifecycle governs.
 	Assumed []Expression
 
@@ -84,12 +82,11 @@ type StateAnatomy struct {
 // EnsureAnatomy is one effect of a state. Marks are those that it needs stored first, or earns; Sets and Clears those by which it
 // remembers how it was carried out.
 type EnsureAnatomy struct {
-	Effect       string
-	Touches      bool
-	Marks        []string
-	Sets, Clears []string
-	At           Place
-	When         *Condition
+	Effect  string
+	Touches bool
+	Marks   []string
+	At      Place
+	When    *Condition
 }
 
 // ExitAnatomy is one way out of a state.
@@ -171,7 +168,7 @@ func (l *Lifecycle) Anatomy(assumed ...engine.Axiom) (*Anatomy, error) {
 		return a, err
 	}
 	a.Axioms, a.AfterMove, a.Assumed = expressionsOf(laws.axioms), expressionsOf(laws.afterMove), expressionsOf(also)
-	a.Brings, a.Makes, a.Needs = expressionsBy(laws.brings), expressionsBy(laws.makes), expressionsBy(laws.needs)
+	a.Brings = expressionsBy(laws.brings)
 	a.Enter, a.Arrive = requirementsOf(laws, l.safety.enter), requirementsOf(laws, l.safety.arrive)
 	a.Leave = requirementsOf(laws, l.safety.leave)
 	a.Clear, a.Set = requirementsOf(laws, l.safety.clear), requirementsOf(laws, l.safety.set)
@@ -239,13 +236,6 @@ func (l *Lifecycle) anatomyOf(st *state) StateAnatomy {
 	for _, e := range st.ensure {
 		one := EnsureAnatomy{Effect: e.effect.Name, Touches: e.kind.Touches, Marks: l.safety.marks[e.effect.Name],
 			At: e.at, When: conditionOf(e.when)}
-		for _, m := range e.kind.Remembers {
-			if m.SetBy(e.effect) {
-				one.Sets = append(one.Sets, m.Mark)
-			} else {
-				one.Clears = append(one.Clears, m.Mark)
-			}
-		}
 		s.Ensure = append(s.Ensure, one)
 	}
 	for _, e := range st.exits {

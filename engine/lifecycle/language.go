@@ -29,8 +29,6 @@ type laws struct {
 	// brings is by effect, and halts by safety rule and source.
 	brings map[string]*atom
 	halts  map[[2]string]*atom
-	// makes and needs are by effect.
-	makes, needs map[string]*atom
 }
 
 // languageOf fails only on a mistake in the vocabulary, which is the program's own.
@@ -59,7 +57,7 @@ func newLanguage(v *engine.Vocabulary) (*language, error) {
 }
 
 func (g *language) compileLaws() (*laws, error) {
-	l := &laws{brings: map[string]*atom{}, makes: map[string]*atom{}, needs: map[string]*atom{}}
+	l := &laws{brings: map[string]*atom{}}
 	c := &safetyCompiler{env: g.env, vocabulary: g.vocabulary, known: map[[2]string]*atom{}}
 	l.halts = c.known
 	for _, r := range g.safety.requirements() {
@@ -78,16 +76,11 @@ func (g *language) compileLaws() (*laws, error) {
 	}
 	for i := range g.vocabulary.Effects {
 		e := &g.vocabulary.Effects[i]
-		for _, law := range []struct {
-			source string
-			by     map[string]*atom
-		}{{e.Brings, l.brings}, {e.Change.Makes, l.makes}, {e.Change.Needs, l.needs}} {
-			if law.source == "" {
-				continue
-			}
-			if law.by[e.Name], err = g.atom(e.Name, law.source); err != nil {
-				return nil, err
-			}
+		if e.Brings == "" {
+			continue
+		}
+		if l.brings[e.Name], err = g.atom(e.Name, e.Brings); err != nil {
+			return nil, err
 		}
 	}
 	return l, nil

@@ -74,7 +74,6 @@ func newEncoder(a *lifecycle.Anatomy, limit int) *encoder {
 		evaluators: map[*primitive]func(engine.Facts) (bool, error){}}
 	e.reader = &reader{words: a.Vocabulary, known: map[string]int{}}
 	e.readAll()
-	e.readChanges()
 	e.primitives = e.reader.primitives
 	e.assignVariables()
 	e.domain, e.assumed = e.possible(), bdd.True
@@ -131,17 +130,6 @@ func (e *encoder) readAll() {
 	}
 }
 
-// readChanges reads what effects make of facts. They have no say in the order of the questions, which is for what decisions ask.
-func (e *encoder) readChanges() {
-	decisions := e.expressions
-	for _, changes := range []map[string]*lifecycle.Expression{e.anatomy.Makes, e.anatomy.Needs} {
-		for _, effect := range slices.Sorted(maps.Keys(changes)) {
-			e.read(changes[effect])
-		}
-	}
-	e.expressions = decisions
-}
-
 func (e *encoder) readRequirements(all []lifecycle.RequirementAnatomy) {
 	for _, r := range all {
 		e.read(r.Must)
@@ -163,15 +151,6 @@ func (e *encoder) read(x *lifecycle.Expression) {
 func (e *encoder) mark(word string) *form {
 	i, _ := e.words.Index(e.words.MarksFact)
 	return e.reader.use(&primitive{kind: isIn, fact: i, word: word})
-}
-
-// marksAsked are those of some marks for which there is a question.
-func (e *encoder) marksAsked(marks []string) []string {
-	i, _ := e.words.Index(e.words.MarksFact)
-	return slices.DeleteFunc(slices.Clone(marks), func(mark string) bool {
-		_, known := e.reader.known[(&primitive{kind: isIn, fact: i, word: mark}).key()]
-		return !known
-	})
 }
 
 func (e *encoder) readDeadline(d *lifecycle.DeadlineAnatomy) {

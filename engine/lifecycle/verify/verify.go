@@ -103,14 +103,11 @@ func check(l *lifecycle.Lifecycle, limit int, assumed []engine.Axiom) Report {
 	c.checkDefinitions()
 	c.checkRetries()
 	c.checkForfeits()
-	s := c.newSpin(false)
-	s.checkLivelock()
+	c.newSpin(false).checkLivelock()
 	c.checkDeadlines()
 	if err := c.Err(); err != nil { // what was found with a diagram that was cut off means nothing
 		c.findings = []Finding{undecided(anatomy, err.Error())}
 		c.open = append(c.open, err.Error())
-	} else {
-		s.checkRounds()
 	}
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Code, b.Code),

@@ -3,7 +3,6 @@
 package verify
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -134,9 +133,6 @@ lifecycle.yaml:36:14: error: Sold: Sold never fires: where its guard is true, a 
 		"thresholds are ordered": {
 			[]string{`spent: lifecycle.retries >= 2`, "spent: lifecycle.retries >= 2 && lifecycle.retries < 2"}, `
 lifecycle.yaml:20:14: error: Failed: Failed never fires: no facts make spent && !good true [rule-never-fires]
-lifecycle.yaml:25:14: warning: Cooled: servers can go round for ever by what the states ensure and by time alone: Test -Again-> Pause -Cooled-> Test [endless-round]
-  Test -Again-> Pause; in Pause with {lifecycle.age: 5m, lifecycle.retries: 2}
-  {to: Test, rule: Cooled}
 `},
 		"a guard that is always true": {
 			[]string{`when: scratched}`, `when: scratched || lit || !lit}`}, `
@@ -167,17 +163,11 @@ lifecycle.yaml:22:14: info: Tired: in Test, Passed (to Shelf) and Tired (to Bin)
 			[]string{`after: lamp.budget, retry: true}`, `after: 5m}`, "    means: Cooling down.\n", "    means: Cooling down.\n    stable: true\n",
 				`when: spent && !good, after: 10m`, `when: "!good", after: 10m`, "  spent: lifecycle.retries >= 2\n", ""}, `
 lifecycle.yaml:19:53: warning: Failed: in Test, the deadline of Failed is never reached: Again leaves the state sooner [deadline-too-late]
-lifecycle.yaml:20:14: warning: Again: servers can go round for ever by what the states ensure and by time alone: Test -Again-> Pause -Cooled-> Test [endless-round]
-  in Test with {lifecycle.age: 5m}
-  {to: Pause, rule: Again}
 `},
 		"a deadline too late that leads back into the same round": {
 			[]string{`to: Bin, when: spent && !good, after: 10m`, `to: Pause, when: "!good", after: 10m`,
 				`after: lamp.budget, retry: true}`, `after: 5m}`, "  spent: lifecycle.retries >= 2\n", ""}, `
 lifecycle.yaml:19:55: warning: Failed: in Test, the deadline of Failed is never reached: Again leaves the state sooner [deadline-too-late]
-lifecycle.yaml:20:14: warning: Again: servers can go round for ever by what the states ensure and by time alone: Test -Again-> Pause -Cooled-> Test [endless-round]
-  in Test with {lifecycle.age: 5m}
-  {to: Pause, rule: Again}
 `},
 		"a retry that nobody counts": {
 			[]string{`after: lamp.budget, retry: true}`, `after: lamp.budget}`}, `
@@ -216,9 +206,6 @@ lifecycle.yaml:41:14: warning: Mended: Mended clears Wrapped: its warranty ends 
 lifecycle.yaml:20:14: warning: Failed: in Test, the guard of Failed can be an error, and the server would be halted [guard-error]
   in Test with {lifecycle.age: 10m, lamp.volts: 0}
   {halts: GuardError, rule: Failed}
-lifecycle.yaml:25:14: warning: Cooled: servers can go round for ever by what the states ensure and by time alone: Test -Again-> Pause -Cooled-> Test [endless-round]
-  Test -Again-> Pause; in Pause with {lifecycle.age: 5m}
-  {to: Test, rule: Cooled}
 undecided: lamp.watts / lamp.volts > 2 is not taken apart: it may be true or false whatever else holds
 `},
 		"text that is not taken apart": {
@@ -382,29 +369,6 @@ undecided: the conditions have no form of fewer than 100 nodes
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
-	}
-}
-
-// What can only warn takes nothing away from what was proven, where there is no room for it; and it warns of nothing that a diagram
-// showed which was cut off.
-func TestALifecycleIsProvenWhereThereIsNoRoomToLookForRounds(t *testing.T) {
-	l := compiled(t, counting(4)...)
-	enough, met := check(l, maxNodes, nil), 0
-	for limit := 1000; limit < maxNodes; limit += limit / 50 {
-		r := check(l, limit, nil)
-		cut := slices.ContainsFunc(r.Undecided, func(words string) bool { return strings.HasPrefix(words, roundsUnknown) })
-		if len(r.Undecided) == 0 {
-			break
-		}
-		if cut {
-			met++
-		}
-		if cut && (r.Diagnostics().HasErrors() || len(roundsOf(r)) > 0) {
-			t.Errorf("with room for %d nodes it says %s", limit, said(r))
-		}
-	}
-	if met == 0 || len(roundsOf(enough)) != 2 {
-		t.Errorf("%d limits leave room for the proofs and none for the rounds; with room for all there are %q", met, roundsOf(enough))
 	}
 }
 
