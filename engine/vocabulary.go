@@ -6,8 +6,8 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -25,6 +25,15 @@ type FactType struct {
 	Quiet Value
 	// Doc is one sentence for the reference page.
 	Doc string
+}
+
+// zero is false, zero, empty, or an enum's first word.
+func (f FactType) zero() Value {
+	zero := Value{kind: f.Kind}
+	if f.Kind == Enum && len(f.Values) > 0 {
+		zero.text = f.Values[0]
+	}
+	return zero
 }
 
 // Group is the part of the name before the dot.
@@ -124,6 +133,21 @@ type Forfeit struct {
 	Loses, Instead string
 }
 
+// The facts in which the engine finds a server's position in its lifecycle.
+const (
+	FactState   = "lifecycle.state"
+	FactAge     = "lifecycle.age"
+	FactMarks   = "lifecycle.marks"
+	FactRetries = "lifecycle.retries"
+)
+
+// FactOperation is the name of the operation that is asked for.
+const FactOperation = "operation.name"
+
+// OperationFacts are the facts about the operation that is asked for. They have their quiet values right after a move that it
+// served, and in a state that does not accept it.
+var OperationFacts = []string{FactOperation, "operation.entry", "operation.reset"}
+
 // Vocabulary is everything that a bundle may speak of.
 type Vocabulary struct {
 	Facts   []FactType
@@ -154,15 +178,9 @@ type Vocabulary struct {
 	Handled []string
 	// Moves are the rules of moves that the shell makes by itself and knows again by their names. No bundle has a rule of such a name.
 	Moves []string
-	// StateFact, AgeFact, MarksFact and RetriesFact name the facts in which the engine finds the lifecycle's position.
-	StateFact, AgeFact, MarksFact, RetriesFact string
-
 	// Axioms hold always. AfterMove hold besides right after every move; the facts that they name may change at a move, and
 	// no others but the lifecycle's position.
 	Axioms, AfterMove []Axiom
-	// OperationFacts are the facts about an operation that somebody asked for, its name first. Right after a move that it
-	// served, or into a state that does not accept it, they have their quiet values.
-	OperationFacts []string
 	// Destinations is, by operation, the one state to which rules may lead that serve it.
 	Destinations map[string]State
 	// Resumes is, by boolean fact, the state in which a server without a state begins where the fact holds, whatever rules
@@ -171,45 +189,26 @@ type Vocabulary struct {
 	// Entries says of states how a server may come there without any rule, such as from another operator.
 	Entries map[State]string
 
-	index   map[string]int
-	settled *settled
+	index map[string]int
 }
 
-// settled is what was made of a vocabulary that does not change any more.
-type settled struct {
-	of   *Vocabulary
-	once sync.Once
-	made any
-	err  error
-}
-
-// Settle says that the vocabulary is complete and will never be changed. It may then be shared between goroutines, and Made
-// works once only.
-func (v *Vocabulary) Settle() {
-	v.Index("")
-	v.settled = &settled{of: v}
-}
-
-// Made returns what build makes of the vocabulary. Of one that is settled that is made at the first call and handed out again,
-// whatever build is later; of any other, such as a copy that somebody goes on to change, it is made anew each time.
-func (v *Vocabulary) Made(build func() (any, error)) (any, error) {
-	s := v.settled
-	if s == nil || s.of != v {
-		return build()
-	}
-	s.once.Do(func() { s.made, s.err = build() })
-	return s.made, s.err
-}
-
-// Index returns the position of a fact in Facts. It builds its table on the first call, so that it must be called once
-// before the vocabulary is shared between goroutines; Settle and compiling a bundle do that.
-func (v *Vocabulary) Index(name string) (int, bool) {
-	if v.index == nil {
-		v.index = make(map[string]int, len(v.Facts))
-		for i, f := range v.Facts {
-			v.index[f.Name] = i
+// NewVocabulary makes a vocabulary of its words. Its facts must not change any more. A fact without a quiet value has its
+// kind's zero.
+func NewVocabulary(words Vocabulary) *Vocabulary {
+	words.Facts = slices.Clone(words.Facts)
+	words.index = make(map[string]int, len(words.Facts))
+	for i := range words.Facts {
+		f := &words.Facts[i]
+		words.index[f.Name] = i
+		if f.Quiet.Missing() {
+			f.Quiet = f.zero()
 		}
 	}
+	return &words
+}
+
+// Index returns the position of a fact in Facts.
+func (v *Vocabulary) Index(name string) (int, bool) {
 	i, ok := v.index[name]
 	return i, ok
 }

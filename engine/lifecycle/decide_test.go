@@ -104,7 +104,7 @@ func TestAMoveIsCheckedAgainstTheMarksAsTheyWillBe(t *testing.T) {
 
 func TestAnInvariantThatDoesNotHoldHalts(t *testing.T) {
 	broken := compiled(t, shop+"- {rule: NeverTested, must: \"state != 'Test' || !acting()\"}\n")
-	d := broken.Decide(observed{words: broken.vocabulary, facts: lamp("Test")})
+	d := broken.Decide(observed{words: broken.ast.Vocabulary, facts: lamp("Test")})
 	if got, want := outcomeOf(d), (outcome{Halt: "InvariantViolated NeverTested"}); !cmp.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 // words is a small vocabulary of one machine: a lamp that may be switched, tested and sold.
 func words() *engine.Vocabulary {
-	return &engine.Vocabulary{
+	return engine.NewVocabulary(engine.Vocabulary{
 		Facts: []engine.FactType{
 			{Name: "lifecycle.state", Kind: engine.String},
 			{Name: "lifecycle.age", Kind: engine.Age},
@@ -32,9 +33,11 @@ func words() *engine.Vocabulary {
 		Clear:      map[string][]engine.Requirement{"Scratched": {{Rule: "PolishedCold", Must: `lamp.power == "Off"`, Doc: "a lamp is polished only while off"}}},
 		Marks:      map[string]string{"Wrapped": "it is in paper", "Scratched": "it is not as new"},
 		Operations: []string{"sell"},
-		StateFact:  "lifecycle.state", AgeFact: "lifecycle.age", MarksFact: "lifecycle.marks", RetriesFact: "lifecycle.retries",
-	}
+	})
 }
+
+// shopWords is the vocabulary of tests that do not change it.
+var shopWords = sync.OnceValue(words)
 
 // facts is what is known of the lamp; a fact left out was not observed.
 type facts map[string]engine.Value
@@ -110,7 +113,7 @@ invariants:
 
 func compiled(t testing.TB, source string) *Lifecycle {
 	t.Helper()
-	l, found, err := Compile("lifecycle.yaml", []byte(source), words())
+	l, found, err := Compile("lifecycle.yaml", []byte(source), shopWords())
 	if err != nil {
 		t.Fatal(err)
 	}

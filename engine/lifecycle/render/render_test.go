@@ -47,11 +47,10 @@ states:
 
 func lamp(t *testing.T) *lifecycle.Lifecycle {
 	t.Helper()
-	words := &engine.Vocabulary{
+	words := engine.NewVocabulary(engine.Vocabulary{
 		Facts: []engine.FactType{{Name: "lamp.asked", Kind: engine.Bool}, {Name: "lamp.burnt", Kind: engine.Bool},
-			{Name: "life.state", Kind: engine.String}, {Name: "life.age", Kind: engine.Age}, {Name: "life.marks", Kind: engine.Set}},
-		StateFact: "life.state", AgeFact: "life.age", MarksFact: "life.marks",
-	}
+			{Name: "lifecycle.state", Kind: engine.String}, {Name: "lifecycle.age", Kind: engine.Age}, {Name: "lifecycle.marks", Kind: engine.Set}},
+	})
 	l, found, err := lifecycle.Compile("lifecycle.yaml", []byte(small), words)
 	if err != nil {
 		t.Fatal(err)
@@ -97,8 +96,8 @@ func TestWhatAnAuthorWritesIsNoMarkup(t *testing.T) {
 		"a link behind a backslash":   {`\[this](javascript:1)`, `asked`, `\&#91;this](javascript:1)`, "`asked`"},
 		"a character reference":       {`Off &lt;b> &#60;`, `asked`, `Off &amp;lt;b> &amp;#60;`, "`asked`"},
 		"ordinary text":               {"Off & under 5 < 6 > 4, R&D: `asked`.", `asked`, "Off & under 5 < 6 > 4, R&D: `asked`.", "`asked`"},
-		"a condition of code":         {"Off.", `asked && life.age < 5m`, "Off.", "`asked && life.age < 5m`"},
-		"a condition with a backtick": {"Off.", "life.state == \"`<script>`\"", "Off.", "`` life.state == \"`<script>`\" ``"},
+		"a condition of code":         {"Off.", `asked && lifecycle.age < 5m`, "Off.", "`asked && lifecycle.age < 5m`"},
+		"a condition with a backtick": {"Off.", "lifecycle.state == \"`<script>`\"", "Off.", "`` lifecycle.state == \"`<script>`\" ``"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := prose(c.means); got != c.said {

@@ -15,7 +15,7 @@ import (
 
 // lamps is a vocabulary of lamps that are tested and sold.
 func lamps() *engine.Vocabulary {
-	v := &engine.Vocabulary{
+	return engine.NewVocabulary(engine.Vocabulary{
 		Facts: []engine.FactType{
 			{Name: "lifecycle.state", Kind: engine.String, Quiet: engine.StringValue("")},
 			{Name: "lifecycle.age", Kind: engine.Age, Quiet: engine.AgeValue(0)},
@@ -30,11 +30,8 @@ func lamps() *engine.Vocabulary {
 			{Name: "SwitchOn", Touches: true, Requires: []engine.Requirement{{Rule: "NeverSold", Must: "!lamp.sold", Doc: "a sold lamp is not ours"}}},
 			{Name: "Wrap", Marks: []string{"Wrapped"}},
 		},
-		Marks:     map[string]string{"Wrapped": "it is in paper"},
-		StateFact: "lifecycle.state", AgeFact: "lifecycle.age", MarksFact: "lifecycle.marks", RetriesFact: "lifecycle.retries",
-	}
-	v.Index("")
-	return v
+		Marks: map[string]string{"Wrapped": "it is in paper"},
+	})
 }
 
 const shop = `apiVersion: policy.metalaw.dev/v1alpha1

@@ -39,8 +39,9 @@ func (e *encoder) arranged() []*primitive {
 	for i := range position {
 		position[i] = float64(i)
 	}
+	sets := e.together(blockOf)
 	for range rounds {
-		position = pulled(position, e.together(blockOf))
+		position = pulled(position, sets)
 	}
 	slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(position[blockOf[a]], position[blockOf[b]]) })
 	all := make([]*primitive, len(sorted))
@@ -81,19 +82,17 @@ func pulled(position []float64, sets [][]int) []float64 {
 
 // together lists the blocks of every expression and of every guard.
 func (e *encoder) together(blockOf []int) [][]int {
-	if e.sets != nil {
-		return e.sets
-	}
+	var sets [][]int
 	add := func(all []int) {
 		slices.Sort(all)
 		if all = slices.Compact(all); len(all) > 1 {
-			e.sets = append(e.sets, all)
+			sets = append(sets, all)
 		}
 	}
 	for _, x := range e.expressions {
 		add(blocksOf(e.forms[x].form, blockOf, nil))
 	}
-	for _, st := range e.anatomy.States {
+	for _, st := range e.ast.States {
 		for _, x := range st.Exits {
 			add(e.guardBlocks(x.When, blockOf, nil))
 		}
@@ -101,7 +100,7 @@ func (e *encoder) together(blockOf []int) [][]int {
 			add(e.guardBlocks(x.When, blockOf, nil))
 		}
 	}
-	return e.sets
+	return sets
 }
 
 func blocksOf(f *form, blockOf []int, to []int) []int {
@@ -119,7 +118,7 @@ func (e *encoder) guardBlocks(g *lifecycle.Condition, blockOf []int, to []int) [
 		return to
 	}
 	if g.Op == lifecycle.IfAtom {
-		to = blocksOf(e.forms[&e.anatomy.Definitions[g.Atom]].form, blockOf, to)
+		to = blocksOf(e.forms[e.ast.Definitions[g.Atom]].form, blockOf, to)
 	}
 	for _, kid := range g.Kids {
 		to = e.guardBlocks(kid, blockOf, to)

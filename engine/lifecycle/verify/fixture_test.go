@@ -4,6 +4,7 @@ package verify
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/metalaw/metalaw/engine"
@@ -11,8 +12,8 @@ import (
 )
 
 // words is a small vocabulary of one machine: a lamp that is tested, put on the shelf and sold.
-func words() *engine.Vocabulary {
-	return &engine.Vocabulary{
+var words = sync.OnceValue(func() *engine.Vocabulary {
+	return engine.NewVocabulary(engine.Vocabulary{
 		Facts: []engine.FactType{
 			{Name: "lifecycle.state", Kind: engine.String},
 			{Name: "lifecycle.entry", Kind: engine.Int, Quiet: engine.IntValue(1)},
@@ -28,7 +29,9 @@ func words() *engine.Vocabulary {
 			{Name: "lamp.model", Kind: engine.String},
 			{Name: "report.entry", Kind: engine.Int, Quiet: engine.IntValue(-1)},
 			{Name: "report.good", Kind: engine.Bool},
-			{Name: "op.name", Kind: engine.Enum, Values: []string{"None", "mend", "sell"}},
+			{Name: "operation.name", Kind: engine.Enum, Values: []string{"None", "mend", "sell"}},
+			{Name: "operation.entry", Kind: engine.Int, Quiet: engine.IntValue(-1)},
+			{Name: "operation.reset", Kind: engine.Bool},
 		},
 		Effects: []engine.EffectType{
 			{Name: "SwitchOn", Touches: true, Requires: []engine.Requirement{
@@ -52,16 +55,14 @@ func words() *engine.Vocabulary {
 		Marks:      map[string]string{"Wrapped": "it is in paper", "Scratched": "it is not as new"},
 		Forfeits:   map[string]engine.Forfeit{"Wrapped": {Loses: "its warranty ends", Instead: "leave it wrapped"}},
 		Operations: []string{"mend", "sell"},
-		StateFact:  "lifecycle.state", AgeFact: "lifecycle.age", MarksFact: "lifecycle.marks", RetriesFact: "lifecycle.retries",
 		Axioms: []engine.Axiom{
 			{Holds: `lamp.known || lamp.power == "Unknown"`, Doc: "of an unknown lamp nothing is known"},
 			{Holds: `lifecycle.entry >= 0 && lifecycle.retries >= 0`, Doc: "counts begin at zero"}},
-		AfterMove:      []engine.Axiom{{Holds: `report.entry != lifecycle.entry`, Doc: "a report belongs to one entry"}},
-		OperationFacts: []string{"op.name"},
-		Destinations:   map[string]engine.State{"mend": "Test"},
-		Entries:        map[engine.State]string{"Attic": "left by another shop"},
-	}
-}
+		AfterMove:    []engine.Axiom{{Holds: `report.entry != lifecycle.entry`, Doc: "a report belongs to one entry"}},
+		Destinations: map[string]engine.State{"mend": "Test"},
+		Entries:      map[engine.State]string{"Attic": "left by another shop"},
+	})
+})
 
 // shop is a lifecycle of which nothing is to be said. Its line numbers stand in the tests' expectations.
 const shop = `apiVersion: policy.metalaw.dev/v1alpha1
@@ -74,8 +75,8 @@ define:
   scratched: marked("Scratched")
   good: report.entry == lifecycle.entry && report.good
   spent: lifecycle.retries >= 2
-  mendAsked: op.name == "mend"
-  sellAsked: op.name == "sell"
+  mendAsked: operation.name == "mend"
+  sellAsked: operation.name == "sell"
 states:
   Test:
     means: Being tested.
@@ -107,14 +108,8 @@ states:
     - {rule: Mended, to: Test, when: mendAsked}
 `
 
-// compiled is the shop after somebody has rewritten it: pairs of what it says and what is put there.
+// compiled is the shop after it was rewritten: pairs of what it says and what is put there.
 func compiled(t testing.TB, pairs ...string) *lifecycle.Lifecycle {
-	t.Helper()
-	return compiledIn(t, words(), pairs...)
-}
-
-// compiledIn is the same in another vocabulary.
-func compiledIn(t testing.TB, words *engine.Vocabulary, pairs ...string) *lifecycle.Lifecycle {
 	t.Helper()
 	text := shop
 	for i := 0; i < len(pairs); i += 2 {
@@ -123,12 +118,5 @@ func compiledIn(t testing.TB, words *engine.Vocabulary, pairs ...string) *lifecy
 		}
 		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
 	}
-	l, found, err := lifecycle.Compile("lifecycle.yaml", []byte(text), words)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l == nil {
-		t.Fatal(found.Err())
-	}
-	return l
+	return compiledText(t, text)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/google/cel-go/parser"
 
 	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
 // formOp is what a form is.
@@ -39,22 +38,6 @@ type form struct {
 	kids      []*form
 }
 
-// reader turns typed CEL into forms and collects the primitives that it meets.
-type reader struct {
-	words      *engine.Vocabulary
-	primitives []*primitive
-	known      map[string]int
-	ast        *celast.AST
-	// inState says that the expression being read asks for the state, in a form that was understood.
-	inState bool
-}
-
-func (r *reader) read(e *lifecycle.Expression) (f *form, asksState bool) {
-	r.ast, r.inState = e.Checked, false
-	f = r.form(e.Checked.Expr())
-	return f, r.inState
-}
-
 func (r *reader) use(p *primitive) *form {
 	key := p.key()
 	i, ok := r.known[key]
@@ -68,7 +51,7 @@ func (r *reader) use(p *primitive) *form {
 
 // fact returns the position of the fact that an expression names.
 func (r *reader) fact(e celast.Expr) (int, engine.FactType, bool) {
-	reference, ok := r.ast.ReferenceMap()[e.ID()]
+	reference, ok := r.typed.ReferenceMap()[e.ID()]
 	if !ok || reference.Name == "" {
 		return 0, engine.FactType{}, false
 	}
@@ -96,7 +79,7 @@ func (r *reader) form(e celast.Expr) *form {
 	return r.opaque(e)
 }
 
-func (r *reader) forms(op formOp, all []celast.Expr) *form {
+func (r *reader) combined(op formOp, all []celast.Expr) *form {
 	f := &form{op: op}
 	for _, e := range all {
 		f.kids = append(f.kids, r.form(e))
@@ -107,13 +90,13 @@ func (r *reader) forms(op formOp, all []celast.Expr) *form {
 func (r *reader) call(c celast.CallExpr) *form {
 	switch c.FunctionName() {
 	case operators.LogicalNot:
-		return r.forms(formNot, c.Args())
+		return r.combined(formNot, c.Args())
 	case operators.LogicalAnd:
-		return r.forms(formAnd, c.Args())
+		return r.combined(formAnd, c.Args())
 	case operators.LogicalOr:
-		return r.forms(formOr, c.Args())
+		return r.combined(formOr, c.Args())
 	case operators.Conditional:
-		return r.forms(formIte, c.Args())
+		return r.combined(formIte, c.Args())
 	case operators.Equals:
 		return r.equality(c.Args()[0], c.Args()[1])
 	case operators.NotEquals:
@@ -135,7 +118,7 @@ func negated(f *form) *form {
 
 func (r *reader) equality(a, b celast.Expr) *form {
 	if r.isBool(a) && r.isBool(b) {
-		return r.forms(formIff, []celast.Expr{a, b})
+		return r.combined(formIff, []celast.Expr{a, b})
 	}
 	if f := r.word(a, b); f != nil {
 		return f
@@ -149,7 +132,9 @@ func (r *reader) equality(a, b celast.Expr) *form {
 	return r.compared(equal, a, b)
 }
 
-func (r *reader) isBool(e celast.Expr) bool { return r.ast.GetType(e.ID()).IsExactType(types.BoolType) }
+func (r *reader) isBool(e celast.Expr) bool {
+	return r.typed.GetType(e.ID()).IsExactType(types.BoolType)
+}
 
 // word is the comparison of an enum, a string or the state with a literal.
 func (r *reader) word(factSide, wordSide celast.Expr) *form {
@@ -161,7 +146,7 @@ func (r *reader) word(factSide, wordSide celast.Expr) *form {
 	if !ok {
 		return nil
 	}
-	if f.Name == r.words.StateFact {
+	if f.Name == engine.FactState {
 		r.inState = true
 		return &form{op: formState, word: string(word)}
 	}
@@ -290,7 +275,7 @@ func number(e celast.Expr) (int64, bool) {
 
 // opaque is an expression that is not taken apart: it may be true, false or, where a function in it can fail, an error.
 func (r *reader) opaque(e celast.Expr) *form {
-	source, err := parser.Unparse(e, r.ast.SourceInfo())
+	source, err := parser.Unparse(e, r.typed.SourceInfo())
 	if err != nil {
 		source = "?" // no expression of a definition fails here: all macros but marked() are left out
 	}

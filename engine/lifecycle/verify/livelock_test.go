@@ -11,14 +11,14 @@ import (
 func TestMovesWithoutEndAreFoundThroughWhatIsNotTakenApart(t *testing.T) {
 	for name, rewrite := range map[string][]string{
 		"a function of the state": {
-			"mendAsked: op.name == \"mend\"", "shelved: lifecycle.state.startsWith(\"Shel\")", "when: sellAsked && !scratched}", "when: shelved}",
+			"mendAsked: operation.name == \"mend\"", "shelved: lifecycle.state.startsWith(\"Shel\")", "when: sellAsked && !scratched}", "when: shelved}",
 			"{rule: Mended, to: Test, when: mendAsked}", "{rule: Mended, to: Shelf, when: \"!shelved && !scratched\"}"},
 		"a function of the marks": {
-			"mendAsked: op.name == \"mend\"", "seen: sets.contains(lifecycle.marks, [\"Scratched\"])",
+			"mendAsked: operation.name == \"mend\"", "seen: sets.contains(lifecycle.marks, [\"Scratched\"])",
 			"when: spent && !good, after: 10m}", "when: \"!seen\"}", "{rule: Mended, to: Test, when: mendAsked}",
 			"{rule: Mended, to: Test, when: seen, clears: [Scratched]}", "means: Gone.", "means: Gone.\n    marks: [Scratched]"},
 		"arithmetic for which no numbers are found": {
-			"mendAsked: op.name == \"mend\"", "odd: lamp.watts * 7 % 1000 == 693", "when: sellAsked && !scratched}", "when: odd}",
+			"mendAsked: operation.name == \"mend\"", "odd: lamp.watts * 7 % 1000 == 693", "when: sellAsked && !scratched}", "when: odd}",
 			"{rule: Mended, to: Test, when: mendAsked}", "{rule: Mended, to: Shelf, when: odd && !scratched}"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ var parts = []string{
 	`lamp.sold == lamp.known`, `lamp.watts > 60`, `lamp.watts <= lamp.volts`, `60 < lamp.volts`, `lamp.watts in [59, 61]`,
 	`lifecycle.retries >= 2`, `lifecycle.retries == 0`, `lifecycle.age >= duration("5m")`, `lamp.budget > duration("1h")`,
 	`marked("Scratched")`, `marked("Wrapped")`, `report.entry == lifecycle.entry && report.good`, `lifecycle.state == "A"`,
-	`lamp.model == "a"`, `lamp.model != ""`, `(op.name == "sell" ? lamp.sold : lamp.known)`, `op.name == "mend"`,
+	`lamp.model == "a"`, `lamp.model != ""`, `(operation.name == "sell" ? lamp.sold : lamp.known)`, `operation.name == "mend"`,
 }
 
 // opaqueParts are not taken apart.
@@ -108,7 +108,7 @@ func (a author) facts(state engine.State) valuation {
 	set("lamp.model", engine.StringValue(a.one([]string{"", "a", "ab", "b"})))
 	set("report.entry", engine.IntValue(number(-1, 1, 2)))
 	set("report.good", engine.BoolValue(a.Intn(2) > 0))
-	set("op.name", engine.EnumValue(a.one([]string{"None", "mend", "sell"})))
+	set("operation.name", engine.EnumValue(a.one([]string{"None", "mend", "sell"})))
 	return v
 }
 
@@ -130,7 +130,7 @@ func assignmentOf(e *encoder, v valuation) []bool {
 	}
 	for fact, vocables := range e.vocables {
 		word := v[fact].Text()
-		if f := e.words.Facts[fact]; f.Kind == engine.String && word != quietOf(f).Text() &&
+		if f := e.words.Facts[fact]; f.Kind == engine.String && word != f.Quiet.Text() &&
 			!slices.ContainsFunc(vocables, func(w vocable) bool { return w.word == word }) {
 			word = otherText
 		}
@@ -142,7 +142,7 @@ func assignmentOf(e *encoder, v valuation) []bool {
 }
 
 // foretold is what the diagrams say that a decision will be.
-func foretold(c *checker, v *view, assignment []bool) string {
+func foretold(c *model, v *view, assignment []bool) string {
 	for _, w := range v.exits {
 		switch {
 		case c.Holds(w.errs, assignment):
@@ -155,20 +155,20 @@ func foretold(c *checker, v *view, assignment []bool) string {
 	}
 	for _, s := range v.stays {
 		if c.Holds(s.halted, assignment) {
-			return "SafetyRule " + s.Effect
+			return "SafetyRule " + s.Effect.Name
 		}
 	}
 	for _, w := range v.effects {
 		switch {
 		case c.Holds(w.err, assignment):
-			return "GuardError " + w.Effect
+			return "GuardError " + w.Effect.Name
 		case c.Holds(w.halted, assignment):
-			return "SafetyRule " + w.Effect
+			return "SafetyRule " + w.Effect.Name
 		}
 	}
 	for i, on := range v.breaches {
 		if c.Holds(on, assignment) {
-			return "InvariantViolated " + c.anatomy.Invariants[i].Rule
+			return "InvariantViolated " + c.ast.Invariants[i].Rule
 		}
 	}
 	return "stays"
@@ -314,8 +314,8 @@ func spins(l *lifecycle.Lifecycle, v valuation) string {
 		}
 		rules = append(rules, d.Rule)
 		without := slices.Clone(v)
-		without[at("op.name")] = engine.EnumValue("None")
-		if l.Decide(without).Rule != d.Rule || !l.Accepts(d.To, v[at("op.name")].Text()) {
+		without[at("operation.name")] = engine.EnumValue("None")
+		if l.Decide(without).Rule != d.Rule || !l.Accepts(d.To, v[at("operation.name")].Text()) {
 			v = without
 		}
 		var marks []string
@@ -353,36 +353,30 @@ func compiledText(t testing.TB, text string) *lifecycle.Lifecycle {
 	return l
 }
 
-// viewed is a check before it has looked for anything.
-func viewed(t testing.TB, l *lifecycle.Lifecycle) *checker {
-	t.Helper()
-	anatomy, err := l.Anatomy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newChecker(l, anatomy, maxNodes)
-}
+// viewed is a lifecycle before anything was looked for.
+func viewed(_ testing.TB, l *lifecycle.Lifecycle) *model { return newModel(l, maxNodes, nil) }
 
-func possible(c *checker, v valuation) bool {
-	for _, x := range c.anatomy.Axioms {
-		if holds, err := evaluated(c.encoder, x.Source, v); err != nil || !holds {
+func possible(c *model, v valuation) bool {
+	for _, x := range c.safety.Axioms {
+		if holds, err := c.lifecycle.Evaluate(x, v); err != nil || !holds {
 			return false
 		}
 	}
 	return true
 }
 
-// evaluated asks CEL itself. An evaluator is good for every lifecycle: it knows the vocabulary only.
+// evaluated asks CEL itself.
 func evaluated(e *encoder, source string, v valuation) (bool, error) {
-	evaluate, ok := evaluators[source]
+	x, ok := expressions[source]
 	if !ok {
 		var err error
-		if evaluate, err = e.anatomy.Evaluator(source); err != nil {
+		if x, err = e.lifecycle.Compile("test", source); err != nil {
 			panic(err)
 		}
-		evaluators[source] = evaluate
+		expressions[source] = x
 	}
-	return evaluate(v)
+	return e.lifecycle.Evaluate(x, v)
 }
 
-var evaluators = map[string]func(engine.Facts) (bool, error){}
+// expressions are good for every lifecycle: they know the vocabulary only.
+var expressions = map[string]*lifecycle.Expression{}

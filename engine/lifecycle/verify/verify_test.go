@@ -68,7 +68,7 @@ lifecycle.yaml:33:12: error: Shelf: in Shelf, which has Fill, a server can stay 
 			[]string{`- {do: Wrap, when: dark}`, "- {do: Wrap, when: dark}\n    - {do: Fill, when: dark}", `{rule: Scratch, to: Test, when: scratched}`,
 				`{rule: Scratch, to: Test, when: scratched || sold && !dark}`}, `
 lifecycle.yaml:36:14: info: Sale: in Shelf, Scratch (to Test) and Sale (to Bin) can hold at once, and the first is taken [order-decides]
-  Test -Passed-> Shelf; in Shelf with {lamp.power: "Unknown", lamp.sold: true, op.name: "sell"}
+  Test -Passed-> Shelf; in Shelf with {lamp.power: "Unknown", lamp.sold: true, operation.name: "sell"}
   {to: Test, rule: Scratch}
 `},
 		"a move that enters where a safety rule forbids it": {
@@ -97,7 +97,7 @@ lifecycle.yaml:36:3: warning: Attic: no rule that can fire leads to Attic: only 
 lifecycle.yaml:41:3: error: Cellar: no rule that can fire leads to Cellar [state-unreachable]
 `},
 		"a state that nothing leads out of": {
-			[]string{"    exits:\n    - {rule: Mended, to: Test, when: mendAsked}\n", "", "  mendAsked: op.name == \"mend\"\n", ""}, `
+			[]string{"    exits:\n    - {rule: Mended, to: Test, when: mendAsked}\n", "", "  mendAsked: operation.name == \"mend\"\n", ""}, `
 lifecycle.yaml:35:3: error: Bin: nothing leads out of Bin: a server that comes there stays until it is forced out [state-dead-end]
 lifecycle.yaml:38:18: warning: Bin: the state accepts the operation mend, and nothing is done about it there [operation-idle]
 `},
@@ -120,7 +120,7 @@ lifecycle.yaml:36:14: error: Keep: in Shelf, Keep leads to Shelf itself: where i
   Test -Passed-> Shelf; in Shelf with {lamp.power: "On"}
   {stays: true, ensures: []}
 lifecycle.yaml:36:14: info: Keep: in Shelf, Sale (to Bin) and Keep (to Shelf) can hold at once, and the first is taken [order-decides]
-  Test -Passed-> Shelf; in Shelf with {lamp.power: "On", op.name: "sell"}
+  Test -Passed-> Shelf; in Shelf with {lamp.power: "On", operation.name: "sell"}
   {to: Bin, rule: Sale}
 lifecycle.yaml:36:14: info: Keep: in Shelf, Scratch (to Test) and Keep (to Shelf) can hold at once, and the first is taken [order-decides]
   Test -Passed-> Shelf; in Shelf with {lifecycle.marks: ["Scratched"], lamp.power: "On"}
@@ -181,17 +181,17 @@ lifecycle.yaml:32:24: error: Wrap: in Shelf, Wrap asks for lifecycle.retries, wh
 		"an operation that leads elsewhere than it has to": {
 			[]string{`to: Test, when: mendAsked`, `to: Shelf, when: mendAsked && !scratched`}, `
 lifecycle.yaml:41:14: error: Mended: in Bin, Mended serves the operation mend and leads to Shelf; that operation is for the state Test, which is known by its name [operation-destination]
-  Test -Failed-> Bin; in Bin with {op.name: "mend"}
+  Test -Failed-> Bin; in Bin with {operation.name: "mend"}
   {to: Shelf, rule: Mended}
 `},
 		"an operation that leads nowhere": {
 			[]string{`to: Test, when: mendAsked`, `to: Bin, when: mendAsked`}, `
 lifecycle.yaml:36:3: error: Bin: nothing leads out of Bin: a server that comes there stays until it is forced out [state-dead-end]
 lifecycle.yaml:41:14: error: Mended: in Bin, Mended leads to Bin itself: where it is taken nothing moves, and nothing is ensured either [exit-to-itself]
-  Test -Failed-> Bin; in Bin with {op.name: "mend"}
+  Test -Failed-> Bin; in Bin with {operation.name: "mend"}
   {stays: true, ensures: []}
 lifecycle.yaml:41:14: error: Mended: in Bin, Mended serves the operation mend and leads to Bin; that operation is for the state Test, which is known by its name [operation-destination]
-  Test -Failed-> Bin; in Bin with {op.name: "mend"}
+  Test -Failed-> Bin; in Bin with {operation.name: "mend"}
   {stays: true, ensures: []}
 `},
 		"a rule that leads elsewhere whether or not the operation is asked for": {
@@ -223,7 +223,7 @@ lifecycle.yaml:20:14: info: Failed: in Test, Passed (to Shelf) and Failed (to Bi
   {to: Shelf, rule: Passed}
 lifecycle.yaml:32:12: warning: Shelf: Shelf never wants Wrap: where dark holds the state is left [effect-never-ensured]
 lifecycle.yaml:35:14: info: Sale: in Shelf, Scratch (to Test) and Sale (to Bin) can hold at once, and the first is taken [order-decides]
-  Test -Passed-> Shelf; in Shelf with {op.name: "sell"}
+  Test -Passed-> Shelf; in Shelf with {operation.name: "sell"}
   {to: Test, rule: Scratch}
 `},
 		"a stable state begins retries anew, so that they end nothing": {
@@ -246,7 +246,7 @@ lifecycle.yaml:21:14: info: Failed: in Test, Passed (to Shelf) and Failed (to Bi
   in Test with {lifecycle.age: 10m, lifecycle.retries: 2}
   {to: Shelf, rule: Passed}
 lifecycle.yaml:36:14: info: Sale: in Shelf, Scratch (to Test) and Sale (to Bin) can hold at once, and the first is taken [order-decides]
-  Test -Passed-> Shelf; in Shelf with {op.name: "sell"}
+  Test -Passed-> Shelf; in Shelf with {operation.name: "sell"}
   {to: Test, rule: Scratch}
 `},
 		"facts that answer what is not taken apart are looked for": {
@@ -270,7 +270,7 @@ undecided: lamp.model.startsWith("R7") is not taken apart: it may be true or fal
 		"a proof that belongs to an entry breaks the circle": {
 			[]string{`when: scratched}`, `when: good || scratched}`}, `
 lifecycle.yaml:35:14: info: Sale: in Shelf, Scratch (to Test) and Sale (to Bin) can hold at once, and the first is taken [order-decides]
-  Test -Passed-> Shelf; in Shelf with {report.entry: 1, report.good: true, op.name: "sell"}
+  Test -Passed-> Shelf; in Shelf with {report.entry: 1, report.good: true, operation.name: "sell"}
   {to: Test, rule: Scratch}
 `},
 		"an operation that a move serves breaks the circle": {
@@ -281,10 +281,10 @@ lifecycle.yaml:35:14: error: Sale: Sale never fires: where its guard is true, a 
 			[]string{`when: scratched}`, `when: sellAsked && !lit || scratched}`, `good && !scratched`, `(good || sellAsked) && !scratched`,
 				"    means: Being tested.\n", "    means: Being tested.\n    operations: [sell]\n"}, `
 lifecycle.yaml:21:14: info: Failed: in Test, Passed (to Shelf) and Failed (to Bin) can hold at once, and the first is taken [order-decides]
-  in Test with {lifecycle.age: 10m, lifecycle.retries: 2, op.name: "sell"}
+  in Test with {lifecycle.age: 10m, lifecycle.retries: 2, operation.name: "sell"}
   {to: Shelf, rule: Passed}
 lifecycle.yaml:36:14: info: Sale: in Shelf, Scratch (to Test) and Sale (to Bin) can hold at once, and the first is taken [order-decides]
-  Test -Passed-> Shelf; in Shelf with {op.name: "sell"}
+  Test -Passed-> Shelf; in Shelf with {operation.name: "sell"}
   {to: Test, rule: Scratch}
 `},
 		"an exit for an operation that the state does not accept": {
@@ -297,7 +297,7 @@ lifecycle.yaml:39:18: warning: Bin: the state accepts the operation sell, and no
 lifecycle.yaml:41:14: error: Mended: in Bin, Mended fires only for the operation mend, which the state does not accept [operation-unlisted]
 `},
 		"an operation that an exit serves which asks for any": {
-			[]string{"operations: [mend]", "operations: [mend, sell]", `op.name == "mend"`, `op.name != "None"`}, ``},
+			[]string{"operations: [mend]", "operations: [mend, sell]", `operation.name == "mend"`, `operation.name != "None"`}, ``},
 		"an operation that an effect serves": {
 			[]string{"operations: [mend]", "operations: [mend, sell]", "    exits:\n    - {rule: Mended", "    ensure: [{do: Mend}]\n    exits:\n    - {rule: Mended"}, ``},
 		"an interrupt for an operation that no state accepts": {
@@ -327,7 +327,7 @@ lifecycle.yaml:21:14: info: Again: in Test, Passed (to Shelf) and Again (to Paus
 			[]string{`when: scratched}`, `when: scratched || lit}`}, `
 lifecycle.yaml:31:12: warning: Shelf: Shelf never wants SwitchOff: where lit holds the state is left [effect-never-ensured]
 lifecycle.yaml:35:14: info: Sale: in Shelf, Scratch (to Test) and Sale (to Bin) can hold at once, and the first is taken [order-decides]
-  Test -Passed-> Shelf; in Shelf with {lamp.power: "On", op.name: "sell"}
+  Test -Passed-> Shelf; in Shelf with {lamp.power: "On", operation.name: "sell"}
   {to: Test, rule: Scratch}
 `},
 		"an effect that is never wanted, and a definition that nobody uses": {
