@@ -3,6 +3,7 @@
 package verify
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/metalaw/metalaw/engine"
@@ -64,7 +65,8 @@ func newEncoder(l *lifecycle.Lifecycle, limit int, assumed []*lifecycle.Expressi
 
 // assignVariables orders the primitives by their facts and gives them variables.
 func (e *encoder) assignVariables() {
-	sorted := e.arranged()
+	sorted := slices.Clone(e.primitives)
+	slices.SortStableFunc(sorted, func(a, b *primitive) int { return cmp.Compare(a.first(), b.first()) })
 	for _, p := range sorted {
 		p.failure = -1
 		switch p.kind {

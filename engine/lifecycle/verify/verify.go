@@ -71,7 +71,7 @@ func (r Report) Scenarios() string {
 	return "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Scenarios\nscenarios:\n" + b.String()
 }
 
-// maxNodes bounds the size of the decision diagrams. The default lifecycle needs some 80,000.
+// maxNodes bounds the size of the decision diagrams. The shipped lifecycles need some 80,000.
 const maxNodes = 1 << 19
 
 // Check examines a lifecycle. The same lifecycle always gives the same report. What is assumed holds besides the
