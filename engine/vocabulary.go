@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package engine is the pure policy engine: typed facts and a compiled bundle in, a decision out. It has no clock, does
-// no I/O and knows nothing of Kubernetes. What facts and effects exist is said by a Vocabulary from outside.
+// no I/O and knows nothing of Kubernetes. A Vocabulary from outside declares facts and effects.
 package engine
 
 import (
@@ -148,7 +148,7 @@ const FactOperation = "operation.name"
 // served, and in a state that does not accept it.
 var OperationFacts = []string{FactOperation, "operation.entry", "operation.reset"}
 
-// Vocabulary is everything that a bundle may speak of.
+// Vocabulary is everything that a bundle may speak of: the facts, effects and safety rules of servers.
 type Vocabulary struct {
 	Facts   []FactType
 	Effects []EffectType

@@ -24,7 +24,7 @@ const (
 func (e *encoder) facts(f bdd.Ref, assignment []bool, state engine.State) (v valuation, exact bool) {
 	v = slices.Clone(e.quiet)
 	if i, ok := e.words.Index(engine.FactState); ok {
-		v[i] = e.stateValue(i, state)
+		v[i] = engine.StringValue(string(state))
 	}
 	for fact, words := range e.vocables {
 		for _, w := range words {
@@ -50,13 +50,6 @@ func (e *encoder) facts(f bdd.Ref, assignment []bool, state engine.State) (v val
 		e.takeExample(g, assignment, v)
 	}
 	return e.answerOpaque(f, assignment, v)
-}
-
-func (e *encoder) stateValue(at int, state engine.State) engine.Value {
-	if e.words.Facts[at].Kind == engine.Enum {
-		return engine.EnumValue(string(state))
-	}
-	return engine.StringValue(string(state))
 }
 
 func textValue(kind engine.Kind, word string) engine.Value {

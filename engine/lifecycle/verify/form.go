@@ -3,15 +3,13 @@
 package verify
 
 import (
-	"time"
-
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/parser"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/celrule"
 )
 
 // formOp is what a form is.
@@ -139,18 +137,15 @@ func (r *reader) isBool(e celast.Expr) bool {
 // word is the comparison of an enum, a string or the state with a literal.
 func (r *reader) word(factSide, wordSide celast.Expr) *form {
 	i, f, ok := r.fact(factSide)
-	if !ok || wordSide.Kind() != celast.LiteralKind {
-		return nil
-	}
-	word, ok := wordSide.AsLiteral().(types.String)
-	if !ok {
+	word, isLiteral := celrule.StringLiteral(wordSide)
+	if !ok || !isLiteral {
 		return nil
 	}
 	if f.Name == engine.FactState {
 		r.inState = true
-		return &form{op: formState, word: string(word)}
+		return &form{op: formState, word: word}
 	}
-	return r.use(&primitive{kind: isWord, fact: i, word: string(word)})
+	return r.use(&primitive{kind: isWord, fact: i, word: word})
 }
 
 // sameWord compares two enums: they are equal where both have a word that both know.
@@ -174,9 +169,9 @@ func (r *reader) sameWord(a, b celast.Expr) *form {
 
 // membership is a word in a set, or a fact in a list of literals.
 func (r *reader) membership(element, container celast.Expr) *form {
-	if i, f, ok := r.fact(container); ok && f.Kind == engine.Set && element.Kind() == celast.LiteralKind {
-		if word, isText := element.AsLiteral().(types.String); isText {
-			return r.use(&primitive{kind: isIn, fact: i, word: string(word)})
+	if i, f, ok := r.fact(container); ok && f.Kind == engine.Set {
+		if word, isText := celrule.StringLiteral(element); isText {
+			return r.use(&primitive{kind: isIn, fact: i, word: word})
 		}
 	}
 	if container.Kind() != celast.ListKind {
@@ -248,29 +243,16 @@ func (r *reader) operand(e celast.Expr) (operand, bool) {
 
 // number reads 3, -1 and duration("5m").
 func number(e celast.Expr) (int64, bool) {
-	switch e.Kind() {
-	case celast.LiteralKind:
+	if e.Kind() == celast.LiteralKind {
 		n, ok := e.AsLiteral().(types.Int)
 		return int64(n), ok
-	case celast.CallKind:
-		call := e.AsCall()
-		if len(call.Args()) != 1 || call.Args()[0].Kind() != celast.LiteralKind {
-			return 0, false
-		}
-		switch call.FunctionName() {
-		case operators.Negate:
-			n, ok := number(call.Args()[0])
-			return -n, ok
-		case "duration":
-			text, ok := call.Args()[0].AsLiteral().(types.String)
-			if !ok {
-				return 0, false
-			}
-			d, err := time.ParseDuration(string(text))
-			return int64(d), err == nil
-		}
 	}
-	return 0, false
+	if e.Kind() == celast.CallKind && e.AsCall().FunctionName() == operators.Negate && e.AsCall().Args()[0].Kind() == celast.LiteralKind {
+		n, ok := number(e.AsCall().Args()[0])
+		return -n, ok
+	}
+	d, ok := celrule.DurationLiteral(e)
+	return int64(d), ok
 }
 
 // opaque is an expression that is not taken apart: it may be true, false or, where a function in it can fail, an error.
@@ -288,13 +270,11 @@ func (r *reader) opaque(e celast.Expr) *form {
 		case celast.CallKind:
 			p.canFail = p.canFail || !total[kid.AsCall().FunctionName()]
 		case celast.LiteralKind:
-			p.literals = append(p.literals, literalOf(kid.AsLiteral()))
+			p.literals = append(p.literals, kid.AsLiteral().Value())
 		}
 	}))
 	return r.use(p)
 }
-
-func literalOf(v ref.Val) any { return v.Value() }
 
 // total are the functions that have a value whatever they are given. Every other may fail, such as a division.
 var total = map[string]bool{
