@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package engine is the pure policy engine: typed facts and a compiled bundle in, a decision out. It has no clock, does
-// no I/O and knows nothing of Kubernetes. What facts and effects exist is said by a Vocabulary from outside.
+// no I/O and knows nothing of Kubernetes. A Vocabulary from outside declares facts and effects.
 package engine
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -26,6 +25,15 @@ type FactType struct {
 	Quiet Value
 	// Doc is one sentence for the reference page.
 	Doc string
+}
+
+// zero is false, zero, empty, or an enum's first word.
+func (f FactType) zero() Value {
+	zero := Value{kind: f.Kind}
+	if f.Kind == Enum && len(f.Values) > 0 {
+		zero.text = f.Values[0]
+	}
+	return zero
 }
 
 // Group is the part of the name before the dot.
@@ -101,39 +109,13 @@ type EffectType struct {
 	// Earns are the marks that asking for the effect earns. The shell stores them in the write that records its request,
 	// right before it asks: an effect that is held back, or holds already, earns nothing.
 	Earns []string
-	// Remembers are the marks that the shell sets or takes away as it carries the effect out, by what is asked for. Static checks
-	// follow them; decisions do not rely on them, and what must hold to set or clear a mark is not asked.
-	Remembers []Memory
 	// Serves are the operations that the effect carries out where somebody asks for them.
 	Serves []string
 	// Brings is CEL that holds only after the effect, and no longer than its state's entry: static checks rule it out in states
 	// that do not have the effect. Decisions do not rely on it. Empty where the effect leaves nothing of that kind.
 	Brings string
-	// Change is what the effect makes of facts that exits may wait for. Static checks follow it; decisions do not rely on it.
-	Change Change
 	// Undoes names the effects that undo this one, or that this one undoes: a state that wants both at once would never rest.
 	Undoes []string
-}
-
-// Change is what an effect makes of facts once everything goes well.
-type Change struct {
-	// Facts are those that it changes, by name; none where the effect changes nothing that a lifecycle asks for.
-	Facts []string
-	// Makes is CEL that holds once it is done, and Needs CEL without which it does not come to that; empty where nothing is needed.
-	Makes, Needs string
-}
-
-// Memory is a mark that tells how an effect was carried out last: it is set where the parameter By has a word, and taken away where
-// that has none, or one of Except.
-type Memory struct {
-	Mark, By string
-	Except   []string
-}
-
-// SetBy says that an effect sets the mark; else it takes it away.
-func (m Memory) SetBy(e Effect) bool {
-	word := e.Param(m.By).Text()
-	return word != "" && !slices.Contains(m.Except, word)
 }
 
 // Axiom is something about facts that follows from the way in which they are made. Static checks rely on it; decisions do
@@ -151,7 +133,22 @@ type Forfeit struct {
 	Loses, Instead string
 }
 
-// Vocabulary is everything that a bundle may speak of.
+// The facts in which the engine finds a server's position in its lifecycle.
+const (
+	FactState   = "lifecycle.state"
+	FactAge     = "lifecycle.age"
+	FactMarks   = "lifecycle.marks"
+	FactRetries = "lifecycle.retries"
+)
+
+// FactOperation is the name of the operation that is asked for.
+const FactOperation = "operation.name"
+
+// OperationFacts are the facts about the operation that is asked for. They have their quiet values right after a move that it
+// served, and in a state that does not accept it.
+var OperationFacts = []string{FactOperation, "operation.entry", "operation.reset"}
+
+// Vocabulary is everything that a bundle may speak of: the facts, effects and safety rules of servers.
 type Vocabulary struct {
 	Facts   []FactType
 	Effects []EffectType
@@ -181,15 +178,9 @@ type Vocabulary struct {
 	Handled []string
 	// Moves are the rules of moves that the shell makes by itself and knows again by their names. No bundle has a rule of such a name.
 	Moves []string
-	// StateFact, AgeFact, MarksFact and RetriesFact name the facts in which the engine finds the lifecycle's position.
-	StateFact, AgeFact, MarksFact, RetriesFact string
-
 	// Axioms hold always. AfterMove hold besides right after every move; the facts that they name may change at a move, and
 	// no others but the lifecycle's position.
 	Axioms, AfterMove []Axiom
-	// OperationFacts are the facts about an operation that somebody asked for, its name first. Right after a move that it
-	// served, or into a state that does not accept it, they have their quiet values.
-	OperationFacts []string
 	// Destinations is, by operation, the one state to which rules may lead that serve it.
 	Destinations map[string]State
 	// Resumes is, by boolean fact, the state in which a server without a state begins where the fact holds, whatever rules
@@ -198,45 +189,26 @@ type Vocabulary struct {
 	// Entries says of states how a server may come there without any rule, such as from another operator.
 	Entries map[State]string
 
-	index   map[string]int
-	settled *settled
+	index map[string]int
 }
 
-// settled is what was made of a vocabulary that does not change any more.
-type settled struct {
-	of   *Vocabulary
-	once sync.Once
-	made any
-	err  error
-}
-
-// Settle says that the vocabulary is complete and will never be changed. It may then be shared between goroutines, and Made
-// works once only.
-func (v *Vocabulary) Settle() {
-	v.Index("")
-	v.settled = &settled{of: v}
-}
-
-// Made returns what build makes of the vocabulary. Of one that is settled that is made at the first call and handed out again,
-// whatever build is later; of any other, such as a copy that somebody goes on to change, it is made anew each time.
-func (v *Vocabulary) Made(build func() (any, error)) (any, error) {
-	s := v.settled
-	if s == nil || s.of != v {
-		return build()
-	}
-	s.once.Do(func() { s.made, s.err = build() })
-	return s.made, s.err
-}
-
-// Index returns the position of a fact in Facts. It builds its table on the first call, so that it must be called once
-// before the vocabulary is shared between goroutines; Settle and compiling a bundle do that.
-func (v *Vocabulary) Index(name string) (int, bool) {
-	if v.index == nil {
-		v.index = make(map[string]int, len(v.Facts))
-		for i, f := range v.Facts {
-			v.index[f.Name] = i
+// NewVocabulary makes a vocabulary of its words. Its facts must not change any more. A fact without a quiet value has its
+// kind's zero.
+func NewVocabulary(words Vocabulary) *Vocabulary {
+	words.Facts = slices.Clone(words.Facts)
+	words.index = make(map[string]int, len(words.Facts))
+	for i := range words.Facts {
+		f := &words.Facts[i]
+		words.index[f.Name] = i
+		if f.Quiet.Missing() {
+			f.Quiet = f.zero()
 		}
 	}
+	return &words
+}
+
+// Index returns the position of a fact in Facts.
+func (v *Vocabulary) Index(name string) (int, bool) {
 	i, ok := v.index[name]
 	return i, ok
 }

@@ -12,7 +12,6 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 )
 
@@ -78,24 +77,14 @@ func drawnInventory(r *rand.Rand) *policyv1alpha1.ServerInventory {
 }
 
 func TestTheAxiomsHoldHoweverFactsAreMade(t *testing.T) {
-	anatomy, err := defaultLifecycle(t).Anatomy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var holds []func(engine.Facts) (bool, error)
-	for _, x := range axioms {
-		evaluate, err := anatomy.Evaluator(x.Holds)
-		if err != nil {
-			t.Fatal(err)
-		}
-		holds = append(holds, evaluate)
-	}
+	l := defaultLifecycle(t)
+	holds := l.AST().Safety.Axioms
 	r := rand.New(rand.NewSource(1))
 	seen := map[string]bool{}
 	for range 20_000 {
 		f := drawn(r).Facts()
 		for i, x := range axioms {
-			if ok, err := holds[i](f); err != nil || !ok {
+			if ok, err := l.Evaluate(holds[i], f); err != nil || !ok {
 				t.Fatalf("%s (%s) does not hold (%v): %v", x.Doc, x.Holds, err, f.Record())
 			}
 		}

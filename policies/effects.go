@@ -3,7 +3,6 @@
 package policies
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -41,17 +40,6 @@ const (
 
 // longestShutdown is more than any operating system takes.
 const longestShutdown = 24 * time.Hour
-
-// poweredTo is the change of an effect that switches a machine.
-func poweredTo(power, needs string) engine.Change {
-	return engine.Change{Facts: []string{"bmc.power"}, Makes: fmt.Sprintf("bmc.power == %q", power), Needs: needs}
-}
-
-// preparedFor is the change of an effect that prepares a boot, once the boot operator has done its part.
-func preparedFor(purpose string) engine.Change {
-	return engine.Change{Facts: []string{"boot.purpose", "boot.state", "boot.ready"},
-		Makes: fmt.Sprintf(`boot.purpose == %q && boot.state == "Ready" && boot.ready`, purpose)}
-}
 
 var marks = map[string]string{
 	MarkManaged: "The system booted what we told it to; its power is ours to change. " +
@@ -93,7 +81,6 @@ var effects = []engine.EffectType{
 			{Name: "thenForce", Kind: engine.Bool, FalseNeeds: "graceful",
 				Doc: "Force off once the graceful time is over; false asks for a graceful time, because 0 forces at once."},
 		},
-		Change:   poweredTo("Off", ""),
 		Requires: []engine.Requirement{sameMachine, notInUse, neverCutAnErase, notAStranger, leftToItself, handsOff},
 	},
 	{
@@ -101,7 +88,6 @@ var effects = []engine.EffectType{
 		Asserts: "The system is on and booted from the prepared boot configuration.",
 		Proof:   "The BMC says On. The boot override is asserted while off, right before power-on.",
 		Repeat:  "Nothing while on, but that a boot override still set is cleared.",
-		Change:  poweredTo("On", "boot.ready"),
 		Requires: []engine.Requirement{sameMachine, powerIsTheHolders, wipeBootNeedsRecord, wipeBootNeverClaimed, wipeBootNeverRetained,
 			leftToItself, handsOff, offForMaintenance, ownBoot},
 		Earns:  []string{MarkManaged},
@@ -112,8 +98,6 @@ var effects = []engine.EffectType{
 		Asserts: "The system is on or off as the bound claim asks.",
 		Proof:   "As PowerOn and PowerOff. A boot that is not ready holds back On, never Off.",
 		Repeat:  "As PowerOn and PowerOff.",
-		Change: engine.Change{Facts: []string{"bmc.power"}, Needs: `claim.power == "Off" || boot.ready`,
-			Makes: `(claim.power == "On" && bmc.power == "On") || (claim.power == "Off" && bmc.power == "Off")`},
 		Requires: []engine.Requirement{sameMachine, onlyForTheHolder, neverCutAnErase, noWipeForTheHolder, noProbeForTheHolder,
 			handsOff},
 		Undoes: []string{EffectPowerOff},
@@ -124,7 +108,6 @@ var effects = []engine.EffectType{
 		Proof:    "The configuration carries this entry and our UID; the boot operator says Ready.",
 		Repeat:   "Nothing while it stands; written anew in another entry.",
 		Brings:   `boot.purpose == "Probe"`,
-		Change:   preparedFor("Probe"),
 		Requires: []engine.Requirement{neverOnAClaim, probeBeginsFromOff, leftToItself, handsOff},
 	},
 	{
@@ -133,7 +116,6 @@ var effects = []engine.EffectType{
 		Proof:    "The configuration carries this entry and our UID; the boot operator says Ready.",
 		Repeat:   "Nothing while it stands; written anew in another entry.",
 		Brings:   `boot.purpose == "Wipe"`,
-		Change:   preparedFor("Wipe"),
 		Requires: []engine.Requirement{sameMachine, wipeNeedsRecord, neverWipeClaimed, neverWipeRetained, wipeBeginsFromOff, leftToItself, handsOff},
 		Stays:    []engine.Requirement{wipeStaysOnRecord, wipeStaysUnclaimed, wipeStaysUnretained},
 		Undoes:   []string{EffectBootProbe, EffectBootAsClaimed},
@@ -143,18 +125,15 @@ var effects = []engine.EffectType{
 		Asserts:  "The claim's boot configuration stands in the claim's namespace and the server's reference names it.",
 		Proof:    "The configuration is owned by the claim's UID and has its image and ignition; the boot operator says Ready.",
 		Repeat:   "Nothing while it stands; follows the claim's image and ignition and then asks for Ready anew.",
-		Change:   preparedFor("Claim"),
 		Requires: []engine.Requirement{onlyForTheHolder, handsOff},
 		Undoes:   []string{EffectBootProbe},
 		Marks:    []string{MarkDirty, MarkManaged},
 	},
 	{
-		Name:    EffectClearBoot,
-		Asserts: "No boot configuration of ours is left and the server names none; of a machine that is not ours, none of ours.",
-		Proof:   "Our configurations are gone, and spec.bootConfigurationRef is empty or another's.",
-		Repeat:  "Nothing.",
-		Change: engine.Change{Facts: []string{"boot.purpose", "boot.state", "boot.ready"},
-			Makes: `boot.purpose == "None" && boot.state == "None" && !boot.ready`},
+		Name:     EffectClearBoot,
+		Asserts:  "No boot configuration of ours is left and the server names none; of a machine that is not ours, none of ours.",
+		Proof:    "Our configurations are gone, and spec.bootConfigurationRef is empty or another's.",
+		Repeat:   "Nothing.",
 		Requires: []engine.Requirement{neverOnAClaim},
 		Undoes:   []string{EffectBootProbe, EffectBootWipe, EffectBootAsClaimed},
 	},
@@ -163,7 +142,6 @@ var effects = []engine.EffectType{
 		Asserts:  "The reference to a claim that was released is gone from the server.",
 		Proof:    "spec.serverClaimRef is empty.",
 		Repeat:   "Nothing.",
-		Change:   engine.Change{Facts: []string{"server.claimRefSet"}, Makes: `!server.claimRefSet`},
 		Requires: []engine.Requirement{wipeNeedsRecord, neverWipeClaimed, neverWipeRetained},
 	},
 	{
@@ -171,7 +149,6 @@ var effects = []engine.EffectType{
 		Asserts:  "Neither the last holder's UID nor its release record is kept any longer.",
 		Proof:    "Both annotations are gone, and the inventory names no holder.",
 		Repeat:   "Nothing.",
-		Change:   engine.Change{Facts: []string{"claim.released"}, Makes: `!claim.released`},
 		Requires: []engine.Requirement{neverOnAClaim, forgetOnlyWhenClean},
 	},
 	{
@@ -190,8 +167,7 @@ var effects = []engine.EffectType{
 		Repeat: "Nothing while it shows.",
 		Params: []engine.ParamType{{Name: "unlessAsked", Kind: engine.Enum, Values: []string{"Lit", "Blinking", "Off"},
 			Doc: "What to show where spec.indicatorLED asks for nothing; nothing by default."}},
-		Remembers: []engine.Memory{{Mark: MarkLocated, By: "unlessAsked", Except: []string{"Off"}}},
-		Requires:  []engine.Requirement{sameMachine, handsOff},
+		Requires: []engine.Requirement{sameMachine, handsOff},
 	},
 	{
 		Name: EffectApplyBootOrder, Touches: true,

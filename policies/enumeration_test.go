@@ -143,7 +143,7 @@ func each(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[st
 	for i, f := range words.Facts {
 		base[i] = zeroOf(f)
 	}
-	at, _ := words.Index(words.StateFact)
+	at, _ := words.Index(engine.FactState)
 	base[at] = engine.StringValue(string(state))
 	entry, _ := words.Index("lifecycle.entry")
 	base[entry] = engine.IntValue(thisEntry)
@@ -162,7 +162,7 @@ func each(t *testing.T, l *lifecycle.Lifecycle, state engine.State, fixed map[st
 			return
 		}
 		domain, ok := domains[words.Facts[vary[k]].Name]
-		if words.Facts[vary[k]].Name == words.AgeFact {
+		if words.Facts[vary[k]].Name == engine.FactAge {
 			domain = ages
 		} else if !ok {
 			t.Fatalf("no domain for the fact %s, which %s reads", words.Facts[vary[k]].Name, state)

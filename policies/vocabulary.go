@@ -28,7 +28,7 @@ var (
 )
 
 func buildVocabulary() *engine.Vocabulary {
-	words := &engine.Vocabulary{
+	words := engine.Vocabulary{
 		Effects:  effects,
 		Enter:    enterRules,
 		Arrive:   arriveRules,
@@ -44,15 +44,10 @@ func buildVocabulary() *engine.Vocabulary {
 		Operations:   operations,
 		Handled:      []string{OperationRelease},
 		Moves:        []string{v1alpha1.RuleAdopted, v1alpha1.RuleForced},
-		StateFact:    "lifecycle.state",
-		AgeFact:      "lifecycle.age",
-		MarksFact:    "lifecycle.marks",
-		RetriesFact:  "lifecycle.retries",
 
-		Axioms:         axioms,
-		AfterMove:      afterMove,
-		OperationFacts: []string{"operation.name", "operation.entry", "operation.reset"},
-		Entries:        entries,
+		Axioms:    axioms,
+		AfterMove: afterMove,
+		Entries:   entries,
 	}
 	root := reflect.TypeFor[Facts]()
 	for g := range root.NumField() {
@@ -62,8 +57,7 @@ func buildVocabulary() *engine.Vocabulary {
 			words.Facts = append(words.Facts, factType(group.Tag.Get("fact"), field))
 		}
 	}
-	words.Settle()
-	return words
+	return engine.NewVocabulary(words)
 }
 
 func factType(group string, field reflect.StructField) engine.FactType {
@@ -99,10 +93,10 @@ func factType(group string, field reflect.StructField) engine.FactType {
 	return f
 }
 
-// quietValue reads the tag of a fact's quiet value; without one it is the kind's zero.
+// quietValue reads the tag of a fact's quiet value; without one it is Missing.
 func quietValue(f engine.FactType, text string) (engine.Value, error) {
 	if text == "" {
-		return zeroValue(f), nil
+		return engine.Value{}, nil
 	}
 	switch f.Kind {
 	case engine.Bool:
@@ -128,26 +122,6 @@ func quietValue(f engine.FactType, text string) (engine.Value, error) {
 		return engine.StringValue(text), nil
 	default:
 		return engine.Value{}, fmt.Errorf("a %s has none but its zero", f.Kind)
-	}
-}
-
-// zeroValue is false, zero, empty, or an enum's first word.
-func zeroValue(f engine.FactType) engine.Value {
-	switch f.Kind {
-	case engine.Bool:
-		return engine.BoolValue(false)
-	case engine.Int:
-		return engine.IntValue(0)
-	case engine.Enum:
-		return engine.EnumValue(f.Values[0])
-	case engine.Duration:
-		return engine.DurationValue(0)
-	case engine.Age:
-		return engine.AgeValue(0)
-	case engine.Set:
-		return engine.SetValue(nil)
-	default:
-		return engine.StringValue("")
 	}
 }
 

@@ -5,7 +5,6 @@ package policies
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -135,18 +134,5 @@ func TestAQuietValueThatMakesNoSenseIsFoundWhenTheVocabularyIsBuilt(t *testing.T
 			}()
 			factType("group", reflect.StructField{Name: "A", Type: c.kind, Tag: c.tag})
 		})
-	}
-}
-
-func TestWhatAnEffectRemembersIsAMarkByAParameterOfItsOwn(t *testing.T) {
-	for _, e := range Vocabulary().Effects {
-		for _, m := range e.Remembers {
-			if Vocabulary().Marks[m.Mark] == "" {
-				t.Errorf("%s remembers by %s, which is no mark", e.Name, m.Mark)
-			}
-			if !slices.ContainsFunc(e.Params, func(p engine.ParamType) bool { return p.Name == m.By && p.Kind == engine.Enum }) {
-				t.Errorf("%s remembers %s by %s, which is no parameter with a choice of words", e.Name, m.Mark, m.By)
-			}
-		}
 	}
 }

@@ -176,9 +176,6 @@ effect-never-ensured
 definition-unused
 	No guard uses the definition.
 	Use it, or take it out.
-endless-round
-	Servers can go round for ever by what the states ensure and by time alone: nothing has to happen outside for the next move.
-	Let one of the rules ask for what only somebody outside brings, or count the retries and give up.
 mark-given-up
 	A rule clears a mark that nothing forbids to clear, and something is lost by it.
 	Take the mark out of clears:, unless the finding says what you want.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
@@ -20,32 +19,8 @@ import (
 	"github.com/metalaw/metalaw/engine/spelling"
 )
 
-// atom is one named fact: a CEL expression over the vocabulary that yields a boolean.
-type atom struct {
-	name    string
-	source  string
-	program cel.Program
-	// native is the same expression without CEL; nil where it lies outside the fragment that it knows.
-	native celrule.Native[engine.Facts]
-	// checked and at are for static checks: the typed expression and the place of the name.
-	checked *celast.AST
-	at      Place
-	// facts are the vocabulary positions that the expression reads.
-	facts []int
-	// ages are the comparisons with time in the expression.
-	ages []ageThreshold
-	// slot is where a decision keeps the answer of a safety rule's atom; 0 for an atom of a bundle.
-	slot int
-}
-
-// ageThreshold is a moment at which an atom changes by the passing of time alone.
-type ageThreshold struct {
-	fact int
-	at   time.Duration
-}
-
 // evaluate returns the atom's value, or the error that kept it from having one.
-func (a *atom) evaluate(in *activation) (bool, error) {
+func (a *Expression) evaluate(in *activation) (bool, error) {
 	if a.native != nil {
 		if t := a.native(in.facts); t != isError {
 			return t == isTrue, nil
@@ -55,14 +30,14 @@ func (a *atom) evaluate(in *activation) (bool, error) {
 }
 
 // interpret evaluates by CEL.
-func (a *atom) interpret(in *activation) (bool, error) {
+func (a *Expression) interpret(in *activation) (bool, error) {
 	out, _, err := a.program.Eval(in)
 	if err != nil {
-		return false, fmt.Errorf("%s (%s): %w", a.name, a.source, err)
+		return false, fmt.Errorf("%s (%s): %w", a.Name, a.Source, err)
 	}
 	b, ok := out.(types.Bool)
 	if !ok {
-		return false, fmt.Errorf("%s (%s): the value is %s, not a boolean", a.name, a.source, out.Type().TypeName())
+		return false, fmt.Errorf("%s (%s): the value is %s, not a boolean", a.Name, a.Source, out.Type().TypeName())
 	}
 	return bool(b), nil
 }
@@ -82,7 +57,7 @@ type atomCompiler struct {
 }
 
 // compile returns nil when the expression is not usable; what is wrong has then been recorded at node.
-func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
+func (c *atomCompiler) compile(name string, node *yaml.Node) *Expression {
 	if c.file.Told(node) {
 		return nil
 	}
@@ -99,7 +74,7 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *atom {
 		c.file.Errorf(node, "cel-not-bool", name, "compare it with something", "the expression yields %s, not a boolean", checked.OutputType())
 		return nil
 	}
-	a := &atom{name: name, source: node.Value, checked: checked.NativeRep()}
+	a := &Expression{Name: name, Source: node.Value, Checked: checked.NativeRep()}
 	if !c.inspect(checked, a, node) {
 		return nil
 	}
@@ -163,18 +138,18 @@ func (c *atomCompiler) nearest(name string) string {
 
 // inspect walks the checked expression: it collects the facts it reads, compares enums with words of their set only, and
 // holds ages to comparisons with a literal.
-func (c *atomCompiler) inspect(checked *cel.Ast, a *atom, node *yaml.Node) bool {
+func (c *atomCompiler) inspect(checked *cel.Ast, a *Expression, node *yaml.Node) bool {
 	w := &atomWalk{compiler: c, ast: checked.NativeRep(), atom: a, node: node, ok: true, agesAllowed: map[int64]bool{}}
 	celast.PreOrderVisit(w.ast.Expr(), celast.NewExprVisitor(w.visit))
-	slices.Sort(a.facts)
-	a.facts = slices.Compact(a.facts)
+	slices.Sort(a.Facts)
+	a.Facts = slices.Compact(a.Facts)
 	return w.ok
 }
 
 type atomWalk struct {
 	compiler    *atomCompiler
 	ast         *celast.AST
-	atom        *atom
+	atom        *Expression
 	node        *yaml.Node
 	agesAllowed map[int64]bool
 	ok          bool
@@ -194,7 +169,7 @@ func (w *atomWalk) fact(e celast.Expr) (int, engine.FactType, bool) {
 
 func (w *atomWalk) visit(e celast.Expr) {
 	if i, f, ok := w.fact(e); ok {
-		w.atom.facts = append(w.atom.facts, i)
+		w.atom.Facts = append(w.atom.Facts, i)
 		if f.Kind == engine.Age && !w.agesAllowed[e.ID()] {
 			w.report(e, "cel-age", fmt.Sprintf("%s changes with time and may only be compared with a duration literal", f.Name),
 				fmt.Sprintf(`write %s >= duration("5m")`, f.Name))
@@ -230,7 +205,7 @@ func (w *atomWalk) visit(e celast.Expr) {
 func (w *atomWalk) enumComparison(factSide, wordSide celast.Expr) {
 	_, f, ok := w.fact(factSide)
 	word, isLiteral := celrule.StringLiteral(wordSide)
-	if c := w.compiler; ok && isLiteral && c.states != nil && f.Name == c.vocabulary.StateFact && !c.states[word] {
+	if c := w.compiler; ok && isLiteral && c.states != nil && f.Name == engine.FactState && !c.states[word] {
 		w.report(wordSide, "state-unknown", fmt.Sprintf("there is no state %q", word), c.stateHint(word))
 		return
 	}
@@ -256,7 +231,7 @@ func (w *atomWalk) markAsked(wordSide, factSide celast.Expr) {
 	_, f, ok := w.fact(factSide)
 	word, isLiteral := celrule.StringLiteral(wordSide)
 	marks := w.compiler.marks
-	if !ok || !isLiteral || marks == nil || f.Name != w.compiler.vocabulary.MarksFact || marks[word] {
+	if !ok || !isLiteral || marks == nil || f.Name != engine.FactMarks || marks[word] {
 		return
 	}
 	w.report(wordSide, "mark-unknown", fmt.Sprintf("no state sets the mark %q", word), markHint(word, marks))
@@ -276,5 +251,5 @@ func (w *atomWalk) ageComparison(factSide, literalSide celast.Expr) {
 func (w *atomWalk) report(e celast.Expr, code, message, hint string) {
 	w.ok = false
 	at := w.ast.SourceInfo().GetStartLocation(e.ID())
-	w.compiler.file.ErrorIn(w.node, at.Line(), at.Column(), code, w.atom.name, hint, message)
+	w.compiler.file.ErrorIn(w.node, at.Line(), at.Column(), code, w.atom.Name, hint, message)
 }

@@ -11,52 +11,52 @@ import (
 	"github.com/metalaw/metalaw/engine"
 )
 
-// careful is a vocabulary with safety rules of which it may be open whether they hold: a lamp glows only while it is known
-// to be cold, and it is ours by being switched on cold and with its fuse in (0 watts are not measured yet).
+// careful is a vocabulary with safety rules of which it may be open whether they hold: a server blinks only while it is known
+// to be off, and it is ours by being switched on while off and inspected (0 cores are not inspected yet).
 func careful() *engine.Vocabulary {
 	v := words()
 	v.Effects = []engine.EffectType{
-		{Name: "Glow", Touches: true, Requires: []engine.Requirement{{Rule: "KnownCold", Doc: "only a cold lamp glows",
-			Must: `lamp.power == "Off"`, Awaits: `lamp.power == "Unknown"`}}},
-		{Name: "Take", Touches: true, Marks: []string{"Ours", "Scratched"}},
-		{Name: "Wrap"},
-		{Name: "Keep", Earns: []string{"Ours", "Scratched"}},
+		{Name: "Blink", Touches: true, Requires: []engine.Requirement{{Rule: "KnownOff", Doc: "only a server that is off blinks",
+			Must: `bmc.power == "Off"`, Awaits: `bmc.power == "Unknown"`}}},
+		{Name: "Adopt", Touches: true, Marks: []string{"Adopted", "Dirty"}},
+		{Name: "BootImage"},
+		{Name: "Keep", Earns: []string{"Adopted", "Dirty"}},
 	}
-	v.Marks["Ours"] = "it was taken by us"
-	v.Set = map[string][]engine.Requirement{"Ours": {{Rule: "TakenMeasured", Doc: "a lamp is taken once it is measured",
-		Must: `lamp.watts > 0 && !lamp.sold`, Awaits: `lamp.watts == 0 && !lamp.sold`}}}
+	v.Marks["Adopted"] = "it was adopted by us"
+	v.Set = map[string][]engine.Requirement{"Adopted": {{Rule: "AdoptedInspected", Doc: "a server is adopted once it is inspected",
+		Must: `hardware.cores > 0 && !claim.bound`, Awaits: `hardware.cores == 0 && !claim.bound`}}}
 	return v
 }
 
-const bench = `apiVersion: policy.metalaw.dev/v1alpha1
+const blinking = `apiVersion: policy.metalaw.dev/v1alpha1
 kind: Lifecycle
-initial: Glowing
+initial: Blinking
 define:
-  sold: lamp.sold
+  claimed: claim.bound
 states:
-  Glowing:
-    means: Wrapped, made to glow, and wrapped again.
+  Blinking:
+    means: Booted, made to blink, and booted again.
     stable: true
-    ensure: [Wrap, Glow, Wrap]
-  Taken:
-    means: Taken.
+    ensure: [BootImage, Blink, BootImage]
+  Adopting:
+    means: Adopted.
     stable: true
-    ensure: [Wrap, Take, Wrap]
+    ensure: [BootImage, Adopt, BootImage]
   Kept:
     means: Kept.
     stable: true
-    ensure: [Wrap, Keep, Wrap]
+    ensure: [BootImage, Keep, BootImage]
   Both:
-    means: Made to glow and taken.
+    means: Made to blink and adopted.
     stable: true
-    ensure: [Glow, Take]
+    ensure: [Blink, Adopt]
 invariants:
-- {rule: NotSoldWhileGlowing, must: "state != 'Glowing' || !sold || !ensuring('Glow')"}
+- {rule: NotClaimedWhileBlinking, must: "state != 'Blinking' || !claimed || !ensuring('Blink')"}
 `
 
-func onTheBench(t *testing.T) *Lifecycle {
+func onBlinking(t *testing.T) *Lifecycle {
 	t.Helper()
-	l, found, err := Compile("lifecycle.yaml", []byte(bench), careful())
+	l, found, err := Compile("lifecycle.yaml", []byte(blinking), careful())
 	if err != nil || l == nil {
 		t.Fatal(err, found)
 	}
@@ -86,48 +86,48 @@ func TestAnEffectWaitsForASafetyRuleThatIsStillOpen(t *testing.T) {
 		halt   string
 	}{
 		"it is ensured where the rule holds": {
-			lamp("Glowing"), []string{"Wrap", "Glow", "Wrap"}, nil, ""},
+			machine("Blinking"), []string{"BootImage", "Blink", "BootImage"}, nil, ""},
 		"it waits, and so does what comes after it, where that is open": {
-			lamp("Glowing").with("lamp.power", power("Unknown")), []string{"Wrap"},
-			&engine.Awaited{Effect: "Glow", Rule: "KnownCold", Message: "only a cold lamp glows"}, ""},
+			machine("Blinking").with("bmc.power", power("Unknown")), []string{"BootImage"},
+			&engine.Awaited{Effect: "Blink", Rule: "KnownOff", Message: "only a server that is off blinks"}, ""},
 		"it halts where the rule is broken": {
-			lamp("Glowing").with("lamp.power", power("On")), nil, nil, "SafetyRule Glow"},
+			machine("Blinking").with("bmc.power", power("On")), nil, nil, "SafetyRule Blink"},
 		"it halts where the rule cannot be evaluated": {
-			lamp("Glowing").with("lamp.power", engine.Value{}), nil, nil, "SafetyRule Glow"},
+			machine("Blinking").with("bmc.power", engine.Value{}), nil, nil, "SafetyRule Blink"},
 		"an invariant sees what waits": {
-			lamp("Glowing").with("lamp.power", power("Unknown")).with("lamp.sold", engine.BoolValue(true)), nil, nil,
-			"InvariantViolated NotSoldWhileGlowing"},
+			machine("Blinking").with("bmc.power", power("Unknown")).with("claim.bound", engine.BoolValue(true)), nil, nil,
+			"InvariantViolated NotClaimedWhileBlinking"},
 		"every mark that is not stored comes before the effect": {
-			lamp("Taken"), []string{"Wrap", "Mark Ours", "Mark Scratched"}, nil, ""},
+			machine("Adopting"), []string{"BootImage", "Mark Adopted", "Mark Dirty"}, nil, ""},
 		"a mark that is stored does not": {
-			lamp("Taken").with("lifecycle.marks", marks("Ours")), []string{"Wrap", "Mark Scratched"}, nil, ""},
+			machine("Adopting").with("lifecycle.marks", marks("Adopted")), []string{"BootImage", "Mark Dirty"}, nil, ""},
 		"it follows once all marks are stored": {
-			lamp("Taken").with("lifecycle.marks", marks("Scratched", "Ours")), []string{"Wrap", "Take", "Wrap"}, nil, ""},
+			machine("Adopting").with("lifecycle.marks", marks("Dirty", "Adopted")), []string{"BootImage", "Adopt", "BootImage"}, nil, ""},
 		"what an effect earns goes with it": {
-			lamp("Kept"), []string{"Wrap", "Keep Ours Scratched", "Wrap"}, nil, ""},
+			machine("Kept"), []string{"BootImage", "Keep Adopted Dirty", "BootImage"}, nil, ""},
 		"what is earned already does not": {
-			lamp("Kept").with("lifecycle.marks", marks("Ours")), []string{"Wrap", "Keep Scratched", "Wrap"}, nil, ""},
+			machine("Kept").with("lifecycle.marks", marks("Adopted")), []string{"BootImage", "Keep Dirty", "BootImage"}, nil, ""},
 		"it waits where it is open whether what it earns may be set": {
-			lamp("Kept").with("lamp.watts", engine.IntValue(0)), []string{"Wrap"},
-			&engine.Awaited{Effect: "Keep", Rule: "TakenMeasured", Message: "a lamp is taken once it is measured"}, ""},
+			machine("Kept").with("hardware.cores", engine.IntValue(0)), []string{"BootImage"},
+			&engine.Awaited{Effect: "Keep", Rule: "AdoptedInspected", Message: "a server is adopted once it is inspected"}, ""},
 		"it halts where what it earns may not be set": {
-			lamp("Kept").with("lamp.sold", engine.BoolValue(true)), nil, nil, "SafetyRule Keep"},
+			machine("Kept").with("claim.bound", engine.BoolValue(true)), nil, nil, "SafetyRule Keep"},
 		"it waits where it is open whether its mark may be set": {
-			lamp("Taken").with("lamp.watts", engine.IntValue(0)), []string{"Wrap"},
-			&engine.Awaited{Effect: "Take", Rule: "TakenMeasured", Message: "a lamp is taken once it is measured"}, ""},
+			machine("Adopting").with("hardware.cores", engine.IntValue(0)), []string{"BootImage"},
+			&engine.Awaited{Effect: "Adopt", Rule: "AdoptedInspected", Message: "a server is adopted once it is inspected"}, ""},
 		"it halts where its mark may not be set": {
-			lamp("Taken").with("lamp.sold", engine.BoolValue(true)), nil, nil, "SafetyRule Take"},
+			machine("Adopting").with("claim.bound", engine.BoolValue(true)), nil, nil, "SafetyRule Adopt"},
 		"what must hold to set a mark does not count once it is set": {
-			lamp("Taken").with("lamp.sold", engine.BoolValue(true)).with("lifecycle.marks", marks("Scratched", "Ours")),
-			[]string{"Wrap", "Take", "Wrap"}, nil, ""},
+			machine("Adopting").with("claim.bound", engine.BoolValue(true)).with("lifecycle.marks", marks("Dirty", "Adopted")),
+			[]string{"BootImage", "Adopt", "BootImage"}, nil, ""},
 		"a rule that is broken halts, whatever waits before it": {
-			lamp("Both").with("lamp.power", power("Unknown")).with("lamp.sold", engine.BoolValue(true)), nil, nil, "SafetyRule Take"},
+			machine("Both").with("bmc.power", power("Unknown")).with("claim.bound", engine.BoolValue(true)), nil, nil, "SafetyRule Adopt"},
 		"of two that wait the first is named": {
-			lamp("Both").with("lamp.power", power("Unknown")).with("lamp.watts", engine.IntValue(0)), nil,
-			&engine.Awaited{Effect: "Glow", Rule: "KnownCold", Message: "only a cold lamp glows"}, ""},
+			machine("Both").with("bmc.power", power("Unknown")).with("hardware.cores", engine.IntValue(0)), nil,
+			&engine.Awaited{Effect: "Blink", Rule: "KnownOff", Message: "only a server that is off blinks"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := onTheBench(t)
+			l := onBlinking(t)
 			d := l.Decide(observed{words: l.vocabulary, facts: c.facts})
 			if diff := cmp.Diff(c.steps, steps(d)); diff != "" {
 				t.Errorf("steps (-want +got)\n%s", diff)
@@ -143,13 +143,13 @@ func TestAnEffectWaitsForASafetyRuleThatIsStillOpen(t *testing.T) {
 }
 
 func TestExplainShowsTheRuleThatIsWaitedFor(t *testing.T) {
-	l := onTheBench(t)
-	d := l.Explain(observed{words: l.vocabulary, facts: lamp("Glowing").with("lamp.power", engine.EnumValue("Unknown"))})
+	l := onBlinking(t)
+	d := l.Explain(observed{words: l.vocabulary, facts: machine("Blinking").with("bmc.power", engine.EnumValue("Unknown"))})
 	want := engine.Trace{
-		{Kind: "ensure", Rule: "Wrap", Result: "true"},
-		{Kind: "ensure", Rule: "Glow", Result: "true"},
-		{Kind: "ensure", Rule: "Wrap", Result: "true"},
-		{Kind: "safety", Rule: "KnownCold", Guard: `lamp.power == "Off"`, Result: "waiting"},
+		{Kind: "ensure", Rule: "BootImage", Result: "true"},
+		{Kind: "ensure", Rule: "Blink", Result: "true"},
+		{Kind: "ensure", Rule: "BootImage", Result: "true"},
+		{Kind: "safety", Rule: "KnownOff", Guard: `bmc.power == "Off"`, Result: "waiting"},
 	}
 	if diff := cmp.Diff(want, d.Trace); diff != "" {
 		t.Errorf("trace (-want +got)\n%s", diff)
@@ -157,12 +157,12 @@ func TestExplainShowsTheRuleThatIsWaitedFor(t *testing.T) {
 }
 
 func TestReadsNamesWhatTheRulesOfAMarkAndWhatIsAwaitedRead(t *testing.T) {
-	l := onTheBench(t)
+	l := onBlinking(t)
 	var got []string
-	for _, i := range l.Reads("Taken") {
+	for _, i := range l.Reads("Adopting") {
 		got = append(got, l.vocabulary.Facts[i].Name)
 	}
-	want := []string{"lifecycle.age", "lifecycle.marks", "lamp.sold", "lamp.watts"}
+	want := []string{"lifecycle.age", "lifecycle.marks", "claim.bound", "hardware.cores"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -171,20 +171,20 @@ func TestReadsNamesWhatTheRulesOfAMarkAndWhatIsAwaitedRead(t *testing.T) {
 func TestAStateCannotSetAMarkThatHasToBeEarned(t *testing.T) {
 	source := `apiVersion: policy.metalaw.dev/v1alpha1
 kind: Lifecycle
-initial: Glowing
+initial: Blinking
 define:
-  sold: lamp.sold
+  claimed: claim.bound
 states:
-  Glowing:
-    means: Ours because we say so.
+  Blinking:
+    means: Adopted because the state says so.
     stable: true
-    marks: [Ours]
+    marks: [Adopted]
 `
 	l, found, err := Compile("lifecycle.yaml", []byte(source), careful())
 	if err != nil || l != nil || len(found) != 1 {
 		t.Fatal(err, l != nil, found)
 	}
-	want := `lifecycle.yaml:10:13: error: Glowing: a state cannot set the mark "Ours": entering a state proves nothing about a machine ` +
+	want := `lifecycle.yaml:10:13: error: Blinking: a state cannot set the mark "Adopted": entering a state proves nothing about a machine ` +
 		`(take it out; the engine sets it with an effect that earns it) [mark-earned]`
 	if got := found[0].String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -194,17 +194,17 @@ states:
 func TestAMarkThatTheEngineKeepsIsNeitherSetNorCleared(t *testing.T) {
 	source := `apiVersion: policy.metalaw.dev/v1alpha1
 kind: Lifecycle
-initial: Glowing
+initial: Blinking
 define:
-  sold: lamp.sold
+  claimed: claim.bound
 states:
-  Glowing:
+  Blinking:
     means: Cracked because we say so.
     stable: true
     marks: [Cracked]
     exits:
-    - {rule: Mended, to: Dark, when: sold, clears: [Cracked]}
-  Dark:
+    - {rule: Repaired, to: Broken, when: claimed, clears: [Cracked]}
+  Broken:
     means: Off.
     stable: true
 `
@@ -219,8 +219,8 @@ states:
 		got = append(got, d.String())
 	}
 	const hint = ` (take it out; it comes and goes with what the engine sees of the machine) [mark-kept]`
-	want := []string{`lifecycle.yaml:10:13: error: Glowing: a state cannot set the mark "Cracked": the engine keeps it` + hint,
-		`lifecycle.yaml:12:53: error: Mended: a rule cannot clear the mark "Cracked": the engine keeps it` + hint}
+	want := []string{`lifecycle.yaml:10:13: error: Blinking: a state cannot set the mark "Cracked": the engine keeps it` + hint,
+		`lifecycle.yaml:12:60: error: Repaired: a rule cannot clear the mark "Cracked": the engine keeps it` + hint}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -228,8 +228,8 @@ states:
 
 func TestAMistakeInWhatIsAwaitedIsOneOfTheVocabulary(t *testing.T) {
 	v := careful()
-	v.Effects[0].Requires[0].Awaits = `lamp.power == "Dim"`
-	if _, _, err := Compile("lifecycle.yaml", []byte(bench), v); err == nil {
+	v.Effects[0].Requires[0].Awaits = `bmc.power == "Dimmed"`
+	if _, _, err := Compile("lifecycle.yaml", []byte(blinking), v); err == nil {
 		t.Error("a word that the enum does not have is accepted")
 	}
 }

@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
@@ -34,7 +35,7 @@ var celTypes = map[engine.Kind]*cel.Type{
 // cost of an expression is bounded by its length.
 func newEnv(v *engine.Vocabulary) (*cel.Env, error) {
 	options := append(celrule.Limits(), celrule.Validators(),
-		cel.Macros(cel.GlobalMacro("marked", 1, expandMarked(v.MarksFact))),
+		cel.Macros(cel.GlobalMacro("marked", 1, expandMarked)),
 		ext.Strings(), ext.Math(), ext.Sets())
 	for _, f := range v.Facts {
 		t, ok := celTypes[f.Kind]
@@ -48,23 +49,17 @@ func newEnv(v *engine.Vocabulary) (*cel.Env, error) {
 
 // expandMarked turns marked("Dirty") into "Dirty" in lifecycle.marks, so that no expression has to start with a quote,
 // which YAML would take away.
-func expandMarked(marksFact string) cel.MacroFactory {
-	group, field := splitFact(marksFact)
-	return func(mef cel.MacroExprFactory, _ celast.Expr, args []celast.Expr) (celast.Expr, *cel.Error) {
-		if args[0].Kind() != celast.LiteralKind {
-			return nil, mef.NewError(args[0].ID(), "marked() takes one mark in quotes")
-		}
-		return mef.NewCall(operators.In, args[0], mef.NewSelect(mef.NewIdent(group), field)), nil
+func expandMarked(mef cel.MacroExprFactory, _ celast.Expr, args []celast.Expr) (celast.Expr, *cel.Error) {
+	if args[0].Kind() != celast.LiteralKind {
+		return nil, mef.NewError(args[0].ID(), "marked() takes one mark in quotes")
 	}
+	group, field := splitFact(engine.FactMarks)
+	return mef.NewCall(operators.In, args[0], mef.NewSelect(mef.NewIdent(group), field)), nil
 }
 
 func splitFact(name string) (group, field string) {
-	for i := range name {
-		if name[i] == '.' {
-			return name[:i], name[i+1:]
-		}
-	}
-	return name, ""
+	group, field, _ = strings.Cut(name, ".")
+	return group, field
 }
 
 // activation gives CEL the facts of one decision.
@@ -76,7 +71,7 @@ type activation struct {
 }
 
 // holds evaluates an atom of the safety rules. Many effects share a rule: one decision asks each once.
-func (a *activation) holds(of *atom) (bool, error) {
+func (a *activation) holds(of *Expression) (bool, error) {
 	if of.slot == 0 || of.slot >= len(a.answers) {
 		return of.evaluate(a)
 	}

@@ -3,7 +3,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -29,10 +28,7 @@ func Compile(fileName string, data []byte, v *engine.Vocabulary) (*Lifecycle, di
 	if c.file.Root == nil {
 		return nil, c.file.Found, nil
 	}
-	l, err := c.compile(parseSpec(c.file))
-	if err != nil {
-		return nil, nil, err
-	}
+	l := c.compile(parseSpec(c.file))
 	if c.file.Found.HasErrors() {
 		return nil, c.file.Found, nil
 	}
@@ -43,7 +39,7 @@ type compiler struct {
 	*language
 	file       *yamlpos.File
 	atoms      map[string]int
-	list       []*atom
+	list       []*Expression
 	rules      map[string]int
 	states     map[string]bool
 	marks      map[string]bool
@@ -52,20 +48,10 @@ type compiler struct {
 	misnamed []string
 }
 
-func (c *compiler) compile(s spec) (*Lifecycle, error) {
-	l := &Lifecycle{file: c.file.Name, language: c.language, vocabulary: c.vocabulary, initial: engine.State(s.initial), safety: c.safety,
-		states: map[engine.State]*state{}, migrate: map[engine.State]engine.State{},
-		initialAt: placeOf(s.initialAt), migrateAt: map[engine.State]Place{}}
-	var err error
-	if l.stateFact, err = c.position(c.vocabulary.StateFact); err != nil {
-		return nil, err
-	}
-	if l.ageFact, err = c.position(c.vocabulary.AgeFact); err != nil {
-		return nil, err
-	}
-	if l.marksFact, err = c.position(c.vocabulary.MarksFact); err != nil {
-		return nil, err
-	}
+func (c *compiler) compile(s spec) *Lifecycle {
+	l := &Lifecycle{language: c.language, states: map[engine.State]*State{},
+		ast: AST{File: c.file.Name, Vocabulary: c.vocabulary, Safety: c.safety, Initial: engine.State(s.initial), InitialAt: placeOf(s.initialAt),
+			Migrate: map[engine.State]engine.State{}, MigrateAt: map[engine.State]Place{}}}
 	c.collectNames(s.states)
 	c.checkInitial(s)
 	c.compileAtoms(s.define)
@@ -74,14 +60,14 @@ func (c *compiler) compile(s spec) (*Lifecycle, error) {
 	}
 	for _, st := range s.states {
 		compiled := c.compileState(st)
-		l.states[compiled.name] = compiled
-		l.order = append(l.order, compiled.name)
+		l.states[compiled.Name] = compiled
+		l.ast.States = append(l.ast.States, compiled)
 	}
 	c.compileSayings(l, s.says)
 	c.compileInvariants(l, s.invariants)
 	c.compileMigrations(l, s.migrate)
-	l.atoms = c.list
-	return l, nil
+	l.ast.Definitions = c.list
+	return l
 }
 
 func (c *compiler) compileSayings(l *Lifecycle, all []saying) {
@@ -92,14 +78,6 @@ func (c *compiler) compileSayings(l *Lifecycle, all []saying) {
 		}
 		l.says[s.rule] = s.text
 	}
-}
-
-func (c *compiler) position(fact string) (int, error) {
-	i, ok := c.vocabulary.Index(fact)
-	if !ok {
-		return 0, fmt.Errorf("vocabulary: there is no fact %q", fact)
-	}
-	return i, nil
 }
 
 func (c *compiler) checkInitial(s spec) {
@@ -135,7 +113,7 @@ func itemAt(list *yaml.Node, i int) *yaml.Node {
 	return list
 }
 
-func (c *compiler) guard(rule string, node *yaml.Node) *guard {
+func (c *compiler) guard(rule string, node *yaml.Node) *Condition {
 	if node == nil || c.file.Told(node) {
 		return nil
 	}
@@ -146,12 +124,12 @@ func (c *compiler) guard(rule string, node *yaml.Node) *guard {
 // interrupt is compiled at the first state to which it applies, and is the same exit of all of them.
 type interrupt struct {
 	exitSpec
-	exit *exit
+	exit *Exit
 }
 
 // interruptsOf lists those that apply in a state.
-func (c *compiler) interruptsOf(stateName string) []*exit {
-	var all []*exit
+func (c *compiler) interruptsOf(stateName string) []*Exit {
+	var all []*Exit
 	for k := range c.interrupts {
 		i := &c.interrupts[k]
 		if slices.Contains(i.except, stateName) || i.to == stateName {
@@ -165,21 +143,21 @@ func (c *compiler) interruptsOf(stateName string) []*exit {
 	return all
 }
 
-func (c *compiler) compileState(s stateSpec) *state {
-	st := &state{name: engine.State(s.name), at: placeOf(s.key), means: s.means, stable: s.stable, marks: s.marks, operations: s.operations}
+func (c *compiler) compileState(s stateSpec) *State {
+	st := &State{Name: engine.State(s.name), At: placeOf(s.key), Means: s.means, Stable: s.stable, Marks: s.marks, Operations: s.operations}
 	if s.means == "" && !s.flawed {
 		c.file.Errorf(s.key, "means-missing", s.name, "write one sentence: it becomes the condition's message", "the state has no means")
 	}
 	c.checkStateWords(st, s)
-	st.ensure = c.compileEnsures(s)
-	st.stays = c.safety.forStaying(st.ensure)
-	st.exits = c.interruptsOf(s.name)
+	st.Ensure = c.compileEnsures(s)
+	st.stays = c.safety.forStaying(st.Ensure)
+	st.Exits = c.interruptsOf(s.name)
 	unconditional := false
 	for _, x := range s.exits {
 		compiled := c.compileExit(x, false)
 		// A rule without a guard is told as that; with after: it would be the deadline.
-		unconditional = unconditional || compiled.when == nil && x.when == nil || x.flawed
-		st.exits = append(st.exits, compiled)
+		unconditional = unconditional || compiled.When == nil && x.when == nil || x.flawed
+		st.Exits = append(st.Exits, compiled)
 	}
 	if !s.stable && !unconditional && !s.flawed {
 		c.file.Errorf(s.key, "deadline-missing", s.name, "add an exit with after: and no when:, or mark the state stable: true",
@@ -189,7 +167,7 @@ func (c *compiler) compileState(s stateSpec) *state {
 }
 
 // checkStateWords checks the marks that a state sets and the operations that it accepts.
-func (c *compiler) checkStateWords(st *state, s stateSpec) {
+func (c *compiler) checkStateWords(st *State, s stateSpec) {
 	for i, m := range s.marks {
 		if slices.Contains(c.vocabulary.Kept, m) {
 			c.kept(itemAt(s.marksAt, i), s.name, "a state cannot set", m)
@@ -199,7 +177,7 @@ func (c *compiler) checkStateWords(st *state, s stateSpec) {
 		}
 	}
 	for i, op := range s.operations {
-		st.operationsAt = append(st.operationsAt, placeOf(itemAt(s.opsAt, i)))
+		st.OperationsAt = append(st.OperationsAt, placeOf(itemAt(s.opsAt, i)))
 		if slices.Contains(s.operations[:i], op) {
 			c.file.Warnf(itemAt(s.opsAt, i), "operation-duplicate", s.name, "take one of them out", "the state lists the operation %q twice", op)
 			continue
@@ -211,18 +189,18 @@ func (c *compiler) checkStateWords(st *state, s stateSpec) {
 	}
 }
 
-func (c *compiler) compileExit(s exitSpec, interrupt bool) *exit {
-	e := &exit{rule: s.rule, at: placeOf(s.at), to: engine.State(s.to), retry: s.retry, clears: s.clears, interrupt: interrupt}
+func (c *compiler) compileExit(s exitSpec, interrupt bool) *Exit {
+	e := &Exit{Rule: s.rule, At: placeOf(s.at), To: engine.State(s.to), Retry: s.retry, Clears: s.clears, Interrupt: interrupt}
 	c.checkExit(s)
-	e.when = c.guard(s.rule, s.when)
+	e.When = c.guard(s.rule, s.when)
 	if s.after != nil {
-		e.after = c.deadline(s.rule, s.after)
-		e.after.at = placeOf(s.after)
+		e.After = c.deadline(s.rule, s.after)
+		e.After.At = placeOf(s.after)
 	}
 	if s.when == nil && s.after == nil && !s.flawed {
 		c.file.Errorf(s.at, "exit-unguarded", s.rule, "add when: or after:", "the rule %s has neither when nor after: it would fire at once", s.rule)
 	}
-	e.groups = c.groups(e.when)
+	e.groups = c.groups(e.When)
 	return e
 }
 
@@ -271,34 +249,34 @@ func (c *compiler) kept(at *yaml.Node, rule, cannot, mark string) {
 // busy with nothing else.
 const minDeadline = time.Second
 
-func (c *compiler) deadline(rule string, node *yaml.Node) *deadline {
+func (c *compiler) deadline(rule string, node *yaml.Node) *Deadline {
 	if d, err := time.ParseDuration(node.Value); err == nil {
 		if d < minDeadline {
 			c.file.Errorf(node, "after-range", rule, "write a duration of 1s or more, or ask with when: for what the rule waits for",
 				"after is %s, and a deadline is at least %s", d, minDeadline)
 		}
-		return &deadline{literal: d, fact: -1}
+		return &Deadline{Literal: d, Fact: -1}
 	}
 	if yamlpos.TooLong(node.Value) {
 		c.file.Errorf(node, "after-range", rule, "write a shorter duration such as 15m; a state in which servers may wait for ever is stable: true",
 			"after is %s, and a deadline is at most %s", node.Value, yamlpos.Longest)
-		return &deadline{fact: -1}
+		return &Deadline{Fact: -1}
 	}
 	if i, ok := c.vocabulary.Index(node.Value); ok && c.vocabulary.Facts[i].Kind == engine.Duration {
-		return &deadline{fact: i}
+		return &Deadline{Fact: i}
 	}
 	if !c.file.Told(node) {
 		c.file.Errorf(node, "after-type", rule, "write a duration such as 15m, or the name of a duration fact such as wipe.budget",
 			"%q is neither a duration nor a duration fact", node.Value)
 	}
-	return &deadline{fact: -1}
+	return &Deadline{Fact: -1}
 }
 
 // groups lists the fact groups behind a guard, so that the shell knows what a move relies on.
-func (c *compiler) groups(g *guard) []string {
+func (c *compiler) groups(g *Condition) []string {
 	var groups []string
 	for _, a := range g.atoms(nil) {
-		for _, f := range c.list[a].facts {
+		for _, f := range c.list[a].Facts {
 			group, _ := splitFact(c.vocabulary.Facts[f].Name)
 			groups = append(groups, group)
 		}
@@ -322,7 +300,7 @@ func (c *compiler) compileInvariants(l *Lifecycle, all []invariantSpec) {
 			continue
 		}
 		if must := g.compile(i.rule, i.must); must != nil {
-			l.invariants = append(l.invariants, &invariant{rule: i.rule, at: placeOf(i.at), must: must})
+			l.ast.Invariants = append(l.ast.Invariants, &Invariant{Rule: i.rule, At: placeOf(i.at), Must: must})
 		}
 	}
 }
@@ -339,8 +317,8 @@ func (c *compiler) compileMigrations(l *Lifecycle, all []migration) {
 		case c.states[m.from]:
 			c.file.Errorf(m.at, "migrate-needless", "migrate", "remove the line", "the state %q is still defined", m.from)
 		default:
-			l.migrate[engine.State(m.from)] = engine.State(m.to)
-			l.migrateAt[engine.State(m.from)] = placeOf(m.at)
+			l.ast.Migrate[engine.State(m.from)] = engine.State(m.to)
+			l.ast.MigrateAt[engine.State(m.from)] = placeOf(m.at)
 		}
 	}
 }

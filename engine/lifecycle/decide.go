@@ -30,14 +30,14 @@ func (l *Lifecycle) Start(f engine.Facts) engine.Decision {
 	if resumes && l.states[resumed] == nil {
 		return halted(l.stateOf(f), engine.HaltUnknownState, "", fmt.Sprintf("the server was in %s, and the revision defines no such state", resumed))
 	}
-	at := startFacts{Facts: f, stateFact: l.stateFact, initial: l.initial}
+	at := startFacts{Facts: f, stateFact: l.stateFact, initial: l.ast.Initial}
 	d := l.Decide(at)
 	if resumes && (d.Halt != nil || d.To != resumed) {
-		return l.begin(f, l.states[resumed], l.states[resumed].marks)
+		return l.begin(f, l.states[resumed], l.states[resumed].Marks)
 	}
 	if d.Halt != nil || !d.Moves() {
-		st := l.states[l.initial]
-		return l.begin(f, st, st.marks)
+		st := l.states[l.ast.Initial]
+		return l.begin(f, st, st.Marks)
 	}
 	d.From = ""
 	return d
@@ -65,12 +65,12 @@ func (l *Lifecycle) Enter(f engine.Facts, to engine.State) engine.Decision {
 }
 
 // begin is a move into a state that no rule asked for. The safety rule that it would break takes the place of the rule.
-func (l *Lifecycle) begin(f engine.Facts, to *state, marks []string) engine.Decision {
+func (l *Lifecycle) begin(f engine.Facts, to *State, marks []string) engine.Decision {
 	in := activation{vocabulary: l.vocabulary, facts: f}
 	if b := l.safety.forEntering(to, nil, marks, &in); b != nil {
-		return halted(l.stateOf(f), engine.HaltSafety, b.requirement.Rule, b.message(fmt.Sprintf("beginning in %s", to.name)))
+		return halted(l.stateOf(f), engine.HaltSafety, b.requirement.Rule, b.message(fmt.Sprintf("beginning in %s", to.Name)))
 	}
-	return engine.Decision{To: to.name, Message: to.means, Marks: marks, Stable: to.stable}
+	return engine.Decision{To: to.Name, Message: to.Means, Marks: marks, Stable: to.Stable}
 }
 
 func (l *Lifecycle) stateOf(f engine.Facts) engine.State {
@@ -93,7 +93,7 @@ func (s startFacts) Fact(i int) engine.Value {
 
 func (l *Lifecycle) evaluate(f engine.Facts, trace *engine.Trace) engine.Decision {
 	from := l.stateOf(f)
-	if target, ok := l.migrate[from]; ok {
+	if target, ok := l.ast.Migrate[from]; ok {
 		return l.migrated(f, from, l.states[target])
 	}
 	st, ok := l.states[from]
@@ -111,17 +111,17 @@ func (l *Lifecycle) evaluate(f engine.Facts, trace *engine.Trace) engine.Decisio
 // RuleMigrated is the rule of a move out of a state that the lifecycle has dropped.
 const RuleMigrated = "Migrated"
 
-func (l *Lifecycle) migrated(f engine.Facts, from engine.State, to *state) engine.Decision {
+func (l *Lifecycle) migrated(f engine.Facts, from engine.State, to *State) engine.Decision {
 	in := activation{vocabulary: l.vocabulary, facts: f}
-	b := firstBreach(l.safety.leave[from], &in)
+	b := firstBreach(l.safety.Leave[from], &in)
 	if b == nil {
-		b = l.safety.forEntering(to, nil, to.marks, &in)
+		b = l.safety.forEntering(to, nil, to.Marks, &in)
 	}
 	if b != nil {
-		return halted(from, engine.HaltSafety, RuleMigrated, b.message(fmt.Sprintf("%s (%s to %s)", RuleMigrated, from, to.name)))
+		return halted(from, engine.HaltSafety, RuleMigrated, b.message(fmt.Sprintf("%s (%s to %s)", RuleMigrated, from, to.Name)))
 	}
-	return engine.Decision{From: from, To: to.name, Rule: RuleMigrated, Message: to.means, Marks: to.marks,
-		Stable: to.stable, ResetRetries: to.stable}
+	return engine.Decision{From: from, To: to.Name, Rule: RuleMigrated, Message: to.Means, Marks: to.Marks,
+		Stable: to.Stable, ResetRetries: to.Stable}
 }
 
 func halted(at engine.State, cause engine.HaltCause, rule, message string) engine.Decision {
@@ -130,15 +130,15 @@ func halted(at engine.State, cause engine.HaltCause, rule, message string) engin
 
 // ensuredNow is an effect that the state wants now.
 type ensuredNow struct {
-	*ensured
+	*Ensured
 	// open is the safety rule that the effect still waits for; nil where it waits for none.
-	open *requirement
+	open *Requirement
 }
 
 // evaluation is one decision in progress. Each atom is evaluated at most once.
 type evaluation struct {
 	l      *Lifecycle
-	state  *state
+	state  *State
 	in     activation
 	values [maxAtoms]truth
 	// answers are those of the safety rules; in has them.
@@ -155,7 +155,7 @@ type evaluation struct {
 // evaluations are used again: a decision is made far more often than it has anything to say.
 var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
 
-func borrow(l *Lifecycle, st *state, f engine.Facts, trace *engine.Trace) *evaluation {
+func borrow(l *Lifecycle, st *State, f engine.Facts, trace *engine.Trace) *evaluation {
 	e, ok := evaluations.Get().(*evaluation)
 	if !ok {
 		e = new(evaluation)
@@ -177,7 +177,7 @@ func (e *evaluation) atom(i int) truth {
 	if v := e.values[i]; v != notEvaluated {
 		return v
 	}
-	a := e.l.atoms[i]
+	a := e.l.ast.Definitions[i]
 	value, err := a.evaluate(&e.in)
 	if err != nil {
 		e.err = err
@@ -192,12 +192,12 @@ func (e *evaluation) atom(i int) truth {
 }
 
 // inState implements questions.
-func (e *evaluation) inState(name string) bool { return string(e.state.name) == name }
+func (e *evaluation) inState(name string) bool { return string(e.state.Name) == name }
 
 // ensuring implements questions.
 func (e *evaluation) ensuring(effect string) bool {
 	for _, a := range e.active {
-		if a.effect.Name == effect {
+		if a.Effect.Name == effect {
 			return true
 		}
 	}
@@ -207,7 +207,7 @@ func (e *evaluation) ensuring(effect string) bool {
 // acting implements questions.
 func (e *evaluation) acting() bool {
 	for _, a := range e.active {
-		if a.kind.Touches {
+		if a.Kind.Touches {
 			return true
 		}
 	}
@@ -224,30 +224,30 @@ func (e *evaluation) wakeAt(in time.Duration) {
 // exits tries the interrupts and exits in order.
 func (e *evaluation) exits() (engine.Decision, bool) {
 	age := e.in.facts.Fact(e.l.ageFact)
-	for _, x := range e.state.exits {
-		if x.after != nil {
-			length, known := x.after.length(e.in.facts)
+	for _, x := range e.state.Exits {
+		if x.After != nil {
+			length, known := x.After.length(e.in.facts)
 			if !known || age.Missing() {
-				return halted(e.state.name, engine.HaltGuardError, x.rule,
-					fmt.Sprintf("the deadline of %s cannot be told: a duration is missing", x.rule)), true
+				return halted(e.state.Name, engine.HaltGuardError, x.Rule,
+					fmt.Sprintf("the deadline of %s cannot be told: a duration is missing", x.Rule)), true
 			}
 			if remaining := length - age.Duration(); remaining > 0 {
 				e.wakeAt(remaining)
 				if e.deadline == 0 || remaining < e.deadline {
-					e.deadline, e.deadlineRule = remaining, x.rule
+					e.deadline, e.deadlineRule = remaining, x.Rule
 				}
 				e.record("exit", x, "waiting", remaining)
 				continue
 			}
 		}
 		result := isTrue
-		if x.when != nil {
-			result = x.when.evaluate(e)
+		if x.When != nil {
+			result = x.When.evaluate(e)
 		}
 		e.record(exitKind(x), x, result.String(), 0)
 		switch result {
 		case isError:
-			return halted(e.state.name, engine.HaltGuardError, x.rule, fmt.Sprintf("the guard of %s cannot be evaluated: %v", x.rule, e.err)), true
+			return halted(e.state.Name, engine.HaltGuardError, x.Rule, fmt.Sprintf("the guard of %s cannot be evaluated: %v", x.Rule, e.err)), true
 		case isTrue:
 			return e.move(x), true
 		case notEvaluated, isFalse:
@@ -257,20 +257,20 @@ func (e *evaluation) exits() (engine.Decision, bool) {
 	return engine.Decision{}, false
 }
 
-func exitKind(x *exit) string {
-	if x.interrupt {
+func exitKind(x *Exit) string {
+	if x.Interrupt {
 		return "interrupt"
 	}
 	return "exit"
 }
 
-func (e *evaluation) move(x *exit) engine.Decision {
-	to := e.l.states[x.to]
-	if b := e.l.safety.forMove(e.state.name, to, x, &e.in); b != nil {
-		return halted(e.state.name, engine.HaltSafety, x.rule, b.message(fmt.Sprintf("%s (%s to %s)", x.rule, e.state.name, to.name)))
+func (e *evaluation) move(x *Exit) engine.Decision {
+	to := e.l.states[x.To]
+	if b := e.l.safety.forMove(e.state.Name, to, x, &e.in); b != nil {
+		return halted(e.state.Name, engine.HaltSafety, x.Rule, b.message(fmt.Sprintf("%s (%s to %s)", x.Rule, e.state.Name, to.Name)))
 	}
-	return engine.Decision{From: e.state.name, To: to.name, Rule: x.rule, Message: to.means, Clears: x.clears, Marks: to.marks,
-		Retry: x.retry, ResetRetries: to.stable, Stable: to.stable, Groups: x.groups}
+	return engine.Decision{From: e.state.Name, To: to.Name, Rule: x.Rule, Message: to.Means, Clears: x.Clears, Marks: to.Marks,
+		Retry: x.Retry, ResetRetries: to.Stable, Stable: to.Stable, Groups: x.groups}
 }
 
 // ensure collects the effects that must hold now, where the server may stay at all. Each is checked against the safety rules
@@ -279,38 +279,38 @@ func (e *evaluation) ensure() engine.Decision {
 	for i := range e.state.stays {
 		s := &e.state.stays[i]
 		if b := firstBreach(s.requirements, &e.in); b != nil {
-			return halted(e.state.name, engine.HaltSafety, s.effect, b.message(fmt.Sprintf("staying in %s, which has %s,", e.state.name, s.effect)))
+			return halted(e.state.Name, engine.HaltSafety, s.effect, b.message(fmt.Sprintf("staying in %s, which has %s,", e.state.Name, s.effect)))
 		}
 	}
 	stored := e.in.facts.Fact(e.l.marksFact)
-	for _, candidate := range e.state.ensure {
+	for _, candidate := range e.state.Ensure {
 		result := isTrue
-		if candidate.when != nil {
-			result = candidate.when.evaluate(e)
+		if candidate.When != nil {
+			result = candidate.When.evaluate(e)
 		}
-		e.recordGuard("ensure", candidate.effect.Name, candidate.when, result.String(), 0)
+		e.recordGuard("ensure", candidate.Effect.Name, candidate.When, result.String(), 0)
 		switch result {
 		case isError:
-			return halted(e.state.name, engine.HaltGuardError, candidate.effect.Name,
-				fmt.Sprintf("whether to ensure %s cannot be evaluated: %v", candidate.effect.Name, e.err))
+			return halted(e.state.Name, engine.HaltGuardError, candidate.Effect.Name,
+				fmt.Sprintf("whether to ensure %s cannot be evaluated: %v", candidate.Effect.Name, e.err))
 		case isTrue:
-			broken, open := e.l.safety.forEffect(candidate.effect.Name, stored, &e.in)
+			broken, open := e.l.safety.forEffect(candidate.Effect.Name, stored, &e.in)
 			if broken != nil {
-				return halted(e.state.name, engine.HaltSafety, candidate.effect.Name, broken.message(candidate.effect.Name))
+				return halted(e.state.Name, engine.HaltSafety, candidate.Effect.Name, broken.message(candidate.Effect.Name))
 			}
 			e.active = append(e.active, ensuredNow{candidate, open})
 		case notEvaluated, isFalse:
 			// not wanted now
 		}
 	}
-	for _, i := range e.l.invariants {
-		if result := i.must.evaluate(e); result != isTrue {
-			e.recordGuard("invariant", i.rule, i.must, result.String(), 0)
-			return halted(e.state.name, engine.HaltInvariant, i.rule, fmt.Sprintf("the invariant %s does not hold: %s", i.rule, i.must.source))
+	for _, i := range e.l.ast.Invariants {
+		if result := i.Must.evaluate(e); result != isTrue {
+			e.recordGuard("invariant", i.Rule, i.Must, result.String(), 0)
+			return halted(e.state.Name, engine.HaltInvariant, i.Rule, fmt.Sprintf("the invariant %s does not hold: %s", i.Rule, i.Must.Source))
 		}
 	}
 	effects, awaited := e.effects(stored)
-	return engine.Decision{From: e.state.name, To: e.state.name, Message: e.state.means, Stable: e.state.stable, Effects: effects,
+	return engine.Decision{From: e.state.Name, To: e.state.Name, Message: e.state.Means, Stable: e.state.Stable, Effects: effects,
 		Awaits: awaited, WakeAfter: e.wake, Deadline: e.deadline, DeadlineRule: e.deadlineRule}
 }
 
@@ -324,10 +324,10 @@ func (e *evaluation) effects(stored engine.Value) ([]engine.Effect, *engine.Awai
 	for _, a := range e.active {
 		if a.open != nil {
 			e.recordOpen(a.open)
-			return effects, &engine.Awaited{Effect: a.effect.Name, Rule: a.open.Rule, Message: a.open.Doc}
+			return effects, &engine.Awaited{Effect: a.Effect.Name, Rule: a.open.Rule, Message: a.open.Doc}
 		}
 		wanted := len(effects)
-		for _, mark := range a.kind.Marks {
+		for _, mark := range a.Kind.Marks {
 			if !stored.Has(mark) {
 				effects = append(effects, engine.MarkFirst(mark))
 			}
@@ -335,8 +335,8 @@ func (e *evaluation) effects(stored engine.Value) ([]engine.Effect, *engine.Awai
 		if len(effects) > wanted {
 			return effects, nil
 		}
-		effect := a.effect
-		for _, mark := range a.kind.Earns {
+		effect := a.Effect
+		for _, mark := range a.Kind.Earns {
 			if !stored.Has(mark) {
 				effect.Earns = append(effect.Earns, mark)
 			}
@@ -346,26 +346,26 @@ func (e *evaluation) effects(stored engine.Value) ([]engine.Effect, *engine.Awai
 	return effects, nil
 }
 
-func (e *evaluation) recordOpen(r *requirement) {
+func (e *evaluation) recordOpen(r *Requirement) {
 	if e.trace != nil {
-		*e.trace = append(*e.trace, engine.TraceStep{Kind: "safety", Rule: r.Rule, Guard: r.Must, Result: "waiting"})
+		*e.trace = append(*e.trace, engine.TraceStep{Kind: "safety", Rule: r.Rule, Guard: r.Must.Source, Result: "waiting"})
 	}
 }
 
-func (e *evaluation) record(kind string, x *exit, result string, remaining time.Duration) {
-	e.recordGuard(kind, x.rule, x.when, result, remaining)
+func (e *evaluation) record(kind string, x *Exit, result string, remaining time.Duration) {
+	e.recordGuard(kind, x.Rule, x.When, result, remaining)
 }
 
-func (e *evaluation) recordGuard(kind, rule string, g *guard, result string, remaining time.Duration) {
+func (e *evaluation) recordGuard(kind, rule string, g *Condition, result string, remaining time.Duration) {
 	if e.trace == nil {
 		return
 	}
 	step := engine.TraceStep{Kind: kind, Rule: rule, Result: result, Remaining: remaining}
 	if g != nil {
-		step.Guard = g.source
+		step.Guard = g.Source
 		step.Atoms = map[string]string{}
 		for _, i := range g.atoms(nil) {
-			step.Atoms[e.l.atoms[i].name] = e.values[i].String()
+			step.Atoms[e.l.ast.Definitions[i].Name] = e.values[i].String()
 		}
 	}
 	if result == isError.String() && e.err != nil {

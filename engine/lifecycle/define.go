@@ -35,9 +35,9 @@ func (c *compiler) compileAtoms(define []definition) {
 		}
 		a := ac.compile(d.name, d.expr)
 		if a == nil {
-			a = &atom{name: d.name} // keeps guards that use the name from being reported a second time
+			a = &Expression{Name: d.name} // keeps guards that use the name from being reported a second time
 		}
-		a.at = placeOf(d.key)
+		a.At = placeOf(d.key)
 		c.atoms[d.name] = len(c.list)
 		c.list = append(c.list, a)
 	}

@@ -16,15 +16,15 @@ import (
 )
 
 // compileEnsures compiles what a state ensures, and warns of what it ensures twice.
-func (c *compiler) compileEnsures(s stateSpec) []*ensured {
-	var all []*ensured
+func (c *compiler) compileEnsures(s stateSpec) []*Ensured {
+	var all []*Ensured
 	seen := map[string]bool{}
 	for _, e := range s.ensure {
 		compiled := c.compileEnsure(s.name, e)
 		if compiled == nil {
 			continue
 		}
-		whole := wholeText(compiled.effect, e.when)
+		whole := wholeText(compiled.Effect, e.when)
 		if seen[whole] {
 			c.file.Warnf(e.at, "effect-duplicate", s.name, "take one of them out", "the state ensures %s twice in the same way", e.do)
 		}
@@ -48,7 +48,7 @@ func wholeText(effect engine.Effect, when *yaml.Node) string {
 	return strings.Join(words, " ")
 }
 
-func (c *compiler) compileEnsure(stateName string, e ensureSpec) *ensured {
+func (c *compiler) compileEnsure(stateName string, e ensureSpec) *Ensured {
 	kind, ok := c.vocabulary.Effect(e.do)
 	if !ok {
 		var names []string
@@ -62,11 +62,11 @@ func (c *compiler) compileEnsure(stateName string, e ensureSpec) *ensured {
 		c.file.Errorf(e.at, "effect-unknown", stateName, hint, "there is no effect %q", e.do)
 		return nil
 	}
-	compiled := &ensured{effect: engine.Effect{Name: e.do}, kind: kind, at: placeOf(e.at), when: c.guard(stateName, e.when)}
+	compiled := &Ensured{Effect: engine.Effect{Name: e.do}, Kind: kind, At: placeOf(e.at), When: c.guard(stateName, e.when)}
 	for _, f := range e.with {
-		compiled.effect.Params = append(compiled.effect.Params, c.param(kind, f))
+		compiled.Effect.Params = append(compiled.Effect.Params, c.param(kind, f))
 	}
-	c.checkContradictions(kind, compiled.effect, e.with)
+	c.checkContradictions(kind, compiled.Effect, e.with)
 	return compiled
 }
 

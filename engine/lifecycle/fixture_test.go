@@ -3,40 +3,43 @@
 package lifecycle
 
 import (
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/metalaw/metalaw/engine"
 )
 
-// words is a small vocabulary of one machine: a lamp that may be switched, tested and sold.
+// words is a small vocabulary of one machine: a server that may be switched, inspected and claimed.
 func words() *engine.Vocabulary {
-	return &engine.Vocabulary{
+	return engine.NewVocabulary(engine.Vocabulary{
 		Facts: []engine.FactType{
 			{Name: "lifecycle.state", Kind: engine.String},
 			{Name: "lifecycle.age", Kind: engine.Age},
 			{Name: "lifecycle.marks", Kind: engine.Set},
 			{Name: "lifecycle.retries", Kind: engine.Int},
-			{Name: "lamp.power", Kind: engine.Enum, Values: []string{"On", "Off", "Unknown"}},
-			{Name: "lamp.sold", Kind: engine.Bool},
-			{Name: "lamp.burning", Kind: engine.Age},
-			{Name: "lamp.budget", Kind: engine.Duration},
-			{Name: "lamp.watts", Kind: engine.Int},
+			{Name: "bmc.power", Kind: engine.Enum, Values: []string{"On", "Off", "Unknown"}},
+			{Name: "claim.bound", Kind: engine.Bool},
+			{Name: "probe.running", Kind: engine.Age},
+			{Name: "wipe.budget", Kind: engine.Duration},
+			{Name: "hardware.cores", Kind: engine.Int},
 		},
 		Effects: []engine.EffectType{
-			{Name: "SwitchOn", Touches: true, Requires: []engine.Requirement{{Rule: "NeverSold", Must: "!lamp.sold", Doc: "a sold lamp is not ours to switch"}}},
-			{Name: "SwitchOff", Touches: true, Params: []engine.ParamType{{Name: "dim", Kind: engine.Duration}, {Name: "force", Kind: engine.Bool}}},
-			{Name: "Wrap", Marks: []string{"Wrapped"}},
+			{Name: "PowerOn", Touches: true, Requires: []engine.Requirement{{Rule: "NeverClaimed", Must: "!claim.bound", Doc: "a claimed server is not ours to switch"}}},
+			{Name: "PowerOff", Touches: true, Params: []engine.ParamType{{Name: "graceful", Kind: engine.Duration}, {Name: "force", Kind: engine.Bool}}},
+			{Name: "BootImage", Marks: []string{"Managed"}},
 		},
-		Enter:      map[engine.State][]engine.Requirement{"Shelf": {{Rule: "NoScratchOnShelf", Must: `!marked("Scratched")`, Doc: "a scratched lamp is never shown"}}},
-		Clear:      map[string][]engine.Requirement{"Scratched": {{Rule: "PolishedCold", Must: `lamp.power == "Off"`, Doc: "a lamp is polished only while off"}}},
-		Marks:      map[string]string{"Wrapped": "it is in paper", "Scratched": "it is not as new"},
-		Operations: []string{"sell"},
-		StateFact:  "lifecycle.state", AgeFact: "lifecycle.age", MarksFact: "lifecycle.marks", RetriesFact: "lifecycle.retries",
-	}
+		Enter:      map[engine.State][]engine.Requirement{"Ready": {{Rule: "NeverOfferDirty", Must: `!marked("Dirty")`, Doc: "a dirty server is never offered"}}},
+		Clear:      map[string][]engine.Requirement{"Dirty": {{Rule: "CleanedWhileOff", Must: `bmc.power == "Off"`, Doc: "a server is cleaned only while off"}}},
+		Marks:      map[string]string{"Managed": "it was booted by us", "Dirty": "it may hold data"},
+		Operations: []string{"release"},
+	})
 }
 
-// facts is what is known of the lamp; a fact left out was not observed.
+// sharedWords is the vocabulary of tests that do not change it.
+var sharedWords = sync.OnceValue(words)
+
+// facts is what is known of the server; a fact left out was not observed.
 type facts map[string]engine.Value
 
 func (f facts) with(name string, v engine.Value) facts {
@@ -55,62 +58,62 @@ type observed struct {
 
 func (o observed) Fact(i int) engine.Value { return o.facts[o.words.Facts[i].Name] }
 
-// lamp is a lamp in a state, off, not sold, for no time yet.
-func lamp(state string) facts {
+// machine is a server in a state, off, not claimed, for no time yet.
+func machine(state string) facts {
 	return facts{
 		"lifecycle.state":   engine.StringValue(state),
 		"lifecycle.age":     engine.AgeValue(0),
 		"lifecycle.marks":   engine.SetValue(nil),
 		"lifecycle.retries": engine.IntValue(0),
-		"lamp.power":        engine.EnumValue("Off"),
-		"lamp.sold":         engine.BoolValue(false),
-		"lamp.burning":      engine.AgeValue(0),
-		"lamp.budget":       engine.DurationValue(2 * time.Hour),
-		"lamp.watts":        engine.IntValue(40),
+		"bmc.power":         engine.EnumValue("Off"),
+		"claim.bound":       engine.BoolValue(false),
+		"probe.running":     engine.AgeValue(0),
+		"wipe.budget":       engine.DurationValue(2 * time.Hour),
+		"hardware.cores":    engine.IntValue(40),
 	}
 }
 
-const shop = `apiVersion: policy.metalaw.dev/v1alpha1
+const fleet = `apiVersion: policy.metalaw.dev/v1alpha1
 kind: Lifecycle
-initial: Test
+initial: Inspect
 define:
-  lit: lamp.power == "On"
-  dark: lamp.power == "Off"
-  sold: lamp.sold
-  warm: lamp.burning >= duration("10m")
-  scratched: marked("Scratched")
-  big: lamp.watts > 60
+  running: bmc.power == "On"
+  stopped: bmc.power == "Off"
+  claimed: claim.bound
+  probed: probe.running >= duration("10m")
+  dirty: marked("Dirty")
+  large: hardware.cores > 60
 interrupts:
-- {rule: Broke, to: Bin, when: big && lit, except: [Bin]}
+- {rule: Broke, to: Retired, when: large && running, except: [Retired]}
 states:
-  Test:
-    means: Being tested.
-    marks: [Tested]
+  Inspect:
+    means: Being inspected.
+    marks: [Inspected]
     ensure:
-    - SwitchOn
+    - PowerOn
     exits:
-    - {rule: Passed, to: Shelf, when: warm, clears: [Scratched]}
-    - {rule: TooSlow, to: Bin, after: lamp.budget}
-  Shelf:
-    means: For sale.
+    - {rule: Passed, to: Ready, when: probed, clears: [Dirty]}
+    - {rule: TooSlow, to: Retired, after: wipe.budget}
+  Ready:
+    means: Free.
     stable: true
-    operations: [sell]
+    operations: [release]
     ensure:
-    - {do: SwitchOff, with: {dim: 5s, force: true}, when: lit}
-    - Wrap
+    - {do: PowerOff, with: {graceful: 5s, force: true}, when: running}
+    - BootImage
     exits:
-    - {rule: Retest, to: Test, when: "!sold && scratched", retry: true}
-  Bin:
+    - {rule: Reinspect, to: Inspect, when: "!claimed && dirty", retry: true}
+  Retired:
     means: Gone.
     stable: true
-migrate: {Attic: Bin}
+migrate: {Legacy: Retired}
 invariants:
-- {rule: ColdOnTheShelf, must: "state != 'Shelf' || !ensuring('SwitchOn')"}
+- {rule: OffWhileFree, must: "state != 'Ready' || !ensuring('PowerOn')"}
 `
 
 func compiled(t testing.TB, source string) *Lifecycle {
 	t.Helper()
-	l, found, err := Compile("lifecycle.yaml", []byte(source), words())
+	l, found, err := Compile("lifecycle.yaml", []byte(source), sharedWords())
 	if err != nil {
 		t.Fatal(err)
 	}

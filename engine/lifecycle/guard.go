@@ -31,28 +31,28 @@ const (
 
 func truthOf(b bool) truth { return celrule.TruthOf(b) }
 
-type guardOp uint8
+type ConditionOp uint8
 
 const (
-	opAtom guardOp = iota
-	opNot
-	opAnd
-	opOr
-	opConst
-	opState
-	opEnsuring
-	opActing
+	IfAtom ConditionOp = iota
+	IfNot
+	IfAnd
+	IfOr
+	IfConst
+	IfState
+	IfEnsuring
+	IfActing
 )
 
 // guard combines atoms with &&, || and !. Guards of invariants may ask for the state and for the effects as well.
-type guard struct {
-	op     guardOp
-	atom   int
-	word   string
-	value  bool
-	kids   []*guard
-	source string
-	at     Place
+type Condition struct {
+	Op     ConditionOp
+	Atom   int
+	Word   string
+	Value  bool
+	Kids   []*Condition
+	Source string
+	At     Place
 }
 
 // questions is what a guard may ask while it is evaluated.
@@ -64,20 +64,20 @@ type questions interface {
 }
 
 // evaluate follows Kleene's logic: false decides an "and" and true decides an "or", whatever the other side is.
-func (g *guard) evaluate(q questions) truth {
-	switch g.op {
-	case opAtom:
-		return q.atom(g.atom)
-	case opConst:
-		return truthOf(g.value)
-	case opState:
-		return truthOf(q.inState(g.word))
-	case opEnsuring:
-		return truthOf(q.ensuring(g.word))
-	case opActing:
+func (g *Condition) evaluate(q questions) truth {
+	switch g.Op {
+	case IfAtom:
+		return q.atom(g.Atom)
+	case IfConst:
+		return truthOf(g.Value)
+	case IfState:
+		return truthOf(q.inState(g.Word))
+	case IfEnsuring:
+		return truthOf(q.ensuring(g.Word))
+	case IfActing:
 		return truthOf(q.acting())
-	case opNot:
-		switch g.kids[0].evaluate(q) {
+	case IfNot:
+		switch g.Kids[0].evaluate(q) {
 		case isTrue:
 			return isFalse
 		case isFalse:
@@ -85,18 +85,18 @@ func (g *guard) evaluate(q questions) truth {
 		default:
 			return isError
 		}
-	case opAnd:
+	case IfAnd:
 		return g.decide(q, isFalse, isTrue)
-	case opOr:
+	case IfOr:
 		return g.decide(q, isTrue, isFalse)
 	}
 	return isError // no operator is missing above; an unknown one must not pass for false
 }
 
 // decide combines the kids: one that is decisive settles it, and where none is an error outweighs otherwise.
-func (g *guard) decide(q questions, decisive, otherwise truth) truth {
+func (g *Condition) decide(q questions, decisive, otherwise truth) truth {
 	result := otherwise
-	for _, kid := range g.kids {
+	for _, kid := range g.Kids {
 		one := kid.evaluate(q)
 		if one == decisive {
 			return decisive
@@ -109,14 +109,14 @@ func (g *guard) decide(q questions, decisive, otherwise truth) truth {
 }
 
 // atoms appends the positions of all atoms in the guard.
-func (g *guard) atoms(to []int) []int {
+func (g *Condition) atoms(to []int) []int {
 	if g == nil {
 		return to
 	}
-	if g.op == opAtom {
-		to = append(to, g.atom)
+	if g.Op == IfAtom {
+		to = append(to, g.Atom)
 	}
-	for _, kid := range g.kids {
+	for _, kid := range g.Kids {
 		to = kid.atoms(to)
 	}
 	return to
@@ -135,7 +135,7 @@ type guardCompiler struct {
 }
 
 // compile returns nil for an expression that is not a guard; what is wrong has then been recorded at node.
-func (c *guardCompiler) compile(rule string, node *yaml.Node) *guard {
+func (c *guardCompiler) compile(rule string, node *yaml.Node) *Condition {
 	if misspoken(node.Value, c.misnamed) {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (c *guardCompiler) compile(rule string, node *yaml.Node) *guard {
 	if !p.ok {
 		return nil
 	}
-	g.source, g.at = node.Value, placeOf(node)
+	g.Source, g.At = node.Value, placeOf(node)
 	return g
 }
 
@@ -172,16 +172,16 @@ type guardParse struct {
 	ok   bool
 }
 
-func (p *guardParse) parse(e celast.Expr) *guard {
+func (p *guardParse) parse(e celast.Expr) *Condition {
 	switch e.Kind() {
 	case celast.IdentKind:
 		if i, ok := p.atoms[e.AsIdent()]; ok {
-			return &guard{op: opAtom, atom: i}
+			return &Condition{Op: IfAtom, Atom: i}
 		}
 		return p.fail(e, "guard-unknown-atom", fmt.Sprintf("%q is not defined", e.AsIdent()), p.nearestAtom(e.AsIdent()))
 	case celast.LiteralKind:
 		if b, ok := e.AsLiteral().Value().(bool); ok {
-			return &guard{op: opConst, value: b}
+			return &Condition{Op: IfConst, Value: b}
 		}
 	case celast.CallKind:
 		return p.parseCall(e)
@@ -196,15 +196,15 @@ func (p *guardParse) parse(e celast.Expr) *guard {
 		"give what is compared a name under define and use that name here")
 }
 
-func (p *guardParse) parseCall(e celast.Expr) *guard {
+func (p *guardParse) parseCall(e celast.Expr) *Condition {
 	call := e.AsCall()
 	switch call.FunctionName() {
 	case operators.LogicalNot:
-		return &guard{op: opNot, kids: []*guard{p.parse(call.Args()[0])}}
+		return &Condition{Op: IfNot, Kids: []*Condition{p.parse(call.Args()[0])}}
 	case operators.LogicalAnd:
-		return p.combine(opAnd, call)
+		return p.combine(IfAnd, call)
 	case operators.LogicalOr:
-		return p.combine(opOr, call)
+		return p.combine(IfOr, call)
 	case operators.Equals, operators.NotEquals:
 		if g := p.stateComparison(call); g != nil {
 			return g
@@ -217,7 +217,7 @@ func (p *guardParse) parseCall(e celast.Expr) *guard {
 		}
 	case "acting":
 		if len(call.Args()) == 0 && p.effects != nil {
-			return &guard{op: opActing}
+			return &Condition{Op: IfActing}
 		}
 	}
 	if word := call.FunctionName(); identifier.MatchString(word) { // the place of a call is its bracket
@@ -242,9 +242,9 @@ func (p *guardParse) functionHint(word string) string {
 }
 
 // ensuring is the question whether an effect is ensured.
-func (p *guardParse) ensuring(at celast.Expr, effect string) *guard {
+func (p *guardParse) ensuring(at celast.Expr, effect string) *Condition {
 	if p.effects[effect] {
-		return &guard{op: opEnsuring, word: effect}
+		return &Condition{Op: IfEnsuring, Word: effect}
 	}
 	hint := "the reference page lists the effects"
 	if near := spelling.Nearest(effect, slices.Collect(maps.Keys(p.effects))); near != "" {
@@ -253,16 +253,16 @@ func (p *guardParse) ensuring(at celast.Expr, effect string) *guard {
 	return p.fail(at, "guard-unknown-effect", fmt.Sprintf("there is no effect %q", effect), hint)
 }
 
-func (p *guardParse) combine(op guardOp, call celast.CallExpr) *guard {
-	g := &guard{op: op}
+func (p *guardParse) combine(op ConditionOp, call celast.CallExpr) *Condition {
+	g := &Condition{Op: op}
 	for _, arg := range call.Args() {
-		g.kids = append(g.kids, p.parse(arg))
+		g.Kids = append(g.Kids, p.parse(arg))
 	}
 	return g
 }
 
 // stateComparison understands state == 'X' and state != 'X' in invariants.
-func (p *guardParse) stateComparison(call celast.CallExpr) *guard {
+func (p *guardParse) stateComparison(call celast.CallExpr) *Condition {
 	left, right := call.Args()[0], call.Args()[1]
 	if p.states == nil || left.Kind() != celast.IdentKind || left.AsIdent() != "state" {
 		return nil
@@ -278,9 +278,9 @@ func (p *guardParse) stateComparison(call celast.CallExpr) *guard {
 		}
 		return p.fail(right, "guard-unknown-state", fmt.Sprintf("there is no state %q", word), hint)
 	}
-	g := &guard{op: opState, word: word}
+	g := &Condition{Op: IfState, Word: word}
 	if call.FunctionName() == operators.NotEquals {
-		return &guard{op: opNot, kids: []*guard{g}}
+		return &Condition{Op: IfNot, Kids: []*Condition{g}}
 	}
 	return g
 }
@@ -299,14 +299,14 @@ func (p *guardParse) nearestAtom(name string) string {
 	return "did you mean " + best + "?"
 }
 
-func (p *guardParse) fail(e celast.Expr, code, message, hint string) *guard {
+func (p *guardParse) fail(e celast.Expr, code, message, hint string) *Condition {
 	return p.failBefore(e, 0, code, message, hint)
 }
 
 // failBefore records what is wrong some letters before the place of an expression.
-func (p *guardParse) failBefore(e celast.Expr, letters int, code, message, hint string) *guard {
+func (p *guardParse) failBefore(e celast.Expr, letters int, code, message, hint string) *Condition {
 	p.ok = false
 	at := p.ast.SourceInfo().GetStartLocation(e.ID())
 	p.file.ErrorIn(p.node, at.Line(), max(0, at.Column()-letters), code, p.rule, hint, message)
-	return &guard{op: opConst}
+	return &Condition{Op: IfConst}
 }

@@ -7,108 +7,59 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/internal/celrule"
+	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
-// language is a vocabulary as lifecycles are compiled in it: what it says in CEL is compiled before anything else, and for all
-// lifecycles alike. It is immutable and safe for concurrent use.
+// language is the vocabulary as lifecycles are compiled in it. It is immutable and safe for concurrent use.
 type language struct {
 	vocabulary *engine.Vocabulary
 	// env is that of definitions and safety rules, and guardEnv that of guards.
 	env, guardEnv *cel.Env
-	safety        *safety
-	// laws are compiled once somebody asks for them: only static checks do.
-	laws func() (*laws, error)
+	safety        *Safety
+
+	stateFact, ageFact, marksFact int
 }
 
-// laws are what static checks rely on besides the safety rules.
-type laws struct {
-	axioms, afterMove []*atom
-	// brings is by effect, and halts by safety rule and source.
-	brings map[string]*atom
-	halts  map[[2]string]*atom
-	// makes and needs are by effect.
-	makes, needs map[string]*atom
-}
+// languages holds the language of each vocabulary. The program has one vocabulary; tests have others.
+var languages sync.Map
 
 // languageOf fails only on a mistake in the vocabulary, which is the program's own.
 func languageOf(v *engine.Vocabulary) (*language, error) {
-	made, err := v.Made(func() (any, error) { return newLanguage(v) })
-	if err != nil {
-		return nil, fmt.Errorf("vocabulary: %w", err)
-	}
-	return made.(*language), nil //nolint:forcetypeassert // made above, and nowhere else
+	made, _ := languages.LoadOrStore(v, sync.OnceValues(func() (*language, error) { return newLanguage(v) }))
+	return made.(func() (*language, error))() //nolint:forcetypeassert // stored above, and nowhere else
 }
 
 func newLanguage(v *engine.Vocabulary) (*language, error) {
 	g := &language{vocabulary: v}
+	for name, at := range map[string]*int{engine.FactState: &g.stateFact, engine.FactAge: &g.ageFact, engine.FactMarks: &g.marksFact} {
+		i, ok := v.Index(name)
+		if !ok {
+			return nil, fmt.Errorf("vocabulary: there is no fact %q", name)
+		}
+		*at = i
+	}
 	var err error
 	if g.env, err = newEnv(v); err != nil {
-		return nil, err
-	}
-	if g.guardEnv, err = cel.NewEnv(celrule.Limits()...); err != nil {
-		return nil, err
-	}
-	if g.safety, err = compileSafety(g.env, v); err != nil {
-		return nil, err
-	}
-	g.laws = sync.OnceValues(g.compileLaws)
-	return g, nil
-}
-
-func (g *language) compileLaws() (*laws, error) {
-	l := &laws{brings: map[string]*atom{}, makes: map[string]*atom{}, needs: map[string]*atom{}}
-	c := &safetyCompiler{env: g.env, vocabulary: g.vocabulary, known: map[[2]string]*atom{}}
-	l.halts = c.known
-	for _, r := range g.safety.requirements() {
-		if r.Halts != "" {
-			if _, err := c.atom(r.Rule, r.Halts); err != nil {
-				return nil, fmt.Errorf("vocabulary: %w", err)
-			}
-		}
-	}
-	var err error
-	if l.axioms, err = g.axioms(g.vocabulary.Axioms); err != nil {
-		return nil, err
-	}
-	if l.afterMove, err = g.axioms(g.vocabulary.AfterMove); err != nil {
-		return nil, err
-	}
-	for i := range g.vocabulary.Effects {
-		e := &g.vocabulary.Effects[i]
-		for _, law := range []struct {
-			source string
-			by     map[string]*atom
-		}{{e.Brings, l.brings}, {e.Change.Makes, l.makes}, {e.Change.Needs, l.needs}} {
-			if law.source == "" {
-				continue
-			}
-			if law.by[e.Name], err = g.atom(e.Name, law.source); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return l, nil
-}
-
-func (g *language) axioms(all []engine.Axiom) ([]*atom, error) {
-	var compiled []*atom
-	for _, axiom := range all {
-		a, err := g.atom("axiom", axiom.Holds)
-		if err != nil {
-			return nil, err
-		}
-		compiled = append(compiled, a)
-	}
-	return compiled, nil
-}
-
-func (g *language) atom(name, source string) (*atom, error) {
-	a, err := compileRequirement(g.env, g.vocabulary, name, source)
-	if err != nil {
 		return nil, fmt.Errorf("vocabulary: %w", err)
 	}
-	return a, nil
+	if g.guardEnv, err = cel.NewEnv(celrule.Limits()...); err != nil {
+		return nil, fmt.Errorf("vocabulary: %w", err)
+	}
+	g.safety, err = compileSafety(g)
+	return g, err
+}
+
+// expression compiles CEL that stands in no file of a bundle.
+func (g *language) expression(name, source string) (*Expression, error) {
+	file := &yamlpos.File{Name: "vocabulary"}
+	c := &atomCompiler{file: file, env: g.env, vocabulary: g.vocabulary}
+	x := c.compile(name, &yaml.Node{Kind: yaml.ScalarNode, Value: source, Line: 1, Column: 1})
+	if x == nil {
+		return nil, fmt.Errorf("vocabulary: safety rule %s: %w", name, file.Found.Err())
+	}
+	return x, nil
 }

@@ -22,8 +22,8 @@ func (l *Lifecycle) MayLeave(s engine.State, f engine.Facts, fixed ...string) bo
 			q.fixed = append(q.fixed, i)
 		}
 	}
-	for _, x := range st.exits {
-		if !x.interrupt && (x.when == nil || x.when.evaluate(&q) != isFalse) {
+	for _, x := range st.Exits {
+		if !x.Interrupt && (x.When == nil || x.When.evaluate(&q) != isFalse) {
 			return true
 		}
 	}
@@ -41,8 +41,8 @@ type supposition struct {
 
 // atom implements questions.
 func (q *supposition) atom(i int) truth {
-	a := q.l.atoms[i]
-	for _, fact := range a.facts {
+	a := q.l.ast.Definitions[i]
+	for _, fact := range a.Facts {
 		if !slices.Contains(q.fixed, fact) {
 			return isError
 		}

@@ -14,23 +14,23 @@ apiVersion: policy.metalaw.dev/v1alpha1
 kind: Lifecycle
 initial: Bench
 define:
-  sold: lamp.sold
-  dark: lamp.power == "Off"
+  claimed: claim.bound
+  stopped: bmc.power == "Off"
 interrupts:
-- {rule: Broken, to: Bench, when: dark, except: [Bench]}
+- {rule: Broken, to: Bench, when: stopped, except: [Bench]}
 states:
   Bench:
-    means: It is tested.
+    means: It is inspected.
     stable: true
     exits:
-    - {rule: Sold, to: Window, when: sold && dark}
-  Window:
-    means: It is shown.
+    - {rule: Claimed, to: Offered, when: claimed && stopped}
+  Offered:
+    means: It is offered.
     stable: true
     exits:
-    - {rule: Fetched, to: Gone, when: "!sold || dark"}
-    - {rule: Late,    to: Gone, when: sold, after: 1m}
-  Box:
+    - {rule: Fetched, to: Gone, when: "!claimed || stopped"}
+    - {rule: Late,    to: Gone, when: claimed, after: 1m}
+  Staged:
     means: It waits.
     exits:
     - {rule: Expired, to: Gone, after: 1m}
@@ -39,22 +39,22 @@ states:
     stable: true
 `)
 	for name, c := range map[string]struct {
-		state engine.State
-		sold  bool
-		fixed []string
-		want  bool
+		state   engine.State
+		claimed bool
+		fixed   []string
+		want    bool
 	}{
 		"nothing is fixed":                               {"Bench", false, nil, true},
-		"one fact closes the only way out":               {"Bench", false, []string{"lamp.sold"}, false},
-		"it leaves the way out open":                     {"Bench", true, []string{"lamp.sold"}, true},
-		"another closes it":                              {"Bench", true, []string{"lamp.sold", "lamp.power"}, true},
-		"what would close one way leaves another open":   {"Window", true, []string{"lamp.sold"}, true},
-		"time passes":                                    {"Box", false, []string{"lamp.sold"}, true},
+		"one fact closes the only way out":               {"Bench", false, []string{"claim.bound"}, false},
+		"it leaves the way out open":                     {"Bench", true, []string{"claim.bound"}, true},
+		"another closes it":                              {"Bench", true, []string{"claim.bound", "bmc.power"}, true},
+		"what would close one way leaves another open":   {"Offered", true, []string{"claim.bound"}, true},
+		"time passes":                                    {"Staged", false, []string{"claim.bound"}, true},
 		"nothing leads from it, for interrupts are none": {"Gone", false, nil, false},
-		"a state that is not defined":                    {"Attic", false, nil, false},
+		"a state that is not defined":                    {"Legacy", false, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := observed{words(), lamp(string(c.state)).with("lamp.sold", engine.BoolValue(c.sold))}
+			f := observed{words(), machine(string(c.state)).with("claim.bound", engine.BoolValue(c.claimed))}
 			if got := l.MayLeave(c.state, f, c.fixed...); got != c.want {
 				t.Errorf("may be left: %t", got)
 			}

@@ -5,91 +5,30 @@ package lifecycle
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/metalaw/metalaw/engine"
 )
 
 // Lifecycle is a compiled lifecycle. It is immutable and safe for concurrent use.
 type Lifecycle struct {
-	file       string
-	language   *language
-	vocabulary *engine.Vocabulary
-	initial    engine.State
-	atoms      []*atom
-	order      []engine.State
-	states     map[engine.State]*state
-	invariants []*invariant
-	migrate    map[engine.State]engine.State
-	migrateAt  map[engine.State]Place
-	initialAt  Place
-	says       map[string]string
-	safety     *safety
+	*language
 
-	stateFact, ageFact, marksFact int
-}
-
-type state struct {
-	name       engine.State
-	at         Place
-	means      string
-	stable     bool
-	marks      []string
-	operations []string
-	// operationsAt are the places of operations.
-	operationsAt []Place
-	ensure       []*ensured
-	// stays is what must hold while a server stays here, whichever of the effects it wants.
-	stays []staying
-	// exits holds the interrupts that apply, then the state's own exits: the order in which they are tried.
-	exits []*exit
-}
-
-type ensured struct {
-	effect engine.Effect
-	kind   engine.EffectType
-	at     Place
-	when   *guard
-}
-
-type exit struct {
-	rule      string
-	at        Place
-	to        engine.State
-	when      *guard
-	after     *deadline
-	retry     bool
-	clears    []string
-	groups    []string
-	interrupt bool
-}
-
-// deadline is a literal length of time, or a duration fact.
-type deadline struct {
-	literal time.Duration
-	fact    int
-	at      Place
-}
-
-func (d *deadline) length(f engine.Facts) (time.Duration, bool) {
-	if d.fact < 0 {
-		return d.literal, true
-	}
-	v := f.Fact(d.fact)
-	return v.Duration(), !v.Missing()
-}
-
-type invariant struct {
-	rule string
-	at   Place
-	must *guard
+	ast    AST
+	states map[engine.State]*State
+	says   map[string]string
 }
 
 // Initial is the state in which a server without a state starts.
-func (l *Lifecycle) Initial() engine.State { return l.initial }
+func (l *Lifecycle) Initial() engine.State { return l.ast.Initial }
 
 // States lists the states in the order in which the author wrote them.
-func (l *Lifecycle) States() []engine.State { return slices.Clone(l.order) }
+func (l *Lifecycle) States() []engine.State {
+	names := make([]engine.State, len(l.ast.States))
+	for i, st := range l.ast.States {
+		names[i] = st.Name
+	}
+	return names
+}
 
 // Defines says whether the lifecycle has the state.
 func (l *Lifecycle) Defines(s engine.State) bool {
@@ -100,7 +39,7 @@ func (l *Lifecycle) Defines(s engine.State) bool {
 // Stable says whether a server may rest in the state; false for a state that the lifecycle does not have.
 func (l *Lifecycle) Stable(s engine.State) bool {
 	st, ok := l.states[s]
-	return ok && st.stable
+	return ok && st.Stable
 }
 
 // Says is what the author has a server tell that the rule has led to where it is: cause and remedy; empty where nothing is
@@ -110,7 +49,7 @@ func (l *Lifecycle) Says(rule string) string { return l.says[rule] }
 // Means is the sentence that the author gave the state; empty for a state that the lifecycle does not have.
 func (l *Lifecycle) Means(s engine.State) string {
 	if st, ok := l.states[s]; ok {
-		return st.means
+		return st.Means
 	}
 	return ""
 }
@@ -118,18 +57,18 @@ func (l *Lifecycle) Means(s engine.State) string {
 // Accepts says whether the state can use an operation.
 func (l *Lifecycle) Accepts(s engine.State, operation string) bool {
 	st, ok := l.states[s]
-	return ok && slices.Contains(st.operations, operation)
+	return ok && slices.Contains(st.Operations, operation)
 }
 
 // Ensures says whether the state ensures an effect at some time, whatever holds now.
 func (l *Lifecycle) Ensures(s engine.State, effect string) bool {
 	st, ok := l.states[s]
-	return ok && slices.ContainsFunc(st.ensure, func(e *ensured) bool { return e.effect.Name == effect })
+	return ok && slices.ContainsFunc(st.Ensure, func(e *Ensured) bool { return e.Effect.Name == effect })
 }
 
 // Migrates returns the state that takes the place of one that the lifecycle has dropped.
 func (l *Lifecycle) Migrates(s engine.State) (engine.State, bool) {
-	to, ok := l.migrate[s]
+	to, ok := l.ast.Migrate[s]
 	return to, ok
 }
 
@@ -137,19 +76,19 @@ func (l *Lifecycle) Migrates(s engine.State) (engine.State, bool) {
 // the initial state's exits lead to, and those that are resumed can be reached.
 func (l *Lifecycle) HasEdge(from, to engine.State) bool {
 	if from == "" {
-		if to == l.initial || (l.states[to] != nil && slices.Contains(slices.Collect(maps.Values(l.vocabulary.Resumes)), to)) {
+		if to == l.ast.Initial || (l.states[to] != nil && slices.Contains(slices.Collect(maps.Values(l.vocabulary.Resumes)), to)) {
 			return true
 		}
-		from = l.initial
+		from = l.ast.Initial
 	}
-	if target, ok := l.migrate[from]; ok && target == to {
+	if target, ok := l.ast.Migrate[from]; ok && target == to {
 		return true
 	}
 	st, ok := l.states[from]
 	if !ok {
 		return false
 	}
-	return slices.ContainsFunc(st.exits, func(e *exit) bool { return e.to == to })
+	return slices.ContainsFunc(st.Exits, func(e *Exit) bool { return e.To == to })
 }
 
 // Edge is one way out of a state.
@@ -166,14 +105,14 @@ type Edge struct {
 // Edges lists every way out of every state, interrupts first, in the order in which they are tried.
 func (l *Lifecycle) Edges() []Edge {
 	var edges []Edge
-	for _, name := range l.order {
-		for _, e := range l.states[name].exits {
-			edge := Edge{From: name, To: e.to, Rule: e.rule, Retry: e.retry, Clears: e.clears, Interrupt: e.interrupt}
-			if e.when != nil {
-				edge.When = e.when.source
+	for _, st := range l.ast.States {
+		for _, e := range st.Exits {
+			edge := Edge{From: st.Name, To: e.To, Rule: e.Rule, Retry: e.Retry, Clears: e.Clears, Interrupt: e.Interrupt}
+			if e.When != nil {
+				edge.When = e.When.Source
 			}
-			if e.after != nil {
-				edge.After = l.deadlineText(e.after)
+			if e.After != nil {
+				edge.After = l.deadlineText(e.After)
 			}
 			edges = append(edges, edge)
 		}
@@ -181,11 +120,11 @@ func (l *Lifecycle) Edges() []Edge {
 	return edges
 }
 
-func (l *Lifecycle) deadlineText(d *deadline) string {
-	if d.fact >= 0 {
-		return l.vocabulary.Facts[d.fact].Name
+func (l *Lifecycle) deadlineText(d *Deadline) string {
+	if d.Fact >= 0 {
+		return l.vocabulary.Facts[d.Fact].Name
 	}
-	return d.literal.String()
+	return d.Literal.String()
 }
 
 // Reads lists the vocabulary positions of every fact that a decision in the state can depend on, the safety rules'
@@ -196,27 +135,27 @@ func (l *Lifecycle) Reads(s engine.State) []int {
 		return nil
 	}
 	facts := []int{l.marksFact, l.ageFact}
-	addGuard := func(g *guard) {
+	addGuard := func(g *Condition) {
 		for _, a := range g.atoms(nil) {
-			facts = append(facts, l.atoms[a].facts...)
+			facts = append(facts, l.ast.Definitions[a].Facts...)
 		}
 	}
-	for _, e := range st.exits {
-		addGuard(e.when)
-		if e.after != nil && e.after.fact >= 0 {
-			facts = append(facts, e.after.fact)
+	for _, e := range st.Exits {
+		addGuard(e.When)
+		if e.After != nil && e.After.Fact >= 0 {
+			facts = append(facts, e.After.Fact)
 		}
-		facts = append(facts, l.safety.readsOfMove(st.name, l.states[e.to], e)...)
+		facts = append(facts, l.safety.readsOfMove(st.Name, l.states[e.To], e)...)
 	}
-	for _, e := range st.ensure {
-		addGuard(e.when)
-		facts = append(facts, l.safety.readsOfEffect(e.effect.Name)...)
+	for _, e := range st.Ensure {
+		addGuard(e.When)
+		facts = append(facts, l.safety.readsOfEffect(e.Effect.Name)...)
 	}
 	for _, s := range st.stays {
 		facts = append(facts, readsOf(s.requirements)...)
 	}
-	for _, i := range l.invariants {
-		addGuard(i.must)
+	for _, i := range l.ast.Invariants {
+		addGuard(i.Must)
 	}
 	slices.Sort(facts)
 	return slices.Compact(facts)

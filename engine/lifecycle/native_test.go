@@ -14,18 +14,17 @@ import (
 )
 
 // parityWords has a fact of every kind, and two of those that can be compared with each other.
-var parityWords = &engine.Vocabulary{
+var parityWords = engine.NewVocabulary(engine.Vocabulary{
 	Facts: []engine.FactType{
 		{Name: "a.yes", Kind: engine.Bool}, {Name: "a.too", Kind: engine.Bool},
 		{Name: "a.count", Kind: engine.Int}, {Name: "a.other", Kind: engine.Int},
 		{Name: "a.word", Kind: engine.Enum, Values: []string{"On", "Off"}}, {Name: "a.text", Kind: engine.String},
 		{Name: "a.budget", Kind: engine.Duration}, {Name: "a.age", Kind: engine.Age},
-		{Name: "a.marks", Kind: engine.Set},
+		{Name: "lifecycle.marks", Kind: engine.Set},
 	},
-	MarksFact: "a.marks",
-}
+})
 
-func parityAtom(t testing.TB, source string) *atom {
+func parityAtom(t testing.TB, source string) *Expression {
 	t.Helper()
 	env, err := newEnv(parityWords)
 	if err != nil {
@@ -72,7 +71,7 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 	for _, source := range []string{
 		`a.yes`, `!a.yes`, `true`, `a.yes && a.too`, `a.yes || !a.too`, `a.yes == a.too`, `a.yes != true`,
 		`a.count == 2`, `a.count != a.other`, `a.count < a.other`, `a.count <= 2`, `3 > a.count`, `a.count >= -1`,
-		`a.word == "On"`, `"On" == a.word`, `a.text != "On"`, `a.text == a.word`, `a.word in ["On", "Off"]`, `a.text in a.marks`, `marked("Dirty")`,
+		`a.word == "On"`, `"On" == a.word`, `a.text != "On"`, `a.text == a.word`, `a.word in ["On", "Off"]`, `a.text in lifecycle.marks`, `marked("Dirty")`,
 		`a.age >= duration("1m")`, `duration("1m") > a.age`, `a.budget == duration("0s")`, `a.budget < duration("2m")`,
 		`a.yes && (a.count == a.other || a.word == "Off") && !marked("Dirty")`,
 		`a.text.startsWith("O")`, `!a.word.endsWith("ff")`, `a.text.contains("n") && "Only".startsWith(a.text)`,
@@ -105,7 +104,7 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 }
 
 func TestWhatLiesOutsideTheFragmentIsLeftToCEL(t *testing.T) {
-	for _, source := range []string{`a.text.matches("O")`, `a.text + "x" == "Onx"`, `size(a.marks) > 0`, `a.yes < a.too`, `a.marks == []`, `a.text in []`, `!(a.word in [])`} {
+	for _, source := range []string{`a.text.matches("O")`, `a.text + "x" == "Onx"`, `size(lifecycle.marks) > 0`, `a.yes < a.too`, `lifecycle.marks == []`, `a.text in []`, `!(a.word in [])`} {
 		a := parityAtom(t, source)
 		if a.native != nil {
 			t.Errorf("%s is not in the fragment", source)

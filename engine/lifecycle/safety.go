@@ -4,63 +4,38 @@ package lifecycle
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
-	"github.com/google/cel-go/cel"
-	"go.yaml.in/yaml/v3"
-
 	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
-// safety holds the requirements that no bundle can switch off, compiled.
-type safety struct {
-	enter  map[engine.State][]requirement
-	arrive map[engine.State][]requirement
-	leave  map[engine.State][]requirement
-	clear  map[string][]requirement
-	set    map[string][]requirement
-	effect map[string][]requirement
-	// stays is what must hold to stay in a state that has the effect.
-	stays map[string][]requirement
-	// marks are those that each effect needs stored first, or earns.
-	marks map[string][]string
+// Safety holds the rules of the vocabulary that no bundle can switch off, and the axioms on which static checks rely besides.
+type Safety struct {
+	// Enter, Arrive and Leave are by state. Exits alone are asked for Arrive.
+	Enter, Arrive, Leave map[engine.State][]*Requirement
+	// Clear and Set are by mark.
+	Clear, Set map[string][]*Requirement
+	// Effect is what an effect requires, and Stays what must hold to stay in a state that has the effect.
+	Effect, Stays map[string][]*Requirement
+	// Marks are those that each effect needs stored first, or earns.
+	Marks map[string][]string
+	// Brings is, by effect, what holds only in states that have the effect.
+	Brings            map[string]*Expression
+	Axioms, AfterMove []*Expression
+}
+
+// Requirement is one safety rule. Awaits and Halts are nil where it has none.
+type Requirement struct {
+	Rule, Doc           string
+	Must, Awaits, Halts *Expression
 }
 
 // maxAnswers is how many answers of safety rules a decision keeps. Beyond that a rule is asked anew.
 const maxAnswers = 64
 
-// safetyCompiler gives the same rule the same atom wherever it is asked for.
-type safetyCompiler struct {
-	env        *cel.Env
-	vocabulary *engine.Vocabulary
-	known      map[[2]string]*atom
-}
-
-func (c *safetyCompiler) atom(rule, source string) (*atom, error) {
-	key := [2]string{rule, source}
-	if a, ok := c.known[key]; ok {
-		return a, nil
-	}
-	a, err := compileRequirement(c.env, c.vocabulary, rule, source)
-	if err != nil {
-		return nil, err
-	}
-	c.known[key], a.slot = a, len(c.known)+1
-	return a, nil
-}
-
-type requirement struct {
-	engine.Requirement
-	atom *atom
-	// awaits is nil where it is never open whether the requirement will hold.
-	awaits *atom
-}
-
 // breach is a requirement that does not hold, or that could not be evaluated.
 type breach struct {
-	requirement requirement
+	requirement *Requirement
 	err         error
 }
 
@@ -71,94 +46,81 @@ func (b *breach) message(what string) string {
 	return fmt.Sprintf("%s would break %s: %s", what, b.requirement.Rule, b.requirement.Doc)
 }
 
+// safetyCompiler gives the same rule the same expression wherever it stands.
+type safetyCompiler struct {
+	*language
+	known map[[2]string]*Expression
+	// answers counts the expressions that decisions ask.
+	answers int
+	err     error
+}
+
 // compileSafety fails only on a mistake in the vocabulary, which is the program's own.
-func compileSafety(env *cel.Env, v *engine.Vocabulary) (*safety, error) {
-	s := &safety{enter: map[engine.State][]requirement{}, arrive: map[engine.State][]requirement{},
-		leave: map[engine.State][]requirement{}, clear: map[string][]requirement{}, set: map[string][]requirement{},
-		effect: map[string][]requirement{}, stays: map[string][]requirement{},
-		marks: map[string][]string{}}
-	c := &safetyCompiler{env: env, vocabulary: v, known: map[[2]string]*atom{}}
-	var err error
-	for name, all := range v.Enter {
-		if s.enter[name], err = c.requirements(all); err != nil {
-			return nil, err
+func compileSafety(g *language) (*Safety, error) {
+	c := &safetyCompiler{language: g, known: map[[2]string]*Expression{}}
+	v := g.vocabulary
+	s := &Safety{Enter: requirementsBy(c, v.Enter), Arrive: requirementsBy(c, v.Arrive), Leave: requirementsBy(c, v.Leave),
+		Clear: requirementsBy(c, v.Clear), Set: requirementsBy(c, v.Set),
+		Effect: map[string][]*Requirement{}, Stays: map[string][]*Requirement{}, Marks: map[string][]string{}, Brings: map[string]*Expression{},
+		Axioms: c.axioms(v.Axioms), AfterMove: c.axioms(v.AfterMove)}
+	for i := range v.Effects {
+		e := &v.Effects[i]
+		s.Marks[e.Name] = slices.Concat(e.Marks, e.Earns)
+		s.Effect[e.Name], s.Stays[e.Name] = c.requirements(e.Requires), c.requirements(e.Stays)
+		if e.Brings != "" {
+			s.Brings[e.Name] = c.expression(e.Name, e.Brings)
 		}
 	}
-	for name, all := range v.Arrive {
-		if s.arrive[name], err = c.requirements(all); err != nil {
-			return nil, err
-		}
-	}
-	for name, all := range v.Leave {
-		if s.leave[name], err = c.requirements(all); err != nil {
-			return nil, err
-		}
-	}
-	for name, all := range v.Clear {
-		if s.clear[name], err = c.requirements(all); err != nil {
-			return nil, err
-		}
-	}
-	for name, all := range v.Set {
-		if s.set[name], err = c.requirements(all); err != nil {
-			return nil, err
-		}
-	}
-	for _, e := range v.Effects {
-		s.marks[e.Name] = slices.Concat(e.Marks, e.Earns)
-		if s.effect[e.Name], err = c.requirements(e.Requires); err != nil {
-			return nil, err
-		}
-		if s.stays[e.Name], err = c.requirements(e.Stays); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+	return s, c.err
 }
 
-// requirements lists all of them, in no order.
-func (s *safety) requirements() []requirement {
-	var all []requirement
-	for _, byState := range []map[engine.State][]requirement{s.enter, s.arrive, s.leave} {
-		all = append(all, slices.Concat(slices.Collect(maps.Values(byState))...)...)
+// expression is nil where there is no source, and after a mistake.
+func (c *safetyCompiler) expression(rule, source string) *Expression {
+	key := [2]string{rule, source}
+	if c.known[key] == nil && source != "" && c.err == nil {
+		c.known[key], c.err = c.language.expression(rule, source)
 	}
-	for _, byWord := range []map[string][]requirement{s.clear, s.set, s.effect, s.stays} {
-		all = append(all, slices.Concat(slices.Collect(maps.Values(byWord))...)...)
-	}
-	return all
+	return c.known[key]
 }
 
-func (c *safetyCompiler) requirements(all []engine.Requirement) ([]requirement, error) {
-	var compiled []requirement
+// asked is an expression that decisions ask: its answer is kept.
+func (c *safetyCompiler) asked(rule, source string) *Expression {
+	x := c.expression(rule, source)
+	if x != nil && x.slot == 0 {
+		c.answers++
+		x.slot = c.answers
+	}
+	return x
+}
+
+func (c *safetyCompiler) requirements(all []engine.Requirement) []*Requirement {
+	var compiled []*Requirement
 	for _, r := range all {
-		must, err := c.atom(r.Rule, r.Must)
-		if err != nil {
-			return nil, err
-		}
-		one := requirement{Requirement: r, atom: must}
-		if r.Awaits != "" {
-			if one.awaits, err = c.atom(r.Rule, r.Awaits); err != nil {
-				return nil, err
-			}
-		}
-		compiled = append(compiled, one)
+		compiled = append(compiled, &Requirement{Rule: r.Rule, Doc: r.Doc,
+			Must: c.asked(r.Rule, r.Must), Awaits: c.asked(r.Rule, r.Awaits), Halts: c.expression(r.Rule, r.Halts)})
 	}
-	return compiled, nil
+	return compiled
 }
 
-func compileRequirement(env *cel.Env, v *engine.Vocabulary, rule, source string) (*atom, error) {
-	file := &yamlpos.File{Name: "vocabulary"}
-	c := &atomCompiler{file: file, env: env, vocabulary: v}
-	a := c.compile(rule, &yaml.Node{Kind: yaml.ScalarNode, Value: source, Line: 1, Column: 1})
-	if a == nil {
-		return nil, fmt.Errorf("safety rule %s: %w", rule, file.Found.Err())
+func requirementsBy[K comparable](c *safetyCompiler, all map[K][]engine.Requirement) map[K][]*Requirement {
+	compiled := make(map[K][]*Requirement, len(all))
+	for name, requirements := range all {
+		compiled[name] = c.requirements(requirements)
 	}
-	return a, nil
+	return compiled
 }
 
-func firstBreach(all []requirement, in *activation) *breach {
+func (c *safetyCompiler) axioms(all []engine.Axiom) []*Expression {
+	var compiled []*Expression
+	for _, axiom := range all {
+		compiled = append(compiled, c.expression("axiom", axiom.Holds))
+	}
+	return compiled
+}
+
+func firstBreach(all []*Requirement, in *activation) *breach {
 	for i := range all {
-		holds, err := in.holds(all[i].atom)
+		holds, err := in.holds(all[i].Must)
 		if err != nil || !holds {
 			return &breach{requirement: all[i], err: err}
 		}
@@ -168,17 +130,17 @@ func firstBreach(all []requirement, in *activation) *breach {
 
 // forEffect checks an effect: what it requires, and what must hold to set those of its marks that are not stored yet. It
 // returns the first requirement that is broken; else the first of which it is still open whether it will hold.
-func (s *safety) forEffect(name string, stored engine.Value, in *activation) (broken *breach, open *requirement) {
-	broken, open = firstBrokenOrOpen(s.effect[name], in)
-	for _, mark := range s.marks[name] {
+func (s *Safety) forEffect(name string, stored engine.Value, in *activation) (broken *breach, open *Requirement) {
+	broken, open = firstBrokenOrOpen(s.Effect[name], in)
+	for _, mark := range s.Marks[name] {
 		if broken != nil {
 			return broken, nil
 		}
 		if stored.Has(mark) {
 			continue
 		}
-		var openMark *requirement
-		if broken, openMark = firstBrokenOrOpen(s.set[mark], in); open == nil {
+		var openMark *Requirement
+		if broken, openMark = firstBrokenOrOpen(s.Set[mark], in); open == nil {
 			open = openMark
 		}
 	}
@@ -188,17 +150,17 @@ func (s *safety) forEffect(name string, stored engine.Value, in *activation) (br
 	return nil, open
 }
 
-func firstBrokenOrOpen(all []requirement, in *activation) (broken *breach, open *requirement) {
+func firstBrokenOrOpen(all []*Requirement, in *activation) (broken *breach, open *Requirement) {
 	for i := range all {
 		b := firstBreach(all[i:i+1], in)
 		if b == nil {
 			continue
 		}
-		if b.err == nil && all[i].awaits != nil {
+		if b.err == nil && all[i].Awaits != nil {
 			var still bool
-			if still, b.err = in.holds(all[i].awaits); still && b.err == nil {
+			if still, b.err = in.holds(all[i].Awaits); still && b.err == nil {
 				if open == nil {
-					open = &all[i]
+					open = all[i]
 				}
 				continue
 			}
@@ -210,29 +172,29 @@ func firstBrokenOrOpen(all []requirement, in *activation) (broken *breach, open 
 
 // forMove checks a move: what it leaves and clears against the facts as they are, and what it enters against the facts as
 // they will be.
-func (s *safety) forMove(from engine.State, to *state, e *exit, in *activation) *breach {
-	if b := firstBreach(s.leave[from], in); b != nil {
+func (s *Safety) forMove(from engine.State, to *State, e *Exit, in *activation) *breach {
+	if b := firstBreach(s.Leave[from], in); b != nil {
 		return b
 	}
-	for _, mark := range e.clears {
-		if b := firstBreach(s.clear[mark], in); b != nil {
+	for _, mark := range e.Clears {
+		if b := firstBreach(s.Clear[mark], in); b != nil {
 			return b
 		}
 	}
-	if b := s.forEntering(to, e.clears, to.marks, in); b != nil {
+	if b := s.forEntering(to, e.Clears, to.Marks, in); b != nil {
 		return b
 	}
-	return afterwards(s.arrive[to.name], e.clears, to.marks, in)
+	return afterwards(s.Arrive[to.Name], e.Clears, to.Marks, in)
 }
 
 // forEntering checks the state that a server enters, by a rule or without one.
-func (s *safety) forEntering(to *state, clears, sets []string, in *activation) *breach {
-	return afterwards(s.enter[to.name], clears, sets, in)
+func (s *Safety) forEntering(to *State, clears, sets []string, in *activation) *breach {
+	return afterwards(s.Enter[to.Name], clears, sets, in)
 }
 
 // afterwards checks requirements against the facts as they will be: without the marks that a move clears, and with those that
 // it sets.
-func afterwards(requirements []requirement, clears, sets []string, in *activation) *breach {
+func afterwards(requirements []*Requirement, clears, sets []string, in *activation) *breach {
 	if len(requirements) == 0 {
 		return nil
 	}
@@ -244,18 +206,18 @@ func afterwards(requirements []requirement, clears, sets []string, in *activatio
 	return firstBreach(requirements, after)
 }
 
-func (s *safety) readsOfMove(from engine.State, to *state, e *exit) []int {
-	facts := readsOf(s.leave[from])
-	for _, mark := range e.clears {
-		facts = append(facts, readsOf(s.clear[mark])...)
+func (s *Safety) readsOfMove(from engine.State, to *State, e *Exit) []int {
+	facts := readsOf(s.Leave[from])
+	for _, mark := range e.Clears {
+		facts = append(facts, readsOf(s.Clear[mark])...)
 	}
-	return slices.Concat(facts, readsOf(s.enter[to.name]), readsOf(s.arrive[to.name]))
+	return slices.Concat(facts, readsOf(s.Enter[to.Name]), readsOf(s.Arrive[to.Name]))
 }
 
-func (s *safety) readsOfEffect(name string) []int {
-	facts := readsOf(s.effect[name])
-	for _, mark := range s.marks[name] {
-		facts = append(facts, readsOf(s.set[mark])...)
+func (s *Safety) readsOfEffect(name string) []int {
+	facts := readsOf(s.Effect[name])
+	for _, mark := range s.Marks[name] {
+		facts = append(facts, readsOf(s.Set[mark])...)
 	}
 	return facts
 }
@@ -263,27 +225,27 @@ func (s *safety) readsOfEffect(name string) []int {
 // staying is what must hold to stay in a state because of one of its effects.
 type staying struct {
 	effect       string
-	requirements []requirement
+	requirements []*Requirement
 }
 
 // forStaying lists what must hold to stay in a state with these effects, each effect once.
-func (s *safety) forStaying(effects []*ensured) []staying {
+func (s *Safety) forStaying(effects []*Ensured) []staying {
 	var all []staying
 	for _, e := range effects {
-		name := e.effect.Name
-		if len(s.stays[name]) > 0 && !slices.ContainsFunc(all, func(known staying) bool { return known.effect == name }) {
-			all = append(all, staying{name, s.stays[name]})
+		name := e.Effect.Name
+		if len(s.Stays[name]) > 0 && !slices.ContainsFunc(all, func(known staying) bool { return known.effect == name }) {
+			all = append(all, staying{name, s.Stays[name]})
 		}
 	}
 	return all
 }
 
-func readsOf(all []requirement) []int {
+func readsOf(all []*Requirement) []int {
 	var facts []int
 	for _, r := range all {
-		facts = append(facts, r.atom.facts...)
-		if r.awaits != nil {
-			facts = append(facts, r.awaits.facts...)
+		facts = append(facts, r.Must.Facts...)
+		if r.Awaits != nil {
+			facts = append(facts, r.Awaits.Facts...)
 		}
 	}
 	return facts
@@ -299,7 +261,7 @@ type movedFacts struct {
 // Fact implements engine.Facts.
 func (m movedFacts) Fact(i int) engine.Value {
 	v := m.Facts.Fact(i)
-	if m.vocabulary.Facts[i].Name != m.vocabulary.MarksFact || v.Missing() {
+	if m.vocabulary.Facts[i].Name != engine.FactMarks || v.Missing() {
 		return v
 	}
 	return engine.SetValue(append(without(v.Set(), m.clears), m.sets...))

@@ -10,56 +10,56 @@ import (
 	"github.com/metalaw/metalaw/engine"
 )
 
-const oven = `apiVersion: policy.metalaw.dev/v1alpha1
+const erasing = `apiVersion: policy.metalaw.dev/v1alpha1
 kind: Lifecycle
-initial: Drying
+initial: Erasing
 define:
-  lit: lamp.power == "On"
-  sold: lamp.sold
+  running: bmc.power == "On"
+  claimed: claim.bound
 states:
-  Drying:
-    means: Glued, and left alone until that is dry.
+  Erasing:
+    means: Erased, and left alone until that is done.
     stable: true
     ensure:
-    - {do: Glue, when: "!lit && !sold"}
-    - {do: Glue, when: "!lit && sold"}
+    - {do: Erase, when: "!running && !claimed"}
+    - {do: Erase, when: "!running && claimed"}
     - Watch
     exits:
-    - {rule: Dried, to: Drawer, when: sold && lit}
-  Drawer:
-    means: Put away.
+    - {rule: Erased, to: Done, when: claimed && running}
+  Done:
+    means: Done.
     stable: true
     ensure: [Watch]
 `
 
-// gluing is a vocabulary with an effect that goes on by itself: what was glued must not be handled while the lamp glows.
-func gluing() *engine.Vocabulary {
+// erases is a vocabulary with an effect that goes on by itself: what is erased must not be handled while the server runs.
+func erases() *engine.Vocabulary {
 	v := words()
-	v.Effects = []engine.EffectType{{Name: "Watch"}, {Name: "Glue", Stays: []engine.Requirement{
-		{Rule: "DriesDark", Must: `lamp.power != "On"`, Doc: "glue dries in the dark"},
-		{Rule: "DriesCheap", Must: "lamp.watts <= 60", Doc: "glue dries beside small lamps"},
+	v.Effects = []engine.EffectType{{Name: "Watch"}, {Name: "Erase", Stays: []engine.Requirement{
+		{Rule: "ErasesWhileOff", Must: `bmc.power != "On"`, Doc: "an erase is left alone while off"},
+		{Rule: "ErasesSmall", Must: "hardware.cores <= 60", Doc: "an erase is left alone on small servers"},
 	}}}
 	return v
 }
 
 func TestAnEffectOfAStateSaysWhatMustHoldToStay(t *testing.T) {
-	l, found, err := Compile("lifecycle.yaml", []byte(oven), gluing())
+	l, found, err := Compile("lifecycle.yaml", []byte(erasing), erases())
 	if err != nil || l == nil {
 		t.Fatal(err, found)
 	}
-	lit := engine.EnumValue("On")
+	running := engine.EnumValue("On")
 	for name, c := range map[string]struct {
 		facts facts
 		steps []string
 		halt  string
 	}{
-		"it stays where that holds": {lamp("Drying"), []string{"Glue", "Watch"}, ""},
+		"it stays where that holds": {machine("Erasing"), []string{"Erase", "Watch"}, ""},
 		"it is halted where that does not hold, though the effect is not wanted": {
-			lamp("Drying").with("lamp.power", lit), nil, "SafetyRule Glue"},
-		"each rule counts":         {lamp("Drying").with("lamp.watts", engine.IntValue(100)), nil, "SafetyRule Glue"},
-		"what is missing halts it": {lamp("Drying").with("lamp.watts", engine.Value{}), nil, "SafetyRule Glue"},
+			machine("Erasing").with("bmc.power", running), nil, "SafetyRule Erase"},
+		"each rule counts":         {machine("Erasing").with("hardware.cores", engine.IntValue(100)), nil, "SafetyRule Erase"},
+		"what is missing halts it": {machine("Erasing").with("hardware.cores", engine.Value{}), nil, "SafetyRule Erase"},
 		"a state without the effect asks for nothing": {
-			lamp("Drawer").with("lamp.power", lit), []string{"Watch"}, ""},
+			machine("Done").with("bmc.power", running), []string{"Watch"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := l.Decide(observed{words: l.vocabulary, facts: c.facts})
@@ -71,22 +71,22 @@ func TestAnEffectOfAStateSaysWhatMustHoldToStay(t *testing.T) {
 			}
 		})
 	}
-	left := l.Decide(observed{words: l.vocabulary, facts: lamp("Drying").with("lamp.power", lit).with("lamp.sold", engine.BoolValue(true))})
-	if left.Rule != "Dried" {
+	left := l.Decide(observed{words: l.vocabulary, facts: machine("Erasing").with("bmc.power", running).with("claim.bound", engine.BoolValue(true))})
+	if left.Rule != "Erased" {
 		t.Errorf("it is not left, but %+v", left)
 	}
 }
 
 func TestReadsNamesWhatStayingDependsOn(t *testing.T) {
-	l, found, err := Compile("lifecycle.yaml", []byte(oven), gluing())
+	l, found, err := Compile("lifecycle.yaml", []byte(erasing), erases())
 	if err != nil || l == nil {
 		t.Fatal(err, found)
 	}
 	var got []string
-	for _, i := range l.Reads("Drying") {
+	for _, i := range l.Reads("Erasing") {
 		got = append(got, l.vocabulary.Facts[i].Name)
 	}
-	if diff := cmp.Diff([]string{"lifecycle.age", "lifecycle.marks", "lamp.power", "lamp.sold", "lamp.watts"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"lifecycle.age", "lifecycle.marks", "bmc.power", "claim.bound", "hardware.cores"}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

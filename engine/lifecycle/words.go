@@ -13,7 +13,7 @@ import (
 func (l *Lifecycle) Marks() []string {
 	words := slices.Collect(maps.Keys(l.vocabulary.Marks))
 	for _, st := range l.states {
-		words = append(words, st.marks...)
+		words = append(words, st.Marks...)
 	}
 	slices.Sort(words)
 	return slices.Compact(words)
@@ -22,8 +22,8 @@ func (l *Lifecycle) Marks() []string {
 // Invariants lists the names of the bundle's own invariants, in the order in which the author wrote them.
 func (l *Lifecycle) Invariants() []string {
 	var names []string
-	for _, i := range l.invariants {
-		names = append(names, i.rule)
+	for _, i := range l.ast.Invariants {
+		names = append(names, i.Rule)
 	}
 	return names
 }
@@ -35,9 +35,9 @@ func (l *Lifecycle) EnsuredEffects(s engine.State) []string {
 		return nil
 	}
 	var names []string
-	for _, e := range st.ensure {
-		if !slices.Contains(names, e.effect.Name) {
-			names = append(names, e.effect.Name)
+	for _, e := range st.Ensure {
+		if !slices.Contains(names, e.Effect.Name) {
+			names = append(names, e.Effect.Name)
 		}
 	}
 	return names

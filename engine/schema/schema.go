@@ -140,7 +140,7 @@ func lifecycle(v *engine.Vocabulary) object {
 func scenarios(v *engine.Vocabulary) object {
 	given := object{}
 	for _, f := range v.Facts {
-		if f.Name != v.StateFact {
+		if f.Name != engine.FactState {
 			given[f.Name] = factSchema(f)
 		}
 	}

@@ -60,10 +60,6 @@ func effectsPage(string) (string, error) {
 		if len(e.Earns) > 0 {
 			m.line("* **Earns:** %s %s, stored with the record of the request.", plural(len(e.Earns), "the mark", "the marks"), codes(e.Earns))
 		}
-		for _, r := range e.Remembers {
-			m.line("* **Remembers:** the mark %s, set where %s asks for something other than %s, and taken away elsewhere.",
-				code(r.Mark), code(r.By), codes(r.Except))
-		}
 		if len(e.Requires) > 0 {
 			m.line("* **Safety rules:** %s", ruleLinks(e.Requires))
 		}

@@ -47,11 +47,6 @@ func (m *Manager) Restrict(f Ref, to Fixed) Ref {
 	})
 }
 
-// Compose is f with the function g in the place of a variable.
-func (m *Manager) Compose(f Ref, v int, g Ref) Ref {
-	return m.Ite(g, m.Restrict(f, Fixed{v: true}), m.Restrict(f, Fixed{v: false}))
-}
-
 // Exists holds where some values of the variables make f hold.
 func (m *Manager) Exists(f Ref, variables map[int]bool) Ref {
 	return m.rewritten(f, greatest(variables), func(v int32, lo, hi Ref) Ref {

@@ -40,12 +40,29 @@ func (c *nativeCompiler[F]) truth(e celast.Expr) Native[F] {
 	if value.Kind != engine.Bool {
 		return nil
 	}
+	return test(value.Bool, func(v bool) bool { return v })
+}
+
+// test asks one value, which is an error where there is none.
+func test[F, V any](value func(F) (V, bool), holds func(V) bool) Native[F] {
 	return func(f F) Truth {
-		v, ok := value.Bool(f)
+		v, ok := value(f)
 		if !ok {
 			return Failed
 		}
-		return TruthOf(v)
+		return TruthOf(holds(v))
+	}
+}
+
+// compare asks two values.
+func compare[F, V, W any](a func(F) (V, bool), b func(F) (W, bool), holds func(V, W) bool) Native[F] {
+	return func(f F) Truth {
+		x, knowsX := a(f)
+		y, knowsY := b(f)
+		if !knowsX || !knowsY {
+			return Failed
+		}
+		return TruthOf(holds(x, y))
 	}
 }
 
@@ -149,31 +166,12 @@ func (c *nativeCompiler[F]) equal(left, right celast.Expr) Native[F] {
 	case engine.Int, engine.Duration:
 		return c.numbers(left, right, func(a, b int64) bool { return a == b })
 	case engine.String:
-		if word, ok := stringLiteral(right); ok { // what most comparisons are
-			return is(c.operand(left), word)
+		if word, ok := StringLiteral(right); ok { // what most comparisons are
+			return test(c.operand(left).Text, func(v string) bool { return v == word })
 		}
 		return c.texts(left, right, func(a, b string) bool { return a == b })
 	default:
 		return nil
-	}
-}
-
-func stringLiteral(e celast.Expr) (string, bool) {
-	if e.Kind() != celast.LiteralKind {
-		return "", false
-	}
-	word, ok := e.AsLiteral().Value().(string)
-	return word, ok
-}
-
-// is compares a text with a word.
-func is[F any](text Operand[F], word string) Native[F] {
-	return func(f F) Truth {
-		v, ok := text.Text(f)
-		if !ok {
-			return Failed
-		}
-		return TruthOf(v == word)
 	}
 }
 
@@ -182,14 +180,7 @@ func (c *nativeCompiler[F]) bools(left, right celast.Expr) Native[F] {
 	if a.Kind != engine.Bool || b.Kind != engine.Bool {
 		return nil
 	}
-	return func(f F) Truth {
-		x, knowsX := a.Bool(f)
-		y, knowsY := b.Bool(f)
-		if !knowsX || !knowsY {
-			return Failed
-		}
-		return TruthOf(x == y)
-	}
+	return compare(a.Bool, b.Bool, func(x, y bool) bool { return x == y })
 }
 
 // ordered compares what has an order: numbers, lengths of time and texts.
@@ -206,14 +197,7 @@ func (c *nativeCompiler[F]) numbers(left, right celast.Expr, holds func(a, b int
 	if a.Kind != b.Kind || (a.Kind != engine.Int && a.Kind != engine.Duration) {
 		return nil
 	}
-	return func(f F) Truth {
-		x, knowsX := a.Number(f)
-		y, knowsY := b.Number(f)
-		if !knowsX || !knowsY {
-			return Failed
-		}
-		return TruthOf(holds(x, y))
-	}
+	return compare(a.Number, b.Number, holds)
 }
 
 // texts compares two texts.
@@ -222,14 +206,7 @@ func (c *nativeCompiler[F]) texts(left, right celast.Expr, holds func(a, b strin
 	if a.Kind != engine.String || b.Kind != engine.String {
 		return nil
 	}
-	return func(f F) Truth {
-		x, knowsX := a.Text(f)
-		y, knowsY := b.Text(f)
-		if !knowsX || !knowsY {
-			return Failed
-		}
-		return TruthOf(holds(x, y))
-	}
+	return compare(a.Text, b.Text, holds)
 }
 
 // member translates a word in a set, a key of labels, and a value in a list of literals.
@@ -255,14 +232,7 @@ func (c *nativeCompiler[F]) member(value, in celast.Expr) Native[F] {
 	if set.Kind != engine.Set {
 		return nil
 	}
-	return func(f F) Truth {
-		word, knowsWord := one.Text(f)
-		words, knowsWords := set.Words(f)
-		if !knowsWord || !knowsWords {
-			return Failed
-		}
-		return TruthOf(slices.Contains(words, word))
-	}
+	return compare(set.Words, one.Text, func(words []string, word string) bool { return slices.Contains(words, word) })
 }
 
 // oneOf leaves an empty list to CEL, which does not look at the value then: one that is missing is no error.
@@ -282,21 +252,9 @@ func oneOf[F any](value Operand[F], list celast.ListExpr) Native[F] {
 	}
 	switch {
 	case value.Kind == engine.String && len(words) == list.Size() && len(words) > 0:
-		return func(f F) Truth {
-			v, ok := value.Text(f)
-			if !ok {
-				return Failed
-			}
-			return TruthOf(slices.Contains(words, v))
-		}
+		return test(value.Text, func(v string) bool { return slices.Contains(words, v) })
 	case value.Kind == engine.Int && len(numbers) == list.Size() && len(numbers) > 0:
-		return func(f F) Truth {
-			v, ok := value.Number(f)
-			if !ok {
-				return Failed
-			}
-			return TruthOf(slices.Contains(numbers, v))
-		}
+		return test(value.Number, func(v int64) bool { return slices.Contains(numbers, v) })
 	}
 	return nil
 }

@@ -21,37 +21,36 @@ var update = flag.Bool("update", false, "write the golden files anew")
 const small = `
 apiVersion: policy.metalaw.dev/v1alpha1
 kind: Lifecycle
-initial: Unlit
+initial: Free
 define:
-  asked: lamp.asked
-  burnt: lamp.burnt
+  asked: claim.bound
+  failed: bmc.failed
 interrupts:
-- {rule: Fuse, to: Dark, when: burnt, except: [Dark]}
+- {rule: Failed, to: Broken, when: failed, except: [Broken]}
 states:
-  Unlit:
-    means: "Off & waiting <for a hand>."
+  Free:
+    means: "Off & waiting <for a claim>."
     stable: true
     exits:
-    - {rule: Asked, to: Lit, when: asked}
-  Lit:
-    means: It shines | brightly.
+    - {rule: Asked, to: Running, when: asked}
+  Running:
+    means: It runs | a claim.
     exits:
-    - {rule: Forgotten, to: Unlit, when: "!asked"}
-    - {rule: Spent, to: Unlit, after: 1h}
-  Dark:
-    means: Burnt.
+    - {rule: Forgotten, to: Free, when: "!asked"}
+    - {rule: Over, to: Free, after: 1h}
+  Broken:
+    means: Failed.
     stable: true
     exits:
-    - {rule: Mended, to: Unlit, when: "!burnt"}
+    - {rule: Repaired, to: Free, when: "!failed"}
 `
 
-func lamp(t *testing.T) *lifecycle.Lifecycle {
+func machine(t *testing.T) *lifecycle.Lifecycle {
 	t.Helper()
-	words := &engine.Vocabulary{
-		Facts: []engine.FactType{{Name: "lamp.asked", Kind: engine.Bool}, {Name: "lamp.burnt", Kind: engine.Bool},
-			{Name: "life.state", Kind: engine.String}, {Name: "life.age", Kind: engine.Age}, {Name: "life.marks", Kind: engine.Set}},
-		StateFact: "life.state", AgeFact: "life.age", MarksFact: "life.marks",
-	}
+	words := engine.NewVocabulary(engine.Vocabulary{
+		Facts: []engine.FactType{{Name: "claim.bound", Kind: engine.Bool}, {Name: "bmc.failed", Kind: engine.Bool},
+			{Name: "lifecycle.state", Kind: engine.String}, {Name: "lifecycle.age", Kind: engine.Age}, {Name: "lifecycle.marks", Kind: engine.Set}},
+	})
 	l, found, err := lifecycle.Compile("lifecycle.yaml", []byte(small), words)
 	if err != nil {
 		t.Fatal(err)
@@ -63,13 +62,13 @@ func lamp(t *testing.T) *lifecycle.Lifecycle {
 }
 
 func TestALifecycleIsDrawnInEveryForm(t *testing.T) {
-	l := lamp(t)
-	counts := Counts{"Unlit": 3, "Lit": 40}
+	l := machine(t)
+	counts := Counts{"Free": 3, "Running": 40}
 	for name, got := range map[string]string{
-		"lamp.mmd": Mermaid(l, nil), "lamp-live.mmd": Mermaid(l, counts),
-		"lamp.dot": DOT(l, nil), "lamp-live.dot": DOT(l, counts),
-		"lamp.md": Markdown(l, nil), "lamp-live.md": Markdown(l, counts),
-		"lamp.svg": SVG(l, nil), "lamp-live.svg": SVG(l, counts),
+		"server.mmd": Mermaid(l, nil), "server-live.mmd": Mermaid(l, counts),
+		"server.dot": DOT(l, nil), "server-live.dot": DOT(l, counts),
+		"server.md": Markdown(l, nil), "server-live.md": Markdown(l, counts),
+		"server.svg": SVG(l, nil), "server-live.svg": SVG(l, counts),
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join("testdata", name)
@@ -97,8 +96,8 @@ func TestWhatAnAuthorWritesIsNoMarkup(t *testing.T) {
 		"a link behind a backslash":   {`\[this](javascript:1)`, `asked`, `\&#91;this](javascript:1)`, "`asked`"},
 		"a character reference":       {`Off &lt;b> &#60;`, `asked`, `Off &amp;lt;b> &amp;#60;`, "`asked`"},
 		"ordinary text":               {"Off & under 5 < 6 > 4, R&D: `asked`.", `asked`, "Off & under 5 < 6 > 4, R&D: `asked`.", "`asked`"},
-		"a condition of code":         {"Off.", `asked && life.age < 5m`, "Off.", "`asked && life.age < 5m`"},
-		"a condition with a backtick": {"Off.", "life.state == \"`<script>`\"", "Off.", "`` life.state == \"`<script>`\" ``"},
+		"a condition of code":         {"Off.", `asked && lifecycle.age < 5m`, "Off.", "`asked && lifecycle.age < 5m`"},
+		"a condition with a backtick": {"Off.", "lifecycle.state == \"`<script>`\"", "Off.", "`` lifecycle.state == \"`<script>`\" ``"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := prose(c.means); got != c.said {
@@ -112,7 +111,7 @@ func TestWhatAnAuthorWritesIsNoMarkup(t *testing.T) {
 }
 
 func TestTheDrawingIsXML(t *testing.T) {
-	d := xml.NewDecoder(strings.NewReader(SVG(lamp(t), Counts{})))
+	d := xml.NewDecoder(strings.NewReader(SVG(machine(t), Counts{})))
 	for {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			return
@@ -123,7 +122,7 @@ func TestTheDrawingIsXML(t *testing.T) {
 }
 
 func TestNoTwoArrowsShareALane(t *testing.T) {
-	d := layOut(newGraph(lamp(t), nil))
+	d := layOut(newGraph(machine(t), nil))
 	for i, a := range d.lines {
 		for _, b := range d.lines[:i] {
 			if a.down == b.down && a.meets(b) {

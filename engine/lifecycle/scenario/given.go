@@ -22,7 +22,7 @@ func (p *parser) given(s *Scenario, field yamlpos.Field) {
 	switch {
 	case !ok:
 		p.file.Errorf(field.Key, "scenario-unknown-fact", s.Name, p.nearestFact(field.Name), "there is no fact %q", field.Name)
-	case field.Name == p.vocabulary.StateFact:
+	case field.Name == engine.FactState:
 		p.file.Errorf(field.Key, "scenario-form", s.Name, "take the line out", "%s is what state: says", field.Name)
 	default:
 		if value, ok := p.value(s.Name, p.vocabulary.Facts[i], field.Value); ok {
@@ -113,7 +113,7 @@ func (p *parser) set(scenario string, f engine.FactType, n *yaml.Node) (engine.V
 	words := []string{}
 	for _, item := range n.Content {
 		var allowed []string
-		if f.Name == p.vocabulary.MarksFact {
+		if f.Name == engine.FactMarks {
 			allowed = p.marks
 		}
 		words = append(words, p.word(item, scenario, "mark-unknown", "mark", allowed))

@@ -147,7 +147,7 @@ func (p *parser) scenario(item *yaml.Node) *Scenario {
 	if item.Kind == yaml.MappingNode && s.expectAt == nil {
 		p.file.Errorf(item, "scenario-form", s.Name, "add expect:, for example {to: Available} or {stays: true}", "the scenario expects nothing")
 	}
-	if i, ok := p.vocabulary.Index(p.vocabulary.StateFact); ok {
+	if i, ok := p.vocabulary.Index(engine.FactState); ok {
 		s.given[i] = engine.StringValue(string(s.State))
 	}
 	return s

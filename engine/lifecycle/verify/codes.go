@@ -24,7 +24,6 @@ const (
 	CodeOperationUnlisted = "operation-unlisted"
 	CodeOperationIdle     = "operation-idle"
 	CodeMarkForfeited     = "mark-given-up"
-	CodeRound             = "endless-round"
 	CodeInitialGuarded    = "initial-guarded"
 	CodeMigrateUnguarded  = "migrate-unguarded"
 	CodeOrderDecides      = "order-decides"

@@ -59,24 +59,24 @@ func (c *Counterexample) Scenario(name string) string {
 const maxAttempts = 8
 
 // exampleIn is an example of what can occur in a state.
-func (c *checker) exampleIn(v *view, f bdd.Ref, shows func(engine.Decision) bool) *Counterexample {
-	if !c.Meet(v.possible, f) {
+func (m *model) exampleIn(v *view, f bdd.Ref, shows func(engine.Decision) bool) *Counterexample {
+	if !m.Meet(v.possible, f) {
 		return nil
 	}
-	return c.example(c.And(f, v.possible), v.Name, shows)
+	return m.example(m.And(f, v.possible), v.Name, shows)
 }
 
 // example constructs facts in a state by which f holds, as few that are not quiet as possible, and has the lifecycle decide
 // on them. It returns nil where f never holds. The example is confirmed where shows agrees with the decision.
-func (c *checker) example(f bdd.Ref, state engine.State, shows func(engine.Decision) bool) *Counterexample {
+func (m *model) example(f bdd.Ref, state engine.State, shows func(engine.Decision) bool) *Counterexample {
 	var first *Counterexample
 	for range maxAttempts {
-		assignment, ok := c.Cheapest(f, c.weights)
+		assignment, ok := m.Cheapest(f, m.weights)
 		if !ok {
 			break
 		}
-		facts, exact := c.facts(f, assignment, state)
-		x := &Counterexample{State: state, Path: c.paths[state], Given: c.given(facts), Decision: c.lifecycle.Decide(facts)}
+		facts, exact := m.facts(f, assignment, state)
+		x := &Counterexample{State: state, Path: m.paths[state], Given: m.given(facts), Decision: m.lifecycle.Decide(facts)}
 		x.Confirmed = exact && shows(x.Decision)
 		if x.Confirmed {
 			return x
@@ -84,28 +84,28 @@ func (c *checker) example(f bdd.Ref, state engine.State, shows func(engine.Decis
 		if first == nil {
 			first = x
 		}
-		opaque := c.opaqueCube(f, assignment)
+		opaque := m.opaqueCube(f, assignment)
 		if opaque == bdd.True {
 			break
 		}
-		f = c.Without(f, opaque)
+		f = m.Without(f, opaque)
 	}
 	return first
 }
 
 // opaqueCube is the answers that an assignment gives to the opaque expressions on which f depends; True for none.
-func (c *checker) opaqueCube(f bdd.Ref, assignment []bool) bdd.Ref {
-	support, cube := c.Support(f), bdd.True
+func (m *model) opaqueCube(f bdd.Ref, assignment []bool) bdd.Ref {
+	support, cube := m.Support(f), bdd.True
 	fix := func(v int) {
 		if support.Has(v) {
-			x := c.Var(v)
+			x := m.Var(v)
 			if !assignment[v] {
-				x = c.Not(x)
+				x = m.Not(x)
 			}
-			cube = c.And(cube, x)
+			cube = m.And(cube, x)
 		}
 	}
-	for _, p := range c.primitives {
+	for _, p := range m.primitives {
 		if p.kind == isOpaque {
 			fix(p.variable)
 			fix(p.failure)
@@ -115,10 +115,10 @@ func (c *checker) opaqueCube(f bdd.Ref, assignment []bool) bdd.Ref {
 }
 
 // given lists the facts that are not quiet, but the state.
-func (c *checker) given(v valuation) []scenario.Given {
+func (m *model) given(v valuation) []scenario.Given {
 	var all []scenario.Given
-	for i, f := range c.words.Facts {
-		if f.Name != c.words.StateFact && v[i].String() != c.quiet[i].String() {
+	for i, f := range m.words.Facts {
+		if f.Name != engine.FactState && v[i].String() != m.quiet[i].String() {
 			all = append(all, scenario.Given{Fact: f.Name, Value: v[i]})
 		}
 	}

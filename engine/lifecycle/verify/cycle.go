@@ -23,22 +23,6 @@ func (s *spin) start(forever map[position]bdd.Ref) (position, bool) {
 	return position{}, false
 }
 
-// walk is the moves from a position on, each with the facts on which it was made.
-type walk struct {
-	hops     []*hop
-	examples []*Counterexample
-}
-
-// round is the moves from the i-th on, which lead back to where it began.
-func (w *walk) round(i int) ([]*hop, *Counterexample) {
-	x := w.examples[i]
-	for k, h := range w.hops[i:] {
-		x.Confirmed = x.Confirmed && w.examples[i+k].Confirmed
-		x.Cycle = append(x.Cycle, Step{h.from, h.Rule, h.To})
-	}
-	return w.hops[i:], x
-}
-
 // follow walks from a position, on the simplest of the facts that are given, until it comes to one, with the same facts, where
 // it was before.
 func (s *spin) follow(forever map[position]bdd.Ref, at position, on bdd.Ref) ([]*hop, *Counterexample) {
@@ -47,19 +31,20 @@ func (s *spin) follow(forever map[position]bdd.Ref, at position, on bdd.Ref) ([]
 		facts string
 	}
 	seen := map[visit]int{}
-	w := &walk{}
+	var hops []*hop
+	var examples []*Counterexample
 	assignment, ok := s.Cheapest(on, s.weights)
 	for ok {
 		key := visit{at, s.lasting(assignment)}
 		if first, known := seen[key]; known {
-			return w.round(first)
+			return closed(hops[first:], examples[first:])
 		}
-		seen[key] = len(w.hops)
+		seen[key] = len(hops)
 		h := s.taken(at, assignment)
 		if h == nil {
 			break
 		}
-		w.hops, w.examples = append(w.hops, h), append(w.examples, s.decided(h, at, assignment))
+		hops, examples = append(hops, h), append(examples, s.decided(h, at, assignment))
 		kept := s.kept(h, at, assignment)
 		at = position{h.To, s.retries(h, at.retries)}
 		if assignment, ok = s.Cheapest(s.Restrict(s.And(forever[at], s.entered), kept), s.weights); ok {
@@ -69,6 +54,16 @@ func (s *spin) follow(forever map[position]bdd.Ref, at position, on bdd.Ref) ([]
 		}
 	}
 	return nil, nil
+}
+
+// closed is a cycle of moves with its first example, which is confirmed where all are.
+func closed(cycle []*hop, examples []*Counterexample) ([]*hop, *Counterexample) {
+	x := examples[0]
+	for i, h := range cycle {
+		x.Confirmed = x.Confirmed && examples[i].Confirmed
+		x.Cycle = append(x.Cycle, Step{h.from, h.Rule, h.To})
+	}
+	return cycle, x
 }
 
 // kept is what stays of an assignment over a move: all but what the move changes, with the marks as it leaves them.
@@ -127,7 +122,10 @@ func (s *spin) tell(cycle []*hop, x *Counterexample) {
 		"while nothing outside changes, moves follow each other without end: %s", cycleWords(cycle))
 }
 
-// cycleWords tells a cycle from its least rule on, so that one cycle has one text.
+// firstMoves and lastMoves are how many moves of a long cycle a message names.
+const firstMoves, lastMoves = 6, 2
+
+// cycleWords writes a cycle from its least rule on, so that one cycle has one text.
 func cycleWords(cycle []*hop) string {
 	least := 0
 	for i, h := range cycle {
@@ -135,21 +133,14 @@ func cycleWords(cycle []*hop) string {
 			least = i
 		}
 	}
-	return wayWords(slices.Concat(cycle[least:], cycle[:least]))
-}
-
-// toldFirst and toldLast are how many moves of a long way are told where it begins and ends.
-const toldFirst, toldLast = 6, 2
-
-// wayWords tells moves that follow each other; of many only how many they are.
-func wayWords(way []*hop) string {
+	way := slices.Concat(cycle[least:], cycle[:least])
 	var b strings.Builder
-	between := len(way) - toldFirst - toldLast
+	between := len(way) - firstMoves - lastMoves
 	for i, h := range way {
 		switch {
-		case between < 2 || i < toldFirst || i >= toldFirst+between:
+		case between < 2 || i < firstMoves || i >= firstMoves+between:
 			fmt.Fprintf(&b, "%s -%s-> ", h.from, h.Rule)
-		case i == toldFirst:
+		case i == firstMoves:
 			fmt.Fprintf(&b, "%s ... %d moves ... ", h.from, between)
 		}
 	}

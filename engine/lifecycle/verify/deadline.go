@@ -83,12 +83,12 @@ func (s *spin) givesUp(w *wayOut) bool {
 }
 
 // outrun is the exit by time alone that leaves the state before another's deadline; nil where there is none.
-func (c *checker) outrun(v *view, w *wayOut) *wayOut {
+func (m *model) outrun(v *view, w *wayOut) *wayOut {
 	if w.After == nil {
 		return nil
 	}
 	for i := range v.exits {
-		if other := &v.exits[i]; other.After != nil && other.When == nil && c.precedes(other, w) {
+		if other := &v.exits[i]; other.After != nil && other.When == nil && m.precedes(other, w) {
 			return other
 		}
 	}
@@ -96,9 +96,9 @@ func (c *checker) outrun(v *view, w *wayOut) *wayOut {
 }
 
 // precedes says that the time of one exit has always come where another's has, and not the other way round.
-func (c *checker) precedes(one, other *wayOut) bool {
-	return one.Rule != other.Rule && !c.Meet(c.domain, c.Without(other.due, one.due)) &&
-		c.Meet(c.domain, c.Without(one.due, other.due))
+func (m *model) precedes(one, other *wayOut) bool {
+	return one.Rule != other.Rule && !m.Meet(m.domain, m.Without(other.due, one.due)) &&
+		m.Meet(m.domain, m.Without(one.due, other.due))
 }
 
 // sooner holds where the state has been left by another exit before the time of this one comes.

@@ -3,7 +3,7 @@
 package verify
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 
 	"github.com/metalaw/metalaw/engine"
@@ -18,46 +18,28 @@ type outcome struct{ yes, no bdd.Ref }
 // quiet, so that an assignment with few true variables is a scenario that says little.
 type encoder struct {
 	*bdd.Manager
-	anatomy    *lifecycle.Anatomy
-	words      *engine.Vocabulary
-	quiet      valuation
-	reader     *reader
-	primitives []*primitive
-	groups     []*group
-	weights    []int
+	*reader
+	lifecycle *lifecycle.Lifecycle
+	ast       *lifecycle.AST
+	safety    *lifecycle.Safety
+	quiet     valuation
+	groups    []*group
+	weights   []int
 	// vocables are the words that each enum or string is asked for, without its quiet one, with their variables; other is
 	// the variable of a string that has none of them.
 	vocables map[int][]vocable
-	// forms are the expressions read; deadlines the comparisons of the age with what an exit waits for.
-	forms     map[*lifecycle.Expression]read
-	deadlines map[deadlineKey]*form
-	// expressions are those read, in order; sets are the questions that they and the guards ask together.
-	expressions []*lifecycle.Expression
-	sets        [][]int
-	// domain holds for the combinations of answers that can occur in any state.
-	domain bdd.Ref
-	// assumed holds where what is assumed does.
-	assumed bdd.Ref
+	// domain holds for the combinations of answers that can occur in any state, and assumed where what is assumed does.
+	domain, assumed bdd.Ref
 	// outcomes remembers what was encoded, by state where the expression asks for it.
 	outcomes map[outcomeKey]outcome
 	// evaluators evaluate opaque expressions; tries counts how often values were tried for them.
-	evaluators map[*primitive]func(engine.Facts) (bool, error)
+	evaluators map[*primitive]*lifecycle.Expression
 	tries      int
-}
-
-type read struct {
-	form      *form
-	asksState bool
 }
 
 type vocable struct {
 	word     string
 	variable int
-}
-
-type deadlineKey struct {
-	fact    int
-	literal int64
 }
 
 type outcomeKey struct {
@@ -68,134 +50,23 @@ type outcomeKey struct {
 // otherText stands for a string that is none of those asked for.
 const otherText = "some other"
 
-func newEncoder(a *lifecycle.Anatomy, limit int) *encoder {
-	e := &encoder{Manager: bdd.New(limit), anatomy: a, words: a.Vocabulary, quiet: quiet(a.Vocabulary), vocables: map[int][]vocable{},
-		forms: map[*lifecycle.Expression]read{}, deadlines: map[deadlineKey]*form{}, outcomes: map[outcomeKey]outcome{},
-		evaluators: map[*primitive]func(engine.Facts) (bool, error){}}
-	e.reader = &reader{words: a.Vocabulary, known: map[string]int{}}
-	e.readAll()
-	e.readChanges()
-	e.primitives = e.reader.primitives
+func newEncoder(l *lifecycle.Lifecycle, limit int, assumed []*lifecycle.Expression) *encoder {
+	ast := l.AST()
+	e := &encoder{Manager: bdd.New(limit), reader: readAll(ast, assumed), lifecycle: l, ast: ast, safety: ast.Safety,
+		quiet: quiet(ast.Vocabulary), vocables: map[int][]vocable{}, outcomes: map[outcomeKey]outcome{},
+		evaluators: map[*primitive]*lifecycle.Expression{}}
 	e.assignVariables()
 	e.domain, e.assumed = e.possible(), bdd.True
-	for i := range a.Assumed {
-		e.assumed = e.And(e.assumed, e.outcome(&a.Assumed[i], "").yes)
+	for _, x := range assumed {
+		e.assumed = e.And(e.assumed, e.outcome(x, "").yes)
 	}
 	return e
 }
 
-// readAll reads every expression that a decision can depend on.
-func (e *encoder) readAll() {
-	a := e.anatomy
-	for i := range a.Axioms {
-		e.read(&a.Axioms[i])
-	}
-	for i := range a.AfterMove {
-		e.read(&a.AfterMove[i])
-	}
-	for i := range a.Assumed {
-		e.read(&a.Assumed[i])
-	}
-	for _, effect := range slices.Sorted(maps.Keys(a.Brings)) {
-		e.read(a.Brings[effect])
-	}
-	for i := range a.Definitions {
-		e.read(&a.Definitions[i])
-	}
-	for _, from := range slices.Sorted(maps.Keys(a.Migrate)) {
-		e.readRequirements(a.Leave[from])
-		e.readRequirements(a.Enter[a.Migrate[from]])
-	}
-	for _, st := range a.States {
-		for _, x := range st.Exits {
-			e.readDeadline(x.After)
-			for _, mark := range x.Clears {
-				e.mark(mark)
-				e.readRequirements(a.Clear[mark])
-			}
-		}
-		for _, mark := range st.Marks {
-			e.mark(mark)
-		}
-		for _, effect := range st.Ensure {
-			e.readRequirements(a.Effect[effect.Effect])
-			e.readRequirements(a.Stays[effect.Effect])
-			for _, mark := range effect.Marks {
-				e.mark(mark)
-				e.readRequirements(a.Set[mark])
-			}
-		}
-		e.readRequirements(a.Enter[st.Name])
-		e.readRequirements(a.Arrive[st.Name])
-		e.readRequirements(a.Leave[st.Name])
-	}
-}
-
-// readChanges reads what effects make of facts. They have no say in the order of the questions, which is for what decisions ask.
-func (e *encoder) readChanges() {
-	decisions := e.expressions
-	for _, changes := range []map[string]*lifecycle.Expression{e.anatomy.Makes, e.anatomy.Needs} {
-		for _, effect := range slices.Sorted(maps.Keys(changes)) {
-			e.read(changes[effect])
-		}
-	}
-	e.expressions = decisions
-}
-
-func (e *encoder) readRequirements(all []lifecycle.RequirementAnatomy) {
-	for _, r := range all {
-		e.read(r.Must)
-		e.read(r.Awaits)
-		e.read(r.Halts)
-	}
-}
-
-func (e *encoder) read(x *lifecycle.Expression) {
-	if _, ok := e.forms[x]; x == nil || ok {
-		return
-	}
-	f, asksState := e.reader.read(x)
-	e.forms[x] = read{f, asksState}
-	e.expressions = append(e.expressions, x)
-}
-
-// mark is the question whether a mark is stored.
-func (e *encoder) mark(word string) *form {
-	i, _ := e.words.Index(e.words.MarksFact)
-	return e.reader.use(&primitive{kind: isIn, fact: i, word: word})
-}
-
-// marksAsked are those of some marks for which there is a question.
-func (e *encoder) marksAsked(marks []string) []string {
-	i, _ := e.words.Index(e.words.MarksFact)
-	return slices.DeleteFunc(slices.Clone(marks), func(mark string) bool {
-		_, known := e.reader.known[(&primitive{kind: isIn, fact: i, word: mark}).key()]
-		return !known
-	})
-}
-
-func (e *encoder) readDeadline(d *lifecycle.DeadlineAnatomy) {
-	if d == nil {
-		return
-	}
-	if _, ok := e.deadlines[keyOf(d)]; ok {
-		return
-	}
-	age, _ := e.words.Index(e.words.AgeFact)
-	right := operand{fact: -1, literal: int64(d.Literal)}
-	if d.Fact >= 0 {
-		right = operand{fact: d.Fact}
-	}
-	e.deadlines[keyOf(d)] = negated(e.reader.comparison(less, operand{fact: age}, right))
-}
-
-func keyOf(d *lifecycle.DeadlineAnatomy) deadlineKey {
-	return deadlineKey{d.Fact, int64(d.Literal)}
-}
-
 // assignVariables orders the primitives by their facts and gives them variables.
 func (e *encoder) assignVariables() {
-	sorted := e.arranged()
+	sorted := slices.Clone(e.primitives)
+	slices.SortStableFunc(sorted, func(a, b *primitive) int { return cmp.Compare(a.first(), b.first()) })
 	for _, p := range sorted {
 		p.failure = -1
 		switch p.kind {
@@ -223,7 +94,7 @@ func (e *encoder) variable() int {
 func (e *encoder) assignWords(p *primitive) {
 	f := e.words.Facts[p.fact]
 	if _, ok := e.vocables[p.fact]; !ok {
-		calm := quietOf(f).Text()
+		calm := f.Quiet.Text()
 		asked := f.Values
 		if f.Kind != engine.Enum {
 			asked = append(e.askedOf(p.fact), otherText)
@@ -262,8 +133,8 @@ func (e *encoder) possible() bdd.Ref {
 			domain = e.And(domain, e.Not(e.And(e.Var(p.variable), e.Var(p.failure))))
 		}
 	}
-	for i := range e.anatomy.Axioms {
-		domain = e.And(domain, e.outcome(&e.anatomy.Axioms[i], "").yes)
+	for _, x := range e.safety.Axioms {
+		domain = e.And(domain, e.outcome(x, "").yes)
 	}
 	return domain
 }
@@ -374,7 +245,7 @@ func (e *encoder) hasWord(p *primitive) bdd.Ref {
 		}
 		none = e.Without(none, e.Var(v.variable))
 	}
-	if p.word != quietOf(e.words.Facts[p.fact]).Text() {
+	if p.word != e.words.Facts[p.fact].Quiet.Text() {
 		return bdd.False // a word that the enum does not have
 	}
 	return none

@@ -23,8 +23,8 @@ const (
 // assignment says; comparisons that were not explored and opaque expressions may keep it from that.
 func (e *encoder) facts(f bdd.Ref, assignment []bool, state engine.State) (v valuation, exact bool) {
 	v = slices.Clone(e.quiet)
-	if i, ok := e.words.Index(e.words.StateFact); ok {
-		v[i] = e.stateValue(i, state)
+	if i, ok := e.words.Index(engine.FactState); ok {
+		v[i] = engine.StringValue(string(state))
 	}
 	for fact, words := range e.vocables {
 		for _, w := range words {
@@ -50,13 +50,6 @@ func (e *encoder) facts(f bdd.Ref, assignment []bool, state engine.State) (v val
 		e.takeExample(g, assignment, v)
 	}
 	return e.answerOpaque(f, assignment, v)
-}
-
-func (e *encoder) stateValue(at int, state engine.State) engine.Value {
-	if e.words.Facts[at].Kind == engine.Enum {
-		return engine.EnumValue(string(state))
-	}
-	return engine.StringValue(string(state))
 }
 
 func textValue(kind engine.Kind, word string) engine.Value {
@@ -105,7 +98,7 @@ func (e *encoder) answerOpaque(f bdd.Ref, assignment []bool, v valuation) (valua
 		}
 	}
 	slices.Sort(z.vary)
-	z.vary = slices.DeleteFunc(slices.Compact(z.vary), func(i int) bool { return e.words.Facts[i].Name == e.words.StateFact })
+	z.vary = slices.DeleteFunc(slices.Compact(z.vary), func(i int) bool { return e.words.Facts[i].Name == engine.FactState })
 	return v, z.solve(0)
 }
 
@@ -159,15 +152,15 @@ func (e *encoder) assigned(p *primitive, assignment []bool) bool {
 
 // opaqueAgrees evaluates an opaque expression with CEL itself.
 func (e *encoder) opaqueAgrees(p *primitive, assignment []bool, v valuation) bool {
-	evaluate, ok := e.evaluators[p]
+	x, ok := e.evaluators[p]
 	if !ok {
-		evaluate, _ = e.anatomy.Evaluator(p.word) // nil where its text cannot be compiled by itself: it then stays open
-		e.evaluators[p] = evaluate
+		x, _ = e.lifecycle.Compile("opaque", p.word) // nil where its text cannot be compiled by itself: it then stays open
+		e.evaluators[p] = x
 	}
-	if evaluate == nil {
+	if x == nil {
 		return false
 	}
-	value, err := evaluate(v)
+	value, err := e.lifecycle.Evaluate(x, v)
 	if p.failure >= 0 && assignment[p.failure] {
 		return err != nil
 	}

@@ -48,21 +48,21 @@ func (c *checker) checkSafety(v *view) {
 	}
 	for _, s := range v.stays {
 		for _, b := range s.breaches {
-			if x := c.exampleIn(v, c.And(b.on, c.assumed), haltedBy(engine.HaltSafety, s.Effect)); x != nil {
+			if x := c.exampleIn(v, c.And(b.on, c.assumed), haltedBy(engine.HaltSafety, s.Effect.Name)); x != nil {
 				c.add(diag.Error, CodeSafetyStay, s.At, string(v.Name), x,
 					hintOf(x, "add an exit that is taken wherever this does not hold: "+b.rule.Must.Source),
-					"in %s, which has %s, a server can stay where %s forbids it: %s", v.Name, s.Effect, b.rule.Rule, b.rule.Doc)
+					"in %s, which has %s, a server can stay where %s forbids it: %s", v.Name, s.Effect.Name, b.rule.Rule, b.rule.Doc)
 			}
 		}
 	}
 	for i := range v.effects {
 		w := &v.effects[i]
 		for _, b := range w.breaches {
-			what := w.Effect + " can be wanted"
+			what := w.Effect.Name + " can be wanted"
 			if b.mark != "" {
 				what += " and would set " + b.mark
 			}
-			if x := c.exampleIn(v, c.And(b.on, c.assumed), haltedBy(engine.HaltSafety, w.Effect)); x != nil {
+			if x := c.exampleIn(v, c.And(b.on, c.assumed), haltedBy(engine.HaltSafety, w.Effect.Name)); x != nil {
 				c.add(diag.Error, CodeSafetyEffect, w.At, string(v.Name), x,
 					hintOf(x, "let its when, or an exit before it, ask for "+b.rule.Must.Source),
 					"in %s, %s where %s forbids it: %s", v.Name, what, b.rule.Rule, b.rule.Doc)
@@ -70,7 +70,7 @@ func (c *checker) checkSafety(v *view) {
 		}
 	}
 	for i, on := range v.breaches {
-		invariant := c.anatomy.Invariants[i]
+		invariant := c.ast.Invariants[i]
 		if x := c.exampleIn(v, c.And(on, c.assumed), haltedBy(engine.HaltInvariant, invariant.Rule)); x != nil {
 			c.add(diag.Error, CodeInvariant, invariant.At, invariant.Rule, x, hintOf(x, "change the state so that it holds, or the invariant"),
 				"in %s, the invariant %s can be violated: %s", v.Name, invariant.Rule, invariant.Must.Source)
@@ -90,7 +90,7 @@ func (c *checker) checkErrors(v *view) {
 		report(w.errs, w.At, w.Rule, "the guard of "+w.Rule)
 	}
 	for _, w := range v.effects {
-		report(w.err, w.At, w.Effect, "the when of "+w.Effect)
+		report(w.err, w.At, w.Effect.Name, "the when of "+w.Effect.Name)
 	}
 }
 
@@ -105,10 +105,10 @@ func (c *checker) checkGuards(v *view) {
 		case w.When == nil || !c.occurs(v, w.open):
 		case !c.occurs(v, w.wants) && !c.occurs(v, w.err):
 			c.add(diag.Warning, CodeNeverEnsured, w.At, string(v.Name), nil, "remove it, or ask what was meant",
-				"%s never wants %s: where %s holds the state is left", v.Name, w.Effect, w.When.Source)
+				"%s never wants %s: where %s holds the state is left", v.Name, w.Effect.Name, w.When.Source)
 		case !c.occurs(v, c.Without(w.open, w.when.yes)):
 			c.add(diag.Warning, CodeAlwaysTrue, w.When.At, string(v.Name), nil, "leave it out, or ask what was meant",
-				"in %s, the when of %s is always true", v.Name, w.Effect)
+				"in %s, the when of %s is always true", v.Name, w.Effect.Name)
 		}
 	}
 }
@@ -118,22 +118,22 @@ func (c *checker) checkQuarrels(v *view) {
 	for i := range v.effects {
 		for j := range v.effects[:i] {
 			one, other := &v.effects[j], &v.effects[i]
-			if !c.undo(one.Effect, other.Effect) {
+			if !c.undo(one.Effect.Name, other.Effect.Name) {
 				continue
 			}
 			x := c.exampleIn(v, c.And(one.wants, other.wants, c.assumed), func(d engine.Decision) bool { return d.Halt == nil && !d.Moves() })
 			if x != nil {
 				c.add(diag.Error, CodeQuarrel, other.At, string(v.Name), x, hintOf(x, "let their guards exclude each other"),
-					"in %s, %s and %s can be wanted at once, and undo each other", v.Name, one.Effect, other.Effect)
+					"in %s, %s and %s can be wanted at once, and undo each other", v.Name, one.Effect.Name, other.Effect.Name)
 			}
 		}
 	}
 }
 
 // undo says whether two effects undo each other, whichever of them says so.
-func (c *checker) undo(one, other string) bool {
-	a, _ := c.anatomy.Vocabulary.Effect(one)
-	b, _ := c.anatomy.Vocabulary.Effect(other)
+func (m *model) undo(one, other string) bool {
+	a, _ := m.ast.Vocabulary.Effect(one)
+	b, _ := m.ast.Vocabulary.Effect(other)
 	return slices.Contains(a.Undoes, other) || slices.Contains(b.Undoes, one)
 }
 
@@ -239,8 +239,8 @@ func (c *checker) checkRules() {
 }
 
 // why says of a rule that never fires what keeps it.
-func (c *checker) why(v *view, w *wayOut) string {
-	on := c.And(c.domain, w.due, w.when.yes)
+func (m *model) why(v *view, w *wayOut) string {
+	on := m.And(m.domain, w.due, w.when.yes)
 	if on == bdd.False {
 		if w.When == nil {
 			return "its time never comes"
@@ -252,7 +252,7 @@ func (c *checker) why(v *view, w *wayOut) string {
 		if x.Rule == w.Rule {
 			break
 		}
-		if c.And(on, x.due, x.when.yes) != bdd.False {
+		if m.And(on, x.due, x.when.yes) != bdd.False {
 			earlier = append(earlier, x.Rule)
 		}
 	}
@@ -282,10 +282,10 @@ func (c *checker) checkDefinitions() {
 			mark(w.When)
 		}
 	}
-	for _, i := range c.anatomy.Invariants {
+	for _, i := range c.ast.Invariants {
 		mark(i.Must)
 	}
-	for i, d := range c.anatomy.Definitions {
+	for i, d := range c.ast.Definitions {
 		if !used[i] {
 			c.add(diag.Warning, CodeUnused, d.At, d.Name, nil, "remove it, or use it", "no guard uses the definition %s", d.Name)
 		}

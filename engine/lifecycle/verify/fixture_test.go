@@ -4,131 +4,119 @@ package verify
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
-// words is a small vocabulary of one machine: a lamp that is tested, put on the shelf and sold.
-func words() *engine.Vocabulary {
-	return &engine.Vocabulary{
+// words is a small vocabulary of one machine: a server that is inspected, offered and claimed.
+var words = sync.OnceValue(func() *engine.Vocabulary {
+	return engine.NewVocabulary(engine.Vocabulary{
 		Facts: []engine.FactType{
 			{Name: "lifecycle.state", Kind: engine.String},
 			{Name: "lifecycle.entry", Kind: engine.Int, Quiet: engine.IntValue(1)},
 			{Name: "lifecycle.age", Kind: engine.Age},
 			{Name: "lifecycle.retries", Kind: engine.Int},
 			{Name: "lifecycle.marks", Kind: engine.Set},
-			{Name: "lamp.power", Kind: engine.Enum, Values: []string{"Off", "On", "Unknown"}},
-			{Name: "lamp.known", Kind: engine.Bool, Quiet: engine.BoolValue(true)},
-			{Name: "lamp.sold", Kind: engine.Bool},
-			{Name: "lamp.budget", Kind: engine.Duration, Quiet: engine.DurationValue(7200e9)},
-			{Name: "lamp.watts", Kind: engine.Int, Quiet: engine.IntValue(40)},
-			{Name: "lamp.volts", Kind: engine.Int, Quiet: engine.IntValue(230)},
-			{Name: "lamp.model", Kind: engine.String},
-			{Name: "report.entry", Kind: engine.Int, Quiet: engine.IntValue(-1)},
-			{Name: "report.good", Kind: engine.Bool},
-			{Name: "op.name", Kind: engine.Enum, Values: []string{"None", "mend", "sell"}},
+			{Name: "bmc.power", Kind: engine.Enum, Values: []string{"Off", "On", "Unknown"}},
+			{Name: "bmc.known", Kind: engine.Bool, Quiet: engine.BoolValue(true)},
+			{Name: "claim.bound", Kind: engine.Bool},
+			{Name: "wipe.budget", Kind: engine.Duration, Quiet: engine.DurationValue(7200e9)},
+			{Name: "hardware.cores", Kind: engine.Int, Quiet: engine.IntValue(40)},
+			{Name: "hardware.disks", Kind: engine.Int, Quiet: engine.IntValue(230)},
+			{Name: "hardware.model", Kind: engine.String},
+			{Name: "probe.entry", Kind: engine.Int, Quiet: engine.IntValue(-1)},
+			{Name: "probe.good", Kind: engine.Bool},
+			{Name: "operation.name", Kind: engine.Enum, Values: []string{"None", "repair", "release"}},
+			{Name: "operation.entry", Kind: engine.Int, Quiet: engine.IntValue(-1)},
+			{Name: "operation.reset", Kind: engine.Bool},
 		},
 		Effects: []engine.EffectType{
-			{Name: "SwitchOn", Touches: true, Requires: []engine.Requirement{
-				{Rule: "NeverSold", Must: "!lamp.sold", Doc: "a sold lamp is not ours to switch"},
-				{Rule: "Known", Must: "lamp.known", Halts: "!lamp.known", Doc: "an unknown lamp is left alone"}}},
-			{Name: "SwitchOff", Touches: true, Requires: []engine.Requirement{
-				{Rule: "Settled", Must: `lamp.power == "On"`, Awaits: `lamp.power == "Unknown"`, Doc: "only what is on is switched off"}}},
-			{Name: "Mend", Serves: []string{"sell"}},
-			{Name: "Wrap", Marks: []string{"Wrapped"}},
-			{Name: "Fill", Stays: []engine.Requirement{
-				{Rule: "NeverFullAndLit", Must: `lamp.power == "Off" || !lamp.sold`, Doc: "what is filled and sold stays dark"}}},
+			{Name: "PowerOn", Touches: true, Requires: []engine.Requirement{
+				{Rule: "NeverClaimed", Must: "!claim.bound", Doc: "a claimed server is not ours to switch"},
+				{Rule: "Known", Must: "bmc.known", Halts: "!bmc.known", Doc: "an unknown server is left alone"}}},
+			{Name: "PowerOff", Touches: true, Requires: []engine.Requirement{
+				{Rule: "Settled", Must: `bmc.power == "On"`, Awaits: `bmc.power == "Unknown"`, Doc: "only what is on is powered off"}}},
+			{Name: "Repair", Serves: []string{"release"}},
+			{Name: "BootImage", Marks: []string{"Managed"}},
+			{Name: "BootWipe", Stays: []engine.Requirement{
+				{Rule: "WipeStaysUnclaimed", Must: `bmc.power == "Off" || !claim.bound`, Doc: "a claimed server is not wiped"}}},
 		},
 		Enter: map[engine.State][]engine.Requirement{
-			"Shelf": {{Rule: "NoScratchOnShelf", Must: `!marked("Scratched")`, Doc: "a scratched lamp is never shown"}}},
+			"Ready": {{Rule: "NeverOfferDirty", Must: `!marked("Dirty")`, Doc: "a dirty server is never offered"}}},
 		Leave: map[engine.State][]engine.Requirement{
-			"Loan": {{Rule: "OnlySold", Must: "lamp.sold", Doc: "a lamp on loan comes back only once it is sold"}}},
+			"Lent": {{Rule: "OnlyClaimed", Must: "claim.bound", Doc: "a server on loan comes back only with a claim"}}},
 		Clear: map[string][]engine.Requirement{
-			"Scratched": {{Rule: "PolishedCold", Must: `lamp.power == "Off"`, Doc: "a lamp is polished only while off"}}},
+			"Dirty": {{Rule: "CleanedWhileOff", Must: `bmc.power == "Off"`, Doc: "a server is cleaned only while off"}}},
 		Set: map[string][]engine.Requirement{
-			"Wrapped": {{Rule: "WrappedCold", Must: `lamp.power == "Off"`, Doc: "a lamp is wrapped only while off"}}},
-		Marks:      map[string]string{"Wrapped": "it is in paper", "Scratched": "it is not as new"},
-		Forfeits:   map[string]engine.Forfeit{"Wrapped": {Loses: "its warranty ends", Instead: "leave it wrapped"}},
-		Operations: []string{"mend", "sell"},
-		StateFact:  "lifecycle.state", AgeFact: "lifecycle.age", MarksFact: "lifecycle.marks", RetriesFact: "lifecycle.retries",
+			"Managed": {{Rule: "ManagedWhileOff", Must: `bmc.power == "Off"`, Doc: "a server is taken over only while off"}}},
+		Marks:      map[string]string{"Managed": "it was booted by us", "Dirty": "it may hold data"},
+		Forfeits:   map[string]engine.Forfeit{"Managed": {Loses: "its history is lost", Instead: "keep the mark"}},
+		Operations: []string{"repair", "release"},
 		Axioms: []engine.Axiom{
-			{Holds: `lamp.known || lamp.power == "Unknown"`, Doc: "of an unknown lamp nothing is known"},
+			{Holds: `bmc.known || bmc.power == "Unknown"`, Doc: "of an unknown server nothing is known"},
 			{Holds: `lifecycle.entry >= 0 && lifecycle.retries >= 0`, Doc: "counts begin at zero"}},
-		AfterMove:      []engine.Axiom{{Holds: `report.entry != lifecycle.entry`, Doc: "a report belongs to one entry"}},
-		OperationFacts: []string{"op.name"},
-		Destinations:   map[string]engine.State{"mend": "Test"},
-		Entries:        map[engine.State]string{"Attic": "left by another shop"},
-	}
-}
+		AfterMove:    []engine.Axiom{{Holds: `probe.entry != lifecycle.entry`, Doc: "a report belongs to one entry"}},
+		Destinations: map[string]engine.State{"repair": "Inspect"},
+		Entries:      map[engine.State]string{"Legacy": "left by another operator"},
+	})
+})
 
-// shop is a lifecycle of which nothing is to be said. Its line numbers stand in the tests' expectations.
-const shop = `apiVersion: policy.metalaw.dev/v1alpha1
+// fleet is a lifecycle of which nothing is to be said. Its line numbers stand in the tests' expectations.
+const fleet = `apiVersion: policy.metalaw.dev/v1alpha1
 kind: Lifecycle
-initial: Test
+initial: Inspect
 define:
-  lit: lamp.power == "On"
-  dark: lamp.power == "Off"
-  sold: lamp.sold
-  scratched: marked("Scratched")
-  good: report.entry == lifecycle.entry && report.good
+  running: bmc.power == "On"
+  stopped: bmc.power == "Off"
+  claimed: claim.bound
+  dirty: marked("Dirty")
+  passed: probe.entry == lifecycle.entry && probe.good
   spent: lifecycle.retries >= 2
-  mendAsked: op.name == "mend"
-  sellAsked: op.name == "sell"
+  repairAsked: operation.name == "repair"
+  releaseAsked: operation.name == "release"
 states:
-  Test:
-    means: Being tested.
+  Inspect:
+    means: Being inspected.
     ensure:
-    - {do: SwitchOn, when: "!sold"}
+    - {do: PowerOn, when: "!claimed"}
     exits:
-    - {rule: Passed, to: Shelf, when: good && !scratched}
-    - {rule: Failed, to: Bin, when: spent && !good, after: 10m}
-    - {rule: Again, to: Pause, after: lamp.budget, retry: true}
+    - {rule: Passed, to: Ready, when: passed && !dirty}
+    - {rule: Failed, to: Retired, when: spent && !passed, after: 10m}
+    - {rule: Again, to: Pause, after: wipe.budget, retry: true}
   Pause:
     means: Cooling down.
     exits:
-    - {rule: Cooled, to: Test, after: 5m}
-  Shelf:
-    means: For sale.
+    - {rule: Cooled, to: Inspect, after: 5m}
+  Ready:
+    means: Free.
     stable: true
-    operations: [sell]
+    operations: [release]
     ensure:
-    - {do: SwitchOff, when: lit}
-    - {do: Wrap, when: dark}
+    - {do: PowerOff, when: running}
+    - {do: BootImage, when: stopped}
     exits:
-    - {rule: Scratch, to: Test, when: scratched}
-    - {rule: Sale, to: Bin, when: sellAsked && !scratched}
-  Bin:
+    - {rule: Soiled, to: Inspect, when: dirty}
+    - {rule: Released, to: Retired, when: releaseAsked && !dirty}
+  Retired:
     means: Gone.
     stable: true
-    operations: [mend]
+    operations: [repair]
     exits:
-    - {rule: Mended, to: Test, when: mendAsked}
+    - {rule: Repaired, to: Inspect, when: repairAsked}
 `
 
-// compiled is the shop after somebody has rewritten it: pairs of what it says and what is put there.
+// compiled is the fixture after it was rewritten: pairs of what it says and what is put there.
 func compiled(t testing.TB, pairs ...string) *lifecycle.Lifecycle {
 	t.Helper()
-	return compiledIn(t, words(), pairs...)
-}
-
-// compiledIn is the same in another vocabulary.
-func compiledIn(t testing.TB, words *engine.Vocabulary, pairs ...string) *lifecycle.Lifecycle {
-	t.Helper()
-	text := shop
+	text := fleet
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.Count(text, pairs[i]) != 1 {
-			t.Fatalf("the shop does not say %q once", pairs[i])
+			t.Fatalf("the fixture does not say %q once", pairs[i])
 		}
 		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
 	}
-	l, found, err := lifecycle.Compile("lifecycle.yaml", []byte(text), words)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l == nil {
-		t.Fatal(found.Err())
-	}
-	return l
+	return compiledText(t, text)
 }

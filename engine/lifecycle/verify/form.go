@@ -3,16 +3,13 @@
 package verify
 
 import (
-	"time"
-
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/parser"
 
 	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/engine/lifecycle"
+	"github.com/metalaw/metalaw/engine/internal/celrule"
 )
 
 // formOp is what a form is.
@@ -39,22 +36,6 @@ type form struct {
 	kids      []*form
 }
 
-// reader turns typed CEL into forms and collects the primitives that it meets.
-type reader struct {
-	words      *engine.Vocabulary
-	primitives []*primitive
-	known      map[string]int
-	ast        *celast.AST
-	// inState says that the expression being read asks for the state, in a form that was understood.
-	inState bool
-}
-
-func (r *reader) read(e *lifecycle.Expression) (f *form, asksState bool) {
-	r.ast, r.inState = e.Checked, false
-	f = r.form(e.Checked.Expr())
-	return f, r.inState
-}
-
 func (r *reader) use(p *primitive) *form {
 	key := p.key()
 	i, ok := r.known[key]
@@ -68,7 +49,7 @@ func (r *reader) use(p *primitive) *form {
 
 // fact returns the position of the fact that an expression names.
 func (r *reader) fact(e celast.Expr) (int, engine.FactType, bool) {
-	reference, ok := r.ast.ReferenceMap()[e.ID()]
+	reference, ok := r.typed.ReferenceMap()[e.ID()]
 	if !ok || reference.Name == "" {
 		return 0, engine.FactType{}, false
 	}
@@ -96,7 +77,7 @@ func (r *reader) form(e celast.Expr) *form {
 	return r.opaque(e)
 }
 
-func (r *reader) forms(op formOp, all []celast.Expr) *form {
+func (r *reader) combined(op formOp, all []celast.Expr) *form {
 	f := &form{op: op}
 	for _, e := range all {
 		f.kids = append(f.kids, r.form(e))
@@ -107,13 +88,13 @@ func (r *reader) forms(op formOp, all []celast.Expr) *form {
 func (r *reader) call(c celast.CallExpr) *form {
 	switch c.FunctionName() {
 	case operators.LogicalNot:
-		return r.forms(formNot, c.Args())
+		return r.combined(formNot, c.Args())
 	case operators.LogicalAnd:
-		return r.forms(formAnd, c.Args())
+		return r.combined(formAnd, c.Args())
 	case operators.LogicalOr:
-		return r.forms(formOr, c.Args())
+		return r.combined(formOr, c.Args())
 	case operators.Conditional:
-		return r.forms(formIte, c.Args())
+		return r.combined(formIte, c.Args())
 	case operators.Equals:
 		return r.equality(c.Args()[0], c.Args()[1])
 	case operators.NotEquals:
@@ -135,7 +116,7 @@ func negated(f *form) *form {
 
 func (r *reader) equality(a, b celast.Expr) *form {
 	if r.isBool(a) && r.isBool(b) {
-		return r.forms(formIff, []celast.Expr{a, b})
+		return r.combined(formIff, []celast.Expr{a, b})
 	}
 	if f := r.word(a, b); f != nil {
 		return f
@@ -149,23 +130,22 @@ func (r *reader) equality(a, b celast.Expr) *form {
 	return r.compared(equal, a, b)
 }
 
-func (r *reader) isBool(e celast.Expr) bool { return r.ast.GetType(e.ID()).IsExactType(types.BoolType) }
+func (r *reader) isBool(e celast.Expr) bool {
+	return r.typed.GetType(e.ID()).IsExactType(types.BoolType)
+}
 
 // word is the comparison of an enum, a string or the state with a literal.
 func (r *reader) word(factSide, wordSide celast.Expr) *form {
 	i, f, ok := r.fact(factSide)
-	if !ok || wordSide.Kind() != celast.LiteralKind {
+	word, isLiteral := celrule.StringLiteral(wordSide)
+	if !ok || !isLiteral {
 		return nil
 	}
-	word, ok := wordSide.AsLiteral().(types.String)
-	if !ok {
-		return nil
-	}
-	if f.Name == r.words.StateFact {
+	if f.Name == engine.FactState {
 		r.inState = true
-		return &form{op: formState, word: string(word)}
+		return &form{op: formState, word: word}
 	}
-	return r.use(&primitive{kind: isWord, fact: i, word: string(word)})
+	return r.use(&primitive{kind: isWord, fact: i, word: word})
 }
 
 // sameWord compares two enums: they are equal where both have a word that both know.
@@ -189,9 +169,9 @@ func (r *reader) sameWord(a, b celast.Expr) *form {
 
 // membership is a word in a set, or a fact in a list of literals.
 func (r *reader) membership(element, container celast.Expr) *form {
-	if i, f, ok := r.fact(container); ok && f.Kind == engine.Set && element.Kind() == celast.LiteralKind {
-		if word, isText := element.AsLiteral().(types.String); isText {
-			return r.use(&primitive{kind: isIn, fact: i, word: string(word)})
+	if i, f, ok := r.fact(container); ok && f.Kind == engine.Set {
+		if word, isText := celrule.StringLiteral(element); isText {
+			return r.use(&primitive{kind: isIn, fact: i, word: word})
 		}
 	}
 	if container.Kind() != celast.ListKind {
@@ -263,34 +243,21 @@ func (r *reader) operand(e celast.Expr) (operand, bool) {
 
 // number reads 3, -1 and duration("5m").
 func number(e celast.Expr) (int64, bool) {
-	switch e.Kind() {
-	case celast.LiteralKind:
+	if e.Kind() == celast.LiteralKind {
 		n, ok := e.AsLiteral().(types.Int)
 		return int64(n), ok
-	case celast.CallKind:
-		call := e.AsCall()
-		if len(call.Args()) != 1 || call.Args()[0].Kind() != celast.LiteralKind {
-			return 0, false
-		}
-		switch call.FunctionName() {
-		case operators.Negate:
-			n, ok := number(call.Args()[0])
-			return -n, ok
-		case "duration":
-			text, ok := call.Args()[0].AsLiteral().(types.String)
-			if !ok {
-				return 0, false
-			}
-			d, err := time.ParseDuration(string(text))
-			return int64(d), err == nil
-		}
 	}
-	return 0, false
+	if e.Kind() == celast.CallKind && e.AsCall().FunctionName() == operators.Negate && e.AsCall().Args()[0].Kind() == celast.LiteralKind {
+		n, ok := number(e.AsCall().Args()[0])
+		return -n, ok
+	}
+	d, ok := celrule.DurationLiteral(e)
+	return int64(d), ok
 }
 
 // opaque is an expression that is not taken apart: it may be true, false or, where a function in it can fail, an error.
 func (r *reader) opaque(e celast.Expr) *form {
-	source, err := parser.Unparse(e, r.ast.SourceInfo())
+	source, err := parser.Unparse(e, r.typed.SourceInfo())
 	if err != nil {
 		source = "?" // no expression of a definition fails here: all macros but marked() are left out
 	}
@@ -303,13 +270,11 @@ func (r *reader) opaque(e celast.Expr) *form {
 		case celast.CallKind:
 			p.canFail = p.canFail || !total[kid.AsCall().FunctionName()]
 		case celast.LiteralKind:
-			p.literals = append(p.literals, literalOf(kid.AsLiteral()))
+			p.literals = append(p.literals, kid.AsLiteral().Value())
 		}
 	}))
 	return r.use(p)
 }
-
-func literalOf(v ref.Val) any { return v.Value() }
 
 // total are the functions that have a value whatever they are given. Every other may fail, such as a division.
 var total = map[string]bool{

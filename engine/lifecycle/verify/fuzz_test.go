@@ -16,13 +16,13 @@ import (
 // FuzzCheck checks whatever compiles, as written or made up of a seed: it must not panic, must say the same twice, and must show facts only in states that
 // the lifecycle has.
 func FuzzCheck(f *testing.F) {
-	f.Add([]byte(shop), int64(0))
+	f.Add([]byte(fleet), int64(0))
 	for seed := range int64(5) {
 		f.Add([]byte(nil), seed)
 	}
 	f.Add([]byte("apiVersion: policy.metalaw.dev/v1alpha1\nkind: Lifecycle\ninitial: A\ndefine:\n"+
-		"  a: lamp.watts - lamp.volts > 9223372036854775807 || lamp.watts < -9223372036854775808\n"+
-		"  b: lamp.model == lamp.power || lamp.model in [\"\", \"some other\"] || \"x\" in [lamp.model]\n"+
+		"  a: hardware.cores - hardware.disks > 9223372036854775807 || hardware.cores < -9223372036854775808\n"+
+		"  b: hardware.model == bmc.power || hardware.model in [\"\", \"some other\"] || \"x\" in [hardware.model]\n"+
 		"states:\n  A:\n    means: A.\n    stable: true\n    exits:\n    - {rule: Self, to: A, when: a && b, retry: true}\n"), int64(0))
 	f.Fuzz(func(t *testing.T, data []byte, seed int64) {
 		if len(data) == 0 { // a random lifecycle instead, most of which compile

@@ -11,36 +11,36 @@ import (
 )
 
 // findPaths follows the rules that can fire: from the initial state, and from where servers come otherwise.
-func (c *checker) findPaths() {
-	c.paths = map[engine.State][]Step{c.anatomy.Initial: nil}
-	for queue := []engine.State{c.anatomy.Initial}; len(queue) > 0; queue = queue[1:] {
-		for i := range c.views[queue[0]].exits {
-			w := &c.views[queue[0]].exits[i]
-			if _, known := c.paths[w.To]; known || !w.leads {
+func (m *model) findPaths() {
+	m.paths = map[engine.State][]Step{m.ast.Initial: nil}
+	for queue := []engine.State{m.ast.Initial}; len(queue) > 0; queue = queue[1:] {
+		for i := range m.views[queue[0]].exits {
+			w := &m.views[queue[0]].exits[i]
+			if _, known := m.paths[w.To]; known || !w.leads {
 				continue
 			}
-			c.paths[w.To] = append(slices.Clone(c.paths[queue[0]]), Step{queue[0], w.Rule, w.To})
+			m.paths[w.To] = append(slices.Clone(m.paths[queue[0]]), Step{queue[0], w.Rule, w.To})
 			queue = append(queue, w.To)
 		}
 	}
-	c.reached = map[engine.State]bool{}
+	m.reached = map[engine.State]bool{}
 	var reach func(engine.State)
 	reach = func(s engine.State) {
-		if _, defined := c.views[s]; !defined || c.reached[s] {
+		if _, defined := m.views[s]; !defined || m.reached[s] {
 			return
 		}
-		c.reached[s] = true
-		for i := range c.views[s].exits {
-			if w := &c.views[s].exits[i]; w.leads {
+		m.reached[s] = true
+		for i := range m.views[s].exits {
+			if w := &m.views[s].exits[i]; w.leads {
 				reach(w.To)
 			}
 		}
 	}
-	reach(c.anatomy.Initial)
-	for _, to := range c.anatomy.Migrate {
+	reach(m.ast.Initial)
+	for _, to := range m.ast.Migrate {
 		reach(to)
 	}
-	for s := range c.words.Entries {
+	for s := range m.words.Entries {
 		reach(s)
 	}
 }
@@ -52,7 +52,7 @@ func (c *checker) checkGraph() {
 		_, byRules := c.paths[v.Name]
 		entry, adopted := c.words.Entries[v.Name]
 		switch {
-		case byRules || slices.Contains(slices.Collect(maps.Values(c.anatomy.Migrate)), v.Name):
+		case byRules || slices.Contains(slices.Collect(maps.Values(c.ast.Migrate)), v.Name):
 		case !c.reached[v.Name]:
 			c.add(diag.Error, CodeUnreachable, v.At, string(v.Name), nil, "add an exit that leads to it, or remove it",
 				"no rule that can fire leads to %s", v.Name)
@@ -74,11 +74,11 @@ func (c *checker) checkGraph() {
 }
 
 // toStable is the states from which rules that can fire lead to a stable one.
-func (c *checker) toStable() map[engine.State]bool {
+func (m *model) toStable() map[engine.State]bool {
 	back := map[engine.State]bool{}
 	for again := true; again; {
 		again = false
-		for _, v := range c.order {
+		for _, v := range m.order {
 			if back[v.Name] {
 				continue
 			}

@@ -61,7 +61,7 @@ type position struct {
 // are none.
 func (c *checker) unproven(why string) {
 	c.open = append(c.open, why)
-	c.findings = append(c.findings, undecided(c.anatomy, why))
+	c.findings = append(c.findings, undecided(c.ast, why))
 }
 
 // newSpin prepares a search for moves without end. Where time passes, it does so in states that are not stable alone: in the
@@ -109,11 +109,10 @@ func (s *spin) checkLivelock() {
 
 // enter finds what holds right after a move: the age is zero, and what the vocabulary says of the facts that change then.
 func (s *spin) enter() {
-	age, _ := s.words.Index(s.words.AgeFact)
+	age, _ := s.words.Index(engine.FactAge)
 	changed := map[int]bool{age: true}
 	s.entered = s.And(s.domain, s.assumed)
-	for i := range s.anatomy.AfterMove {
-		x := &s.anatomy.AfterMove[i]
+	for _, x := range s.safety.AfterMove {
 		s.entered = s.And(s.entered, s.outcome(x, "").yes)
 		for _, f := range x.Facts {
 			changed[f] = true
@@ -185,14 +184,14 @@ func (s *spin) changes(p *primitive, changed map[int]bool) bool {
 
 // moves says whether a fact is part of a lifecycle's position, or of an operation that a move may serve.
 func (s *spin) moves(fact string) bool {
-	return fact == s.words.StateFact || fact == s.words.MarksFact || fact == s.words.RetriesFact ||
-		slices.Contains(s.words.OperationFacts, fact)
+	return fact == engine.FactState || fact == engine.FactMarks || fact == engine.FactRetries ||
+		slices.Contains(engine.OperationFacts, fact)
 }
 
 // count finds the numbers of retries that rules tell apart.
 func (s *spin) count() {
 	s.counts = []bdd.Fixed{{}}
-	fact, ok := s.words.Index(s.words.RetriesFact)
+	fact, ok := s.words.Index(engine.FactRetries)
 	if !ok {
 		return
 	}
@@ -226,12 +225,12 @@ func (s *spin) uncounted(p *primitive) {
 	what := fmt.Sprintf("a number above %d", maxRetries)
 	if p.right.fact >= 0 {
 		other := p.left.fact
-		if s.words.Facts[other].Name == s.words.RetriesFact {
+		if s.words.Facts[other].Name == engine.FactRetries {
 			other = p.right.fact
 		}
 		what = s.words.Facts[other].Name
 	}
-	why := fmt.Sprintf("whether moves can follow each other for ever was not found out: %s is compared with %s", s.words.RetriesFact, what)
+	why := fmt.Sprintf("whether moves can follow each other for ever was not found out: %s is compared with %s", engine.FactRetries, what)
 	d := s.definitionOf(p)
 	s.open = append(s.open, why)
 	s.add(diag.Error, CodeUndecided, d.At, d.Name, nil, fmt.Sprintf("compare it with a number of at most %d", maxRetries), "%s", why)
@@ -239,8 +238,8 @@ func (s *spin) uncounted(p *primitive) {
 
 // definitionOf is the first definition that asks a question.
 func (e *encoder) definitionOf(p *primitive) *lifecycle.Expression {
-	for i := range e.anatomy.Definitions {
-		if d := &e.anatomy.Definitions[i]; e.asks(e.forms[d].form, p) {
+	for _, d := range e.ast.Definitions {
+		if e.asks(e.forms[d].form, p) {
 			return d
 		}
 	}
@@ -255,7 +254,7 @@ func (e *encoder) asks(f *form, p *primitive) bool {
 // ask collects the variables by which an operation shows.
 func (s *spin) ask() {
 	s.asked = map[int]bool{}
-	for _, name := range s.words.OperationFacts {
+	for _, name := range engine.OperationFacts {
 		at, _ := s.words.Index(name)
 		for _, w := range s.vocables[at] {
 			s.asked[w.variable] = true

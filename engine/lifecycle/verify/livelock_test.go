@@ -11,15 +11,15 @@ import (
 func TestMovesWithoutEndAreFoundThroughWhatIsNotTakenApart(t *testing.T) {
 	for name, rewrite := range map[string][]string{
 		"a function of the state": {
-			"mendAsked: op.name == \"mend\"", "shelved: lifecycle.state.startsWith(\"Shel\")", "when: sellAsked && !scratched}", "when: shelved}",
-			"{rule: Mended, to: Test, when: mendAsked}", "{rule: Mended, to: Shelf, when: \"!shelved && !scratched\"}"},
+			"repairAsked: operation.name == \"repair\"", "free: lifecycle.state.startsWith(\"Read\")", "when: releaseAsked && !dirty}", "when: free}",
+			"{rule: Repaired, to: Inspect, when: repairAsked}", "{rule: Repaired, to: Ready, when: \"!free && !dirty\"}"},
 		"a function of the marks": {
-			"mendAsked: op.name == \"mend\"", "seen: sets.contains(lifecycle.marks, [\"Scratched\"])",
-			"when: spent && !good, after: 10m}", "when: \"!seen\"}", "{rule: Mended, to: Test, when: mendAsked}",
-			"{rule: Mended, to: Test, when: seen, clears: [Scratched]}", "means: Gone.", "means: Gone.\n    marks: [Scratched]"},
+			"repairAsked: operation.name == \"repair\"", "seen: sets.contains(lifecycle.marks, [\"Dirty\"])",
+			"when: spent && !passed, after: 10m}", "when: \"!seen\"}", "{rule: Repaired, to: Inspect, when: repairAsked}",
+			"{rule: Repaired, to: Inspect, when: seen, clears: [Dirty]}", "means: Gone.", "means: Gone.\n    marks: [Dirty]"},
 		"arithmetic for which no numbers are found": {
-			"mendAsked: op.name == \"mend\"", "odd: lamp.watts * 7 % 1000 == 693", "when: sellAsked && !scratched}", "when: odd}",
-			"{rule: Mended, to: Test, when: mendAsked}", "{rule: Mended, to: Shelf, when: odd && !scratched}"},
+			"repairAsked: operation.name == \"repair\"", "odd: hardware.cores * 7 % 1000 == 693", "when: releaseAsked && !dirty}", "when: odd}",
+			"{rule: Repaired, to: Inspect, when: repairAsked}", "{rule: Repaired, to: Ready, when: odd && !dirty}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said := said(Check(compiled(t, rewrite...)))
@@ -35,7 +35,7 @@ func TestRetriesThatAreNotCountedAreAnErrorWhereTheyAreAskedFor(t *testing.T) {
 		compared, with string
 	}{
 		"a number that is too high": {"lifecycle.retries >= 200", "a number above 100"},
-		"another fact":              {"lamp.watts < lifecycle.retries", "lamp.watts"},
+		"another fact":              {"hardware.cores < lifecycle.retries", "hardware.cores"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := Check(compiled(t, "lifecycle.retries >= 2", c.compared))

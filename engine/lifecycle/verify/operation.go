@@ -13,38 +13,35 @@ import (
 )
 
 // operations are the names of operations that some expression asks for, with their variables.
-func (c *checker) operations() []vocable {
-	if len(c.words.OperationFacts) == 0 {
-		return nil
-	}
-	at, _ := c.words.Index(c.words.OperationFacts[0])
-	return c.vocables[at]
+func (m *model) operations() []vocable {
+	at, _ := m.words.Index(engine.FactOperation)
+	return m.vocables[at]
 }
 
 // askedFor holds where an operation is asked for.
-func (c *checker) askedFor(operation string) bdd.Ref {
-	for _, word := range c.operations() {
+func (m *model) askedFor(operation string) bdd.Ref {
+	for _, word := range m.operations() {
 		if word.word == operation {
-			return c.Var(word.variable)
+			return m.Var(word.variable)
 		}
 	}
 	return bdd.False
 }
 
 // unlisted holds where an operation is asked for that the state does not accept.
-func (c *checker) unlisted(st *lifecycle.StateAnatomy) bdd.Ref {
+func (m *model) unlisted(st *lifecycle.State) bdd.Ref {
 	some := bdd.False
-	for _, word := range c.operations() {
+	for _, word := range m.operations() {
 		if !slices.Contains(st.Operations, word.word) {
-			some = c.Or(some, c.Var(word.variable))
+			some = m.Or(some, m.Var(word.variable))
 		}
 	}
 	return some
 }
 
 // unserved says that an exit is taken for operations alone that the state does not accept.
-func (c *checker) unserved(v *view, w *wayOut) bool {
-	return c.Meet(v.possible, w.fires) && !c.occurs(v, w.fires)
+func (m *model) unserved(v *view, w *wayOut) bool {
+	return m.Meet(v.possible, w.fires) && !m.occurs(v, w.fires)
 }
 
 // tellUnserved reports a rule that fires for operations alone which no state accepts that it is for, the given one among them.
@@ -81,21 +78,21 @@ func (c *checker) checkOperations() {
 }
 
 // serves says that an exit or an effect of a state may answer to an operation.
-func (c *checker) serves(v *view, operation string) bool {
+func (m *model) serves(v *view, operation string) bool {
 	return slices.ContainsFunc(v.exits, func(w wayOut) bool {
-		named, some := c.named(w.when, operation)
-		return named || !some && c.readsOperation(w.When)
+		named, some := m.named(w.when, operation)
+		return named || !some && m.readsOperation(w.When)
 	}) || slices.ContainsFunc(v.effects, func(w wanted) bool {
-		named, _ := c.named(w.when, operation)
-		kind := slices.IndexFunc(c.words.Effects, func(e engine.EffectType) bool { return e.Name == w.Effect })
-		return named || kind >= 0 && slices.Contains(c.words.Effects[kind].Serves, operation)
+		named, _ := m.named(w.when, operation)
+		kind := slices.IndexFunc(m.words.Effects, func(e engine.EffectType) bool { return e.Name == w.Effect.Name })
+		return named || kind >= 0 && slices.Contains(m.words.Effects[kind].Serves, operation)
 	})
 }
 
 // named says whether a guard depends on an operation by its name, and whether on any.
-func (c *checker) named(when outcome, operation string) (this, some bool) {
-	support := c.Support(when.yes)
-	for _, word := range c.operations() {
+func (m *model) named(when outcome, operation string) (this, some bool) {
+	support := m.Support(when.yes)
+	for _, word := range m.operations() {
 		if support.Has(word.variable) {
 			this, some = this || word.word == operation, true
 		}
@@ -104,14 +101,14 @@ func (c *checker) named(when outcome, operation string) (this, some bool) {
 }
 
 // readsOperation says that a guard asks anything about an operation.
-func (c *checker) readsOperation(g *lifecycle.Condition) bool {
+func (m *model) readsOperation(g *lifecycle.Condition) bool {
 	if g == nil {
 		return false
 	}
 	if g.Op == lifecycle.IfAtom {
-		return slices.ContainsFunc(c.anatomy.Definitions[g.Atom].Facts, func(fact int) bool {
-			return slices.Contains(c.words.OperationFacts, c.words.Facts[fact].Name)
+		return slices.ContainsFunc(m.ast.Definitions[g.Atom].Facts, func(fact int) bool {
+			return slices.Contains(engine.OperationFacts, m.words.Facts[fact].Name)
 		})
 	}
-	return slices.ContainsFunc(g.Kids, c.readsOperation)
+	return slices.ContainsFunc(g.Kids, m.readsOperation)
 }

@@ -126,35 +126,9 @@ func (v valuation) Fact(i int) engine.Value { return v[i] }
 func quiet(words *engine.Vocabulary) valuation {
 	v := make(valuation, len(words.Facts))
 	for i, f := range words.Facts {
-		v[i] = quietOf(f)
+		v[i] = f.Quiet
 	}
 	return v
-}
-
-// quietOf is the quiet value of a fact, or its kind's first where the vocabulary does not say.
-func quietOf(f engine.FactType) engine.Value {
-	if !f.Quiet.Missing() {
-		return f.Quiet
-	}
-	switch f.Kind {
-	case engine.Bool:
-		return engine.BoolValue(false)
-	case engine.Int:
-		return engine.IntValue(0)
-	case engine.Enum:
-		if len(f.Values) > 0 {
-			return engine.EnumValue(f.Values[0])
-		}
-		return engine.EnumValue("")
-	case engine.Duration:
-		return engine.DurationValue(1)
-	case engine.Age:
-		return engine.AgeValue(0)
-	case engine.Set:
-		return engine.SetValue(nil)
-	default:
-		return engine.StringValue("")
-	}
 }
 
 // ordered makes a value of an ordered kind.

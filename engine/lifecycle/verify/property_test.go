@@ -17,15 +17,15 @@ import (
 
 // parts are what random definitions are made of.
 var parts = []string{
-	`lamp.power == "On"`, `lamp.power != "Off"`, `lamp.power in ["On", "Unknown"]`, `lamp.sold`, `!lamp.known`,
-	`lamp.sold == lamp.known`, `lamp.watts > 60`, `lamp.watts <= lamp.volts`, `60 < lamp.volts`, `lamp.watts in [59, 61]`,
-	`lifecycle.retries >= 2`, `lifecycle.retries == 0`, `lifecycle.age >= duration("5m")`, `lamp.budget > duration("1h")`,
-	`marked("Scratched")`, `marked("Wrapped")`, `report.entry == lifecycle.entry && report.good`, `lifecycle.state == "A"`,
-	`lamp.model == "a"`, `lamp.model != ""`, `(op.name == "sell" ? lamp.sold : lamp.known)`, `op.name == "mend"`,
+	`bmc.power == "On"`, `bmc.power != "Off"`, `bmc.power in ["On", "Unknown"]`, `claim.bound`, `!bmc.known`,
+	`claim.bound == bmc.known`, `hardware.cores > 60`, `hardware.cores <= hardware.disks`, `60 < hardware.disks`, `hardware.cores in [59, 61]`,
+	`lifecycle.retries >= 2`, `lifecycle.retries == 0`, `lifecycle.age >= duration("5m")`, `wipe.budget > duration("1h")`,
+	`marked("Dirty")`, `marked("Managed")`, `probe.entry == lifecycle.entry && probe.good`, `lifecycle.state == "A"`,
+	`hardware.model == "a"`, `hardware.model != ""`, `(operation.name == "release" ? claim.bound : bmc.known)`, `operation.name == "repair"`,
 }
 
 // opaqueParts are not taken apart.
-var opaqueParts = []string{`lamp.watts / lamp.volts > 0`, `lamp.model.startsWith("a")`, `size(lifecycle.marks) == 1`, `lamp.watts + 1 > 60`}
+var opaqueParts = []string{`hardware.cores / hardware.disks > 0`, `hardware.model.startsWith("a")`, `size(lifecycle.marks) == 1`, `hardware.cores + 1 > 60`}
 
 // author writes random lifecycles and makes up random facts.
 type author struct{ *rand.Rand }
@@ -57,27 +57,27 @@ func (a author) lifecycle(of []string) string {
 	for _, n := range names {
 		fmt.Fprintf(&b, "  %s: '%s'\n", n, a.combined(of, 2))
 	}
-	fmt.Fprintf(&b, "interrupts:\n- {rule: Interrupt, to: Shelf, when: '%s', except: [B]}\nstates:\n", a.combined(names, 2))
-	states := []string{"A", "B", "Shelf"}
+	fmt.Fprintf(&b, "interrupts:\n- {rule: Interrupt, to: Ready, when: '%s', except: [B]}\nstates:\n", a.combined(names, 2))
+	states := []string{"A", "B", "Ready"}
 	for i, s := range states {
-		fmt.Fprintf(&b, "  %s:\n    means: It is %s.\n    stable: %t\n    operations: [%s]\n", s, s, i != 0, a.one([]string{"sell", "mend", ""}))
+		fmt.Fprintf(&b, "  %s:\n    means: It is %s.\n    stable: %t\n    operations: [%s]\n", s, s, i != 0, a.one([]string{"release", "repair", ""}))
 		if a.Intn(3) == 0 {
-			b.WriteString("    marks: [Scratched]\n")
+			b.WriteString("    marks: [Dirty]\n")
 		}
 		b.WriteString("    ensure:\n")
-		for _, effect := range []string{"SwitchOn", "Fill", "SwitchOff", "Wrap"} {
+		for _, effect := range []string{"PowerOn", "BootWipe", "PowerOff", "BootImage"} {
 			fmt.Fprintf(&b, "    - {do: %s, when: '%s'}\n", effect, a.combined(names, 2))
 		}
 		b.WriteString("    exits:\n")
 		for x := range 3 {
 			fmt.Fprintf(&b, "    - {rule: Exit%s%d, to: %s, when: '%s'%s}\n", s, x, a.one(states), a.combined(names, 2),
-				a.one([]string{"", "", ", retry: true", ", clears: [Scratched]", ", after: 10m", ", after: lamp.budget"}))
+				a.one([]string{"", "", ", retry: true", ", clears: [Dirty]", ", after: 10m", ", after: wipe.budget"}))
 		}
 		if i == 0 {
 			b.WriteString("    - {rule: Last, to: B, after: 20m}\n")
 		}
 	}
-	fmt.Fprintf(&b, "invariants:\n- {rule: Held, must: '%s || !ensuring(\"Wrap\")'}\n- {rule: Kept, must: \"!acting() || state != 'B' || %s\"}\n",
+	fmt.Fprintf(&b, "invariants:\n- {rule: Held, must: '%s || !ensuring(\"BootImage\")'}\n- {rule: Kept, must: \"!acting() || state != 'B' || %s\"}\n",
 		a.combined(names, 1), a.combined(names, 1))
 	return b.String()
 }
@@ -98,17 +98,17 @@ func (a author) facts(state engine.State) valuation {
 	set("lifecycle.entry", engine.IntValue(number(1, 2)))
 	set("lifecycle.age", engine.AgeValue(time.Duration(number(0, 1, int64(5*time.Minute), int64(10*time.Minute), int64(time.Hour), int64(3*time.Hour)))))
 	set("lifecycle.retries", engine.IntValue(number(0, 1, 2, 3)))
-	set("lifecycle.marks", engine.SetValue([][]string{nil, {"Scratched"}, {"Wrapped"}, {"Scratched", "Wrapped"}}[a.Intn(4)]))
-	set("lamp.power", engine.EnumValue(a.one([]string{"On", "Off", "Unknown"})))
-	set("lamp.known", engine.BoolValue(a.Intn(4) > 0))
-	set("lamp.sold", engine.BoolValue(a.Intn(2) > 0))
-	set("lamp.budget", engine.DurationValue(time.Duration(number(1, int64(time.Hour), int64(2*time.Hour)))))
-	set("lamp.watts", engine.IntValue(number(58, 59, 60, 61, 62)))
-	set("lamp.volts", engine.IntValue(number(0, 59, 60, 61, 62)))
-	set("lamp.model", engine.StringValue(a.one([]string{"", "a", "ab", "b"})))
-	set("report.entry", engine.IntValue(number(-1, 1, 2)))
-	set("report.good", engine.BoolValue(a.Intn(2) > 0))
-	set("op.name", engine.EnumValue(a.one([]string{"None", "mend", "sell"})))
+	set("lifecycle.marks", engine.SetValue([][]string{nil, {"Dirty"}, {"Managed"}, {"Dirty", "Managed"}}[a.Intn(4)]))
+	set("bmc.power", engine.EnumValue(a.one([]string{"On", "Off", "Unknown"})))
+	set("bmc.known", engine.BoolValue(a.Intn(4) > 0))
+	set("claim.bound", engine.BoolValue(a.Intn(2) > 0))
+	set("wipe.budget", engine.DurationValue(time.Duration(number(1, int64(time.Hour), int64(2*time.Hour)))))
+	set("hardware.cores", engine.IntValue(number(58, 59, 60, 61, 62)))
+	set("hardware.disks", engine.IntValue(number(0, 59, 60, 61, 62)))
+	set("hardware.model", engine.StringValue(a.one([]string{"", "a", "ab", "b"})))
+	set("probe.entry", engine.IntValue(number(-1, 1, 2)))
+	set("probe.good", engine.BoolValue(a.Intn(2) > 0))
+	set("operation.name", engine.EnumValue(a.one([]string{"None", "repair", "release"})))
 	return v
 }
 
@@ -130,7 +130,7 @@ func assignmentOf(e *encoder, v valuation) []bool {
 	}
 	for fact, vocables := range e.vocables {
 		word := v[fact].Text()
-		if f := e.words.Facts[fact]; f.Kind == engine.String && word != quietOf(f).Text() &&
+		if f := e.words.Facts[fact]; f.Kind == engine.String && word != f.Quiet.Text() &&
 			!slices.ContainsFunc(vocables, func(w vocable) bool { return w.word == word }) {
 			word = otherText
 		}
@@ -142,7 +142,7 @@ func assignmentOf(e *encoder, v valuation) []bool {
 }
 
 // foretold is what the diagrams say that a decision will be.
-func foretold(c *checker, v *view, assignment []bool) string {
+func foretold(c *model, v *view, assignment []bool) string {
 	for _, w := range v.exits {
 		switch {
 		case c.Holds(w.errs, assignment):
@@ -155,20 +155,20 @@ func foretold(c *checker, v *view, assignment []bool) string {
 	}
 	for _, s := range v.stays {
 		if c.Holds(s.halted, assignment) {
-			return "SafetyRule " + s.Effect
+			return "SafetyRule " + s.Effect.Name
 		}
 	}
 	for _, w := range v.effects {
 		switch {
 		case c.Holds(w.err, assignment):
-			return "GuardError " + w.Effect
+			return "GuardError " + w.Effect.Name
 		case c.Holds(w.halted, assignment):
-			return "SafetyRule " + w.Effect
+			return "SafetyRule " + w.Effect.Name
 		}
 	}
 	for i, on := range v.breaches {
 		if c.Holds(on, assignment) {
-			return "InvariantViolated " + c.anatomy.Invariants[i].Rule
+			return "InvariantViolated " + c.ast.Invariants[i].Rule
 		}
 	}
 	return "stays"
@@ -314,8 +314,8 @@ func spins(l *lifecycle.Lifecycle, v valuation) string {
 		}
 		rules = append(rules, d.Rule)
 		without := slices.Clone(v)
-		without[at("op.name")] = engine.EnumValue("None")
-		if l.Decide(without).Rule != d.Rule || !l.Accepts(d.To, v[at("op.name")].Text()) {
+		without[at("operation.name")] = engine.EnumValue("None")
+		if l.Decide(without).Rule != d.Rule || !l.Accepts(d.To, v[at("operation.name")].Text()) {
 			v = without
 		}
 		var marks []string
@@ -353,36 +353,30 @@ func compiledText(t testing.TB, text string) *lifecycle.Lifecycle {
 	return l
 }
 
-// viewed is a check before it has looked for anything.
-func viewed(t testing.TB, l *lifecycle.Lifecycle) *checker {
-	t.Helper()
-	anatomy, err := l.Anatomy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newChecker(l, anatomy, maxNodes)
-}
+// viewed is a lifecycle before anything was looked for.
+func viewed(_ testing.TB, l *lifecycle.Lifecycle) *model { return newModel(l, maxNodes, nil) }
 
-func possible(c *checker, v valuation) bool {
-	for _, x := range c.anatomy.Axioms {
-		if holds, err := evaluated(c.encoder, x.Source, v); err != nil || !holds {
+func possible(c *model, v valuation) bool {
+	for _, x := range c.safety.Axioms {
+		if holds, err := c.lifecycle.Evaluate(x, v); err != nil || !holds {
 			return false
 		}
 	}
 	return true
 }
 
-// evaluated asks CEL itself. An evaluator is good for every lifecycle: it knows the vocabulary only.
+// evaluated asks CEL itself.
 func evaluated(e *encoder, source string, v valuation) (bool, error) {
-	evaluate, ok := evaluators[source]
+	x, ok := expressions[source]
 	if !ok {
 		var err error
-		if evaluate, err = e.anatomy.Evaluator(source); err != nil {
+		if x, err = e.lifecycle.Compile("test", source); err != nil {
 			panic(err)
 		}
-		evaluators[source] = evaluate
+		expressions[source] = x
 	}
-	return evaluate(v)
+	return e.lifecycle.Evaluate(x, v)
 }
 
-var evaluators = map[string]func(engine.Facts) (bool, error){}
+// expressions are passed for every lifecycle: they know the vocabulary only.
+var expressions = map[string]*lifecycle.Expression{}

@@ -14,8 +14,8 @@ import (
 // after the third time would never give up.
 func (c *checker) checkRetries() {
 	counts := map[int]bool{} // the definitions that ask for it
-	fact, known := c.words.Index(c.words.RetriesFact)
-	for i, d := range c.anatomy.Definitions {
+	fact, known := c.words.Index(engine.FactRetries)
+	for i, d := range c.ast.Definitions {
 		if known && slices.Contains(d.Facts, fact) {
 			counts[i] = true
 		}
@@ -29,7 +29,7 @@ func (c *checker) checkRetries() {
 		hint += ", and let it pass no stable state on the way: one begins the count anew"
 	}
 	for _, a := range c.asksInVain(counts) {
-		c.add(diag.Error, CodeRetriesNotGrown, a.at, a.rule, nil, hint, "in %s, %s asks for %s, which is %s", a.in, a.rule, c.words.RetriesFact, why)
+		c.add(diag.Error, CodeRetriesNotGrown, a.at, a.rule, nil, hint, "in %s, %s asks for %s, which is %s", a.in, a.rule, engine.FactRetries, why)
 	}
 }
 
@@ -42,11 +42,11 @@ type asks struct {
 
 // asksInVain lists the guards that ask how often something was tried in no state in which there may have been retries, each
 // once: an interrupt stands in many states.
-func (c *checker) asksInVain(counts map[int]bool) []asks {
-	grow := c.growing()
+func (m *model) asksInVain(counts map[int]bool) []asks {
+	grow := m.growing()
 	counted := map[string]bool{}
 	var all []asks
-	for _, v := range c.order {
+	for _, v := range m.order {
 		for _, w := range v.exits {
 			if asksFor(w.When, counts) {
 				counted[w.Rule] = counted[w.Rule] || grow[v.Name]
@@ -55,7 +55,7 @@ func (c *checker) asksInVain(counts map[int]bool) []asks {
 		}
 		for _, w := range v.effects {
 			if asksFor(w.When, counts) && !grow[v.Name] {
-				all = append(all, asks{w.When.At, w.Effect, v.Name})
+				all = append(all, asks{w.When.At, w.Effect.Name, v.Name})
 			}
 		}
 	}
@@ -68,22 +68,22 @@ func (c *checker) asksInVain(counts map[int]bool) []asks {
 }
 
 // retries says whether any rule that can fire counts a retry.
-func (c *checker) retries() bool {
-	return slices.ContainsFunc(c.order, func(v *view) bool {
+func (m *model) retries() bool {
+	return slices.ContainsFunc(m.order, func(v *view) bool {
 		return slices.ContainsFunc(v.exits, func(w wayOut) bool { return w.Retry && w.leads })
 	})
 }
 
 // growing is the states in which there may have been retries: those to which rules that count one lead, and those to which
 // rules lead from there, up to the next stable state, which begins the count anew.
-func (c *checker) growing() map[engine.State]bool {
+func (m *model) growing() map[engine.State]bool {
 	grow := map[engine.State]bool{}
 	for again := true; again; {
 		again = false
-		for _, v := range c.order {
+		for _, v := range m.order {
 			for i := range v.exits {
 				w := &v.exits[i]
-				if !grow[w.To] && (w.Retry || grow[v.Name]) && !c.stateOf(w.To).Stable && w.leads {
+				if !grow[w.To] && (w.Retry || grow[v.Name]) && !m.stateOf(w.To).Stable && w.leads {
 					grow[w.To], again = true, true
 				}
 			}

@@ -10,11 +10,34 @@ import (
 	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
+// model is a lifecycle as decisions walk through it: for each state, and over all facts.
+type model struct {
+	*encoder
+	order []*view
+	views map[engine.State]*view
+	// paths is a shortest way from the initial state to each that a rule leads to; reached holds more: the states into which
+	// servers come by migration or from another operator, and where rules lead from there.
+	paths   map[engine.State][]Step
+	reached map[engine.State]bool
+}
+
+// newModel looks at every state of a lifecycle.
+func newModel(l *lifecycle.Lifecycle, limit int, assumed []*lifecycle.Expression) *model {
+	m := &model{encoder: newEncoder(l, limit, assumed), views: map[engine.State]*view{}}
+	for _, st := range m.ast.States {
+		v := m.look(st)
+		m.order = append(m.order, v)
+		m.views[v.Name] = v
+	}
+	m.findPaths()
+	return m
+}
+
 // view is a state as a decision walks through it: for each step, on which facts it is come to and how it ends. The steps say
 // nothing of what can occur: what they ask about is little, and what can occur concerns all facts, so that functions of both
 // are many times as large.
 type view struct {
-	*lifecycle.StateAnatomy
+	*lifecycle.State
 	// possible is what can occur in the state, and served what is left of it without the operations that the state does not
 	// accept. Nobody gets such an operation begun there; one that was begun elsewhere may still stand when a server at rest
 	// adopts another revision, so that nothing unsafe may come of it.
@@ -29,7 +52,7 @@ type view struct {
 
 // staying is where safety rules forbid to stay because of an effect.
 type staying struct {
-	*lifecycle.EnsureAnatomy
+	*lifecycle.Ensured
 	breaches []breach
 	// halted is all of them.
 	halted bdd.Ref
@@ -37,7 +60,7 @@ type staying struct {
 
 // wayOut is one exit or interrupt.
 type wayOut struct {
-	*lifecycle.ExitAnatomy
+	*lifecycle.Exit
 	// due holds once its time has come, and when is its guard.
 	due  bdd.Ref
 	when outcome
@@ -53,7 +76,7 @@ type wayOut struct {
 
 // wanted is one effect of a state.
 type wanted struct {
-	*lifecycle.EnsureAnatomy
+	*lifecycle.Ensured
 	when             outcome
 	open, wants, err bdd.Ref
 	breaches         []breach
@@ -63,7 +86,7 @@ type wanted struct {
 
 // breach is where one safety rule halts a decision.
 type breach struct {
-	rule *lifecycle.RequirementAnatomy
+	rule *lifecycle.Requirement
 	mark string
 	// leaves says that the rule is of the state that a move leaves.
 	leaves bool
@@ -78,159 +101,156 @@ type asked struct {
 }
 
 // condition encodes a guard.
-func (c *checker) condition(g *lifecycle.Condition, a asked) outcome {
+func (m *model) condition(g *lifecycle.Condition, a asked) outcome {
 	if g == nil {
-		return c.constant(true)
+		return m.constant(true)
 	}
 	switch g.Op { //nolint:exhaustive // those with kids follow below
 	case lifecycle.IfAtom:
-		return c.outcome(&c.anatomy.Definitions[g.Atom], a.state)
+		return m.outcome(m.ast.Definitions[g.Atom], a.state)
 	case lifecycle.IfConst:
-		return c.constant(g.Value)
+		return m.constant(g.Value)
 	case lifecycle.IfState:
-		return c.constant(g.Word == string(a.state))
+		return m.constant(g.Word == string(a.state))
 	case lifecycle.IfEnsuring:
 		yes := a.ensuring(g.Word)
-		return outcome{yes, c.Not(yes)}
+		return outcome{yes, m.Not(yes)}
 	case lifecycle.IfActing:
 		yes := a.acting()
-		return outcome{yes, c.Not(yes)}
+		return outcome{yes, m.Not(yes)}
 	}
 	kids := make([]outcome, len(g.Kids))
 	for i, kid := range g.Kids {
-		kids[i] = c.condition(kid, a)
+		kids[i] = m.condition(kid, a)
 	}
 	if g.Op == lifecycle.IfNot {
 		return outcome{kids[0].no, kids[0].yes}
 	}
 	if g.Op == lifecycle.IfAnd {
-		return c.all(kids)
+		return m.all(kids)
 	}
-	return c.any(kids)
+	return m.any(kids)
 }
 
 // look walks through a state as a decision does.
-func (c *checker) look(st *lifecycle.StateAnatomy) *view {
-	v := &view{StateAnatomy: st, possible: c.inState(st)}
-	v.served = c.Without(v.possible, c.unlisted(st))
+func (m *model) look(st *lifecycle.State) *view {
+	v := &view{State: st, possible: m.inState(st)}
+	v.served = m.Without(v.possible, m.unlisted(st))
 	open := bdd.True
-	for i := range st.Exits {
-		w := c.lookAtExit(v, &st.Exits[i], open)
-		open = c.And(open, c.Or(c.Not(w.due), w.when.no))
+	for _, x := range st.Exits {
+		w := m.lookAtExit(v, x, open)
+		open = m.And(open, m.Or(m.Not(w.due), w.when.no))
 		v.exits = append(v.exits, w)
 	}
-	open = c.lookAtStaying(v, open)
-	for i := range st.Ensure {
-		e := &st.Ensure[i]
-		w := wanted{EnsureAnatomy: e, when: c.condition(e.When, asked{state: st.Name}), open: open}
-		w.wants = c.And(open, w.when.yes)
-		w.err = c.Without(c.Without(open, w.when.yes), w.when.no)
-		w.breaches, w.halted = c.effectBreaches(e, st.Name, w.wants)
-		open = c.Without(c.Without(open, w.err), w.halted)
+	open = m.lookAtStaying(v, open)
+	for _, e := range st.Ensure {
+		w := wanted{Ensured: e, when: m.condition(e.When, asked{state: st.Name}), open: open}
+		w.wants = m.And(open, w.when.yes)
+		w.err = m.Without(m.Without(open, w.when.yes), w.when.no)
+		w.breaches, w.halted = m.effectBreaches(e, st.Name, w.wants)
+		open = m.Without(m.Without(open, w.err), w.halted)
 		v.effects = append(v.effects, w)
 	}
-	c.lookAtInvariants(v, open)
+	m.lookAtInvariants(v, open)
 	return v
 }
 
 // occurs says whether a function of facts can hold in a state to which only what it accepts is asked.
-func (c *checker) occurs(v *view, f bdd.Ref) bool { return c.Meet(v.served, f) }
+func (m *model) occurs(v *view, f bdd.Ref) bool { return m.Meet(v.served, f) }
 
 // inState is what can occur in a state: nothing that only an effect brings which the state does not have.
-func (c *checker) inState(st *lifecycle.StateAnatomy) bdd.Ref {
-	domain := c.domain
-	for i := range c.words.Effects {
-		effect := c.words.Effects[i].Name
-		has := slices.ContainsFunc(st.Ensure, func(e lifecycle.EnsureAnatomy) bool { return e.Effect == effect })
-		if brings := c.anatomy.Brings[effect]; brings != nil && !has {
-			domain = c.Without(domain, c.outcome(brings, st.Name).yes)
+func (m *model) inState(st *lifecycle.State) bdd.Ref {
+	domain := m.domain
+	for i := range m.words.Effects {
+		effect := m.words.Effects[i].Name
+		has := slices.ContainsFunc(st.Ensure, func(e *lifecycle.Ensured) bool { return e.Effect.Name == effect })
+		if brings := m.safety.Brings[effect]; brings != nil && !has {
+			domain = m.Without(domain, m.outcome(brings, st.Name).yes)
 		}
 	}
 	return domain
 }
 
-func (c *checker) lookAtExit(v *view, x *lifecycle.ExitAnatomy, open bdd.Ref) wayOut {
-	w := wayOut{ExitAnatomy: x, due: bdd.True, when: c.condition(x.When, asked{state: v.Name}), open: open}
+func (m *model) lookAtExit(v *view, x *lifecycle.Exit, open bdd.Ref) wayOut {
+	w := wayOut{Exit: x, due: bdd.True, when: m.condition(x.When, asked{state: v.Name}), open: open}
 	if x.After != nil {
-		w.due = c.encode(c.deadlines[keyOf(x.After)], v.Name).yes
+		w.due = m.encode(m.deadlines[keyOf(x.After)], v.Name).yes
 	}
-	come := c.And(open, w.due)
-	w.fires = c.And(come, w.when.yes)
-	w.errs = c.Without(c.Without(come, w.when.yes), w.when.no)
-	left := w.fires
-	ask := func(all []lifecycle.RequirementAnatomy, b breach) {
-		for i := range all {
-			holds := c.outcome(all[i].Must, v.Name).yes
-			b.rule, b.on = &all[i], c.Without(c.Without(left, holds), c.halts(&all[i], v.Name))
-			w.breaches = append(w.breaches, b)
-			left = c.And(left, holds)
-		}
+	come := m.And(open, w.due)
+	w.fires = m.And(come, w.when.yes)
+	w.errs = m.Without(m.Without(come, w.when.yes), w.when.no)
+	w.taken = w.fires
+	ask := func(all []*lifecycle.Requirement, moved bdd.Fixed, like breach) {
+		breaches, left := m.broken(w.taken, all, v.Name, moved, like)
+		w.breaches, w.taken = append(w.breaches, breaches...), left
 	}
-	ask(c.anatomy.Leave[v.Name], breach{leaves: true})
+	ask(m.safety.Leave[v.Name], nil, breach{leaves: true})
 	for _, mark := range x.Clears {
-		ask(c.anatomy.Clear[mark], breach{mark: mark})
+		ask(m.safety.Clear[mark], nil, breach{mark: mark})
 	}
-	to := c.stateOf(x.To)
-	all := slices.Concat(c.anatomy.Enter[x.To], c.anatomy.Arrive[x.To])
-	for i := range all {
-		// The marks are those after the move, and the state is still the one that is left.
-		holds := c.Restrict(c.outcome(all[i].Must, v.Name).yes, c.marksAfter(x.Clears, to.Marks))
-		w.breaches = append(w.breaches, breach{rule: &all[i], on: c.Without(c.Without(left, holds), c.halts(&all[i], v.Name))})
-		left = c.And(left, holds)
-	}
-	w.breached, w.taken = c.Without(w.fires, left), left
-	w.leads = w.To != v.Name && c.occurs(v, w.taken)
+	// The marks are those after the move, and the state is still the one that is left.
+	moved := m.marksAfter(x.Clears, m.stateOf(x.To).Marks)
+	ask(m.safety.Enter[x.To], moved, breach{})
+	ask(m.safety.Arrive[x.To], moved, breach{})
+	w.breached = m.Without(w.fires, w.taken)
+	w.leads = w.To != v.Name && m.occurs(v, w.taken)
 	return w
 }
 
+// broken is where each of some safety rules halts, each like the given breach, and where all hold. The marks that moved names are
+// as it fixes them.
+func (m *model) broken(left bdd.Ref, all []*lifecycle.Requirement, state engine.State, moved bdd.Fixed, like breach) ([]breach, bdd.Ref) {
+	var breaches []breach
+	for _, r := range all {
+		holds := m.Restrict(m.outcome(r.Must, state).yes, moved)
+		like.rule, like.on = r, m.Without(m.Without(left, holds), m.halts(r, state))
+		breaches, left = append(breaches, like), m.And(left, holds)
+	}
+	return breaches, left
+}
+
 // lookAtStaying looks at what must hold to stay, for each effect that the state has, and returns where it all does.
-func (c *checker) lookAtStaying(v *view, open bdd.Ref) bdd.Ref {
+func (m *model) lookAtStaying(v *view, open bdd.Ref) bdd.Ref {
 	seen := map[string]bool{}
-	for i := range v.Ensure {
-		e := &v.Ensure[i]
-		all := c.anatomy.Stays[e.Effect]
-		if len(all) == 0 || seen[e.Effect] {
+	for _, e := range v.Ensure {
+		all := m.safety.Stays[e.Effect.Name]
+		if len(all) == 0 || seen[e.Effect.Name] {
 			continue
 		}
-		seen[e.Effect] = true
-		left, s := open, staying{EnsureAnatomy: e}
-		for k := range all {
-			holds := c.outcome(all[k].Must, v.Name).yes
-			s.breaches = append(s.breaches, breach{rule: &all[k], on: c.Without(c.Without(left, holds), c.halts(&all[k], v.Name))})
-			left = c.And(left, holds)
-		}
-		s.halted = c.Without(open, left)
-		v.stays, open = append(v.stays, s), left
+		seen[e.Effect.Name] = true
+		breaches, left := m.broken(open, all, v.Name, nil, breach{})
+		v.stays = append(v.stays, staying{Ensured: e, breaches: breaches, halted: m.Without(open, left)})
+		open = left
 	}
 	return open
 }
 
-func (c *checker) stateOf(name engine.State) *lifecycle.StateAnatomy {
-	for i := range c.anatomy.States {
-		if c.anatomy.States[i].Name == name {
-			return &c.anatomy.States[i]
+func (m *model) stateOf(name engine.State) *lifecycle.State {
+	for _, st := range m.ast.States {
+		if st.Name == name {
+			return st
 		}
 	}
-	return &lifecycle.StateAnatomy{}
+	return &lifecycle.State{}
 }
 
 // halts is where a halt by a safety rule is what is wanted.
-func (c *checker) halts(r *lifecycle.RequirementAnatomy, state engine.State) bdd.Ref {
+func (m *model) halts(r *lifecycle.Requirement, state engine.State) bdd.Ref {
 	if r.Halts == nil {
 		return bdd.False
 	}
-	return c.outcome(r.Halts, state).yes
+	return m.outcome(r.Halts, state).yes
 }
 
 // marksAfter fixes the marks that a move takes away and sets; one that it does both to is set.
-func (c *checker) marksAfter(clears, sets []string) bdd.Fixed {
+func (m *model) marksAfter(clears, sets []string) bdd.Fixed {
 	after := bdd.Fixed{}
 	for _, mark := range clears {
-		p := c.primitives[c.mark(mark).primitive]
+		p := m.primitives[m.mark(mark).primitive]
 		after[p.variable] = p.flipped
 	}
 	for _, mark := range sets {
-		p := c.primitives[c.mark(mark).primitive]
+		p := m.primitives[m.mark(mark).primitive]
 		after[p.variable] = !p.flipped
 	}
 	return after
@@ -238,46 +258,45 @@ func (c *checker) marksAfter(clears, sets []string) bdd.Fixed {
 
 // effectBreaches is where safety rules forbid an effect: those of the effect, and those of the marks that it sets where they
 // are not stored yet. Where it is open whether a rule will hold, the effect waits instead.
-func (c *checker) effectBreaches(e *lifecycle.EnsureAnatomy, state engine.State, wants bdd.Ref) (all []breach, halted bdd.Ref) {
+func (m *model) effectBreaches(e *lifecycle.Ensured, state engine.State, wants bdd.Ref) (all []breach, halted bdd.Ref) {
 	left := wants
-	ask := func(requirements []lifecycle.RequirementAnatomy, mark string, where bdd.Ref) {
-		for i := range requirements {
-			r := &requirements[i]
-			must := c.outcome(r.Must, state)
+	ask := func(requirements []*lifecycle.Requirement, mark string, where bdd.Ref) {
+		for _, r := range requirements {
+			must := m.outcome(r.Must, state)
 			holds := must.yes
 			if r.Awaits != nil {
-				holds = c.Or(holds, c.And(must.no, c.outcome(r.Awaits, state).yes))
+				holds = m.Or(holds, m.And(must.no, m.outcome(r.Awaits, state).yes))
 			}
-			broken := c.Without(c.And(left, where), holds)
-			all = append(all, breach{rule: r, mark: mark, on: c.Without(broken, c.halts(r, state))})
-			left = c.Without(left, broken)
+			broken := m.Without(m.And(left, where), holds)
+			all = append(all, breach{rule: r, mark: mark, on: m.Without(broken, m.halts(r, state))})
+			left = m.Without(left, broken)
 		}
 	}
-	ask(c.anatomy.Effect[e.Effect], "", bdd.True)
-	for _, mark := range e.Marks {
-		stored := c.encode(c.mark(mark), state).yes
-		ask(c.anatomy.Set[mark], mark, c.Not(stored))
+	ask(m.safety.Effect[e.Effect.Name], "", bdd.True)
+	for _, mark := range m.safety.Marks[e.Effect.Name] {
+		stored := m.encode(m.mark(mark), state).yes
+		ask(m.safety.Set[mark], mark, m.Not(stored))
 	}
-	return all, c.Without(wants, left)
+	return all, m.Without(wants, left)
 }
 
-func (c *checker) lookAtInvariants(v *view, open bdd.Ref) {
+func (m *model) lookAtInvariants(v *view, open bdd.Ref) {
 	among := func(pick func(*wanted) bool) bdd.Ref {
 		some := bdd.False
 		for i := range v.effects {
 			if pick(&v.effects[i]) {
-				some = c.Or(some, v.effects[i].when.yes)
+				some = m.Or(some, v.effects[i].when.yes)
 			}
 		}
 		return some
 	}
 	a := asked{state: v.Name,
-		ensuring: func(effect string) bdd.Ref { return among(func(w *wanted) bool { return w.Effect == effect }) },
-		acting:   func() bdd.Ref { return among(func(w *wanted) bool { return w.Touches }) },
+		ensuring: func(effect string) bdd.Ref { return among(func(w *wanted) bool { return w.Effect.Name == effect }) },
+		acting:   func() bdd.Ref { return among(func(w *wanted) bool { return w.Kind.Touches }) },
 	}
-	for _, i := range c.anatomy.Invariants {
-		holds := c.condition(i.Must, a).yes
-		v.breaches = append(v.breaches, c.Without(open, holds))
-		open = c.And(open, holds)
+	for _, i := range m.ast.Invariants {
+		holds := m.condition(i.Must, a).yes
+		v.breaches = append(v.breaches, m.Without(open, holds))
+		open = m.And(open, holds)
 	}
 }

@@ -71,7 +71,7 @@ func (r Report) Scenarios() string {
 	return "apiVersion: policy.metalaw.dev/v1alpha1\nkind: Scenarios\nscenarios:\n" + b.String()
 }
 
-// maxNodes bounds the size of the decision diagrams. The default lifecycle needs some 80,000.
+// maxNodes bounds the size of the decision diagrams. The shipped lifecycles need some 80,000.
 const maxNodes = 1 << 19
 
 // Check examines a lifecycle. The same lifecycle always gives the same report. What is assumed holds besides the
@@ -82,12 +82,15 @@ func Check(l *lifecycle.Lifecycle, assumed ...engine.Axiom) Report {
 }
 
 func check(l *lifecycle.Lifecycle, limit int, assumed []engine.Axiom) Report {
-	anatomy, err := l.Anatomy(assumed...)
-	if err != nil {
-		return Report{Undecided: []string{err.Error()}, Findings: []Finding{undecided(anatomy, err.Error())}}
+	var known []*lifecycle.Expression
+	for _, axiom := range assumed {
+		x, err := l.Compile("axiom", axiom.Holds)
+		if err != nil {
+			return Report{Undecided: []string{err.Error()}, Findings: []Finding{undecided(l.AST(), err.Error())}}
+		}
+		known = append(known, x)
 	}
-	c := newChecker(l, anatomy, limit)
-	c.findPaths()
+	c := &checker{model: newModel(l, limit, known)}
 	c.checkGraph()
 	for _, v := range c.order {
 		c.checkSafety(v)
@@ -103,14 +106,11 @@ func check(l *lifecycle.Lifecycle, limit int, assumed []engine.Axiom) Report {
 	c.checkDefinitions()
 	c.checkRetries()
 	c.checkForfeits()
-	s := c.newSpin(false)
-	s.checkLivelock()
+	c.newSpin(false).checkLivelock()
 	c.checkDeadlines()
 	if err := c.Err(); err != nil { // what was found with a diagram that was cut off means nothing
-		c.findings = []Finding{undecided(anatomy, err.Error())}
+		c.findings = []Finding{undecided(c.ast, err.Error())}
 		c.open = append(c.open, err.Error())
-	} else {
-		s.checkRounds()
 	}
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Code, b.Code),
@@ -119,33 +119,15 @@ func check(l *lifecycle.Lifecycle, limit int, assumed []engine.Axiom) Report {
 	return Report{Findings: c.findings, Undecided: c.undecided()}
 }
 
-// newChecker looks at every state of a lifecycle as decisions walk through it.
-func newChecker(l *lifecycle.Lifecycle, anatomy *lifecycle.Anatomy, limit int) *checker {
-	c := &checker{encoder: newEncoder(anatomy, limit), lifecycle: l, views: map[engine.State]*view{}}
-	for i := range anatomy.States {
-		v := c.look(&anatomy.States[i])
-		c.order = append(c.order, v)
-		c.views[v.Name] = v
-	}
-	return c
-}
-
 // undecided is the finding that keeps a lifecycle which is too large to be checked from being taken for one that is safe.
-func undecided(a *lifecycle.Anatomy, why string) Finding {
+func undecided(a *lifecycle.AST, why string) Finding {
 	return Finding{Diagnostic: diag.Diagnostic{Severity: diag.Error, Code: CodeUndecided, File: a.File,
 		Message: "the lifecycle could not be verified: " + why, Hint: "use fewer or simpler definitions"}}
 }
 
 // checker is one check in progress.
 type checker struct {
-	*encoder
-	lifecycle *lifecycle.Lifecycle
-	order     []*view
-	views     map[engine.State]*view
-	// paths is a shortest way from the initial state to each that a rule leads to; reached holds more: the states into which
-	// servers come by migration or from another operator, and where rules lead from there.
-	paths    map[engine.State][]Step
-	reached  map[engine.State]bool
+	*model
 	findings []Finding
 	open     []string
 	// overlaps counts the pairs of exits that can hold at once.
@@ -154,7 +136,7 @@ type checker struct {
 
 func (c *checker) add(severity diag.Severity, code string, at lifecycle.Place, rule string, x *Counterexample, hint, format string, args ...any) {
 	c.findings = append(c.findings, Finding{Counterexample: x, Diagnostic: diag.Diagnostic{Severity: severity, Code: code,
-		File: c.anatomy.File, Line: at.Line, Column: at.Column, Rule: rule, Message: fmt.Sprintf(format, args...), Hint: hint}})
+		File: c.ast.File, Line: at.Line, Column: at.Column, Rule: rule, Message: fmt.Sprintf(format, args...), Hint: hint}})
 }
 
 // undecided lists what could not be seen into.
