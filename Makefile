@@ -87,7 +87,7 @@ lint: $(TOOLS)/.built ## Run the linters, among them the import rules and the AP
 	$(TOOLS)/golangci-lint-kube-api-linter run --config .golangci-kal.yaml ./api/...
 
 .PHONY: verify
-verify: verify-generated verify-modules verify-purity kustomize-check ## Fail when anything generated is stale or a promise is broken.
+verify: verify-generated verify-modules verify-purity verify-words kustomize-check ## Fail when anything generated is stale or a promise is broken.
 
 .PHONY: verify-generated
 verify-generated: ## Fail when `make generate` would change a file.
@@ -104,6 +104,10 @@ verify-purity: ## Fail when the engine depends on Kubernetes.
 	@if go list -deps ./engine/... ./macprefixes/... | grep '^k8s\.io/'; then \
 	  echo "verify: the engine is pure: it must not depend on the packages above" >&2; exit 1; \
 	fi
+
+.PHONY: verify-words
+verify-words: ## Fail when a page that is declared clean has a sentence too long, or a word of our own.
+	@go run ./docs/internal/words
 
 .PHONY: kustomize-check
 kustomize-check: $(TOOLS)/.built ## Fail when a kustomization does not build.
