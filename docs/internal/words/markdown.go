@@ -5,8 +5,6 @@ package main
 import (
 	"regexp"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // sentence is one sentence as a reader sees it, and the line on which its paragraph begins.
@@ -89,7 +87,7 @@ func plain(text string) string {
 	return anchor.ReplaceAllString(text, "$1")
 }
 
-// split cuts a paragraph where a full stop is followed by what can begin a sentence.
+// split cuts a paragraph at its full stops, but for those of short forms and ellipses.
 func split(block string, line int) []sentence {
 	text := strings.Join(strings.Fields(plain(block)), " ")
 	var all []sentence
@@ -100,8 +98,7 @@ func split(block string, line int) []sentence {
 	}
 	from := 0
 	for _, at := range end.FindAllStringIndex(text, -1) {
-		next, _ := utf8.DecodeRuneInString(text[at[1]:])
-		if unicode.IsLower(next) || shortForm.MatchString(text[from:at[0]+1]) {
+		if before := text[from : at[0]+1]; shortForm.MatchString(before) || strings.HasSuffix(before, "...") {
 			continue
 		}
 		add(text[from:at[1]])

@@ -19,6 +19,7 @@ func TestMarkdownIsReadAsSentences(t *testing.T) {
 	}{
 		{"a full stop ends a sentence", "One is here. Two is\nthere.", []string{"One is here.", "Two is there."}},
 		{"a short form ends none", "Disks, e.g. NVMe, count. So do A. B. Miller's.", []string{"Disks, e.g. NVMe, count.", "So do A. B. Miller's."}},
+		{"a sentence may begin with a small letter", "It stops. metalaw goes on ... later.", []string{"It stops.", "metalaw goes on ... later."}},
 		{"a number is not cut", "Version 0.1.0 works.", []string{"Version 0.1.0 works."}},
 		{"inline code is one word", "Call `make test now`. `gen.go` writes.", []string{"Call Code.", "Code writes."}},
 		{"a link is its text", "See [the page. Really](a.md#b).", []string{"See the page.", "Really."}},
