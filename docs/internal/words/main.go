@@ -17,6 +17,7 @@ import (
 var clean = []string{
 	"README.md",
 	"docs/concepts.md",
+	"docs/claims.md",
 }
 
 // Lengths of a sentence, in words.
