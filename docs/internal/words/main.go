@@ -18,6 +18,7 @@ var clean = []string{
 	"README.md",
 	"docs/concepts.md",
 	"docs/claims.md",
+	"docs/operations.md",
 }
 
 // Lengths of a sentence, in words.
