@@ -18,6 +18,7 @@ var clean = []string{
 	"README.md",
 	"docs/concepts.md",
 	"docs/claims.md",
+	"docs/admission.md",
 	"docs/operations.md",
 }
 
