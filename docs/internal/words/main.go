@@ -20,6 +20,7 @@ var clean = []string{
 	"docs/claims.md",
 	"docs/admission.md",
 	"docs/operations.md",
+	"docs/security.md",
 }
 
 // Lengths of a sentence, in words.
