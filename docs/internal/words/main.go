@@ -21,6 +21,7 @@ var clean = []string{
 	"docs/admission.md",
 	"docs/operations.md",
 	"docs/security.md",
+	"docs/bundles.md",
 }
 
 // Lengths of a sentence, in words.
