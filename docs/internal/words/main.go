@@ -16,12 +16,15 @@ import (
 // clean lists the texts in which every finding is a failure. A text that was rewritten joins the list.
 var clean = []string{
 	"README.md",
-	"docs/concepts.md",
-	"docs/claims.md",
+	"CHANGELOG.md",
+	"CONTRIBUTING.md",
 	"docs/admission.md",
+	"docs/bundles.md",
+	"docs/claims.md",
+	"docs/concepts.md",
+	"docs/glossary.md",
 	"docs/operations.md",
 	"docs/security.md",
-	"docs/bundles.md",
 }
 
 // Lengths of a sentence, in words.
