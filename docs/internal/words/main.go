@@ -15,16 +15,24 @@ import (
 
 // clean lists the texts in which every finding is a failure. A text that was rewritten joins the list.
 var clean = []string{
-	"README.md",
 	"CHANGELOG.md",
 	"CONTRIBUTING.md",
+	"README.md",
+	"docs/README.md",
 	"docs/admission.md",
 	"docs/bundles.md",
+	"docs/burn-in.md",
 	"docs/claims.md",
+	"docs/comparison.md",
 	"docs/concepts.md",
+	"docs/emulator.md",
+	"docs/first-claim.md",
+	"docs/from-metal-operator.md",
 	"docs/glossary.md",
+	"docs/load.md",
 	"docs/operations.md",
 	"docs/security.md",
+	"docs/tested-bmcs.md",
 }
 
 // Lengths of a sentence, in words.
