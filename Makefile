@@ -106,7 +106,7 @@ verify-purity: ## Fail when the engine depends on Kubernetes.
 	fi
 
 .PHONY: verify-words
-verify-words: ## Fail when a page that is declared clean has a sentence too long, or a word of our own.
+verify-words: ## Fail when a hand-written page has a sentence too long, or a word that the project gave up.
 	@go run ./docs/internal/words
 
 .PHONY: kustomize-check

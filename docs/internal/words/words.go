@@ -63,6 +63,8 @@ func (c counts) String() string {
 type verdict struct {
 	findings []finding
 	counts
+	// strict says that findings are failures.
+	strict bool
 }
 
 // judge measures every sentence and looks for words to replace.

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -87,26 +86,29 @@ func TestASentenceIsJudged(t *testing.T) {
 	}
 }
 
-func TestOnlyACleanTextFails(t *testing.T) {
+func TestOnlyAHandWrittenPageFails(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for name, want := range map[string]bool{"README.md": true, "other.md": false} {
-		if err := os.WriteFile(name, []byte("one\n\nSomebody acts.\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var out bytes.Buffer
-		failed, err := run(&out, []string{name}, false)
-		if err != nil || failed != want || strings.Contains(out.String(), name+":3: write for") != want {
-			t.Errorf("%s: %v, %v\n%s", name, failed, err, out.String())
-		}
-	}
-}
-
-func TestTheCleanTextsAreThere(t *testing.T) {
-	root := filepath.Join("..", "..", "..")
-	for _, file := range clean {
-		if _, err := os.Stat(filepath.Join(root, file)); err != nil {
-			t.Error(err)
-		}
+	for _, c := range []struct {
+		name, file, text string
+		want             bool
+	}{
+		{"a hand-written page fails", "page.md", "one\n\nSomebody acts.\n", true},
+		{"a generated page is counted", "made.md", generated + " code. -->\n\nSomebody acts.\n", false},
+		{"a message is counted", "code.go", "package p\n\nvar a = \"somebody acts on this server\"\n", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := os.WriteFile(c.file, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			failed, err := run(&out, []string{c.file}, false)
+			if err != nil || failed != c.want || strings.Contains(out.String(), c.file+":3: write for") != c.want {
+				t.Errorf("%v, %v\n%s", failed, err, out.String())
+			}
+			if !strings.Contains(out.String(), "1 words to replace") {
+				t.Errorf("the word is not counted\n%s", out.String())
+			}
+		})
 	}
 }
 
