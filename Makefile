@@ -87,7 +87,7 @@ lint: $(TOOLS)/.built ## Run the linters, among them the import rules and the AP
 	$(TOOLS)/golangci-lint-kube-api-linter run --config .golangci-kal.yaml ./api/...
 
 .PHONY: verify
-verify: verify-generated verify-modules verify-purity verify-size kustomize-check ## Fail when anything generated is stale or a promise is broken.
+verify: verify-generated verify-modules verify-purity verify-size verify-words kustomize-check ## Fail when anything generated is stale or a promise is broken.
 
 .PHONY: verify-generated
 verify-generated: ## Fail when `make generate` would change a file.
@@ -108,6 +108,10 @@ verify-purity: ## Fail when the engine depends on Kubernetes.
 .PHONY: verify-size
 verify-size: ## Fail when a package, file, function, struct or receiver grows over its limit.
 	go run ./test/house
+
+.PHONY: verify-words
+verify-words: ## Fail when a hand-written page has a sentence too long, or a word that the project gave up.
+	@go run ./docs/internal/words
 
 .PHONY: kustomize-check
 kustomize-check: $(TOOLS)/.built ## Fail when a kustomization does not build.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs is what users read. It holds no code but the way in which its generated pages are made: lifecycle.md and
-// the pages in bundles/ and reference/.
+// Package docs is what users read. Its code makes the generated pages, which are lifecycle.md and those in bundles/ and
+// reference/, and measures the sentences of all pages.
 package docs
 
 //go:generate go run ./internal/gen
