@@ -77,7 +77,7 @@ type Requirement struct {
 	// yet. The effect, and every effect after it, then waits, and nothing is halted. Empty where Must is never open. It
 	// counts for effects and for the marks that they set.
 	Awaits string
-	// Halts is CEL that holds where a halt is what is wanted, because only somebody outside can put things right. No rule
+	// Halts is CEL that holds where a halt is what is wanted, because only a person can put things right. No rule
 	// of a bundle has to guard against it, and static checks do not report it. Empty where authors must see to it that the
 	// requirement holds.
 	Halts string
@@ -109,7 +109,7 @@ type EffectType struct {
 	// Earns are the marks that asking for the effect earns. The shell stores them in the write that records its request,
 	// right before it asks: an effect that is held back, or holds already, earns nothing.
 	Earns []string
-	// Serves are the operations that the effect carries out where somebody asks for them.
+	// Serves are the operations that the effect carries out where an annotation asks for them.
 	Serves []string
 	// Brings is CEL that holds only after the effect, and no longer than its state's entry: static checks rule it out in states
 	// that do not have the effect. Decisions do not rely on it. Empty where the effect leaves nothing of that kind.
@@ -154,8 +154,8 @@ type Vocabulary struct {
 	Effects []EffectType
 	// Enter lists what must hold to enter a state, by state name.
 	Enter map[State][]Requirement
-	// Arrive lists what must hold besides to enter a state by a rule, by state name. Who forces a server there by hand is not asked,
-	// nor what finds it there: another program's state, a dropped one that migrates (static checks warn of that), or a marker that
+	// Arrive lists what must hold besides to enter a state by a rule, by state name. It does not count where a person forces a
+	// server there, nor for another program's state, a dropped one that migrates (static checks warn of that), or a marker that
 	// outlived the status. No lifecycle begins in such a state.
 	Arrive map[State][]Requirement
 	// Leave lists what must hold to leave a state by a rule, by state name. Entering a state by hand leaves none by a rule.
@@ -184,7 +184,7 @@ type Vocabulary struct {
 	// Destinations is, by operation, the one state to which rules may lead that serve it.
 	Destinations map[string]State
 	// Resumes is, by boolean fact, the state in which a server without a state begins where the fact holds, whatever rules
-	// would make of it. A lifecycle without that state halts it: what was kept by the state's name nobody else keeps.
+	// would make of it. A lifecycle without that state halts it: no other state keeps what was kept by the state's name.
 	Resumes map[string]State
 	// Entries says of states how a server may come there without any rule, such as from another operator.
 	Entries map[State]string

@@ -47,7 +47,7 @@ type atomCompiler struct {
 	file       *yamlpos.File
 	env        *cel.Env
 	vocabulary *engine.Vocabulary
-	// defined are the names of all definitions, to tell one that is used within another from a misspelt fact.
+	// defined are the names of all definitions: one that is used within another is no misspelt fact.
 	defined map[string]bool
 	// marks are those that a server may have; nil where no bundle is asked, as for the safety rules.
 	marks map[string]bool
@@ -91,7 +91,7 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *Expression {
 	return a
 }
 
-// words are those in which mistakes in a definition are told.
+// words are those that report mistakes in a definition.
 func (c *atomCompiler) words() celrule.Words {
 	return celrule.Words{
 		Page:           "the reference page of facts",

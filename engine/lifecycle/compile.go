@@ -155,7 +155,7 @@ func (c *compiler) compileState(s stateSpec) *State {
 	unconditional := false
 	for _, x := range s.exits {
 		compiled := c.compileExit(x, false)
-		// A rule without a guard is told as that; with after: it would be the deadline.
+		// A rule without a guard is reported as that; with after: it would be the deadline.
 		unconditional = unconditional || compiled.When == nil && x.when == nil || x.flawed
 		st.Exits = append(st.Exits, compiled)
 	}
@@ -220,7 +220,7 @@ func (c *compiler) checkExit(s exitSpec) {
 	}
 	switch {
 	case s.to == "" && s.flawed:
-		// what is wrong with it is told
+		// what is wrong with it is reported
 	case s.to == "":
 		c.file.Errorf(s.at, "exit-nowhere", s.rule, "add to: with a state", "the rule %s leads nowhere", s.rule)
 	case !c.states[s.to]:

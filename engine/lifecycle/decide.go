@@ -55,7 +55,7 @@ func (l *Lifecycle) resumed(f engine.Facts) (engine.State, bool) {
 
 // Enter decides whether a server may take up a state to which no rule of this lifecycle led it, because another program
 // left it there. It is checked like a move to that state. The move is From "" To that state, without a rule and without
-// the state's marks: what history such a server has must be told from elsewhere.
+// the state's marks: the caller knows what history such a server has.
 func (l *Lifecycle) Enter(f engine.Facts, to engine.State) engine.Decision {
 	st, ok := l.states[to]
 	if !ok {

@@ -127,7 +127,7 @@ type guardCompiler struct {
 	file  *yamlpos.File
 	env   *cel.Env
 	atoms map[string]int
-	// misnamed are definitions whose names cannot be read here, which is told at their own place.
+	// misnamed are definitions whose names cannot be read here, which is reported at their own place.
 	misnamed []string
 	// states and effects are set for invariants, which may ask for them.
 	states  map[string]bool

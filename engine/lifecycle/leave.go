@@ -30,7 +30,7 @@ func (l *Lifecycle) MayLeave(s engine.State, f engine.Facts, fixed ...string) bo
 	return false
 }
 
-// supposition answers a guard's questions by some facts only. What reads another one is an error, which a guard tells from
+// supposition answers a guard's questions by some facts only. What reads another one is an error, which a guard keeps apart from
 // false.
 type supposition struct {
 	l     *Lifecycle

@@ -42,7 +42,7 @@ func (l *Lifecycle) Stable(s engine.State) bool {
 	return ok && st.Stable
 }
 
-// Says is what the author has a server tell that the rule has led to where it is: cause and remedy; empty where nothing is
+// Says is the message of a server that the rule has led to where it is: cause and remedy; empty where nothing is
 // said of the rule.
 func (l *Lifecycle) Says(rule string) string { return l.says[rule] }
 

@@ -73,7 +73,7 @@ type invariantSpec struct {
 	must *yaml.Node
 }
 
-// saying is what a server tells that a rule has led to where it is.
+// saying is the message of a server that a rule has led to where it is.
 type saying struct {
 	rule string
 	at   *yaml.Node

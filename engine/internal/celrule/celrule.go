@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package celrule is what the CEL expressions of bundles and of claims have in common: how long they may be and what they
-// may cost, the words in which a mistake is told, and the evaluation of plain comparisons without CEL.
+// may cost, the words that report a mistake, and the evaluation of plain comparisons without CEL.
 package celrule
 
 import (

@@ -18,7 +18,7 @@ const (
 	maxWords = 32
 )
 
-// factSizes tells the estimate how long facts are.
+// factSizes gives the estimate the lengths of facts.
 type factSizes struct{}
 
 // EstimateSize implements checker.CostEstimator.
@@ -36,7 +36,7 @@ func (factSizes) EstimateCallCost(string, string, *checker.AstNode, []checker.As
 	return nil
 }
 
-// Affordable reports an expression that would hold up whoever evaluates it: one that may cost more than most. It returns
+// Affordable reports an expression that would slow its evaluator down: one that may cost more than most. It returns
 // what the expression may cost.
 func Affordable(env *cel.Env, file *yamlpos.File, checked *cel.Ast, rule string, node *yaml.Node, most uint64) (uint64, bool) {
 	estimate, err := env.EstimateCost(checked, factSizes{})

@@ -14,7 +14,7 @@ import (
 	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 )
 
-// Words say what is wrong with an expression, in the terms of whoever wrote it.
+// Words say what is wrong with an expression, in the terms of its author.
 type Words struct {
 	// Page names the reference that lists facts and functions.
 	Page string
@@ -30,7 +30,7 @@ type Words struct {
 // macros are what CEL has for looking at many values; no expression has any of them.
 var macros = []string{"all", "exists", "exists_one", "existsOne", "map", "filter", "has", "transformList", "transformMap"}
 
-// Report records what CEL says of the expression at a node. Of what cannot be read only the beginning is told, and of a
+// Report records what CEL says of the expression at a node. It reports only the beginning of what cannot be read, and of a
 // comprehension only that it is one: the rest follows from it.
 func (w Words) Report(file *yamlpos.File, node *yaml.Node, rule string, errs []*cel.Error) {
 	for _, e := range errs {

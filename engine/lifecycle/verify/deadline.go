@@ -10,7 +10,7 @@ import (
 	"github.com/metalaw/metalaw/engine/internal/bdd"
 )
 
-// checkDeadlines tells of exits whose time never comes, because another exit leaves the state sooner by time alone. Where
+// checkDeadlines reports exits whose time never comes, because another exit leaves the state sooner by time alone. Where
 // nothing but such an exit would bring a server to rest, it is an error: the server would go round by its deadlines for ever. So
 // it is where such an exit is what gives up after retries.
 func (c *checker) checkDeadlines() {
@@ -113,7 +113,7 @@ func (s *spin) sooner(v *view, w *wayOut) bdd.Ref {
 }
 
 // endedBy finds a round of moves that time alone makes for ever, and that the exit would end, by bringing the server to
-// where moves come to an end, if its time came; nil where there is none. Nobody asks for an operation on the way.
+// where moves come to an end, if its time came; nil where there is none. No operation is asked for on the way.
 func (s *spin) endedBy(forever map[position]bdd.Ref, v *view, w *wayOut) ([]*hop, *Counterexample) {
 	if v.Stable {
 		return nil, nil

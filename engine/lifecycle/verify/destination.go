@@ -12,7 +12,7 @@ import (
 )
 
 // checkDestinations looks for rules by which an operation leads elsewhere than it has to, or nowhere. The move ends the
-// operation, so that nothing after it could tell a server that is on its way from any other.
+// operation, so that no later rule could distinguish a server that is on its way.
 func (s *spin) checkDestinations() {
 	for _, operation := range slices.Sorted(maps.Keys(s.words.Destinations)) {
 		to := s.words.Destinations[operation]
@@ -21,7 +21,7 @@ func (s *spin) checkDestinations() {
 			nothing[v] = false
 		}
 		for _, v := range s.order {
-			// What cannot occur without an operation tells nothing of what the rule would do without it: the rule serves it there.
+			// Facts that occur only with an operation do not show what the rule does without one: the rule serves it there.
 			lone := s.Without(v.possible, s.Restrict(v.possible, nothing))
 			for i := range v.exits {
 				w := &v.exits[i]

@@ -171,10 +171,10 @@ func (c *checker) checkExitGuard(v *view, i int) {
 		"in %s, the guard of %s is always true where it is asked", v.Name, w.Rule)
 }
 
-// maxOverlaps bounds how many exits that can hold at once are told.
+// maxOverlaps bounds how many pairs of exits that can hold at once are reported.
 const maxOverlaps = 256
 
-// checkOrder tells which exits can hold at once, so that their order decides where a server goes. Interrupts come first
+// checkOrder reports which exits can hold at once, so that their order decides where a server goes. Interrupts come first
 // everywhere, and a deadline without a guard is there for when nothing else holds: of both that is no news.
 func (c *checker) checkOrder(v *view) {
 	for i := range v.exits {
@@ -226,7 +226,7 @@ func (c *checker) checkRules() {
 		for i := range v.exits {
 			w := &v.exits[i]
 			if c.outrun(v, w) != nil {
-				continue // checkDeadlines tells of it
+				continue // checkDeadlines reports it
 			}
 			if fires[w.Rule] || seen[w.Rule] {
 				continue

@@ -62,7 +62,7 @@ func (c *checker) checkGraph() {
 		}
 		switch {
 		case slices.ContainsFunc(v.exits, func(w wayOut) bool { return !w.Interrupt && c.unserved(v, &w) }):
-			// that is told of the rule, and mends it
+			// the rule is reported, and correcting it corrects this
 		case !slices.ContainsFunc(v.exits, func(w wayOut) bool { return w.leads }):
 			c.add(diag.Error, CodeDeadEnd, v.At, string(v.Name), nil, "add an exit, for example one that an operation asks for",
 				"nothing leads out of %s: a server that comes there stays until it is forced out", v.Name)

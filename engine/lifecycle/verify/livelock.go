@@ -15,7 +15,7 @@ import (
 const (
 	// maxRetries is up to which number retries are counted exactly; beyond it they are any number.
 	maxRetries = 100
-	// maxCycles bounds how many livelocks are told.
+	// maxCycles bounds how many livelocks are reported.
 	maxCycles = 16
 )
 
@@ -170,7 +170,7 @@ func (s *spin) usual() bdd.Ref {
 }
 
 // changes says whether a question reads a fact that a move may change. Of an opaque one that reads the state, the marks, the
-// retries or an operation nobody can tell how it goes on.
+// retries or an operation it is unknown how it goes on.
 func (s *spin) changes(p *primitive, changed map[int]bool) bool {
 	switch p.kind {
 	case isCompared:
@@ -188,7 +188,7 @@ func (s *spin) moves(fact string) bool {
 		slices.Contains(engine.OperationFacts, fact)
 }
 
-// count finds the numbers of retries that rules tell apart.
+// count finds the numbers of retries that rules distinguish.
 func (s *spin) count() {
 	s.counts = []bdd.Fixed{{}}
 	fact, ok := s.words.Index(engine.FactRetries)
@@ -220,7 +220,7 @@ func (s *spin) count() {
 	}
 }
 
-// uncounted tells of the first definition that compares the retries with what they are not counted up to.
+// uncounted reports the first definition that compares the retries with what they are not counted up to.
 func (s *spin) uncounted(p *primitive) {
 	what := fmt.Sprintf("a number above %d", maxRetries)
 	if p.right.fact >= 0 {

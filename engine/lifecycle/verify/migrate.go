@@ -13,8 +13,8 @@ import (
 	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
-// checkInitial refuses to begin where a safety rule guards who enters. A server without a state is taken for one that nobody knows
-// anything of: what its facts happen not to contradict is not what a rule has seen to, such as an inspection.
+// checkInitial refuses to begin where a safety rule guards the entry. The operator knows nothing
+// of a server without a state: facts that do not contradict a safety rule prove less than a rule such as an inspection.
 func (c *checker) checkInitial() {
 	at := c.ast.Initial
 	for _, r := range slices.Concat(c.safety.Enter[at], c.safety.Arrive[at]) {
@@ -25,7 +25,7 @@ func (c *checker) checkInitial() {
 }
 
 // checkMigrations takes each migration for an exit without a guard: of the servers in a state that the lifecycle has dropped
-// nothing is known, and one that a safety rule keeps from migrating is halted there until somebody acts.
+// nothing is known, and one that a safety rule keeps from migrating is halted there until a person acts.
 func (c *checker) checkMigrations() {
 	for _, from := range slices.Sorted(maps.Keys(c.ast.Migrate)) {
 		to := c.stateOf(c.ast.Migrate[from])

@@ -74,7 +74,7 @@ type primitive struct {
 	word        string
 	op          comparison
 	left, right operand
-	// reads, literals and canFail are told of an opaque expression.
+	// reads, literals and canFail are of an opaque expression.
 	reads    []int
 	literals []any
 	canFail  bool

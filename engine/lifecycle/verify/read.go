@@ -17,11 +17,9 @@ type reader struct {
 	words      *engine.Vocabulary
 	primitives []*primitive
 	known      map[string]int
-	// expressions are those read, in order, and forms what they were read as; deadlines are the comparisons of the age with what
-	// an exit waits for.
-	expressions []*lifecycle.Expression
-	forms       map[*lifecycle.Expression]read
-	deadlines   map[deadlineKey]*form
+	// forms are the expressions read, and deadlines the comparisons of the age with what an exit waits for.
+	forms     map[*lifecycle.Expression]read
+	deadlines map[deadlineKey]*form
 	// typed is the expression being read; inState says that it asks for the state, in a form that was understood.
 	typed   *celast.AST
 	inState bool
@@ -101,7 +99,6 @@ func (r *reader) read(all ...*lifecycle.Expression) {
 		r.typed, r.inState = x.Checked, false
 		f := r.form(x.Checked.Expr())
 		r.forms[x] = read{f, r.inState}
-		r.expressions = append(r.expressions, x)
 	}
 }
 

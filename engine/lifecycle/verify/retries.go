@@ -101,7 +101,7 @@ func asksFor(g *lifecycle.Condition, definitions map[int]bool) bool {
 		slices.ContainsFunc(g.Kids, func(kid *lifecycle.Condition) bool { return asksFor(kid, definitions) })
 }
 
-// checkForfeits tells of rules that clear a mark by which something is lost, though nothing forbids it.
+// checkForfeits reports rules that clear a mark by which something is lost, though nothing forbids it.
 func (c *checker) checkForfeits() {
 	told := map[string]bool{}
 	for _, v := range c.order {

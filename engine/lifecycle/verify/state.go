@@ -39,7 +39,7 @@ func newModel(l *lifecycle.Lifecycle, limit int, assumed []*lifecycle.Expression
 type view struct {
 	*lifecycle.State
 	// possible is what can occur in the state, and served what is left of it without the operations that the state does not
-	// accept. Nobody gets such an operation begun there; one that was begun elsewhere may still stand when a server at rest
+	// accept. The operator begins no such operation there; one that was begun elsewhere may still stand when a server at rest
 	// adopts another revision, so that nothing unsafe may come of it.
 	possible, served bdd.Ref
 	exits            []wayOut
