@@ -54,7 +54,7 @@ type feasibility struct {
 
 // lookForClaim looks whether the fleet has anything for a claim, and at the other members of its gang. The bundle's rules get to know
 // satisfiable and selectorMatches, each where the request makes it a question and the answer was found in time.
-func (l *lookup) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim], found *findings, facts map[string]any) {
+func (l *claimRules) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim], found *findings, facts map[string]any) {
 	b := l.bundles.Active()
 	if b.Admission != nil && b.Admission.ReadsFacts() {
 		l.tellMatching(ctx, c, facts)
@@ -72,7 +72,7 @@ func (l *lookup) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim
 // tellMatching adds whether a selector that a change brings matches any server, in whatever state. Nothing is told where it brings none,
 // where it has no meaning, and before the fleet is known. It costs little, so that it waits for no turn behind the claims of others: a rule
 // that refuses by it has its fact.
-func (l *lookup) tellMatching(ctx context.Context, c change[v1alpha1.ServerClaim], facts map[string]any) {
+func (l *claimRules) tellMatching(ctx context.Context, c change[v1alpha1.ServerClaim], facts map[string]any) {
 	if c.deleted() || refOf(c.new) != "" || !selectorChanges(c) || !l.servers.HasSynced() {
 		return
 	}
@@ -87,7 +87,7 @@ func (l *lookup) tellMatching(ctx context.Context, c change[v1alpha1.ServerClaim
 
 // asksAnew is what an unbound claim asks for, where a change makes it ask for something that it did not before; nil where it
 // does not, and where what it asks for has no meaning. A claim that has its server asks for none.
-func (l *lookup) asksAnew(c change[v1alpha1.ServerClaim], b *bundle.Bundle) *feasible.Asked {
+func (l *claimRules) asksAnew(c change[v1alpha1.ServerClaim], b *bundle.Bundle) *feasible.Asked {
 	if c.deleted() || !c.created() && refOf(c.old) != "" || !c.new.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (l *lookup) asksAnew(c change[v1alpha1.ServerClaim], b *bundle.Bundle) *fea
 
 // feasible asks the index of the fleet. What is not known of the fleet is no reason to turn a claim away: nothing is said
 // before the index is whole, and of a server that it does not know yet.
-func (l *lookup) feasible(ctx context.Context, c change[v1alpha1.ServerClaim], b *bundle.Bundle) feasibility {
+func (l *claimRules) feasible(ctx context.Context, c change[v1alpha1.ServerClaim], b *bundle.Bundle) feasibility {
 	if b.Settings.Claims.OnUnsatisfiable == bundle.UnsatisfiableAllow || !l.servers.HasSynced() {
 		return feasibility{}
 	}
@@ -131,7 +131,7 @@ func (l *lookup) feasible(ctx context.Context, c change[v1alpha1.ServerClaim], b
 	return feasibility{answer: &answer}
 }
 
-func (l *lookup) judge(ctx context.Context, fleet *index.Index, b *bundle.Bundle, asked feasible.Asked) (feasible.Answer, error) {
+func (l *claimRules) judge(ctx context.Context, fleet *index.Index, b *bundle.Bundle, asked feasible.Asked) (feasible.Answer, error) {
 	done, err := l.looks.take(ctx)
 	if err != nil {
 		return feasible.Answer{}, err
