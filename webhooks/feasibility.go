@@ -119,7 +119,7 @@ func (l *claimRules) feasible(ctx context.Context, c change[v1alpha1.ServerClaim
 	}
 	if ref := asked.Spec.ServerRef; ref != "" {
 		named := fleet.Get(ref)
-		if named == nil || policies.ComesBack(c.new, named.Server) { // which has its server, and asks for none
+		if named == nil || policies.ComesBack(c.new, index.Server(named)) { // which has its server, and asks for none
 			return feasibility{}
 		}
 	}

@@ -137,7 +137,7 @@ func (l *claimRules) usage(ctx context.Context, c change[v1alpha1.ServerClaim], 
 // whoever names it has its data.
 func (l *claimRules) isKept(c *v1alpha1.ServerClaim) bool {
 	return slices.ContainsFunc(l.servers.Index().HeldBy(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}), func(e *index.Entry) bool {
-		return policies.HeldFor(e.Server, c)
+		return policies.HeldFor(index.Server(e), c)
 	})
 }
 

@@ -5,15 +5,13 @@ package index
 import (
 	"maps"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
 // Assume has a server count as claimed by the claim of this UID and namespace, before that is written, so that the next claim sees it as
 // taken at once. It is kept over newer versions of the server, until Release. It says no, and changes nothing, where the
 // hard contract does not let the claim have the server as it is now, or another claim is assumed to have it.
-func (x *Index) Assume(name string, spec selection.ClaimSpec, claim types.UID, namespace string) (*Entry, bool) {
+func (x *Index) Assume(name string, spec selection.ClaimSpec, claim, namespace string) (*Entry, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e := x.servers[name]
@@ -30,7 +28,7 @@ func (x *Index) Assume(name string, spec selection.ClaimSpec, claim types.UID, n
 }
 
 // Assumed says for which claim each server is assumed, by the server's name.
-func (x *Index) Assumed() map[string]types.UID {
+func (x *Index) Assumed() map[string]string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return maps.Clone(x.assumed)
@@ -38,7 +36,7 @@ func (x *Index) Assumed() map[string]types.UID {
 
 // Release ends what was assumed of a server for a claim: it counts as what its version says. Calling it again, or for a claim
 // that was not assumed to have the server, does nothing. It returns the server where it is known and was released now.
-func (x *Index) Release(name string, claim types.UID) *Entry {
+func (x *Index) Release(name string, claim string) *Entry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if assumed, ok := x.assumed[name]; !ok || assumed != claim {

@@ -6,10 +6,8 @@ import (
 	"context"
 	"maps"
 
-	"k8s.io/apimachinery/pkg/types"
-
+	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/engine/selection"
-	"github.com/metalaw/metalaw/policies"
 )
 
 // Everything asks for no server in particular.
@@ -30,7 +28,7 @@ func (x *Index) Len() int {
 }
 
 // HeldBy returns the servers that a claim's name is written on, in no order.
-func (x *Index) HeldBy(key ClaimKey) []*Entry {
+func (x *Index) HeldBy(key claims.Key) []*Entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	servers := x.held[key]
@@ -45,23 +43,22 @@ func (x *Index) HeldBy(key ClaimKey) []*Entry {
 }
 
 // HeldIn counts the servers that are written for claims of a namespace.
-func (x *Index) HeldIn(namespace string) policies.Held {
+func (x *Index) HeldIn(namespace string) claims.Held {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.heldIn[namespace]
 }
 
-// Underway are the claims for which a server counts as claimed that is not written for any claim yet.
-func (x *Index) Underway() []types.UID {
+// Underway is how many servers count as claimed by claims of a namespace that are not written for any claim yet.
+func (x *Index) Underway(namespace string) (n int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	var all []types.UID
-	for name, claim := range x.assumed {
-		if e := x.servers[name]; e != nil && e.Server.Spec.ServerClaimRef == nil {
-			all = append(all, claim)
+	for name, in := range x.assumedIn {
+		if e := x.servers[name]; in == namespace && e != nil && !e.State.Claimed {
+			n++
 		}
 	}
-	return all
+	return n
 }
 
 // Free returns a server if the hard contract lets a claim have it and nobody is assumed to; else nil.
@@ -206,4 +203,11 @@ func (x *Index) Offered() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.offered
+}
+
+// Census is a copy of the counts of the whole fleet, which is counted on by itself.
+func (x *Index) Census() *selection.Census {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.census.Clone()
 }
