@@ -186,7 +186,7 @@ func (t *tried) ask(ctx context.Context, c client.Client, warned *warnings) {
 	words := access.Explain(err, "create", access.ServerClaims).Error()
 	t.Admission.Message = strings.TrimPrefix(words, "denied: ")
 	t.Admission.Answer = denied
-	if apierrors.IsForbidden(err) && strings.HasPrefix(words, "forbidden: ") && strings.Contains(words, "cannot create") {
+	if access.LacksRight(err) {
 		t.Admission.Answer = unasked
 	}
 }
