@@ -21,6 +21,7 @@ import (
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // causeUnsatisfiable is the type of the cause that no server could ever satisfy a claim.
@@ -55,7 +56,7 @@ type feasibility struct {
 
 // lookForClaim looks whether the fleet has anything for a claim, and at the other members of its gang. The bundle's rules get to know
 // satisfiable and selectorMatches, each where the request makes it a question and the answer was found in time.
-func (l *claimRules) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim], found *findings, facts map[string]any) {
+func (l *claimRules) lookForClaim(ctx context.Context, c review.Change[v1alpha1.ServerClaim], found *review.Findings, facts map[string]any) {
 	b := l.bundles.Active()
 	if b.Admission != nil && b.Admission.ReadsFacts() {
 		l.tellMatching(ctx, c, facts)
@@ -66,18 +67,18 @@ func (l *claimRules) lookForClaim(ctx context.Context, c change[v1alpha1.ServerC
 	if f.answer != nil && (f.answer.Feasible() || !f.answer.Unjudged) {
 		facts["satisfiable"] = f.answer.Feasible()
 	}
-	checkFeasible(c.new, f, b.Settings.Claims.OnUnsatisfiable, found)
+	checkFeasible(c.New, f, b.Settings.Claims.OnUnsatisfiable, found)
 	l.warnOfGang(ctx, c, b.Settings.Claims.Quota, found)
 }
 
 // tellMatching adds whether a selector that a change brings matches any server, in whatever state. Nothing is told where it brings none,
 // where it has no meaning, and before the fleet is known. It costs little, so that it waits for no turn behind the claims of others: a rule
 // that refuses by it has its fact.
-func (l *claimRules) tellMatching(ctx context.Context, c change[v1alpha1.ServerClaim], facts map[string]any) {
-	if c.deleted() || refOf(c.new) != "" || !selectorChanges(c) || !l.servers.HasSynced() {
+func (l *claimRules) tellMatching(ctx context.Context, c review.Change[v1alpha1.ServerClaim], facts map[string]any) {
+	if c.Deleted() || refOf(c.New) != "" || !selectorChanges(c) || !l.servers.HasSynced() {
 		return
 	}
-	spec, err := policies.ClaimSpecOf(c.new)
+	spec, err := policies.ClaimSpecOf(c.New)
 	if err != nil {
 		return // selectorErrors says what is wrong with it
 	}
@@ -88,8 +89,8 @@ func (l *claimRules) tellMatching(ctx context.Context, c change[v1alpha1.ServerC
 
 // asksAnew is what an unbound claim asks for, where a change makes it ask for something that it did not before; nil where it
 // does not, and where what it asks for has no meaning. A claim that has its server asks for none.
-func (l *claimRules) asksAnew(c change[v1alpha1.ServerClaim], b *bundle.Bundle) *claims.Claim {
-	if c.deleted() || !c.created() && refOf(c.old) != "" || !c.new.DeletionTimestamp.IsZero() {
+func (l *claimRules) asksAnew(c review.Change[v1alpha1.ServerClaim], b *bundle.Bundle) *claims.Claim {
+	if c.Deleted() || !c.Created() && refOf(c.Old) != "" || !c.New.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	asks := func(c *v1alpha1.ServerClaim) *claims.Claim {
@@ -99,12 +100,12 @@ func (l *claimRules) asksAnew(c change[v1alpha1.ServerClaim], b *bundle.Bundle) 
 		}
 		return one
 	}
-	is := asks(c.new)
-	if is == nil || c.created() {
+	is := asks(c.New)
+	if is == nil || c.Created() {
 		return is
 	}
 	policy := policyOf(b)
-	if was := asks(c.old); was != nil && solve.AskKey(policy, was) == solve.AskKey(policy, is) {
+	if was := asks(c.Old); was != nil && solve.AskKey(policy, was) == solve.AskKey(policy, is) {
 		return nil
 	}
 	return is
@@ -120,7 +121,7 @@ func policyOf(b *bundle.Bundle) solve.Policy {
 
 // feasible asks the index of the fleet. What is not known of the fleet is no reason to turn a claim away: nothing is said
 // before the index is whole, and of a server that it does not know yet.
-func (l *claimRules) feasible(ctx context.Context, c change[v1alpha1.ServerClaim], b *bundle.Bundle) feasibility {
+func (l *claimRules) feasible(ctx context.Context, c review.Change[v1alpha1.ServerClaim], b *bundle.Bundle) feasibility {
 	if b.Settings.Claims.OnUnsatisfiable == bundle.UnsatisfiableAllow || !l.servers.HasSynced() {
 		return feasibility{}
 	}
@@ -131,7 +132,7 @@ func (l *claimRules) feasible(ctx context.Context, c change[v1alpha1.ServerClaim
 	}
 	if ref := asked.Spec.ServerRef; ref != "" {
 		named := fleet.Get(ref)
-		if named == nil || policies.ComesBack(c.new, index.Server(named)) { // which has its server, and asks for none
+		if named == nil || policies.ComesBack(c.New, index.Server(named)) { // which has its server, and asks for none
 			return feasibility{}
 		}
 	}
@@ -155,24 +156,24 @@ func (l *claimRules) judge(ctx context.Context, fleet *index.Index, b *bundle.Bu
 }
 
 // checkFeasible turns a claim away, or warns, as the bundle says. What may pass by itself, or is not known, is only warned about.
-func checkFeasible(c *v1alpha1.ServerClaim, f feasibility, onUnsatisfiable string, found *findings) {
+func checkFeasible(c *v1alpha1.ServerClaim, f feasibility, onUnsatisfiable string, found *review.Findings) {
 	a := f.answer
 	switch {
 	case f.unknown:
-		found.warn("whether any server could satisfy the claim is not known: the selection policy cannot be evaluated, or not in time; " +
+		found.Warn("whether any server could satisfy the claim is not known: the selection policy cannot be evaluated, or not in time; " +
 			"the claim's condition Bound will say more")
 	case a == nil || a.Feasible() && !a.TooFew():
 	case a.Feasible():
-		found.warn("%s; %s", a.Words(), stays(c, a))
+		found.Warn("%s; %s", a.Words(), stays(c, a))
 	case a.Unjudged:
-		found.warn("whether any server could satisfy the claim is not known: the selection policy cannot be evaluated for some of them (%s)", a)
+		found.Warn("whether any server could satisfy the claim is not known: the selection policy cannot be evaluated for some of them (%s)", a)
 	case a.Passing:
-		found.warn("%s; what turns them away may pass by itself, else %s", a.Words(), stays(c, a))
+		found.Warn("%s; what turns them away may pass by itself, else %s", a.Words(), stays(c, a))
 	case onUnsatisfiable == bundle.UnsatisfiableDeny:
-		found.denials = append(found.denials, metav1.StatusCause{Type: causeUnsatisfiable, Field: field.NewPath("spec").String(),
+		found.Denials = append(found.Denials, metav1.StatusCause{Type: causeUnsatisfiable, Field: field.NewPath("spec").String(),
 			Message: a.Words() + "; change what it asks for (the codes are explained in docs/reference/claim-codes.md)"})
 	default:
-		found.warn("%s; %s", a.Words(), stays(c, a))
+		found.Warn("%s; %s", a.Words(), stays(c, a))
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // lookup reads what the rules of every kind need. What one reads of the cache is shared and must not be changed.
@@ -20,7 +22,7 @@ type lookup struct {
 	cache client.Reader
 	// reader reads past the cache; it is asked only before a denial.
 	reader  client.Reader
-	bundles Bundles
+	bundles review.Bundles
 	// servers is the index of the fleet.
 	servers Fleet
 	unique  *uniqueness
@@ -38,10 +40,6 @@ type (
 		looks  looks
 		// longestLook bounds how long the fleet is looked at for one claim.
 		longestLook time.Duration
-	}
-	bundleRules struct {
-		*lookup
-		accepted *acceptances
 	}
 	bmcRules    struct{ *lookup }
 	serverRules struct{ *lookup }
@@ -91,12 +89,12 @@ func get[T any, P interface {
 func reserve[T, C any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, l *lookup, c change[C], q question[T],
+}](ctx context.Context, l *lookup, c review.Change[C], q question[T],
 ) (*rival, error) {
-	q.keep = !c.dryRun
+	q.keep = !c.DryRun
 	found, err := find[T, P](ctx, l.unique, q)
 	if found == nil && err == nil && q.keep {
-		c.onDenial(func() { l.unique.release(q.key, q.self) })
+		c.OnDenial(func() { l.unique.release(q.key, q.self) })
 	}
 	return found, err
 }

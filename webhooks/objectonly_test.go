@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 func TestTheRulesInCELRefuseWhatTheWebhookRefuses(t *testing.T) {
@@ -34,24 +35,24 @@ func TestTheRulesInCELRefuseWhatTheWebhookRefuses(t *testing.T) {
 	}
 	seen := map[string]int{}
 	rapid.Check(t, func(r *rapid.T) {
-		c, vars := change[v1alpha1.ServerClaim]{new: drawClaim(r)}, map[string]any{"oldObject": nil}
+		c, vars := review.Change[v1alpha1.ServerClaim]{New: drawClaim(r)}, map[string]any{"oldObject": nil}
 		if rapid.Bool().Draw(r, "update") {
-			c.old = drawClaim(r)
-			vars["oldObject"] = asStored(r, c.old)
+			c.Old = drawClaim(r)
+			vars["oldObject"] = asStored(r, c.Old)
 		}
-		vars["object"] = asStored(r, c.new)
-		var said findings
+		vars["object"] = asStored(r, c.New)
+		var said review.Findings
 		checkTolerations(c, &said)
 		checkSecretNames(c, &said)
-		checkProtection(c.old, c.new, &said)
+		checkProtection(c.Old, c.New, &said)
 		for i, rule := range rules {
 			out, _, err := programs[i].Eval(vars)
 			if err != nil {
 				r.Fatalf("%s: %v", rule.Expression, err)
 			}
-			refused := strings.Contains(said.text(), rule.Message)
+			refused := strings.Contains(said.Text(), rule.Message)
 			if passes, isBool := out.Value().(bool); !isBool || refused == passes {
-				r.Fatalf("%s: in CEL it passes: %v; the webhook says %q", rule.Code, out.Value(), said.text())
+				r.Fatalf("%s: in CEL it passes: %v; the webhook says %q", rule.Code, out.Value(), said.Text())
 			}
 			if refused {
 				seen[rule.Code]++

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package review
 
 import (
 	"errors"
@@ -16,14 +16,14 @@ const (
 	verdictError   = "error"
 )
 
-type metrics struct {
+type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
-// newMetrics registers the metrics, or shares those that are registered already.
-func newMetrics(registry prometheus.Registerer) (*metrics, error) {
-	m := &metrics{
+// NewMetrics registers the metrics, or shares those that are registered already.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "metalaw_admission_requests_total",
 			Help: "Validating admission reviews by kind and verdict: allowed, denied, or error where a look-up failed."},
 			[]string{"kind", "verdict"}),
@@ -45,7 +45,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) observe(kind, verdict string, took time.Duration) {
+func (m *Metrics) observe(kind, verdict string, took time.Duration) {
 	m.requests.WithLabelValues(kind, verdict).Inc()
 	m.duration.WithLabelValues(kind).Observe(took.Seconds())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package review
 
 import (
 	"fmt"
@@ -31,8 +31,8 @@ var (
 	inRefusal = bounds{lines: 100, length: 600, total: 24 << 10, more: seeAll}
 	// inWarnings keeps to what the API server passes on: 4096 characters of warnings in all, beyond which it cuts each to 256.
 	inWarnings = bounds{lines: 12, length: 250, total: 3000, more: seeAll}
-	// inPlacement keeps to what somebody mends at one time: an annotation is short.
-	inPlacement = bounds{lines: 20, length: 600, total: 8 << 10, more: "mend these first"}
+	// InPlacement keeps to what somebody mends at one time: an annotation is short.
+	InPlacement = bounds{lines: 20, length: 600, total: 8 << 10, more: "mend these first"}
 )
 
 const seeAll = "run metalaw policy verify -f on the files to see all"
@@ -63,8 +63,8 @@ func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, unicode.IsControl), " ")
 }
 
-// counted is how many there are of each severity that matters, such as "2 errors, 1 warning".
-func counted(list diag.List) string {
+// Counted is how many there are of each severity that matters, such as "2 errors, 1 warning".
+func Counted(list diag.List) string {
 	var parts []string
 	for _, severity := range []diag.Severity{diag.Error, diag.Warning} {
 		n := 0
@@ -83,23 +83,23 @@ func counted(list diag.List) string {
 	return strings.Join(parts, ", ")
 }
 
-// denyDiagnostics refuses with everything that was found.
-func (f *findings) denyDiagnostics(summary string, list diag.List) {
-	f.denyAt("data", summary, notable(list), inRefusal)
+// DenyDiagnostics refuses with everything that was found.
+func (f *Findings) DenyDiagnostics(summary string, list diag.List) {
+	f.DenyAt("data", summary, notable(list), inRefusal)
 }
 
-// denyAt refuses what a field holds.
-func (f *findings) denyAt(path, summary string, list diag.List, within bounds) {
-	f.denials = append(f.denials, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: path, Message: summary + ": " + counted(list)})
+// DenyAt refuses what a field holds.
+func (f *Findings) DenyAt(path, summary string, list diag.List, within bounds) {
+	f.Denials = append(f.Denials, metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: path, Message: summary + ": " + Counted(list)})
 	for _, line := range within.of(list) {
 		place, rest, _ := strings.Cut(line, ": ")
-		f.denials = append(f.denials, metav1.StatusCause{Type: causeDiagnostic, Field: place, Message: rest})
+		f.Denials = append(f.Denials, metav1.StatusCause{Type: causeDiagnostic, Field: place, Message: rest})
 	}
 }
 
-// warnDiagnostics tells everything that was found.
-func (f *findings) warnDiagnostics(list diag.List) {
-	f.warnings = append(f.warnings, inWarnings.of(notable(list))...)
+// WarnDiagnostics tells everything that was found.
+func (f *Findings) WarnDiagnostics(list diag.List) {
+	f.Warnings = append(f.Warnings, inWarnings.of(notable(list))...)
 }
 
 // notable leaves out what is merely worth knowing: that is for the author at a desk, who asks metalaw policy verify.

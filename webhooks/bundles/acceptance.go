@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package bundles
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 // where a finding is an error. The error is for what no author can mend, and for a context that ended.
 type Acceptor func(ctx context.Context, files bundle.Files) (*bundle.Bundle, diag.List, error)
 
-// accept is the Acceptor where Options name no other.
-func accept(ctx context.Context, files bundle.Files) (*bundle.Bundle, diag.List, error) {
+// Accept is the Acceptor where Options name no other.
+func Accept(ctx context.Context, files bundle.Files) (*bundle.Bundle, diag.List, error) {
 	b, report, err := policies.Accept(ctx, files)
 	return b, report.Found, err
 }
@@ -47,7 +47,7 @@ type acceptances struct {
 	last []verdict
 }
 
-func newAcceptances(accept Acceptor) *acceptances {
+func NewAcceptances(accept Acceptor) *acceptances {
 	return &acceptances{accept: accept, turn: make(chan struct{}, 1)}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package review
 
 import (
 	"context"
@@ -32,10 +32,10 @@ type asker struct {
 func (a asker) readsFacts() bool { return a.bundle.Admission != nil && a.bundle.Admission.ReadsFacts() }
 
 // early asks those rules that refuse without the facts.
-func (a asker) early(ctx context.Context) (findings, error) {
+func (a asker) early(ctx context.Context) (Findings, error) {
 	in, err := a.input(nil)
 	if err != nil {
-		return findings{}, err
+		return Findings{}, err
 	}
 	denials, err := a.bundle.Admission.AdmitEarly(ctx, in)
 	if err != nil {
@@ -45,10 +45,10 @@ func (a asker) early(ctx context.Context) (findings, error) {
 }
 
 // all asks every rule.
-func (a asker) all(ctx context.Context, facts map[string]any) (findings, error) {
+func (a asker) all(ctx context.Context, facts map[string]any) (Findings, error) {
 	in, err := a.input(facts)
 	if err != nil {
-		return findings{}, err
+		return Findings{}, err
 	}
 	if a.bundle.Admission == nil {
 		return undecided(a.bundle, in, errNotCompiled), nil
@@ -62,15 +62,15 @@ func (a asker) all(ctx context.Context, facts map[string]any) (findings, error) 
 		if w.Field != "" {
 			w.Message = w.Field + ": " + w.Message
 		}
-		found.warn("%s [%s]", w.Message, w.Code)
+		found.Warn("%s [%s]", w.Message, w.Code)
 	}
 	return found, nil
 }
 
-func denying(denials []admission.Finding) findings {
-	var found findings
+func denying(denials []admission.Finding) Findings {
+	var found Findings
 	for _, d := range denials {
-		found.denials = append(found.denials, metav1.StatusCause{Type: metav1.CauseType(d.Code), Field: d.Field, Message: d.Message})
+		found.Denials = append(found.Denials, metav1.StatusCause{Type: metav1.CauseType(d.Code), Field: d.Field, Message: d.Message})
 	}
 	return found
 }
@@ -92,10 +92,10 @@ func (a asker) input(facts map[string]any) (admission.Input, error) {
 var errNotCompiled = errors.New("its content does not compile in this version of metalaw, so that what it refuses is not known")
 
 // undecided is the answer where a rule failed.
-func undecided(b *bundle.Bundle, in admission.Input, err error) findings {
-	var found findings
+func undecided(b *bundle.Bundle, in admission.Input, err error) Findings {
+	var found Findings
 	if in.Operation == string(admissionv1.Delete) || onlyRemovesFinalizers(in.OldObject, in.Object) {
-		found.warn("policy %s could not be asked and is passed over, so that the object can go: %v", b.Revision.Name, err)
+		found.Warn("policy %s could not be asked and is passed over, so that the object can go: %v", b.Revision.Name, err)
 		return found
 	}
 	remedy := "mend the rule or put the former bundle in force again"
@@ -107,7 +107,7 @@ func undecided(b *bundle.Bundle, in admission.Input, err error) findings {
 	case !errors.As(err, &failed):
 		remedy = "see whether the object can be made smaller"
 	}
-	found.denials = []metav1.StatusCause{{Type: causePolicyError,
+	found.Denials = []metav1.StatusCause{{Type: causePolicyError,
 		Message: "policy " + b.Revision.Name + " could not decide: " + err.Error() + "; " + remedy}}
 	return found
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package bundles
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // edit is one change of an object, as JSON patch spells it, of which the value may be of any form.
@@ -25,15 +26,15 @@ type edit struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// bundleMutator writes who puts a bundle where it governs, whatever the client writes there, and tells of ConfigMaps that
+// Mutator writes who puts a bundle where it governs, whatever the client writes there, and tells of ConfigMaps that
 // grow too large, which the API server refuses before a validating webhook is asked.
-func (l *bundleRules) bundleMutator(now func() time.Time) admission.Handler {
+func (l *Rules) Mutator(now func() time.Time) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
-		after, err := object[corev1.ConfigMap](req.Object.Raw)
+		after, err := review.Object[corev1.ConfigMap](req.Object.Raw)
 		if err != nil {
 			return admission.Errored(http.StatusBadRequest, fmt.Errorf("the object cannot be read: %w", err))
 		}
-		before, err := object[corev1.ConfigMap](req.OldObject.Raw)
+		before, err := review.Object[corev1.ConfigMap](req.OldObject.Raw)
 		if err != nil {
 			return admission.Errored(http.StatusBadRequest, fmt.Errorf("the stored object cannot be read: %w", err))
 		}
@@ -45,7 +46,7 @@ func (l *bundleRules) bundleMutator(now func() time.Time) admission.Handler {
 		if is == nil {
 			return response
 		}
-		ctx, cancel := context.WithTimeout(ctx, bundleTime)
+		ctx, cancel := context.WithTimeout(ctx, Time)
 		defer cancel()
 		wanted := l.recordFor(ctx, req.UserInfo, headOf(before), is, now())
 		changes := rewriteAnnotation(after, policyv1alpha1.ActivatedByAnnotation, wanted)
@@ -64,7 +65,7 @@ func (l *bundleRules) bundleMutator(now func() time.Time) admission.Handler {
 
 // recordFor is what the head is to say of its last activation. Where the content is not accepted it stays as it was: the
 // request is refused, and the validating webhook says why.
-func (l *bundleRules) recordFor(ctx context.Context, user authenticationv1.UserInfo, was, is *head, now time.Time) string {
+func (l *Rules) recordFor(ctx context.Context, user authenticationv1.UserInfo, was, is *head, now time.Time) string {
 	former := formerRecord(was)
 	if !puts(was, is) {
 		return former
@@ -77,7 +78,7 @@ func (l *bundleRules) recordFor(ctx context.Context, user authenticationv1.UserI
 	if !c.accepted() {
 		return former
 	}
-	text := record(user, c.digest, now)
+	text := Record(user, c.digest, now)
 	if was == nil && recordsSome(is.object.Annotations[policyv1alpha1.ActivatedByAnnotation], c.digest) {
 		text += policyv1alpha1.ActivationRestored
 	}
@@ -89,18 +90,18 @@ func rewriteAnnotation(cm *corev1.ConfigMap, name, value string) []edit {
 	stored, set := cm.Annotations[name]
 	switch {
 	case value == "" && set:
-		return []edit{{Op: "remove", Path: annotationPath(name)}}
+		return []edit{{Op: "remove", Path: review.AnnotationPath(name)}}
 	case value == "" || value == stored:
 		return nil
 	case cm.Annotations == nil:
 		return []edit{{Op: "add", Path: "/metadata/annotations", Value: map[string]string{name: value}}}
 	}
-	return []edit{{Op: "add", Path: annotationPath(name), Value: value}}
+	return []edit{{Op: "add", Path: review.AnnotationPath(name), Value: value}}
 }
 
 const (
-	// lastApplied is where client-side apply keeps a copy of the object.
-	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+	// LastApplied is where client-side apply keeps a copy of the object.
+	LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 	// maxAnnotations and maxData are what the API server stores of an object's annotations and of a ConfigMap's data, in bytes.
 	maxAnnotations = 256 << 10
 	maxData        = 1 << 20
@@ -113,7 +114,7 @@ func sizeWarnings(cm *corev1.ConfigMap) []string {
 	for key, value := range cm.Annotations {
 		annotations += len(key) + len(value)
 	}
-	if copied := len(cm.Annotations[lastApplied]); copied > 0 && annotations > maxAnnotations*3/4 {
+	if copied := len(cm.Annotations[LastApplied]); copied > 0 && annotations > maxAnnotations*3/4 {
 		warnings = append(warnings, fmt.Sprintf("%s: kubectl apply keeps a copy of the object in an annotation, and %d KiB of the 256 KiB that "+
 			"annotations may take are taken; use kubectl apply --server-side, which keeps none", cm.Name, annotations>>10))
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package bundles
 
 import (
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/canary"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 var labelsPath = field.NewPath("metadata", "labels")
@@ -99,43 +100,43 @@ func everything(cm *corev1.ConfigMap) map[string]string {
 }
 
 // checkStage refuses a word that is no stage, and a canary that does not say whom it governs.
-func checkStage(h *head, found *findings) {
+func checkStage(h *head, found *review.Findings) {
 	if stages := policyv1alpha1.Stages(); !slices.Contains(stages, h.stage) {
-		found.deny(field.NotSupported(labelsPath.Key(policyv1alpha1.StageLabel), h.stage, stages))
+		found.Deny(field.NotSupported(labelsPath.Key(policyv1alpha1.StageLabel), h.stage, stages))
 	}
 	if h.stage != policyv1alpha1.LabelCanary {
 		return
 	}
 	_, faults := canary.Parse(h.object.Annotations)
 	for _, f := range faults {
-		path := annotationsPath.Key(f.Annotation())
+		path := review.AnnotationsPath.Key(f.Annotation())
 		if f.Kind == canary.NoScope {
-			found.deny(field.Required(path, f.String()))
+			found.Deny(field.Required(path, f.String()))
 		} else {
-			found.deny(field.Invalid(path, f.Value, f.String()))
+			found.Deny(field.Invalid(path, f.Value, f.String()))
 		}
 	}
 }
 
 // checkBinary speaks of files that are no text.
-func checkBinary(h *head, found *findings) {
+func checkBinary(h *head, found *review.Findings) {
 	for _, key := range slices.Sorted(maps.Keys(h.object.BinaryData)) {
 		err := field.Forbidden(field.NewPath("binaryData").Key(key), "the files of a bundle are text in UTF-8; store it under data")
 		if h.kept() {
-			found.deny(err)
+			found.Deny(err)
 		} else {
-			found.warn("%s: %s", err.Field, err.Detail)
+			found.Warn("%s: %s", err.Field, err.Detail)
 		}
 	}
 }
 
 // checkKept refuses a change of what has been accepted.
-func checkKept(was, is *head, found *findings) {
+func checkKept(was, is *head, found *review.Findings) {
 	if !was.kept() {
 		return
 	}
 	if keys := was.differs(is); len(keys) > 0 {
-		found.deny(field.Forbidden(field.NewPath("data"), fmt.Sprintf(
+		found.Deny(field.Forbidden(field.NewPath("data"), fmt.Sprintf(
 			"%s would change, and the files of a bundle of stage %s stay as they are; a change is a new version: raise version in %s "+
 				"and store it in a ConfigMap of another name", strings.Join(keys, ", "), was.stage, bundle.BundleFile)))
 	}

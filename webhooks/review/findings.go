@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package review
 
 import (
 	"fmt"
@@ -14,48 +14,48 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// findings is everything that the rules have to say about one request. The request passes when nothing is denied.
-type findings struct {
-	denials  []metav1.StatusCause
-	warnings []string
+// Findings is everything that the rules have to say about one request. The request passes when nothing is denied.
+type Findings struct {
+	Denials  []metav1.StatusCause
+	Warnings []string
 	// audit is what the API server's audit log gets to know of a request that passes.
 	audit map[string]string
 }
 
-// deny adds a refusal in the form that the API server itself gives to mistakes in a field.
-func (f *findings) deny(errs ...*field.Error) {
+// Deny adds a refusal in the form that the API server itself gives to mistakes in a field.
+func (f *Findings) Deny(errs ...*field.Error) {
 	for _, err := range errs {
 		if err.Field == (*field.Path)(nil).String() { // it is about the object as a whole
 			err.Field = ""
 		}
-		f.denials = append(f.denials, metav1.StatusCause{Type: metav1.CauseType(err.Type), Field: err.Field, Message: err.ErrorBody()})
+		f.Denials = append(f.Denials, metav1.StatusCause{Type: metav1.CauseType(err.Type), Field: err.Field, Message: err.ErrorBody()})
 	}
 }
 
-// warn adds a sentence that is shown to who asked; kubectl prints it.
-func (f *findings) warn(format string, args ...any) {
-	f.warnings = append(f.warnings, fmt.Sprintf(format, args...))
+// Warn adds a sentence that is shown to who asked; kubectl prints it.
+func (f *Findings) Warn(format string, args ...any) {
+	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
 }
 
-func (f *findings) add(other findings) {
-	f.denials = append(f.denials, other.denials...)
-	f.warnings = append(f.warnings, other.warnings...)
-	maps.Copy(f.audited(), other.audit)
+func (f *Findings) add(other Findings) {
+	f.Denials = append(f.Denials, other.Denials...)
+	f.Warnings = append(f.Warnings, other.Warnings...)
+	maps.Copy(f.Audited(), other.audit)
 }
 
-func (f *findings) audited() map[string]string {
+func (f *Findings) Audited() map[string]string {
 	if f.audit == nil {
 		f.audit = map[string]string{}
 	}
 	return f.audit
 }
 
-func (f *findings) pass() bool { return len(f.denials) == 0 }
+func (f *Findings) Pass() bool { return len(f.Denials) == 0 }
 
-// text names every refusal, each with its field. Diagnostics name their place themselves and stand on a line each.
-func (f *findings) text() string {
+// Text names every refusal, each with its field. Diagnostics name their place themselves and stand on a line each.
+func (f *Findings) Text() string {
 	var text strings.Builder
-	for i, d := range f.denials {
+	for i, d := range f.Denials {
 		switch {
 		case d.Type == causeDiagnostic:
 			text.WriteString("\n" + d.Field + ": " + d.Message)
@@ -71,17 +71,17 @@ func (f *findings) text() string {
 	return text.String()
 }
 
-// response is the answer to the API server. A refusal is a Status as the API server itself would give: Forbidden (403)
+// Response is the answer to the API server. A refusal is a Status as the API server itself would give: Forbidden (403)
 // where somebody must not do this, or no field is said to be wrong; Invalid (422) where what is written is wrong. It has one
 // cause for each finding. kubectl shows the causes of what is invalid, each behind its field, and the message of the rest.
-func (f *findings) response(req *admissionv1.AdmissionRequest, kind string) admission.Response {
-	if f.pass() {
-		response := admission.Allowed("").WithWarnings(f.warnings...)
+func (f *Findings) Response(req *admissionv1.AdmissionRequest, kind string) admission.Response {
+	if f.Pass() {
+		response := admission.Allowed("").WithWarnings(f.Warnings...)
 		response.AuditAnnotations = f.audit
 		return response
 	}
 	code, reason, is := int32(http.StatusForbidden), metav1.StatusReasonForbidden, "is not allowed"
-	for _, d := range f.denials {
+	for _, d := range f.Denials {
 		if d.Type != metav1.CauseTypeForbidden && d.Field != "" {
 			code, reason, is = http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "is invalid"
 		}
@@ -90,13 +90,13 @@ func (f *findings) response(req *admissionv1.AdmissionRequest, kind string) admi
 		is = strings.ToLower(string(req.Operation)) + " " + is
 	}
 	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
-		Warnings: f.warnings,
+		Warnings: f.Warnings,
 		Result: &metav1.Status{
 			Status:  metav1.StatusFailure,
 			Code:    code,
 			Reason:  reason,
-			Message: fmt.Sprintf("%s %q: %s: %s", kind, req.Name, is, f.text()),
-			Details: &metav1.StatusDetails{Name: req.Name, Group: req.Kind.Group, Kind: kind, Causes: f.denials},
+			Message: fmt.Sprintf("%s %q: %s: %s", kind, req.Name, is, f.Text()),
+			Details: &metav1.StatusDetails{Name: req.Name, Group: req.Kind.Group, Kind: kind, Causes: f.Denials},
 		},
 	}}
 }

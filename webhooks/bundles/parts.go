@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package bundles
 
 import (
 	"context"
@@ -15,14 +15,15 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // judgePart keeps the files that a head of stage shadow, canary or active lists as it lists them.
-func (l *bundleRules) judgePart(ctx context.Context, c change[corev1.ConfigMap], found *findings) error {
-	checkPart(c.new, found)
-	name, was := partOf(c.old)
-	after, is := partOf(c.new)
-	if !was || (is && after == name && maps.Equal(c.old.Data, c.new.Data)) {
+func (l *Rules) judgePart(ctx context.Context, c review.Change[corev1.ConfigMap], found *review.Findings) error {
+	checkPart(c.New, found)
+	name, was := partOf(c.Old)
+	after, is := partOf(c.New)
+	if !was || (is && after == name && maps.Equal(c.Old.Data, c.New.Data)) {
 		return nil
 	}
 	// Read past the cache: there are few, and a head that was promoted a moment ago counts.
@@ -33,10 +34,10 @@ func (l *bundleRules) judgePart(ctx context.Context, c change[corev1.ConfigMap],
 	}
 	var left map[string]string
 	if is && after == name {
-		left = c.new.Data
+		left = c.New.Data
 	}
 	for i := range heads.Items {
-		checkListed(headOf(&heads.Items[i]), c.old, left, found)
+		checkListed(headOf(&heads.Items[i]), c.Old, left, found)
 	}
 	return nil
 }
@@ -51,26 +52,26 @@ func partOf(cm *corev1.ConfigMap) (string, bool) {
 }
 
 // checkPart speaks of what means nothing in a part.
-func checkPart(cm *corev1.ConfigMap, found *findings) {
+func checkPart(cm *corev1.ConfigMap, found *review.Findings) {
 	if _, is := partOf(cm); !is {
 		return
 	}
 	if _, both := cm.Labels[policyv1alpha1.BundleLabel]; both {
-		found.deny(field.Forbidden(labelsPath.Key(policyv1alpha1.BundlePartLabel), fmt.Sprintf(
+		found.Deny(field.Forbidden(labelsPath.Key(policyv1alpha1.BundlePartLabel), fmt.Sprintf(
 			"a ConfigMap is the head of a bundle (%s) or holds a part of one, and not both; take one of the labels away",
 			policyv1alpha1.BundleLabel)))
 		return
 	}
 	if stage, set := cm.Labels[policyv1alpha1.StageLabel]; set {
-		found.warn("label %s: %s means nothing on a part of a bundle: the stage of its head counts", policyv1alpha1.StageLabel, stage)
+		found.Warn("label %s: %s means nothing on a part of a bundle: the stage of its head counts", policyv1alpha1.StageLabel, stage)
 	}
 	for _, key := range slices.Sorted(maps.Keys(cm.BinaryData)) {
-		found.warn("binaryData[%s] is not read: the files of a bundle are text in UTF-8; store it under data", key)
+		found.Warn("binaryData[%s] is not read: the files of a bundle are text in UTF-8; store it under data", key)
 	}
 }
 
 // checkListed refuses that a listed file goes, or becomes another. One that is not as it is listed may become so.
-func checkListed(h *head, part *corev1.ConfigMap, left map[string]string, found *findings) {
+func checkListed(h *head, part *corev1.ConfigMap, left map[string]string, found *review.Findings) {
 	if !h.kept() {
 		return
 	}
@@ -85,7 +86,7 @@ func checkListed(h *head, part *corev1.ConfigMap, left map[string]string, found 
 		}
 	}
 	if len(broken) > 0 {
-		found.deny(field.Forbidden(field.NewPath("data"), fmt.Sprintf(
+		found.Deny(field.Forbidden(field.NewPath("data"), fmt.Sprintf(
 			"ConfigMap %s, of stage %s, lists %s here by digest, so that it stays as it is, with label %s; "+
 				"a change is a new version in ConfigMaps of other names, and what is not used any more goes after its head",
 			h.object.Name, h.stage, strings.Join(broken, ", "), policyv1alpha1.BundlePartLabel)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package bundles
 
 import (
 	"context"
@@ -16,29 +16,30 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
-// examined is what there is to say about the content of a head.
-type examined struct {
-	// name is the bundle's by its own word, and digest that of the whole content. They are empty where it is not accepted.
-	name, version, digest string
+// Examined is what there is to say about the content of a head.
+type Examined struct {
+	// Name is the bundle's by its own word, and digest that of the whole content. They are empty where it is not accepted.
+	Name, Version, digest string
 	found                 diag.List
-	// bundle is what the content compiles to; nil where that is not known. promoted says that it was in force before.
-	bundle   *bundle.Bundle
+	// Bundle is what the content compiles to; nil where that is not known. promoted says that it was in force before.
+	Bundle   *bundle.Bundle
 	promoted bool
 	// taken is the revision that has this name and version, and another content.
 	taken string
 }
 
-func (c *examined) accepted() bool { return c.digest != "" }
+func (c *Examined) accepted() bool { return c.digest != "" }
 
 // examine puts the content together and has it accepted. Content that a revision holds already is not compiled again
 // while that revision is proven: it may be promoted and rolled back at no cost. It keeps what was filled in when it was
 // accepted, whatever the present default is. No label is believed: the revision is found by the content alone.
-func (l *bundleRules) examine(ctx context.Context, h *head) (*examined, error) {
+func (l *Rules) examine(ctx context.Context, h *head) (*Examined, error) {
 	files, found, err := l.assemble(ctx, h)
 	if err != nil || found.HasErrors() {
-		return &examined{found: found}, err
+		return &Examined{found: found}, err
 	}
 	revisions, err := l.revisions(ctx, h.name)
 	if err != nil {
@@ -47,8 +48,8 @@ func (l *bundleRules) examine(ctx context.Context, h *head) (*examined, error) {
 	stored := holding(revisions, h.name, files.Digest())
 	if stored != nil {
 		if proven(stored) {
-			c := &examined{name: stored.Spec.Bundle, version: stored.Spec.Version, digest: stored.Spec.Digest, promoted: stored.Promotion() > 0}
-			c.bundle, err = l.pinned(ctx, stored.Name)
+			c := &Examined{Name: stored.Spec.Bundle, Version: stored.Spec.Version, digest: stored.Spec.Digest, promoted: stored.Promotion() > 0}
+			c.Bundle, err = l.pinned(ctx, stored.Name)
 			return c, err
 		}
 		if files, err = bundle.Unpack(stored.Spec.Content); err != nil {
@@ -59,7 +60,7 @@ func (l *bundleRules) examine(ctx context.Context, h *head) (*examined, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bundle %q could not be checked: %w", h.name, err)
 	}
-	c := &examined{name: v.name, version: v.revision.Version, digest: v.revision.Digest, found: v.found, bundle: v.bundle,
+	c := &Examined{Name: v.name, Version: v.revision.Version, digest: v.revision.Digest, found: v.found, Bundle: v.bundle,
 		promoted: stored != nil && stored.Promotion() > 0}
 	if stored == nil && c.accepted() {
 		c.taken, err = l.taken(ctx, revisions, c)
@@ -68,7 +69,7 @@ func (l *bundleRules) examine(ctx context.Context, h *head) (*examined, error) {
 }
 
 // assemble reads the parts that a head lists, past the cache.
-func (l *bundleRules) assemble(ctx context.Context, h *head) (bundle.Files, diag.List, error) {
+func (l *Rules) assemble(ctx context.Context, h *head) (bundle.Files, diag.List, error) {
 	var failed error
 	read := map[string]*corev1.ConfigMap{}
 	files, found := bundle.Assemble(h.object.Name, h.object.Data, func(name, file string) (string, bool) {
@@ -91,9 +92,9 @@ func (l *bundleRules) assemble(ctx context.Context, h *head) (bundle.Files, diag
 }
 
 // revisions are those of a bundle that the cache knows.
-func (l *bundleRules) revisions(ctx context.Context, name string) ([]policyv1alpha1.PolicyRevision, error) {
+func (l *Rules) revisions(ctx context.Context, name string) ([]policyv1alpha1.PolicyRevision, error) {
 	var all policyv1alpha1.PolicyRevisionList
-	if err := l.cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.Cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("the policy revisions cannot be read: %w", err)
 	}
 	var of []policyv1alpha1.PolicyRevision
@@ -128,10 +129,10 @@ func proven(r *policyv1alpha1.PolicyRevision) bool {
 
 // taken names the revision with the name and version of a content and another digest. That there is one is confirmed past
 // the cache.
-func (l *bundleRules) taken(ctx context.Context, revisions []policyv1alpha1.PolicyRevision, c *examined) (string, error) {
+func (l *Rules) taken(ctx context.Context, revisions []policyv1alpha1.PolicyRevision, c *Examined) (string, error) {
 	for i := range revisions {
 		spec := revisions[i].Spec
-		if spec.Bundle != c.name || spec.Version != c.version || spec.Digest == c.digest {
+		if spec.Bundle != c.Name || spec.Version != c.Version || spec.Digest == c.digest {
 			continue
 		}
 		err := l.reader.Get(ctx, client.ObjectKeyFromObject(&revisions[i]), &policyv1alpha1.PolicyRevision{})
@@ -146,42 +147,42 @@ func (l *bundleRules) taken(ctx context.Context, revisions []policyv1alpha1.Poli
 }
 
 // checkContent refuses what may not govern, and tells of it where it is a draft.
-func checkContent(h *head, c *examined, found *findings) {
+func checkContent(h *head, c *Examined, found *review.Findings) {
 	if !c.accepted() {
 		checkUnaccepted(h, c, found)
 		return
 	}
 	var wrong []*field.Error
-	if c.name != h.name {
+	if c.Name != h.name {
 		wrong = append(wrong, field.Invalid(labelsPath.Key(policyv1alpha1.BundleLabel), h.name, fmt.Sprintf(
-			"%s names the bundle %q; write the same name in both", bundle.BundleFile, c.name)))
+			"%s names the bundle %q; write the same name in both", bundle.BundleFile, c.Name)))
 	}
 	if c.taken != "" {
-		wrong = append(wrong, field.Invalid(field.NewPath("data").Key(bundle.BundleFile), c.version, fmt.Sprintf(
-			"version %s of bundle %s exists with another content (PolicyRevision %s); raise version", c.version, c.name, c.taken)))
+		wrong = append(wrong, field.Invalid(field.NewPath("data").Key(bundle.BundleFile), c.Version, fmt.Sprintf(
+			"version %s of bundle %s exists with another content (PolicyRevision %s); raise version", c.Version, c.Name, c.taken)))
 	}
 	for _, err := range wrong {
 		if h.kept() {
-			found.deny(err)
+			found.Deny(err)
 		} else {
-			found.warn("%s: %s", err.Field, err.ErrorBody())
+			found.Warn("%s: %s", err.Field, err.ErrorBody())
 		}
 	}
-	found.warnDiagnostics(c.found)
+	found.WarnDiagnostics(c.found)
 }
 
-func checkUnaccepted(h *head, c *examined, found *findings) {
+func checkUnaccepted(h *head, c *Examined, found *review.Findings) {
 	switch incomplete := bundle.Incomplete(c.found); {
 	case h.kept() && incomplete:
-		found.denyDiagnostics(fmt.Sprintf("bundle %s is not whole, as stage %s wants it; store its parts first, or this one as a draft",
+		found.DenyDiagnostics(fmt.Sprintf("bundle %s is not whole, as stage %s wants it; store its parts first, or this one as a draft",
 			h.name, h.stage), c.found)
 	case h.kept():
-		found.denyDiagnostics(fmt.Sprintf("bundle %s is not accepted for stage %s", h.name, h.stage), c.found)
+		found.DenyDiagnostics(fmt.Sprintf("bundle %s is not accepted for stage %s", h.name, h.stage), c.found)
 	case incomplete:
-		found.warn("bundle %s is stored as a draft that is not whole; nothing is checked until it is: %s", h.name, counted(c.found))
-		found.warnDiagnostics(c.found)
+		found.Warn("bundle %s is stored as a draft that is not whole; nothing is checked until it is: %s", h.name, review.Counted(c.found))
+		found.WarnDiagnostics(c.found)
 	default:
-		found.warn("bundle %s is stored as a draft, and would not be accepted: %s", h.name, counted(c.found))
-		found.warnDiagnostics(c.found)
+		found.Warn("bundle %s is stored as a draft, and would not be accepted: %s", h.name, review.Counted(c.found))
+		found.WarnDiagnostics(c.found)
 	}
 }

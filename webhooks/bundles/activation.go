@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package bundles
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // activator is the ClusterRole of the shipped manifests that holds the right to change what governs.
@@ -139,8 +140,8 @@ func takes(was, is *head, g governance) bool {
 // concern is a bundle that a user must be allowed to activate, and what a refusal says besides.
 type concern struct{ bundle, otherwise string }
 
-// storeElsewise is what an author may do instead of letting a bundle govern.
-const storeElsewise = "; an author stores it with stage draft or shadow"
+// StoreElsewise is what an author may do instead of letting a bundle govern.
+const StoreElsewise = "; an author stores it with stage draft or shadow"
 
 // concerned are the bundles that a user must be allowed to activate: that which is taken away from where it governs, that which is put
 // there, and those from which it takes servers.
@@ -153,7 +154,7 @@ func concerned(was, is *head, g governance) []concern {
 	}
 	instead := ""
 	if puts(was, is) {
-		instead = storeElsewise
+		instead = StoreElsewise
 	}
 	if takes(was, is, g) {
 		add(was.name, instead)
@@ -168,7 +169,7 @@ func concerned(was, is *head, g governance) []concern {
 }
 
 // mayActivate asks whether a user may change by what a bundle governs.
-func (l *bundleRules) mayActivate(ctx context.Context, user authenticationv1.UserInfo, name string) (bool, error) {
+func (l *Rules) mayActivate(ctx context.Context, user authenticationv1.UserInfo, name string) (bool, error) {
 	return l.may(ctx, user, authorizationv1.ResourceAttributes{
 		Verb: policyv1alpha1.ActivateVerb, Group: policyv1alpha1.GroupVersion.Group, Resource: "policyrevisions", Name: name})
 }
@@ -181,10 +182,10 @@ func mayNot(path *field.Path, user authenticationv1.UserInfo, name, otherwise st
 }
 
 // checkPromoted tells that a canary is to govern every server that has paused itself.
-func checkPromoted(is *head, g governance, found *findings) {
+func checkPromoted(is *head, g governance, found *review.Findings) {
 	for i, name := range g.revisions {
 		if g.costs[i] != "" {
-			found.warn("revision %s is a canary that has paused itself: %s. Promoted as it is, it governs the whole fleet; "+
+			found.Warn("revision %s is a canary that has paused itself: %s. Promoted as it is, it governs the whole fleet; "+
 				"to end the canary instead, label ConfigMap %s %s=%s, then mend the bundle, and try the new version",
 				name, g.costs[i], is.object.Name, policyv1alpha1.StageLabel, policyv1alpha1.LabelShadow)
 		}
@@ -192,27 +193,27 @@ func checkPromoted(is *head, g governance, found *findings) {
 }
 
 // checkLeaving tells what becomes of the servers when a head that governs goes.
-func checkLeaving(g governance, found *findings) {
+func checkLeaving(g governance, found *review.Findings) {
 	for i, name := range g.revisions {
 		if g.uses[i] == useInForce {
-			found.warn("revision %s stays in force, as the last good one, until another is promoted: label another version of the bundle %s=%s",
+			found.Warn("revision %s stays in force, as the last good one, until another is promoted: label another version of the bundle %s=%s",
 				name, policyv1alpha1.StageLabel, policyv1alpha1.LabelActive)
 		} else {
-			found.warn("revision %s is a canary, which ends: no further server adopts it, and those under it adopt what is in force "+
+			found.Warn("revision %s is a canary, which ends: no further server adopts it, and those under it adopt what is in force "+
 				"in their next stable state", name)
 		}
 	}
 }
 
-// record is what is written of an activation. Its time tells two of them apart within a second: a new record on a label that
+// Record is what is written of an activation. Its time tells two of them apart within a second: a new record on a label that
 // is active already is a promotion.
-func record(user authenticationv1.UserInfo, digest string, at time.Time) string {
-	return fmt.Sprintf("%s %s %s", nameOf(user), digest, at.UTC().Format(time.RFC3339Nano))
+func Record(user authenticationv1.UserInfo, digest string, at time.Time) string {
+	return fmt.Sprintf("%s %s %s", review.NameOf(user), digest, at.UTC().Format(time.RFC3339Nano))
 }
 
-// records says that a text is the record of an activation by a user, at whatever time.
-func records(text string, user authenticationv1.UserInfo, digest string) bool {
-	return strings.HasPrefix(text, nameOf(user)+" "+digest+" ") && recordsSome(text, digest)
+// Records says that a text is the record of an activation by a user, at whatever time.
+func Records(text string, user authenticationv1.UserInfo, digest string) bool {
+	return strings.HasPrefix(text, review.NameOf(user)+" "+digest+" ") && recordsSome(text, digest)
 }
 
 // recordsSome says that a text is the record of an activation by somebody.
@@ -231,25 +232,25 @@ func formerRecord(was *head) string {
 }
 
 // checkRecord holds that admission alone writes who activated a bundle.
-func checkRecord(user authenticationv1.UserInfo, was, is *head, c *examined, found *findings) {
+func checkRecord(user authenticationv1.UserInfo, was, is *head, c *Examined, found *review.Findings) {
 	text := is.object.Annotations[policyv1alpha1.ActivatedByAnnotation]
-	path := annotationsPath.Key(policyv1alpha1.ActivatedByAnnotation)
+	path := review.AnnotationsPath.Key(policyv1alpha1.ActivatedByAnnotation)
 	if puts(was, is) {
-		if c.accepted() && !records(text, user, c.digest) {
-			found.deny(field.Forbidden(path, "admission writes who activates; leave it out"))
+		if c.accepted() && !Records(text, user, c.digest) {
+			found.Deny(field.Forbidden(path, "admission writes who activates; leave it out"))
 		}
 		return
 	}
 	if text != formerRecord(was) {
-		found.deny(field.Forbidden(path, "admission writes who activates; keep it as it is stored"))
+		found.Deny(field.Forbidden(path, "admission writes who activates; keep it as it is stored"))
 	}
 }
 
 // tellRestored says of a ConfigMap from a backup what its label is worth.
-func tellRestored(is *head, found *findings) {
+func tellRestored(is *head, found *review.Findings) {
 	text := is.object.Annotations[policyv1alpha1.ActivatedByAnnotation]
 	if is.stage == policyv1alpha1.LabelActive && strings.HasSuffix(text, policyv1alpha1.ActivationRestored) {
-		found.warn("the ConfigMap bears the record of a former activation, as one from a backup does: where its PolicyRevision came from a backup "+
+		found.Warn("the ConfigMap bears the record of a former activation, as one from a backup does: where its PolicyRevision came from a backup "+
 			"too, that revision's promotion says what is in force, and this label is none; to promote it: metalaw policy promote %s", is.object.Name)
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package webhooks
+package bundles
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 const managersAlone = "the manager writes it, and nobody else: store a bundle in a ConfigMap, and label that with the stage"
@@ -34,49 +35,49 @@ type revisionFacts struct {
 	mayNotDisplace string
 }
 
-// judgeRevision answers for what people do to a PolicyRevision.
-func (l *bundleRules) judgeRevision(ctx context.Context, c change[policyv1alpha1.PolicyRevision]) (findings, map[string]any, error) {
+// JudgeRevision answers for what people do to a PolicyRevision.
+func (l *Rules) JudgeRevision(ctx context.Context, c review.Change[policyv1alpha1.PolicyRevision]) (review.Findings, map[string]any, error) {
 	var f revisionFacts
-	if c.byManager {
-		return findings{}, nil, nil
+	if c.ByManager {
+		return review.Findings{}, nil, nil
 	}
-	if c.created() || c.deleted() {
+	if c.Created() || c.Deleted() {
 		var err error
 		if f, err = l.revisionFacts(ctx, c); err != nil {
-			return findings{}, nil, err
+			return review.Findings{}, nil, err
 		}
 	}
 	found := checkRevision(c, f)
-	if c.created() && found.pass() {
+	if c.Created() && found.Pass() {
 		if err := l.judgeRestored(ctx, c, f.restored, &found); err != nil {
-			return findings{}, nil, err
+			return review.Findings{}, nil, err
 		}
 	}
 	return found, nil, nil
 }
 
-func (l *bundleRules) revisionFacts(ctx context.Context, c change[policyv1alpha1.PolicyRevision]) (revisionFacts, error) {
-	r := c.new
-	if c.deleted() {
-		r = c.old
+func (l *Rules) revisionFacts(ctx context.Context, c review.Change[policyv1alpha1.PolicyRevision]) (revisionFacts, error) {
+	r := c.New
+	if c.Deleted() {
+		r = c.Old
 	}
 	var f revisionFacts
 	var err error
-	if f.mayActivate, err = l.mayActivate(ctx, c.user, r.Spec.Bundle); err != nil {
+	if f.mayActivate, err = l.mayActivate(ctx, c.User, r.Spec.Bundle); err != nil {
 		return f, err
 	}
 	var all policyv1alpha1.PolicyRevisionList
-	if err := l.cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.Cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return f, fmt.Errorf("the policy revisions cannot be read: %w", err)
 	}
-	if c.created() {
-		f.restored = restoredAmong(all.Items, r, l.bundles.Active().Revision.Name)
-		f.mayNotDisplace, err = l.mayNotDisplace(ctx, c.user, all.Items, r.Spec.Bundle, f.restored.displaces)
+	if c.Created() {
+		f.restored = restoredAmong(all.Items, r, l.Bundles.Active().Revision.Name)
+		f.mayNotDisplace, err = l.mayNotDisplace(ctx, c.User, all.Items, r.Spec.Bundle, f.restored.displaces)
 		return f, err
 	}
 	f.use = use(r, lastPromoted(all.Items))
 	var servers v1alpha1.ServerList
-	if err := l.cache.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.Cache.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
 		return f, fmt.Errorf("the servers cannot be read: %w", err)
 	}
 	for i := range servers.Items {
@@ -90,24 +91,24 @@ func (l *bundleRules) revisionFacts(ctx context.Context, c change[policyv1alpha1
 
 // checkRevision leaves to people the deletion of what nobody needs any more, the restore of a backup, and whatever metadata
 // metalaw does not read.
-func checkRevision(c change[policyv1alpha1.PolicyRevision], f revisionFacts) findings {
-	var found findings
+func checkRevision(c review.Change[policyv1alpha1.PolicyRevision], f revisionFacts) review.Findings {
+	var found review.Findings
 	switch {
-	case c.status:
-		found.deny(field.Forbidden(field.NewPath("status"), managersAlone))
-	case c.deleted():
+	case c.Status:
+		found.Deny(field.Forbidden(field.NewPath("status"), managersAlone))
+	case c.Deleted():
 		checkRevisionDeletion(c, f, &found)
-	case c.created():
+	case c.Created():
 		checkRestore(c, f, &found)
 	default:
-		if !equality.Semantic.DeepEqual(c.old.Spec, c.new.Spec) {
-			found.deny(field.Forbidden(field.NewPath("spec"), managersAlone))
+		if !equality.Semantic.DeepEqual(c.Old.Spec, c.New.Spec) {
+			found.Deny(field.Forbidden(field.NewPath("spec"), managersAlone))
 		}
-		if !maps.Equal(ours(c.old.Annotations), ours(c.new.Annotations)) {
-			found.deny(field.Forbidden(annotationsPath, managersAlone))
+		if !maps.Equal(ours(c.Old.Annotations), ours(c.New.Annotations)) {
+			found.Deny(field.Forbidden(review.AnnotationsPath, managersAlone))
 		}
-		if !maps.Equal(ours(c.old.Labels), ours(c.new.Labels)) {
-			found.deny(field.Forbidden(labelsPath, managersAlone))
+		if !maps.Equal(ours(c.Old.Labels), ours(c.New.Labels)) {
+			found.Deny(field.Forbidden(labelsPath, managersAlone))
 		}
 	}
 	return found
@@ -128,21 +129,21 @@ func ours(all map[string]string) map[string]string {
 var asks = map[policyv1alpha1.LabelledStage]string{policyv1alpha1.LabelledShadow: policyv1alpha1.LabelShadow,
 	policyv1alpha1.LabelledCanary: policyv1alpha1.LabelCanary, policyv1alpha1.LabelledActive: policyv1alpha1.LabelActive}
 
-func checkRevisionDeletion(c change[policyv1alpha1.PolicyRevision], f revisionFacts, found *findings) {
-	if damaged(c.old) {
-		found.warn("the content of the revision is damaged: restore it from a good backup at once, under the same name and with its annotations; " +
+func checkRevisionDeletion(c review.Change[policyv1alpha1.PolicyRevision], f revisionFacts, found *review.Findings) {
+	if damaged(c.Old) {
+		found.Warn("the content of the revision is damaged: restore it from a good backup at once, under the same name and with its annotations; " +
 			"until then servers pinned to it come under what is in force")
 		if !f.mayActivate {
-			found.deny(mayNot(nil, c.user, c.old.Spec.Bundle, ""))
+			found.Deny(mayNot(nil, c.User, c.Old.Spec.Bundle, ""))
 		}
 		return
 	}
 	if f.use != "" {
-		found.deny(field.Forbidden(nil, fmt.Sprintf(
+		found.Deny(field.Forbidden(nil, fmt.Sprintf(
 			"the revision is %s; promote another, or take the stage off its ConfigMap, and delete it then", f.use)))
 	}
-	if st := c.old.Status; f.use == "" && asks[st.LabelledStage] != "" {
-		found.deny(field.Forbidden(nil, fmt.Sprintf(
+	if st := c.Old.Status; f.use == "" && asks[st.LabelledStage] != "" {
+		found.Deny(field.Forbidden(nil, fmt.Sprintf(
 			"ConfigMap %s, which holds the bundle, bears stage %s still, and would have the revision made and used anew; "+
 				"label it %s=%s or delete it, and delete the revision then",
 			st.Head, asks[st.LabelledStage], policyv1alpha1.StageLabel, policyv1alpha1.LabelDraft)))
@@ -152,10 +153,10 @@ func checkRevisionDeletion(c change[policyv1alpha1.PolicyRevision], f revisionFa
 		if f.pinned > 1 {
 			what = fmt.Sprintf("%d servers (%s is one) are governed by it and adopt", f.pinned, f.server)
 		}
-		found.deny(field.Forbidden(nil, what+" another revision in the next stable state; delete it then"))
+		found.Deny(field.Forbidden(nil, what+" another revision in the next stable state; delete it then"))
 	}
 	if !f.mayActivate {
-		found.deny(mayNot(nil, c.user, c.old.Spec.Bundle, ""))
+		found.Deny(mayNot(nil, c.User, c.Old.Spec.Bundle, ""))
 	}
 }
 
