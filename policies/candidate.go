@@ -5,12 +5,15 @@ package policies
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -144,6 +147,46 @@ func ClaimSpecOf(c *v1alpha1.ServerClaim) (selection.ClaimSpec, error) {
 		return spec, fmt.Errorf("spec.serverSelector: %w", err)
 	}
 	return spec, nil
+}
+
+// ClaimOf is a claim as the solver sees it, with the priority that the bundle grants.
+func ClaimOf(c *v1alpha1.ServerClaim, granted bundle.Priority, now time.Time) *claims.Claim {
+	one := claims.Claim{Key: claims.Key{Namespace: c.Namespace, Name: c.Name}, UID: string(c.UID), Labels: c.Labels,
+		Asked: SelectionClaimOf(c), Wants: PriorityOf(c), HadServer: HadServer(c), Open: Open(c), Ending: !c.DeletionTimestamp.IsZero(),
+		Created: c.CreationTimestamp.Time}
+	if c.Spec.ServerRef != nil {
+		one.ServerRef = c.Spec.ServerRef.Name
+	}
+	var err error
+	if one.Spec, err = ClaimSpecOf(c); err != nil {
+		one.Invalid = err.Error()
+	}
+	if others, asks := WithoutInventory(one.Spec.Selector); asks && one.Spec.ServerRef == "" {
+		beside := one.Spec
+		beside.Selector, one.Beside = others, &beside
+	}
+	var found diag.List
+	if one.Placement, found = PlacementOf(c); found.Err() != nil {
+		one.Placement, one.Unplaced = nil, firstError(found)
+	}
+	return Grant(claims.New(one), granted, now)
+}
+
+// Grant is a claim with the priority that a bundle grants of the one that it asks for.
+func Grant(c *claims.Claim, granted bundle.Priority, now time.Time) *claims.Claim {
+	one := *c
+	one.Asked.Priority = granted.Grant(c.Namespace, c.Wants)
+	one.Rank = granted.Aged(one.Asked.Priority, now.Sub(c.Created))
+	return &one
+}
+
+func firstError(found diag.List) string {
+	for _, f := range found {
+		if f.Severity == diag.Error {
+			return f.String()
+		}
+	}
+	return ""
 }
 
 // SelectionClaimOf is what a selection policy may know of a claim.

@@ -3,7 +3,6 @@
 package policies
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/engine/claims"
 )
 
 // Open says that a claim is the scheduler's business: it can be bound and is not known to be.
@@ -33,27 +32,9 @@ func Musters(c *v1alpha1.ServerClaim) bool {
 	return c.DeletionTimestamp.IsZero() && (c.Spec.ServerRef != nil || Open(c))
 }
 
-// Assembled says why a gang cannot be given servers whatever the fleet has: with the reason for its members' condition and in words. Both
-// are empty where it can. Of those who count as its members, sizes holds the size that each gives, and lost is how many name a server that
-// they do not keep.
+// Assembled says why a gang cannot be given servers whatever the fleet has.
 func Assembled(quota bundle.Quota, namespace string, sizes []int64, lost int) (reason, why string) {
-	muster, message := placement.MusterOf(sizes)
-	if muster == placement.Contradictory {
-		return v1alpha1.ReasonInvalidPlacement, message + "; none of them gets a server until they agree"
-	}
-	if len(sizes) > 0 { // also where members are missing: admission lets in no more than the quota allows
-		if tooSmall := quota.TooSmall(namespace, sizes[0]); tooSmall != "" {
-			return v1alpha1.ReasonQuotaExceeded, tooSmall
-		}
-	}
-	switch {
-	case muster == placement.Incomplete:
-		return v1alpha1.ReasonGangWaiting, message + "; none of them gets a server until all do"
-	case lost > 0:
-		return v1alpha1.ReasonGangWaiting, fmt.Sprintf("%d of its %d members name a server that is not theirs; "+
-			"none of the others gets a server until that is mended", lost, len(sizes))
-	}
-	return "", ""
+	return claims.Assembled(quota, namespace, sizes, lost)
 }
 
 // GangPatience is how long a complete gang that is short of servers lets claims behind it have what comes up. From then on its servers are

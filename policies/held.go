@@ -3,32 +3,34 @@
 package policies
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/selection"
 )
 
-// Held counts the servers that are written for claims of a namespace, as its quota does. A claim whose release is recorded does not
-// count; one that is gone without a release does, because its server is kept for it.
-type Held struct {
-	Servers int
-	// Orphaned are those of them whose claim is known to be gone.
-	Orphaned int
+// HolderOf is what a server records of the claim that it is written for.
+func HolderOf(s *v1alpha1.Server) claims.Holder {
+	ref := s.Spec.ServerClaimRef
+	h := claims.Holder{UID: s.Annotations[v1alpha1.ClaimUIDAnnotation], Ended: v1alpha1.BindingEnded(s), Kept: v1alpha1.KeptAfterRelease(s)}
+	if ref != nil {
+		h.Claim = claims.Key{Namespace: ref.Namespace, Name: ref.Name}
+	}
+	return h
 }
 
-// Count adds a server that is written for a claim, or takes it away again.
-func (h *Held) Count(s *v1alpha1.Server, by int) {
+// HeldOf is how a server counts for the quota of the namespace whose claim it is written for.
+func HeldOf(s *v1alpha1.Server) claims.Held {
 	if v1alpha1.BindingEnded(s) {
-		return
+		return claims.Held{}
 	}
-	h.Servers += by
+	h := claims.Held{Servers: 1}
 	if orphaned(s) {
-		h.Orphaned += by
+		h.Orphaned = 1
 	}
+	return h
 }
 
 // orphaned says that the claim for which a server is held is known to be gone without a release.
@@ -40,13 +42,26 @@ func orphaned(s *v1alpha1.Server) bool {
 	return missing.Reason == v1alpha1.ReasonClaimNotFound || missing.Reason == v1alpha1.ReasonClaimUIDMismatch
 }
 
-// QuotaExceeded says in words that a namespace which has so many servers does not get so many more; empty where it may. Servers whose
-// claims are gone are told of, because nothing that its claims do gives those back.
-func QuotaExceeded(q bundle.Quota, namespace string, held Held, more int) string {
-	words := q.Exceeded(namespace, held.Servers, more)
-	if limit, _ := q.Limit(namespace); words == "" || limit == 0 || held.Orphaned == 0 {
-		return words
+// HeldUpBy is the code of the hard contract that does not pass for a server until an operator acts; empty where there is none.
+func HeldUpBy(s *v1alpha1.Server) string {
+	switch {
+	case v1alpha1.KeptAfterRelease(s):
+		return selection.CodeClaimed
+	case s.Spec.ServerClaimRef == nil && rests(s):
+		return selection.CodeState
 	}
-	return words + fmt.Sprintf("; counted are servers held for claims that are gone (%d): ask whoever runs the fleet to release them, "+
-		"or create such a claim again under its name, with the spec.serverRef that it had", held.Orphaned)
+	return ""
+}
+
+// rests says that a server is in a state other than Available which it does not leave by itself. Which states those are is for the
+// bundle to say, and its conditions tell; the states by which every bundle means it do so where it has none yet.
+func rests(s *v1alpha1.Server) bool {
+	switch s.Status.State { //nolint:exhaustive // the others are for the bundle to say
+	case v1alpha1.StateAvailable:
+		return false
+	case v1alpha1.StateParked, v1alpha1.StateError, v1alpha1.StateObserving:
+		return true
+	}
+	return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionStalled) ||
+		meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionReady)
 }

@@ -11,9 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
-
-var annotationsPath = field.NewPath("metadata", "annotations")
 
 // answers are the values of those annotations of a Server that say yes or no. Any other would be read as no, without a word,
 // by somebody who meant yes. That of v1alpha1.ForceOverrideAnnotation is held against the right to force besides.
@@ -24,13 +23,13 @@ var answers = map[string][]string{
 }
 
 // checkAnswers refuses a value that means nothing. What is stored already is not held against a change of something else.
-func checkAnswers(c change[v1alpha1.Server], found *findings) {
+func checkAnswers(c review.Change[v1alpha1.Server], found *review.Findings) {
 	for _, name := range []string{v1alpha1.ConsentAnnotation, v1alpha1.DeleteDataAnnotation, v1alpha1.DisklessAnnotation} {
-		value, set := written(c.old, c.new, name)
+		value, set := written(c.Old, c.New, name)
 		if set && !slices.Contains(answers[name], value) {
-			err := field.NotSupported(annotationsPath.Key(name), value, answers[name])
+			err := field.NotSupported(review.AnnotationsPath.Key(name), value, answers[name])
 			err.Detail += "; to say no, leave the annotation out"
-			found.deny(err)
+			found.Deny(err)
 		}
 	}
 }
@@ -50,15 +49,15 @@ func written[T any, P interface {
 }
 
 // checkAcceptance refuses the acceptance of a system that no text tells, and warns of one that no UUID tells.
-func checkAcceptance(c change[v1alpha1.BMC], found *findings) {
-	value, set := written(c.old, c.new, v1alpha1.AcceptSystemAnnotation)
-	path := annotationsPath.Key(v1alpha1.AcceptSystemAnnotation)
+func checkAcceptance(c review.Change[v1alpha1.BMC], found *review.Findings) {
+	value, set := written(c.Old, c.New, v1alpha1.AcceptSystemAnnotation)
+	path := review.AnnotationsPath.Key(v1alpha1.AcceptSystemAnnotation)
 	switch {
 	case !set || uuidForm.MatchString(strings.ToLower(value)):
 	case !namesSystem(value):
-		found.deny(field.Invalid(path, value, "it is no UUID of a system; write the one that the condition SystemsAccepted of the BMC names"))
+		found.Deny(field.Invalid(path, value, "it is no UUID of a system; write the one that the condition SystemsAccepted of the BMC names"))
 	default:
-		found.warn("%s: %q is no UUID; it accepts nothing unless the BMC shows a system by this very text. "+
+		found.Warn("%s: %q is no UUID; it accepts nothing unless the BMC shows a system by this very text. "+
 			"Write the UUID that the condition SystemsAccepted of the BMC names", path, value)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/bmcsystems"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 	verbAssign = "assign-uuid"
 )
 
-var assignmentPath = annotationsPath.Key(v1alpha1.SystemUUIDsAnnotation)
+var assignmentPath = review.AnnotationsPath.Key(v1alpha1.SystemUUIDsAnnotation)
 
 // assignmentFacts is what was looked up for a change of the UUIDs that a BMC assigns to its systems.
 type assignmentFacts struct {
@@ -35,15 +36,15 @@ type assignmentFacts struct {
 }
 
 // assigns says that a change writes, changes or takes away assigned UUIDs.
-func assigns(c change[v1alpha1.BMC]) bool {
-	if c.deleted() || c.byManager {
+func assigns(c review.Change[v1alpha1.BMC]) bool {
+	if c.Deleted() || c.ByManager {
 		return false
 	}
 	was := ""
-	if c.old != nil {
-		was = c.old.Annotations[v1alpha1.SystemUUIDsAnnotation]
+	if c.Old != nil {
+		was = c.Old.Annotations[v1alpha1.SystemUUIDsAnnotation]
 	}
-	return c.new.Annotations[v1alpha1.SystemUUIDsAnnotation] != was
+	return c.New.Annotations[v1alpha1.SystemUUIDsAnnotation] != was
 }
 
 // assignments reads what a BMC assigns; what is stored and cannot be read assigns nothing.
@@ -55,53 +56,53 @@ func assignments(b *v1alpha1.BMC) (bmcsystems.Assignments, error) {
 }
 
 // checkAssignments: an assigned UUID is one machine's in the whole fleet, and stays with its machine while that is held or Dirty.
-func checkAssignments(c change[v1alpha1.BMC], f assignmentFacts, found *findings) {
+func checkAssignments(c review.Change[v1alpha1.BMC], f assignmentFacts, found *review.Findings) {
 	if !assigns(c) {
 		return
 	}
 	if !f.mayAssign {
-		found.deny(field.Forbidden(assignmentPath, fmt.Sprintf("user %q may not assign UUIDs to systems: that takes the verb %s on bmcs.%s, "+
-			"which ClusterRole %s gives", c.user.Username, verbAssign, v1alpha1.GroupVersion.Group, assigner)))
+		found.Deny(field.Forbidden(assignmentPath, fmt.Sprintf("user %q may not assign UUIDs to systems: that takes the verb %s on bmcs.%s, "+
+			"which ClusterRole %s gives", c.User.Username, verbAssign, v1alpha1.GroupVersion.Group, assigner)))
 		return
 	}
-	is, err := assignments(c.new)
+	is, err := assignments(c.New)
 	if err != nil {
-		found.deny(field.Invalid(assignmentPath, c.new.Annotations[v1alpha1.SystemUUIDsAnnotation], err.Error()))
+		found.Deny(field.Invalid(assignmentPath, c.New.Annotations[v1alpha1.SystemUUIDsAnnotation], err.Error()))
 		return
 	}
-	was, _ := assignments(c.old)
+	was, _ := assignments(c.Old)
 	for _, uri := range slices.Sorted(maps.Keys(was)) {
 		if why := f.data[was[uri].UUID]; why != "" && !sameMachine(was[uri].UUID, is[uri].UUID) {
-			found.deny(field.Forbidden(assignmentPath, fmt.Sprintf("the system %s stands for machine %s, and %s; keep its UUID "+
+			found.Deny(field.Forbidden(assignmentPath, fmt.Sprintf("the system %s stands for machine %s, and %s; keep its UUID "+
 				"until the machine is released and wiped", uri, was[uri].UUID, why)))
 		}
 	}
 	for _, uri := range slices.Sorted(maps.Keys(is)) {
 		if who := f.taken[is[uri].UUID]; who != "" {
-			found.deny(field.Invalid(assignmentPath, is[uri].UUID,
+			found.Deny(field.Invalid(assignmentPath, is[uri].UUID,
 				fmt.Sprintf("%s; assign the UUID that the machine shows in SMBIOS, or a new one", who)))
 		}
 	}
 }
 
 // judgeAssignments looks up what checkAssignments needs.
-func (l *lookup) judgeAssignments(ctx context.Context, c change[v1alpha1.BMC]) (f assignmentFacts, err error) {
+func (l *bmcRules) judgeAssignments(ctx context.Context, c review.Change[v1alpha1.BMC]) (f assignmentFacts, err error) {
 	if !assigns(c) {
 		return f, nil
 	}
-	f.mayAssign, err = l.may(ctx, c.user, authorizationv1.ResourceAttributes{
-		Verb: verbAssign, Group: v1alpha1.GroupVersion.Group, Resource: "bmcs", Name: c.new.Name})
-	is, unread := assignments(c.new)
+	f.mayAssign, err = l.may(ctx, c.User, authorizationv1.ResourceAttributes{
+		Verb: verbAssign, Group: v1alpha1.GroupVersion.Group, Resource: "bmcs", Name: c.New.Name})
+	is, unread := assignments(c.New)
 	if err != nil || !f.mayAssign || unread != nil {
 		return f, err
 	}
-	was, _ := assignments(c.old)
+	was, _ := assignments(c.Old)
 	f.data, f.taken = map[string]string{}, map[string]string{}
 	for uri, a := range was {
 		if sameMachine(a.UUID, is[uri].UUID) {
 			continue
 		}
-		if f.data[a.UUID], err = l.dataBehind(ctx, c.new.Name, a.UUID); err != nil {
+		if f.data[a.UUID], err = l.dataBehind(ctx, c.New.Name, a.UUID); err != nil {
 			return f, err
 		}
 	}
@@ -124,13 +125,13 @@ func (l *lookup) judgeAssignments(ctx context.Context, c change[v1alpha1.BMC]) (
 }
 
 // dataBehind says why the Server that a BMC's assigned UUID stands for holds data; empty where it does not, or is none.
-func (l *lookup) dataBehind(ctx context.Context, bmc, uuid string) (string, error) {
+func (l *bmcRules) dataBehind(ctx context.Context, bmc, uuid string) (string, error) {
 	servers, err := l.standIns(ctx, uuid)
 	if err != nil {
 		return "", err
 	}
 	for _, name := range servers {
-		s, err := get[v1alpha1.Server](ctx, l, name)
+		s, err := get[v1alpha1.Server](ctx, l.lookup, name)
 		if err != nil {
 			return "", err
 		}
@@ -145,17 +146,17 @@ func (l *lookup) dataBehind(ctx context.Context, bmc, uuid string) (string, erro
 }
 
 // whoHas says which Server, inventory or other BMC has a UUID that is assigned anew; empty where none has.
-func (l *lookup) whoHas(ctx context.Context, c change[v1alpha1.BMC], a bmcsystems.Assignment) (string, error) {
+func (l *bmcRules) whoHas(ctx context.Context, c review.Change[v1alpha1.BMC], a bmcsystems.Assignment) (string, error) {
 	servers, err := l.standIns(ctx, a.UUID)
 	if err != nil {
 		return "", err
 	}
 	for _, name := range servers {
-		s, err := get[v1alpha1.Server](ctx, l, name)
+		s, err := get[v1alpha1.Server](ctx, l.lookup, name)
 		if err != nil {
 			return "", err
 		}
-		if s == nil || s.Spec.BMCRef == nil && s.Spec.BMC == nil || bmcOf(s.Spec.BMCRef) == c.new.Name {
+		if s == nil || s.Spec.BMCRef == nil && s.Spec.BMC == nil || bmcOf(s.Spec.BMCRef) == c.New.Name {
 			continue
 		}
 		if other, err := l.bmcExists(ctx, s); other || err != nil {
@@ -166,16 +167,16 @@ func (l *lookup) whoHas(ctx context.Context, c change[v1alpha1.BMC], a bmcsystem
 }
 
 // bmcExists says that a Server is reached through a BMC that exists. What was behind one that is gone may come behind another.
-func (l *lookup) bmcExists(ctx context.Context, s *v1alpha1.Server) (bool, error) {
+func (l *bmcRules) bmcExists(ctx context.Context, s *v1alpha1.Server) (bool, error) {
 	if s.Spec.BMCRef == nil {
 		return true, nil // it has an access of its own
 	}
-	b, err := get[v1alpha1.BMC](ctx, l, s.Spec.BMCRef.Name)
+	b, err := get[v1alpha1.BMC](ctx, l.lookup, s.Spec.BMCRef.Name)
 	return b != nil, err
 }
 
 // bmcAssigns says that another BMC assigns a UUID.
-func (l *lookup) bmcAssigns(ctx context.Context, c change[v1alpha1.BMC], uuid string) (string, error) {
+func (l *bmcRules) bmcAssigns(ctx context.Context, c review.Change[v1alpha1.BMC], uuid string) (string, error) {
 	has := func(b *v1alpha1.BMC) bool {
 		assigned, _ := assignments(b)
 		return slices.ContainsFunc(slices.Collect(maps.Values(assigned)), func(a bmcsystems.Assignment) bool { return sameMachine(a.UUID, uuid) })
@@ -190,7 +191,7 @@ func (l *lookup) bmcAssigns(ctx context.Context, c change[v1alpha1.BMC], uuid st
 			cached = append(cached, list.Items[i].Name)
 		}
 	}
-	rival, err := reserve(ctx, l, c, question[v1alpha1.BMC]{key: "bmc/assigned/" + machineKey(uuid), self: c.new.Name, cached: cached, has: has})
+	rival, err := reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/assigned/" + machineKey(uuid), self: c.New.Name, cached: cached, has: has})
 	if rival == nil || err != nil {
 		return "", err
 	}
@@ -198,12 +199,12 @@ func (l *lookup) bmcAssigns(ctx context.Context, c change[v1alpha1.BMC], uuid st
 }
 
 // checkHostMACs refuses MAC addresses that cannot be read.
-func checkHostMACs(c change[v1alpha1.BMC], found *findings) {
-	text, set := written(c.old, c.new, v1alpha1.HostMACsAnnotation)
+func checkHostMACs(c review.Change[v1alpha1.BMC], found *review.Findings) {
+	text, set := written(c.Old, c.New, v1alpha1.HostMACsAnnotation)
 	if !set {
 		return
 	}
 	if _, err := bmcsystems.ParseMACs(text); err != nil {
-		found.deny(field.Invalid(annotationsPath.Key(v1alpha1.HostMACsAnnotation), text, err.Error()))
+		found.Deny(field.Invalid(review.AnnotationsPath.Key(v1alpha1.HostMACsAnnotation), text, err.Error()))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 var (
@@ -27,34 +28,34 @@ type bmcFacts struct {
 }
 
 // checkBMC: one service is one BMC. Two of them would both write to the same machine.
-func checkBMC(c change[v1alpha1.BMC], f bmcFacts) findings {
-	var found findings
-	if c.deleted() {
+func checkBMC(c review.Change[v1alpha1.BMC], f bmcFacts) review.Findings {
+	var found review.Findings
+	if c.Deleted() {
 		return found
 	}
 	checkAcceptance(c, &found)
 	checkTrust(c, &found)
 	checkHostMACs(c, &found)
 	checkAssignments(c, f.assignment, &found)
-	access := c.new.Spec.Access
-	if access != nil && access.MACAddress != "" && c.created() {
+	access := c.New.Spec.Access
+	if access != nil && access.MACAddress != "" && c.Created() {
 		checkMAC(bmcAccessPath.Child("macAddress"), access.MACAddress, "the BMC is reached by its IP address all the same", &found)
 	}
-	if access != nil && c.created() {
-		found.deny(addressErrors(bmcAccessPath.Child("ip"), access.IP)...)
+	if access != nil && c.Created() {
+		found.Deny(addressErrors(bmcAccessPath.Child("ip"), access.IP)...)
 	}
 	if f.byMAC != nil {
-		found.deny(duplicate(bmcAccessPath.Child("macAddress"), access.MACAddress, "BMC", f.byMAC))
+		found.Deny(duplicate(bmcAccessPath.Child("macAddress"), access.MACAddress, "BMC", f.byMAC))
 	}
 	if f.byAddress != nil {
 		path := bmcAccessPath.Child("ip")
 		if access == nil {
 			path = bmcEndpointPath
 		}
-		found.deny(duplicate(path, f.address, "BMC", f.byAddress))
+		found.Deny(duplicate(path, f.address, "BMC", f.byAddress))
 	}
 	if f.byEndpointRef != nil {
-		found.deny(duplicate(bmcEndpointPath, c.new.Spec.EndpointRef.Name, "BMC", f.byEndpointRef))
+		found.Deny(duplicate(bmcEndpointPath, c.New.Spec.EndpointRef.Name, "BMC", f.byEndpointRef))
 	}
 	return found
 }
@@ -76,56 +77,56 @@ func placeOf(b *v1alpha1.BMC, endpoint *v1alpha1.Endpoint) place {
 
 // judgeBMC looks up what checkBMC needs. Only what changes is looked up: access and endpointRef are immutable, the port
 // is not.
-func (l *lookup) judgeBMC(ctx context.Context, c change[v1alpha1.BMC]) (findings, map[string]any, error) {
+func (l *bmcRules) judgeBMC(ctx context.Context, c review.Change[v1alpha1.BMC]) (review.Findings, map[string]any, error) {
 	var f bmcFacts
-	if c.deleted() {
-		return findings{}, nil, nil
+	if c.Deleted() {
+		return review.Findings{}, nil, nil
 	}
-	endpoint, err := l.endpointOf(ctx, c.new)
+	endpoint, err := l.endpointOf(ctx, c.New)
 	if err != nil {
-		return findings{}, nil, err
+		return review.Findings{}, nil, err
 	}
-	is, was := placeOf(c.new, endpoint), place{}
-	if !c.created() {
-		was = placeOf(c.old, endpoint)
+	is, was := placeOf(c.New, endpoint), place{}
+	if !c.Created() {
+		was = placeOf(c.Old, endpoint)
 	}
 	f.address = is.address
 	if is.address != "" && is.address != was.address {
 		if f.byAddress, err = l.bmcAt(ctx, c, is); err != nil {
-			return findings{}, nil, err
+			return review.Findings{}, nil, err
 		}
 	}
 	if is.mac != "" && is.mac != was.mac {
 		if f.byMAC, err = l.bmcWithMAC(ctx, c, is); err != nil {
-			return findings{}, nil, err
+			return review.Findings{}, nil, err
 		}
 	}
 	if is.endpoint != "" && is.endpoint != was.endpoint {
 		if f.byEndpointRef, err = l.bmcOfEndpoint(ctx, c, is); err != nil {
-			return findings{}, nil, err
+			return review.Findings{}, nil, err
 		}
 	}
 	if f.assignment, err = l.judgeAssignments(ctx, c); err != nil {
-		return findings{}, nil, err
+		return review.Findings{}, nil, err
 	}
 	return checkBMC(c, f), nil, nil
 }
 
-func (l *lookup) endpointOf(ctx context.Context, b *v1alpha1.BMC) (*v1alpha1.Endpoint, error) {
+func (l *bmcRules) endpointOf(ctx context.Context, b *v1alpha1.BMC) (*v1alpha1.Endpoint, error) {
 	if b.Spec.EndpointRef == nil {
 		return nil, nil
 	}
-	return get[v1alpha1.Endpoint](ctx, l, b.Spec.EndpointRef.Name)
+	return get[v1alpha1.Endpoint](ctx, l.lookup, b.Spec.EndpointRef.Name)
 }
 
 // bmcAt finds another BMC at an address: one with an inline access, or one whose Endpoint has this IP. That of its own
 // Endpoint is bmcOfEndpoint's.
-func (l *lookup) bmcAt(ctx context.Context, c change[v1alpha1.BMC], is place) (*rival, error) {
+func (l *bmcRules) bmcAt(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
 	cached, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByAddress, is.address)
 	if err != nil {
 		return nil, err
 	}
-	ip := c.new.Spec.Access
+	ip := c.New.Spec.Access
 	endpoints := map[string]bool{}
 	if ip != nil {
 		all, err := names(ctx, l.cache, &v1alpha1.EndpointList{}, fieldindex.EndpointByIP, fieldindex.IPKey(ip.IP))
@@ -141,7 +142,7 @@ func (l *lookup) bmcAt(ctx context.Context, c change[v1alpha1.BMC], is place) (*
 			cached = append(cached, theirs...)
 		}
 	}
-	return reserve(ctx, l, c, question[v1alpha1.BMC]{key: "bmc/address/" + is.address, self: c.new.Name, cached: cached,
+	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/address/" + is.address, self: c.New.Name, cached: cached,
 		has: func(b *v1alpha1.BMC) bool {
 			if b.Spec.Access != nil {
 				return fieldindex.AddressKey(b.Spec.Access.IP, b.Spec.Protocol) == is.address
@@ -152,7 +153,7 @@ func (l *lookup) bmcAt(ctx context.Context, c change[v1alpha1.BMC], is place) (*
 }
 
 // bmcWithMAC finds another BMC with a MAC address of an inline access, its own or that of its Endpoint.
-func (l *lookup) bmcWithMAC(ctx context.Context, c change[v1alpha1.BMC], is place) (*rival, error) {
+func (l *bmcRules) bmcWithMAC(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
 	cached, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByMAC, is.mac)
 	if err != nil {
 		return nil, err
@@ -168,7 +169,7 @@ func (l *lookup) bmcWithMAC(ctx context.Context, c change[v1alpha1.BMC], is plac
 		}
 		cached = append(cached, theirs...)
 	}
-	return reserve(ctx, l, c, question[v1alpha1.BMC]{key: "bmc/mac/" + is.mac, self: c.new.Name, cached: cached,
+	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/mac/" + is.mac, self: c.New.Name, cached: cached,
 		has: func(b *v1alpha1.BMC) bool {
 			if b.Spec.Access != nil {
 				return fieldindex.MACKey(b.Spec.Access.MACAddress) == is.mac
@@ -178,12 +179,12 @@ func (l *lookup) bmcWithMAC(ctx context.Context, c change[v1alpha1.BMC], is plac
 }
 
 // bmcOfEndpoint finds another BMC that is reached by an Endpoint.
-func (l *lookup) bmcOfEndpoint(ctx context.Context, c change[v1alpha1.BMC], is place) (*rival, error) {
+func (l *bmcRules) bmcOfEndpoint(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
 	cached, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByEndpoint, is.endpoint)
 	if err != nil {
 		return nil, err
 	}
-	return reserve(ctx, l, c, question[v1alpha1.BMC]{key: "bmc/endpoint/" + is.endpoint, self: c.new.Name, cached: cached,
+	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/endpoint/" + is.endpoint, self: c.New.Name, cached: cached,
 		has: func(b *v1alpha1.BMC) bool {
 			return b.Spec.EndpointRef != nil && b.Spec.EndpointRef.Name == is.endpoint
 		}})

@@ -11,25 +11,26 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // checkBMCSecret: immutable freezes the credentials and cannot be taken back. That it cannot be taken back the CRD says,
 // too. The credentials are held here alone: a rule of the CRD reads base64 in the alphabet for URLs, and would refuse
 // every write of a secret in which there is a / or a +.
-func checkBMCSecret(c change[v1alpha1.BMCSecret]) findings {
-	var found findings
-	if c.deleted() {
+func checkBMCSecret(c review.Change[v1alpha1.BMCSecret]) review.Findings {
+	var found review.Findings
+	if c.Deleted() {
 		return found
 	}
-	checkSecretTrust(c.new, &found)
-	if c.created() || !isTrue(c.old.Immutable) {
+	checkSecretTrust(c.New, &found)
+	if c.Created() || !isTrue(c.Old.Immutable) {
 		return found
 	}
-	if !isTrue(c.new.Immutable) {
-		found.deny(field.Forbidden(field.NewPath("immutable"), "it is true and cannot be taken back; "+newBMCSecret))
+	if !isTrue(c.New.Immutable) {
+		found.Deny(field.Forbidden(field.NewPath("immutable"), "it is true and cannot be taken back; "+newBMCSecret))
 	}
-	denyChanges(&found, field.NewPath("data"), c.old.Data, c.new.Data, bytes.Equal)
-	denyChanges(&found, field.NewPath("stringData"), c.old.StringData, c.new.StringData, func(a, b string) bool { return a == b })
+	denyChanges(&found, field.NewPath("data"), c.Old.Data, c.New.Data, bytes.Equal)
+	denyChanges(&found, field.NewPath("stringData"), c.Old.StringData, c.New.StringData, func(a, b string) bool { return a == b })
 	return found
 }
 
@@ -37,7 +38,7 @@ func checkBMCSecret(c change[v1alpha1.BMCSecret]) findings {
 const newBMCSecret = "make a new BMCSecret and let the BMCs name that"
 
 // denyChanges names every key that was added, changed or removed, in order.
-func denyChanges[V any](found *findings, path *field.Path, before, after map[string]V, same func(a, b V) bool) {
+func denyChanges[V any](found *review.Findings, path *field.Path, before, after map[string]V, same func(a, b V) bool) {
 	keys := slices.Collect(maps.Keys(before))
 	for key := range after {
 		if _, had := before[key]; !had {
@@ -57,13 +58,13 @@ func denyChanges[V any](found *findings, path *field.Path, before, after map[str
 		case same(was, is):
 			continue
 		}
-		found.deny(field.Forbidden(path.Key(key), "it cannot be "+what+", because the BMCSecret is immutable; "+newBMCSecret))
+		found.Deny(field.Forbidden(path.Key(key), "it cannot be "+what+", because the BMCSecret is immutable; "+newBMCSecret))
 	}
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-func judgeBMCSecret(_ context.Context, c change[v1alpha1.BMCSecret]) (findings, map[string]any, error) {
+func judgeBMCSecret(_ context.Context, c review.Change[v1alpha1.BMCSecret]) (review.Findings, map[string]any, error) {
 	return checkBMCSecret(c), nil, nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/canary"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/webhooks/bundles"
 )
 
 // anotherLifecycle is the default bundle with one text of its lifecycle replaced.
@@ -129,10 +130,10 @@ func TestARevisionThatManyServersArePinnedToIsAskedForOnceAndNotBeyondTheRequest
 				} else {
 					defer close(slow.answer)
 				}
-				l := &lookup{cache: w.cached, bundles: slow}
-				ctx, cancel := context.WithTimeout(t.Context(), bundleTime)
+				l := &bundles.Rules{Cache: w.cached, Bundles: slow}
+				ctx, cancel := context.WithTimeout(t.Context(), bundles.Time)
 				defer cancel()
-				got, _, err := l.dropped(ctx, &examined{name: "fleet", version: "1.0.0", bundle: defaults(t)}, canary.Scope{}.Matcher("fleet"))
+				got, _, err := l.Dropped(ctx, &bundles.Examined{Name: "fleet", Version: "1.0.0", Bundle: defaults(t)}, canary.Scope{}.Matcher("fleet"))
 				if got != c.want || !errors.Is(err, c.err) || *slow.asked != 1 {
 					t.Errorf("got %q, error %v, asked %d times; want %q, error %v, once", got, err, *slow.asked, c.want, c.err)
 				}

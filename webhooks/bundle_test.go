@@ -21,6 +21,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/webhooks/bundles"
 )
 
 const (
@@ -140,8 +141,7 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 	stays := "revision " + inForce.Name + " stays in force, as the last good one, until another is promoted: label another version of the bundle policy.metalaw.dev/stage=active"
 	ends := "revision " + inForce.Name + " is a canary, which ends: no further server adopts it, and those under it adopt what is in force in their next stable state"
 	paused := revisionOf(t, head, atStage(policyv1alpha1.StageCanary), func(r *policyv1alpha1.PolicyRevision) {
-		r.Status.Canary = &policyv1alpha1.CanaryStatus{Paused: true, Reason: "0 servers were halted under it (its budget is 0) and 2 entered Error " +
-			"(its budget is 0); change its stage or its scope to go on"}
+		r.Status.Canary = &policyv1alpha1.CanaryStatus{Paused: true, Errors: 2, MaxHalts: new(int32), MaxErrors: new(int32)}
 	})
 	unfit := "revision " + paused.Name + " is a canary that has paused itself: 0 servers were halted under it (its budget is 0) and 2 entered Error (its budget is 0). " +
 		"Promoted as it is, it governs the whole fleet; to end the canary instead, label ConfigMap fleet-1 policy.metalaw.dev/stage=shadow, then mend the bundle, and try the new version"
@@ -163,10 +163,10 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 			cm.Annotations[policyv1alpha1.ActivatedByAnnotation] += policyv1alpha1.ActivationRestored
 		}), may: true, compiled: 1, warnings: []string{"the ConfigMap bears the record of a former activation, as one from a backup does: where its PolicyRevision " +
 			"came from a backup too, that revision's promotion says what is in force, and this label is none; to promote it: metalaw policy promote fleet-1"}},
-		"who may not, does not":                               {before: head, after: bundleHead(staged("active"), activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + storeElsewise},
-		"nor creates one that is active":                      {after: bundleHead(staged("active"), activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + storeElsewise},
-		"nor a canary":                                        {before: head, after: bundleHead(staged("canary"), rackCanary, activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + storeElsewise},
-		"nor widens a canary":                                 {stored: on(canary), before: bundleHead(staged("canary"), rackCanary), after: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryPercentAnnotation, "50"), activated), want: "Forbidden\n" + "metadata.annotations[policy.metalaw.dev/servers]: " + mayNotFleet + storeElsewise},
+		"who may not, does not":                               {before: head, after: bundleHead(staged("active"), activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + bundles.StoreElsewise},
+		"nor creates one that is active":                      {after: bundleHead(staged("active"), activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + bundles.StoreElsewise},
+		"nor a canary":                                        {before: head, after: bundleHead(staged("canary"), rackCanary, activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + bundles.StoreElsewise},
+		"nor widens a canary":                                 {stored: on(canary), before: bundleHead(staged("canary"), rackCanary), after: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryPercentAnnotation, "50"), activated), want: "Forbidden\n" + "metadata.annotations[policy.metalaw.dev/servers]: " + mayNotFleet + bundles.StoreElsewise},
 		"who may, widens it":                                  {stored: on(canary), before: bundleHead(staged("canary"), rackCanary), after: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryPercentAnnotation, "50"), activated), may: true},
 		"nor takes the stage away":                            {stored: on(inForce), before: bundleHead(staged("active")), after: bundleHead(), want: "Forbidden\n" + stageField + mayNotFleet, warnings: []string{stays}},
 		"who may, takes the stage away, and is told":          {stored: on(inForce), before: bundleHead(staged("active")), after: bundleHead(), may: true, warnings: []string{stays}},
@@ -189,7 +189,7 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 		"a record that is taken away is refused":              {before: bundleHead(staged("active"), activated), after: bundleHead(staged("active")), want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/activated-by]: Forbidden: admission writes who activates; keep it as it is stored"},
 		"a record that is made up is refused":                 {after: bundleHead(activated), compiled: 1, want: "Forbidden\nmetadata.annotations[policy.metalaw.dev/activated-by]: Forbidden: admission writes who activates; keep it as it is stored"},
 		"nor a larger share": {before: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryPercentAnnotation, "5")), after: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryPercentAnnotation, "50"), activated), compiled: 1,
-			want: "Forbidden\n" + "metadata.annotations[policy.metalaw.dev/percent]: " + mayNotFleet + storeElsewise},
+			want: "Forbidden\n" + "metadata.annotations[policy.metalaw.dev/percent]: " + mayNotFleet + bundles.StoreElsewise},
 		"a canary says whom it governs":                {before: head, after: bundleHead(staged("canary"), activated), may: true, compiled: 1, want: "Invalid\nmetadata.annotations[policy.metalaw.dev/servers]: Required value: a canary says whom it governs: a label selector here, such as rack in (r1, r2), or a share in policy.metalaw.dev/percent, or both"},
 		"a canary of what no selector says is refused": {before: head, after: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryServersAnnotation, "rack ~ r1"), activated), may: true, compiled: 1, want: "Invalid\n" + `metadata.annotations[policy.metalaw.dev/servers]: Invalid value: "rack ~ r1": it is no label selector, such as rack in (r1, r2): unable to parse requirement: found '~', expected: in, notin, =, ==, !=, gt, lt`},
 		"a canary of a selector that no revision holds is refused": {before: head, after: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryServersAnnotation,
@@ -307,8 +307,8 @@ func TestLimitsOfSizeAreToldBeforeTheAPIServerRefuses(t *testing.T) {
 		after *corev1.ConfigMap
 		want  []string
 	}{
-		"a small one":                 {bundleHead(noted(lastApplied, "{}")), nil},
-		"a copy that is near it":      {bundleHead(noted(lastApplied, strings.Repeat("x", 200<<10))), []string{"fleet-1: kubectl apply keeps a copy of the object in an annotation, and 200 KiB of the 256 KiB that annotations may take are taken; use kubectl apply --server-side, which keeps none"}},
+		"a small one":                 {bundleHead(noted(bundles.LastApplied, "{}")), nil},
+		"a copy that is near it":      {bundleHead(noted(bundles.LastApplied, strings.Repeat("x", 200<<10))), []string{"fleet-1: kubectl apply keeps a copy of the object in an annotation, and 200 KiB of the 256 KiB that annotations may take are taken; use kubectl apply --server-side, which keeps none"}},
 		"a large one without a copy":  {bundleHead(holds("x_test.rego", strings.Repeat("x", 300<<10))), nil},
 		"one that is near the object": {bundleHead(holds("x_test.rego", strings.Repeat("x", 900<<10))), []string{"fleet-1: the files take 900 KiB of the 1024 KiB that a ConfigMap can hold; keep some in ConfigMaps labelled policy.metalaw.dev/bundle-part, and list them with their digests in manifest.yaml"}},
 	} {
@@ -359,8 +359,8 @@ func (deaf) Create(context.Context, client.Object, ...client.CreateOption) error
 
 func TestTwoActivationsWithinASecondHaveRecordsOfTheirOwn(t *testing.T) {
 	jane, at := authenticationv1.UserInfo{Username: "jane"}, time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC)
-	first, second := record(jane, "sha256:0", at), record(jane, "sha256:0", at.Add(time.Millisecond))
-	if first == second || !records(first, jane, "sha256:0") || !records(second, jane, "sha256:0") {
+	first, second := bundles.Record(jane, "sha256:0", at), bundles.Record(jane, "sha256:0", at.Add(time.Millisecond))
+	if first == second || !bundles.Records(first, jane, "sha256:0") || !bundles.Records(second, jane, "sha256:0") {
 		t.Errorf("the records are %q and %q", first, second)
 	}
 }

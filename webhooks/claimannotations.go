@@ -13,6 +13,7 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/spelling"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // annotationPrefix begins the annotations that are metalaw's own.
@@ -25,17 +26,17 @@ var claimAnnotations = []string{
 
 // checkAnnotationNames warns of an annotation that looks like one of metalaw's and that it does not read: who misspells protect has
 // no protection. A rule of the bundle may read it, so that it is not refused.
-func checkAnnotationNames(c change[v1alpha1.ServerClaim], found *findings) {
-	for _, key := range slices.Sorted(maps.Keys(c.new.Annotations)) {
+func checkAnnotationNames(c review.Change[v1alpha1.ServerClaim], found *review.Findings) {
+	for _, key := range slices.Sorted(maps.Keys(c.New.Annotations)) {
 		if !strings.HasPrefix(key, annotationPrefix) || slices.Contains(claimAnnotations, key) {
 			continue
 		}
-		if !c.created() {
-			if _, had := c.old.Annotations[key]; had {
+		if !c.Created() {
+			if _, had := c.Old.Annotations[key]; had {
 				continue
 			}
 		}
-		found.warn("%s: nothing reads this annotation of a ServerClaim; %s", annotationsPath.Key(key), meantAnnotation(key))
+		found.Warn("%s: nothing reads this annotation of a ServerClaim; %s", review.AnnotationsPath.Key(key), meantAnnotation(key))
 	}
 }
 
@@ -59,23 +60,23 @@ func meantAnnotation(key string) string {
 }
 
 // checkPriority warns of a priority that counts as another: because it is none, or because the policy in force grants less.
-func checkPriority(c change[v1alpha1.ServerClaim], b *bundle.Bundle, found *findings) {
-	value, set := written(c.old, c.new, v1alpha1.PriorityAnnotation)
+func checkPriority(c review.Change[v1alpha1.ServerClaim], b *bundle.Bundle, found *review.Findings) {
+	value, set := written(c.Old, c.New, v1alpha1.PriorityAnnotation)
 	if !set {
 		return
 	}
 	number, err := strconv.ParseInt(value, 10, 64)
-	asked := policies.PriorityOf(c.new)
-	counts := b.Settings.Claims.Priority.Grant(c.new.Namespace, asked)
+	asked := policies.PriorityOf(c.New)
+	counts := b.Settings.Claims.Priority.Grant(c.New.Namespace, asked)
 	var because []string
 	if err != nil || number != asked {
 		because = append(because, fmt.Sprintf("a priority is a whole number from %d to %d", -policies.MaxPriority, policies.MaxPriority))
 	}
 	if counts != asked {
-		because = append(because, fmt.Sprintf("the policy in force (%s) grants namespace %q no more", b.Revision.Name, c.new.Namespace))
+		because = append(because, fmt.Sprintf("the policy in force (%s) grants namespace %q no more", b.Revision.Name, c.New.Namespace))
 	}
 	if len(because) > 0 {
-		found.warn("%s: %q counts as %d; %s",
-			annotationsPath.Key(v1alpha1.PriorityAnnotation), value, counts, strings.Join(because, ", and "))
+		found.Warn("%s: %q counts as %d; %s",
+			review.AnnotationsPath.Key(v1alpha1.PriorityAnnotation), value, counts, strings.Join(because, ", and "))
 	}
 }

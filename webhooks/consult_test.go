@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies/index"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // A look over the fleet may take long. What it costs must keep no claim from being held to the rules.
@@ -41,25 +42,25 @@ func TestTheRulesAreAskedBeforeTheFleetIsLookedAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			looked := false
-			v := &validator[v1alpha1.ServerClaim]{bundles: revisions{active: withFiles(t, map[string]string{
+			v := &review.Validator[v1alpha1.ServerClaim]{Bundles: revisions{active: withFiles(t, map[string]string{
 				"admission.rego": "package metalaw.admission\n" + c.rules, "admission_test.rego": "package metalaw.admission_test\n"})},
-				managerUser: manager, now: time.Now, rules: rules[v1alpha1.ServerClaim]{kind: "ServerClaim",
-					judge: func(context.Context, change[v1alpha1.ServerClaim]) (found findings, facts map[string]any, err error) {
+				ManagerUser: manager, Now: time.Now, Rules: review.Rules[v1alpha1.ServerClaim]{Kind: "ServerClaim",
+					Judge: func(context.Context, review.Change[v1alpha1.ServerClaim]) (found review.Findings, facts map[string]any, err error) {
 						if c.refused {
-							found.deny(field.Forbidden(field.NewPath("spec"), "no"))
+							found.Deny(field.Forbidden(field.NewPath("spec"), "no"))
 						}
 						return found, map[string]any{}, nil
 					},
-					look: func(_ context.Context, _ change[v1alpha1.ServerClaim], _ *findings, facts map[string]any) {
+					Look: func(_ context.Context, _ review.Change[v1alpha1.ServerClaim], _ *review.Findings, facts map[string]any) {
 						looked, facts["satisfiable"] = true, false
 					}}}
 			req := &admissionv1.AdmissionRequest{Operation: admissionv1.Create, Name: "c",
 				UserInfo: authenticationv1.UserInfo{Username: c.user}, Object: runtime.RawExtension{Raw: raw(t, claim())}}
-			found, err := v.decide(t.Context(), req)
+			found, err := v.Decide(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := said(found.response(req, "ServerClaim")); got != c.want || looked != c.looks {
+			if got, _ := said(found.Response(req, "ServerClaim")); got != c.want || looked != c.looks {
 				t.Errorf("got %q (looked %t), want %q (%t)", got, looked, c.want, c.looks)
 			}
 		})
@@ -127,14 +128,14 @@ func TestALookEndsWithItsTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := claim(func(c *v1alpha1.ServerClaim) { c.Name = "other" }, placing("gang: {name: g, size: 3}"))
-			l := &lookup{cache: store(t, other), bundles: revisions{active: &b}, servers: whole{fleet}, looks: make(looks, 1), longestLook: c.longest, unique: &uniqueness{now: time.Now}}
+			l := &claimRules{lookup: &lookup{cache: store(t, other), bundles: revisions{active: &b}, servers: whole{fleet}, unique: &uniqueness{now: time.Now}}, looks: make(looks, 1), longestLook: c.longest}
 			if c.busy {
 				l.looks <- struct{}{}
 			}
-			var found findings
-			l.lookForClaim(t.Context(), change[v1alpha1.ServerClaim]{new: claim(placing("gang: {name: g, size: 2}"))}, &found, map[string]any{})
-			if diff := cmp.Diff(c.want, found.warnings); diff != "" || !found.pass() {
-				t.Error(found.denials, diff)
+			var found review.Findings
+			l.lookForClaim(t.Context(), review.Change[v1alpha1.ServerClaim]{New: claim(placing("gang: {name: g, size: 2}"))}, &found, map[string]any{})
+			if diff := cmp.Diff(c.want, found.Warnings); diff != "" || !found.Pass() {
+				t.Error(found.Denials, diff)
 			}
 			if taken := len(l.looks); taken != 0 && !c.busy {
 				t.Errorf("%d turns are still taken", taken)
@@ -149,12 +150,12 @@ func TestWhetherASelectorMatchesIsKnownThoughOthersLook(t *testing.T) {
 		"admission_test.rego": "package metalaw.admission_test\n"})
 	fleet := index.New()
 	fleet.Saw(server())
-	l := &lookup{cache: store(t), bundles: revisions{active: &b}, servers: whole{fleet}, looks: make(looks, 1), longestLook: time.Millisecond,
-		unique: &uniqueness{now: time.Now}}
+	l := &claimRules{lookup: &lookup{cache: store(t), bundles: revisions{active: &b}, servers: whole{fleet}, unique: &uniqueness{now: time.Now}},
+		looks: make(looks, 1), longestLook: time.Millisecond}
 	l.looks <- struct{}{}
-	var found findings
+	var found review.Findings
 	facts := map[string]any{}
-	l.lookForClaim(t.Context(), change[v1alpha1.ServerClaim]{new: claim(func(c *v1alpha1.ServerClaim) {
+	l.lookForClaim(t.Context(), review.Change[v1alpha1.ServerClaim]{New: claim(func(c *v1alpha1.ServerClaim) {
 		c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"no": "such"}}
 	})}, &found, facts)
 	if diff := cmp.Diff(map[string]any{"selectorMatches": false}, facts); diff != "" {

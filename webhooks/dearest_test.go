@@ -18,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // dearest asks for as much as the limits allow, in a way that has every part of it compared with every server: what turns a server
@@ -51,14 +52,14 @@ func TestTheDearestClaimIsReviewedLongBeforeTheAPIServerGivesUp(t *testing.T) {
 	b.Settings.Claims.OnUnsatisfiable = bundle.UnsatisfiableWarn
 	w := newWorld(t, &b)
 	o := Options{Bundles: revisions{active: &b}, ManagerUser: manager}
-	l := &lookup{cache: w.cached, reader: w.stored, bundles: o.Bundles, servers: whole{benchmarkFleet(10000)}, quotas: newQuotas(w.cached, time.Now),
-		unique: &uniqueness{now: time.Now}, looks: newLooks(), longestLook: time.Minute} // which other processes do not use up
-	m, err := newMetrics(prometheus.NewRegistry())
+	l := &claimRules{lookup: &lookup{cache: w.cached, reader: w.stored, bundles: o.Bundles, servers: whole{benchmarkFleet(10000)},
+		unique: &uniqueness{now: time.Now}}, quotas: newQuotas(w.cached, time.Now), looks: newLooks(), longestLook: time.Minute} // which other processes do not use up
+	m, err := review.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.hooks = map[string]admission.Handler{PathValidateServerClaim: validating(o, m, time.Now,
-		rules[v1alpha1.ServerClaim]{kind: "ServerClaim", judge: l.judgeClaim, look: l.lookForClaim})}
+		review.Rules[v1alpha1.ServerClaim]{Kind: "ServerClaim", Judge: l.judgeClaim, Look: l.lookForClaim})}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := threadTime(t)

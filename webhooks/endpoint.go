@@ -12,6 +12,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/macprefixes"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 var (
@@ -34,59 +35,59 @@ type endpointFacts struct {
 
 // checkEndpoint: a MAC address is that of one port, and no two Endpoints share one. A stored Endpoint whose MAC address
 // stays is not held against the rules again.
-func checkEndpoint(c change[v1alpha1.Endpoint], f endpointFacts) findings {
-	var found findings
-	if !c.deleted() && (c.created() || c.old.Spec.IP != c.new.Spec.IP) {
-		found.deny(addressErrors(endpointIPPath, c.new.Spec.IP)...)
+func checkEndpoint(c review.Change[v1alpha1.Endpoint], f endpointFacts) review.Findings {
+	var found review.Findings
+	if !c.Deleted() && (c.Created() || c.Old.Spec.IP != c.New.Spec.IP) {
+		found.Deny(addressErrors(endpointIPPath, c.New.Spec.IP)...)
 	}
 	if f.sharing != "" {
-		found.warn("Endpoint %s has IP address %s as well; one device answers there, and is taken for both "+
+		found.Warn("Endpoint %s has IP address %s as well; one device answers there, and is taken for both "+
 			"until one of the two is corrected or deleted",
-			f.sharing, c.new.Spec.IP)
+			f.sharing, c.New.Spec.IP)
 	}
 	if !macChanges(c) {
 		return found
 	}
-	mac := c.new.Spec.MACAddress
+	mac := c.New.Spec.MACAddress
 	checkMAC(endpointMACPath, mac, "no row of macprefixes.yaml matches it, so that no BMC is made of the Endpoint", &found)
 	if f.rival != nil {
 		err := duplicate(knownMACPath, mac, "Endpoint", f.rival)
 		err.Detail += "; no two Endpoints have one spec.macAddress"
-		found.deny(err)
+		found.Deny(err)
 	}
 	if f.bmc != "" {
-		found.warn("BMC %s is reached at MAC address %s without an Endpoint already; delete one of the two", f.bmc, mac)
+		found.Warn("BMC %s is reached at MAC address %s without an Endpoint already; delete one of the two", f.bmc, mac)
 	}
 	return found
 }
 
 // checkMAC refuses what is no MAC address, and warns of a multicast address: upstream stores one, and its samples use some.
-func checkMAC(path *field.Path, mac, consequence string, found *findings) {
+func checkMAC(path *field.Path, mac, consequence string, found *review.Findings) {
 	switch _, err := macprefixes.Normalize(mac); {
 	case err == nil:
 	case errors.Is(err, macprefixes.ErrMulticast):
-		found.warn("%s: %v; %s; write the address that the device has", path, err, consequence)
+		found.Warn("%s: %v; %s; write the address that the device has", path, err, consequence)
 	default:
-		found.deny(field.Invalid(path, mac, err.Error()))
+		found.Deny(field.Invalid(path, mac, err.Error()))
 	}
 }
 
-func macChanges(c change[v1alpha1.Endpoint]) bool {
-	return !c.deleted() && (c.created() || fieldindex.MACKey(c.old.Spec.MACAddress) != fieldindex.MACKey(c.new.Spec.MACAddress))
+func macChanges(c review.Change[v1alpha1.Endpoint]) bool {
+	return !c.Deleted() && (c.Created() || fieldindex.MACKey(c.Old.Spec.MACAddress) != fieldindex.MACKey(c.New.Spec.MACAddress))
 }
 
 // sharesIP names another Endpoint with the IP address that a change brings; empty where there is none.
-func (l *lookup) sharesIP(ctx context.Context, c change[v1alpha1.Endpoint]) string {
-	if c.deleted() || !c.created() && fieldindex.IPKey(c.old.Spec.IP) == fieldindex.IPKey(c.new.Spec.IP) {
+func (l *lookup) sharesIP(ctx context.Context, c review.Change[v1alpha1.Endpoint]) string {
+	if c.Deleted() || !c.Created() && fieldindex.IPKey(c.Old.Spec.IP) == fieldindex.IPKey(c.New.Spec.IP) {
 		return ""
 	}
-	all, err := names(ctx, l.cache, &v1alpha1.EndpointList{}, fieldindex.EndpointByIP, fieldindex.IPKey(c.new.Spec.IP))
+	all, err := names(ctx, l.cache, &v1alpha1.EndpointList{}, fieldindex.EndpointByIP, fieldindex.IPKey(c.New.Spec.IP))
 	if err != nil {
 		return "" // it leads to a warning only
 	}
 	slices.Sort(all)
 	for _, name := range all {
-		if name != c.new.Name {
+		if name != c.New.Name {
 			return name
 		}
 	}
@@ -94,23 +95,23 @@ func (l *lookup) sharesIP(ctx context.Context, c change[v1alpha1.Endpoint]) stri
 }
 
 // judgeEndpoint looks up what checkEndpoint needs.
-func (l *lookup) judgeEndpoint(ctx context.Context, c change[v1alpha1.Endpoint]) (findings, map[string]any, error) {
+func (l *lookup) judgeEndpoint(ctx context.Context, c review.Change[v1alpha1.Endpoint]) (review.Findings, map[string]any, error) {
 	var f endpointFacts
 	f.sharing = l.sharesIP(ctx, c)
 	if macChanges(c) {
-		key := fieldindex.MACKey(c.new.Spec.MACAddress)
+		key := fieldindex.MACKey(c.New.Spec.MACAddress)
 		cached, err := names(ctx, l.cache, &v1alpha1.EndpointList{}, fieldindex.EndpointByMAC, key)
 		if err != nil {
-			return findings{}, nil, err
+			return review.Findings{}, nil, err
 		}
-		f.rival, err = reserve(ctx, l, c, question[v1alpha1.Endpoint]{key: "endpoint/mac/" + key, self: c.new.Name, cached: cached,
+		f.rival, err = reserve(ctx, l, c, question[v1alpha1.Endpoint]{key: "endpoint/mac/" + key, self: c.New.Name, cached: cached,
 			has: func(e *v1alpha1.Endpoint) bool { return fieldindex.MACKey(e.Spec.MACAddress) == key }})
 		if err != nil {
-			return findings{}, nil, err
+			return review.Findings{}, nil, err
 		}
 		bmcs, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByMAC, key)
 		if err != nil {
-			return findings{}, nil, err
+			return review.Findings{}, nil, err
 		}
 		if len(bmcs) > 0 {
 			f.bmc = bmcs[0]

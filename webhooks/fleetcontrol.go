@@ -19,6 +19,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 const (
@@ -44,14 +45,14 @@ type fleetFacts struct {
 
 // checkFleetControl refuses what cannot mean anything. Only what is new or changed is refused: a slip that is stored
 // already, or a freeze that has run out, must not keep anyone from adding another.
-func checkFleetControl(c change[policyv1alpha1.FleetControl], f fleetFacts) findings {
-	var found findings
-	if c.deleted() {
+func checkFleetControl(c review.Change[policyv1alpha1.FleetControl], f fleetFacts) review.Findings {
+	var found review.Findings
+	if c.Deleted() {
 		return found
 	}
-	spec, former := c.new.Spec, policyv1alpha1.FleetControlSpec{}
-	if !c.created() {
-		former = c.old.Spec
+	spec, former := c.New.Spec, policyv1alpha1.FleetControlSpec{}
+	if !c.Created() {
+		former = c.Old.Spec
 	}
 	at := field.NewPath("spec")
 	for i := range spec.Freezes {
@@ -64,7 +65,7 @@ func checkFleetControl(c change[policyv1alpha1.FleetControl], f fleetFacts) find
 		checkBreaker(spec.Breaker, former.Breaker, f, at.Child("breaker"), &found)
 	}
 	for _, name := range f.idle {
-		found.warn("freeze %q covers no server of the fleet at present; are its labels spelled as those of the servers?", name)
+		found.Warn("freeze %q covers no server of the fleet at present; are its labels spelled as those of the servers?", name)
 	}
 	return found
 }
@@ -82,18 +83,18 @@ func formerly[T any](all []T, name string, nameOf func(*T) string) *T {
 	return nil
 }
 
-func checkFreeze(f, former *policyv1alpha1.Freeze, path *field.Path, now time.Time, found *findings) {
+func checkFreeze(f, former *policyv1alpha1.Freeze, path *field.Path, now time.Time, found *review.Findings) {
 	checkFleetName(f.Name, former == nil, path.Child("name"), found)
 	same := former != nil && equality.Semantic.DeepEqual(f.Selector, former.Selector)
 	checkFleetSelector(f.Selector, same, path.Child("selector"), found)
 	if f.Until == nil || now.Before(f.Until.Time) || (former != nil && former.Until.Equal(f.Until)) {
 		return
 	}
-	found.deny(field.Invalid(path.Child("until"), f.Until.UTC().Format(time.RFC3339),
+	found.Deny(field.Invalid(path.Child("until"), f.Until.UTC().Format(time.RFC3339),
 		"it is over, and the freeze would hold nothing back; give a later time, or leave it out"))
 }
 
-func checkBudget(b, former *policyv1alpha1.Budget, path *field.Path, found *findings) {
+func checkBudget(b, former *policyv1alpha1.Budget, path *field.Path, found *review.Findings) {
 	checkFleetName(b.Name, former == nil, path.Child("name"), found)
 	same := former != nil && equality.Semantic.DeepEqual(b.Selector, former.Selector)
 	checkFleetSelector(b.Selector, same, path.Child("selector"), found)
@@ -107,14 +108,14 @@ func checkBudget(b, former *policyv1alpha1.Budget, path *field.Path, found *find
 }
 
 // checkFleetName: a name is written on command lines and stands in messages and labels of metrics.
-func checkFleetName(name string, added bool, path *field.Path, found *findings) {
+func checkFleetName(name string, added bool, path *field.Path, found *review.Findings) {
 	if added && name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
-		found.deny(field.Invalid(path, name, "a name consists of lower-case letters, digits, '-' and '.', and begins and "+
+		found.Deny(field.Invalid(path, name, "a name consists of lower-case letters, digits, '-' and '.', and begins and "+
 			"ends with a letter or digit, like rack-7; say the rest in the reason"))
 	}
 }
 
-func checkFleetSelector(s *metav1.LabelSelector, same bool, path *field.Path, found *findings) {
+func checkFleetSelector(s *metav1.LabelSelector, same bool, path *field.Path, found *review.Findings) {
 	if s == nil {
 		return
 	}
@@ -124,25 +125,25 @@ func checkFleetSelector(s *metav1.LabelSelector, same bool, path *field.Path, fo
 }
 
 // refuseOrWarn refuses what is written anew, and tells what becomes of what is stored already.
-func refuseOrWarn(err *field.Error, stored bool, meanwhile string, found *findings) {
+func refuseOrWarn(err *field.Error, stored bool, meanwhile string, found *review.Findings) {
 	if stored {
-		found.warn("%s: %s; until that is put right, %s", err.Field, err.ErrorBody(), meanwhile)
+		found.Warn("%s: %s; until that is put right, %s", err.Field, err.ErrorBody(), meanwhile)
 		return
 	}
-	found.deny(err)
+	found.Deny(err)
 }
 
-func checkBreaker(b, former *policyv1alpha1.Breaker, f fleetFacts, path *field.Path, found *findings) {
+func checkBreaker(b, former *policyv1alpha1.Breaker, f fleetFacts, path *field.Path, found *review.Findings) {
 	known := former != nil && former.AcknowledgedAt.Equal(b.AcknowledgedAt)
 	if b.AcknowledgedAt != nil && !known && b.AcknowledgedAt.After(f.now.Add(clockSkew)) {
-		found.deny(field.Invalid(path.Child("acknowledgedAt"), b.AcknowledgedAt.UTC().Format(time.RFC3339),
+		found.Deny(field.Invalid(path.Child("acknowledgedAt"), b.AcknowledgedAt.UTC().Format(time.RFC3339),
 			"it is still to come, and the breaker could not trip until then; write the present time, as metalaw unfreeze --breaker does"))
 	}
 	if least := minServers(b); f.servers > 0 && f.servers < least {
-		found.warn("%s is %d, and there are %d servers: the breaker never trips", path.Child("minServers"), least, f.servers)
+		found.Warn("%s is %d, and there are %d servers: the breaker never trips", path.Child("minServers"), least, f.servers)
 	}
 	for _, state := range f.undefined {
-		found.warn("%s: policy %s, which is in force, defines no state %q", path.Child("states"), f.policy, state)
+		found.Warn("%s: policy %s, which is in force, defines no state %q", path.Child("states"), f.policy, state)
 	}
 }
 
@@ -154,10 +155,10 @@ func minServers(b *policyv1alpha1.Breaker) int32 {
 }
 
 // judgeFleetControl looks up what checkFleetControl warns about.
-func (l *lookup) judgeFleetControl(ctx context.Context, c change[policyv1alpha1.FleetControl]) (findings, map[string]any, error) {
+func (l *lookup) judgeFleetControl(ctx context.Context, c review.Change[policyv1alpha1.FleetControl]) (review.Findings, map[string]any, error) {
 	f := fleetFacts{now: l.unique.now()}
-	if !c.deleted() {
-		l.fleet(ctx, &c.new.Spec, &f)
+	if !c.Deleted() {
+		l.fleet(ctx, &c.New.Spec, &f)
 	}
 	return checkFleetControl(c, f), nil, nil
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 func failingGet(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
@@ -114,7 +115,7 @@ func TestRequestsAreCountedByKindAndVerdict(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := newMetrics(registry); err != nil {
+	if _, err := review.NewMetrics(registry); err != nil {
 		t.Errorf("a second manager in one process: %v", err)
 	}
 }

@@ -13,44 +13,45 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // checkInventory keeps the marks of a machine's custody: they are what remembers the data when its Server is gone.
-func checkInventory(c change[policyv1alpha1.ServerInventory]) findings {
-	var found findings
-	if c.created() || c.byManager {
+func checkInventory(c review.Change[policyv1alpha1.ServerInventory]) review.Findings {
+	var found review.Findings
+	if c.Created() || c.ByManager {
 		return found
 	}
-	lost := marksOf(c.old)
-	says := c.old
-	if !c.deleted() {
-		says = c.new
-		lost = slices.DeleteFunc(lost, func(mark string) bool { return slices.Contains(marksOf(c.new), mark) })
+	lost := marksOf(c.Old)
+	says := c.Old
+	if !c.Deleted() {
+		says = c.New
+		lost = slices.DeleteFunc(lost, func(mark string) bool { return slices.Contains(marksOf(c.New), mark) })
 	}
 	if len(lost) == 0 {
 		return found
 	}
 	marks := strings.Join(lost, ", ")
 	if says.Annotations[v1alpha1.DeleteDataAnnotation] == "true" && slices.Equal(lost, strangers) {
-		found.warn("machine %s is no longer known to have been found running; once it is off it may be booted and offered, whoever runs it",
-			c.old.Spec.SystemUUID)
+		found.Warn("machine %s is no longer known to have been found running; once it is off it may be booted and offered, whoever runs it",
+			c.Old.Spec.SystemUUID)
 		return found
 	}
 	if says.Annotations[v1alpha1.DeleteDataAnnotation] == "true" {
-		found.warn("machine %s is no longer known to bear %s; nothing erases its disks, and it may be offered with what is on them",
-			c.old.Spec.SystemUUID, marks)
+		found.Warn("machine %s is no longer known to bear %s; nothing erases its disks, and it may be offered with what is on them",
+			c.Old.Spec.SystemUUID, marks)
 		return found
 	}
 	if slices.Equal(lost, strangers) {
-		found.deny(field.Forbidden(field.NewPath("custody", "marks"), fmt.Sprintf(
+		found.Deny(field.Forbidden(field.NewPath("custody", "marks"), fmt.Sprintf(
 			"the inventory remembers that machine %s was found running, and only the manager takes that away, when the machine is given to it; "+
 				"set annotation %s=%s on its Server, or %s",
-			c.old.Spec.SystemUUID, v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver, deleteDataRemedy)))
+			c.Old.Spec.SystemUUID, v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver, deleteDataRemedy)))
 		return found
 	}
-	found.deny(field.Forbidden(field.NewPath("custody", "marks"), fmt.Sprintf(
+	found.Deny(field.Forbidden(field.NewPath("custody", "marks"), fmt.Sprintf(
 		"the inventory remembers what the disks of machine %s may hold (%s), and only the manager takes that away, when they were wiped; "+
-			"release the server and let it be wiped, or %s", c.old.Spec.SystemUUID, marks, deleteDataRemedy)))
+			"release the server and let it be wiped, or %s", c.Old.Spec.SystemUUID, marks, deleteDataRemedy)))
 	return found
 }
 
@@ -65,6 +66,6 @@ func marksOf(i *policyv1alpha1.ServerInventory) []string {
 	return slices.Clone(i.Custody.Marks)
 }
 
-func judgeInventory(_ context.Context, c change[policyv1alpha1.ServerInventory]) (findings, map[string]any, error) {
+func judgeInventory(_ context.Context, c review.Change[policyv1alpha1.ServerInventory]) (review.Findings, map[string]any, error) {
 	return checkInventory(c), nil, nil
 }

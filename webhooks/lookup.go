@@ -13,27 +13,37 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
-// lookup reads what rules need. What one reads of the cache is shared and must not be changed.
+// lookup reads what the rules of every kind need. What one reads of the cache is shared and must not be changed.
 type lookup struct {
 	cache client.Reader
 	// reader reads past the cache; it is asked only before a denial.
 	reader  client.Reader
-	bundles Bundles
+	bundles review.Bundles
 	// servers is the index of the fleet.
 	servers Fleet
 	unique  *uniqueness
-	quotas  *quotas
-	looks   looks
-	// longestLook bounds how long the fleet is looked at for one claim.
-	longestLook time.Duration
 	// rights takes SubjectAccessReviews.
 	rights client.Writer
 	// namespace is the manager's; bundles count there only.
 	namespace string
-	accepted  *acceptances
 }
+
+// The rules of each kind, with what they alone need.
+type (
+	claimRules struct {
+		*lookup
+		quotas *quotas
+		looks  looks
+		// longestLook bounds how long the fleet is looked at for one claim.
+		longestLook time.Duration
+	}
+	bmcRules    struct{ *lookup }
+	serverRules struct{ *lookup }
+)
 
 // names lists the objects of a kind that an index finds.
 func names(ctx context.Context, cache client.Reader, list client.ObjectList, index, value string) ([]string, error) {
@@ -79,12 +89,12 @@ func get[T any, P interface {
 func reserve[T, C any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, l *lookup, c change[C], q question[T],
+}](ctx context.Context, l *lookup, c review.Change[C], q question[T],
 ) (*rival, error) {
-	q.keep = !c.dryRun
+	q.keep = !c.DryRun
 	found, err := find[T, P](ctx, l.unique, q)
 	if found == nil && err == nil && q.keep {
-		c.onDenial(func() { l.unique.release(q.key, q.self) })
+		c.OnDenial(func() { l.unique.release(q.key, q.self) })
 	}
 	return found, err
 }

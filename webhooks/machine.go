@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 const (
@@ -26,22 +27,22 @@ const (
 // checkMachine keeps a Server with the machine that it was made for, and with the way in which that is reached: its record
 // of what the disks hold would else speak of others, and a machine would get round the acceptance that a new one needs.
 // What is empty may be written.
-func checkMachine(c change[v1alpha1.Server], found *findings) {
-	if c.created() || c.deleted() {
+func checkMachine(c review.Change[v1alpha1.Server], found *review.Findings) {
+	if c.Created() || c.Deleted() {
 		return
 	}
-	was, is := c.old.Spec, c.new.Spec
+	was, is := c.Old.Spec, c.New.Spec
 	if was.SystemUUID != "" && !sameMachine(was.SystemUUID, is.SystemUUID) {
-		found.deny(field.Forbidden(systemUUIDPath, fmt.Sprintf(
+		found.Deny(field.Forbidden(systemUUIDPath, fmt.Sprintf(
 			"the server stands for machine %s and cannot stand for another; %s", was.SystemUUID, anotherMachine)))
 	}
 	if before := bmcOf(was.BMCRef); before != "" && bmcOf(is.BMCRef) != before {
-		found.deny(field.Forbidden(field.NewPath("spec", "bmcRef"), fmt.Sprintf(
+		found.Deny(field.Forbidden(field.NewPath("spec", "bmcRef"), fmt.Sprintf(
 			"the server is reached through BMC %s; %s", before, anotherBMC)))
 	}
 	// Beside an access of its own nobody but its maker knows the URI; the identity of what answers is checked all the same.
 	if was.SystemURI != "" && is.SystemURI != was.SystemURI && (was.BMC == nil || was.BMCRef != nil) {
-		found.deny(field.Forbidden(field.NewPath("spec", "systemURI"), fmt.Sprintf(
+		found.Deny(field.Forbidden(field.NewPath("spec", "systemURI"), fmt.Sprintf(
 			"the server is the system at %s; %s", was.SystemURI, anotherURI)))
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/macprefixes"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // replacement is one change of an object, as JSON patch spells it.
@@ -57,10 +58,10 @@ func mutator[T any](managerUser string, normalize func(mutation[T]) []replacemen
 	return admission.HandlerFunc(func(_ context.Context, req admission.Request) admission.Response {
 		m := mutation[T]{user: req.UserInfo, byManager: req.UserInfo.Username == managerUser}
 		var err error
-		if m.new, err = object[T](req.Object.Raw); err != nil {
+		if m.new, err = review.Object[T](req.Object.Raw); err != nil {
 			return admission.Errored(http.StatusBadRequest, fmt.Errorf("the object cannot be read: %w", err))
 		}
-		if m.old, err = object[T](req.OldObject.Raw); err != nil {
+		if m.old, err = review.Object[T](req.OldObject.Raw); err != nil {
 			return admission.Errored(http.StatusBadRequest, fmt.Errorf("the stored object cannot be read: %w", err))
 		}
 		if m.new == nil {

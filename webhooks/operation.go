@@ -9,21 +9,19 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 const (
 	// forcer is the ClusterRole of the shipped manifests that holds the right to force servers.
 	forcer = "metalaw-server-forcer"
-	// maxReason and maxUser are what status.operation can store, in characters.
+	// maxReason is what status.operation can store, in characters.
 	maxReason = 1024
-	maxUser   = 253
 )
 
 // wording are the annotations that a request for an operation on a server consists of.
@@ -54,8 +52,8 @@ func recordWho(m mutation[v1alpha1.Server]) []replacement {
 		return nil
 	}
 	if asksAnew(m.old, m.new) {
-		if who := nameOf(m.user); m.new.Annotations[v1alpha1.OperationByAnnotation] != who {
-			return []replacement{{Op: "add", Path: annotationPath(v1alpha1.OperationByAnnotation), Value: who}}
+		if who := review.NameOf(m.user); m.new.Annotations[v1alpha1.OperationByAnnotation] != who {
+			return []replacement{{Op: "add", Path: review.AnnotationPath(v1alpha1.OperationByAnnotation), Value: who}}
 		}
 		return nil
 	}
@@ -63,20 +61,11 @@ func recordWho(m mutation[v1alpha1.Server]) []replacement {
 	if m.old != nil && m.old.Annotations[v1alpha1.OperationAnnotation] != "" && m.new.Annotations[v1alpha1.OperationAnnotation] == "" {
 		for _, name := range append([]string{v1alpha1.OperationByAnnotation}, wording[1:]...) {
 			if _, written := m.new.Annotations[name]; written && !annotationChanges(m.old, m.new, name) {
-				changes = append(changes, replacement{Op: "remove", Path: annotationPath(name)})
+				changes = append(changes, replacement{Op: "remove", Path: review.AnnotationPath(name)})
 			}
 		}
 	}
 	return changes
-}
-
-func annotationPath(name string) string {
-	return "/metadata/annotations/" + strings.ReplaceAll(name, "/", "~1")
-}
-
-// nameOf is the user's name as far as status.operation can store it.
-func nameOf(user authenticationv1.UserInfo) string {
-	return diag.ShortenedCharacters(user.Username, maxUser)
 }
 
 // operationFacts is what was looked up for a request for an operation.
@@ -88,15 +77,15 @@ type operationFacts struct {
 }
 
 // forces says that a change asks for a server to be forced, or says how.
-func forces(c change[v1alpha1.Server]) bool {
-	if c.deleted() || c.byManager {
+func forces(c review.Change[v1alpha1.Server]) bool {
+	if c.Deleted() || c.ByManager {
 		return false
 	}
-	if pastRules(c.new.Annotations[v1alpha1.OperationAnnotation]) && asksAnew(c.old, c.new) {
+	if pastRules(c.New.Annotations[v1alpha1.OperationAnnotation]) && asksAnew(c.Old, c.New) {
 		return true
 	}
 	return slices.ContainsFunc(forceWords, func(name string) bool {
-		return c.new.Annotations[name] != "" && annotationChanges(c.old, c.new, name)
+		return c.New.Annotations[name] != "" && annotationChanges(c.Old, c.New, name)
 	})
 }
 
@@ -107,28 +96,28 @@ func pastRules(operation string) bool {
 
 // checkOperation holds the request for an operation against the rules: who asks is written by admission alone, what is
 // stored has a length, and a server is forced only by somebody who may, and to a state that there is.
-func checkOperation(c change[v1alpha1.Server], f operationFacts, found *findings) {
+func checkOperation(c review.Change[v1alpha1.Server], f operationFacts, found *review.Findings) {
 	path := field.NewPath("metadata", "annotations")
-	after := c.new.Annotations
+	after := c.New.Annotations
 	checkWho(c, path.Key(v1alpha1.OperationByAnnotation), found)
-	if annotationChanges(c.old, c.new, v1alpha1.OperationReasonAnnotation) &&
+	if annotationChanges(c.Old, c.New, v1alpha1.OperationReasonAnnotation) &&
 		utf8.RuneCountInString(after[v1alpha1.OperationReasonAnnotation]) > maxReason {
 		err := field.TooLong(path.Key(v1alpha1.OperationReasonAnnotation), "", maxReason)
 		err.Detail = fmt.Sprintf("may not be longer than %d characters", maxReason)
-		found.deny(err)
+		found.Deny(err)
 	}
 	override, set := after[v1alpha1.ForceOverrideAnnotation]
-	if set && override != "true" && annotationChanges(c.old, c.new, v1alpha1.ForceOverrideAnnotation) {
-		found.deny(field.NotSupported(path.Key(v1alpha1.ForceOverrideAnnotation), override, []string{"true"}))
+	if set && override != "true" && annotationChanges(c.Old, c.New, v1alpha1.ForceOverrideAnnotation) {
+		found.Deny(field.NotSupported(path.Key(v1alpha1.ForceOverrideAnnotation), override, []string{"true"}))
 	}
 	if !forces(c) {
 		return
 	}
 	at := path.Key(v1alpha1.OperationAnnotation)
 	if !f.mayForce {
-		found.deny(field.Forbidden(at, fmt.Sprintf(
+		found.Deny(field.Forbidden(at, fmt.Sprintf(
 			"user %q may not force servers: that takes the verb force on servers.%s, which ClusterRole %s gives",
-			c.user.Username, v1alpha1.GroupVersion.Group, forcer)))
+			c.User.Username, v1alpha1.GroupVersion.Group, forcer)))
 		return
 	}
 	if after[v1alpha1.OperationAnnotation] == v1alpha1.OperationForce {
@@ -136,23 +125,23 @@ func checkOperation(c change[v1alpha1.Server], f operationFacts, found *findings
 	}
 }
 
-func checkWho(c change[v1alpha1.Server], path *field.Path, found *findings) {
-	by := c.new.Annotations[v1alpha1.OperationByAnnotation]
+func checkWho(c review.Change[v1alpha1.Server], path *field.Path, found *review.Findings) {
+	by := c.New.Annotations[v1alpha1.OperationByAnnotation]
 	switch {
-	case asksAnew(c.old, c.new):
-		if by != nameOf(c.user) {
-			found.deny(field.Forbidden(path, "admission writes who asks; leave it out"))
+	case asksAnew(c.Old, c.New):
+		if by != review.NameOf(c.User) {
+			found.Deny(field.Forbidden(path, "admission writes who asks; leave it out"))
 		}
-	case !annotationChanges(c.old, c.new, v1alpha1.OperationByAnnotation):
-	case by == "" && c.new.Annotations[v1alpha1.OperationAnnotation] == "":
+	case !annotationChanges(c.Old, c.New, v1alpha1.OperationByAnnotation):
+	case by == "" && c.New.Annotations[v1alpha1.OperationAnnotation] == "":
 	default:
-		found.deny(field.Forbidden(path, "admission writes who asks; keep it as it is stored"))
+		found.Deny(field.Forbidden(path, "admission writes who asks; keep it as it is stored"))
 	}
 }
 
-func checkForceTo(to string, f statusFacts, path *field.Path, found *findings) {
+func checkForceTo(to string, f statusFacts, path *field.Path, found *review.Findings) {
 	if f.governing == nil {
-		found.deny(field.Forbidden(path, fmt.Sprintf(
+		found.Deny(field.Forbidden(path, fmt.Sprintf(
 			"policy revision %s, which governs the server, cannot be loaded; whether it defines the state cannot be told", f.revision)))
 		return
 	}
@@ -163,25 +152,25 @@ func checkForceTo(to string, f statusFacts, path *field.Path, found *findings) {
 	slices.Sort(states)
 	switch {
 	case to == "":
-		found.deny(field.Required(path, fmt.Sprintf("say to which state the server is forced; policy revision %s defines %s",
+		found.Deny(field.Required(path, fmt.Sprintf("say to which state the server is forced; policy revision %s defines %s",
 			f.revision, strings.Join(states, ", "))))
 	case !f.governing.Lifecycle.Defines(engine.State(to)):
-		found.deny(field.NotSupported(path, to, states))
+		found.Deny(field.NotSupported(path, to, states))
 	}
 }
 
 // operation looks up what checkOperation needs.
-func (l *lookup) operation(ctx context.Context, c change[v1alpha1.Server]) (operationFacts, error) {
+func (l *serverRules) operation(ctx context.Context, c review.Change[v1alpha1.Server]) (operationFacts, error) {
 	if !forces(c) {
 		return operationFacts{}, nil
 	}
-	record := c.new
-	if c.old != nil {
-		record = c.old // the status of the new object is what the client sent
+	record := c.New
+	if c.Old != nil {
+		record = c.Old // the status of the new object is what the client sent
 	}
 	f := operationFacts{statusFacts: l.governing(record.Status.Lifecycle)}
 	var err error
-	f.mayForce, err = l.may(ctx, c.user, authorizationv1.ResourceAttributes{
-		Verb: "force", Group: v1alpha1.GroupVersion.Group, Resource: "servers", Name: c.new.Name})
+	f.mayForce, err = l.may(ctx, c.User, authorizationv1.ResourceAttributes{
+		Verb: "force", Group: v1alpha1.GroupVersion.Group, Resource: "servers", Name: c.New.Name})
 	return f, err
 }

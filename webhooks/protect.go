@@ -10,16 +10,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
-var protectPath = annotationsPath.Key(v1alpha1.ProtectAnnotation)
+var protectPath = review.AnnotationsPath.Key(v1alpha1.ProtectAnnotation)
 
 // protections are the values of v1alpha1.ProtectAnnotation.
 var protections = []string{"true", "false"}
 
 // checkProtected refuses the deletion of what somebody protects, whoever asks for it: a person, the collector of garbage, or
 // the end of the namespace. Only "false" lifts it, so that a value that was mistyped and stored unseen protects as well.
-func checkProtected(o client.Object, kind string, found *findings) {
+func checkProtected(o client.Object, kind string, found *review.Findings) {
 	if value, set := o.GetAnnotations()[v1alpha1.ProtectAnnotation]; !set || value == "false" {
 		return
 	}
@@ -27,7 +28,7 @@ func checkProtected(o client.Object, kind string, found *findings) {
 	if namespace := o.GetNamespace(); namespace != "" {
 		name = "-n " + namespace + " " + name
 	}
-	found.deny(field.Forbidden(protectPath, "it is protected from deletion; where it is really to go, take the annotation away first: "+
+	found.Deny(field.Forbidden(protectPath, "it is protected from deletion; where it is really to go, take the annotation away first: "+
 		"kubectl annotate "+strings.ToLower(kind)+" "+name+" "+v1alpha1.ProtectAnnotation+"-"))
 }
 
@@ -35,10 +36,10 @@ func checkProtected(o client.Object, kind string, found *findings) {
 func checkProtection[T any, P interface {
 	*T
 	client.Object
-}](before, after *T, found *findings,
+}](before, after *T, found *review.Findings,
 ) {
 	value, set := written[T, P](before, after, v1alpha1.ProtectAnnotation)
 	if set && !slices.Contains(protections, value) {
-		found.deny(field.NotSupported(protectPath, value, protections))
+		found.Deny(field.NotSupported(protectPath, value, protections))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // quotas counts the claims of namespaces. The cache knows those that are stored; a process also remembers what it admitted a
@@ -111,22 +112,22 @@ func (q *quotas) release(c *v1alpha1.ServerClaim) {
 
 // usage counts for a claim that is created in a namespace with a quota; nil for any other, and for one that comes back to its
 // server s: that one counts for the namespace as it is.
-func (l *lookup) usage(ctx context.Context, c change[v1alpha1.ServerClaim], s *v1alpha1.Server, b *bundle.Bundle) (*usage, error) {
-	if !c.created() || policies.ComesBack(c.new, s) {
+func (l *claimRules) usage(ctx context.Context, c review.Change[v1alpha1.ServerClaim], s *v1alpha1.Server, b *bundle.Bundle) (*usage, error) {
+	if !c.Created() || policies.ComesBack(c.New, s) {
 		return nil, nil
 	}
-	limit, ok := b.Settings.Claims.Quota.Limit(c.new.Namespace)
+	limit, ok := b.Settings.Claims.Quota.Limit(c.New.Namespace)
 	if !ok {
 		return nil, nil
 	}
-	u, err := l.quotas.take(ctx, c.new, limit, !c.dryRun)
+	u, err := l.quotas.take(ctx, c.New, limit, !c.DryRun)
 	if err != nil {
 		return nil, err
 	}
-	if !c.dryRun && u.Used < u.Limit {
-		c.onDenial(func() { l.quotas.release(c.new) })
+	if !c.DryRun && u.Used < u.Limit {
+		c.OnDenial(func() { l.quotas.release(c.New) })
 	}
-	u.Revision, u.Kept = b.Revision.Name, !u.stored && l.isKept(c.new)
+	u.Revision, u.Kept = b.Revision.Name, !u.stored && l.isKept(c.New)
 	if u.pending > 0 {
 		u.Among = fmt.Sprintf("%d of them admitted a moment ago; if one of those was not stored, try again in two seconds", u.pending)
 	}
@@ -135,18 +136,18 @@ func (l *lookup) usage(ctx context.Context, c change[v1alpha1.ServerClaim], s *v
 
 // isKept says that a server is held for a former claim of a name. Which one is not told: it may be of the namespace's former tenant, and
 // whoever names it has its data.
-func (l *lookup) isKept(c *v1alpha1.ServerClaim) bool {
+func (l *claimRules) isKept(c *v1alpha1.ServerClaim) bool {
 	return slices.ContainsFunc(l.servers.Index().HeldBy(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}), func(e *index.Entry) bool {
-		return policies.HeldFor(e.Server, c)
+		return policies.HeldFor(index.Server(e), c)
 	})
 }
 
 // checkQuota refuses a claim that its namespace has no room for.
-func checkQuota(u *usage, found *findings) {
+func checkQuota(u *usage, found *review.Findings) {
 	if u == nil {
 		return
 	}
 	if words := u.Refusal(); words != "" {
-		found.deny(field.Forbidden(field.NewPath("metadata", "namespace"), words))
+		found.Deny(field.Forbidden(field.NewPath("metadata", "namespace"), words))
 	}
 }

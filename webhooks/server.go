@@ -15,6 +15,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/internal/uuids"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 var systemUUIDPath = field.NewPath("spec", "systemUUID")
@@ -34,43 +35,43 @@ type serverFacts struct {
 }
 
 // checkServer holds the object itself, without its status, against the rules.
-func checkServer(c change[v1alpha1.Server], f serverFacts) findings {
-	var found findings
-	if c.deleted() {
-		checkProtected(c.old, "Server", &found)
-		checkDeletion(c.old, f.data, &found)
+func checkServer(c review.Change[v1alpha1.Server], f serverFacts) review.Findings {
+	var found review.Findings
+	if c.Deleted() {
+		checkProtected(c.Old, "Server", &found)
+		checkDeletion(c.Old, f.data, &found)
 		return found
 	}
 	if f.rival != nil {
-		found.deny(duplicate(systemUUIDPath, c.new.Spec.SystemUUID, "Server", f.rival))
+		found.Deny(duplicate(systemUUIDPath, c.New.Spec.SystemUUID, "Server", f.rival))
 	}
-	if c.byManager && !c.created() && uuidChanges(c) && f.data != "" {
-		found.deny(field.Forbidden(systemUUIDPath, fmt.Sprintf(
-			"the server stands for machine %s, and %s; it cannot stand for another", c.old.Spec.SystemUUID, f.data)))
+	if c.ByManager && !c.Created() && uuidChanges(c) && f.data != "" {
+		found.Deny(field.Forbidden(systemUUIDPath, fmt.Sprintf(
+			"the server stands for machine %s, and %s; it cannot stand for another", c.Old.Spec.SystemUUID, f.data)))
 	}
-	if c.byManager {
+	if c.ByManager {
 		return found
 	}
 	checkMachine(c, &found)
 	checkRetention(c, f.sanitization, &found)
 	checkAnswers(c, &found)
-	checkProtection(c.old, c.new, &found)
+	checkProtection(c.Old, c.New, &found)
 	checkSystemUUID(c, f.known, &found)
 	checkReach(c, &found)
 	checkTaints(c, &found)
 	checkBootOrder(c, &found)
 	checkAnnotations(c, &found)
 	checkOperation(c, f.operation, &found)
-	if losesFinalizer(c) && f.data != "" && !mayLoseData(c.new) {
-		found.deny(field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf(
+	if losesFinalizer(c) && f.data != "" && !mayLoseData(c.New) {
+		found.Deny(field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf(
 			"%s keeps what is known of the server's data, and %s; %s", v1alpha1.FinalizerServer, f.data, deleteDataRemedy)))
 	}
 	return found
 }
 
 // uuidChanges: another spelling, in the other byte order as well, is no change.
-func uuidChanges(c change[v1alpha1.Server]) bool {
-	return !c.deleted() && (c.created() || !sameMachine(c.old.Spec.SystemUUID, c.new.Spec.SystemUUID))
+func uuidChanges(c review.Change[v1alpha1.Server]) bool {
+	return !c.Deleted() && (c.Created() || !sameMachine(c.Old.Spec.SystemUUID, c.New.Spec.SystemUUID))
 }
 
 // sameMachine compares text that is no UUID as well, so that a Server without one is like another without one.
@@ -91,34 +92,34 @@ func (l *lookup) standIns(ctx context.Context, uuid string) ([]string, error) {
 
 // judgeServer looks up what checkServer and checkStatus need. The bundle's rules get to know holdsData where the request
 // makes it a question.
-func (l *lookup) judgeServer(ctx context.Context, c change[v1alpha1.Server]) (findings, map[string]any, error) {
-	if c.status {
+func (l *serverRules) judgeServer(ctx context.Context, c review.Change[v1alpha1.Server]) (review.Findings, map[string]any, error) {
+	if c.Status {
 		return l.judgeStatus(c), nil, nil
 	}
 	f := serverFacts{sanitization: l.bundles.Active().Settings.Sanitization}
 	var err error
 	if uuidChanges(c) {
-		uuid := c.new.Spec.SystemUUID
+		uuid := c.New.Spec.SystemUUID
 		if f.known, err = l.inventoried(ctx, uuid); err != nil {
-			return findings{}, nil, err
+			return review.Findings{}, nil, err
 		}
 		cached, err := l.standIns(ctx, uuid)
 		if err != nil {
-			return findings{}, nil, err
+			return review.Findings{}, nil, err
 		}
-		f.rival, err = reserve(ctx, l, c, question[v1alpha1.Server]{key: machineKey(uuid), self: c.new.Name, cached: cached,
+		f.rival, err = reserve(ctx, l.lookup, c, question[v1alpha1.Server]{key: machineKey(uuid), self: c.New.Name, cached: cached,
 			has: func(s *v1alpha1.Server) bool { return sameMachine(s.Spec.SystemUUID, uuid) }})
 		if err != nil {
-			return findings{}, nil, err
+			return review.Findings{}, nil, err
 		}
 	}
 	if f.operation, err = l.operation(ctx, c); err != nil {
-		return findings{}, nil, err
+		return review.Findings{}, nil, err
 	}
 	facts := map[string]any{}
-	if c.deleted() || (!c.created() && (uuidChanges(c) || losesFinalizer(c))) {
-		if f.data, err = l.dataOf(ctx, c.old); err != nil {
-			return findings{}, nil, err
+	if c.Deleted() || (!c.Created() && (uuidChanges(c) || losesFinalizer(c))) {
+		if f.data, err = l.dataOf(ctx, c.Old); err != nil {
+			return review.Findings{}, nil, err
 		}
 		facts["holdsData"] = f.data != ""
 	}

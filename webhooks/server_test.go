@@ -14,6 +14,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 const (
@@ -282,7 +283,7 @@ func TestAMoveIsHeldAgainstTheRevisionThatItRecords(t *testing.T) {
 	pinned := *inForce
 	pinned.Revision.Name = "pinned"
 	pinned.Lifecycle = withFiles(t, map[string]string{bundle.LifecycleFile: twoStates}).Lifecycle
-	l := &lookup{bundles: revisions{inForce, map[string]*bundle.Bundle{"pinned": &pinned}}}
+	l := &serverRules{&lookup{bundles: revisions{inForce, map[string]*bundle.Bundle{"pinned": &pinned}}}}
 	for name, c := range map[string]struct {
 		revision string
 		from, to v1alpha1.ServerState
@@ -295,9 +296,9 @@ func TestAMoveIsHeldAgainstTheRevisionThatItRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			undo := []func(){}
-			got := l.judgeStatus(change[v1alpha1.Server]{old: server(in(c.from), governedBy(c.revision)), new: server(in(c.to), governedBy(c.revision)), undo: &undo})
-			if got.pass() != c.pass {
-				t.Error(got.text())
+			got := l.judgeStatus(review.Change[v1alpha1.Server]{Old: server(in(c.from), governedBy(c.revision)), New: server(in(c.to), governedBy(c.revision)), Undo: &undo})
+			if got.Pass() != c.pass {
+				t.Error(got.Text())
 			}
 		})
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 var (
@@ -44,12 +45,12 @@ type claimFacts struct {
 
 // checkClaim holds a claim against what the fleet is. What a stored claim says already is not held against it again: the
 // server of a bound claim may be gone, and the claim must still be able to change its image.
-func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
-	var found findings
-	if c.deleted() {
-		checkProtected(c.old, "ServerClaim", &found)
-		if found.pass() {
-			checkClaimDeletion(c.old, f, &found)
+func checkClaim(c review.Change[v1alpha1.ServerClaim], f claimFacts) review.Findings {
+	var found review.Findings
+	if c.Deleted() {
+		checkProtected(c.Old, "ServerClaim", &found)
+		if found.Pass() {
+			checkClaimDeletion(c.Old, f, &found)
 		}
 		return found
 	}
@@ -57,11 +58,11 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 		return found // and nobody looks at each of its parts
 	}
 	if selectorChanges(c) {
-		found.deny(selectorErrors(c.new)...)
-		checkInventoryLabels(c.new, f.bundle, &found)
+		found.Deny(selectorErrors(c.New)...)
+		checkInventoryLabels(c.New, f.bundle, &found)
 	}
 	if refChanges(c) {
-		checkServerRef(c.new, f, &found)
+		checkServerRef(c.New, f, &found)
 		checkTakesOver(c, f, &found)
 	}
 	checkAgree(c, f.server, &found)
@@ -72,38 +73,38 @@ func checkClaim(c change[v1alpha1.ServerClaim], f claimFacts) findings {
 	checkSecretNames(c, &found)
 	checkPriority(c, f.bundle, &found)
 	checkAnnotationNames(c, &found)
-	checkProtection(c.old, c.new, &found)
+	checkProtection(c.Old, c.New, &found)
 	checkQuota(f.usage, &found)
 	return found
 }
 
 // checkSecretNames: a reference that is given names a Secret.
-func checkSecretNames(c change[v1alpha1.ServerClaim], found *findings) {
+func checkSecretNames(c review.Change[v1alpha1.ServerClaim], found *review.Findings) {
 	former := v1alpha1.ServerClaimSpec{}
-	if !c.created() {
-		former = c.old.Spec
+	if !c.Created() {
+		former = c.Old.Spec
 	}
 	for _, ref := range []struct {
 		name    string
 		is, was *corev1.LocalObjectReference
 	}{
-		{"ignitionSecretRef", c.new.Spec.IgnitionSecretRef, former.IgnitionSecretRef},
-		{"userDataRef", c.new.Spec.UserDataRef, former.UserDataRef},
+		{"ignitionSecretRef", c.New.Spec.IgnitionSecretRef, former.IgnitionSecretRef},
+		{"userDataRef", c.New.Spec.UserDataRef, former.UserDataRef},
 	} {
 		if ref.is != nil && ref.is.Name == "" && (ref.was == nil || ref.was.Name != "") {
-			found.deny(field.Required(field.NewPath("spec", ref.name, "name"),
+			found.Deny(field.Required(field.NewPath("spec", ref.name, "name"),
 				"write the name of a Secret in the claim's namespace, or leave "+ref.name+" out"))
 		}
 	}
 }
 
-func selectorChanges(c change[v1alpha1.ServerClaim]) bool {
-	return c.new.Spec.ServerSelector != nil &&
-		(c.created() || !equality.Semantic.DeepEqual(c.old.Spec.ServerSelector, c.new.Spec.ServerSelector))
+func selectorChanges(c review.Change[v1alpha1.ServerClaim]) bool {
+	return c.New.Spec.ServerSelector != nil &&
+		(c.Created() || !equality.Semantic.DeepEqual(c.Old.Spec.ServerSelector, c.New.Spec.ServerSelector))
 }
 
-func refChanges(c change[v1alpha1.ServerClaim]) bool {
-	return refOf(c.new) != "" && (c.created() || refOf(c.old) != refOf(c.new))
+func refChanges(c review.Change[v1alpha1.ServerClaim]) bool {
+	return refOf(c.New) != "" && (c.Created() || refOf(c.Old) != refOf(c.New))
 }
 
 func refOf(c *v1alpha1.ServerClaim) string {
@@ -130,23 +131,23 @@ func selectorErrors(c *v1alpha1.ServerClaim) field.ErrorList {
 }
 
 // checkInventoryLabels warns of a selector for labels that the policy in force keeps off the Servers.
-func checkInventoryLabels(c *v1alpha1.ServerClaim, b *bundle.Bundle, found *findings) {
+func checkInventoryLabels(c *v1alpha1.ServerClaim, b *bundle.Bundle, found *review.Findings) {
 	asked := policies.AsksInventory(c)
 	if len(asked) == 0 || !b.Settings.NoInventoryLabels {
 		return
 	}
-	found.warn("%s: the policy in force (%s) keeps the hardware out of the labels of Servers (labels.inventory: false), so that no Server has %s; "+
+	found.Warn("%s: the policy in force (%s) keeps the hardware out of the labels of Servers (labels.inventory: false), so that no Server has %s; "+
 		"ask for facts such as server.gpus in annotation %s instead", selectorPath, b.Revision.Name, strings.Join(asked, ", "),
 		v1alpha1.PlacementAnnotation)
 }
 
 // checkLength refuses what has more parts than are judged, and says whether it did.
-func checkLength(c change[v1alpha1.ServerClaim], found *findings) bool {
-	err := limitError(c.new)
-	if err == nil || !c.created() && limitError(c.old) != nil {
+func checkLength(c review.Change[v1alpha1.ServerClaim], found *review.Findings) bool {
+	err := limitError(c.New)
+	if err == nil || !c.Created() && limitError(c.Old) != nil {
 		return false
 	}
-	found.deny(err)
+	found.Deny(err)
 	return true
 }
 
@@ -162,60 +163,60 @@ func limitError(c *v1alpha1.ServerClaim) *field.Error {
 
 // checkServerRef refuses a name that no Server can have, and warns of a Server that is not there yet, or that another holds:
 // clients create a claim and its Server in any order.
-func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
+func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *review.Findings) {
 	if why := validation.NameIsDNSSubdomain(refOf(c), false); len(why) > 0 {
-		found.deny(field.Invalid(serverRefPath.Child("name"), refOf(c), "no Server has such a name: "+strings.Join(why, "; ")))
+		found.Deny(field.Invalid(serverRefPath.Child("name"), refOf(c), "no Server has such a name: "+strings.Join(why, "; ")))
 		return
 	}
 	if f.server == nil {
-		found.warn("%s: there is no Server %q; the claim waits until there is one, and its condition Bound says so; "+
+		found.Warn("%s: there is no Server %q; the claim waits until there is one, and its condition Bound says so; "+
 			"serverRef cannot be changed: if the name is wrong, delete the claim and create another", serverRefPath.Child("name"), refOf(c))
 		return
 	}
 	switch {
 	case v1alpha1.KeptAfterRelease(f.server):
-		found.warn("the claim that held Server %q has ended, and its data is kept (reclaimPolicy Retain); this claim waits until an operator "+
+		found.Warn("the claim that held Server %q has ended, and its data is kept (reclaimPolicy Retain); this claim waits until an operator "+
 			"clears the server's spec.serverClaimRef or sets its spec.reclaimPolicy to Recycle, which gives that data up", refOf(c))
 	case f.server.Spec.ServerClaimRef != nil && !namesClaim(f.server, c):
-		found.warn("Server %q is held by another claim; this one waits until it is released", refOf(c))
+		found.Warn("Server %q is held by another claim; this one waits until it is released", refOf(c))
 	}
 }
 
 // pairs says that a change brings serverRef and serverSelector together: the claim has both then, and one of them is new.
-func pairs(c change[v1alpha1.ServerClaim]) bool {
-	return refOf(c.new) != "" && c.new.Spec.ServerSelector != nil && (refChanges(c) || selectorChanges(c))
+func pairs(c review.Change[v1alpha1.ServerClaim]) bool {
+	return refOf(c.New) != "" && c.New.Spec.ServerSelector != nil && (refChanges(c) || selectorChanges(c))
 }
 
 // checkAgree: the selector matches the server that the claim names, since neither can be taken back; a claim that is bound would find
 // out once it has lost its server. The labels are no matter where the claim comes to name the server that is held for it or for a former
 // one of its name: it gets that one by no selector, and the labels may have changed since. Nor are they where the manager names the
 // server, which matched when it was chosen.
-func checkAgree(c change[v1alpha1.ServerClaim], s *v1alpha1.Server, found *findings) {
-	if !pairs(c) || s == nil || c.byManager {
+func checkAgree(c review.Change[v1alpha1.ServerClaim], s *v1alpha1.Server, found *review.Findings) {
+	if !pairs(c) || s == nil || c.ByManager {
 		return
 	}
-	addsSelector := !c.created() && selectorChanges(c)
-	if !addsSelector && policies.ComesBack(c.new, s) {
+	addsSelector := !c.Created() && selectorChanges(c)
+	if !addsSelector && policies.ComesBack(c.New, s) {
 		return
 	}
-	spec, err := policies.ClaimSpecOf(c.new)
+	spec, err := policies.ClaimSpecOf(c.New)
 	if err == nil && !spec.Selector.Matches(s.Labels) {
-		found.deny(field.Invalid(selectorPath, metav1.FormatLabelSelector(c.new.Spec.ServerSelector), fmt.Sprintf(
-			"it does not match the labels of Server %q, which serverRef names, and both must match; take one of the two out", refOf(c.new))))
+		found.Deny(field.Invalid(selectorPath, metav1.FormatLabelSelector(c.New.Spec.ServerSelector), fmt.Sprintf(
+			"it does not match the labels of Server %q, which serverRef names, and both must match; take one of the two out", refOf(c.New))))
 	}
 }
 
 // checkTakesOver: a server that a former claim of this name holds becomes this claim's, with all that is on it. So a claim
 // restored from a backup gets its machine back; whoever only wanted a fresh one has to know. Where the claim that holds it lives,
 // nothing is taken over: what is created again is refused by its name, or only tried.
-func checkTakesOver(c change[v1alpha1.ServerClaim], f claimFacts, found *findings) {
+func checkTakesOver(c review.Change[v1alpha1.ServerClaim], f claimFacts, found *review.Findings) {
 	s := f.server
-	isItself := !c.created() && s != nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.new.UID)
-	if s == nil || !namesClaim(s, c.new) || isItself || f.lives {
+	isItself := !c.Created() && s != nil && s.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.New.UID)
+	if s == nil || !namesClaim(s, c.New) || isItself || f.lives {
 		return
 	}
 	if v1alpha1.BindingEnded(s) && !v1alpha1.KeptAfterRelease(s) { // of one that is kept checkServerRef tells
-		found.warn("Server %q is still held by the former claim of this name, whose release is recorded; "+
+		found.Warn("Server %q is still held by the former claim of this name, whose release is recorded; "+
 			"this claim waits until the server is Available again", s.Name)
 		return
 	}
@@ -226,37 +227,37 @@ func checkTakesOver(c change[v1alpha1.ServerClaim], f claimFacts, found *finding
 	if hasMark(s, policies.MarkDirty) {
 		data = "its data: nothing was erased since"
 	}
-	found.warn("this claim takes over Server %q of the former claim of this name, with %s; where that is not meant, "+
+	found.Warn("this claim takes over Server %q of the former claim of this name, with %s; where that is not meant, "+
 		"delete this claim, which releases the server, and claim another one", s.Name, data)
 }
 
 // checkKeepsServer: clients follow serverRef once it is there. The CRD says the same.
-func checkKeepsServer(c change[v1alpha1.ServerClaim], found *findings) {
-	if !c.created() && refOf(c.old) != "" && refOf(c.new) != refOf(c.old) {
-		found.deny(field.Forbidden(serverRefPath, "it cannot change once it is set; delete the claim and create another"))
+func checkKeepsServer(c review.Change[v1alpha1.ServerClaim], found *review.Findings) {
+	if !c.Created() && refOf(c.Old) != "" && refOf(c.New) != refOf(c.Old) {
+		found.Deny(field.Forbidden(serverRefPath, "it cannot change once it is set; delete the claim and create another"))
 	}
 }
 
 // checkClaimDeletion tells what becomes of the data. Nothing is denied here: a claim that nobody protects can be given up.
-func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *findings) {
+func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *review.Findings) {
 	fate := releaseWords(c, f)
 	if fate == "" {
 		return
 	}
 	if !v1alpha1.Ignored(c) {
-		found.warn("%s", fate)
+		found.Warn("%s", fate)
 		return
 	}
 	alone := fmt.Sprintf("annotation %s=%s", v1alpha1.OperationAnnotation, c.Annotations[v1alpha1.OperationAnnotation])
 	if slices.Contains(c.Finalizers, v1alpha1.FinalizerServerClaim) {
-		found.warn("this claim is left alone (%s): it stays, and keeps its server, until that annotation is removed; then: %s", alone, fate)
+		found.Warn("this claim is left alone (%s): it stays, and keeps its server, until that annotation is removed; then: %s", alone, fate)
 		return
 	}
 	back := ""
 	if namesClaim(f.server, c) {
 		back = ", or a claim of this name takes it back by naming it in spec.serverRef"
 	}
-	found.warn("this claim is left alone (%s) and has no finalizer %s, so that it goes without a release: Server %q stays as it is, with its "+
+	found.Warn("this claim is left alone (%s) and has no finalizer %s, so that it goes without a release: Server %q stays as it is, with its "+
 		"data, until whoever runs the fleet releases it%s", alone, v1alpha1.FinalizerServerClaim, f.server.Name, back)
 }
 
@@ -309,47 +310,47 @@ func hasMark(s *v1alpha1.Server, mark string) bool {
 }
 
 // judgeClaim looks up what checkClaim needs. The bundle's rules get to know serverExists where the request makes it a question.
-func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim]) (findings, map[string]any, error) {
+func (l *claimRules) judgeClaim(ctx context.Context, c review.Change[v1alpha1.ServerClaim]) (review.Findings, map[string]any, error) {
 	b := l.bundles.Active()
 	f, facts := claimFacts{bundle: b}, map[string]any{}
 	name := ""
 	switch {
-	case c.deleted():
-		name = refOf(c.old)
+	case c.Deleted():
+		name = refOf(c.Old)
 	case refChanges(c), joinsByName(c), pairs(c):
-		name = refOf(c.new)
+		name = refOf(c.New)
 	}
 	var err error
 	if name != "" {
-		if f.server, err = get[v1alpha1.Server](ctx, l, name); err != nil {
-			return findings{}, nil, err
+		if f.server, err = get[v1alpha1.Server](ctx, l.lookup, name); err != nil {
+			return review.Findings{}, nil, err
 		}
-		if c.deleted() || refChanges(c) {
+		if c.Deleted() || refChanges(c) {
 			facts["serverExists"] = f.server != nil
 		}
 	}
 	if f.lives, err = l.lives(ctx, c, f.server); err != nil {
-		return findings{}, nil, err
+		return review.Findings{}, nil, err
 	}
 	if f.usage, err = l.usage(ctx, c, f.server, b); err != nil {
-		return findings{}, nil, err
+		return review.Findings{}, nil, err
 	}
 	return checkClaim(c, f), facts, nil
 }
 
 // lives says that a claim which is created, and which the server names, is stored already and is not being deleted. It is asked past
 // the cache, which may not know yet that a former claim is gone.
-func (l *lookup) lives(ctx context.Context, c change[v1alpha1.ServerClaim], s *v1alpha1.Server) (bool, error) {
-	if !c.created() || s == nil || !namesClaim(s, c.new) {
+func (l *claimRules) lives(ctx context.Context, c review.Change[v1alpha1.ServerClaim], s *v1alpha1.Server) (bool, error) {
+	if !c.Created() || s == nil || !namesClaim(s, c.New) {
 		return false, nil
 	}
 	var stored v1alpha1.ServerClaim
-	err := l.reader.Get(ctx, client.ObjectKeyFromObject(c.new), &stored)
+	err := l.reader.Get(ctx, client.ObjectKeyFromObject(c.New), &stored)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("claim %s/%s cannot be read: %w", c.new.Namespace, c.new.Name, err)
+		return false, fmt.Errorf("claim %s/%s cannot be read: %w", c.New.Namespace, c.New.Name, err)
 	}
 	return stored.DeletionTimestamp.IsZero(), nil
 }

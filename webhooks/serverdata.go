@@ -11,6 +11,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 const (
@@ -41,40 +42,40 @@ func mayLoseData(s *v1alpha1.Server) bool {
 }
 
 // checkDeletion: a server that holds data goes only when its annotation says so.
-func checkDeletion(s *v1alpha1.Server, data string, found *findings) {
+func checkDeletion(s *v1alpha1.Server, data string, found *review.Findings) {
 	switch {
 	case data == "":
 	case mayLoseData(s):
-		found.warn("nothing erases the disks of machine %s: %s, and its ServerInventory goes on saying so", s.Spec.SystemUUID, data)
+		found.Warn("nothing erases the disks of machine %s: %s, and its ServerInventory goes on saying so", s.Spec.SystemUUID, data)
 	default:
-		found.deny(field.Forbidden(field.NewPath("metadata", "annotations").Key(v1alpha1.DeleteDataAnnotation),
+		found.Deny(field.Forbidden(field.NewPath("metadata", "annotations").Key(v1alpha1.DeleteDataAnnotation),
 			fmt.Sprintf("the server holds data: %s; %s", data, deleteDataRemedy)))
 	}
 }
 
-func losesFinalizer(c change[v1alpha1.Server]) bool {
-	return !c.created() && !c.deleted() && slices.Contains(c.old.Finalizers, v1alpha1.FinalizerServer) &&
-		!slices.Contains(c.new.Finalizers, v1alpha1.FinalizerServer)
+func losesFinalizer(c review.Change[v1alpha1.Server]) bool {
+	return !c.Created() && !c.Deleted() && slices.Contains(c.Old.Finalizers, v1alpha1.FinalizerServer) &&
+		!slices.Contains(c.New.Finalizers, v1alpha1.FinalizerServer)
 }
 
 // checkAnnotations keeps others off the guarded annotations. A backup may bring a server back with the UID of its holder,
 // which only guards; a release record it may not bring, because that would cause a wipe.
-func checkAnnotations(c change[v1alpha1.Server], found *findings) {
+func checkAnnotations(c review.Change[v1alpha1.Server], found *review.Findings) {
 	path := field.NewPath("metadata", "annotations")
 	for _, name := range guarded {
-		is, set := c.new.Annotations[name]
-		if c.created() {
+		is, set := c.New.Annotations[name]
+		if c.Created() {
 			if set && (name == v1alpha1.ReleasedClaimAnnotation || name == v1alpha1.ReleasedAtAnnotation) {
-				found.deny(field.Forbidden(path.Key(name), fmt.Sprintf(
+				found.Deny(field.Forbidden(path.Key(name), fmt.Sprintf(
 					"a release record leads to a wipe and cannot come with a new server; "+
 						"leave it out, and where the claim has ended set annotation %s: %s afterwards",
 					v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)))
 			}
 			continue
 		}
-		was, had := c.old.Annotations[name]
+		was, had := c.Old.Annotations[name]
 		if set != had || is != was {
-			found.deny(field.Forbidden(path.Key(name), "only the manager changes it; "+remedyFor(name)))
+			found.Deny(field.Forbidden(path.Key(name), "only the manager changes it; "+remedyFor(name)))
 		}
 	}
 }

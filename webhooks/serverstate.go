@@ -12,6 +12,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 var statePath = field.NewPath("status", "state")
@@ -25,17 +26,17 @@ type statusFacts struct {
 
 // checkStatus: the state moves only along the lifecycle, whoever writes it, unless somebody forced the server and the
 // manager records that; and the record of the lifecycle is the manager's alone.
-func checkStatus(c change[v1alpha1.Server], f statusFacts) findings {
-	var found findings
-	if c.created() || c.deleted() {
+func checkStatus(c review.Change[v1alpha1.Server], f statusFacts) review.Findings {
+	var found review.Findings
+	if c.Created() || c.Deleted() {
 		return found
 	}
-	if !c.byManager && !equality.Semantic.DeepEqual(c.old.Status.Lifecycle, c.new.Status.Lifecycle) {
-		found.deny(field.Forbidden(field.NewPath("status", "lifecycle"), "only the manager writes it; leave it as it is stored"))
+	if !c.ByManager && !equality.Semantic.DeepEqual(c.Old.Status.Lifecycle, c.New.Status.Lifecycle) {
+		found.Deny(field.Forbidden(field.NewPath("status", "lifecycle"), "only the manager writes it; leave it as it is stored"))
 	}
 	checkMove(c, f, &found)
-	if c.new.Status.State == v1alpha1.StateAvailable && c.old.Status.State != v1alpha1.StateAvailable && marked(c.new, v1alpha1.MarkDirty) {
-		found.deny(field.Forbidden(statePath, "the server may hold somebody's data (mark Dirty) and is never offered before it was wiped"))
+	if c.New.Status.State == v1alpha1.StateAvailable && c.Old.Status.State != v1alpha1.StateAvailable && marked(c.New, v1alpha1.MarkDirty) {
+		found.Deny(field.Forbidden(statePath, "the server may hold somebody's data (mark Dirty) and is never offered before it was wiped"))
 	}
 	return found
 }
@@ -45,26 +46,26 @@ func marked(s *v1alpha1.Server, mark string) bool {
 }
 
 // forced says that the manager records a move that somebody forced, to the state that was asked for.
-func forced(c change[v1alpha1.Server]) bool {
-	lifecycle, operation := c.new.Status.Lifecycle, c.new.Status.Operation
-	return c.byManager && lifecycle != nil && lifecycle.Rule == v1alpha1.RuleForced &&
-		operation != nil && pastRules(operation.Name) && operation.To == c.new.Status.State
+func forced(c review.Change[v1alpha1.Server]) bool {
+	lifecycle, operation := c.New.Status.Lifecycle, c.New.Status.Operation
+	return c.ByManager && lifecycle != nil && lifecycle.Rule == v1alpha1.RuleForced &&
+		operation != nil && pastRules(operation.Name) && operation.To == c.New.Status.State
 }
 
 // takenOver says that the manager records that another revision took the server over as a new entry, for which it finds its
 // place from the initial state.
-func takenOver(c change[v1alpha1.Server]) bool {
-	was, now := c.old.Status.Lifecycle, c.new.Status.Lifecycle
-	return c.byManager && was != nil && now != nil && now.Rule == v1alpha1.RuleAdopted && now.Entry == was.Entry+1 && now.Revision != was.Revision
+func takenOver(c review.Change[v1alpha1.Server]) bool {
+	was, now := c.Old.Status.Lifecycle, c.New.Status.Lifecycle
+	return c.ByManager && was != nil && now != nil && now.Rule == v1alpha1.RuleAdopted && now.Entry == was.Entry+1 && now.Revision != was.Revision
 }
 
-func checkMove(c change[v1alpha1.Server], f statusFacts, found *findings) {
-	from, to := c.old.Status.State, c.new.Status.State
+func checkMove(c review.Change[v1alpha1.Server], f statusFacts, found *review.Findings) {
+	from, to := c.Old.Status.State, c.New.Status.State
 	if from == to {
 		return
 	}
 	if f.governing == nil {
-		found.deny(field.Forbidden(statePath, fmt.Sprintf(
+		found.Deny(field.Forbidden(statePath, fmt.Sprintf(
 			"policy revision %s, which governs the server, cannot be loaded; no move can be checked against it", f.revision)))
 		return
 	}
@@ -84,7 +85,7 @@ func checkMove(c change[v1alpha1.Server], f statusFacts, found *findings) {
 	}
 	err := field.NotSupported(statePath, string(to), reachable(f.governing, from))
 	err.Detail = fmt.Sprintf("policy revision %s has no rule that leads from %s to it; %s", f.revision, named(from), err.Detail)
-	found.deny(err)
+	found.Deny(err)
 }
 
 func named(s v1alpha1.ServerState) string {
@@ -108,15 +109,15 @@ func reachable(b *bundle.Bundle, from v1alpha1.ServerState) []string {
 
 // judgeStatus finds the revision that governs the server after the change: a move is decided by the revision that it
 // records, so that a halted server can adopt another one.
-func (l *lookup) judgeStatus(c change[v1alpha1.Server]) findings {
+func (l *serverRules) judgeStatus(c review.Change[v1alpha1.Server]) review.Findings {
 	var f statusFacts
-	if !c.created() && !c.deleted() && c.old.Status.State != c.new.Status.State {
-		f = l.governing(c.new.Status.Lifecycle, c.old.Status.Lifecycle)
+	if !c.Created() && !c.Deleted() && c.Old.Status.State != c.New.Status.State {
+		f = l.governing(c.New.Status.Lifecycle, c.Old.Status.Lifecycle)
 	}
 	return checkStatus(c, f)
 }
 
-func (l *lookup) governing(records ...*v1alpha1.LifecycleStatus) statusFacts {
+func (l *serverRules) governing(records ...*v1alpha1.LifecycleStatus) statusFacts {
 	for _, record := range records {
 		if record != nil && record.Revision != "" {
 			b, _ := l.bundles.Revision(record.Revision)

@@ -8,6 +8,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 func TestADirtyServerIsNeverOffered(t *testing.T) {
@@ -26,9 +27,9 @@ func TestADirtyServerIsNeverOffered(t *testing.T) {
 		"a server that is Available already may change otherwise":          {at("Available", "Dirty"), at("Available", "Dirty"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := checkStatus(change[v1alpha1.Server]{old: c.from, new: c.to, byManager: true},
+			found := checkStatus(review.Change[v1alpha1.Server]{Old: c.from, New: c.to, ByManager: true},
 				statusFacts{revision: "default", governing: defaults(t)})
-			if denied := len(found.denials) > 0; denied != c.denied {
+			if denied := len(found.Denials) > 0; denied != c.denied {
 				t.Errorf("denied: %t, %+v", denied, found)
 			}
 		})
@@ -77,8 +78,8 @@ func TestAServerThatAnotherRevisionTakesOverFindsItsPlaceFromTheInitialState(t *
 		"and nowhere else":                   {at("Reserved", "default", v1alpha1.RuleAdopted, 4), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := checkStatus(change[v1alpha1.Server]{old: halted, new: c.to, byManager: !c.user}, statusFacts{revision: "default", governing: defaults(t)})
-			if denied := len(found.denials) > 0; denied != c.denied {
+			found := checkStatus(review.Change[v1alpha1.Server]{Old: halted, New: c.to, ByManager: !c.user}, statusFacts{revision: "default", governing: defaults(t)})
+			if denied := len(found.Denials) > 0; denied != c.denied {
 				t.Errorf("denied: %t, %+v", denied, found)
 			}
 		})

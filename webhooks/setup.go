@@ -20,8 +20,9 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies/index"
+	"github.com/metalaw/metalaw/webhooks/bundles"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // The paths at which the webhooks answer; config/webhook names them.
@@ -44,12 +45,6 @@ const (
 // serviceAccount is the name of the manager's service account in the shipped manifests.
 const serviceAccount = "metalaw-manager"
 
-// Bundles gives the policies: the one in force, and one that servers are pinned to, by the name of its PolicyRevision.
-type Bundles interface {
-	Active() *bundle.Bundle
-	Revision(name string) (*bundle.Bundle, bool)
-}
-
 // Fleet is the fleet as a process knows it. controllers/scheduler/feed has one.
 type Fleet interface {
 	// Index is the fleet as it is known.
@@ -60,7 +55,7 @@ type Fleet interface {
 
 // Options is what the webhooks need.
 type Options struct {
-	Bundles Bundles
+	Bundles review.Bundles
 	// Fleet is the index of the servers that this process keeps.
 	Fleet Fleet
 	// Client reads the cache, with the indexes of api/fieldindex. Default: the manager's client.
@@ -75,7 +70,7 @@ type Options struct {
 	// Namespace is the manager's, the only one in which a ConfigMap can be a bundle.
 	Namespace string
 	// Accept checks a bundle that is to be stored. Default: policies.Accept.
-	Accept Acceptor
+	Accept bundles.Acceptor
 	// Ready is closed when the serving certificate is in place; see AddRotator. Nil: it is in place already.
 	Ready <-chan struct{}
 	// Registry takes the metrics. Default: the one that the manager serves. Sharing one among several managers is fine.
@@ -121,42 +116,45 @@ func Setup(mgr ctrl.Manager, o Options) (serves healthz.Checker, err error) {
 
 // handlers makes the handler of every path.
 func handlers(o Options, now func() time.Time) (map[string]admission.Handler, error) {
-	m, err := newMetrics(o.Registry)
+	m, err := review.NewMetrics(o.Registry)
 	if err != nil {
 		return nil, err
 	}
 	if o.Accept == nil {
-		o.Accept = accept
+		o.Accept = bundles.Accept
 	}
 	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, servers: o.Fleet, rights: o.Rights, namespace: o.Namespace,
-		accepted: newAcceptances(o.Accept), quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook,
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
+	claims := &claimRules{lookup: l, quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook}
+	bmcs, servers := &bmcRules{l}, &serverRules{l}
+	policies := bundles.New(o.Client, o.Reader, o.Bundles, o.Namespace, l.may, bundles.NewAcceptances(o.Accept))
 	return map[string]admission.Handler{
-		PathValidateServerClaim: validating(o, m, now, rules[v1alpha1.ServerClaim]{kind: "ServerClaim", judge: l.judgeClaim, look: l.lookForClaim}),
-		PathValidateEndpoint:    validating(o, m, now, rules[v1alpha1.Endpoint]{kind: "Endpoint", judge: l.judgeEndpoint}),
-		PathValidateBMC:         validating(o, m, now, rules[v1alpha1.BMC]{kind: "BMC", judge: l.judgeBMC}),
+		PathValidateServerClaim: validating(o, m, now,
+			review.Rules[v1alpha1.ServerClaim]{Kind: "ServerClaim", Judge: claims.judgeClaim, Look: claims.lookForClaim}),
+		PathValidateEndpoint: validating(o, m, now, review.Rules[v1alpha1.Endpoint]{Kind: "Endpoint", Judge: l.judgeEndpoint}),
+		PathValidateBMC:      validating(o, m, now, review.Rules[v1alpha1.BMC]{Kind: "BMC", Judge: bmcs.judgeBMC}),
 		PathValidateBMCSecret: validating(o, m, now,
-			rules[v1alpha1.BMCSecret]{kind: "BMCSecret", judge: judgeBMCSecret, redact: redactBMCSecret}),
+			review.Rules[v1alpha1.BMCSecret]{Kind: "BMCSecret", Judge: judgeBMCSecret, Redact: redactBMCSecret}),
 		PathValidateBoot: validating(o, m, now,
-			rules[v1alpha1.ServerBootConfiguration]{kind: "ServerBootConfiguration", judge: judgeBoot}),
-		PathValidateServer: validating(o, m, now, rules[v1alpha1.Server]{kind: "Server", judge: l.judgeServer}),
+			review.Rules[v1alpha1.ServerBootConfiguration]{Kind: "ServerBootConfiguration", Judge: judgeBoot}),
+		PathValidateServer: validating(o, m, now, review.Rules[v1alpha1.Server]{Kind: "Server", Judge: servers.judgeServer}),
 		// A bundle whose rules fail must not keep anyone from freezing the fleet.
 		PathValidateFleetControl: validating(o, m, now,
-			rules[policyv1alpha1.FleetControl]{kind: "FleetControl", judge: l.judgeFleetControl, alone: true}),
+			review.Rules[policyv1alpha1.FleetControl]{Kind: "FleetControl", Judge: l.judgeFleetControl, Alone: true}),
 		PathValidateInventory: validating(o, m, now,
-			rules[policyv1alpha1.ServerInventory]{kind: "ServerInventory", judge: judgeInventory, alone: true}),
+			review.Rules[policyv1alpha1.ServerInventory]{Kind: "ServerInventory", Judge: judgeInventory, Alone: true}),
 		// Bundles are what the rules would come from; they have no say in what is accepted.
-		PathValidateBundle: validating(o, m, now, rules[corev1.ConfigMap]{kind: "ConfigMap", judge: l.judgeBundle, alone: true}),
+		PathValidateBundle: validating(o, m, now, review.Rules[corev1.ConfigMap]{Kind: "ConfigMap", Judge: policies.JudgeBundle, Alone: true}),
 		PathValidateRevision: validating(o, m, now,
-			rules[policyv1alpha1.PolicyRevision]{kind: "PolicyRevision", judge: l.judgeRevision, alone: true}),
-		PathMutateBundle:   l.bundleMutator(now),
+			review.Rules[policyv1alpha1.PolicyRevision]{Kind: "PolicyRevision", Judge: policies.JudgeRevision, Alone: true}),
+		PathMutateBundle:   policies.Mutator(now),
 		PathMutateEndpoint: mutator(o.ManagerUser, normalizeEndpoint),
 		PathMutateServer:   mutator(o.ManagerUser, normalizeServer),
 	}, nil
 }
 
-func validating[T any](o Options, m *metrics, now func() time.Time, r rules[T]) admission.Handler {
-	return &validator[T]{rules: r, bundles: o.Bundles, managerUser: o.ManagerUser, metrics: m, now: now}
+func validating[T any](o Options, m *review.Metrics, now func() time.Time, r review.Rules[T]) admission.Handler {
+	return &review.Validator[T]{Rules: r, Bundles: o.Bundles, ManagerUser: o.ManagerUser, Metrics: m, Now: now}
 }
 
 // serving puts the handlers on the webhook server once there is a certificate: the server cannot start without one, and

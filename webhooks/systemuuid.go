@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/uuids"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 // uuidForm is a UUID as a BMC's is stored: in lower case with dashes, in either byte order.
@@ -22,24 +23,24 @@ var unusualForm = regexp.MustCompile(`^[0-9a-fA-F]{32}$`)
 // checkSystemUUID refuses what no machine can be known by, and warns of text that is no UUID: upstream stores it, and a machine
 // is known by it only if its BMC shows that text. known says that a ServerInventory of that name is there, so that the Server comes
 // back out of a backup; one that bears what the manager writes comes out of a backup too, before its inventory.
-func checkSystemUUID(c change[v1alpha1.Server], known bool, found *findings) {
-	if c.byManager || !uuidChanges(c) {
+func checkSystemUUID(c review.Change[v1alpha1.Server], known bool, found *review.Findings) {
+	if c.ByManager || !uuidChanges(c) {
 		return
 	}
-	uuid := c.new.Spec.SystemUUID
+	uuid := c.New.Spec.SystemUUID
 	switch {
 	case uuids.Shared(uuid):
-		found.deny(field.Invalid(systemUUIDPath, uuid,
+		found.Deny(field.Invalid(systemUUIDPath, uuid,
 			"it is what firmware shows that was never given a UUID, and tells no machine from another; give the machine a UUID in its firmware"))
 	case uuidForm.MatchString(uuid) || known:
-	case c.created() && restored(c.new):
-		found.warn("spec.systemUUID: %q is no UUID, and no ServerInventory of that name exists; as the Server bears what the manager writes, "+
+	case c.Created() && restored(c.New):
+		found.Warn("spec.systemUUID: %q is no UUID, and no ServerInventory of that name exists; as the Server bears what the manager writes, "+
 			"it is taken to come out of a backup: restore ServerInventories before Servers, or nobody knows what data is on the disks", uuid)
 	case namesSystem(uuid) && !unusualForm.MatchString(strings.ReplaceAll(uuid, "-", "")):
-		found.warn("spec.systemUUID: %q is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; nothing is written to a BMC until it shows a system "+
+		found.Warn("spec.systemUUID: %q is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; nothing is written to a BMC until it shows a system "+
 			"by this very text; write the UUID that the BMC shows for the system (UUID at its Redfish URI)", uuid)
 	default:
-		found.deny(field.Invalid(systemUUIDPath, uuid, "it is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; write the one that the BMC shows "+
+		found.Deny(field.Invalid(systemUUIDPath, uuid, "it is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; write the one that the BMC shows "+
 			"for the system (UUID at its Redfish URI), in either byte order; or leave the Server to be made when its BMC is read"))
 	}
 }
@@ -51,19 +52,19 @@ func restored(s *v1alpha1.Server) bool {
 }
 
 // checkReach tells what a Server lacks to be reached. It may be made so: a BMC that shows its UUID fills both in.
-func checkReach(c change[v1alpha1.Server], found *findings) {
-	if !c.created() || c.byManager {
+func checkReach(c review.Change[v1alpha1.Server], found *review.Findings) {
+	if !c.Created() || c.ByManager {
 		return
 	}
 	const filled = "until a BMC object whose BMC shows its systemUUID fills that in, nothing is known of the machine"
-	spec := c.new.Spec
+	spec := c.New.Spec
 	switch {
 	case spec.BMC != nil && spec.BMCRef == nil && spec.SystemURI == "":
-		found.warn("spec.systemURI is empty, and nothing fills it in beside spec.bmc; " +
+		found.Warn("spec.systemURI is empty, and nothing fills it in beside spec.bmc; " +
 			"write the URI of the system at its BMC, like /redfish/v1/Systems/1")
 	case spec.BMC == nil && spec.BMCRef == nil:
-		found.warn("the Server names no BMC (spec.bmcRef or spec.bmc); %s", filled)
+		found.Warn("the Server names no BMC (spec.bmcRef or spec.bmc); %s", filled)
 	case spec.SystemURI == "":
-		found.warn("spec.systemURI is empty; until BMC %s shows a system with this systemUUID, nothing is known of the machine", spec.BMCRef.Name)
+		found.Warn("spec.systemURI is empty; until BMC %s shows a system with this systemUUID, nothing is known of the machine", spec.BMCRef.Name)
 	}
 }

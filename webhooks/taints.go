@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 var (
@@ -18,38 +19,38 @@ var (
 )
 
 // checkTaints holds every taint that a change brings against what a taint can mean.
-func checkTaints(c change[v1alpha1.Server], found *findings) {
+func checkTaints(c review.Change[v1alpha1.Server], found *review.Findings) {
 	var stored []v1alpha1.Taint
-	if !c.created() {
-		stored = c.old.Spec.Taints
+	if !c.Created() {
+		stored = c.Old.Spec.Taints
 	}
-	for i, taint := range c.new.Spec.Taints {
+	for i, taint := range c.New.Spec.Taints {
 		at := taintsPath.Index(i)
 		if errs := validation.IsQualifiedName(taint.Key); len(errs) > 0 &&
 			!slices.ContainsFunc(stored, func(t v1alpha1.Taint) bool { return t.Key == taint.Key }) {
-			found.deny(field.Invalid(at.Child("key"), taint.Key, strings.Join(errs, "; ")))
+			found.Deny(field.Invalid(at.Child("key"), taint.Key, strings.Join(errs, "; ")))
 		}
 		if taint.Effect == v1alpha1.TaintEffectEvict && !slices.Contains(stored, taint) {
-			found.warn("%s: the effect Evict does nothing in this version: it ends no claim and keeps none away; "+
+			found.Warn("%s: the effect Evict does nothing in this version: it ends no claim and keeps none away; "+
 				"to keep new claims away use the effect NoBind", at.Child("effect"))
 		}
 	}
 }
 
 // checkTolerations refuses what reads like a toleration and is none: it would tolerate nothing, or more than it says.
-func checkTolerations(c change[v1alpha1.ServerClaim], found *findings) {
-	for i, t := range c.new.Spec.Tolerations {
-		if !c.created() && slices.Contains(c.old.Spec.Tolerations, t) {
+func checkTolerations(c review.Change[v1alpha1.ServerClaim], found *review.Findings) {
+	for i, t := range c.New.Spec.Tolerations {
+		if !c.Created() && slices.Contains(c.Old.Spec.Tolerations, t) {
 			continue
 		}
 		at := tolerationsPath.Index(i)
 		exists := t.Operator == v1alpha1.TolerationOpExists
 		if t.Key == "" && !exists {
-			found.deny(field.Invalid(at.Child("operator"), string(t.Operator),
+			found.Deny(field.Invalid(at.Child("operator"), string(t.Operator),
 				"without a key it tolerates nothing; name the key, or use the operator Exists, which then tolerates every taint"))
 		}
 		if exists && t.Value != "" {
-			found.deny(field.Invalid(at.Child("value"), t.Value,
+			found.Deny(field.Invalid(at.Child("value"), t.Value,
 				"the operator Exists tolerates every value; leave the value out, or use the operator Equal"))
 		}
 	}

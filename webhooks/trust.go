@@ -9,6 +9,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/fingerprint"
+	"github.com/metalaw/metalaw/webhooks/review"
 )
 
 const (
@@ -17,33 +18,33 @@ const (
 )
 
 // checkTrust refuses a certificate that nobody can show. What is stored already is not held against another change.
-func checkTrust(c change[v1alpha1.BMC], found *findings) {
-	if value, set := written(c.old, c.new, v1alpha1.AcceptCertificateAnnotation); set && fingerprint.Parse(value) == "" {
-		found.deny(field.Invalid(annotationsPath.Key(v1alpha1.AcceptCertificateAnnotation), value, noFingerprint))
+func checkTrust(c review.Change[v1alpha1.BMC], found *review.Findings) {
+	if value, set := written(c.Old, c.New, v1alpha1.AcceptCertificateAnnotation); set && fingerprint.Parse(value) == "" {
+		found.Deny(field.Invalid(review.AnnotationsPath.Key(v1alpha1.AcceptCertificateAnnotation), value, noFingerprint))
 	}
-	is, was := c.new.Spec.Trust, (*v1alpha1.BMCTrust)(nil)
-	if c.old != nil {
-		was = c.old.Spec.Trust
+	is, was := c.New.Spec.Trust, (*v1alpha1.BMCTrust)(nil)
+	if c.Old != nil {
+		was = c.Old.Spec.Trust
 	}
-	if is != nil && *is != (v1alpha1.BMCTrust{}) && c.new.Spec.Protocol.Scheme == v1alpha1.ProtocolSchemeHTTP {
-		found.deny(field.Forbidden(field.NewPath("spec", "trust"), "over http a BMC shows no certificate; set spec.protocol.scheme to https"))
+	if is != nil && *is != (v1alpha1.BMCTrust{}) && c.New.Spec.Protocol.Scheme == v1alpha1.ProtocolSchemeHTTP {
+		found.Deny(field.Forbidden(field.NewPath("spec", "trust"), "over http a BMC shows no certificate; set spec.protocol.scheme to https"))
 	}
 	if is == nil || is.CABundle == "" || was != nil && was.CABundle == is.CABundle {
 		return
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM([]byte(is.CABundle)) {
-		found.deny(field.Invalid(field.NewPath("spec", "trust", "caBundle"), clipped(is.CABundle), noAuthority))
+		found.Deny(field.Invalid(field.NewPath("spec", "trust", "caBundle"), clipped(is.CABundle), noAuthority))
 	}
 }
 
 // checkSecretTrust refuses the same in a BMCSecret. It quotes no value, because a password may stand at the wrong key.
-func checkSecretTrust(s *v1alpha1.BMCSecret, found *findings) {
+func checkSecretTrust(s *v1alpha1.BMCSecret, found *review.Findings) {
 	check := func(path *field.Path, key, value string) {
 		switch {
 		case key == v1alpha1.BMCSecretFingerprintKey && fingerprint.Parse(value) == "":
-			found.deny(field.Forbidden(path.Key(key), noFingerprint))
+			found.Deny(field.Forbidden(path.Key(key), noFingerprint))
 		case key == v1alpha1.BMCSecretCAKey && !x509.NewCertPool().AppendCertsFromPEM([]byte(value)):
-			found.deny(field.Forbidden(path.Key(key), noAuthority))
+			found.Deny(field.Forbidden(path.Key(key), noAuthority))
 		}
 	}
 	for _, key := range []string{v1alpha1.BMCSecretFingerprintKey, v1alpha1.BMCSecretCAKey} {

@@ -86,10 +86,10 @@ func (c *class) recounts(change index.Change, known func(namespace string, uid t
 }
 
 func (c *class) holderOf(e *index.Entry) holder {
-	if e == nil || e.Server.Spec.ServerClaimRef == nil {
+	if e == nil || index.Server(e).Spec.ServerClaimRef == nil {
 		return holder{}
 	}
-	return holder{claim: e.Claim(), uid: e.Server.Annotations[v1alpha1.ClaimUIDAnnotation], ended: v1alpha1.BindingEnded(e.Server),
+	return holder{claim: e.Claim(), uid: index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation], ended: v1alpha1.BindingEnded(index.Server(e)),
 		place: c.placed.Spread().Place(e.Candidate().Facts())}
 }
 

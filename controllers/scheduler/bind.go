@@ -144,11 +144,11 @@ func reserve(server *v1alpha1.Server, c *v1alpha1.ServerClaim, binding Binding) 
 
 // writeServer changes a server in one patch, under the optimistic lock of the version that was decided on.
 func (s *Scheduler) writeServer(ctx context.Context, e *index.Entry, change func(*v1alpha1.Server) error) (*v1alpha1.Server, error) {
-	server := e.Server.DeepCopy()
+	server := index.Server(e).DeepCopy()
 	if err := change(server); err != nil {
 		return nil, err
 	}
-	if err := s.patch(ctx, server, client.MergeFromWithOptions(e.Server, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := s.patch(ctx, server, client.MergeFromWithOptions(index.Server(e), client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, err
 	}
 	s.fleet.Wrote(server) // nothing of it is others', by the lock
@@ -200,7 +200,7 @@ func (s *Scheduler) adoptServer(ctx context.Context, t *attempt) result {
 	if err := s.live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
 		return result{done: wasDropped, err: client.IgnoreNotFound(err)}
 	}
-	if live.UID != c.UID || !live.DeletionTimestamp.IsZero() || RelationOf(e.Server, &live) != Adoptable {
+	if live.UID != c.UID || !live.DeletionTimestamp.IsZero() || RelationOf(index.Server(e), &live) != Adoptable {
 		return result{done: wasLost}
 	}
 	server, err := s.writeServer(ctx, e, func(server *v1alpha1.Server) error {
@@ -219,8 +219,8 @@ func (s *Scheduler) adoptServer(ctx context.Context, t *attempt) result {
 		return result{done: wasReserved, err: fmt.Errorf("adopt server %s for claim %s/%s: %w", e.Name(), c.Namespace, c.Name, err)}
 	}
 	logf.FromContext(ctx).Info("adopted", "claim", claimName(c), "claimUID", live.UID, "server", server.Name,
-		"formerUID", e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
-	s.tellAdopted(&live, server, e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
+		"formerUID", index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation])
+	s.tellAdopted(&live, server, index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation])
 	return result{done: wasBound, claim: &live, server: server.Name}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
@@ -151,7 +152,7 @@ func (v *view) exceeds(namespace string, more int) (step, bool) {
 	if v.underway != nil {
 		held.Servers += v.underway(namespace)
 	}
-	words := policies.QuotaExceeded(v.quota, namespace, held, more)
+	words := claims.QuotaExceeded(v.quota, namespace, held, more)
 	if words == "" {
 		return step{}, false
 	}

@@ -139,7 +139,7 @@ func (k *classes) offer(e *index.Entry) bool {
 	}
 	look(k.byServer[e.Name()])
 	look(k.anywhere)
-	for key, value := range e.Server.Labels {
+	for key, value := range index.Server(e).Labels {
 		look(k.byLabel[label{key, value}])
 	}
 	return found

@@ -76,16 +76,16 @@ func (v *view) written(c *v1alpha1.ServerClaim) (step, bool) {
 	}
 	holding := ""
 	for _, e := range v.fleet.HeldBy(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}) {
-		switch RelationOf(e.Server, c) {
+		switch RelationOf(index.Server(e), c) {
 		case Holds:
-			if wanted == e.Server.Name {
+			if wanted == index.Server(e).Name {
 				return step{action: settled, server: wanted}, true
 			}
-			if !v1alpha1.BindingEnded(e.Server) && (holding == "" || e.Server.Name < holding) {
-				holding = e.Server.Name
+			if !v1alpha1.BindingEnded(index.Server(e)) && (holding == "" || index.Server(e).Name < holding) {
+				holding = index.Server(e).Name
 			}
 		case Adoptable:
-			return step{action: adopt, server: e.Server.Name}, true
+			return step{action: adopt, server: index.Server(e).Name}, true
 		case Unrelated, Another:
 		}
 	}
@@ -117,8 +117,8 @@ func (v *view) finish(s step, memo map[string]count) Verdict {
 		case s.leftOut != "":
 			verdict.Reason = v1alpha1.ReasonNoneClaimable
 			verdict.Message = "the server that spec.serverRef names is not free, and would not be given to this claim if it were: " + s.leftOut
-		case e != nil && v1alpha1.KeptAfterRelease(e.Server):
-			verdict.Message = keptWords(e.Server.Name)
+		case e != nil && v1alpha1.KeptAfterRelease(index.Server(e)):
+			verdict.Message = keptWords(index.Server(e).Name)
 		case v.kept != nil && v.kept(s.spec.ServerRef):
 			verdict.Message = "the server that spec.serverRef names is kept free for a gang that has waited for long and is short of servers; " +
 				"this claim gets it once that gang has others or is gone, or else after the gang"

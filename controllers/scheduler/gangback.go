@@ -92,7 +92,7 @@ func (v *view) anyNamed(members []*neighbour) bool {
 			return false
 		}
 		e := v.fleet.Get(m.claim.Spec.ServerRef.Name)
-		return e != nil && RelationOf(e.Server, m.claim) == Holds
+		return e != nil && RelationOf(index.Server(e), m.claim) == Holds
 	})
 }
 
@@ -138,7 +138,7 @@ func (r *run) reservedFor(a asking) *index.Entry {
 	if !done || s.action != complete {
 		return nil
 	}
-	if e := r.s.fleet.Get(s.server); e != nil && untouched(e.Server) {
+	if e := r.s.fleet.Get(s.server); e != nil && untouched(index.Server(e)) {
 		return e
 	}
 	return nil

@@ -101,7 +101,7 @@ func (p *pending) stir(namespace string, before, after *neighbour) bool {
 // the server that it names. It says whether there are any. A member that has its server is not looked at for its own sake, but as
 // long as it has none the others wait.
 func (p *pending) regained(change index.Change, e *index.Entry) bool {
-	n := p.known[e.Claim().Namespace][types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])]
+	n := p.known[e.Claim().Namespace][types.UID(index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation])]
 	if n == nil || n.gang == nil || n.keeps(change.Before) == n.keeps(change.After) {
 		return false
 	}
@@ -110,7 +110,7 @@ func (p *pending) regained(change index.Change, e *index.Entry) bool {
 
 // keeps says that a server is the one that the claim names, and is written for it.
 func (n *neighbour) keeps(e *index.Entry) bool {
-	return e != nil && policies.Keeps(e.Server, n.claim)
+	return e != nil && policies.Keeps(index.Server(e), n.claim)
 }
 
 func sameMember(a, b *neighbour) bool {

@@ -41,13 +41,13 @@ type failures struct {
 
 // versions names what a write is decided on: another version of either is worth another write.
 func versions(c *v1alpha1.ServerClaim, e *index.Entry) string {
-	return fmt.Sprintf("%s %s %d", e.Server.UID, e.Server.ResourceVersion, c.Generation)
+	return fmt.Sprintf("%s %s %d", index.Server(e).UID, index.Server(e).ResourceVersion, c.Generation)
 }
 
 // spent says that this very write came to nothing. It is worth another try only once there is no other server.
 func (p patience) spent(c *v1alpha1.ServerClaim, e *index.Entry) bool {
 	f := p[c.UID]
-	return f != nil && len(f.tried) > 0 && f.tried[e.Server.Name] == versions(c, e)
+	return f != nil && len(f.tried) > 0 && f.tried[index.Server(e).Name] == versions(c, e)
 }
 
 // holds says that this very write came to nothing and is not due yet.
@@ -77,7 +77,7 @@ func (p patience) tried(c *v1alpha1.ServerClaim, e *index.Entry) {
 	if f.tried == nil || len(f.tried) >= mostTried {
 		f.tried = map[string]string{}
 	}
-	f.tried[e.Server.Name] = versions(c, e)
+	f.tried[index.Server(e).Name] = versions(c, e)
 }
 
 // lost begins the next wait of a claim, each twice the one before.

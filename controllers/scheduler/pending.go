@@ -240,7 +240,7 @@ func (p *pending) roomCameUp(change index.Change) bool {
 
 // settledBy says that a claim and a server name each other.
 func settledBy(c *v1alpha1.ServerClaim, e *index.Entry) bool {
-	return e != nil && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == e.Name() && RelationOf(e.Server, c) == Holds
+	return e != nil && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == e.Name() && RelationOf(index.Server(e), c) == Holds
 }
 
 // offered has the next pass look at the claims that a server could satisfy, which this process gave back by itself. It says

@@ -10,6 +10,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies/index"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -39,7 +40,7 @@ func (s *Scheduler) tellFailures(ctx context.Context, failures []selection.Candi
 		}
 		logf.FromContext(ctx).Error(failed.Err, what, "server", failed.Server)
 		if e := s.fleet.Get(failed.Server); e != nil && s.recorder != nil {
-			s.recorder.Eventf(e.Server, nil, corev1.EventTypeWarning, v1alpha1.ReasonSelectionPolicyFailed, "Select",
+			s.recorder.Eventf(index.Server(e), nil, corev1.EventTypeWarning, v1alpha1.ReasonSelectionPolicyFailed, "Select",
 				"%s; claims for which that is so do not get this server", selection.Anonymous(failed))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // giveBack is when a server was to be taken back from a claim, and it is not known that nothing was written.
@@ -31,7 +32,7 @@ func (r *run) ready(ctx context.Context, a asking) (bool, error) {
 		return false, err
 	}
 	e := r.s.fleet.Get(back.server)
-	isWritten := e != nil && e.Server.Annotations[v1alpha1.ClaimUIDAnnotation] == string(uid)
+	isWritten := e != nil && index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation] == string(uid)
 	if isWritten && now.Sub(back.at) < longestWrite {
 		r.s.patience.lost(uid, now, longestWait)
 		return false, nil

@@ -161,7 +161,7 @@ func (s *Scheduler) newRun(began time.Time) *run {
 	v := newView(s.fleet, policy, revision)
 	v.judgements, v.attained, v.failed = s.judgements, s.attained, s.tellFailures
 	v.granted, v.now, v.neighbours = s.granted(), began.Unix(), s.pending.neighbours
-	v.quota, v.underway, v.patience = s.quota(), s.underway, s.patience
+	v.quota, v.underway, v.patience = s.quota(), s.fleet.Underway, s.patience
 	v.kept = s.isKept
 	if v.stood = s.stood; policy != nil {
 		v.rules = s.rules(revision)
@@ -169,15 +169,4 @@ func (s *Scheduler) newRun(began time.Time) *run {
 	r := &run{s: s, v: v, results: make(chan result, maxWriters), gangs: map[gangKey]bool{}}
 	v.writing = func() bool { return r.flying > 0 }
 	return r
-}
-
-// underway is how many servers are being written for claims of a namespace, and not for any claim yet.
-func (s *Scheduler) underway(namespace string) int {
-	n := 0
-	for _, uid := range s.fleet.Underway() {
-		if c, _ := s.pending.get(uid); c != nil && c.Namespace == namespace {
-			n++
-		}
-	}
-	return n
 }

@@ -34,7 +34,7 @@ func (s *Scheduler) settleStrays(ctx context.Context) error {
 // settleStray looks at one server. It says whether nothing is to be done any more until the server or its claim changes.
 func (s *Scheduler) settleStray(ctx context.Context, name string) (bool, error) {
 	e := s.fleet.Get(name)
-	if e == nil || !retractable(e.Server) {
+	if e == nil || !retractable(index.Server(e)) {
 		return true, nil
 	}
 	var known v1alpha1.ServerClaim
@@ -42,14 +42,14 @@ func (s *Scheduler) settleStray(ctx context.Context, name string) (bool, error) 
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return false, err
-	case err == nil && standsBehind(&known, e.Server):
+	case err == nil && standsBehind(&known, index.Server(e)):
 		return true, nil
-	case !untouched(e.Server) && !(err == nil && namesAnother(&known, e.Server)):
+	case !untouched(index.Server(e)) && !(err == nil && namesAnother(&known, index.Server(e))):
 		return true, nil
 	}
 	done, err := s.undo(ctx, e)
 	if err != nil && !isDenied(err) { // it may have happened: until that was looked up, nothing is done for the claim, nor for its gang
-		s.returns[types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])] = giveBack{e.Name(), s.now()}
+		s.returns[types.UID(index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation])] = giveBack{e.Name(), s.now()}
 	}
 	return done, err
 }
@@ -57,10 +57,10 @@ func (s *Scheduler) settleStray(ctx context.Context, name string) (bool, error) 
 // suspect has a server looked at before the next pass if it may be written for a claim that does not stand behind that. It says
 // whether it does.
 func (s *Scheduler) suspect(e *index.Entry) bool {
-	if !retractable(e.Server) {
+	if !retractable(index.Server(e)) {
 		return false
 	}
-	if c, _ := s.pending.get(types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])); c != nil && standsBehind(c, e.Server) {
+	if c, _ := s.pending.get(types.UID(index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation])); c != nil && standsBehind(c, index.Server(e)) {
 		return false
 	}
 	s.suspects.add(e.Name())
@@ -72,7 +72,7 @@ func (s *Scheduler) suspect(e *index.Entry) bool {
 func (s *Scheduler) suspectsOf(key index.ClaimKey, c *v1alpha1.ServerClaim) bool {
 	found := false
 	for _, e := range s.fleet.HeldBy(key) {
-		if retractable(e.Server) && (c == nil || !standsBehind(c, e.Server)) {
+		if retractable(index.Server(e)) && (c == nil || !standsBehind(c, index.Server(e))) {
 			s.suspects.add(e.Name())
 			found = true
 		}
@@ -98,22 +98,22 @@ func holds(c *v1alpha1.ServerClaim, server *v1alpha1.Server) bool {
 // and the server never left Available. That is looked up uncached: a claim that the cache does not show is not known to be
 // gone. A server that changed meanwhile is left as it is.
 func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
-	if !retractable(e.Server) {
+	if !retractable(index.Server(e)) {
 		return false, nil
 	}
-	key, uid := e.Claim(), types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
+	key, uid := e.Claim(), types.UID(index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation])
 	var live v1alpha1.ServerClaim
 	err := s.live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, &live)
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("look for claim %s/%s of server %s: %w", key.Namespace, key.Name, e.Server.Name, err)
+		return false, fmt.Errorf("look for claim %s/%s of server %s: %w", key.Namespace, key.Name, index.Server(e).Name, err)
 	}
 	if isGone := err != nil || live.UID != uid; isGone && s.pending.foundGone(key.Namespace, uid) {
 		s.freed.Store(true)
 	}
-	if err == nil && (standsBehind(&live, e.Server) || RelationOf(e.Server, &live) == Adoptable) {
+	if err == nil && (standsBehind(&live, index.Server(e)) || RelationOf(index.Server(e), &live) == Adoptable) {
 		return false, nil
 	}
-	if !untouched(e.Server) && !(err == nil && namesAnother(&live, e.Server)) {
+	if !untouched(index.Server(e)) && !(err == nil && namesAnother(&live, index.Server(e))) {
 		return false, nil
 	}
 	return s.takeBack(ctx, e)
@@ -139,7 +139,7 @@ func (s *Scheduler) takeBack(ctx context.Context, e *index.Entry) (done bool, er
 
 // tookBack tells those who may want a server, or keep apart from the claim that it was written for, that it was taken back.
 func (s *Scheduler) tookBack(ctx context.Context, e *index.Entry) {
-	key, uid := e.Claim(), types.UID(e.Server.Annotations[v1alpha1.ClaimUIDAnnotation])
+	key, uid := e.Claim(), types.UID(index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation])
 	isWanted := s.pending.offered(s.fleet.Get(e.Name()))
 	if s.pending.respread(key.Namespace, uid) || isWanted {
 		s.freed.Store(true)

@@ -250,6 +250,6 @@ func (v *view) serversOf(n *neighbour, assumed string) []*index.Entry {
 
 // writtenOn says that a claim is written on a server.
 func writtenOn(e *index.Entry, n *neighbour) bool {
-	relation := RelationOf(e.Server, n.claim)
+	relation := RelationOf(index.Server(e), n.claim)
 	return relation == Holds || relation == Adoptable
 }

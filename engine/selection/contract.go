@@ -34,8 +34,10 @@ type ServerState struct {
 	Deleting bool
 }
 
+// StateAvailable is the state in which a server can be claimed.
+const StateAvailable = "Available"
+
 const (
-	stateAvailable = "Available"
 	powerOff       = "Off"
 	effectNoBind   = "NoBind"
 	operatorExists = "Exists"
@@ -59,7 +61,7 @@ func Eligible(claim ClaimSpec, server ServerState) (ok bool, code, message strin
 		return false, CodeUnclaimable, "it is cordoned (spec.unclaimable)"
 	case server.InService:
 		return false, CodeMaintenance, "it is handed to a maintenance (spec.serverMaintenanceRef)"
-	case server.State != stateAvailable:
+	case server.State != StateAvailable:
 		return false, CodeState, "its state is " + cmp.Or(server.State, "unknown") + " and not Available"
 	case server.Dirty:
 		return false, CodeDirty, "it holds data of an earlier holder"
@@ -78,7 +80,7 @@ type Objection struct{ Code, Message string }
 // Behind are the checks that a server which a claim asks for fails beside the one that Eligible names, and that pass neither with that one
 // nor by themselves: a cordon and a taint, in their order.
 func Behind(first string, tolerations []Toleration, server ServerState) []Objection {
-	free := ServerState{State: stateAvailable, Power: powerOff}
+	free := ServerState{State: StateAvailable, Power: powerOff}
 	cordoned, tainted := free, free
 	cordoned.Unclaimable, tainted.Taints = server.Unclaimable, server.Taints
 	var behind []Objection
@@ -93,7 +95,7 @@ func Behind(first string, tolerations []Toleration, server ServerState) []Object
 // Feasible says whether a claim could ever have a server: it is Eligible without what passes by itself, such as another
 // claim, a state, a cordon or data that is to be wiped. The codes are those of Eligible.
 func Feasible(claim ClaimSpec, server ServerState) (ok bool, code, message string) {
-	return Eligible(claim, ServerState{Name: server.Name, Labels: server.Labels, Taints: server.Taints, State: stateAvailable, Power: powerOff})
+	return Eligible(claim, ServerState{Name: server.Name, Labels: server.Labels, Taints: server.Taints, State: StateAvailable, Power: powerOff})
 }
 
 // Free says whether a server could be claimed now, taints and labels left aside. One that is on its way to being off counts: it

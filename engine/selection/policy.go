@@ -105,6 +105,8 @@ type Judgement struct {
 	Score float64
 	// Reasons is empty when allowed; else it holds at least one, sorted by code.
 	Reasons []Reason
+	// Lasting: a rule turns it away which reads only what lasts.
+	Lasting bool
 }
 
 // Reason is why a candidate was turned away.

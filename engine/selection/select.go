@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Ranked is an allowed candidate.
@@ -28,6 +29,9 @@ type Result struct {
 	Ranked []Ranked
 	// Allowed is the number of allowed candidates.
 	Allowed int
+	// Lasting is the number of candidates that some rule turns away which reads only what lasts: what the claim asks for and what the
+	// server is. The others that are turned away may be allowed another time.
+	Lasting int
 	// Rejections by code. A candidate that is turned away for two reasons counts under both codes, so that the counts
 	// can add up to more than Evaluated - Allowed, which is the number of candidates turned away.
 	Rejections map[string]Rejection
@@ -210,6 +214,7 @@ func (l *looking) judge(candidate *PreparedCandidate) (j Judgement, ok bool) {
 		j.Score = score
 		return j, true
 	}
+	j.Lasting = v.lasting
 	if v.codes == 1 {
 		j.Reasons = []Reason{notAllowed}
 		return j, true
@@ -250,6 +255,7 @@ func (l *looking) evaluate(candidate *PreparedCandidate) (Judgement, error) {
 	if err != nil {
 		l.failures++
 	}
+	j.Lasting = err == nil && !j.Allowed && slices.ContainsFunc(j.Reasons, func(r Reason) bool { return l.alwaysLasts(r.Code) })
 	return j, err
 }
 

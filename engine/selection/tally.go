@@ -13,6 +13,8 @@ import (
 type tally struct {
 	most    int
 	allowed int
+	// lasting counts those that a rule turns away which reads only what lasts.
+	lasting int
 	// head holds the best so far, in no order. Once it was cut, nothing at or behind last matters.
 	head []Ranked
 	cut  bool
@@ -72,6 +74,9 @@ func (t *tally) verdict(v *verdict, score float64, candidate *PreparedCandidate)
 		t.rank(candidate, score)
 		return
 	}
+	if v.lasting {
+		t.lasting++
+	}
 	for codes := v.codes; codes != 0; codes &= codes - 1 {
 		r := &t.byBit[bits.TrailingZeros64(codes)]
 		r.Count++
@@ -85,6 +90,9 @@ func (t *tally) judgement(j Judgement, candidate *PreparedCandidate) {
 	if j.Allowed {
 		t.rank(candidate, j.Score)
 		return
+	}
+	if j.Lasting {
+		t.lasting++
 	}
 	for i, reason := range j.Reasons {
 		if i == 0 || j.Reasons[i-1].Code != reason.Code {
@@ -117,7 +125,7 @@ func (t *tally) add(reason Reason, first *PreparedCandidate, n int) {
 
 func (t *tally) result(evaluated int) Result {
 	t.shorten()
-	result := Result{Allowed: t.allowed, Rejections: make(map[string]Rejection, len(t.byCode)), Evaluated: evaluated, Unjudged: t.unjudged.Rejection,
+	result := Result{Allowed: t.allowed, Lasting: t.lasting, Rejections: make(map[string]Rejection, len(t.byCode)), Evaluated: evaluated, Unjudged: t.unjudged.Rejection,
 		Failures: t.failures}
 	if len(t.head) > 0 {
 		result.Ranked = t.head

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // aServer is free to claim, changed as the test says.
@@ -53,4 +54,8 @@ func fleetOf(servers ...*v1alpha1.Server) *Index {
 		x.Saw(s)
 	}
 	return x
+}
+
+func entryOf(s *v1alpha1.Server, h policies.Hardware) *Entry {
+	return &Entry{Record: recordOf(s, h)}
 }

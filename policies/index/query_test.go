@@ -41,7 +41,7 @@ func TestTheIndexAnswersAsALookAtEveryServerWould(t *testing.T) {
 			"assume": func(t *rapid.T) {
 				n := name.Draw(t, "name")
 				s := servers[n]
-				want := s != nil && newEntry(s, policies.Hardware{}).Eligible(selection.ClaimSpec{}) && assumed[n] == ""
+				want := s != nil && entryOf(s, policies.Hardware{}).Eligible(selection.ClaimSpec{}) && assumed[n] == ""
 				if _, ok := x.Assume(n, selection.ClaimSpec{}, "uid", "ns"); ok != want {
 					t.Fatalf("assumed %s: %t, want %t", n, ok, want)
 				}
@@ -90,7 +90,7 @@ func compare(t *rapid.T, x *Index, servers map[string]*v1alpha1.Server, assumed 
 	ownByZone := map[string]int64{}
 	var held []string
 	for name, s := range servers {
-		e := newEntry(s, policies.Hardware{})
+		e := entryOf(s, policies.Hardware{})
 		counts.Total++
 		addTo(counts.TotalByZone, e.Zone, 1)
 		if e.State.Claimed {
@@ -194,7 +194,7 @@ func (c ticking) Err() error { return c.tick() }
 
 func TestALongLookLetsTheIndexChangeAndEndsWithItsContext(t *testing.T) {
 	x := New()
-	for i := range 3 * betweenLooks {
+	for i := range 3 * 512 {
 		x.Saw(aServer(fmt.Sprintf("s-%05d", i)))
 	}
 	looks := 0
@@ -203,7 +203,7 @@ func TestALongLookLetsTheIndexChangeAndEndsWithItsContext(t *testing.T) {
 		x.Saw(aServer(fmt.Sprint("new-", looks)))
 		return nil
 	}}, Everything)
-	if err != nil || len(matching) != 3*betweenLooks || looks != 3 || x.Len() != 3*betweenLooks+3 {
+	if err != nil || len(matching) != 3*512 || looks != 3 || x.Len() != 3*512+3 {
 		t.Errorf("%d servers in %d looks, %v; then there are %d", len(matching), looks, err, x.Len())
 	}
 	if _, err := x.MatchingWithin(ticking{t.Context(), func() error { return context.Canceled }}, Everything); !errors.Is(err, context.Canceled) {

@@ -9,6 +9,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -21,7 +22,7 @@ type Fleet struct {
 	census  *selection.Census
 	holders []holder
 	// heldIn counts the servers that are written for a claim, by its namespace.
-	heldIn map[string]policies.Held
+	heldIn map[string]claims.Held
 	// own is the server of each claim that it keeps or that is reserved for it.
 	own map[[2]string]string
 }
@@ -62,16 +63,16 @@ type holder struct {
 
 // FleetOf puts together what was read. The claims are those that the claim in question may have to keep away from: what is
 // not among them does not count for a spread. Inventories that are missing leave hardware unknown.
-func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInventory, claims []v1alpha1.ServerClaim, now time.Time) *Fleet {
+func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInventory, all []v1alpha1.ServerClaim, now time.Time) *Fleet {
 	hardware := make(map[string]policies.Hardware, len(inventories))
 	for i := range inventories {
 		hardware[inventories[i].Spec.SystemUUID] = policies.HardwareOf(&inventories[i])
 	}
-	f := &Fleet{servers: make([]server, len(servers)), now: now.Unix(), census: selection.NewCensus(), heldIn: map[string]policies.Held{},
+	f := &Fleet{servers: make([]server, len(servers)), now: now.Unix(), census: selection.NewCensus(), heldIn: map[string]claims.Held{},
 		own: map[[2]string]string{}}
-	named := make(map[[2]string]*v1alpha1.ServerClaim, len(claims))
-	for i := range claims {
-		named[keyOf(&claims[i])] = &claims[i]
+	named := make(map[[2]string]*v1alpha1.ServerClaim, len(all))
+	for i := range all {
+		named[keyOf(&all[i])] = &all[i]
 	}
 	for i := range servers {
 		s := &servers[i]
@@ -87,7 +88,8 @@ func FleetOf(servers []v1alpha1.Server, inventories []policyv1alpha1.ServerInven
 		}
 		f.census.Add(one.counted(ref.Namespace))
 		held := f.heldIn[ref.Namespace]
-		held.Count(s, 1)
+		counts := policies.HeldOf(s)
+		held.Servers, held.Orphaned = held.Servers+counts.Servers, held.Orphaned+counts.Orphaned
 		f.heldIn[ref.Namespace] = held
 		if c := named[[2]string{ref.Namespace, ref.Name}]; c != nil {
 			if relation := policies.RelationOf(s, c); relation == policies.Holds || relation == policies.Adoptable {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -49,7 +50,7 @@ func exceeds(quota bundle.Quota, c *v1alpha1.ServerClaim, f *Fleet, more int) st
 			return fmt.Sprintf("gang %q: %s", gang.Name, words)
 		}
 	}
-	return policies.QuotaExceeded(quota, c.Namespace, f.heldIn[c.Namespace], more)
+	return claims.QuotaExceeded(quota, c.Namespace, f.heldIn[c.Namespace], more)
 }
 
 // judge is what is to be said to a member in a fleet.

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package solve
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/metalaw/metalaw/engine/claims"
+)
+
+const (
+	// MaxSteps bounds the search for the servers of one gang, in the units of a placement's cost, of which a hundred million take about a
+	// second. It is counted, and not measured, so that what a gang gets does not depend on what else the machine does.
+	MaxSteps = 100_000_000
+	// maxOrders bounds how often servers are looked for in another order, with the members first for which none was left.
+	maxOrders = 8
+)
+
+// gang decides on the members of a gang that name no server.
+func (s *Snapshot) gang(ctx context.Context, some []*claims.Claim, w Want) []Result {
+	if all := s.barredGang(some, w); all != nil {
+		return all
+	}
+	picks, short := s.search(ctx, some, w)
+	if short != nil {
+		s.takeBack()
+		return s.tellShort(ctx, some, short)
+	}
+	s.keepGiven()
+	all := make([]Result, len(picks))
+	for i, p := range picks {
+		all[i] = p.result()
+	}
+	return all
+}
+
+// barredGang refuses the members of a gang whatever servers there are; nil where it does not.
+func (s *Snapshot) barredGang(some []*claims.Claim, w Want) []Result {
+	name, members := some[0].GangName(), s.membersOf(some)
+	if reason, why := s.assembled(some[0], members); why != "" {
+		return refuseAll(some, refused(nil, reason, fmt.Sprintf("gang %q: %s", name, why)))
+	}
+	if all := forbiddenGang(some, len(members), w); all != nil {
+		return all
+	}
+	more := 0
+	for _, c := range some {
+		if _, has := s.written(c); !has {
+			more++
+		}
+	}
+	if p, over := s.exceeds(some[0], more); over {
+		return refuseAll(some, p)
+	}
+	return nil
+}
+
+// forbiddenGang refuses the members of a gang where the rules forbid one of them.
+func forbiddenGang(some []*claims.Claim, members int, w Want) []Result {
+	if w.Forbids == nil {
+		return nil
+	}
+	own := map[int]pick{}
+	for i, c := range some {
+		if c.Invalid != "" || c.Unplaced != "" {
+			continue
+		}
+		if reason, message := w.Forbids(c); message != "" {
+			own[i] = refused(c, reason, message)
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	all := refuseAll(some, refused(nil, ReasonGangWaiting, fmt.Sprintf("gang %q: the policy forbids %d of its %d members; "+
+		"none of them gets a server until that is mended", some[0].GangName(), len(own), members)))
+	for i := range all {
+		if p, is := own[i]; is {
+			all[i] = p.result()
+		}
+		all[i].Refusal.Follows = true
+	}
+	return all
+}
+
+func refuseAll(some []*claims.Claim, p pick) []Result {
+	all := make([]Result, len(some))
+	for i, c := range some {
+		p.claim = c
+		all[i] = p.result()
+	}
+	return all
+}
+
+// membersOf are the claims that count as members of a gang, some of them given.
+func (s *Snapshot) membersOf(some []*claims.Claim) []*claims.Claim {
+	all := slices.Clone(some)
+	for _, c := range s.claimsIn(some[0].Namespace) {
+		if c.CountsAsMember() && c.GangName() == some[0].GangName() &&
+			!slices.ContainsFunc(some, func(o *claims.Claim) bool { return o.Name == c.Name }) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// assembled says why a gang cannot be given servers whatever the fleet has; empty where it can.
+func (s *Snapshot) assembled(one *claims.Claim, members []*claims.Claim) (reason, why string) {
+	sizes, lost := make([]int64, len(members)), 0
+	for i, c := range members {
+		sizes[i] = c.Gang().Size
+		if c.ServerRef == "" {
+			continue
+		}
+		if e := s.Fleet.Get(c.ServerRef); e == nil || !e.Holder.Has(e.Name(), c) {
+			lost++
+		}
+	}
+	return claims.Assembled(s.Quota, one.Namespace, sizes, lost)
+}
+
+// Missing says what keeps the gang of some claims from coming together before servers are looked for: members that are missing, that
+// contradict each other, or that lost their server, or more of them than the quota ever allows, or than the fleet has servers. It is
+// empty where there is no gang, or all of it is there.
+func Missing(s *Snapshot, some []*claims.Claim) string {
+	own := some[0].Gang()
+	if own == nil {
+		return ""
+	}
+	if _, why := s.assembled(some[0], s.membersOf(some)); why != "" {
+		return why
+	}
+	if n := s.Fleet.Len(); own.Size > int64(n) {
+		return fmt.Sprintf("it takes %d servers, and the whole fleet, free or not, has %d; "+
+			"its members wait until there are more or the gang is smaller", own.Size, n)
+	}
+	return ""
+}
+
+// shortage is what became of a search that did not find a server for every member.
+type shortage struct {
+	// picks are those of the first try, by member; found is for how many members there is a server at best.
+	picks []pick
+	found int
+	// failed is why the policy could not be asked, unknown why it says nothing of some servers; empty where it says something of all.
+	failed, unknown string
+	// limited: the search ended at its limit.
+	limited bool
+}
+
+// search gives a server to each member, or to none. The members choose one after the other first, so that each gets the best for it and
+// the policy sees where those before it stand. Where one is left without, they are matched to all that each may have. What that finds is
+// exact, and where it finds nothing there is nothing, as long as
+//
+//   - no member is spread, or all are and by the same counts; and
+//   - what the policy allows does not follow the counts of the fleet.
+//
+// Members that are spread in different ways are tried in several orders, and may wait though another order would do.
+func (s *Snapshot) search(ctx context.Context, some []*claims.Claim, w Want) ([]pick, *shortage) {
+	most := s.cache().work + cmp.Or(w.Steps, MaxSteps)
+	order := make([]int, len(some))
+	for i := range order {
+		order[i] = i
+	}
+	picks, missing, limited := s.inOrder(ctx, some, order, w, most)
+	if len(missing) == 0 && !limited {
+		return picks, nil
+	}
+	short := &shortage{picks: picks, limited: limited, found: found(picks)}
+	s.takeBack()
+	if limited || s.Policy == nil {
+		return nil, short
+	}
+	m, limited := s.match(ctx, some, w, most)
+	if short.limited = limited; limited {
+		return nil, short
+	}
+	short.failed, short.unknown = m.failed, m.unknown
+	if picks = s.takeMatched(ctx, m, some, w); found(picks) == len(some) {
+		return picks, nil
+	}
+	short.found = max(short.found, found(picks))
+	s.takeBack()
+	if m.isExact() || !m.couldBe() {
+		return nil, short
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.choices(a), m.choices(b)) })
+	for range min(maxOrders, len(some)) {
+		picks, missing, limited = s.inOrder(ctx, some, order, w, most)
+		if len(missing) == 0 && !limited {
+			return picks, nil
+		}
+		short.found = max(short.found, found(picks))
+		s.takeBack()
+		if short.limited = limited; limited {
+			return nil, short
+		}
+		order = slices.DeleteFunc(order, func(i int) bool { return slices.Contains(missing, i) })
+		order = append(missing, order...)
+	}
+	return nil, short
+}
+
+func found(picks []pick) (n int) {
+	for _, p := range picks {
+		if p.claim != nil && p.has() {
+			n++
+		}
+	}
+	return n
+}
+
+// inOrder has members choose one after the other. It returns those that are left without a server, and ends at the limit.
+func (s *Snapshot) inOrder(ctx context.Context, some []*claims.Claim, order []int, w Want, most int64) (picks []pick, missing []int, limited bool) {
+	picks = make([]pick, len(some))
+	for turn, i := range order {
+		if s.cache().work > most {
+			return picks, missing, true
+		}
+		p, has := s.written(some[i])
+		if !has {
+			p = s.choose(ctx, some[i], Want{Spent: w.Spent})
+		}
+		p.turn = turn
+		if picks[i] = p; !p.has() {
+			missing = append(missing, i)
+		}
+		if p.entry != nil {
+			s.give(p.entry, some[i])
+		}
+	}
+	return picks, missing, false
+}

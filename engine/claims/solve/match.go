@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package solve
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/index"
+	"github.com/metalaw/metalaw/engine/matching"
+	"github.com/metalaw/metalaw/engine/selection"
+)
+
+// match says which member of a gang may have which server, of the members for which none is written.
+type match struct {
+	matching.Problem
+	// open are those members by their place among all; entries are the servers by their number in the Problem.
+	open    []int
+	entries []*index.Entry
+	// spread says that the places of servers matter to some member; alike that they matter to all members in the same way, and then
+	// counts are those of each place.
+	spread, alike bool
+	maxSkew       int64
+	counts        []int64
+	// failed is why the policy could not be asked, unknown why it says nothing of some of the servers; empty where it says something of
+	// all.
+	failed, unknown string
+	// opinions are what the policy says, lists the servers of those that ask for the same.
+	opinions map[string]opinion
+	lists    map[string][]*index.Entry
+}
+
+// opinion is what a policy says of servers: those that it allows, the best first.
+type opinion struct {
+	allowed []*index.Entry
+	scores  []float64
+	// failed says why none is known, unknown why some are not; empty where all are.
+	failed, unknown string
+}
+
+// match puts together which member may have what. It ends at the limit.
+func (s *Snapshot) match(ctx context.Context, some []*claims.Claim, w Want, most int64) (m *match, limited bool) {
+	m = &match{spread: slices.ContainsFunc(some, func(c *claims.Claim) bool { return c.Placement.Spread() != nil }),
+		opinions: map[string]opinion{}, lists: map[string][]*index.Entry{}}
+	numbers := map[*index.Entry]int{}
+	var open []*claims.Claim
+	for i, c := range some {
+		if _, has := s.written(c); has {
+			continue
+		}
+		if s.cache().work > most {
+			return nil, true
+		}
+		m.open, open = append(m.open, i), append(open, c)
+		var ranked []int
+		for _, e := range s.listedFor(ctx, m, c) {
+			if w.Spent != nil && w.Spent(c, e) {
+				continue
+			}
+			n, numbered := numbers[e]
+			if !numbered {
+				n, numbers[e] = len(m.entries), len(m.entries)
+				m.entries = append(m.entries, e)
+			}
+			if ranked = append(ranked, n); !m.spread && len(ranked) == len(some) {
+				break // the others can take no more than these
+			}
+		}
+		m.Ranked = append(m.Ranked, ranked)
+	}
+	m.Servers = len(m.entries)
+	s.setPlaces(m, open)
+	return m, false
+}
+
+// listedFor are the servers of a member, the best first, whatever stands where: of every alternative, and not only of the first. The
+// policy is asked once for members that it cannot tell apart, whatever their placements are. Where it fails it is asked about those alone
+// that the placement accepts.
+func (s *Snapshot) listedFor(ctx context.Context, m *match, c *claims.Claim) []*index.Entry {
+	if c.Invalid != "" || c.Unplaced != "" {
+		return nil
+	}
+	servers := s.feasibleFor(c).entries
+	t, tells := s.Policy.(telling)
+	if !tells {
+		o := s.opinionOf(ctx, c.Asked, s.acceptedOf(c, servers))
+		m.note(o)
+		return s.arranged(c, o)
+	}
+	asks := t.Asks(c.Asked)
+	key := c.Class() + "\x00" + asks
+	if all, found := m.lists[key]; found {
+		return all
+	}
+	shared := c.Contract() + "\x00" + asks
+	o, found := m.opinions[shared]
+	if !found {
+		o = s.opinionOf(ctx, c.Asked, servers)
+		m.opinions[shared] = o
+	}
+	if o.failed != "" {
+		o = s.opinionOf(ctx, c.Asked, s.acceptedOf(c, servers))
+	}
+	m.note(o)
+	m.lists[key] = s.arranged(c, o)
+	return m.lists[key]
+}
+
+// note keeps why something is not known.
+func (m *match) note(o opinion) {
+	m.failed, m.unknown = cmp.Or(m.failed, o.failed), cmp.Or(m.unknown, o.unknown)
+}
+
+// acceptedOf are the servers that the placement of a claim accepts, whatever stands where.
+func (s *Snapshot) acceptedOf(c *claims.Claim, entries []*index.Entry) []*index.Entry {
+	t := s.cache().of(c.Placement)
+	some := make([]*index.Entry, 0, len(entries))
+	for _, e := range entries {
+		if s.cache().judge(t, e).accepted() && standsSomewhere(c, e) {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// standsSomewhere says that a server has a place, if that matters to a claim.
+func standsSomewhere(c *claims.Claim, e *index.Entry) bool {
+	spread := c.Placement.Spread()
+	return spread == nil || spread.Place(e.Candidate().Facts()) != ""
+}
+
+// arranged are those of the servers that the placement of a claim accepts: by alternative, and the best first.
+func (s *Snapshot) arranged(c *claims.Claim, o opinion) (all []*index.Entry) {
+	type scored struct {
+		entry *index.Entry
+		score float64
+	}
+	t, groups := s.cache().of(c.Placement), make([][]scored, c.Placement.Alternatives())
+	for i, e := range o.allowed {
+		if j := s.cache().judge(t, e); j.accepted() && standsSomewhere(c, e) {
+			groups[j.alternative] = append(groups[j.alternative], scored{e, o.scores[i] + float64(j.score)})
+		}
+	}
+	for _, group := range groups {
+		if c.Placement.Prefers() {
+			slices.SortFunc(group, func(x, y scored) int {
+				return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.entry.Name(), y.entry.Name()))
+			})
+		}
+		for _, one := range group {
+			all = append(all, one.entry)
+		}
+	}
+	return all
+}
+
+// opinionOf asks the policy about some servers.
+func (s *Snapshot) opinionOf(ctx context.Context, claim selection.Claim, some []*index.Entry) opinion {
+	if len(some) == 0 {
+		return opinion{}
+	}
+	byName, candidates := make(map[string]*index.Entry, len(some)), make([]*selection.PreparedCandidate, len(some))
+	for i, e := range some {
+		byName[e.Name()], candidates[i] = e, e.Candidate()
+	}
+	r := &ranking{rejected: map[string]int{}}
+	s.ask(ctx, claim, candidates, r, true)
+	o := opinion{failed: r.failed, unknown: r.unknown, allowed: make([]*index.Entry, len(r.ranked)), scores: make([]float64, len(r.ranked))}
+	for i, one := range r.ranked {
+		o.allowed[i], o.scores[i] = byName[one.Name], one.Score
+	}
+	return o
+}
+
+// setPlaces says what the places of servers are to the members.
+func (s *Snapshot) setPlaces(m *match, open []*claims.Claim) {
+	if len(open) == 0 || open[0].Placement.Spread() == nil {
+		return
+	}
+	first, counts := open[0].Placement.Spread(), s.spreadCounts(open[0])
+	seen := map[string]bool{}
+	for _, c := range open {
+		spread := c.Placement.Spread()
+		if seen[c.Class()] {
+			continue
+		}
+		seen[c.Class()] = true
+		if spread == nil || spread.Key != first.Key || spread.MaxSkew != first.MaxSkew || !maps.Equal(counts, s.spreadCounts(c)) ||
+			slices.ContainsFunc(open, func(o *claims.Claim) bool { return !spread.Counts(o.Labels, o.GangName()) }) {
+			return
+		}
+	}
+	m.alike, m.maxSkew = true, first.MaxSkew
+	numbers := map[string]int{}
+	for _, place := range slices.Sorted(maps.Keys(counts)) {
+		numbers[place] = len(m.counts)
+		m.counts = append(m.counts, counts[place])
+	}
+	m.Place = make([]int, m.Servers)
+	uncounted := map[int]bool{}
+	for n, e := range m.entries {
+		place, known := numbers[first.Place(e.Candidate().Facts())]
+		m.Place[n], uncounted[n] = place, !known
+	}
+	for i, ranked := range m.Ranked { // what a place has that came up since is not known
+		m.Ranked[i] = slices.DeleteFunc(ranked, func(n int) bool { return uncounted[n] })
+	}
+}
+
+// isExact says that where solve finds nothing there is nothing.
+func (m *match) isExact() bool { return !m.spread || m.alike }
+
+// couldBe says that there are servers for all members if places do not matter.
+func (m *match) couldBe() bool {
+	_, complete := matching.Problem{Ranked: m.Ranked, Servers: m.Servers}.Solve()
+	return complete
+}
+
+// choices is how many servers a member may have.
+func (m *match) choices(member int) int {
+	if at := slices.Index(m.open, member); at >= 0 {
+		return len(m.Ranked[at])
+	}
+	return 0
+}
+
+// solve gives members one of their servers each, as many as possible.
+func (m *match) solve() (servers []int, complete bool) {
+	if m.alike {
+		return m.SolveSpread(m.counts, m.maxSkew)
+	}
+	return m.Solve()
+}
+
+// takeMatched gives each member the server that it is matched to. What a policy that follows counts says meanwhile is asked anew.
+func (s *Snapshot) takeMatched(ctx context.Context, m *match, some []*claims.Claim, w Want) []pick {
+	picks := make([]pick, len(some))
+	for i, c := range some {
+		if p, has := s.written(c); has {
+			picks[i] = p
+		}
+	}
+	servers, _ := m.solve()
+	for turn, k := range m.Order(servers, m.counts) {
+		i := m.open[k]
+		if p, ok := s.takeThis(ctx, some[i], m.entries[servers[k]], w); ok {
+			p.turn = turn
+			picks[i] = p
+			s.give(p.entry, some[i])
+		}
+	}
+	return picks
+}
+
+// takeThis chooses a server for a claim if it may have it, with what was given away since that was looked up.
+func (s *Snapshot) takeThis(ctx context.Context, c *claims.Claim, e *index.Entry, w Want) (pick, bool) {
+	r := &ranking{sequence: s.Fleet.Sequence()}
+	if e = s.free(e.Name(), c.Spec); e == nil {
+		return pick{}, false
+	}
+	s.rank(ctx, c, &feasible{entries: []*index.Entry{e}, candidates: []*selection.PreparedCandidate{e.Candidate()}}, r)
+	if r.failed != "" || len(r.ranked) == 0 {
+		return pick{}, false
+	}
+	return s.next(c, r, w)
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bundles
+
+import (
+	"context"
+	"sync"
+
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// Acceptor is all that a bundle must pass before it may govern. It fills in what the files leave out, and returns no bundle
+// where a finding is an error. The error is for what no author can mend, and for a context that ended.
+type Acceptor func(ctx context.Context, files bundle.Files) (*bundle.Bundle, diag.List, error)
+
+// Accept is the Acceptor where Options name no other.
+func Accept(ctx context.Context, files bundle.Files) (*bundle.Bundle, diag.List, error) {
+	b, report, err := policies.Accept(ctx, files)
+	return b, report.Found, err
+}
+
+// verdict is what became of some files.
+type verdict struct {
+	// digest is that of the files as they were given.
+	digest string
+	// name is the bundle's by its own word, and revision what it would be stored as; empty where it is not accepted.
+	name     string
+	revision engine.Revision
+	bundle   *bundle.Bundle
+	found    diag.List
+}
+
+// maxVerdicts is how many verdicts are kept: the mutating and the validating review of one request ask for the same, and so
+// does a draft that is labelled a moment later.
+const maxVerdicts = 16
+
+// acceptances checks bundles one at a time, so that many of them cannot take the processor from the reconcilers, and
+// remembers the last verdicts. It is safe for concurrent use.
+type acceptances struct {
+	accept Acceptor
+	turn   chan struct{}
+
+	mu   sync.Mutex
+	last []verdict
+}
+
+func NewAcceptances(accept Acceptor) *acceptances {
+	return &acceptances{accept: accept, turn: make(chan struct{}, 1)}
+}
+
+// of is the verdict on some files. An error is not remembered.
+func (a *acceptances) of(ctx context.Context, files bundle.Files) (verdict, error) {
+	digest := files.Digest()
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return verdict{}, ctx.Err()
+	}
+	if v, known := a.known(digest); known {
+		return v, nil
+	}
+	b, found, err := a.accept(ctx, files)
+	if err != nil {
+		return verdict{}, err
+	}
+	v := verdict{digest: digest, found: found}
+	if b != nil {
+		v.name, v.revision, v.bundle = b.Name, b.Revision, b
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last = append(a.last, v)
+	a.last = a.last[max(0, len(a.last)-maxVerdicts):]
+	return v, nil
+}
+
+func (a *acceptances) known(digest string) (verdict, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, v := range a.last {
+		if v.digest == digest {
+			return v, true
+		}
+	}
+	return verdict{}, false
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bundles holds the admission rules about policy bundles in ConfigMaps and about PolicyRevisions.
+package bundles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/webhooks/review"
+)
+
+// Rules are the rules about bundles, with what they need. What they read of the cache is shared and must not be changed.
+type Rules struct {
+	Cache, reader client.Reader
+	Bundles       review.Bundles
+	// namespace is the manager's; bundles count there only.
+	namespace string
+	// may asks whether a user holds a right.
+	may      func(ctx context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes) (bool, error)
+	accepted *acceptances
+}
+
+// New puts together what the rules about bundles need. The cache is read first, and reader reads past it.
+func New(cache, reader client.Reader, bundles review.Bundles, namespace string,
+	may func(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, error), accepted *acceptances,
+) *Rules {
+	return &Rules{Cache: cache, reader: reader, Bundles: bundles, namespace: namespace, may: may, accepted: accepted}
+}
+
+// Time is how long a bundle may take to be checked. It is less than what config/webhook gives the hooks that check one, so
+// that who asks gets to know what took so long.
+const Time = 13 * time.Second
+
+// JudgeBundle answers for a ConfigMap that is, or was, the head of a bundle or a part of one.
+func (l *Rules) JudgeBundle(ctx context.Context, c review.Change[corev1.ConfigMap]) (review.Findings, map[string]any, error) {
+	var found review.Findings
+	if l.strays(c, &found) {
+		return found, nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, Time)
+	defer cancel()
+	if err := l.judgePart(ctx, c, &found); err != nil {
+		return found, nil, err
+	}
+	err := l.judgeHead(ctx, c, &found)
+	return found, nil, err
+}
+
+// strays says that the object is in another namespace than the manager's, where it means nothing.
+func (l *Rules) strays(c review.Change[corev1.ConfigMap], found *review.Findings) bool {
+	o := c.New
+	if c.Deleted() {
+		o = c.Old
+	}
+	if o.Namespace == l.namespace {
+		return false
+	}
+	for _, label := range []string{policyv1alpha1.BundleLabel, policyv1alpha1.BundlePartLabel} {
+		if _, bears := o.Labels[label]; bears && !c.Deleted() {
+			found.Warn("label %s means nothing in namespace %s: policy bundles count in namespace %s only", label, o.Namespace, l.namespace)
+		}
+	}
+	return true
+}
+
+func (l *Rules) judgeHead(ctx context.Context, c review.Change[corev1.ConfigMap], found *review.Findings) error {
+	was, is := headOf(c.Old), headOf(c.New)
+	g, err := l.governance(ctx, was, is)
+	if err != nil {
+		return err
+	}
+	if err := l.judgeRights(ctx, c, was, is, g, found); err != nil {
+		return err
+	}
+	switch {
+	case was != nil && is != nil && is.name == was.name && is.stage == policyv1alpha1.LabelActive && was.sameContent(is):
+		checkPromoted(is, g, found)
+	case takes(was, is, g):
+		checkLeaving(g, found)
+	}
+	if is == nil {
+		return nil
+	}
+	checkStage(is, found)
+	checkBinary(is, found)
+	if was != nil {
+		checkKept(was, is, found)
+	}
+	seen, err := l.judgeContent(ctx, was, is, found)
+	if err != nil {
+		return err
+	}
+	if err := l.judgeShadows(ctx, was, is, seen, found); err != nil {
+		return err
+	}
+	checkRecord(c.User, was, is, seen, found)
+	if !puts(was, is) {
+		return nil
+	}
+	audit(found, c, is, seen)
+	tellRestored(is, found)
+	return l.judgeDropped(ctx, is, seen, found)
+}
+
+// governance looks for what a head governs by, where a change may end that, and for what the head would govern in the place of.
+func (l *Rules) governance(ctx context.Context, was, is *head) (governance, error) {
+	ends := was != nil && (is == nil || is.name != was.name || is.stage != was.stage)
+	if !ends && !puts(was, is) {
+		return governance{}, nil
+	}
+	var all policyv1alpha1.PolicyRevisionList
+	if err := l.Cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return governance{}, fmt.Errorf("the policy revisions cannot be read: %w", err)
+	}
+	var g governance
+	if ends {
+		g = governing(was, all.Items)
+	}
+	if puts(was, is) {
+		g.displaced = displaced(is, all.Items)
+	}
+	return g, nil
+}
+
+// judgeContent has the content checked where it, or what it is for, is another than before. A draft is stored whatever
+// comes of it.
+func (l *Rules) judgeContent(ctx context.Context, was, is *head, found *review.Findings) (*Examined, error) {
+	if was != nil && was.name == is.name && was.stage == is.stage && was.sameContent(is) && !puts(was, is) {
+		return &Examined{}, nil
+	}
+	seen, err := l.examine(ctx, is)
+	switch {
+	case err == nil:
+		checkContent(is, seen, found)
+		return seen, nil
+	case is.kept():
+		return nil, err
+	}
+	found.Warn("the bundle is stored as a draft, and %s", unchecked(err))
+	return &Examined{}, nil
+}
+
+// unchecked says why a bundle could not be checked.
+func unchecked(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "checking it took longer than " + Time.String() + ": " + err.Error()
+	}
+	return err.Error()
+}
+
+// judgeRights asks for the right to change what governs, for each bundle that is concerned.
+func (l *Rules) judgeRights(ctx context.Context, c review.Change[corev1.ConfigMap], was, is *head, g governance, found *review.Findings) error {
+	for _, one := range concerned(was, is, g) {
+		allowed, err := l.mayActivate(ctx, c.User, one.bundle)
+		if err != nil {
+			return err
+		}
+		if !allowed {
+			found.Deny(mayNot(governingField(was, is), c.User, one.bundle, one.otherwise))
+		}
+	}
+	return nil
+}
+
+// governingField is what a change of a head changes by which it governs: its stage, or the scope of a canary that stays one; nil
+// where the head is deleted.
+func governingField(was, is *head) *field.Path {
+	switch {
+	case is == nil:
+		return nil
+	case was == nil || was.name != is.name || was.stage != is.stage:
+		return labelsPath.Key(policyv1alpha1.StageLabel)
+	case !equality.Semantic.DeepEqual(was.servers, is.servers):
+		return review.AnnotationsPath.Key(policyv1alpha1.CanaryServersAnnotation)
+	default:
+		return review.AnnotationsPath.Key(policyv1alpha1.CanaryPercentAnnotation)
+	}
+}
+
+// audit tells the API server's audit log who lets what govern.
+func audit(found *review.Findings, c review.Change[corev1.ConfigMap], is *head, seen *Examined) {
+	log := found.Audited()
+	log["activated-by"], log["bundle"], log["stage"], log["digest"] = c.User.Username, is.name, is.stage, seen.digest
+	if is.servers != nil && is.stage == policyv1alpha1.LabelCanary {
+		log["servers"] = *is.servers
+	}
+	if is.percent != nil && is.stage == policyv1alpha1.LabelCanary {
+		log["percent"] = *is.percent
+	}
+}
