@@ -48,6 +48,7 @@ func run(out io.Writer, files []string, all bool) (failed bool, err error) {
 		}
 	}
 	var pages, programs counts
+	var page strings.Builder
 	for _, file := range files {
 		found, err := read(file)
 		if err != nil {
@@ -55,7 +56,7 @@ func run(out io.Writer, files []string, all bool) (failed bool, err error) {
 		}
 		if all || found.strict {
 			for _, f := range found.findings {
-				fmt.Fprintf(out, "%s:%d: %s\n", file, f.line, f.text)
+				fmt.Fprintf(&page, "%s:%d: %s\n", file, f.line, f.text)
 			}
 		}
 		failed = failed || found.strict && len(found.findings) > 0
@@ -65,8 +66,9 @@ func run(out io.Writer, files []string, all bool) (failed bool, err error) {
 			pages.add(found.counts)
 		}
 	}
-	fmt.Fprintf(out, "words: pages: %s\nwords: messages in Go files: %s\n", pages, programs)
-	return failed, nil
+	fmt.Fprintf(&page, "words: pages: %s\nwords: messages in Go files: %s\n", pages, programs)
+	_, err = io.WriteString(out, page.String())
+	return failed, err
 }
 
 // read judges the sentences of a file.

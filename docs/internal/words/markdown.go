@@ -41,7 +41,7 @@ func markdownSentences(text string) []sentence {
 		mark := fence.FindStringSubmatch(line)
 		switch {
 		case fenced != "":
-			if mark != nil && strings.HasPrefix(mark[1], fenced) {
+			if len(mark) > 1 && strings.HasPrefix(mark[1], fenced) {
 				fenced = ""
 			}
 		case mark != nil:

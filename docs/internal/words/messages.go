@@ -25,7 +25,7 @@ func messages(name string, source []byte) ([]sentence, error) {
 	}
 	var all []sentence
 	ast.Inspect(file, func(n ast.Node) bool {
-		text := ""
+		var text string
 		switch e := n.(type) {
 		case *ast.ImportSpec, *ast.Field:
 			return false
