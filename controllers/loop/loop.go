@@ -54,6 +54,12 @@ type Waker interface {
 	WakeAfter() time.Duration
 }
 
+// Settler is a Scope whose decision wants something from outside, such as a fresh reading or a turn.
+type Settler interface {
+	// Settle gets what the decision wants, and returns the decision that stands then. It is called once, after Decide.
+	Settle(engine.Decision) engine.Decision
+}
+
 // Awaiter is a Scope that knows better than the safety rule what an effect waits for.
 type Awaiter interface {
 	// Await says what the effect waits for, and asks for it where it can. It is pending.
@@ -123,6 +129,9 @@ func (r *Reconciler[T]) look(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return r.finalize(ctx, scope, before, object)
 	}
 	decision := scope.Decide()
+	if settler, ok := scope.(Settler); ok {
+		decision = settler.Settle(decision)
+	}
 	outcome := apply(ctx, scope, decision)
 	scope.Record(decision, outcome)
 	committer, commits := scope.(Committer)

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -148,7 +149,7 @@ func (v *scope) recordHalt(d engine.Decision) {
 // recordBehind says that the server cannot come under the revision that it is to be governed by, because that one has dropped
 // the state in which it rests, or is halted.
 func (v *scope) recordBehind() {
-	if b := v.dropping; b != nil && (v.rests() || isHalted(v.server)) {
+	if b := v.governs.Dropping; b != nil && (v.rests() || isHalted(v.server)) {
 		v.condition(v1alpha1.ConditionPolicyBehind, metav1.ConditionTrue, v1alpha1.ReasonStateDropped, fmt.Sprintf(
 			"policy revision %s neither defines nor migrates state %s, so the server stays under %s; promote a version that says migrate: {%s: ...}",
 			b.Revision.Name, v.server.Status.State, v.server.Status.Lifecycle.Revision, v.server.Status.State))
@@ -165,9 +166,9 @@ func (v *scope) rests() bool {
 // recordWithheld says what is held back, until something is let through or nothing is asked for any more.
 func (v *scope) recordWithheld(d engine.Decision, outcome loop.Outcome) {
 	switch {
-	case v.withheld != nil:
-		v.condition(v1alpha1.ConditionWithheld, metav1.ConditionTrue, v.withheld.Reason, loop.Shortened(v.withheld.Message, loop.MaxMessage))
-	case v.letThrough || d.Moves() || (outcome.Settled() && !v.held):
+	case v.verdict != nil:
+		v.condition(v1alpha1.ConditionWithheld, metav1.ConditionTrue, v.verdict.Reason, loop.Shortened(v.verdict.Message, loop.MaxMessage))
+	case v.letThrough || d.Moves() || (outcome.Settled() && !v.gated.Postponed):
 		v.drop(v1alpha1.ConditionWithheld)
 	}
 }
@@ -224,7 +225,7 @@ func (v *scope) recordReady(d engine.Decision, outcome loop.Outcome) {
 		v.ready(metav1.ConditionFalse, outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
 		v.reconciling(outcome.Progress.Reason, outcome.Effect+": "+outcome.Progress.Message)
 	case v.heldBriefly():
-	case v.held || !outcome.Settled():
+	case v.gated.Postponed || !outcome.Settled():
 		v.recordWaiting(d, outcome)
 	default:
 		v.ready(metav1.ConditionTrue, v1alpha1.ReasonStable, d.Message)
@@ -235,13 +236,13 @@ func (v *scope) recordReady(d engine.Decision, outcome loop.Outcome) {
 
 // recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.
 func (v *scope) recordWaiting(d engine.Decision, outcome loop.Outcome) {
-	if !v.held && v.saidOverrideIgnored() && v.unsolved() {
+	if !v.gated.Postponed && v.saidOverrideIgnored() && v.unsolved() {
 		return // it is being tried again; whether that helps is not known yet
 	}
-	if !v.held && !v.saysNothingYet() && v.awaitsFirstReading() {
+	if !v.gated.Postponed && !v.saysNothingYet() && v.awaitsFirstReading() {
 		return // nothing is known that was not told before
 	}
-	if v.held || v.saysNothingYet() || v.pendingFor() > worthTelling {
+	if v.gated.Postponed || v.saysNothingYet() || v.pendingFor() > worthTelling {
 		v.moving(d, outcome)
 	}
 }
@@ -307,7 +308,7 @@ func (v *scope) moving(d engine.Decision, outcome loop.Outcome) {
 		message = fmt.Sprintf("%s Waits in %s: %s", d.Message, outcome.Effect, outcome.Progress.Message)
 	}
 	v.ready(metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
-	v.reconciling(v1alpha1.ReasonMoving, message)
+	v.reconciling(cmp.Or(v.gated.Gate, v1alpha1.ReasonMoving), message) // names the gate that holds the server
 }
 
 func (v *scope) ready(status metav1.ConditionStatus, reason, message string) {
@@ -356,7 +357,7 @@ func (v *scope) pendingFor() time.Duration {
 // heldBriefly says that a move is put off for less than is worth telling, so that what was told before stands.
 func (v *scope) heldBriefly() bool {
 	left := worthTelling - v.now.Sub(v.heldSince)
-	if !v.held || left <= 0 || v.saysNothingYet() {
+	if !v.gated.Postponed || left <= 0 || v.saysNothingYet() {
 		return false
 	}
 	v.wakeIn(left)

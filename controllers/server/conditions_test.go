@@ -30,7 +30,7 @@ func TestAMoveThatWaitsForAReadingIsToldOnceThatTakesLong(t *testing.T) {
 		"where nothing is told yet": {time.Second, "", waits},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newScope(t, "Available", func(v *scope) { v.held, v.heldSince = true, v.now.Add(-c.held) })
+			v := newScope(t, "Available", func(v *scope) { v.gated.Postponed, v.heldSince = true, v.now.Add(-c.held) })
 			if c.told != "" {
 				v.server.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: "True", Reason: "Stable", Message: c.told}}
 			}

@@ -33,7 +33,7 @@ func (v *scope) permitted(ctx context.Context, actions ...fleet.Action) (loop.Pr
 		}
 		if !verdict.Allowed {
 			verdict.Message = fmt.Sprintf("the %s is held back: %s", action, verdict.Message)
-			v.withheld = &verdict
+			v.verdict = &verdict
 			return loop.Waiting(verdict.Reason, verdict.Message, verdict.Again), false
 		}
 	}

@@ -73,40 +73,13 @@ func (v *scope) marked(mark string) loop.Progress {
 	return loop.Waiting("MarkStored", mark+" is stored first", time.Millisecond)
 }
 
-// inheritsUnstored says that a lifecycle is about to begin with the fear of data of which only the status would tell: that it
-// can be lost, and a machine whose data nothing else remembers would be offered.
-func (v *scope) inheritsUnstored() bool {
-	return v.server.Status.Lifecycle == nil && !policies.KeptDirty(v.inventory) &&
-		slices.Contains(policies.MarksOf(v.inherited()), policies.MarkDirty)
-}
-
 // inherited are the marks with which a lifecycle of the server begins.
 func (v *scope) inherited() []policies.Inherited {
 	return policies.Inheritance(v.server, v.inventory, v.proof)
 }
 
-// keepInherited has the mark stored where it outlives the status; the lifecycle begins once it is.
-func keepInherited() engine.Decision {
-	return engine.Decision{Message: "what it may hold is kept in its inventory first",
-		Effects: []engine.Effect{engine.MarkFirst(policies.MarkDirty)}}
-}
-
-// strangerUnstored says that the inventory does not tell of MarkStranger what the facts do.
-func (v *scope) strangerUnstored() bool {
-	return v.server.Status.Lifecycle != nil && v.isStranger() != policies.KeptStranger(v.inventory)
-}
-
 func (v *scope) isStranger() bool {
 	return slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger)
-}
-
-// keepStranger has the inventory tell first what the facts do of MarkStranger: a machine that went off by itself shows
-// nothing of it any more, and its status may be lost. The facts take over what the inventory tells, so that it is taken away
-// there only of a machine that is ours, consented to or a claim's, and before a forced move, by which somebody takes it upon
-// himself.
-func keepStranger(d engine.Decision) engine.Decision {
-	return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
-		Message: "whether it was found running is kept in its inventory first", Effects: []engine.Effect{engine.MarkFirst(policies.MarkStranger)}}
 }
 
 // storeStranger writes MarkStranger where it outlives the Server, or takes it away there. Nothing has to be confirmed for

@@ -13,9 +13,6 @@ import (
 
 // Apply implements loop.Scope.
 func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
-	if v.held {
-		return loop.Waiting(waitsForReading, "a fresh reading of the BMC", 0)
-	}
 	if asClaimed[effect.Name] && v.claim != nil && v1alpha1.Ignored(v.claim) {
 		return loop.Holds() // a claim that is to be left alone asks for nothing
 	}

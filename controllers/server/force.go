@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/engine"
-	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -101,7 +101,7 @@ func (v *scope) forced(to engine.State, release, clean bool) (forcing, string) {
 	if entered.Halt != nil {
 		return forcing{}, entered.Halt.Rule + ": " + entered.Halt.Message
 	}
-	ours, taken := v.bootsOurs(to), release && v.facts.Claim.Bound
+	ours, taken := gates.BootsOurs(v.bundle, to), release && v.facts.Claim.Bound
 	s.Status.State = v1alpha1.ServerState(to)
 	s.Status.Lifecycle.Entry++
 	s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, entered)
@@ -154,13 +154,6 @@ func (v *scope) deadEnd(s *v1alpha1.Server, f *policies.Facts) string {
 	}
 	return fmt.Sprintf("nobody is known to have held this server, so that there is nothing to keep in %s and nothing to release, "+
 		"and no rule would ever lead it from there", s.Status.State)
-}
-
-// bootsOurs says that a state boots the probe or the wipe image, now or once what that waits for has come.
-func (v *scope) bootsOurs(s engine.State) bool { return bootsOurs(v.bundle, s) }
-
-func bootsOurs(b *bundle.Bundle, s engine.State) bool {
-	return b.Lifecycle.Ensures(s, policies.EffectBootProbe) || b.Lifecycle.Ensures(s, policies.EffectBootWipe)
 }
 
 // notOff says that the machine is seen not to be off, or that its BMC does not tell. What an older reading says counts for

@@ -17,6 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -312,7 +313,8 @@ func TestServersComeUnderAnotherRevisionAtAPace(t *testing.T) {
 					}
 					v := &scope{subject: s, server: server, now: begin.Add(time.Duration(seconds) * time.Second)}
 					looks++
-					if v.govern().bundle == good {
+					v.get(rollout.Governs(v.question()).Asks)
+					if rollout.Governs(v.question()).Bundle == good {
 						server.Status.Lifecycle.Revision = good.Revision.Name
 						adopted++
 						continue

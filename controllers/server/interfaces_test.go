@@ -111,7 +111,7 @@ func TestADirtyServerWantsNoOtherMachine(t *testing.T) {
 	const id = "0a000000-0000-4000-8000-00000000000a"
 	s := &v1alpha1.Server{Spec: v1alpha1.ServerSpec{SystemUUID: id}, Status: v1alpha1.ServerStatus{SerialNumber: "S",
 		Lifecycle: &v1alpha1.LifecycleStatus{Marks: []string{"Dirty"}}}}
-	v := &scope{server: s, stated: stated{assigned: bmcsystems.Assignment{UUID: id, SerialNumber: "T"}}}
+	v := &scope{server: s, view: view{stated: stated{assigned: bmcsystems.Assignment{UUID: id, SerialNumber: "T"}}}}
 	if other := (redfish.SystemSnapshot{Identity: redfish.Identity{SerialNumber: "T"}}); redfish.Shows(v.want(), other) {
 		t.Error("another machine is taken for it")
 	}

@@ -49,7 +49,7 @@ func (v *scope) maintenanceWaits(d engine.Decision) (reason, why string) {
 		return v1alpha1.ReasonNoRule, fmt.Sprintf("no rule of the policy leads there from state %s", v.server.Status.State)
 	}
 	reason, why = v1alpha1.ReasonRuleWaits, strings.Join(rules, "; ")
-	if v.held {
+	if v.gated.Postponed {
 		why = d.Message
 	}
 	if silent := v.silence(); silent != "" {

@@ -39,7 +39,7 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	v.recordRevision()
 	v.recordOperation(d)
 	reads := outcome.Progress.Reason == waitsForReading && v.reading.Reachable()
-	v.readsSince, v.heldSince = v.memory.waiting(s.Name, reads, v.held, v.now)
+	v.readsSince, v.heldSince = v.memory.waiting(s.Name, reads, v.gated.Postponed, v.now)
 	v.recordConditions(d, outcome)
 	if s.Status.Lifecycle != nil {
 		s.Status.ObservedGeneration = s.Generation
@@ -51,8 +51,8 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	v.recordParked()
 	v.consumeConsent()
 	s.Spec.Power = ""
-	v.settled = outcome.Settled() && d.Halt == nil && !v.held && !d.Moves()
-	v.rested = v.rests() && d.Halt == nil && !v.held && !d.Moves() && v.facts.BMC.Identity == policies.IdentitySame
+	v.settled = outcome.Settled() && d.Halt == nil && !v.gated.Postponed && !d.Moves()
+	v.rested = v.rests() && d.Halt == nil && !v.gated.Postponed && !d.Moves() && v.facts.BMC.Identity == policies.IdentitySame
 	v.memory.settle(s.Name, v.settled, v.awaitsBMC)
 	v.recordLabels(alongside)
 }
@@ -98,7 +98,7 @@ func (v *scope) recordMove(d engine.Decision) {
 		from = ""
 	}
 	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry, At: now,
-		Revision: l.Revision, Reason: loop.Shortened(v.because, maxReason)})
+		Revision: l.Revision, Reason: loop.Shortened(v.governs.Because, maxReason)})
 	if n := len(l.History); n > historyLength {
 		l.History = slices.Clone(l.History[n-historyLength:])
 	}
@@ -112,14 +112,14 @@ func (v *scope) recordAdopted(d engine.Decision) {
 	case s.Status.Lifecycle != nil && d.Rule != ruleAdopted:
 		v.drop(v1alpha1.ConditionAdopted)
 		return
-	case s.Status.Lifecycle != nil && !v.lost:
+	case s.Status.Lifecycle != nil && !v.governs.Lost:
 		reason := v1alpha1.ReasonTakenFromHalt
-		if v.resting != nil {
+		if v.governs.Resting != nil {
 			reason = v1alpha1.ReasonRestEnded
 		}
 		v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, reason, loop.Shortened(fmt.Sprintf(
 			"it goes on in %s under policy revision %s, as entry %d: no report and no wipe of the former entry counts; %s",
-			d.To, v.bundle.Revision.Name, s.Status.Lifecycle.Entry+1, v.because), loop.MaxMessage))
+			d.To, v.bundle.Revision.Name, s.Status.Lifecycle.Entry+1, v.governs.Because), loop.MaxMessage))
 		return
 	case s.Status.Lifecycle != nil:
 		v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, v1alpha1.ReasonFoundInState, fmt.Sprintf(

@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -24,7 +25,8 @@ func newScope(t *testing.T, state v1alpha1.ServerState, change ...func(*scope)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &scope{subject: &subject{memory: newMemory()}, server: &v1alpha1.Server{}, now: noon, governance: governance{bundle: b}, facts: &policies.Facts{}}
+	v := &scope{subject: &subject{Options: Options{Cache: newCache(nil, func(string) {})}, memory: newMemory()}, server: &v1alpha1.Server{}, now: noon,
+		judged: judged{bundle: b, governs: rollout.Governance{Bundle: b}, facts: &policies.Facts{}}}
 	v.server.Annotations = map[string]string{}
 	v.server.Status.State = state
 	v.server.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 7, EnteredAt: metav1.NewMicroTime(noon.Add(-time.Hour)), Marks: []string{"Managed"}}

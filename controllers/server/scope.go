@@ -20,8 +20,9 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/rollout"
+	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/trigger"
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
@@ -42,35 +43,60 @@ func newSubject(o Options) *subject {
 // scope is one server in one reconcile.
 type scope struct {
 	*subject
-	governance
-	server    *v1alpha1.Server
-	now       time.Time
-	target    hardware.Target
-	targetErr error
-	stated    stated
-	reading   hardware.Reading[redfish.SystemSnapshot]
+	objects
+	view
+	judged
+	work
+	server *v1alpha1.Server
+	now    time.Time
+	// notes are what the events of this reconcile say besides moves, and wake is when to look again; 0 for never.
+	notes []note
+	wake  time.Duration
+}
+
+// objects are the objects beside the server that its facts are made of.
+type objects struct {
 	claim     *v1alpha1.ServerClaim
 	boot      *v1alpha1.ServerBootConfiguration
 	inventory *policyv1alpha1.ServerInventory
 	// proof is what was found out past the cache about a server whose status.lifecycle was pruned.
 	proof policies.Proof
+	// holder is, where a release by hand is asked for, the claim that holds the server; empty where it does not exist.
+	holder string
+}
+
+// view is what is known of the machine through its BMC.
+type view struct {
+	target    hardware.Target
+	targetErr error
+	stated    stated
+	reading   hardware.Reading[redfish.SystemSnapshot]
+	// heldBack says that a freeze or a budget holds the server back.
+	heldBack bool
+}
+
+// judged is what is decided about the server, and on what.
+type judged struct {
+	// governs is what governs the server, bundle what decides; nil where nothing may be decided.
+	governs rollout.Governance
+	bundle  *bundle.Bundle
 	// observed is what the facts are made of.
 	observed policies.Observation
 	facts    *policies.Facts
 	clock    *v1alpha1.DeadlineClock
-	// holder is, where a release by hand is asked for, the claim that holds the server; empty where it does not exist.
-	holder string
-	// held says that a move was put off until a fresh reading has arrived.
-	held bool
-	// heldSince is since when moves have been put off, and readsSince since when an effect waits for a BMC that answers to be
-	// read; zero where none does.
-	heldSince, readsSince time.Time
+	grants   rollout.Grants
+	// gated is the decision that stands, and what holds the server back.
+	gated gates.Output
+}
+
+// work is what the effects of this reconcile did, and what is left to do.
+type work struct {
 	// confirmed says that the server was read uncached in this reconcile and is as we know it.
 	confirmed bool
 	// unconfirmed says that what is asked for by hand may not be done in this reconcile.
 	unconfirmed bool
-	// withheld is why something was held back in this reconcile, and letThrough says that something was let through.
-	withheld   *fleet.Verdict
+	// verdict is why something was held back in this reconcile, and letThrough says that something was let through.
+	verdict    *fleet.Verdict
 	letThrough bool
 	// awaitsBMC says that something waits for the BMC to show it.
 	awaitsBMC bool
@@ -80,18 +106,14 @@ type scope struct {
 	settled bool
 	// rested says that the decision was made on word of the machine and leaves it at rest, whatever of its effects is still to come.
 	rested bool
-	// heldBack says that a freeze or a budget holds the server back.
-	heldBack bool
+	// heldSince is since when moves have been put off, and readsSince since when an effect waits for a BMC that answers to be
+	// read; zero where none does.
+	heldSince, readsSince time.Time
 	// forcing is the move that an operation forces, and forceRefused why it is not made.
 	forcing      *forcing
 	forceRefused string
-	// compared says that the decision is the bundle's own on the facts, so that a shadow's can be held against it.
-	compared bool
 	// commit is what is done once the record of it is stored; nil where nothing is.
 	commit func()
-	// notes are what the events of this reconcile say besides moves.
-	notes []note
-	wake  time.Duration
 }
 
 type note struct {
@@ -104,7 +126,8 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 	if err := v.readObjects(ctx); err != nil {
 		return nil, err
 	}
-	v.governance = v.govern()
+	v.governs = rollout.Governs(v.question()) // nothing is granted yet
+	v.bundle = v.governs.Bundle
 	if err := v.readHardware(ctx); err != nil {
 		return nil, err
 	}
@@ -113,7 +136,7 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 		return nil, err
 	}
 	v.heldBack = hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
-	v.makeFacts()
+	v.governBy(rollout.Governs(v.question())) // the BMC may have answered
 	err = v.confirmByHand(ctx)
 	return v, err
 }
@@ -208,12 +231,6 @@ func (v *scope) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
 	return false
 }
 
-// bootsAgent says that an image of ours is to boot, or has booted, in the present entry.
-func (v *scope) bootsAgent() bool {
-	purpose := policies.BootFactsOf(v.boot).Purpose
-	return purpose == v1alpha1.BootPurposeProbe || purpose == v1alpha1.BootPurposeWipe
-}
-
 // readHardware takes the last word of the BMC and asks for a newer one where it is too old for what the server is doing.
 func (v *scope) readHardware(ctx context.Context) error {
 	v.target, v.targetErr = v.resolve(ctx)
@@ -281,52 +298,21 @@ func withoutURI(s *v1alpha1.Server) string {
 }
 
 func (v *scope) settings() bundle.Settings {
-	switch {
-	case v.bundle != nil:
+	if v.bundle != nil {
 		return v.bundle.Settings
-	case v.observing != nil:
-		return v.observing.Settings
 	}
-	return v.Bundles.Active().Settings
+	return gates.Settings(&v.governs, v.Bundles.Active())
 }
 
+// makeFacts makes the facts under what governs the server.
 func (v *scope) makeFacts() {
-	system := v.systemReading()
-	o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: system,
+	o := policies.Observation{Server: v.server, Now: v.now, System: v.systemReading(),
 		Claim: v.claim, Boot: v.boot, Inventory: v.inventory, Proof: v.proof}
-	v.clock = nil
-	if l := v.server.Status.Lifecycle; l != nil && v.hasDeadline() {
-		held, reason := v.heldBack, v1alpha1.ConditionWithheld
-		switch {
-		case v.bundle == nil:
-			held, reason = true, v1alpha1.ReasonRevisionHeld
-		case v.reading.Tried && !v.reading.Reachable():
-			held, reason = true, "BMCUnreachable"
-		case system.Identity == policies.IdentityUnknown: // the BMC answers and does not say for which machine
-			held, reason = true, "IdentityUnknown"
-		}
-		o.Counted, v.clock = policies.CountedTime(l, v.now, v.Outage(), held, reason)
-	} else if l != nil {
-		o.Counted = v.now.Sub(l.EnteredAt.Time)
-	}
-	v.observed, v.facts = o, o.Facts()
-	if _, remaining := policies.Released(v.server, o.Settings.ReleaseGrace, v.now); remaining > 0 {
+	v.observed, v.facts, v.clock = gates.Facts(o, &v.governs, v.settings(), v.outages(), v.relied())
+	if _, remaining := policies.Released(v.server, v.observed.Settings.ReleaseGrace, v.now); remaining > 0 {
 		v.wakeIn(remaining)
 	}
 	v.wakeIn(policies.WipeQuietIn(v.inventory, v.now))
-}
-
-// hasDeadline says that the server may not rest in its state. Of a revision that cannot be loaded nobody knows, and its
-// deadlines are to find that the time did not count.
-func (v *scope) hasDeadline() bool {
-	state := engine.State(v.server.Status.State)
-	switch {
-	case v.bundle != nil:
-		return !v.bundle.Lifecycle.Stable(state)
-	case v.observing != nil:
-		return !v.observing.Lifecycle.Stable(state)
-	}
-	return true
 }
 
 func (v *scope) systemReading() policies.SystemReading {

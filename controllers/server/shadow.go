@@ -17,7 +17,7 @@ import (
 // compare has every shadow decide on the facts of a decision, and tells the difference. Whatever a shadow says or does,
 // the decision stays as it is.
 func (v *scope) compare(decided engine.Decision) {
-	if v.Shadows == nil {
+	if v.Shadows == nil || v.bundle == nil {
 		return
 	}
 	for _, b := range v.Bundles.Shadows() {
