@@ -86,7 +86,7 @@ func TestTheFirstGateThatHoldsADecisionEndsIt(t *testing.T) {
 			PowerOnUnderWay, "Available", Wants{Poll: true, Wake: time.Second}},
 		"a server in the initial state before its BMC was heard": {at(now, "Initial", func(in *Input) {
 			in.Reading, in.Observation.System = Reading{}, policies.SystemReading{}
-			in.Observation.Server.Status.Lifecycle.Marks = []string{policies.MarkDirty}
+			in.Observation.Server.Status.Lifecycle.Marks = []string{policies.MarkDirty, policies.MarkManaged}
 		}), FirstWord, "Initial", Wants{}},
 		"a lifecycle that begins on a machine with a past": {at(now, "", never, func(in *Input) {
 			in.Observation.Server.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "shop", Name: "web"}
