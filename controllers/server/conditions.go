@@ -15,6 +15,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -177,7 +178,7 @@ func (v *scope) recordPowerWait(outcome loop.Outcome) {
 	if v.server.Status.Lifecycle == nil {
 		return
 	}
-	waits := outcome.Progress.Reason == waitsForPower && v.pendingFor() > worthTelling
+	waits := outcome.Progress.Reason == power.WaitsForPower && v.pendingFor() > worthTelling
 	request := v.server.Status.Lifecycle.Request
 	asked := request != nil && request.Action == v1alpha1.PowerActionOn
 	switch outcome.Effect { // the request may be one of a former state
@@ -191,7 +192,7 @@ func (v *scope) recordPowerWait(outcome loop.Outcome) {
 		v1alpha1.ConditionWaitingForPowerOff: waits && !asked,
 	} {
 		if now {
-			v.condition(kind, metav1.ConditionTrue, waitsForPower, "waits for "+outcome.Progress.Message)
+			v.condition(kind, metav1.ConditionTrue, power.WaitsForPower, "waits for "+outcome.Progress.Message)
 		} else {
 			v.drop(kind)
 		}
@@ -235,7 +236,7 @@ func (v *scope) recordReady(d engine.Decision, outcome loop.Outcome) {
 
 // recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.
 func (v *scope) recordWaiting(d engine.Decision, outcome loop.Outcome) {
-	if !v.held && v.saidOverrideIgnored() && v.unsolved() {
+	if !v.held && v.saidOverrideIgnored() && v.requested().Unsolved() {
 		return // it is being tried again; whether that helps is not known yet
 	}
 	if !v.held && !v.saysNothingYet() && v.awaitsFirstReading() {
@@ -295,12 +296,12 @@ func (v *scope) moving(d engine.Decision, outcome loop.Outcome) {
 	case d.Moves():
 	case v.heldBriefly():
 		return
-	case outcome.Progress.Reason == overrideIgnored:
+	case outcome.Progress.Reason == power.OverrideIgnored:
 		message = outcome.Effect + ": " + outcome.Progress.Message
-		v.ready(metav1.ConditionFalse, overrideIgnored, message)
-		v.reconciling(overrideIgnored, message)
+		v.ready(metav1.ConditionFalse, power.OverrideIgnored, message)
+		v.reconciling(power.OverrideIgnored, message)
 		return
-	case v.saidOverrideIgnored() && v.unsolved():
+	case v.saidOverrideIgnored() && v.requested().Unsolved():
 		return
 	}
 	if !outcome.Settled() && v.pendingFor() > worthTelling {
@@ -331,7 +332,7 @@ func (v *scope) drop(kind string) {
 // saidOverrideIgnored says that Ready names the reason for which the machine was not switched on.
 func (v *scope) saidOverrideIgnored() bool {
 	ready := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady)
-	return ready != nil && ready.Reason == overrideIgnored
+	return ready != nil && ready.Reason == power.OverrideIgnored
 }
 
 func (v *scope) saysNothingYet() bool {

@@ -50,7 +50,7 @@ func (v *scope) onFreshWord(d engine.Decision) engine.Decision {
 		return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
 			Message: fmt.Sprintf("%s waits for a fresh reading of the BMC", d.Rule)}
 	}
-	if left := v.unsettledFor(redfish.PowerOn); left > 0 && v.shows(redfish.PowerOff) {
+	if left := v.requested().UnsettledFor(redfish.PowerOn); left > 0 && v.shows(redfish.PowerOff) {
 		v.held = true
 		v.wakeIn(min(left, v.pollInterval()))
 		return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
@@ -101,7 +101,7 @@ func (v *scope) fresh() bool {
 		return false
 	}
 	begun := v.reading.Begun
-	if begun.Before(v.Cache.LastJob(v.server.Name)) || begun.Before(v.lapsed()) {
+	if begun.Before(v.Cache.LastJob(v.server.Name)) || begun.Before(v.requested().Lapsed()) {
 		return false
 	}
 	return v.now.Sub(v.reading.At) <= moveFreshness || v.memory.waitedFor(v.server.Name, begun)

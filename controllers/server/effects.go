@@ -7,6 +7,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -14,7 +15,7 @@ import (
 // Apply implements loop.Scope.
 func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 	if v.held {
-		return loop.Waiting(waitsForReading, "a fresh reading of the BMC", 0)
+		return loop.Waiting(power.WaitsForReading, "a fresh reading of the BMC", 0)
 	}
 	if asClaimed[effect.Name] && v.claim != nil && v1alpha1.Ignored(v.claim) {
 		return loop.Holds() // a claim that is to be left alone asks for nothing
@@ -39,11 +40,11 @@ func (v *scope) carryOut(ctx context.Context, effect engine.Effect) loop.Progres
 	case engine.MarkEffect:
 		return v.storeMark(ctx, effect.Param("mark").Text())
 	case policies.EffectPowerOff:
-		return v.powerOff(ctx, effect)
+		return powerShell{v: v}.powerOff(ctx, effect)
 	case policies.EffectPowerOn:
-		return v.powerOn(ctx, effect)
+		return powerShell{v: v}.powerOn(ctx, effect)
 	case policies.EffectPowerAsClaimed:
-		return v.powerAsClaimed(ctx, effect)
+		return powerShell{v: v}.powerAsClaimed(ctx, effect)
 	case policies.EffectBootProbe:
 		return v.bootAgent(ctx, v.probeBoot())
 	case policies.EffectBootWipe:

@@ -24,7 +24,7 @@ func newScope(t *testing.T, state v1alpha1.ServerState, change ...func(*scope)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &scope{subject: &subject{memory: newMemory()}, server: &v1alpha1.Server{}, now: noon, governance: governance{bundle: b}, facts: &policies.Facts{}}
+	v := &scope{subject: &subject{Options: Options{Cache: newCache(nil, func(string) {})}, memory: newMemory()}, server: &v1alpha1.Server{}, now: noon, governance: governance{bundle: b}, facts: &policies.Facts{}}
 	v.server.Annotations = map[string]string{}
 	v.server.Status.State = state
 	v.server.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 7, EnteredAt: metav1.NewMicroTime(noon.Add(-time.Hour)), Marks: []string{"Managed"}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 )
 
@@ -143,8 +144,8 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 func (s *subject) tellOverride(before, after *v1alpha1.Server) {
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
 	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
-	if now != nil && now.Reason == overrideIgnored && (was == nil || was.Reason != overrideIgnored) {
-		s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, overrideIgnored, "PowerOn", "%s", loop.Shortened(now.Message, loop.MaxNote))
+	if now != nil && now.Reason == power.OverrideIgnored && (was == nil || was.Reason != power.OverrideIgnored) {
+		s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, power.OverrideIgnored, "PowerOn", "%s", loop.Shortened(now.Message, loop.MaxNote))
 	}
 }
 
