@@ -178,7 +178,7 @@ func (v *scope) recordPowerWait(outcome loop.Outcome) {
 	if v.server.Status.Lifecycle == nil {
 		return
 	}
-	waits := outcome.Progress.Reason == power.WaitsForPower && v.pendingFor() > worthTelling
+	waits := outcome.Progress.Reason == power.WaitsForPower && v.pendingFor(outcome) > worthTelling
 	request := v.server.Status.Lifecycle.Request
 	asked := request != nil && request.Action == v1alpha1.PowerActionOn
 	switch outcome.Effect { // the request may be one of a former state
@@ -242,7 +242,7 @@ func (v *scope) recordWaiting(d engine.Decision, outcome loop.Outcome) {
 	if !v.held && !v.saysNothingYet() && v.awaitsFirstReading() {
 		return // nothing is known that was not told before
 	}
-	if v.held || v.saysNothingYet() || v.pendingFor() > worthTelling {
+	if v.held || v.saysNothingYet() || v.pendingFor(outcome) > worthTelling {
 		v.moving(d, outcome)
 	}
 }
@@ -304,7 +304,7 @@ func (v *scope) moving(d engine.Decision, outcome loop.Outcome) {
 	case v.saidOverrideIgnored() && v.requested().Unsolved():
 		return
 	}
-	if !outcome.Settled() && v.pendingFor() > worthTelling {
+	if !outcome.Settled() && v.pendingFor(outcome) > worthTelling {
 		message = fmt.Sprintf("%s Waits in %s: %s", d.Message, outcome.Effect, outcome.Progress.Message)
 	}
 	v.ready(metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
@@ -341,8 +341,8 @@ func (v *scope) saysNothingYet() bool {
 
 // pendingFor is how long the present entry has lasted, or how long ago the BMC was last asked for something, or since when a
 // reading is awaited from a BMC that answers. What the BMC is only about to be asked for has just begun.
-func (v *scope) pendingFor() time.Duration {
-	if v.commit != nil {
+func (v *scope) pendingFor(outcome loop.Outcome) time.Duration {
+	if len(outcome.Requests) > 0 {
 		return 0
 	}
 	since := v.server.Status.Lifecycle.EnteredAt.Time

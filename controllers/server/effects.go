@@ -4,16 +4,43 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 )
 
 // Apply implements loop.Scope.
-func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v *scope) Apply(ctx context.Context, d engine.Decision) loop.Outcome {
+	outcome := v.applyEffects(ctx, d)
+	v.Record(d, outcome)
+	outcome.Again = trigger.Earlier(d.WakeAfter, v.wake)
+	if d.Moves() {
+		outcome.Again = time.Millisecond // the state entered has effects of its own
+	}
+	outcome.MayWait = v.mayWait()
+	outcome.Reports = []func(context.Context){v.report}
+	return outcome
+}
+
+// applyEffects makes the effects of a decision hold that neither moves nor halts, up to one that waits for a safety rule.
+func (v *scope) applyEffects(ctx context.Context, d engine.Decision) loop.Outcome {
+	if d.Moves() || d.Halt != nil {
+		return loop.Outcome{}
+	}
+	outcome := loop.InOrder(d.Effects, func(e engine.Effect) string { return e.Name },
+		func(e engine.Effect) loop.Progress { return v.applyEffect(ctx, e) })
+	if outcome.Settled() && d.Awaits != nil {
+		outcome.Effect, outcome.Progress = d.Awaits.Effect, v.await(*d.Awaits)
+	}
+	return outcome
+}
+
+func (v *scope) applyEffect(ctx context.Context, effect engine.Effect) loop.Progress {
 	if v.held {
 		return loop.Waiting(power.WaitsForReading, "a fresh reading of the BMC", 0)
 	}
@@ -23,8 +50,8 @@ func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 	return v.carryOut(ctx, effect)
 }
 
-// Await implements loop.Awaiter.
-func (v *scope) Await(a engine.Awaited) loop.Progress {
+// await waits for a safety rule, on word of the machine.
+func (v *scope) await(a engine.Awaited) loop.Progress {
 	if p, ok := v.powerKnown(); !ok {
 		return p
 	}

@@ -116,11 +116,10 @@ func (s powerShell) carryOut(ctx context.Context, out power.Output) loop.Progres
 		s.begin(out)
 	}
 	id, guarded := power.RequestID(out.Request), v.guarded(s.call(out.Ask), out.Actions...)
-	v.commit = func() { // order 1: the record is stored before the BMC is asked
+	return out.Progress.Then(func() { // order 1: the record is stored before the BMC is asked
 		v.Cache.Repeat(v.server.Name, id)
 		v.Cache.DoLater(v.server.Name, v.target, id, guarded)
-	}
-	return out.Progress
+	})
 }
 
 // begin notes what goes with a request that is about to be recorded.

@@ -83,20 +83,14 @@ func (v *scope) recordRunning() {
 	}
 }
 
-// afterwards has the BMC asked for something once the record of it is stored.
-func (v *scope) afterwards(id string, run func(context.Context, redfish.BMC) error, actions ...fleet.Action) {
+// afterwards asks the BMC for something. It is called once the record of that is stored.
+func (v *scope) afterwards(id string, run func(context.Context, redfish.BMC) error, actions ...fleet.Action) func() {
 	guarded := v.guarded(run, actions...)
-	v.commit = func() {
+	return func() {
 		v.Cache.Repeat(v.server.Name, id) // one that was put off is known, and forgotten only now that it is recorded anew
 		v.Cache.Do(v.server.Name, v.target, id, guarded)
 	}
 }
-
-// Commits implements loop.Committer.
-func (v *scope) Commits() bool { return v.commit != nil }
-
-// Commit implements loop.Committer.
-func (v *scope) Commit() { v.commit() }
 
 // jobID names a job by the entry that asks for it, so that one of a former entry is never taken for this one.
 func (v *scope) jobID(what string) string {

@@ -87,8 +87,6 @@ type scope struct {
 	forceRefused string
 	// compared says that the decision is the bundle's own on the facts, so that a shadow's can be held against it.
 	compared bool
-	// commit is what is done once the record of it is stored; nil where nothing is.
-	commit func()
 	// notes are what the events of this reconcile say besides moves.
 	notes []note
 	wake  time.Duration
@@ -99,7 +97,7 @@ type note struct {
 }
 
 // Observe implements loop.Subject.
-func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Scope, error) {
+func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Scope[engine.Decision], error) {
 	v := &scope{subject: s, server: server, now: s.Now()}
 	if err := v.readObjects(ctx); err != nil {
 		return nil, err
@@ -346,9 +344,6 @@ func (v *scope) systemReading() policies.SystemReading {
 func (v *scope) wakeIn(d time.Duration) {
 	v.wake = trigger.Earlier(v.wake, d)
 }
-
-// WakeAfter implements loop.Waker.
-func (v *scope) WakeAfter() time.Duration { return v.wake }
 
 // want is the identity that must answer before anything is written to the BMC.
 func (v *scope) want() redfish.Identity {

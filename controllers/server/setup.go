@@ -25,6 +25,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/trigger"
+	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/redfish"
@@ -77,8 +78,8 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		Complete(s.reconciler())
 }
 
-func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server] {
-	return &loop.Reconciler[*v1alpha1.Server]{
+func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server, engine.Decision] {
+	return &loop.Reconciler[*v1alpha1.Server, engine.Decision]{
 		Client:    s.Client,
 		Subject:   s,
 		New:       func() *v1alpha1.Server { return &v1alpha1.Server{} },
@@ -94,6 +95,7 @@ func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server] {
 			}
 		},
 		Observed: observed,
+		Defers:   s.defers,
 	}
 }
 

@@ -149,8 +149,8 @@ func (s *subject) tellOverride(before, after *v1alpha1.Server) {
 	}
 }
 
-// Notify implements loop.Notifier: it reports what was refused in a reconcile, and how the server fares.
-func (v *scope) Notify(context.Context) {
+// report tells what was refused in a reconcile, and how the server fares.
+func (v *scope) report(context.Context) {
 	if v.Probation != nil {
 		v.Probation.Saw(v.server, v.rested)
 	}
