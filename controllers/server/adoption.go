@@ -83,7 +83,7 @@ func (v *scope) changing() (why string, left time.Duration) {
 	if v.Cache.Busy(v.server.Name) {
 		return "the BMC has answered a request", slowestPoll // its end tells
 	}
-	if left := max(v.unsettledFor(redfish.PowerOn), v.unsettledFor(redfish.PowerOff)); left > 0 {
+	if left := max(v.requested().UnsettledFor(redfish.PowerOn), v.requested().UnsettledFor(redfish.PowerOff)); left > 0 {
 		return "the power change that was asked for has shown or lapsed", left
 	}
 	return "", 0

@@ -22,6 +22,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -213,7 +214,7 @@ func (v *scope) ensureAgentBoot(ctx context.Context, b agentBoot) (loop.Progress
 	}
 	if err := v.Client.Create(ctx, boot); err != nil {
 		if apierrors.IsAlreadyExists(err) { // the former one has not gone yet
-			return loop.Waiting(waitsForBoot, "a former boot configuration to go", time.Second), false
+			return loop.Waiting(power.WaitsForBoot, "a former boot configuration to go", time.Second), false
 		}
 		return loop.Broken(err), false
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 )
 
 // bootMessage says what a power-on waits for.
@@ -63,7 +64,7 @@ func (v *scope) bootAsClaimed(ctx context.Context) loop.Progress {
 			"the boot configuration %s exists and does not belong to this claim; delete it, or claim under another name", key), time.Minute)
 	}
 	if !boot.DeletionTimestamp.IsZero() {
-		return loop.Waiting(waitsForBoot, "a former boot configuration to go", time.Second)
+		return loop.Waiting(power.WaitsForBoot, "a former boot configuration to go", time.Second)
 	}
 	if p, ok := v.followClaim(ctx, boot); !ok {
 		return p
@@ -125,14 +126,14 @@ func (v *scope) followClaim(ctx context.Context, boot *v1alpha1.ServerBootConfig
 	if err := v.Client.Status().Patch(ctx, reset, client.MergeFromWithOptions(boot, client.MergeFromWithOptimisticLock{})); err != nil {
 		return conflictOrBroken(err), false
 	}
-	return loop.Waiting(waitsForBoot, "the boot operator to prepare the changed boot configuration", 0), false
+	return loop.Waiting(power.WaitsForBoot, "the boot operator to prepare the changed boot configuration", 0), false
 }
 
 // goingOrBroken waits for what comes of a namespace that is being deleted: the API server makes nothing in it any more, and
 // takes what is in it away, the claim included.
 func goingOrBroken(err error, namespace string) loop.Progress {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return loop.Waiting(waitsForBoot, fmt.Sprintf("the end of namespace %s, which is being deleted", namespace), time.Minute)
+		return loop.Waiting(power.WaitsForBoot, fmt.Sprintf("the end of namespace %s, which is being deleted", namespace), time.Minute)
 	}
 	return loop.Broken(err)
 }

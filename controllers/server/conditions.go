@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -178,7 +179,7 @@ func (v *scope) recordPowerWait(outcome loop.Outcome) {
 	if v.server.Status.Lifecycle == nil {
 		return
 	}
-	waits := outcome.Progress.Reason == waitsForPower && v.pendingFor() > worthTelling
+	waits := outcome.Progress.Reason == power.WaitsForPower && v.pendingFor(outcome) > worthTelling
 	request := v.server.Status.Lifecycle.Request
 	asked := request != nil && request.Action == v1alpha1.PowerActionOn
 	switch outcome.Effect { // the request may be one of a former state
@@ -192,7 +193,7 @@ func (v *scope) recordPowerWait(outcome loop.Outcome) {
 		v1alpha1.ConditionWaitingForPowerOff: waits && !asked,
 	} {
 		if now {
-			v.condition(kind, metav1.ConditionTrue, waitsForPower, "waits for "+outcome.Progress.Message)
+			v.condition(kind, metav1.ConditionTrue, power.WaitsForPower, "waits for "+outcome.Progress.Message)
 		} else {
 			v.drop(kind)
 		}
@@ -236,13 +237,13 @@ func (v *scope) recordReady(d engine.Decision, outcome loop.Outcome) {
 
 // recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.
 func (v *scope) recordWaiting(d engine.Decision, outcome loop.Outcome) {
-	if !v.gated.Postponed && v.saidOverrideIgnored() && v.unsolved() {
+	if !v.gated.Postponed && v.saidOverrideIgnored() && v.requested().Unsolved() {
 		return // it is being tried again; whether that helps is not known yet
 	}
 	if !v.gated.Postponed && !v.saysNothingYet() && v.awaitsFirstReading() {
 		return // nothing is known that was not told before
 	}
-	if v.gated.Postponed || v.saysNothingYet() || v.pendingFor() > worthTelling {
+	if v.gated.Postponed || v.saysNothingYet() || v.pendingFor(outcome) > worthTelling {
 		v.moving(d, outcome)
 	}
 }
@@ -296,15 +297,15 @@ func (v *scope) moving(d engine.Decision, outcome loop.Outcome) {
 	case d.Moves():
 	case v.heldBriefly():
 		return
-	case outcome.Progress.Reason == overrideIgnored:
+	case outcome.Progress.Reason == power.OverrideIgnored:
 		message = outcome.Effect + ": " + outcome.Progress.Message
-		v.ready(metav1.ConditionFalse, overrideIgnored, message)
-		v.reconciling(overrideIgnored, message)
+		v.ready(metav1.ConditionFalse, power.OverrideIgnored, message)
+		v.reconciling(power.OverrideIgnored, message)
 		return
-	case v.saidOverrideIgnored() && v.unsolved():
+	case v.saidOverrideIgnored() && v.requested().Unsolved():
 		return
 	}
-	if !outcome.Settled() && v.pendingFor() > worthTelling {
+	if !outcome.Settled() && v.pendingFor(outcome) > worthTelling {
 		message = fmt.Sprintf("%s Waits in %s: %s", d.Message, outcome.Effect, outcome.Progress.Message)
 	}
 	v.ready(metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
@@ -332,7 +333,7 @@ func (v *scope) drop(kind string) {
 // saidOverrideIgnored says that Ready names the reason for which the machine was not switched on.
 func (v *scope) saidOverrideIgnored() bool {
 	ready := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady)
-	return ready != nil && ready.Reason == overrideIgnored
+	return ready != nil && ready.Reason == power.OverrideIgnored
 }
 
 func (v *scope) saysNothingYet() bool {
@@ -341,8 +342,8 @@ func (v *scope) saysNothingYet() bool {
 
 // pendingFor is how long the present entry has lasted, or how long ago the BMC was last asked for something, or since when a
 // reading is awaited from a BMC that answers. What the BMC is only about to be asked for has just begun.
-func (v *scope) pendingFor() time.Duration {
-	if v.commit != nil {
+func (v *scope) pendingFor(outcome loop.Outcome) time.Duration {
+	if len(outcome.Requests) > 0 {
 		return 0
 	}
 	since := v.server.Status.Lifecycle.EnteredAt.Time

@@ -18,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
@@ -104,7 +105,7 @@ func (e *postponedError) Unwrap() error { return e.error }
 // postponed says that a request was surely not made, and is still wanted.
 func postponed(err error) bool {
 	var held *postponedError
-	return notAsked(err) && errors.As(err, &held)
+	return power.NotAsked(err) && errors.As(err, &held)
 }
 
 // decided is what a decision was made on, as far as an action relies on it. Nobody changes it.

@@ -11,8 +11,8 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// Decide implements loop.Scope. It is pure: Settle carries out what the decision wants from outside.
-func (v *scope) Decide() engine.Decision {
+// Decide implements loop.Scope. It is pure: settle gets what the decision wants from outside, before anything is applied.
+func (v *scope) Decide() *gates.Output {
 	began := v.Now()
 	for v.gated = gates.Decide(v.gatesInput()); v.gated.Instead != nil; v.gated = gates.Decide(v.gatesInput()) {
 		v.governBy(*v.gated.Instead)
@@ -20,7 +20,7 @@ func (v *scope) Decide() engine.Decision {
 	if v.bundle != nil {
 		v.Metrics.observe(v.Now().Sub(began))
 	}
-	return v.gated.Decision
+	return &v.gated
 }
 
 // gatesInput is everything that the decision is made on.
@@ -28,7 +28,7 @@ func (v *scope) gatesInput() gates.Input {
 	changing, left := v.changing()
 	in := gates.Input{Observation: v.observed, Facts: v.facts, Governance: v.governs, Active: v.candidate(v.Bundles.Active()),
 		Clock: v.outages(), Reading: v.relied(), Halted: isHalted(v.server), Grants: v.grants,
-		Machine: gates.Machine{Changing: changing, ChangingFor: left, PowerOnFor: v.unsettledFor(redfish.PowerOn)}}
+		Machine: gates.Machine{Changing: changing, ChangingFor: left, PowerOnFor: v.requested().UnsettledFor(redfish.PowerOn)}}
 	in.Reading.Fresh = v.fresh()
 	if v.bundle != nil && v.governs.Resting == nil && v.server.Status.Lifecycle != nil {
 		if d, ok := v.decideForce(); ok {
@@ -53,8 +53,8 @@ func (v *scope) relied() gates.Reading {
 	return r
 }
 
-// Settle implements loop.Settler: it gets what the decision wants from outside, and returns the decision that stands then.
-func (v *scope) Settle(engine.Decision) engine.Decision {
+// settle gets what the decision wants from outside, and returns the decision that stands then.
+func (v *scope) settle() engine.Decision {
 	for asks := v.gated.Wants.Asks; asks.Any(); asks = v.gated.Wants.Asks {
 		v.get(asks)
 		v.governBy(rollout.Governs(v.question()))
@@ -91,7 +91,7 @@ func (v *scope) fresh() bool {
 		return false
 	}
 	begun := v.reading.Begun
-	if begun.Before(v.Cache.LastJob(v.server.Name)) || begun.Before(v.lapsed()) {
+	if begun.Before(v.Cache.LastJob(v.server.Name)) || begun.Before(v.requested().Lapsed()) {
 		return false
 	}
 	return v.now.Sub(v.reading.At) <= moveFreshness || v.memory.waitedFor(v.server.Name, begun)

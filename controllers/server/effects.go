@@ -4,23 +4,52 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 )
 
 // Apply implements loop.Scope.
-func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
+	d := v.settle()
+	outcome := v.applyEffects(ctx, d)
+	v.Record(d, outcome)
+	outcome.Again = trigger.Earlier(d.WakeAfter, v.wake)
+	if d.Moves() {
+		outcome.Again = time.Millisecond // the state entered has effects of its own
+	}
+	outcome.MayWait = v.mayWait()
+	outcome.Reports = []func(context.Context){v.report}
+	return outcome
+}
+
+// applyEffects makes the effects of a decision hold that neither moves nor halts, up to one that waits for a safety rule.
+func (v *scope) applyEffects(ctx context.Context, d engine.Decision) loop.Outcome {
+	if d.Moves() || d.Halt != nil {
+		return loop.Outcome{}
+	}
+	outcome := loop.InOrder(d.Effects, func(e engine.Effect) string { return e.Name },
+		func(e engine.Effect) loop.Progress { return v.applyEffect(ctx, e) })
+	if outcome.Settled() && d.Awaits != nil {
+		outcome.Effect, outcome.Progress = d.Awaits.Effect, v.await(*d.Awaits)
+	}
+	return outcome
+}
+
+func (v *scope) applyEffect(ctx context.Context, effect engine.Effect) loop.Progress {
 	if asClaimed[effect.Name] && v.claim != nil && v1alpha1.Ignored(v.claim) {
 		return loop.Holds() // a claim that is to be left alone asks for nothing
 	}
 	return v.carryOut(ctx, effect)
 }
 
-// Await implements loop.Awaiter.
-func (v *scope) Await(a engine.Awaited) loop.Progress {
+// await waits for a safety rule, on word of the machine.
+func (v *scope) await(a engine.Awaited) loop.Progress {
 	if p, ok := v.powerKnown(); !ok {
 		return p
 	}
@@ -36,11 +65,11 @@ func (v *scope) carryOut(ctx context.Context, effect engine.Effect) loop.Progres
 	case engine.MarkEffect:
 		return v.storeMark(ctx, effect.Param("mark").Text())
 	case policies.EffectPowerOff:
-		return v.powerOff(ctx, effect)
+		return powerShell{v: v}.powerOff(ctx, effect)
 	case policies.EffectPowerOn:
-		return v.powerOn(ctx, effect)
+		return powerShell{v: v}.powerOn(ctx, effect)
 	case policies.EffectPowerAsClaimed:
-		return v.powerAsClaimed(ctx, effect)
+		return powerShell{v: v}.powerAsClaimed(ctx, effect)
 	case policies.EffectBootProbe:
 		return v.bootAgent(ctx, v.probeBoot())
 	case policies.EffectBootWipe:

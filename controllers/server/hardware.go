@@ -146,7 +146,7 @@ func faulty(parts []redfish.HealthPart) []string {
 func (v *scope) passing(p redfish.PowerState) bool {
 	l := v.server.Status.Lifecycle
 	return (p == redfish.PowerPoweringOn || p == redfish.PowerPoweringOff) &&
-		l != nil && l.Request != nil && l.Request.ShownAt == nil && v.since(l.Request) < worthTelling
+		l != nil && l.Request != nil && l.Request.ShownAt == nil && v.requested().Since() < worthTelling
 }
 
 func powerState(p redfish.PowerState) v1alpha1.PowerState {

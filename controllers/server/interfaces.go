@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/internal/bmcsystems"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -95,10 +96,10 @@ func (v *scope) interfacesKnown() (loop.Progress, bool) {
 		return loop.Progress{}, true
 	}
 	if v.facts.BMC.Identity != policies.IdentitySame {
-		return loop.Waiting(waitsForReading, "the BMC to name the network interfaces", 0), false
+		return loop.Waiting(power.WaitsForReading, "the BMC to name the network interfaces", 0), false
 	}
 	if v.reading.Value.NICsIncomplete && v.now.Sub(v.server.Status.Lifecycle.EnteredAt.Time) < v.PowerGrace {
-		return loop.Waiting(waitsForReading, "the BMC to name all network interfaces", v.pollInterval()), false
+		return loop.Waiting(power.WaitsForReading, "the BMC to name all network interfaces", v.pollInterval()), false
 	}
 	nics := knownInterfaces(nil, interfacesOf(v.reading.Value.NICs), v.stated)
 	switch {

@@ -351,8 +351,7 @@ func (v *scope) beginReset(ctx context.Context, op *v1alpha1.OperationStatus) lo
 	at := metav1.NewMicroTime(v.now)
 	op.State, op.BegunAt = v1alpha1.OperationInProgress, &at
 	fleet.Begin(v.server.Status.Lifecycle, amountsTo, at)
-	v.afterwards(op.ID, v.reset(action), amountsTo)
-	return loop.Waiting("OperationRunning", op.Name+" to be accepted", 0)
+	return loop.Waiting("OperationRunning", op.Name+" to be accepted", 0).Then(v.afterwards(op.ID, v.reset(action), amountsTo))
 }
 
 func (v *scope) endReset(op *v1alpha1.OperationStatus, job hardware.Job) loop.Progress {

@@ -13,6 +13,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -64,8 +65,8 @@ func (v *scope) untilBooted() time.Duration {
 	}
 	l := v.server.Status.Lifecycle
 	since := v.notAhead(entryRecord, entryText(l.Entry), l.EnteredAt.Time)
-	if l.Request != nil && l.Request.Action == v1alpha1.PowerActionOn {
-		since = later(since, v.recordedAt(l.Request))
+	if isOn(l.Request) {
+		since = later(since, v.requested().RecordedAt)
 	}
 	if op := v.server.Status.Operation; op != nil && op.FinishedAt != nil && resetActions[op.Name] != "" {
 		since = later(since, v.notAhead(operationRecord, op.ID, op.FinishedAt.Time))
@@ -136,8 +137,8 @@ func (v *scope) watchBoot() {
 // bootID names the last boot that was asked for.
 func (v *scope) bootID() string {
 	id := entryText(v.server.Status.Lifecycle.Entry)
-	if request := v.server.Status.Lifecycle.Request; request != nil && request.Action == v1alpha1.PowerActionOn {
-		id = requestID(request)
+	if request := v.server.Status.Lifecycle.Request; isOn(request) {
+		id = power.RequestID(request)
 	}
 	if op := v.server.Status.Operation; op != nil && op.FinishedAt != nil && resetActions[op.Name] != "" {
 		id += "/" + op.ID

@@ -13,6 +13,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -38,7 +39,7 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	v.recordStranger(d)
 	v.recordRevision()
 	v.recordOperation(d)
-	reads := outcome.Progress.Reason == waitsForReading && v.reading.Reachable()
+	reads := outcome.Progress.Reason == power.WaitsForReading && v.reading.Reachable()
 	v.readsSince, v.heldSince = v.memory.waiting(s.Name, reads, v.gated.Postponed, v.now)
 	v.recordConditions(d, outcome)
 	if s.Status.Lifecycle != nil {

@@ -65,6 +65,64 @@ func TestWhatCannotBeRecordedIsNotAsked(t *testing.T) {
 	}
 }
 
+func TestWhatWasRecordedByAWriteWhoseAnswerWasLostIsAskedOnceAfterTheGrace(t *testing.T) {
+	for name, c := range map[string]struct {
+		found redfish.PowerState
+		claim v1alpha1.Power
+		want  string
+	}{
+		"a power-on": {redfish.PowerOff, v1alpha1.PowerOn, "On"},
+		"a shutdown": {redfish.PowerOn, v1alpha1.PowerOff, "GracefulShutdown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.found)
+				w := inWorld(t, m, reserved(c.claim)...)
+				w.losesAnswer(func(s *v1alpha1.Server) bool { return s.Status.Lifecycle.Request != nil })
+				w.manager.run(testPowerGrace - 5*time.Second)
+				if got := w.request(); got != c.want {
+					t.Fatalf("recorded is %q", got)
+				}
+				m.wants(t, "within the grace")
+				w.manager.run(10 * time.Minute)
+				m.wants(t, "after the grace", c.want)
+			})
+		})
+	}
+}
+
+func TestAResetWhoseBeginningWasStoredByAWriteWhoseAnswerWasLostIsNeverAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOn)
+		objects := reserved(v1alpha1.PowerOn)
+		objects[0].SetAnnotations(map[string]string{v1alpha1.ClaimUIDAnnotation: "uid-web",
+			v1alpha1.OperationAnnotation: v1alpha1.OperationHardRestartServer})
+		w := inWorld(t, m, objects...)
+		w.losesAnswer(func(s *v1alpha1.Server) bool {
+			return s.Status.Operation != nil && s.Status.Operation.State == v1alpha1.OperationInProgress
+		})
+		w.manager.run(10 * time.Minute)
+		m.wants(t, "in the end")
+		if op := w.server().Status.Operation; op.State != v1alpha1.OperationFailed {
+			t.Errorf("the operation is %s: %s", op.State, op.Message)
+		}
+	})
+}
+
+// losesAnswer stores the first status that is so, and answers with an error all the same.
+func (w *world) losesAnswer(is func(*v1alpha1.Server) bool) {
+	w.refuses = func(s *v1alpha1.Server) error {
+		if !is(s) {
+			return nil
+		}
+		w.refuses = nil
+		if err := w.api.Status().Update(w.t.Context(), s.DeepCopy()); err != nil {
+			return err
+		}
+		return errDown
+	}
+}
+
 func TestAManagerThatComesAfterOneWhichDiedBetweenRecordAndRequestAsksOnceAfterTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(redfish.PowerOff)
@@ -336,7 +394,7 @@ func TestWhatWasAskedForInVainBeginsAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer c.scope.Cache.Close()
-			if got := c.scope.attempt(v1alpha1.PowerActionOn); got != c.want {
+			if got := c.scope.requested().Attempt(v1alpha1.PowerActionOn); got != c.want {
 				t.Errorf("attempt %d, want %d", got, c.want)
 			}
 		})

@@ -112,8 +112,6 @@ type work struct {
 	// forcing is the move that an operation forces, and forceRefused why it is not made.
 	forcing      *forcing
 	forceRefused string
-	// commit is what is done once the record of it is stored; nil where nothing is.
-	commit func()
 }
 
 type note struct {
@@ -121,7 +119,7 @@ type note struct {
 }
 
 // Observe implements loop.Subject.
-func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Scope, error) {
+func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Scope[*gates.Output], error) {
 	v := &scope{subject: s, server: server, now: s.Now()}
 	if err := v.readObjects(ctx); err != nil {
 		return nil, err
@@ -332,9 +330,6 @@ func (v *scope) systemReading() policies.SystemReading {
 func (v *scope) wakeIn(d time.Duration) {
 	v.wake = trigger.Earlier(v.wake, d)
 }
-
-// WakeAfter implements loop.Waker.
-func (v *scope) WakeAfter() time.Duration { return v.wake }
 
 // want is the identity that must answer before anything is written to the BMC.
 func (v *scope) want() redfish.Identity {

@@ -120,7 +120,8 @@ func TestAShadowKnowsItsOwnSettings(t *testing.T) {
 			v := visitOf(t, c.server, &rules{target: good, shadow: []*bundle.Bundle{shadow}}, s)
 			v.inventory = c.inventory
 			v.makeFacts()
-			v.Settle(v.Decide())
+			v.Decide()
+			v.settle()
 			if diff := cmp.Diff([]string{c.want}, s.seen); diff != "" || v.facts.Policy.Sanitization != bundle.SanitizationRequired {
 				t.Errorf("(-want +got)\n%s, and the facts say %q", diff, v.facts.Policy.Sanitization)
 			}
@@ -160,7 +161,8 @@ func BenchmarkDecide(b *testing.B) {
 			v := visitOf(b, serverIn(v1alpha1.StateAvailable, pinnedTo(good)), r, nothing{})
 			b.ReportAllocs()
 			for b.Loop() {
-				v.Settle(v.Decide())
+				v.Decide()
+				v.settle()
 			}
 		})
 	}
