@@ -3,10 +3,7 @@
 package server
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -26,18 +23,7 @@ func bootSource(target string, missing bool, purpose string, allowed bool) (sour
 	return redfish.TargetBootOrder, ""
 }
 
-// recordOverrideMissing says what follows from a BMC that shows no boot override.
-func (v *scope) recordOverrideMissing() {
-	switch {
-	case v.facts.BMC.Identity != policies.IdentitySame: // what was said before stands
-	case !v.reading.Value.Boot.Missing:
-		v.drop(v1alpha1.ConditionBootOverrideMissing)
-	default:
-		v.condition(v1alpha1.ConditionBootOverrideMissing, metav1.ConditionTrue, v1alpha1.ReasonBootOverrideMissing,
-			withoutOverride(v.settings().Boot.WithoutOverride))
-	}
-}
-
+// withoutOverride says what follows from a BMC that shows no boot override.
 func withoutOverride(allowed bool) string {
 	if allowed {
 		return "The BMC shows no boot override. The machine boots by its boot order, and is never wiped: its wipe fails. " +

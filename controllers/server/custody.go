@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -69,7 +70,7 @@ func (v *scope) marked(mark string) loop.Progress {
 	if v.server.Status.Lifecycle == nil {
 		return loop.Waiting("MarkStored", mark+" is kept in its inventory first", time.Millisecond)
 	}
-	v.server.Status.Lifecycle.Marks = moved(v.server.Status.Lifecycle.Marks, engine.Decision{Marks: []string{mark}})
+	v.server.Status.Lifecycle.Marks = status.Marks(v.server.Status.Lifecycle.Marks, engine.Decision{Marks: []string{mark}})
 	return loop.Waiting("MarkStored", mark+" is stored first", time.Millisecond)
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // mayWait says that what this reconcile records need not be stored at once.
-func (v *scope) mayWait() bool { return !v.settled || v.facts.Claim.Binding }
+func (v *scope) mayWait() bool { return !v.recorded.Settled || v.facts.Claim.Binding }
 
 // defers is how long a status may wait for the next write. While something else is about to be stored, that a generation was observed, and the
 // credential of a probe whose machine cannot boot it yet, are stored with that. What is not stored by then, or after a

@@ -28,7 +28,7 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 			s.Status.Lifecycle.Credential = &v1alpha1.ProbeCredential{Purpose: p, Entry: 7, TokenHash: "ab"}
 		}
 	}
-	settled, binding := func(v *scope) { v.settled = true }, func(v *scope) { v.settled, v.facts.Claim.Binding = true, true }
+	settled, binding := func(v *scope) { v.recorded.Settled = true }, func(v *scope) { v.recorded.Settled, v.facts.Claim.Binding = true, true }
 	onItsWay := func(*scope) {}
 	for name, c := range map[string]struct {
 		scope  func(*scope)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -81,7 +82,7 @@ func (v *scope) asForced(release, clean bool) *v1alpha1.Server {
 	if clean {
 		clears = append(clears, policies.MarkDirty)
 	}
-	s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, engine.Decision{Clears: clears})
+	s.Status.Lifecycle.Marks = status.Marks(s.Status.Lifecycle.Marks, engine.Decision{Clears: clears})
 	s.Status.Operation = nil // it is what is asked about
 	return s
 }
@@ -104,7 +105,7 @@ func (v *scope) forced(to engine.State, release, clean bool) (forcing, string) {
 	ours, taken := gates.BootsOurs(v.bundle, to), release && v.facts.Claim.Bound
 	s.Status.State = v1alpha1.ServerState(to)
 	s.Status.Lifecycle.Entry++
-	s.Status.Lifecycle.Marks = moved(s.Status.Lifecycle.Marks, entered)
+	s.Status.Lifecycle.Marks = status.Marks(s.Status.Lifecycle.Marks, entered)
 	facts := o.Facts()
 	if ours && v.facts.Maintenance.Granted {
 		return forcing{}, fmt.Sprintf("in %s it boots an image of ours, and it is handed to a maintenance: "+

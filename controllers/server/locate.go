@@ -9,6 +9,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -71,7 +72,7 @@ func (v *scope) forgetLight(byState bool, shown redfish.IndicatorLED) {
 	off := shown == redfish.LEDOff && !v.Cache.Busy(v.server.Name) && !v.reading.Begun.Before(v.Cache.LastJob(v.server.Name))
 	if v.located() && (asked || (!byState && off)) {
 		l := v.server.Status.Lifecycle
-		l.Marks = moved(l.Marks, engine.Decision{Clears: []string{policies.MarkLocated}})
+		l.Marks = status.Marks(l.Marks, engine.Decision{Clears: []string{policies.MarkLocated}})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -128,7 +129,7 @@ func (s powerShell) begin(out power.Output) {
 	s.v.memory.ask(s.v.server.Name, out.Request.AskedAt.Time)
 	if out.Ask == v1alpha1.PowerActionOn {
 		s.v.watchBoot()
-		l.Marks = moved(l.Marks, engine.Decision{Marks: s.earns})
+		l.Marks = status.Marks(l.Marks, engine.Decision{Marks: s.earns})
 	}
 	for _, a := range out.Actions {
 		fleet.Begin(l, a, out.Request.AskedAt)

@@ -22,6 +22,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/uuids"
@@ -102,13 +103,8 @@ type work struct {
 	awaitsBMC bool
 	// unbooted says that the reference to a boot is taken away in this reconcile.
 	unbooted bool
-	// settled says that the server is where its decision wants it: nothing moves, waits or halts.
-	settled bool
-	// rested says that the decision was made on word of the machine and leaves it at rest, whatever of its effects is still to come.
-	rested bool
-	// heldSince is since when moves have been put off, and readsSince since when an effect waits for a BMC that answers to be
-	// read; zero where none does.
-	heldSince, readsSince time.Time
+	// recorded is what status says, and what follows from it.
+	recorded status.Output
 	// forcing is the move that an operation forces, and forceRefused why it is not made.
 	forcing      *forcing
 	forceRefused string
@@ -282,7 +278,7 @@ func (v *scope) resolve(ctx context.Context) (hardware.Target, error) {
 	target, err := v.Access(ctx, bmc, v.settings())
 	target.URI = s.Spec.SystemURI
 	v.stated = statedOn(bmc, s.Spec.SystemURI)
-	target.Detail = allStated(s.Status.NetworkInterfaces) || v.stated.assigned.MAC != ""
+	target.Detail = status.AllStated(s.Status.NetworkInterfaces) || v.stated.assigned.MAC != ""
 	return target, err
 }
 
@@ -324,6 +320,17 @@ func (v *scope) systemReading() policies.SystemReading {
 		Faulty:      faulty(s.Critical),
 		Harmless:    len(s.Critical) > 0 && len(faulty(s.Critical)) == 0,
 		OverrideSet: s.Boot.Enabled != "" && s.Boot.Enabled != "Disabled"}
+}
+
+// faulty are the names of the parts of the hardware that the BMC reports as critical.
+func faulty(parts []redfish.HealthPart) []string {
+	var names []string
+	for _, p := range parts {
+		if p.Hardware {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // wakeIn notes a moment at which to look again; the earliest counts.

@@ -153,7 +153,7 @@ func (s *subject) tellOverride(before, after *v1alpha1.Server) {
 // report tells what was refused in a reconcile, and how the server fares.
 func (v *scope) report(context.Context) {
 	if v.Probation != nil {
-		v.Probation.Saw(v.server, v.rested)
+		v.Probation.Saw(v.server, v.recorded.Rested)
 	}
 	for _, n := range v.notes {
 		v.Recorder.Eventf(v.server, nil, corev1.EventTypeWarning, n.reason, "Operate", "%s", loop.Shortened(n.message, loop.MaxNote))
