@@ -8,6 +8,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
@@ -231,7 +232,7 @@ func (v *scope) untilSettled(state engine.State) (why string, now bool) {
 		v.wakeIn(left)
 		return why, false
 	}
-	if _, migrates := v.successor.Lifecycle.Migrates(state); migrates || !bootsOurs(v.successor, state) {
+	if _, migrates := v.successor.Lifecycle.Migrates(state); migrates || !operations.BootsOurs(v.successor, state) {
 		return "", true
 	}
 	p, known := v.powerKnown()
@@ -272,7 +273,7 @@ func (v *scope) takeOver() engine.Decision {
 	d := policies.Adopt(l, v.facts, v.reading.Tried)
 	if _, migrates := l.Migrates(state); migrates {
 		d = l.Decide(v.facts)
-	} else if v.bootsOurs(state) && !v.shows(redfish.PowerOff) {
+	} else if operations.BootsOurs(v.bundle, state) && !v.shows(redfish.PowerOff) {
 		d = l.Enter(v.facts, l.Initial())
 		d.Rule = ruleAdopted
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
@@ -128,7 +129,7 @@ func (v *scope) lettingGo() string {
 		return "somebody clears spec.serverClaimRef of the server, for which nothing was booted for a claim here"
 	}
 	return fmt.Sprintf("somebody releases it (annotation %s=%s), which is refused in state %s",
-		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) + v.insteadOf(v1alpha1.OperationRelease)
+		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) + operations.Instead(v.bundle, v.server, v1alpha1.OperationRelease)
 }
 
 func (v *scope) recordHalt(d engine.Decision) {

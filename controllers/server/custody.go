@@ -69,7 +69,7 @@ func (v *scope) marked(mark string) loop.Progress {
 	if v.server.Status.Lifecycle == nil {
 		return loop.Waiting("MarkStored", mark+" is kept in its inventory first", time.Millisecond)
 	}
-	v.server.Status.Lifecycle.Marks = moved(v.server.Status.Lifecycle.Marks, engine.Decision{Marks: []string{mark}})
+	v.server.Status.Lifecycle.Marks = engine.Decision{Marks: []string{mark}}.MarksAfter(v.server.Status.Lifecycle.Marks)
 	return loop.Waiting("MarkStored", mark+" is stored first", time.Millisecond)
 }
 
@@ -114,7 +114,7 @@ func keepStranger(d engine.Decision) engine.Decision {
 func (v *scope) storeStranger(ctx context.Context) loop.Progress {
 	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 		c.Marks = slices.DeleteFunc(c.Marks, func(m string) bool { return m == policies.MarkStranger })
-		if forced := v.forcing != nil && v.forceRefused == ""; v.isStranger() && !forced {
+		if forced := v.force.Made(); v.isStranger() && !forced {
 			c.Marks = append(c.Marks, policies.MarkStranger)
 			slices.Sort(c.Marks)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -65,8 +66,8 @@ func (v *scope) decide() engine.Decision {
 		return v.beginAnew()
 	}
 	if v.server.Status.Lifecycle != nil {
-		if d, ok := v.decideForce(); ok {
-			return d
+		if v.force = operations.Force(v.operationInput(engine.Decision{})); v.force.Made() {
+			return v.force.Decision
 		}
 		if d := l.Decide(v.facts); !d.Moves() || d.From != l.Initial() || v.reading.Tried {
 			v.compared = true

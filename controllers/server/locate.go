@@ -71,7 +71,7 @@ func (v *scope) forgetLight(byState bool, shown redfish.IndicatorLED) {
 	off := shown == redfish.LEDOff && !v.Cache.Busy(v.server.Name) && !v.reading.Begun.Before(v.Cache.LastJob(v.server.Name))
 	if v.located() && (asked || (!byState && off)) {
 		l := v.server.Status.Lifecycle
-		l.Marks = moved(l.Marks, engine.Decision{Clears: []string{policies.MarkLocated}})
+		l.Marks = engine.Decision{Clears: []string{policies.MarkLocated}}.MarksAfter(l.Marks)
 	}
 }
 

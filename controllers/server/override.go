@@ -13,6 +13,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
@@ -68,7 +69,7 @@ func (v *scope) untilBooted() time.Duration {
 	if isOn(l.Request) {
 		since = later(since, v.requested().RecordedAt)
 	}
-	if op := v.server.Status.Operation; op != nil && op.FinishedAt != nil && resetActions[op.Name] != "" {
+	if op := v.server.Status.Operation; operations.EndedReset(op) {
 		since = later(since, v.notAhead(operationRecord, op.ID, op.FinishedAt.Time))
 	}
 	if v.boot != nil {
@@ -140,7 +141,7 @@ func (v *scope) bootID() string {
 	if request := v.server.Status.Lifecycle.Request; isOn(request) {
 		id = power.RequestID(request)
 	}
-	if op := v.server.Status.Operation; op != nil && op.FinishedAt != nil && resetActions[op.Name] != "" {
+	if op := v.server.Status.Operation; operations.EndedReset(op) {
 		id += "/" + op.ID
 	}
 	return id

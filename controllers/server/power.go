@@ -128,7 +128,7 @@ func (s powerShell) begin(out power.Output) {
 	s.v.memory.ask(s.v.server.Name, out.Request.AskedAt.Time)
 	if out.Ask == v1alpha1.PowerActionOn {
 		s.v.watchBoot()
-		l.Marks = moved(l.Marks, engine.Decision{Marks: s.earns})
+		l.Marks = engine.Decision{Marks: s.earns}.MarksAfter(l.Marks)
 	}
 	for _, a := range out.Actions {
 		fleet.Begin(l, a, out.Request.AskedAt)

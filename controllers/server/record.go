@@ -87,7 +87,7 @@ func (v *scope) recordMove(d engine.Decision) {
 	l.Entry++
 	l.EnteredAt, l.SeenOnAt, l.BootedAt, l.Rule, l.Clock, l.Credential = now, nil, nil, rule, nil, nil
 	l.Revision = v.bundle.Revision.Name
-	l.Marks = moved(l.Marks, d)
+	l.Marks = d.MarksAfter(l.Marks)
 	switch {
 	case d.ResetRetries || d.Stable:
 		l.Retries = 0
@@ -143,23 +143,6 @@ func (v *scope) recordAdopted(d engine.Decision) {
 	v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, reason, words+"; nothing was done to the machine for that")
 }
 
-// moved is the marks after a move, sorted, so that the same set is always the same list.
-func moved(marks []string, d engine.Decision) []string {
-	var after []string
-	for _, m := range marks {
-		if !slices.Contains(d.Clears, m) {
-			after = append(after, m)
-		}
-	}
-	for _, m := range d.Marks {
-		if !slices.Contains(after, m) {
-			after = append(after, m)
-		}
-	}
-	slices.Sort(after)
-	return after
-}
-
 // recordStranger keeps in the status that a machine was seen running which is not ours, and forgets it once that is over.
 // Somebody who forces a server elsewhere takes it upon himself, as far as the machine is off.
 func (v *scope) recordStranger(d engine.Decision) {
@@ -170,9 +153,9 @@ func (v *scope) recordStranger(d engine.Decision) {
 	mark := []string{policies.MarkStranger}
 	if slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger) && d.Rule != v1alpha1.RuleForced &&
 		!slices.Contains(l.Marks, policies.MarkManaged) {
-		l.Marks = moved(l.Marks, engine.Decision{Marks: mark})
+		l.Marks = engine.Decision{Marks: mark}.MarksAfter(l.Marks)
 	} else {
-		l.Marks = moved(l.Marks, engine.Decision{Clears: mark})
+		l.Marks = engine.Decision{Clears: mark}.MarksAfter(l.Marks)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -82,18 +83,13 @@ type scope struct {
 	rested bool
 	// heldBack says that a freeze or a budget holds the server back.
 	heldBack bool
-	// forcing is the move that an operation forces, and forceRefused why it is not made.
-	forcing      *forcing
-	forceRefused string
+	// force is the move that an operation forces; nil where none does.
+	force *operations.Move
 	// compared says that the decision is the bundle's own on the facts, so that a shadow's can be held against it.
 	compared bool
 	// notes are what the events of this reconcile say besides moves.
-	notes []note
+	notes []operations.Note
 	wake  time.Duration
-}
-
-type note struct {
-	reason, message string
 }
 
 // Observe implements loop.Subject.
@@ -121,7 +117,7 @@ func (v *scope) readObjects(ctx context.Context) error {
 	if ref := s.Spec.ServerClaimRef; ref != nil {
 		claim := &v1alpha1.ServerClaim{}
 		var from client.Reader = v.Client
-		if v.byHand() {
+		if operations.ByHand(v.server) {
 			from = v.Reader
 		}
 		if err := from.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim); err == nil {
@@ -147,7 +143,7 @@ func (v *scope) readInventory(ctx context.Context) error {
 	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
 		inventory := &policyv1alpha1.ServerInventory{}
 		var from client.Reader = v.Client
-		if v.declaresClean() {
+		if operations.DeclaresClean(v.server) {
 			from = v.Reader // the cache may not show a holder yet
 		}
 		err := from.Get(ctx, types.NamespacedName{Name: name}, inventory)
@@ -356,5 +352,5 @@ func (v *scope) want() redfish.Identity {
 
 // note keeps a warning to be told once in this reconcile.
 func (v *scope) note(reason, message string) {
-	v.notes = append(v.notes, note{reason: reason, message: message})
+	v.notes = append(v.notes, operations.Note{Reason: reason, Message: message})
 }

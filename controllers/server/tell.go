@@ -155,6 +155,6 @@ func (v *scope) report(context.Context) {
 		v.Probation.Saw(v.server, v.rested)
 	}
 	for _, n := range v.notes {
-		v.Recorder.Eventf(v.server, nil, corev1.EventTypeWarning, n.reason, "Operate", "%s", loop.Shortened(n.message, loop.MaxNote))
+		v.Recorder.Eventf(v.server, nil, corev1.EventTypeWarning, n.Reason, "Operate", "%s", loop.Shortened(n.Message, loop.MaxNote))
 	}
 }
