@@ -6,25 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/policies"
-	"github.com/metalaw/metalaw/redfish"
 )
-
-// bootSource decides from what a machine is switched on. Where its BMC shows no boot override it goes by its boot order, if the
-// policy allows that, and never for a wipe: the boot order may lead to the disks that are to be erased. refused says why not.
-func bootSource(target string, missing bool, purpose string, allowed bool) (source, refused string) {
-	switch {
-	case !missing:
-		return target, ""
-	case purpose == v1alpha1.BootPurposeWipe:
-		return "", "The BMC shows no boot override, so the machine cannot be booted into the wipe for sure. " +
-			"It stays off, and its disks stay as they are."
-	case !allowed:
-		return "", "The BMC shows no boot override, so the machine stays off. If the network is first in its boot order, " +
-			"set boot.withoutOverride: true in the bundle."
-	}
-	return redfish.TargetBootOrder, ""
-}
 
 // recordOverrideMissing says what follows from a BMC that shows no boot override.
 func (v *scope) recordOverrideMissing() {
@@ -34,15 +18,6 @@ func (v *scope) recordOverrideMissing() {
 		v.drop(v1alpha1.ConditionBootOverrideMissing)
 	default:
 		v.condition(v1alpha1.ConditionBootOverrideMissing, metav1.ConditionTrue, v1alpha1.ReasonBootOverrideMissing,
-			withoutOverride(v.settings().Boot.WithoutOverride))
+			boots.WithoutOverride(v.settings().Boot.WithoutOverride))
 	}
-}
-
-func withoutOverride(allowed bool) string {
-	if allowed {
-		return "The BMC shows no boot override. The machine boots by its boot order, and is never wiped: its wipe fails. " +
-			"To offer it after a claim, erase its disks by hand and force it to Available."
-	}
-	_, why := bootSource("", true, "", false)
-	return why
 }

@@ -73,13 +73,13 @@ func (v *scope) carryOut(ctx context.Context, effect engine.Effect) loop.Progres
 	case policies.EffectPowerAsClaimed:
 		return powerShell{v: v}.powerAsClaimed(ctx, effect)
 	case policies.EffectBootProbe:
-		return v.bootAgent(ctx, v.probeBoot())
+		return bootShell{v}.agent(ctx, bootShell{v}.probe())
 	case policies.EffectBootWipe:
-		return v.bootAgent(ctx, v.wipeBoot())
+		return bootShell{v}.agent(ctx, bootShell{v}.wipe())
 	case policies.EffectBootAsClaimed:
-		return v.bootAsClaimed(ctx)
+		return bootShell{v}.asClaimed(ctx)
 	case policies.EffectClearBoot:
-		return v.clearBoot(ctx)
+		return bootShell{v}.clear(ctx)
 	case policies.EffectReleaseClaim:
 		return v.releaseClaim(ctx)
 	case policies.EffectForgetHolder:
@@ -87,9 +87,9 @@ func (v *scope) carryOut(ctx context.Context, effect engine.Effect) loop.Progres
 	case policies.EffectResetAsAsked:
 		return v.resetAsAsked(ctx)
 	case policies.EffectLocate:
-		return v.locate(ctx, effect)
+		return settingShell{v}.locate(ctx, effect)
 	case policies.EffectApplyBootOrder:
-		return v.applyBootOrder(ctx)
+		return settingShell{v}.applyBootOrder(ctx)
 	case policies.EffectMaintain:
 		return loop.Holds() // a maintenance is granted by its own controller, which brings what it asks for
 	}

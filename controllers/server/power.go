@@ -9,6 +9,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
@@ -57,9 +58,9 @@ type powerShell struct {
 func (s powerShell) powerOn(ctx context.Context, effect engine.Effect) loop.Progress {
 	v, want := s.v, power.Want{On: true}
 	if !v.facts.Boot.Ready {
-		want.Boot.Waits = v.bootMessage()
+		want.Boot.Waits = boots.Waits(v.boot)
 	}
-	s.source, want.Boot.Refused = bootSource(v.BootTarget, v.reading.Value.Boot.Missing, v.facts.Boot.Purpose, v.settings().Boot.WithoutOverride)
+	s.source, want.Boot.Refused = boots.Source(v.BootTarget, v.reading.Value.Boot.Missing, v.facts.Boot.Purpose, v.settings().Boot.WithoutOverride)
 	want.Boot.Wipes = v.boot != nil && v.boot.Annotations[v1alpha1.BootPurposeAnnotation] == v1alpha1.BootPurposeWipe
 	s.earns = effect.Earns
 	return s.carryOut(ctx, power.Decide(s.input(want)))
@@ -104,7 +105,7 @@ func (s powerShell) carryOut(ctx context.Context, out power.Output) loop.Progres
 	if out.Ask == "" {
 		v.server.Status.Lifecycle.Request = out.Request
 		if out.Shows {
-			return v.clearOverride(ctx)
+			return bootShell{v}.clearOverride(ctx)
 		}
 		return out.Progress
 	}
@@ -127,7 +128,7 @@ func (s powerShell) begin(out power.Output) {
 	l := s.v.server.Status.Lifecycle
 	s.v.memory.ask(s.v.server.Name, out.Request.AskedAt.Time)
 	if out.Ask == v1alpha1.PowerActionOn {
-		s.v.watchBoot()
+		bootShell{s.v}.watchBoot()
 		l.Marks = engine.Decision{Marks: s.earns}.MarksAfter(l.Marks)
 	}
 	for _, a := range out.Actions {
@@ -144,7 +145,7 @@ func (s powerShell) call(action v1alpha1.PowerAction) func(context.Context, redf
 	case v1alpha1.PowerActionForceOff:
 		return v.reset(redfish.ActionForceOff)
 	}
-	uri, want, source, mode := v.server.Spec.SystemURI, v.want(), s.source, redfish.BootMode(v.bootSettings().Mode)
+	uri, want, source, mode := v.server.Spec.SystemURI, v.want(), s.source, redfish.BootMode(bootShell{v}.bootSettings().Mode)
 	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.PowerOnOnce(ctx, uri, want, source, mode) }
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
@@ -181,7 +182,7 @@ func (v *scope) readBoot(ctx context.Context) error {
 		return err
 	}
 	if boot.DeletionTimestamp.IsZero() && v.isOurs(boot) {
-		if v.claim != nil && ownedByClaim(boot, v.claim) { // also one that another operator of this API wrote
+		if v.claim != nil && boots.OwnedByClaim(boot, v.claim) { // also one that another operator of this API wrote
 			metav1.SetMetaDataAnnotation(&boot.ObjectMeta, v1alpha1.BootPurposeAnnotation, v1alpha1.BootPurposeClaim)
 		}
 		v.boot = boot
@@ -191,7 +192,7 @@ func (v *scope) readBoot(ctx context.Context) error {
 
 // isOurs says whether our effect wrote the boot configuration for what the server is doing now.
 func (v *scope) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
-	if v.claim != nil && ownedByClaim(boot, v.claim) {
+	if v.claim != nil && boots.OwnedByClaim(boot, v.claim) {
 		return true // whoever wrote it: a claim's boot configuration is known by its owner
 	}
 	switch boot.Annotations[v1alpha1.BootPurposeAnnotation] {
