@@ -205,7 +205,7 @@ func (v bootShell) clear(ctx context.Context) loop.Progress {
 		}
 	}
 	if clears {
-		v.unbooted = ref != nil
+		v.out.unbooted = ref != nil
 		v.server.Spec.BootConfigurationRef = nil
 	}
 	v.server.Status.Lifecycle.Credential = nil

@@ -18,7 +18,7 @@ import (
 func (v *scope) Apply(ctx context.Context, d engine.Decision) loop.Outcome {
 	outcome := v.applyEffects(ctx, d)
 	v.Record(d, outcome)
-	outcome.Again = trigger.Earlier(d.WakeAfter, v.wake)
+	outcome.Again = trigger.Earlier(d.WakeAfter, v.out.wake)
 	if d.Moves() {
 		outcome.Again = time.Millisecond // the state entered has effects of its own
 	}
@@ -67,11 +67,11 @@ func (v *scope) carryOut(ctx context.Context, effect engine.Effect) loop.Progres
 	case engine.MarkEffect:
 		return v.storeMark(ctx, effect.Param("mark").Text())
 	case policies.EffectPowerOff:
-		return powerShell{v: v}.powerOff(ctx, effect)
+		return powerShell{scope: v}.powerOff(ctx, effect)
 	case policies.EffectPowerOn:
-		return powerShell{v: v}.powerOn(ctx, effect)
+		return powerShell{scope: v}.powerOn(ctx, effect)
 	case policies.EffectPowerAsClaimed:
-		return powerShell{v: v}.powerAsClaimed(ctx, effect)
+		return powerShell{scope: v}.powerAsClaimed(ctx, effect)
 	case policies.EffectBootProbe:
 		return bootShell{v}.agent(ctx, bootShell{v}.probe())
 	case policies.EffectBootWipe:

@@ -39,7 +39,7 @@ func (v *scope) operationInput(d engine.Decision) operations.Input {
 func (v *scope) recordOperation(d engine.Decision) {
 	out := operations.Decide(v.operationInput(d))
 	*v.server = *out.Server
-	v.notes = append(v.notes, out.Notes...)
+	v.out.notes = append(v.out.notes, out.Notes...)
 	v.wakeIn(out.Again)
 }
 

@@ -45,7 +45,7 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	if s.Status.Lifecycle != nil {
 		s.Status.ObservedGeneration = s.Generation
 	}
-	alongside := v.unbooted
+	alongside := v.out.unbooted
 	if stored { // the finalizer without a lifecycle must mean that a status was lost
 		alongside = controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer) || alongside
 	}
@@ -54,7 +54,7 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	s.Spec.Power = ""
 	v.settled = outcome.Settled() && d.Halt == nil && !v.held && !d.Moves()
 	v.rested = v.rests() && d.Halt == nil && !v.held && !d.Moves() && v.facts.BMC.Identity == policies.IdentitySame
-	v.memory.settle(s.Name, v.settled, v.awaitsBMC)
+	v.memory.settle(s.Name, v.settled, v.out.awaitsBMC)
 	v.recordLabels(alongside)
 }
 

@@ -177,7 +177,7 @@ func TestRecordOperation(t *testing.T) {
 				operation = op.Name + " " + string(op.State)
 			}
 			var notes []string
-			for _, n := range c.scope.notes {
+			for _, n := range c.scope.out.notes {
 				notes = append(notes, n.Reason)
 			}
 			if operation != c.operation || c.scope.server.Annotations[v1alpha1.OperationAnnotation] != c.annotation || !cmp.Equal(notes, c.notes) {
@@ -196,8 +196,8 @@ func TestAReleaseIsToldWhereItCanBeRecorded(t *testing.T) {
 	} {
 		v := newScope(t, state, func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationRelease })
 		v.recordOperation(engine.Decision{})
-		if len(v.notes) != 1 || v.notes[0].Message != want {
-			t.Errorf("got  %v\nwant %s", v.notes, want)
+		if len(v.out.notes) != 1 || v.out.notes[0].Message != want {
+			t.Errorf("got  %v\nwant %s", v.out.notes, want)
 		}
 	}
 }
@@ -213,8 +213,8 @@ func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
 	} {
 		v := newScope(t, "Available", func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation })
 		v.recordOperation(engine.Decision{})
-		if len(v.notes) != 1 || v.notes[0].Message != want {
-			t.Errorf("got  %v\nwant %s", v.notes, want)
+		if len(v.out.notes) != 1 || v.out.notes[0].Message != want {
+			t.Errorf("got  %v\nwant %s", v.out.notes, want)
 		}
 	}
 }

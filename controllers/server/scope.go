@@ -74,10 +74,6 @@ type scope struct {
 	// withheld is why something was held back in this reconcile, and letThrough says that something was let through.
 	withheld   *fleet.Verdict
 	letThrough bool
-	// awaitsBMC says that something waits for the BMC to show it.
-	awaitsBMC bool
-	// unbooted says that the reference to a boot is taken away in this reconcile.
-	unbooted bool
 	// settled says that the server is where its decision wants it: nothing moves, waits or halts.
 	settled bool
 	// rested says that the decision was made on word of the machine and leaves it at rest, whatever of its effects is still to come.
@@ -88,9 +84,19 @@ type scope struct {
 	force *operations.Move
 	// compared says that the decision is the bundle's own on the facts, so that a shadow's can be held against it.
 	compared bool
+	out      outputs
+}
+
+// outputs are what a reconcile leads to besides what it records.
+type outputs struct {
 	// notes are what the events of this reconcile say besides moves.
 	notes []operations.Note
-	wake  time.Duration
+	// wake is when to look again; 0 leaves it to whatever wakes the server.
+	wake time.Duration
+	// awaitsBMC says that something waits for the BMC to show it.
+	awaitsBMC bool
+	// unbooted says that the reference to a boot is taken away.
+	unbooted bool
 }
 
 // Observe implements loop.Subject.
@@ -339,7 +345,7 @@ func (v *scope) systemReading() policies.SystemReading {
 
 // wakeIn notes a moment at which to look again; the earliest counts.
 func (v *scope) wakeIn(d time.Duration) {
-	v.wake = trigger.Earlier(v.wake, d)
+	v.out.wake = trigger.Earlier(v.out.wake, d)
 }
 
 // want is the identity that must answer before anything is written to the BMC.
@@ -353,5 +359,5 @@ func (v *scope) want() redfish.Identity {
 
 // note keeps a warning to be told once in this reconcile.
 func (v *scope) note(reason, message string) {
-	v.notes = append(v.notes, operations.Note{Reason: reason, Message: message})
+	v.out.notes = append(v.out.notes, operations.Note{Reason: reason, Message: message})
 }

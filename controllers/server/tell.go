@@ -154,7 +154,7 @@ func (v *scope) report(context.Context) {
 	if v.Probation != nil {
 		v.Probation.Saw(v.server, v.rested)
 	}
-	for _, n := range v.notes {
+	for _, n := range v.out.notes {
 		v.Recorder.Eventf(v.server, nil, corev1.EventTypeWarning, n.Reason, "Operate", "%s", loop.Shortened(n.Message, loop.MaxNote))
 	}
 }
