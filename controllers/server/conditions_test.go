@@ -48,8 +48,8 @@ func TestAMoveThatWaitsForAReadingIsToldOnceThatTakesLong(t *testing.T) {
 			if got := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady).Message; got != c.want {
 				t.Errorf("Ready says %q, want %q", got, c.want)
 			}
-			if c.want == before && v.wake != worthTelling-c.held {
-				t.Errorf("looks again in %s", v.wake)
+			if c.want == before && v.out.wake != worthTelling-c.held {
+				t.Errorf("looks again in %s", v.out.wake)
 			}
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/uuids"
@@ -59,16 +60,10 @@ func (v *scope) confirm(ctx context.Context, action fleet.Action) (loop.Progress
 	return loop.Progress{}, true
 }
 
-// byHand says that somebody asks for what is recorded past the rules: a forced move or a release.
-func (v *scope) byHand() bool {
-	op := v.server.Status.Operation
-	return v.asked() == v1alpha1.OperationRelease || pastRules(v.asked()) || (op.Active() && pastRules(op.Name))
-}
-
 // confirmByHand confirms what is asked for by hand before anything is made of it: no effect does, because a record is all
 // that it is.
 func (v *scope) confirmByHand(ctx context.Context) error {
-	if v.server.Status.Lifecycle == nil || !v.byHand() {
+	if v.server.Status.Lifecycle == nil || !operations.ByHand(v.server) {
 		return nil
 	}
 	p, ok := v.confirm(ctx, fleet.Record)

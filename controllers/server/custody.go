@@ -17,7 +17,6 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -70,7 +69,7 @@ func (v *scope) marked(mark string) loop.Progress {
 	if v.server.Status.Lifecycle == nil {
 		return loop.Waiting("MarkStored", mark+" is kept in its inventory first", time.Millisecond)
 	}
-	v.server.Status.Lifecycle.Marks = status.Marks(v.server.Status.Lifecycle.Marks, engine.Decision{Marks: []string{mark}})
+	v.server.Status.Lifecycle.Marks = engine.Decision{Marks: []string{mark}}.MarksAfter(v.server.Status.Lifecycle.Marks)
 	return loop.Waiting("MarkStored", mark+" is stored first", time.Millisecond)
 }
 
@@ -88,7 +87,7 @@ func (v *scope) isStranger() bool {
 func (v *scope) storeStranger(ctx context.Context) loop.Progress {
 	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 		c.Marks = slices.DeleteFunc(c.Marks, func(m string) bool { return m == policies.MarkStranger })
-		if forced := v.forcing != nil && v.forceRefused == ""; v.isStranger() && !forced {
+		if forced := v.force.Made(); v.isStranger() && !forced {
 			c.Marks = append(c.Marks, policies.MarkStranger)
 			slices.Sort(c.Marks)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -31,8 +32,8 @@ func (v *scope) gatesInput() gates.Input {
 		Machine: gates.Machine{Changing: changing, ChangingFor: left, PowerOnFor: v.requested().UnsettledFor(redfish.PowerOn)}}
 	in.Reading.Fresh = v.fresh()
 	if v.bundle != nil && v.governs.Resting == nil && v.server.Status.Lifecycle != nil {
-		if d, ok := v.decideForce(); ok {
-			in.Forced = &d
+		if v.force = operations.Force(v.operationInput(engine.Decision{})); v.force.Made() {
+			in.Forced = &v.force.Decision
 		}
 	}
 	return in

@@ -19,7 +19,7 @@ func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
 	d := v.settle()
 	outcome := v.applyEffects(ctx, d)
 	v.Record(d, outcome)
-	outcome.Again = trigger.Earlier(d.WakeAfter, v.wake)
+	outcome.Again = trigger.Earlier(d.WakeAfter, v.out.wake)
 	if d.Moves() {
 		outcome.Again = time.Millisecond // the state entered has effects of its own
 	}
@@ -65,19 +65,19 @@ func (v *scope) carryOut(ctx context.Context, effect engine.Effect) loop.Progres
 	case engine.MarkEffect:
 		return v.storeMark(ctx, effect.Param("mark").Text())
 	case policies.EffectPowerOff:
-		return powerShell{v: v}.powerOff(ctx, effect)
+		return powerShell{scope: v}.powerOff(ctx, effect)
 	case policies.EffectPowerOn:
-		return powerShell{v: v}.powerOn(ctx, effect)
+		return powerShell{scope: v}.powerOn(ctx, effect)
 	case policies.EffectPowerAsClaimed:
-		return powerShell{v: v}.powerAsClaimed(ctx, effect)
+		return powerShell{scope: v}.powerAsClaimed(ctx, effect)
 	case policies.EffectBootProbe:
-		return v.bootAgent(ctx, v.probeBoot())
+		return bootShell{v}.agent(ctx, bootShell{v}.probe())
 	case policies.EffectBootWipe:
-		return v.bootAgent(ctx, v.wipeBoot())
+		return bootShell{v}.agent(ctx, bootShell{v}.wipe())
 	case policies.EffectBootAsClaimed:
-		return v.bootAsClaimed(ctx)
+		return bootShell{v}.asClaimed(ctx)
 	case policies.EffectClearBoot:
-		return v.clearBoot(ctx)
+		return bootShell{v}.clear(ctx)
 	case policies.EffectReleaseClaim:
 		return v.releaseClaim(ctx)
 	case policies.EffectForgetHolder:
@@ -85,9 +85,9 @@ func (v *scope) carryOut(ctx context.Context, effect engine.Effect) loop.Progres
 	case policies.EffectResetAsAsked:
 		return v.resetAsAsked(ctx)
 	case policies.EffectLocate:
-		return v.locate(ctx, effect)
+		return settingShell{v}.locate(ctx, effect)
 	case policies.EffectApplyBootOrder:
-		return v.applyBootOrder(ctx)
+		return settingShell{v}.applyBootOrder(ctx)
 	case policies.EffectMaintain:
 		return loop.Holds() // a maintenance is granted by its own controller, which brings what it asks for
 	}

@@ -155,7 +155,7 @@ func (v *scope) report(context.Context) {
 	if v.Probation != nil {
 		v.Probation.Saw(v.server, v.recorded.Rested)
 	}
-	for _, n := range v.notes {
-		v.Recorder.Eventf(v.server, nil, corev1.EventTypeWarning, n.reason, "Operate", "%s", loop.Shortened(n.message, loop.MaxNote))
+	for _, n := range v.out.notes {
+		v.Recorder.Eventf(v.server, nil, corev1.EventTypeWarning, n.Reason, "Operate", "%s", loop.Shortened(n.Message, loop.MaxNote))
 	}
 }

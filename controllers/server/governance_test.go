@@ -319,9 +319,9 @@ func TestServersComeUnderAnotherRevisionAtAPace(t *testing.T) {
 						adopted++
 						continue
 					}
-					again := int(v.wake / time.Second)
+					again := int(v.out.wake / time.Second)
 					if again < 1 || again > 60 {
-						t.Fatalf("it is looked at again after %s", v.wake)
+						t.Fatalf("it is looked at again after %s", v.out.wake)
 					}
 					at[seconds+again] = append(at[seconds+again], server)
 				}

@@ -124,7 +124,7 @@ func TestALightIsRememberedWhereVerificationTakesItToBe(t *testing.T) {
 	kind, _ := policies.Vocabulary().Effect(policies.EffectLocate)
 	for _, word := range []string{"", "Off", "Lit", "Blinking"} {
 		effect := engine.Effect{Name: kind.Name, Params: []engine.Param{{Name: "unlessAsked", Value: engine.StringValue(word)}}}
-		_, byState := (&scope{server: &v1alpha1.Server{}}).wantedLight(effect)
+		_, byState := settingShell{&scope{server: &v1alpha1.Server{}}}.wantedLight(effect)
 		for _, m := range kind.Remembers {
 			if m.Mark != policies.MarkLocated || m.SetBy(effect) != byState {
 				t.Errorf("%q: the light is by the state: %t; the mark %s is set: %t", word, byState, m.Mark, m.SetBy(effect))

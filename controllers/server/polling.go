@@ -45,7 +45,7 @@ func (v *scope) ageAfterJob(at time.Time, age time.Duration) (maxAge, next time.
 
 // pollInterval is when to read the BMC again for what waits until it shows something, and has that done.
 func (v *scope) pollInterval() time.Duration {
-	v.awaitsBMC = true
+	v.out.awaitsBMC = true
 	return v.shortly()
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/power"
-	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -48,7 +48,7 @@ func (v *scope) shows(state redfish.PowerState) bool {
 
 // powerShell carries out what is decided about the power of a machine, for one effect.
 type powerShell struct {
-	v *scope
+	*scope
 	// source is what a power-on boots from, and earns are the marks that come with it.
 	source string
 	earns  []string
@@ -56,11 +56,11 @@ type powerShell struct {
 
 // powerOn makes the machine run from the boot configuration in force.
 func (s powerShell) powerOn(ctx context.Context, effect engine.Effect) loop.Progress {
-	v, want := s.v, power.Want{On: true}
+	v, want := s.scope, power.Want{On: true}
 	if !v.facts.Boot.Ready {
-		want.Boot.Waits = v.bootMessage()
+		want.Boot.Waits = boots.Waits(v.boot)
 	}
-	s.source, want.Boot.Refused = bootSource(v.BootTarget, v.reading.Value.Boot.Missing, v.facts.Boot.Purpose, v.settings().Boot.WithoutOverride)
+	s.source, want.Boot.Refused = boots.Source(v.BootTarget, v.reading.Value.Boot.Missing, v.facts.Boot.Purpose, v.settings().Boot.WithoutOverride)
 	want.Boot.Wipes = v.boot != nil && v.boot.Annotations[v1alpha1.BootPurposeAnnotation] == v1alpha1.BootPurposeWipe
 	s.earns = effect.Earns
 	return s.carryOut(ctx, power.Decide(s.input(want)))
@@ -78,12 +78,12 @@ func (s powerShell) stop(ctx context.Context, graceful time.Duration, force bool
 
 // powerAsClaimed follows the bound claim.
 func (s powerShell) powerAsClaimed(ctx context.Context, effect engine.Effect) loop.Progress {
-	if s.v.claim.Spec.Power != v1alpha1.PowerOn {
+	if s.claim.Spec.Power != v1alpha1.PowerOn {
 		return s.stop(ctx, shutdownGrace, true)
 	}
 	p := s.powerOn(ctx, effect)
-	s.v.recordShown() // what shows in this reconcile counts
-	if p.Phase == loop.Done && !policies.BootedForClaim(s.v.server) {
+	s.recordShown() // what shows in this reconcile counts
+	if p.Phase == loop.Done && !policies.BootedForClaim(s.server) {
 		return loop.Failing(v1alpha1.ReasonSwitchedOnByHand, "somebody else switched the machine on before it was booted for the "+
 			"claim, and it runs what it found; it boots once the claim asks for power Off and then On", 0)
 	}
@@ -91,21 +91,21 @@ func (s powerShell) powerAsClaimed(ctx context.Context, effect engine.Effect) lo
 }
 
 func (s powerShell) input(want power.Want) power.Input {
-	return power.Input{Asked: s.v.requested(), Want: want, Reading: s.v.powerReading(), Busy: s.v.Cache.Busy(s.v.server.Name), Poll: s.v.shortly()}
+	return power.Input{Asked: s.requested(), Want: want, Reading: s.powerReading(), Busy: s.Cache.Busy(s.server.Name), Poll: s.shortly()}
 }
 
 // carryOut asks for permission, records the request, and has the BMC asked once that is stored.
 func (s powerShell) carryOut(ctx context.Context, out power.Output) loop.Progress {
-	v := s.v
+	v := s.scope
 	if out.Refresh {
 		v.refresh()
 	}
-	v.awaitsBMC = v.awaitsBMC || out.Polls
+	v.out.awaitsBMC = v.out.awaitsBMC || out.Polls
 	v.wakeIn(out.Again)
 	if out.Ask == "" {
 		v.server.Status.Lifecycle.Request = out.Request
 		if out.Shows {
-			return v.clearOverride(ctx)
+			return bootShell{v}.clearOverride(ctx)
 		}
 		return out.Progress
 	}
@@ -125,11 +125,11 @@ func (s powerShell) carryOut(ctx context.Context, out power.Output) loop.Progres
 
 // begin notes what goes with a request that is about to be recorded.
 func (s powerShell) begin(out power.Output) {
-	l := s.v.server.Status.Lifecycle
-	s.v.memory.ask(s.v.server.Name, out.Request.AskedAt.Time)
+	l := s.server.Status.Lifecycle
+	s.memory.ask(s.server.Name, out.Request.AskedAt.Time)
 	if out.Ask == v1alpha1.PowerActionOn {
-		s.v.watchBoot()
-		l.Marks = status.Marks(l.Marks, engine.Decision{Marks: s.earns})
+		bootShell{s.scope}.watchBoot()
+		l.Marks = engine.Decision{Marks: s.earns}.MarksAfter(l.Marks)
 	}
 	for _, a := range out.Actions {
 		fleet.Begin(l, a, out.Request.AskedAt)
@@ -138,14 +138,14 @@ func (s powerShell) begin(out power.Output) {
 
 // call is the call to the BMC that an action takes.
 func (s powerShell) call(action v1alpha1.PowerAction) func(context.Context, redfish.BMC) error {
-	v := s.v
+	v := s.scope
 	switch action {
 	case v1alpha1.PowerActionGracefulShutdown:
 		return v.reset(redfish.ActionGracefulShutdown)
 	case v1alpha1.PowerActionForceOff:
 		return v.reset(redfish.ActionForceOff)
 	}
-	uri, want, source, mode := v.server.Spec.SystemURI, v.want(), s.source, redfish.BootMode(v.bootSettings().Mode)
+	uri, want, source, mode := v.server.Spec.SystemURI, v.want(), s.source, redfish.BootMode(bootShell{v}.bootSettings().Mode)
 	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.PowerOnOnce(ctx, uri, want, source, mode) }
 }
 

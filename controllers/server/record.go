@@ -36,11 +36,11 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	v.recordMove(d)
 	v.recordOperation(d)
 	v.recordStatus(d, outcome)
-	alongside := v.unbooted
+	alongside := v.out.unbooted
 	if stored { // order 3: the finalizer without a lifecycle must mean that a status was lost
 		alongside = controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer) || alongside
 	}
-	v.memory.settle(s.Name, v.recorded.Settled, v.awaitsBMC)
+	v.memory.settle(s.Name, v.recorded.Settled, v.out.awaitsBMC)
 	v.recordLabels(alongside)
 }
 
@@ -68,15 +68,11 @@ func (v *scope) recordStatus(d engine.Decision, outcome loop.Outcome) {
 func (v *scope) statusInput(d engine.Decision, outcome loop.Outcome) status.Input {
 	in := status.Input{Server: v.server, Now: v.now, Decision: d, Gated: v.gated, Outcome: outcome, Governance: v.governs,
 		Settings: v.settings(), Facts: v.facts, System: v.systemReading(), Claim: v.claim, Inventory: v.inventory, Proof: v.proof,
-		Clock: v.clock, Stated: v.stated.Stated, Reading: v.statusReading(), Withheld: v.verdict, LetThrough: v.letThrough, BootTarget: v.BootTarget,
-		OverrideMissing: withoutOverride(v.settings().Boot.WithoutOverride)}
+		Clock: v.clock, Stated: v.stated.Stated, Reading: v.statusReading(), Withheld: v.verdict, LetThrough: v.letThrough, BootTarget: v.BootTarget}
 	in.Governance.Bundle = v.bundle
 	if l := v.server.Status.Lifecycle; l != nil && l.Request != nil {
 		asked := v.requested()
 		in.Power = status.Power{Unsolved: asked.Unsolved(), Since: asked.Since()}
-	}
-	if v.bundle != nil && v.facts.Claim.Missing {
-		in.InsteadOfRelease = v.insteadOf(v1alpha1.OperationRelease)
 	}
 	return in
 }

@@ -179,8 +179,8 @@ func TestRecordOperation(t *testing.T) {
 				operation = op.Name + " " + string(op.State)
 			}
 			var notes []string
-			for _, n := range c.scope.notes {
-				notes = append(notes, n.reason)
+			for _, n := range c.scope.out.notes {
+				notes = append(notes, n.Reason)
 			}
 			if operation != c.operation || c.scope.server.Annotations[v1alpha1.OperationAnnotation] != c.annotation || !cmp.Equal(notes, c.notes) {
 				t.Errorf("operation %q, annotation %q, notes %v; want %q, %q, %v", operation,
@@ -198,8 +198,8 @@ func TestAReleaseIsToldWhereItCanBeRecorded(t *testing.T) {
 	} {
 		v := newScope(t, state, func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationRelease })
 		v.recordOperation(engine.Decision{})
-		if len(v.notes) != 1 || v.notes[0].message != want {
-			t.Errorf("got  %v\nwant %s", v.notes, want)
+		if len(v.out.notes) != 1 || v.out.notes[0].Message != want {
+			t.Errorf("got  %v\nwant %s", v.out.notes, want)
 		}
 	}
 }
@@ -215,8 +215,8 @@ func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
 	} {
 		v := newScope(t, "Available", func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation })
 		v.recordOperation(engine.Decision{})
-		if len(v.notes) != 1 || v.notes[0].message != want {
-			t.Errorf("got  %v\nwant %s", v.notes, want)
+		if len(v.out.notes) != 1 || v.out.notes[0].Message != want {
+			t.Errorf("got  %v\nwant %s", v.out.notes, want)
 		}
 	}
 }

@@ -3,14 +3,12 @@
 package server
 
 import (
-	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
-	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/redfish"
@@ -80,15 +78,6 @@ func (v *scope) recordRunning() {
 	if v.shows(redfish.PowerOn) && v.reading.Begun.After(v.memory.enteredAt(v.server)) {
 		at := metav1.NewMicroTime(v.now)
 		l.SeenOnAt = &at
-	}
-}
-
-// afterwards asks the BMC for something. It is called once the record of that is stored.
-func (v *scope) afterwards(id string, run func(context.Context, redfish.BMC) error, actions ...fleet.Action) func() {
-	guarded := v.guarded(run, actions...)
-	return func() {
-		v.Cache.Repeat(v.server.Name, id) // one that was put off is known, and forgotten only now that it is recorded anew
-		v.Cache.Do(v.server.Name, v.target, id, guarded)
 	}
 }
 

@@ -21,7 +21,9 @@ import (
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/rollout"
+	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -50,9 +52,7 @@ type scope struct {
 	work
 	server *v1alpha1.Server
 	now    time.Time
-	// notes are what the events of this reconcile say besides moves, and wake is when to look again; 0 for never.
-	notes []note
-	wake  time.Duration
+	out    outputs
 }
 
 // objects are the objects beside the server that its facts are made of.
@@ -99,19 +99,22 @@ type work struct {
 	// verdict is why something was held back in this reconcile, and letThrough says that something was let through.
 	verdict    *fleet.Verdict
 	letThrough bool
-	// awaitsBMC says that something waits for the BMC to show it.
-	awaitsBMC bool
-	// unbooted says that the reference to a boot is taken away in this reconcile.
-	unbooted bool
 	// recorded is what status says, and what follows from it.
 	recorded status.Output
-	// forcing is the move that an operation forces, and forceRefused why it is not made.
-	forcing      *forcing
-	forceRefused string
+	// force is the move that an operation forces; nil where none does.
+	force *operations.Move
 }
 
-type note struct {
-	reason, message string
+// outputs are what a reconcile leads to besides what it records.
+type outputs struct {
+	// notes are what the events of this reconcile say besides moves.
+	notes []operations.Note
+	// wake is when to look again; 0 leaves it to whatever wakes the server.
+	wake time.Duration
+	// awaitsBMC says that something waits for the BMC to show it.
+	awaitsBMC bool
+	// unbooted says that the reference to a boot is taken away.
+	unbooted bool
 }
 
 // Observe implements loop.Subject.
@@ -140,7 +143,7 @@ func (v *scope) readObjects(ctx context.Context) error {
 	if ref := s.Spec.ServerClaimRef; ref != nil {
 		claim := &v1alpha1.ServerClaim{}
 		var from client.Reader = v.Client
-		if v.byHand() {
+		if operations.ByHand(v.server) {
 			from = v.Reader
 		}
 		if err := from.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim); err == nil {
@@ -166,7 +169,7 @@ func (v *scope) readInventory(ctx context.Context) error {
 	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
 		inventory := &policyv1alpha1.ServerInventory{}
 		var from client.Reader = v.Client
-		if v.declaresClean() {
+		if operations.DeclaresClean(v.server) {
 			from = v.Reader // the cache may not show a holder yet
 		}
 		err := from.Get(ctx, types.NamespacedName{Name: name}, inventory)
@@ -204,7 +207,7 @@ func (v *scope) readBoot(ctx context.Context) error {
 		return err
 	}
 	if boot.DeletionTimestamp.IsZero() && v.isOurs(boot) {
-		if v.claim != nil && ownedByClaim(boot, v.claim) { // also one that another operator of this API wrote
+		if v.claim != nil && boots.OwnedByClaim(boot, v.claim) { // also one that another operator of this API wrote
 			metav1.SetMetaDataAnnotation(&boot.ObjectMeta, v1alpha1.BootPurposeAnnotation, v1alpha1.BootPurposeClaim)
 		}
 		v.boot = boot
@@ -214,7 +217,7 @@ func (v *scope) readBoot(ctx context.Context) error {
 
 // isOurs says whether our effect wrote the boot configuration for what the server is doing now.
 func (v *scope) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
-	if v.claim != nil && ownedByClaim(boot, v.claim) {
+	if v.claim != nil && boots.OwnedByClaim(boot, v.claim) {
 		return true // whoever wrote it: a claim's boot configuration is known by its owner
 	}
 	switch boot.Annotations[v1alpha1.BootPurposeAnnotation] {
@@ -335,7 +338,7 @@ func faulty(parts []redfish.HealthPart) []string {
 
 // wakeIn notes a moment at which to look again; the earliest counts.
 func (v *scope) wakeIn(d time.Duration) {
-	v.wake = trigger.Earlier(v.wake, d)
+	v.out.wake = trigger.Earlier(v.out.wake, d)
 }
 
 // want is the identity that must answer before anything is written to the BMC.
@@ -349,5 +352,5 @@ func (v *scope) want() redfish.Identity {
 
 // note keeps a warning to be told once in this reconcile.
 func (v *scope) note(reason, message string) {
-	v.notes = append(v.notes, note{reason: reason, message: message})
+	v.out.notes = append(v.out.notes, operations.Note{Reason: reason, Message: message})
 }

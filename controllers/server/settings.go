@@ -16,6 +16,9 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
+// settingShell makes the settings of a machine that hold nothing back, for one effect.
+type settingShell struct{ *scope }
+
 // settingRetry is the time between two attempts to make a setting that a BMC refuses and that holds nothing back.
 const settingRetry = 10 * time.Minute
 
@@ -35,7 +38,7 @@ func (v *scope) refused(reason, what string, err error) {
 }
 
 // wantedBootOrder is the devices of spec.bootOrder, lowest priority first.
-func (v *scope) wantedBootOrder() []string {
+func (v settingShell) wantedBootOrder() []string {
 	order := slices.Clone(v.server.Spec.BootOrder)
 	slices.SortStableFunc(order, func(a, b v1alpha1.BootOrder) int { return int(a.Priority - b.Priority) })
 	var devices []string
@@ -46,7 +49,7 @@ func (v *scope) wantedBootOrder() []string {
 }
 
 // applyBootOrder asserts spec.bootOrder.
-func (v *scope) applyBootOrder(ctx context.Context) loop.Progress {
+func (v settingShell) applyBootOrder(ctx context.Context) loop.Progress {
 	devices := v.wantedBootOrder()
 	if len(devices) == 0 || !v.reading.Reachable() {
 		return loop.Holds()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rollout"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
@@ -56,7 +57,7 @@ func (r *run) powerUnknown() bool {
 
 // needsPower says that a bundle begins the state with a boot of an image of ours, before the power of the machine is known.
 func (r *run) needsPower(b *bundle.Bundle) bool {
-	if _, migrates := b.Lifecycle.Migrates(r.d.From); migrates || !BootsOurs(b, r.d.From) {
+	if _, migrates := b.Lifecycle.Migrates(r.d.From); migrates || !operations.BootsOurs(b, r.d.From) {
 		return false
 	}
 	known := r.Reading.Fresh && (r.Reading.Power == redfish.PowerOn || r.Reading.Power == redfish.PowerOff)
@@ -67,11 +68,6 @@ func (r *run) needsPower(b *bundle.Bundle) bool {
 	unclear := r.facts.BMC.Identity != policies.IdentitySame || r.Reading.Power != redfish.PowerOn && r.Reading.Power != redfish.PowerOff
 	r.out.Wants.Poll = r.out.Wants.Poll || r.Reading.Reachable && unclear
 	return true
-}
-
-// BootsOurs says that a state boots the probe or the wipe image, now or once what that waits for has come.
-func BootsOurs(b *bundle.Bundle, s engine.State) bool {
-	return b.Lifecycle.Ensures(s, policies.EffectBootProbe) || b.Lifecycle.Ensures(s, policies.EffectBootWipe)
 }
 
 // noPlace says that the canary has no place for the server. What is in force takes it over instead, where that ends its halt
@@ -134,7 +130,7 @@ func (r *run) takeOver(g *rollout.Governance, facts *policies.Facts) engine.Deci
 	d := policies.Adopt(l, facts, r.Reading.Tried)
 	if _, migrates := l.Migrates(state); migrates {
 		d = l.Decide(facts)
-	} else if BootsOurs(g.Bundle, state) && !r.shows(redfish.PowerOff) {
+	} else if operations.BootsOurs(g.Bundle, state) && !r.shows(redfish.PowerOff) {
 		d = l.Enter(facts, l.Initial())
 		d.Rule = v1alpha1.RuleAdopted
 	}

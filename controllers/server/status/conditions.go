@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/diag"
@@ -108,7 +109,7 @@ func (r *record) lettingGo() string {
 		return "somebody clears spec.serverClaimRef of the server, for which nothing was booted for a claim here"
 	}
 	return fmt.Sprintf("somebody releases it (annotation %s=%s), which is refused in state %s",
-		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) + r.InsteadOfRelease
+		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) + operations.Instead(r.Governance.Bundle, r.s, v1alpha1.OperationRelease)
 }
 
 func (r *record) recordHalt() {

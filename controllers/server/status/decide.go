@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/rollout"
+	"github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -54,10 +55,6 @@ type Input struct {
 	Withheld   *fleet.Verdict
 	LetThrough bool
 	BootTarget string
-	// OverrideMissing is what follows from a BMC that shows no boot override.
-	OverrideMissing string
-	// InsteadOfRelease says where a release can be recorded that the state does not take.
-	InsteadOfRelease string
 }
 
 // Reading is what the BMC said last.
@@ -163,7 +160,8 @@ func (r *record) recordOverrideMissing() {
 	case !r.Reading.Snapshot.Boot.Missing:
 		r.drop(v1alpha1.ConditionBootOverrideMissing)
 	default:
-		r.condition(v1alpha1.ConditionBootOverrideMissing, metav1.ConditionTrue, v1alpha1.ReasonBootOverrideMissing, r.OverrideMissing)
+		r.condition(v1alpha1.ConditionBootOverrideMissing, metav1.ConditionTrue, v1alpha1.ReasonBootOverrideMissing,
+			boot.WithoutOverride(r.Settings.Boot.WithoutOverride))
 	}
 }
 

@@ -52,7 +52,7 @@ func (r *record) recordMove() {
 	l.Entry++
 	l.EnteredAt, l.SeenOnAt, l.BootedAt, l.Rule, l.Clock, l.Credential = now, nil, nil, rule, nil, nil
 	l.Revision = r.Governance.Bundle.Revision.Name
-	l.Marks = Marks(l.Marks, r.Decision)
+	l.Marks = r.Decision.MarksAfter(l.Marks)
 	switch {
 	case r.Decision.ResetRetries || r.Decision.Stable:
 		l.Retries = 0
@@ -118,9 +118,9 @@ func (r *record) recordStranger() {
 	mark := []string{policies.MarkStranger}
 	if slices.Contains(r.Facts.Lifecycle.Marks, policies.MarkStranger) && r.Decision.Rule != v1alpha1.RuleForced &&
 		!slices.Contains(l.Marks, policies.MarkManaged) {
-		l.Marks = Marks(l.Marks, engine.Decision{Marks: mark})
+		l.Marks = engine.Decision{Marks: mark}.MarksAfter(l.Marks)
 	} else {
-		l.Marks = Marks(l.Marks, engine.Decision{Clears: mark})
+		l.Marks = engine.Decision{Clears: mark}.MarksAfter(l.Marks)
 	}
 }
 
@@ -134,21 +134,4 @@ func (r *record) recordRevision() {
 // inherited are the marks with which a lifecycle of the server begins.
 func (r *record) inherited() []policies.Inherited {
 	return policies.Inheritance(r.s, r.Inventory, r.Proof)
-}
-
-// Marks are the marks after a move, sorted, so that the same set is always the same list.
-func Marks(marks []string, d engine.Decision) []string {
-	var after []string
-	for _, m := range marks {
-		if !slices.Contains(d.Clears, m) {
-			after = append(after, m)
-		}
-	}
-	for _, m := range d.Marks {
-		if !slices.Contains(after, m) {
-			after = append(after, m)
-		}
-	}
-	slices.Sort(after)
-	return after
 }
