@@ -66,7 +66,7 @@ func (v *scope) decide() engine.Decision {
 		return v.beginAnew()
 	}
 	if v.server.Status.Lifecycle != nil {
-		if v.force = operations.Force(v.operationInput(engine.Decision{})); v.force.Made() {
+		if v.force = operations.Force(operationShell{v}.input(engine.Decision{})); v.force.Made() {
 			return v.force.Decision
 		}
 		if d := l.Decide(v.facts); !d.Moves() || d.From != l.Initial() || v.reading.Tried {
