@@ -32,7 +32,7 @@ func (v *scope) gatesInput() gates.Input {
 		Machine: gates.Machine{Changing: changing, ChangingFor: left, PowerOnFor: v.requested().UnsettledFor(redfish.PowerOn)}}
 	in.Reading.Fresh = v.fresh()
 	if v.bundle != nil && v.governs.Resting == nil && v.server.Status.Lifecycle != nil {
-		if v.force = operations.Force(v.operationInput(engine.Decision{})); v.force.Made() {
+		if v.force = operations.Force(operationShell{v}.input(engine.Decision{})); v.force.Made() {
 			in.Forced = &v.force.Decision
 		}
 	}

@@ -83,7 +83,7 @@ func (v *scope) carryOut(ctx context.Context, effect engine.Effect) loop.Progres
 	case policies.EffectForgetHolder:
 		return v.forgetHolder(ctx)
 	case policies.EffectResetAsAsked:
-		return v.resetAsAsked(ctx)
+		return operationShell{v}.resetAsAsked(ctx)
 	case policies.EffectLocate:
 		return settingShell{v}.locate(ctx, effect)
 	case policies.EffectApplyBootOrder:

@@ -27,7 +27,7 @@ func (v settingShell) locate(ctx context.Context, effect engine.Effect) loop.Pro
 	if wanted == "" || shown == wanted {
 		return loop.Holds()
 	}
-	id := v.jobID("led-" + string(wanted))
+	id := jobID(v.server, "led-"+string(wanted))
 	if job, known := v.Cache.Known(v.server.Name, id); known {
 		if job.State != hardware.JobFailed {
 			return loop.Holds()

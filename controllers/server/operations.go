@@ -21,9 +21,12 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// operationInput is what decisions about operations depend on. What an older reading says of the power counts for nothing: a
+// operationShell carries out what is decided about operations.
+type operationShell struct{ *scope }
+
+// input is what decisions about operations depend on. What an older reading says of the power counts for nothing: a
 // forced move waits for a fresh one, on which it is judged again.
-func (v *scope) operationInput(d engine.Decision) operations.Input {
+func (v operationShell) input(d engine.Decision) operations.Input {
 	_, written := v.server.Annotations[v1alpha1.OperationAnnotation]
 	in := operations.Input{Server: v.server, Bundle: v.bundle, Facts: v.facts, Inventory: v.inventory, Claim: v.claim,
 		Holder: v.holder, Unconfirmed: v.unconfirmed, Now: v.now, Decision: d, Move: v.force}
@@ -35,9 +38,9 @@ func (v *scope) operationInput(d engine.Decision) operations.Input {
 	return in
 }
 
-// recordOperation takes in what is asked for, and ends what is done.
-func (v *scope) recordOperation(d engine.Decision) {
-	out := operations.Decide(v.operationInput(d))
+// record takes in what is asked for, and ends what is done.
+func (v operationShell) record(d engine.Decision) {
+	out := operations.Decide(v.input(d))
 	*v.server = *out.Server
 	v.out.notes = append(v.out.notes, out.Notes...)
 	v.wakeIn(out.Again)
@@ -46,7 +49,7 @@ func (v *scope) recordOperation(d engine.Decision) {
 // readHolder asks past the cache, where a release by hand or a declaration is asked for: a claim that the cache does not show may exist.
 // The holder is the claim whose UID is recorded, on the server or in the inventory; where none is recorded, any claim that
 // names the server or that the server names.
-func (v *scope) readHolder(ctx context.Context) error {
+func (v operationShell) readHolder(ctx context.Context) error {
 	if operations.Asked(v.server) != v1alpha1.OperationRelease && !operations.DeclaresClean(v.server) {
 		return nil
 	}
@@ -79,7 +82,7 @@ func (v *scope) readHolder(ctx context.Context) error {
 }
 
 // resetAsAsked carries out the one reset or power change that an operation asks for.
-func (v *scope) resetAsAsked(ctx context.Context) loop.Progress {
+func (v operationShell) resetAsAsked(ctx context.Context) loop.Progress {
 	in := operations.ResetInput{Server: v.server, Busy: v.Cache.Busy(v.server.Name), Now: v.now}
 	if job, known := v.Cache.Known(v.server.Name, v.server.Status.Operation.ID); known {
 		in.Job = operations.Job{Known: true, Running: job.State == hardware.JobRunning}
@@ -98,7 +101,7 @@ func (v *scope) resetAsAsked(ctx context.Context) loop.Progress {
 	op, at := v.server.Status.Operation, metav1.NewMicroTime(v.now)
 	op.State, op.BegunAt = v1alpha1.OperationInProgress, &at
 	fleet.Begin(v.server.Status.Lifecycle, out.Action, at)
-	id, guarded := op.ID, v.guarded(v.reset(out.Ask), out.Action)
+	id, guarded := op.ID, v.guarded(powerShell{scope: v.scope}.reset(out.Ask), out.Action)
 	return out.Progress.Then(func() { // order 1: the operation is stored as begun before the BMC is asked
 		v.Cache.Repeat(v.server.Name, id) // one that was postponed is known, and forgotten only now that it is recorded anew
 		v.Cache.Do(v.server.Name, v.target, id, guarded)

@@ -21,7 +21,7 @@ func (v bootShell) clearOverride(ctx context.Context) loop.Progress {
 	if !v.facts.BMC.OverrideSet {
 		return loop.Holds()
 	}
-	id := v.jobID("clear-override")
+	id := jobID(v.server, "clear-override")
 	job, known := v.Cache.Known(v.server.Name, id)
 	in := boots.OverrideInput{Set: true, Reported: v.facts.Probe.Entry == v.facts.Lifecycle.Entry, Since: v.bootedSince(), Boot: v.boot,
 		FirstWord: v.firstWord(), Job: boots.Job{Known: known, Running: job.State == hardware.JobRunning, EndedAt: job.EndedAt}, Now: v.now}
@@ -32,7 +32,7 @@ func (v bootShell) clearOverride(ctx context.Context) loop.Progress {
 	out := boots.Override(in)
 	v.wakeIn(out.Again)
 	if out.Tell {
-		v.refused("BootOverrideStays", "the boot override could not be cleared: ", job.Err)
+		settingShell{v.scope}.refused("BootOverrideStays", "the boot override could not be cleared: ", job.Err)
 	}
 	if !out.Clear {
 		return loop.Holds()

@@ -138,18 +138,17 @@ func (s powerShell) begin(out power.Output) {
 
 // call is the call to the BMC that an action takes.
 func (s powerShell) call(action v1alpha1.PowerAction) func(context.Context, redfish.BMC) error {
-	v := s.scope
 	switch action {
 	case v1alpha1.PowerActionGracefulShutdown:
-		return v.reset(redfish.ActionGracefulShutdown)
+		return s.reset(redfish.ActionGracefulShutdown)
 	case v1alpha1.PowerActionForceOff:
-		return v.reset(redfish.ActionForceOff)
+		return s.reset(redfish.ActionForceOff)
 	}
-	uri, want, source, mode := v.server.Spec.SystemURI, v.want(), s.source, redfish.BootMode(bootShell{v}.bootSettings().Mode)
+	uri, want, source, mode := s.server.Spec.SystemURI, s.want(), s.source, redfish.BootMode(bootShell{s.scope}.bootSettings().Mode)
 	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.PowerOnOnce(ctx, uri, want, source, mode) }
 }
 
-func (v *scope) reset(action redfish.PowerAction) func(context.Context, redfish.BMC) error {
-	uri, want := v.server.Spec.SystemURI, v.want()
+func (s powerShell) reset(action redfish.PowerAction) func(context.Context, redfish.BMC) error {
+	uri, want := s.server.Spec.SystemURI, s.want()
 	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.Reset(ctx, uri, want, action) }
 }

@@ -30,11 +30,9 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	if v.fresh() {
 		v.memory.answered(s.Name)
 	}
-	v.recordShown()
-	v.recordRefusal()
-	v.recordRunning()
+	powerShell{scope: v}.record()
 	v.recordMove(d)
-	v.recordOperation(d)
+	operationShell{v}.record(d)
 	v.recordStatus(d, outcome)
 	alongside := v.out.unbooted
 	if stored { // order 3: the finalizer without a lifecycle must mean that a status was lost

@@ -173,7 +173,7 @@ func TestRecordOperation(t *testing.T) {
 			engine.Decision{From: "Available", To: "Reserved", Rule: "Claimed", Groups: []string{"server"}}, "park Pending", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.scope.recordOperation(c.decision)
+			operationShell{c.scope}.record(c.decision)
 			operation := ""
 			if op := c.scope.server.Status.Operation; op != nil {
 				operation = op.Name + " " + string(op.State)
@@ -197,7 +197,7 @@ func TestAReleaseIsToldWhereItCanBeRecorded(t *testing.T) {
 			"taken over first, by annotation policy.metalaw.dev/consent=take-over, which may switch it off",
 	} {
 		v := newScope(t, state, func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationRelease })
-		v.recordOperation(engine.Decision{})
+		operationShell{v}.record(engine.Decision{})
 		if len(v.out.notes) != 1 || v.out.notes[0].Message != want {
 			t.Errorf("got  %v\nwant %s", v.out.notes, want)
 		}
@@ -214,7 +214,7 @@ func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
 		"unpark": "unpark cannot be used in state Available",
 	} {
 		v := newScope(t, "Available", func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation })
-		v.recordOperation(engine.Decision{})
+		operationShell{v}.record(engine.Decision{})
 		if len(v.out.notes) != 1 || v.out.notes[0].Message != want {
 			t.Errorf("got  %v\nwant %s", v.out.notes, want)
 		}

@@ -45,21 +45,28 @@ func (v *scope) notAhead(kind recordKind, id string, recorded time.Time) time.Ti
 	return recorded
 }
 
+// record keeps what became of the power request.
+func (s powerShell) record() {
+	s.recordShown()
+	s.recordRefusal()
+	s.recordRunning()
+}
+
 // recordRefusal keeps what the BMC said when it refused the power change.
-func (v *scope) recordRefusal() {
-	if l := v.server.Status.Lifecycle; l != nil {
-		l.Request = v.requested().Recorded()
+func (s powerShell) recordRefusal() {
+	if l := s.server.Status.Lifecycle; l != nil {
+		l.Request = s.requested().Recorded()
 	}
 }
 
 // recordShown notes that the machine is as was asked.
-func (v *scope) recordShown() {
-	l := v.server.Status.Lifecycle
+func (s powerShell) recordShown() {
+	l := s.server.Status.Lifecycle
 	if l == nil || l.Request == nil {
 		return
 	}
-	shown, booted := v.requested().Shown(v.powerReading(), v.memory.askedAt(v.server.Name, l.Request.AskedAt.Time))
-	at := metav1.NewMicroTime(v.now)
+	shown, booted := s.requested().Shown(s.powerReading(), s.memory.askedAt(s.server.Name, l.Request.AskedAt.Time))
+	at := metav1.NewMicroTime(s.now)
 	if shown {
 		l.Request.ShownAt = &at
 	}
@@ -70,20 +77,20 @@ func (v *scope) recordShown() {
 
 // recordRunning notes that the machine was seen on in this entry, so that something may be running on it. It does not ask
 // for a credential: a report may come without one.
-func (v *scope) recordRunning() {
-	l := v.server.Status.Lifecycle
+func (s powerShell) recordRunning() {
+	l := s.server.Status.Lifecycle
 	if l == nil || l.SeenOnAt != nil {
 		return
 	}
-	if v.shows(redfish.PowerOn) && v.reading.Begun.After(v.memory.enteredAt(v.server)) {
-		at := metav1.NewMicroTime(v.now)
+	if s.shows(redfish.PowerOn) && s.reading.Begun.After(s.memory.enteredAt(s.server)) {
+		at := metav1.NewMicroTime(s.now)
 		l.SeenOnAt = &at
 	}
 }
 
 // jobID names a job by the entry that asks for it, so that one of a former entry is never taken for this one.
-func (v *scope) jobID(what string) string {
-	return entryText(v.server.Status.Lifecycle.Entry) + "/" + what
+func jobID(s *v1alpha1.Server, what string) string {
+	return entryText(s.Status.Lifecycle.Entry) + "/" + what
 }
 
 // words says what went wrong with a BMC, alike for as long as it is the same.

@@ -277,7 +277,7 @@ func TestWhatWasAskedForIsSeenOnlyByAReadingTakenSince(t *testing.T) {
 		"a power-on is not shown by a machine which is Off": {off(asks(v1alpha1.PowerActionOn)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.scope.recordShown()
+			(powerShell{scope: c.scope}).recordShown()
 			shown := c.scope.server.Status.Lifecycle.Request.ShownAt
 			if got := shown != nil; got != c.want {
 				t.Errorf("shown %t, want %t", got, c.want)
@@ -301,7 +301,7 @@ func TestWhenSomethingWasFirstShownIsKept(t *testing.T) {
 		v.reading.Value.Power = redfish.PowerOn
 		v.facts.BMC.Identity = policies.IdentitySame
 	})
-	v.recordShown()
+	(powerShell{scope: v}).recordShown()
 	if got := v.server.Status.Lifecycle.Request.ShownAt.Time; !got.Equal(noon.Add(-30 * time.Minute)) {
 		t.Errorf("shown at %s", got)
 	}
@@ -334,7 +334,7 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 		"not when it is another":     {in(func(v *scope) { v.facts.BMC.Identity = policies.IdentityOther }), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.scope.recordRunning()
+			(powerShell{scope: c.scope}).recordRunning()
 			if got := c.scope.server.Status.Lifecycle.SeenOnAt != nil; got != c.want {
 				t.Errorf("seen on: %t, want %t", got, c.want)
 			}

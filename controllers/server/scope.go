@@ -158,7 +158,7 @@ func (v *scope) readObjects(ctx context.Context) error {
 	if err := v.readProof(ctx); err != nil {
 		return err
 	}
-	if err := v.readHolder(ctx); err != nil {
+	if err := (operationShell{v}).readHolder(ctx); err != nil {
 		return err
 	}
 	return v.readBoot(ctx)

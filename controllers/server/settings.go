@@ -31,7 +31,7 @@ func againAfter(err error) time.Duration {
 }
 
 // refused tells of a setting that the BMC refuses.
-func (v *scope) refused(reason, what string, err error) {
+func (v settingShell) refused(reason, what string, err error) {
 	if !power.NotAsked(err) {
 		v.note(reason, what+words(err))
 	}
@@ -63,7 +63,7 @@ func (v settingShell) applyBootOrder(ctx context.Context) loop.Progress {
 		return loop.Holds() // the machine may be booting, whatever the BMC shows
 	}
 	uri, want := v.server.Spec.SystemURI, v.want()
-	id := v.jobID("boot-order-" + strings.Join(devices, ","))
+	id := jobID(v.server, "boot-order-"+strings.Join(devices, ","))
 	job, known := v.Cache.Known(v.server.Name, id)
 	switch {
 	case known && job.State == hardware.JobRunning:
