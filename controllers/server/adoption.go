@@ -13,8 +13,11 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
+// governShell asks which revision governs the server, and gets what another one waits for.
+type governShell struct{ *scope }
+
 // question is what is known of the server when it is asked which revision governs it.
-func (v *scope) question() rollout.Question {
+func (v governShell) question() rollout.Question {
 	changing, _ := v.changing()
 	q := rollout.Question{State: engine.State(v.server.Status.State), Halted: isHalted(v.server), Changing: changing != "",
 		Boots: agentEffects[policies.BootFactsOf(v.boot).Purpose], Grants: v.grants,
@@ -30,7 +33,7 @@ func (v *scope) question() rollout.Question {
 }
 
 // candidate is a bundle that may come to govern the server.
-func (v *scope) candidate(b *bundle.Bundle) rollout.Candidate {
+func (v governShell) candidate(b *bundle.Bundle) rollout.Candidate {
 	c := rollout.Candidate{Bundle: b}
 	c.Why, c.Refused = v.Bundles.Held(b.Revision.Name)
 	if b.StandsIn && !c.Refused { // it was mended between the two questions
@@ -46,7 +49,7 @@ func (v *scope) governBy(g rollout.Governance) {
 }
 
 // get takes a place under a canary, or the turn of the server, for which a decision asks.
-func (v *scope) get(asks rollout.Asks) {
+func (v governShell) get(asks rollout.Asks) {
 	if asks.Place != nil {
 		v.grants.Place = v.granted(v.Probation == nil || v.Probation.Admit(v.server, asks.Place))
 		return
@@ -59,7 +62,7 @@ func (v *scope) get(asks rollout.Asks) {
 }
 
 // granted is an answer. A server that is denied something asks again in its next turn.
-func (v *scope) granted(is bool) rollout.Grant {
+func (v governShell) granted(is bool) rollout.Grant {
 	if is {
 		return rollout.Granted
 	}
@@ -76,7 +79,7 @@ var agentEffects = map[string]string{
 
 // changing says what is under way with the machine, so that no other revision takes over meanwhile, and how long at most
 // until that is over; empty where nothing is.
-func (v *scope) changing() (why string, left time.Duration) {
+func (v governShell) changing() (why string, left time.Duration) {
 	if left := policies.WipeQuietIn(v.inventory, v.now); left > 0 {
 		return "the wipe that runs has ended", left
 	}

@@ -21,7 +21,7 @@ import (
 
 // recordReady records the conditions, where a move has been put off since a time.
 func (v *scope) recordReady(d engine.Decision, postponed time.Time) {
-	in := v.statusInput(d, loop.Outcome{})
+	in := statusShell{v}.statusInput(d, loop.Outcome{})
 	in.Since.Postponed = postponed
 	out := status.Decide(in)
 	*v.server = *out.Server

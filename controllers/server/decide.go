@@ -12,10 +12,13 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
+// gateShell runs the decision through the gates, and gets what it wants from outside.
+type gateShell struct{ *scope }
+
 // Decide implements loop.Scope. It is pure: settle gets what the decision wants from outside, before anything is applied.
 func (v *scope) Decide() *gates.Output {
 	began := v.Now()
-	for v.gated = gates.Decide(v.gatesInput()); v.gated.Instead != nil; v.gated = gates.Decide(v.gatesInput()) {
+	for v.gated = gates.Decide((gateShell{v}).gatesInput()); v.gated.Instead != nil; v.gated = gates.Decide((gateShell{v}).gatesInput()) {
 		v.governBy(*v.gated.Instead)
 	}
 	if v.bundle != nil {
@@ -25,14 +28,14 @@ func (v *scope) Decide() *gates.Output {
 }
 
 // gatesInput is everything that the decision is made on.
-func (v *scope) gatesInput() gates.Input {
-	changing, left := v.changing()
-	in := gates.Input{Observation: v.observed, Facts: v.facts, Governance: v.governs, Active: v.candidate(v.Bundles.Active()),
+func (v gateShell) gatesInput() gates.Input {
+	changing, left := governShell{v.scope}.changing()
+	in := gates.Input{Observation: v.observed, Facts: v.facts, Governance: v.governs, Active: governShell{v.scope}.candidate(v.Bundles.Active()),
 		Clock: v.outages(), Reading: v.relied(), Halted: isHalted(v.server), Grants: v.grants,
 		Machine: gates.Machine{Changing: changing, ChangingFor: left, PowerOnFor: v.requested().UnsettledFor(redfish.PowerOn)}}
 	in.Reading.Fresh = v.fresh()
 	if v.bundle != nil && v.governs.Resting == nil && v.server.Status.Lifecycle != nil {
-		if v.force = operations.Force(operationShell{v}.input(engine.Decision{})); v.force.Made() {
+		if v.force = operations.Force(operationShell{v.scope}.input(engine.Decision{})); v.force.Made() {
 			in.Forced = &v.force.Decision
 		}
 	}
@@ -40,10 +43,12 @@ func (v *scope) gatesInput() gates.Input {
 }
 
 // outages tells what keeps the deadline of the server from running.
-func (v *scope) outages() gates.Clock { return gates.Clock{Outage: v.Outage(), HeldBack: v.heldBack} }
+func (v gateShell) outages() gates.Clock {
+	return gates.Clock{Outage: v.Outage(), HeldBack: v.heldBack}
+}
 
 // relied is what the last reading says.
-func (v *scope) relied() gates.Reading {
+func (v gateShell) relied() gates.Reading {
 	r := gates.Reading{Tried: v.reading.Tried, Reachable: v.reading.Reachable(), Power: v.reading.Value.Power}
 	switch {
 	case v.targetErr != nil:
@@ -55,14 +60,14 @@ func (v *scope) relied() gates.Reading {
 }
 
 // settle gets what the decision wants from outside, and returns the decision that stands then.
-func (v *scope) settle() engine.Decision {
+func (v gateShell) settle() engine.Decision {
 	for asks := v.gated.Wants.Asks; asks.Any(); asks = v.gated.Wants.Asks {
-		v.get(asks)
-		v.governBy(rollout.Governs(v.question()))
+		governShell{v.scope}.get(asks)
+		v.governBy(rollout.Governs(governShell{v.scope}.question()))
 		v.Decide()
 	}
 	if own := v.gated.Own; own != nil {
-		v.compare(*own)
+		shadowShell{v.scope}.compare(*own)
 	}
 	if v.gated.Governance.Bundle != v.bundle {
 		v.governBy(v.gated.Governance)

@@ -14,10 +14,13 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
+// effectShell makes the effects of a decision hold.
+type effectShell struct{ *scope }
+
 // Apply implements loop.Scope.
 func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
-	d := v.settle()
-	outcome := v.applyEffects(ctx, d)
+	d := gateShell{v}.settle()
+	outcome := effectShell{v}.applyEffects(ctx, d)
 	v.Record(d, outcome)
 	outcome.Again = trigger.Earlier(d.WakeAfter, v.out.wake)
 	if d.Moves() {
@@ -29,7 +32,7 @@ func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
 }
 
 // applyEffects makes the effects of a decision hold that neither moves nor halts, up to one that waits for a safety rule.
-func (v *scope) applyEffects(ctx context.Context, d engine.Decision) loop.Outcome {
+func (v effectShell) applyEffects(ctx context.Context, d engine.Decision) loop.Outcome {
 	if d.Moves() || d.Halt != nil {
 		return loop.Outcome{}
 	}
@@ -41,7 +44,7 @@ func (v *scope) applyEffects(ctx context.Context, d engine.Decision) loop.Outcom
 	return outcome
 }
 
-func (v *scope) applyEffect(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v effectShell) applyEffect(ctx context.Context, effect engine.Effect) loop.Progress {
 	if asClaimed[effect.Name] && v.claim != nil && v1alpha1.Ignored(v.claim) {
 		return loop.Holds() // a claim that is to be left alone asks for nothing
 	}
@@ -49,7 +52,7 @@ func (v *scope) applyEffect(ctx context.Context, effect engine.Effect) loop.Prog
 }
 
 // await waits for a safety rule, on word of the machine.
-func (v *scope) await(a engine.Awaited) loop.Progress {
+func (v effectShell) await(a engine.Awaited) loop.Progress {
 	if p, ok := v.powerKnown(); !ok {
 		return p
 	}
@@ -60,34 +63,34 @@ func (v *scope) await(a engine.Awaited) loop.Progress {
 var asClaimed = map[string]bool{policies.EffectPowerAsClaimed: true, policies.EffectBootAsClaimed: true}
 
 // carryOut has one line for each effect of the vocabulary.
-func (v *scope) carryOut(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v effectShell) carryOut(ctx context.Context, effect engine.Effect) loop.Progress {
 	switch effect.Name {
 	case engine.MarkEffect:
-		return v.storeMark(ctx, effect.Param("mark").Text())
+		return custodyShell{v.scope}.storeMark(ctx, effect.Param("mark").Text())
 	case policies.EffectPowerOff:
-		return powerShell{scope: v}.powerOff(ctx, effect)
+		return powerShell{scope: v.scope}.powerOff(ctx, effect)
 	case policies.EffectPowerOn:
-		return powerShell{scope: v}.powerOn(ctx, effect)
+		return powerShell{scope: v.scope}.powerOn(ctx, effect)
 	case policies.EffectPowerAsClaimed:
-		return powerShell{scope: v}.powerAsClaimed(ctx, effect)
+		return powerShell{scope: v.scope}.powerAsClaimed(ctx, effect)
 	case policies.EffectBootProbe:
-		return bootShell{v}.agent(ctx, bootShell{v}.probe())
+		return bootShell{v.scope}.agent(ctx, bootShell{v.scope}.probe())
 	case policies.EffectBootWipe:
-		return bootShell{v}.agent(ctx, bootShell{v}.wipe())
+		return bootShell{v.scope}.agent(ctx, bootShell{v.scope}.wipe())
 	case policies.EffectBootAsClaimed:
-		return bootShell{v}.asClaimed(ctx)
+		return bootShell{v.scope}.asClaimed(ctx)
 	case policies.EffectClearBoot:
-		return bootShell{v}.clear(ctx)
+		return bootShell{v.scope}.clear(ctx)
 	case policies.EffectReleaseClaim:
-		return v.releaseClaim(ctx)
+		return custodyShell{v.scope}.releaseClaim(ctx)
 	case policies.EffectForgetHolder:
-		return v.forgetHolder(ctx)
+		return custodyShell{v.scope}.forgetHolder(ctx)
 	case policies.EffectResetAsAsked:
-		return operationShell{v}.resetAsAsked(ctx)
+		return operationShell{v.scope}.resetAsAsked(ctx)
 	case policies.EffectLocate:
-		return settingShell{v}.locate(ctx, effect)
+		return settingShell{v.scope}.locate(ctx, effect)
 	case policies.EffectApplyBootOrder:
-		return settingShell{v}.applyBootOrder(ctx)
+		return settingShell{v.scope}.applyBootOrder(ctx)
 	case policies.EffectMaintain:
 		return loop.Holds() // a maintenance is granted by its own controller, which brings what it asks for
 	}

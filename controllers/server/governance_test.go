@@ -313,8 +313,8 @@ func TestServersComeUnderAnotherRevisionAtAPace(t *testing.T) {
 					}
 					v := &scope{subject: s, server: server, now: begin.Add(time.Duration(seconds) * time.Second)}
 					looks++
-					v.get(rollout.Governs(v.question()).Asks)
-					if rollout.Governs(v.question()).Bundle == good {
+					governShell{v}.get(rollout.Governs(governShell{v}.question()).Asks)
+					if rollout.Governs((governShell{v}).question()).Bundle == good {
 						server.Status.Lifecycle.Revision = good.Revision.Name
 						adopted++
 						continue

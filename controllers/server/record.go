@@ -23,6 +23,9 @@ import (
 // worthTelling is how long what passes by itself may take before it is worth a write.
 const worthTelling = status.WorthTelling
 
+// statusShell takes over what status says.
+type statusShell struct{ *scope }
+
 // Record brings the server up to date with what was decided and done: requests, the move, operations, then the conditions.
 func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	s := v.server
@@ -31,19 +34,19 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 		v.memory.answered(s.Name)
 	}
 	powerShell{scope: v}.record()
-	v.recordMove(d)
+	statusShell{v}.recordMove(d)
 	operationShell{v}.record(d)
-	v.recordStatus(d, outcome)
+	statusShell{v}.recordStatus(d, outcome)
 	alongside := v.out.unbooted
 	if stored { // order 3: the finalizer without a lifecycle must mean that a status was lost
 		alongside = controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer) || alongside
 	}
 	v.memory.settle(s.Name, v.recorded.Settled, v.out.awaitsBMC)
-	v.recordLabels(alongside)
+	statusShell{v}.recordLabels(alongside)
 }
 
 // recordMove takes over the hardware as it is known, and the move.
-func (v *scope) recordMove(d engine.Decision) {
+func (v statusShell) recordMove(d engine.Decision) {
 	out := status.Moved(v.statusInput(d, loop.Outcome{}))
 	*v.server = *out.Server
 	if out.Entered {
@@ -52,7 +55,7 @@ func (v *scope) recordMove(d engine.Decision) {
 }
 
 // recordStatus takes over the conditions.
-func (v *scope) recordStatus(d engine.Decision, outcome loop.Outcome) {
+func (v statusShell) recordStatus(d engine.Decision, outcome loop.Outcome) {
 	reads := outcome.Progress.Reason == power.WaitsForReading && v.reading.Reachable()
 	in := v.statusInput(d, outcome)
 	in.Since.LastJob = v.Cache.LastJob(v.server.Name)
@@ -63,7 +66,7 @@ func (v *scope) recordStatus(d engine.Decision, outcome loop.Outcome) {
 }
 
 // statusInput is everything that the status is made of.
-func (v *scope) statusInput(d engine.Decision, outcome loop.Outcome) status.Input {
+func (v statusShell) statusInput(d engine.Decision, outcome loop.Outcome) status.Input {
 	in := status.Input{Server: v.server, Now: v.now, Decision: d, Gated: v.gated, Outcome: outcome, Governance: v.governs,
 		Settings: v.settings(), Facts: v.facts, System: v.systemReading(), Claim: v.claim, Inventory: v.inventory, Proof: v.proof,
 		Clock: v.clock, Stated: v.stated.Stated, Reading: v.statusReading(), Withheld: v.verdict, LetThrough: v.letThrough, BootTarget: v.BootTarget}
@@ -76,7 +79,7 @@ func (v *scope) statusInput(d engine.Decision, outcome loop.Outcome) status.Inpu
 }
 
 // statusReading is what the BMC said last.
-func (v *scope) statusReading() status.Reading {
+func (v statusShell) statusReading() status.Reading {
 	r := status.Reading{Tried: v.reading.Tried, Reachable: v.reading.Reachable(), Never: v.reading.At.IsZero(), NoTarget: v.targetErr != nil,
 		Crowded: redfish.Crowded(v.reading.Err), Snapshot: v.reading.Value}
 	if v.reading.Err == nil {
@@ -96,7 +99,7 @@ func (v *scope) statusReading() status.Reading {
 
 // recordLabels shows the hardware in labels, by which a plain selector asks for it: alongside another write of the metadata,
 // or else while the server rests, at the pace at which a fleet changes over.
-func (v *scope) recordLabels(alongside bool) {
+func (v statusShell) recordLabels(alongside bool) {
 	s := v.server
 	if s.Status.Lifecycle == nil || !alongside && !v.recorded.Settled {
 		return

@@ -78,7 +78,7 @@ func TestRecordMove(t *testing.T) {
 			outcome{"Error", 13, "DataUnreleased", 0, nil, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.scope.recordMove(c.decision)
+			statusShell{c.scope}.recordMove(c.decision)
 			l := c.scope.server.Status.Lifecycle
 			got := outcome{c.scope.server.Status.State, l.Entry, l.Rule, l.Retries, l.Marks, len(l.History)}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -90,7 +90,7 @@ func TestRecordMove(t *testing.T) {
 
 func TestAHaltBeginsNoLifecycle(t *testing.T) {
 	v := newScope(t, "Strange", func(v *scope) { v.server.Status.Lifecycle = nil })
-	v.recordMove(engine.Decision{From: "Strange", To: "Strange", Halt: &engine.Halt{Cause: engine.HaltUnknownState}})
+	statusShell{v}.recordMove(engine.Decision{From: "Strange", To: "Strange", Halt: &engine.Halt{Cause: engine.HaltUnknownState}})
 	if v.server.Status.Lifecycle != nil {
 		t.Errorf("got %+v", v.server.Status.Lifecycle)
 	}
@@ -99,11 +99,11 @@ func TestAHaltBeginsNoLifecycle(t *testing.T) {
 func TestAMachineWasNotSeenOnInAnEntryThatBegins(t *testing.T) {
 	v := newScope(t, "Initial")
 	v.server.Status.Lifecycle.SeenOnAt = &metav1.MicroTime{Time: noon}
-	v.recordMove(engine.Decision{From: "Initial", To: "Initial"})
+	statusShell{v}.recordMove(engine.Decision{From: "Initial", To: "Initial"})
 	if v.server.Status.Lifecycle.SeenOnAt == nil {
 		t.Error("forgotten within the entry")
 	}
-	v.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
+	statusShell{v}.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
 	if v.server.Status.Lifecycle.SeenOnAt != nil {
 		t.Error("it counts for the next entry as well")
 	}
@@ -112,7 +112,7 @@ func TestAMachineWasNotSeenOnInAnEntryThatBegins(t *testing.T) {
 func TestHistoryKeepsTheLastTenMoves(t *testing.T) {
 	v := newScope(t, "Initial")
 	for range 25 {
-		v.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
+		statusShell{v}.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
 	}
 	h := v.server.Status.Lifecycle.History
 	if len(h) != 10 || h[9].Entry != 32 || h[0].Entry != 23 {

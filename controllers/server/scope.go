@@ -117,15 +117,18 @@ type outputs struct {
 	unbooted bool
 }
 
+// readShell reads what a decision is made on.
+type readShell struct{ *scope }
+
 // Observe implements loop.Subject.
 func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Scope[*gates.Output], error) {
 	v := &scope{subject: s, server: server, now: s.Now()}
-	if err := v.readObjects(ctx); err != nil {
+	if err := (readShell{v}).readObjects(ctx); err != nil {
 		return nil, err
 	}
-	v.governs = rollout.Governs(v.question()) // nothing is granted yet
+	v.governs = rollout.Governs(governShell{v}.question()) // nothing is granted yet
 	v.bundle = v.governs.Bundle
-	if err := v.readHardware(ctx); err != nil {
+	if err := (readShell{v}).readHardware(ctx); err != nil {
 		return nil, err
 	}
 	hold, err := s.Gate.HoldOn(ctx, server.Labels)
@@ -133,12 +136,12 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 		return nil, err
 	}
 	v.heldBack = hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
-	v.governBy(rollout.Governs(v.question())) // the BMC may have answered
+	v.governBy(rollout.Governs(governShell{v}.question())) // the BMC may have answered
 	err = v.confirmByHand(ctx)
 	return v, err
 }
 
-func (v *scope) readObjects(ctx context.Context) error {
+func (v readShell) readObjects(ctx context.Context) error {
 	s := v.server
 	if ref := s.Spec.ServerClaimRef; ref != nil {
 		claim := &v1alpha1.ServerClaim{}
@@ -158,14 +161,14 @@ func (v *scope) readObjects(ctx context.Context) error {
 	if err := v.readProof(ctx); err != nil {
 		return err
 	}
-	if err := (operationShell{v}).readHolder(ctx); err != nil {
+	if err := (operationShell{v.scope}).readHolder(ctx); err != nil {
 		return err
 	}
 	return v.readBoot(ctx)
 }
 
 // readInventory finds what is known of the machine, in either spelling of its UUID: firmware may change the byte order.
-func (v *scope) readInventory(ctx context.Context) error {
+func (v readShell) readInventory(ctx context.Context) error {
 	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
 		inventory := &policyv1alpha1.ServerInventory{}
 		var from client.Reader = v.Client
@@ -194,7 +197,7 @@ func (v *scope) inventoryName() string {
 
 // readBoot finds the boot configuration that is in force: the one that the server names, as far as our effect wrote it
 // for the present entry.
-func (v *scope) readBoot(ctx context.Context) error {
+func (v readShell) readBoot(ctx context.Context) error {
 	ref := v.server.Spec.BootConfigurationRef
 	if ref == nil {
 		return nil
@@ -216,7 +219,7 @@ func (v *scope) readBoot(ctx context.Context) error {
 }
 
 // isOurs says whether our effect wrote the boot configuration for what the server is doing now.
-func (v *scope) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
+func (v readShell) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
 	if v.claim != nil && boots.OwnedByClaim(boot, v.claim) {
 		return true // whoever wrote it: a claim's boot configuration is known by its owner
 	}
@@ -229,7 +232,7 @@ func (v *scope) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
 }
 
 // readHardware takes the last word of the BMC and asks for a newer one where it is too old for what the server is doing.
-func (v *scope) readHardware(ctx context.Context) error {
+func (v readShell) readHardware(ctx context.Context) error {
 	v.target, v.targetErr = v.resolve(ctx)
 	var missing *access.Error
 	if errors.As(v.targetErr, &missing) {
@@ -240,10 +243,10 @@ func (v *scope) readHardware(ctx context.Context) error {
 	if v.targetErr != nil {
 		return v.targetErr
 	}
-	age := v.readingAge()
+	age := pollShell{v.scope}.readingAge()
 	next := age
 	if known := v.Cache.Reading(v.server.Name); known.Begun.Before(v.Cache.LastJob(v.server.Name)) {
-		age, next = v.ageAfterJob(known.At, age)
+		age, next = pollShell{v.scope}.ageAfterJob(known.At, age)
 	}
 	v.reading, _ = v.Cache.Refresh(v.server.Name, v.target, age)
 	v.wakeIn(next)
@@ -254,7 +257,7 @@ func (v *scope) readHardware(ctx context.Context) error {
 }
 
 // resolve finds the BMC behind a server.
-func (v *scope) resolve(ctx context.Context) (hardware.Target, error) {
+func (v readShell) resolve(ctx context.Context) (hardware.Target, error) {
 	s := v.server
 	bmc := &v1alpha1.BMC{}
 	switch {
@@ -305,7 +308,7 @@ func (v *scope) settings() bundle.Settings {
 func (v *scope) makeFacts() {
 	o := policies.Observation{Server: v.server, Now: v.now, System: v.systemReading(),
 		Claim: v.claim, Boot: v.boot, Inventory: v.inventory, Proof: v.proof}
-	v.observed, v.facts, v.clock = gates.Facts(o, &v.governs, v.settings(), v.outages(), v.relied())
+	v.observed, v.facts, v.clock = gates.Facts(o, &v.governs, v.settings(), gateShell{v}.outages(), gateShell{v}.relied())
 	if _, remaining := policies.Released(v.server, v.observed.Settings.ReleaseGrace, v.now); remaining > 0 {
 		v.wakeIn(remaining)
 	}

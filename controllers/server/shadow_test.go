@@ -121,7 +121,7 @@ func TestAShadowKnowsItsOwnSettings(t *testing.T) {
 			v.inventory = c.inventory
 			v.makeFacts()
 			v.Decide()
-			v.settle()
+			gateShell{v}.settle()
 			if diff := cmp.Diff([]string{c.want}, s.seen); diff != "" || v.facts.Policy.Sanitization != bundle.SanitizationRequired {
 				t.Errorf("(-want +got)\n%s, and the facts say %q", diff, v.facts.Policy.Sanitization)
 			}
@@ -142,7 +142,7 @@ func visitOf(t testing.TB, server *v1alpha1.Server, r *rules, shadows Shadows) *
 	now := time.Now()
 	v := &scope{subject: s, server: server, now: now, view: view{reading: hardware.Reading[redfish.SystemSnapshot]{Tried: true, At: now, Begun: now,
 		Value: newMachine(redfish.PowerOff).shows}}}
-	v.governBy(rollout.Governs(v.question()))
+	v.governBy(rollout.Governs(governShell{v}.question()))
 	return v
 }
 
@@ -162,7 +162,7 @@ func BenchmarkDecide(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				v.Decide()
-				v.settle()
+				gateShell{v}.settle()
 			}
 		})
 	}
