@@ -104,7 +104,7 @@ func TestWhichRequestIsDue(t *testing.T) {
 		"it is given its time":                                {reserved("On", wantsOff(grace, true), asked("GracefulShutdown", time.Minute), accepted), "waits 5s, polls"},
 		"then the power is cut":                               {reserved("On", wantsOff(grace, true), asked("GracefulShutdown", grace), accepted), "asks ForceOff [forced power-off]"},
 		"unless the rule does not allow force":                {reserved("On", wantsOff(grace, false), asked("GracefulShutdown", grace), accepted), "fails 1m0s"},
-		"a shutdown that nobody surely heard is repeated":     {reserved("On", wantsOff(grace, true), asked("GracefulShutdown", time.Minute)), "repeats GracefulShutdown [shutdown]"},
+		"a shutdown that may not have been heard is repeated": {reserved("On", wantsOff(grace, true), asked("GracefulShutdown", time.Minute)), "repeats GracefulShutdown [shutdown]"},
 		"a BMC that cannot ask is not waited for":             {reserved("On", wantsOff(grace, true), asked("GracefulShutdown", time.Second), failed(refused)), "asks ForceOff [forced power-off]"},
 		"a BMC that failed is asked again after a while":      {reserved("On", wantsOff(grace, true), asked("GracefulShutdown", time.Minute), failed(busy)), "repeats GracefulShutdown [shutdown]"},
 		"and not before":                                      {reserved("On", wantsOff(grace, true), asked("GracefulShutdown", 50*time.Second), failed(busy)), "fails 5s, polls"},
