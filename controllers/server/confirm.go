@@ -26,7 +26,7 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// permitted asks the gate whether something may be done at present.
+// permitted asks the gate whether something may be done at present (order 5: budgets count from here on, and not from the recheck).
 func (v *scope) permitted(ctx context.Context, actions ...fleet.Action) (loop.Progress, bool) {
 	for _, action := range actions {
 		verdict, err := v.Gate.Permit(ctx, v.server, action)
@@ -74,7 +74,7 @@ func (v *scope) confirmByHand(ctx context.Context) error {
 
 // guarded has the BMC client look past the cache right before each write whether the server is still as decided, and
 // whether a freeze or the breaker has come to hold one of the actions back that the write amounts to: it may have waited
-// for its turn.
+// for its turn (order 4: it is read uncached, after queueing).
 func (v *scope) guarded(run func(context.Context, redfish.BMC) error, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
 	d := v.decided()
 	return func(ctx context.Context, bmc redfish.BMC) error {

@@ -25,7 +25,7 @@ import (
 type custodyShell struct{ *scope }
 
 // storeMark writes a mark that guards data where it outlives the Server first; then it goes into the status. The effects that need it follow in
-// the next reconcile, once both are stored.
+// the next reconcile, once both are stored (order 2: custody before the mark in status, and both before the first boot for a claim).
 func (v custodyShell) storeMark(ctx context.Context, mark string) loop.Progress {
 	if mark == policies.MarkStranger {
 		return v.storeStranger(ctx)
