@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 )
 
@@ -112,6 +113,23 @@ type Decision struct {
 
 // Moves says whether the decision changes the state.
 func (d Decision) Moves() bool { return d.Halt == nil && d.To != d.From }
+
+// MarksAfter are the marks after a move, sorted, so that the same set is always the same list.
+func (d Decision) MarksAfter(marks []string) []string {
+	var after []string
+	for _, m := range marks {
+		if !slices.Contains(d.Clears, m) {
+			after = append(after, m)
+		}
+	}
+	for _, m := range d.Marks {
+		if !slices.Contains(after, m) {
+			after = append(after, m)
+		}
+	}
+	slices.Sort(after)
+	return after
+}
 
 // Reads says whether the rule that fired reads a group of facts.
 func (d Decision) Reads(group string) bool {

@@ -13,12 +13,11 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// Record implements loop.Scope.
-func (v *scope) Record(_ engine.Decision, _ loop.Outcome) {
+// record brings the status up to date.
+func (v *scope) record() {
 	controllerutil.AddFinalizer(v.bmc, v1alpha1.FinalizerBMC)
 	if v.targetErr == nil && !v.reading.Tried {
 		v.recordReset() // what is recorded stands until the BMC was asked

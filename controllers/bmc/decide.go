@@ -2,10 +2,7 @@
 
 package bmc
 
-import (
-	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine"
-)
+import "github.com/metalaw/metalaw/api/v1alpha1"
 
 // The effects of a BMC.
 const (
@@ -24,34 +21,43 @@ const (
 	EffectFollowLabels = "FollowLabels"
 )
 
+// decision is what is to be done about a BMC.
+type decision struct {
+	// plan is what becomes of its Servers.
+	plan plan
+	// effects are what must hold, in order.
+	effects []string
+}
+
 // Decide implements loop.Scope.
-func (v *scope) Decide() engine.Decision {
+func (v *scope) Decide() decision {
+	var d decision
 	if v.usable() {
-		v.plan = makePlan(v.facts)
-	}
-	list := effects(v.operation())
-	if v.operation() == "" && v.asks() {
-		list = append([]engine.Effect{{Name: EffectRefuseOperation}}, list...)
+		d.plan = makePlan(v.facts)
 	}
 	if v.certificate.trust != "" || v.certificate.consumed {
-		list = append([]engine.Effect{{Name: EffectTrustCertificate}}, list...)
+		d.effects = append(d.effects, EffectTrustCertificate)
 	}
-	return engine.Decision{Effects: list}
+	if v.operation() == "" && v.asks() {
+		d.effects = append(d.effects, EffectRefuseOperation)
+	}
+	d.effects = append(d.effects, effects(v.operation())...)
+	return d
 }
 
 // effects lists what must hold, for the operation that the annotation asks for.
-func effects(operation string) []engine.Effect {
-	var list []engine.Effect
+func effects(operation string) []string {
+	var list []string
 	switch operation {
 	case "":
 	case v1alpha1.OperationGracefulRestartBMC:
-		list = append(list, engine.Effect{Name: EffectRestartBMC})
+		list = append(list, EffectRestartBMC)
 	case v1alpha1.OperationRetry, v1alpha1.OperationRetryFailedStateResource:
-		list = append(list, engine.Effect{Name: EffectRetryAccess})
+		list = append(list, EffectRetryAccess)
 	default:
-		list = append(list, engine.Effect{Name: EffectRefuseOperation})
+		list = append(list, EffectRefuseOperation)
 	}
-	return append(list, engine.Effect{Name: EffectFollowLabels}, engine.Effect{Name: EffectRegisterSystems})
+	return append(list, EffectFollowLabels, EffectRegisterSystems)
 }
 
 // asks says that the operation annotation is written, with an empty value also.

@@ -16,12 +16,23 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/controllers/trigger"
 )
 
 // Apply implements loop.Scope.
-func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
-	switch effect.Name {
+func (v *scope) Apply(ctx context.Context, d decision) loop.Outcome {
+	v.plan = d.plan
+	outcome := loop.InOrder(d.effects, func(effect string) string { return effect },
+		func(effect string) loop.Progress { return v.ensure(ctx, effect) })
+	v.record()
+	outcome.Again = trigger.Earlier(v.wake, v.plan.wakeAfter)
+	outcome.Reports = []func(context.Context){v.report}
+	return outcome
+}
+
+// ensure makes one effect hold.
+func (v *scope) ensure(ctx context.Context, effect string) loop.Progress {
+	switch effect {
 	case EffectRefuseOperation:
 		v.dropOperation()
 		return loop.Holds()
@@ -36,7 +47,7 @@ func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
 	case EffectRegisterSystems:
 		return v.register(ctx)
 	}
-	return loop.Failing("UnknownEffect", fmt.Sprintf("a BMC has no effect %q", effect.Name), 0)
+	return loop.Failing("UnknownEffect", fmt.Sprintf("a BMC has no effect %q", effect), 0)
 }
 
 // settle is when a plan that the API server contradicted is made anew: the cache will have caught up.

@@ -18,7 +18,6 @@ import (
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
@@ -49,8 +48,6 @@ type scope struct {
 	consumed    bool
 	askedReset  *resetRequest
 	failedReset error
-	// commit is what is done once the record of it is stored; nil where nothing is.
-	commit func()
 }
 
 // resetRequest is a reset that is recorded before it is done.
@@ -60,7 +57,7 @@ type resetRequest struct {
 }
 
 // Observe implements loop.Subject.
-func (s *subject) Observe(ctx context.Context, b *v1alpha1.BMC) (loop.Scope, error) {
+func (s *subject) Observe(ctx context.Context, b *v1alpha1.BMC) (loop.Scope[decision], error) {
 	v := &scope{subject: s, bmc: b, now: s.now()}
 	if !b.DeletionTimestamp.IsZero() {
 		return v, nil
@@ -241,9 +238,4 @@ func (v *scope) readIncumbent(ctx context.Context, name string) error {
 	}
 	v.facts.incumbents[name] = incumbent{lost: v.lostFor(other, v.now)}
 	return nil
-}
-
-// WakeAfter implements loop.Waker.
-func (v *scope) WakeAfter() time.Duration {
-	return trigger.Earlier(v.wake, v.plan.wakeAfter)
 }

@@ -101,8 +101,7 @@ func (v *scope) restart(ctx context.Context) loop.Progress {
 		return p
 	}
 	v.askedReset = &resetRequest{message: "a restart of the BMC was asked for by annotation", at: v.resetTime()}
-	v.commit = v.askForReset()
-	return loop.Waiting(v1alpha1.ReasonUserRequested, "the request is recorded before it is sent", 0)
+	return loop.Waiting(v1alpha1.ReasonUserRequested, "the request is recorded before it is sent", 0).Then(v.askForReset())
 }
 
 // permitted asks the gate whether the BMC may be restarted at present.
@@ -170,12 +169,6 @@ func (v *scope) askForReset() func() {
 		}
 	}
 }
-
-// Commits implements loop.Committer.
-func (v *scope) Commits() bool { return v.commit != nil }
-
-// Commit implements loop.Committer.
-func (v *scope) Commit() { v.commit() }
 
 // stillAsked looks past the cache, right before the request goes out, whether it is still wanted.
 func (v *scope) stillAsked(at metav1.Time) func(context.Context) error {

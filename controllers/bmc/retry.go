@@ -35,8 +35,8 @@ func (v *scope) retryAccess() loop.Progress {
 // anew is an age that no reading has, so that one is begun.
 const anew = -time.Nanosecond
 
-// Notify implements loop.Notifier.
-func (v *scope) Notify(context.Context) {
+// report tells what no difference of the BMC shows.
+func (v *scope) report(context.Context) {
 	if v.retriedLately != "" {
 		v.Recorder.Eventf(v.bmc, nil, corev1.EventTypeWarning, v1alpha1.ReasonRetriedLately, EffectRetryAccess, "%s", v.retriedLately)
 	}

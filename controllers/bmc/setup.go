@@ -179,7 +179,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 }
 
 func (s *subject) reconciler() reconcile.Reconciler {
-	return &loop.Reconciler[*v1alpha1.BMC]{
+	return &loop.Reconciler[*v1alpha1.BMC, decision]{
 		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerBMC, Tell: s.tell, Withheld: s.withheld,
 		HandsOff: func(b *v1alpha1.BMC) bool { return v1alpha1.Ignored(b) },
 		New:      func() *v1alpha1.BMC { return &v1alpha1.BMC{} },

@@ -20,7 +20,6 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 )
 
@@ -138,7 +137,7 @@ func (s *subject) incumbentChanged() handler.EventHandler {
 }
 
 // tell reports what changed, once for each change: the conditions, and an operation that was refused.
-func (s *subject) tell(ctx context.Context, before, after *v1alpha1.BMC, _ engine.Decision) {
+func (s *subject) tell(ctx context.Context, before, after *v1alpha1.BMC, _ decision) {
 	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionSystemsAccepted, v1alpha1.ConditionReset} {
 		was := meta.FindStatusCondition(before.Status.Conditions, kind)
 		is := meta.FindStatusCondition(after.Status.Conditions, kind)
@@ -162,7 +161,7 @@ func (s *subject) tell(ctx context.Context, before, after *v1alpha1.BMC, _ engin
 
 // refused says that a BMC cannot act upon an operation.
 func refused(operation string) bool {
-	return operation == "" || effects(operation)[0].Name == EffectRefuseOperation
+	return operation == "" || effects(operation)[0] == EffectRefuseOperation
 }
 
 func severity(kind string, c *metav1.Condition) string {

@@ -67,7 +67,7 @@ func TestAClaimThatIsDeletedWhileItIsIgnoredSaysWhyItStays(t *testing.T) {
 }
 
 // ignoredWhileDeleted is a claim that is being deleted and left alone, and the API server that has it, seen through funcs.
-func ignoredWhileDeleted(t *testing.T, funcs interceptor.Funcs) (*v1alpha1.ServerClaim, client.WithWatch, *loop.Reconciler[*v1alpha1.ServerClaim]) {
+func ignoredWhileDeleted(t *testing.T, funcs interceptor.Funcs) (*v1alpha1.ServerClaim, client.WithWatch, *loop.Reconciler[*v1alpha1.ServerClaim, standing]) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

@@ -115,8 +115,8 @@ func (v *scope) recordOperation() {
 // note is a warning for the author of a claim.
 type note struct{ reason, message string }
 
-// Notify implements loop.Notifier.
-func (v *scope) Notify(context.Context) {
+// report tells what was refused, and keeps the change of Ready that is stored now.
+func (v *scope) report(context.Context) {
 	if v.turned != nil {
 		v.turns.keep(v.facts.claim, *v.turned)
 	}

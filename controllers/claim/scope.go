@@ -17,7 +17,6 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler"
-	"github.com/metalaw/metalaw/engine"
 )
 
 // Subject is ServerClaims as the loop sees them.
@@ -33,10 +32,10 @@ type Subject struct {
 	turns turns
 }
 
-var _ loop.Subject[*v1alpha1.ServerClaim] = &Subject{}
+var _ loop.Subject[*v1alpha1.ServerClaim, standing] = &Subject{}
 
 // Observe reads what a claim's standing follows from: its server, its boot configuration, and the scheduler's word.
-func (s *Subject) Observe(ctx context.Context, c *v1alpha1.ServerClaim) (loop.Scope, error) {
+func (s *Subject) Observe(ctx context.Context, c *v1alpha1.ServerClaim) (loop.Scope[standing], error) {
 	v := &scope{Subject: s, now: s.Now(), facts: facts{claim: c, turned: s.turns.of(c)}}
 	if !c.DeletionTimestamp.IsZero() {
 		return v, nil // its end is found out uncached
@@ -94,21 +93,24 @@ type scope struct {
 const effectForward = "ForwardOperation"
 
 // Decide implements loop.Scope. A claim has no lifecycle of its own: its standing is read off, and it never moves.
-func (v *scope) Decide() engine.Decision {
-	v.standing = judge(v.facts)
-	v.quiet = v.facts.quiet(v.standing, v.now)
-	d := engine.Decision{Rule: v.standing.reason, Message: v.standing.message}
-	if forwardable(v.facts.claim) {
-		d.Effects = []engine.Effect{{Name: effectForward}}
-	}
-	return d
-}
+func (v *scope) Decide() standing { return judge(v.facts) }
 
 // Apply implements loop.Scope.
-func (v *scope) Apply(ctx context.Context, _ engine.Effect) loop.Progress { return v.forward(ctx) }
+func (v *scope) Apply(ctx context.Context, decided standing) loop.Outcome {
+	v.standing, v.quiet = decided, v.facts.quiet(decided, v.now)
+	var effects []string
+	if forwardable(v.facts.claim) {
+		effects = []string{effectForward}
+	}
+	outcome := loop.InOrder(effects, func(effect string) string { return effect }, func(string) loop.Progress { return v.forward(ctx) })
+	v.record()
+	outcome.Again = v.again()
+	outcome.Reports = []func(context.Context){v.report}
+	return outcome
+}
 
-// Record implements loop.Scope: the finalizer first, because a claim without it is not bound.
-func (v *scope) Record(_ engine.Decision, _ loop.Outcome) {
+// record brings the claim up to date: the finalizer first, because a claim without it is not bound.
+func (v *scope) record() {
 	c := v.facts.claim
 	controllerutil.AddFinalizer(c, v1alpha1.FinalizerServerClaim)
 	v.recordOperation()
@@ -123,8 +125,8 @@ func (v *scope) Record(_ engine.Decision, _ loop.Outcome) {
 	v.recordConditions()
 }
 
-// WakeAfter implements loop.Waker.
-func (v *scope) WakeAfter() time.Duration {
+// again is when to look again.
+func (v *scope) again() time.Duration {
 	if v.standing.reason == v1alpha1.ReasonBindingLost && v.standing.stalled {
 		return lostAgain // what is advised follows the state of a server that names no claim, of which nothing else tells
 	}

@@ -65,8 +65,8 @@ func Setup(mgr manager.Manager, o Options) error {
 		Complete(reconciler)
 }
 
-func newReconciler(s *Subject) *loop.Reconciler[*v1alpha1.ServerClaim] {
-	return &loop.Reconciler[*v1alpha1.ServerClaim]{
+func newReconciler(s *Subject) *loop.Reconciler[*v1alpha1.ServerClaim, standing] {
+	return &loop.Reconciler[*v1alpha1.ServerClaim, standing]{
 		Client:    s.Client,
 		Subject:   s,
 		New:       func() *v1alpha1.ServerClaim { return &v1alpha1.ServerClaim{} },

@@ -9,12 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine"
 )
 
 // tell reports that a claim became Bound, on the claim and on its server. It is called after the write has succeeded, so that the Event
 // never says what the condition does not: a server that is reserved on paper may be held back for as long as a freeze lasts.
-func (s *Subject) tell(ctx context.Context, before, after *v1alpha1.ServerClaim, _ engine.Decision) {
+func (s *Subject) tell(ctx context.Context, before, after *v1alpha1.ServerClaim, _ standing) {
 	if before.Status.Phase == v1alpha1.PhaseBound || after.Status.Phase != v1alpha1.PhaseBound || after.Spec.ServerRef == nil {
 		return
 	}

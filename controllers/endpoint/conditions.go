@@ -11,16 +11,14 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/engine"
 )
 
 // reasonAsking: the device was asked and has not answered yet; it is never recorded.
 const reasonAsking = "Asking"
 
-// Record implements loop.Scope. While the device is being asked nothing is written: what is recorded stands until the
+// record brings the conditions up to date. While the device is being asked nothing is written: what is recorded stands until the
 // answer is there.
-func (v *scope) Record(_ engine.Decision, o loop.Outcome) {
-	verdict := v.verdict
+func (v *scope) record(verdict verdict, o loop.Outcome) {
 	if !o.Settled() {
 		if o.Progress.Err != nil || o.Progress.Reason == reasonAsking {
 			return

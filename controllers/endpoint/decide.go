@@ -84,11 +84,4 @@ func bundleName(r engine.Revision) string {
 }
 
 // Decide implements loop.Scope.
-func (v *scope) Decide() engine.Decision {
-	v.verdict = decide(v.facts)
-	d := engine.Decision{Message: v.verdict.message, Revision: v.facts.revision}
-	if v.verdict.ensure {
-		d.Effects = []engine.Effect{{Name: EffectEnsureBMC}}
-	}
-	return d
-}
+func (v *scope) Decide() verdict { return decide(v.facts) }

@@ -22,17 +22,23 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/macprefixes"
 	"github.com/metalaw/metalaw/redfish"
 )
 
 // Apply implements loop.Scope.
-func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
-	if effect.Name != EffectEnsureBMC {
-		return loop.Failing("UnknownEffect", fmt.Sprintf("an endpoint has no effect %q", effect.Name), 0)
+func (v *scope) Apply(ctx context.Context, decided verdict) loop.Outcome {
+	var outcome loop.Outcome
+	if decided.ensure {
+		outcome = loop.InOrder([]string{EffectEnsureBMC}, func(effect string) string { return effect },
+			func(string) loop.Progress { return v.ensureBMC(ctx) })
 	}
+	v.record(decided, outcome)
+	return outcome
+}
+
+func (v *scope) ensureBMC(ctx context.Context) loop.Progress {
 	v.hold()
 	if v.facts.bmc != "" {
 		v.prober.forget(v.endpoint.Name)

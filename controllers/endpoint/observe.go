@@ -30,13 +30,12 @@ type scope struct {
 	endpoint *v1alpha1.Endpoint
 	settings bundle.Settings
 	facts    facts
-	verdict  verdict
 	// refusedAt is when the device turned the accounts down, where this reconcile learned it.
 	refusedAt time.Time
 }
 
 // Observe implements loop.Subject.
-func (s *subject) Observe(ctx context.Context, e *v1alpha1.Endpoint) (loop.Scope, error) {
+func (s *subject) Observe(ctx context.Context, e *v1alpha1.Endpoint) (loop.Scope[verdict], error) {
 	active := s.Bundles.Active()
 	v := &scope{subject: s, endpoint: e, settings: active.Settings}
 	v.facts = facts{name: e.Name, revision: active.Revision}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/macprefixes"
 )
 
@@ -18,9 +17,10 @@ func TestTheRestOfRefusedAccountsIsCountedFromTheLastRefusal(t *testing.T) {
 	s := &subject{Options: Options{now: func() time.Time { return now }}.withDefaultTimes()}
 	e := &v1alpha1.Endpoint{}
 	refuse := func() {
-		v := &scope{subject: s, endpoint: e, verdict: decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})}
+		v := &scope{subject: s, endpoint: e}
+		decided := decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})
 		progress := v.act(t.Context(), answer{outcome: refused, next: now.Add(s.CredentialCoolDown)}, "refused")
-		v.Record(engine.Decision{}, loop.Outcome{Effect: EffectEnsureBMC, Progress: progress})
+		v.record(decided, loop.Outcome{Effect: EffectEnsureBMC, Progress: progress})
 	}
 	rests := func() time.Duration { return (&scope{subject: s, endpoint: e}).rests("refused") }
 	refuse()
@@ -44,9 +44,10 @@ func TestLookingAgainAtTheSameRefusalChangesNothing(t *testing.T) {
 	e := &v1alpha1.Endpoint{}
 	next := now.Add(s.CredentialCoolDown)
 	record := func() *v1alpha1.Endpoint {
-		v := &scope{subject: s, endpoint: e, verdict: decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})}
+		v := &scope{subject: s, endpoint: e}
+		decided := decide(facts{name: "e", row: macprefixes.Row{Type: typeBMC}, found: true})
 		progress := v.act(t.Context(), answer{outcome: refused, next: next}, "refused")
-		v.Record(engine.Decision{}, loop.Outcome{Effect: EffectEnsureBMC, Progress: progress})
+		v.record(decided, loop.Outcome{Effect: EffectEnsureBMC, Progress: progress})
 		return e.DeepCopy()
 	}
 	first := record()

@@ -28,7 +28,6 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/trigger"
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -130,7 +129,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 }
 
 func (s *subject) reconciler() reconcile.Reconciler {
-	return &loop.Reconciler[*v1alpha1.Endpoint]{
+	return &loop.Reconciler[*v1alpha1.Endpoint, verdict]{
 		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerEndpoint, Tell: s.tell, Withheld: s.withheld,
 		HandsOff: func(e *v1alpha1.Endpoint) bool { return v1alpha1.Ignored(e) },
 		New:      func() *v1alpha1.Endpoint { return &v1alpha1.Endpoint{} },
@@ -192,7 +191,7 @@ func (s *subject) unsettled(ctx context.Context, _ client.Object) []reconcile.Re
 }
 
 // tell reports what became of an endpoint, once for each change.
-func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Endpoint, _ engine.Decision) {
+func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Endpoint, _ verdict) {
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
 	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
 	if is == nil || was != nil && was.Reason == is.Reason && was.Status == is.Status {

@@ -18,19 +18,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/metalaw/metalaw/controllers/trigger"
-	"github.com/metalaw/metalaw/engine"
 )
 
 // Reconciler runs one kind.
-type Reconciler[T client.Object] struct {
+type Reconciler[T client.Object, D any] struct {
 	Client  client.Client
-	Subject Subject[T]
+	Subject Subject[T, D]
 	// New makes an empty object of the kind.
 	New func() T
 	// Finalizer is taken away once Finalize is done; empty for a kind without one.
 	Finalizer string
 	// Tell reports the difference between the object before and after a patch that succeeded: events, metrics, the log.
-	Tell func(ctx context.Context, before, after T, decision engine.Decision)
+	Tell func(ctx context.Context, before, after T, decision D)
 	// HandsOff says that the object is to be left alone: nothing is decided or done about it, and nothing is written to it but
 	// what Withheld has to say.
 	HandsOff func(T) bool
@@ -42,50 +41,18 @@ type Reconciler[T client.Object] struct {
 	// Observed carries a new generation into a status that spoke of the former one, when our own change of the spec made
 	// it. May be nil for a kind whose spec we do not change.
 	Observed func(object T, former, now int64)
+	// Defers is how long what differs in the status may wait for another write; 0 where it is worth one now. It is asked
+	// after the write of metadata and spec, where Outcome.MayWait says so and nothing is requested. May be nil.
+	Defers func(before, after T) time.Duration
 
 	withheld sync.Map // the UID that was reported, by name
 	ended    sync.Map // the UID of what we let go, by name, until the cache shows that it is gone
 	written  sync.Map // the resourceVersion of our last write, by name, until the cache shows it
 }
 
-// Waker is a Scope that wants to be called again by itself.
-type Waker interface {
-	// WakeAfter is when to look again, whatever the decision says; 0 for never.
-	WakeAfter() time.Duration
-}
-
-// Awaiter is a Scope that knows better than the safety rule what an effect waits for.
-type Awaiter interface {
-	// Await says what the effect waits for, and asks for it where it can. It is pending.
-	Await(engine.Awaited) Progress
-}
-
-// Committer is a Scope that does something only once the record of it is stored.
-type Committer interface {
-	// Commits says, once the record is made, that there is something to do. Nothing of that record is deferred.
-	Commits() bool
-	// Commit is called once where Commits says so, after the write has succeeded and before anything is told. Where the write
-	// fails it is not called, and what the record announced is not done.
-	Commit()
-}
-
-// Deferrer is a Scope that knows what of its record the next write may bring along.
-type Deferrer[T client.Object] interface {
-	// Defers says that the status after differs from the one before, which is stored, in nothing that is worth a write of
-	// its own now. It is called once in a reconcile, after the write of metadata and spec, and neither for what is being
-	// deleted nor where there is something to commit.
-	Defers(before, after T) bool
-}
-
-// Notifier is a Scope with something to tell that no difference of the object shows, such as a request that was refused.
-type Notifier interface {
-	// Notify is called once, after the write has succeeded.
-	Notify(ctx context.Context)
-}
-
 // Reconcile implements reconcile.Reconciler. It reads the object from the cache; a stale read is caught by the
 // optimistic lock of the patch. What is cut off because the manager stops is no error: the next one looks at everything.
-func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *Reconciler[T, D]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	result, err := r.look(ctx, req)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return ctrl.Result{}, nil
@@ -94,7 +61,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 }
 
 // look is one reconcile of the object.
-func (r *Reconciler[T]) look(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *Reconciler[T, D]) look(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	object := r.New()
 	if err := r.Client.Get(ctx, req.NamespacedName, object); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -123,27 +90,22 @@ func (r *Reconciler[T]) look(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return r.finalize(ctx, scope, before, object)
 	}
 	decision := scope.Decide()
-	outcome := apply(ctx, scope, decision)
-	scope.Record(decision, outcome)
-	committer, commits := scope.(Committer)
-	commits = commits && committer.Commits()
-	deferrer, _ := scope.(Deferrer[T])
-	if commits {
-		deferrer = nil // what is done now must be on record
-	}
-	if err := r.write(ctx, deferrer, before, object); err != nil {
+	outcome := scope.Apply(ctx, decision)
+	deferred, err := r.write(ctx, outcome.MayWait && len(outcome.Requests) == 0, before, object)
+	if err != nil {
 		return retry(client.IgnoreNotFound(err)) // the object is gone, and so is everything that it waited for
 	}
-	if commits {
-		committer.Commit()
+	for _, request := range outcome.Requests { // order 1: the record of each is stored now, and was not before
+		request()
 	}
 	if r.Tell != nil {
 		r.Tell(ctx, before, object, decision)
 	}
-	if n, ok := scope.(Notifier); ok {
-		n.Notify(ctx)
+	for _, report := range outcome.Reports {
+		report(ctx)
 	}
-	return next(scope, decision, outcome)
+	outcome.Again = trigger.Earlier(outcome.Again, deferred)
+	return next(outcome)
 }
 
 // cacheLag is when to look again at an object of which the cache does not show our last write yet.
@@ -151,7 +113,7 @@ const cacheLag = time.Second
 
 // behind says that the cache does not show our last write yet. What would be decided on that would be refused by the
 // optimistic lock, or find nothing any more.
-func (r *Reconciler[T]) behind(name types.NamespacedName, object T) bool {
+func (r *Reconciler[T, D]) behind(name types.NamespacedName, object T) bool {
 	if uid, ok := r.ended.Load(name); ok && uid == object.GetUID() {
 		return true
 	}
@@ -169,7 +131,7 @@ func (r *Reconciler[T]) behind(name types.NamespacedName, object T) bool {
 }
 
 // withhold reports an object that cannot go while nobody may touch it.
-func (r *Reconciler[T]) withhold(ctx context.Context, req ctrl.Request, object T) error {
+func (r *Reconciler[T, D]) withhold(ctx context.Context, req ctrl.Request, object T) error {
 	if r.Withheld == nil || object.GetDeletionTimestamp().IsZero() || r.Finalizer == "" ||
 		!controllerutil.ContainsFinalizer(object, r.Finalizer) {
 		return nil
@@ -185,32 +147,7 @@ func (r *Reconciler[T]) withhold(ctx context.Context, req ctrl.Request, object T
 	return nil
 }
 
-// apply makes the effects hold in order, up to the first that does not.
-func apply(ctx context.Context, scope Scope, decision engine.Decision) Outcome {
-	if decision.Moves() || decision.Halt != nil {
-		return Outcome{}
-	}
-	for _, effect := range decision.Effects {
-		if p := scope.Apply(ctx, effect); p.Phase != Done {
-			return Outcome{Effect: effect.Name, Progress: p}
-		}
-	}
-	return awaited(scope, decision.Awaits)
-}
-
-// awaited is the outcome of effects that all hold, up to one that waits for a safety rule.
-func awaited(scope Scope, a *engine.Awaited) Outcome {
-	if a == nil {
-		return Outcome{}
-	}
-	p := Waiting(a.Rule, a.Message, 0)
-	if w, ok := scope.(Awaiter); ok {
-		p = w.Await(*a)
-	}
-	return Outcome{Effect: a.Effect, Progress: p}
-}
-
-func (r *Reconciler[T]) finalize(ctx context.Context, scope Scope, before, object T) (ctrl.Result, error) {
+func (r *Reconciler[T, D]) finalize(ctx context.Context, scope Scope[D], before, object T) (ctrl.Result, error) {
 	if r.Finalizer == "" || !controllerutil.ContainsFinalizer(object, r.Finalizer) {
 		return ctrl.Result{}, nil
 	}
@@ -221,25 +158,25 @@ func (r *Reconciler[T]) finalize(ctx context.Context, scope Scope, before, objec
 	if progress.Phase == Done {
 		controllerutil.RemoveFinalizer(object, r.Finalizer)
 	}
-	if err := r.write(ctx, nil, before, object); err != nil {
+	if _, err := r.write(ctx, false, before, object); err != nil {
 		return retry(client.IgnoreNotFound(err))
 	}
 	return again(progress.Again), nil
 }
 
-// write patches what changed: metadata and spec first, then status, each at most once and under the optimistic lock. A
-// status that deferrer defers is left for the next time; nil defers nothing.
-func (r *Reconciler[T]) write(ctx context.Context, deferrer Deferrer[T], before, object T) error {
+// write patches what changed: metadata and spec first, then status (order 7), each at most once and under the optimistic lock.
+// A status that mayWait and is deferred is left for the next time; deferred is how long it may wait.
+func (r *Reconciler[T, D]) write(ctx context.Context, mayWait bool, before, object T) (deferred time.Duration, err error) {
 	wanted := copyOf(object)
 	base := copyOf(before)
 	if mainChanged(before, wanted) {
 		if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
-			return err
+			return 0, err
 		}
 		version, generation := object.GetResourceVersion(), object.GetGeneration()
 		if len(object.GetFinalizers()) == 0 && !object.GetDeletionTimestamp().IsZero() {
 			r.ended.Store(client.ObjectKeyFromObject(object), object.GetUID())
-			return nil // the object is gone
+			return 0, nil // the object is gone
 		}
 		base.SetResourceVersion(version)
 		wanted.SetResourceVersion(version)
@@ -248,16 +185,20 @@ func (r *Reconciler[T]) write(ctx context.Context, deferrer Deferrer[T], before,
 		}
 		wanted.SetGeneration(generation)
 	}
-	if statusChanged(before, wanted) && (deferrer == nil || !deferrer.Defers(before, wanted)) {
+	changed := statusChanged(before, wanted)
+	if changed && mayWait && r.Defers != nil {
+		deferred = r.Defers(before, wanted)
+	}
+	if changed && deferred == 0 {
 		if err := r.Client.Status().Patch(ctx, wanted, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	assign(object, wanted)
 	if version := object.GetResourceVersion(); version != before.GetResourceVersion() {
 		r.written.Store(client.ObjectKeyFromObject(object), version)
 	}
-	return nil
+	return deferred, nil
 }
 
 // retry turns a lost race into a prompt second look; it is no error. That something was not found is one: only the caller
@@ -273,19 +214,12 @@ func retry(err error) (ctrl.Result, error) {
 	return ctrl.Result{Priority: &priority}, err
 }
 
-// next is the earliest of the moments at which somebody wants to look again.
-func next(scope Scope, decision engine.Decision, outcome Outcome) (ctrl.Result, error) {
+// next is the earliest of the moments at which the object is to be looked at again.
+func next(outcome Outcome) (ctrl.Result, error) {
 	if outcome.Progress.Err != nil {
 		return retry(outcome.Progress.Err)
 	}
-	after := trigger.Earlier(decision.WakeAfter, outcome.Progress.Again)
-	if w, ok := scope.(Waker); ok {
-		after = trigger.Earlier(after, w.WakeAfter())
-	}
-	if decision.Moves() {
-		after = time.Millisecond // the state entered has effects of its own
-	}
-	return again(after), nil
+	return again(trigger.Earlier(outcome.Again, outcome.Progress.Again)), nil
 }
 
 // again has an object looked at again. Where that is at once, because what was done was one step of several, it goes ahead of those

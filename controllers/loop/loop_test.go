@@ -3,7 +3,6 @@
 package loop
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -13,55 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine"
 )
-
-// script is a scope whose effects end as the script says.
-type script struct {
-	progress map[string]Progress
-	applied  []string
-	wake     time.Duration
-}
-
-func (s *script) Decide() engine.Decision           { return engine.Decision{} }
-func (s *script) Record(engine.Decision, Outcome)   {}
-func (s *script) Finalize(context.Context) Progress { return Holds() }
-func (s *script) WakeAfter() time.Duration          { return s.wake }
-func (s *script) Apply(_ context.Context, e engine.Effect) Progress {
-	s.applied = append(s.applied, e.Name)
-	return s.progress[e.Name]
-}
-
-func ensures(names ...string) engine.Decision {
-	var d engine.Decision
-	for _, n := range names {
-		d.Effects = append(d.Effects, engine.Effect{Name: n})
-	}
-	return d
-}
 
 func TestEffectsAreAppliedInOrderUpToTheFirstThatDoesNotHold(t *testing.T) {
 	waits := map[string]Progress{"B": Waiting("Because", "of this", time.Second)}
-	halted := ensures("A")
-	halted.Halt = &engine.Halt{}
-	moving := ensures("A")
-	moving.To = "Elsewhere"
 	for name, c := range map[string]struct {
-		decision engine.Decision
-		applied  int
-		stopped  string
+		effects []string
+		applied int
+		stopped string
 	}{
-		"all that hold":                        {ensures("A", "C"), 2, ""},
-		"none after one that waits":            {ensures("A", "B", "C"), 2, "B"},
-		"none where the decision is halted":    {halted, 0, ""},
-		"none where the decision moves":        {moving, 0, ""},
-		"none where there is nothing to apply": {ensures(), 0, ""},
+		"all that hold":                        {[]string{"A", "C"}, 2, ""},
+		"none after one that waits":            {[]string{"A", "B", "C"}, 2, "B"},
+		"none where there is nothing to apply": {nil, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := &script{progress: waits}
-			outcome := apply(t.Context(), v, c.decision)
-			if len(v.applied) != c.applied || outcome.Effect != c.stopped {
-				t.Errorf("applied %v, stopped at %q", v.applied, outcome.Effect)
+			applied := 0
+			outcome := InOrder(c.effects, func(e string) string { return e }, func(e string) Progress {
+				applied++
+				return waits[e]
+			})
+			if applied != c.applied || outcome.Effect != c.stopped {
+				t.Errorf("applied %d, stopped at %q", applied, outcome.Effect)
 			}
 		})
 	}
@@ -69,18 +40,17 @@ func TestEffectsAreAppliedInOrderUpToTheFirstThatDoesNotHold(t *testing.T) {
 
 func TestTheEarliestWishToLookAgainCounts(t *testing.T) {
 	for name, c := range map[string]struct {
-		decision, effect, scope, want time.Duration
+		effect, outcome, want time.Duration
 	}{
-		"the decision's":   {time.Minute, 2 * time.Minute, 3 * time.Minute, time.Minute},
-		"the effect's":     {3 * time.Minute, time.Minute, 0, time.Minute},
-		"the scope's":      {0, 0, time.Minute, time.Minute},
-		"nobody wants to":  {0, 0, 0, 0},
-		"one says nothing": {0, time.Hour, 0, time.Hour},
-		"two say the same": {time.Hour, time.Hour, 0, time.Hour},
-		"a very short one": {time.Millisecond, time.Hour, 0, time.Millisecond},
+		"the effect's":     {time.Minute, 2 * time.Minute, time.Minute},
+		"the outcome's":    {2 * time.Minute, time.Minute, time.Minute},
+		"nobody wants to":  {0, 0, 0},
+		"one says nothing": {0, time.Hour, time.Hour},
+		"two say the same": {time.Hour, time.Hour, time.Hour},
+		"a very short one": {time.Hour, time.Millisecond, time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := next(&script{wake: c.scope}, engine.Decision{WakeAfter: c.decision}, Outcome{Progress: Progress{Again: c.effect}})
+			result, err := next(Outcome{Again: c.outcome, Progress: Progress{Again: c.effect}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,18 +63,18 @@ func TestTheEarliestWishToLookAgainCounts(t *testing.T) {
 
 func TestWhatIsInTheMiddleOfItsStepsGoesAheadOfWhatBegins(t *testing.T) {
 	for name, c := range map[string]struct {
-		decision engine.Decision
+		again    time.Duration
 		progress Progress
 		ahead    bool
 	}{
-		"a move":                           {engine.Decision{From: "A", To: "B"}, Progress{}, true},
-		"a step that is stored":            {ensures("A"), Waiting("Stored", "", time.Millisecond), true},
-		"a machine that takes its time":    {ensures("A"), Waiting("Booting", "", 5*time.Second), false},
-		"an error, whatever went before":   {ensures("A"), Broken(errors.New("down")), false},
-		"a race that was lost to somebody": {ensures("A"), Broken(apierrors.NewConflict(schema.GroupResource{}, "a", nil)), false},
+		"a move":                           {time.Millisecond, Progress{}, true},
+		"a step that is stored":            {0, Waiting("Stored", "", time.Millisecond), true},
+		"a machine that takes its time":    {0, Waiting("Booting", "", 5*time.Second), false},
+		"an error, whatever went before":   {0, Broken(errors.New("down")), false},
+		"a race that was lost to somebody": {0, Broken(apierrors.NewConflict(schema.GroupResource{}, "a", nil)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, _ := next(&script{}, c.decision, Outcome{Progress: c.progress})
+			result, _ := next(Outcome{Again: c.again, Progress: c.progress})
 			if result.Priority == nil || (*result.Priority > ordinary) != c.ahead {
 				t.Errorf("got %v, want ahead %t", result, c.ahead)
 			}

@@ -20,30 +20,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine"
 )
 
 const testFinalizer = "test/finalizer"
 
-// plan is a scope of a server that ends as the test says.
+// plan is a scope of a server that ends as the test says. It decides nothing.
 type plan struct {
-	decision        engine.Decision
-	applied, ending Progress
-	record          func()
+	outcome Outcome
+	ending  Progress
+	record  func()
 }
 
-func (p *plan) Decide() engine.Decision                                  { return p.decision }
-func (p *plan) Apply(context.Context, engine.Effect) Progress            { return p.applied }
-func (p *plan) Finalize(context.Context) Progress                        { return p.ending }
-func (p *plan) Observe(context.Context, *v1alpha1.Server) (Scope, error) { return p, nil }
-func (p *plan) Record(engine.Decision, Outcome) {
+type nothing struct{}
+
+func (p *plan) Decide() nothing                                                   { return nothing{} }
+func (p *plan) Finalize(context.Context) Progress                                 { return p.ending }
+func (p *plan) Observe(context.Context, *v1alpha1.Server) (Scope[nothing], error) { return p, nil }
+func (p *plan) Apply(context.Context, nothing) Outcome {
 	if p.record != nil {
 		p.record()
 	}
+	return p.outcome
 }
 
 // running is the loop over one server, named a.
-func running(t *testing.T, p *plan, s *v1alpha1.Server) (*Reconciler[*v1alpha1.Server], client.Client) {
+func running(t *testing.T, p *plan, s *v1alpha1.Server) (*Reconciler[*v1alpha1.Server, nothing], client.Client) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -51,12 +52,12 @@ func running(t *testing.T, p *plan, s *v1alpha1.Server) (*Reconciler[*v1alpha1.S
 	}
 	s.Name, s.UID, s.Finalizers = "a", "uid-a", []string{testFinalizer}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(s).WithStatusSubresource(s).Build()
-	return &Reconciler[*v1alpha1.Server]{
+	return &Reconciler[*v1alpha1.Server, nothing]{
 		Client: api, Subject: p, Finalizer: testFinalizer, New: func() *v1alpha1.Server { return &v1alpha1.Server{} },
 	}, api
 }
 
-func look(t *testing.T, r *Reconciler[*v1alpha1.Server]) (ctrl.Result, error) {
+func look(t *testing.T, r *Reconciler[*v1alpha1.Server, nothing]) (ctrl.Result, error) {
 	t.Helper()
 	return r.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "a"}})
 }
@@ -64,8 +65,7 @@ func look(t *testing.T, r *Reconciler[*v1alpha1.Server]) (ctrl.Result, error) {
 var errMissing = apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "b")
 
 func TestAnEffectThatMissesAnotherObjectGoesBackToTheQueue(t *testing.T) {
-	p := &plan{decision: ensures("A"), applied: Broken(errMissing)}
-	p.decision.WakeAfter = time.Minute
+	p := &plan{outcome: Outcome{Effect: "A", Progress: Broken(errMissing), Again: time.Minute}}
 	r, _ := running(t, p, &v1alpha1.Server{})
 	if result, err := look(t, r); err == nil && result.RequeueAfter == 0 {
 		t.Error("the server is forgotten, and its deadline with it")
@@ -81,7 +81,7 @@ func TestAnEndThatMissesAnotherObjectGoesBackToTheQueue(t *testing.T) {
 }
 
 func TestAnObjectThatWentWhileItWasLookedAtIsNoError(t *testing.T) {
-	p := &plan{decision: ensures("A")}
+	p := &plan{outcome: Outcome{Again: time.Minute}}
 	s := &v1alpha1.Server{}
 	r, api := running(t, p, s)
 	p.record = func() {
@@ -93,7 +93,6 @@ func TestAnObjectThatWentWhileItWasLookedAtIsNoError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.decision.WakeAfter = time.Minute
 	r.Subject = changing{p}
 	if result, err := look(t, r); err != nil || !result.IsZero() {
 		t.Errorf("got %v, %v", result, err)
@@ -103,7 +102,9 @@ func TestAnObjectThatWentWhileItWasLookedAtIsNoError(t *testing.T) {
 // unobserved is a subject of which nothing can be observed.
 type unobserved struct{ err error }
 
-func (u unobserved) Observe(context.Context, *v1alpha1.Server) (Scope, error) { return nil, u.err }
+func (u unobserved) Observe(context.Context, *v1alpha1.Server) (Scope[nothing], error) {
+	return nil, u.err
+}
 
 func TestARaceLostWhileObservingIsNoErrorAndIsRunAgain(t *testing.T) {
 	r, _ := running(t, nil, &v1alpha1.Server{})
@@ -142,7 +143,7 @@ func TestWhatIsCutOffByTheEndOfTheManagerIsNoError(t *testing.T) {
 // changing is a plan that has something to write.
 type changing struct{ *plan }
 
-func (c changing) Observe(_ context.Context, s *v1alpha1.Server) (Scope, error) {
+func (c changing) Observe(_ context.Context, s *v1alpha1.Server) (Scope[nothing], error) {
 	s.Labels = map[string]string{"rack": "7"}
 	return c.plan, nil
 }
@@ -183,16 +184,21 @@ func TestWhatWasLetGoIsNotWrittenOnceMoreWhileTheCacheStillShowsIt(t *testing.T)
 // patient is a plan whose record waits until the model is known.
 type patient struct{ *plan }
 
-func (p patient) Observe(_ context.Context, s *v1alpha1.Server) (Scope, error) {
+func (p patient) Observe(_ context.Context, s *v1alpha1.Server) (Scope[nothing], error) {
 	s.Status.ObservedGeneration, s.Status.Model = 7, s.Labels["model"]
 	return p, nil
 }
 
-func (patient) Defers(_, after *v1alpha1.Server) bool { return after.Status.Model == "" }
+func waitsForModel(_, after *v1alpha1.Server) time.Duration {
+	if after.Status.Model == "" {
+		return time.Minute
+	}
+	return 0
+}
 
 func TestAStatusThatIsDeferredIsStoredWithTheNextWrite(t *testing.T) {
 	r, api := running(t, nil, &v1alpha1.Server{})
-	r.Subject = patient{&plan{}}
+	r.Subject, r.Defers = patient{&plan{outcome: Outcome{MayWait: true}}}, waitsForModel
 	stored := func() *v1alpha1.Server {
 		t.Helper()
 		if _, err := look(t, r); err != nil {
@@ -217,47 +223,65 @@ func TestAStatusThatIsDeferredIsStoredWithTheNextWrite(t *testing.T) {
 	}
 }
 
-// announcing is a plan whose record may be left to a later write, and that does what its record announces.
-type announcing struct {
-	*plan
-	announces bool
-	done      *int
-}
-
-func (a announcing) Observe(_ context.Context, s *v1alpha1.Server) (Scope, error) {
-	s.Status.ObservedGeneration = 7
-	return a, nil
-}
-
-func (announcing) Defers(_, _ *v1alpha1.Server) bool { return true }
-func (a announcing) Commits() bool                   { return a.announces }
-func (a announcing) Commit()                         { *a.done++ }
-
-func TestWhatIsCommittedIsStoredBefore(t *testing.T) {
+func TestWhatIsRequestedIsStoredBefore(t *testing.T) {
 	for name, c := range map[string]struct {
-		announces bool
-		want      int64
-		done      int
+		requests, mayWait bool
+		refused           error
+		want              int64
+		done              int
 	}{
-		"a record that announces something is never deferred": {true, 7, 1},
-		"one that announces nothing may be":                   {false, 0, 0},
+		"a record that requests something is never deferred":      {requests: true, mayWait: true, want: 7, done: 1},
+		"one that requests nothing may be":                        {mayWait: true},
+		"what could not be stored is not requested":               {requests: true, refused: errors.New("down")},
+		"what another wrote in between is not requested":          {requests: true, refused: apierrors.NewConflict(schema.GroupResource{}, "a", nil)},
+		"what was stored without a word of that is not requested": {requests: true, refused: errLost, want: 7},
+		"what is gone by then is not requested":                   {requests: true, refused: apierrors.NewNotFound(schema.GroupResource{}, "a")},
+		"a record that has no leave to wait is stored":            {requests: true, want: 7, done: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, api := running(t, nil, &v1alpha1.Server{})
 			done := 0
-			r.Subject = announcing{&plan{}, c.announces, &done}
-			if _, err := look(t, r); err != nil {
-				t.Fatal(err)
+			p := &plan{outcome: Outcome{MayWait: c.mayWait}}
+			if c.requests {
+				p.outcome.Requests = []func(){func() { done++ }}
 			}
+			r, api := running(t, p, &v1alpha1.Server{})
+			r.Subject, r.Defers = observing{p}, func(_, _ *v1alpha1.Server) time.Duration { return time.Minute }
+			r.Client = refusing(api, c.refused)
+			_, _ = look(t, r)
 			s := &v1alpha1.Server{}
 			if err := api.Get(t.Context(), types.NamespacedName{Name: "a"}, s); err != nil {
 				t.Fatal(err)
 			}
 			if s.Status.ObservedGeneration != c.want || done != c.done {
-				t.Errorf("stored generation %d, done %d times", s.Status.ObservedGeneration, done)
+				t.Errorf("stored generation %d, requested %d times", s.Status.ObservedGeneration, done)
 			}
 		})
 	}
+}
+
+// observing is a plan that records what it observes.
+type observing struct{ *plan }
+
+func (o observing) Observe(_ context.Context, s *v1alpha1.Server) (Scope[nothing], error) {
+	s.Status.ObservedGeneration = 7
+	return o.plan, nil
+}
+
+// errLost is a write that was stored and whose answer never came.
+var errLost = errors.New("connection reset")
+
+// refusing is an API server that answers each write of a status with an error.
+func refusing(api client.Client, err error) client.Client {
+	return interceptor.NewClient(api.(client.WithWatch), interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			if err == nil || errors.Is(err, errLost) {
+				if stored := c.SubResource(sub).Patch(ctx, o, p, opts...); stored != nil {
+					return stored
+				}
+			}
+			return err
+		},
+	})
 }
 
 func TestAReportThatFailsIsMadeOnceMore(t *testing.T) {

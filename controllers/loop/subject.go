@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loop is the one reconciler that runs every kind: observe, decide, then move or act, record, and tell.
+// Package loop is the one reconciler that runs every kind: observe, decide, apply, write, and then what the outcome lists.
 package loop
 
 import (
@@ -10,30 +10,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine"
 )
 
 // FieldOwner owns the fields that metalaw writes, so that clients which apply an object again and again do not take them
 // away.
 const FieldOwner = v1alpha1.FieldManager
 
-// Subject is one kind as the loop sees it.
-type Subject[T client.Object] interface {
+// Subject is one kind as the loop sees it. D is what is decided about an object of the kind.
+type Subject[T client.Object, D any] interface {
 	// Observe reads everything that one decision about the object needs, and writes nothing. Trouble with hardware is a
 	// fact, not an error; an error is an API server that did not answer.
-	Observe(ctx context.Context, object T) (Scope, error)
+	Observe(ctx context.Context, object T) (Scope[D], error)
 }
 
 // Scope is one object in one reconcile. Its methods change the object in memory; the loop writes it, once per
 // subresource.
-type Scope interface {
+type Scope[D any] interface {
 	// Decide is pure: the same observation gives the same decision.
-	Decide() engine.Decision
-	// Apply makes one effect hold. It is idempotent: it is called again in every reconcile while the state is kept, does
-	// nothing where the effect holds, and never waits for hardware.
-	Apply(ctx context.Context, effect engine.Effect) Progress
-	// Record writes the outcome into the object: state, conditions, observed values.
-	Record(decision engine.Decision, outcome Outcome)
+	Decide() D
+	// Apply makes the effects of the decision hold, and records the outcome in the object: state, conditions, observed
+	// values. It is called in every reconcile, does nothing where an effect holds, and never waits for hardware.
+	Apply(ctx context.Context, decision D) Outcome
 	// Finalize is called in place of Decide once the object is being deleted. When it is done the loop takes the
 	// finalizer away.
 	Finalize(ctx context.Context) Progress
@@ -60,6 +57,14 @@ type Progress struct {
 	Again time.Duration
 	// Err is set for an API error, which the loop returns to its queue.
 	Err error
+	// Request asks a machine for what the effect has recorded in the object; nil where it asks for nothing.
+	Request func()
+}
+
+// Then is the progress of an effect that recorded a request, which is made once the record is stored.
+func (p Progress) Then(request func()) Progress {
+	p.Request = request
+	return p
 }
 
 // Holds is the progress of an effect that holds.
@@ -80,12 +85,37 @@ func Broken(err error) Progress {
 	return Progress{Phase: Failed, Reason: "APIError", Message: err.Error(), Err: err}
 }
 
-// Outcome is what applying the decision's effects led to.
+// Outcome is what a decision led to, and what is done after the write. Where the write fails none of that is done.
 type Outcome struct {
 	// Effect is the first effect that does not hold; empty where all hold.
 	Effect   string
 	Progress Progress
+	// Again is when to look again, whatever Progress says; 0 leaves it to that.
+	Again time.Duration
+	// Requests ask machines for what the write records (order 1: the record is stored first). With one of them nothing of
+	// the record is deferred.
+	Requests []func()
+	// Reports tell what no difference of the object shows, such as a request that was refused. They come last.
+	Reports []func(context.Context)
+	// MayWait says that Reconciler.Defers may leave the status to a later write.
+	MayWait bool
 }
 
 // Settled says that every effect holds.
 func (o Outcome) Settled() bool { return o.Effect == "" }
+
+// InOrder makes effects hold in order, up to the first that does not.
+func InOrder[E any](effects []E, name func(E) string, apply func(E) Progress) Outcome {
+	var o Outcome
+	for _, effect := range effects {
+		p := apply(effect)
+		if p.Request != nil {
+			o.Requests = append(o.Requests, p.Request)
+		}
+		if p.Phase != Done {
+			o.Effect, o.Progress = name(effect), p
+			return o
+		}
+	}
+	return o
+}

@@ -14,9 +14,19 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/redfish"
 )
+
+// recordReady records the conditions, where a move has been put off since a time.
+func (v *scope) recordReady(d engine.Decision, postponed time.Time) {
+	in := statusShell{v}.statusInput(d, loop.Outcome{})
+	in.Since.Postponed = postponed
+	out := status.Decide(in)
+	*v.server = *out.Server
+	v.wakeIn(out.Wake)
+}
 
 func TestAMoveThatWaitsForAReadingIsToldOnceThatTakesLong(t *testing.T) {
 	const before, waits = "Inspected, clean and free to claim.", "Claimed waits for a fresh reading of the BMC"
@@ -30,16 +40,16 @@ func TestAMoveThatWaitsForAReadingIsToldOnceThatTakesLong(t *testing.T) {
 		"where nothing is told yet": {time.Second, "", waits},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newScope(t, "Available", func(v *scope) { v.held, v.heldSince = true, v.now.Add(-c.held) })
+			v := newScope(t, "Available", func(v *scope) { v.gated.Postponed = true })
 			if c.told != "" {
 				v.server.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: "True", Reason: "Stable", Message: c.told}}
 			}
-			v.recordReady(engine.Decision{From: "Available", To: "Available", Stable: true, Message: waits}, loop.Outcome{})
+			v.recordReady(engine.Decision{From: "Available", To: "Available", Stable: true, Message: waits}, v.now.Add(-c.held))
 			if got := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionReady).Message; got != c.want {
 				t.Errorf("Ready says %q, want %q", got, c.want)
 			}
-			if c.want == before && v.wake != worthTelling-c.held {
-				t.Errorf("looks again in %s", v.wake)
+			if c.want == before && v.out.wake != worthTelling-c.held {
+				t.Errorf("looks again in %s", v.out.wake)
 			}
 		})
 	}
@@ -141,7 +151,7 @@ func TestAServerInErrorNamesTheDisksThatAWipeRefused(t *testing.T) {
 				v.server.Status.Lifecycle.Rule = "WipeFailed"
 				v.inventory = &policyv1alpha1.ServerInventory{Wipe: c.wipe}
 			})
-			v.recordReady(engine.Decision{From: "Error", To: "Error", Stable: true}, loop.Outcome{})
+			v.recordReady(engine.Decision{From: "Error", To: "Error", Stable: true}, time.Time{})
 			for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionStalled} {
 				if got := meta.FindStatusCondition(v.server.Status.Conditions, kind).Message; got != c.want {
 					t.Errorf("%s says %q, want %q", kind, got, c.want)

@@ -18,13 +18,15 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/operations"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// permitted asks the gate whether something may be done at present.
+// permitted asks the gate whether something may be done at present (order 5: budgets count from here on, and not from the recheck).
 func (v *scope) permitted(ctx context.Context, actions ...fleet.Action) (loop.Progress, bool) {
 	for _, action := range actions {
 		verdict, err := v.Gate.Permit(ctx, v.server, action)
@@ -33,7 +35,7 @@ func (v *scope) permitted(ctx context.Context, actions ...fleet.Action) (loop.Pr
 		}
 		if !verdict.Allowed {
 			verdict.Message = fmt.Sprintf("the %s is held back: %s", action, verdict.Message)
-			v.withheld = &verdict
+			v.verdict = &verdict
 			return loop.Waiting(verdict.Reason, verdict.Message, verdict.Again), false
 		}
 	}
@@ -58,16 +60,10 @@ func (v *scope) confirm(ctx context.Context, action fleet.Action) (loop.Progress
 	return loop.Progress{}, true
 }
 
-// byHand says that somebody asks for what is recorded past the rules: a forced move or a release.
-func (v *scope) byHand() bool {
-	op := v.server.Status.Operation
-	return v.asked() == v1alpha1.OperationRelease || pastRules(v.asked()) || (op.Active() && pastRules(op.Name))
-}
-
 // confirmByHand confirms what is asked for by hand before anything is made of it: no effect does, because a record is all
 // that it is.
 func (v *scope) confirmByHand(ctx context.Context) error {
-	if v.server.Status.Lifecycle == nil || !v.byHand() {
+	if v.server.Status.Lifecycle == nil || !operations.ByHand(v.server) {
 		return nil
 	}
 	p, ok := v.confirm(ctx, fleet.Record)
@@ -78,7 +74,7 @@ func (v *scope) confirmByHand(ctx context.Context) error {
 
 // guarded has the BMC client look past the cache right before each write whether the server is still as decided, and
 // whether a freeze or the breaker has come to hold one of the actions back that the write amounts to: it may have waited
-// for its turn.
+// for its turn (order 4: it is read uncached, after queueing).
 func (v *scope) guarded(run func(context.Context, redfish.BMC) error, actions ...fleet.Action) func(context.Context, redfish.BMC) error {
 	d := v.decided()
 	return func(ctx context.Context, bmc redfish.BMC) error {
@@ -104,7 +100,7 @@ func (e *postponedError) Unwrap() error { return e.error }
 // postponed says that a request was surely not made, and is still wanted.
 func postponed(err error) bool {
 	var held *postponedError
-	return notAsked(err) && errors.As(err, &held)
+	return power.NotAsked(err) && errors.As(err, &held)
 }
 
 // decided is what a decision was made on, as far as an action relies on it. Nobody changes it.

@@ -21,9 +21,12 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
+// custodyShell keeps what must outlive the Server in its inventory.
+type custodyShell struct{ *scope }
+
 // storeMark writes a mark that guards data where it outlives the Server first; then it goes into the status. The effects that need it follow in
-// the next reconcile, once both are stored.
-func (v *scope) storeMark(ctx context.Context, mark string) loop.Progress {
+// the next reconcile, once both are stored (order 2: custody before the mark in status, and both before the first boot for a claim).
+func (v custodyShell) storeMark(ctx context.Context, mark string) loop.Progress {
 	if mark == policies.MarkStranger {
 		return v.storeStranger(ctx)
 	}
@@ -54,7 +57,7 @@ func (v *scope) storeMark(ctx context.Context, mark string) loop.Progress {
 }
 
 // addMark adds a mark to custody. With Dirty the record goes that says the opposite.
-func (v *scope) addMark(c *policyv1alpha1.Custody, mark string) {
+func (v custodyShell) addMark(c *policyv1alpha1.Custody, mark string) {
 	if mark == policies.MarkDirty && (c.Clean != nil || !slices.Contains(c.Marks, mark)) {
 		at := metav1.NewMicroTime(v.now)
 		c.Clean, c.DirtiedAt = nil, &at
@@ -69,52 +72,25 @@ func (v *scope) marked(mark string) loop.Progress {
 	if v.server.Status.Lifecycle == nil {
 		return loop.Waiting("MarkStored", mark+" is kept in its inventory first", time.Millisecond)
 	}
-	v.server.Status.Lifecycle.Marks = moved(v.server.Status.Lifecycle.Marks, engine.Decision{Marks: []string{mark}})
+	v.server.Status.Lifecycle.Marks = engine.Decision{Marks: []string{mark}}.MarksAfter(v.server.Status.Lifecycle.Marks)
 	return loop.Waiting("MarkStored", mark+" is stored first", time.Millisecond)
 }
 
-// inheritsUnstored says that a lifecycle is about to begin with the fear of data of which only the status would tell: that it
-// can be lost, and a machine whose data nothing else remembers would be offered.
-func (v *scope) inheritsUnstored() bool {
-	return v.server.Status.Lifecycle == nil && !policies.KeptDirty(v.inventory) &&
-		slices.Contains(policies.MarksOf(v.inherited()), policies.MarkDirty)
-}
-
 // inherited are the marks with which a lifecycle of the server begins.
-func (v *scope) inherited() []policies.Inherited {
+func (v custodyShell) inherited() []policies.Inherited {
 	return policies.Inheritance(v.server, v.inventory, v.proof)
 }
 
-// keepInherited has the mark stored where it outlives the status; the lifecycle begins once it is.
-func keepInherited() engine.Decision {
-	return engine.Decision{Message: "what it may hold is kept in its inventory first",
-		Effects: []engine.Effect{engine.MarkFirst(policies.MarkDirty)}}
-}
-
-// strangerUnstored says that the inventory does not tell of MarkStranger what the facts do.
-func (v *scope) strangerUnstored() bool {
-	return v.server.Status.Lifecycle != nil && v.isStranger() != policies.KeptStranger(v.inventory)
-}
-
-func (v *scope) isStranger() bool {
+func (v custodyShell) isStranger() bool {
 	return slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger)
-}
-
-// keepStranger has the inventory tell first what the facts do of MarkStranger: a machine that went off by itself shows
-// nothing of it any more, and its status may be lost. The facts take over what the inventory tells, so that it is taken away
-// there only of a machine that is ours, consented to or a claim's, and before a forced move, by which somebody takes it upon
-// himself.
-func keepStranger(d engine.Decision) engine.Decision {
-	return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
-		Message: "whether it was found running is kept in its inventory first", Effects: []engine.Effect{engine.MarkFirst(policies.MarkStranger)}}
 }
 
 // storeStranger writes MarkStranger where it outlives the Server, or takes it away there. Nothing has to be confirmed for
 // that: the next look puts right what was read too early.
-func (v *scope) storeStranger(ctx context.Context) loop.Progress {
+func (v custodyShell) storeStranger(ctx context.Context) loop.Progress {
 	err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
 		c.Marks = slices.DeleteFunc(c.Marks, func(m string) bool { return m == policies.MarkStranger })
-		if forced := v.forcing != nil && v.forceRefused == ""; v.isStranger() && !forced {
+		if forced := v.force.Made(); v.isStranger() && !forced {
 			c.Marks = append(c.Marks, policies.MarkStranger)
 			slices.Sort(c.Marks)
 		}
@@ -127,7 +103,7 @@ func (v *scope) storeStranger(ctx context.Context) loop.Progress {
 }
 
 // writeCustody changes what must be remembered of the machine when its Server is gone.
-func (v *scope) writeCustody(ctx context.Context, change func(*policyv1alpha1.Custody)) error {
+func (v custodyShell) writeCustody(ctx context.Context, change func(*policyv1alpha1.Custody)) error {
 	inventory := &policyv1alpha1.ServerInventory{}
 	err := v.Reader.Get(ctx, types.NamespacedName{Name: v.inventoryName()}, inventory)
 	if apierrors.IsNotFound(err) {
@@ -152,7 +128,7 @@ func (v *scope) writeCustody(ctx context.Context, change func(*policyv1alpha1.Cu
 
 // releaseClaim takes the reference to a released claim off the server. The holder's UID and the release record stay
 // until the server is wiped.
-func (v *scope) releaseClaim(ctx context.Context) loop.Progress {
+func (v custodyShell) releaseClaim(ctx context.Context) loop.Progress {
 	if v.server.Spec.ServerClaimRef == nil {
 		return loop.Holds()
 	}
@@ -165,7 +141,7 @@ func (v *scope) releaseClaim(ctx context.Context) loop.Progress {
 
 // forgetHolder clears what is remembered of the last holder of a server that is clean, and records in the same write that it is
 // where that is proven. A server that never had a holder costs one write in its life.
-func (v *scope) forgetHolder(ctx context.Context) loop.Progress {
+func (v custodyShell) forgetHolder(ctx context.Context) loop.Progress {
 	kept := policies.KeptDirty(v.inventory) || (v.inventory != nil && v.inventory.Custody != nil && v.inventory.Custody.LastHolder != nil)
 	earns := policies.NextCleanRecord(v.server, v.inventory, v.now) != nil && !v.Gate.ObserveOnly
 	if kept || earns {
@@ -192,7 +168,7 @@ func (v *scope) forgetHolder(ctx context.Context) loop.Progress {
 }
 
 // withCustody is the inventory with its custody as it is stored.
-func (v *scope) withCustody(c *policyv1alpha1.Custody) *policyv1alpha1.ServerInventory {
+func (v custodyShell) withCustody(c *policyv1alpha1.Custody) *policyv1alpha1.ServerInventory {
 	inventory := &policyv1alpha1.ServerInventory{Custody: c}
 	if v.inventory != nil {
 		inventory.Wipe = v.inventory.Wipe
@@ -201,7 +177,7 @@ func (v *scope) withCustody(c *policyv1alpha1.Custody) *policyv1alpha1.ServerInv
 }
 
 // holdsData says that a claim holds the server, or that its status or its inventory marks it Dirty.
-func (v *scope) holdsData() bool {
+func (v custodyShell) holdsData() bool {
 	s := v.server
 	if s.Spec.ServerClaimRef != nil || (s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)) {
 		return true
@@ -213,15 +189,15 @@ func (v *scope) holdsData() bool {
 // what must be remembered of the machine stays in its inventory.
 func (v *scope) Finalize(ctx context.Context) loop.Progress {
 	s := v.server
-	holds := v.holdsData()
+	holds := custodyShell{v}.holdsData()
 	if holds && s.Annotations[v1alpha1.DeleteDataAnnotation] != "true" {
 		message := "the server holds data or a claim; annotation " + v1alpha1.DeleteDataAnnotation + "=true lets it go"
 		v.condition(v1alpha1.ConditionReady, metav1.ConditionFalse, "HoldsData", message)
 		return loop.Waiting("HoldsData", message, 0)
 	}
 	if holds {
-		err := v.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
-			v.addMark(c, policies.MarkDirty)
+		err := custodyShell{v}.writeCustody(ctx, func(c *policyv1alpha1.Custody) {
+			custodyShell{v}.addMark(c, policies.MarkDirty)
 			c.ServerName = s.Name
 		})
 		if err != nil {

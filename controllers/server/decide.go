@@ -3,88 +3,84 @@
 package server
 
 import (
-	"fmt"
-
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/rollout"
+	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// Decide implements loop.Scope. A move that relies on what a BMC said needs a fresh reading; until there is one, nothing
-// moves and nothing is done.
-func (v *scope) Decide() engine.Decision {
-	if v.bundle == nil {
-		return v.decideUnloaded()
-	}
+// gateShell runs the decision through the gates, and gets what it wants from outside.
+type gateShell struct{ *scope }
+
+// Decide implements loop.Scope. It is pure: settle gets what the decision wants from outside, before anything is applied.
+func (v *scope) Decide() *gates.Output {
 	began := v.Now()
-	d := v.decide()
-	v.Metrics.observe(v.Now().Sub(began))
-	d.Revision = v.bundle.Revision
-	if v.compared {
-		v.compare(d)
+	for v.gated = gates.Decide((gateShell{v}).gatesInput()); v.gated.Instead != nil; v.gated = gates.Decide((gateShell{v}).gatesInput()) {
+		v.governBy(*v.gated.Instead)
 	}
-	if d.Halt != nil {
-		return v.leaveHalt(d)
+	if v.bundle != nil {
+		v.Metrics.observe(v.Now().Sub(began))
 	}
-	if v.inheritsUnstored() && d.To != "" {
-		return keepInherited()
-	}
-	if d.From != "" && d.Rule != v1alpha1.RuleForced && v.strangerUnstored() {
-		return keepStranger(d)
-	}
-	if d.Moves() && d.Reads("bmc") {
-		d = v.onFreshWord(d)
-	}
-	if d.Rule == v1alpha1.RuleForced && policies.KeptStranger(v.inventory) {
-		return keepStranger(d)
-	}
-	return d
+	return &v.gated
 }
 
-// onFreshWord holds a move that relies on what the BMC said back until that is fresh, and no power-on is on its way.
-func (v *scope) onFreshWord(d engine.Decision) engine.Decision {
-	if !v.fresh() {
-		v.held = true
+// gatesInput is everything that the decision is made on.
+func (v gateShell) gatesInput() gates.Input {
+	changing, left := governShell{v.scope}.changing()
+	in := gates.Input{Observation: v.observed, Facts: v.facts, Governance: v.governs, Active: governShell{v.scope}.candidate(v.Bundles.Active()),
+		Clock: v.outages(), Reading: v.relied(), Halted: isHalted(v.server), Grants: v.grants,
+		Machine: gates.Machine{Changing: changing, ChangingFor: left, PowerOnFor: v.requested().UnsettledFor(redfish.PowerOn)}}
+	in.Reading.Fresh = v.fresh()
+	if v.bundle != nil && v.governs.Resting == nil && v.server.Status.Lifecycle != nil {
+		if v.force = operations.Force(operationShell{v.scope}.input(engine.Decision{})); v.force.Made() {
+			in.Forced = &v.force.Decision
+		}
+	}
+	return in
+}
+
+// outages tells what keeps the deadline of the server from running.
+func (v gateShell) outages() gates.Clock {
+	return gates.Clock{Outage: v.Outage(), HeldBack: v.heldBack}
+}
+
+// relied is what the last reading says.
+func (v gateShell) relied() gates.Reading {
+	r := gates.Reading{Tried: v.reading.Tried, Reachable: v.reading.Reachable(), Power: v.reading.Value.Power}
+	switch {
+	case v.targetErr != nil:
+		r.Silent = v.targetErr.Error()
+	case v.reading.Err != nil:
+		r.Silent = "the BMC, which does not answer: " + words(v.reading.Err)
+	}
+	return r
+}
+
+// settle gets what the decision wants from outside, and returns the decision that stands then.
+func (v gateShell) settle() engine.Decision {
+	for asks := v.gated.Wants.Asks; asks.Any(); asks = v.gated.Wants.Asks {
+		governShell{v.scope}.get(asks)
+		v.governBy(rollout.Governs(governShell{v.scope}.question()))
+		v.Decide()
+	}
+	if own := v.gated.Own; own != nil {
+		shadowShell{v.scope}.compare(*own)
+	}
+	if v.gated.Governance.Bundle != v.bundle {
+		v.governBy(v.gated.Governance)
+	}
+	wants := v.gated.Wants
+	v.wakeIn(wants.Wake)
+	if wants.Poll {
+		v.wakeIn(v.pollInterval())
+	}
+	if wants.Reading && v.targetErr == nil {
 		v.refresh()
-		return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
-			Message: fmt.Sprintf("%s waits for a fresh reading of the BMC", d.Rule)}
 	}
-	if left := v.unsettledFor(redfish.PowerOn); left > 0 && v.shows(redfish.PowerOff) {
-		v.held = true
-		v.wakeIn(min(left, v.pollInterval()))
-		return engine.Decision{From: d.From, To: d.From, Stable: d.Stable, Revision: d.Revision,
-			Message: fmt.Sprintf("%s waits for the power-on that was asked for to show or to lapse", d.Rule)}
-	}
-	return d
-}
-
-func (v *scope) decide() engine.Decision {
-	l := v.bundle.Lifecycle
-	if v.resting != nil {
-		return v.beginAnew()
-	}
-	if v.server.Status.Lifecycle != nil {
-		if d, ok := v.decideForce(); ok {
-			return d
-		}
-		if d := l.Decide(v.facts); !d.Moves() || d.From != l.Initial() || v.reading.Tried {
-			v.compared = true
-			return d
-		}
-		return v.awaitFirstWord()
-	}
-	return policies.Begin(l, v.facts, v.reading.Tried)
-}
-
-// awaitFirstWord keeps a server in the initial state, where it finds its place by what is known, until this process has heard
-// from its BMC: before that nothing is known of the machine, and a rule that asks nothing of it would come before one that
-// it is to be placed by.
-func (v *scope) awaitFirstWord() engine.Decision {
-	v.held = true
-	d := policies.AwaitsFirstWord
-	d.From, d.To = v.bundle.Lifecycle.Initial(), v.bundle.Lifecycle.Initial()
-	return d
+	return v.gated.Decision
 }
 
 // The names of moves that no bundle writes.
@@ -101,7 +97,7 @@ func (v *scope) fresh() bool {
 		return false
 	}
 	begun := v.reading.Begun
-	if begun.Before(v.Cache.LastJob(v.server.Name)) || begun.Before(v.lapsed()) {
+	if begun.Before(v.Cache.LastJob(v.server.Name)) || begun.Before(v.requested().Lapsed()) {
 		return false
 	}
 	return v.now.Sub(v.reading.At) <= moveFreshness || v.memory.waitedFor(v.server.Name, begun)

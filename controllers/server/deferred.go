@@ -4,6 +4,7 @@ package server
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,28 +12,24 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// Defers implements loop.Deferrer. While something else is about to be stored, that a generation was observed, and the
+// mayWait says that what this reconcile records need not be stored at once.
+func (v *scope) mayWait() bool { return !v.recorded.Settled || v.facts.Claim.Binding }
+
+// defers is how long a status may wait for the next write. While something else is about to be stored, that a generation was observed, and the
 // credential of a probe whose machine cannot boot it yet, are stored with that. What is not stored by then, or after a
 // while, is found and stored by whoever looks next: the token stands in the ignition. The credential of a wipe is stored at
 // once, because budgets count it.
-func (v *scope) Defers(before, after *v1alpha1.Server) bool {
-	if v.settled && !v.facts.Claim.Binding {
-		return false
-	}
+func (s *subject) defers(before, after *v1alpha1.Server) time.Duration {
 	if !equality.Semantic.DeepEqual(before.Status, withoutDeferrable(before, after).Status) {
-		return false
+		return 0
 	}
 	l := after.Status.Lifecycle
 	if l == nil {
-		return false
+		return 0
 	}
+	now := s.Now()
 	id := fmt.Sprintf("%d/%d", l.Entry, after.Generation)
-	left := worthTelling - v.now.Sub(v.memory.firstSeen(after.Name, deferredRecord, id, v.now))
-	if left <= 0 {
-		return false
-	}
-	v.wakeIn(left)
-	return true
+	return max(0, worthTelling-now.Sub(s.memory.firstSeen(after.Name, deferredRecord, id, now)))
 }
 
 // withoutDeferrable is a server with everything as it was before that may be stored later.

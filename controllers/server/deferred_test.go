@@ -28,7 +28,7 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 			s.Status.Lifecycle.Credential = &v1alpha1.ProbeCredential{Purpose: p, Entry: 7, TokenHash: "ab"}
 		}
 	}
-	settled, binding := func(v *scope) { v.settled = true }, func(v *scope) { v.settled, v.facts.Claim.Binding = true, true }
+	settled, binding := func(v *scope) { v.recorded.Settled = true }, func(v *scope) { v.recorded.Settled, v.facts.Claim.Binding = true, true }
 	onItsWay := func(*scope) {}
 	for name, c := range map[string]struct {
 		scope  func(*scope)
@@ -57,9 +57,10 @@ func TestWhatWaitsForTheNextWrite(t *testing.T) {
 			v.server.Status.Conditions = []metav1.Condition{{Type: "A", ObservedGeneration: 1}}
 			after := v.server.DeepCopy()
 			c.change(after)
-			v.Defers(v.server, after)
+			v.Now = func() time.Time { return v.now }
+			v.defers(v.server, after)
 			v.now = v.now.Add(c.waited)
-			if got := v.Defers(v.server, after); got != c.want {
+			if got := v.mayWait() && v.defers(v.server, after) > 0; got != c.want {
 				t.Errorf("waits: %t", got)
 			}
 		})

@@ -4,26 +4,55 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 )
 
+// effectShell makes the effects of a decision hold.
+type effectShell struct{ *scope }
+
 // Apply implements loop.Scope.
-func (v *scope) Apply(ctx context.Context, effect engine.Effect) loop.Progress {
-	if v.held {
-		return loop.Waiting(waitsForReading, "a fresh reading of the BMC", 0)
+func (v *scope) Apply(ctx context.Context, _ *gates.Output) loop.Outcome {
+	d := gateShell{v}.settle()
+	outcome := effectShell{v}.applyEffects(ctx, d)
+	v.Record(d, outcome)
+	outcome.Again = trigger.Earlier(d.WakeAfter, v.out.wake)
+	if d.Moves() {
+		outcome.Again = time.Millisecond // the state entered has effects of its own
 	}
+	outcome.MayWait = v.mayWait()
+	outcome.Reports = []func(context.Context){v.report}
+	return outcome
+}
+
+// applyEffects makes the effects of a decision hold that neither moves nor halts, up to one that waits for a safety rule.
+func (v effectShell) applyEffects(ctx context.Context, d engine.Decision) loop.Outcome {
+	if d.Moves() || d.Halt != nil {
+		return loop.Outcome{}
+	}
+	outcome := loop.InOrder(d.Effects, func(e engine.Effect) string { return e.Name },
+		func(e engine.Effect) loop.Progress { return v.applyEffect(ctx, e) })
+	if outcome.Settled() && d.Awaits != nil {
+		outcome.Effect, outcome.Progress = d.Awaits.Effect, v.await(*d.Awaits)
+	}
+	return outcome
+}
+
+func (v effectShell) applyEffect(ctx context.Context, effect engine.Effect) loop.Progress {
 	if asClaimed[effect.Name] && v.claim != nil && v1alpha1.Ignored(v.claim) {
 		return loop.Holds() // a claim that is to be left alone asks for nothing
 	}
 	return v.carryOut(ctx, effect)
 }
 
-// Await implements loop.Awaiter.
-func (v *scope) Await(a engine.Awaited) loop.Progress {
+// await waits for a safety rule, on word of the machine.
+func (v effectShell) await(a engine.Awaited) loop.Progress {
 	if p, ok := v.powerKnown(); !ok {
 		return p
 	}
@@ -34,34 +63,34 @@ func (v *scope) Await(a engine.Awaited) loop.Progress {
 var asClaimed = map[string]bool{policies.EffectPowerAsClaimed: true, policies.EffectBootAsClaimed: true}
 
 // carryOut has one line for each effect of the vocabulary.
-func (v *scope) carryOut(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v effectShell) carryOut(ctx context.Context, effect engine.Effect) loop.Progress {
 	switch effect.Name {
 	case engine.MarkEffect:
-		return v.storeMark(ctx, effect.Param("mark").Text())
+		return custodyShell{v.scope}.storeMark(ctx, effect.Param("mark").Text())
 	case policies.EffectPowerOff:
-		return v.powerOff(ctx, effect)
+		return powerShell{scope: v.scope}.powerOff(ctx, effect)
 	case policies.EffectPowerOn:
-		return v.powerOn(ctx, effect)
+		return powerShell{scope: v.scope}.powerOn(ctx, effect)
 	case policies.EffectPowerAsClaimed:
-		return v.powerAsClaimed(ctx, effect)
+		return powerShell{scope: v.scope}.powerAsClaimed(ctx, effect)
 	case policies.EffectBootProbe:
-		return v.bootAgent(ctx, v.probeBoot())
+		return bootShell{v.scope}.agent(ctx, bootShell{v.scope}.probe())
 	case policies.EffectBootWipe:
-		return v.bootAgent(ctx, v.wipeBoot())
+		return bootShell{v.scope}.agent(ctx, bootShell{v.scope}.wipe())
 	case policies.EffectBootAsClaimed:
-		return v.bootAsClaimed(ctx)
+		return bootShell{v.scope}.asClaimed(ctx)
 	case policies.EffectClearBoot:
-		return v.clearBoot(ctx)
+		return bootShell{v.scope}.clear(ctx)
 	case policies.EffectReleaseClaim:
-		return v.releaseClaim(ctx)
+		return custodyShell{v.scope}.releaseClaim(ctx)
 	case policies.EffectForgetHolder:
-		return v.forgetHolder(ctx)
+		return custodyShell{v.scope}.forgetHolder(ctx)
 	case policies.EffectResetAsAsked:
-		return v.resetAsAsked(ctx)
+		return operationShell{v.scope}.resetAsAsked(ctx)
 	case policies.EffectLocate:
-		return v.locate(ctx, effect)
+		return settingShell{v.scope}.locate(ctx, effect)
 	case policies.EffectApplyBootOrder:
-		return v.applyBootOrder(ctx)
+		return settingShell{v.scope}.applyBootOrder(ctx)
 	case policies.EffectMaintain:
 		return loop.Holds() // a maintenance is granted by its own controller, which brings what it asks for
 	}

@@ -17,6 +17,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -312,14 +313,15 @@ func TestServersComeUnderAnotherRevisionAtAPace(t *testing.T) {
 					}
 					v := &scope{subject: s, server: server, now: begin.Add(time.Duration(seconds) * time.Second)}
 					looks++
-					if v.govern().bundle == good {
+					governShell{v}.get(rollout.Governs(governShell{v}.question()).Asks)
+					if rollout.Governs((governShell{v}).question()).Bundle == good {
 						server.Status.Lifecycle.Revision = good.Revision.Name
 						adopted++
 						continue
 					}
-					again := int(v.wake / time.Second)
+					again := int(v.out.wake / time.Second)
 					if again < 1 || again > 60 {
-						t.Fatalf("it is looked at again after %s", v.wake)
+						t.Fatalf("it is looked at again after %s", v.out.wake)
 					}
 					at[seconds+again] = append(at[seconds+again], server)
 				}

@@ -13,6 +13,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -135,11 +136,11 @@ func TestWhatStandsInForARevisionDecidesNothing(t *testing.T) {
 				v.Bundles = &rules{target: &inIts, pinned: map[string]*bundle.Bundle{former.Revision.Name: former, good.Revision.Name: good}}
 				v.server.Status.Lifecycle.Revision = c.revision
 			})
-			g, decides := v.govern(), ""
-			if g.bundle != nil {
-				decides = g.bundle.Revision.Name
+			g, decides := rollout.Governs(governShell{v}.question()), ""
+			if g.Bundle != nil {
+				decides = g.Bundle.Revision.Name
 			}
-			if decides != c.decides || (g.unloaded == nil) != (c.decides != "") || g.successor != nil {
+			if decides != c.decides || (g.Unloaded == nil) != (c.decides != "") || g.Successor != nil {
 				t.Errorf("%s decides: %+v", decides, g)
 			}
 		})

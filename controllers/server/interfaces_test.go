@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,31 +18,6 @@ import (
 	"github.com/metalaw/metalaw/internal/bmcsystems"
 	"github.com/metalaw/metalaw/redfish"
 )
-
-func TestKnownInterfaces(t *testing.T) {
-	nic := func(name, mac string) []v1alpha1.NetworkInterface {
-		return []v1alpha1.NetworkInterface{{Name: name, MACAddress: mac}}
-	}
-	given := stated{macs: []string{"02:00:00:00:00:0a"}}
-	for name, c := range map[string]struct {
-		stored, shown []v1alpha1.NetworkInterface
-		stated        stated
-		want          []v1alpha1.NetworkInterface
-	}{
-		"nothing is known":                           {},
-		"what the BMC shows counts":                  {shown: nic("1", "a"), stated: given, want: nic("1", "a")},
-		"what the annotation gives counts else":      {stated: given, want: nic("by-annotation-0", "02:00:00:00:00:0a")},
-		"what the machine reported stays":            {stored: nic("eth0", "e"), shown: nic("1", "a"), stated: given, want: nic("eth0", "e")},
-		"a changed annotation replaces its own":      {stored: nic("by-annotation-0", "old"), stated: given, want: nic("by-annotation-0", "02:00:00:00:00:0a")},
-		"an annotation that is gone takes its own":   {stored: nic("by-annotation-0", "old")},
-		"an annotation that cannot be read does not": {stored: nic("by-annotation-0", "old"), stated: stated{macsUnread: "bad"}, want: nic("by-annotation-0", "old")},
-		"what the BMC comes to show replaces it":     {stored: nic("by-annotation-0", "old"), shown: nic("1", "a"), stated: given, want: nic("1", "a")},
-	} {
-		if diff := cmp.Diff(c.want, knownInterfaces(c.stored, c.shown, c.stated)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
-	}
-}
 
 // TestAMachineWithoutInterfaces follows GB200, GH200 and Intel S2600, whose BMCs report no NIC of the host.
 func TestAMachineWithoutInterfaces(t *testing.T) {
@@ -111,7 +85,7 @@ func TestADirtyServerWantsNoOtherMachine(t *testing.T) {
 	const id = "0a000000-0000-4000-8000-00000000000a"
 	s := &v1alpha1.Server{Spec: v1alpha1.ServerSpec{SystemUUID: id}, Status: v1alpha1.ServerStatus{SerialNumber: "S",
 		Lifecycle: &v1alpha1.LifecycleStatus{Marks: []string{"Dirty"}}}}
-	v := &scope{server: s, stated: stated{assigned: bmcsystems.Assignment{UUID: id, SerialNumber: "T"}}}
+	v := &scope{server: s, view: view{stated: stated{assigned: bmcsystems.Assignment{UUID: id, SerialNumber: "T"}}}}
 	if other := (redfish.SystemSnapshot{Identity: redfish.Identity{SerialNumber: "T"}}); redfish.Shows(v.want(), other) {
 		t.Error("another machine is taken for it")
 	}

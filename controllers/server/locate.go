@@ -17,7 +17,7 @@ import (
 // locate shows what spec.indicatorLED asks, or what the state asks where that is silent. A light that a state switched on
 // is known by a mark, so that it is switched off where neither asks, and one that somebody switched on by hand is not. In a
 // state without this effect the light stays as it is. A light that cannot be set holds nothing back.
-func (v *scope) locate(ctx context.Context, effect engine.Effect) loop.Progress {
+func (v settingShell) locate(ctx context.Context, effect engine.Effect) loop.Progress {
 	wanted, byState := v.wantedLight(effect)
 	shown := v.reading.Value.LED
 	if !v.reading.Reachable() || shown == redfish.LEDUnknown || shown == "" {
@@ -27,7 +27,7 @@ func (v *scope) locate(ctx context.Context, effect engine.Effect) loop.Progress 
 	if wanted == "" || shown == wanted {
 		return loop.Holds()
 	}
-	id := v.jobID("led-" + string(wanted))
+	id := jobID(v.server, "led-"+string(wanted))
 	if job, known := v.Cache.Known(v.server.Name, id); known {
 		if job.State != hardware.JobFailed {
 			return loop.Holds()
@@ -52,7 +52,7 @@ func (v *scope) locate(ctx context.Context, effect engine.Effect) loop.Progress 
 }
 
 // wantedLight is the light to show; empty for whichever there is. byState says that it is the state that asks for a light.
-func (v *scope) wantedLight(effect engine.Effect) (wanted redfish.IndicatorLED, byState bool) {
+func (v settingShell) wantedLight(effect engine.Effect) (wanted redfish.IndicatorLED, byState bool) {
 	wanted = redfish.IndicatorLED(v.server.Spec.IndicatorLED)
 	if wanted != "" && wanted != redfish.LEDUnknown {
 		return wanted, false
@@ -66,17 +66,17 @@ func (v *scope) wantedLight(effect engine.Effect) (wanted redfish.IndicatorLED, 
 
 // forgetLight takes the mark away once the light that a state asked for is somebody else's to want, or is off and no state
 // asks for it any more. "Off" that was read before the last request was answered says nothing of what that request did.
-func (v *scope) forgetLight(byState bool, shown redfish.IndicatorLED) {
+func (v settingShell) forgetLight(byState bool, shown redfish.IndicatorLED) {
 	asked := v.server.Spec.IndicatorLED != "" && redfish.IndicatorLED(v.server.Spec.IndicatorLED) != redfish.LEDUnknown
 	off := shown == redfish.LEDOff && !v.Cache.Busy(v.server.Name) && !v.reading.Begun.Before(v.Cache.LastJob(v.server.Name))
 	if v.located() && (asked || (!byState && off)) {
 		l := v.server.Status.Lifecycle
-		l.Marks = moved(l.Marks, engine.Decision{Clears: []string{policies.MarkLocated}})
+		l.Marks = engine.Decision{Clears: []string{policies.MarkLocated}}.MarksAfter(l.Marks)
 	}
 }
 
 // located says that a state had the light switched on.
-func (v *scope) located() bool {
+func (v settingShell) located() bool {
 	l := v.server.Status.Lifecycle
 	return l != nil && slices.Contains(l.Marks, policies.MarkLocated)
 }

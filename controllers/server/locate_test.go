@@ -122,7 +122,7 @@ func TestALightThatDoesNotShowYetIsStillOursToSwitchOff(t *testing.T) {
 func TestALightIsByTheStateWhereItAsksForOne(t *testing.T) {
 	for word, want := range map[string]bool{"": false, "Off": false, "Lit": true, "Blinking": true} {
 		effect := engine.Effect{Name: policies.EffectLocate, Params: []engine.Param{{Name: "unlessAsked", Value: engine.StringValue(word)}}}
-		if _, byState := (&scope{server: &v1alpha1.Server{}}).wantedLight(effect); byState != want {
+		if _, byState := (settingShell{&scope{server: &v1alpha1.Server{}}}).wantedLight(effect); byState != want {
 			t.Errorf("%q: the light is by the state: %t", word, byState)
 		}
 	}

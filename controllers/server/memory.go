@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	boots "github.com/metalaw/metalaw/controllers/server/boot"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -40,7 +41,7 @@ type remembered struct {
 	minted    *v1alpha1.ProbeCredential
 	mintedFor types.UID
 	// boot follows the last boot that was asked for.
-	boot bootWatch
+	boot boots.Watch
 }
 
 // recordKind is what a record with a time tells of.
@@ -123,11 +124,7 @@ func (m *memory) watchBoot(name, boot string, shown redfish.BootProgress) (start
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.of(name)
-	if r.boot.boot != boot { // what shows at first may be of the boot before
-		r.boot = bootWatch{boot: boot, before: shown, left: shown.LastState != "" && !shown.StartedOS()}
-		return false, false
-	}
-	r.boot, started, testing = r.boot.look(shown)
+	r.boot, started, testing = r.boot.Look(boot, shown)
 	return started, testing
 }
 

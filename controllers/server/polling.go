@@ -9,9 +9,12 @@ import (
 	"github.com/metalaw/metalaw/engine"
 )
 
+// pollShell says how old a reading may be.
+type pollShell struct{ *scope }
+
 // readingAge is how old a reading may be: long while the server rests as it should, shorter on its way, where what it waits
 // for says so by itself, and very short at first where that is for the BMC to show.
-func (v *scope) readingAge() time.Duration {
+func (v pollShell) readingAge() time.Duration {
 	switch {
 	case v.justParked():
 		return v.shortly()
@@ -25,13 +28,13 @@ func (v *scope) readingAge() time.Duration {
 
 // justParked says that the last reading was begun before the server was parked. It is the word on which the machine was handed
 // over, and somebody may have switched it on since.
-func (v *scope) justParked() bool {
+func (v pollShell) justParked() bool {
 	return v.server.Status.State == v1alpha1.StateParked && v.Cache.Reading(v.server.Name).Begun.Before(v.memory.enteredAt(v.server))
 }
 
 // ageAfterJob is how old a reading may be that says nothing of the last request to the BMC, and when to look next. Nothing
 // is read while the request is under way, nor right after it: a reading would show too little. Then one is taken soon.
-func (v *scope) ageAfterJob(at time.Time, age time.Duration) (maxAge, next time.Duration) {
+func (v pollShell) ageAfterJob(at time.Time, age time.Duration) (maxAge, next time.Duration) {
 	left := fastestPoll - v.now.Sub(v.Cache.LastJob(v.server.Name))
 	if v.Cache.Busy(v.server.Name) {
 		left = slowestPoll // its end tells
@@ -45,7 +48,7 @@ func (v *scope) ageAfterJob(at time.Time, age time.Duration) (maxAge, next time.
 
 // pollInterval is when to read the BMC again for what waits until it shows something, and has that done.
 func (v *scope) pollInterval() time.Duration {
-	v.awaitsBMC = true
+	v.out.awaitsBMC = true
 	return v.shortly()
 }
 
@@ -70,7 +73,7 @@ func (v *scope) shortly() time.Duration {
 
 // inTransition says that the server is to leave its state, or that some effect of its state did not hold when we looked
 // last.
-func (v *scope) inTransition() bool {
+func (v pollShell) inTransition() bool {
 	s := v.server
 	if v.bundle == nil {
 		return false // nothing moves it

@@ -3,151 +3,152 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/loop"
+	boots "github.com/metalaw/metalaw/controllers/server/boot"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// Reasons of pending and failed power effects.
-const (
-	waitsForReading = "WaitsForReading"
-	waitsForPower   = "WaitsForPower"
-	waitsForBoot    = "WaitsForBoot"
-	requestFailed   = v1alpha1.ReasonRequestFailed
-	// overrideIgnored: the BMC took the boot override of a power-on and does not show it, so the machine stays off.
-	overrideIgnored = v1alpha1.ReasonBootOverrideIgnored
-)
-
 // powerKnown sees to a fresh reading with a power state that can be acted on.
 func (v *scope) powerKnown() (loop.Progress, bool) {
-	if v.targetErr != nil {
-		return loop.Waiting(waitsForReading, v.targetErr.Error(), 0), false
-	}
-	fresh := v.fresh()
-	if !fresh {
+	reading := v.powerReading()
+	if !reading.Fresh && reading.Lacks == "" {
 		v.refresh()
 	}
-	power := v.reading.Value.Power
-	switch {
-	case v.reading.Err != nil:
-		return loop.Waiting(waitsForReading, "the BMC, which does not answer: "+words(v.reading.Err), 0), false
-	case v.reading.Tried && v.facts.BMC.Identity != policies.IdentitySame:
-		return loop.Waiting(waitsForReading, "the BMC to answer for this server's own machine", v.pollInterval()), false
-	case v.reading.Tried && power != redfish.PowerOn && power != redfish.PowerOff: // said of an old reading too, so that it stays the same
-		return loop.Waiting(waitsForPower, fmt.Sprintf("the BMC to say whether the machine is on; its power is %s",
-			cmp.Or(power, redfish.PowerUnknown)), v.pollInterval()), false
-	case !fresh:
-		return loop.Waiting(waitsForReading, "a fresh reading of the BMC", 0), false
+	p, polls, ok := reading.Known()
+	if polls {
+		p.Again = v.pollInterval()
 	}
-	return loop.Progress{}, true
+	return p, ok
 }
 
-func (v *scope) shows(power redfish.PowerState) bool {
-	return v.facts.BMC.Identity == policies.IdentitySame && v.reading.Reachable() && v.reading.Value.Power == power
+// powerReading is the last word of the BMC as power requests rely on it.
+func (v *scope) powerReading() power.Reading {
+	r := power.Reading{Tried: v.reading.Tried, Same: v.facts.BMC.Identity == policies.IdentitySame, Power: v.reading.Value.Power,
+		Begun: v.reading.Begun, Fresh: v.fresh()}
+	if v.targetErr != nil {
+		r.Lacks = v.targetErr.Error()
+	}
+	if v.reading.Err != nil {
+		r.Failure = words(v.reading.Err)
+	}
+	return r
+}
+
+func (v *scope) shows(state redfish.PowerState) bool {
+	return v.facts.BMC.Identity == policies.IdentitySame && v.reading.Reachable() && v.reading.Value.Power == state
+}
+
+// powerShell carries out what is decided about the power of a machine, for one effect.
+type powerShell struct {
+	*scope
+	// source is what a power-on boots from, and earns are the marks that come with it.
+	source string
+	earns  []string
 }
 
 // powerOn makes the machine run from the boot configuration in force.
-func (v *scope) powerOn(ctx context.Context, effect engine.Effect) loop.Progress {
-	if v.shows(redfish.PowerOn) {
-		if p := v.outstanding(redfish.PowerOff); p.Phase != loop.Done {
-			return p
-		}
-		v.giveUp()
-		return v.clearOverride(ctx)
-	}
+func (s powerShell) powerOn(ctx context.Context, effect engine.Effect) loop.Progress {
+	v, want := s.scope, power.Want{On: true}
 	if !v.facts.Boot.Ready {
-		return loop.Waiting(waitsForBoot, v.bootMessage(), 0)
+		want.Boot.Waits = boots.Waits(v.boot)
 	}
-	target, why := bootSource(v.BootTarget, v.reading.Value.Boot.Missing, v.facts.Boot.Purpose, v.settings().Boot.WithoutOverride)
-	if why != "" && v.shows(redfish.PowerOff) {
-		return loop.Failing(v1alpha1.ReasonBootOverrideMissing, why, time.Minute)
+	s.source, want.Boot.Refused = boots.Source(v.BootTarget, v.reading.Value.Boot.Missing, v.facts.Boot.Purpose, v.settings().Boot.WithoutOverride)
+	want.Boot.Wipes = v.boot != nil && v.boot.Annotations[v1alpha1.BootPurposeAnnotation] == v1alpha1.BootPurposeWipe
+	s.earns = effect.Earns
+	return s.carryOut(ctx, power.Decide(s.input(want)))
+}
+
+// powerOff makes the machine stop: first by asking its operating system, for as long as graceful says, then by force.
+func (s powerShell) powerOff(ctx context.Context, effect engine.Effect) loop.Progress {
+	graceful := effect.Param("graceful").Duration()
+	return s.stop(ctx, graceful, graceful == 0 || effect.Param("thenForce").Bool())
+}
+
+func (s powerShell) stop(ctx context.Context, graceful time.Duration, force bool) loop.Progress {
+	return s.carryOut(ctx, power.Decide(s.input(power.Want{Graceful: graceful, Force: force})))
+}
+
+// powerAsClaimed follows the bound claim.
+func (s powerShell) powerAsClaimed(ctx context.Context, effect engine.Effect) loop.Progress {
+	if s.claim.Spec.Power != v1alpha1.PowerOn {
+		return s.stop(ctx, shutdownGrace, true)
 	}
-	uri, want := v.server.Spec.SystemURI, v.want()
-	mode := redfish.BootMode(v.bootSettings().Mode)
-	p := v.askOnce(ctx, v1alpha1.PowerActionOn, func(ctx context.Context, bmc redfish.BMC) error {
-		return bmc.PowerOnOnce(ctx, uri, want, target, mode)
-	})
-	if v.commit != nil { // it is about to be asked for
-		l := v.server.Status.Lifecycle
-		l.Marks = moved(l.Marks, engine.Decision{Marks: effect.Earns})
+	p := s.powerOn(ctx, effect)
+	s.recordShown() // what shows in this reconcile counts
+	if p.Phase == loop.Done && !policies.BootedForClaim(s.server) {
+		return loop.Failing(v1alpha1.ReasonSwitchedOnByHand, "somebody else switched the machine on before it was booted for the "+
+			"claim, and it runs what it found; it boots once the claim asks for power Off and then On", 0)
 	}
 	return p
 }
 
-// powerOff makes the machine stop: first by asking its operating system, for as long as graceful says, then by force.
-func (v *scope) powerOff(ctx context.Context, effect engine.Effect) loop.Progress {
-	graceful := effect.Param("graceful").Duration()
-	force := graceful == 0 || effect.Param("thenForce").Bool()
-	return v.stop(ctx, graceful, force)
+func (s powerShell) input(want power.Want) power.Input {
+	return power.Input{Asked: s.requested(), Want: want, Reading: s.powerReading(), Busy: s.Cache.Busy(s.server.Name), Poll: s.shortly()}
 }
 
-func (v *scope) stop(ctx context.Context, graceful time.Duration, force bool) loop.Progress {
-	if v.shows(redfish.PowerOff) {
-		if p := v.outstanding(redfish.PowerOn); p.Phase != loop.Done {
-			return p
-		}
-		if request := v.server.Status.Lifecycle.Request; request != nil {
-			request.Attempts = 0 // nobody wants that power-on any more; the next one begins anew
-		}
-		return v.clearOverride(ctx) // of a power-on that failed
+// carryOut asks for permission, records the request, and has the BMC asked once that is stored.
+func (s powerShell) carryOut(ctx context.Context, out power.Output) loop.Progress {
+	v := s.scope
+	if out.Refresh {
+		v.refresh()
 	}
-	if graceful > 0 {
-		if p, wait := v.shutDown(ctx, graceful, force); wait {
-			return p
+	v.out.awaitsBMC = v.out.awaitsBMC || out.Polls
+	v.wakeIn(out.Again)
+	if out.Ask == "" {
+		v.server.Status.Lifecycle.Request = out.Request
+		if out.Shows {
+			return bootShell{v}.clearOverride(ctx)
 		}
+		return out.Progress
 	}
-	return v.askOnce(ctx, v1alpha1.PowerActionForceOff, v.reset(redfish.ActionForceOff))
-}
-
-// cutting says that the power is being cut: there is nobody left to ask.
-func (v *scope) cutting(request *v1alpha1.PowerRequest) bool {
-	return request != nil && request.Action == v1alpha1.PowerActionForceOff &&
-		(v.since(request) < v.PowerGrace || (request.ShownAt == nil && !v.ofFormerEntry(request)))
-}
-
-// ofFormerEntry says that a request was made before the present entry, and so for another reason. Times tell it only where
-// the record does not say: those of two managers are by two clocks.
-func (v *scope) ofFormerEntry(request *v1alpha1.PowerRequest) bool {
-	l := v.server.Status.Lifecycle
-	switch {
-	case request == nil:
-		return false
-	case request.Entry != 0:
-		return request.Entry != l.Entry
-	}
-	return request.AskedAt.Time.Before(l.EnteredAt.Time)
-}
-
-// giveUp forgets a power-off that did not come true and that nobody wants any more, so that the next one begins with a
-// shutdown again, and its operating system gets the whole of its grace.
-func (v *scope) giveUp() {
-	if l := v.server.Status.Lifecycle; l.Request != nil && shownAs[l.Request.Action] == redfish.PowerOff {
-		l.Request = nil
-	}
-}
-
-// powerAsClaimed follows the bound claim.
-func (v *scope) powerAsClaimed(ctx context.Context, effect engine.Effect) loop.Progress {
-	if v.claim.Spec.Power == v1alpha1.PowerOn {
-		p := v.powerOn(ctx, effect)
-		v.recordShown() // what shows in this reconcile counts
-		if p.Phase == loop.Done && !policies.BootedForClaim(v.server) {
-			return loop.Failing(v1alpha1.ReasonSwitchedOnByHand, "somebody else switched the machine on before it was booted for the "+
-				"claim, and it runs what it found; it boots once the claim asks for power Off and then On", 0)
-		}
+	if p, ok := v.permitted(ctx, out.Actions...); !ok { // order 5: budgets count from when permission is given
 		return p
 	}
-	return v.stop(ctx, shutdownGrace, true)
+	v.server.Status.Lifecycle.Request = out.Request
+	if !out.Repeats {
+		s.begin(out)
+	}
+	id, guarded := power.RequestID(out.Request), v.guarded(s.call(out.Ask), out.Actions...)
+	return out.Progress.Then(func() { // order 1: the record is stored before the BMC is asked
+		v.Cache.Repeat(v.server.Name, id)
+		v.Cache.DoLater(v.server.Name, v.target, id, guarded)
+	})
 }
 
-func (v *scope) reset(action redfish.PowerAction) func(context.Context, redfish.BMC) error {
-	uri, want := v.server.Spec.SystemURI, v.want()
+// begin notes what goes with a request that is about to be recorded.
+func (s powerShell) begin(out power.Output) {
+	l := s.server.Status.Lifecycle
+	s.memory.ask(s.server.Name, out.Request.AskedAt.Time)
+	if out.Ask == v1alpha1.PowerActionOn {
+		bootShell{s.scope}.watchBoot()
+		l.Marks = engine.Decision{Marks: s.earns}.MarksAfter(l.Marks)
+	}
+	for _, a := range out.Actions {
+		fleet.Begin(l, a, out.Request.AskedAt)
+	}
+}
+
+// call is the call to the BMC that an action takes.
+func (s powerShell) call(action v1alpha1.PowerAction) func(context.Context, redfish.BMC) error {
+	switch action {
+	case v1alpha1.PowerActionGracefulShutdown:
+		return s.reset(redfish.ActionGracefulShutdown)
+	case v1alpha1.PowerActionForceOff:
+		return s.reset(redfish.ActionForceOff)
+	}
+	uri, want, source, mode := s.server.Spec.SystemURI, s.want(), s.source, redfish.BootMode(bootShell{s.scope}.bootSettings().Mode)
+	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.PowerOnOnce(ctx, uri, want, source, mode) }
+}
+
+func (s powerShell) reset(action redfish.PowerAction) func(context.Context, redfish.BMC) error {
+	uri, want := s.server.Spec.SystemURI, s.want()
 	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.Reset(ctx, uri, want, action) }
 }

@@ -17,7 +17,7 @@ import (
 
 // readProof judges a server whose status.lifecycle was pruned. It reads past the cache: the cache drops managed fields, and may
 // show an inventory from before the last claim. Where the cache is behind nothing is decided yet: a fear of data is stored for good.
-func (v *scope) readProof(ctx context.Context) error {
+func (v readShell) readProof(ctx context.Context) error {
 	if !policies.Pruned(v.server, v.inventory) {
 		return nil
 	}

@@ -3,212 +3,119 @@
 package server
 
 import (
-	"fmt"
-	"slices"
+	"errors"
+	"maps"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/access"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
+	"github.com/metalaw/metalaw/redfish"
 )
 
-// historyLength is how many moves status.lifecycle.history keeps.
-const historyLength = 10
+// worthTelling is how long what passes by itself may take before it is worth a write.
+const worthTelling = status.WorthTelling
 
-// maxReason is what the API accepts as the reason of a move.
-const maxReason = 1024
+// statusShell takes over what status says.
+type statusShell struct{ *scope }
 
-// Record implements loop.Scope.
+// Record brings the server up to date with what was decided and done: requests, the move, operations, then the conditions.
 func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	s := v.server
 	stored := s.Status.Lifecycle != nil
 	if v.fresh() {
 		v.memory.answered(s.Name)
 	}
-	v.recordHardware()
-	v.recordShown()
-	v.recordRefusal()
-	v.recordRunning()
-	v.recordMove(d)
-	v.recordStranger(d)
-	v.recordRevision()
-	v.recordOperation(d)
-	reads := outcome.Progress.Reason == waitsForReading && v.reading.Reachable()
-	v.readsSince, v.heldSince = v.memory.waiting(s.Name, reads, v.held, v.now)
-	v.recordConditions(d, outcome)
-	if s.Status.Lifecycle != nil {
-		s.Status.ObservedGeneration = s.Generation
-	}
-	alongside := v.unbooted
-	if stored { // the finalizer without a lifecycle must mean that a status was lost
+	powerShell{scope: v}.record()
+	statusShell{v}.recordMove(d)
+	operationShell{v}.record(d)
+	statusShell{v}.recordStatus(d, outcome)
+	alongside := v.out.unbooted
+	if stored { // order 3: the finalizer without a lifecycle must mean that a status was lost
 		alongside = controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer) || alongside
 	}
-	v.recordParked()
-	v.consumeConsent()
-	s.Spec.Power = ""
-	v.settled = outcome.Settled() && d.Halt == nil && !v.held && !d.Moves()
-	v.rested = v.rests() && d.Halt == nil && !v.held && !d.Moves() && v.facts.BMC.Identity == policies.IdentitySame
-	v.memory.settle(s.Name, v.settled, v.awaitsBMC)
-	v.recordLabels(alongside)
+	v.memory.settle(s.Name, v.recorded.Settled, v.out.awaitsBMC)
+	statusShell{v}.recordLabels(alongside)
 }
 
-// recordMove carries a move into the status: the state, one more entry, the marks and the history.
-func (v *scope) recordMove(d engine.Decision) {
+// recordMove takes over the hardware as it is known, and the move.
+func (v statusShell) recordMove(d engine.Decision) {
+	out := status.Moved(v.statusInput(d, loop.Outcome{}))
+	*v.server = *out.Server
+	if out.Entered {
+		v.memory.enter(v.server, v.now)
+	}
+}
+
+// recordStatus takes over the conditions.
+func (v statusShell) recordStatus(d engine.Decision, outcome loop.Outcome) {
+	reads := outcome.Progress.Reason == power.WaitsForReading && v.reading.Reachable()
+	in := v.statusInput(d, outcome)
+	in.Since.LastJob = v.Cache.LastJob(v.server.Name)
+	in.Since.Reading, in.Since.Postponed = v.memory.waiting(v.server.Name, reads, v.gated.Postponed, v.now)
+	v.recorded = status.Decide(in)
+	*v.server = *v.recorded.Server
+	v.wakeIn(v.recorded.Wake)
+}
+
+// statusInput is everything that the status is made of.
+func (v statusShell) statusInput(d engine.Decision, outcome loop.Outcome) status.Input {
+	in := status.Input{Server: v.server, Now: v.now, Decision: d, Gated: v.gated, Outcome: outcome, Governance: v.governs,
+		Settings: v.settings(), Facts: v.facts, System: v.systemReading(), Claim: v.claim, Inventory: v.inventory, Proof: v.proof,
+		Clock: v.clock, Stated: v.stated.Stated, Reading: v.statusReading(), Withheld: v.verdict, LetThrough: v.letThrough, BootTarget: v.BootTarget}
+	in.Governance.Bundle = v.bundle
+	if l := v.server.Status.Lifecycle; l != nil && l.Request != nil {
+		asked := v.requested()
+		in.Power = status.Power{Unsolved: asked.Unsolved(), Since: asked.Since()}
+	}
+	return in
+}
+
+// statusReading is what the BMC said last.
+func (v statusShell) statusReading() status.Reading {
+	r := status.Reading{Tried: v.reading.Tried, Reachable: v.reading.Reachable(), Never: v.reading.At.IsZero(), NoTarget: v.targetErr != nil,
+		Crowded: redfish.Crowded(v.reading.Err), Snapshot: v.reading.Value}
+	if v.reading.Err == nil {
+		return r
+	}
+	r.Reason = redfish.Reason(v.reading.Err)
+	var missing *access.Error
+	if errors.As(v.reading.Err, &missing) {
+		r.Reason = missing.Reason
+	}
+	r.Message, r.News = access.Describe(v.reading.Err)
+	if ref := v.server.Spec.BMCRef; ref != nil {
+		r.Message += access.Retry(v.reading.Err, ref.Name)
+	}
+	return r
+}
+
+// recordLabels shows the hardware in labels, by which a plain selector asks for it: alongside another write of the metadata,
+// or else while the server rests, at the pace at which a fleet changes over.
+func (v statusShell) recordLabels(alongside bool) {
 	s := v.server
-	l := s.Status.Lifecycle
-	first := l == nil
-	if first && (d.Halt != nil || d.To == "") {
+	if s.Status.Lifecycle == nil || !alongside && !v.recorded.Settled {
 		return
 	}
-	if !first && !d.Moves() && d.Rule != ruleAdopted {
-		if v.clock != nil {
-			l.Clock = v.clock
-		}
-		return
-	}
-	v.recordAdopted(d)
-	if first {
-		l = &v1alpha1.LifecycleStatus{Marks: policies.MarksOf(v.inherited()), Entry: policies.LastEntry(v.inventory)}
-		s.Status.Lifecycle = l
-	}
-	rule := d.Rule
-	if rule == "" {
-		rule = ruleStarted
-	}
-	now := metav1.NewMicroTime(v.now)
-	from := s.Status.State
-	s.Status.State = v1alpha1.ServerState(d.To)
-	l.Entry++
-	l.EnteredAt, l.SeenOnAt, l.BootedAt, l.Rule, l.Clock, l.Credential = now, nil, nil, rule, nil, nil
-	l.Revision = v.bundle.Revision.Name
-	l.Marks = moved(l.Marks, d)
+	labels := policies.LabelsFor(s.Labels, policies.CandidateOf(s, policies.HardwareOf(v.inventory)), v.settings())
 	switch {
-	case d.ResetRetries || d.Stable:
-		l.Retries = 0
-	case d.Retry:
-		l.Retries++
-	}
-	v.memory.enter(s, v.now)
-	if rule == ruleAdopted {
-		from = ""
-	}
-	l.History = append(l.History, v1alpha1.LifecycleMove{From: from, To: s.Status.State, Rule: rule, Entry: l.Entry, At: now,
-		Revision: l.Revision, Reason: loop.Shortened(v.because, maxReason)})
-	if n := len(l.History); n > historyLength {
-		l.History = slices.Clone(l.History[n-historyLength:])
+	case maps.Equal(labels, s.Labels):
+	case alongside, v.pace.rests(v.now):
+		s.Labels = labels
+	default:
+		v.wakeIn(nextTurn())
 	}
 }
 
-// recordAdopted explains a lifecycle that begins anew on a machine with a past, before it does.
-func (v *scope) recordAdopted(d engine.Decision) {
-	s := v.server
-	inherited := v.inherited()
-	switch {
-	case s.Status.Lifecycle != nil && d.Rule != ruleAdopted:
-		v.drop(v1alpha1.ConditionAdopted)
-		return
-	case s.Status.Lifecycle != nil && !v.lost:
-		reason := v1alpha1.ReasonTakenFromHalt
-		if v.resting != nil {
-			reason = v1alpha1.ReasonRestEnded
-		}
-		v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, reason, loop.Shortened(fmt.Sprintf(
-			"it goes on in %s under policy revision %s, as entry %d: no report and no wipe of the former entry counts; %s",
-			d.To, v.bundle.Revision.Name, s.Status.Lifecycle.Entry+1, v.because), loop.MaxMessage))
-		return
-	case s.Status.Lifecycle != nil:
-		v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, v1alpha1.ReasonFoundInState, fmt.Sprintf(
-			"the policy revision %q, under which the server came to state %s, is gone; it goes on under %q with the marks that it has",
-			s.Status.Lifecycle.Revision, s.Status.State, v.bundle.Revision.Name))
-		return
-	case s.Status.State == "" && len(inherited) == 0:
-		return // seen for the first time
-	}
-	reason, words := v1alpha1.ReasonStatusLost, "the server has a past and no status"
-	if s.Status.State != "" {
-		reason, words = v1alpha1.ReasonFoundInState, fmt.Sprintf("the server was found in state %s without a record of ours", s.Status.State)
-	}
-	for _, i := range inherited {
-		words += fmt.Sprintf("; it is taken for %s, because %s", i.Mark, i.Why)
-	}
-	if v.proof.Clean {
-		words += "; it is not Dirty: " + v.proof.Why
-	}
-	v.condition(v1alpha1.ConditionAdopted, metav1.ConditionTrue, reason, words+"; nothing was done to the machine for that")
-}
-
-// moved is the marks after a move, sorted, so that the same set is always the same list.
-func moved(marks []string, d engine.Decision) []string {
-	var after []string
-	for _, m := range marks {
-		if !slices.Contains(d.Clears, m) {
-			after = append(after, m)
-		}
-	}
-	for _, m := range d.Marks {
-		if !slices.Contains(after, m) {
-			after = append(after, m)
-		}
-	}
-	slices.Sort(after)
-	return after
-}
-
-// recordStranger keeps in the status that a machine was seen running which is not ours, and forgets it once that is over.
-// Somebody who forces a server elsewhere takes it upon himself, as far as the machine is off.
-func (v *scope) recordStranger(d engine.Decision) {
-	l := v.server.Status.Lifecycle
-	if l == nil {
-		return
-	}
-	mark := []string{policies.MarkStranger}
-	if slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger) && d.Rule != v1alpha1.RuleForced &&
-		!slices.Contains(l.Marks, policies.MarkManaged) {
-		l.Marks = moved(l.Marks, engine.Decision{Marks: mark})
-	} else {
-		l.Marks = moved(l.Marks, engine.Decision{Clears: mark})
-	}
-}
-
-// recordRevision notes what governs the server: while it rests it comes under another revision by that alone.
-func (v *scope) recordRevision() {
-	if l := v.server.Status.Lifecycle; l != nil && v.bundle != nil {
-		l.Revision = v.bundle.Revision.Name
-	}
-}
-
-// consumeConsent takes the consent to manage a machine away once it has served: from when the mark Managed is stored, the
-// mark lets the machine be stopped. A consent that stayed would hold as well for whoever runs the machine later.
-func (v *scope) consumeConsent() {
-	if v.server.Status.Lifecycle != nil && slices.Contains(v.facts.Lifecycle.Marks, policies.MarkManaged) {
-		delete(v.server.Annotations, v1alpha1.ConsentAnnotation)
-	}
-}
-
-// recordParked keeps the durable marker in step with the state, so that a lost status does not unpark a server.
-func (v *scope) recordParked() {
-	s := v.server
-	if s.Status.Lifecycle == nil {
-		return
-	}
-	_, marked := s.Annotations[v1alpha1.ParkedAnnotation]
-	parked := s.Status.State == v1alpha1.StateParked
-	switch {
-	case parked && !marked:
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ParkedAnnotation, "true")
-	case !parked && marked:
-		delete(s.Annotations, v1alpha1.ParkedAnnotation)
-	}
-}
-
-func (v *scope) condition(kind string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&v.server.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
-		Message: message, ObservedGeneration: v.server.Generation, LastTransitionTime: metav1.NewTime(v.now)})
+func (v *scope) condition(kind string, is metav1.ConditionStatus, reason, message string) {
+	status.SetCondition(v.server, v.now, kind, is, reason, message)
 }
 
 func entryText(entry int64) string { return strconv.FormatInt(entry, 10) }

@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -24,7 +25,8 @@ func newScope(t *testing.T, state v1alpha1.ServerState, change ...func(*scope)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &scope{subject: &subject{memory: newMemory()}, server: &v1alpha1.Server{}, now: noon, governance: governance{bundle: b}, facts: &policies.Facts{}}
+	v := &scope{subject: &subject{Options: Options{Cache: newCache(nil, func(string) {})}, memory: newMemory()}, server: &v1alpha1.Server{}, now: noon,
+		judged: judged{bundle: b, governs: rollout.Governance{Bundle: b}, facts: &policies.Facts{}}}
 	v.server.Annotations = map[string]string{}
 	v.server.Status.State = state
 	v.server.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 7, EnteredAt: metav1.NewMicroTime(noon.Add(-time.Hour)), Marks: []string{"Managed"}}
@@ -76,7 +78,7 @@ func TestRecordMove(t *testing.T) {
 			outcome{"Error", 13, "DataUnreleased", 0, nil, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.scope.recordMove(c.decision)
+			statusShell{c.scope}.recordMove(c.decision)
 			l := c.scope.server.Status.Lifecycle
 			got := outcome{c.scope.server.Status.State, l.Entry, l.Rule, l.Retries, l.Marks, len(l.History)}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -88,7 +90,7 @@ func TestRecordMove(t *testing.T) {
 
 func TestAHaltBeginsNoLifecycle(t *testing.T) {
 	v := newScope(t, "Strange", func(v *scope) { v.server.Status.Lifecycle = nil })
-	v.recordMove(engine.Decision{From: "Strange", To: "Strange", Halt: &engine.Halt{Cause: engine.HaltUnknownState}})
+	statusShell{v}.recordMove(engine.Decision{From: "Strange", To: "Strange", Halt: &engine.Halt{Cause: engine.HaltUnknownState}})
 	if v.server.Status.Lifecycle != nil {
 		t.Errorf("got %+v", v.server.Status.Lifecycle)
 	}
@@ -97,11 +99,11 @@ func TestAHaltBeginsNoLifecycle(t *testing.T) {
 func TestAMachineWasNotSeenOnInAnEntryThatBegins(t *testing.T) {
 	v := newScope(t, "Initial")
 	v.server.Status.Lifecycle.SeenOnAt = &metav1.MicroTime{Time: noon}
-	v.recordMove(engine.Decision{From: "Initial", To: "Initial"})
+	statusShell{v}.recordMove(engine.Decision{From: "Initial", To: "Initial"})
 	if v.server.Status.Lifecycle.SeenOnAt == nil {
 		t.Error("forgotten within the entry")
 	}
-	v.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
+	statusShell{v}.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
 	if v.server.Status.Lifecycle.SeenOnAt != nil {
 		t.Error("it counts for the next entry as well")
 	}
@@ -110,7 +112,7 @@ func TestAMachineWasNotSeenOnInAnEntryThatBegins(t *testing.T) {
 func TestHistoryKeepsTheLastTenMoves(t *testing.T) {
 	v := newScope(t, "Initial")
 	for range 25 {
-		v.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
+		statusShell{v}.recordMove(engine.Decision{From: "Initial", To: "Discovery", Rule: "ProbeDue"})
 	}
 	h := v.server.Status.Lifecycle.History
 	if len(h) != 10 || h[9].Entry != 32 || h[0].Entry != 23 {
@@ -171,14 +173,14 @@ func TestRecordOperation(t *testing.T) {
 			engine.Decision{From: "Available", To: "Reserved", Rule: "Claimed", Groups: []string{"server"}}, "park Pending", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.scope.recordOperation(c.decision)
+			operationShell{c.scope}.record(c.decision)
 			operation := ""
 			if op := c.scope.server.Status.Operation; op != nil {
 				operation = op.Name + " " + string(op.State)
 			}
 			var notes []string
-			for _, n := range c.scope.notes {
-				notes = append(notes, n.reason)
+			for _, n := range c.scope.out.notes {
+				notes = append(notes, n.Reason)
 			}
 			if operation != c.operation || c.scope.server.Annotations[v1alpha1.OperationAnnotation] != c.annotation || !cmp.Equal(notes, c.notes) {
 				t.Errorf("operation %q, annotation %q, notes %v; want %q, %q, %v", operation,
@@ -195,9 +197,9 @@ func TestAReleaseIsToldWhereItCanBeRecorded(t *testing.T) {
 			"taken over first, by annotation policy.metalaw.dev/consent=take-over, which may switch it off",
 	} {
 		v := newScope(t, state, func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = v1alpha1.OperationRelease })
-		v.recordOperation(engine.Decision{})
-		if len(v.notes) != 1 || v.notes[0].message != want {
-			t.Errorf("got  %v\nwant %s", v.notes, want)
+		operationShell{v}.record(engine.Decision{})
+		if len(v.out.notes) != 1 || v.out.notes[0].Message != want {
+			t.Errorf("got  %v\nwant %s", v.out.notes, want)
 		}
 	}
 }
@@ -212,9 +214,9 @@ func TestAnOperationOfAnotherKindIsToldWhereItBelongs(t *testing.T) {
 		"unpark": "unpark cannot be used in state Available",
 	} {
 		v := newScope(t, "Available", func(v *scope) { v.server.Annotations[v1alpha1.OperationAnnotation] = operation })
-		v.recordOperation(engine.Decision{})
-		if len(v.notes) != 1 || v.notes[0].message != want {
-			t.Errorf("got  %v\nwant %s", v.notes, want)
+		operationShell{v}.record(engine.Decision{})
+		if len(v.out.notes) != 1 || v.out.notes[0].Message != want {
+			t.Errorf("got  %v\nwant %s", v.out.notes, want)
 		}
 	}
 }

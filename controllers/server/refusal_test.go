@@ -71,29 +71,6 @@ func TestARefusedPowerOnIsLoud(t *testing.T) {
 	})
 }
 
-func TestRefusalsThatDifferAreCountedAnew(t *testing.T) {
-	for name, c := range map[string]struct {
-		says []string
-		want int32
-	}{
-		"the same":                       {[]string{"no", "no", "no"}, 3},
-		"the same with other numbers":    {[]string{"no (job 17)", "no (job 18)"}, 2},
-		"another one":                    {[]string{"no", "no", "never"}, 1},
-		"the first again":                {[]string{"no", "never", "no"}, 1},
-		"none in between that is stored": {[]string{"no"}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := &v1alpha1.PowerRequest{}
-			for _, said := range c.says {
-				refuse(r, said, metav1.NewMicroTime(noon))
-			}
-			if r.Refusals != c.want || r.Refusal != c.says[len(c.says)-1] {
-				t.Errorf("%+v", r)
-			}
-		})
-	}
-}
-
 func TestAFewEqualRefusalsEndInError(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(n int) error

@@ -65,6 +65,64 @@ func TestWhatCannotBeRecordedIsNotAsked(t *testing.T) {
 	}
 }
 
+func TestWhatWasRecordedByAWriteWhoseAnswerWasLostIsAskedOnceAfterTheGrace(t *testing.T) {
+	for name, c := range map[string]struct {
+		found redfish.PowerState
+		claim v1alpha1.Power
+		want  string
+	}{
+		"a power-on": {redfish.PowerOff, v1alpha1.PowerOn, "On"},
+		"a shutdown": {redfish.PowerOn, v1alpha1.PowerOff, "GracefulShutdown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMachine(c.found)
+				w := inWorld(t, m, reserved(c.claim)...)
+				w.losesAnswer(func(s *v1alpha1.Server) bool { return s.Status.Lifecycle.Request != nil })
+				w.manager.run(testPowerGrace - 5*time.Second)
+				if got := w.request(); got != c.want {
+					t.Fatalf("recorded is %q", got)
+				}
+				m.wants(t, "within the grace")
+				w.manager.run(10 * time.Minute)
+				m.wants(t, "after the grace", c.want)
+			})
+		})
+	}
+}
+
+func TestAResetWhoseBeginningWasStoredByAWriteWhoseAnswerWasLostIsNeverAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine(redfish.PowerOn)
+		objects := reserved(v1alpha1.PowerOn)
+		objects[0].SetAnnotations(map[string]string{v1alpha1.ClaimUIDAnnotation: "uid-web",
+			v1alpha1.OperationAnnotation: v1alpha1.OperationHardRestartServer})
+		w := inWorld(t, m, objects...)
+		w.losesAnswer(func(s *v1alpha1.Server) bool {
+			return s.Status.Operation != nil && s.Status.Operation.State == v1alpha1.OperationInProgress
+		})
+		w.manager.run(10 * time.Minute)
+		m.wants(t, "in the end")
+		if op := w.server().Status.Operation; op.State != v1alpha1.OperationFailed {
+			t.Errorf("the operation is %s: %s", op.State, op.Message)
+		}
+	})
+}
+
+// losesAnswer stores the first status that is so, and answers with an error all the same.
+func (w *world) losesAnswer(is func(*v1alpha1.Server) bool) {
+	w.refuses = func(s *v1alpha1.Server) error {
+		if !is(s) {
+			return nil
+		}
+		w.refuses = nil
+		if err := w.api.Status().Update(w.t.Context(), s.DeepCopy()); err != nil {
+			return err
+		}
+		return errDown
+	}
+}
+
 func TestAManagerThatComesAfterOneWhichDiedBetweenRecordAndRequestAsksOnceAfterTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(redfish.PowerOff)
@@ -219,7 +277,7 @@ func TestWhatWasAskedForIsSeenOnlyByAReadingTakenSince(t *testing.T) {
 		"a power-on is not shown by a machine which is Off": {off(asks(v1alpha1.PowerActionOn)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.scope.recordShown()
+			(powerShell{scope: c.scope}).recordShown()
 			shown := c.scope.server.Status.Lifecycle.Request.ShownAt
 			if got := shown != nil; got != c.want {
 				t.Errorf("shown %t, want %t", got, c.want)
@@ -243,7 +301,7 @@ func TestWhenSomethingWasFirstShownIsKept(t *testing.T) {
 		v.reading.Value.Power = redfish.PowerOn
 		v.facts.BMC.Identity = policies.IdentitySame
 	})
-	v.recordShown()
+	(powerShell{scope: v}).recordShown()
 	if got := v.server.Status.Lifecycle.Request.ShownAt.Time; !got.Equal(noon.Add(-30 * time.Minute)) {
 		t.Errorf("shown at %s", got)
 	}
@@ -276,7 +334,7 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 		"not when it is another":     {in(func(v *scope) { v.facts.BMC.Identity = policies.IdentityOther }), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.scope.recordRunning()
+			(powerShell{scope: c.scope}).recordRunning()
 			if got := c.scope.server.Status.Lifecycle.SeenOnAt != nil; got != c.want {
 				t.Errorf("seen on: %t, want %t", got, c.want)
 			}
@@ -336,7 +394,7 @@ func TestWhatWasAskedForInVainBeginsAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer c.scope.Cache.Close()
-			if got := c.scope.attempt(v1alpha1.PowerActionOn); got != c.want {
+			if got := c.scope.requested().Attempt(v1alpha1.PowerActionOn); got != c.want {
 				t.Errorf("attempt %d, want %d", got, c.want)
 			}
 		})

@@ -20,8 +20,12 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/rollout"
+	boots "github.com/metalaw/metalaw/controllers/server/boot"
+	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/operations"
+	"github.com/metalaw/metalaw/controllers/server/status"
 	"github.com/metalaw/metalaw/controllers/trigger"
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
@@ -42,70 +46,89 @@ func newSubject(o Options) *subject {
 // scope is one server in one reconcile.
 type scope struct {
 	*subject
-	governance
-	server    *v1alpha1.Server
-	now       time.Time
-	target    hardware.Target
-	targetErr error
-	stated    stated
-	reading   hardware.Reading[redfish.SystemSnapshot]
+	objects
+	view
+	judged
+	work
+	server *v1alpha1.Server
+	now    time.Time
+	out    outputs
+}
+
+// objects are the objects beside the server that its facts are made of.
+type objects struct {
 	claim     *v1alpha1.ServerClaim
 	boot      *v1alpha1.ServerBootConfiguration
 	inventory *policyv1alpha1.ServerInventory
 	// proof is what was found out past the cache about a server whose status.lifecycle was pruned.
 	proof policies.Proof
+	// holder is, where a release by hand is asked for, the claim that holds the server; empty where it does not exist.
+	holder string
+}
+
+// view is what is known of the machine through its BMC.
+type view struct {
+	target    hardware.Target
+	targetErr error
+	stated    stated
+	reading   hardware.Reading[redfish.SystemSnapshot]
+	// heldBack says that a freeze or a budget holds the server back.
+	heldBack bool
+}
+
+// judged is what is decided about the server, and on what.
+type judged struct {
+	// governs is what governs the server, bundle what decides; nil where nothing may be decided.
+	governs rollout.Governance
+	bundle  *bundle.Bundle
 	// observed is what the facts are made of.
 	observed policies.Observation
 	facts    *policies.Facts
 	clock    *v1alpha1.DeadlineClock
-	// holder is, where a release by hand is asked for, the claim that holds the server; empty where it does not exist.
-	holder string
-	// held says that a move was put off until a fresh reading has arrived.
-	held bool
-	// heldSince is since when moves have been put off, and readsSince since when an effect waits for a BMC that answers to be
-	// read; zero where none does.
-	heldSince, readsSince time.Time
+	grants   rollout.Grants
+	// gated is the decision that stands, and what holds the server back.
+	gated gates.Output
+}
+
+// work is what the effects of this reconcile did, and what is left to do.
+type work struct {
 	// confirmed says that the server was read uncached in this reconcile and is as we know it.
 	confirmed bool
 	// unconfirmed says that what is asked for by hand may not be done in this reconcile.
 	unconfirmed bool
-	// withheld is why something was held back in this reconcile, and letThrough says that something was let through.
-	withheld   *fleet.Verdict
+	// verdict is why something was held back in this reconcile, and letThrough says that something was let through.
+	verdict    *fleet.Verdict
 	letThrough bool
+	// recorded is what status says, and what follows from it.
+	recorded status.Output
+	// force is the move that an operation forces; nil where none does.
+	force *operations.Move
+}
+
+// outputs are what a reconcile leads to besides what it records.
+type outputs struct {
+	// notes are what the events of this reconcile say besides moves.
+	notes []operations.Note
+	// wake is when to look again; 0 leaves it to whatever wakes the server.
+	wake time.Duration
 	// awaitsBMC says that something waits for the BMC to show it.
 	awaitsBMC bool
-	// unbooted says that the reference to a boot is taken away in this reconcile.
+	// unbooted says that the reference to a boot is taken away.
 	unbooted bool
-	// settled says that the server is where its decision wants it: nothing moves, waits or halts.
-	settled bool
-	// rested says that the decision was made on word of the machine and leaves it at rest, whatever of its effects is still to come.
-	rested bool
-	// heldBack says that a freeze or a budget holds the server back.
-	heldBack bool
-	// forcing is the move that an operation forces, and forceRefused why it is not made.
-	forcing      *forcing
-	forceRefused string
-	// compared says that the decision is the bundle's own on the facts, so that a shadow's can be held against it.
-	compared bool
-	// commit is what is done once the record of it is stored; nil where nothing is.
-	commit func()
-	// notes are what the events of this reconcile say besides moves.
-	notes []note
-	wake  time.Duration
 }
 
-type note struct {
-	reason, message string
-}
+// readShell reads what a decision is made on.
+type readShell struct{ *scope }
 
 // Observe implements loop.Subject.
-func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Scope, error) {
+func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Scope[*gates.Output], error) {
 	v := &scope{subject: s, server: server, now: s.Now()}
-	if err := v.readObjects(ctx); err != nil {
+	if err := (readShell{v}).readObjects(ctx); err != nil {
 		return nil, err
 	}
-	v.governance = v.govern()
-	if err := v.readHardware(ctx); err != nil {
+	v.governs = rollout.Governs(governShell{v}.question()) // nothing is granted yet
+	v.bundle = v.governs.Bundle
+	if err := (readShell{v}).readHardware(ctx); err != nil {
 		return nil, err
 	}
 	hold, err := s.Gate.HoldOn(ctx, server.Labels)
@@ -113,17 +136,17 @@ func (s *subject) Observe(ctx context.Context, server *v1alpha1.Server) (loop.Sc
 		return nil, err
 	}
 	v.heldBack = hold.Destructive() || meta.IsStatusConditionTrue(server.Status.Conditions, v1alpha1.ConditionWithheld)
-	v.makeFacts()
+	v.governBy(rollout.Governs(governShell{v}.question())) // the BMC may have answered
 	err = v.confirmByHand(ctx)
 	return v, err
 }
 
-func (v *scope) readObjects(ctx context.Context) error {
+func (v readShell) readObjects(ctx context.Context) error {
 	s := v.server
 	if ref := s.Spec.ServerClaimRef; ref != nil {
 		claim := &v1alpha1.ServerClaim{}
 		var from client.Reader = v.Client
-		if v.byHand() {
+		if operations.ByHand(v.server) {
 			from = v.Reader
 		}
 		if err := from.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim); err == nil {
@@ -138,18 +161,18 @@ func (v *scope) readObjects(ctx context.Context) error {
 	if err := v.readProof(ctx); err != nil {
 		return err
 	}
-	if err := v.readHolder(ctx); err != nil {
+	if err := (operationShell{v.scope}).readHolder(ctx); err != nil {
 		return err
 	}
 	return v.readBoot(ctx)
 }
 
 // readInventory finds what is known of the machine, in either spelling of its UUID: firmware may change the byte order.
-func (v *scope) readInventory(ctx context.Context) error {
+func (v readShell) readInventory(ctx context.Context) error {
 	for _, name := range uuids.Spellings(v.server.Spec.SystemUUID) {
 		inventory := &policyv1alpha1.ServerInventory{}
 		var from client.Reader = v.Client
-		if v.declaresClean() {
+		if operations.DeclaresClean(v.server) {
 			from = v.Reader // the cache may not show a holder yet
 		}
 		err := from.Get(ctx, types.NamespacedName{Name: name}, inventory)
@@ -174,7 +197,7 @@ func (v *scope) inventoryName() string {
 
 // readBoot finds the boot configuration that is in force: the one that the server names, as far as our effect wrote it
 // for the present entry.
-func (v *scope) readBoot(ctx context.Context) error {
+func (v readShell) readBoot(ctx context.Context) error {
 	ref := v.server.Spec.BootConfigurationRef
 	if ref == nil {
 		return nil
@@ -187,7 +210,7 @@ func (v *scope) readBoot(ctx context.Context) error {
 		return err
 	}
 	if boot.DeletionTimestamp.IsZero() && v.isOurs(boot) {
-		if v.claim != nil && ownedByClaim(boot, v.claim) { // also one that another operator of this API wrote
+		if v.claim != nil && boots.OwnedByClaim(boot, v.claim) { // also one that another operator of this API wrote
 			metav1.SetMetaDataAnnotation(&boot.ObjectMeta, v1alpha1.BootPurposeAnnotation, v1alpha1.BootPurposeClaim)
 		}
 		v.boot = boot
@@ -196,8 +219,8 @@ func (v *scope) readBoot(ctx context.Context) error {
 }
 
 // isOurs says whether our effect wrote the boot configuration for what the server is doing now.
-func (v *scope) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
-	if v.claim != nil && ownedByClaim(boot, v.claim) {
+func (v readShell) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
+	if v.claim != nil && boots.OwnedByClaim(boot, v.claim) {
 		return true // whoever wrote it: a claim's boot configuration is known by its owner
 	}
 	switch boot.Annotations[v1alpha1.BootPurposeAnnotation] {
@@ -208,14 +231,8 @@ func (v *scope) isOurs(boot *v1alpha1.ServerBootConfiguration) bool {
 	return false
 }
 
-// bootsAgent says that an image of ours is to boot, or has booted, in the present entry.
-func (v *scope) bootsAgent() bool {
-	purpose := policies.BootFactsOf(v.boot).Purpose
-	return purpose == v1alpha1.BootPurposeProbe || purpose == v1alpha1.BootPurposeWipe
-}
-
 // readHardware takes the last word of the BMC and asks for a newer one where it is too old for what the server is doing.
-func (v *scope) readHardware(ctx context.Context) error {
+func (v readShell) readHardware(ctx context.Context) error {
 	v.target, v.targetErr = v.resolve(ctx)
 	var missing *access.Error
 	if errors.As(v.targetErr, &missing) {
@@ -226,10 +243,10 @@ func (v *scope) readHardware(ctx context.Context) error {
 	if v.targetErr != nil {
 		return v.targetErr
 	}
-	age := v.readingAge()
+	age := pollShell{v.scope}.readingAge()
 	next := age
 	if known := v.Cache.Reading(v.server.Name); known.Begun.Before(v.Cache.LastJob(v.server.Name)) {
-		age, next = v.ageAfterJob(known.At, age)
+		age, next = pollShell{v.scope}.ageAfterJob(known.At, age)
 	}
 	v.reading, _ = v.Cache.Refresh(v.server.Name, v.target, age)
 	v.wakeIn(next)
@@ -240,7 +257,7 @@ func (v *scope) readHardware(ctx context.Context) error {
 }
 
 // resolve finds the BMC behind a server.
-func (v *scope) resolve(ctx context.Context) (hardware.Target, error) {
+func (v readShell) resolve(ctx context.Context) (hardware.Target, error) {
 	s := v.server
 	bmc := &v1alpha1.BMC{}
 	switch {
@@ -267,7 +284,7 @@ func (v *scope) resolve(ctx context.Context) (hardware.Target, error) {
 	target, err := v.Access(ctx, bmc, v.settings())
 	target.URI = s.Spec.SystemURI
 	v.stated = statedOn(bmc, s.Spec.SystemURI)
-	target.Detail = allStated(s.Status.NetworkInterfaces) || v.stated.assigned.MAC != ""
+	target.Detail = status.AllStated(s.Status.NetworkInterfaces) || v.stated.assigned.MAC != ""
 	return target, err
 }
 
@@ -281,52 +298,21 @@ func withoutURI(s *v1alpha1.Server) string {
 }
 
 func (v *scope) settings() bundle.Settings {
-	switch {
-	case v.bundle != nil:
+	if v.bundle != nil {
 		return v.bundle.Settings
-	case v.observing != nil:
-		return v.observing.Settings
 	}
-	return v.Bundles.Active().Settings
+	return gates.Settings(&v.governs, v.Bundles.Active())
 }
 
+// makeFacts makes the facts under what governs the server.
 func (v *scope) makeFacts() {
-	system := v.systemReading()
-	o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings(), System: system,
+	o := policies.Observation{Server: v.server, Now: v.now, System: v.systemReading(),
 		Claim: v.claim, Boot: v.boot, Inventory: v.inventory, Proof: v.proof}
-	v.clock = nil
-	if l := v.server.Status.Lifecycle; l != nil && v.hasDeadline() {
-		held, reason := v.heldBack, v1alpha1.ConditionWithheld
-		switch {
-		case v.bundle == nil:
-			held, reason = true, v1alpha1.ReasonRevisionHeld
-		case v.reading.Tried && !v.reading.Reachable():
-			held, reason = true, "BMCUnreachable"
-		case system.Identity == policies.IdentityUnknown: // the BMC answers and does not say for which machine
-			held, reason = true, "IdentityUnknown"
-		}
-		o.Counted, v.clock = policies.CountedTime(l, v.now, v.Outage(), held, reason)
-	} else if l != nil {
-		o.Counted = v.now.Sub(l.EnteredAt.Time)
-	}
-	v.observed, v.facts = o, o.Facts()
-	if _, remaining := policies.Released(v.server, o.Settings.ReleaseGrace, v.now); remaining > 0 {
+	v.observed, v.facts, v.clock = gates.Facts(o, &v.governs, v.settings(), gateShell{v}.outages(), gateShell{v}.relied())
+	if _, remaining := policies.Released(v.server, v.observed.Settings.ReleaseGrace, v.now); remaining > 0 {
 		v.wakeIn(remaining)
 	}
 	v.wakeIn(policies.WipeQuietIn(v.inventory, v.now))
-}
-
-// hasDeadline says that the server may not rest in its state. Of a revision that cannot be loaded nobody knows, and its
-// deadlines are to find that the time did not count.
-func (v *scope) hasDeadline() bool {
-	state := engine.State(v.server.Status.State)
-	switch {
-	case v.bundle != nil:
-		return !v.bundle.Lifecycle.Stable(state)
-	case v.observing != nil:
-		return !v.observing.Lifecycle.Stable(state)
-	}
-	return true
 }
 
 func (v *scope) systemReading() policies.SystemReading {
@@ -342,13 +328,21 @@ func (v *scope) systemReading() policies.SystemReading {
 		OverrideSet: s.Boot.Enabled != "" && s.Boot.Enabled != "Disabled"}
 }
 
-// wakeIn notes a moment at which to look again; the earliest counts.
-func (v *scope) wakeIn(d time.Duration) {
-	v.wake = trigger.Earlier(v.wake, d)
+// faulty are the names of the parts of the hardware that the BMC reports as critical.
+func faulty(parts []redfish.HealthPart) []string {
+	var names []string
+	for _, p := range parts {
+		if p.Hardware {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
-// WakeAfter implements loop.Waker.
-func (v *scope) WakeAfter() time.Duration { return v.wake }
+// wakeIn notes a moment at which to look again; the earliest counts.
+func (v *scope) wakeIn(d time.Duration) {
+	v.out.wake = trigger.Earlier(v.out.wake, d)
+}
 
 // want is the identity that must answer before anything is written to the BMC.
 func (v *scope) want() redfish.Identity {
@@ -361,5 +355,5 @@ func (v *scope) want() redfish.Identity {
 
 // note keeps a warning to be told once in this reconcile.
 func (v *scope) note(reason, message string) {
-	v.notes = append(v.notes, note{reason: reason, message: message})
+	v.out.notes = append(v.out.notes, operations.Note{Reason: reason, Message: message})
 }

@@ -4,7 +4,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -13,37 +12,33 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/redfish"
 )
+
+// settingShell makes the settings of a machine that hold nothing back, for one effect.
+type settingShell struct{ *scope }
 
 // settingRetry is the time between two attempts to make a setting that a BMC refuses and that holds nothing back.
 const settingRetry = 10 * time.Minute
 
 // againAfter is how long to leave a setting alone that failed: not long where the BMC was not even asked.
 func againAfter(err error) time.Duration {
-	if notAsked(err) {
-		return retryAfter(err)
+	if power.NotAsked(err) {
+		return power.RetryAfter(err)
 	}
 	return settingRetry
 }
 
-// notAsked says that a request was withheld at the last moment by what we know: the server is not as decided any more, is
-// held back, or could not be looked up. A step before it that the BMC failed at is the BMC's doing.
-func notAsked(err error) bool {
-	var never *redfish.NotAskedError
-	var refused *redfish.ResponseError
-	return errors.As(err, &never) && !errors.As(never.Err, &refused) && redfish.Reason(never.Err) == redfish.ReasonUnknownError
-}
-
 // refused tells of a setting that the BMC refuses.
-func (v *scope) refused(reason, what string, err error) {
-	if !notAsked(err) {
+func (v settingShell) refused(reason, what string, err error) {
+	if !power.NotAsked(err) {
 		v.note(reason, what+words(err))
 	}
 }
 
 // wantedBootOrder is the devices of spec.bootOrder, lowest priority first.
-func (v *scope) wantedBootOrder() []string {
+func (v settingShell) wantedBootOrder() []string {
 	order := slices.Clone(v.server.Spec.BootOrder)
 	slices.SortStableFunc(order, func(a, b v1alpha1.BootOrder) int { return int(a.Priority - b.Priority) })
 	var devices []string
@@ -54,7 +49,7 @@ func (v *scope) wantedBootOrder() []string {
 }
 
 // applyBootOrder asserts spec.bootOrder.
-func (v *scope) applyBootOrder(ctx context.Context) loop.Progress {
+func (v settingShell) applyBootOrder(ctx context.Context) loop.Progress {
 	devices := v.wantedBootOrder()
 	if len(devices) == 0 || !v.reading.Reachable() {
 		return loop.Holds()
@@ -63,12 +58,12 @@ func (v *scope) applyBootOrder(ctx context.Context) loop.Progress {
 	if len(shown) >= len(devices) && slices.Equal(shown[:len(devices)], devices) {
 		return loop.Holds()
 	}
-	if left := v.unsettledFor(redfish.PowerOn); left > 0 {
+	if left := v.requested().UnsettledFor(redfish.PowerOn); left > 0 {
 		v.wakeIn(left)
 		return loop.Holds() // the machine may be booting, whatever the BMC shows
 	}
 	uri, want := v.server.Spec.SystemURI, v.want()
-	id := v.jobID("boot-order-" + strings.Join(devices, ","))
+	id := jobID(v.server, "boot-order-"+strings.Join(devices, ","))
 	job, known := v.Cache.Known(v.server.Name, id)
 	switch {
 	case known && job.State == hardware.JobRunning:

@@ -24,6 +24,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 	"github.com/metalaw/metalaw/internal/uuids"
@@ -77,8 +78,8 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		Complete(s.reconciler())
 }
 
-func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server] {
-	return &loop.Reconciler[*v1alpha1.Server]{
+func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server, *gates.Output] {
+	return &loop.Reconciler[*v1alpha1.Server, *gates.Output]{
 		Client:    s.Client,
 		Subject:   s,
 		New:       func() *v1alpha1.Server { return &v1alpha1.Server{} },
@@ -94,6 +95,7 @@ func (s *subject) reconciler() *loop.Reconciler[*v1alpha1.Server] {
 			}
 		},
 		Observed: observed,
+		Defers:   s.defers,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/hardware"
+	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
@@ -120,6 +121,7 @@ func TestAShadowKnowsItsOwnSettings(t *testing.T) {
 			v.inventory = c.inventory
 			v.makeFacts()
 			v.Decide()
+			gateShell{v}.settle()
 			if diff := cmp.Diff([]string{c.want}, s.seen); diff != "" || v.facts.Policy.Sanitization != bundle.SanitizationRequired {
 				t.Errorf("(-want +got)\n%s, and the facts say %q", diff, v.facts.Policy.Sanitization)
 			}
@@ -138,10 +140,9 @@ func visitOf(t testing.TB, server *v1alpha1.Server, r *rules, shadows Shadows) *
 		Outage: func() policies.Outage { return policies.Outage{} }, PowerGrace: testPowerGrace})
 	t.Cleanup(s.Cache.Close)
 	now := time.Now()
-	v := &scope{subject: s, server: server, now: now, reading: hardware.Reading[redfish.SystemSnapshot]{Tried: true, At: now, Begun: now,
-		Value: newMachine(redfish.PowerOff).shows}}
-	v.governance = v.govern()
-	v.makeFacts()
+	v := &scope{subject: s, server: server, now: now, view: view{reading: hardware.Reading[redfish.SystemSnapshot]{Tried: true, At: now, Begun: now,
+		Value: newMachine(redfish.PowerOff).shows}}}
+	v.governBy(rollout.Governs(governShell{v}.question()))
 	return v
 }
 
@@ -161,6 +162,7 @@ func BenchmarkDecide(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				v.Decide()
+				gateShell{v}.settle()
 			}
 		})
 	}

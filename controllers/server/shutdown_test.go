@@ -11,27 +11,6 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-func TestHowLongAfterAFailureAShutdownIsAskedForAgain(t *testing.T) {
-	busy := func(after time.Duration) error {
-		return &redfish.ResponseError{Method: "POST", Status: 503, RetryAfter: after}
-	}
-	for name, c := range map[string]struct {
-		grace, graceful time.Duration
-		err             error
-		want            time.Duration
-	}{
-		"as seldom as what was accepted":                {time.Minute, 5 * time.Minute, busy(0), time.Minute},
-		"half the time that the operating system has":   {time.Minute, time.Minute, busy(0), 30 * time.Second},
-		"no sooner than after a while":                  {time.Minute, 20 * time.Second, busy(0), 15 * time.Second},
-		"no sooner than the BMC asks":                   {time.Minute, 5 * time.Minute, busy(4 * time.Minute), 4 * time.Minute},
-		"where the pause between requests is very long": {time.Hour, 5 * time.Minute, busy(0), 150 * time.Second},
-	} {
-		if got := shutdownPause(c.grace, c.graceful, c.err); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-	}
-}
-
 func TestAShutdownThatFailedIsAskedForAgainWithinAGraceThatIsAsShortAsThePauseBetweenRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine(redfish.PowerOn)

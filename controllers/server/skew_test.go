@@ -3,8 +3,6 @@
 package server
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -54,28 +52,4 @@ func TestAnOverrideIsClearedThoughAClockAheadRecordedTheEntry(t *testing.T) {
 			t.Errorf("asked %v: what stays set hijacks the next reboot", m.asked())
 		}
 	})
-}
-
-func TestWhatTheBMCFailedAtIsNotTakenForWithheld(t *testing.T) {
-	withheld := func(err error) error { return &redfish.NotAskedError{What: "the power-on", Err: err} }
-	busy := &redfish.ResponseError{Method: "GET", Status: 503, RetryAfter: 2 * time.Minute}
-	for name, c := range map[string]struct {
-		err   error
-		asked bool
-		after time.Duration
-	}{
-		"a server that changed meanwhile":     {withheld(errors.New("the claim changed")), false, 2 * time.Second},
-		"an override that no answer confirms": {withheld(fmt.Errorf("read back: %w", busy)), true, 2 * time.Minute},
-		"a BMC that refuses the question":     {withheld(fmt.Errorf("read back: %w", &redfish.ResponseError{Method: "GET", Status: 404})), true, 2 * time.Second},
-		"a BMC that does not answer":          {withheld(&redfish.UnreachableError{Method: "GET", Err: errors.New("no route")}), true, 15 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := !notAsked(c.err); got != c.asked {
-				t.Errorf("asked %t", got)
-			}
-			if got := retryAfter(c.err); got != c.after {
-				t.Errorf("again after %s, want %s", got, c.after)
-			}
-		})
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/engine/lifecycle"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
@@ -127,7 +128,7 @@ states:
 			b := *v.bundle
 			b.Lifecycle, v.bundle = l, &b
 			o := policies.Observation{Server: v.server, Now: v.now, Settings: v.settings()}
-			if why := v.deadEnd(v.server, o.Facts()); (why != "") != c.want {
+			if why := operations.DeadEnd(v.bundle, v.server, o.Facts()); (why != "") != c.want {
 				t.Errorf("refused because %q", why)
 			}
 		})

@@ -27,6 +27,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/internal/fieldindex"
@@ -189,7 +190,7 @@ type process struct {
 	*subject
 	world      *world
 	cache      *Cache
-	reconciler *loop.Reconciler[*v1alpha1.Server]
+	reconciler *loop.Reconciler[*v1alpha1.Server, *gates.Output]
 	woken      chan struct{}
 	// dies says that the process ends once a request is recorded, before the BMC is asked; dead, that it did.
 	dies, dead bool
@@ -203,7 +204,7 @@ type process struct {
 }
 
 // Observe implements loop.Subject.
-func (p *process) Observe(ctx context.Context, s *v1alpha1.Server) (loop.Scope, error) {
+func (p *process) Observe(ctx context.Context, s *v1alpha1.Server) (loop.Scope[*gates.Output], error) {
 	v, err := p.subject.Observe(ctx, s)
 	if err != nil {
 		return nil, err
@@ -217,7 +218,7 @@ type watched struct {
 	manager *process
 }
 
-func (w watched) Decide() engine.Decision {
+func (w watched) Decide() *gates.Output {
 	d := w.scope.Decide()
 	if w.manager.between != nil {
 		w.manager.between()
@@ -225,21 +226,19 @@ func (w watched) Decide() engine.Decision {
 	return d
 }
 
-func (w watched) Record(d engine.Decision, o loop.Outcome) {
-	w.manager.decision, w.manager.outcome = d, o
-	if w.commit != nil {
+func (w watched) Apply(ctx context.Context, d *gates.Output) loop.Outcome {
+	o := w.scope.Apply(ctx, d)
+	w.manager.decision, w.manager.outcome = d.Decision, o
+	for i, request := range o.Requests {
 		w.manager.relied = append(w.manager.relied, w.now.Sub(w.reading.At))
+		o.Requests[i] = func() {
+			w.manager.dead = w.manager.dead || w.manager.dies
+			if !w.manager.dead {
+				request()
+			}
+		}
 	}
-	w.scope.Record(d, o)
-}
-
-func (w watched) Commit() {
-	if w.manager.dies && w.commit != nil {
-		w.manager.dead = true
-	}
-	if !w.manager.dead {
-		w.scope.Commit()
-	}
+	return o
 }
 
 func (p *process) wake(string) {

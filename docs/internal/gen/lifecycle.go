@@ -98,6 +98,9 @@ func bundlePage(name, title, up string) (string, error) {
 		}
 	}
 	definitions(m, &w, up)
+	if name == policies.DefaultBundle {
+		gateTable(m)
+	}
 	return m.text(), nil
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package status
 
 import (
 	"fmt"
@@ -13,63 +13,63 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 )
 
 // recordMaintenance says what a maintenance waits for that the server names and that has not begun: somebody may stand before the
 // machine with a screwdriver.
-func (v *scope) recordMaintenance(d engine.Decision) {
-	ref := v.server.Spec.ServerMaintenanceRef
-	if ref == nil || d.Moves() || v.bundle == nil || v.inMaintenance(engine.State(v.server.Status.State)) {
-		v.drop(v1alpha1.ConditionMaintenanceWaits)
+func (r *record) recordMaintenance() {
+	ref := r.s.Spec.ServerMaintenanceRef
+	if ref == nil || r.Decision.Moves() || r.Governance.Bundle == nil || r.inMaintenance(engine.State(r.s.Status.State)) {
+		r.drop(v1alpha1.ConditionMaintenanceWaits)
 		return
 	}
-	if v.heldBriefly() {
+	if r.heldBriefly() {
 		return
 	}
-	reason, why := v.maintenanceWaits(d)
-	v.condition(v1alpha1.ConditionMaintenanceWaits, metav1.ConditionTrue, reason,
-		loop.Shortened(fmt.Sprintf("maintenance %s/%s has not begun: %s", ref.Namespace, ref.Name, why), loop.MaxMessage))
+	reason, why := r.maintenanceWaits()
+	r.condition(v1alpha1.ConditionMaintenanceWaits, metav1.ConditionTrue, reason,
+		diag.Shortened(fmt.Sprintf("maintenance %s/%s has not begun: %s", ref.Namespace, ref.Name, why), maxMessage))
 }
 
 // inMaintenance says that a state is one in which a maintenance has the server.
-func (v *scope) inMaintenance(state engine.State) bool {
-	return v.bundle.Lifecycle.Ensures(state, policies.EffectMaintain)
+func (r *record) inMaintenance(state engine.State) bool {
+	return r.Governance.Bundle.Lifecycle.Ensures(state, policies.EffectMaintain)
 }
 
 // maintenanceWaits says what keeps the server from the state in which the maintenance would have it.
-func (v *scope) maintenanceWaits(d engine.Decision) (reason, why string) {
-	if d.Halt != nil {
-		return string(d.Halt.Cause), "nothing moves while the policy is halted; PolicyHalted says why"
+func (r *record) maintenanceWaits() (reason, why string) {
+	if r.Decision.Halt != nil {
+		return string(r.Decision.Halt.Cause), "nothing moves while the policy is halted; PolicyHalted says why"
 	}
-	rules := v.maintenanceRules()
+	rules := r.maintenanceRules()
 	if len(rules) == 0 {
-		return v1alpha1.ReasonNoRule, fmt.Sprintf("no rule of the policy leads there from state %s", v.server.Status.State)
+		return v1alpha1.ReasonNoRule, fmt.Sprintf("no rule of the policy leads there from state %s", r.s.Status.State)
 	}
 	reason, why = v1alpha1.ReasonRuleWaits, strings.Join(rules, "; ")
-	if v.held {
-		why = d.Message
+	if r.Gated.Postponed {
+		why = r.Decision.Message
 	}
-	if silent := v.silence(); silent != "" {
+	if silent := r.silence(); silent != "" {
 		return v1alpha1.ReasonBMCUnreachable, why + "; " + silent + ", so that nobody knows whether the machine is on"
 	}
 	return reason, why
 }
 
 // maintenanceRules are the rules that lead from the present state to a maintenance, each with what it asks for and what is so.
-func (v *scope) maintenanceRules() (all []string) {
+func (r *record) maintenanceRules() (all []string) {
 	leads := map[string]bool{}
-	for _, e := range v.bundle.Lifecycle.Edges() {
-		if e.From == engine.State(v.server.Status.State) && v.inMaintenance(e.To) {
+	for _, e := range r.Governance.Bundle.Lifecycle.Edges() {
+		if e.From == engine.State(r.s.Status.State) && r.inMaintenance(e.To) {
 			leads[e.Rule] = true
 		}
 	}
 	if len(leads) == 0 {
 		return nil
 	}
-	for _, step := range v.bundle.Lifecycle.Explain(v.facts).Trace {
+	for _, step := range r.Governance.Bundle.Lifecycle.Explain(r.Facts).Trace {
 		if !leads[step.Rule] {
 			continue
 		}
@@ -88,8 +88,8 @@ func (v *scope) maintenanceRules() (all []string) {
 }
 
 // silence says since when the BMC has not answered; empty where it does.
-func (v *scope) silence() string {
-	c := meta.FindStatusCondition(v.server.Status.Conditions, v1alpha1.ConditionBMCReachable)
+func (r *record) silence() string {
+	c := meta.FindStatusCondition(r.s.Status.Conditions, v1alpha1.ConditionBMCReachable)
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return ""
 	}

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+// Package boot decides which boot configuration and which boot override a machine is to have. It writes nothing itself.
+package boot
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// bootSource decides from what a machine is switched on. Where its BMC shows no boot override it goes by its boot order, if the
+// Source decides from what a machine is switched on. Where its BMC shows no boot override it goes by its boot order, if the
 // policy allows that, and never for a wipe: the boot order may lead to the disks that are to be erased. refused says why not.
-func bootSource(target string, missing bool, purpose string, allowed bool) (source, refused string) {
+func Source(target string, missing bool, purpose string, allowed bool) (source, refused string) {
 	switch {
 	case !missing:
 		return target, ""
@@ -26,23 +24,12 @@ func bootSource(target string, missing bool, purpose string, allowed bool) (sour
 	return redfish.TargetBootOrder, ""
 }
 
-// recordOverrideMissing says what follows from a BMC that shows no boot override.
-func (v *scope) recordOverrideMissing() {
-	switch {
-	case v.facts.BMC.Identity != policies.IdentitySame: // what was said before stands
-	case !v.reading.Value.Boot.Missing:
-		v.drop(v1alpha1.ConditionBootOverrideMissing)
-	default:
-		v.condition(v1alpha1.ConditionBootOverrideMissing, metav1.ConditionTrue, v1alpha1.ReasonBootOverrideMissing,
-			withoutOverride(v.settings().Boot.WithoutOverride))
-	}
-}
-
-func withoutOverride(allowed bool) string {
+// WithoutOverride says what follows from a BMC that shows no boot override.
+func WithoutOverride(allowed bool) string {
 	if allowed {
 		return "The BMC shows no boot override. The machine boots by its boot order, and is never wiped: its wipe fails. " +
 			"To offer it after a claim, erase its disks by hand and force it to Available."
 	}
-	_, why := bootSource("", true, "", false)
+	_, why := Source("", true, "", false)
 	return why
 }

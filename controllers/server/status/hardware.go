@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package status
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,8 +11,8 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -21,17 +20,17 @@ import (
 // recordHardware brings what is known of the machine into the status: power and identity from the BMC, the rest from the
 // probe where it has reported and from the BMC until then. What cannot be read now is left as it was, but for power,
 // which is unknown when nobody knows it.
-func (v *scope) recordHardware() {
-	st := &v.server.Status
-	if !v.reading.Tried {
+func (r *record) recordHardware() {
+	st := &r.s.Status
+	if !r.Reading.Tried {
 		return
 	}
-	if v.facts.BMC.Identity != policies.IdentitySame {
+	if r.Facts.BMC.Identity != policies.IdentitySame {
 		st.PowerState = v1alpha1.PowerStateUnknown
 		return
 	}
-	s := v.reading.Value
-	if !v.passing(s.Power) {
+	s := r.Reading.Snapshot
+	if !r.passing(s.Power) {
 		st.PowerState = powerState(s.Power)
 	}
 	if s.LED != redfish.LEDUnknown && s.LED != "" {
@@ -46,16 +45,16 @@ func (v *scope) recordHardware() {
 		st.TotalSystemMemory = sameOrNew(st.TotalSystemMemory, s.MemoryBytes)
 	}
 	if !s.NICsIncomplete {
-		st.NetworkInterfaces = knownInterfaces(st.NetworkInterfaces, interfacesOf(s.NICs), v.stated)
+		st.NetworkInterfaces = KnownInterfaces(st.NetworkInterfaces, InterfacesOf(s.NICs), r.Stated)
 	}
-	if v.inventory != nil && v.inventory.Report != nil {
-		v.recordReport(&v.inventory.Report.Data)
+	if r.Inventory != nil && r.Inventory.Report != nil {
+		r.recordReport(&r.Inventory.Report.Data)
 	}
 }
 
 // recordReport prefers what the machine says of itself.
-func (v *scope) recordReport(data *policyv1alpha1.ProbeData) {
-	st := &v.server.Status
+func (r *record) recordReport(data *policyv1alpha1.ProbeData) {
+	st := &r.s.Status
 	if nics := reportedInterfaces(data); len(nics) > 0 {
 		st.NetworkInterfaces = nics
 	}
@@ -74,30 +73,13 @@ func (v *scope) recordReport(data *policyv1alpha1.ProbeData) {
 	}
 }
 
-// recordLabels shows the hardware in labels, by which a plain selector asks for it: alongside another write of the metadata,
-// or else while the server rests, at the pace at which a fleet changes over.
-func (v *scope) recordLabels(alongside bool) {
-	s := v.server
-	if s.Status.Lifecycle == nil || !alongside && !v.settled {
-		return
-	}
-	labels := policies.LabelsFor(s.Labels, policies.CandidateOf(s, policies.HardwareOf(v.inventory)), v.settings())
-	switch {
-	case maps.Equal(labels, s.Labels):
-	case alongside, v.pace.rests(v.now):
-		s.Labels = labels
-	default:
-		v.wakeIn(nextTurn())
-	}
-}
-
 // recordHealth says what the BMC says of the machine's health. What it said last stands while it says nothing.
-func (v *scope) recordHealth() {
-	if v.facts.BMC.Identity != policies.IdentitySame {
+func (r *record) recordHealth() {
+	if r.Facts.BMC.Identity != policies.IdentitySame {
 		return
 	}
-	stops := v.settings().Health.CriticalStops
-	reason, known := policies.HealthReason(v.systemReading(), stops)
+	stops := r.Settings.Health.CriticalStops
+	reason, known := policies.HealthReason(r.System, stops)
 	if !known {
 		return
 	}
@@ -105,7 +87,7 @@ func (v *scope) recordHealth() {
 	if reason == v1alpha1.ReasonHealthOK {
 		status = metav1.ConditionTrue
 	}
-	v.condition(v1alpha1.ConditionHealthy, status, reason, loop.Shortened(healthWords(reason, v.reading.Value.Critical, stops), loop.MaxMessage))
+	r.condition(v1alpha1.ConditionHealthy, status, reason, diag.Shortened(healthWords(reason, r.Reading.Snapshot.Critical, stops), maxMessage))
 }
 
 // healthWords say what the BMC reports, which part it is, and what follows.
@@ -131,22 +113,11 @@ func healthWords(reason string, parts []redfish.HealthPart, stops string) string
 	return fmt.Sprintf("The BMC reports health Critical and %s. The server is neither inspected nor offered. Mend it, then retry.", which)
 }
 
-// faulty are the names of the parts of the hardware that the BMC reports as critical.
-func faulty(parts []redfish.HealthPart) []string {
-	var names []string
-	for _, p := range parts {
-		if p.Hardware {
-			names = append(names, p.Name)
-		}
-	}
-	return names
-}
-
 // passing says that a power state is on its way to what was just asked for: it is not worth a write of its own.
-func (v *scope) passing(p redfish.PowerState) bool {
-	l := v.server.Status.Lifecycle
+func (r *record) passing(p redfish.PowerState) bool {
+	l := r.s.Status.Lifecycle
 	return (p == redfish.PowerPoweringOn || p == redfish.PowerPoweringOff) &&
-		l != nil && l.Request != nil && l.Request.ShownAt == nil && v.since(l.Request) < worthTelling
+		l != nil && l.Request != nil && l.Request.ShownAt == nil && r.Power.Since < WorthTelling
 }
 
 func powerState(p redfish.PowerState) v1alpha1.PowerState {
@@ -171,7 +142,8 @@ func sameOrNew(stored *resource.Quantity, bytes int64) *resource.Quantity {
 	return resource.NewQuantity(bytes, resource.BinarySI)
 }
 
-func interfacesOf(nics []redfish.NIC) []v1alpha1.NetworkInterface {
+// InterfacesOf are the network interfaces that a BMC shows with their MAC addresses.
+func InterfacesOf(nics []redfish.NIC) []v1alpha1.NetworkInterface {
 	var all []v1alpha1.NetworkInterface
 	for _, n := range nics {
 		if n.MACAddress != "" {

@@ -12,14 +12,16 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
 )
 
 // tell reports what a write changed: one event and one log line for a move, a halt, or the end of an operation. It is
 // called after the write has succeeded, so that nothing is told that did not happen.
-func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Server, d engine.Decision) {
+func (s *subject) tell(ctx context.Context, before, after *v1alpha1.Server, gated *gates.Output) {
 	s.tellMove(ctx, before, after)
-	s.tellHalt(ctx, before, after, d)
+	s.tellHalt(ctx, before, after, gated.Decision)
 	s.tellOperation(ctx, before, after)
 	s.tellConditions(before, after)
 	s.tellRefusal(before, after)
@@ -143,17 +145,17 @@ func (s *subject) tellConditions(before, after *v1alpha1.Server) {
 func (s *subject) tellOverride(before, after *v1alpha1.Server) {
 	was := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
 	now := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionReady)
-	if now != nil && now.Reason == overrideIgnored && (was == nil || was.Reason != overrideIgnored) {
-		s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, overrideIgnored, "PowerOn", "%s", loop.Shortened(now.Message, loop.MaxNote))
+	if now != nil && now.Reason == power.OverrideIgnored && (was == nil || was.Reason != power.OverrideIgnored) {
+		s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, power.OverrideIgnored, "PowerOn", "%s", loop.Shortened(now.Message, loop.MaxNote))
 	}
 }
 
-// Notify implements loop.Notifier: it reports what was refused in a reconcile, and how the server fares.
-func (v *scope) Notify(context.Context) {
+// report tells what was refused in a reconcile, and how the server fares.
+func (v *scope) report(context.Context) {
 	if v.Probation != nil {
-		v.Probation.Saw(v.server, v.rested)
+		v.Probation.Saw(v.server, v.recorded.Rested)
 	}
-	for _, n := range v.notes {
-		v.Recorder.Eventf(v.server, nil, corev1.EventTypeWarning, n.reason, "Operate", "%s", loop.Shortened(n.message, loop.MaxNote))
+	for _, n := range v.out.notes {
+		v.Recorder.Eventf(v.server, nil, corev1.EventTypeWarning, n.Reason, "Operate", "%s", loop.Shortened(n.Message, loop.MaxNote))
 	}
 }

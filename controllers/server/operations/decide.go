@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package operations
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// Input is everything that a decision about operations depends on. Decide changes none of it.
+type Input struct {
+	// Server is the server as it is about to be stored.
+	Server *v1alpha1.Server
+	// Bundle is the one that governs; nil where none does, and then no operation begins or ends.
+	Bundle    *bundle.Bundle
+	Facts     *policies.Facts
+	System    policies.SystemReading
+	Inventory *policyv1alpha1.ServerInventory
+	Claim     *v1alpha1.ServerClaim
+	// Holder is, where a release by hand is asked for, the claim that holds the server; empty where it does not exist.
+	Holder string
+	// NotOff says that the machine is seen not to be off, or that its BMC does not tell.
+	NotOff bool
+	// Unconfirmed says that what is asked for by hand could not be read past the cache.
+	Unconfirmed bool
+	// NewID names an operation, or a holder, that is recorded now.
+	NewID string
+	Now   time.Time
+	// Decision is what was decided about the server, and Move the forced move among it; nil where none was asked for.
+	Decision engine.Decision
+	Move     *Move
+}
+
+// Note is a warning to be told once.
+type Note struct{ Reason, Message string }
+
+// Output is what is to be recorded of operations.
+type Output struct {
+	// Server is the server with what is recorded.
+	Server *v1alpha1.Server
+	Notes  []Note
+	// Again is when to look again; 0 where nothing is to follow.
+	Again time.Duration
+}
+
+// Decide takes in what is asked for, and ends what is done.
+func Decide(in Input) Output {
+	d := &decision{Input: in, server: in.Server}
+	d.out.Server = in.Server
+	if in.Server.Status.Lifecycle == nil || in.Bundle == nil || !concerned(in) {
+		return d.out
+	}
+	d.server = in.Server.DeepCopy()
+	d.out.Server = d.server
+	d.record()
+	return d.out
+}
+
+// concerned says that an operation is asked for or recorded; nothing is copied for any other server.
+func concerned(in Input) bool {
+	_, written := in.Server.Annotations[v1alpha1.OperationAnnotation]
+	return written || in.Move != nil || in.Server.Status.Operation.Active()
+}
+
+// decision is an Output on its way. server is a copy, which may be changed.
+type decision struct {
+	Input
+	server *v1alpha1.Server
+	out    Output
+}
+
+func (d *decision) note(reason, message string) {
+	d.out.Notes = append(d.out.Notes, Note{Reason: reason, Message: message})
+}
+
+// record takes in what is asked for, and ends what is done.
+func (d *decision) record() {
+	d.end()
+	d.recordForce()
+	asked := Asked(d.server)
+	if asked == "" {
+		if _, written := d.server.Annotations[v1alpha1.OperationAnnotation]; written {
+			d.note(v1alpha1.ReasonUnknownOperation, "the operation annotation names no operation")
+			d.dropRequest()
+		}
+		return
+	}
+	op := d.server.Status.Operation
+	if op.Active() {
+		if op.State == v1alpha1.OperationPending && op.Name == asked {
+			d.dropRequest()
+			d.out.Again = time.Millisecond
+			return
+		}
+		if op.State == v1alpha1.OperationInProgress || op.Name == asked {
+			return // a second request waits until the first has ended
+		}
+	}
+	if d.Unconfirmed {
+		return
+	}
+	if op.Active() {
+		d.admitInstead(asked)
+		return
+	}
+	d.admitOperation(asked)
+}
+
+// admitInstead takes in what is asked for while another operation could not be begun yet. The later wish takes the place of
+// the earlier one, if it can be granted; one that is refused changes nothing.
+func (d *decision) admitInstead(asked string) {
+	former, conditions := d.server.Status.Operation, slices.Clone(d.server.Status.Conditions)
+	d.admitOperation(asked)
+	switch op := d.server.Status.Operation; {
+	case op.ID == former.ID:
+	case op.State == v1alpha1.OperationRefused:
+		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s: %s; %s, which was asked for before, goes on", op.Name, op.Message, former.Name))
+		d.server.Status.Operation, d.server.Status.Conditions = former, conditions // OperationDone tells of the one that goes on
+	default:
+		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s is not done: %s was asked for before it could be begun", former.Name, asked))
+	}
+}
+
+func (d *decision) admitOperation(asked string) {
+	s := d.server
+	switch {
+	case asked == v1alpha1.OperationRelease && d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
+		d.releaseByHand()
+		return
+	case asked == v1alpha1.OperationForce:
+		d.admitForce()
+		return
+	case asked == v1alpha1.OperationDeclareClean:
+		d.admitDeclareClean()
+		return
+	case d.Bundle.Lifecycle.Accepts(engine.State(s.Status.State), asked):
+		d.beginOperation(asked)
+		return
+	case otherKinds[asked] != "":
+		d.note(v1alpha1.ReasonOperationRefused, asked+" is no operation of a Server: "+otherKinds[asked])
+	case knownOperations[asked]:
+		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s cannot be used in state %s", asked, s.Status.State)+Instead(d.Bundle, d.server, asked))
+	default:
+		d.note(v1alpha1.ReasonUnknownOperation, fmt.Sprintf("there is no operation %q", asked))
+	}
+	d.dropRequest()
+}
+
+// beginOperation records an operation before anything is done about it.
+func (d *decision) beginOperation(name string) {
+	s := d.server
+	s.Status.Operation = &v1alpha1.OperationStatus{ID: d.NewID, Name: name, State: v1alpha1.OperationPending,
+		StartedAt: metav1.NewMicroTime(d.Now), Entry: s.Status.Lifecycle.Entry,
+		By: s.Annotations[v1alpha1.OperationByAnnotation], Reason: s.Annotations[v1alpha1.OperationReasonAnnotation]}
+	d.out.Again = time.Millisecond
+}
+
+// dropRequest takes the annotations of a request away.
+func (d *decision) dropRequest() {
+	for _, name := range []string{v1alpha1.OperationAnnotation, v1alpha1.OperationReasonAnnotation, v1alpha1.OperationByAnnotation,
+		v1alpha1.ForceToAnnotation, v1alpha1.ForceOverrideAnnotation} {
+		delete(d.server.Annotations, name)
+	}
+}

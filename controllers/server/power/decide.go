@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package power
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/fleet"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/redfish"
+)
+
+// Want is the power that a rule or a claim asks for.
+type Want struct {
+	// On says that the machine is to run what Boot says; else it is to be off.
+	On   bool
+	Boot Boot
+	// Graceful is how long the operating system is asked to stop, and Force says that the power is cut after that.
+	Graceful time.Duration
+	Force    bool
+}
+
+// Boot is what a power-on boots.
+type Boot struct {
+	// Waits says what a power-on waits for; empty where the boot is prepared.
+	Waits string
+	// Refused says why the machine cannot be booted from what is prepared; empty where it can.
+	Refused string
+	// Wipes says that the boot erases disks, so that the budget of wipes counts it.
+	Wipes bool
+}
+
+// Input is everything that a decision about power depends on.
+type Input struct {
+	Asked
+	Want    Want
+	Reading Reading
+	// Busy says that the BMC works on a request.
+	Busy bool
+	// Poll is when to read the BMC again for what waits until it shows something.
+	Poll time.Duration
+}
+
+// Output is what is due. Where Ask is set the shell asks the budgets for Actions first, and stores nothing where they refuse.
+type Output struct {
+	Progress loop.Progress
+	// Request is the request as it is to be stored; nil for none.
+	Request *v1alpha1.PowerRequest
+	// Ask is what the BMC is asked for once Request is stored (order 1); empty where it is asked for nothing.
+	Ask v1alpha1.PowerAction
+	// Repeats says that Request is recorded already and is asked for again.
+	Repeats bool
+	// Actions is what the request amounts to. Permission for it counts from when it is given (order 5).
+	Actions []fleet.Action
+	// Shows says that the machine shows what is wanted, so that a boot override may be cleared.
+	Shows bool
+	// Refresh asks for a new reading, and Polls says that the wait is for the BMC to show something.
+	Refresh, Polls bool
+	// Again is when to look again, whatever Progress says; 0 leaves it to that.
+	Again time.Duration
+}
+
+// Decide says which power request is due.
+func Decide(in Input) Output {
+	in.Request = in.Recorded()
+	d := &decision{Input: in}
+	d.out.Request = in.Request
+	if in.Want.On {
+		d.out.Progress = d.switchOn()
+	} else {
+		d.out.Progress = d.switchOff()
+	}
+	return d.out
+}
+
+// decision is an Output on its way.
+type decision struct {
+	Input
+	out Output
+}
+
+// switchOn makes the machine run from the boot configuration in force.
+func (d *decision) switchOn() loop.Progress {
+	if d.Reading.Shows(redfish.PowerOn) {
+		if p := d.awaitOpposite(redfish.PowerOff); p.Phase != loop.Done {
+			return p
+		}
+		if d.Request != nil && LeadsTo[d.Request.Action] == redfish.PowerOff {
+			d.out.Request = nil // given up: the next one begins with a shutdown again, which gets the whole of its grace
+		}
+		d.out.Shows = true
+		return loop.Holds()
+	}
+	if d.Want.Boot.Waits != "" {
+		return loop.Waiting(WaitsForBoot, d.Want.Boot.Waits, 0)
+	}
+	if why := d.Want.Boot.Refused; why != "" && d.Reading.Shows(redfish.PowerOff) {
+		return loop.Failing(v1alpha1.ReasonBootOverrideMissing, why, time.Minute)
+	}
+	if d.Want.Boot.Wipes {
+		return d.ask(v1alpha1.PowerActionOn, fleet.Wipe, fleet.PowerOn)
+	}
+	return d.ask(v1alpha1.PowerActionOn, fleet.PowerOn)
+}
+
+// switchOff makes the machine stop: first by asking its operating system, for as long as Graceful says, then by force.
+func (d *decision) switchOff() loop.Progress {
+	if d.Reading.Shows(redfish.PowerOff) {
+		if p := d.awaitOpposite(redfish.PowerOn); p.Phase != loop.Done {
+			return p
+		}
+		if d.out.Request != nil {
+			d.out.Request.Attempts = 0 // that power-on is not wanted any more; the next one begins anew
+		}
+		d.out.Shows = true // an override of a power-on that failed may stand
+		return loop.Holds()
+	}
+	if d.Want.Graceful > 0 {
+		if p, wait := d.shutDown(); wait {
+			return p
+		}
+	}
+	return d.ask(v1alpha1.PowerActionForceOff, fleet.ForcedOff)
+}
+
+// poll is when to look again for what waits until the BMC shows something.
+func (d *decision) poll() time.Duration {
+	d.out.Polls = true
+	return d.Poll
+}
+
+// awaitOpposite waits for a request that may still lead to the power state given, though the machine shows the other one
+// now: a BMC may take a while to do what it accepted.
+func (d *decision) awaitOpposite(power redfish.PowerState) loop.Progress {
+	if left := d.UnsettledFor(power); left > 0 {
+		return loop.Waiting(WaitsForPower, Words(d.Request.Action)+" that was asked for to show or to lapse", min(d.poll(), left))
+	}
+	return loop.Holds()
+}
+
+// known waits for a reading that a request may rely on.
+func (d *decision) known() (loop.Progress, bool) {
+	d.out.Refresh = d.out.Refresh || !d.Reading.Fresh && d.Reading.Lacks == ""
+	p, polls, ok := d.Reading.Known()
+	if polls {
+		p.Again = d.poll()
+	}
+	return p, ok
+}
+
+// ask asks for a power change, unless the same was asked for and may still show.
+func (d *decision) ask(action v1alpha1.PowerAction, amountsTo ...fleet.Action) loop.Progress {
+	what := Words(action)
+	if d.Busy {
+		return loop.Waiting(WaitsForPower, "the BMC to answer a request, before "+what, 0)
+	}
+	if request := d.Request; request != nil && request.Action == action {
+		err := d.NotDone()
+		if left := d.pause(err) - d.Since(); left > 0 && err != nil {
+			return d.failed(err, left)
+		} else if left > 0 {
+			return loop.Waiting(WaitsForPower, what+asOften(request.Attempts)+" to show", min(d.poll(), left))
+		}
+	}
+	if p, ok := d.known(); !ok {
+		return p
+	}
+	d.out.Request, d.out.Ask, d.out.Actions = d.renewed(action), action, amountsTo
+	return loop.Waiting(WaitsForPower, what+" to be accepted", 0)
+}
+
+// askAgain asks for what is recorded already.
+func (d *decision) askAgain(amountsTo fleet.Action) loop.Progress {
+	if p, ok := d.known(); !ok {
+		return p
+	}
+	d.out.Ask, d.out.Repeats, d.out.Actions = d.Request.Action, true, []fleet.Action{amountsTo}
+	return loop.Waiting(WaitsForPower, Words(d.Request.Action)+" to be accepted", 0)
+}
+
+// failed says why a power change was not made, and that it is asked for again after a while.
+func (d *decision) failed(err error, left time.Duration) loop.Progress {
+	message := Words(d.Request.Action) + ": " + d.failure()
+	var override *redfish.OverrideError
+	if errors.As(err, &override) {
+		return loop.Failing(OverrideIgnored, message, left)
+	}
+	return loop.Failing(RequestFailed, message, left)
+}
+
+func asOften(attempts int32) string {
+	if attempts < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", asked for %d times,", attempts)
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/rollout"
+	"github.com/metalaw/metalaw/controllers/server/gates"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
+)
+
+var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+func TestWhatReadySaysOfAServer(t *testing.T) {
+	b, err := policies.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stays := engine.Decision{From: "Available", To: "Available", Stable: true, Message: "It rests."}
+	for name, c := range map[string]struct {
+		decision engine.Decision
+		gated    gates.Output
+		want     string
+	}{
+		"that rests":            {stays, gates.Output{}, "True Stable"},
+		"that moves":            {engine.Decision{From: "Available", To: "Parked", Rule: "ParkedAvailable"}, gates.Output{}, "False Moving Moving"},
+		"that a gate holds":     {stays, gates.Output{Gate: gates.FreshReading, Postponed: true}, "False Moving FreshReading"},
+		"whose policy halts it": {engine.Decision{From: "Available", To: "Available", Halt: &engine.Halt{Cause: engine.HaltSafety}}, gates.Output{}, "False SafetyRule"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &v1alpha1.Server{}
+			s.Status.State = "Available"
+			s.Status.Lifecycle = &v1alpha1.LifecycleStatus{Entry: 7, EnteredAt: metav1.NewMicroTime(noon), Revision: b.Revision.Name}
+			in := Input{Server: s, Now: noon, Decision: c.decision, Gated: c.gated, Governance: rollout.Governance{Bundle: b},
+				Settings: b.Settings, Facts: &policies.Facts{}}
+			before := s.DeepCopy()
+			got := Decide(in)
+			ready := meta.FindStatusCondition(got.Server.Status.Conditions, v1alpha1.ConditionReady)
+			text := string(ready.Status) + " " + ready.Reason
+			if r := meta.FindStatusCondition(got.Server.Status.Conditions, v1alpha1.ConditionReconciling); r != nil {
+				text += " " + r.Reason
+			}
+			if text != c.want || got.Settled != (text == "True Stable") {
+				t.Errorf("%s, settled %t", text, got.Settled)
+			}
+			if diff := cmp.Diff(got, Decide(in)); diff != "" {
+				t.Errorf("a second decision is another:\n%s", diff)
+			}
+			if diff := cmp.Diff(before, s); diff != "" {
+				t.Errorf("the server that it was given was changed:\n%s", diff)
+			}
+		})
+	}
+}

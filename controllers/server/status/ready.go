@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/diag"
+)
+
+// recordReady follows kstatus: Ready in a stable state whose effects hold, Reconciling on the way, Stalled where
+// somebody has to act.
+func (r *record) recordReady() {
+	state := r.s.Status.State
+	stable := r.Governance.Bundle != nil && r.Governance.Bundle.Lifecycle.Stable(engine.State(state))
+	switch {
+	case r.Decision.Halt != nil:
+		r.ready(metav1.ConditionFalse, string(r.Decision.Halt.Cause), r.Decision.Halt.Message)
+		r.stalled(string(r.Decision.Halt.Cause), r.Decision.Halt.Message)
+	case state == v1alpha1.StateError:
+		rule, says := r.s.Status.Lifecycle.Rule, r.says(r.Decision.Message)
+		if why := wipeFailure(r.Inventory, r.s.Status.Lifecycle.Entry-1); why != "" {
+			says += " The agent says: " + why
+		}
+		r.ready(metav1.ConditionFalse, rule, says)
+		r.stalled(rule, says)
+	case r.Decision.Moves() || !stable:
+		r.moving()
+	case meta.IsStatusConditionTrue(r.s.Status.Conditions, v1alpha1.ConditionClaimMissing):
+		missing := meta.FindStatusCondition(r.s.Status.Conditions, v1alpha1.ConditionClaimMissing)
+		r.ready(metav1.ConditionFalse, missing.Reason, missing.Message)
+		r.stalled(missing.Reason, missing.Message)
+	case r.Outcome.Progress.Phase == loop.Failed && r.Outcome.Progress.Err == nil:
+		r.ready(metav1.ConditionFalse, r.Outcome.Progress.Reason, r.Outcome.Effect+": "+r.Outcome.Progress.Message)
+		r.reconciling(r.Outcome.Progress.Reason, r.Outcome.Effect+": "+r.Outcome.Progress.Message)
+	case r.heldBriefly():
+	case r.Gated.Postponed || !r.Outcome.Settled():
+		r.recordWaiting()
+	default:
+		r.ready(metav1.ConditionTrue, v1alpha1.ReasonStable, r.Decision.Message)
+		r.drop(v1alpha1.ConditionReconciling)
+		r.drop(v1alpha1.ConditionStalled)
+	}
+}
+
+// recordWaiting says what a server at rest waits for: an effect that does not hold yet, or a move that is put off.
+func (r *record) recordWaiting() {
+	if !r.Gated.Postponed && r.saidOverrideIgnored() && r.Power.Unsolved {
+		return // it is being tried again; whether that helps is not known yet
+	}
+	if !r.Gated.Postponed && !r.saysNothingYet() && r.awaitsFirstReading() {
+		return // nothing is known that was not told before
+	}
+	if r.Gated.Postponed || r.saysNothingYet() || r.pendingFor() > WorthTelling {
+		r.moving()
+	}
+}
+
+// awaitsFirstReading says that this process has not heard from the BMC yet (or not since it is reached in another way), and that it is
+// being asked. Where a manager of a large fleet starts, that takes minutes.
+func (r *record) awaitsFirstReading() bool {
+	return !r.Reading.NoTarget && (!r.Reading.Tried || r.Reading.Never && r.Reading.Crowded)
+}
+
+// says is what the policy has to say of the rule that led here; what the state means where it says nothing.
+func (r *record) says(means string) string {
+	l := r.s.Status.Lifecycle
+	switch {
+	case r.Governance.Bundle.Lifecycle.Says(l.Rule) != "":
+		return r.Governance.Bundle.Lifecycle.Says(l.Rule)
+	case l.Rule == v1alpha1.RuleForced:
+		return "Somebody forced it here; status.lifecycle.history says who and why. When that is over, retry."
+	case l.Rule == v1alpha1.RuleAdopted:
+		return "Whoever ran it before left it here. See to the cause, then retry."
+	}
+	return means
+}
+
+// maxQuote bounds the words of another program in a condition.
+const maxQuote = 1024
+
+// wipeFailure is what the agent said of a wipe that failed in an entry: which disks, and why. It is empty where no wipe
+// of that entry failed. An agent that says nothing of the whole wipe is quoted disk by disk.
+func wipeFailure(inventory *policyv1alpha1.ServerInventory, entry int64) string {
+	if inventory == nil || inventory.Wipe == nil || inventory.Wipe.Entry != entry || inventory.Wipe.State != policyv1alpha1.WipeFailed {
+		return ""
+	}
+	wipe := inventory.Wipe
+	if wipe.Message != "" {
+		return diag.Shortened(wipe.Message, maxQuote)
+	}
+	var words []string
+	for _, disk := range wipe.Disks {
+		if disk.State == policyv1alpha1.DiskFailed {
+			words = append(words, disk.Path+": "+disk.Message)
+		}
+	}
+	return diag.Shortened(strings.Join(words, "; "), maxQuote)
+}
+
+// moving says where the server is on its way to, and what it waits for once that is worth telling.
+func (r *record) moving() {
+	message := r.Decision.Message
+	switch {
+	case r.Decision.Moves():
+	case r.heldBriefly():
+		return
+	case r.Outcome.Progress.Reason == power.OverrideIgnored:
+		message = r.Outcome.Effect + ": " + r.Outcome.Progress.Message
+		r.ready(metav1.ConditionFalse, power.OverrideIgnored, message)
+		r.reconciling(power.OverrideIgnored, message)
+		return
+	case r.saidOverrideIgnored() && r.Power.Unsolved:
+		return
+	}
+	if !r.Outcome.Settled() && r.pendingFor() > WorthTelling {
+		message = fmt.Sprintf("%s Waits in %s: %s", r.Decision.Message, r.Outcome.Effect, r.Outcome.Progress.Message)
+	}
+	r.ready(metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
+	r.reconciling(cmp.Or(r.Gated.Gate, v1alpha1.ReasonMoving), message) // names the gate that holds the server
+}
+
+func (r *record) ready(status metav1.ConditionStatus, reason, message string) {
+	r.condition(v1alpha1.ConditionReady, status, reason, diag.Shortened(message, maxMessage))
+}
+
+func (r *record) reconciling(reason, message string) {
+	r.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, diag.Shortened(message, maxMessage))
+	r.drop(v1alpha1.ConditionStalled)
+}
+
+func (r *record) stalled(reason, message string) {
+	r.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, diag.Shortened(message, maxMessage))
+	r.drop(v1alpha1.ConditionReconciling)
+}
+
+func (r *record) drop(kind string) {
+	meta.RemoveStatusCondition(&r.s.Status.Conditions, kind)
+}
+
+// saidOverrideIgnored says that Ready names the reason for which the machine was not switched on.
+func (r *record) saidOverrideIgnored() bool {
+	ready := meta.FindStatusCondition(r.s.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Reason == power.OverrideIgnored
+}
+
+func (r *record) saysNothingYet() bool {
+	return meta.FindStatusCondition(r.s.Status.Conditions, v1alpha1.ConditionReady) == nil
+}
+
+// pendingFor is how long the present entry has lasted, or how long ago the BMC was last asked for something, or since when a
+// reading is awaited from a BMC that answers. What the BMC is only about to be asked for has just begun.
+func (r *record) pendingFor() time.Duration {
+	if len(r.Outcome.Requests) > 0 {
+		return 0
+	}
+	since := r.s.Status.Lifecycle.EnteredAt.Time
+	for _, at := range []time.Time{r.Since.LastJob, r.Since.Reading} {
+		if at.After(since) {
+			since = at
+		}
+	}
+	return r.Now.Sub(since)
+}
+
+// heldBriefly says that a move is put off for less than is worth telling, so that what was told before stands.
+func (r *record) heldBriefly() bool {
+	left := WorthTelling - r.Now.Sub(r.Since.Postponed)
+	if !r.Gated.Postponed || left <= 0 || r.saysNothingYet() {
+		return false
+	}
+	r.wakeIn(left)
+	return true
+}
