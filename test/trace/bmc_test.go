@@ -56,6 +56,12 @@ func (r *recorder) asked(write emulator.Write) {
 	if e == nil {
 		return
 	}
+	if ref := guard.Spec.BootConfigurationRef; kind == "BMC Reset On" && ref != nil && ref.Namespace == namespace {
+		entered, name := e.first["move stored"], ref.Namespace+"/"+ref.Name
+		if r.boots[name] <= entered || r.secrets[name] <= entered {
+			r.fault("%s: an agent was booted with what a former entry had prepared", w.name)
+		}
+	}
 	slices.Sort(read)
 	if former, known := e.guards[kind]; known {
 		read = slices.DeleteFunc(read, func(one string) bool { return !slices.Contains(former, one) })

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/policies"
@@ -30,6 +33,8 @@ type recorder struct {
 	shown map[string]bool
 	// statuses and mains are the resourceVersions that its own patches of Servers made.
 	statuses, mains map[string]bool
+	// boots and secrets are when each boot configuration and each Secret of the manager's namespace was made last.
+	boots, secrets map[string]int
 	// together counts the reconciles that patched both, the main part first.
 	together int
 	faults   []string
@@ -66,7 +71,8 @@ type read struct {
 
 func newRecorder() *recorder {
 	return &recorder{servers: map[string]*server{}, names: map[string]string{}, shown: map[string]bool{},
-		statuses: map[string]bool{}, mains: map[string]bool{}}
+		statuses: map[string]bool{}, mains: map[string]bool{},
+		boots: map[string]int{}, secrets: map[string]int{}}
 }
 
 // through has everything that is sent to the API server recorded.
@@ -124,7 +130,7 @@ func resource(path string) (kind, name, sub string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	for i, part := range parts {
 		switch part {
-		case "servers", "serverinventories", "serverclaims", "bmcs":
+		case "servers", "serverinventories", "serverclaims", "bmcs", "serverbootconfigurations", "secrets":
 			rest := append(parts[i+1:], "", "")
 			return part, rest[0], rest[1]
 		}
@@ -193,6 +199,27 @@ func (r *recorder) answered(kind, name, sub, method string, begun int, body []by
 		if live {
 			r.readsOf(kind, name, begun)
 		}
+	case "serverbootconfigurations", "secrets":
+		if method == http.MethodPost || method == http.MethodPut {
+			r.made(kind, body)
+		}
+	}
+}
+
+// made notes a boot configuration that was made, or a Secret that was made or replaced.
+func (r *recorder) made(kind string, body []byte) {
+	if kind == "secrets" {
+		var wrapped runtime.Unknown
+		secret := &corev1.Secret{}
+		if raw, is := bytes.CutPrefix(body, []byte("k8s\x00")); is && wrapped.Unmarshal(raw) == nil && secret.Unmarshal(wrapped.Raw) == nil {
+			r.secrets[secret.Namespace+"/"+secret.Name] = r.now
+		}
+		return
+	}
+	boot := &v1alpha1.ServerBootConfiguration{}
+	if json.Unmarshal(body, boot) == nil && boot.Namespace == namespace {
+		r.boots[boot.Namespace+"/"+boot.Name] = r.now
+		r.event(r.server(boot.Spec.ServerRef.Name), "boot made")
 	}
 }
 
@@ -272,7 +299,8 @@ func (r *recorder) stored(w *server, s *v1alpha1.Server, live bool) {
 		if rule == "" {
 			rule = "the beginning"
 		}
-		w.entries = append(w.entries, &entry{key: string(s.Status.State) + " by " + rule, number: now.Entry, first: map[string]int{}, guards: map[string][]string{}})
+		w.entries = append(w.entries, &entry{key: string(s.Status.State) + " by " + rule, number: now.Entry,
+			first: map[string]int{}, guards: map[string][]string{}})
 		r.event(w, "move stored")
 	}
 	for _, mark := range without(now.Marks, before.Marks) {

@@ -50,6 +50,10 @@ var stories = map[string]func(t *testing.T, w *world, machine string){
 		w.becomes(t, m, "Reserved/On")
 		w.unclaim(t, m)
 		w.becomes(t, m, "Available/Off")
+		w.claim(t, m) // the second erasure has to have a boot of its own
+		w.becomes(t, m, "Reserved/On")
+		w.unclaim(t, m)
+		w.becomes(t, m, "Available/Off")
 	},
 	"parked": func(t *testing.T, w *world, m string) {
 		w.add(t, m, emulator.PowerOff)
