@@ -109,7 +109,8 @@ func (r *record) lettingGo() string {
 		return "somebody clears spec.serverClaimRef of the server, for which nothing was booted for a claim here"
 	}
 	return fmt.Sprintf("somebody releases it (annotation %s=%s), which is refused in state %s",
-		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) + operations.Instead(r.Governance.Bundle, r.s, v1alpha1.OperationRelease)
+		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) +
+		operations.Instead(r.Governance.Bundle, r.s, v1alpha1.OperationRelease)
 }
 
 func (r *record) recordHalt() {
