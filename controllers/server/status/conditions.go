@@ -109,7 +109,8 @@ func (r *record) lettingGo() string {
 		return "somebody clears spec.serverClaimRef of the server, for which nothing was booted for a claim here"
 	}
 	return fmt.Sprintf("somebody releases it (annotation %s=%s), which is refused in state %s",
-		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) + operations.Instead(r.Governance.Bundle, r.s, v1alpha1.OperationRelease)
+		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) +
+		operations.Instead(r.Governance.Bundle, r.s, v1alpha1.OperationRelease)
 }
 
 func (r *record) recordHalt() {
@@ -121,7 +122,8 @@ func (r *record) recordHalt() {
 	if r.Decision.Halt.Rule != "" {
 		message = r.Decision.Halt.Rule + ": " + message
 	}
-	if l := r.s.Status.Lifecycle; l != nil && (!meta.IsStatusConditionTrue(r.s.Status.Conditions, v1alpha1.ConditionPolicyHalted) || len(l.Halts) == 0 || l.Halts[len(l.Halts)-1].Revision != l.Revision) {
+	halted := meta.IsStatusConditionTrue(r.s.Status.Conditions, v1alpha1.ConditionPolicyHalted)
+	if l := r.s.Status.Lifecycle; l != nil && (!halted || len(l.Halts) == 0 || l.Halts[len(l.Halts)-1].Revision != l.Revision) {
 		l.Halt(metav1.NewMicroTime(r.Now))
 	}
 	r.condition(v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue, string(r.Decision.Halt.Cause), diag.Shortened(message, maxMessage))
