@@ -26,8 +26,8 @@ const (
 	mostTried = 1024
 )
 
-// patience keeps claims from repeating writes that came to nothing, for longer and longer. Only the loop uses it.
-type patience map[types.UID]*failures
+// backoff keeps claims from repeating writes that came to nothing, for longer and longer. Only the loop uses it.
+type backoff map[types.UID]*failures
 
 // failures is what was tried for one claim in vain.
 type failures struct {
@@ -45,21 +45,24 @@ func versions(c *v1alpha1.ServerClaim, e *index.Entry) string {
 }
 
 // spent says that this very write came to nothing. It is worth another try only once there is no other server.
-func (p patience) spent(c *v1alpha1.ServerClaim, e *index.Entry) bool {
+func (p backoff) spent(c *v1alpha1.ServerClaim, e *index.Entry) bool {
+	if c == nil {
+		return false
+	}
 	f := p[c.UID]
-	return f != nil && len(f.tried) > 0 && f.tried[index.Server(e).Name] == versions(c, e)
+	return f != nil && len(f.tried) > 0 && f.tried[e.Name()] == versions(c, e)
 }
 
 // holds says that this very write came to nothing and is not due yet.
-func (p patience) holds(c *v1alpha1.ServerClaim, e *index.Entry, now time.Time) bool {
+func (p backoff) holds(c *v1alpha1.ServerClaim, e *index.Entry, now time.Time) bool {
 	return p.wait(c.UID, now) > 0 && p.spent(c, e)
 }
 
 // hasTried says that some write for a claim came to nothing.
-func (p patience) hasTried(uid types.UID) bool { return p[uid] != nil && len(p[uid].tried) > 0 }
+func (p backoff) hasTried(uid types.UID) bool { return p[uid] != nil && len(p[uid].tried) > 0 }
 
 // anew has what came to nothing tried again from the first, once the claim need not wait. It says whether there is any.
-func (p patience) anew(uid types.UID, now time.Time) bool {
+func (p backoff) anew(uid types.UID, now time.Time) bool {
 	if !p.hasTried(uid) || p.wait(uid, now) > 0 {
 		return false
 	}
@@ -68,7 +71,7 @@ func (p patience) anew(uid types.UID, now time.Time) bool {
 }
 
 // tried remembers a write that came to nothing.
-func (p patience) tried(c *v1alpha1.ServerClaim, e *index.Entry) {
+func (p backoff) tried(c *v1alpha1.ServerClaim, e *index.Entry) {
 	f := p[c.UID]
 	if f == nil {
 		f = &failures{}
@@ -77,11 +80,11 @@ func (p patience) tried(c *v1alpha1.ServerClaim, e *index.Entry) {
 	if f.tried == nil || len(f.tried) >= mostTried {
 		f.tried = map[string]string{}
 	}
-	f.tried[index.Server(e).Name] = versions(c, e)
+	f.tried[e.Name()] = versions(c, e)
 }
 
 // lost begins the next wait of a claim, each twice the one before.
-func (p patience) lost(uid types.UID, now time.Time, longest time.Duration) {
+func (p backoff) lost(uid types.UID, now time.Time, longest time.Duration) {
 	f := p[uid]
 	if f == nil {
 		f = &failures{}
@@ -93,7 +96,7 @@ func (p patience) lost(uid types.UID, now time.Time, longest time.Duration) {
 }
 
 // retry has a claim looked at again once its wait is over; it says no where it does not wait.
-func (p patience) retry(uid types.UID, now time.Time) bool {
+func (p backoff) retry(uid types.UID, now time.Time) bool {
 	if p.wait(uid, now) == 0 {
 		return false
 	}
@@ -102,7 +105,7 @@ func (p patience) retry(uid types.UID, now time.Time) bool {
 }
 
 // wake has the next pass look at the claims whose wait is over.
-func (p patience) wake(pending *pending, now time.Time) {
+func (p backoff) wake(pending *pending, now time.Time) {
 	for uid, f := range p {
 		if f.again && !now.Before(f.until) {
 			f.again = false
@@ -112,7 +115,7 @@ func (p patience) wake(pending *pending, now time.Time) {
 }
 
 // next is for how long there is nothing to wait for; 0 where nothing waits.
-func (p patience) next(now time.Time) time.Duration {
+func (p backoff) next(now time.Time) time.Duration {
 	least := time.Duration(0)
 	for _, f := range p {
 		if f.again {
@@ -123,7 +126,7 @@ func (p patience) next(now time.Time) time.Duration {
 }
 
 // wait is for how long a claim has to wait; 0 where it need not.
-func (p patience) wait(uid types.UID, now time.Time) time.Duration {
+func (p backoff) wait(uid types.UID, now time.Time) time.Duration {
 	if f := p[uid]; f != nil {
 		return max(0, f.until.Sub(now))
 	}
@@ -131,7 +134,7 @@ func (p patience) wait(uid types.UID, now time.Time) time.Duration {
 }
 
 // keep forgets the claims that are no longer open.
-func (p patience) keep(pending *pending) {
+func (p backoff) keep(pending *pending) {
 	for uid := range p {
 		if c, _ := pending.get(uid); c == nil {
 			delete(p, uid)

@@ -12,13 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
 // completeOrGiveBack goes on with what is reserved for a gang that cannot all have servers now: it is completed where some member names
 // its server, and else given back. It returns the members that get nothing in this pass.
-func (r *run) completeOrGiveBack(ctx context.Context, key gangKey, members []*neighbour, everyone []asking) (left []asking) {
-	var reserved []asking
+func (r *cycle) completeOrGiveBack(ctx context.Context, key gangKey, members []*namespaceClaim, everyone []pendingClaim) (left []pendingClaim) {
+	var reserved []pendingClaim
 	for _, a := range everyone {
 		if r.reservedFor(a) != nil {
 			reserved = append(reserved, a)
@@ -42,7 +43,9 @@ func (r *run) completeOrGiveBack(ctx context.Context, key gangKey, members []*ne
 	}
 	g := &gangAttempt{key: key, everyone: reserved, committed: true}
 	for _, a := range reserved {
-		g.members = append(g.members, r.findOne(ctx, a))
+		if todo, is := r.snapshot.Written(a.ask); is {
+			g.members = append(g.members, &bindAttempt{pendingClaim: a, todo: todo, revision: r.revision})
+		}
 	}
 	r.startGang(ctx, g)
 	return left
@@ -53,11 +56,11 @@ const longestWrite = time.Minute
 
 // mayArrive says that a write which names a server on some member may still arrive. Then nothing is taken back: the claim would name
 // a server that is somebody else's by then, and the others would have lost theirs. It is looked at again.
-func (r *run) mayArrive(reserved []asking) bool {
+func (r *cycle) mayArrive(reserved []pendingClaim) bool {
 	now := r.s.now()
 	for _, a := range reserved {
-		if at, ok := r.s.unanswered[a.claim.UID]; ok && now.Sub(at) < longestWrite {
-			r.s.patience.lost(a.claim.UID, now, longestWait)
+		if at := r.s.uncertain.of(a.claim.UID).named; now.Sub(at) < longestWrite {
+			r.s.backoff.lost(a.claim.UID, now, longestWait)
 			return true
 		}
 	}
@@ -66,8 +69,8 @@ func (r *run) mayArrive(reserved []asking) bool {
 
 // committed says that some member of a gang names its server. Of those that are not known to, that is looked up uncached: the answer
 // to the write that named it may have got lost.
-func (r *run) committed(ctx context.Context, members []*neighbour, reserved []asking) (bool, error) {
-	if r.v.anyNamed(members) {
+func (r *cycle) committed(ctx context.Context, members []*namespaceClaim, reserved []pendingClaim) (bool, error) {
+	if r.anyNamed(members) {
 		return true, nil
 	}
 	for _, a := range reserved {
@@ -86,21 +89,21 @@ func (r *run) committed(ctx context.Context, members []*neighbour, reserved []as
 }
 
 // anyNamed says that some member of a gang names the server that is written for it.
-func (v *view) anyNamed(members []*neighbour) bool {
-	return slices.ContainsFunc(members, func(m *neighbour) bool {
+func (r *cycle) anyNamed(members []*namespaceClaim) bool {
+	return slices.ContainsFunc(members, func(m *namespaceClaim) bool {
 		if m.claim.Spec.ServerRef == nil {
 			return false
 		}
-		e := v.fleet.Get(m.claim.Spec.ServerRef.Name)
+		e := r.s.fleet.Get(m.claim.Spec.ServerRef.Name)
 		return e != nil && RelationOf(index.Server(e), m.claim) == Holds
 	})
 }
 
 // giveBack takes back the servers that are written for members which cannot all have one now. Where that cannot be done now, it is
 // tried again soon, whatever the claim is told meanwhile.
-func (r *run) giveBack(ctx context.Context, members []asking) {
+func (r *cycle) giveBack(ctx context.Context, members []pendingClaim) {
 	type reserved struct {
-		asking
+		pendingClaim
 		entry *index.Entry
 		done  bool
 		err   error
@@ -108,7 +111,7 @@ func (r *run) giveBack(ctx context.Context, members []asking) {
 	var all []reserved
 	for _, a := range members {
 		if e := r.reservedFor(a); e != nil && !r.s.observeOnly {
-			all = append(all, reserved{asking: a, entry: e})
+			all = append(all, reserved{pendingClaim: a, entry: e})
 		}
 	}
 	r.s.each(len(all), func(i int) bool {
@@ -118,27 +121,27 @@ func (r *run) giveBack(ctx context.Context, members []asking) {
 		all[i].err = fmt.Errorf("take server %s back from claim %s: panic: %v", all[i].entry.Name(), claimName(all[i].claim), p)
 	})
 	for _, one := range all {
-		r.v.afresh()
+		r.snapshot.Forget()
 		switch {
 		case one.err != nil:
 			if !isDenied(one.err) {
-				r.s.returns[one.claim.UID] = giveBack{one.entry.Name(), r.s.now()}
+				r.s.mayBeTakenBack(one.claim.UID, one.entry.Name())
 			}
-			r.fail(one.asking, one.err)
+			r.fail(one.pendingClaim, one.err)
 		case !one.done:
-			r.s.suspects.add(one.entry.Name()) // its claim may have gone
-			r.s.patience.lost(one.claim.UID, r.s.now(), longestWait)
+			r.s.uncertain.suspect(one.entry.Name()) // its claim may have gone
+			r.s.backoff.lost(one.claim.UID, r.s.now(), longestWait)
 		}
 	}
 }
 
 // reservedFor is the server that is written for a member which does not name it, and for which nothing was booted; else nil.
-func (r *run) reservedFor(a asking) *index.Entry {
-	s, done := r.v.written(a.claim)
-	if !done || s.action != complete {
+func (r *cycle) reservedFor(a pendingClaim) *index.Entry {
+	todo, done := r.snapshot.Written(a.ask)
+	if !done || todo.Action != solve.Complete {
 		return nil
 	}
-	if e := r.s.fleet.Get(s.server); e != nil && untouched(index.Server(e)) {
+	if e := r.s.fleet.Get(todo.Server); e != nil && untouched(index.Server(e)) {
 		return e
 	}
 	return nil

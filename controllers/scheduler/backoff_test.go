@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -64,7 +65,7 @@ func TestAVersionThatTheWatchShowsIsTriedAtOnce(t *testing.T) {
 	if got := w.server("a").Spec.ServerClaimRef; got == nil || got.Name != "claim" {
 		t.Errorf("server a has %v", got)
 	}
-	if len(w.s.patience) != 0 {
+	if len(w.s.backoff) != 0 {
 		t.Error("a claim that has its server is still remembered")
 	}
 }
@@ -77,7 +78,7 @@ func TestAClaimThatWentIsNotRemembered(t *testing.T) {
 	}
 	w.deliver(9)
 	w.tick()
-	if len(w.s.patience) != 0 {
+	if len(w.s.backoff) != 0 {
 		t.Error("a claim that went is still remembered")
 	}
 }
@@ -89,7 +90,7 @@ func TestAClaimWhoseEveryWriteIsDeniedIsToldWhy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		denied error
 		want   string
-		policy Policy
+		policy solve.Policy
 	}{
 		"forbidden": {forbidden, words, byName{}},
 		"invalid":   {apierrors.NewInvalid(schema.GroupKind{Kind: "Server"}, "a", nil), "Server is invalid", byName{}},
@@ -127,7 +128,7 @@ func TestAClaimWhoseEveryWriteIsDeniedIsToldWhy(t *testing.T) {
 }
 
 func TestAClaimGetsAnotherServerWhereOneIsDenied(t *testing.T) {
-	for name, policy := range map[string]Policy{"by name": byName{}, "under a policy that follows the fleet": spreading{}} {
+	for name, policy := range map[string]solve.Policy{"by name": byName{}, "under a policy that follows the fleet": spreading{}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.under(policy)
@@ -187,7 +188,7 @@ func TestAClaimGetsAServerBeyondThoseThatARankingHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, policy := range map[string]Policy{"by name": best{most: selection.MaxRanked}, "by the default policy": shipped.Selection} {
+	for name, policy := range map[string]solve.Policy{"by name": best{most: selection.MaxRanked}, "by the default policy": shipped.Selection} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.under(policy)

@@ -13,6 +13,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/admission"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -165,7 +166,7 @@ func TestOtherRulesAreAskedAnew(t *testing.T) {
 	w := newWorld(t)
 	rules, revision := rulesFrom(t, `deny contains {"code": "image", "message": "m"}`), "one"
 	w.s.rules = func(engine.Revision) policies.Rules { return rules }
-	w.s.policy = func() (Policy, engine.Revision) { return byName{}, engine.Revision{Name: revision} }
+	w.s.policy = func() (solve.Policy, engine.Revision) { return byName{}, engine.Revision{Name: revision} }
 	w.addServer(aServer("a"))
 	w.addClaim(aClaim("c"))
 	w.deliver(len(w.events))

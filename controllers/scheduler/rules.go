@@ -5,7 +5,6 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +12,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/admission"
+	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -43,11 +43,11 @@ func (replaced) Standing(context.Context, string, map[string]any) ([]admission.F
 // standing remembers what the rules said of claims, by their UID.
 type standing map[types.UID]stood
 
-// stood is the answer for one version of a claim under one revision of the rules; words is empty where nothing forbids it.
+// stood is the answer for one version of a claim under one revision of the rules; message is empty where nothing forbids it.
 type stood struct {
 	revision        engine.Revision
 	resourceVersion string
-	reason, words   string
+	reason, message string
 	// failed is how often the rules could not be evaluated, one time after the other, and again when they are asked anew, in seconds
 	// since 1970.
 	failed int
@@ -71,55 +71,30 @@ func (s standing) keep(pending *pending) {
 	maps.DeleteFunc(s, func(uid types.UID, _ stood) bool { return !pending.isOpen(uid) })
 }
 
-// forbidden refuses a claim that a rule of the bundle forbids.
-func (v *view) forbidden(ctx context.Context, c *v1alpha1.ServerClaim) (step, bool) {
-	if v.rules == nil {
-		return step{}, false
+// forbids asks the rules of the bundle about claims, once for each version of one.
+func (r *cycle) forbids(ctx context.Context) func(*claims.Claim) (reason, message string) {
+	if r.rules == nil {
+		return nil
 	}
-	said, known := v.stood[c.UID]
-	if known = known && said.isOf(c, v.revision); !known || said.failed > 0 && v.now >= said.again {
-		failed := 0
-		if known {
-			failed = said.failed
+	return func(c *claims.Claim) (string, string) {
+		object := r.s.pending.known(c)
+		if object == nil {
+			return "", ""
 		}
-		said = stood{revision: v.revision, resourceVersion: c.ResourceVersion}
-		said.reason, said.words = policies.Forbids(ctx, v.rules, v.revision.Name, c)
-		if said.reason == v1alpha1.ReasonGuardError { // which may pass
-			said.failed, said.again = failed+1, v.now+min(firstStanding<<min(failed, 8), longestStanding)
+		now := r.began.Unix()
+		said, known := r.s.stood[object.UID]
+		if known = known && said.isOf(object, r.revision); !known || said.failed > 0 && now >= said.again {
+			failed := 0
+			if known {
+				failed = said.failed
+			}
+			said = stood{revision: r.revision, resourceVersion: object.ResourceVersion}
+			said.reason, said.message = policies.Forbids(ctx, r.rules, r.revision.Name, object)
+			if said.reason == v1alpha1.ReasonGuardError { // which may pass
+				said.failed, said.again = failed+1, now+min(firstStanding<<min(failed, 8), longestStanding)
+			}
+			r.s.stood[object.UID] = said
 		}
-		v.stood[c.UID] = said
+		return said.reason, said.message
 	}
-	if said.words == "" {
-		return step{}, false
-	}
-	s := refusal(said.reason, said.words)
-	s.follows = true
-	return s, true
-}
-
-// holdBack refuses the members of a gang where the rules forbid one of them. It says whether they do.
-func (r *run) holdBack(ctx context.Context, key gangKey, members []*neighbour, everyone []asking) bool {
-	why := map[types.UID]step{}
-	for _, a := range everyone {
-		if a.wrong != nil { // as pick says of a claim alone
-			continue
-		}
-		if s, is := r.v.forbidden(ctx, a.claim); is {
-			why[a.claim.UID] = s
-		}
-	}
-	if len(why) == 0 {
-		return false
-	}
-	others := refusal(v1alpha1.ReasonGangWaiting, fmt.Sprintf("gang %q: the policy forbids %d of its %d members; "+
-		"none of them gets a server until that is mended", key.name, len(why), len(members)))
-	others.follows = true
-	for _, a := range r.completeOrGiveBack(ctx, key, members, everyone) {
-		if own, is := why[a.claim.UID]; is {
-			r.refuse(a, own)
-		} else {
-			r.refuse(a, others)
-		}
-	}
-	return true
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/trigger"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 )
 
 // What a claim that waits is told holds counts of the whole fleet, which changes all the time. Words follow it at a slow rate and
@@ -27,19 +28,19 @@ const (
 	askAgain = worthRewriting
 )
 
-// refused is a claim that a pass left without a server.
+// refused is a claim that a cycle left without a server.
 type refused struct {
-	claim *v1alpha1.ServerClaim
-	step  step
-	asked time.Time
+	pendingClaim
+	refusal solve.Refusal
+	asked   time.Time
 }
 
 // askedAgain is when the policy is to be asked again; 0 where it had no say.
 func (r refused) askedAgain() time.Duration {
 	switch {
-	case r.step.follows:
+	case r.refusal.Follows:
 		return askAgainFollowing
-	case len(r.step.rejected)+len(r.step.misplaced)+r.step.unjudged > 0:
+	case len(r.refusal.Rejected)+len(r.refusal.Misplaced)+r.refusal.Unjudged > 0:
 		return askAgain
 	}
 	return 0
@@ -47,12 +48,12 @@ func (r refused) askedAgain() time.Duration {
 
 // explain hands the claims that a pass left without a server their verdicts, once all that could be bound are, so that the
 // counts hold for all. A claim that has closed since gets none.
-func (s *Scheduler) explain(r *run) {
-	memo := map[string]count{}
+func (s *Scheduler) explain(r *cycle) {
+	memo := solve.Tallies{}
 	later := time.Duration(0)
 	for _, l := range r.left {
 		s.pending.refuse(l.claim.UID, l)
-		later = trigger.Earlier(later, s.tell(r.v, l, memo))
+		later = trigger.Earlier(later, s.tell(r.snapshot, l, memo))
 		later = trigger.Earlier(later, l.askedAgain())
 	}
 	if later > 0 {
@@ -65,9 +66,10 @@ func (s *Scheduler) explain(r *run) {
 
 // tell gives a claim its verdict. It returns when to do so again. An Event tells of the first one, and of each by which somebody has to
 // act from now on.
-func (s *Scheduler) tell(v *view, r refused, memo map[string]count) time.Duration {
+func (s *Scheduler) tell(snapshot *solve.Snapshot, r refused, memo solve.Tallies) time.Duration {
 	uid := r.claim.UID
-	verdict := v.finish(r.step, memo)
+	m := snapshot.Message(r.ask, r.refusal, memo)
+	verdict := Verdict{Reason: m.Reason, Message: m.Message, counts: m.Counts}
 	last, known := s.verdicts.get(uid)
 	changed, later := s.verdicts.give(uid, verdict, s.now(), func() bool { return s.pending.isOpen(uid) })
 	if !changed {
@@ -101,9 +103,8 @@ func (s *Scheduler) restateSoon() {
 func (s *Scheduler) restate() time.Duration {
 	began := s.now()
 	s.restating.Store(false)
-	v := newView(s.fleet, nil, s.known.revision)
-	v.kept = s.isKept
-	memo := map[string]count{}
+	snapshot := &solve.Snapshot{Fleet: s.fleet.Index}
+	memo := solve.Tallies{}
 	again, due := time.Duration(0), false
 	for _, r := range s.pending.refusals() {
 		if after := r.askedAgain(); after > 0 {
@@ -115,7 +116,7 @@ func (s *Scheduler) restate() time.Duration {
 			}
 			again = trigger.Earlier(again, left)
 		}
-		again = trigger.Earlier(again, s.tell(v, r, memo))
+		again = trigger.Earlier(again, s.tell(snapshot, r, memo))
 	}
 	if due {
 		s.passes.Add(pass{})
