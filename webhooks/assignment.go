@@ -85,7 +85,7 @@ func checkAssignments(c change[v1alpha1.BMC], f assignmentFacts, found *findings
 }
 
 // judgeAssignments looks up what checkAssignments needs.
-func (l *lookup) judgeAssignments(ctx context.Context, c change[v1alpha1.BMC]) (f assignmentFacts, err error) {
+func (l *bmcRules) judgeAssignments(ctx context.Context, c change[v1alpha1.BMC]) (f assignmentFacts, err error) {
 	if !assigns(c) {
 		return f, nil
 	}
@@ -124,13 +124,13 @@ func (l *lookup) judgeAssignments(ctx context.Context, c change[v1alpha1.BMC]) (
 }
 
 // dataBehind says why the Server that a BMC's assigned UUID stands for holds data; empty where it does not, or is none.
-func (l *lookup) dataBehind(ctx context.Context, bmc, uuid string) (string, error) {
+func (l *bmcRules) dataBehind(ctx context.Context, bmc, uuid string) (string, error) {
 	servers, err := l.standIns(ctx, uuid)
 	if err != nil {
 		return "", err
 	}
 	for _, name := range servers {
-		s, err := get[v1alpha1.Server](ctx, l, name)
+		s, err := get[v1alpha1.Server](ctx, l.lookup, name)
 		if err != nil {
 			return "", err
 		}
@@ -145,13 +145,13 @@ func (l *lookup) dataBehind(ctx context.Context, bmc, uuid string) (string, erro
 }
 
 // whoHas says which Server, inventory or other BMC has a UUID that is assigned anew; empty where none has.
-func (l *lookup) whoHas(ctx context.Context, c change[v1alpha1.BMC], a bmcsystems.Assignment) (string, error) {
+func (l *bmcRules) whoHas(ctx context.Context, c change[v1alpha1.BMC], a bmcsystems.Assignment) (string, error) {
 	servers, err := l.standIns(ctx, a.UUID)
 	if err != nil {
 		return "", err
 	}
 	for _, name := range servers {
-		s, err := get[v1alpha1.Server](ctx, l, name)
+		s, err := get[v1alpha1.Server](ctx, l.lookup, name)
 		if err != nil {
 			return "", err
 		}
@@ -166,16 +166,16 @@ func (l *lookup) whoHas(ctx context.Context, c change[v1alpha1.BMC], a bmcsystem
 }
 
 // bmcExists says that a Server is reached through a BMC that exists. What was behind one that is gone may come behind another.
-func (l *lookup) bmcExists(ctx context.Context, s *v1alpha1.Server) (bool, error) {
+func (l *bmcRules) bmcExists(ctx context.Context, s *v1alpha1.Server) (bool, error) {
 	if s.Spec.BMCRef == nil {
 		return true, nil // it has an access of its own
 	}
-	b, err := get[v1alpha1.BMC](ctx, l, s.Spec.BMCRef.Name)
+	b, err := get[v1alpha1.BMC](ctx, l.lookup, s.Spec.BMCRef.Name)
 	return b != nil, err
 }
 
 // bmcAssigns says that another BMC assigns a UUID.
-func (l *lookup) bmcAssigns(ctx context.Context, c change[v1alpha1.BMC], uuid string) (string, error) {
+func (l *bmcRules) bmcAssigns(ctx context.Context, c change[v1alpha1.BMC], uuid string) (string, error) {
 	has := func(b *v1alpha1.BMC) bool {
 		assigned, _ := assignments(b)
 		return slices.ContainsFunc(slices.Collect(maps.Values(assigned)), func(a bmcsystems.Assignment) bool { return sameMachine(a.UUID, uuid) })
@@ -190,7 +190,7 @@ func (l *lookup) bmcAssigns(ctx context.Context, c change[v1alpha1.BMC], uuid st
 			cached = append(cached, list.Items[i].Name)
 		}
 	}
-	rival, err := reserve(ctx, l, c, question[v1alpha1.BMC]{key: "bmc/assigned/" + machineKey(uuid), self: c.new.Name, cached: cached, has: has})
+	rival, err := reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/assigned/" + machineKey(uuid), self: c.new.Name, cached: cached, has: has})
 	if rival == nil || err != nil {
 		return "", err
 	}

@@ -28,7 +28,7 @@ type onRecord struct {
 
 // refusesProof says why an entry does not name the machine that its UUID stands for; empty where it does, or nobody knows the
 // machine. stays says that the entry keeps its UUID and shares its serial number with no other.
-func (l *lookup) refusesProof(ctx context.Context, a bmcsystems.Assignment, stays bool) (string, error) {
+func (l *bmcRules) refusesProof(ctx context.Context, a bmcsystems.Assignment, stays bool) (string, error) {
 	known, err := l.onRecord(ctx, a.UUID)
 	if err != nil {
 		return "", err
@@ -67,7 +67,7 @@ func sharesSerial(all bmcsystems.Assignments, uri string) bool {
 }
 
 // onRecord reads what Servers and inventories know of a machine, whichever BMC they name.
-func (l *lookup) onRecord(ctx context.Context, uuid string) (known onRecord, err error) {
+func (l *bmcRules) onRecord(ctx context.Context, uuid string) (known onRecord, err error) {
 	note := func(name string, r bmcsystems.Record) {
 		known.names = append(known.names, name)
 		known.hardware.SerialNumbers = append(known.hardware.SerialNumbers, r.SerialNumbers...)
@@ -78,7 +78,7 @@ func (l *lookup) onRecord(ctx context.Context, uuid string) (known onRecord, err
 		return known, err
 	}
 	for _, name := range servers {
-		s, err := get[v1alpha1.Server](ctx, l, name)
+		s, err := get[v1alpha1.Server](ctx, l.lookup, name)
 		if err != nil {
 			return known, err
 		}
@@ -92,7 +92,7 @@ func (l *lookup) onRecord(ctx context.Context, uuid string) (known onRecord, err
 		}
 	}
 	for _, name := range uuids.Spellings(uuid) {
-		inventory, err := get[policyv1alpha1.ServerInventory](ctx, l, name)
+		inventory, err := get[policyv1alpha1.ServerInventory](ctx, l.lookup, name)
 		if err != nil {
 			return known, err
 		}

@@ -76,7 +76,7 @@ func placeOf(b *v1alpha1.BMC, endpoint *v1alpha1.Endpoint) place {
 
 // judgeBMC looks up what checkBMC needs. Only what changes is looked up: access and endpointRef are immutable, the port
 // is not.
-func (l *lookup) judgeBMC(ctx context.Context, c change[v1alpha1.BMC]) (findings, map[string]any, error) {
+func (l *bmcRules) judgeBMC(ctx context.Context, c change[v1alpha1.BMC]) (findings, map[string]any, error) {
 	var f bmcFacts
 	if c.deleted() {
 		return findings{}, nil, nil
@@ -111,16 +111,16 @@ func (l *lookup) judgeBMC(ctx context.Context, c change[v1alpha1.BMC]) (findings
 	return checkBMC(c, f), nil, nil
 }
 
-func (l *lookup) endpointOf(ctx context.Context, b *v1alpha1.BMC) (*v1alpha1.Endpoint, error) {
+func (l *bmcRules) endpointOf(ctx context.Context, b *v1alpha1.BMC) (*v1alpha1.Endpoint, error) {
 	if b.Spec.EndpointRef == nil {
 		return nil, nil
 	}
-	return get[v1alpha1.Endpoint](ctx, l, b.Spec.EndpointRef.Name)
+	return get[v1alpha1.Endpoint](ctx, l.lookup, b.Spec.EndpointRef.Name)
 }
 
 // bmcAt finds another BMC at an address: one with an inline access, or one whose Endpoint has this IP. That of its own
 // Endpoint is bmcOfEndpoint's.
-func (l *lookup) bmcAt(ctx context.Context, c change[v1alpha1.BMC], is place) (*rival, error) {
+func (l *bmcRules) bmcAt(ctx context.Context, c change[v1alpha1.BMC], is place) (*rival, error) {
 	cached, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByAddress, is.address)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (l *lookup) bmcAt(ctx context.Context, c change[v1alpha1.BMC], is place) (*
 			cached = append(cached, theirs...)
 		}
 	}
-	return reserve(ctx, l, c, question[v1alpha1.BMC]{key: "bmc/address/" + is.address, self: c.new.Name, cached: cached,
+	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/address/" + is.address, self: c.new.Name, cached: cached,
 		has: func(b *v1alpha1.BMC) bool {
 			if b.Spec.Access != nil {
 				return fieldindex.AddressKey(b.Spec.Access.IP, b.Spec.Protocol) == is.address
@@ -152,7 +152,7 @@ func (l *lookup) bmcAt(ctx context.Context, c change[v1alpha1.BMC], is place) (*
 }
 
 // bmcWithMAC finds another BMC with a MAC address of an inline access, its own or that of its Endpoint.
-func (l *lookup) bmcWithMAC(ctx context.Context, c change[v1alpha1.BMC], is place) (*rival, error) {
+func (l *bmcRules) bmcWithMAC(ctx context.Context, c change[v1alpha1.BMC], is place) (*rival, error) {
 	cached, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByMAC, is.mac)
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (l *lookup) bmcWithMAC(ctx context.Context, c change[v1alpha1.BMC], is plac
 		}
 		cached = append(cached, theirs...)
 	}
-	return reserve(ctx, l, c, question[v1alpha1.BMC]{key: "bmc/mac/" + is.mac, self: c.new.Name, cached: cached,
+	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/mac/" + is.mac, self: c.new.Name, cached: cached,
 		has: func(b *v1alpha1.BMC) bool {
 			if b.Spec.Access != nil {
 				return fieldindex.MACKey(b.Spec.Access.MACAddress) == is.mac
@@ -178,12 +178,12 @@ func (l *lookup) bmcWithMAC(ctx context.Context, c change[v1alpha1.BMC], is plac
 }
 
 // bmcOfEndpoint finds another BMC that is reached by an Endpoint.
-func (l *lookup) bmcOfEndpoint(ctx context.Context, c change[v1alpha1.BMC], is place) (*rival, error) {
+func (l *bmcRules) bmcOfEndpoint(ctx context.Context, c change[v1alpha1.BMC], is place) (*rival, error) {
 	cached, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByEndpoint, is.endpoint)
 	if err != nil {
 		return nil, err
 	}
-	return reserve(ctx, l, c, question[v1alpha1.BMC]{key: "bmc/endpoint/" + is.endpoint, self: c.new.Name, cached: cached,
+	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/endpoint/" + is.endpoint, self: c.new.Name, cached: cached,
 		has: func(b *v1alpha1.BMC) bool {
 			return b.Spec.EndpointRef != nil && b.Spec.EndpointRef.Name == is.endpoint
 		}})

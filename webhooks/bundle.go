@@ -21,7 +21,7 @@ import (
 const bundleTime = 13 * time.Second
 
 // judgeBundle answers for a ConfigMap that is, or was, the head of a bundle or a part of one.
-func (l *lookup) judgeBundle(ctx context.Context, c change[corev1.ConfigMap]) (findings, map[string]any, error) {
+func (l *bundleRules) judgeBundle(ctx context.Context, c change[corev1.ConfigMap]) (findings, map[string]any, error) {
 	var found findings
 	if l.strays(c, &found) {
 		return found, nil, nil
@@ -36,7 +36,7 @@ func (l *lookup) judgeBundle(ctx context.Context, c change[corev1.ConfigMap]) (f
 }
 
 // strays says that the object is in another namespace than the manager's, where it means nothing.
-func (l *lookup) strays(c change[corev1.ConfigMap], found *findings) bool {
+func (l *bundleRules) strays(c change[corev1.ConfigMap], found *findings) bool {
 	o := c.new
 	if c.deleted() {
 		o = c.old
@@ -52,7 +52,7 @@ func (l *lookup) strays(c change[corev1.ConfigMap], found *findings) bool {
 	return true
 }
 
-func (l *lookup) judgeHead(ctx context.Context, c change[corev1.ConfigMap], found *findings) error {
+func (l *bundleRules) judgeHead(ctx context.Context, c change[corev1.ConfigMap], found *findings) error {
 	was, is := headOf(c.old), headOf(c.new)
 	g, err := l.governance(ctx, was, is)
 	if err != nil {
@@ -92,7 +92,7 @@ func (l *lookup) judgeHead(ctx context.Context, c change[corev1.ConfigMap], foun
 }
 
 // governance looks for what a head governs by, where a change may end that, and for what the head would govern in the place of.
-func (l *lookup) governance(ctx context.Context, was, is *head) (governance, error) {
+func (l *bundleRules) governance(ctx context.Context, was, is *head) (governance, error) {
 	ends := was != nil && (is == nil || is.name != was.name || is.stage != was.stage)
 	if !ends && !puts(was, is) {
 		return governance{}, nil
@@ -113,7 +113,7 @@ func (l *lookup) governance(ctx context.Context, was, is *head) (governance, err
 
 // judgeContent has the content checked where it, or what it is for, is another than before. A draft is stored whatever
 // comes of it.
-func (l *lookup) judgeContent(ctx context.Context, was, is *head, found *findings) (*examined, error) {
+func (l *bundleRules) judgeContent(ctx context.Context, was, is *head, found *findings) (*examined, error) {
 	if was != nil && was.name == is.name && was.stage == is.stage && was.sameContent(is) && !puts(was, is) {
 		return &examined{}, nil
 	}
@@ -138,7 +138,7 @@ func unchecked(err error) string {
 }
 
 // judgeRights asks for the right to change what governs, for each bundle that is concerned.
-func (l *lookup) judgeRights(ctx context.Context, c change[corev1.ConfigMap], was, is *head, g governance, found *findings) error {
+func (l *bundleRules) judgeRights(ctx context.Context, c change[corev1.ConfigMap], was, is *head, g governance, found *findings) error {
 	for _, one := range concerned(was, is, g) {
 		allowed, err := l.mayActivate(ctx, c.user, one.bundle)
 		if err != nil {

@@ -88,8 +88,7 @@ func governing(h *head, all []policyv1alpha1.PolicyRevision) governance {
 // cost is what a canary that has paused itself has cost; empty for any other revision.
 func cost(r *policyv1alpha1.PolicyRevision) string {
 	if c := r.Status.Canary; r.Status.Stage == policyv1alpha1.StageCanary && c != nil && c.Paused {
-		words, _, _ := strings.Cut(c.Reason, "; change its stage or its scope")
-		return words
+		return c.Cost()
 	}
 	return ""
 }
@@ -169,7 +168,7 @@ func concerned(was, is *head, g governance) []concern {
 }
 
 // mayActivate asks whether a user may change by what a bundle governs.
-func (l *lookup) mayActivate(ctx context.Context, user authenticationv1.UserInfo, name string) (bool, error) {
+func (l *bundleRules) mayActivate(ctx context.Context, user authenticationv1.UserInfo, name string) (bool, error) {
 	return l.may(ctx, user, authorizationv1.ResourceAttributes{
 		Verb: policyv1alpha1.ActivateVerb, Group: policyv1alpha1.GroupVersion.Group, Resource: "policyrevisions", Name: name})
 }

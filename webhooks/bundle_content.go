@@ -35,7 +35,7 @@ func (c *examined) accepted() bool { return c.digest != "" }
 // examine puts the content together and has it accepted. Content that a revision holds already is not compiled again
 // while that revision is proven: it may be promoted and rolled back at no cost. It keeps what was filled in when it was
 // accepted, whatever the present default is. No label is believed: the revision is found by the content alone.
-func (l *lookup) examine(ctx context.Context, h *head) (*examined, error) {
+func (l *bundleRules) examine(ctx context.Context, h *head) (*examined, error) {
 	files, found, err := l.assemble(ctx, h)
 	if err != nil || found.HasErrors() {
 		return &examined{found: found}, err
@@ -68,7 +68,7 @@ func (l *lookup) examine(ctx context.Context, h *head) (*examined, error) {
 }
 
 // assemble reads the parts that a head lists, past the cache.
-func (l *lookup) assemble(ctx context.Context, h *head) (bundle.Files, diag.List, error) {
+func (l *bundleRules) assemble(ctx context.Context, h *head) (bundle.Files, diag.List, error) {
 	var failed error
 	read := map[string]*corev1.ConfigMap{}
 	files, found := bundle.Assemble(h.object.Name, h.object.Data, func(name, file string) (string, bool) {
@@ -91,7 +91,7 @@ func (l *lookup) assemble(ctx context.Context, h *head) (bundle.Files, diag.List
 }
 
 // revisions are those of a bundle that the cache knows.
-func (l *lookup) revisions(ctx context.Context, name string) ([]policyv1alpha1.PolicyRevision, error) {
+func (l *bundleRules) revisions(ctx context.Context, name string) ([]policyv1alpha1.PolicyRevision, error) {
 	var all policyv1alpha1.PolicyRevisionList
 	if err := l.cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("the policy revisions cannot be read: %w", err)
@@ -128,7 +128,7 @@ func proven(r *policyv1alpha1.PolicyRevision) bool {
 
 // taken names the revision with the name and version of a content and another digest. That there is one is confirmed past
 // the cache.
-func (l *lookup) taken(ctx context.Context, revisions []policyv1alpha1.PolicyRevision, c *examined) (string, error) {
+func (l *bundleRules) taken(ctx context.Context, revisions []policyv1alpha1.PolicyRevision, c *examined) (string, error) {
 	for i := range revisions {
 		spec := revisions[i].Spec
 		if spec.Bundle != c.name || spec.Version != c.version || spec.Digest == c.digest {

@@ -21,7 +21,7 @@ import (
 
 // judgeDropped refuses a bundle that would leave servers behind: in states that it neither defines nor migrates. One that was
 // in force before is gone back to in an emergency, and cannot know of states that came later: it is let through with a warning.
-func (l *lookup) judgeDropped(ctx context.Context, is *head, c *examined, found *findings) error {
+func (l *bundleRules) judgeDropped(ctx context.Context, is *head, c *examined, found *findings) error {
 	if !is.governs() || c.bundle == nil || c.bundle.Lifecycle == nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (l *lookup) judgeDropped(ctx context.Context, is *head, c *examined, found 
 
 // dropped tells of the servers in a scope that a bundle would leave behind, and names the first of their states; empty where there are
 // none.
-func (l *lookup) dropped(ctx context.Context, c *examined, scope canary.Matcher) (what, first string, err error) {
+func (l *bundleRules) dropped(ctx context.Context, c *examined, scope canary.Matcher) (what, first string, err error) {
 	var servers v1alpha1.ServerList
 	if err := l.cache.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
 		return "", "", fmt.Errorf("the servers cannot be read: %w", err)
@@ -88,7 +88,7 @@ func (l *lookup) dropped(ctx context.Context, c *examined, scope canary.Matcher)
 }
 
 // pinned is the bundle of a revision, nil where there is none that this manager can use; it is not waited for beyond the request's time.
-func (l *lookup) pinned(ctx context.Context, revision string) (*bundle.Bundle, error) {
+func (l *bundleRules) pinned(ctx context.Context, revision string) (*bundle.Bundle, error) {
 	answer := make(chan *bundle.Bundle, 1)
 	go func() {
 		b, _ := l.bundles.Revision(revision)

@@ -129,7 +129,7 @@ func TestARevisionThatManyServersArePinnedToIsAskedForOnceAndNotBeyondTheRequest
 				} else {
 					defer close(slow.answer)
 				}
-				l := &lookup{cache: w.cached, bundles: slow}
+				l := &bundleRules{lookup: &lookup{cache: w.cached, bundles: slow}}
 				ctx, cancel := context.WithTimeout(t.Context(), bundleTime)
 				defer cancel()
 				got, _, err := l.dropped(ctx, &examined{name: "fleet", version: "1.0.0", bundle: defaults(t)}, canary.Scope{}.Matcher("fleet"))

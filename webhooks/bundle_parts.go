@@ -18,7 +18,7 @@ import (
 )
 
 // judgePart keeps the files that a head of stage shadow, canary or active lists as it lists them.
-func (l *lookup) judgePart(ctx context.Context, c change[corev1.ConfigMap], found *findings) error {
+func (l *bundleRules) judgePart(ctx context.Context, c change[corev1.ConfigMap], found *findings) error {
 	checkPart(c.new, found)
 	name, was := partOf(c.old)
 	after, is := partOf(c.new)

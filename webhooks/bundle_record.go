@@ -27,7 +27,7 @@ type edit struct {
 
 // bundleMutator writes who puts a bundle where it governs, whatever the client writes there, and tells of ConfigMaps that
 // grow too large, which the API server refuses before a validating webhook is asked.
-func (l *lookup) bundleMutator(now func() time.Time) admission.Handler {
+func (l *bundleRules) bundleMutator(now func() time.Time) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
 		after, err := object[corev1.ConfigMap](req.Object.Raw)
 		if err != nil {
@@ -64,7 +64,7 @@ func (l *lookup) bundleMutator(now func() time.Time) admission.Handler {
 
 // recordFor is what the head is to say of its last activation. Where the content is not accepted it stays as it was: the
 // request is refused, and the validating webhook says why.
-func (l *lookup) recordFor(ctx context.Context, user authenticationv1.UserInfo, was, is *head, now time.Time) string {
+func (l *bundleRules) recordFor(ctx context.Context, user authenticationv1.UserInfo, was, is *head, now time.Time) string {
 	former := formerRecord(was)
 	if !puts(was, is) {
 		return former

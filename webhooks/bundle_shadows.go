@@ -16,7 +16,7 @@ import (
 
 // judgeShadows refuses a shadow for which there is no place: whoever may store bundles could otherwise have any number of them evaluated
 // at every decision. The manager holds the bound too, so that many at once do not pass it.
-func (l *lookup) judgeShadows(ctx context.Context, was, is *head, c *examined, found *findings) error {
+func (l *bundleRules) judgeShadows(ctx context.Context, was, is *head, c *examined, found *findings) error {
 	asks := is.stage == policyv1alpha1.LabelShadow && (was == nil || was.name != is.name || was.stage != is.stage)
 	if !asks || !c.accepted() {
 		return nil

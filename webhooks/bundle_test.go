@@ -140,8 +140,7 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 	stays := "revision " + inForce.Name + " stays in force, as the last good one, until another is promoted: label another version of the bundle policy.metalaw.dev/stage=active"
 	ends := "revision " + inForce.Name + " is a canary, which ends: no further server adopts it, and those under it adopt what is in force in their next stable state"
 	paused := revisionOf(t, head, atStage(policyv1alpha1.StageCanary), func(r *policyv1alpha1.PolicyRevision) {
-		r.Status.Canary = &policyv1alpha1.CanaryStatus{Paused: true, Reason: "0 servers were halted under it (its budget is 0) and 2 entered Error " +
-			"(its budget is 0); change its stage or its scope to go on"}
+		r.Status.Canary = &policyv1alpha1.CanaryStatus{Paused: true, Errors: 2, MaxHalts: new(int32), MaxErrors: new(int32)}
 	})
 	unfit := "revision " + paused.Name + " is a canary that has paused itself: 0 servers were halted under it (its budget is 0) and 2 entered Error (its budget is 0). " +
 		"Promoted as it is, it governs the whole fleet; to end the canary instead, label ConfigMap fleet-1 policy.metalaw.dev/stage=shadow, then mend the bundle, and try the new version"

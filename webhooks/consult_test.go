@@ -127,7 +127,7 @@ func TestALookEndsWithItsTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := claim(func(c *v1alpha1.ServerClaim) { c.Name = "other" }, placing("gang: {name: g, size: 3}"))
-			l := &lookup{cache: store(t, other), bundles: revisions{active: &b}, servers: whole{fleet}, looks: make(looks, 1), longestLook: c.longest, unique: &uniqueness{now: time.Now}}
+			l := &claimRules{lookup: &lookup{cache: store(t, other), bundles: revisions{active: &b}, servers: whole{fleet}, unique: &uniqueness{now: time.Now}}, looks: make(looks, 1), longestLook: c.longest}
 			if c.busy {
 				l.looks <- struct{}{}
 			}
@@ -149,8 +149,8 @@ func TestWhetherASelectorMatchesIsKnownThoughOthersLook(t *testing.T) {
 		"admission_test.rego": "package metalaw.admission_test\n"})
 	fleet := index.New()
 	fleet.Saw(server())
-	l := &lookup{cache: store(t), bundles: revisions{active: &b}, servers: whole{fleet}, looks: make(looks, 1), longestLook: time.Millisecond,
-		unique: &uniqueness{now: time.Now}}
+	l := &claimRules{lookup: &lookup{cache: store(t), bundles: revisions{active: &b}, servers: whole{fleet}, unique: &uniqueness{now: time.Now}},
+		looks: make(looks, 1), longestLook: time.Millisecond}
 	l.looks <- struct{}{}
 	var found findings
 	facts := map[string]any{}

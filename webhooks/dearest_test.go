@@ -51,8 +51,8 @@ func TestTheDearestClaimIsReviewedLongBeforeTheAPIServerGivesUp(t *testing.T) {
 	b.Settings.Claims.OnUnsatisfiable = bundle.UnsatisfiableWarn
 	w := newWorld(t, &b)
 	o := Options{Bundles: revisions{active: &b}, ManagerUser: manager}
-	l := &lookup{cache: w.cached, reader: w.stored, bundles: o.Bundles, servers: whole{benchmarkFleet(10000)}, quotas: newQuotas(w.cached, time.Now),
-		unique: &uniqueness{now: time.Now}, looks: newLooks(), longestLook: time.Minute} // which other processes do not use up
+	l := &claimRules{lookup: &lookup{cache: w.cached, reader: w.stored, bundles: o.Bundles, servers: whole{benchmarkFleet(10000)},
+		unique: &uniqueness{now: time.Now}}, quotas: newQuotas(w.cached, time.Now), looks: newLooks(), longestLook: time.Minute} // which other processes do not use up
 	m, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)

@@ -15,10 +15,11 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
-	"github.com/metalaw/metalaw/policies/feasible"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -47,14 +48,14 @@ func (l looks) take(ctx context.Context) (done func(), err error) {
 
 // feasibility is what the fleet has for a claim. Neither answer nor unknown is set where that was not asked.
 type feasibility struct {
-	answer *feasible.Answer
+	answer *solve.Fit
 	// unknown says that the policy could not be asked, or not in time.
 	unknown bool
 }
 
 // lookForClaim looks whether the fleet has anything for a claim, and at the other members of its gang. The bundle's rules get to know
 // satisfiable and selectorMatches, each where the request makes it a question and the answer was found in time.
-func (l *lookup) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim], found *findings, facts map[string]any) {
+func (l *claimRules) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim], found *findings, facts map[string]any) {
 	b := l.bundles.Active()
 	if b.Admission != nil && b.Admission.ReadsFacts() {
 		l.tellMatching(ctx, c, facts)
@@ -72,7 +73,7 @@ func (l *lookup) lookForClaim(ctx context.Context, c change[v1alpha1.ServerClaim
 // tellMatching adds whether a selector that a change brings matches any server, in whatever state. Nothing is told where it brings none,
 // where it has no meaning, and before the fleet is known. It costs little, so that it waits for no turn behind the claims of others: a rule
 // that refuses by it has its fact.
-func (l *lookup) tellMatching(ctx context.Context, c change[v1alpha1.ServerClaim], facts map[string]any) {
+func (l *claimRules) tellMatching(ctx context.Context, c change[v1alpha1.ServerClaim], facts map[string]any) {
 	if c.deleted() || refOf(c.new) != "" || !selectorChanges(c) || !l.servers.HasSynced() {
 		return
 	}
@@ -87,28 +88,39 @@ func (l *lookup) tellMatching(ctx context.Context, c change[v1alpha1.ServerClaim
 
 // asksAnew is what an unbound claim asks for, where a change makes it ask for something that it did not before; nil where it
 // does not, and where what it asks for has no meaning. A claim that has its server asks for none.
-func (l *lookup) asksAnew(c change[v1alpha1.ServerClaim], b *bundle.Bundle) *feasible.Asked {
+func (l *claimRules) asksAnew(c change[v1alpha1.ServerClaim], b *bundle.Bundle) *claims.Claim {
 	if c.deleted() || !c.created() && refOf(c.old) != "" || !c.new.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	priority := b.Settings.Claims.Priority
-	is, err := feasible.Of(c.new, priority)
-	if err != nil {
+	asks := func(c *v1alpha1.ServerClaim) *claims.Claim {
+		one := policies.ClaimOf(c, b.Settings.Claims.Priority, l.unique.now())
+		if one.Invalid != "" || one.Unplaced != "" {
+			return nil
+		}
+		return one
+	}
+	is := asks(c.new)
+	if is == nil || c.created() {
+		return is
+	}
+	policy := policyOf(b)
+	if was := asks(c.old); was != nil && solve.AskKey(policy, was) == solve.AskKey(policy, is) {
 		return nil
 	}
-	if c.created() {
-		return &is
-	}
-	was, err := feasible.Of(c.old, priority)
-	if err == nil && was.Key(b.Selection) == is.Key(b.Selection) {
+	return is
+}
+
+// policyOf is the policy that chooses servers; nil where a bundle has none.
+func policyOf(b *bundle.Bundle) solve.Policy {
+	if b.Selection == nil {
 		return nil
 	}
-	return &is
+	return b.Selection
 }
 
 // feasible asks the index of the fleet. What is not known of the fleet is no reason to turn a claim away: nothing is said
 // before the index is whole, and of a server that it does not know yet.
-func (l *lookup) feasible(ctx context.Context, c change[v1alpha1.ServerClaim], b *bundle.Bundle) feasibility {
+func (l *claimRules) feasible(ctx context.Context, c change[v1alpha1.ServerClaim], b *bundle.Bundle) feasibility {
 	if b.Settings.Claims.OnUnsatisfiable == bundle.UnsatisfiableAllow || !l.servers.HasSynced() {
 		return feasibility{}
 	}
@@ -123,21 +135,23 @@ func (l *lookup) feasible(ctx context.Context, c change[v1alpha1.ServerClaim], b
 			return feasibility{}
 		}
 	}
-	answer, err := l.judge(ctx, fleet, b, *asked)
+	answer, err := l.judge(ctx, fleet, b, asked)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "whether any server could satisfy a claim could not be found out")
 		return feasibility{unknown: true}
 	}
-	return feasibility{answer: &answer}
+	return feasibility{answer: answer}
 }
 
-func (l *lookup) judge(ctx context.Context, fleet *index.Index, b *bundle.Bundle, asked feasible.Asked) (feasible.Answer, error) {
+func (l *claimRules) judge(ctx context.Context, fleet *index.Index, b *bundle.Bundle, asked *claims.Claim) (*solve.Fit, error) {
 	done, err := l.looks.take(ctx)
 	if err != nil {
-		return feasible.Answer{}, err
+		return nil, err
 	}
 	defer done()
-	return feasible.Judge(ctx, fleet, b.Selection, asked, l.unique.now().Unix())
+	snapshot := &solve.Snapshot{Fleet: fleet.Index, Policy: policyOf(b), Quota: b.Settings.Claims.Quota, Now: l.unique.now().Unix()}
+	one := solve.Solve(ctx, snapshot, []*claims.Claim{asked}, solve.Want{Mode: solve.FirstFit})[0]
+	return one.Fit, one.Err
 }
 
 // checkFeasible turns a claim away, or warns, as the bundle says. What may pass by itself, or is not known, is only warned about.
@@ -164,7 +178,7 @@ func checkFeasible(c *v1alpha1.ServerClaim, f feasibility, onUnsatisfiable strin
 
 // stays says how long a claim stays Unbound which no server can satisfy. What turns servers away may be a part of the claim that can be
 // changed: its tolerations, and its placement while it names no server. Its selector can not.
-func stays(c *v1alpha1.ServerClaim, a *feasible.Answer) string {
+func stays(c *v1alpha1.ServerClaim, a *solve.Fit) string {
 	var parts []string
 	misplaced := a.ByCode[placement.CodePlacement] + a.ByCode[placement.CodeError] + a.ByCode[placement.CodeSpread]
 	if refOf(c) == "" && (a.TooFew() || misplaced > 0) {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// lookup reads what rules need. What one reads of the cache is shared and must not be changed.
+// lookup reads what the rules of every kind need. What one reads of the cache is shared and must not be changed.
 type lookup struct {
 	cache client.Reader
 	// reader reads past the cache; it is asked only before a denial.
@@ -24,16 +24,28 @@ type lookup struct {
 	// servers is the index of the fleet.
 	servers Fleet
 	unique  *uniqueness
-	quotas  *quotas
-	looks   looks
-	// longestLook bounds how long the fleet is looked at for one claim.
-	longestLook time.Duration
 	// rights takes SubjectAccessReviews.
 	rights client.Writer
 	// namespace is the manager's; bundles count there only.
 	namespace string
-	accepted  *acceptances
 }
+
+// The rules of each kind, with what they alone need.
+type (
+	claimRules struct {
+		*lookup
+		quotas *quotas
+		looks  looks
+		// longestLook bounds how long the fleet is looked at for one claim.
+		longestLook time.Duration
+	}
+	bundleRules struct {
+		*lookup
+		accepted *acceptances
+	}
+	bmcRules    struct{ *lookup }
+	serverRules struct{ *lookup }
+)
 
 // names lists the objects of a kind that an index finds.
 func names(ctx context.Context, cache client.Reader, list client.ObjectList, index, value string) ([]string, error) {

@@ -171,7 +171,7 @@ func checkForceTo(to string, f statusFacts, path *field.Path, found *findings) {
 }
 
 // operation looks up what checkOperation needs.
-func (l *lookup) operation(ctx context.Context, c change[v1alpha1.Server]) (operationFacts, error) {
+func (l *serverRules) operation(ctx context.Context, c change[v1alpha1.Server]) (operationFacts, error) {
 	if !forces(c) {
 		return operationFacts{}, nil
 	}

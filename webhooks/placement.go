@@ -70,7 +70,7 @@ func countsForOthers(p *placement.Placement) bool { return p.Spread() != nil || 
 // warnOfGang tells where a gang of which a claim says anew that it is a member is larger than the quota of its namespace, and where its
 // claims contradict each other. To read what the others say may take long where there are many, so that nothing is told of them once
 // the context has ended.
-func (l *lookup) warnOfGang(ctx context.Context, c change[v1alpha1.ServerClaim], quota bundle.Quota, found *findings) {
+func (l *claimRules) warnOfGang(ctx context.Context, c change[v1alpha1.ServerClaim], quota bundle.Quota, found *findings) {
 	if c.deleted() {
 		return
 	}
@@ -93,7 +93,7 @@ func (l *lookup) warnOfGang(ctx context.Context, c change[v1alpha1.ServerClaim],
 }
 
 // sizesOf are the sizes that the other claims of a gang give.
-func (l *lookup) sizesOf(ctx context.Context, c *v1alpha1.ServerClaim, gang string) ([]int64, error) {
+func (l *claimRules) sizesOf(ctx context.Context, c *v1alpha1.ServerClaim, gang string) ([]int64, error) {
 	done, err := l.looks.take(ctx)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ type revisionFacts struct {
 }
 
 // judgeRevision answers for what people do to a PolicyRevision.
-func (l *lookup) judgeRevision(ctx context.Context, c change[policyv1alpha1.PolicyRevision]) (findings, map[string]any, error) {
+func (l *bundleRules) judgeRevision(ctx context.Context, c change[policyv1alpha1.PolicyRevision]) (findings, map[string]any, error) {
 	var f revisionFacts
 	if c.byManager {
 		return findings{}, nil, nil
@@ -55,7 +55,7 @@ func (l *lookup) judgeRevision(ctx context.Context, c change[policyv1alpha1.Poli
 	return found, nil, nil
 }
 
-func (l *lookup) revisionFacts(ctx context.Context, c change[policyv1alpha1.PolicyRevision]) (revisionFacts, error) {
+func (l *bundleRules) revisionFacts(ctx context.Context, c change[policyv1alpha1.PolicyRevision]) (revisionFacts, error) {
 	r := c.new
 	if c.deleted() {
 		r = c.old

@@ -59,7 +59,7 @@ func promotedHere(all []policyv1alpha1.PolicyRevision) string {
 }
 
 // mayNotDisplace names the bundle of the revision that gives way, where that is another than the restored one's and the user may not activate it.
-func (l *lookup) mayNotDisplace(
+func (l *bundleRules) mayNotDisplace(
 	ctx context.Context, user authenticationv1.UserInfo, all []policyv1alpha1.PolicyRevision, restored, displaced string,
 ) (string, error) {
 	i := slices.IndexFunc(all, func(r policyv1alpha1.PolicyRevision) bool { return r.Name == displaced })
@@ -78,7 +78,7 @@ func (i restoredInto) takesEffect() bool { return i.displaces != "" || i.missing
 
 // judgeRestored holds what comes back from a backup to what every bundle has to pass: an object of this kind can be written by
 // hand as well. Who brought what back is told to the API server's audit log.
-func (l *lookup) judgeRestored(ctx context.Context, change change[policyv1alpha1.PolicyRevision], into restoredInto, found *findings) error {
+func (l *bundleRules) judgeRestored(ctx context.Context, change change[policyv1alpha1.PolicyRevision], into restoredInto, found *findings) error {
 	r := change.new
 	files, err := bundle.Unpack(r.Spec.Content)
 	if err != nil {

@@ -111,7 +111,7 @@ func (q *quotas) release(c *v1alpha1.ServerClaim) {
 
 // usage counts for a claim that is created in a namespace with a quota; nil for any other, and for one that comes back to its
 // server s: that one counts for the namespace as it is.
-func (l *lookup) usage(ctx context.Context, c change[v1alpha1.ServerClaim], s *v1alpha1.Server, b *bundle.Bundle) (*usage, error) {
+func (l *claimRules) usage(ctx context.Context, c change[v1alpha1.ServerClaim], s *v1alpha1.Server, b *bundle.Bundle) (*usage, error) {
 	if !c.created() || policies.ComesBack(c.new, s) {
 		return nil, nil
 	}
@@ -135,7 +135,7 @@ func (l *lookup) usage(ctx context.Context, c change[v1alpha1.ServerClaim], s *v
 
 // isKept says that a server is held for a former claim of a name. Which one is not told: it may be of the namespace's former tenant, and
 // whoever names it has its data.
-func (l *lookup) isKept(c *v1alpha1.ServerClaim) bool {
+func (l *claimRules) isKept(c *v1alpha1.ServerClaim) bool {
 	return slices.ContainsFunc(l.servers.Index().HeldBy(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}), func(e *index.Entry) bool {
 		return policies.HeldFor(index.Server(e), c)
 	})

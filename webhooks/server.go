@@ -91,7 +91,7 @@ func (l *lookup) standIns(ctx context.Context, uuid string) ([]string, error) {
 
 // judgeServer looks up what checkServer and checkStatus need. The bundle's rules get to know holdsData where the request
 // makes it a question.
-func (l *lookup) judgeServer(ctx context.Context, c change[v1alpha1.Server]) (findings, map[string]any, error) {
+func (l *serverRules) judgeServer(ctx context.Context, c change[v1alpha1.Server]) (findings, map[string]any, error) {
 	if c.status {
 		return l.judgeStatus(c), nil, nil
 	}
@@ -106,7 +106,7 @@ func (l *lookup) judgeServer(ctx context.Context, c change[v1alpha1.Server]) (fi
 		if err != nil {
 			return findings{}, nil, err
 		}
-		f.rival, err = reserve(ctx, l, c, question[v1alpha1.Server]{key: machineKey(uuid), self: c.new.Name, cached: cached,
+		f.rival, err = reserve(ctx, l.lookup, c, question[v1alpha1.Server]{key: machineKey(uuid), self: c.new.Name, cached: cached,
 			has: func(s *v1alpha1.Server) bool { return sameMachine(s.Spec.SystemUUID, uuid) }})
 		if err != nil {
 			return findings{}, nil, err

@@ -282,7 +282,7 @@ func TestAMoveIsHeldAgainstTheRevisionThatItRecords(t *testing.T) {
 	pinned := *inForce
 	pinned.Revision.Name = "pinned"
 	pinned.Lifecycle = withFiles(t, map[string]string{bundle.LifecycleFile: twoStates}).Lifecycle
-	l := &lookup{bundles: revisions{inForce, map[string]*bundle.Bundle{"pinned": &pinned}}}
+	l := &serverRules{&lookup{bundles: revisions{inForce, map[string]*bundle.Bundle{"pinned": &pinned}}}}
 	for name, c := range map[string]struct {
 		revision string
 		from, to v1alpha1.ServerState

@@ -309,7 +309,7 @@ func hasMark(s *v1alpha1.Server, mark string) bool {
 }
 
 // judgeClaim looks up what checkClaim needs. The bundle's rules get to know serverExists where the request makes it a question.
-func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim]) (findings, map[string]any, error) {
+func (l *claimRules) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim]) (findings, map[string]any, error) {
 	b := l.bundles.Active()
 	f, facts := claimFacts{bundle: b}, map[string]any{}
 	name := ""
@@ -321,7 +321,7 @@ func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim])
 	}
 	var err error
 	if name != "" {
-		if f.server, err = get[v1alpha1.Server](ctx, l, name); err != nil {
+		if f.server, err = get[v1alpha1.Server](ctx, l.lookup, name); err != nil {
 			return findings{}, nil, err
 		}
 		if c.deleted() || refChanges(c) {
@@ -339,7 +339,7 @@ func (l *lookup) judgeClaim(ctx context.Context, c change[v1alpha1.ServerClaim])
 
 // lives says that a claim which is created, and which the server names, is stored already and is not being deleted. It is asked past
 // the cache, which may not know yet that a former claim is gone.
-func (l *lookup) lives(ctx context.Context, c change[v1alpha1.ServerClaim], s *v1alpha1.Server) (bool, error) {
+func (l *claimRules) lives(ctx context.Context, c change[v1alpha1.ServerClaim], s *v1alpha1.Server) (bool, error) {
 	if !c.created() || s == nil || !namesClaim(s, c.new) {
 		return false, nil
 	}

@@ -108,7 +108,7 @@ func reachable(b *bundle.Bundle, from v1alpha1.ServerState) []string {
 
 // judgeStatus finds the revision that governs the server after the change: a move is decided by the revision that it
 // records, so that a halted server can adopt another one.
-func (l *lookup) judgeStatus(c change[v1alpha1.Server]) findings {
+func (l *serverRules) judgeStatus(c change[v1alpha1.Server]) findings {
 	var f statusFacts
 	if !c.created() && !c.deleted() && c.old.Status.State != c.new.Status.State {
 		f = l.governing(c.new.Status.Lifecycle, c.old.Status.Lifecycle)
@@ -116,7 +116,7 @@ func (l *lookup) judgeStatus(c change[v1alpha1.Server]) findings {
 	return checkStatus(c, f)
 }
 
-func (l *lookup) governing(records ...*v1alpha1.LifecycleStatus) statusFacts {
+func (l *serverRules) governing(records ...*v1alpha1.LifecycleStatus) statusFacts {
 	for _, record := range records {
 		if record != nil && record.Revision != "" {
 			b, _ := l.bundles.Revision(record.Revision)

@@ -129,27 +129,28 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		o.Accept = accept
 	}
 	l := &lookup{cache: o.Client, reader: o.Reader, bundles: o.Bundles, servers: o.Fleet, rights: o.Rights, namespace: o.Namespace,
-		accepted: newAcceptances(o.Accept), quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook,
 		unique: &uniqueness{reader: o.Reader, now: now, recent: map[string]admitted{}}}
+	claims := &claimRules{lookup: l, quotas: newQuotas(o.Client, now), looks: newLooks(), longestLook: longestLook}
+	bmcs, servers, bundles := &bmcRules{l}, &serverRules{l}, &bundleRules{l, newAcceptances(o.Accept)}
 	return map[string]admission.Handler{
-		PathValidateServerClaim: validating(o, m, now, rules[v1alpha1.ServerClaim]{kind: "ServerClaim", judge: l.judgeClaim, look: l.lookForClaim}),
+		PathValidateServerClaim: validating(o, m, now, rules[v1alpha1.ServerClaim]{kind: "ServerClaim", judge: claims.judgeClaim, look: claims.lookForClaim}),
 		PathValidateEndpoint:    validating(o, m, now, rules[v1alpha1.Endpoint]{kind: "Endpoint", judge: l.judgeEndpoint}),
-		PathValidateBMC:         validating(o, m, now, rules[v1alpha1.BMC]{kind: "BMC", judge: l.judgeBMC}),
+		PathValidateBMC:         validating(o, m, now, rules[v1alpha1.BMC]{kind: "BMC", judge: bmcs.judgeBMC}),
 		PathValidateBMCSecret: validating(o, m, now,
 			rules[v1alpha1.BMCSecret]{kind: "BMCSecret", judge: judgeBMCSecret, redact: redactBMCSecret}),
 		PathValidateBoot: validating(o, m, now,
 			rules[v1alpha1.ServerBootConfiguration]{kind: "ServerBootConfiguration", judge: judgeBoot}),
-		PathValidateServer: validating(o, m, now, rules[v1alpha1.Server]{kind: "Server", judge: l.judgeServer}),
+		PathValidateServer: validating(o, m, now, rules[v1alpha1.Server]{kind: "Server", judge: servers.judgeServer}),
 		// A bundle whose rules fail must not keep anyone from freezing the fleet.
 		PathValidateFleetControl: validating(o, m, now,
 			rules[policyv1alpha1.FleetControl]{kind: "FleetControl", judge: l.judgeFleetControl, alone: true}),
 		PathValidateInventory: validating(o, m, now,
 			rules[policyv1alpha1.ServerInventory]{kind: "ServerInventory", judge: judgeInventory, alone: true}),
 		// Bundles are what the rules would come from; they have no say in what is accepted.
-		PathValidateBundle: validating(o, m, now, rules[corev1.ConfigMap]{kind: "ConfigMap", judge: l.judgeBundle, alone: true}),
+		PathValidateBundle: validating(o, m, now, rules[corev1.ConfigMap]{kind: "ConfigMap", judge: bundles.judgeBundle, alone: true}),
 		PathValidateRevision: validating(o, m, now,
-			rules[policyv1alpha1.PolicyRevision]{kind: "PolicyRevision", judge: l.judgeRevision, alone: true}),
-		PathMutateBundle:   l.bundleMutator(now),
+			rules[policyv1alpha1.PolicyRevision]{kind: "PolicyRevision", judge: bundles.judgeRevision, alone: true}),
+		PathMutateBundle:   bundles.bundleMutator(now),
 		PathMutateEndpoint: mutator(o.ManagerUser, normalizeEndpoint),
 		PathMutateServer:   mutator(o.ManagerUser, normalizeServer),
 	}, nil

@@ -4,7 +4,6 @@ package revision
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -40,13 +39,13 @@ func (c *leader) tellHeads(heads []head) {
 	c.refused.Store(&refused)
 }
 
-// warns says that somebody has to look at Active. That managers take a moment to compile a bundle is no news.
-func warns(active *metav1.Condition) bool {
+// warns says that an operator has to look at Active. That managers take a moment to compile a bundle is no news.
+func warns(r *policyv1alpha1.PolicyRevision, active *metav1.Condition) bool {
 	switch active.Reason {
 	case policyv1alpha1.ReasonConflict, policyv1alpha1.ReasonRevisionHeld:
 		return true
 	case policyv1alpha1.ReasonAwaitingReplicas:
-		return strings.Contains(active.Message, " refuses it: ")
+		return r.IsRefused()
 	default:
 		return false
 	}
@@ -60,9 +59,9 @@ func (c *leader) tellRevision(before, after *policyv1alpha1.PolicyRevision, head
 	}
 	was, is := meta.FindStatusCondition(before.Status.Conditions, policyv1alpha1.ConditionActive),
 		meta.FindStatusCondition(after.Status.Conditions, policyv1alpha1.ConditionActive)
-	if is != nil && (was == nil || was.Reason != is.Reason || warns(is) && !warns(was)) && is.Reason != policyv1alpha1.ReasonNotPromoted {
+	if is != nil && (was == nil || was.Reason != is.Reason || warns(after, is) && !warns(before, was)) && is.Reason != policyv1alpha1.ReasonNotPromoted {
 		kind := corev1.EventTypeNormal
-		if warns(is) {
+		if warns(after, is) {
 			kind = corev1.EventTypeWarning
 		}
 		c.event(on, after, kind, is.Reason, "Rollout", after.Name+": "+is.Message)

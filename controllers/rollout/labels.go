@@ -121,6 +121,7 @@ func (s *subject) readHeads(held []*Head, known map[string]policyv1alpha1.Labell
 		if h.Problem != "" {
 			s.note = fmt.Sprintf("ConfigMap %s changes nothing: %s", h.Name, h.Problem)
 			if was {
+				prior.Problem = diag.Shortened(h.Problem, maxText)
 				s.st.Heads = append(s.st.Heads, prior)
 			}
 			continue

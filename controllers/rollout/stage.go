@@ -4,7 +4,6 @@ package rollout
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -91,9 +90,8 @@ func (d *decision) canary(s *subject) {
 	}
 	c.Halts, c.Errors = max(c.Halts, s.Troubles.Halts), max(c.Errors, s.Troubles.Errors)
 	if s.Test != nil && !c.Paused && (c.Halts > s.Test.MaxHalts || c.Errors > s.Test.MaxErrors) {
-		c.Paused = true
-		c.Reason = fmt.Sprintf("%d servers were halted under it (its budget is %d) and %d entered Error (its budget is %d); "+
-			"change its stage or its scope to go on", c.Halts, s.Test.MaxHalts, c.Errors, s.Test.MaxErrors)
+		c.Paused, c.MaxHalts, c.MaxErrors = true, &s.Test.MaxHalts, &s.Test.MaxErrors
+		c.Reason = c.Cost() + "; change its stage or its scope to go on"
 	}
 }
 

@@ -120,15 +120,6 @@ state-name-expected
 canary-errors-unbounded
 	The lifecycle has no state Error, which is what a canary's maxErrors counts: halts alone pause a canary of it.
 	Name the state Error to which servers go that somebody has to look at.
-kustomization-form
-	The kustomization of the directory cannot be read or built, or does what verify, which never builds it, does not compare, such as patches.
-	See what kubectl kustomize DIR says, and give it to metalaw policy verify -f - in the place of the directory.
-kustomization-file
-	The kustomization lists other files than the directory holds, or puts one elsewhere than manifest.yaml says: another bundle is applied.
-	List the files of the directory, and no others, each in the ConfigMap that it belongs into.
-kustomization-name
-	The kustomization gives the ConfigMap a name, a namespace or labels that do not fit bundle.yaml or its own generator, or are refused.
-	Write what the finding names.
 `)...)},
 	{Title: "YAML", About: "About the form of any YAML file but macprefixes.yaml.", Codes: table(Error, `
 yaml-alias

@@ -240,6 +240,10 @@ type LabelledHead struct {
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest,omitempty"`
+	// problem is why the ConfigMap changes nothing as it is now, such as that it is half-written; empty where it can be used.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Problem string `json:"problem,omitempty"`
 }
 
 // MaxCanarySelector is how many characters the selector of a canary may have, as CanaryStatus can hold it.
@@ -267,6 +271,14 @@ type CanaryStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Errors int32 `json:"errors,omitempty"`
+	// maxHalts is how many halted servers the canary may cost, as it was when the canary paused itself.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxHalts *int32 `json:"maxHalts,omitempty"`
+	// maxErrors is how many servers in Error the canary may cost, as it was when the canary paused itself.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	MaxErrors *int32 `json:"maxErrors,omitempty"`
 	// paused says that no further server comes under the canary, until its label or scope is changed.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
@@ -343,6 +355,9 @@ type LoadedRevision struct {
 	// compiled says that the revision compiles and passes its tests there.
 	// +required
 	Compiled bool `json:"compiled"`
+	// refused says that the replica has tried it and refuses it; without that, the replica has not said yet.
+	// +optional
+	Refused bool `json:"refused,omitempty"`
 	// message is why not.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

@@ -3,6 +3,8 @@
 package v1alpha1
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -44,6 +46,31 @@ func (r *PolicyRevision) PromotedHere() bool {
 func (r *PolicyRevision) AwaitsReplicas() bool {
 	active := meta.FindStatusCondition(r.Status.Conditions, ConditionActive)
 	return r.Status.LabelledStage == LabelledActive && active != nil && active.Reason == ReasonAwaitingReplicas
+}
+
+// IsRefused says that some running manager refuses a revision, so that its promotion waits until that manager is gone.
+func (r *PolicyRevision) IsRefused() bool {
+	return slices.ContainsFunc(r.Status.Loaded, func(l LoadedRevision) bool { return l.Refused })
+}
+
+// ProblemOf is why a ConfigMap that held a revision changes nothing; empty where it can be used, and where that is not known.
+func (r *PolicyRevision) ProblemOf(configMap string) string {
+	i := slices.IndexFunc(r.Status.Heads, func(h LabelledHead) bool { return h.Name == configMap })
+	if i < 0 {
+		return ""
+	}
+	return r.Status.Heads[i].Problem
+}
+
+// Cost is what a canary has cost, beside its budget where that is known.
+func (c *CanaryStatus) Cost() string {
+	budget := func(n *int32) string {
+		if n == nil {
+			return ""
+		}
+		return fmt.Sprintf(" (its budget is %d)", *n)
+	}
+	return fmt.Sprintf("%d servers were halted under it%s and %d entered Error%s", c.Halts, budget(c.MaxHalts), c.Errors, budget(c.MaxErrors))
 }
 
 // InForce is the revision with the highest promotion, which tells what is in force also where every status was lost; nil

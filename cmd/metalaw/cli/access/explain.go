@@ -79,6 +79,11 @@ func Denied(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "admission webhook ") && strings.Contains(err.Error(), "denied the request")
 }
 
+// LacksRight says that authorization refused a request, and not admission.
+func LacksRight(err error) bool {
+	return apierrors.IsForbidden(err) && !Denied(err) && lacksRights.MatchString(err.Error())
+}
+
 // unanswered is what the API server says of a webhook that it could not ask.
 var unanswered = regexp.MustCompile(`failed calling webhook "([^"]+)": (.*)`)
 

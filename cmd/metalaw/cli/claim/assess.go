@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
-	"github.com/metalaw/metalaw/policies/why"
 )
 
 // assessment is what the fleet has for a claim. It is the same for claims that exist and for those that are only tried.
@@ -28,10 +28,10 @@ type assessment struct {
 	// Codes count the servers that do not fit, the most frequent first.
 	Codes []codeCount `json:"codes"`
 	// Servers are those that fit, the best first, and then the others, the nearest misses first. Left is how many are not shown.
-	Servers []why.Verdict `json:"servers"`
-	Left    int           `json:"left,omitempty"`
+	Servers []solve.Verdict `json:"servers"`
+	Left    int             `json:"left,omitempty"`
 	// Refused is why it gets no server whichever fits.
-	Refused *why.Reason `json:"refused,omitempty"`
+	Refused *solve.Reason `json:"refused,omitempty"`
 	// PolicyError is why the policy could not be evaluated.
 	PolicyError string `json:"policyError,omitempty"`
 
@@ -62,7 +62,7 @@ func documented() map[string]selection.Code {
 const defaultShown = 20
 
 // assess turns an answer into what is shown.
-func (w *world) assess(a why.Answer, all bool) *assessment {
+func (w *world) assess(a solve.Answer, all bool) *assessment {
 	s := &assessment{Total: a.Total, Matching: a.Matching, Fits: a.Fits, Servers: a.Verdicts, Codes: []codeCount{}, Refused: a.Refused}
 	if w.bundle != nil {
 		s.Revision = w.revision
@@ -88,7 +88,7 @@ func (w *world) assess(a why.Answer, all bool) *assessment {
 }
 
 // messageOf is what is said of the nearest server with a code.
-func messageOf(a why.Answer, code string) string {
+func messageOf(a solve.Answer, code string) string {
 	for i := range a.Verdicts {
 		for _, r := range a.Verdicts[i].Reasons {
 			if r.Code == code {
@@ -103,58 +103,55 @@ func messageOf(a why.Answer, code string) string {
 type outcome struct {
 	*assessment
 	// server is the one that it would get.
-	server why.Verdict
-	// binds: it would get that one. unknown: nobody can tell, because the policy is not known.
+	server solve.Verdict
+	// binds: it would get that one. unknown: that is not known, because the policy is not known.
 	binds, unknown bool
 	// waitsFor says in a sentence what it would wait for.
 	waitsFor string
-	// mayBeKept: that server may be kept free for a gang whose turn is before. doubtful: it may be that no other would do then, for the
-	// claim or another of its gang.
-	mayBeKept, doubtful bool
 }
 
-// serve finds out what would become of some claims that get servers together; what is in the way of one is in the way of all.
-func (w *world) serve(ctx context.Context, claims []*v1alpha1.ServerClaim, all bool) ([]outcome, error) {
-	others := make([]*v1alpha1.ServerClaim, len(w.claims))
-	for i := range w.claims {
-		others[i] = &w.claims[i]
-	}
+// unseenOthers is what follows where the claims of other namespaces may not be read.
+const unseenOthers = "claims of other namespaces are not known to you: one of them may come first"
+
+// serve asks the solver what becomes of some claims that get servers together. What is in the way of one is in the way of all.
+func (w *world) serve(ctx context.Context, some []*claims.Claim, all bool) ([]outcome, error) {
 	missing := ""
-	if claims[0].Spec.ServerRef == nil { // one that asks for the server that it had waits for no other
-		missing = why.Missing(w.quota(), claims, others, w.fleet)
+	if some[0].ServerRef == "" { // one that asks for the server that it had waits for no other
+		missing = solve.Missing(w.fleet, some)
 	}
-	policy := w.policy()
-	members := make([]why.Member, len(claims))
-	for i, c := range claims {
-		members[i] = why.Member{Claim: c, Priority: w.priority(c)}
+	results := solve.Solve(ctx, w.fleet, some, solve.Want{Mode: solve.Reasons, Forbids: w.forbids(ctx)})
+	complete, isForbidden := true, false
+	for _, r := range results {
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		complete = complete && r.Action != solve.Refuse && r.Action != solve.Again
+		isForbidden = isForbidden || r.Answer.Refused != nil && r.Answer.Refused.Stage == solve.ClaimStage
 	}
-	served, err := why.Serve(ctx, policy, w.quota(), members, w.fleet)
-	if err != nil {
-		return nil, err
-	}
-	if w.forbid(ctx, claims, served.Answers) {
+	if isForbidden {
 		missing = "the policy forbids a member"
 	}
-	complete := served.Complete && missing == ""
-	outcomes := make([]outcome, len(claims))
-	for i, a := range served.Answers {
-		o := outcome{assessment: w.assess(a, all)}
-		o.server, o.binds = a.Taken()
-		outcomes[i] = w.frozen(o.held(a, missing, complete, policy != nil))
+	complete = complete && missing == ""
+	outcomes := make([]outcome, len(results))
+	for i, r := range results {
+		o := outcome{assessment: w.assess(*r.Answer, all)}
+		o.server, o.binds = r.Answer.Taken()
+		outcomes[i] = w.frozen(o.held(*r.Answer, missing, complete, w.bundle != nil))
 		outcomes[i].barred = !outcomes[i].binds
 	}
-	if complete {
-		if err := w.doubt(ctx, members, outcomes); err != nil {
-			return nil, err
-		}
-		w.fleet = served.After
+	if !complete {
+		return outcomes, nil
+	}
+	w.fleet.Bind(results)
+	if !w.everywhere && !slices.Contains(w.notes, unseenOthers) && slices.ContainsFunc(outcomes, func(o outcome) bool { return o.binds }) {
+		w.notes = append(w.notes, unseenOthers)
 	}
 	return outcomes, nil
 }
 
 // held says what a claim waits for: what keeps its gang from coming together, what is in its own way, or servers for the others.
-func (o outcome) held(a why.Answer, gang string, complete, hasPolicy bool) outcome {
-	isDenied := a.Refused != nil && a.Refused.Stage == why.Claim
+func (o outcome) held(a solve.Answer, gang string, complete, hasPolicy bool) outcome {
+	isDenied := a.Refused != nil && a.Refused.Stage == solve.ClaimStage
 	switch {
 	case gang != "" && !isDenied:
 		o.binds, o.waitsFor = false, "its gang: "+gang
@@ -169,44 +166,21 @@ func (o outcome) held(a why.Answer, gang string, complete, hasPolicy bool) outco
 	return o
 }
 
-// forbid refuses claims that no server is written for and that a rule of the bundle forbids. It says whether there are any.
-func (w *world) forbid(ctx context.Context, claims []*v1alpha1.ServerClaim, answers []why.Answer) (found bool) {
-	for i, c := range claims {
-		if answers[i].Has != "" {
-			continue
-		}
-		if forbidden := w.forbids(ctx, c); forbidden != nil {
-			answers[i].Refused, found = forbidden, true
-		}
-	}
-	return found
-}
-
-// forbids is the rule of the bundle that forbids a claim; nil where none does, or none is known.
-func (w *world) forbids(ctx context.Context, c *v1alpha1.ServerClaim) *why.Reason {
+// forbids finds the rule of the bundle that forbids a claim; nil where no rules are known.
+func (w *world) forbids(ctx context.Context) func(*claims.Claim) (reason, message string) {
 	if w.bundle == nil || w.bundle.Admission == nil {
 		return nil
 	}
-	reason, words := policies.Forbids(ctx, w.bundle.Admission, w.bundle.Revision.Name, c)
-	if words == "" {
-		return nil
+	return func(c *claims.Claim) (reason, message string) {
+		return policies.Forbids(ctx, w.bundle.Admission, w.bundle.Revision.Name, w.objects[c])
 	}
-	return &why.Reason{Code: reason, Message: words, Stage: why.Claim}
-}
-
-// policy chooses servers; nil where it is not known.
-func (w *world) policy() *selection.Policy {
-	if w.bundle == nil {
-		return nil
-	}
-	return w.bundle.Selection
 }
 
 // policyUnknown is what a claim waits for where servers would do and only the policy could tell.
 const policyUnknown = "what the policy says, which is not known here"
 
 // lacks says what a claim without a server waits for.
-func lacks(a why.Answer, hasPolicy bool) string {
+func lacks(a solve.Answer, hasPolicy bool) string {
 	switch {
 	case a.Refused != nil:
 		return fmt.Sprintf("%s (%s)", a.Refused.Message, a.Refused.Code)
@@ -220,16 +194,16 @@ func lacks(a why.Answer, hasPolicy bool) string {
 			words += fmt.Sprintf("; whether %d of them may is known once it is reported what they are made of", a.Unlabelled)
 		}
 		return words
-	case !hasPolicy && slices.ContainsFunc(a.Verdicts, func(v why.Verdict) bool { return v.Unknown }):
+	case !hasPolicy && slices.ContainsFunc(a.Verdicts, func(v solve.Verdict) bool { return v.Unknown }):
 		return policyUnknown
 	}
 	nearest := a.Verdicts[0]
-	if last, passing := nearest.Last(); passing == why.ByClaim { // whatever else is in the way, this stays
+	if last, passing := nearest.Last(); passing == solve.ByClaim { // whatever else is in the way, this stays
 		return "a change of the claim, or other servers; the nearest is " + inTheWay(nearest, last)
 	}
 	first := nearest.Reasons[0]
 	words := inTheWay(nearest, first)
-	if passing := nearest.Passing(first); passing != why.PassingOf(first.Code) {
+	if passing := nearest.Passing(first); passing != solve.PassingOf(first.Code) {
 		words += "; that passes " + passing.Words()
 	}
 	if a.Short {
@@ -239,7 +213,7 @@ func lacks(a why.Answer, hasPolicy bool) string {
 }
 
 // inTheWay says of a server one reason, and how many there are besides.
-func inTheWay(v why.Verdict, r why.Reason) string {
+func inTheWay(v solve.Verdict, r solve.Reason) string {
 	words := fmt.Sprintf("%s: %s (%s)", v.Name, r.Message, r.Code)
 	if more := len(v.Reasons) - 1; more > 0 {
 		words += fmt.Sprintf(", and %d more in its way", more)

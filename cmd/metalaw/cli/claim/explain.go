@@ -16,6 +16,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/controllers/scheduler"
+	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -157,11 +158,14 @@ func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerCl
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(members, func(m *v1alpha1.ServerClaim) bool { return m.Name == c.Name })
+	at := slices.IndexFunc(members, func(m *claims.Claim) bool { return m.Name == c.Name })
 	o := outcomes[at]
 	e.assessment, e.WaitsFor = o.assessment, o.waitsFor
 	if o.binds {
-		e.WaitsFor = "its turn: it would get " + o.server.Name + " now" + o.unless(e.Order != nil && e.Order.Place > 1)
+		e.WaitsFor = "its turn: it would get " + o.server.Name + " now"
+		if e.Order != nil && e.Order.Place > 1 {
+			e.WaitsFor += ", unless one of those before it takes that"
+		}
 	}
 	return nil
 }
@@ -169,7 +173,7 @@ func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerCl
 // written is the server that is written for a claim, or about to be taken over by it; nil where there is none.
 func (w *world) written(c *v1alpha1.ServerClaim) *v1alpha1.Server {
 	for i := range w.servers {
-		if relation := scheduler.RelationOf(&w.servers[i], c); relation == scheduler.Holds || relation == scheduler.Adoptable {
+		if relation := policies.RelationOf(&w.servers[i], c); relation == policies.Holds || relation == policies.Adoptable {
 			return &w.servers[i]
 		}
 	}
@@ -200,9 +204,9 @@ func (e *explanation) bound(ctx context.Context, c client.Client, claim *v1alpha
 		return nil
 	}
 	record, recorded := scheduler.BindingOf(s)
-	relation := scheduler.RelationOf(s, claim)
-	recorded = recorded && relation == scheduler.Holds
-	e.Binding.Recorded, e.Binding.Lost = &recorded, relation == scheduler.Unrelated || relation == scheduler.Another
+	relation := policies.RelationOf(s, claim)
+	recorded = recorded && relation == policies.Holds
+	e.Binding.Recorded, e.Binding.Lost = &recorded, relation == policies.Unrelated || relation == policies.Another
 	if !recorded {
 		return nil
 	}

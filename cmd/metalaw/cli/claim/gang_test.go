@@ -16,7 +16,6 @@ import (
 	rego "github.com/metalaw/metalaw/engine/admission"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/selection"
-	"github.com/metalaw/metalaw/policies/why"
 )
 
 func aMember(name string, change func(*v1alpha1.ServerClaim)) v1alpha1.ServerClaim {
@@ -91,7 +90,7 @@ func TestAGangIsExplainedByTheMembersThatTheSchedulerCounts(t *testing.T) {
 				bundle: &bundle.Bundle{Selection: policy}}
 			c.other(&w.claims[1])
 			w.bundle.Settings.Claims.Quota.Default = &c.quota
-			w.fleet = why.FleetOf(w.servers, nil, w.claims, w.now)
+			w.snapshot(nil)
 			e := &explanation{}
 			if err := e.assess(t.Context(), w, &w.claims[0], false); err != nil {
 				t.Fatal(err)
@@ -128,7 +127,7 @@ func TestTheMembersOfAGangThatIsShortWaitForTheSame(t *testing.T) {
 			w := &world{now: time.Unix(0, 0), servers: []v1alpha1.Server{aServer("a", ""), cordoned, aServer("c", "")},
 				claims: []v1alpha1.ServerClaim{aMember("db-0", asking(c.places[0])), aMember("db-1", asking(c.places[1]))},
 				bundle: &bundle.Bundle{Selection: allowing(t)}}
-			w.fleet = why.FleetOf(w.servers, nil, w.claims, w.now)
+			w.snapshot(nil)
 			for i := range w.claims {
 				e := &explanation{}
 				if err := e.assess(t.Context(), w, &w.claims[i], false); err != nil {
@@ -178,7 +177,7 @@ deny contains {"code": "image", "message": "only linux boots here"} if input.obj
 		t.Run(name, func(t *testing.T) {
 			w := &world{now: time.Unix(0, 0), servers: []v1alpha1.Server{aServer("a", c.held)}, claims: []v1alpha1.ServerClaim{c.claim},
 				bundle: &bundle.Bundle{Selection: allowing(t), Admission: rules, Revision: engine.Revision{Name: "fleet-1"}}}
-			w.fleet = why.FleetOf(w.servers, nil, w.claims, w.now)
+			w.snapshot(nil)
 			e := &explanation{}
 			if err := e.assess(t.Context(), w, &w.claims[0], false); err != nil {
 				t.Fatal(err)

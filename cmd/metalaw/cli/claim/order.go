@@ -3,14 +3,13 @@
 package claim
 
 import (
-	"cmp"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -47,51 +46,43 @@ func (w *world) quota() bundle.Quota {
 	return w.bundle.Settings.Claims.Quota
 }
 
-// priority is what the bundle grants a claim, without what it has waited.
-func (w *world) priority(c *v1alpha1.ServerClaim) int64 {
-	return w.granted().Grant(c.Namespace, policies.PriorityOf(c))
+// claimOf is a claim as the solver sees it.
+func (w *world) claimOf(c *v1alpha1.ServerClaim) *claims.Claim {
+	one := policies.ClaimOf(c, w.granted(), w.now)
+	if w.objects == nil {
+		w.objects = map[*claims.Claim]*v1alpha1.ServerClaim{}
+	}
+	w.objects[one] = c
+	return one
 }
 
-// queue are the claims that wait, the first to be served first: by priority with what they have waited, then age, then namespace
-// and name.
-func (w *world) queue() []*v1alpha1.ServerClaim {
-	var all []*v1alpha1.ServerClaim
+// queue are the claims that wait, in the order of the scheduler.
+func (w *world) queue() []*claims.Claim {
+	var all []*claims.Claim
 	for i := range w.claims {
 		if waits(&w.claims[i]) {
-			all = append(all, &w.claims[i])
+			all = append(all, w.claimOf(&w.claims[i]))
 		}
 	}
-	slices.SortFunc(all, w.before)
+	slices.SortFunc(all, claims.Before)
 	return all
-}
-
-// before puts the claim first that is to be served first.
-func (w *world) before(a, b *v1alpha1.ServerClaim) int {
-	return cmp.Or(cmp.Compare(w.aged(b), w.aged(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-}
-
-func (w *world) aged(c *v1alpha1.ServerClaim) int64 {
-	return w.granted().Aged(w.priority(c), w.now.Sub(c.CreationTimestamp.Time).Truncate(time.Second))
 }
 
 // orderOf is nil where the claim is not among those that the reader may list.
 func (w *world) orderOf(c *v1alpha1.ServerClaim) *order {
 	queue := w.queue()
-	at := slices.IndexFunc(queue, func(o *v1alpha1.ServerClaim) bool { return o.UID == c.UID })
+	at := slices.IndexFunc(queue, func(o *claims.Claim) bool { return o.UID == string(c.UID) })
 	if at < 0 {
 		return nil
 	}
-	return &order{Place: at + 1, Of: len(queue), Priority: w.priority(c), Asked: policies.PriorityOf(c), Aged: w.aged(c), Everywhere: w.everywhere}
+	is := queue[at]
+	return &order{Place: at + 1, Of: len(queue), Priority: is.Asked.Priority, Asked: is.Wants, Aged: is.Rank, Everywhere: w.everywhere}
 }
 
 // misnames says why a claim gets no server because it names one; empty where it may. The members of a gang get theirs together, so that
 // only one that had a server names it.
 func (w *world) misnames(c *v1alpha1.ServerClaim) string {
-	if c.Spec.ServerRef == nil || policies.GangOf(c) == nil || policies.HadServer(c) {
-		return ""
-	}
-	if w.written(c) != nil {
+	if c.Spec.ServerRef == nil || policies.GangOf(c) == nil || policies.HadServer(c) || w.written(c) != nil {
 		return ""
 	}
 	return "another claim in its place, without spec.serverRef: a claim of a gang cannot name its server, and serverRef cannot be changed"
@@ -99,24 +90,20 @@ func (w *world) misnames(c *v1alpha1.ServerClaim) string {
 
 // gang are the members of a claim's gang that wait and can be given a server, in order; the claim alone where it has none, or where it
 // asks for a server that it had. A member that names a server asks for no other: what it keeps or lost counts for the others.
-func (w *world) gang(c *v1alpha1.ServerClaim) []*v1alpha1.ServerClaim {
-	own := policies.GangOf(c)
-	if own == nil || c.Spec.ServerRef != nil {
-		return []*v1alpha1.ServerClaim{c}
+func (w *world) gang(c *v1alpha1.ServerClaim) []*claims.Claim {
+	own := w.claimOf(c)
+	if own.Gang() == nil || own.ServerRef != "" {
+		return []*claims.Claim{own}
 	}
-	var all []*v1alpha1.ServerClaim
-	found := false
+	var all []*claims.Claim
 	for _, other := range w.queue() {
-		if other.Namespace != c.Namespace || other.Name != c.Name && (other.Spec.ServerRef != nil || !policies.Musters(other)) {
-			continue
-		}
-		if gang := policies.GangOf(other); gang != nil && gang.Name == own.Name {
+		isMember := other.Namespace == own.Namespace && other.GangName() == own.GangName()
+		if isMember && (other.Name == own.Name || other.ServerRef == "" && other.CountsAsMember()) {
 			all = append(all, other)
-			found = found || other.Name == c.Name
 		}
 	}
-	if !found {
-		all = append(all, c)
+	if !slices.ContainsFunc(all, func(o *claims.Claim) bool { return o.Name == own.Name }) {
+		all = append(all, own)
 	}
 	return all
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
-	"github.com/metalaw/metalaw/policies/why"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 )
 
 // page writes text for people.
@@ -155,7 +155,7 @@ func (p *page) assessed(a *assessment, binds bool) {
 	p.line("Why not the others:")
 	for _, c := range a.Codes {
 		p.line("  %-16s %5d  %s", terminal.Plain(c.Code), c.Servers, terminal.Plain(c.Meaning))
-		if c.Passes != why.PassingOf(c.Code).Words() { // else that is what the code always means
+		if c.Passes != solve.PassingOf(c.Code).Words() { // else that is what the code always means
 			p.line("  %-16s %5s  Passes: %s", "", "", terminal.Plain(c.Passes))
 		}
 		if c.Remedy != "" {
@@ -182,7 +182,7 @@ func (p *page) servers(a *assessment) {
 		switch {
 		case v.Fits:
 			colour = terminal.Good
-		case v.Unknown || len(v.Reasons) > 0 && v.Passing(v.Reasons[0]) <= why.ByOthers:
+		case v.Unknown || len(v.Reasons) > 0 && v.Passing(v.Reasons[0]) <= solve.ByOthers:
 			colour = terminal.Wary
 		}
 		p.line("%s", strings.TrimRight(fmt.Sprintf("%-*s  %s  %s", name, v.Name, p.Paint(colour, word(v), code), terminal.Plain(words(v))), " "))
@@ -196,7 +196,7 @@ func (p *page) servers(a *assessment) {
 const shownAlike = 3
 
 // alike is how many servers from i on have nothing to say but what those before them said; 0 where a line for each is better.
-func alike(all []why.Verdict, i int) int {
+func alike(all []solve.Verdict, i int) int {
 	if i < shownAlike || all[i].Fits {
 		return 0
 	}
@@ -219,7 +219,7 @@ func alike(all []why.Verdict, i int) int {
 }
 
 // word is what stands for a server: its place in the ranking, or the first code.
-func word(v *why.Verdict) string {
+func word(v *solve.Verdict) string {
 	switch {
 	case v.Fits:
 		return "yes, " + strconv.Itoa(v.Rank)
@@ -231,7 +231,7 @@ func word(v *why.Verdict) string {
 }
 
 // words are what there is to say of a server.
-func words(v *why.Verdict) string {
+func words(v *solve.Verdict) string {
 	var parts []string
 	for i, r := range v.Reasons {
 		if i == 0 {
@@ -239,7 +239,7 @@ func words(v *why.Verdict) string {
 			continue
 		}
 		part := r.Code + ": " + r.Message
-		if passing := v.Passing(r); passing != why.PassingOf(r.Code) {
+		if passing := v.Passing(r); passing != solve.PassingOf(r.Code) {
 			part += " (that passes " + passing.Words() + ")"
 		}
 		if i == 1 {

@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
-	"github.com/metalaw/metalaw/policies/why"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 )
 
 func TestServersOfWhichTheSameIsToBeSaidAreCounted(t *testing.T) {
-	verdict := func(name, code string) why.Verdict {
-		return why.Verdict{Name: name, Reasons: []why.Reason{{Code: code, Message: "it is " + code, Stage: why.Contract}}}
+	verdict := func(name, code string) solve.Verdict {
+		return solve.Verdict{Name: name, Reasons: []solve.Reason{{Code: code, Message: "it is " + code, Stage: solve.Contract}}}
 	}
-	a := &assessment{Servers: []why.Verdict{{Name: "s0", Fits: true, Rank: 1}, verdict("s1", "dirty"),
+	a := &assessment{Servers: []solve.Verdict{{Name: "s0", Fits: true, Rank: 1}, verdict("s1", "dirty"),
 		verdict("s2", "taint"), verdict("s3", "taint"), verdict("s4", "taint"), verdict("s5", "taint"), verdict("s6", "taint"), verdict("s7", "dirty")}}
 	for name, c := range map[string]struct {
 		all  bool

@@ -16,8 +16,10 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/policies"
-	"github.com/metalaw/metalaw/policies/why"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // world is what the reader may know of everything that decides about a claim.
@@ -27,7 +29,9 @@ type world struct {
 	claims  []v1alpha1.ServerClaim
 	// everywhere says that the claims are those of all namespaces, and not of those alone that were asked for.
 	everywhere bool
-	fleet      *why.Fleet
+	fleet      *solve.Snapshot
+	// objects are the claims that the solver was asked about.
+	objects map[*claims.Claim]*v1alpha1.ServerClaim
 	// revision names the one in force; bundle is nil where it is not known or refused by the manager.
 	revision string
 	bundle   *bundle.Bundle
@@ -73,8 +77,20 @@ func look(ctx context.Context, c client.Client, namespaces ...string) (*world, e
 	if err := w.lookAtFreezes(ctx, c); err != nil {
 		return nil, err
 	}
-	w.fleet = why.FleetOf(w.servers, inventories.Items, w.claims, w.now)
+	w.snapshot(inventories.Items)
 	return w, nil
+}
+
+// snapshot puts what was read together for the solver.
+func (w *world) snapshot(inventories []policyv1alpha1.ServerInventory) {
+	known := make([]*claims.Claim, len(w.claims))
+	for i := range w.claims {
+		known[i] = w.claimOf(&w.claims[i])
+	}
+	w.fleet = index.SnapshotOf(w.servers, inventories, known, w.now)
+	if w.fleet.Quota = w.quota(); w.bundle != nil && w.bundle.Selection != nil {
+		w.fleet.Policy = w.bundle.Selection
+	}
 }
 
 // blind says that the servers are not known.

@@ -17,8 +17,9 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/policies"
-	"github.com/metalaw/metalaw/policies/why"
 )
 
 // attempt is what the command line of try asks for.
@@ -185,7 +186,7 @@ func (t *tried) ask(ctx context.Context, c client.Client, warned *warnings) {
 	words := access.Explain(err, "create", access.ServerClaims).Error()
 	t.Admission.Message = strings.TrimPrefix(words, "denied: ")
 	t.Admission.Answer = denied
-	if apierrors.IsForbidden(err) && strings.HasPrefix(words, "forbidden: ") && strings.Contains(words, "cannot create") {
+	if access.LacksRight(err) {
 		t.Admission.Answer = unasked
 	}
 }
@@ -244,23 +245,20 @@ func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried)
 		one.WaitsFor, one.Binds = misnames, ptr.To(false)
 		return nil
 	}
-	group, claims := one.group(all), []*v1alpha1.ServerClaim{}
+	group, some := one.group(all), []*claims.Claim{}
 	for _, t := range group {
 		t.done = true
-		claims = append(claims, t.claim)
+		some = append(some, w.claimOf(t.claim))
 	}
-	if policies.GangOf(one.claim) != nil { // members that are stored already take part
-		claims = append(claims, slices.DeleteFunc(w.gang(one.claim), func(c *v1alpha1.ServerClaim) bool { return c == one.claim })...)
+	if one.claim.Spec.ServerRef == nil && policies.GangOf(one.claim) != nil { // members that are stored already take part
+		some = append(some, slices.DeleteFunc(w.gang(one.claim), func(c *claims.Claim) bool { return w.objects[c] == one.claim })...)
 	}
-	outcomes, err := w.serve(ctx, claims, r.all)
+	outcomes, err := w.serve(ctx, some, r.all)
 	if err != nil {
 		return err
 	}
 	for i, t := range group {
 		t.becomes(outcomes[i])
-		if note := t.hesitate(outcomes[i]); note != "" {
-			w.notes = append(w.notes, note)
-		}
 	}
 	return nil
 }
@@ -270,7 +268,7 @@ func (w *world) comesBack(s *v1alpha1.Server) outcome {
 	if w.obstacle(s) != "" {
 		return outcome{waitsFor: w.reservedWords(s)}
 	}
-	return outcome{server: why.Verdict{Name: s.Name}, binds: true}
+	return outcome{server: solve.Verdict{Name: s.Name}, binds: true}
 }
 
 func (t *tried) becomes(o outcome) {

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
@@ -170,14 +171,14 @@ func ownFilesIn(dir string) (bundle.Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := readDirectory(dir)
+	m, err := source.Directory(dir)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := m.files[bundle.BundleFile]; !ok {
+	if _, ok := m.Files[bundle.BundleFile]; !ok {
 		return nil, fmt.Errorf("%s holds no %s; `metalaw policy init` begins a bundle", dir, bundle.BundleFile)
 	}
-	return m.files, nil
+	return m.Files, nil
 }
 
 // accepted is the bundle of these files, filled from the default. Where it would not be accepted it tells why; before are the files as
@@ -187,10 +188,7 @@ func accepted(ctx context.Context, t *terminal.Terminal, dir string, before, fil
 	if err != nil || b != nil {
 		return b, err
 	}
-	v := verdict{manuscript: &manuscript{name: dir, files: files, at: map[string]origin{}}, report: report}
-	for name := range report.Files {
-		v.at[name] = origin{path: filepath.Join(dir, name)}
-	}
+	v := verdict{Bundle: source.Of(dir, dir, report.Files), report: report}
 	if err := v.text(t, false); err != nil {
 		return nil, err
 	}
@@ -248,7 +246,7 @@ var bundleEntry = regexp.MustCompile(`(?m)^( *)- bundle\.yaml *\n`)
 
 // listFiles is the kustomization of the directory, which makes the ConfigMap, with new files added to it; nil where it stays as it is.
 func listFiles(dir string, before, files bundle.Files) (note string, changed *content, err error) {
-	path := filepath.Join(dir, kustomizationFiles[0])
+	path := filepath.Join(dir, source.KustomizationFile)
 	was, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil, nil

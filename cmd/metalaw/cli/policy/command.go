@@ -9,14 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
-)
-
-const (
-	bundleLabel = policyv1alpha1.BundleLabel
-	partLabel   = policyv1alpha1.BundlePartLabel
 )
 
 // Command is `metalaw policy` with its verbs; program is how the user calls this program.

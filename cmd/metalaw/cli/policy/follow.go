@@ -93,21 +93,13 @@ func (q *request) look(all []policyv1alpha1.PolicyRevision) progress {
 	return progress{words: "the manager has made no PolicyRevision of it; is one running, and what do the Events of ConfigMap " + q.head + " say?"}
 }
 
-// refusal is why the manager makes nothing of the head, as the revision says that it held before; empty where it says nothing.
+// refusal is why the manager makes nothing of the head, as the revision says that it held before; empty where it says nothing new.
 func (q *request) refusal(r *policyv1alpha1.PolicyRevision) string {
-	prefix := fmt.Sprintf("ConfigMap %s changes nothing: ", q.head)
-	active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive)
-	if active == nil {
+	problem := r.ProblemOf(q.head)
+	if problem == "" || problem == q.was(r.Name).ProblemOf(q.head) {
 		return ""
 	}
-	if was := meta.FindStatusCondition(q.was(r.Name).Status.Conditions, policyv1alpha1.ConditionActive); was != nil && was.Message == active.Message {
-		return "" // that was said before
-	}
-	_, why, found := strings.Cut(active.Message, prefix)
-	if !found {
-		return ""
-	}
-	return prefix + why
+	return fmt.Sprintf("ConfigMap %s changes nothing: %s", q.head, problem)
 }
 
 // stageOf is what a revision says of itself at each stage, and labels what it says of its label.
@@ -146,10 +138,10 @@ func (q *request) seen(r *policyv1alpha1.PolicyRevision) bool {
 // reached says how far the revision has come that was asked for.
 func (q *request) reached(r *policyv1alpha1.PolicyRevision) progress {
 	active := meta.FindStatusCondition(r.Status.Conditions, policyv1alpha1.ConditionActive)
-	var reason, message string
+	var reason string
 	p := progress{words: fmt.Sprintf("revision %s is %s", r.Name, r.Status.Stage)}
 	if active != nil {
-		reason, message = active.Reason, active.Message
+		reason = active.Reason
 		p.words += fmt.Sprintf(" (%s: %s)", active.Reason, active.Message)
 	}
 	if words := q.refusal(r); words != "" {
@@ -165,7 +157,7 @@ func (q *request) reached(r *policyv1alpha1.PolicyRevision) progress {
 	}
 	switch q.stage {
 	case policyv1alpha1.LabelActive:
-		p.done, p.failed = q.active(r, reason, message)
+		p.done, p.failed = q.active(r, reason)
 		p.waits = reason == policyv1alpha1.ReasonAwaitingReplicas
 	case policyv1alpha1.LabelCanary:
 		its := isCanary(r) && scopeOf(r) == canary.Scope{Selector: q.servers, Percent: int32(q.percent)}
@@ -181,7 +173,7 @@ func (q *request) reached(r *policyv1alpha1.PolicyRevision) progress {
 }
 
 // active says whether a revision that is labelled active came into force, or will not.
-func (q *request) active(r *policyv1alpha1.PolicyRevision, reason, message string) (done, failed bool) {
+func (q *request) active(r *policyv1alpha1.PolicyRevision, reason string) (done, failed bool) {
 	was := q.was(r.Name)
 	switch reason {
 	case policyv1alpha1.ReasonInForce:
@@ -190,7 +182,7 @@ func (q *request) active(r *policyv1alpha1.PolicyRevision, reason, message strin
 	case policyv1alpha1.ReasonSuperseded, policyv1alpha1.ReasonConflict:
 		return false, true
 	case policyv1alpha1.ReasonAwaitingReplicas:
-		return false, strings.Contains(message, " refuses it: ")
+		return false, r.IsRefused()
 	}
 	return false, false
 }

@@ -59,9 +59,9 @@ func TestWaitingEndsOnlyWithWhatWasAskedFor(t *testing.T) {
 		"a manager has not compiled it yet": {active, "a", []policyv1alpha1.PolicyRevision{former, old},
 			[]policyv1alpha1.PolicyRevision{at("a", "da", "ha", "Active", "Superseded", "AwaitingReplicas", "1", "m-1 has not compiled it yet")}, false, false, "m-1"},
 		"a manager refuses it": {active, "a", []policyv1alpha1.PolicyRevision{former, old},
-			[]policyv1alpha1.PolicyRevision{at("a", "da", "ha", "Active", "Superseded", "AwaitingReplicas", "1", "m-1 refuses it: no")}, false, true, "m-1 refuses it"},
+			[]policyv1alpha1.PolicyRevision{refused(at("a", "da", "ha", "Active", "Superseded", "AwaitingReplicas", "1", "m-1 refuses it: no"))}, false, true, "m-1 refuses it"},
 		"the manager refuses what the ConfigMap holds": {active, "", []policyv1alpha1.PolicyRevision{draft},
-			[]policyv1alpha1.PolicyRevision{at("d", "dd", "ha", "Draft", "Draft", "NotPromoted", "", "it is a draft; ConfigMap ha changes nothing: VersionTaken")}, false, true,
+			[]policyv1alpha1.PolicyRevision{headed(draft, policyv1alpha1.LabelledHead{Name: "ha", Stage: policyv1alpha1.LabelledDraft, Problem: "VersionTaken"})}, false, true,
 			"ConfigMap ha changes nothing: VersionTaken"},
 		"nothing came of it yet": {active, "", nil, nil, false, false, "is one running"},
 		"a canary with its old scope": {change{stage: "canary", percent: 50}, "", []policyv1alpha1.PolicyRevision{canaryOf(canary, "", 5)},
@@ -79,6 +79,12 @@ func TestWaitingEndsOnlyWithWhatWasAskedFor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refused is a revision that a running manager refuses.
+func refused(r policyv1alpha1.PolicyRevision) policyv1alpha1.PolicyRevision {
+	r.Status.Loaded = []policyv1alpha1.LoadedRevision{{Replica: "m-1", Refused: true}}
+	return r
 }
 
 func headed(r policyv1alpha1.PolicyRevision, heads ...policyv1alpha1.LabelledHead) policyv1alpha1.PolicyRevision {

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/policies"
@@ -81,7 +82,7 @@ func initialise(out io.Writer, dir, from, name string) error {
 	head = nameLine.ReplaceAll(head, []byte("name: "+quoted(name)))
 	head = versionLine.ReplaceAll(head, []byte("version: "+firstVersion))
 	files[bundle.BundleFile] = descriptionLine.ReplaceAll(head, []byte("description: Begun from the built-in bundle "+from+"."))
-	files[kustomizationFiles[0]] = generated(name, slices.Sorted(maps.Keys(files)))
+	files[source.KustomizationFile] = generated(name, slices.Sorted(maps.Keys(files)))
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (v verdict) writeJUnit(path string) error {
 		}
 	}
 	for _, d := range v.broken() {
-		d = v.placed(d)
+		d = v.Placed(d)
 		compile.add(testCase{name: d.Code + " " + d.Rule, file: d.File, line: d.Line, message: d.Message + " (" + d.Hint + ")"})
 	}
 	text, err := xml.MarshalIndent(junitSuites{Suites: []junitSuite{compile, scenarios, tests}}, "", "  ")

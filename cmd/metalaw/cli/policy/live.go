@@ -12,6 +12,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	stages "github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -58,17 +59,12 @@ func live(ctx context.Context, c client.Client) ([]verdict, error) {
 
 // judgeRevision is the verdict on one revision. It is whole as it is: nothing of this version is filled in.
 func judgeRevision(ctx context.Context, r *policyv1alpha1.PolicyRevision, use string) (verdict, error) {
-	m := &manuscript{name: fmt.Sprintf("PolicyRevision %s (%s)", r.Name, use), at: map[string]origin{}}
-	v := verdict{manuscript: m}
 	files, damage := unpack(r)
+	v := verdict{Bundle: source.Of(fmt.Sprintf("PolicyRevision %s (%s)", r.Name, use), r.Name, files)}
 	if damage != "" {
 		v.report.Found = diag.List{{Severity: diag.Error, Code: "revision-content", File: r.Name, Message: damage,
 			Hint: "bring the object back from a good backup; the runbook of CompileFailed says how"}}
 		return v, nil
-	}
-	m.files = files
-	for name := range files {
-		m.at[name] = origin{path: r.Name + "/" + name}
 	}
 	var err error
 	v.bundle, v.report, err = bundle.Accept(ctx, files, policies.Acceptance(files))
@@ -126,7 +122,7 @@ func (e *examination) verifyLive(cmd *cobra.Command, c client.Client, notes bool
 // checkLive says what does not go together with --live.
 func (e *examination) checkLive(examples string) error {
 	switch {
-	case e.from.path != "" || e.from.shipped != "":
+	case e.from.Path != "" || e.from.Shipped != "":
 		return usage.Errorf("--live verifies what the cluster has in use; give -f, --from or --live, not two of them")
 	case e.output.String() == asSARIF || examples != "":
 		return usage.Errorf("--live tells of several bundles, which neither -o sarif nor --examples can; take -o json")

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 )
 
 func TestWhatIsNotThereIsSaidAsSuch(t *testing.T) {
@@ -24,7 +25,7 @@ func TestWhatIsNotThereIsSaidAsSuch(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "metalaw-system"}}).Build()
 	_, unknown := findHead(t.Context(), c, "nons", "fleet-1.0.0")
 	_, empty := findHead(t.Context(), c, "metalaw-system", "fleet-1.0.0")
-	_, revision := drawn(t.Context(), c, &source{}, "nope", strings.NewReader(""))
+	_, revision := drawn(t.Context(), c, &source.Flags{}, "nope", strings.NewReader(""))
 	for name, got := range map[string]struct {
 		err  error
 		want string

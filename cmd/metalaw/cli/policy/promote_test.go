@@ -211,7 +211,7 @@ func TestAPromotionTellsWhatItWaitsFor(t *testing.T) {
 		"nothing where it is in force": {at("a", emptyDigest, "fleet-1", "Active", "Active", "InForce", "1", ""), "fleet-1: active\n"},
 		"a manager that is slow": {at("a", emptyDigest, "fleet-1", "Active", "Draft", "AwaitingReplicas", "", "m-1 has not compiled it yet"),
 			"fleet-1: active\nfleet-1: not in effect so far: revision a is Draft (AwaitingReplicas: m-1 has not compiled it yet)" + history},
-		"a manager that refuses it": {at("a", emptyDigest, "fleet-1", "Active", "Draft", "AwaitingReplicas", "", "m-1 refuses it: a scenario fails"),
+		"a manager that refuses it": {refused(at("a", emptyDigest, "fleet-1", "Active", "Draft", "AwaitingReplicas", "", "m-1 refuses it: a scenario fails")),
 			"fleet-1: active\nfleet-1: not in effect so far: revision a is Draft (AwaitingReplicas: m-1 refuses it: a scenario fails)" + history},
 		"that nobody has looked yet": {at("b", "db", "fleet-0", "Active", "Active", "InForce", "1", ""),
 			"fleet-1: active\nfleet-1: not in effect so far: the manager has made no PolicyRevision of it; is one running, and what do the Events of " +

@@ -19,6 +19,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -30,7 +31,7 @@ import (
 
 func renderCommand() *cobra.Command {
 	flags := &access.Flags{}
-	var from source
+	var from source.Flags
 	var revision string
 	var live bool
 	cmd := &cobra.Command{
@@ -43,7 +44,7 @@ func renderCommand() *cobra.Command {
 		Example: "  {{.}} policy render --from default -o svg >default.svg\n  {{.}} policy render --revision fleet-1.4.0-3f2a9c1b7d --live",
 		Args:    usage.NoArgs,
 	}
-	from.register(cmd)
+	from.Register(cmd)
 	var output terminal.Output
 	output.Register(cmd, "mermaid", "dot", "svg", "markdown")
 	cmd.Flags().StringVar(&revision, "revision", "", "a PolicyRevision of the cluster")
@@ -84,11 +85,11 @@ func renderCommand() *cobra.Command {
 }
 
 // drawn is the lifecycle to draw. It has to compile, and no more than that: also one that is refused is worth looking at.
-func drawn(ctx context.Context, c client.Client, from *source, revision string, in io.Reader) (*lifecycle.Lifecycle, error) {
+func drawn(ctx context.Context, c client.Client, from *source.Flags, revision string, in io.Reader) (*lifecycle.Lifecycle, error) {
 	var files bundle.Files
 	name, placed := revision, func(d diag.Diagnostic) diag.Diagnostic { return d }
 	if revision != "" {
-		if from.path != "" || from.shipped != "" {
+		if from.Path != "" || from.Shipped != "" {
 			return nil, usage.Errorf("give one of -f, --from and --revision")
 		}
 		stored := &policyv1alpha1.PolicyRevision{}
@@ -103,7 +104,7 @@ func drawn(ctx context.Context, c client.Client, from *source, revision string, 
 			return nil, err
 		}
 	} else {
-		m, err := from.read(ctx, in)
+		m, err := from.Read(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +112,7 @@ func drawn(ctx context.Context, c client.Client, from *source, revision string, 
 		if err != nil {
 			return nil, err
 		}
-		files, name, placed = m.files.Filled(fill), m.name, m.placed
+		files, name, placed = m.Files.Filled(fill), m.Name, m.Placed
 	}
 	l, found, err := lifecycle.Compile(bundle.LifecycleFile, files[bundle.LifecycleFile], policies.Vocabulary())
 	if err != nil {

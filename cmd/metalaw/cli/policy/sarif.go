@@ -102,7 +102,7 @@ func (v verdict) sarif() sarifLog {
 	var codes []string
 	for _, d := range v.report.Found {
 		codes = append(codes, d.Code)
-		text := v.placed(d).Message
+		text := v.Placed(d).Message
 		if d.Rule != "" {
 			text = d.Rule + ": " + text
 		}
@@ -130,7 +130,7 @@ func (v verdict) sarif() sarifLog {
 
 // physical is a place in a file of the bundle, in what was read.
 func (v verdict) physical(file string, line, column int) sarifPhysical {
-	file, line, column = v.place(file, line, column)
+	file, line, column = v.Place(file, line, column)
 	at := sarifPhysical{Artifact: sarifArtifact{URI: uriReference(file)}}
 	if line > 0 {
 		at.Region = &sarifRegion{StartLine: line, StartColumn: max(1, column)}

@@ -313,3 +313,44 @@ func TestWhatIsNoBundleIsSaidInOneSentence(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatAKustomizationMakesIsVerifiedFromItsOutput(t *testing.T) {
+	const output = `apiVersion: v1
+data:
+  bundle.yaml: |
+    apiVersion: policy.metalaw.dev/v1alpha1
+    kind: Bundle
+    name: lab
+    version: 1.0.0
+kind: ConfigMap
+metadata:
+  labels:
+    policy.metalaw.dev/bundle: lab
+  name: lab-1.0.0-78277f76cm
+  namespace: metalaw-system
+`
+	if out, err := call(t, output, "verify", "-f", "-"); err != nil || !strings.Contains(out, "accepted: bundle lab 1.0.0") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	misspelt := strings.Replace(output, "    version: 1.0.0\n", "    version: 1.0.0\n    setings: {}\n", 1)
+	want := `standard input:8:5: error: the bundle has no key "setings" [yaml-unknown-key]`
+	if out, err := call(t, misspelt, "verify", "-f", "-"); !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, want) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestADirectoryWithAKustomizationIsToldTheCommandThatVerifiesIt(t *testing.T) {
+	overlay := t.TempDir()
+	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte("resources: [../fleet]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := func(dir string) string { return "`kubectl kustomize " + dir + " | metalaw policy verify -f -`\n" }
+	out, err := call(t, "", "verify", "-f", overlay)
+	if !errors.Is(err, terminal.ErrIncomplete) || !strings.Contains(out, "the directory holds no file of a bundle") || !strings.Contains(out, command(overlay)) {
+		t.Errorf("an overlay without files: %v\n%s", err, out)
+	}
+	dir := begun(t, "default")
+	if out, err := call(t, "", "verify", "-f", dir); err != nil || !strings.HasSuffix(out, command(dir)) {
+		t.Errorf("a bundle with a kustomization: %v\n%s", err, out)
+	}
+}

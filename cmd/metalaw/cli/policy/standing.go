@@ -33,12 +33,6 @@ func scopeOf(r *policyv1alpha1.PolicyRevision) canary.Scope {
 	return canary.Scope{Selector: r.Status.Canary.Selector, Percent: r.Status.Canary.Percent}
 }
 
-// cost is what a canary that has paused itself has cost. What to do about it depends on who asks.
-func cost(r *policyv1alpha1.PolicyRevision) string {
-	words, _, _ := strings.Cut(r.Status.Canary.Reason, "; change its stage or its scope")
-	return words
-}
-
 // underWay says what is on its way into force, or governs a part of the fleet, and how that is ended: a rollback of what is in force
 // ends no canary. The promotion of the target waits because it is what is asked for, and is left out; nil for no target.
 func (r *rollout) underWay(all []policyv1alpha1.PolicyRevision, target *policyv1alpha1.PolicyRevision) []string {
@@ -54,7 +48,7 @@ func (r *rollout) underWay(all []policyv1alpha1.PolicyRevision, target *policyv1
 		case isCanary(one):
 			is := "governs as a canary: " + scopeOf(one).String()
 			if isPaused(one) {
-				is = "is a canary that has paused itself: " + cost(one)
+				is = "is a canary that has paused itself: " + one.Status.Canary.Cost()
 			}
 			words = append(words, fmt.Sprintf("revision %s %s; to end it: %s", one.Name, is, r.ending(one)))
 		}
@@ -81,7 +75,7 @@ func (r *rollout) unfit(one *policyv1alpha1.PolicyRevision) string {
 		return ""
 	}
 	return fmt.Sprintf("revision %s is a canary that has paused itself: %s. Promoted as it is, it governs the whole fleet. To end the canary: %s; "+
-		"then mend the bundle, and try the new version", one.Name, cost(one), r.ending(one))
+		"then mend the bundle, and try the new version", one.Name, one.Status.Canary.Cost(), r.ending(one))
 }
 
 // standsStill says of a canary that has paused itself that to ask for the same scope again changes nothing; empty where it does.
@@ -93,7 +87,7 @@ func (q *request) standsStill(head client.Object) string {
 		if one := &q.before[i]; q.concerns(one) && isPaused(one) && scopeOf(one) == (canary.Scope{Selector: q.servers, Percent: int32(q.percent)}) {
 			return fmt.Sprintf("nothing was changed: revision %s is a canary with this scope already, and has paused itself: %s. "+
 				"It takes no further server: give it another scope, or end it with --stage shadow and mend the bundle; where it was "+
-				"not to blame, --stage canary after that begins it anew", one.Name, cost(one))
+				"not to blame, --stage canary after that begins it anew", one.Name, one.Status.Canary.Cost())
 		}
 	}
 	return ""

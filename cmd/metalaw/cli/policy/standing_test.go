@@ -32,8 +32,7 @@ var emptyDigest = func() string {
 
 // pausedOf is a canary of a share of the servers that has cost more than its budget.
 func pausedOf(r policyv1alpha1.PolicyRevision, percent int32) policyv1alpha1.PolicyRevision {
-	r.Status.Canary = &policyv1alpha1.CanaryStatus{Percent: percent, Paused: true, Reason: "0 servers were halted under it (its budget is 0) and " +
-		"2 entered Error (its budget is 0); change its stage or its scope to go on"}
+	r.Status.Canary = &policyv1alpha1.CanaryStatus{Percent: percent, Paused: true, Errors: 2, MaxHalts: new(int32), MaxErrors: new(int32)}
 	return r
 }
 
@@ -223,7 +222,7 @@ func TestAWaitThatIsInterruptedSaysWhatBecomesOfIt(t *testing.T) {
 	const stays = "ConfigMap fleet-1 is labelled active, so that it stays asked for; to withdraw it while it is not in force: " +
 		"`metalaw policy promote fleet-1 --stage shadow`"
 	waits := at("a", "da", "fleet-1", "Active", "Shadow", "AwaitingReplicas", "", "m-1 has not compiled it yet")
-	refused := at("a", "da", "fleet-1", "Active", "Shadow", "AwaitingReplicas", "", "m-1 refuses it: no")
+	refused := refused(at("a", "da", "fleet-1", "Active", "Shadow", "AwaitingReplicas", "", "m-1 refuses it: no"))
 	for name, c := range map[string]struct {
 		revision policyv1alpha1.PolicyRevision
 		timeout  time.Duration

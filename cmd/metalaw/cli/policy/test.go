@@ -59,11 +59,11 @@ type testCase struct {
 func (v verdict) cases() []testCase {
 	var all []testCase
 	for _, s := range v.report.Scenarios {
-		file, line, _ := v.place(bundle.ScenariosFile, s.Line, 1)
+		file, line, _ := v.Place(bundle.ScenariosFile, s.Line, 1)
 		all = append(all, testCase{scenario: true, name: s.Name, passed: s.Passed, message: s.Message, file: file, line: line})
 	}
 	for _, r := range v.report.Tests {
-		file, line, _ := v.place(r.File, r.Line, 1)
+		file, line, _ := v.Place(r.File, r.Line, 1)
 		all = append(all, testCase{name: r.Name, passed: r.Passed, message: r.Message, file: file, line: line})
 	}
 	return all
@@ -94,7 +94,7 @@ func (v verdict) failed() bool {
 
 func (v verdict) results(t *terminal.Terminal, verbose bool) error {
 	for _, d := range v.broken() {
-		if err := finding(t, v.placed(d)); err != nil {
+		if err := finding(t, v.Placed(d)); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/admission/objectonly"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -34,7 +35,7 @@ const (
 func allowed(kind string) string { return admissionv1.SchemeGroupVersion.String() + "/" + kind }
 
 func vapCommand() *cobra.Command {
-	var from source
+	var from source.Flags
 	manager := webhooks.ManagerUser
 	cmd := &cobra.Command{
 		Use:   "vap [-f DIR|FILE|-]",
@@ -55,23 +56,23 @@ func vapCommand() *cobra.Command {
 			" \\\n    --prune-allowlist=" + allowed("ValidatingAdmissionPolicyBinding"),
 		Args: usage.NoArgs,
 	}
-	from.register(cmd)
+	from.Register(cmd)
 	cmd.Flags().StringVar(&manager, "manager-user", manager, "user name of the manager, whose own writes are not asked about")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		t := terminal.Of(cmd)
-		if from.path == "" && from.shipped == "" {
-			from.shipped = policies.DefaultBundle
+		if from.Path == "" && from.Shipped == "" {
+			from.Shipped = policies.DefaultBundle
 		}
-		m, err := from.read(cmd.Context(), cmd.InOrStdin())
+		m, err := from.Read(cmd.Context(), cmd.InOrStdin())
 		if err != nil {
 			return err
 		}
-		b, report, err := policies.Accept(cmd.Context(), m.files)
+		b, report, err := policies.Accept(cmd.Context(), m.Files)
 		if err != nil {
 			return err
 		}
 		if b == nil {
-			if err := (verdict{manuscript: m, report: report}).text(&terminal.Terminal{Out: cmd.ErrOrStderr()}, false); err != nil {
+			if err := (verdict{Bundle: m, report: report}).text(&terminal.Terminal{Out: cmd.ErrOrStderr()}, false); err != nil {
 				return err
 			}
 			return terminal.ErrIncomplete

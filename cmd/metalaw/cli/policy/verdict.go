@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
@@ -24,26 +25,26 @@ const asSARIF = "sarif"
 
 // examination is what verify and test share: where the bundle is, and in which form its verdict is told.
 type examination struct {
-	from   source
+	from   source.Flags
 	output terminal.Output
 }
 
 func (e *examination) register(cmd *cobra.Command, words ...string) {
-	e.from.register(cmd)
+	e.from.Register(cmd)
 	e.output.Register(cmd, words...)
 }
 
 // examine reads the bundle and holds it to all that the manager holds it to.
 func (e *examination) examine(cmd *cobra.Command) (verdict, error) {
-	m, err := e.from.read(cmd.Context(), cmd.InOrStdin())
-	if none, ok := errors.AsType[*unfit](err); ok {
-		return none.verdict(), nil
+	m, err := e.from.Read(cmd.Context(), cmd.InOrStdin())
+	if none, ok := errors.AsType[*source.LoadError](err); ok {
+		return verdict{Bundle: none.Bundle, report: bundle.Report{Found: none.Found}}, nil
 	}
 	if err != nil {
 		return verdict{}, err
 	}
-	b, report, err := policies.Accept(cmd.Context(), m.files)
-	return verdict{manuscript: m, bundle: b, report: report}, err
+	b, report, err := policies.Accept(cmd.Context(), m.Files)
+	return verdict{Bundle: m, bundle: b, report: report}, err
 }
 
 // tell writes a verdict; text writes it for people. The error says that not all is well.
@@ -66,7 +67,7 @@ func (e *examination) tell(cmd *cobra.Command, v verdict, well bool, text func(*
 
 // verdict is what there is to say of a bundle.
 type verdict struct {
-	*manuscript
+	*source.Bundle
 	bundle *bundle.Bundle
 	report bundle.Report
 }
@@ -86,7 +87,7 @@ func (v verdict) text(t *terminal.Terminal, notes bool) error {
 		if (d.Severity == diag.Info && !notes) || d.Code == verify.CodeNotProven { // what is not proven is told below in any case
 			continue
 		}
-		if err := finding(t, v.placed(d)); err != nil {
+		if err := finding(t, v.Placed(d)); err != nil {
 			return err
 		}
 		if err := v.example(t, d); err != nil {
@@ -103,13 +104,13 @@ func (v verdict) text(t *terminal.Terminal, notes bool) error {
 		hidden = fmt.Sprintf(", %s (--notes)", terminal.Count(n, "note"))
 	}
 	if v.bundle == nil {
-		_, err := fmt.Fprintf(t.Out, "%s: %s: %s, %s%s\n", v.name, t.Paint(terminal.Bad, "refused", 0),
+		_, err := fmt.Fprintf(t.Out, "%s: %s: %s, %s%s\n", v.Name, t.Paint(terminal.Bad, "refused", 0),
 			terminal.Count(v.count(diag.Error), "error"), terminal.Count(v.count(diag.Warning), "warning"), hidden)
 		return err
 	}
 	c := v.report.Coverage
 	_, err := fmt.Fprintf(t.Out, "%s: %s: bundle %s %s, %d states, %d rules, %d scenarios, %d Rego tests, %s%s\nrevision %s, digest %s\n",
-		v.name, t.Paint(terminal.Good, "accepted", 0), v.bundle.Name, v.bundle.Version, len(v.bundle.Lifecycle.States()), c.Rules,
+		v.Name, t.Paint(terminal.Good, "accepted", 0), v.bundle.Name, v.bundle.Version, len(v.bundle.Lifecycle.States()), c.Rules,
 		len(v.report.Scenarios), len(v.report.Tests), terminal.Count(v.count(diag.Warning), "warning"), hidden,
 		v.bundle.Revision.Name, v.bundle.Revision.Digest)
 	if taken := v.taken(); err == nil && len(taken) > 0 {
@@ -118,11 +119,21 @@ func (v verdict) text(t *terminal.Terminal, notes bool) error {
 	return err
 }
 
+// kustomized names the command for what a kustomization in the directory makes, which is not read here.
+func (v verdict) kustomized(t *terminal.Terminal) error {
+	command := v.Kustomized()
+	if command == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(t.Out, "the kustomization of the directory was not read; to verify what it makes: %s\n", command)
+	return err
+}
+
 // taken are the files that were filled in.
 func (v verdict) taken() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(v.report.Files)) {
-		if _, own := v.files[name]; !own {
+		if _, own := v.Files[name]; !own {
 			names = append(names, name)
 		}
 	}
@@ -203,9 +214,9 @@ type jsonFinding struct {
 
 func (v verdict) jsonFinding(d diag.Diagnostic) jsonFinding {
 	if x := v.counterexample(d); x != nil {
-		return jsonFinding{v.placed(d), x.Scenario(d.Code + ": " + d.Message)}
+		return jsonFinding{v.Placed(d), x.Scenario(d.Code + ": " + d.Message)}
 	}
-	return jsonFinding{Diagnostic: v.placed(d)}
+	return jsonFinding{Diagnostic: v.Placed(d)}
 }
 
 type jsonTest struct {
@@ -217,7 +228,7 @@ type jsonTest struct {
 }
 
 func (v verdict) json() jsonReport {
-	r := jsonReport{Source: v.name, Accepted: v.bundle != nil, Findings: []jsonFinding{}, Coverage: v.report.Coverage,
+	r := jsonReport{Source: v.Name, Accepted: v.bundle != nil, Findings: []jsonFinding{}, Coverage: v.report.Coverage,
 		Scenarios: []jsonTest{}, Tests: []jsonTest{}}
 	if v.bundle != nil {
 		r.Bundle, r.Version = v.bundle.Name, v.bundle.Version

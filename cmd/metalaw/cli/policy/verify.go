@@ -20,7 +20,8 @@ func verifyCommand() *cobra.Command {
 		Short: "Say whether a bundle could be accepted, and everything that is wrong with it",
 		Long: "Holds a bundle to all that the manager holds it to before it may govern: strict parsing, types, limits, static verification of the " +
 			"lifecycle, the bundle's own scenarios and Rego tests, and their coverage. All problems are told at once, each with its place, its " +
-			"cause and its remedy. What the bundle leaves out is taken from the built-in default.\n\n" +
+			"cause and its remedy. What the bundle leaves out is taken from the built-in default. A kustomization.yaml is not read: " +
+			"`kubectl kustomize` says what it makes, and -f - verifies that.\n\n" +
 			"With --live it holds the PolicyRevisions to that which the cluster has in use, with what they hold and nothing else: before an " +
 			"upgrade, the new version of this program says which of them a manager of that version would hold.\n\n" +
 			"--examples overwrites no file: one that is there already is refused before anything is judged, and where there is nothing to write " +
@@ -60,15 +61,15 @@ func verifyCommand() *cobra.Command {
 		if err := examplesFile(examples).write(t, v.examples(notes)); err != nil {
 			return err
 		}
-		if v.report.Found = append(v.report.Found, v.labels...); v.labels.HasErrors() {
+		if v.report.Found = append(v.report.Found, v.Labels...); v.Labels.HasErrors() {
 			v.bundle = nil
 		}
-		beside, err := v.judgeKustomization()
-		if err != nil {
-			return err
-		}
-		v.report.Found = append(v.report.Found, beside...)
-		return e.tell(cmd, v, v.bundle != nil, func(t *terminal.Terminal) error { return v.text(t, notes) })
+		return e.tell(cmd, v, v.bundle != nil, func(t *terminal.Terminal) error {
+			if err := v.text(t, notes); err != nil {
+				return err
+			}
+			return v.kustomized(t)
+		})
 	}
 	return cmd
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package source
 
 import (
 	"bytes"
@@ -9,138 +9,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/internal/yamlnode"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
-	"github.com/metalaw/metalaw/engine/diag"
-	"github.com/metalaw/metalaw/policies"
 )
-
-// source is where a bundle is read from: a directory with its files, a file of manifests with its ConfigMaps, standard
-// input with the same, or a bundle that is built in.
-type source struct {
-	path    string
-	shipped string
-}
-
-func (s *source) register(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVarP(&s.path, "filename", "f", "", "directory with the bundle's files, file with its ConfigMaps, or - for standard input")
-	f.StringVar(&s.shipped, "from", "", "a bundle that is built in: "+strings.Join(policies.ShippedNames(), ", "))
-	// The errors are about flags that do not exist.
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(policies.ShippedNames(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.MarkFlagFilename("filename")
-}
-
-// manuscript is a bundle as its author keeps it.
-type manuscript struct {
-	// name says what was read, for people.
-	name  string
-	files bundle.Files
-	// at says where a file of the bundle begins in what was read.
-	at map[string]origin
-	// dir is the directory that was read; empty where it was none.
-	dir string
-	// own are the files that were read in it, and parts those that its manifest.yaml lists.
-	own   []string
-	parts []bundle.Part
-	// labels is what admission refuses of the labels and annotations of the ConfigMap, or warns of.
-	labels diag.List
-}
-
-// origin is where the text of one file of a bundle stands.
-type origin struct {
-	path string
-	// line and column are added to a place in the text; of quoted text they are the place of its beginning.
-	line, column int
-	// quoted says that the lines of the text are not those of the file.
-	quoted bool
-	// key is where an object names the file; nil for a file of a directory.
-	key *yaml.Node
-}
-
-// place is where a place in a file of the bundle stands in what was read.
-func (m *manuscript) place(file string, line, column int) (path string, atLine, atColumn int) {
-	o, ok := m.at[file]
-	if !ok {
-		o = origin{path: file}
-	}
-	if !ok && line == 0 { // where it would be; what has a line stands in a file that was filled in
-		o.path = filepath.Join(m.dir, file)
-	}
-	if line == 0 && o.key != nil {
-		return o.path, o.key.Line, o.key.Column
-	}
-	if line == 0 {
-		return o.path, o.line, 0
-	}
-	if o.quoted {
-		return o.path, o.line, o.column
-	}
-	return o.path, line + o.line, column + o.column
-}
-
-// placed is a finding at the place where its file stands. Within quoted or folded text no place can be told from the lines of
-// the file, so that the finding says both; and of many files in one the finding says which it is about as a whole.
-func (m *manuscript) placed(d diag.Diagnostic) diag.Diagnostic {
-	switch o := m.at[d.File]; {
-	case d.Line == 0 && o.key != nil:
-		d.Message = d.File + ": " + d.Message
-	case d.Line > 0 && o.quoted:
-		d.Message = fmt.Sprintf("%s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
-	}
-	d.File, d.Line, d.Column = m.place(d.File, d.Line, d.Column)
-	return d
-}
-
-// read reads the one bundle that the flags name.
-func (s *source) read(ctx context.Context, in io.Reader) (*manuscript, error) {
-	switch {
-	case s.path != "" && s.shipped != "":
-		return nil, usage.Errorf("give -f or --from, not both")
-	case s.shipped != "":
-		files, err := policies.Shipped(s.shipped)
-		if err != nil {
-			return nil, usage.Errorf("%v; there are %s", err, strings.Join(policies.ShippedNames(), ", "))
-		}
-		return &manuscript{name: "built-in bundle " + s.shipped, files: files}, nil
-	case s.path == "":
-		return nil, usage.Errorf("which bundle? Name its directory or file with -f, or a built-in one with --from")
-	case s.path == "-":
-		return readStream(ctx, "standard input", s.path, in)
-	}
-	info, err := os.Stat(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usage.Errorf("there is no file or directory %s", s.path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return readDirectory(s.path)
-	}
-	m, err := readStream(ctx, s.path, s.path, in)
-	if none, ok := errors.AsType[*unfit](err); isFileName(filepath.Base(s.path)) && (ok && none.absent() || strings.HasSuffix(s.path, ".rego")) {
-		return nil, absent(s.path, "this is one file of a bundle, and holds no ConfigMap", "name its directory: -f "+filepath.Dir(s.path))
-	}
-	return m, err
-}
 
 // maxManifests is how much of a stream of manifests is read: many times what a bundle and its parts may have.
 const maxManifests = 64 << 20
 
-func readStream(ctx context.Context, name, path string, in io.Reader) (*manuscript, error) {
+func readStream(ctx context.Context, name, path string, in io.Reader) (*Bundle, error) {
 	data, err := terminal.Read(ctx, path, in, maxManifests)
 	if err != nil {
 		return nil, err
@@ -153,7 +36,7 @@ func readStream(ctx context.Context, name, path string, in io.Reader) (*manuscri
 }
 
 // readManifests takes the one bundle out of a stream of manifests; other objects in it are passed over.
-func readManifests(path string, data []byte) (*manuscript, error) {
+func readManifests(path string, data []byte) (*Bundle, error) {
 	objects, err := configMaps(path, data)
 	if err != nil {
 		return nil, err
@@ -174,14 +57,14 @@ func readManifests(path string, data []byte) (*manuscript, error) {
 			"give the directory of a bundle, or the manifest of its ConfigMap with this label")
 	case 1:
 		head := heads[0]
-		m, err := head.manuscript(path+", ConfigMap "+head.name, others.of(head))
-		if none, ok := errors.AsType[*unfit](err); ok {
-			others.tellApart(head, none.found)
+		m, err := head.assembled(path+", ConfigMap "+head.name, others.of(head))
+		if none, ok := errors.AsType[*LoadError](err); ok {
+			others.tellApart(head, none.Found)
 		}
 		if err != nil {
 			return nil, err
 		}
-		m.labels, m.at[metadata] = head.judgeLabels(m.files), origin{path: path}
+		m.Labels, m.at[metadata] = head.judgeLabels(m.Files), origin{path: path}
 		return m, nil
 	default:
 		names := make([]string, len(heads))
@@ -321,9 +204,9 @@ func originOf(path string, n *yaml.Node, lines []string) origin {
 	return o
 }
 
-// manuscript puts a bundle together from its head and the parts that its manifest lists. holder gives a ConfigMap by its name.
-func (c *configMap) manuscript(name string, holder func(string) *configMap) (*manuscript, error) {
-	m := &manuscript{name: name, at: c.at}
+// assembled puts a bundle together from its head and the parts that its manifest lists. holder gives a ConfigMap by its name.
+func (c *configMap) assembled(name string, holder func(string) *configMap) (*Bundle, error) {
+	m := &Bundle{Name: name, at: c.at}
 	head := make(map[string]string, len(c.files))
 	for name, data := range c.files {
 		head[name] = string(data)
@@ -340,8 +223,8 @@ func (c *configMap) manuscript(name string, holder func(string) *configMap) (*ma
 		return string(text), ok
 	})
 	if found.HasErrors() {
-		return nil, &unfit{m, found}
+		return nil, &LoadError{m, found}
 	}
-	m.files = files
+	m.Files = files
 	return m, nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package source
 
 import (
 	"fmt"
@@ -22,29 +22,29 @@ const (
 	codeTwice       = "yaml-duplicate-key"
 )
 
-// unfit is what nothing can be compiled of: a bundle that is not whole, or what is none. Its findings are told in the form that was
+// LoadError is what nothing can be compiled of: a bundle that is not whole, or what is none. Its findings are told in the form that was
 // asked for, as those of any bundle are.
-type unfit struct {
-	*manuscript
-	found diag.List
+type LoadError struct {
+	*Bundle
+	Found diag.List
 }
 
-func (u *unfit) Error() string {
-	placed := make(diag.List, len(u.found))
-	for i, d := range u.found {
-		placed[i] = u.placed(d)
+func (u *LoadError) Error() string {
+	placed := make(diag.List, len(u.Found))
+	for i, d := range u.Found {
+		placed[i] = u.Placed(d)
 	}
-	return fmt.Sprintf("%s: there is no whole bundle:\n%v", u.name, placed.Err())
+	return fmt.Sprintf("%s: there is no whole bundle:\n%v", u.Name, placed.Err())
 }
 
 // absent says of what was read as a whole that it is no bundle.
-func absent(name, message, hint string) *unfit {
-	return &unfit{&manuscript{name: name}, diag.List{{Severity: diag.Error, Code: codeAbsent, File: name, Message: message, Hint: hint}}}
+func absent(name, message, hint string) *LoadError {
+	return &LoadError{&Bundle{Name: name}, diag.List{{Severity: diag.Error, Code: codeAbsent, File: name, Message: message, Hint: hint}}}
 }
 
 // unreadable says at a place of a stream of manifests why no bundle can be taken out of it.
-func unreadable(name string, at *yaml.Node, code, message, hint string) *unfit {
-	return &unfit{&manuscript{name: name}, diag.List{{Severity: diag.Error, Code: code, File: name, Line: at.Line, Column: at.Column,
+func unreadable(name string, at *yaml.Node, code, message, hint string) *LoadError {
+	return &LoadError{&Bundle{Name: name}, diag.List{{Severity: diag.Error, Code: code, File: name, Line: at.Line, Column: at.Column,
 		Message: message, Hint: hint}}}
 }
 
@@ -52,9 +52,9 @@ func unreadable(name string, at *yaml.Node, code, message, hint string) *unfit {
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
 // noYAML says why a stream of manifests could not be parsed: what is no text is told with its place.
-func noYAML(name string, data []byte, err error) *unfit {
+func noYAML(name string, data []byte, err error) *LoadError {
 	if found := bundle.NoText(bundle.Files{name: data}); len(found) > 0 {
-		return &unfit{&manuscript{name: name}, found}
+		return &LoadError{&Bundle{Name: name}, found}
 	}
 	at, message := &yaml.Node{}, err.Error()
 	if in := yamlError.FindStringSubmatch(message); in != nil {
@@ -67,10 +67,5 @@ func noYAML(name string, data []byte, err error) *unfit {
 		"check indentation, brackets and quotes in this line and the next")
 }
 
-// absent says that it is none at all.
-func (u *unfit) absent() bool { return len(u.found) == 1 && u.found[0].Code == codeAbsent }
-
-// verdict is what is to be said of it: its findings alone.
-func (u *unfit) verdict() verdict {
-	return verdict{manuscript: u.manuscript, report: bundle.Report{Found: u.found}}
-}
+// isAbsent says that it is none at all.
+func (u *LoadError) isAbsent() bool { return len(u.Found) == 1 && u.Found[0].Code == codeAbsent }

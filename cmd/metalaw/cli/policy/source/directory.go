@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package source
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,15 +16,38 @@ import (
 	"github.com/metalaw/metalaw/engine/diag"
 )
 
+// KustomizationFile is the kustomization of a bundle as `policy init` writes it.
+const KustomizationFile = "kustomization.yaml"
+
+// kustomizationFiles are the names that kustomize looks for, in its order.
+var kustomizationFiles = []string{KustomizationFile, "kustomization.yml", "Kustomization"}
+
+// Kustomized is the command that verifies what the kustomization of the directory makes; empty where there is none.
+func (m *Bundle) Kustomized() string {
+	if m.dir == "" {
+		return ""
+	}
+	return kustomized(m.dir)
+}
+
+func kustomized(dir string) string {
+	for _, name := range kustomizationFiles {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return "`kubectl kustomize " + dir + " | metalaw policy verify -f -`"
+		}
+	}
+	return ""
+}
+
 // beside says that a file of a directory is there for other programs or for readers, and not for metalaw.
 func beside(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "README") ||
 		slices.Contains(kustomizationFiles, name)
 }
 
-// readDirectory reads the files of a directory as those of one ConfigMap, as the kustomization of `policy init` makes it. A file
+// Directory reads the files of a directory as those of one ConfigMap, as the kustomization of `policy init` makes it. A file
 // that manifest.yaml lists may be beside it.
-func readDirectory(dir string) (*manuscript, error) {
+func Directory(dir string) (*Bundle, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -50,23 +72,25 @@ func readDirectory(dir string) (*manuscript, error) {
 		c.files[name] = data
 	}
 	if len(wrong) > 0 {
-		return nil, &unfit{&manuscript{name: dir, dir: dir, at: c.at}, wrong}
+		return nil, &LoadError{&Bundle{Name: dir, dir: dir, at: c.at}, wrong}
 	}
 	if len(c.files) == 0 {
-		return nil, absent(dir, "the directory holds no file of a bundle", "`metalaw policy init "+dir+"` writes some to start from")
+		hint := "`metalaw policy init " + dir + "` writes some to start from"
+		if command := kustomized(dir); command != "" {
+			hint = "verify what its kustomization makes: " + command
+		}
+		return nil, absent(dir, "the directory holds no file of a bundle", hint)
 	}
-	own := slices.Collect(maps.Keys(c.files))
 	listed := &configMap{files: bundle.Files{}, at: c.at}
-	parts := bundle.Parts(string(c.files[bundle.PartsFile]))
-	for _, p := range parts {
+	for _, p := range bundle.Parts(string(c.files[bundle.PartsFile])) {
 		if data, ok := c.files[p.Name]; ok {
 			listed.files[p.Name] = data
 			delete(c.files, p.Name)
 		}
 	}
-	m, err := c.manuscript(dir, func(string) *configMap { return listed })
+	m, err := c.assembled(dir, func(string) *configMap { return listed })
 	if m != nil {
-		m.dir, m.own, m.parts = dir, own, parts
+		m.dir = dir
 	}
 	return m, err
 }
