@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package why
+package index_test
 
 import (
 	"testing"
@@ -10,9 +10,8 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/selection"
-	"github.com/metalaw/metalaw/policies/feasible"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -93,15 +92,11 @@ func TestWhatMayPassByItselfIsSoForExplainAndAdmission(t *testing.T) {
 				t.Errorf("%s passes %s, want %s", c.code, got, c.want)
 			}
 
-			asked, err := feasible.Of(claim, bundle.Priority{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var judges feasible.Policy
+			var judges solve.Policy
 			if policy != nil {
 				judges = policy
 			}
-			if said, err := feasible.Judge(t.Context(), x, judges, asked, 0); err != nil || said.Feasible() || said.Passing != c.admission {
+			if said, err := fitOf(t.Context(), x, judges, claim); err != nil || said.Feasible() || said.Passing != c.admission {
 				t.Errorf("admission: %s, passing %t, %v", said, said.Passing, err)
 			}
 		})

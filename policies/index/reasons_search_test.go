@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package why
+package index_test
 
 import (
 	"context"
@@ -99,8 +99,8 @@ func TestAGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 			r.Errorf("complete is %t, and by brute force it is %t: %q", got.Complete, want, could)
 		}
 		late += checkTaken(r, got, could)
-		if !got.Complete && got.After != before || got.Complete && got.After.census.Fleet(0).Claimed != before.census.Fleet(0).Claimed+int64(len(members)) {
-			r.Errorf("%d are claimed then, and %d before", got.After.census.Fleet(0).Claimed, before.census.Fleet(0).Claimed)
+		if !got.Complete && got.After != before || got.Complete && got.After.claimed() != before.claimed()+int64(len(members)) {
+			r.Errorf("%d are claimed then, and %d before", got.After.claimed(), before.claimed())
 		}
 	})
 	if least := runs / 20; whole < least || short < least || late < least {
@@ -172,7 +172,7 @@ func TestASpreadGangIsServedWhereBruteForceFindsAWay(t *testing.T) {
 				for i, m := range members {
 					p, _ := policies.PlacementOf(m.Claim)
 					could, left, apart = append(could, allowed(t, policy, m, servers)), append(left, i), append(apart, p.Spread())
-					counts = append(counts, placesAmong(t, policy, m.Claim, p, feasible, selection.Fleet{}))
+					counts = append(counts, p.Places(len(feasible), func(i int) *selection.Candidate { return &feasible[i] }))
 					alike = alike && apart[i] != nil && apart[i].MaxSkew == apart[0].MaxSkew && maps.Equal(counts[i], counts[0])
 				}
 				want := ordersFor(could, racks, counts, apart, left, nil)
@@ -209,7 +209,7 @@ func TestASpreadGangIsServedThoughOnlyTheMatchingFindsAWay(t *testing.T) {
 		members[i].Claim.Labels = map[string]string{"last": fmt.Sprintf("%02d", 11-i)}
 	}
 	served, err := Serve(context.Background(), policy, bundle.Quota{}, members, FleetOf(servers, nil, nil, time.Unix(0, 0)))
-	if err != nil || !served.Complete || served.After.census.Fleet(0).Claimed != 12 {
+	if err != nil || !served.Complete || served.After.claimed() != 12 {
 		t.Errorf("complete %v, %v", served.Complete, err)
 	}
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package feasible
+package index_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
@@ -67,19 +70,6 @@ func policyOf(t testing.TB, body string) *selection.Policy {
 	return p
 }
 
-func judged(t testing.TB, fleet *index.Index, policy Policy, c *v1alpha1.ServerClaim) Answer {
-	t.Helper()
-	asked, err := Of(c, bundle.Priority{Max: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := Judge(t.Context(), fleet, policy, asked, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
 func TestJudge(t *testing.T) {
 	large := selecting(v1alpha1.InstanceTypeLabel, "large")
 	for name, c := range map[string]struct {
@@ -124,7 +114,7 @@ func TestJudge(t *testing.T) {
 		"a policy whose score alone follows counts": {claim: claim(), policy: "allow if input.claim.namespace == \"other\"\nscore := input.fleet.claimed", want: "0 of 40 servers: not-allowed 39, taint 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var policy Policy
+			var policy solve.Policy
 			if c.policy != "" {
 				policy = policyOf(t, c.policy)
 			}
@@ -149,7 +139,7 @@ func rejecting(condition string) string {
 }
 
 func TestWordsNameNoServer(t *testing.T) {
-	for want, a := range map[string]Answer{
+	for want, a := range map[string]solve.Fit{
 		"no server of the fleet, in whatever state, can satisfy the claim: 0 of 4 servers: selector 4": {Total: 4, ByCode: map[string]int{"selector": 4}},
 		"the claim's gang takes 5 servers, and the whole fleet has 4":                                  {Total: 4, Gang: 5, Fit: 1},
 	} {
@@ -166,7 +156,7 @@ func TestAClaimThatHasNoMeaningIsNotJudged(t *testing.T) {
 			c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Like"}}}
 		}),
 	} {
-		if _, err := Of(c, bundle.Priority{}); err == nil {
+		if _, err := fitOf(t.Context(), index.New(), nil, c); err == nil {
 			t.Errorf("%s has a meaning", name)
 		}
 	}
@@ -185,7 +175,7 @@ func BenchmarkJudge(b *testing.B) {
 		fleet := fleetOf(servers)
 		for _, c := range []struct {
 			name   string
-			policy Policy
+			policy solve.Policy
 			claim  *v1alpha1.ServerClaim
 		}{
 			{"feasible", shipped.Selection, claim(selecting(v1alpha1.InstanceTypeLabel, "large"))},
@@ -193,16 +183,13 @@ func BenchmarkJudge(b *testing.B) {
 			{"placement", shipped.Selection, claim(placed(condition))},
 			{"policy", strict, claim()},
 		} {
-			asked, err := Of(c.claim, bundle.Priority{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			asked := []*claims.Claim{policies.ClaimOf(c.claim, bundle.Priority{}, time.Time{})}
 			b.Run(fmt.Sprintf("servers=%d/%s", servers, c.name), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					a, err := Judge(b.Context(), fleet, c.policy, asked, 0)
-					if err != nil || a.Feasible() != (c.name == "feasible") {
-						b.Fatal(a, err)
+					r := solve.Solve(b.Context(), &solve.Snapshot{Fleet: fleet.Index, Policy: c.policy}, asked, solve.Want{Mode: solve.FirstFit})[0]
+					if r.Err != nil || r.Fit.Feasible() != (c.name == "feasible") {
+						b.Fatal(r.Fit, r.Err)
 					}
 				}
 			})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package why
+package index_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 )
 
 func member(name, size string) *v1alpha1.ServerClaim {
@@ -28,7 +29,7 @@ func TestAGangGetsServersTogetherOrNotAtAll(t *testing.T) {
 	before := FleetOf(servers, nil, nil, time.Unix(0, 0))
 	members := []Member{{Claim: member("db-0", "3")}, {Claim: member("db-1", "3")}, {Claim: member("db-2", "3")}}
 	two, err := Serve(context.Background(), policy, bundle.Quota{}, members[:2], before)
-	if err != nil || !two.Complete || two.Answers[1].Verdicts[0].Name != "b" || two.After.census.Fleet(0).Claimed != 2 {
+	if err != nil || !two.Complete || two.Answers[1].Verdicts[0].Name != "b" || two.After.claimed() != 2 {
 		t.Errorf("two: %+v, %v", two, err)
 	}
 	three, err := Serve(context.Background(), policy, bundle.Quota{}, members, before)
@@ -52,8 +53,8 @@ func TestAGangIsServedThoughManyOfItsMembersWantOneServerEach(t *testing.T) {
 	}
 	policy := compiled(t, "package metalaw.selection\n\nallow := true\n")
 	served, err := Serve(context.Background(), policy, bundle.Quota{}, members, FleetOf(servers, nil, nil, time.Unix(0, 0)))
-	if err != nil || !served.Complete || served.After.census.Fleet(0).Claimed != 20 {
-		t.Errorf("complete %v, %d have servers, %v", served.Complete, served.After.census.Fleet(0).Claimed, err)
+	if err != nil || !served.Complete || served.After.claimed() != 20 {
+		t.Errorf("complete %v, %d have servers, %v", served.Complete, served.After.claimed(), err)
 	}
 }
 
@@ -176,7 +177,7 @@ func TestAGangThatItsQuotaNeverHasRoomForWaitsForThat(t *testing.T) {
 		}
 	}
 	served, err := Serve(context.Background(), nil, four, []Member{{Claim: member("db-0", "5")}}, f)
-	if refused := served.Answers[0].Refused; err != nil || refused == nil || *refused != (Reason{"QuotaExceeded", `gang "db": ` + tooSmall, Namespace}) {
+	if refused := served.Answers[0].Refused; err != nil || refused == nil || *refused != (Reason{Code: "QuotaExceeded", Message: `gang "db": ` + tooSmall, Stage: solve.Namespace}) {
 		t.Errorf("%+v, %v", refused, err)
 	}
 	back, err := Serve(context.Background(), nil, four, []Member{{Claim: named(member("db-0", "5"), "a")}}, f)
@@ -200,7 +201,7 @@ func TestAMemberForWhichAServerIsReservedHasIt(t *testing.T) {
 		}
 		first, _ := served.Answers[0].Taken()
 		second, got := served.Answers[1].Taken()
-		if first.Name != "a" || got != want || want && (second.Name != "b" || served.After.census.Fleet(0).Claimed != 2) {
+		if first.Name != "a" || got != want || want && (second.Name != "b" || served.After.claimed() != 2) {
 			t.Errorf("quota %d: %+v, %+v", limit, first, second)
 		}
 	}

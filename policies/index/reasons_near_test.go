@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package why
+package index_test
 
 import (
 	"context"
@@ -14,21 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine/placement"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/selection"
 )
-
-func TestEveryCodeOfMetalawPassesSomehow(t *testing.T) {
-	all := append(selection.Codes(), placement.Codes()...)
-	for _, c := range all {
-		if _, known := passing[c.Code]; !known {
-			t.Errorf("nobody says how %q passes", c.Code)
-		}
-	}
-	if len(passing) != len(all) {
-		t.Errorf("%d codes pass, and there are %d", len(passing), len(all))
-	}
-}
 
 func free(name string, change func(*v1alpha1.Server)) v1alpha1.Server {
 	s := v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"size": "m"}},
@@ -105,16 +93,16 @@ func TestAServerThatRestsPassesWhenSomebodyActs(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		server v1alpha1.Server
-		want   Passing
+		want   solve.Passing
 	}{
-		"one that is parked":                              {says(v1alpha1.StateParked, ""), ByOperator},
-		"one in Error":                                    {says(v1alpha1.StateError, ""), ByOperator},
-		"one that was found running":                      {says(v1alpha1.StateObserving, ""), ByOperator},
-		"one in a state of the bundle in which it rests":  {says("Burned", v1alpha1.ConditionReady), ByOperator},
-		"one whose way is barred":                         {says(v1alpha1.StateCleanup, v1alpha1.ConditionStalled), ByOperator},
-		"one in a state of the bundle that it will leave": {says("Burning", v1alpha1.ConditionReconciling), ByItself},
-		"one that is being wiped":                         {says(v1alpha1.StateCleanup, v1alpha1.ConditionReconciling), ByItself},
-		"one of which nothing is known yet":               {says("", ""), ByItself},
+		"one that is parked":                              {says(v1alpha1.StateParked, ""), solve.ByOperator},
+		"one in Error":                                    {says(v1alpha1.StateError, ""), solve.ByOperator},
+		"one that was found running":                      {says(v1alpha1.StateObserving, ""), solve.ByOperator},
+		"one in a state of the bundle in which it rests":  {says("Burned", v1alpha1.ConditionReady), solve.ByOperator},
+		"one whose way is barred":                         {says(v1alpha1.StateCleanup, v1alpha1.ConditionStalled), solve.ByOperator},
+		"one in a state of the bundle that it will leave": {says("Burning", v1alpha1.ConditionReconciling), solve.ByItself},
+		"one that is being wiped":                         {says(v1alpha1.StateCleanup, v1alpha1.ConditionReconciling), solve.ByItself},
+		"one of which nothing is known yet":               {says("", ""), solve.ByItself},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Judge(t.Context(), nil, &v1alpha1.ServerClaim{}, 0, FleetOf([]v1alpha1.Server{c.server}, nil, nil, time.Unix(0, 0)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package feasible
+package index_test
 
 import (
 	"testing"
@@ -9,6 +9,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -64,7 +65,7 @@ func TestWhatIsNotKnownOfAServerYetMayPass(t *testing.T) {
 			if c.report != nil {
 				c.report(x)
 			}
-			var policy Policy
+			var policy solve.Policy
 			if c.policy != "" {
 				policy = policyOf(t, c.policy)
 			}
