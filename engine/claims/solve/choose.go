@@ -116,6 +116,7 @@ func (s *Snapshot) choose(ctx context.Context, c *claims.Claim, w Want) pick {
 	if p, is := s.barred(c, w); is {
 		return p
 	}
+	var last *ranking
 	for _, afresh := range []bool{false, true} {
 		from, p := s.rankingOf(ctx, c, w, afresh)
 		if from == nil {
@@ -124,8 +125,9 @@ func (s *Snapshot) choose(ctx context.Context, c *claims.Claim, w Want) pick {
 		if p, found := s.next(c, from, w); found {
 			return p
 		}
+		last = from
 	}
-	return pick{claim: c, action: Again, refusal: Refusal{Count: true}}
+	return pick{claim: c, action: Again, from: last, refusal: Refusal{Count: true, Rejected: last.rejected, Misplaced: last.misplaced}}
 }
 
 // barred refuses a claim whatever servers there are.
