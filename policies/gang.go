@@ -4,7 +4,6 @@ package policies
 
 import (
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -35,21 +34,6 @@ func Musters(c *v1alpha1.ServerClaim) bool {
 // Assembled says why a gang cannot be given servers whatever the fleet has.
 func Assembled(quota bundle.Quota, namespace string, sizes []int64, lost int) (reason, why string) {
 	return claims.Assembled(quota, namespace, sizes, lost)
-}
-
-// GangPatience is how long a complete gang that is short of servers lets claims behind it have what comes up. From then on its servers are
-// kept free for it one by one, as they come up at its turn. Without that, claims that ask for a single server would always be there first.
-const GangPatience = 5 * time.Minute
-
-// KeepsFrom is from when on servers are kept free for a complete gang of these members.
-func KeepsFrom(members []*v1alpha1.ServerClaim) time.Time {
-	last := time.Time{}
-	for _, c := range members {
-		if made := c.CreationTimestamp.Time; made.After(last) {
-			last = made
-		}
-	}
-	return last.Add(GangPatience)
 }
 
 // Keeps says that a server is the one that a claim names, and is written for it. As long as a member of a gang has none that it

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies/index"
 )
@@ -17,15 +16,13 @@ import (
 
 // respread marks the classes for whose spread a change of a server can matter though they cannot have that server. Known finds a
 // claim by its namespace and UID; one that is not known may count. It says whether there are any.
-func (k *classes) respread(change index.Change, known func(namespace string, uid types.UID) *neighbour) bool {
+func (k *classes) respread(change index.Change, known func(namespace string, uid types.UID) *namespaceClaim) bool {
 	found := false
 	if len(k.spread) == 0 {
 		return false
 	}
-	altered := change.Before != nil && change.After != nil && !change.After.Candidate().Facts().LastsAs(change.Before.Candidate().Facts())
 	for c := range k.spread {
-		place := c.placeOf(change.After)
-		if place != c.placeOf(change.Before) || altered && place != "" || c.recounts(change, known) {
+		if c.placeOf(change.After) != c.placeOf(change.Before) || c.recounts(change, known) {
 			c.offered, found = true, true
 		}
 	}
@@ -34,7 +31,7 @@ func (k *classes) respread(change index.Change, known func(namespace string, uid
 
 // respreadIn marks the classes of a namespace that keep apart from some claims, or if none are given from any. It says whether there
 // are any.
-func (k *classes) respreadIn(namespace string, those ...*neighbour) bool {
+func (k *classes) respreadIn(namespace string, those ...*namespaceClaim) bool {
 	found := false
 	for c := range k.spread {
 		if c.namespace == namespace && (len(those) == 0 || slices.ContainsFunc(those, c.keepsFrom)) {
@@ -45,7 +42,7 @@ func (k *classes) respreadIn(namespace string, those ...*neighbour) bool {
 }
 
 // keepsFrom says that a claim counts for the spread of the class.
-func (c *class) keepsFrom(n *neighbour) bool {
+func (c *class) keepsFrom(n *namespaceClaim) bool {
 	return n != nil && c.placed.Spread().Counts(n.claim.Labels, n.gangName())
 }
 
@@ -69,7 +66,7 @@ type holder struct {
 }
 
 // recounts says that a change alters how many of the claims that count some place has.
-func (c *class) recounts(change index.Change, known func(namespace string, uid types.UID) *neighbour) bool {
+func (c *class) recounts(change index.Change, known func(namespace string, uid types.UID) *namespaceClaim) bool {
 	before, after := c.holderOf(change.Before), c.holderOf(change.After)
 	if before == after {
 		return false
@@ -86,11 +83,10 @@ func (c *class) recounts(change index.Change, known func(namespace string, uid t
 }
 
 func (c *class) holderOf(e *index.Entry) holder {
-	if e == nil || index.Server(e).Spec.ServerClaimRef == nil {
+	if e == nil || !e.State.Claimed {
 		return holder{}
 	}
-	return holder{claim: e.Claim(), uid: index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation], ended: v1alpha1.BindingEnded(index.Server(e)),
-		place: c.placed.Spread().Place(e.Candidate().Facts())}
+	return holder{claim: e.Claim(), uid: e.Holder.UID, ended: e.Holder.Ended, place: c.placed.Spread().Place(e.Candidate().Facts())}
 }
 
 // respread has the next pass look at the claims of a namespace that keep apart from some of its claims, of which the server changed
@@ -98,9 +94,9 @@ func (c *class) holderOf(e *index.Entry) holder {
 func (p *pending) respread(namespace string, uids ...types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	those := make([]*neighbour, 0, len(uids))
+	those := make([]*namespaceClaim, 0, len(uids))
 	for _, uid := range uids {
-		n := p.known[namespace][uid]
+		n := p.all[namespace][uid]
 		if n == nil {
 			return p.classes.respreadIn(namespace)
 		}

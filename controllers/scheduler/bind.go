@@ -19,6 +19,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -41,7 +42,7 @@ func BindingOf(s *v1alpha1.Server) (Binding, bool) {
 	return b, err == nil
 }
 
-// outcome is what became of a step.
+// outcome is what became of a bind attempt.
 type outcome uint8
 
 const (
@@ -59,7 +60,7 @@ const (
 
 // reserveServer writes the claim on the server that is assumed for it, and then the server on the claim. An error for which
 // isDenied holds says that nothing was written.
-func (s *Scheduler) reserveServer(ctx context.Context, t *attempt) result {
+func (s *Scheduler) reserveServer(ctx context.Context, t *bindAttempt) result {
 	reserved := s.reserveOnly(ctx, t)
 	if reserved.done != wasReserved {
 		return reserved
@@ -68,9 +69,9 @@ func (s *Scheduler) reserveServer(ctx context.Context, t *attempt) result {
 }
 
 // reserveOnly writes the claim on the server that is assumed for it.
-func (s *Scheduler) reserveOnly(ctx context.Context, t *attempt) result {
+func (s *Scheduler) reserveOnly(ctx context.Context, t *bindAttempt) result {
 	c, name := t.claim, t.entry.Name()
-	binding := Binding{Revision: t.todo.revision.Name, Score: t.score, RunnersUp: t.others, At: s.now().UTC().Truncate(time.Millisecond)}
+	binding := Binding{Revision: t.revision.Name, Score: t.todo.Score, RunnersUp: t.todo.Others, At: s.now().UTC().Truncate(time.Millisecond)}
 	server, err := s.writeServer(ctx, t.entry, func(server *v1alpha1.Server) error { return reserve(server, c, binding) })
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		lostRaces.Inc()
@@ -84,7 +85,7 @@ func (s *Scheduler) reserveOnly(ctx context.Context, t *attempt) result {
 		return result{done: inDoubt, err: err}
 	}
 	logf.FromContext(ctx).Info("reserved", "claim", claimName(c), "claimUID", c.UID, "server", server.Name,
-		"revision", binding.Revision, "score", t.score, "rank", t.rank, "runnersUp", binding.RunnersUp)
+		"revision", binding.Revision, "score", t.todo.Score, "rank", t.todo.Rank, "runnersUp", binding.RunnersUp)
 	return result{done: wasReserved}
 }
 
@@ -98,7 +99,7 @@ type deniedError struct {
 func (d deniedError) Unwrap() error { return d.error }
 
 // refusedBy is the verdict for a claim whose writes are denied. It speaks of the first of them, and names no server.
-func refusedBy(denied error) step {
+func refusedBy(denied error) solve.Refusal {
 	message := denied.Error()
 	var status apierrors.APIStatus
 	if errors.As(denied, &status) {
@@ -194,7 +195,7 @@ func (s *Scheduler) afterRefusal(ctx context.Context, c *v1alpha1.ServerClaim, s
 
 // adoptServer records the claim's UID on a server that both references join already. The claim is read uncached: the
 // one in the cache may be the older of two of the same name.
-func (s *Scheduler) adoptServer(ctx context.Context, t *attempt) result {
+func (s *Scheduler) adoptServer(ctx context.Context, t *bindAttempt) result {
 	c, e := t.claim, t.entry
 	var live v1alpha1.ServerClaim
 	if err := s.live.Get(ctx, client.ObjectKeyFromObject(c), &live); err != nil {
@@ -229,7 +230,7 @@ func (s *Scheduler) adoptServer(ctx context.Context, t *attempt) result {
 func (s *Scheduler) told(ctx context.Context, c *v1alpha1.ServerClaim, server string) {
 	s.verdicts.drop(c.UID)
 	s.pending.settled(c.UID)
-	delete(s.patience, c.UID)
+	delete(s.backoff, c.UID)
 	bindings.Inc()
 	if _, since := s.pending.get(c.UID); !since.IsZero() {
 		bindingSeconds.Observe(s.now().Sub(since).Seconds())

@@ -18,6 +18,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -30,7 +31,7 @@ func TestALostRaceTakesTheNextWithoutEvaluatingAgain(t *testing.T) {
 	w.addClaim(aClaim("claim"))
 	w.deliver(9)
 	asked := 0
-	w.s.policy = func() (Policy, engine.Revision) { return counting{&asked}, engine.Revision{} }
+	w.s.policy = func() (solve.Policy, engine.Revision) { return counting{&asked}, engine.Revision{} }
 	// Somebody else changes the best server, and the watch has not shown it yet.
 	w.changeServer(w.server("a"), func(s *v1alpha1.Server) { s.Spec.Unclaimable = true })
 	w.must(w.pass())
@@ -187,7 +188,7 @@ func TestAClaimThatIsDeletedDuringAPassLeavesNoVerdict(t *testing.T) {
 	w.deliver(9)
 	before := pendingFor(t, "PolicyRejected")
 	asked := 0
-	w.s.policy = func() (Policy, engine.Revision) {
+	w.s.policy = func() (solve.Policy, engine.Revision) {
 		return during{func() {
 			if asked++; asked == 2 { // the watch shows that the first one went
 				w.s.pending.gone("ns", "uid-first")
@@ -238,8 +239,8 @@ func TestADoubtEndsWithItsClaim(t *testing.T) {
 	w.after = nil
 	w.endClaim(w.claims()[0])
 	w.settle()
-	if len(w.s.doubts) != 0 {
-		t.Errorf("doubts are left: %v", w.s.doubts)
+	if len(w.s.uncertain.reserved()) != 0 {
+		t.Errorf("doubts are left: %v", w.s.uncertain.reserved())
 	}
 	if got := w.server("a").Spec.ServerClaimRef; got != nil {
 		t.Errorf("server a stays with %v", got)

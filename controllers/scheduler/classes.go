@@ -3,11 +3,6 @@
 package scheduler
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/engine/placement"
@@ -17,14 +12,12 @@ import (
 
 // class is the open claims that ask the hard contract for the same.
 type class struct {
-	key string
-	// asked is the part of it that the hard contract is asked.
-	asked string
-	spec  selection.ClaimSpec
+	key  string
+	spec selection.ClaimSpec
 	// placed is what they ask for beside it. namespace is theirs where they are spread; else those of several may share a class.
 	placed    *placement.Placement
 	namespace string
-	members   map[types.UID]*waiting
+	members   map[types.UID]*openClaim
 	// offered says that a server came up, since the last pass, that could satisfy them.
 	offered bool
 	// home is the set in which the class is found.
@@ -51,22 +44,18 @@ func newClasses() classes {
 }
 
 // join puts a claim into the class of those that ask for the same.
-func (k *classes) join(uid types.UID, w *waiting) {
-	asked, namespace := askedFor(w.spec), ""
-	key := asked
-	if w.placed.Spread() != nil || w.placed.Gang() != nil {
+func (k *classes) join(uid types.UID, w *openClaim) {
+	key, namespace := w.ask.Class(), ""
+	if w.ask.Placement.Spread() != nil || w.ask.Gang() != nil {
 		namespace = w.claim.Namespace
-	}
-	if w.placed != nil {
-		key += "\x00" + namespace + "\x00" + w.placed.Asks()
 	}
 	c := k.byKey[key]
 	if c == nil {
-		c = &class{key: key, asked: asked, spec: w.spec, placed: w.placed, namespace: namespace, members: map[types.UID]*waiting{}}
-		if w.placed.Spread() != nil {
+		c = &class{key: key, spec: w.ask.Spec, placed: w.ask.Placement, namespace: namespace, members: map[types.UID]*openClaim{}}
+		if w.ask.Placement.Spread() != nil {
 			k.spread[c] = struct{}{}
 		}
-		c.home = k.home(w.spec)
+		c.home = k.home(w.ask.Spec)
 		c.home[c] = struct{}{}
 		k.byKey[key] = c
 	}
@@ -139,7 +128,7 @@ func (k *classes) offer(e *index.Entry) bool {
 	}
 	look(k.byServer[e.Name()])
 	look(k.anywhere)
-	for key, value := range index.Server(e).Labels {
+	for key, value := range e.State.Labels {
 		look(k.byLabel[label{key, value}])
 	}
 	return found
@@ -148,18 +137,4 @@ func (k *classes) offer(e *index.Entry) bool {
 // accepts says whether the placement of the class accepts a server, whatever the counts of its spread are.
 func (c *class) accepts(e *index.Entry) bool {
 	return c.placed == nil || c.placed.Accepts(e.Candidate().Facts())
-}
-
-// askedFor is the same text for claims that ask the hard contract for the same.
-func askedFor(spec selection.ClaimSpec) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%q%q", spec.ServerRef, spec.Tolerations)
-	if spec.Selector != nil {
-		expressions := slices.Clone(spec.Selector.MatchExpressions)
-		slices.SortFunc(expressions, func(a, b selection.Expression) int {
-			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operator, b.Operator), slices.Compare(a.Values, b.Values))
-		})
-		fmt.Fprintf(&b, "%q%q", spec.Selector.MatchLabels, expressions) // fmt sorts the keys of a map
-	}
-	return b.String()
 }

@@ -11,8 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
+	entries "github.com/metalaw/metalaw/engine/claims/index"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
@@ -31,7 +33,7 @@ func TestDecide(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		fleet  *index.Index
-		policy Policy
+		policy solve.Policy
 		claim  *v1alpha1.ServerClaim
 		want   string
 	}{
@@ -95,8 +97,7 @@ func TestDecide(t *testing.T) {
 			byName{}, aClaim("c", naming("a")), "adopt a"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			v := newView(tc.fleet, tc.policy, engine.Revision{})
-			if got := told(v, v.decide(t.Context(), askedBy(tc.claim), false)); got != tc.want {
+			if got := told(t, &solve.Snapshot{Fleet: tc.fleet.Index, Policy: tc.policy}, tc.claim); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
@@ -105,10 +106,10 @@ func TestDecide(t *testing.T) {
 
 func TestEachClaimOfAClassIsToldThatItsServerIsNoneForIt(t *testing.T) {
 	taken := func(s *v1alpha1.Server) { s.Spec.ServerClaimRef = &v1alpha1.ObjectReference{Namespace: "x", Name: "y"} }
-	v := newView(fleetOf(aServer("a", taken, labelled("rack", "r1"))), byName{}, engine.Revision{})
+	v := &solve.Snapshot{Fleet: fleetOf(aServer("a", taken, labelled("rack", "r1"))).Index, Policy: byName{}}
 	for _, name := range []string{"c", "d"} {
 		claim := aClaim(name, naming("a"), placed(`where: server.labels.rack == "r9"`))
-		if got := told(v, v.decide(t.Context(), askedBy(claim), false)); got != leftOut+"placement" {
+		if got := told(t, v, claim); got != leftOut+"placement" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -125,33 +126,33 @@ func perLabel(t *testing.T) *selection.Policy {
 	return p
 }
 
-// askedBy is a claim as a pass looks at it.
-func askedBy(c *v1alpha1.ServerClaim) asking {
+// told puts what becomes of a claim into words. Bind is with all servers that the claim could have, the best first.
+func told(t *testing.T, v *solve.Snapshot, c *v1alpha1.ServerClaim) string {
+	t.Helper()
 	p := newPending()
 	p.saw(c, epoch)
-	return p.take(bundle.Priority{Max: 1000}, epoch)[0]
-}
-
-// told puts a step into words.
-func told(v *view, s step) string {
-	switch s.action {
-	case settled:
-		return "settled " + s.server
-	case complete:
-		return "complete " + s.server
-	case adopt:
-		return "adopt " + s.server
-	case bind:
-		text := "bind"
-		for _, r := range s.choice.ranked {
-			text += " " + r.Name
+	ask, spent := p.take(bundle.Priority{Max: 1000}, epoch)[0].ask, map[string]bool{}
+	want := solve.Want{Spent: func(_ *claims.Claim, e *entries.Entry) bool { return spent[e.Name()] }}
+	text := ""
+	for {
+		r := solve.Solve(t.Context(), v, []*claims.Claim{ask}, want)[0]
+		switch r.Action {
+		case solve.Settled:
+			return "settled " + r.Server
+		case solve.Complete:
+			return "complete " + r.Server
+		case solve.Adopt:
+			return "adopt " + r.Server
+		case solve.Bind:
+			text += " " + r.Server
+			spent[r.Server] = true
+		case solve.Again:
+			return "bind" + text
+		case solve.Refuse:
+			m := v.Message(ask, r.Refusal, solve.Tallies{})
+			return m.Reason + ": " + m.Message
 		}
-		return text
-	case refuse:
-		verdict := v.finish(s, map[string]count{})
-		return verdict.Reason + ": " + verdict.Message
 	}
-	return "unknown"
 }
 
 type failing struct{}
@@ -179,9 +180,8 @@ func TestPendingClaimsAreServedByPriorityThenAgeThenName(t *testing.T) {
 
 func TestClaimsThatAskForTheSameShareOneCount(t *testing.T) {
 	same := func(a, b *v1alpha1.ServerClaim) bool {
-		x, _ := policies.ClaimSpecOf(a)
-		y, _ := policies.ClaimSpecOf(b)
-		return askedFor(x) == askedFor(y)
+		x, y := policies.ClaimOf(a, bundle.Priority{}, epoch), policies.ClaimOf(b, bundle.Priority{}, epoch)
+		return x.Contract() == y.Contract()
 	}
 	if !same(aClaim("a", selecting("k", "v")), aClaim("b", selecting("k", "v"))) {
 		t.Error("the same selector counts as two")

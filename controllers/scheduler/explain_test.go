@@ -15,9 +15,11 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
-	"github.com/metalaw/metalaw/policies/why"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 // explained are rules that look at the server, at the claim and at the counts of the fleet.
@@ -99,10 +101,10 @@ func drawAsking(t *rapid.T) []*v1alpha1.ServerClaim {
 }
 
 // serversOf are those that members would get by an explanation; none where some member would not get one.
-func serversOf(served why.Served, members []*v1alpha1.ServerClaim) map[string]string {
+func serversOf(told served, members []*v1alpha1.ServerClaim) map[string]string {
 	got := map[string]string{}
-	for i, a := range served.Answers {
-		if one, ok := a.Taken(); ok && served.Complete {
+	for i, a := range told.Answers {
+		if one, ok := a.Taken(); ok && told.Complete {
 			got[members[i].Name] = one.Name
 		}
 	}
@@ -127,12 +129,10 @@ func TestWhatIsExplainedIsWhatTheSchedulerDoes(t *testing.T) {
 		drawFleet(t, w)
 		holders := w.claims()
 		asked := drawAsking(t)
-		members := make([]why.Member, len(asked))
-		for i, c := range asked {
-			members[i] = why.Member{Claim: c.DeepCopy()}
+		told := explain(t, w, holders, asked)
+		for _, c := range asked {
 			w.addClaim(c)
 		}
-		told := explain(t, w, holders, members)
 
 		w.deliver(len(w.events))
 		w.must(w.pass())
@@ -149,85 +149,41 @@ func TestWhatIsExplainedIsWhatTheSchedulerDoes(t *testing.T) {
 	}
 }
 
-// A claim is promised no server that is kept for a gang, and is not left in doubt where none is.
-func TestWhatIsKeptForAGangIsWhatMayBeKept(t *testing.T) {
-	policy, found := selection.Compile(map[string][]byte{"selection.rego": []byte(explained)})
-	if policy == nil {
-		t.Fatal(found)
-	}
-	met := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t)
-		w.policy = policy
-		w.quota = bundle.Quota{Namespaces: map[string]int{"ns": rapid.SampledFrom([]int{99, 99, 99, 3}).Draw(t, "quota")}}
-		drawFleet(t, w)
-		holders, asked := w.claims(), drawAsking(t)
-		if len(asked) == 1 {
-			return
-		}
-		members, isSpread := make([]why.Member, len(asked)), false
-		for i, c := range asked {
-			members[i] = why.Member{Claim: c.DeepCopy()}
-			p, _ := policies.PlacementOf(c)
-			isSpread = isSpread || p.Spread() != nil
-			w.addClaim(c)
-		}
-		w.now = w.now.Add(policies.GangPatience)
-		may, err := why.MayBeKept(context.Background(), policy, w.quota, members, fleetRead(w, holders))
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		w.deliver(len(w.events))
-		w.must(w.pass())
-
-		kept := map[string]bool{}
-		for _, g := range w.s.gangs {
-			for server := range g.kept {
-				kept[server] = true
-				if may[server] == nil {
-					t.Errorf("server %s is kept, and may be: %v", server, may)
-				}
-			}
-		}
-		if len(kept) == 0 && len(may) > 0 && !isSpread {
-			t.Errorf("nothing is kept, and may be: %v", may)
-		}
-		met[fmt.Sprintf("kept %t", len(kept) > 0)]++
-	})
-	if len(met) < 2 {
-		t.Errorf("met were %v: too little of interest", met)
-	}
+// served is what the command line says of some claims.
+type served struct {
+	Answers  []solve.Answer
+	Complete bool
 }
 
-// fleetRead is the fleet as the command line reads it from the API server.
-func fleetRead(w *world, holders []*v1alpha1.ServerClaim) *why.Fleet {
+// explain is what the command line says of some claims, from what the API server has.
+func explain(t *rapid.T, w *world, holders, asked []*v1alpha1.ServerClaim) served {
 	var servers []v1alpha1.Server
 	for _, s := range w.servers() {
 		servers = append(servers, *s)
 	}
-	var claims []v1alpha1.ServerClaim
-	for _, c := range holders {
-		claims = append(claims, *c)
+	all := make([]*claims.Claim, len(holders))
+	for i, c := range holders {
+		all[i] = policies.ClaimOf(c, bundle.Priority{Max: 1000}, w.now)
 	}
-	return why.FleetOf(servers, nil, claims, w.now)
-}
-
-// explain is what the command line says of some claims, from what the API server has.
-func explain(t *rapid.T, w *world, holders []*v1alpha1.ServerClaim, members []why.Member) why.Served {
-	policy, ok := w.policy.(*selection.Policy)
-	if !ok {
-		t.Fatal("the policy is no compiled one")
+	members := make([]*claims.Claim, len(asked))
+	for i, c := range asked {
+		members[i] = policies.ClaimOf(c, bundle.Priority{Max: 1000}, w.now)
 	}
-	told, err := why.Serve(context.Background(), policy, w.quota, members, fleetRead(w, holders))
-	if err != nil {
-		t.Fatal(err)
+	snapshot := index.SnapshotOf(servers, nil, all, w.now)
+	snapshot.Policy, snapshot.Quota = w.policy, w.quota
+	told := served{Complete: true}
+	for _, r := range solve.Solve(context.Background(), snapshot, members, solve.Want{Mode: solve.Reasons}) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		told.Complete = told.Complete && r.Action != solve.Refuse
+		told.Answers = append(told.Answers, *r.Answer)
 	}
 	return told
 }
 
 // compareTold holds what was told against what a pass did: the server of each claim, or the counts by code.
-func compareTold(t *rapid.T, w *world, told why.Served, asked []*v1alpha1.ServerClaim) {
+func compareTold(t *rapid.T, w *world, told served, asked []*v1alpha1.ServerClaim) {
 	got := map[string]string{}
 	for _, c := range w.claims() {
 		if ref := c.Spec.ServerRef; ref != nil {
@@ -272,7 +228,7 @@ func compareTold(t *rapid.T, w *world, told why.Served, asked []*v1alpha1.Server
 }
 
 // compareFailures holds whether a policy that fails keeps a claim alone from its servers.
-func compareFailures(t *rapid.T, v Verdict, a why.Answer) {
+func compareFailures(t *rapid.T, v Verdict, a solve.Answer) {
 	if isAlone := a.Counts[selection.CodePolicyError] > 0 && len(a.Counts) == 1; isAlone && v.Reason != v1alpha1.ReasonGuardError ||
 		a.Counts[selection.CodePolicyError] == 0 && v.Reason == v1alpha1.ReasonGuardError {
 		t.Errorf("it is told %q, and explained are %v", v.Reason, a.Counts)
@@ -280,7 +236,7 @@ func compareFailures(t *rapid.T, v Verdict, a why.Answer) {
 }
 
 // meet notes what a run was about.
-func meet(met map[string]int, told why.Served, asked []*v1alpha1.ServerClaim) {
+func meet(met map[string]int, told served, asked []*v1alpha1.ServerClaim) {
 	what := "a gang short"
 	switch {
 	case told.Answers[0].Refused != nil:

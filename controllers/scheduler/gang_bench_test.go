@@ -14,6 +14,8 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -42,7 +44,7 @@ func BenchmarkBindGang(b *testing.B) {
 		version := &atomic.Int64{}
 		version.Store(1 << 20)
 		s := New(slow{accepting{version: version}, 5 * time.Millisecond}, nil, Options{Now: time.Now})
-		s.policy = func() (Policy, engine.Revision) { return shipped.Selection, shipped.Revision }
+		s.policy = func() (solve.Policy, engine.Revision) { return shipped.Selection, shipped.Revision }
 		s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
 		s.quota = func() bundle.Quota { return bundle.Quota{} }
 		s.rules = func(engine.Revision) policies.Rules { return nil }
@@ -96,21 +98,20 @@ func BenchmarkFindGang(b *testing.B) {
 		for i := range members {
 			w.s.claimChanged(aClaim(fmt.Sprintf("db-%03d", i), placed(fmt.Sprintf("gang: {name: db, size: %d}\n%s", members, tc.asks(i)))))
 		}
-		w.s.policy = func() (Policy, engine.Revision) { return shipped.Selection, shipped.Revision }
+		w.s.policy = func() (solve.Policy, engine.Revision) { return shipped.Selection, shipped.Revision }
 		b.Run(tc.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r := w.s.newRun(w.now)
-				_, open := w.s.pending.roster(gangKey{"ns", "db"}, r.v.granted, w.now)
-				var everyone []asking
+				r := w.s.newCycle(w.now)
+				_, open := w.s.pending.members(gangKey{"ns", "db"}, w.s.granted(), w.now)
+				var everyone []*claims.Claim
 				for _, a := range open {
-					everyone = append(everyone, a)
+					everyone = append(everyone, a.ask)
 				}
-				found, short := r.find(context.Background(), everyone)
-				if (short == nil) != tc.found {
-					b.Fatalf("short: %t", short != nil)
+				results := solve.Solve(context.Background(), r.snapshot, everyone, solve.Want{})
+				if (results[0].Action == solve.Bind) != tc.found {
+					b.Fatal(results[0].Action)
 				}
-				r.release(everyone, found)
 			}
 		})
 	}

@@ -15,17 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/policies"
 )
 
-// TestAGangThatServersAreKeptForIsWokenWhileTheWatchRuns has claims come and go on the watch while passes wake a gang that is short.
-func TestAGangThatServersAreKeptForIsWokenWhileTheWatchRuns(t *testing.T) {
+// TestAGangThatIsShortIsServedWhileTheWatchRuns has claims come and go on the watch while passes wake a gang that is short.
+func TestAGangThatIsShortIsServedWhileTheWatchRuns(t *testing.T) {
 	w := gangOfThree(t, 2)
 	for i := range 3 { // the fleet has enough
 		w.addServer(aServer(fmt.Sprintf("busy%d", i), inState("Cleanup")))
 	}
 	w.deliver(9)
-	w.now = w.now.Add(policies.GangPatience)
 	made := func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(w.now) }
 	var watch sync.WaitGroup
 	stop := make(chan struct{})
@@ -69,7 +67,7 @@ func TestAGangDoesNotComeTogetherWithAMemberThatWasFoundGone(t *testing.T) {
 			w.must(w.api.Update(t.Context(), leaving))
 			w.shown(leaving)
 			w.endClaim(leaving)
-			w.s.suspects.add("s1")
+			w.s.uncertain.suspect("s1")
 			w.after = func(o client.Object) error {
 				if o.GetName() == "s1" && told == 0 {
 					return errors.New("injected: the answer got lost")

@@ -4,7 +4,6 @@ package scheduler
 
 import (
 	"fmt"
-	"maps"
 	"testing"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -63,19 +62,5 @@ func TestTheMembersOfAGangThatIsShortAreToldWhatKeepsServersFromIt(t *testing.T)
 				}
 			}
 		})
-	}
-}
-
-// Counts that nobody took are nil.
-func TestCountsAreAddedByCode(t *testing.T) {
-	for name, c := range map[string]struct{ a, b, want map[string]int }{
-		"of both":       {map[string]int{"taint": 2, "gang": 1}, map[string]int{"taint": 3, "spread": 4}, map[string]int{"taint": 5, "gang": 1, "spread": 4}},
-		"of the first":  {map[string]int{"taint": 2}, nil, map[string]int{"taint": 2}},
-		"of the second": {nil, map[string]int{"taint": 2}, map[string]int{"taint": 2}},
-	} {
-		a, b := maps.Clone(c.a), maps.Clone(c.b)
-		if got := sum(c.a, c.b); !maps.Equal(got, c.want) || !maps.Equal(a, c.a) || !maps.Equal(b, c.b) {
-			t.Errorf("%s: %v, of %v and %v", name, got, c.a, c.b)
-		}
 	}
 }

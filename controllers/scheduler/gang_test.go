@@ -7,16 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/policies"
 )
 
 // placed gives a claim a placement.
@@ -225,56 +222,5 @@ func TestTheMemberThatIsHardToPleaseChoosesFirst(t *testing.T) {
 	w.must(w.pass())
 	if diff := cmp.Diff([]string{"db-0", "db-1"}, w.boundClaims()); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestAGangThatHasWaitedIsNotStarvedBySingles(t *testing.T) {
-	w := gangOfThree(t, 1)
-	made := func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(w.now) }
-	for round := range 8 { // one server comes up every two minutes, and one more single claim with it
-		w.addServer(aServer(fmt.Sprintf("new%d", round)))
-		w.addClaim(aClaim(fmt.Sprintf("single%d", round), made))
-		for range 3 {
-			w.deliver(len(w.events))
-			w.tick()
-		}
-		w.check()
-		w.now = w.now.Add(2 * time.Minute)
-	}
-	bound := map[string]bool{}
-	for _, name := range w.boundClaims() {
-		bound[name] = true
-	}
-	if !bound["db-0"] || !bound["db-1"] || !bound["db-2"] {
-		t.Errorf("bound are %v", w.boundClaims())
-	}
-}
-
-func TestWhatWasKeptForAGangThatEndsIsOffered(t *testing.T) {
-	w := gangOfThree(t, 2)
-	for i := range 3 { // the fleet has enough
-		w.addServer(aServer(fmt.Sprintf("busy%d", i), inState("Cleanup")))
-	}
-	w.now = w.now.Add(policies.GangPatience)
-	w.addClaim(aClaim("single", func(c *v1alpha1.ServerClaim) { c.CreationTimestamp = metav1.NewTime(w.now) }))
-	w.deliver(len(w.events))
-	w.tick()
-	if got := w.onServers(); got != nil {
-		t.Fatalf("%v are written though they are kept for the gang", got)
-	}
-	if v, _ := w.s.Verdict("uid-db-0"); v.Message != `gang "db": servers for 2 of its 3 members can be had now, 1 short; `+
-		`2 are kept free for it and count as claimed; 5 of 5 servers match: not-available 3, claimed 2` {
-		t.Errorf("it is told %q", v.Message)
-	}
-	for _, c := range w.claims() {
-		if policies.GangOf(c) != nil {
-			w.endClaim(c)
-		}
-	}
-	w.deliver(len(w.events))
-	w.tick()
-	w.tick()
-	if got := w.onServers(); len(got) != 1 {
-		t.Errorf("%v are written", got)
 	}
 }

@@ -9,10 +9,12 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalaw/metalaw/engine/claims/solve"
 )
 
 // startGang hands a gang to a worker.
-func (r *run) startGang(ctx context.Context, g *gangAttempt) {
+func (r *cycle) startGang(ctx context.Context, g *gangAttempt) {
 	r.flying++
 	r.s.launch(func() { r.results <- r.s.carryOutGang(ctx, g) })
 }
@@ -53,7 +55,7 @@ func (s *Scheduler) carryOutGang(ctx context.Context, g *gangAttempt) (done resu
 func (s *Scheduler) reserveGang(ctx context.Context, g *gangAttempt) bool {
 	var all []int
 	for i, t := range g.members {
-		if t.todo.action == bind {
+		if t.todo.Action == solve.Bind {
 			all = append(all, i)
 		}
 	}
@@ -97,14 +99,14 @@ func (g *gangAttempt) panicked(p any) result {
 }
 
 // finishGang takes in what became of a gang's writes, and goes on from what is written.
-func (r *run) finishGang(ctx context.Context, g *gangAttempt) {
+func (r *cycle) finishGang(ctx context.Context, g *gangAttempt) {
 	var failed, denied error
 	again := false
 	for i, done := range g.done {
 		t := g.members[i]
 		r.settleMember(t, done.done)
 		if done.done == wasReserved && isUnanswered(done.err) {
-			r.s.unanswered[t.claim.UID] = r.s.now()
+			r.s.uncertain.note(t.claim.UID, func(u *uncertainWrite) { u.named = r.s.now() })
 		}
 		switch {
 		case done.done == wasBound && done.err == nil:
@@ -114,8 +116,8 @@ func (r *run) finishGang(ctx context.Context, g *gangAttempt) {
 			r.memberLost(t, done.err)
 			denied, again = errors.Join(denied, done.err), true
 		case isDenied(done.err):
-			r.s.patience.lost(t.claim.UID, r.s.now(), longestDenied)
-			r.refuse(t.asking, refusedBy(done.err))
+			r.s.backoff.lost(t.claim.UID, r.s.now(), longestDenied)
+			r.refuse(t.pendingClaim, refusedBy(done.err))
 		case done.err != nil:
 			failed = errors.Join(failed, done.err)
 		}
@@ -133,14 +135,10 @@ func (r *run) finishGang(ctx context.Context, g *gangAttempt) {
 	}
 }
 
-// gangAgain looks for other servers, where some could not be written. Members that keep apart wait for the next pass while other
-// bindings are under way, because where they may stand depends on what becomes of these.
-func (r *run) gangAgain(ctx context.Context, g *gangAttempt, denied error) {
-	switch {
-	case r.flying > 0 && r.s.pending.isSpread(g.key):
-		r.later(g.everyone[0])
-	case !r.stopped:
-		r.v.afresh()
+// gangAgain looks for other servers, where some could not be written.
+func (r *cycle) gangAgain(ctx context.Context, g *gangAttempt, denied error) {
+	if !r.stopped {
+		r.snapshot.Forget()
 		r.tryGang(ctx, g.key, cmp.Or(g.denied, denied))
 	}
 }
@@ -155,9 +153,9 @@ func (g *gangAttempt) uids() []types.UID {
 }
 
 // settleMember ends what was assumed for a member, or notes a doubt about it.
-func (r *run) settleMember(t *attempt, done outcome) {
+func (r *cycle) settleMember(t *bindAttempt, done outcome) {
 	switch {
-	case t.todo.action != bind:
+	case t.todo.Action != solve.Bind:
 	case done == inDoubt:
 		r.s.unsure(t.claim.UID, t.entry.Name())
 	default:
@@ -166,16 +164,16 @@ func (r *run) settleMember(t *attempt, done outcome) {
 		}
 	}
 	if done == wasReserved || done == wasDropped {
-		r.s.suspects.add(t.server())
+		r.s.uncertain.suspect(t.server())
 	}
 }
 
 // memberLost spaces the next attempt of a member whose server could not be written; denied is the API server's refusal, if any.
-func (r *run) memberLost(t *attempt, denied error) {
-	r.s.patience.tried(t.claim, t.entry)
+func (r *cycle) memberLost(t *bindAttempt, denied error) {
+	r.s.backoff.tried(t.claim, t.entry)
 	wait := longestWait
 	if denied != nil {
 		wait = longestDenied
 	}
-	r.s.patience.lost(t.claim.UID, r.s.now(), wait)
+	r.s.backoff.lost(t.claim.UID, r.s.now(), wait)
 }

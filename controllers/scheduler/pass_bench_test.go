@@ -23,6 +23,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -85,9 +86,9 @@ func BenchmarkPass(b *testing.B) {
 	for _, size := range []struct{ claims, servers int }{{50, 100}, {500, 1000}, {2000, 10000}} {
 		for _, policy := range []struct {
 			name   string
-			policy Policy
+			policy solve.Policy
 		}{{"default", shipped.Selection}, {"following", spreading{}}, {"constant", constant{}}} {
-			if _, tells := policy.policy.(telling); !tells && size.servers > 1000 {
+			if _, tells := policy.policy.(interface{ FollowsFleet() bool }); !tells && size.servers > 1000 {
 				continue // one that is asked for every claim by itself takes minutes
 			}
 			for _, kinds := range []int{1, 20} {
@@ -98,7 +99,7 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-func benchmarkPass(b *testing.B, claims, servers, kinds int, policy Policy) {
+func benchmarkPass(b *testing.B, claims, servers, kinds int, policy solve.Policy) {
 	b.ReportAllocs()
 	ctx := logr.NewContext(b.Context(), logr.Discard())
 	var used time.Duration
@@ -107,7 +108,7 @@ func benchmarkPass(b *testing.B, claims, servers, kinds int, policy Policy) {
 		version := &atomic.Int64{}
 		version.Store(1 << 20)
 		s := New(accepting{version: version}, nil, Options{Now: time.Now})
-		s.policy = func() (Policy, engine.Revision) { return policy, engine.Revision{Name: "test"} }
+		s.policy = func() (solve.Policy, engine.Revision) { return policy, engine.Revision{Name: "test"} }
 		s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
 		s.quota = func() bundle.Quota { return bundle.Quota{} }
 		s.rules = func(engine.Revision) policies.Rules { return nil }

@@ -4,14 +4,15 @@ package scheduler
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/engine/placement"
-	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
 )
@@ -20,37 +21,69 @@ import (
 // pass has to look at. It does no I/O and is safe for concurrent use.
 type pending struct {
 	mu      sync.Mutex
-	claims  map[types.UID]*waiting
-	byName  map[index.ClaimKey]types.UID
+	claims  map[types.UID]*openClaim
+	byName  map[claims.Key]types.UID
 	classes classes
-	// known is every claim by its namespace, also those that are not open.
-	known map[string]map[types.UID]*neighbour
+	// all is every claim by its namespace, also those that are not open.
+	all map[string]map[types.UID]*namespaceClaim
 	// ended are claims that were found gone before the watch told. What it tells of them until then is old.
 	ended map[types.UID]bool
 }
 
-// waiting is one open claim and the moment at which this process saw it first.
-type waiting struct {
+// pendingClaim is an open claim as one cycle looks at it.
+type pendingClaim struct {
 	claim *v1alpha1.ServerClaim
-	since time.Time
-	// spec is what it asks the hard contract for; wrong is why that has no meaning, and then there is no class.
-	spec  selection.ClaimSpec
-	wrong error
+	// ask is the claim for the solver, with what the bundle grants it.
+	ask   *claims.Claim
 	class *class
-	// placed is the claim's placement; unplaced is why it cannot be read.
-	placed   *placement.Placement
-	unplaced string
-	// priority is what the claim asks for.
-	priority int64
-	// due says that the next pass looks at the claim whatever became of its class.
+	// offered says that the claim is looked at only because a server came up that could satisfy its class.
+	offered bool
+}
+
+func before(a, b pendingClaim) int { return claims.Before(a.ask, b.ask) }
+
+func uidOf(c *claims.Claim) types.UID { return types.UID(c.UID) }
+
+// openClaim is one open claim and the moment at which this process saw it first.
+type openClaim struct {
+	pendingClaim
+	since time.Time
+	// due says that the next cycle looks at the claim whatever became of its class.
 	due bool
-	// refused is how the last pass left the claim without a server; nil where it did not.
+	// refused is how the last cycle left the claim without a server; nil where it did not.
 	refused *refused
 }
 
+// take returns the claims that are to be looked at, the first to be served first, and marks them as looked at: by priority,
+// then age, then namespace and name.
+func (p *pending) take(granted bundle.Priority, now time.Time) []pendingClaim {
+	p.mu.Lock()
+	var due []pendingClaim
+	for _, w := range p.claims {
+		offered := w.class != nil && w.class.offered
+		if !w.due && !offered {
+			continue
+		}
+		due = append(due, w.granted(granted, now))
+		w.due = false
+	}
+	for _, c := range p.classes.byKey {
+		c.offered = false
+	}
+	p.mu.Unlock()
+	slices.SortFunc(due, before)
+	return due
+}
+
+func (w *openClaim) granted(granted bundle.Priority, now time.Time) pendingClaim {
+	a := w.pendingClaim
+	a.ask, a.offered = policies.Grant(a.ask, granted, now), !w.due && w.refused != nil
+	return a
+}
+
 func newPending() *pending {
-	return &pending{claims: map[types.UID]*waiting{}, byName: map[index.ClaimKey]types.UID{}, classes: newClasses(),
-		known: map[string]map[types.UID]*neighbour{}, ended: map[types.UID]bool{}}
+	return &pending{claims: map[types.UID]*openClaim{}, byName: map[claims.Key]types.UID{}, classes: newClasses(),
+		all: map[string]map[types.UID]*namespaceClaim{}, ended: map[types.UID]bool{}}
 }
 
 // saw takes in a claim from the watch. It says whether the change can matter to what the claim gets.
@@ -64,16 +97,16 @@ func (p *pending) saw(c *v1alpha1.ServerClaim, now time.Time) bool {
 	before := p.claims[c.UID]
 	if !open(c) {
 		p.remove(c.UID)
-		return p.stir(c.Namespace, was, p.known[c.Namespace][c.UID])
+		return p.stir(c.Namespace, was, p.all[c.Namespace][c.UID])
 	}
 	if before == nil {
 		p.put(c, now).due = true
-		p.stir(c.Namespace, was, p.known[c.Namespace][c.UID])
+		p.stir(c.Namespace, was, p.all[c.Namespace][c.UID])
 		return true
 	}
 	w := p.put(c, before.since)
 	w.due = w.due || asksAnew(before.claim, c)
-	stirred := p.stir(c.Namespace, was, p.known[c.Namespace][c.UID])
+	stirred := p.stir(c.Namespace, was, p.all[c.Namespace][c.UID])
 	return w.due || stirred
 }
 
@@ -102,21 +135,20 @@ func (p *pending) wrote(c *v1alpha1.ServerClaim) {
 }
 
 // put replaces what is known of a claim.
-func (p *pending) put(c *v1alpha1.ServerClaim, since time.Time) *waiting {
-	w := &waiting{claim: c, since: since, priority: policies.PriorityOf(c)}
+func (p *pending) put(c *v1alpha1.ServerClaim, since time.Time) *openClaim {
+	w := &openClaim{pendingClaim: pendingClaim{claim: c, ask: p.all[c.Namespace][c.UID].ask}, since: since}
 	offered := false
 	if before := p.claims[c.UID]; before != nil {
 		w.due, w.refused = before.due, before.refused
 		offered = before.class != nil && before.class.offered
 		p.classes.leave(c.UID, before.class)
 	}
-	w.placed, w.unplaced = placementOf(c)
-	if w.spec, w.wrong = policies.ClaimSpecOf(c); w.wrong == nil {
+	if w.ask.Invalid == "" {
 		p.classes.join(c.UID, w)
 		w.class.offered = w.class.offered || offered // a class that was the claim's alone was made anew
 	}
 	p.claims[c.UID] = w
-	p.byName[index.ClaimKey{Namespace: c.Namespace, Name: c.Name}] = c.UID
+	p.byName[claims.Key{Namespace: c.Namespace, Name: c.Name}] = c.UID
 	return w
 }
 
@@ -127,7 +159,7 @@ func (p *pending) remove(uid types.UID) {
 	}
 	p.classes.leave(uid, w.class)
 	delete(p.claims, uid)
-	if key := (index.ClaimKey{Namespace: w.claim.Namespace, Name: w.claim.Name}); p.byName[key] == uid {
+	if key := (claims.Key{Namespace: w.claim.Namespace, Name: w.claim.Name}); p.byName[key] == uid {
 		delete(p.byName, key)
 	}
 }
@@ -144,7 +176,7 @@ func (p *pending) gone(namespace string, uid types.UID) bool {
 func (p *pending) foundGone(namespace string, uid types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.known[namespace][uid] == nil { // it has told
+	if p.all[namespace][uid] == nil { // it has told
 		return false
 	}
 	p.ended[uid] = true
@@ -152,10 +184,10 @@ func (p *pending) foundGone(namespace string, uid types.UID) bool {
 }
 
 func (p *pending) forget(namespace string, uid types.UID) bool {
-	was := p.known[namespace][uid]
-	delete(p.known[namespace], uid)
-	if len(p.known[namespace]) == 0 {
-		delete(p.known, namespace)
+	was := p.all[namespace][uid]
+	delete(p.all[namespace], uid)
+	if len(p.all[namespace]) == 0 {
+		delete(p.all, namespace)
 	}
 	p.remove(uid)
 	return p.stir(namespace, was, nil)
@@ -200,8 +232,8 @@ func (p *pending) concerned(change index.Change) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	found := change.After != nil && p.classes.offer(change.After)
-	found = p.classes.respread(change, func(namespace string, uid types.UID) *neighbour { return p.known[namespace][uid] }) || found
-	wake := func(w *waiting) {
+	found = p.classes.respread(change, func(namespace string, uid types.UID) *namespaceClaim { return p.all[namespace][uid] }) || found
+	wake := func(w *openClaim) {
 		if w != nil && !settledBy(w.claim, change.After) {
 			w.due, found = true, true
 		}
@@ -230,8 +262,8 @@ func (p *pending) roomCameUp(change index.Change) bool {
 		return false
 	}
 	found := false
-	for uid := range p.known[namespace] {
-		if w := p.claims[uid]; w != nil && w.refused != nil && w.refused.step.verdict.Reason == v1alpha1.ReasonQuotaExceeded {
+	for uid := range p.all[namespace] {
+		if w := p.claims[uid]; w != nil && w.refused != nil && w.refused.refusal.Reason == v1alpha1.ReasonQuotaExceeded {
 			w.due, found = true, true
 		}
 	}
@@ -249,6 +281,16 @@ func (p *pending) offered(e *index.Entry) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return e != nil && p.classes.offer(e)
+}
+
+// known is a claim as it was seen last, open or not; nil where it is gone.
+func (p *pending) known(c *claims.Claim) *v1alpha1.ServerClaim {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := p.all[c.Namespace][uidOf(c)]; n != nil {
+		return n.claim
+	}
+	return nil
 }
 
 // refuse remembers how a claim was left without a server.

@@ -50,7 +50,7 @@ func TestOnlyALaterVersionOfAClaimIsTakenIn(t *testing.T) {
 			if w := p.claims["uid-c"]; w != nil && w.claim.Labels["version"] != c.label {
 				t.Errorf("the claim is served by version %s, want %s", w.claim.Labels["version"], c.label)
 			}
-			for _, n := range p.neighbours("ns") {
+			for _, n := range p.ofNamespace("ns") {
 				if got := n.claim.Labels["version"]; got != c.label {
 					t.Errorf("others see version %s, want %s", got, c.label)
 				}

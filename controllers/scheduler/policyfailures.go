@@ -10,8 +10,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/policies/index"
 	"github.com/metalaw/metalaw/engine/selection"
+	"github.com/metalaw/metalaw/policies/index"
 )
 
 const (

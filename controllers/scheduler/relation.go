@@ -10,7 +10,7 @@ import (
 // Relation says what a server's reference to a claim's name means for that claim.
 type Relation = policies.Relation
 
-// The relations, as package policies tells them apart for everybody who explains what is done here.
+// The relations.
 const (
 	Unrelated = policies.Unrelated
 	Holds     = policies.Holds

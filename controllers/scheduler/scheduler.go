@@ -5,7 +5,6 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"maps"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/trigger"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/internal/ratelimit"
 	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
@@ -29,7 +29,7 @@ type Scheduler struct {
 	client   client.Client // reads from the cache
 	live     client.Reader // reads from the API server
 	recorder events.EventRecorder
-	policy   func() (Policy, engine.Revision)
+	policy   func() (solve.Policy, engine.Revision)
 	granted  func() bundle.Priority
 	quota    func() bundle.Quota
 	rules    func(of engine.Revision) policies.Rules
@@ -48,25 +48,16 @@ type Scheduler struct {
 	pending  *pending
 	verdicts *verdicts
 	guard    *guard
-	suspects *suspects
-	// doubts holds the server of a write whose answer got lost, by claim; only the loop uses it.
-	doubts map[types.UID]string
-	// unanswered is when a write that names a server on a claim of a gang got no answer; only the loop uses it.
-	unanswered map[types.UID]time.Time
-	// returns are servers of which nobody knows whether they were taken back, by the claim that they are written for; only the loop
-	// uses it.
-	returns map[types.UID]giveBack
-	// gangs is what is kept for gangs that wait; only the loop uses it.
-	gangs map[gangKey]gangWaits
-	// patience spaces the writes that come to nothing; only the loop uses it.
-	patience patience
+	// uncertain are the writes of which it is not known whether they happened.
+	uncertain *uncertainWrites
+	// limited is when the search for a gang ended at its limit; only the loop uses it.
+	limited map[gangKey]time.Time
+	// backoff spaces the writes that come to nothing; only the loop uses it.
+	backoff backoff
 	// stood is what the rules said of claims; only the loop uses it.
 	stood standing
-	// searches are those for the servers of gangs which take several passes; only the loop uses it.
-	searches searches
-	// judgements are what placements say of servers, and attained which of them a policy might ever allow; only the loop uses them.
-	judgements *judgements
-	attained   *attainments
+	// placements remembers what placements say of servers; only the loop uses it.
+	placements *solve.PlacementCache
 	// failures spaces what is told of the servers that the policy fails for.
 	failures *ratelimit.Limiter
 	// known is the policy of the last pass; only the loop uses it.
@@ -123,24 +114,23 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 		return reconcile.Result{RequeueAfter: s.restate()}, nil
 	}
 	began := s.now()
-	r := s.newRun(began)
+	r := s.newCycle(began)
 	if !s.observeOnly {
 		r.failed = errors.Join(s.resolveClosed(ctx), s.settleStrays(ctx)) // first, because it frees servers
 	}
 	s.freed.Store(false)
-	s.patience.keep(s.pending)
+	s.backoff.keep(s.pending)
 	s.stood.keep(s.pending)
-	maps.DeleteFunc(s.returns, func(uid types.UID, _ giveBack) bool { return !s.pending.isOpen(uid) })
-	maps.DeleteFunc(s.unanswered, func(_ types.UID, at time.Time) bool { return began.Sub(at) >= longestWrite })
-	s.patience.wake(s.pending, began)
-	r.serveAll(ctx, s.due(r, began))
+	s.uncertain.keep(s.pending.isOpen, began)
+	s.backoff.wake(s.pending, began)
+	again := s.wakeLimited(began)
+	r.serveAll(ctx, s.pending.take(s.granted(), began))
 	r.reconsider()
-	r.notKept()
 	s.explain(r)
 	passSeconds.Observe(s.now().Sub(began).Seconds())
-	again := trigger.Earlier(trigger.Earlier(s.patience.next(s.now()), s.suspects.again()), s.nextGang(s.now()))
+	again = trigger.Earlier(again, trigger.Earlier(s.backoff.next(s.now()), s.uncertain.again()))
 	if r.rewoke || s.freed.Load() {
-		again = trigger.Earlier(again, firstWait) // our own write wakes nobody
+		again = trigger.Earlier(again, firstWait) // our own write wakes no claim
 	}
 	if err := errors.Join(r.failed, ctx.Err()); err != nil {
 		if again > 0 { // what others wait for does not wait for the end of the error
@@ -151,22 +141,18 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// newRun begins a pass. Under another policy every claim is looked at anew.
-func (s *Scheduler) newRun(began time.Time) *run {
+// newCycle begins a cycle. Under another policy every claim is looked at anew.
+func (s *Scheduler) newCycle(began time.Time) *cycle {
 	policy, revision := s.policy()
 	if now := (known{revision, policy != nil}); now != s.known {
 		s.known = now
 		s.pending.wakeAll()
 	}
-	v := newView(s.fleet, policy, revision)
-	v.judgements, v.attained, v.failed = s.judgements, s.attained, s.tellFailures
-	v.granted, v.now, v.neighbours = s.granted(), began.Unix(), s.pending.neighbours
-	v.quota, v.underway, v.patience = s.quota(), s.fleet.Underway, s.patience
-	v.kept = s.isKept
-	if v.stood = s.stood; policy != nil {
-		v.rules = s.rules(revision)
+	r := &cycle{s: s, revision: revision, began: began, results: make(chan result, maxWriters), gangs: map[gangKey]bool{},
+		snapshot: &solve.Snapshot{Fleet: s.fleet.Index, Policy: policy, Quota: s.quota(), Now: began.Unix(), Claims: s.pending.claimsIn,
+			Cache: s.placements}}
+	if policy != nil {
+		r.rules = s.rules(revision)
 	}
-	r := &run{s: s, v: v, results: make(chan result, maxWriters), gangs: map[gangKey]bool{}}
-	v.writing = func() bool { return r.flying > 0 }
 	return r
 }

@@ -21,11 +21,11 @@ import (
 // server's lifecycle.
 func (s *Scheduler) settleStrays(ctx context.Context) error {
 	var failed error
-	for _, name := range s.suspects.all() {
+	for _, name := range s.uncertain.suspects() {
 		cleared, err := s.settleStray(ctx, name)
 		failed = errors.Join(failed, err)
 		if cleared {
-			s.suspects.drop(name)
+			s.uncertain.cleared(name)
 		}
 	}
 	return failed
@@ -49,9 +49,14 @@ func (s *Scheduler) settleStray(ctx context.Context, name string) (bool, error) 
 	}
 	done, err := s.undo(ctx, e)
 	if err != nil && !isDenied(err) { // it may have happened: until that was looked up, nothing is done for the claim, nor for its gang
-		s.returns[types.UID(index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation])] = giveBack{e.Name(), s.now()}
+		s.mayBeTakenBack(types.UID(e.Holder.UID), e.Name())
 	}
 	return done, err
+}
+
+// mayBeTakenBack remembers that a server was to be taken back from a claim, and that it is not known whether it was.
+func (s *Scheduler) mayBeTakenBack(uid types.UID, server string) {
+	s.uncertain.note(uid, func(u *uncertainWrite) { u.takenBack, u.back = server, s.now() })
 }
 
 // suspect has a server looked at before the next pass if it may be written for a claim that does not stand behind that. It says
@@ -60,10 +65,10 @@ func (s *Scheduler) suspect(e *index.Entry) bool {
 	if !retractable(index.Server(e)) {
 		return false
 	}
-	if c, _ := s.pending.get(types.UID(index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation])); c != nil && standsBehind(c, index.Server(e)) {
+	if c, _ := s.pending.get(types.UID(e.Holder.UID)); c != nil && standsBehind(c, index.Server(e)) {
 		return false
 	}
-	s.suspects.add(e.Name())
+	s.uncertain.suspect(e.Name())
 	return true
 }
 
@@ -73,7 +78,7 @@ func (s *Scheduler) suspectsOf(key index.ClaimKey, c *v1alpha1.ServerClaim) bool
 	found := false
 	for _, e := range s.fleet.HeldBy(key) {
 		if retractable(index.Server(e)) && (c == nil || !standsBehind(c, index.Server(e))) {
-			s.suspects.add(e.Name())
+			s.uncertain.suspect(e.Name())
 			found = true
 		}
 	}
@@ -101,7 +106,7 @@ func (s *Scheduler) undo(ctx context.Context, e *index.Entry) (bool, error) {
 	if !retractable(index.Server(e)) {
 		return false, nil
 	}
-	key, uid := e.Claim(), types.UID(index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation])
+	key, uid := e.Claim(), types.UID(e.Holder.UID)
 	var live v1alpha1.ServerClaim
 	err := s.live.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, &live)
 	if client.IgnoreNotFound(err) != nil {
@@ -139,7 +144,7 @@ func (s *Scheduler) takeBack(ctx context.Context, e *index.Entry) (done bool, er
 
 // tookBack tells those who may want a server, or keep apart from the claim that it was written for, that it was taken back.
 func (s *Scheduler) tookBack(ctx context.Context, e *index.Entry) {
-	key, uid := e.Claim(), types.UID(index.Server(e).Annotations[v1alpha1.ClaimUIDAnnotation])
+	key, uid := e.Claim(), types.UID(e.Holder.UID)
 	isWanted := s.pending.offered(s.fleet.Get(e.Name()))
 	if s.pending.respread(key.Namespace, uid) || isWanted {
 		s.freed.Store(true)
@@ -153,53 +158,4 @@ func ForgetBinding(server *v1alpha1.Server) {
 	server.Spec.ServerClaimRef = nil
 	delete(server.Annotations, v1alpha1.ClaimUIDAnnotation)
 	delete(server.Annotations, v1alpha1.BindingAnnotation)
-}
-
-// unsure remembers a write to a server of which nobody knows whether it happened.
-func (s *Scheduler) unsure(uid types.UID, server string) { s.doubts[uid] = server }
-
-// resolve looks uncached at the server of a write in doubt, before anything else is done for the claim.
-func (s *Scheduler) resolve(ctx context.Context, uid types.UID) error {
-	name, ok := s.doubts[uid]
-	if !ok {
-		return nil
-	}
-	if err := s.lookUp(ctx, name, uid); err != nil {
-		return err
-	}
-	delete(s.doubts, uid)
-	return nil
-}
-
-// lookUp reads a server uncached that may be written for a claim or not. It is not assumed to be the claim's any more.
-func (s *Scheduler) lookUp(ctx context.Context, name string, uid types.UID) error {
-	var server v1alpha1.Server
-	var found index.Change
-	if err := s.live.Get(ctx, types.NamespacedName{Name: name}, &server); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("see whether server %s is written for a claim: %w", name, err)
-	} else if err == nil {
-		found = s.fleet.Wrote(&server)
-	}
-	s.fleet.Release(name, uid)
-	if s.serverChanged(found) { // others may have written to it too
-		s.freed.Store(true)
-	}
-	if e := s.fleet.Get(name); e != nil {
-		if s.pending.offered(e) { // to those that took it for claimed
-			s.freed.Store(true)
-		}
-		s.suspect(e) // its claim may have gone before anybody knew that this is written
-	}
-	return nil
-}
-
-// resolveClosed does so for the claims that are no longer served, so that no doubt outlives its claim.
-func (s *Scheduler) resolveClosed(ctx context.Context) error {
-	var failed error
-	for uid := range s.doubts {
-		if c, _ := s.pending.get(uid); c == nil {
-			failed = errors.Join(failed, s.resolve(ctx, uid))
-		}
-	}
-	return failed
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +21,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/scheduler/informer"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/internal/ratelimit"
 	"github.com/metalaw/metalaw/policies/index"
 )
@@ -61,17 +61,15 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 		granted: grantedBy(o.Bundles), quota: quotaOf(o.Bundles), rules: rulesOf(o.Bundles), stood: standing{},
 		now: o.Now, observeOnly: o.ObserveOnly, launch: func(work func()) { go work() }, await: func(int) {},
 		fork: sideBySide, writing: make(chan struct{}, maxWriters),
-		fleet: o.Fleet.Index(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), suspects: newSuspects(),
-		doubts: map[types.UID]string{}, patience: patience{}, gangs: map[gangKey]gangWaits{},
-		unanswered: map[types.UID]time.Time{}, returns: map[types.UID]giveBack{}, judgements: newJudgements(), attained: &attainments{},
+		fleet: o.Fleet.Index(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), uncertain: newUncertainWrites(),
+		limited: map[gangKey]time.Time{}, backoff: backoff{}, placements: solve.NewPlacementCache(),
 		failures: ratelimit.New(tellFailureAgain, mostFailures),
-		searches: searches{limits: searchLimits{easySearch, searchInPass}},
 	}
 }
 
 // inForce reads the policy out of the bundle in force; there is none where that is held.
-func inForce(bundles Bundles) func() (Policy, engine.Revision) {
-	return func() (Policy, engine.Revision) {
+func inForce(bundles Bundles) func() (solve.Policy, engine.Revision) {
+	return func() (solve.Policy, engine.Revision) {
 		b := bundles.Active()
 		if b == nil || b.Selection == nil {
 			return nil, engine.Revision{}

@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
@@ -37,8 +38,8 @@ func (p asked) Asks(claim selection.Claim) string { return claim.Image }
 func (p asked) FollowsFleet() bool { return p.follows }
 
 // under puts a policy in force.
-func (w *world) under(p Policy) {
-	w.s.policy = func() (Policy, engine.Revision) { return p, engine.Revision{Name: "test"} }
+func (w *world) under(p solve.Policy) {
+	w.s.policy = func() (solve.Policy, engine.Revision) { return p, engine.Revision{Name: "test"} }
 }
 
 func TestHowOftenThePolicyIsAsked(t *testing.T) {

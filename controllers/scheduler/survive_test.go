@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/selection"
-	"github.com/metalaw/metalaw/policies"
 )
 
 // panicking is a policy that cannot cope with one claim.
@@ -58,7 +58,7 @@ func TestWhatGoesWrongWithOneClaimConcernsNoOther(t *testing.T) {
 		want  []string
 	}{
 		"the policy panics": {func(w *world) {
-			w.s.policy = func() (Policy, engine.Revision) { return panicking{claim: "a"}, engine.Revision{} }
+			w.s.policy = func() (solve.Policy, engine.Revision) { return panicking{claim: "a"}, engine.Revision{} }
 		}, []string{"b", "c"}},
 		"a write panics":                            {writing(func() { panic("injected") }), []string{"b", "c"}},
 		"a write fails for a reason of its own":     {failing(errors.New("injected")), []string{"b", "c"}},
@@ -76,11 +76,10 @@ func TestWhatGoesWrongWithOneClaimConcernsNoOther(t *testing.T) {
 				t.Error("the pass says that all is well")
 			}
 			w.check()
-			w.checkKept()
 			if diff := cmp.Diff(tc.want, w.boundClaims()); diff != "" {
 				t.Error(diff)
 			}
-			w.s.policy = func() (Policy, engine.Revision) { return byName{}, engine.Revision{} }
+			w.s.policy = func() (solve.Policy, engine.Revision) { return byName{}, engine.Revision{} }
 			w.settle()
 			if got := w.boundClaims(); len(got) != 3 {
 				t.Errorf("in the end %v are bound", got)
@@ -91,13 +90,12 @@ func TestWhatGoesWrongWithOneClaimConcernsNoOther(t *testing.T) {
 
 func TestAGangOnWhichNothingCanBeDecidedKeepsNothing(t *testing.T) {
 	w := gangOfThree(t, 3)
-	w.s.policy = func() (Policy, engine.Revision) { return panicking{claim: "db-1"}, engine.Revision{} }
+	w.s.policy = func() (solve.Policy, engine.Revision) { return panicking{claim: "db-1"}, engine.Revision{} }
 	w.addClaim(aClaim("single"))
 	w.deliver(9)
 	if w.pass() == nil {
 		t.Error("the pass says that all is well")
 	}
-	w.checkKept()
 	if diff := cmp.Diff([]string{"single"}, w.boundClaims()); diff != "" {
 		t.Error(diff)
 	}
@@ -112,7 +110,7 @@ type notes struct {
 func (n notes) AddAfter(p pass, after time.Duration) { n.after[p] = after }
 
 func TestAClaimThatFailsForLongDelaysNoOther(t *testing.T) {
-	w := gangOfThree(t, 2) // which is to be looked at again when it has waited for long enough
+	w := gangOfThree(t, 2)
 	w.addServer(aServer("s9"))
 	w.addServer(aServer("s8"))
 	w.addClaim(aClaim("a", naming("s9")))
@@ -120,7 +118,8 @@ func TestAClaimThatFailsForLongDelaysNoOther(t *testing.T) {
 	q := notes{workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[pass]()), map[pass]time.Duration{}}
 	defer q.ShutDown()
 	w.must(w.s.passes.Start(context.Background(), q))
-	w.s.policy = func() (Policy, engine.Revision) { return byName{"s8": "no"}, engine.Revision{} }
+	w.s.limited[gangKey{"ns", "other"}] = w.now // which is to be looked at again when it has waited for long enough
+	w.s.policy = func() (solve.Policy, engine.Revision) { return byName{"s8": "no"}, engine.Revision{} }
 	w.before = func(o client.Object) error {
 		if o.GetName() == "s9" {
 			return errors.New("injected")
@@ -130,7 +129,7 @@ func TestAClaimThatFailsForLongDelaysNoOther(t *testing.T) {
 	if w.pass() == nil {
 		t.Fatal("the pass says that all is well")
 	}
-	if got := q.after[pass{}]; got != policies.GangPatience {
+	if got := q.after[pass{}]; got != limitedFor {
 		t.Errorf("the next pass is asked for after %s", got)
 	}
 }

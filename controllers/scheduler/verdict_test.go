@@ -3,6 +3,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 func TestVerdictsAreRewrittenSparingly(t *testing.T) {
 	v := newVerdicts()
 	verdict := func(reason string, counts map[string]int) Verdict {
-		return Verdict{Reason: reason, Message: count{total: 40, matching: 12, byCode: counts}.String(), counts: counts}
+		return Verdict{Reason: reason, Message: fmt.Sprint(counts), counts: counts}
 	}
 	for _, step := range []struct {
 		name    string
@@ -40,7 +41,7 @@ func TestVerdictsAreRewrittenSparingly(t *testing.T) {
 			t.Errorf("%s: changed %t again %s, want %t %s", step.name, changed, again, step.changed, step.again)
 		}
 	}
-	if got, ok := v.get("uid"); !ok || got.Message != "12 of 40 servers match: claimed 10, taint 2" {
+	if got, ok := v.get("uid"); !ok || got.Message != "map[claimed:10 taint:2]" {
 		t.Errorf("verdict is %+v", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
@@ -35,9 +36,7 @@ type world struct {
 	// locked are servers that somebody lets nobody have.
 	locked map[string]bool
 	now    time.Time
-	policy Policy
-	// limits are those of searches; nil for the usual ones.
-	limits *searchLimits
+	policy solve.Policy
 	quota  bundle.Quota
 	writes int
 	mu     sync.Mutex // over writes, events and mistakes, where workers run side by side
@@ -82,10 +81,7 @@ func (w *world) restart() {
 	w.s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
 	w.s.quota = func() bundle.Quota { return w.quota }
 	w.s.rules = func(engine.Revision) policies.Rules { return nil }
-	w.s.policy = func() (Policy, engine.Revision) { return w.policy, engine.Revision{Name: "test"} }
-	if w.limits != nil {
-		w.s.searches.limits = *w.limits
-	}
+	w.s.policy = func() (solve.Policy, engine.Revision) { return w.policy, engine.Revision{Name: "test"} }
 	w.events = nil
 	for _, s := range w.servers() {
 		w.s.serverChanged(w.s.fleet.Saw(s))
@@ -281,9 +277,6 @@ func (w *world) settle() {
 		w.gate.fault, w.gate.meanwhile = func(client.Object) fault { return fault{} }, func() {}
 	}
 	rounds := 6
-	if w.limits != nil { // each try of a gang takes a pass
-		rounds = 40
-	}
 	for range rounds {
 		w.now = w.now.Add(time.Minute)
 		for range 5 { // what one pass gives back another gives to those that come after

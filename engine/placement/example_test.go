@@ -26,8 +26,8 @@ gang: {name: db, size: 2}
 	}
 	at := func(i int) *selection.Candidate { return fleet[i] }
 
-	counts := p.Places(len(fleet), at, nil) // from servers in any state
-	counts["r1"]++                          // where the other member is
+	counts := p.Places(len(fleet), at) // from servers in any state
+	counts["r1"]++                     // where the other member is
 
 	sorted := p.Sort(len(fleet), at, counts) // from those that the hard contract lets the claim have
 	for alternative, group := range sorted.Groups {

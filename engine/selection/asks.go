@@ -4,7 +4,6 @@ package selection
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -55,18 +54,8 @@ func (p *Policy) FollowsFleet() bool {
 // passing are facts of a server that change by themselves, or by its use.
 var passing = []string{"health", "availableSince", "availableDay", "timesClaimed"}
 
-// LastsAs says that two versions of a server are the same but for what passes by itself: rules that read only what lasts say the same of
-// both.
-func (c *Candidate) LastsAs(other *Candidate) bool {
-	one, two := *c, *other
-	for _, each := range []*Candidate{&one, &two} {
-		each.Health, each.AvailableSince, each.AvailableDay, each.TimesClaimed = "", 0, 0, 0 // passing
-	}
-	return reflect.DeepEqual(one, two)
-}
-
 // JudgesPassing says whether allow or reject follow what passes by itself: counts of the fleet, time, or how a server is at
-// the moment. Of what such a policy turns away today it may allow some tomorrow: Attainable says which. Where the rules are
+// the moment. Of what such a policy turns away today it may allow some tomorrow. Where the rules are
 // interpreted score counts as well, because it is not known what reads what.
 func (p *Policy) JudgesPassing() bool { return p.passing }
 

@@ -77,13 +77,3 @@ func TestAServerForWhichThePolicyFailsIsSetAside(t *testing.T) {
 		}
 	}
 }
-
-func TestWhetherAServerIsAttainableForWhichThePolicyFailsIsNotKnown(t *testing.T) {
-	policy := compiled(t, rego("allow if input.candidate.cores > 1\nscore := 100 / input.candidate.cores\n"))
-	could, err := policy.Attainable(t.Context(), Claim{}, []*PreparedCandidate{NewCandidate(Candidate{Name: "a"}),
-		NewCandidate(Candidate{Name: "b", Cores: 1}), NewCandidate(Candidate{Name: "c", Cores: 2})}, Fleet{})
-	var one CandidateError
-	if !errors.As(err, &one) || one.Server != "a" || len(could) != 1 || could[0].Name() != "c" {
-		t.Errorf("%v, %v", could, err)
-	}
-}

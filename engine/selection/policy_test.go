@@ -76,7 +76,7 @@ func TestDefaultPolicyRanksAndExplains(t *testing.T) {
 		Rejections: map[string]Rejection{"unhealthy": {1, "its BMC reports health Critical"}},
 		Evaluated:  5,
 	}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+	if diff := cmp.Diff(want, got, sameFailure); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 }
@@ -112,7 +112,7 @@ reject contains {"code": "y", "message": "y"} if input.candidate.cores > 1
 			if c.want.Rejections == nil {
 				c.want.Rejections = map[string]Rejection{}
 			}
-			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			if diff := cmp.Diff(c.want, got, sameFailure); err != nil || diff != "" {
 				t.Error(err, diff)
 			}
 		})
@@ -217,7 +217,7 @@ func TestSelectIsAFunctionOfTheSet(t *testing.T) {
 			r.Fatal(err)
 		}
 		got, err := policy.Select(context.Background(), Claim{}, rapid.Permutation(candidates).Draw(r, "order"), fleet)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		if diff := cmp.Diff(want, got, sameFailure); err != nil || diff != "" {
 			r.Fatal(err, diff)
 		}
 		scores := map[string]float64{}

@@ -111,7 +111,7 @@ func compare(t *rapid.T, x *Index, servers map[string]*v1alpha1.Server, assumed 
 		t.Fatalf("the servers of the namespace: %v, want %v", own.NamespaceByZone, ownByZone)
 	}
 	slices.Sort(held)
-	if diff := cmp.Diff(held, names(x.HeldBy(ClaimKey{"ns", "claim"}))); diff != "" {
+	if diff := cmp.Diff(held, names(x.HeldBy(ClaimKey{Namespace: "ns", Name: "claim"}))); diff != "" {
 		t.Fatal(diff)
 	}
 	for _, spec := range []selection.ClaimSpec{

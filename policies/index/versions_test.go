@@ -37,7 +37,7 @@ func TestOnlyALaterVersionReplacesWhatIsKnown(t *testing.T) {
 			if replaced := x.Get("a") != known; replaced != c.replaces {
 				t.Errorf("replaced: %t, want %t", replaced, c.replaces)
 			}
-			if held := len(x.HeldBy(ClaimKey{"ns", "c"})) == 1; held != c.replaces {
+			if held := len(x.HeldBy(ClaimKey{Namespace: "ns", Name: "c"})) == 1; held != c.replaces {
 				t.Errorf("held by the claim: %t, want %t", held, c.replaces)
 			}
 		})

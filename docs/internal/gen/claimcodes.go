@@ -5,11 +5,11 @@ package main
 import (
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
-	"github.com/metalaw/metalaw/policies/why"
+	"github.com/metalaw/metalaw/engine/claims/solve"
 )
 
 func claimCodesPage(string) (string, error) {
-	m := newPage("Codes of servers that a claim cannot have", "`engine/selection`, `engine/placement` and `policies/why`")
+	m := newPage("Codes of servers that a claim cannot have", "`engine/selection`, `engine/placement` and `engine/claims/solve`")
 	m.paragraph("While a claim waits, the message of its condition `Bound` counts servers by code, such as " +
 		"`3 of 40 servers match: taint 2, not-off 1`; `metalaw explain claim NAME` shows them server by server. " +
 		"[Why does my claim wait?](../claims.md#why-does-my-claim-wait) goes through an example.")
@@ -38,6 +38,6 @@ func codeSections(m *markdown, all []selection.Code) {
 		m.line("")
 		m.paragraph(c.Meaning)
 		m.paragraph("**Do:** " + c.Remedy)
-		m.paragraph("It passes: " + why.WaysOf(c.Code) + ".")
+		m.paragraph("It passes: " + solve.WaysOf(c.Code) + ".")
 	}
 }

@@ -116,6 +116,7 @@ func (s *Snapshot) choose(ctx context.Context, c *claims.Claim, w Want) pick {
 	if p, is := s.barred(c, w); is {
 		return p
 	}
+	var last *ranking
 	for _, afresh := range []bool{false, true} {
 		from, p := s.rankingOf(ctx, c, w, afresh)
 		if from == nil {
@@ -124,8 +125,9 @@ func (s *Snapshot) choose(ctx context.Context, c *claims.Claim, w Want) pick {
 		if p, found := s.next(c, from, w); found {
 			return p
 		}
+		last = from
 	}
-	return pick{claim: c, action: Again, refusal: Refusal{Count: true}}
+	return pick{claim: c, action: Again, from: last, refusal: Refusal{Count: true, Rejected: last.rejected, Misplaced: last.misplaced}}
 }
 
 // barred refuses a claim whatever servers there are.
@@ -176,18 +178,19 @@ func (s *Snapshot) rankingOf(ctx context.Context, c *claims.Claim, w Want, afres
 	if s.exhausted[c.Class()] {
 		return nil, s.none(c)
 	}
-	key, follows := "", true
-	if t, ok := s.Policy.(telling); ok {
+	key, follows := "\x00"+c.UID, true
+	t, tells := s.Policy.(telling)
+	if tells {
 		key, follows = c.Class()+"\x00"+t.Asks(c.Asked), t.FollowsFleet()
 	}
 	known := s.choices[key]
-	if key == "" || afresh || known == nil || (known.follows || known.spread) && known.counted != s.version() {
+	if afresh || known == nil || (tells && known.follows || known.spread) && known.counted != s.version() {
 		return s.rankAnew(ctx, c, w, key, follows)
 	}
 	return s.usable(c, known)
 }
 
-// rankAnew asks the policy, and keeps what it chose under a key, if there is one.
+// rankAnew asks the policy, and keeps what it chose under a key.
 func (s *Snapshot) rankAnew(ctx context.Context, c *claims.Claim, w Want, key string, follows bool) (*ranking, pick) {
 	r := &ranking{sequence: s.Fleet.Sequence(), counted: s.version(), follows: follows, spread: c.Placement.Spread() != nil}
 	can := s.feasibleFor(c)
@@ -208,12 +211,10 @@ func (s *Snapshot) rankAnew(ctx context.Context, c *claims.Claim, w Want, key st
 		}
 	}
 	s.rank(ctx, c, can, r)
-	if key != "" {
-		if s.choices == nil {
-			s.choices = map[string]*ranking{}
-		}
-		s.choices[key] = r
+	if s.choices == nil {
+		s.choices = map[string]*ranking{}
 	}
+	s.choices[key] = r
 	return s.usable(c, r)
 }
 

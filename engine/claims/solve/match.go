@@ -180,7 +180,8 @@ func (s *Snapshot) setPlaces(m *match, open []*claims.Claim) {
 	if len(open) == 0 || open[0].Placement.Spread() == nil {
 		return
 	}
-	first, counts := open[0].Placement.Spread(), s.spreadCounts(open[0])
+	first := open[0].Placement.Spread()
+	counts, _ := s.spreadCounts(open[0])
 	seen := map[string]bool{}
 	for _, c := range open {
 		spread := c.Placement.Spread()
@@ -188,7 +189,8 @@ func (s *Snapshot) setPlaces(m *match, open []*claims.Claim) {
 			continue
 		}
 		seen[c.Class()] = true
-		if spread == nil || spread.Key != first.Key || spread.MaxSkew != first.MaxSkew || !maps.Equal(counts, s.spreadCounts(c)) ||
+		own, _ := s.spreadCounts(c)
+		if spread == nil || spread.Key != first.Key || spread.MaxSkew != first.MaxSkew || !maps.Equal(counts, own) ||
 			slices.ContainsFunc(open, func(o *claims.Claim) bool { return !spread.Counts(o.Labels, o.GangName()) }) {
 			return
 		}

@@ -4,6 +4,8 @@ package solve
 
 import (
 	"maps"
+	"math"
+	"slices"
 
 	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/engine/claims/index"
@@ -17,11 +19,15 @@ type places struct {
 	counts   map[string]int64
 }
 
-// room is where the spread of a claim allows one more. What is assumed for a claim counts as what is written for it.
+// room is where the spread of a claim allows one more. What is assumed for another claim takes room, and gives none until it is written:
+// it may come to nothing.
 type room struct {
-	spread   *placement.Spread
-	counts   map[string]int64
-	emptiest int64
+	spread *placement.Spread
+	// counts has what is assumed. least is the smallest count of what is sure, which the place atLeast has; another is the smallest of
+	// the others.
+	counts         map[string]int64
+	least, another int64
+	atLeast        string
 }
 
 // roomOf is that of a claim without a server. It is nil where the claim is not spread.
@@ -30,25 +36,46 @@ func (s *Snapshot) roomOf(c *claims.Claim) *room {
 	if spread == nil {
 		return nil
 	}
-	counts := s.spreadCounts(c)
-	return &room{spread, counts, placement.Emptiest(counts)}
+	counts, sure := s.spreadCounts(c)
+	r := &room{spread: spread, counts: counts, least: math.MaxInt64, another: math.MaxInt64}
+	for place, n := range sure {
+		if n < r.least {
+			r.least, r.atLeast, r.another = n, place, r.least
+		} else {
+			r.another = min(r.another, n)
+		}
+	}
+	return r
 }
 
 func (r *room) allows(e *index.Entry) bool {
-	return r == nil || r.spread.Fits(r.spread.Place(e.Candidate().Facts()), r.counts, r.emptiest)
+	if r == nil {
+		return true
+	}
+	place, others := r.spread.Place(e.Candidate().Facts()), r.least
+	if place == r.atLeast {
+		others = r.another
+	}
+	return r.spread.Fits(place, r.counts, min(r.counts[place], others))
 }
 
-// spreadCounts are those of a claim's spread: how many of the claims that count each place has.
-func (s *Snapshot) spreadCounts(c *claims.Claim) map[string]int64 {
+// spreadCounts are those of a claim's spread: how many of the claims that count each place has, and how many without what is assumed. For
+// the members of the gang that is being served that is as good as written.
+func (s *Snapshot) spreadCounts(c *claims.Claim) (counts, sure map[string]int64) {
 	spread := c.Placement.Spread()
 	if spread == nil {
-		return nil
+		return nil, nil
 	}
-	counts := maps.Clone(s.placesOf(c))
-	count := func(e *index.Entry) {
+	counts = maps.Clone(s.placesOf(c))
+	sure = maps.Clone(counts)
+	count := func(e *index.Entry, isSure bool) {
 		place := spread.Place(e.Candidate().Facts())
-		if _, known := counts[place]; known {
-			counts[place]++
+		if _, known := counts[place]; !known {
+			return
+		}
+		counts[place]++
+		if isSure {
+			sure[place]++
 		}
 	}
 	counted := func(o *claims.Claim) bool {
@@ -63,15 +90,16 @@ func (s *Snapshot) spreadCounts(c *claims.Claim) map[string]int64 {
 			continue
 		}
 		for _, e := range s.serversOf(o, assumed[o.UID]) {
-			count(e)
+			relation := e.Holder.RelationOf(e.Name(), o)
+			count(e, relation == claims.Holds || relation == claims.Adoptable || slices.Contains(s.bound, o))
 		}
 	}
 	for server, o := range s.given {
 		if e := s.Fleet.Get(server); e != nil && counted(o) {
-			count(e)
+			count(e, true)
 		}
 	}
-	return counts
+	return counts, sure
 }
 
 // claimsIn are the claims of a namespace.
