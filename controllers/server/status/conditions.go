@@ -12,6 +12,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/server/operations"
 	"github.com/metalaw/metalaw/controllers/server/power"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -72,7 +73,7 @@ func (r *record) recordClaimMissing() {
 	if r.Claim == nil {
 		r.condition(v1alpha1.ConditionClaimMissing, metav1.ConditionTrue, v1alpha1.ReasonClaimNotFound,
 			fmt.Sprintf("the claim %s/%s does not exist and no release is recorded; "+
-				"the server is kept as it is until the claim returns or %s", ref.Namespace, ref.Name, r.lettingGo()))
+				"the server is kept as it is until the claim returns or %s", ref.Namespace, ref.Name, lettingGo(r.Governance.Bundle, r.s)))
 		return
 	}
 	holder := string(r.Claim.UID) == r.s.Annotations[v1alpha1.ClaimUIDAnnotation]
@@ -96,21 +97,21 @@ func (r *record) recordClaimMissing() {
 		fmt.Sprintf("the claim %s/%s is not the one that holds this server: it has UID %q, the holder had %q; "+
 			"the server is kept as it is until the holder returns, that claim takes it over by naming it in serverRef, "+
 			"or %s",
-			ref.Namespace, ref.Name, r.Claim.UID, r.s.Annotations[v1alpha1.ClaimUIDAnnotation], r.lettingGo()))
+			ref.Namespace, ref.Name, r.Claim.UID, r.s.Annotations[v1alpha1.ClaimUIDAnnotation], lettingGo(r.Governance.Bundle, r.s)))
 }
 
 // lettingGo says what somebody does with a server whose claim is gone, by what its state takes.
-func (r *record) lettingGo() string {
-	state := r.s.Status.State
+func lettingGo(b *bundle.Bundle, s *v1alpha1.Server) string {
+	state := s.Status.State
 	switch {
-	case r.Governance.Bundle == nil || r.Governance.Bundle.Lifecycle.Accepts(engine.State(state), v1alpha1.OperationRelease):
+	case b == nil || b.Lifecycle.Accepts(engine.State(state), v1alpha1.OperationRelease):
 		return fmt.Sprintf("somebody releases it (annotation %s=%s)", v1alpha1.OperationAnnotation, v1alpha1.OperationRelease)
-	case r.Governance.Bundle.Lifecycle.Ensures(engine.State(state), policies.EffectForgetHolder):
+	case b.Lifecycle.Ensures(engine.State(state), policies.EffectForgetHolder):
 		return "somebody clears spec.serverClaimRef of the server, for which nothing was booted for a claim here"
 	}
 	return fmt.Sprintf("somebody releases it (annotation %s=%s), which is refused in state %s",
 		v1alpha1.OperationAnnotation, v1alpha1.OperationRelease, state) +
-		operations.Instead(r.Governance.Bundle, r.s, v1alpha1.OperationRelease)
+		operations.Instead(b, s, v1alpha1.OperationRelease)
 }
 
 func (r *record) recordHalt() {

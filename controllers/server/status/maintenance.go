@@ -14,6 +14,7 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
 )
@@ -22,7 +23,7 @@ import (
 // machine with a screwdriver.
 func (r *record) recordMaintenance() {
 	ref := r.s.Spec.ServerMaintenanceRef
-	if ref == nil || r.Decision.Moves() || r.Governance.Bundle == nil || r.inMaintenance(engine.State(r.s.Status.State)) {
+	if ref == nil || r.Decision.Moves() || r.Governance.Bundle == nil || inMaintenance(r.Governance.Bundle, engine.State(r.s.Status.State)) {
 		r.drop(v1alpha1.ConditionMaintenanceWaits)
 		return
 	}
@@ -35,8 +36,8 @@ func (r *record) recordMaintenance() {
 }
 
 // inMaintenance says that a state is one in which a maintenance has the server.
-func (r *record) inMaintenance(state engine.State) bool {
-	return r.Governance.Bundle.Lifecycle.Ensures(state, policies.EffectMaintain)
+func inMaintenance(b *bundle.Bundle, state engine.State) bool {
+	return b.Lifecycle.Ensures(state, policies.EffectMaintain)
 }
 
 // maintenanceWaits says what keeps the server from the state in which the maintenance would have it.
@@ -44,7 +45,7 @@ func (r *record) maintenanceWaits() (reason, why string) {
 	if r.Decision.Halt != nil {
 		return string(r.Decision.Halt.Cause), "nothing moves while the policy is halted; PolicyHalted says why"
 	}
-	rules := r.maintenanceRules()
+	rules := maintenanceRules(r.Governance.Bundle, engine.State(r.s.Status.State), r.Facts)
 	if len(rules) == 0 {
 		return v1alpha1.ReasonNoRule, fmt.Sprintf("no rule of the policy leads there from state %s", r.s.Status.State)
 	}
@@ -59,17 +60,17 @@ func (r *record) maintenanceWaits() (reason, why string) {
 }
 
 // maintenanceRules are the rules that lead from the present state to a maintenance, each with what it asks for and what is so.
-func (r *record) maintenanceRules() (all []string) {
+func maintenanceRules(b *bundle.Bundle, state engine.State, facts *policies.Facts) (all []string) {
 	leads := map[string]bool{}
-	for _, e := range r.Governance.Bundle.Lifecycle.Edges() {
-		if e.From == engine.State(r.s.Status.State) && r.inMaintenance(e.To) {
+	for _, e := range b.Lifecycle.Edges() {
+		if e.From == state && inMaintenance(b, e.To) {
 			leads[e.Rule] = true
 		}
 	}
 	if len(leads) == 0 {
 		return nil
 	}
-	for _, step := range r.Governance.Bundle.Lifecycle.Explain(r.Facts).Trace {
+	for _, step := range b.Lifecycle.Explain(facts).Trace {
 		if !leads[step.Rule] {
 			continue
 		}

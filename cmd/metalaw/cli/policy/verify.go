@@ -10,6 +10,17 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
+const verifyLong = "Holds a bundle to all that the manager holds it to before it may govern: strict parsing, types, limits, static verification of the " +
+	"lifecycle, the bundle's own scenarios and Rego tests, and their coverage. All problems are told at once, each with its place, its " +
+	"cause and its remedy. What the bundle leaves out is taken from the built-in default. A kustomization.yaml is not read: " +
+	"`kubectl kustomize` says what it makes, and -f - verifies that.\n\n" +
+	"With --live it holds the PolicyRevisions to that which the cluster has in use, with what they hold and nothing else: before an " +
+	"upgrade, the new version of this program says which of them a manager of that version would hold.\n\n" +
+	"--examples overwrites no file: one that is there already is refused before anything is judged, and where there is nothing to write " +
+	"none is made.\n\n" +
+	"Exit codes: 0 the bundle, or every one in use, could be accepted; 1 it could not, or the cluster did not answer; " +
+	"2 the command line makes no sense."
+
 func verifyCommand() *cobra.Command {
 	var e examination
 	var notes, live bool
@@ -18,16 +29,7 @@ func verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify (-f DIR|FILE|- | --from BUNDLE | --live)",
 		Short: "Say whether a bundle could be accepted, and everything that is wrong with it",
-		Long: "Holds a bundle to all that the manager holds it to before it may govern: strict parsing, types, limits, static verification of the " +
-			"lifecycle, the bundle's own scenarios and Rego tests, and their coverage. All problems are told at once, each with its place, its " +
-			"cause and its remedy. What the bundle leaves out is taken from the built-in default. A kustomization.yaml is not read: " +
-			"`kubectl kustomize` says what it makes, and -f - verifies that.\n\n" +
-			"With --live it holds the PolicyRevisions to that which the cluster has in use, with what they hold and nothing else: before an " +
-			"upgrade, the new version of this program says which of them a manager of that version would hold.\n\n" +
-			"--examples overwrites no file: one that is there already is refused before anything is judged, and where there is nothing to write " +
-			"none is made.\n\n" +
-			"Exit codes: 0 the bundle, or every one in use, could be accepted; 1 it could not, or the cluster did not answer; " +
-			"2 the command line makes no sense.",
+		Long:  verifyLong,
 		Example: "  {{.}} policy verify -f ./fleet\n  kubectl kustomize ./fleet | {{.}} policy verify -f -\n" +
 			"  {{.}} policy verify -f ./fleet -o sarif >fleet.sarif\n  {{.}} policy verify --live",
 		Args: usage.NoArgs,
