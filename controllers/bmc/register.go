@@ -16,62 +16,38 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/controllers/trigger"
 )
 
-// Apply implements loop.Scope.
-func (v *scope) Apply(ctx context.Context, d decision) loop.Outcome {
-	v.plan = d.plan
-	outcome := loop.InOrder(d.effects, func(effect string) string { return effect },
-		func(effect string) loop.Progress { return v.ensure(ctx, effect) })
-	v.record()
-	outcome.Again = trigger.Earlier(v.wake, v.plan.wakeAfter)
-	outcome.Reports = []func(context.Context){v.report}
-	return outcome
-}
-
-// ensure makes one effect hold.
-func (v *scope) ensure(ctx context.Context, effect string) loop.Progress {
-	switch effect {
-	case EffectRefuseOperation:
-		v.dropOperation()
-		return loop.Holds()
-	case EffectTrustCertificate:
-		return v.trustCertificate()
-	case EffectRestartBMC:
-		return v.restart(ctx)
-	case EffectRetryAccess:
-		return v.retryAccess()
-	case EffectFollowLabels:
-		return v.followLabels(ctx)
-	case EffectRegisterSystems:
-		return v.register(ctx)
-	}
-	return loop.Failing("UnknownEffect", fmt.Sprintf("a BMC has no effect %q", effect), 0)
+// registrar makes Servers for the systems behind a BMC, or lets those that exist name it. It reads past the cache before it
+// makes a Server or takes one over: what is absent in the cache may exist (order 4).
+type registrar struct {
+	*subject
+	bmc *v1alpha1.BMC
+	now time.Time
 }
 
 // settle is when a plan that the API server contradicted is made anew: the cache will have caught up.
 const settle = 100 * time.Millisecond
 
 // followLabels changes only servers to which a change has to be carried over.
-func (v *scope) followLabels(ctx context.Context) loop.Progress {
-	for i := range v.owned {
-		server := v.owned[i].DeepCopy()
+func (r registrar) followLabels(ctx context.Context, owned []v1alpha1.Server) loop.Progress {
+	for i := range owned {
+		server := owned[i].DeepCopy()
 		before := server.DeepCopy()
-		v.copyLabels(server)
+		copyLabels(r.bmc, server)
 		if maps.Equal(before.Labels, server.Labels) &&
 			before.Annotations[v1alpha1.LabelsAnnotation] == server.Annotations[v1alpha1.LabelsAnnotation] {
 			continue
 		}
-		if p := v.patch(ctx, before, server); p.Phase != loop.Done {
+		if p := r.patch(ctx, before, server); p.Phase != loop.Done {
 			return p
 		}
 	}
 	return loop.Holds()
 }
 
-func (v *scope) copyLabels(s *v1alpha1.Server) {
-	labels, remember := follow(v.bmc.Labels, copiedLabels(s.Annotations[v1alpha1.LabelsAnnotation]), s.Labels)
+func copyLabels(b *v1alpha1.BMC, s *v1alpha1.Server) {
+	labels, remember := follow(b.Labels, copiedLabels(s.Annotations[v1alpha1.LabelsAnnotation]), s.Labels)
 	if len(labels) > 0 || s.Labels != nil {
 		s.Labels = labels
 	}
@@ -86,9 +62,9 @@ func (v *scope) copyLabels(s *v1alpha1.Server) {
 	}
 }
 
-// patch writes a server under the optimistic lock. Whoever lost a race looks again.
-func (v *scope) patch(ctx context.Context, before, after *v1alpha1.Server) loop.Progress {
-	err := v.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+// patch writes a server under the optimistic lock. A reconcile that lost a race looks again.
+func (r registrar) patch(ctx context.Context, before, after *v1alpha1.Server) loop.Progress {
+	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return loop.Waiting("Raced", "the Server "+after.Name+" has changed meanwhile", settle)
 	}
@@ -99,25 +75,24 @@ func (v *scope) patch(ctx context.Context, before, after *v1alpha1.Server) loop.
 }
 
 // register carries the plan out. Before anything is created or taken over, what the plan relies on is read uncached.
-func (v *scope) register(ctx context.Context) loop.Progress {
-	for _, step := range v.plan.steps {
+func (r registrar) register(ctx context.Context, todo plan) loop.Progress {
+	for _, step := range todo.steps {
 		var p loop.Progress
 		if step.kind == create {
-			p = v.createServer(ctx, step)
+			p = r.createServer(ctx, step)
 		} else {
-			p = v.pointServer(ctx, step)
+			p = r.pointServer(ctx, step)
 		}
 		if p.Phase != loop.Done {
 			return p
 		}
 	}
-	if v.plan.consumed {
-		delete(v.bmc.Annotations, v1alpha1.AcceptSystemAnnotation)
-		v.acceptances.forget(string(v.bmc.UID)) // the same value, written again, is another acceptance
-		v.consumed = true
+	if todo.consumed {
+		delete(r.bmc.Annotations, v1alpha1.AcceptSystemAnnotation)
+		r.acceptances.forget(string(r.bmc.UID)) // the same value, written again, is another acceptance
 	}
-	for _, r := range v.plan.refusals {
-		v.newcomers.await(r.incumbent, v.bmc.Name)
+	for _, refusal := range todo.refusals {
+		r.newcomers.await(refusal.incumbent, r.bmc.Name)
 	}
 	return loop.Holds()
 }
@@ -127,24 +102,24 @@ const maxIndex = 256
 
 // createServer makes the Server of a new system. Two BMCs that show the same system at the same moment are dealt with one
 // after the other, and the second finds what the first has made.
-func (v *scope) createServer(ctx context.Context, step step) loop.Progress {
-	unlock := v.systems.lock(step.uuid)
+func (r registrar) createServer(ctx context.Context, step step) loop.Progress {
+	unlock := r.systems.lock(step.uuid)
 	defer unlock()
-	name, err := v.standsFor(ctx, step.uuid)
+	name, err := r.standsFor(ctx, step.uuid)
 	if err != nil {
 		return loop.Broken(err)
 	}
 	if name != "" {
 		return raced(name)
 	}
-	if p := v.confirmAlone(ctx, step.uuid, ""); p.Phase != loop.Done {
+	if p := r.confirmAlone(ctx, step.uuid, ""); p.Phase != loop.Done {
 		return p
 	}
 	for index := step.index; index < step.index+maxIndex; index++ {
-		server := v.newServer(step, fmt.Sprintf("%s-system-%d", v.bmc.Name, index))
-		err := v.Client.Create(ctx, server)
+		server := newServer(r.bmc, step, fmt.Sprintf("%s-system-%d", r.bmc.Name, index))
+		err := r.Client.Create(ctx, server)
 		if apierrors.IsAlreadyExists(err) {
-			switch stands, err := v.namedFor(ctx, server.Name, step.uuid); {
+			switch stands, err := namedFor(ctx, r.Reader, server.Name, step.uuid); {
 			case err != nil:
 				return loop.Broken(err)
 			case stands:
@@ -155,73 +130,73 @@ func (v *scope) createServer(ctx context.Context, step step) loop.Progress {
 		if err != nil {
 			return loop.Broken(fmt.Errorf("create Server %s: %w", server.Name, err))
 		}
-		v.standing.note(step.uuid, server.Name)
-		v.Recorder.Eventf(v.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerCreated, EffectRegisterSystems,
+		r.servers.note(step.uuid, server.Name)
+		r.Recorder.Eventf(r.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerCreated, EffectRegisterSystems,
 			"made Server %s for the system %s with UUID %s", server.Name, step.uri, step.uuid)
 		return loop.Holds()
 	}
-	return loop.Failing("NoFreeName", fmt.Sprintf("no name %s-system-N is free for the system with UUID %s", v.bmc.Name, step.uuid), time.Minute)
+	return loop.Failing("NoFreeName", fmt.Sprintf("no name %s-system-N is free for the system with UUID %s", r.bmc.Name, step.uuid), time.Minute)
 }
 
 func raced(server string) loop.Progress {
 	return loop.Waiting("Raced", "the Server "+server+" stands for the system since a moment ago", settle)
 }
 
-func (v *scope) newServer(step step, name string) *v1alpha1.Server {
+func newServer(b *v1alpha1.BMC, step step, name string) *v1alpha1.Server {
 	s := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	s.Spec.SystemUUID, s.Spec.SystemURI = step.uuid, step.uri
-	s.Spec.BMCRef = &corev1.LocalObjectReference{Name: v.bmc.Name}
-	v.copyLabels(s)
+	s.Spec.BMCRef = &corev1.LocalObjectReference{Name: b.Name}
+	copyLabels(b, s)
 	return s
 }
 
 // pointServer lets a Server name this BMC and the system's URI at it.
-func (v *scope) pointServer(ctx context.Context, step step) loop.Progress {
+func (r registrar) pointServer(ctx context.Context, step step) loop.Progress {
 	server := &v1alpha1.Server{}
-	if err := v.Reader.Get(ctx, types.NamespacedName{Name: step.server}, server); err != nil {
+	if err := r.Reader.Get(ctx, types.NamespacedName{Name: step.server}, server); err != nil {
 		if apierrors.IsNotFound(err) {
 			return loop.Waiting("Raced", "the Server "+step.server+" is gone", settle)
 		}
 		return loop.Broken(fmt.Errorf("get Server %s: %w", step.server, err))
 	}
 	now := asServer(server)
-	if now.bmc != v.bmc.Name && now.bmc != step.from || !isSystem(now.uuid, step.uuid) || now.bmc == "" && now.inline {
+	if now.bmc != r.bmc.Name && now.bmc != step.from || !isSystem(now.uuid, step.uuid) || now.bmc == "" && now.inline {
 		return loop.Waiting("Raced", "the Server "+step.server+" has changed meanwhile", settle)
 	}
-	taking := now.bmc != v.bmc.Name
+	taking := now.bmc != r.bmc.Name
 	if taking && now.bmc != "" {
-		if p := v.confirmLost(ctx, now.bmc); p.Phase != loop.Done {
+		if p := r.confirmLost(ctx, now.bmc); p.Phase != loop.Done {
 			return p
 		}
 	}
 	if taking {
-		if p := v.confirmAlone(ctx, step.uuid, now.bmc); p.Phase != loop.Done {
+		if p := r.confirmAlone(ctx, step.uuid, now.bmc); p.Phase != loop.Done {
 			return p
 		}
 	}
 	before := server.DeepCopy()
-	server.Spec.BMCRef = &corev1.LocalObjectReference{Name: v.bmc.Name}
+	server.Spec.BMCRef = &corev1.LocalObjectReference{Name: r.bmc.Name}
 	server.Spec.SystemURI = step.uri
-	v.copyLabels(server)
-	if p := v.patch(ctx, before, server); p.Phase != loop.Done || !taking {
+	copyLabels(r.bmc, server)
+	if p := r.patch(ctx, before, server); p.Phase != loop.Done || !taking {
 		return p
 	}
-	v.Recorder.Eventf(v.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerTakenOver, EffectRegisterSystems,
+	r.Recorder.Eventf(r.bmc, server, corev1.EventTypeNormal, v1alpha1.ReasonServerTakenOver, EffectRegisterSystems,
 		"Server %s is behind this BMC now; it was behind %q", server.Name, now.bmc)
 	return loop.Holds()
 }
 
 // confirmLost makes sure, uncached, that the incumbent is gone or unreachable.
-func (v *scope) confirmLost(ctx context.Context, name string) loop.Progress {
+func (r registrar) confirmLost(ctx context.Context, name string) loop.Progress {
 	other := &v1alpha1.BMC{}
-	err := v.Reader.Get(ctx, types.NamespacedName{Name: name}, other)
+	err := r.Reader.Get(ctx, types.NamespacedName{Name: name}, other)
 	switch {
 	case apierrors.IsNotFound(err):
 		return loop.Holds()
 	case err != nil:
 		return loop.Broken(fmt.Errorf("get BMC %s: %w", name, err))
 	}
-	if lost := v.lostFor(other, v.now); lost == 0 || lost < v.TakeOverAfter {
+	if lost := r.lostFor(other, r.now); lost == 0 || lost < r.TakeOverAfter {
 		return loop.Waiting("Raced", "the BMC "+name+" answers again", settle)
 	}
 	return loop.Holds()
@@ -229,8 +204,8 @@ func (v *scope) confirmLost(ctx context.Context, name string) loop.Progress {
 
 // confirmAlone makes sure that no other BMC has come to show the system since the plan was made; former, which held it, is
 // judged apart.
-func (v *scope) confirmAlone(ctx context.Context, uuid, former string) loop.Progress {
-	rivals, err := v.rivals(ctx, uuid)
+func (r registrar) confirmAlone(ctx context.Context, uuid, former string) loop.Progress {
+	rivals, err := r.rivals(ctx, uuid)
 	if err != nil {
 		return loop.Broken(err)
 	}
@@ -239,11 +214,5 @@ func (v *scope) confirmAlone(ctx context.Context, uuid, former string) loop.Prog
 			return loop.Waiting("Raced", "the BMC "+rival+" shows the system as well since a moment ago", settle)
 		}
 	}
-	return loop.Holds()
-}
-
-// Finalize implements loop.Scope: the session is given back. The Servers stay as they are.
-func (v *scope) Finalize(context.Context) loop.Progress {
-	v.release(v.bmc)
 	return loop.Holds()
 }
