@@ -96,7 +96,7 @@ func (p *plan) judgeAcceptance(f facts) {
 	}
 	name := v1alpha1.AcceptSystemAnnotation
 	shown, unread := f.look(f.accepted)
-	held := f.byUUID[shown]
+	known := f.byUUID[shown]
 	switch {
 	case !usableUUID.MatchString(f.accepted):
 		p.consumed = true
@@ -108,10 +108,10 @@ func (p *plan) judgeAcceptance(f facts) {
 			"the annotation %s was removed", f.accepted, name)
 	case shown != "" && slices.ContainsFunc(p.steps, func(s step) bool { return s.uuid == shown }):
 		p.consumed = true // the Server that stands for it comes here
-	case shown != "" && len(held) > 0:
+	case shown != "" && len(known) > 0:
 		p.consumed = true
 		p.remark = fmt.Sprintf("the annotation %s cannot decide about the system with UUID %s, because Server %s stands for it already; "+
-			"it was removed; the condition %s says what to do", name, f.accepted, held[0].name, v1alpha1.ConditionSystemsAccepted)
+			"it was removed; the condition %s says what to do", name, f.accepted, known[0].name, v1alpha1.ConditionSystemsAccepted)
 	case shown != "":
 		p.remark = fmt.Sprintf("the annotation %s=%s waits until nothing else stands in the way of that system", name, f.accepted)
 	case unread:

@@ -33,7 +33,7 @@ type decision struct {
 }
 
 // decide says what is to be done about a BMC.
-func decide(o *observed) decision {
+func decide(o observed) decision {
 	var d decision
 	if o.usable() {
 		d.plan = makePlan(o.facts)

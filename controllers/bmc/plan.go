@@ -153,7 +153,7 @@ func (p *plan) place(f facts, index int, uuid string, missing []server) {
 // long as that exists.
 const deleteWrongBMC = "delete the BMC that is wrong, and first the Endpoint that it was made from, if there is one, because that makes it again"
 
-// contested refuses a system that no BMC holds and that another one shows as well; former is the BMC that held it.
+// contested refuses a system that no BMC holds and that another one shows as well; former is the BMC of its Server before.
 func (p *plan) contested(f facts, s System, uuid, former string) bool {
 	for _, rival := range f.rivals[uuid] {
 		if rival != former {

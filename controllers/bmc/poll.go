@@ -72,7 +72,7 @@ func troubleSince(s *v1alpha1.Server) time.Time {
 }
 
 // due is the moment after which the BMC has to be read once, because of trouble with a Server; the zero time where there
-// is none. Conditions tell whole seconds, so it is the end of the second.
+// is none. Conditions have whole seconds, so it is the end of the second.
 func due(servers []v1alpha1.Server) time.Time {
 	var last time.Time
 	for i := range servers {

@@ -202,8 +202,8 @@ func (r registrar) confirmLost(ctx context.Context, name string) loop.Progress {
 	return loop.Holds()
 }
 
-// confirmAlone makes sure that no other BMC has come to show the system since the plan was made; former, which held it, is
-// judged apart.
+// confirmAlone makes sure that no other BMC has come to show the system since the plan was made; former, its BMC before, is
+// confirmed apart.
 func (r registrar) confirmAlone(ctx context.Context, uuid, former string) loop.Progress {
 	rivals, err := r.rivals(ctx, uuid)
 	if err != nil {

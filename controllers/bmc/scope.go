@@ -41,7 +41,7 @@ func (n notice) record(r events.EventRecorder, b *v1alpha1.BMC) {
 }
 
 // Decide implements loop.Scope.
-func (v *scope) Decide() decision { return decide(&v.observed) }
+func (v *scope) Decide() decision { return decide(v.observed) }
 
 // Apply implements loop.Scope.
 func (v *scope) Apply(ctx context.Context, d decision) loop.Outcome {

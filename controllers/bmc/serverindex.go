@@ -58,7 +58,7 @@ func (s *serverIndex) note(uuid, name string) {
 	s.add(uuid, name)
 }
 
-// add is called with mu held.
+// add is called with mu locked.
 func (s *serverIndex) add(uuid, name string) {
 	uuid = oneSpelling(uuid)
 	if s.names[uuid] == nil {

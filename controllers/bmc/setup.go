@@ -65,7 +65,7 @@ type Options struct {
 	// TakeOverAfter is how long a BMC must have been unreachable before another one may take its servers over; default
 	// 10 min, which no BMC needs to restart.
 	TakeOverAfter time.Duration
-	// Absent tells how much of the time between two instants no manager was running; default none of it.
+	// Absent is how much of the time between two instants no manager was running; default none of it.
 	Absent func(from, until time.Time) time.Duration
 	// ResetSettle is how long after a reset an answer is not yet taken for its end; default 10 s.
 	ResetSettle time.Duration
@@ -194,7 +194,7 @@ func (s *subject) withheld(_ context.Context, b *v1alpha1.BMC) error {
 	return nil
 }
 
-// release drops everything that is held for a BMC, and gives its session back. It may be called again.
+// release drops everything that is remembered of a BMC, and gives its session back. It may be called again.
 func (s *subject) release(b *v1alpha1.BMC) {
 	s.subjects.drop(s.cache, b.Name)
 	s.reader.forget(string(b.UID))

@@ -114,8 +114,8 @@ func reason(o client.Object) string {
 	return ""
 }
 
-// incumbentChanged triggers the BMCs that wait for another one. What was held for one that went without its finalizer is
-// dropped as well.
+// incumbentChanged triggers the BMCs that wait for another one. What is remembered of one that went without its finalizer
+// is dropped as well.
 func (s *subject) incumbentChanged() handler.EventHandler {
 	triggerAll := func(q queue, incumbent string) {
 		for _, newcomer := range s.newcomers.take(incumbent) {

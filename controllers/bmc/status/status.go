@@ -192,16 +192,16 @@ func (d *draft) reset() {
 }
 
 func (d *draft) setReset(holds bool, reason, message string, at time.Time) {
-	d.put(metav1.Condition{Type: v1alpha1.ConditionReset, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(at.Truncate(time.Second))}, holds)
+	d.put(holds, at.Truncate(time.Second), metav1.Condition{Type: v1alpha1.ConditionReset, Reason: reason, Message: message})
 }
 
 func (d *draft) set(kind string, holds bool, reason, message string) {
-	d.put(metav1.Condition{Type: kind, Reason: reason, Message: loop.Shortened(message, loop.MaxMessage), LastTransitionTime: metav1.NewTime(d.in.Now)}, holds)
+	d.put(holds, d.in.Now, metav1.Condition{Type: kind, Reason: reason, Message: loop.Shortened(message, loop.MaxMessage)})
 }
 
-// put stores a condition. Its time counts where the status changes; the API machinery would read the clock without one.
-func (d *draft) put(c metav1.Condition, holds bool) {
-	c.Status, c.ObservedGeneration = metav1.ConditionFalse, d.in.Generation
+// put stores a condition. The time counts where the status of the condition changes; without one, meta reads the clock.
+func (d *draft) put(holds bool, at time.Time, c metav1.Condition) {
+	c.Status, c.ObservedGeneration, c.LastTransitionTime = metav1.ConditionFalse, d.in.Generation, metav1.NewTime(at)
 	if holds {
 		c.Status = metav1.ConditionTrue
 	}
