@@ -95,6 +95,7 @@ func (r restarter) restart(ctx context.Context) (loop.Progress, restarted) {
 	case reset.Drop:
 		dropOperation(r.bmc)
 		return loop.Holds(), done
+	case reset.Ask: // once the gate permits it
 	}
 	if p, ok := r.permitted(ctx); !ok {
 		return p, done

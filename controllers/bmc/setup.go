@@ -131,7 +131,7 @@ type subject struct {
 	acceptances *acceptances
 }
 
-func newSubject(o Options, trigger func(name string)) *subject {
+func newSubject(o Options, requeue func(name string)) *subject {
 	s := &subject{
 		Options: o, reader: newReader(o.now), subjects: &names{current: map[string]string{}},
 		resets: newResets(), silences: &silences{of: map[string]bool{}}, sightings: newSightings(),
@@ -142,7 +142,7 @@ func newSubject(o Options, trigger func(name string)) *subject {
 		Clients: o.Clients, Read: s.reader.read, Same: Same, Timeout: o.Timeout, Now: o.now,
 		Wake: func(name string) {
 			bmc, _, _ := strings.Cut(name, "/")
-			trigger(bmc)
+			requeue(bmc)
 		},
 	})
 	return s

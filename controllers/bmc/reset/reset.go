@@ -64,10 +64,10 @@ type Wait struct {
 type Next uint8
 
 const (
+	// Hold leaves the annotation, for the reason in Wait. It is the zero value, so that an empty decision asks nothing.
+	Hold Next = iota
 	// Ask asks the gate, records the reset, and asks the BMC once that is stored.
-	Ask Next = iota
-	// Hold leaves the annotation, for the reason in Wait.
-	Hold
+	Ask
 	// Drop takes the annotation away.
 	Drop
 )
