@@ -19,9 +19,9 @@ type listedSystem struct {
 
 // justListed returns a system as it was listed a moment ago, once; nil where it was not, where anything was written to the
 // BMC since, and where the list shows less than a system's own resource does. The snapshot is as old as the list.
-func (o *operation) justListed(uri string) (*systemDoc, SystemSnapshot) {
+func (c *client) justListed(uri string) (*systemDoc, SystemSnapshot) {
 	var found listedSystem
-	o.c.learn(func(m *memory) {
+	c.learn(func(m *memory) {
 		found = m.listed[uri]
 		delete(m.listed, uri)
 	})
@@ -30,7 +30,7 @@ func (o *operation) justListed(uri string) (*systemDoc, SystemSnapshot) {
 	}
 	snapshot := found.snapshot(uri)
 	if len(snapshot.ResetTypes) == 0 {
-		snapshot.ResetTypes = o.c.knownResetTypes(string(found.doc.Actions.Value.Reset.Value.ActionInfo))
+		snapshot.ResetTypes = c.knownResetTypes(string(found.doc.Actions.Value.Reset.Value.ActionInfo))
 	}
 	return found.doc, snapshot
 }

@@ -26,7 +26,7 @@ func (c *client) SystemDetail(ctx context.Context, uri string) (SystemSnapshot, 
 		return SystemSnapshot{}, err
 	}
 	defer cancel()
-	doc, snapshot := op.justListed(uri)
+	doc, snapshot := c.justListed(uri)
 	if doc == nil {
 		doc, snapshot, err = op.system(uri)
 	}
@@ -51,15 +51,15 @@ func (o *operation) hostNICs(doc *systemDoc) (nics []NIC, incomplete bool, err e
 	if err != nil {
 		return nil, false, err
 	}
-	if err := o.again(members); err != nil {
+	if err := readAgain(o, members); err != nil {
 		return nil, false, err
 	}
 	nics, incomplete = hostNICs(members)
 	return nics, incomplete, nil
 }
 
-// again reads once more the members that could not be read: a BMC that is busy fails one request among many.
-func (o *operation) again(members []member) error {
+// readAgain reads once more the members that could not be read: a BMC that is busy fails one request among many.
+func readAgain(o *operation, members []member) error {
 	for i := range members {
 		m := &members[i]
 		if m.err == nil || m.URI == "" {

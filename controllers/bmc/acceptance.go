@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
 )
@@ -29,8 +27,8 @@ type acceptances struct {
 type acceptance struct {
 	value string
 	seen  time.Time
-	// told is what was last said of it in an event.
-	told string
+	// message is that of its last event.
+	message string
 }
 
 func newAcceptances() *acceptances { return &acceptances{of: map[string]acceptance{}} }
@@ -50,15 +48,15 @@ func (a *acceptances) see(uid, value string, now time.Time) time.Time {
 	return a.of[uid].seen
 }
 
-// news says that something was not said of the acceptance before, and notes that it is said now.
-func (a *acceptances) news(uid, words string) bool {
+// news says that no event had this message about the acceptance last, and notes that one has now.
+func (a *acceptances) news(uid, message string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	entry, known := a.of[uid]
-	if !known || entry.told == words {
+	if !known || entry.message == message {
 		return false
 	}
-	entry.told = words
+	entry.message = message
 	a.of[uid] = entry
 	return true
 }
@@ -98,7 +96,7 @@ func (p *plan) judgeAcceptance(f facts) {
 	}
 	name := v1alpha1.AcceptSystemAnnotation
 	shown, unread := f.look(f.accepted)
-	held := f.byUUID[shown]
+	known := f.byUUID[shown]
 	switch {
 	case !usableUUID.MatchString(f.accepted):
 		p.consumed = true
@@ -110,10 +108,10 @@ func (p *plan) judgeAcceptance(f facts) {
 			"the annotation %s was removed", f.accepted, name)
 	case shown != "" && slices.ContainsFunc(p.steps, func(s step) bool { return s.uuid == shown }):
 		p.consumed = true // the Server that stands for it comes here
-	case shown != "" && len(held) > 0:
+	case shown != "" && len(known) > 0:
 		p.consumed = true
 		p.remark = fmt.Sprintf("the annotation %s cannot decide about the system with UUID %s, because Server %s stands for it already; "+
-			"it was removed; the condition %s says what to do", name, f.accepted, held[0].name, v1alpha1.ConditionSystemsAccepted)
+			"it was removed; the condition %s says what to do", name, f.accepted, known[0].name, v1alpha1.ConditionSystemsAccepted)
 	case shown != "":
 		p.remark = fmt.Sprintf("the annotation %s=%s waits until nothing else stands in the way of that system", name, f.accepted)
 	case unread:
@@ -122,20 +120,6 @@ func (p *plan) judgeAcceptance(f facts) {
 	default:
 		p.remark = fmt.Sprintf("the annotation %s=%s names no system behind the BMC, and waits for one; %s; correct the annotation, or remove it",
 			name, f.accepted, p.acceptable())
-	}
-}
-
-// tellAcceptance says in an event what becomes of an acceptance, once for each change of that.
-func (v *scope) tellAcceptance() {
-	remark := v.plan.remark
-	switch {
-	case remark == "":
-	case v.consumed:
-		v.Recorder.Eventf(v.bmc, nil, corev1.EventTypeWarning, v1alpha1.ReasonAcceptanceRemoved, EffectRegisterSystems, "%s",
-			loop.Shortened(remark, loop.MaxNote))
-	case v.acceptances.news(string(v.bmc.UID), remark):
-		v.Recorder.Eventf(v.bmc, nil, corev1.EventTypeWarning, v1alpha1.ReasonAcceptanceWaits, EffectRegisterSystems, "%s",
-			loop.Shortened(remark, loop.MaxNote))
 	}
 }
 

@@ -4,19 +4,12 @@ package bmc
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/bmcsystems"
-	"github.com/metalaw/metalaw/internal/uuids"
-	"github.com/metalaw/metalaw/policies"
 )
 
 // assign decides which systems bear the UUID that the annotation assigns. It returns a copy. A UUID that a system shows itself
@@ -109,30 +102,4 @@ func (s server) title() string {
 		return "a ServerInventory"
 	}
 	return "Server " + s.name
-}
-
-// readInventory adds what the inventory of a machine knows to its Servers, or notes it where there is none. It is read for
-// assigned UUIDs alone, which nothing but the annotation ties to a machine.
-func (v *scope) readInventory(ctx context.Context, uuid string) error {
-	for _, name := range uuids.Spellings(uuid) {
-		inventory := &policyv1alpha1.ServerInventory{}
-		err := v.Client.Get(ctx, types.NamespacedName{Name: name}, inventory)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("get ServerInventory %s: %w", name, err)
-		}
-		recorded, holds := policies.OnRecord(nil, inventory), policies.MayHoldData(nil, inventory)
-		known := v.facts.byUUID[uuid]
-		for i := range known {
-			known[i].holds = known[i].holds || holds
-			known[i].hardware.SerialNumbers = append(known[i].hardware.SerialNumbers, recorded.SerialNumbers...)
-			known[i].hardware.MACs = append(known[i].hardware.MACs, recorded.MACs...)
-		}
-		if len(known) == 0 {
-			v.facts.remembered[uuid] = server{bmc: v.bmc.Name, holds: holds, hardware: recorded}
-		}
-	}
-	return nil
 }

@@ -66,7 +66,8 @@ func TestABMCIsKnownByEverythingThatTells(t *testing.T) {
 			Annotations: map[string]string{"policy.metalaw.dev/certificate-pinned": "2026-11-23T10:00:00Z"}}}, 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := knownBefore(c.bmc, c.servers); got != c.want {
+			o := observed{bmc: c.bmc, owned: make([]v1alpha1.Server, c.servers)}
+			if got := o.knownBefore(); got != c.want {
 				t.Errorf("knownBefore = %t, want %t", got, c.want)
 			}
 		})

@@ -2,13 +2,16 @@
 
 package bmc
 
-import "github.com/metalaw/metalaw/api/v1alpha1"
+import (
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
+)
 
 // The effects of a BMC.
 const (
 	// EffectRefuseOperation takes an operation annotation away that a BMC cannot act upon, with a Warning event.
 	EffectRefuseOperation = "RefuseOperation"
-	// EffectTrustCertificate writes into spec.trust the certificate that somebody accepted, or that was pinned at first use.
+	// EffectTrustCertificate writes into spec.trust the certificate that an operator accepted, or that was pinned at first use.
 	EffectTrustCertificate = "TrustCertificate"
 	// EffectRestartBMC restarts the BMC once for each time it is asked for: the request is recorded first.
 	EffectRestartBMC = "RestartBMC"
@@ -29,19 +32,19 @@ type decision struct {
 	effects []string
 }
 
-// Decide implements loop.Scope.
-func (v *scope) Decide() decision {
+// decide says what is to be done about a BMC.
+func decide(o observed) decision {
 	var d decision
-	if v.usable() {
-		d.plan = makePlan(v.facts)
+	if o.usable() {
+		d.plan = makePlan(o.facts)
 	}
-	if v.certificate.trust != "" || v.certificate.consumed {
+	if o.certificate.trust != "" || o.certificate.consumed {
 		d.effects = append(d.effects, EffectTrustCertificate)
 	}
-	if v.operation() == "" && v.asks() {
+	if _, written := o.bmc.Annotations[v1alpha1.OperationAnnotation]; written && o.operation() == "" {
 		d.effects = append(d.effects, EffectRefuseOperation)
 	}
-	d.effects = append(d.effects, effects(v.operation())...)
+	d.effects = append(d.effects, effects(o.operation())...)
 	return d
 }
 
@@ -60,10 +63,19 @@ func effects(operation string) []string {
 	return append(list, EffectFollowLabels, EffectRegisterSystems)
 }
 
-// asks says that the operation annotation is written, with an empty value also.
-func (v *scope) asks() bool {
-	_, written := v.bmc.Annotations[v1alpha1.OperationAnnotation]
-	return written
-}
+// maxOperation keeps a hostile value from filling an event.
+const maxOperation = 60
 
-func (v *scope) operation() string { return v.bmc.Annotations[v1alpha1.OperationAnnotation] }
+// refusalOf is the reason and the message of the event about an operation that is refused.
+func refusalOf(operation string) (reason, message string) {
+	if operation == v1alpha1.OperationRotateCredentials {
+		return v1alpha1.ReasonOperationUnavailable, "rotate-credentials is not available in this version; " +
+			"change the password at the BMC and in the BMCSecret; the annotation was removed"
+	}
+	if operation == "" {
+		return v1alpha1.ReasonUnknownOperation, "the operation annotation names no operation (a BMC knows graceful-restart-bmc, retry and ignore); " +
+			"it was removed"
+	}
+	return v1alpha1.ReasonUnknownOperation, "a BMC knows no operation \"" + loop.Shortened(operation, maxOperation) +
+		"\" (it knows graceful-restart-bmc, retry and ignore); the annotation was removed"
+}

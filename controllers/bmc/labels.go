@@ -7,8 +7,8 @@ import (
 	"maps"
 )
 
-// follow carries what changed on the BMC since the last copy over to a server, and nothing else: a label that somebody
-// set, changed or took away on the server stays as it is until the BMC's own changes. It returns the labels to have, and
+// follow carries what changed on the BMC since the last copy over to a server, and nothing else: a label that an
+// operator set, changed or took away on the server stays as it is until the BMC's own changes. It returns the labels to have, and
 // the copy to remember.
 func follow(bmc, copied, server map[string]string) (labels, remember map[string]string) {
 	labels = maps.Clone(server)

@@ -89,8 +89,8 @@ type plan struct {
 	consumed bool
 	// remark says what becomes of the accept annotation where it did not serve to make a Server; empty else.
 	remark string
-	// wakeAfter is when the passing of time alone may change the plan.
-	wakeAfter time.Duration
+	// requeueAfter is when the passing of time alone may change the plan.
+	requeueAfter time.Duration
 }
 
 // makePlan is pure. It never takes anything away: a system that is not listed, or cannot be read, changes nothing.
@@ -153,7 +153,7 @@ func (p *plan) place(f facts, index int, uuid string, missing []server) {
 // long as that exists.
 const deleteWrongBMC = "delete the BMC that is wrong, and first the Endpoint that it was made from, if there is one, because that makes it again"
 
-// contested refuses a system that no BMC holds and that another one shows as well; former is the BMC that held it.
+// contested refuses a system that no BMC holds and that another one shows as well; former is the BMC of its Server before.
 func (p *plan) contested(f facts, s System, uuid, former string) bool {
 	for _, rival := range f.rivals[uuid] {
 		if rival != former {
@@ -194,7 +194,7 @@ func (p *plan) takeOver(f facts, known server, s System, uuid string) {
 	case in.lost > 0:
 		p.refuse(v1alpha1.ReasonSystemConflict, known.bmc, "%s behind BMC %s, which is unreachable; "+
 			"it is taken over once that has lasted %s, or at once when that BMC is deleted", where, known.bmc, f.takeOverAfter)
-		p.wake(f.takeOverAfter - in.lost)
+		p.requeue(f.takeOverAfter - in.lost)
 	default:
 		p.refuse(v1alpha1.ReasonSystemConflict, known.bmc, "%s behind BMC %s, which is in use and keeps it; "+deleteWrongBMC,
 			where, known.bmc)
@@ -205,8 +205,8 @@ func (p *plan) refuse(reason, incumbent, format string, args ...any) {
 	p.refusals = append(p.refusals, refusal{reason: reason, message: fmt.Sprintf(format, args...), incumbent: incumbent})
 }
 
-func (p *plan) wake(after time.Duration) {
-	p.wakeAfter = trigger.Earlier(p.wakeAfter, after)
+func (p *plan) requeue(after time.Duration) {
+	p.requeueAfter = trigger.Earlier(p.requeueAfter, after)
 }
 
 // verdict sums the refusals up for the condition SystemsAccepted.

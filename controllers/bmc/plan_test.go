@@ -130,8 +130,8 @@ func TestPlan(t *testing.T) {
 			if diff := cmp.Diff(c.reasons, reasons); diff != "" {
 				t.Errorf("refusals: %s\n%v", diff, p.refusals)
 			}
-			if p.wakeAfter != c.wake || p.consumed != c.consumed {
-				t.Errorf("wake %s, consumed %t, want %s, %t", p.wakeAfter, p.consumed, c.wake, c.consumed)
+			if p.requeueAfter != c.wake || p.consumed != c.consumed {
+				t.Errorf("wake %s, consumed %t, want %s, %t", p.requeueAfter, p.consumed, c.wake, c.consumed)
 			}
 		})
 	}

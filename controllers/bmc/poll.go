@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/bmc/reset"
 )
 
 // A BMC is read seldom while the reads of its Servers show that it answers: they come often, each proves as much, and
@@ -28,7 +29,7 @@ func (v *scope) pollInterval() time.Duration {
 	if anyNameless(assign(v.cache.Reading(v.name).Value.Systems, v.bmc.Annotations[v1alpha1.SystemUUIDsAnnotation])) {
 		age = min(age, v.SteadyPoll) // a BMC that has just started may show no UUID for some seconds
 	}
-	if v.reset() != nil {
+	if reset.UnderWay(v.bmc.Status.Conditions) != nil {
 		age = min(age, v.TransitionPoll)
 	}
 	return age
@@ -40,7 +41,7 @@ func anyNameless(systems []System) bool {
 }
 
 // vouching counts the Servers whose reads show that their BMC answers; 0 where one of them says otherwise. One that
-// nobody reads says nothing.
+// the manager does not read says nothing.
 func vouching(servers []v1alpha1.Server) int {
 	count := 0
 	for i := range servers {
@@ -71,7 +72,7 @@ func troubleSince(s *v1alpha1.Server) time.Time {
 }
 
 // due is the moment after which the BMC has to be read once, because of trouble with a Server; the zero time where there
-// is none. Conditions tell whole seconds, so it is the end of the second.
+// is none. Conditions have whole seconds, so it is the end of the second.
 func due(servers []v1alpha1.Server) time.Time {
 	var last time.Time
 	for i := range servers {

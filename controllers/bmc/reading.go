@@ -16,7 +16,7 @@ import (
 	"github.com/metalaw/metalaw/redfish"
 )
 
-// Reading is what one read of a BMC gives: itself, and who its systems are.
+// Reading is what one read of a BMC gives: itself, and the identities of its systems.
 type Reading struct {
 	Manager redfish.ManagerSnapshot
 	// Systems are in the BMC's order.
@@ -43,7 +43,7 @@ func Same(a, b Reading) bool { return reflect.DeepEqual(a, b) }
 // read of its Server compares it, and a difference makes the BMC forget it.
 const identityFor = time.Hour
 
-// reader reads BMCs and remembers who their systems are.
+// reader reads BMCs and remembers the identities of their systems.
 type reader struct {
 	now func() time.Time
 
@@ -147,7 +147,7 @@ func (r *reader) forget(key string) {
 	delete(r.memory, key)
 }
 
-// wayTo tells one way of reaching a BMC from another.
+// wayTo is a digest of the way by which a BMC is reached.
 func wayTo(t hardware.Target) [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %x %q %q", t.Key, t.Endpoint.Digest(), t.Credentials.Username, t.Credentials.Password))
 }

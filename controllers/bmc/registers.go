@@ -42,7 +42,7 @@ func (n *names) drop(cache *hardware.Cache[Reading], bmc string) {
 	delete(n.current, bmc)
 }
 
-// newcomers knows which BMCs wait for a change of another that holds their servers. It only makes them notice sooner:
+// newcomers knows which BMCs wait for a change of another that holds their servers. It only triggers them earlier:
 // each looks again by itself.
 type newcomers struct {
 	mu      sync.Mutex
@@ -76,7 +76,7 @@ func (n *newcomers) take(incumbent string) []string {
 // stripes are locks shared among system UUIDs.
 type stripes struct{ locks [64]sync.Mutex }
 
-// lock holds off everybody else who makes a Server for the same UUID, in either byte order.
+// lock keeps other reconciles from making a Server for the same UUID, in either byte order.
 func (s *stripes) lock(uuid string) (unlock func()) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(min(uuid, uuids.Swap(uuid)))) // does not fail

@@ -65,7 +65,7 @@ type Options struct {
 	// TakeOverAfter is how long a BMC must have been unreachable before another one may take its servers over; default
 	// 10 min, which no BMC needs to restart.
 	TakeOverAfter time.Duration
-	// Absent tells how much of the time between two instants no manager was running; default none of it.
+	// Absent is how much of the time between two instants no manager was running; default none of it.
 	Absent func(from, until time.Time) time.Duration
 	// ResetSettle is how long after a reset an answer is not yet taken for its end; default 10 s.
 	ResetSettle time.Duration
@@ -126,23 +126,23 @@ type subject struct {
 	sightings *sightings
 	newcomers *newcomers
 	systems   *stripes
-	standing  *standing
+	servers   *serverIndex
 	// acceptances are the accept annotations that were seen.
 	acceptances *acceptances
 }
 
-func newSubject(o Options, woken func(name string)) *subject {
+func newSubject(o Options, requeue func(name string)) *subject {
 	s := &subject{
 		Options: o, reader: newReader(o.now), subjects: &names{current: map[string]string{}},
 		resets: newResets(), silences: &silences{of: map[string]bool{}}, sightings: newSightings(),
-		newcomers: &newcomers{waiting: map[string]map[string]bool{}}, systems: &stripes{}, standing: newStanding(),
+		newcomers: &newcomers{waiting: map[string]map[string]bool{}}, systems: &stripes{}, servers: newServerIndex(),
 		acceptances: newAcceptances(),
 	}
 	s.cache = hardware.NewCache(hardware.Options[Reading]{
 		Clients: o.Clients, Read: s.reader.read, Same: Same, Timeout: o.Timeout, Now: o.now,
 		Wake: func(name string) {
 			bmc, _, _ := strings.Cut(name, "/")
-			woken(bmc)
+			requeue(bmc)
 		},
 	})
 	return s
@@ -151,8 +151,8 @@ func newSubject(o Options, woken func(name string)) *subject {
 // Setup adds the controller to the manager. The field indexes must be registered.
 func Setup(mgr ctrl.Manager, o Options) error {
 	o = o.withDefaults(mgr)
-	woken := &trigger.Source{}
-	s := newSubject(o, woken.Trigger)
+	requeued := &trigger.Source{}
+	s := newSubject(o, requeued.Trigger)
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		s.cache.Close()
@@ -173,20 +173,20 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Watches(&v1alpha1.BMCSecret{}, handler.EnqueueRequestsFromMapFunc(s.ofSecret),
 			builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&v1alpha1.Server{}, s.ofServer(), builder.WithPredicates(concerning)).
-		WatchesRawSource(woken).
+		WatchesRawSource(requeued).
 		WithOptions(controller.Options{MaxConcurrentReconciles: o.MaxConcurrent}).
 		Complete(s.reconciler())
 }
 
 func (s *subject) reconciler() reconcile.Reconciler {
 	return &loop.Reconciler[*v1alpha1.BMC, decision]{
-		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerBMC, Tell: s.tell, Withheld: s.withheld,
+		Client: s.Client, Subject: s, Finalizer: v1alpha1.FinalizerBMC, Tell: s.recordEvents, Withheld: s.withheld,
 		HandsOff: func(b *v1alpha1.BMC) bool { return v1alpha1.Ignored(b) },
 		New:      func() *v1alpha1.BMC { return &v1alpha1.BMC{} },
 	}
 }
 
-// withheld warns whoever waits for a BMC to go that nobody may let it go.
+// withheld records that a BMC which is being deleted stays while the manager may not touch it.
 func (s *subject) withheld(_ context.Context, b *v1alpha1.BMC) error {
 	s.Recorder.Eventf(b, nil, corev1.EventTypeWarning, v1alpha1.ReasonIgnored, "Finalize",
 		"The BMC is being deleted, and stays for as long as the annotation %s has the value %q; remove it",
@@ -194,7 +194,7 @@ func (s *subject) withheld(_ context.Context, b *v1alpha1.BMC) error {
 	return nil
 }
 
-// release drops everything that is held for a BMC, and gives its session back. It may be called again.
+// release drops everything that is remembered of a BMC, and gives its session back. It may be called again.
 func (s *subject) release(b *v1alpha1.BMC) {
 	s.subjects.drop(s.cache, b.Name)
 	s.reader.forget(string(b.UID))

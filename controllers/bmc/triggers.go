@@ -6,9 +6,7 @@ import (
 	"context"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/internal/fieldindex"
 )
 
@@ -40,7 +37,7 @@ func (s *subject) ofSecret(ctx context.Context, o client.Object) []reconcile.Req
 func (s *subject) indexed(ctx context.Context, index, value string) []reconcile.Request {
 	var list v1alpha1.BMCList
 	if err := s.Client.List(ctx, &list, client.MatchingFields{index: value}); err != nil {
-		log.FromContext(ctx).Error(err, "cannot find the BMCs to wake", "index", index, "value", value)
+		log.FromContext(ctx).Error(err, "cannot find the BMCs to reconcile", "index", index, "value", value)
 		return nil
 	}
 	var requests []reconcile.Request
@@ -68,7 +65,7 @@ func troubleOf(o client.Object) time.Time {
 	return troubleSince(s)
 }
 
-// ofServer wakes the BMC that a Server names, and the one that it named before.
+// ofServer triggers the BMC that a Server names, and the one that it named before.
 func (s *subject) ofServer() handler.EventHandler {
 	add := func(q queue, objects ...client.Object) {
 		for _, o := range objects {
@@ -117,60 +114,21 @@ func reason(o client.Object) string {
 	return ""
 }
 
-// incumbentChanged wakes the BMCs that wait for another one. What was held for one that went without its finalizer is
-// dropped as well.
+// incumbentChanged triggers the BMCs that wait for another one. What is remembered of one that went without its finalizer
+// is dropped as well.
 func (s *subject) incumbentChanged() handler.EventHandler {
-	wakeAll := func(q queue, incumbent string) {
+	triggerAll := func(q queue, incumbent string) {
 		for _, newcomer := range s.newcomers.take(incumbent) {
 			q.Add(request(newcomer))
 		}
 	}
 	return handler.Funcs{
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { wakeAll(q, e.ObjectNew.GetName()) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { triggerAll(q, e.ObjectNew.GetName()) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			if b, ok := e.Object.(*v1alpha1.BMC); ok {
 				s.release(b)
 			}
-			wakeAll(q, e.Object.GetName())
+			triggerAll(q, e.Object.GetName())
 		},
 	}
-}
-
-// tell reports what changed, once for each change: the conditions, and an operation that was refused.
-func (s *subject) tell(ctx context.Context, before, after *v1alpha1.BMC, _ decision) {
-	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionSystemsAccepted, v1alpha1.ConditionReset} {
-		was := meta.FindStatusCondition(before.Status.Conditions, kind)
-		is := meta.FindStatusCondition(after.Status.Conditions, kind)
-		if is == nil || was != nil && was.Reason == is.Reason && was.Status == is.Status {
-			continue
-		}
-		if kind == v1alpha1.ConditionSystemsAccepted && was == nil && is.Status == metav1.ConditionTrue {
-			continue // the usual case needs no event
-		}
-		s.Recorder.Eventf(after, nil, severity(kind, is), is.Reason, kind, "%s", loop.Shortened(is.Message, loop.MaxNote))
-		log.FromContext(ctx).Info("bmc condition changed", "bmc", after.Name,
-			"condition", kind, "status", is.Status, "reason", is.Reason, "message", is.Message)
-	}
-	asked, written := before.Annotations[v1alpha1.OperationAnnotation]
-	_, still := after.Annotations[v1alpha1.OperationAnnotation]
-	if written && !still && refused(asked) {
-		reason, message := refuseWords(asked)
-		s.Recorder.Eventf(after, nil, corev1.EventTypeWarning, reason, EffectRefuseOperation, "%s", message)
-	}
-}
-
-// refused says that a BMC cannot act upon an operation.
-func refused(operation string) bool {
-	return operation == "" || effects(operation)[0] == EffectRefuseOperation
-}
-
-func severity(kind string, c *metav1.Condition) string {
-	good := c.Status == metav1.ConditionTrue
-	if kind == v1alpha1.ConditionReset {
-		good = c.Reason != v1alpha1.ReasonResetFailed && c.Reason != v1alpha1.ReasonInterrupted
-	}
-	if good {
-		return corev1.EventTypeNormal
-	}
-	return corev1.EventTypeWarning
 }

@@ -16,22 +16,22 @@ import (
 	"github.com/metalaw/metalaw/api/v1alpha1"
 )
 
-// standing knows which Servers stand for which machines without asking the cache, which may lag: those that existed when
-// this process made its first one, read once past the cache, and those that it made since. A leader that came before made
-// its own before that; what anybody else makes the cache tells, and admission refuses a second Server for a machine.
-type standing struct {
+// serverIndex knows the Servers of each machine without the cache, which may lag. It reads all Servers once past the cache,
+// and learns those that this process makes. A former leader made its own before that; admission refuses a second Server for
+// a machine, and the cache shows those of others.
+type serverIndex struct {
 	mu     sync.Mutex
 	loaded bool
 	names  map[string]map[string]bool // of Servers, by UUID in one spelling
 }
 
-func newStanding() *standing { return &standing{names: map[string]map[string]bool{}} }
+func newServerIndex() *serverIndex { return &serverIndex{names: map[string]map[string]bool{}} }
 
-// standingPage is how many Servers are read at a time.
-const standingPage = 500
+// serverPage is how many Servers are read at a time.
+const serverPage = 500
 
 // load reads all Servers once. A call while another loads waits for that.
-func (s *standing) load(ctx context.Context, live client.Reader) error {
+func (s *serverIndex) load(ctx context.Context, live client.Reader) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.loaded {
@@ -39,7 +39,7 @@ func (s *standing) load(ctx context.Context, live client.Reader) error {
 	}
 	for token := ""; ; {
 		var page v1alpha1.ServerList
-		if err := live.List(ctx, &page, client.Limit(standingPage), client.Continue(token)); err != nil {
+		if err := live.List(ctx, &page, client.Limit(serverPage), client.Continue(token)); err != nil {
 			return fmt.Errorf("list the Servers: %w", err)
 		}
 		for i := range page.Items {
@@ -52,14 +52,14 @@ func (s *standing) load(ctx context.Context, live client.Reader) error {
 	}
 }
 
-func (s *standing) note(uuid, name string) {
+func (s *serverIndex) note(uuid, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.add(uuid, name)
 }
 
-// add is called with mu held.
-func (s *standing) add(uuid, name string) {
+// add is called with mu locked.
+func (s *serverIndex) add(uuid, name string) {
 	uuid = oneSpelling(uuid)
 	if s.names[uuid] == nil {
 		s.names[uuid] = map[string]bool{}
@@ -67,7 +67,7 @@ func (s *standing) add(uuid, name string) {
 	s.names[uuid][name] = true
 }
 
-func (s *standing) forget(uuid, name string) {
+func (s *serverIndex) forget(uuid, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	uuid = oneSpelling(uuid)
@@ -77,40 +77,39 @@ func (s *standing) forget(uuid, name string) {
 	}
 }
 
-func (s *standing) of(uuid string) []string {
+func (s *serverIndex) of(uuid string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.names[oneSpelling(uuid)]))
 }
 
 // standsFor names a Server that stands for a machine, empty where there is none. It is called under the lock of the UUID.
-// What the cache shows and what is remembered is found without a list; a Server that is remembered is read past the cache,
-// because it may have gone.
-func (v *scope) standsFor(ctx context.Context, uuid string) (string, error) {
-	if err := v.standing.load(ctx, v.Reader); err != nil {
+// The cache and the index need no list. A Server of the index is read past the cache, because it may have gone (order 4).
+func (r registrar) standsFor(ctx context.Context, uuid string) (string, error) {
+	if err := r.servers.load(ctx, r.Reader); err != nil {
 		return "", err
 	}
-	known, err := serversOf(ctx, v.Client, uuid)
+	known, err := serversOf(ctx, r.Client, uuid)
 	if err != nil {
 		return "", err
 	}
 	if len(known) > 0 {
 		return known[0].name, nil
 	}
-	for _, name := range v.standing.of(uuid) {
-		stands, err := v.namedFor(ctx, name, uuid)
+	for _, name := range r.servers.of(uuid) {
+		stands, err := namedFor(ctx, r.Reader, name, uuid)
 		if err != nil || stands {
 			return name, err
 		}
-		v.standing.forget(uuid, name)
+		r.servers.forget(uuid, name)
 	}
 	return "", nil
 }
 
 // namedFor looks past the cache whether the Server of a name stands for a machine.
-func (v *scope) namedFor(ctx context.Context, name, uuid string) (bool, error) {
+func namedFor(ctx context.Context, live client.Reader, name, uuid string) (bool, error) {
 	server := &v1alpha1.Server{}
-	if err := v.Reader.Get(ctx, types.NamespacedName{Name: name}, server); err != nil {
+	if err := live.Get(ctx, types.NamespacedName{Name: name}, server); err != nil {
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}

@@ -85,7 +85,7 @@ func TestACacheThatLagsMakesNoSecondServer(t *testing.T) {
 	}{
 		"of one that stood before this process":            {func(*world) {}, ""},
 		"of one that this process made":                    {func(w *world) { w.must(w.api.Delete(w.t.Context(), server1())); w.look2() }, ""},
-		"of one that another made under the expected name": {func(w *world) { w.must(w.subject.standing.load(w.t.Context(), none{})) }, ""},
+		"of one that another made under the expected name": {func(w *world) { w.must(w.subject.servers.load(w.t.Context(), none{})) }, ""},
 		"of one that stood before under another name": {func(w *world) {
 			w.must(w.api.Delete(w.t.Context(), server1()))
 			w.create(&v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}, Spec: v1alpha1.ServerSpec{SystemUUID: uuid1}})
@@ -109,7 +109,7 @@ func TestACacheThatLagsMakesNoSecondServer(t *testing.T) {
 func TestAServerThatIsGoneIsMadeAnew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.rest("b")
-		w.must(w.subject.standing.load(t.Context(), w.api))
+		w.must(w.subject.servers.load(t.Context(), w.api))
 		w.must(w.api.Delete(t.Context(), server1()))
 		w.rest("b")
 		if got := w.machines(); len(got) != 1 {

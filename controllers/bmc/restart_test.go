@@ -16,6 +16,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/bmc/reset"
 	"github.com/metalaw/metalaw/controllers/fleet"
 	"github.com/metalaw/metalaw/redfish"
 )
@@ -168,6 +169,12 @@ func TestTwoResetsInOneSecondAreTwo(t *testing.T) {
 	})
 }
 
+// guard is what runs right before the reset that a BMC records goes out.
+func (w *world) guard(b *v1alpha1.BMC) func(context.Context) error {
+	r := restarter{subject: w.subject, observed: &observed{bmc: b}}
+	return r.stillAsked(reset.UnderWay(b.Status.Conditions).LastTransitionTime)
+}
+
 func TestAResetIsNotSentForABMCThatChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.BMC)
@@ -190,8 +197,7 @@ func TestAResetIsNotSentForABMCThatChanged(t *testing.T) {
 				w.annotate("b", restart)
 				w.rest("b")
 				b := w.bmc("b")
-				v := &scope{subject: w.subject, bmc: b.DeepCopy()}
-				check := v.stillAsked(v.reset().LastTransitionTime)
+				check := w.guard(b.DeepCopy())
 				c.change(b)
 				w.must(w.api.Update(t.Context(), b.DeepCopy()))
 				stored := w.bmc("b")
@@ -223,8 +229,7 @@ func TestAFreezeThatComesRightBeforeAResetHoldsItBack(t *testing.T) {
 				w.annotate("b", restart)
 				sent := 0
 				w.devices["b"].answers = func() error { // as the client does right before it sends
-					v := &scope{subject: w.subject, bmc: w.bmc("b")}
-					if err := v.stillAsked(v.reset().LastTransitionTime)(t.Context()); err != nil {
+					if err := w.guard(w.bmc("b"))(t.Context()); err != nil {
 						return &redfish.NotAskedError{What: "the restart", Err: err}
 					}
 					sent++
@@ -285,11 +290,11 @@ func TestAnAPIServerThatFailsRightBeforeAResetOnlyDelaysIt(t *testing.T) {
 				sent := 0
 				failures := 1
 				w.devices["b"].answers = func() error { // as the client does right before it sends
-					v := &scope{subject: w.subject, bmc: w.bmc("b")}
+					guard := w.guard(w.bmc("b"))
 					if failures--; failures >= 0 {
 						reader.fails = errors.New("etcdserver: leader changed")
 					}
-					err := v.stillAsked(v.reset().LastTransitionTime)(t.Context())
+					err := guard(t.Context())
 					reader.fails = nil
 					if err != nil {
 						return &redfish.NotAskedError{What: "the restart", Err: err}

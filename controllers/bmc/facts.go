@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bmc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/internal/uuids"
+	"github.com/metalaw/metalaw/policies"
+)
+
+// readFacts adds the Servers that the systems of f are, and the BMCs that hold them.
+func (r registrar) readFacts(ctx context.Context, f facts) (facts, error) {
+	for _, system := range f.systems {
+		uuid := strings.ToLower(system.Identity.UUID)
+		if uuid == "" || f.byUUID[uuid] != nil {
+			continue
+		}
+		if err := r.readSystem(ctx, &f, uuid); err != nil {
+			return f, err
+		}
+		if system.Assignment.UUID == "" {
+			continue
+		}
+		if err := r.readInventory(ctx, &f, uuid); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// readSystem finds the Servers of a system, their BMCs, and the rivals that show it as well.
+func (r registrar) readSystem(ctx context.Context, f *facts, uuid string) error {
+	known, err := serversOf(ctx, r.Client, uuid)
+	if err != nil {
+		return err
+	}
+	f.byUUID[uuid] = known
+	settled := false
+	for _, s := range known {
+		if err := r.readIncumbent(ctx, f, s.bmc); err != nil {
+			return err
+		}
+		settled = settled || s.bmc == r.bmc.Name
+	}
+	if settled {
+		return nil // it has its incumbent
+	}
+	f.rivals[uuid], err = r.rivals(ctx, uuid)
+	return err
+}
+
+// readInventory adds what the inventory of a machine knows to its Servers, or notes it where there is none. It is read for
+// assigned UUIDs alone, which nothing but the annotation ties to a machine.
+func (r registrar) readInventory(ctx context.Context, f *facts, uuid string) error {
+	for _, name := range uuids.Spellings(uuid) {
+		inventory := &policyv1alpha1.ServerInventory{}
+		err := r.Client.Get(ctx, types.NamespacedName{Name: name}, inventory)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("get ServerInventory %s: %w", name, err)
+		}
+		recorded, holds := policies.OnRecord(nil, inventory), policies.MayHoldData(nil, inventory)
+		known := f.byUUID[uuid]
+		for i := range known {
+			known[i].holds = known[i].holds || holds
+			known[i].hardware.SerialNumbers = append(known[i].hardware.SerialNumbers, recorded.SerialNumbers...)
+			known[i].hardware.MACs = append(known[i].hardware.MACs, recorded.MACs...)
+		}
+		if len(known) == 0 {
+			f.remembered[uuid] = server{bmc: r.bmc.Name, holds: holds, hardware: recorded}
+		}
+	}
+	return nil
+}
+
+func (r registrar) readIncumbent(ctx context.Context, f *facts, name string) error {
+	if name == "" || name == r.bmc.Name {
+		return nil
+	}
+	other := &v1alpha1.BMC{}
+	err := r.Client.Get(ctx, types.NamespacedName{Name: name}, other)
+	if apierrors.IsNotFound(err) {
+		f.incumbents[name] = incumbent{gone: true}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get BMC %s: %w", name, err)
+	}
+	f.incumbents[name] = incumbent{lost: r.lostFor(other, r.now)}
+	return nil
+}
+
+// serversOf lists the servers with a UUID, in either byte order.
+func serversOf(ctx context.Context, r client.Reader, uuid string) ([]server, error) {
+	var known []server
+	for _, spelling := range uuids.Spellings(uuid) {
+		var list v1alpha1.ServerList
+		if err := r.List(ctx, &list, client.MatchingFields{fieldindex.ServerBySystemUUID: spelling}); err != nil {
+			return nil, fmt.Errorf("list the Servers with UUID %s: %w", spelling, err)
+		}
+		for i := range list.Items {
+			known = append(known, asServer(&list.Items[i]))
+		}
+	}
+	return known, nil
+}
+
+func asServer(s *v1alpha1.Server) server {
+	found := server{
+		name: s.Name, uuid: s.Spec.SystemUUID, uri: s.Spec.SystemURI, serial: s.Status.SerialNumber, inline: s.Spec.BMC != nil,
+		holds: policies.MayHoldData(s, nil), hardware: policies.OnRecord(s, nil),
+	}
+	if s.Spec.BMCRef != nil {
+		found.bmc = s.Spec.BMCRef.Name
+	}
+	return found
+}
