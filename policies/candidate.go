@@ -152,7 +152,8 @@ func ClaimSpecOf(c *v1alpha1.ServerClaim) (selection.ClaimSpec, error) {
 
 // ClaimOf is a claim as the solver sees it, with the priority that the bundle grants.
 func ClaimOf(c *v1alpha1.ServerClaim, granted bundle.Priority, now time.Time) *claims.Claim {
-	one := claims.Claim{Key: claims.Key{Namespace: c.Namespace, Name: c.Name}, UID: cmp.Or(string(c.UID), "new/"+c.Namespace+"/"+c.Name), Labels: c.Labels,
+	one := claims.Claim{Key: claims.Key{Namespace: c.Namespace, Name: c.Name},
+		UID: cmp.Or(string(c.UID), "new/"+c.Namespace+"/"+c.Name), Labels: c.Labels,
 		Asked: SelectionClaimOf(c), Wants: PriorityOf(c), HadServer: HadServer(c), Open: Open(c), Ending: !c.DeletionTimestamp.IsZero(),
 		Created: c.CreationTimestamp.Time}
 	if c.Spec.ServerRef != nil {

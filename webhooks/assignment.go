@@ -191,7 +191,9 @@ func (l *bmcRules) bmcAssigns(ctx context.Context, c review.Change[v1alpha1.BMC]
 			cached = append(cached, list.Items[i].Name)
 		}
 	}
-	rival, err := reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/assigned/" + machineKey(uuid), self: c.New.Name, cached: cached, has: has})
+	rival, err := reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{
+		key: "bmc/assigned/" + machineKey(uuid), self: c.New.Name, cached: cached, has: has,
+	})
 	if rival == nil || err != nil {
 		return "", err
 	}

@@ -59,7 +59,8 @@ func (c *reconciler) recordRevision(before, after *policyv1alpha1.PolicyRevision
 	}
 	was, is := meta.FindStatusCondition(before.Status.Conditions, policyv1alpha1.ConditionActive),
 		meta.FindStatusCondition(after.Status.Conditions, policyv1alpha1.ConditionActive)
-	if is != nil && (was == nil || was.Reason != is.Reason || warns(after, is) && !warns(before, was)) && is.Reason != policyv1alpha1.ReasonNotPromoted {
+	if is != nil && (was == nil || was.Reason != is.Reason || warns(after, is) && !warns(before, was)) &&
+		is.Reason != policyv1alpha1.ReasonNotPromoted {
 		kind := corev1.EventTypeNormal
 		if warns(after, is) {
 			kind = corev1.EventTypeWarning

@@ -3,7 +3,6 @@
 package rollout
 
 import (
-	"reflect"
 	"testing"
 
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -58,7 +57,7 @@ func TestWhichRevisionGovernsAServer(t *testing.T) {
 			if got := governanceText(g); got != c.want || g.Asks != c.asks {
 				t.Errorf("%s, asks %+v", got, g.Asks)
 			}
-			if again := Governs(c.q); !reflect.DeepEqual(g, again) {
+			if again := Governs(c.q); governanceText(again) != governanceText(g) || again.Asks != g.Asks {
 				t.Errorf("asked again: %s", governanceText(again))
 			}
 		})

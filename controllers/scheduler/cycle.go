@@ -235,7 +235,7 @@ func (r *cycle) untaken(done result, p any) {
 	if t := done.bindAttempt; t.todo.Action == solve.Bind {
 		r.s.unsure(t.claim.UID, t.entry.Name())
 	}
-	r.panicked(done.bindAttempt.pendingClaim, p)
+	r.panicked(done.pendingClaim, p)
 }
 
 // finish takes in what became of an attempt. Only servers that may have been written stay assumed, until they were looked at.

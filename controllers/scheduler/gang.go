@@ -130,7 +130,9 @@ func (r *cycle) release(members []*bindAttempt) {
 }
 
 // leaveShort goes on with a gang that gets no servers now.
-func (r *cycle) leaveShort(ctx context.Context, key gangKey, members []*namespaceClaim, everyone []pendingClaim, results []solve.Result, denied error) {
+func (r *cycle) leaveShort(
+	ctx context.Context, key gangKey, members []*namespaceClaim, everyone []pendingClaim, results []solve.Result, denied error,
+) {
 	if results[0].Refusal.Limited {
 		r.s.limited[key] = r.began
 	}

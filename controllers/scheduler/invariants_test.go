@@ -13,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 	"github.com/metalaw/metalaw/policies"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // accepts says whether a claim's placement accepts a server, whatever its spread counts.

@@ -33,8 +33,6 @@ func play(t *rapid.T, asks []string, least int) *world {
 	p := &player{world: newWorld(t), asks: asks}
 	p.gate = newGate()
 	p.policy = best{most: rapid.IntRange(1, 3).Draw(t, "ranked")}
-	if rapid.IntRange(0, 2).Draw(t, "searches that take several passes") == 0 {
-	}
 	for _, name := range names[:rapid.IntRange(least, len(names)).Draw(t, "servers")] {
 		p.newServer(name)
 	}

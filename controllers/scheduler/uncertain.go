@@ -56,7 +56,8 @@ func (u *uncertainWrites) note(uid types.UID, change func(*uncertainWrite)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	one := u.claims[uid]
-	if change(&one); one == (uncertainWrite{}) {
+	change(&one)
+	if one == (uncertainWrite{}) {
 		delete(u.claims, uid)
 		return
 	}

@@ -157,7 +157,7 @@ func (v bootShell) ensureConfiguration(ctx context.Context, b boots.Agent) (loop
 	case err != nil:
 		return loop.Broken(err), false
 	default:
-		in.Ours = readShell{v.scope}.isOurs(in.Found)
+		in.Ours = readShell(v).isOurs(in.Found)
 	}
 	out := boots.ForAgent(in)
 	switch out.Step {

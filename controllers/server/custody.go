@@ -76,11 +76,6 @@ func (v *scope) marked(mark string) loop.Progress {
 	return loop.Waiting("MarkStored", mark+" is stored first", time.Millisecond)
 }
 
-// inherited are the marks with which a lifecycle of the server begins.
-func (v custodyShell) inherited() []policies.Inherited {
-	return policies.Inheritance(v.server, v.inventory, v.proof)
-}
-
 func (v custodyShell) isStranger() bool {
 	return slices.Contains(v.facts.Lifecycle.Marks, policies.MarkStranger)
 }

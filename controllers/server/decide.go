@@ -3,7 +3,6 @@
 package server
 
 import (
-	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/rollout"
 	"github.com/metalaw/metalaw/controllers/server/gates"
 	"github.com/metalaw/metalaw/controllers/server/operations"
@@ -29,13 +28,13 @@ func (v *scope) Decide() *gates.Output {
 
 // gatesInput is everything that the decision is made on.
 func (v gateShell) gatesInput() gates.Input {
-	changing, left := governShell{v.scope}.changing()
-	in := gates.Input{Observation: v.observed, Facts: v.facts, Governance: v.governs, Active: governShell{v.scope}.candidate(v.Bundles.Active()),
+	changing, left := governShell(v).changing()
+	in := gates.Input{Observation: v.observed, Facts: v.facts, Governance: v.governs, Active: governShell(v).candidate(v.Bundles.Active()),
 		Clock: v.outages(), Reading: v.relied(), Halted: isHalted(v.server), Grants: v.grants,
 		Machine: gates.Machine{Changing: changing, ChangingFor: left, PowerOnFor: v.requested().UnsettledFor(redfish.PowerOn)}}
 	in.Reading.Fresh = v.fresh()
 	if v.bundle != nil && v.governs.Resting == nil && v.server.Status.Lifecycle != nil {
-		if v.force = operations.Force(operationShell{v.scope}.input(engine.Decision{})); v.force.Made() {
+		if v.force = operations.Force(operationShell(v).input(engine.Decision{})); v.force.Made() {
 			in.Forced = &v.force.Decision
 		}
 	}
@@ -62,12 +61,12 @@ func (v gateShell) relied() gates.Reading {
 // settle gets what the decision wants from outside, and returns the decision that stands then.
 func (v gateShell) settle() engine.Decision {
 	for asks := v.gated.Wants.Asks; asks.Any(); asks = v.gated.Wants.Asks {
-		governShell{v.scope}.get(asks)
-		v.governBy(rollout.Governs(governShell{v.scope}.question()))
+		governShell(v).get(asks)
+		v.governBy(rollout.Governs(governShell(v).question()))
 		v.Decide()
 	}
 	if own := v.gated.Own; own != nil {
-		shadowShell{v.scope}.compare(*own)
+		shadowShell(v).compare(*own)
 	}
 	if v.gated.Governance.Bundle != v.bundle {
 		v.governBy(v.gated.Governance)
@@ -82,12 +81,6 @@ func (v gateShell) settle() engine.Decision {
 	}
 	return v.gated.Decision
 }
-
-// The names of moves that no bundle writes.
-const (
-	ruleStarted = "Started"
-	ruleAdopted = v1alpha1.RuleAdopted
-)
 
 // fresh says whether the reading is of this machine, was begun after the last request and after its time to show, and is
 // recent. One of the entry before serves this one as well while it is recent: a move by itself changes nothing about the

@@ -66,7 +66,7 @@ var asClaimed = map[string]bool{policies.EffectPowerAsClaimed: true, policies.Ef
 func (v effectShell) carryOut(ctx context.Context, effect engine.Effect) loop.Progress {
 	switch effect.Name {
 	case engine.MarkEffect:
-		return custodyShell{v.scope}.storeMark(ctx, effect.Param("mark").Text())
+		return custodyShell(v).storeMark(ctx, effect.Param("mark").Text())
 	case policies.EffectPowerOff:
 		return powerShell{scope: v.scope}.powerOff(ctx, effect)
 	case policies.EffectPowerOn:
@@ -74,23 +74,23 @@ func (v effectShell) carryOut(ctx context.Context, effect engine.Effect) loop.Pr
 	case policies.EffectPowerAsClaimed:
 		return powerShell{scope: v.scope}.powerAsClaimed(ctx, effect)
 	case policies.EffectBootProbe:
-		return bootShell{v.scope}.agent(ctx, bootShell{v.scope}.probe())
+		return bootShell(v).agent(ctx, bootShell(v).probe())
 	case policies.EffectBootWipe:
-		return bootShell{v.scope}.agent(ctx, bootShell{v.scope}.wipe())
+		return bootShell(v).agent(ctx, bootShell(v).wipe())
 	case policies.EffectBootAsClaimed:
-		return bootShell{v.scope}.asClaimed(ctx)
+		return bootShell(v).asClaimed(ctx)
 	case policies.EffectClearBoot:
-		return bootShell{v.scope}.clear(ctx)
+		return bootShell(v).clear(ctx)
 	case policies.EffectReleaseClaim:
-		return custodyShell{v.scope}.releaseClaim(ctx)
+		return custodyShell(v).releaseClaim(ctx)
 	case policies.EffectForgetHolder:
-		return custodyShell{v.scope}.forgetHolder(ctx)
+		return custodyShell(v).forgetHolder(ctx)
 	case policies.EffectResetAsAsked:
-		return operationShell{v.scope}.resetAsAsked(ctx)
+		return operationShell(v).resetAsAsked(ctx)
 	case policies.EffectLocate:
-		return settingShell{v.scope}.locate(ctx, effect)
+		return settingShell(v).locate(ctx, effect)
 	case policies.EffectApplyBootOrder:
-		return settingShell{v.scope}.applyBootOrder(ctx)
+		return settingShell(v).applyBootOrder(ctx)
 	case policies.EffectMaintain:
 		return loop.Holds() // a maintenance is granted by its own controller, which brings what it asks for
 	}

@@ -32,7 +32,7 @@ func (v bootShell) clearOverride(ctx context.Context) loop.Progress {
 	out := boots.Override(in)
 	v.wakeIn(out.Again)
 	if out.Tell {
-		settingShell{v.scope}.refused("BootOverrideStays", "the boot override could not be cleared: ", job.Err)
+		settingShell(v).refused("BootOverrideStays", "the boot override could not be cleared: ", job.Err)
 	}
 	if !out.Clear {
 		return loop.Holds()

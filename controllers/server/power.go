@@ -143,6 +143,7 @@ func (s powerShell) call(action v1alpha1.PowerAction) func(context.Context, redf
 		return s.reset(redfish.ActionGracefulShutdown)
 	case v1alpha1.PowerActionForceOff:
 		return s.reset(redfish.ActionForceOff)
+	case v1alpha1.PowerActionOn:
 	}
 	uri, want, source, mode := s.server.Spec.SystemURI, s.want(), s.source, redfish.BootMode(bootShell{s.scope}.bootSettings().Mode)
 	return func(ctx context.Context, bmc redfish.BMC) error { return bmc.PowerOnOnce(ctx, uri, want, source, mode) }

@@ -161,7 +161,7 @@ func (v readShell) readObjects(ctx context.Context) error {
 	if err := v.readProof(ctx); err != nil {
 		return err
 	}
-	if err := (operationShell{v.scope}).readHolder(ctx); err != nil {
+	if err := (operationShell(v)).readHolder(ctx); err != nil {
 		return err
 	}
 	return v.readBoot(ctx)
@@ -243,10 +243,10 @@ func (v readShell) readHardware(ctx context.Context) error {
 	if v.targetErr != nil {
 		return v.targetErr
 	}
-	age := pollShell{v.scope}.readingAge()
+	age := pollShell(v).readingAge()
 	next := age
 	if known := v.Cache.Reading(v.server.Name); known.Begun.Before(v.Cache.LastJob(v.server.Name)) {
-		age, next = pollShell{v.scope}.ageAfterJob(known.At, age)
+		age, next = pollShell(v).ageAfterJob(known.At, age)
 	}
 	v.reading, _ = v.Cache.Refresh(v.server.Name, v.target, age)
 	v.wakeIn(next)

@@ -73,8 +73,8 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 			replace("    marks: [", "    marks: [M1, M2, M3, M4, M5, M6, M7, M8, M9, M10, M11, M12, M13, M14, M15, M16, M17, M18, "),
 			`lifecycle.yaml:16:84: error: Inspect: more than 16 marks of its own (take out those that no rule asks for) [mark-too-many]`},
 		"a guard with a name that is not defined": {
-			replace(`when: large && running`, `when: large && runing`),
-			`lifecycle.yaml:12:45: error: Broke: "runing" is not defined (did you mean running?) [guard-unknown-atom]`},
+			replace(`when: large && running`, `when: large && runnng`),
+			`lifecycle.yaml:12:45: error: Broke: "runnng" is not defined (did you mean running?) [guard-unknown-atom]`},
 		"a guard that reads a raw fact": {
 			replace(`when: probed,`, `when: claim.bound,`),
 			`lifecycle.yaml:20:39: error: Passed: a guard combines defined names only (give the raw fact a name under define and use that name here) [guard-raw-fact]`},
@@ -92,8 +92,8 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 			replace(`    - PowerOn`, `    - PwerOn`),
 			`lifecycle.yaml:18:7: error: Inspect: there is no effect "PwerOn" (did you mean PowerOn?) [effect-unknown]`},
 		"a parameter that the effect does not have": {
-			replace(`graceful: 5s`, `gracefull: 5s`),
-			`lifecycle.yaml:27:29: error: PowerOff: PowerOff has no parameter "gracefull" (the reference page lists the parameters) [param-unknown]`},
+			replace(`graceful: 5s`, `gracefuly: 5s`),
+			`lifecycle.yaml:27:29: error: PowerOff: PowerOff has no parameter "gracefuly" (the reference page lists the parameters) [param-unknown]`},
 		"a state that is not stable and has no deadline": {
 			replace(`    - {rule: TooSlow, to: Retired, after: wipe.budget}`+"\n", ``),
 			`lifecycle.yaml:14:3: error: Inspect: a server may wait here for ever: the state is not stable and has no unconditional deadline (add an exit with after: and no when:, or mark the state stable: true) [deadline-missing]`},
@@ -150,7 +150,6 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 				t.Fatal("it compiles")
 			}
 			if len(found) == 0 || found[0].String() != c.want {
-
 				t.Errorf("got\n%v\nwant\n%s", found, c.want)
 			}
 		})
@@ -175,7 +174,6 @@ func TestWhatChangesNothingIsWarnedOf(t *testing.T) {
 				t.Fatal(err, found)
 			}
 			if len(found) != 1 || found[0].String() != c.want {
-
 				t.Errorf("got\n%v\nwant\n%s", found, c.want)
 			}
 		})

@@ -31,8 +31,10 @@ const (
 
 func truthOf(b bool) truth { return celrule.TruthOf(b) }
 
+// ConditionOp is the operator of a node of a Condition.
 type ConditionOp uint8
 
+// The operators: three of logic, and the leaves that ask for an atom, a constant, the state and the effects.
 const (
 	IfAtom ConditionOp = iota
 	IfNot
@@ -44,7 +46,7 @@ const (
 	IfActing
 )
 
-// guard combines atoms with &&, || and !. Guards of invariants may ask for the state and for the effects as well.
+// Condition combines atoms with &&, || and !. Guards of invariants may ask for the state and for the effects as well.
 type Condition struct {
 	Op     ConditionOp
 	Atom   int

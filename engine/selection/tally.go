@@ -125,7 +125,8 @@ func (t *tally) add(reason Reason, first *PreparedCandidate, n int) {
 
 func (t *tally) result(evaluated int) Result {
 	t.shorten()
-	result := Result{Allowed: t.allowed, Lasting: t.lasting, Rejections: make(map[string]Rejection, len(t.byCode)), Evaluated: evaluated, Unjudged: t.unjudged.Rejection,
+	result := Result{Allowed: t.allowed, Lasting: t.lasting, Rejections: make(map[string]Rejection, len(t.byCode)),
+		Evaluated: evaluated, Unjudged: t.unjudged.Rejection,
 		Failures: t.failures}
 	if len(t.head) > 0 {
 		result.Ranked = t.head

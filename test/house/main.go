@@ -45,8 +45,6 @@ const (
 var exceptions = map[string]string{
 	"cmd/metalaw.options":             "one field for each flag",
 	"redfish":                         "sessions, requests and the quirks of BMCs share one client",
-	"redfish.operation":               "the port to a BMC, one method for each request",
-	"controllers/bmc.scope":           "to be split by the questions that it answers",
 	"controllers/scheduler.Scheduler": "to be split into queue, cycle and bindings",
 	"controllers/scheduler.cycle":     "to be split with the Scheduler",
 	"engine/claims/solve.Snapshot":    "to be split into what is given and what is remembered",

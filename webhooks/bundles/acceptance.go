@@ -47,6 +47,7 @@ type acceptances struct {
 	last []verdict
 }
 
+// NewAcceptances remembers what accept said of a content, so that one content is judged once at a time.
 func NewAcceptances(accept Acceptor) *acceptances {
 	return &acceptances{accept: accept, turn: make(chan struct{}, 1)}
 }

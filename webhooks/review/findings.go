@@ -43,6 +43,7 @@ func (f *Findings) add(other Findings) {
 	maps.Copy(f.Audited(), other.audit)
 }
 
+// Audited is what an answer writes into the audit log, by key.
 func (f *Findings) Audited() map[string]string {
 	if f.audit == nil {
 		f.audit = map[string]string{}
@@ -50,6 +51,7 @@ func (f *Findings) Audited() map[string]string {
 	return f.audit
 }
 
+// Pass says that no finding denies the request.
 func (f *Findings) Pass() bool { return len(f.Denials) == 0 }
 
 // Text names every refusal, each with its field. Diagnostics name their place themselves and stand on a line each.

@@ -16,6 +16,7 @@ const (
 	verdictError   = "error"
 )
 
+// Metrics count the answers of admission.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec

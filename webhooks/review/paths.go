@@ -12,6 +12,7 @@ import (
 	"github.com/metalaw/metalaw/engine/diag"
 )
 
+// AnnotationsPath is where the annotations of an object stand.
 var AnnotationsPath = field.NewPath("metadata", "annotations")
 
 // AnnotationPath is the JSON pointer of an annotation.

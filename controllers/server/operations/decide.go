@@ -148,7 +148,8 @@ func (d *decision) admitOperation(asked string) {
 	case otherKinds[asked] != "":
 		d.note(v1alpha1.ReasonOperationRefused, asked+" is no operation of a Server: "+otherKinds[asked])
 	case knownOperations[asked]:
-		d.note(v1alpha1.ReasonOperationRefused, fmt.Sprintf("%s cannot be used in state %s", asked, s.Status.State)+Instead(d.Bundle, d.server, asked))
+		d.note(v1alpha1.ReasonOperationRefused,
+			fmt.Sprintf("%s cannot be used in state %s", asked, s.Status.State)+Instead(d.Bundle, d.server, asked))
 	default:
 		d.note(v1alpha1.ReasonUnknownOperation, fmt.Sprintf("there is no operation %q", asked))
 	}

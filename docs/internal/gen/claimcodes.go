@@ -3,9 +3,9 @@
 package main
 
 import (
+	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
-	"github.com/metalaw/metalaw/engine/claims/solve"
 )
 
 func claimCodesPage(string) (string, error) {

@@ -56,7 +56,8 @@ type pick struct {
 }
 
 func (p pick) result() Result {
-	return Result{Claim: p.claim, Action: p.action, Server: p.server, Entry: p.entry, Score: p.score, Rank: p.rank, Others: p.others, Refusal: p.refusal}
+	return Result{Claim: p.claim, Action: p.action, Server: p.server, Entry: p.entry,
+		Score: p.score, Rank: p.rank, Others: p.others, Refusal: p.refusal}
 }
 
 // has says that the claim has a server, by what is written or by what is chosen.

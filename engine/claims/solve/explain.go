@@ -42,19 +42,12 @@ func (s *Snapshot) explain(ctx context.Context, some []*claims.Claim, w Want) []
 		barred = &Reason{ReasonQuotaExceeded, words, Namespace}
 	}
 	picks, answers := s.answers(ctx, open, w, barred != nil || s.Policy == nil)
-	complete := barred == nil
-	for k := range open {
-		complete = complete && picks[k].has()
-	}
+	complete := true
 	for k, i := range at {
-		a := answers[k]
-		if a.Refused = barred; w.Forbids != nil {
-			if reason, message := w.Forbids(open[k]); message != "" {
-				a.Refused, complete = &Reason{reason, message, ClaimStage}, false
-			}
-		}
+		answers[k].Refused = refusedBy(open[k], barred, w)
+		complete = complete && picks[k].has() && answers[k].Refused == nil
 		all[i] = picks[k].result()
-		all[i].Answer = &a
+		all[i].Answer = &answers[k]
 	}
 	for i := range all {
 		if !complete && all[i].Action == Bind {
@@ -65,6 +58,17 @@ func (s *Snapshot) explain(ctx context.Context, some []*claims.Claim, w Want) []
 		}
 	}
 	return all
+}
+
+// refusedBy is why a claim gets no server whichever fits: what bars all claims of the question, or what the reader's policy forbids.
+func refusedBy(c *claims.Claim, barred *Reason, w Want) *Reason {
+	if w.Forbids == nil {
+		return barred
+	}
+	if reason, message := w.Forbids(c); message != "" {
+		return &Reason{reason, message, ClaimStage}
+	}
+	return barred
 }
 
 // overQuota says in words that the quota of the namespace has no room for so many claims more, or never has any for all members of their

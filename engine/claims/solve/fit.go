@@ -80,6 +80,20 @@ func (s *Snapshot) fit(ctx context.Context, c *claims.Claim) Result {
 	return out
 }
 
+// fitting is one claim under way.
+type fitting struct {
+	*claims.Claim
+	policy explainer
+	counts selection.Fleet
+	answer Fit
+	// passing says that one that the hard contract lets the claim have is turned away only by what passes by itself; unknown that of
+	// one of these nobody knows yet what it is; unjudged that of one nobody knows what the policy would say.
+	passing, unknown, unjudged bool
+	candidates                 []*selection.PreparedCandidate
+	// room is where the candidates of each look are put.
+	room []*selection.PreparedCandidate
+}
+
 // all looks at the servers that the claim asks for.
 func (j *fitting) all(ctx context.Context, fleet *index.Index) error {
 	matching, err := fleet.MatchingWithin(ctx, j.Spec)
@@ -120,20 +134,6 @@ func (j *fitting) maybeLabelled(ctx context.Context, fleet *index.Index) (bool, 
 		ok, _, _ := selection.Feasible(*j.Beside, e.State)
 		return ok
 	}), err
-}
-
-// fitting is one claim under way.
-type fitting struct {
-	*claims.Claim
-	policy explainer
-	counts selection.Fleet
-	answer Fit
-	// passing says that one that the hard contract lets the claim have is turned away only by what passes by itself; unknown that of
-	// one of these nobody knows yet what it is; unjudged that of one nobody knows what the policy would say.
-	passing, unknown, unjudged bool
-	candidates                 []*selection.PreparedCandidate
-	// room is where the candidates of each look are put.
-	room []*selection.PreparedCandidate
 }
 
 func (j *fitting) reject(code string, n int) {

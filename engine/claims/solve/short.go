@@ -45,7 +45,8 @@ func (s *Snapshot) tellShort(ctx context.Context, some []*claims.Claim, short *s
 			known[at] = s.countShort(ctx, some, short, at)
 		}
 		r := known[at]
-		all[i].Refusal = Refusal{Count: true, Rejected: r.rejected, Misplaced: r.misplaced, Unjudged: r.unjudged, Follows: p.refusal.Follows, Gang: text}
+		all[i].Refusal = Refusal{Count: true, Rejected: r.rejected, Misplaced: r.misplaced, Unjudged: r.unjudged,
+			Follows: p.refusal.Follows, Gang: text}
 	}
 	return all
 }

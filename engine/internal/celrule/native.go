@@ -232,7 +232,7 @@ func (c *nativeCompiler[F]) member(value, in celast.Expr) Native[F] {
 	if set.Kind != engine.Set {
 		return nil
 	}
-	return compare(set.Words, one.Text, func(words []string, word string) bool { return slices.Contains(words, word) })
+	return compare(set.Words, one.Text, slices.Contains[[]string])
 }
 
 // oneOf leaves an empty list to CEL, which does not look at the value then: one that is missing is no error.

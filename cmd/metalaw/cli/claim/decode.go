@@ -43,7 +43,7 @@ type documents struct {
 }
 
 // separator is a line that ends a YAML document. Another may begin behind it, on the same line.
-var separator = regexp.MustCompile(`(?m)^(---|\.\.\.)([ \t\r]|$)`)
+var separator = regexp.MustCompile(`(?m)^(---|\.{3})([ \t\r]|$)`)
 
 // begins is the first line of a document that is neither empty nor a comment.
 var begins = regexp.MustCompile(`(?m)^[ \t]*[^ \t\r\n#]`)

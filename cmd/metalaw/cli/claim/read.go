@@ -108,25 +108,25 @@ func (w *world) note(err error, resource, follows string) error {
 
 // lookAtClaims reads the claims of all namespaces, or else of some.
 func (w *world) lookAtClaims(ctx context.Context, c client.Client, namespaces []string) error {
-	var claims v1alpha1.ServerClaimList
-	err := c.List(ctx, &claims)
+	var list v1alpha1.ServerClaimList
+	err := c.List(ctx, &list)
 	if err == nil {
-		w.claims, w.everywhere = claims.Items, true
+		w.claims, w.everywhere = list.Items, true
 		return nil
 	}
 	if !apierrors.IsForbidden(err) {
 		return access.Explain(err, "list", access.ServerClaims)
 	}
 	for _, namespace := range namespaces {
-		var claims v1alpha1.ServerClaimList
-		if err = c.List(ctx, &claims, client.InNamespace(namespace)); err != nil {
+		var list v1alpha1.ServerClaimList
+		if err = c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			err = w.note(err, access.ServerClaims,
 				"other claims in namespace "+namespace+" are not known to you, so order, spread and quota are judged without them")
 		}
 		if err != nil {
 			return err
 		}
-		w.claims = append(w.claims, claims.Items...)
+		w.claims = append(w.claims, list.Items...)
 	}
 	return nil
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
-const verifyLong = "Holds a bundle to all that the manager holds it to before it may govern: strict parsing, types, limits, static verification of the " +
+const verifyLong = "Holds a bundle to all that the manager holds it to before it may govern: strict parsing, types, limits, " +
+	"static verification of the " +
 	"lifecycle, the bundle's own scenarios and Rego tests, and their coverage. All problems are told at once, each with its place, its " +
 	"cause and its remedy. What the bundle leaves out is taken from the built-in default. A kustomization.yaml is not read: " +
 	"`kubectl kustomize` says what it makes, and -f - verifies that.\n\n" +

@@ -74,7 +74,7 @@ func (e *explanation) readRules(ctx context.Context, c client.Reader, s *v1alpha
 	b, err := claim.Compile(revision)
 	if err != nil {
 		e.Notes = append(e.Notes, err.Error()+"; no rules can be shown")
-		return nil
+		return nil //nolint:nilerr // the note tells it; the rest is shown
 	}
 	e.Means, e.Says = b.Lifecycle.Means(engine.State(e.State)), b.Lifecycle.Says(e.Rule)
 	held, reason := l.Clock != nil && l.Clock.Held, ""
@@ -185,7 +185,8 @@ func (e *explanation) boots(ctx context.Context, c client.Reader, s *v1alpha1.Se
 	for _, purpose := range []string{v1alpha1.BootPurposeProbe, v1alpha1.BootPurposeWipe, v1alpha1.BootPurposeClaim} {
 		for _, state := range []v1alpha1.ServerBootConfigurationState{v1alpha1.ServerBootConfigurationStatePending,
 			v1alpha1.ServerBootConfigurationStateReady, v1alpha1.ServerBootConfigurationStateError} {
-			one := &v1alpha1.ServerBootConfiguration{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.BootPurposeAnnotation: purpose}}}
+			one := &v1alpha1.ServerBootConfiguration{}
+			metav1.SetMetaDataAnnotation(&one.ObjectMeta, v1alpha1.BootPurposeAnnotation, purpose)
 			one.Status.State = state
 			all = append(all, one)
 		}
@@ -205,7 +206,8 @@ func (e *explanation) inventories(ctx context.Context, c client.Reader, s *v1alp
 		case apierrors.IsNotFound(err):
 			continue
 		}
-		if err := e.unread(err, access.Inventories, "you cannot see what the machine reported, so what the rules ask of it is unknown here"); err != nil {
+		err = e.unread(err, access.Inventories, "you cannot see what the machine reported, so what the rules ask of it is unknown here")
+		if err != nil {
 			return nil, err
 		}
 		entry := s.Status.Lifecycle.Entry

@@ -35,6 +35,7 @@ type Flags struct {
 	Shipped string
 }
 
+// Register adds the flags that name a bundle to a command.
 func (s *Flags) Register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&s.Path, "filename", "f", "", "directory with the bundle's files, file with its ConfigMaps, or - for standard input")
@@ -138,7 +139,8 @@ func (s *Flags) Read(ctx context.Context, in io.Reader) (*Bundle, error) {
 		return Directory(s.Path)
 	}
 	m, err := readStream(ctx, s.Path, s.Path, in)
-	if none, ok := errors.AsType[*LoadError](err); isFileName(filepath.Base(s.Path)) && (ok && none.isAbsent() || strings.HasSuffix(s.Path, ".rego")) {
+	none, ok := errors.AsType[*LoadError](err)
+	if isFileName(filepath.Base(s.Path)) && (ok && none.isAbsent() || strings.HasSuffix(s.Path, ".rego")) {
 		return nil, absent(s.Path, "this is one file of a bundle, and holds no ConfigMap", "name its directory: -f "+filepath.Dir(s.Path))
 	}
 	return m, err
