@@ -92,8 +92,8 @@ func TestCompileNamesThePlaceOfEachMistake(t *testing.T) {
 			replace(`    - PowerOn`, `    - PwerOn`),
 			`lifecycle.yaml:18:7: error: Inspect: there is no effect "PwerOn" (did you mean PowerOn?) [effect-unknown]`},
 		"a parameter that the effect does not have": {
-			replace(`graceful: 5s`, `gracefuly: 5s`),
-			`lifecycle.yaml:27:29: error: PowerOff: PowerOff has no parameter "gracefuly" (the reference page lists the parameters) [param-unknown]`},
+			replace(`graceful: 5s`, `gracfull: 5s`),
+			`lifecycle.yaml:27:29: error: PowerOff: PowerOff has no parameter "gracfull" (the reference page lists the parameters) [param-unknown]`},
 		"a state that is not stable and has no deadline": {
 			replace(`    - {rule: TooSlow, to: Retired, after: wipe.budget}`+"\n", ``),
 			`lifecycle.yaml:14:3: error: Inspect: a server may wait here for ever: the state is not stable and has no unconditional deadline (add an exit with after: and no when:, or mark the state stable: true) [deadline-missing]`},

@@ -37,9 +37,9 @@ type verdict struct {
 // does a draft that is labelled a moment later.
 const maxVerdicts = 16
 
-// acceptances checks bundles one at a time, so that many of them cannot take the processor from the reconcilers, and
+// Acceptances checks bundles one at a time, so that many of them cannot take the processor from the reconcilers, and
 // remembers the last verdicts. It is safe for concurrent use.
-type acceptances struct {
+type Acceptances struct {
 	accept Acceptor
 	turn   chan struct{}
 
@@ -48,12 +48,12 @@ type acceptances struct {
 }
 
 // NewAcceptances remembers what accept said of a content, so that one content is judged once at a time.
-func NewAcceptances(accept Acceptor) *acceptances {
-	return &acceptances{accept: accept, turn: make(chan struct{}, 1)}
+func NewAcceptances(accept Acceptor) *Acceptances {
+	return &Acceptances{accept: accept, turn: make(chan struct{}, 1)}
 }
 
 // of is the verdict on some files. An error is not remembered.
-func (a *acceptances) of(ctx context.Context, files bundle.Files) (verdict, error) {
+func (a *Acceptances) of(ctx context.Context, files bundle.Files) (verdict, error) {
 	digest := files.Digest()
 	select {
 	case a.turn <- struct{}{}:
@@ -79,7 +79,7 @@ func (a *acceptances) of(ctx context.Context, files bundle.Files) (verdict, erro
 	return v, nil
 }
 
-func (a *acceptances) known(digest string) (verdict, bool) {
+func (a *Acceptances) known(digest string) (verdict, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, v := range a.last {

@@ -28,12 +28,12 @@ type Rules struct {
 	namespace string
 	// may asks whether a user holds a right.
 	may      func(ctx context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes) (bool, error)
-	accepted *acceptances
+	accepted *Acceptances
 }
 
 // New puts together what the rules about bundles need. The cache is read first, and reader reads past it.
 func New(cache, reader client.Reader, bundles review.Bundles, namespace string,
-	may func(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, error), accepted *acceptances,
+	may func(context.Context, authenticationv1.UserInfo, authorizationv1.ResourceAttributes) (bool, error), accepted *Acceptances,
 ) *Rules {
 	return &Rules{Cache: cache, reader: reader, Bundles: bundles, namespace: namespace, may: may, accepted: accepted}
 }

@@ -3,6 +3,7 @@
 package solve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,28 +17,11 @@ import (
 // explain decides on claims as Best does, and adds what is to be said of every server. Each claim sees the servers of those that chose
 // before it as taken; where not every member of a gang has a server, as free, and those that fit are turned away under CodeGang.
 func (s *Snapshot) explain(ctx context.Context, some []*claims.Claim, w Want) []Result {
-	all, open := make([]Result, len(some)), []*claims.Claim{}
-	var at []int
-	var barred *Reason
-	for i, c := range some {
-		switch {
-		case c.Invalid != "":
-			all[i] = Result{Claim: c, Action: Refuse, Err: errors.New(c.Invalid)}
-			return all[i : i+1 : i+1]
-		case c.Unplaced != "":
-			all[i] = Result{Claim: c, Action: Refuse, Err: errors.New(c.Unplaced)}
-			return all[i : i+1 : i+1]
-		}
-		if p, has := s.written(c); has {
-			all[i] = p.result()
-			all[i].Answer = &Answer{Total: s.Fleet.Len(), Has: p.server}
-			continue
-		}
-		open, at = append(open, c), append(at, i)
-	}
+	all, open, at := s.asWritten(some)
 	if len(open) == 0 {
 		return all
 	}
+	var barred *Reason
 	if words := s.overQuota(open); words != "" {
 		barred = &Reason{ReasonQuotaExceeded, words, Namespace}
 	}
@@ -58,6 +42,24 @@ func (s *Snapshot) explain(ctx context.Context, some []*claims.Claim, w Want) []
 		}
 	}
 	return all
+}
+
+// asWritten answers for the claims whose objects say what they have, or that they have no meaning: of these the answer is the only one. It
+// returns the others as well, with their places in the answers.
+func (s *Snapshot) asWritten(some []*claims.Claim) (all []Result, open []*claims.Claim, at []int) {
+	all, open = make([]Result, len(some)), []*claims.Claim{}
+	for i, c := range some {
+		if problem := cmp.Or(c.Invalid, c.Unplaced); problem != "" {
+			return []Result{{Claim: c, Action: Refuse, Err: errors.New(problem)}}, nil, nil
+		}
+		if p, has := s.written(c); has {
+			all[i] = p.result()
+			all[i].Answer = &Answer{Total: s.Fleet.Len(), Has: p.server}
+			continue
+		}
+		open, at = append(open, c), append(at, i)
+	}
+	return all, open, at
 }
 
 // refusedBy is why a claim gets no server whichever fits: what bars all claims of the question, or what the reader's policy forbids.
