@@ -60,7 +60,7 @@ func (d *decision) describe(s *subject) {
 			why, refused := r.Refused[s.Digest]
 			l := policyv1alpha1.LoadedRevision{Replica: r.Name, EngineVersion: r.EngineVersion, Compiled: r.Compiled[s.Digest] && !refused}
 			if refused {
-				l.Refused, l.Message = true, diag.Shortened(why, maxText)
+				l.Outcome, l.Message = policyv1alpha1.LoadedRefused, diag.Shortened(why, maxText)
 			} else if !l.Compiled {
 				l.Message = "it has not said yet"
 			}

@@ -341,6 +341,14 @@ type ShadowDifference struct {
 	Got string `json:"got,omitempty"`
 }
 
+// LoadedOutcome is how the try of a manager to load a revision ended.
+//
+// +kubebuilder:validation:Enum=Refused
+type LoadedOutcome string
+
+// LoadedRefused: the manager cannot use the revision; the message says why.
+const LoadedRefused LoadedOutcome = "Refused"
+
 // LoadedRevision is what one running manager makes of a revision.
 type LoadedRevision struct {
 	// replica is the manager's name.
@@ -355,9 +363,9 @@ type LoadedRevision struct {
 	// compiled says that the revision compiles and passes its tests there.
 	// +required
 	Compiled bool `json:"compiled"`
-	// refused says that the replica has tried it and refuses it; without that, the replica has not said yet.
+	// outcome is Refused where the replica has tried the revision and refuses it; without it, the replica has not said yet.
 	// +optional
-	Refused bool `json:"refused,omitempty"`
+	Outcome LoadedOutcome `json:"outcome,omitempty"`
 	// message is why not.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

@@ -50,7 +50,7 @@ func (r *PolicyRevision) AwaitsReplicas() bool {
 
 // IsRefused says that some running manager refuses a revision, so that its promotion waits until that manager is gone.
 func (r *PolicyRevision) IsRefused() bool {
-	return slices.ContainsFunc(r.Status.Loaded, func(l LoadedRevision) bool { return l.Refused })
+	return slices.ContainsFunc(r.Status.Loaded, func(l LoadedRevision) bool { return l.Outcome == LoadedRefused })
 }
 
 // ProblemOf is why a ConfigMap that held a revision changes nothing; empty where it can be used, and where that is not known.

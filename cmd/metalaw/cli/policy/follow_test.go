@@ -83,7 +83,7 @@ func TestWaitingEndsOnlyWithWhatWasAskedFor(t *testing.T) {
 
 // refused is a revision that a running manager refuses.
 func refused(r policyv1alpha1.PolicyRevision) policyv1alpha1.PolicyRevision {
-	r.Status.Loaded = []policyv1alpha1.LoadedRevision{{Replica: "m-1", Refused: true}}
+	r.Status.Loaded = []policyv1alpha1.LoadedRevision{{Replica: "m-1", Outcome: policyv1alpha1.LoadedRefused}}
 	return r
 }
 
