@@ -3,7 +3,6 @@
 package gates
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -120,7 +119,7 @@ func TestTheFirstGateThatHoldsADecisionEndsIt(t *testing.T) {
 			if got.Gate != c.gate || got.Decision.To != c.to || got.Wants != c.want {
 				t.Errorf("gate %q, to %q, wants %+v", got.Gate, got.Decision.To, got.Wants)
 			}
-			if again := Decide(c.in); fmt.Sprintf("%+v", again) != fmt.Sprintf("%+v", got) {
+			if again := Decide(c.in); !reflect.DeepEqual(got, again) { //nolint:govet // an error is the same value both times
 				t.Errorf("a second decision is another: %+v", again)
 			}
 			if !reflect.DeepEqual(before, c.in.Observation.Server) {
