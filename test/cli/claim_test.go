@@ -220,7 +220,7 @@ var _ = Describe("Why a claim waits", Ordered, func() {
 		path := file(document("bad", "  imgae: os\n"))
 		got = operator.says(ctx, "claim", "try", "-f", path)
 		Expect(got.code).To(Equal(1))
-		Expect(got.out).To(And(ContainSubstring("would not be stored"), ContainSubstring(path+`:9:3: error: unknown field "spec.imgae"`)))
+		Expect(got.out).To(And(ContainSubstring("would not be stored"), ContainSubstring(path+`:2: error: unknown field "spec.imgae"`)))
 
 		By("what the API server refuses")
 		got = operator.says(ctx, "claim", "try", "-f", file(document("refused", "  tolerations: [{operator: Sometimes}]\n")))
