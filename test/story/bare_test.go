@@ -64,14 +64,14 @@ var _ = Describe("Systems that say little of themselves", func() {
 	})
 
 	It("names the part that is critical, and lets an open lid stop nothing", func(ctx SpecContext) {
-		m := theWorld.machine(ctx, func(s *emulator.MachineSpec) { s.Profile = emulator.ProfileHPE })
-		m.SetCritical(emulator.PartIntrusion)
+		m := theWorld.machine(ctx, func(s *emulator.MachineSpec) { s.Profile = emulator.ProfileHPE },
+			func(m *emulator.Machine) { m.SetCritical(emulator.PartIntrusion) })
 		name := serverOf(m)
 		Eventually(state(ctx, name)).Should(Equal("Available/Off"))
 		Eventually(serverCondition(ctx, name, "Healthy")).Should(Equal("False/HealthTolerated"))
 
-		broken := theWorld.machine(ctx, func(s *emulator.MachineSpec) { s.Profile = emulator.ProfileHPE })
-		broken.SetCritical("Memory")
+		broken := theWorld.machine(ctx, func(s *emulator.MachineSpec) { s.Profile = emulator.ProfileHPE },
+			func(m *emulator.Machine) { m.SetCritical("Memory") }) // known before it could be switched on: in Error nothing switches it off
 		Eventually(serverCondition(ctx, serverOf(broken), "Healthy")).Should(Equal("False/HealthCritical"))
 		Eventually(state(ctx, serverOf(broken))).Should(Equal("Error/Off"))
 		Expect(getServer(ctx, serverOf(broken)).Status.Lifecycle.Rule).To(Equal("HardwareFault"))

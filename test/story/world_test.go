@@ -152,8 +152,8 @@ func (w *world) stopManager() {
 }
 
 // machine adds an emulated machine with its BMC, and the BMC and BMCSecret objects that let the operator find it. The
-// Server that appears is named NAME-system-0.
-func (w *world) machine(ctx context.Context, change func(*emulator.MachineSpec)) *emulator.Machine {
+// Server that appears is named NAME-system-0. What is called before finds the machine unknown to the operator.
+func (w *world) machine(ctx context.Context, change func(*emulator.MachineSpec), before ...func(*emulator.Machine)) *emulator.Machine {
 	GinkgoHelper()
 	n := w.machines.Add(1)
 	spec := emulator.MachineSpec{Name: fmt.Sprintf("m%03d", n), Username: "admin", Password: "password"}
@@ -162,6 +162,9 @@ func (w *world) machine(ctx context.Context, change func(*emulator.MachineSpec))
 	}
 	m := w.fleet.Add(spec)
 	Expect(m.Err()).NotTo(HaveOccurred())
+	for _, prepare := range before {
+		prepare(m)
+	}
 	w.announce(ctx, m, nil)
 	return m
 }
