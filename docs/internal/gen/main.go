@@ -32,7 +32,6 @@ func pages() []page {
 		{"reference/metrics.md", metricsPage},
 		{"reference/flags.md", flagsPage},
 		{"reference/commands.md", commandsPage},
-		{"reference/diagnostics.md", diagnosticsPage},
 		{"cost.svg", costPicture},
 	}...)
 }

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,7 +42,7 @@ func textsInSource(t *testing.T) map[string]string {
 	found := map[string]string{}
 	take := func(n ast.Node, file string) {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if text, err := strconv.Unquote(lit.Value); err == nil && !strings.HasPrefix(file, "../diag/codes") {
+			if text, err := strconv.Unquote(lit.Value); err == nil {
 				found[text] = file
 			}
 		}
@@ -110,28 +111,33 @@ func inspect(t *testing.T, roots []string, see func(n ast.Node, file string)) {
 	}
 }
 
+// row is a code in the page, with what is wrong, the severity where it is no error, and the remedy.
+var row = regexp.MustCompile("(?m)^\\| `([a-z0-9-]+)` \\| (.*?)(?: \\((warning|info)\\))? \\| (.*) \\|$")
+
 func TestEveryCodeIsDocumentedAndEveryDocumentedCodeIsUsed(t *testing.T) {
-	used := textsInSource(t)
-	for code, file := range used {
-		if _, ok := Registered(code); !ok && codeForm.MatchString(code) {
-			t.Errorf("%s uses the code %s, which codes.go does not document", file, code)
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "diagnostics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, seen := textsInSource(t), map[string]bool{}
+	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
+		code := m[1]
+		if used[code] == "" {
+			t.Errorf("diagnostics.md documents %s, which nothing uses", code)
+		}
+		if seen[code] {
+			t.Errorf("diagnostics.md documents %s twice", code)
+		}
+		seen[code] = true
+		for _, sentence := range []string{m[2], m[4]} {
+			if !strings.HasSuffix(sentence, ".") || strings.ToUpper(sentence[:1]) != sentence[:1] && sentence[0] >= 'a' {
+				t.Errorf("%s: this is no sentence: %q", code, sentence)
+			}
 		}
 	}
-	seen := map[string]bool{}
-	for _, g := range Groups() {
-		for _, c := range g.Codes {
-			if used[c.Code] == "" {
-				t.Errorf("codes.go documents %s, which nothing uses", c.Code)
-			}
-			if seen[c.Code] {
-				t.Errorf("codes.go documents %s twice", c.Code)
-			}
-			seen[c.Code] = true
-			for _, sentence := range []string{c.What, c.Remedy} {
-				if !strings.HasSuffix(sentence, ".") || strings.ToUpper(sentence[:1]) != sentence[:1] && sentence[0] >= 'a' {
-					t.Errorf("%s: this is no sentence: %q", c.Code, sentence)
-				}
-			}
+	for code, file := range used {
+		if codeForm.MatchString(code) && !seen[code] {
+			t.Errorf("%s uses the code %s, which diagnostics.md does not document", file, code)
 		}
 	}
 }
