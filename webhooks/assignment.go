@@ -111,9 +111,11 @@ func (l *bmcRules) judgeAssignments(ctx context.Context, c review.Change[v1alpha
 			continue
 		}
 		stays := sameMachine(was[uri].UUID, a.UUID)
-		if f.taken[a.UUID], err = l.refusesProof(ctx, a, stays && !sharesSerial(is, uri)); err != nil {
+		known, err := l.onRecord(ctx, a.UUID)
+		if err != nil {
 			return f, err
 		}
+		f.taken[a.UUID] = misfit(known, a, stays && !sharesSerial(is, uri))
 		if stays || f.taken[a.UUID] != "" {
 			continue
 		}
@@ -130,12 +132,8 @@ func (l *bmcRules) dataBehind(ctx context.Context, bmc, uuid string) (string, er
 	if err != nil {
 		return "", err
 	}
-	for _, name := range servers {
-		s, err := get[v1alpha1.Server](ctx, l.lookup, name)
-		if err != nil {
-			return "", err
-		}
-		if s == nil || bmcOf(s.Spec.BMCRef) != bmc {
+	for _, s := range servers {
+		if bmcOf(s.Spec.BMCRef) != bmc {
 			continue
 		}
 		if why, err := l.dataOf(ctx, s); why != "" || err != nil {
@@ -151,16 +149,12 @@ func (l *bmcRules) whoHas(ctx context.Context, c review.Change[v1alpha1.BMC], a 
 	if err != nil {
 		return "", err
 	}
-	for _, name := range servers {
-		s, err := get[v1alpha1.Server](ctx, l.lookup, name)
-		if err != nil {
-			return "", err
-		}
-		if s == nil || s.Spec.BMCRef == nil && s.Spec.BMC == nil || bmcOf(s.Spec.BMCRef) == c.New.Name {
+	for _, s := range servers {
+		if s.Spec.BMCRef == nil && s.Spec.BMC == nil || bmcOf(s.Spec.BMCRef) == c.New.Name {
 			continue
 		}
 		if other, err := l.bmcExists(ctx, s); other || err != nil {
-			return fmt.Sprintf("Server %q has it", name), err
+			return fmt.Sprintf("Server %q has it", s.Name), err
 		}
 	}
 	return l.bmcAssigns(ctx, c, a.UUID)
@@ -192,7 +186,7 @@ func (l *bmcRules) bmcAssigns(ctx context.Context, c review.Change[v1alpha1.BMC]
 		}
 	}
 	rival, err := reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{
-		key: "bmc/assigned/" + machineKey(uuid), self: c.New.Name, cached: cached, has: has,
+		key: "bmc/assigned/" + machineKey(uuid), cached: cached, has: has,
 	})
 	if rival == nil || err != nil {
 		return "", err

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/internal/bmcsystems"
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/policies"
@@ -26,19 +25,10 @@ type onRecord struct {
 	names []string
 }
 
-// refusesProof says why an entry does not name the machine that its UUID stands for; empty where it does, or nobody knows the
-// machine. stays says that the entry keeps its UUID and shares its serial number with no other.
-func (l *bmcRules) refusesProof(ctx context.Context, a bmcsystems.Assignment, stays bool) (string, error) {
-	known, err := l.onRecord(ctx, a.UUID)
-	if err != nil {
-		return "", err
-	}
-	return misfit(known, a, stays), nil
-}
-
-// misfit compares an entry with the hardware that was recorded, and never with a former entry: two changes in turn would else lead
+// misfit says why an entry does not name the machine that its UUID stands for; empty where it does, or the machine is not known.
+// It compares the entry with the hardware that was recorded, and never with a former entry: two changes in turn would else lead
 // from any machine to any other. Beside another MAC address a serial number proves the machine only in its place, for a
-// card that was exchanged, because the nodes of one blade share it.
+// card that was exchanged, because the nodes of one blade share it. stays says that the entry keeps its UUID and its own serial number.
 func misfit(known onRecord, a bmcsystems.Assignment, stays bool) string {
 	bySerial := known.hardware.HasSerial(a) && (stays || a.MAC == "" || len(known.hardware.MACs) == 0)
 	who := strings.Join(known.names, " and ")
@@ -77,15 +67,8 @@ func (l *bmcRules) onRecord(ctx context.Context, uuid string) (known onRecord, e
 	if err != nil {
 		return known, err
 	}
-	for _, name := range servers {
-		s, err := get[v1alpha1.Server](ctx, l.lookup, name)
-		if err != nil {
-			return known, err
-		}
-		if s == nil {
-			continue
-		}
-		note(fmt.Sprintf("Server %q", name), policies.OnRecord(s, nil))
+	for _, s := range servers {
+		note(fmt.Sprintf("Server %q", s.Name), policies.OnRecord(s, nil))
 		known.server = true
 		if why := holdsData(s, nil); why != "" {
 			known.data = why

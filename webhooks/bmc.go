@@ -28,18 +28,17 @@ type bmcFacts struct {
 }
 
 // checkBMC: one service is one BMC. Two of them would both write to the same machine.
-func checkBMC(c review.Change[v1alpha1.BMC], f bmcFacts) review.Findings {
-	var found review.Findings
+func checkBMC(c review.Change[v1alpha1.BMC], f bmcFacts, found *review.Findings) {
 	if c.Deleted() {
-		return found
+		return
 	}
-	checkAcceptance(c, &found)
-	checkTrust(c, &found)
-	checkHostMACs(c, &found)
-	checkAssignments(c, f.assignment, &found)
+	checkAcceptance(c, found)
+	checkTrust(c, found)
+	checkHostMACs(c, found)
+	checkAssignments(c, f.assignment, found)
 	access := c.New.Spec.Access
 	if access != nil && access.MACAddress != "" && c.Created() {
-		checkMAC(bmcAccessPath.Child("macAddress"), access.MACAddress, "the BMC is reached by its IP address all the same", &found)
+		checkMAC(bmcAccessPath.Child("macAddress"), access.MACAddress, "the BMC is reached by its IP address all the same", found)
 	}
 	if access != nil && c.Created() {
 		found.Deny(addressErrors(bmcAccessPath.Child("ip"), access.IP)...)
@@ -57,7 +56,6 @@ func checkBMC(c review.Change[v1alpha1.BMC], f bmcFacts) review.Findings {
 	if f.byEndpointRef != nil {
 		found.Deny(duplicate(bmcEndpointPath, c.New.Spec.EndpointRef.Name, "BMC", f.byEndpointRef))
 	}
-	return found
 }
 
 // place is where a BMC is reached. Endpoint is empty for an inline access.
@@ -77,115 +75,98 @@ func placeOf(b *v1alpha1.BMC, endpoint *v1alpha1.Endpoint) place {
 
 // judgeBMC looks up what checkBMC needs. Only what changes is looked up: access and endpointRef are immutable, the port
 // is not.
-func (l *bmcRules) judgeBMC(ctx context.Context, c review.Change[v1alpha1.BMC]) (review.Findings, map[string]any, error) {
-	var f bmcFacts
+func (l *bmcRules) judgeBMC(ctx context.Context, c review.Change[v1alpha1.BMC], found *review.Findings, _ map[string]any) (err error) {
 	if c.Deleted() {
-		return review.Findings{}, nil, nil
+		return nil
 	}
-	endpoint, err := l.endpointOf(ctx, c.New)
-	if err != nil {
-		return review.Findings{}, nil, err
+	var endpoint *v1alpha1.Endpoint
+	if c.New.Spec.EndpointRef != nil {
+		if endpoint, err = get[v1alpha1.Endpoint](ctx, l.lookup, c.New.Spec.EndpointRef.Name); err != nil {
+			return err
+		}
 	}
 	is, was := placeOf(c.New, endpoint), place{}
 	if !c.Created() {
 		was = placeOf(c.Old, endpoint)
 	}
-	f.address = is.address
+	f := bmcFacts{address: is.address}
 	if is.address != "" && is.address != was.address {
 		if f.byAddress, err = l.bmcAt(ctx, c, is); err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
 	}
 	if is.mac != "" && is.mac != was.mac {
 		if f.byMAC, err = l.bmcWithMAC(ctx, c, is); err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
 	}
 	if is.endpoint != "" && is.endpoint != was.endpoint {
 		if f.byEndpointRef, err = l.bmcOfEndpoint(ctx, c, is); err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
 	}
 	if f.assignment, err = l.judgeAssignments(ctx, c); err != nil {
-		return review.Findings{}, nil, err
+		return err
 	}
-	return checkBMC(c, f), nil, nil
-}
-
-func (l *bmcRules) endpointOf(ctx context.Context, b *v1alpha1.BMC) (*v1alpha1.Endpoint, error) {
-	if b.Spec.EndpointRef == nil {
-		return nil, nil
-	}
-	return get[v1alpha1.Endpoint](ctx, l.lookup, b.Spec.EndpointRef.Name)
+	checkBMC(c, f, found)
+	return nil
 }
 
 // bmcAt finds another BMC at an address: one with an inline access, or one whose Endpoint has this IP. That of its own
 // Endpoint is bmcOfEndpoint's.
 func (l *bmcRules) bmcAt(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
-	cached, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByAddress, is.address)
-	if err != nil {
-		return nil, err
-	}
-	ip := c.New.Spec.Access
-	endpoints := map[string]bool{}
-	if ip != nil {
-		all, err := names(ctx, l.cache, &v1alpha1.EndpointList{}, fieldindex.EndpointByIP, fieldindex.IPKey(ip.IP))
-		if err != nil {
+	ip := ""
+	var endpoints []string
+	if c.New.Spec.Access != nil {
+		ip = c.New.Spec.Access.IP
+		var err error
+		if endpoints, err = l.names(ctx, &v1alpha1.EndpointList{}, fieldindex.EndpointByIP, fieldindex.IPKey(ip)); err != nil {
 			return nil, err
 		}
-		for _, name := range all {
-			endpoints[name] = true
-			theirs, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByEndpoint, name)
-			if err != nil {
-				return nil, err
-			}
-			cached = append(cached, theirs...)
-		}
 	}
-	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/address/" + is.address, self: c.New.Name, cached: cached,
-		has: func(b *v1alpha1.BMC) bool {
-			if b.Spec.Access != nil {
-				return fieldindex.AddressKey(b.Spec.Access.IP, b.Spec.Protocol) == is.address
-			}
-			return ip != nil && b.Spec.EndpointRef != nil && endpoints[b.Spec.EndpointRef.Name] &&
-				fieldindex.AddressKey(ip.IP, b.Spec.Protocol) == is.address
-		}})
+	return l.otherBMC(ctx, c, "bmc/address/"+is.address, fieldindex.BMCByAddress, is.address, endpoints, func(b *v1alpha1.BMC) bool {
+		if b.Spec.Access != nil {
+			return fieldindex.AddressKey(b.Spec.Access.IP, b.Spec.Protocol) == is.address
+		}
+		return usesAny(b, endpoints) && fieldindex.AddressKey(ip, b.Spec.Protocol) == is.address
+	})
 }
 
 // bmcWithMAC finds another BMC with a MAC address of an inline access, its own or that of its Endpoint.
 func (l *bmcRules) bmcWithMAC(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
-	cached, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByMAC, is.mac)
+	endpoints, err := l.names(ctx, &v1alpha1.EndpointList{}, fieldindex.EndpointByMAC, is.mac)
 	if err != nil {
 		return nil, err
 	}
-	endpoints, err := names(ctx, l.cache, &v1alpha1.EndpointList{}, fieldindex.EndpointByMAC, is.mac)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range endpoints {
-		theirs, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByEndpoint, name)
-		if err != nil {
-			return nil, err
+	return l.otherBMC(ctx, c, "bmc/mac/"+is.mac, fieldindex.BMCByMAC, is.mac, endpoints, func(b *v1alpha1.BMC) bool {
+		if b.Spec.Access != nil {
+			return fieldindex.MACKey(b.Spec.Access.MACAddress) == is.mac
 		}
-		cached = append(cached, theirs...)
+		return usesAny(b, endpoints)
+	})
+}
+
+// otherBMC asks for another BMC that has a value: the cache finds it by an index, or by Endpoints that have the value.
+func (l *bmcRules) otherBMC(ctx context.Context, c review.Change[v1alpha1.BMC], key, index, value string, endpoints []string,
+	has func(*v1alpha1.BMC) bool,
+) (*rival, error) {
+	inline, err := l.names(ctx, &v1alpha1.BMCList{}, index, value)
+	if err != nil {
+		return nil, err
 	}
-	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/mac/" + is.mac, self: c.New.Name, cached: cached,
-		has: func(b *v1alpha1.BMC) bool {
-			if b.Spec.Access != nil {
-				return fieldindex.MACKey(b.Spec.Access.MACAddress) == is.mac
-			}
-			return b.Spec.EndpointRef != nil && slices.Contains(endpoints, b.Spec.EndpointRef.Name)
-		}})
+	theirs, err := l.names(ctx, &v1alpha1.BMCList{}, fieldindex.BMCByEndpoint, endpoints...)
+	if err != nil {
+		return nil, err
+	}
+	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: key, cached: append(inline, theirs...), has: has})
 }
 
 // bmcOfEndpoint finds another BMC that is reached by an Endpoint.
 func (l *bmcRules) bmcOfEndpoint(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
-	cached, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByEndpoint, is.endpoint)
-	if err != nil {
-		return nil, err
-	}
-	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: "bmc/endpoint/" + is.endpoint, self: c.New.Name, cached: cached,
-		has: func(b *v1alpha1.BMC) bool {
-			return b.Spec.EndpointRef != nil && b.Spec.EndpointRef.Name == is.endpoint
-		}})
+	return l.otherBMC(ctx, c, "bmc/endpoint/"+is.endpoint, fieldindex.BMCByEndpoint, is.endpoint, nil,
+		func(b *v1alpha1.BMC) bool { return usesAny(b, []string{is.endpoint}) })
+}
+
+func usesAny(b *v1alpha1.BMC, endpoints []string) bool {
+	return b.Spec.EndpointRef != nil && slices.Contains(endpoints, b.Spec.EndpointRef.Name)
 }

@@ -4,11 +4,11 @@ package webhooks
 
 import (
 	"bytes"
-	"context"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/webhooks/review"
@@ -17,21 +17,19 @@ import (
 // checkBMCSecret: immutable freezes the credentials and cannot be taken back. That it cannot be taken back the CRD says,
 // too. The credentials are held here alone: a rule of the CRD reads base64 in the alphabet for URLs, and would refuse
 // every write of a secret in which there is a / or a +.
-func checkBMCSecret(c review.Change[v1alpha1.BMCSecret]) review.Findings {
-	var found review.Findings
+func checkBMCSecret(c review.Change[v1alpha1.BMCSecret], found *review.Findings) {
 	if c.Deleted() {
-		return found
+		return
 	}
-	checkSecretTrust(c.New, &found)
-	if c.Created() || !isTrue(c.Old.Immutable) {
-		return found
+	checkSecretTrust(c.New, found)
+	if c.Created() || !ptr.Deref(c.Old.Immutable, false) {
+		return
 	}
-	if !isTrue(c.New.Immutable) {
+	if !ptr.Deref(c.New.Immutable, false) {
 		found.Deny(field.Forbidden(field.NewPath("immutable"), "it is true and cannot be taken back; "+newBMCSecret))
 	}
-	denyChanges(&found, field.NewPath("data"), c.Old.Data, c.New.Data, bytes.Equal)
-	denyChanges(&found, field.NewPath("stringData"), c.Old.StringData, c.New.StringData, func(a, b string) bool { return a == b })
-	return found
+	denyChanges(found, field.NewPath("data"), c.Old.Data, c.New.Data, bytes.Equal)
+	denyChanges(found, field.NewPath("stringData"), c.Old.StringData, c.New.StringData, func(a, b string) bool { return a == b })
 }
 
 // newBMCSecret is how to go on from a secret that is frozen.
@@ -39,14 +37,10 @@ const newBMCSecret = "make a new BMCSecret and let the BMCs name that"
 
 // denyChanges names every key that was added, changed or removed, in order.
 func denyChanges[V any](found *review.Findings, path *field.Path, before, after map[string]V, same func(a, b V) bool) {
-	keys := slices.Collect(maps.Keys(before))
-	for key := range after {
-		if _, had := before[key]; !had {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	all := map[string]V{}
+	maps.Copy(all, before)
+	maps.Copy(all, after)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
 		was, had := before[key]
 		is, has := after[key]
 		what := "changed"
@@ -60,12 +54,6 @@ func denyChanges[V any](found *review.Findings, path *field.Path, before, after 
 		}
 		found.Deny(field.Forbidden(path.Key(key), "it cannot be "+what+", because the BMCSecret is immutable; "+newBMCSecret))
 	}
-}
-
-func isTrue(b *bool) bool { return b != nil && *b }
-
-func judgeBMCSecret(_ context.Context, c review.Change[v1alpha1.BMCSecret]) (review.Findings, map[string]any, error) {
-	return checkBMCSecret(c), nil, nil
 }
 
 // redactBMCSecret leaves the keys and takes the values, so that no rule can put a password into a message. The copy of

@@ -35,8 +35,7 @@ type endpointFacts struct {
 
 // checkEndpoint: a MAC address is that of one port, and no two Endpoints share one. A stored Endpoint whose MAC address
 // stays is not held against the rules again.
-func checkEndpoint(c review.Change[v1alpha1.Endpoint], f endpointFacts) review.Findings {
-	var found review.Findings
+func checkEndpoint(c review.Change[v1alpha1.Endpoint], f endpointFacts, found *review.Findings) {
 	if !c.Deleted() && (c.Created() || c.Old.Spec.IP != c.New.Spec.IP) {
 		found.Deny(addressErrors(endpointIPPath, c.New.Spec.IP)...)
 	}
@@ -46,10 +45,10 @@ func checkEndpoint(c review.Change[v1alpha1.Endpoint], f endpointFacts) review.F
 			f.sharing, c.New.Spec.IP)
 	}
 	if !macChanges(c) {
-		return found
+		return
 	}
 	mac := c.New.Spec.MACAddress
-	checkMAC(endpointMACPath, mac, "no row of macprefixes.yaml matches it, so that no BMC is made of the Endpoint", &found)
+	checkMAC(endpointMACPath, mac, "no row of macprefixes.yaml matches it, so that no BMC is made of the Endpoint", found)
 	if f.rival != nil {
 		err := duplicate(knownMACPath, mac, "Endpoint", f.rival)
 		err.Detail += "; no two Endpoints have one spec.macAddress"
@@ -58,7 +57,6 @@ func checkEndpoint(c review.Change[v1alpha1.Endpoint], f endpointFacts) review.F
 	if f.bmc != "" {
 		found.Warn("BMC %s is reached at MAC address %s without an Endpoint already; delete one of the two", f.bmc, mac)
 	}
-	return found
 }
 
 // checkMAC refuses what is no MAC address, and warns of a multicast address: upstream stores one, and its samples use some.
@@ -81,41 +79,39 @@ func (l *lookup) sharesIP(ctx context.Context, c review.Change[v1alpha1.Endpoint
 	if c.Deleted() || !c.Created() && fieldindex.IPKey(c.Old.Spec.IP) == fieldindex.IPKey(c.New.Spec.IP) {
 		return ""
 	}
-	all, err := names(ctx, l.cache, &v1alpha1.EndpointList{}, fieldindex.EndpointByIP, fieldindex.IPKey(c.New.Spec.IP))
+	all, err := l.names(ctx, &v1alpha1.EndpointList{}, fieldindex.EndpointByIP, fieldindex.IPKey(c.New.Spec.IP))
 	if err != nil {
 		return "" // it leads to a warning only
 	}
-	slices.Sort(all)
-	for _, name := range all {
-		if name != c.New.Name {
-			return name
-		}
+	all = slices.DeleteFunc(all, func(name string) bool { return name == c.New.Name })
+	if len(all) == 0 {
+		return ""
 	}
-	return ""
+	return slices.Min(all)
 }
 
 // judgeEndpoint looks up what checkEndpoint needs.
-func (l *lookup) judgeEndpoint(ctx context.Context, c review.Change[v1alpha1.Endpoint]) (review.Findings, map[string]any, error) {
-	var f endpointFacts
-	f.sharing = l.sharesIP(ctx, c)
+func (l *lookup) judgeEndpoint(ctx context.Context, c review.Change[v1alpha1.Endpoint], found *review.Findings, _ map[string]any) error {
+	f := endpointFacts{sharing: l.sharesIP(ctx, c)}
 	if macChanges(c) {
 		key := fieldindex.MACKey(c.New.Spec.MACAddress)
-		cached, err := names(ctx, l.cache, &v1alpha1.EndpointList{}, fieldindex.EndpointByMAC, key)
+		cached, err := l.names(ctx, &v1alpha1.EndpointList{}, fieldindex.EndpointByMAC, key)
 		if err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
-		f.rival, err = reserve(ctx, l, c, question[v1alpha1.Endpoint]{key: "endpoint/mac/" + key, self: c.New.Name, cached: cached,
+		f.rival, err = reserve(ctx, l, c, question[v1alpha1.Endpoint]{key: "endpoint/mac/" + key, cached: cached,
 			has: func(e *v1alpha1.Endpoint) bool { return fieldindex.MACKey(e.Spec.MACAddress) == key }})
 		if err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
-		bmcs, err := names(ctx, l.cache, &v1alpha1.BMCList{}, fieldindex.BMCByMAC, key)
+		bmcs, err := l.names(ctx, &v1alpha1.BMCList{}, fieldindex.BMCByMAC, key)
 		if err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
 		if len(bmcs) > 0 {
 			f.bmc = bmcs[0]
 		}
 	}
-	return checkEndpoint(c, f), nil, nil
+	checkEndpoint(c, f, found)
+	return nil
 }

@@ -4,7 +4,6 @@ package webhooks
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -45,10 +45,9 @@ type fleetFacts struct {
 
 // checkFleetControl refuses what cannot mean anything. Only what is new or changed is refused: a slip that is stored
 // already, or a freeze that has run out, must not keep anyone from adding another.
-func checkFleetControl(c review.Change[policyv1alpha1.FleetControl], f fleetFacts) review.Findings {
-	var found review.Findings
+func checkFleetControl(c review.Change[policyv1alpha1.FleetControl], f fleetFacts, found *review.Findings) {
 	if c.Deleted() {
-		return found
+		return
 	}
 	spec, former := c.New.Spec, policyv1alpha1.FleetControlSpec{}
 	if !c.Created() {
@@ -56,18 +55,17 @@ func checkFleetControl(c review.Change[policyv1alpha1.FleetControl], f fleetFact
 	}
 	at := field.NewPath("spec")
 	for i := range spec.Freezes {
-		checkFreeze(&spec.Freezes[i], formerly(former.Freezes, spec.Freezes[i].Name, freezeName), at.Child("freezes").Index(i), f.now, &found)
+		checkFreeze(&spec.Freezes[i], formerly(former.Freezes, spec.Freezes[i].Name, freezeName), at.Child("freezes").Index(i), f.now, found)
 	}
 	for i := range spec.Budgets {
-		checkBudget(&spec.Budgets[i], formerly(former.Budgets, spec.Budgets[i].Name, budgetName), at.Child("budgets").Index(i), &found)
+		checkBudget(&spec.Budgets[i], formerly(former.Budgets, spec.Budgets[i].Name, budgetName), at.Child("budgets").Index(i), found)
 	}
 	if spec.Breaker != nil {
-		checkBreaker(spec.Breaker, former.Breaker, f, at.Child("breaker"), &found)
+		checkBreaker(spec.Breaker, former.Breaker, f, at.Child("breaker"), found)
 	}
 	for _, name := range f.idle {
 		found.Warn("freeze %q covers no server of the fleet at present; are its labels spelled as those of the servers?", name)
 	}
-	return found
 }
 
 func freezeName(f *policyv1alpha1.Freeze) string { return f.Name }
@@ -147,30 +145,24 @@ func checkBreaker(b, former *policyv1alpha1.Breaker, f fleetFacts, path *field.P
 	}
 }
 
-func minServers(b *policyv1alpha1.Breaker) int32 {
-	if b.MinServers == nil {
-		return usualMinServers
-	}
-	return *b.MinServers
-}
+func minServers(b *policyv1alpha1.Breaker) int32 { return ptr.Deref(b.MinServers, usualMinServers) }
 
 // judgeFleetControl looks up what checkFleetControl warns about.
-func (l *lookup) judgeFleetControl(ctx context.Context, c review.Change[policyv1alpha1.FleetControl]) (review.Findings, map[string]any, error) {
+func (l *lookup) judgeFleetControl(
+	ctx context.Context, c review.Change[policyv1alpha1.FleetControl], found *review.Findings, _ map[string]any,
+) error {
 	f := fleetFacts{now: l.unique.now()}
 	if !c.Deleted() {
 		l.fleet(ctx, &c.New.Spec, &f)
 	}
-	return checkFleetControl(c, f), nil, nil
+	checkFleetControl(c, f, found)
+	return nil
 }
 
 // fleet looks at the cached fleet. A failure leaves a warning out, and no more.
 func (l *lookup) fleet(ctx context.Context, spec *policyv1alpha1.FleetControlSpec, f *fleetFacts) {
 	for i := range spec.Freezes {
-		selector := spec.Freezes[i].Selector
-		if selector == nil {
-			continue
-		}
-		if matches, err := l.matchesAny(ctx, selector); err == nil && matches != nil && !*matches {
+		if selector := spec.Freezes[i].Selector; selector != nil && l.matchesNone(ctx, selector) {
 			f.idle = append(f.idle, spec.Freezes[i].Name)
 		}
 	}
@@ -188,17 +180,14 @@ func (l *lookup) fleet(ctx context.Context, spec *policyv1alpha1.FleetControlSpe
 	})
 }
 
-// matchesAny looks at the labels of the cached fleet until one matches; no server is copied. It returns nil for a
-// selector that has no meaning.
-func (l *lookup) matchesAny(ctx context.Context, selector *metav1.LabelSelector) (*bool, error) {
+// matchesNone says that no label of the cached fleet matches; no server is copied. Of a selector that has no meaning, or a fleet that
+// cannot be read, it says nothing.
+func (l *lookup) matchesNone(ctx context.Context, selector *metav1.LabelSelector) bool {
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return nil, nil //nolint:nilerr // selectorErrors says what is wrong with it
+		return false // checkFleetSelector says what is wrong with it
 	}
 	var first v1alpha1.ServerList
-	if err := l.cache.List(ctx, &first, client.MatchingLabelsSelector{Selector: parsed}, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("the fleet cannot be read: %w", err)
-	}
-	matches := len(first.Items) > 0
-	return &matches, nil
+	err = l.cache.List(ctx, &first, client.MatchingLabelsSelector{Selector: parsed}, client.Limit(1), client.UnsafeDisableDeepCopy)
+	return err == nil && len(first.Items) == 0
 }

@@ -45,21 +45,22 @@ type (
 	serverRules struct{ *lookup }
 )
 
-// names lists the objects of a kind that an index finds.
-func names(ctx context.Context, cache client.Reader, list client.ObjectList, index, value string) ([]string, error) {
-	err := cache.List(ctx, list, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return nil, fmt.Errorf("the index %s cannot be read: %w", index, err)
-	}
+// names lists the objects of a kind that an index of the cache finds by any of some values.
+func (l *lookup) names(ctx context.Context, list client.ObjectList, index string, values ...string) ([]string, error) {
 	var all []string
-	err = meta.EachListItem(list, func(o runtime.Object) error {
-		accessor, err := meta.Accessor(o)
-		if err == nil {
-			all = append(all, accessor.GetName())
+	for _, value := range values {
+		if err := l.cache.List(ctx, list, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("the index %s cannot be read: %w", index, err)
 		}
-		return err
-	})
-	return all, err
+		err := meta.EachListItem(list, func(o runtime.Object) error {
+			all = append(all, o.(client.Object).GetName())
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // get reads an object from the cache and, where it is not there, past it. It returns nil where there is none, and where nothing can
@@ -86,12 +87,12 @@ func get[T any, P interface {
 }
 
 // reserve looks for a rival of the object in a change, and keeps the value for the object until it is stored.
-func reserve[T, C any, P interface {
+func reserve[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, l *lookup, c review.Change[C], q question[T],
+}](ctx context.Context, l *lookup, c review.Change[T], q question[T],
 ) (*rival, error) {
-	q.keep = !c.DryRun
+	q.self, q.keep = P(c.New).GetName(), !c.DryRun
 	found, err := find[T, P](ctx, l.unique, q)
 	if found == nil && err == nil && q.keep {
 		c.OnDenial(func() { l.unique.release(q.key, q.self) })

@@ -47,25 +47,25 @@ func annotationChanges(before, after *v1alpha1.Server, name string) bool {
 
 // recordWho writes who asks for an operation, whatever the client wrote there. Where a request is withdrawn it takes away
 // what it said besides, so that the next request says only what is said then. The manager asks for nobody.
-func recordWho(m mutation[v1alpha1.Server]) []replacement {
-	if m.byManager {
+func recordWho(c review.Change[v1alpha1.Server]) []review.Edit {
+	if c.ByManager {
 		return nil
 	}
-	if asksAnew(m.old, m.new) {
-		if who := review.NameOf(m.user); m.new.Annotations[v1alpha1.OperationByAnnotation] != who {
-			return []replacement{{Op: "add", Path: review.AnnotationPath(v1alpha1.OperationByAnnotation), Value: who}}
+	if asksAnew(c.Old, c.New) {
+		if who := review.NameOf(c.User); c.New.Annotations[v1alpha1.OperationByAnnotation] != who {
+			return []review.Edit{{Op: "add", Path: review.AnnotationPath(v1alpha1.OperationByAnnotation), Value: who}}
 		}
 		return nil
 	}
-	var changes []replacement
-	if m.old != nil && m.old.Annotations[v1alpha1.OperationAnnotation] != "" && m.new.Annotations[v1alpha1.OperationAnnotation] == "" {
+	var edits []review.Edit
+	if !c.Created() && c.Old.Annotations[v1alpha1.OperationAnnotation] != "" && c.New.Annotations[v1alpha1.OperationAnnotation] == "" {
 		for _, name := range append([]string{v1alpha1.OperationByAnnotation}, wording[1:]...) {
-			if _, written := m.new.Annotations[name]; written && !annotationChanges(m.old, m.new, name) {
-				changes = append(changes, replacement{Op: "remove", Path: review.AnnotationPath(name)})
+			if _, written := c.New.Annotations[name]; written && !annotationChanges(c.Old, c.New, name) {
+				edits = append(edits, review.Edit{Op: "remove", Path: review.AnnotationPath(name)})
 			}
 		}
 	}
-	return changes
+	return edits
 }
 
 // operationFacts is what was looked up for a request for an operation.
@@ -97,7 +97,7 @@ func pastRules(operation string) bool {
 // checkOperation holds the request for an operation against the rules: who asks is written by admission alone, what is
 // stored has a length, and a server is forced only by somebody who may, and to a state that there is.
 func checkOperation(c review.Change[v1alpha1.Server], f operationFacts, found *review.Findings) {
-	path := field.NewPath("metadata", "annotations")
+	path := review.AnnotationsPath
 	after := c.New.Annotations
 	checkWho(c, path.Key(v1alpha1.OperationByAnnotation), found)
 	if annotationChanges(c.Old, c.New, v1alpha1.OperationReasonAnnotation) &&

@@ -35,12 +35,11 @@ type serverFacts struct {
 }
 
 // checkServer holds the object itself, without its status, against the rules.
-func checkServer(c review.Change[v1alpha1.Server], f serverFacts) review.Findings {
-	var found review.Findings
+func checkServer(c review.Change[v1alpha1.Server], f serverFacts, found *review.Findings) {
 	if c.Deleted() {
-		checkProtected(c.Old, "Server", &found)
-		checkDeletion(c.Old, f.data, &found)
-		return found
+		checkProtected(c.Old, "Server", found)
+		checkDeletion(c.Old, f.data, found)
+		return
 	}
 	if f.rival != nil {
 		found.Deny(duplicate(systemUUIDPath, c.New.Spec.SystemUUID, "Server", f.rival))
@@ -50,23 +49,22 @@ func checkServer(c review.Change[v1alpha1.Server], f serverFacts) review.Finding
 			"the server stands for machine %s, and %s; it cannot stand for another", c.Old.Spec.SystemUUID, f.data)))
 	}
 	if c.ByManager {
-		return found
+		return
 	}
-	checkMachine(c, &found)
-	checkRetention(c, f.sanitization, &found)
-	checkAnswers(c, &found)
-	checkProtection(c.Old, c.New, &found)
-	checkSystemUUID(c, f.known, &found)
-	checkReach(c, &found)
-	checkTaints(c, &found)
-	checkBootOrder(c, &found)
-	checkAnnotations(c, &found)
-	checkOperation(c, f.operation, &found)
+	checkMachine(c, found)
+	checkRetention(c, f.sanitization, found)
+	checkAnswers(c, found)
+	checkProtection(c.Old, c.New, found)
+	checkSystemUUID(c, f.known, found)
+	checkReach(c, found)
+	checkTaints(c, found)
+	checkBootOrder(c, found)
+	checkAnnotations(c, found)
+	checkOperation(c, f.operation, found)
 	if losesFinalizer(c) && f.data != "" && !mayLoseData(c.New) {
 		found.Deny(field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf(
 			"%s keeps what is known of the server's data, and %s; %s", v1alpha1.FinalizerServer, f.data, deleteDataRemedy)))
 	}
-	return found
 }
 
 // uuidChanges: another spelling, in the other byte order as well, is no change.
@@ -77,53 +75,59 @@ func uuidChanges(c review.Change[v1alpha1.Server]) bool {
 // sameMachine compares text that is no UUID as well, so that a Server without one is like another without one.
 func sameMachine(a, b string) bool { return strings.EqualFold(a, b) || uuids.Same(a, b) }
 
-// standIns names the Servers that stand for a machine as far as the cache knows, in whatever spelling of its UUID.
-func (l *lookup) standIns(ctx context.Context, uuid string) ([]string, error) {
-	var all []string
-	for _, form := range uuids.Spellings(uuid) {
-		found, err := names(ctx, l.cache, &v1alpha1.ServerList{}, fieldindex.ServerBySystemUUID, form)
+// standIns are the Servers that stand for a machine as far as the cache knows, in whatever spelling of its UUID.
+func (l *lookup) standIns(ctx context.Context, uuid string) ([]*v1alpha1.Server, error) {
+	all, err := l.names(ctx, &v1alpha1.ServerList{}, fieldindex.ServerBySystemUUID, uuids.Spellings(uuid)...)
+	if err != nil {
+		return nil, err
+	}
+	var servers []*v1alpha1.Server
+	for _, name := range all {
+		s, err := get[v1alpha1.Server](ctx, l, name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		if s != nil {
+			servers = append(servers, s)
+		}
 	}
-	return all, nil
+	return servers, nil
 }
 
 // judgeServer looks up what checkServer and checkStatus need. The bundle's rules get to know holdsData where the request
 // makes it a question.
-func (l *serverRules) judgeServer(ctx context.Context, c review.Change[v1alpha1.Server]) (review.Findings, map[string]any, error) {
+func (l *serverRules) judgeServer(ctx context.Context, c review.Change[v1alpha1.Server], found *review.Findings, facts map[string]any) (err error) {
 	if c.Status {
-		return l.judgeStatus(c), nil, nil
+		l.judgeStatus(c, found)
+		return nil
 	}
 	f := serverFacts{sanitization: l.bundles.Active().Settings.Sanitization}
-	var err error
 	if uuidChanges(c) {
 		uuid := c.New.Spec.SystemUUID
 		if f.known, err = l.inventoried(ctx, uuid); err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
-		cached, err := l.standIns(ctx, uuid)
+		cached, err := l.names(ctx, &v1alpha1.ServerList{}, fieldindex.ServerBySystemUUID, uuids.Spellings(uuid)...)
 		if err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
-		f.rival, err = reserve(ctx, l.lookup, c, question[v1alpha1.Server]{key: machineKey(uuid), self: c.New.Name, cached: cached,
+		f.rival, err = reserve(ctx, l.lookup, c, question[v1alpha1.Server]{key: machineKey(uuid), cached: cached,
 			has: func(s *v1alpha1.Server) bool { return sameMachine(s.Spec.SystemUUID, uuid) }})
 		if err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
 	}
 	if f.operation, err = l.operation(ctx, c); err != nil {
-		return review.Findings{}, nil, err
+		return err
 	}
-	facts := map[string]any{}
 	if c.Deleted() || (!c.Created() && (uuidChanges(c) || losesFinalizer(c))) {
 		if f.data, err = l.dataOf(ctx, c.Old); err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
 		facts["holdsData"] = f.data != ""
 	}
-	return checkServer(c, f), facts, nil
+	checkServer(c, f, found)
+	return nil
 }
 
 // inventoried says that a machine which no UUID tells is known by its text all the same.

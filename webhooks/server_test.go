@@ -296,7 +296,8 @@ func TestAMoveIsHeldAgainstTheRevisionThatItRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			undo := []func(){}
-			got := l.judgeStatus(review.Change[v1alpha1.Server]{Old: server(in(c.from), governedBy(c.revision)), New: server(in(c.to), governedBy(c.revision)), Undo: &undo})
+			var got review.Findings
+			l.judgeStatus(review.Change[v1alpha1.Server]{Old: server(in(c.from), governedBy(c.revision)), New: server(in(c.to), governedBy(c.revision)), Undo: &undo}, &got)
 			if got.Pass() != c.pass {
 				t.Error(got.Text())
 			}

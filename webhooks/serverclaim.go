@@ -45,37 +45,35 @@ type claimFacts struct {
 
 // checkClaim holds a claim against what the fleet is. What a stored claim says already is not held against it again: the
 // server of a bound claim may be gone, and the claim must still be able to change its image.
-func checkClaim(c review.Change[v1alpha1.ServerClaim], f claimFacts) review.Findings {
-	var found review.Findings
+func checkClaim(c review.Change[v1alpha1.ServerClaim], f claimFacts, found *review.Findings) {
 	if c.Deleted() {
-		checkProtected(c.Old, "ServerClaim", &found)
+		checkProtected(c.Old, "ServerClaim", found)
 		if found.Pass() {
-			checkClaimDeletion(c.Old, f, &found)
+			checkClaimDeletion(c.Old, f, found)
 		}
-		return found
+		return
 	}
-	if checkLength(c, &found) {
-		return found // and nobody looks at each of its parts
+	if checkLength(c, found) {
+		return // and nobody looks at each of its parts
 	}
 	if selectorChanges(c) {
 		found.Deny(selectorErrors(c.New)...)
-		checkInventoryLabels(c.New, f.bundle, &found)
+		checkInventoryLabels(c.New, f.bundle, found)
 	}
 	if refChanges(c) {
-		checkServerRef(c.New, f, &found)
-		checkTakesOver(c, f, &found)
+		checkServerRef(c.New, f, found)
+		checkTakesOver(c, f, found)
 	}
-	checkAgree(c, f.server, &found)
-	checkKeepsServer(c, &found)
-	checkPlacement(c, &found)
-	checkGang(c, f.server, &found)
-	checkTolerations(c, &found)
-	checkSecretNames(c, &found)
-	checkPriority(c, f.bundle, &found)
-	checkAnnotationNames(c, &found)
-	checkProtection(c.Old, c.New, &found)
-	checkQuota(f.usage, &found)
-	return found
+	checkAgree(c, f.server, found)
+	checkKeepsServer(c, found)
+	checkPlacement(c, found)
+	checkGang(c, f.server, found)
+	checkTolerations(c, found)
+	checkSecretNames(c, found)
+	checkPriority(c, f.bundle, found)
+	checkAnnotationNames(c, found)
+	checkProtection(c.Old, c.New, found)
+	checkQuota(f.usage, found)
 }
 
 // checkSecretNames: a reference that is given names a Secret.
@@ -310,9 +308,11 @@ func hasMark(s *v1alpha1.Server, mark string) bool {
 }
 
 // judgeClaim looks up what checkClaim needs. The bundle's rules get to know serverExists where the request makes it a question.
-func (l *claimRules) judgeClaim(ctx context.Context, c review.Change[v1alpha1.ServerClaim]) (review.Findings, map[string]any, error) {
+func (l *claimRules) judgeClaim(
+	ctx context.Context, c review.Change[v1alpha1.ServerClaim], found *review.Findings, facts map[string]any,
+) (err error) {
 	b := l.bundles.Active()
-	f, facts := claimFacts{bundle: b}, map[string]any{}
+	f := claimFacts{bundle: b}
 	name := ""
 	switch {
 	case c.Deleted():
@@ -320,22 +320,22 @@ func (l *claimRules) judgeClaim(ctx context.Context, c review.Change[v1alpha1.Se
 	case refChanges(c), joinsByName(c), pairs(c):
 		name = refOf(c.New)
 	}
-	var err error
 	if name != "" {
 		if f.server, err = get[v1alpha1.Server](ctx, l.lookup, name); err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
 		if c.Deleted() || refChanges(c) {
 			facts["serverExists"] = f.server != nil
 		}
 	}
 	if f.lives, err = l.lives(ctx, c, f.server); err != nil {
-		return review.Findings{}, nil, err
+		return err
 	}
 	if f.usage, err = l.usage(ctx, c, f.server, b); err != nil {
-		return review.Findings{}, nil, err
+		return err
 	}
-	return checkClaim(c, f), facts, nil
+	checkClaim(c, f, found)
+	return nil
 }
 
 // lives says that a claim which is created, and which the server names, is stored already and is not being deleted. It is asked past

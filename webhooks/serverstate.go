@@ -3,6 +3,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -26,23 +27,17 @@ type statusFacts struct {
 
 // checkStatus: the state moves only along the lifecycle, whoever writes it, unless somebody forced the server and the
 // manager records that; and the record of the lifecycle is the manager's alone.
-func checkStatus(c review.Change[v1alpha1.Server], f statusFacts) review.Findings {
-	var found review.Findings
+func checkStatus(c review.Change[v1alpha1.Server], f statusFacts, found *review.Findings) {
 	if c.Created() || c.Deleted() {
-		return found
+		return
 	}
 	if !c.ByManager && !equality.Semantic.DeepEqual(c.Old.Status.Lifecycle, c.New.Status.Lifecycle) {
 		found.Deny(field.Forbidden(field.NewPath("status", "lifecycle"), "only the manager writes it; leave it as it is stored"))
 	}
-	checkMove(c, f, &found)
-	if c.New.Status.State == v1alpha1.StateAvailable && c.Old.Status.State != v1alpha1.StateAvailable && marked(c.New, v1alpha1.MarkDirty) {
+	checkMove(c, f, found)
+	if c.New.Status.State == v1alpha1.StateAvailable && c.Old.Status.State != v1alpha1.StateAvailable && hasMark(c.New, v1alpha1.MarkDirty) {
 		found.Deny(field.Forbidden(statePath, "the server may hold somebody's data (mark Dirty) and is never offered before it was wiped"))
 	}
-	return found
-}
-
-func marked(s *v1alpha1.Server, mark string) bool {
-	return s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, mark)
 }
 
 // forced says that the manager records a move that somebody forced, to the state that was asked for.
@@ -84,15 +79,8 @@ func checkMove(c review.Change[v1alpha1.Server], f statusFacts, found *review.Fi
 		return
 	}
 	err := field.NotSupported(statePath, string(to), reachable(f.governing, from))
-	err.Detail = fmt.Sprintf("policy revision %s has no rule that leads from %s to it; %s", f.revision, named(from), err.Detail)
+	err.Detail = fmt.Sprintf("policy revision %s has no rule that leads from %s to it; %s", f.revision, cmp.Or(string(from), "no state"), err.Detail)
 	found.Deny(err)
-}
-
-func named(s v1alpha1.ServerState) string {
-	if s == "" {
-		return "no state"
-	}
-	return string(s)
 }
 
 // reachable lists where a state leads, sorted.
@@ -109,12 +97,12 @@ func reachable(b *bundle.Bundle, from v1alpha1.ServerState) []string {
 
 // judgeStatus finds the revision that governs the server after the change: a move is decided by the revision that it
 // records, so that a halted server can adopt another one.
-func (l *serverRules) judgeStatus(c review.Change[v1alpha1.Server]) review.Findings {
+func (l *serverRules) judgeStatus(c review.Change[v1alpha1.Server], found *review.Findings) {
 	var f statusFacts
 	if !c.Created() && !c.Deleted() && c.Old.Status.State != c.New.Status.State {
 		f = l.governing(c.New.Status.Lifecycle, c.Old.Status.Lifecycle)
 	}
-	return checkStatus(c, f)
+	checkStatus(c, f, found)
 }
 
 func (l *serverRules) governing(records ...*v1alpha1.LifecycleStatus) statusFacts {

@@ -27,8 +27,9 @@ func TestADirtyServerIsNeverOffered(t *testing.T) {
 		"a server that is Available already may change otherwise":          {at("Available", "Dirty"), at("Available", "Dirty"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := checkStatus(review.Change[v1alpha1.Server]{Old: c.from, New: c.to, ByManager: true},
-				statusFacts{revision: "default", governing: defaults(t)})
+			var found review.Findings
+			checkStatus(review.Change[v1alpha1.Server]{Old: c.from, New: c.to, ByManager: true},
+				statusFacts{revision: "default", governing: defaults(t)}, &found)
 			if denied := len(found.Denials) > 0; denied != c.denied {
 				t.Errorf("denied: %t, %+v", denied, found)
 			}
@@ -78,7 +79,8 @@ func TestAServerThatAnotherRevisionTakesOverFindsItsPlaceFromTheInitialState(t *
 		"and nowhere else":                   {at("Reserved", "default", v1alpha1.RuleAdopted, 4), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := checkStatus(review.Change[v1alpha1.Server]{Old: halted, New: c.to, ByManager: !c.user}, statusFacts{revision: "default", governing: defaults(t)})
+			var found review.Findings
+			checkStatus(review.Change[v1alpha1.Server]{Old: halted, New: c.to, ByManager: !c.user}, statusFacts{revision: "default", governing: defaults(t)}, &found)
 			if denied := len(found.Denials) > 0; denied != c.denied {
 				t.Errorf("denied: %t, %+v", denied, found)
 			}

@@ -134,22 +134,22 @@ func handlers(o Options, now func() time.Time) (map[string]admission.Handler, er
 		PathValidateEndpoint: validating(o, m, now, review.Rules[v1alpha1.Endpoint]{Kind: "Endpoint", Judge: l.judgeEndpoint}),
 		PathValidateBMC:      validating(o, m, now, review.Rules[v1alpha1.BMC]{Kind: "BMC", Judge: bmcs.judgeBMC}),
 		PathValidateBMCSecret: validating(o, m, now,
-			review.Rules[v1alpha1.BMCSecret]{Kind: "BMCSecret", Judge: judgeBMCSecret, Redact: redactBMCSecret}),
+			review.Rules[v1alpha1.BMCSecret]{Kind: "BMCSecret", Judge: review.Pure(checkBMCSecret), Redact: redactBMCSecret}),
 		PathValidateBoot: validating(o, m, now,
-			review.Rules[v1alpha1.ServerBootConfiguration]{Kind: "ServerBootConfiguration", Judge: judgeBoot}),
+			review.Rules[v1alpha1.ServerBootConfiguration]{Kind: "ServerBootConfiguration"}), // the CRD says all of ours
 		PathValidateServer: validating(o, m, now, review.Rules[v1alpha1.Server]{Kind: "Server", Judge: servers.judgeServer}),
 		// A bundle whose rules fail must not keep anyone from freezing the fleet.
 		PathValidateFleetControl: validating(o, m, now,
 			review.Rules[policyv1alpha1.FleetControl]{Kind: "FleetControl", Judge: l.judgeFleetControl, Alone: true}),
 		PathValidateInventory: validating(o, m, now,
-			review.Rules[policyv1alpha1.ServerInventory]{Kind: "ServerInventory", Judge: judgeInventory, Alone: true}),
+			review.Rules[policyv1alpha1.ServerInventory]{Kind: "ServerInventory", Judge: review.Pure(checkInventory), Alone: true}),
 		// Bundles are what the rules would come from; they have no say in what is accepted.
 		PathValidateBundle: validating(o, m, now, review.Rules[corev1.ConfigMap]{Kind: "ConfigMap", Judge: policies.JudgeBundle, Alone: true}),
 		PathValidateRevision: validating(o, m, now,
 			review.Rules[policyv1alpha1.PolicyRevision]{Kind: "PolicyRevision", Judge: policies.JudgeRevision, Alone: true}),
-		PathMutateBundle:   policies.Mutator(now),
-		PathMutateEndpoint: mutator(o.ManagerUser, normalizeEndpoint),
-		PathMutateServer:   mutator(o.ManagerUser, normalizeServer),
+		PathMutateBundle:   review.Mutator(o.ManagerUser, policies.Mutate(now)),
+		PathMutateEndpoint: review.Mutator(o.ManagerUser, normalizeEndpoint),
+		PathMutateServer:   review.Mutator(o.ManagerUser, normalizeServer),
 	}, nil
 }
 

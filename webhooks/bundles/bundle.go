@@ -43,18 +43,16 @@ func New(cache, reader client.Reader, bundles review.Bundles, namespace string,
 const Time = 13 * time.Second
 
 // JudgeBundle answers for a ConfigMap that is, or was, the head of a bundle or a part of one.
-func (l *Rules) JudgeBundle(ctx context.Context, c review.Change[corev1.ConfigMap]) (review.Findings, map[string]any, error) {
-	var found review.Findings
-	if l.strays(c, &found) {
-		return found, nil, nil
+func (l *Rules) JudgeBundle(ctx context.Context, c review.Change[corev1.ConfigMap], found *review.Findings, _ map[string]any) error {
+	if l.strays(c, found) {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, Time)
 	defer cancel()
-	if err := l.judgePart(ctx, c, &found); err != nil {
-		return found, nil, err
+	if err := l.judgePart(ctx, c, found); err != nil {
+		return err
 	}
-	err := l.judgeHead(ctx, c, &found)
-	return found, nil, err
+	return l.judgeHead(ctx, c, found)
 }
 
 // strays says that the object is in another namespace than the manager's, where it means nothing.

@@ -4,63 +4,32 @@ package bundles
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
-// edit is one change of an object, as JSON patch spells it, of which the value may be of any form.
-type edit struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
-
-// Mutator writes who puts a bundle where it governs, whatever the client writes there, and tells of ConfigMaps that
+// Mutate writes who puts a bundle where it governs, whatever the client writes there, and tells of ConfigMaps that
 // grow too large, which the API server refuses before a validating webhook is asked.
-func (l *Rules) Mutator(now func() time.Time) admission.Handler {
-	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
-		after, err := review.Object[corev1.ConfigMap](req.Object.Raw)
-		if err != nil {
-			return admission.Errored(http.StatusBadRequest, fmt.Errorf("the object cannot be read: %w", err))
+func (l *Rules) Mutate(now func() time.Time) func(context.Context, review.Change[corev1.ConfigMap]) ([]review.Edit, []string) {
+	return func(ctx context.Context, c review.Change[corev1.ConfigMap]) (edits []review.Edit, warnings []string) {
+		if c.New.Namespace != l.namespace {
+			return nil, nil
 		}
-		before, err := review.Object[corev1.ConfigMap](req.OldObject.Raw)
-		if err != nil {
-			return admission.Errored(http.StatusBadRequest, fmt.Errorf("the stored object cannot be read: %w", err))
+		if is := headOf(c.New); is != nil {
+			ctx, cancel := context.WithTimeout(ctx, Time)
+			defer cancel()
+			wanted := l.recordFor(ctx, c.User, headOf(c.Old), is, now())
+			edits = rewriteAnnotation(c.New, policyv1alpha1.ActivatedByAnnotation, wanted)
 		}
-		if after == nil || after.Namespace != l.namespace {
-			return admission.Allowed("")
-		}
-		response := admission.Allowed("").WithWarnings(sizeWarnings(after)...)
-		is := headOf(after)
-		if is == nil {
-			return response
-		}
-		ctx, cancel := context.WithTimeout(ctx, Time)
-		defer cancel()
-		wanted := l.recordFor(ctx, req.UserInfo, headOf(before), is, now())
-		changes := rewriteAnnotation(after, policyv1alpha1.ActivatedByAnnotation, wanted)
-		if len(changes) == 0 {
-			return response
-		}
-		patch, err := json.Marshal(changes)
-		if err != nil {
-			return admission.Errored(http.StatusInternalServerError, err)
-		}
-		jsonPatch := admissionv1.PatchTypeJSONPatch
-		response.Patch, response.PatchType = patch, &jsonPatch
-		return response
-	})
+		return edits, sizeWarnings(c.New)
+	}
 }
 
 // recordFor is what the head is to say of its last activation. Where the content is not accepted it stays as it was: the
@@ -86,17 +55,17 @@ func (l *Rules) recordFor(ctx context.Context, user authenticationv1.UserInfo, w
 }
 
 // rewriteAnnotation makes an annotation what it should be; an empty value takes it away.
-func rewriteAnnotation(cm *corev1.ConfigMap, name, value string) []edit {
+func rewriteAnnotation(cm *corev1.ConfigMap, name, value string) []review.Edit {
 	stored, set := cm.Annotations[name]
 	switch {
 	case value == "" && set:
-		return []edit{{Op: "remove", Path: review.AnnotationPath(name)}}
+		return []review.Edit{{Op: "remove", Path: review.AnnotationPath(name)}}
 	case value == "" || value == stored:
 		return nil
 	case cm.Annotations == nil:
-		return []edit{{Op: "add", Path: "/metadata/annotations", Value: map[string]string{name: value}}}
+		return []review.Edit{{Op: "add", Path: "/metadata/annotations", Value: map[string]string{name: value}}}
 	}
-	return []edit{{Op: "add", Path: review.AnnotationPath(name), Value: value}}
+	return []review.Edit{{Op: "add", Path: review.AnnotationPath(name), Value: value}}
 }
 
 const (

@@ -36,24 +36,23 @@ type revisionFacts struct {
 }
 
 // JudgeRevision answers for what people do to a PolicyRevision.
-func (l *Rules) JudgeRevision(ctx context.Context, c review.Change[policyv1alpha1.PolicyRevision]) (review.Findings, map[string]any, error) {
+func (l *Rules) JudgeRevision(
+	ctx context.Context, c review.Change[policyv1alpha1.PolicyRevision], found *review.Findings, _ map[string]any,
+) (err error) {
 	var f revisionFacts
 	if c.ByManager {
-		return review.Findings{}, nil, nil
+		return nil
 	}
 	if c.Created() || c.Deleted() {
-		var err error
 		if f, err = l.revisionFacts(ctx, c); err != nil {
-			return review.Findings{}, nil, err
+			return err
 		}
 	}
-	found := checkRevision(c, f)
+	checkRevision(c, f, found)
 	if c.Created() && found.Pass() {
-		if err := l.judgeRestored(ctx, c, f.restored, &found); err != nil {
-			return review.Findings{}, nil, err
-		}
+		return l.judgeRestored(ctx, c, f.restored, found)
 	}
-	return found, nil, nil
+	return nil
 }
 
 func (l *Rules) revisionFacts(ctx context.Context, c review.Change[policyv1alpha1.PolicyRevision]) (revisionFacts, error) {
@@ -91,15 +90,14 @@ func (l *Rules) revisionFacts(ctx context.Context, c review.Change[policyv1alpha
 
 // checkRevision leaves to people the deletion of what nobody needs any more, the restore of a backup, and whatever metadata
 // metalaw does not read.
-func checkRevision(c review.Change[policyv1alpha1.PolicyRevision], f revisionFacts) review.Findings {
-	var found review.Findings
+func checkRevision(c review.Change[policyv1alpha1.PolicyRevision], f revisionFacts, found *review.Findings) {
 	switch {
 	case c.Status:
 		found.Deny(field.Forbidden(field.NewPath("status"), managersAlone))
 	case c.Deleted():
-		checkRevisionDeletion(c, f, &found)
+		checkRevisionDeletion(c, f, found)
 	case c.Created():
-		checkRestore(c, f, &found)
+		checkRestore(c, f, found)
 	default:
 		if !equality.Semantic.DeepEqual(c.Old.Spec, c.New.Spec) {
 			found.Deny(field.Forbidden(field.NewPath("spec"), managersAlone))
@@ -111,7 +109,6 @@ func checkRevision(c review.Change[policyv1alpha1.PolicyRevision], f revisionFac
 			found.Deny(field.Forbidden(labelsPath, managersAlone))
 		}
 	}
-	return found
 }
 
 // ours are the labels or annotations that metalaw reads.

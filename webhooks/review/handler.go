@@ -12,6 +12,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/utils/ptr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -45,9 +46,9 @@ func (c Change[T]) OnDenial(f func()) { *c.Undo = append(*c.Undo, f) }
 // Rules holds what there is to say about one kind.
 type Rules[T any] struct {
 	Kind string
-	// Judge looks up what the rules need and asks them. facts are what the bundle's rules get to know besides. The error
-	// is a look-up that failed.
-	Judge func(ctx context.Context, c Change[T]) (found Findings, facts map[string]any, err error)
+	// Judge looks up what the rules need and asks them. To the facts it adds what the bundle's rules get to know besides. The error
+	// is a look-up that failed. It is nil where metalaw itself has no rules.
+	Judge func(ctx context.Context, c Change[T], found *Findings, facts map[string]any) error
 	// Look finds out what takes long, and adds what it has to say, and to the facts where a rule of the bundle reads them. It is
 	// asked last, and only about what nothing refuses so far; nil where there is no such thing.
 	Look func(ctx context.Context, c Change[T], found *Findings, facts map[string]any)
@@ -55,6 +56,14 @@ type Rules[T any] struct {
 	Redact func(object map[string]any)
 	// Alone says that the bundle's rules are not asked.
 	Alone bool
+}
+
+// Pure makes a Judge of rules that need no look-up.
+func Pure[T any](check func(Change[T], *Findings)) func(context.Context, Change[T], *Findings, map[string]any) error {
+	return func(_ context.Context, c Change[T], found *Findings, _ map[string]any) error {
+		check(c, found)
+		return nil
+	}
 }
 
 // longestReview bounds a review in which the bundle's rules have a say: the API server waits for five seconds, and lets the request
@@ -93,17 +102,20 @@ func (v *Validator[T]) Handle(ctx context.Context, req admission.Request) admiss
 
 // Decide says what is found about a request. An error is a look-up that failed.
 func (v *Validator[T]) Decide(ctx context.Context, req *admissionv1.AdmissionRequest) (Findings, error) {
-	c, err := decode[T](req)
+	c, err := decode[T](req, v.ManagerUser)
 	if err != nil {
 		return Findings{}, err
 	}
-	c.User, c.ByManager = req.UserInfo, req.UserInfo.Username == v.ManagerUser
 	if !v.Alone {
 		inTime, cancel := context.WithTimeout(ctx, longestReview)
 		defer cancel()
 		ctx = inTime
 	}
-	found, facts, err := v.Judge(ctx, c)
+	var found Findings
+	facts := map[string]any{}
+	if v.Judge != nil {
+		err = v.Judge(ctx, c, &found, facts)
+	}
 	if err == nil {
 		err = v.consult(ctx, c, req, &found, facts)
 	}
@@ -142,17 +154,19 @@ func (v *Validator[T]) consult(ctx context.Context, c Change[T], req *admissionv
 	return nil
 }
 
-func decode[T any](req *admissionv1.AdmissionRequest) (Change[T], error) {
+func decode[T any](req *admissionv1.AdmissionRequest, managerUser string) (Change[T], error) {
 	c := Change[T]{
-		Status: req.SubResource == "status",
-		DryRun: req.DryRun != nil && *req.DryRun,
-		Undo:   &[]func(){},
+		Status:    req.SubResource == "status",
+		DryRun:    ptr.Deref(req.DryRun, false),
+		User:      req.UserInfo,
+		ByManager: req.UserInfo.Username == managerUser,
+		Undo:      &[]func(){},
 	}
 	var err error
-	if c.New, err = Object[T](req.Object.Raw); err != nil {
+	if c.New, err = object[T](req.Object.Raw); err != nil {
 		return c, fmt.Errorf("the object cannot be read: %w", err)
 	}
-	if c.Old, err = Object[T](req.OldObject.Raw); err != nil {
+	if c.Old, err = object[T](req.OldObject.Raw); err != nil {
 		return c, fmt.Errorf("the stored object cannot be read: %w", err)
 	}
 	if c.New == nil && c.Old == nil {
@@ -161,8 +175,8 @@ func decode[T any](req *admissionv1.AdmissionRequest) (Change[T], error) {
 	return c, nil
 }
 
-// Object is nil where there is none.
-func Object[T any](raw []byte) (*T, error) {
+// object is nil where there is none.
+func object[T any](raw []byte) (*T, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
