@@ -116,57 +116,61 @@ func (l *bmcRules) judgeBMC(ctx context.Context, c review.Change[v1alpha1.BMC], 
 // Endpoint is bmcOfEndpoint's.
 func (l *bmcRules) bmcAt(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
 	ip := ""
-	var endpoints []string
 	if c.New.Spec.Access != nil {
 		ip = c.New.Spec.Access.IP
-		var err error
-		if endpoints, err = l.names(ctx, &v1alpha1.EndpointList{}, fieldindex.EndpointByIP, fieldindex.IPKey(ip)); err != nil {
-			return nil, err
-		}
 	}
-	return l.otherBMC(ctx, c, "bmc/address/"+is.address, fieldindex.BMCByAddress, is.address, endpoints, func(b *v1alpha1.BMC) bool {
-		if b.Spec.Access != nil {
-			return fieldindex.AddressKey(b.Spec.Access.IP, b.Spec.Protocol) == is.address
-		}
-		return usesAny(b, endpoints) && fieldindex.AddressKey(ip, b.Spec.Protocol) == is.address
-	})
+	return l.otherBMC(ctx, c, value{"bmc/address/" + is.address, fieldindex.BMCByAddress, is.address, fieldindex.EndpointByIP, fieldindex.IPKey(ip)},
+		func(b *v1alpha1.BMC, reached bool) bool {
+			if b.Spec.Access != nil {
+				return fieldindex.AddressKey(b.Spec.Access.IP, b.Spec.Protocol) == is.address
+			}
+			return reached && fieldindex.AddressKey(ip, b.Spec.Protocol) == is.address
+		})
 }
 
 // bmcWithMAC finds another BMC with a MAC address of an inline access, its own or that of its Endpoint.
 func (l *bmcRules) bmcWithMAC(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
-	endpoints, err := l.names(ctx, &v1alpha1.EndpointList{}, fieldindex.EndpointByMAC, is.mac)
+	return l.otherBMC(ctx, c, value{"bmc/mac/" + is.mac, fieldindex.BMCByMAC, is.mac, fieldindex.EndpointByMAC, is.mac},
+		func(b *v1alpha1.BMC, reached bool) bool {
+			if b.Spec.Access != nil {
+				return fieldindex.MACKey(b.Spec.Access.MACAddress) == is.mac
+			}
+			return reached
+		})
+}
+
+// bmcOfEndpoint finds another BMC that is reached by an Endpoint.
+func (l *bmcRules) bmcOfEndpoint(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
+	return l.otherBMC(ctx, c, value{key: "bmc/endpoint/" + is.endpoint, index: fieldindex.BMCByEndpoint, of: is.endpoint},
+		func(b *v1alpha1.BMC, _ bool) bool { return b.Spec.EndpointRef != nil && b.Spec.EndpointRef.Name == is.endpoint })
+}
+
+// value is what only one BMC may have, and where the cache finds the BMCs and the Endpoints that have it.
+type value struct {
+	key                       string
+	index, of                 string
+	endpointIndex, ofEndpoint string // empty where no Endpoint has it
+}
+
+// otherBMC finds another BMC with a value. has gets to know whether one of the Endpoints with the value reaches the BMC.
+func (l *bmcRules) otherBMC(
+	ctx context.Context, c review.Change[v1alpha1.BMC], v value, has func(b *v1alpha1.BMC, reached bool) bool,
+) (*rival, error) {
+	cached, err := l.names(ctx, &v1alpha1.BMCList{}, v.index, v.of)
 	if err != nil {
 		return nil, err
 	}
-	return l.otherBMC(ctx, c, "bmc/mac/"+is.mac, fieldindex.BMCByMAC, is.mac, endpoints, func(b *v1alpha1.BMC) bool {
-		if b.Spec.Access != nil {
-			return fieldindex.MACKey(b.Spec.Access.MACAddress) == is.mac
+	var endpoints []string
+	if v.ofEndpoint != "" {
+		if endpoints, err = l.names(ctx, &v1alpha1.EndpointList{}, v.endpointIndex, v.ofEndpoint); err != nil {
+			return nil, err
 		}
-		return usesAny(b, endpoints)
-	})
-}
-
-// otherBMC asks for another BMC that has a value: the cache finds it by an index, or by Endpoints that have the value.
-func (l *bmcRules) otherBMC(ctx context.Context, c review.Change[v1alpha1.BMC], key, index, value string, endpoints []string,
-	has func(*v1alpha1.BMC) bool,
-) (*rival, error) {
-	inline, err := l.names(ctx, &v1alpha1.BMCList{}, index, value)
-	if err != nil {
-		return nil, err
 	}
 	theirs, err := l.names(ctx, &v1alpha1.BMCList{}, fieldindex.BMCByEndpoint, endpoints...)
 	if err != nil {
 		return nil, err
 	}
-	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: key, cached: append(inline, theirs...), has: has})
-}
-
-// bmcOfEndpoint finds another BMC that is reached by an Endpoint.
-func (l *bmcRules) bmcOfEndpoint(ctx context.Context, c review.Change[v1alpha1.BMC], is place) (*rival, error) {
-	return l.otherBMC(ctx, c, "bmc/endpoint/"+is.endpoint, fieldindex.BMCByEndpoint, is.endpoint, nil,
-		func(b *v1alpha1.BMC) bool { return usesAny(b, []string{is.endpoint}) })
-}
-
-func usesAny(b *v1alpha1.BMC, endpoints []string) bool {
-	return b.Spec.EndpointRef != nil && slices.Contains(endpoints, b.Spec.EndpointRef.Name)
+	return reserve(ctx, l.lookup, c, question[v1alpha1.BMC]{key: v.key, cached: append(cached, theirs...), has: func(b *v1alpha1.BMC) bool {
+		return has(b, b.Spec.EndpointRef != nil && slices.Contains(endpoints, b.Spec.EndpointRef.Name))
+	}})
 }

@@ -45,11 +45,11 @@ func TestTheRulesAreAskedBeforeTheFleetIsLookedAt(t *testing.T) {
 			v := &review.Validator[v1alpha1.ServerClaim]{Bundles: revisions{active: withFiles(t, map[string]string{
 				"admission.rego": "package metalaw.admission\n" + c.rules, "admission_test.rego": "package metalaw.admission_test\n"})},
 				ManagerUser: manager, Now: time.Now, Rules: review.Rules[v1alpha1.ServerClaim]{Kind: "ServerClaim",
-					Judge: func(context.Context, review.Change[v1alpha1.ServerClaim]) (found review.Findings, facts map[string]any, err error) {
+					Judge: func(_ context.Context, _ review.Change[v1alpha1.ServerClaim], found *review.Findings, _ map[string]any) error {
 						if c.refused {
 							found.Deny(field.Forbidden(field.NewPath("spec"), "no"))
 						}
-						return found, map[string]any{}, nil
+						return nil
 					},
 					Look: func(_ context.Context, _ review.Change[v1alpha1.ServerClaim], _ *review.Findings, facts map[string]any) {
 						looked, facts["satisfiable"] = true, false

@@ -47,13 +47,6 @@ func (l looks) take(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// feasibility is what the fleet has for a claim. Neither answer nor unknown is set where that was not asked.
-type feasibility struct {
-	answer *solve.Fit
-	// unknown says that the policy could not be asked, or not in time.
-	unknown bool
-}
-
 // lookForClaim looks whether the fleet has anything for a claim, and at the other members of its gang. The bundle's rules get to know
 // satisfiable and selectorMatches, each where the request makes it a question and the answer was found in time.
 func (l *claimRules) lookForClaim(ctx context.Context, c review.Change[v1alpha1.ServerClaim], found *review.Findings, facts map[string]any) {
@@ -63,11 +56,14 @@ func (l *claimRules) lookForClaim(ctx context.Context, c review.Change[v1alpha1.
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.longestLook)
 	defer cancel()
-	f := l.feasible(ctx, c, b)
-	if f.answer != nil && (f.answer.Feasible() || !f.answer.Unjudged) {
-		facts["satisfiable"] = f.answer.Feasible()
+	fit, err := l.feasible(ctx, c, b)
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "whether any server could satisfy a claim could not be found out")
 	}
-	checkFeasible(c.New, f, b.Settings.Claims.OnUnsatisfiable, found)
+	if fit != nil && (fit.Feasible() || !fit.Unjudged) {
+		facts["satisfiable"] = fit.Feasible()
+	}
+	checkFeasible(c.New, fit, err != nil, b.Settings.Claims.OnUnsatisfiable, found)
 	l.warnOfGang(ctx, c, b.Settings.Claims.Quota, found)
 }
 
@@ -119,32 +115,23 @@ func policyOf(b *bundle.Bundle) solve.Policy {
 	return b.Selection
 }
 
-// feasible asks the index of the fleet. What is not known of the fleet is no reason to turn a claim away: nothing is said
-// before the index is whole, and of a server that it does not know yet.
-func (l *claimRules) feasible(ctx context.Context, c review.Change[v1alpha1.ServerClaim], b *bundle.Bundle) feasibility {
+// feasible asks the index of the fleet; nil where that is no question. What is not known of the fleet is no reason to turn a claim
+// away: nothing is said before the index is whole, and of a server that it does not know yet.
+func (l *claimRules) feasible(ctx context.Context, c review.Change[v1alpha1.ServerClaim], b *bundle.Bundle) (*solve.Fit, error) {
 	if b.Settings.Claims.OnUnsatisfiable == bundle.UnsatisfiableAllow || !l.servers.HasSynced() {
-		return feasibility{}
+		return nil, nil
 	}
 	asked := l.asksAnew(c, b)
 	fleet := l.servers.Index()
 	if asked == nil {
-		return feasibility{}
+		return nil, nil
 	}
 	if ref := asked.Spec.ServerRef; ref != "" {
 		named := fleet.Get(ref)
 		if named == nil || policies.ComesBack(c.New, index.Server(named)) { // which has its server, and asks for none
-			return feasibility{}
+			return nil, nil
 		}
 	}
-	answer, err := l.judge(ctx, fleet, b, asked)
-	if err != nil {
-		logf.FromContext(ctx).Error(err, "whether any server could satisfy a claim could not be found out")
-		return feasibility{unknown: true}
-	}
-	return feasibility{answer: answer}
-}
-
-func (l *claimRules) judge(ctx context.Context, fleet *index.Index, b *bundle.Bundle, asked *claims.Claim) (*solve.Fit, error) {
 	done, err := l.looks.take(ctx)
 	if err != nil {
 		return nil, err
@@ -155,11 +142,11 @@ func (l *claimRules) judge(ctx context.Context, fleet *index.Index, b *bundle.Bu
 	return one.Fit, one.Err
 }
 
-// checkFeasible turns a claim away, or warns, as the bundle says. What may pass by itself, or is not known, is only warned about.
-func checkFeasible(c *v1alpha1.ServerClaim, f feasibility, onUnsatisfiable string, found *review.Findings) {
-	a := f.answer
+// checkFeasible turns a claim away, or warns, as the bundle says. What may pass by itself, or is not known, is only warned about:
+// unknown says that the policy could not be asked, or not in time.
+func checkFeasible(c *v1alpha1.ServerClaim, a *solve.Fit, unknown bool, onUnsatisfiable string, found *review.Findings) {
 	switch {
-	case f.unknown:
+	case unknown:
 		found.Warn("whether any server could satisfy the claim is not known: the selection policy cannot be evaluated, or not in time; " +
 			"the claim's condition Bound will say more")
 	case a == nil || a.Feasible() && !a.TooFew():

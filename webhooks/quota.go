@@ -27,10 +27,8 @@ type quotas struct {
 	now   func() time.Time
 
 	mu sync.Mutex
-	// recent are the claims that were admitted, by namespace and name.
-	recent map[string]map[string]time.Time
-	// swept is when recent was last swept.
-	swept time.Time
+	// recent are the claims that were admitted a moment ago.
+	recent map[client.ObjectKey]time.Time
 }
 
 // usage is how many claims a namespace has beside the one that is asked for.
@@ -43,7 +41,7 @@ type usage struct {
 }
 
 func newQuotas(cache client.Reader, now func() time.Time) *quotas {
-	return &quotas{cache: cache, now: now, recent: map[string]map[string]time.Time{}}
+	return &quotas{cache: cache, now: now, recent: map[client.ObjectKey]time.Time{}}
 }
 
 // take counts the claims of a namespace and, where there is room for one more and keep is set, reserves it for the claim.
@@ -55,10 +53,9 @@ func (q *quotas) take(ctx context.Context, c *v1alpha1.ServerClaim, limit int, k
 		return usage{}, fmt.Errorf("the claims of namespace %s cannot be counted: %w", c.Namespace, err)
 	}
 	u := usage{ClaimUsage: policies.ClaimUsage{Namespace: c.Namespace, Limit: limit}}
-	recent := q.recent[c.Namespace]
 	for i := range all.Items {
 		other := &all.Items[i]
-		delete(recent, other.Name)
+		delete(q.recent, client.ObjectKeyFromObject(other))
 		switch {
 		case other.Name == c.Name:
 			u.stored = true
@@ -66,48 +63,25 @@ func (q *quotas) take(ctx context.Context, c *v1alpha1.ServerClaim, limit int, k
 			u.Used++
 		}
 	}
-	now := q.now()
-	q.sweep(now)
-	for name, at := range recent {
-		switch {
-		case now.Sub(at) >= inFlight:
-			delete(recent, name)
-		case name != c.Name:
+	now, self := q.now(), client.ObjectKeyFromObject(c)
+	maps.DeleteFunc(q.recent, func(_ client.ObjectKey, at time.Time) bool { return now.Sub(at) >= inFlight })
+	for key := range q.recent {
+		if key.Namespace == c.Namespace && key != self {
 			u.Used++
 			u.pending++
 		}
 	}
 	if keep && u.Used < u.Limit {
-		if recent == nil {
-			recent = map[string]time.Time{}
-			q.recent[c.Namespace] = recent
-		}
-		recent[c.Name] = now
-	} else if len(recent) == 0 {
-		delete(q.recent, c.Namespace)
+		q.recent[self] = now
 	}
 	return u, nil
-}
-
-// sweep forgets what was admitted long ago in namespaces of which nobody has asked since.
-func (q *quotas) sweep(now time.Time) {
-	if now.Sub(q.swept) < inFlight {
-		return
-	}
-	q.swept = now
-	for namespace, recent := range q.recent {
-		maps.DeleteFunc(recent, func(_ string, at time.Time) bool { return now.Sub(at) >= inFlight })
-		if len(recent) == 0 {
-			delete(q.recent, namespace)
-		}
-	}
 }
 
 // release forgets that a claim was admitted.
 func (q *quotas) release(c *v1alpha1.ServerClaim) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.recent[c.Namespace], c.Name)
+	delete(q.recent, client.ObjectKeyFromObject(c))
 }
 
 // usage counts for a claim that is created in a namespace with a quota; nil for any other, and for one that comes back to its

@@ -17,14 +17,10 @@ type RotatorOptions struct {
 	Namespace string
 	// SecretName is the Secret that holds authority and certificate; it must exist, and may be empty.
 	SecretName string
-	// ServiceName is the Service by which the API server reaches the webhooks.
-	ServiceName string
 	// CertDir is where that Secret is mounted; required. The webhook server must read its certificate there.
 	CertDir string
 	// ExtraDNSNames are further names that the certificate is good for, such as the probe registry's outside name.
 	ExtraDNSNames []string
-	// ValidatingConfiguration and MutatingConfiguration are the webhook configurations that get the authority.
-	ValidatingConfiguration, MutatingConfiguration string
 }
 
 // AddRotator makes the manager keep its own authority and serving certificate in a Secret, renew both before they end,
@@ -35,9 +31,9 @@ func AddRotator(mgr ctrl.Manager, o RotatorOptions) (ready <-chan struct{}, err 
 	if o.Namespace == "" || o.CertDir == "" {
 		return nil, errors.New("the certificate rotator needs Namespace and CertDir")
 	}
-	service := cmp.Or(o.ServiceName, "metalaw-webhook")
+	const service = "metalaw-webhook" // by which the API server reaches the webhooks
 	done := make(chan struct{})
-	err = rotator.AddRotator(onlyChanges(mgr), &rotator.CertRotator{
+	err = rotator.AddRotator(mgr, &rotator.CertRotator{
 		SecretKey:      types.NamespacedName{Namespace: o.Namespace, Name: cmp.Or(o.SecretName, "metalaw-webhook-certs")},
 		CertDir:        o.CertDir,
 		CAName:         "metalaw-webhook-ca",
@@ -47,8 +43,8 @@ func AddRotator(mgr ctrl.Manager, o RotatorOptions) (ready <-chan struct{}, err 
 		IsReady:        done,
 		FieldOwner:     "metalaw",
 		Webhooks: []rotator.WebhookInfo{
-			{Type: rotator.Validating, Name: cmp.Or(o.ValidatingConfiguration, "metalaw-validating")},
-			{Type: rotator.Mutating, Name: cmp.Or(o.MutatingConfiguration, "metalaw-mutating")},
+			{Type: rotator.Validating, Name: "metalaw-validating"},
+			{Type: rotator.Mutating, Name: "metalaw-mutating"},
 		},
 		// Every replica serves, and so every replica makes sure of the certificate; the Secret's version settles races.
 		RequireLeaderElection: false,

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/internal/fingerprint"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
@@ -33,7 +34,7 @@ func checkTrust(c review.Change[v1alpha1.BMC], found *review.Findings) {
 		return
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM([]byte(is.CABundle)) {
-		found.Deny(field.Invalid(field.NewPath("spec", "trust", "caBundle"), clipped(is.CABundle), noAuthority))
+		found.Deny(field.Invalid(field.NewPath("spec", "trust", "caBundle"), diag.Shortened(is.CABundle, 43), noAuthority))
 	}
 }
 
@@ -55,13 +56,4 @@ func checkSecretTrust(s *v1alpha1.BMCSecret, found *review.Findings) {
 			check(field.NewPath("stringData"), key, value)
 		}
 	}
-}
-
-// clipped keeps a refusal readable.
-func clipped(text string) string {
-	const most = 40
-	if len(text) <= most {
-		return text
-	}
-	return text[:most] + "..."
 }

@@ -4,7 +4,7 @@ package bundles
 
 import (
 	"context"
-	"sync"
+	"slices"
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -41,9 +41,8 @@ const maxVerdicts = 16
 // remembers the last verdicts. It is safe for concurrent use.
 type Acceptances struct {
 	accept Acceptor
-	turn   chan struct{}
-
-	mu   sync.Mutex
+	// turn holds the right to check a bundle, and to touch last.
+	turn chan struct{}
 	last []verdict
 }
 
@@ -61,8 +60,8 @@ func (a *Acceptances) of(ctx context.Context, files bundle.Files) (verdict, erro
 	case <-ctx.Done():
 		return verdict{}, ctx.Err()
 	}
-	if v, known := a.known(digest); known {
-		return v, nil
+	if i := slices.IndexFunc(a.last, func(v verdict) bool { return v.digest == digest }); i >= 0 {
+		return a.last[i], nil
 	}
 	b, found, err := a.accept(ctx, files)
 	if err != nil {
@@ -72,20 +71,7 @@ func (a *Acceptances) of(ctx context.Context, files bundle.Files) (verdict, erro
 	if b != nil {
 		v.name, v.revision, v.bundle = b.Name, b.Revision, b
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.last = append(a.last, v)
 	a.last = a.last[max(0, len(a.last)-maxVerdicts):]
 	return v, nil
-}
-
-func (a *Acceptances) known(digest string) (verdict, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, v := range a.last {
-		if v.digest == digest {
-			return v, true
-		}
-	}
-	return verdict{}, false
 }

@@ -54,15 +54,19 @@ func lastPromoted(all []policyv1alpha1.PolicyRevision) string {
 
 // governance is what a head governs by.
 type governance struct {
-	// revisions are those made from the head that are in force or a canary, by name, with their use.
-	revisions []string
-	uses      []string
-	// costs are what canaries among them have cost that have paused themselves; empty for others.
-	costs []string
+	// revisions are those made from the head that are in force or a canary.
+	revisions []governor
 	// pending says that the stage lets the head govern, and that this has not come about yet.
 	pending bool
 	// displaced are the revisions of other bundles from which the change takes servers.
 	displaced []*policyv1alpha1.PolicyRevision
+}
+
+// governor is a revision that governs servers.
+type governor struct {
+	name, use string
+	// cost is what a canary has cost that has paused itself; empty for any other revision.
+	cost string
 }
 
 func (g governance) any() bool { return g.pending || len(g.revisions) > 0 }
@@ -78,7 +82,7 @@ func governing(h *head, all []policyv1alpha1.PolicyRevision) governance {
 			continue
 		}
 		if u := use(r, promoted); u == useInForce || u == useCanary {
-			g.revisions, g.uses, g.costs = append(g.revisions, r.Name), append(g.uses, u), append(g.costs, cost(r))
+			g.revisions = append(g.revisions, governor{r.Name, u, cost(r)})
 		}
 		overtaken = overtaken || r.Status.Stage == policyv1alpha1.StageSuperseded
 	}
@@ -109,12 +113,11 @@ func madeFrom(r *policyv1alpha1.PolicyRevision, cm *corev1.ConfigMap) bool {
 
 // mayHold says that the files of a ConfigMap are those of a revision; of one that keeps some in others that is not known.
 func mayHold(r *policyv1alpha1.PolicyRevision, cm *corev1.ConfigMap) bool {
-	files := bundle.Files{}
-	for name, text := range cm.Data {
-		files[name] = []byte(text)
+	if _, parted := cm.Data[bundle.PartsFile]; parted {
+		return true
 	}
-	_, parted := cm.Data[policyv1alpha1.ManifestKey]
-	return parted || r.Holds(r.Spec.Bundle, files.Digest())
+	files, _ := bundle.Assemble(cm.Name, cm.Data, nil)
+	return r.Holds(r.Spec.Bundle, files.Digest())
 }
 
 // puts says that a change puts a head where it governs, or lets it govern other servers.
@@ -183,24 +186,24 @@ func mayNot(path *field.Path, user authenticationv1.UserInfo, name, otherwise st
 
 // checkPromoted tells that a canary is to govern every server that has paused itself.
 func checkPromoted(is *head, g governance, found *review.Findings) {
-	for i, name := range g.revisions {
-		if g.costs[i] != "" {
+	for _, r := range g.revisions {
+		if r.cost != "" {
 			found.Warn("revision %s is a canary that has paused itself: %s. Promoted as it is, it governs the whole fleet; "+
 				"to end the canary instead, label ConfigMap %s %s=%s, then mend the bundle, and try the new version",
-				name, g.costs[i], is.object.Name, policyv1alpha1.StageLabel, policyv1alpha1.LabelShadow)
+				r.name, r.cost, is.object.Name, policyv1alpha1.StageLabel, policyv1alpha1.LabelShadow)
 		}
 	}
 }
 
 // checkLeaving tells what becomes of the servers when a head that governs goes.
 func checkLeaving(g governance, found *review.Findings) {
-	for i, name := range g.revisions {
-		if g.uses[i] == useInForce {
+	for _, r := range g.revisions {
+		if r.use == useInForce {
 			found.Warn("revision %s stays in force, as the last good one, until another is promoted: label another version of the bundle %s=%s",
-				name, policyv1alpha1.StageLabel, policyv1alpha1.LabelActive)
+				r.name, policyv1alpha1.StageLabel, policyv1alpha1.LabelActive)
 		} else {
 			found.Warn("revision %s is a canary, which ends: no further server adopts it, and those under it adopt what is in force "+
-				"in their next stable state", name)
+				"in their next stable state", r.name)
 		}
 	}
 }

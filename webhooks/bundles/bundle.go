@@ -6,7 +6,6 @@ package bundles
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -117,16 +116,16 @@ func (l *Rules) governance(ctx context.Context, was, is *head) (governance, erro
 	if !ends && !puts(was, is) {
 		return governance{}, nil
 	}
-	var all policyv1alpha1.PolicyRevisionList
-	if err := l.Cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return governance{}, fmt.Errorf("the policy revisions cannot be read: %w", err)
+	all, err := l.revisions(ctx)
+	if err != nil {
+		return governance{}, err
 	}
 	var g governance
 	if ends {
-		g = governing(was, all.Items)
+		g = governing(was, all)
 	}
 	if puts(was, is) {
-		g.displaced = displaced(is, all.Items)
+		g.displaced = displaced(is, all)
 	}
 	return g, nil
 }

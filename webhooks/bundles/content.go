@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/webhooks/review"
@@ -41,7 +42,7 @@ func (l *Rules) examine(ctx context.Context, h *head) (*Examined, error) {
 	if err != nil || found.HasErrors() {
 		return &Examined{found: found}, err
 	}
-	revisions, err := l.revisions(ctx, h.name)
+	revisions, err := l.revisions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -91,30 +92,32 @@ func (l *Rules) assemble(ctx context.Context, h *head) (bundle.Files, diag.List,
 	return files, found, failed
 }
 
-// revisions are those of a bundle that the cache knows.
-func (l *Rules) revisions(ctx context.Context, name string) ([]policyv1alpha1.PolicyRevision, error) {
+// revisions are those that the cache knows.
+func (l *Rules) revisions(ctx context.Context) ([]policyv1alpha1.PolicyRevision, error) {
 	var all policyv1alpha1.PolicyRevisionList
 	if err := l.Cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("the policy revisions cannot be read: %w", err)
 	}
-	var of []policyv1alpha1.PolicyRevision
-	for i := range all.Items {
-		if all.Items[i].Spec.Bundle == name {
-			of = append(of, all.Items[i])
-		}
+	return all.Items, nil
+}
+
+// servers are those that the cache knows.
+func (l *Rules) servers(ctx context.Context) ([]v1alpha1.Server, error) {
+	var all v1alpha1.ServerList
+	if err := l.Cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("the servers cannot be read: %w", err)
 	}
-	return of, nil
+	return all.Items, nil
 }
 
 // holding finds the revision with a content: that of the digest, or what the files of this digest became when the rest was
 // filled in.
 func holding(revisions []policyv1alpha1.PolicyRevision, name, digest string) *policyv1alpha1.PolicyRevision {
-	for i := range revisions {
-		if revisions[i].Holds(name, digest) {
-			return &revisions[i]
-		}
+	i := slices.IndexFunc(revisions, func(r policyv1alpha1.PolicyRevision) bool { return r.Holds(name, digest) })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &revisions[i]
 }
 
 // proven says that this engine has compiled and tested the revision.

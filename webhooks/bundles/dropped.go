@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -52,14 +51,14 @@ func (l *Rules) judgeDropped(ctx context.Context, is *head, c *Examined, found *
 // Dropped tells of the servers in a scope that a bundle would leave behind, and names the first of their states; empty where there are
 // none.
 func (l *Rules) Dropped(ctx context.Context, c *Examined, scope canary.Matcher) (what, first string, err error) {
-	var servers v1alpha1.ServerList
-	if err := l.Cache.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
-		return "", "", fmt.Errorf("the servers cannot be read: %w", err)
+	servers, err := l.servers(ctx)
+	if err != nil {
+		return "", "", err
 	}
 	dropped, total := map[string]int{}, 0
 	pinned := map[string]*bundle.Bundle{} // each is asked for once: it may be under test, which is waited for
-	for i := range servers.Items {
-		s := &servers.Items[i]
+	for i := range servers {
+		s := &servers[i]
 		state, at := engine.State(s.Status.State), s.Status.Lifecycle
 		if at == nil || state == "" || c.Bundle.Takes(state) || !scope.Covers(s.Labels, s.Spec.SystemUUID) {
 			continue

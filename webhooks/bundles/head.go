@@ -3,6 +3,7 @@
 package bundles
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,10 +40,7 @@ func headOf(cm *corev1.ConfigMap) *head {
 	if !is {
 		return nil
 	}
-	h := &head{object: cm, name: name, stage: cm.Labels[policyv1alpha1.StageLabel]}
-	if h.stage == "" {
-		h.stage = policyv1alpha1.LabelDraft
-	}
+	h := &head{object: cm, name: name, stage: cmp.Or(cm.Labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)}
 	if value, set := cm.Annotations[policyv1alpha1.CanaryServersAnnotation]; set {
 		h.servers = &value
 	}
@@ -71,28 +69,20 @@ func (h *head) sameContent(other *head) bool { return len(h.differs(other)) == 0
 
 // differs names the keys whose data is not the same.
 func (h *head) differs(other *head) []string {
-	var keys []string
 	a, b := everything(h.object), everything(other.object)
-	for key := range a {
-		if data, has := b[key]; !has || data != a[key] {
-			keys = append(keys, key)
-		}
-	}
-	for key := range b {
-		if _, has := a[key]; !has {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool {
+		data, had := a[key]
+		now, has := b[key]
+		return had == has && data == now
+	})
 }
 
 // everything is data and binaryData; no key can be in both.
 func everything(cm *corev1.ConfigMap) map[string]string {
-	all := maps.Clone(cm.Data)
-	if all == nil {
-		all = map[string]string{}
-	}
+	all := map[string]string{}
+	maps.Copy(all, cm.Data)
 	for key, data := range cm.BinaryData {
 		all[key] = "binary:" + string(data)
 	}

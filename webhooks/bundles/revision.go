@@ -10,10 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/webhooks/review"
 )
@@ -55,37 +53,32 @@ func (l *Rules) JudgeRevision(
 	return nil
 }
 
-func (l *Rules) revisionFacts(ctx context.Context, c review.Change[policyv1alpha1.PolicyRevision]) (revisionFacts, error) {
+func (l *Rules) revisionFacts(ctx context.Context, c review.Change[policyv1alpha1.PolicyRevision]) (f revisionFacts, err error) {
 	r := c.New
 	if c.Deleted() {
 		r = c.Old
 	}
-	var f revisionFacts
-	var err error
 	if f.mayActivate, err = l.mayActivate(ctx, c.User, r.Spec.Bundle); err != nil {
 		return f, err
 	}
-	var all policyv1alpha1.PolicyRevisionList
-	if err := l.Cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return f, fmt.Errorf("the policy revisions cannot be read: %w", err)
-	}
-	if c.Created() {
-		f.restored = restoredAmong(all.Items, r, l.Bundles.Active().Revision.Name)
-		f.mayNotDisplace, err = l.mayNotDisplace(ctx, c.User, all.Items, r.Spec.Bundle, f.restored.displaces)
+	all, err := l.revisions(ctx)
+	if err != nil {
 		return f, err
 	}
-	f.use = use(r, lastPromoted(all.Items))
-	var servers v1alpha1.ServerList
-	if err := l.Cache.List(ctx, &servers, client.UnsafeDisableDeepCopy); err != nil {
-		return f, fmt.Errorf("the servers cannot be read: %w", err)
+	if c.Created() {
+		f.restored = restoredAmong(all, r, l.Bundles.Active().Revision.Name)
+		f.mayNotDisplace, err = l.mayNotDisplace(ctx, c.User, all, r.Spec.Bundle, f.restored.displaces)
+		return f, err
 	}
-	for i := range servers.Items {
-		if at := servers.Items[i].Status.Lifecycle; at != nil && at.Revision == r.Name {
+	f.use = use(r, lastPromoted(all))
+	servers, err := l.servers(ctx)
+	for i := range servers {
+		if at := servers[i].Status.Lifecycle; at != nil && at.Revision == r.Name {
 			f.pinned++
-			f.server = servers.Items[i].Name
+			f.server = servers[i].Name
 		}
 	}
-	return f, nil
+	return f, err
 }
 
 // checkRevision leaves to people the deletion of what nobody needs any more, the restore of a backup, and whatever metadata

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/webhooks/review"
@@ -22,14 +21,14 @@ func (l *Rules) judgeShadows(ctx context.Context, was, is *head, c *Examined, fo
 	if !asks || !c.accepted() {
 		return nil
 	}
-	var all policyv1alpha1.PolicyRevisionList
-	if err := l.Cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("the policy revisions cannot be read: %w", err)
+	all, err := l.revisions(ctx)
+	if err != nil {
+		return err
 	}
-	promoted := lastPromoted(all.Items)
+	promoted := lastPromoted(all)
 	var shadows []string
-	for i := range all.Items {
-		r := &all.Items[i]
+	for i := range all {
+		r := &all[i]
 		if r.Spec.Bundle == c.Name && r.Spec.Digest == c.digest && slices.Contains([]string{useInForce, useShadow}, use(r, promoted)) {
 			return nil // it takes no further place
 		}
