@@ -132,14 +132,7 @@ func (d Decision) MarksAfter(marks []string) []string {
 }
 
 // Reads says whether the rule that fired reads a group of facts.
-func (d Decision) Reads(group string) bool {
-	for _, g := range d.Groups {
-		if g == group {
-			return true
-		}
-	}
-	return false
-}
+func (d Decision) Reads(group string) bool { return slices.Contains(d.Groups, group) }
 
 // Trace lists the guards that were evaluated, in order.
 type Trace []TraceStep

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -107,14 +108,7 @@ func (v Value) Duration() time.Duration {
 func (v Value) Set() []string { return v.set }
 
 // Has says whether a Set holds the word.
-func (v Value) Has(word string) bool {
-	for _, w := range v.set {
-		if w == word {
-			return true
-		}
-	}
-	return false
-}
+func (v Value) Has(word string) bool { return slices.Contains(v.set, word) }
 
 // String renders the value for traces and decision records.
 func (v Value) String() string {

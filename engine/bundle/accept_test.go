@@ -62,7 +62,7 @@ func TestWhatIsFilledIsPartOfTheDigest(t *testing.T) {
 }
 
 func TestTheLargestBundleIsUnpackedAgain(t *testing.T) {
-	files := Files{BundleFile: []byte(strings.Repeat("<", maxFileBytes)), LifecycleFile: []byte(strings.Repeat("&", maxFileBytes))}
+	files := Files{BundleFile: []byte(strings.Repeat("<", MaxFileBytes)), LifecycleFile: []byte(strings.Repeat("&", MaxFileBytes))}
 	if found := tooLarge(files); found != nil {
 		t.Fatal(found)
 	}

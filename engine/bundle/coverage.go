@@ -4,7 +4,6 @@ package bundle
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -43,10 +42,8 @@ func percent(part, whole int) int {
 // lifecycleRules lists the names of all exits and interrupts, each once, in the order of the lifecycle.
 func lifecycleRules(l *lifecycle.Lifecycle) []string {
 	var names []string
-	seen := map[string]bool{}
 	for _, e := range l.Edges() {
-		if !seen[e.Rule] {
-			seen[e.Rule] = true
+		if !slices.Contains(names, e.Rule) {
 			names = append(names, e.Rule)
 		}
 	}
@@ -115,5 +112,3 @@ func some(names []string) string {
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -28,9 +28,6 @@ const (
 // FileNames are those that are told by their whole name; any other file of a bundle ends in .rego.
 var FileNames = append([]string{PartsFile}, known...)
 
-// MaxFileBytes is how large one file of a bundle may be.
-const MaxFileBytes = maxFileBytes
-
 // maxUnpacked bounds what a packed bundle may grow to. Packing writes some characters with six.
 const maxUnpacked = 6*maxTotalBytes + 1<<16
 

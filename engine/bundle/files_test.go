@@ -56,7 +56,7 @@ func TestFurtherRegoCountsTowardsTheDigestAndTheLimits(t *testing.T) {
 	if files.Digest() == more.Digest() {
 		t.Error("two bundles that decide otherwise have the same digest")
 	}
-	more["tables.rego"] = []byte("package metalaw.lib.tables\n# " + strings.Repeat("x", maxFileBytes))
+	more["tables.rego"] = []byte("package metalaw.lib.tables\n# " + strings.Repeat("x", MaxFileBytes))
 	if found := tooLarge(more); !found.HasErrors() {
 		t.Error("a file that is too large passes")
 	}

@@ -10,13 +10,15 @@ import (
 	"github.com/metalaw/metalaw/engine/diag"
 )
 
+// MaxFileBytes is how large one file of a bundle may be. A ConfigMap ends at 1 MiB.
+const MaxFileBytes = 1 << 20
+
 // MaxPackedBytes is how large the packed content of a bundle may be: written as base64, beside the rest of the
 // PolicyRevision that holds it, it has to stay below what etcd takes in one request (1.5 MiB).
 const MaxPackedBytes = 900_000
 
-// What else one bundle may hold. A ConfigMap ends at 1 MiB.
+// What else one bundle may hold.
 const (
-	maxFileBytes  = 1 << 20
 	maxTotalBytes = 2 << 20
 	maxStates     = 64
 	maxRules      = 256
@@ -28,9 +30,9 @@ func tooLarge(files Files) diag.List {
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		total += len(files[name])
-		if size := len(files[name]); size > maxFileBytes {
+		if size := len(files[name]); size > MaxFileBytes {
 			found = append(found, diag.Diagnostic{Severity: diag.Error, Code: "limit-file-size", File: name,
-				Message: fmt.Sprintf("the file has %d bytes and at most %d are read", size, maxFileBytes),
+				Message: fmt.Sprintf("the file has %d bytes and at most %d are read", size, MaxFileBytes),
 				Hint:    "a bundle holds rules, not data: put what differs between servers into their labels, and take out what nothing reads"})
 		}
 	}

@@ -61,6 +61,19 @@ type Settings struct {
 	Boot Boot
 }
 
+// Health is what becomes of a server whose BMC reports a part of the machine as critical.
+type Health struct {
+	// CriticalStops is StopsInspection, StopsOffering or StopsNothing.
+	CriticalStops string
+}
+
+// The words of health.criticalStops.
+const (
+	StopsInspection = "inspection"
+	StopsOffering   = "offering"
+	StopsNothing    = "nothing"
+)
+
 // Canary is the budget of a canary: once more servers than that are in trouble under it, it pauses itself.
 type Canary struct {
 	// MaxHalts is how many servers it may halt.
@@ -229,6 +242,13 @@ func networks(f *yamlpos.File, n *yaml.Node, what string) []netip.Prefix {
 		}
 	}
 	return list
+}
+
+func parseHealth(f *yamlpos.File, n *yaml.Node, h Health) Health {
+	for _, field := range f.Fields(n, "health", "criticalStops") {
+		h.CriticalStops = oneOf(f, field.Value, field.Name, StopsInspection, StopsOffering, StopsNothing)
+	}
+	return h
 }
 
 func parseCanary(f *yamlpos.File, n *yaml.Node, c Canary) Canary {

@@ -5,6 +5,7 @@ package bundle
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -68,7 +69,7 @@ func missedRego(rules []regosandbox.Place, own func(string) bool) diag.List {
 // coverRego counts the lines of all files and reports those of the author's own that fall below the floor.
 func (c *Coverage) coverRego(lines map[string]regosandbox.FileCoverage, own func(string) bool, floor int) diag.List {
 	var found diag.List
-	for _, file := range sortedKeys(lines) {
+	for _, file := range slices.Sorted(maps.Keys(lines)) {
 		one := lines[file]
 		c.Lines += one.All
 		c.Evaluated += one.Covered

@@ -4,6 +4,7 @@ package bundle
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/metalaw/metalaw/engine/admission"
 	"github.com/metalaw/metalaw/engine/selection"
@@ -32,9 +33,7 @@ func label(i int) string { return fmt.Sprintf("example.com/label-%d", i) }
 // labels are so many, among them the ones that are given.
 func labels(most int, value string, given map[string]string) map[string]string {
 	all := map[string]string{}
-	for key, v := range given {
-		all[key] = v
-	}
+	maps.Copy(all, given)
 	for i := 0; len(all) < most; i++ {
 		all[label(i)] = fmt.Sprintf("%s-%d", value, i)
 	}

@@ -184,7 +184,7 @@ func (f *File) Fields(n *yaml.Node, what string, allowed ...string) []Field {
 			continue
 		}
 		seen[key.Value] = key.Line
-		if len(allowed) > 0 && !contains(allowed, key.Value) {
+		if len(allowed) > 0 && !slices.Contains(allowed, key.Value) {
 			f.Errorf(key, "yaml-unknown-key", "", "known keys: "+strings.Join(allowed, ", "), "%s has no key %q", what, key.Value)
 			continue
 		}
@@ -243,13 +243,4 @@ func (f *File) Bool(n *yaml.Node, what string) bool {
 		return false
 	}
 	return n.Value == "true"
-}
-
-func contains(words []string, word string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
