@@ -39,7 +39,7 @@ func misfit(known onRecord, a bmcsystems.Assignment, stays bool) string {
 		return fmt.Sprintf("%s knows the machine by serial %q and mac %q, and the entry names other hardware; keep its UUID for that machine alone",
 			who, strings.Join(known.hardware.SerialNumbers, ", "), strings.Join(known.hardware.MACs, ", "))
 	case known.data != "":
-		return fmt.Sprintf("%s stands for it, nobody knows its serial or mac, and %s; keep its UUID for that machine alone", who, known.data)
+		return fmt.Sprintf("%s stands for it, its serial and mac are not known, and %s; keep its UUID for that machine alone", who, known.data)
 	case known.server:
 		return "" // nothing was read of it yet, so nothing is known that another machine could inherit
 	}

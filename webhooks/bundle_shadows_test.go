@@ -27,7 +27,7 @@ func TestNoMoreShadowsAreTakenThanAreEvaluated(t *testing.T) {
 		return revisionOf(t, bundleHead(), atStage(stage))
 	}
 	const full = "Forbidden\n" + stageField + "Forbidden: 8 bundles are evaluated in shadow, and no more are at once, because each is compiled by every manager " +
-		"and evaluated at every decision; label the ConfigMap of one of them policy.metalaw.dev/stage=draft first, or store this one as a draft: " +
+		"and evaluated at every decision. Label the ConfigMap of one of them policy.metalaw.dev/stage=draft first, or store this one as a draft: " +
 		"s0, s1, s2, s3, s4, s5, s6, s7"
 	draft, shadow := bundleHead(), bundleHead(staged("shadow"))
 	for name, c := range map[string]struct {

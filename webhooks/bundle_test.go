@@ -107,11 +107,11 @@ func TestWhatABundleHolds(t *testing.T) {
 		"a word that is no stage is refused": {after: bundleHead(staged("production")), compiled: 1,
 			want: "Invalid\n" + stageField + `Unsupported value: "production": supported values: "draft", "shadow", "canary", "active"`},
 		"the content of a shadow stays": {before: bundleHead(staged("shadow")), after: bundleHead(staged("shadow"), holds("lifecycle.yaml", "other"), holds("bundle.yaml", "1.1.0")), compiled: 1,
-			want: "Forbidden\ndata: Forbidden: bundle.yaml, lifecycle.yaml would change, and the files of a bundle of stage shadow stay as they are; " +
-				"a change is a new version: raise version in bundle.yaml and store it in a ConfigMap of another name"},
+			want: "Forbidden\ndata: Forbidden: bundle.yaml, lifecycle.yaml would change, and the files of a bundle of stage shadow stay as they are. " +
+				"A change is a new version: raise version in bundle.yaml and store it in a ConfigMap of another name"},
 		"binary content of a shadow stays": {before: bundleHead(staged("shadow")), after: bundleHead(staged("draft"), binary("x")), compiled: 1,
-			want: "Forbidden\ndata: Forbidden: x would change, and the files of a bundle of stage shadow stay as they are; " +
-				"a change is a new version: raise version in bundle.yaml and store it in a ConfigMap of another name",
+			want: "Forbidden\ndata: Forbidden: x would change, and the files of a bundle of stage shadow stay as they are. " +
+				"A change is a new version: raise version in bundle.yaml and store it in a ConfigMap of another name",
 			warnings: []string{"binaryData[x]: the files of a bundle are text in UTF-8; store it under data"}},
 		"the content of a draft may change":           {before: bundleHead(), after: bundleHead(holds("lifecycle.yaml", "other")), compiled: 1},
 		"a shadow may become a draft":                 {before: bundleHead(staged("shadow")), after: bundleHead(), compiled: 1},
@@ -161,8 +161,8 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 		"unless a manager of this one has done so":               {stored: on(revisionOf(t, head, byEngine("0.0.1"), loadedHere)), before: head, after: bundleHead(staged("active"), activated), may: true},
 		"who may, restores one, and is told": {after: bundleHead(staged("active"), activated, func(cm *corev1.ConfigMap) {
 			cm.Annotations[policyv1alpha1.ActivatedByAnnotation] += policyv1alpha1.ActivationRestored
-		}), may: true, compiled: 1, warnings: []string{"the ConfigMap bears the record of a former activation, as one from a backup does: where its PolicyRevision " +
-			"came from a backup too, that revision's promotion says what is in force, and this label is none; to promote it: metalaw policy promote fleet-1"}},
+		}), may: true, compiled: 1, warnings: []string{"the ConfigMap bears the record of a former activation, as one from a backup does. Where its PolicyRevision " +
+			"came from a backup too, that revision's promotion says what is in force, and this label is none. To promote it: metalaw policy promote fleet-1"}},
 		"who may not, does not":                               {before: head, after: bundleHead(staged("active"), activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + bundles.StoreElsewise},
 		"nor creates one that is active":                      {after: bundleHead(staged("active"), activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + bundles.StoreElsewise},
 		"nor a canary":                                        {before: head, after: bundleHead(staged("canary"), rackCanary, activated), compiled: 1, want: "Forbidden\n" + stageField + mayNotFleet + bundles.StoreElsewise},
@@ -198,7 +198,7 @@ func TestWhoLetsABundleGovern(t *testing.T) {
 			`own to select by, or write a share in policy.metalaw.dev/percent`},
 		"a canary of all by selector is refused":                 {before: head, after: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryServersAnnotation, " "), activated), may: true, compiled: 1, want: "Invalid\n" + `metadata.annotations[policy.metalaw.dev/servers]: Invalid value: " ": it selects every server; to govern all, label the bundle policy.metalaw.dev/stage=active, and for a share of all leave this annotation out and write policy.metalaw.dev/percent`},
 		"a canary of no share is refused":                        {before: head, after: bundleHead(staged("canary"), noted(policyv1alpha1.CanaryPercentAnnotation, "+5"), activated), may: true, compiled: 1, want: "Invalid\n" + `metadata.annotations[policy.metalaw.dev/percent]: Invalid value: "+5": it is no share; write a whole number from 1 to 100, without a sign`},
-		"who may promote, must not promote what is broken":       {before: head, after: bundleHead(staged("active"), holds("lifecycle.yaml", "broken")), may: true, compiled: 1, want: "Invalid\ndata: Forbidden: lifecycle.yaml would change, and the files of a bundle of stage shadow stay as they are; a change is a new version: raise version in bundle.yaml and store it in a ConfigMap of another name\ndata: bundle fleet is not accepted for stage active: 1 error\n" + missingState},
+		"who may promote, must not promote what is broken":       {before: head, after: bundleHead(staged("active"), holds("lifecycle.yaml", "broken")), may: true, compiled: 1, want: "Invalid\ndata: Forbidden: lifecycle.yaml would change, and the files of a bundle of stage shadow stay as they are. A change is a new version: raise version in bundle.yaml and store it in a ConfigMap of another name\ndata: bundle fleet is not accepted for stage active: 1 error\n" + missingState},
 		"the scope of one that is no canary is nobody's concern": {stored: on(inForce), before: bundleHead(staged("active")), after: bundleHead(staged("active"), rackCanary)},
 	} {
 		t.Run(name, c.run)
@@ -212,8 +212,8 @@ func TestTheFilesOfALargeBundle(t *testing.T) {
 	unlabelled.Labels = nil
 	both := part("fleet-1-a", "lifecycle.yaml", "long")
 	both.Labels[policyv1alpha1.BundleLabel] = "fleet"
-	kept := "Forbidden\ndata: Forbidden: ConfigMap fleet-1, of stage shadow, lists lifecycle.yaml here by digest, so that it stays as it is, with label policy.metalaw.dev/bundle-part; " +
-		"a change is a new version in ConfigMaps of other names, and what is not used any more goes after its head"
+	kept := "Forbidden\ndata: Forbidden: ConfigMap fleet-1, of stage shadow, lists lifecycle.yaml here by digest, so that it stays as it is, with label policy.metalaw.dev/bundle-part. " +
+		"A change is a new version in ConfigMaps of other names, and what is not used any more goes after its head"
 	gap := "manifest.yaml:4:3: error: lifecycle.yaml: ConfigMap fleet-1-a does not hold lifecycle.yaml (apply it, in the same namespace and with the label policy.metalaw.dev/bundle-part) [manifest-part-missing]"
 	draft := []string{"bundle fleet is stored as a draft that is not whole; nothing is checked until it is: 1 error", gap}
 	on := func(objects ...client.Object) []client.Object { return objects }
@@ -308,9 +308,9 @@ func TestLimitsOfSizeAreToldBeforeTheAPIServerRefuses(t *testing.T) {
 		want  []string
 	}{
 		"a small one":                 {bundleHead(noted(bundles.LastApplied, "{}")), nil},
-		"a copy that is near it":      {bundleHead(noted(bundles.LastApplied, strings.Repeat("x", 200<<10))), []string{"fleet-1: kubectl apply keeps a copy of the object in an annotation, and 200 KiB of the 256 KiB that annotations may take are taken; use kubectl apply --server-side, which keeps none"}},
+		"a copy that is near it":      {bundleHead(noted(bundles.LastApplied, strings.Repeat("x", 200<<10))), []string{"fleet-1: kubectl apply keeps a copy of the object in an annotation, and 200 KiB of the 256 KiB that annotations may take are taken. Use kubectl apply --server-side, which keeps none"}},
 		"a large one without a copy":  {bundleHead(holds("x_test.rego", strings.Repeat("x", 300<<10))), nil},
-		"one that is near the object": {bundleHead(holds("x_test.rego", strings.Repeat("x", 900<<10))), []string{"fleet-1: the files take 900 KiB of the 1024 KiB that a ConfigMap can hold; keep some in ConfigMaps labelled policy.metalaw.dev/bundle-part, and list them with their digests in manifest.yaml"}},
+		"one that is near the object": {bundleHead(holds("x_test.rego", strings.Repeat("x", 900<<10))), []string{"fleet-1: the files take 900 KiB of the 1024 KiB that a ConfigMap can hold. Keep some in ConfigMaps labelled policy.metalaw.dev/bundle-part, and list them with their digests in manifest.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _ := bundleWorld(t)

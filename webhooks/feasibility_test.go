@@ -48,7 +48,7 @@ func TestAClaimThatNothingCanSatisfy(t *testing.T) {
 		"an update that keeps to the placement's sense": {setting: "Deny", before: claim(gpus), after: claim(placing("# a note\nwhere: server.gpus > 0"))},
 		"a claim that has its server asks for none":     {setting: "Deny", before: claim(bound), after: claim(bound, tolerating(v1alpha1.Toleration{Key: "a"}))},
 		"one that comes back to its server asks for none": {setting: "Deny", after: claim(func(c *v1alpha1.ServerClaim) { c.Namespace = "other" }, bound, selecting("rack", "r2"), gpus), warnings: []string{
-			`this claim takes over Server "s1" of the former claim of this name, with whatever is on its disks; where that is not meant, delete this claim, which releases the server, and claim another one`}},
+			`this claim takes over Server "s1" of the former claim of this name, with whatever is on its disks. Where that is not meant, delete this claim, which releases the server, and claim another one`}},
 		"a gang's other members may take what this claim cannot": {setting: "Deny", after: claim(placing("gang: {name: g, size: 2}"))},
 		"a gang for which the whole fleet is too small": {setting: "Deny", after: claim(placing("gang: {name: g, size: 3}")),
 			warnings: []string{"the claim's gang takes 3 servers, and the whole fleet has 2" + waits + ", or the claim's placement"}},
@@ -93,8 +93,8 @@ func TestAClaimForAServerThatIsNotThereYetPassesUnderDeny(t *testing.T) {
 	b := *defaults(t)
 	b.Settings.Claims.OnUnsatisfiable = bundle.UnsatisfiableDeny
 	got, warnings := newWorld(t, &b, server()).ask(PathValidateServerClaim, user, admissionv1.Create, nil, claim(naming("gone")))
-	want := []string{`spec.serverRef.name: there is no Server "gone"; the claim waits until there is one, and its condition Bound says so; ` +
-		"serverRef cannot be changed: if the name is wrong, delete the claim and create another"}
+	want := []string{`spec.serverRef.name: there is no Server "gone"; the claim waits until there is one, and its condition Bound says so. ` +
+		"The serverRef cannot be changed: if the name is wrong, delete the claim and create another"}
 	if diff := cmp.Diff(want, warnings); diff != "" || got != "" {
 		t.Error(got, diff)
 	}

@@ -50,8 +50,8 @@ func TestAMemberOfAGangThatNamesItsServer(t *testing.T) {
 		"is warned where it may be from a backup without a status": {server: free, after: claim(naming("s1"), gang, finalized), warnings: []string{warned}},
 		"passes where it is from a backup with its status":         {server: free, after: claim(naming("s1"), gang, finalized, wasBound)},
 		"passes where it is from a backup and its server was there": {server: reserved, after: claim(naming("s1"), gang, finalized), warnings: []string{
-			`this claim takes over Server "s1" of the former claim of this name, with whatever is on its disks; ` +
-				"where that is not meant, delete this claim, which releases the server, and claim another one"}},
+			`this claim takes over Server "s1" of the former claim of this name, with whatever is on its disks. ` +
+				"Where that is not meant, delete this claim, which releases the server, and claim another one"}},
 		"passes where it is of no gang": {server: free, after: claim(naming("s1"), placing("where: server.gpus > 0"))},
 	} {
 		t.Run(name, func(t *testing.T) {

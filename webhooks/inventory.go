@@ -31,19 +31,19 @@ func checkInventory(c review.Change[policyv1alpha1.ServerInventory], found *revi
 	switch {
 	case len(lost) == 0:
 	case says.Annotations[v1alpha1.DeleteDataAnnotation] == "true" && stranger:
-		found.Warn("machine %s is no longer known to have been found running; once it is off it may be booted and offered, whoever runs it",
+		found.Warn("machine %s is no longer known to have been found running; once it is off it may be booted and offered, even if another program runs it",
 			c.Old.Spec.SystemUUID)
 	case says.Annotations[v1alpha1.DeleteDataAnnotation] == "true":
 		found.Warn("machine %s is no longer known to bear %s; nothing erases its disks, and it may be offered with what is on them",
 			c.Old.Spec.SystemUUID, marks)
 	case stranger:
 		found.Deny(field.Forbidden(field.NewPath("custody", "marks"), fmt.Sprintf(
-			"the inventory remembers that machine %s was found running, and only the manager takes that away, when the machine is given to it; "+
+			"the inventory remembers that machine %s was found running. Only the manager takes that away, when the machine is given to it; "+
 				"set annotation %s=%s on its Server, or %s",
 			c.Old.Spec.SystemUUID, v1alpha1.ConsentAnnotation, v1alpha1.ConsentTakeOver, deleteDataRemedy)))
 	default:
 		found.Deny(field.Forbidden(field.NewPath("custody", "marks"), fmt.Sprintf(
-			"the inventory remembers what the disks of machine %s may hold (%s), and only the manager takes that away, when they were wiped; "+
+			"the inventory remembers what the disks of machine %s may hold (%s). Only the manager takes that away, when they were wiped; "+
 				"release the server and let it be wiped, or %s", c.Old.Spec.SystemUUID, marks, deleteDataRemedy)))
 	}
 }

@@ -27,15 +27,15 @@ func TestAnInventoryKeepsItsMarks(t *testing.T) {
 	more := func(i *inventory) { i.Custody.Marks = append(i.Custody.Marks, "Managed") }
 	agreed := func(i *inventory) { metav1.SetMetaDataAnnotation(&i.ObjectMeta, v1alpha1.DeleteDataAnnotation, "true") }
 	labelled := func(i *inventory) { i.Labels = map[string]string{"a": "b"} }
-	const denied = "Forbidden\ncustody.marks: Forbidden: the inventory remembers what the disks of machine " + uuid + " may hold (Dirty), and only the manager " +
+	const denied = "Forbidden\ncustody.marks: Forbidden: the inventory remembers what the disks of machine " + uuid + " may hold (Dirty). Only the manager " +
 		"takes that away, when they were wiped; release the server and let it be wiped, or to let it go all the same, " +
 		"set annotation policy.metalaw.dev/delete-data: \"true\" first"
 	warned := []string{"machine " + uuid + " is no longer known to bear Dirty; nothing erases its disks, and it may be offered with what is on them"}
 	stranger := func(i *inventory) { i.Custody.Marks = []string{"Stranger"} }
-	const foundRunning = "Forbidden\ncustody.marks: Forbidden: the inventory remembers that machine " + uuid + " was found running, and only the manager " +
+	const foundRunning = "Forbidden\ncustody.marks: Forbidden: the inventory remembers that machine " + uuid + " was found running. Only the manager " +
 		"takes that away, when the machine is given to it; set annotation policy.metalaw.dev/consent=take-over on its Server, " +
 		"or to let it go all the same, set annotation policy.metalaw.dev/delete-data: \"true\" first"
-	forgotten := []string{"machine " + uuid + " is no longer known to have been found running; once it is off it may be booted and offered, whoever runs it"}
+	forgotten := []string{"machine " + uuid + " is no longer known to have been found running; once it is off it may be booted and offered, even if another program runs it"}
 	for name, c := range map[string]struct {
 		before, after *inventory
 		who           string

@@ -19,7 +19,7 @@ func TestAClaimThatAsksForLabelsThatThePolicyKeepsAwayIsWarned(t *testing.T) {
 	without.Settings.NoInventoryLabels = true
 	fleet := server(func(s *v1alpha1.Server) { s.Labels = map[string]string{gpus: "8", "rack": "r1"} })
 	want := []string{"spec.serverSelector: the policy in force (" + without.Revision.Name + ") keeps the hardware out of the labels of Servers " +
-		"(labels.inventory: false), so that no Server has inventory.metalaw.dev/gpus; ask for facts such as server.gpus in annotation " +
+		"(labels.inventory: false), so that no Server has inventory.metalaw.dev/gpus. Ask for facts such as server.gpus in annotation " +
 		"policy.metalaw.dev/placement instead"}
 	for name, c := range map[string]struct {
 		bundle        *bundle.Bundle

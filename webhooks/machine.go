@@ -17,8 +17,8 @@ const (
 	anotherMachine = "a machine that was exchanged behind its BMC becomes a Server of its own: set annotation " +
 		v1alpha1.AcceptSystemAnnotation + ": NEW-UUID on the BMC; " + giveUp
 	// anotherBMC says how a Server gets another BMC.
-	anotherBMC = "the manager writes another one when that shows the system and the old one is deleted or has not shown it for long; " +
-		"where the old BMC is no more, delete the BMC (its Servers stay); " + giveUp
+	anotherBMC = "The manager writes another one when that shows the system and the old one is deleted or has not shown it for long. " +
+		"Where the old BMC is gone, delete the BMC (its Servers stay); " + giveUp
 	// anotherURI says how a Server gets another URI.
 	anotherURI = "the manager follows what the BMC shows for the server's systemUUID; " + giveUp
 	giveUp     = "to give the Server up, delete it, with annotation " + v1alpha1.DeleteDataAnnotation + `: "true" where it holds data`
@@ -38,7 +38,7 @@ func checkMachine(c review.Change[v1alpha1.Server], found *review.Findings) {
 	}
 	if before := bmcOf(was.BMCRef); before != "" && bmcOf(is.BMCRef) != before {
 		found.Deny(field.Forbidden(field.NewPath("spec", "bmcRef"), fmt.Sprintf(
-			"the server is reached through BMC %s; %s", before, anotherBMC)))
+			"the server is reached through BMC %s. %s", before, anotherBMC)))
 	}
 	// Beside an access of its own nobody but its maker knows the URI; the identity of what answers is checked all the same.
 	if was.SystemURI != "" && is.SystemURI != was.SystemURI && (was.BMC == nil || was.BMCRef != nil) {

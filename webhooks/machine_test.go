@@ -27,8 +27,8 @@ func at(uri string) func(*v1alpha1.Server) {
 
 func TestAServerKeepsItsBMCAndItsSystem(t *testing.T) {
 	const giveUp = "to give the Server up, delete it, with annotation policy.metalaw.dev/delete-data: \"true\" where it holds data"
-	const bmc = "Forbidden\nspec.bmcRef: Forbidden: the server is reached through BMC b1; the manager writes another one when that shows the system and " +
-		"the old one is deleted or has not shown it for long; where the old BMC is no more, delete the BMC (its Servers stay); " + giveUp
+	const bmc = "Forbidden\nspec.bmcRef: Forbidden: the server is reached through BMC b1. The manager writes another one when that shows the system and " +
+		"the old one is deleted or has not shown it for long. Where the old BMC is gone, delete the BMC (its Servers stay); " + giveUp
 	const uri = "Forbidden\nspec.systemURI: Forbidden: the server is the system at /redfish/v1/Systems/1; the manager follows what the BMC shows " +
 		"for the server's systemUUID; " + giveUp
 	inline := reachedBy("", &v1alpha1.BMCAccess{Address: "10.0.0.7"})

@@ -100,8 +100,8 @@ func TestPlacementOfAServerClaim(t *testing.T) {
 }
 
 func TestAGangThatIsLargerThanTheQuotaOfItsNamespaceIsWarnedAbout(t *testing.T) {
-	want := []string{`metadata.annotations[policy.metalaw.dev/placement]: gang "db": it takes 5 servers, and the quota of the namespace allows its claims 4; ` +
-		"none of its members gets one until the quota is raised or the gang is smaller; ask who keeps the policy (settings.claims.quota of the bundle in force)"}
+	want := []string{`metadata.annotations[policy.metalaw.dev/placement]: gang "db": it takes 5 servers, and the quota of the namespace allows its claims 4. ` +
+		"None of its members gets one until the quota is raised or the gang is smaller; ask who keeps the policy (settings.claims.quota of the bundle in force)"}
 	five, wide := placing("gang: {name: db, size: 5}"), placing("gang: {name: db, size: 5} # of the same kind")
 	for name, c := range map[string]struct {
 		before, after *v1alpha1.ServerClaim

@@ -72,11 +72,11 @@ func TestARestoreDoesNotOvertakeWhatWasPromoted(t *testing.T) {
 			"promotion is: metalaw policy rollback --to " + name
 	}
 	const restore = "a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead"
-	const lower = "the revision was in force, and comes back without the number in the annotation policy.metalaw.dev/promotion that keeps it there: " +
-		"it gets that again, unless the managers have restarted since it was deleted; see in metalaw policy history what is in force, and promote it where it is not"
+	const lower = "the revision was in force, and comes back without the number in the annotation policy.metalaw.dev/promotion that keeps it there. " +
+		"It gets that again, unless the managers have restarted since it was deleted. See in metalaw policy history what is in force, and promote it where it is not"
 	atOnce := func(n, of string) string {
 		return "its promotion " + n + " is the latest, so that it is in force at once, on every manager and without waiting for any, in the place of " + of +
-			"; to go back, promote that one's ConfigMap again"
+			". To go back, promote that one's ConfigMap again"
 	}
 	behind := &v1alpha1.Server{ObjectMeta: metav1.ObjectMeta{Name: "a"},
 		Status: v1alpha1.ServerStatus{State: "Attic", Lifecycle: &v1alpha1.LifecycleStatus{Revision: "older"}}}

@@ -28,7 +28,7 @@ func TestPolicyRevisions(t *testing.T) {
 		r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: policyv1alpha1.ConditionActive, Status: metav1.ConditionTrue})
 	}
 	name := revision().Name
-	const alone = "Forbidden: the manager writes it, and nobody else: store a bundle in a ConfigMap, and label that with the stage"
+	const alone = "Forbidden: only the manager writes it: store a bundle in a ConfigMap, and label that with the stage"
 	remedy := "; promote another, or take the stage off its ConfigMap, and delete it then"
 	pinned := server(governedBy(name))
 	also := server(governedBy(name), serverNamed("s2"))
@@ -70,13 +70,13 @@ func TestPolicyRevisions(t *testing.T) {
 		"one in force stays":                     {before: revision(active), may: true, want: "Forbidden\nForbidden: the revision is in force" + remedy},
 		"so does the one that was promoted last": {stored: []client.Object{revision(promotion("7"))}, before: revision(promotion("7")), may: true, want: "Forbidden\nForbidden: the revision is in force" + remedy},
 		"unless its content is damaged": {stored: []client.Object{pinned}, before: revision(active, func(r *policyv1alpha1.PolicyRevision) { r.Spec.Content = r.Spec.Content[:20] }), may: true,
-			warnings: []string{"the content of the revision is damaged: restore it from a good backup at once, under the same name and with its annotations; " +
-				"until then servers pinned to it come under what is in force"}},
+			warnings: []string{"the content of the revision is damaged: restore it from a good backup at once, under the same name and with its annotations. " +
+				"Until then servers pinned to it come under what is in force"}},
 		"so does a canary": {before: revision(atStage(policyv1alpha1.StageCanary)), may: true, want: "Forbidden\nForbidden: the revision is a canary" + remedy},
 		"so does a shadow": {before: revision(atStage(policyv1alpha1.StageShadow)), may: true, want: "Forbidden\nForbidden: the revision is evaluated in shadow" + remedy},
 		"so does one that its ConfigMap would bring back": {before: revision(atStage(policyv1alpha1.StageSuperseded), func(r *policyv1alpha1.PolicyRevision) {
 			r.Status.LabelledStage, r.Status.Head = policyv1alpha1.LabelledActive, "fleet-1"
-		}), may: true, want: "Forbidden\nForbidden: ConfigMap fleet-1, which holds the bundle, bears stage active still, and would have the revision made and used anew; label it policy.metalaw.dev/stage=draft or delete it, and delete the revision then"},
+		}), may: true, want: "Forbidden\nForbidden: ConfigMap fleet-1, which holds the bundle, bears stage active still, and would have the revision made and used anew. Label it policy.metalaw.dev/stage=draft or delete it, and delete the revision then"},
 		"so does one that governs a server":         {stored: []client.Object{pinned}, before: revision(atStage(policyv1alpha1.StageSuperseded)), may: true, want: "Forbidden\nForbidden: server s1 is governed by it and adopts another revision in the next stable state; delete it then"},
 		"so does one that governs several":          {stored: []client.Object{pinned, also}, before: revision(), may: true, want: "Forbidden\nForbidden: 2 servers (s2 is one) are governed by it and adopt another revision in the next stable state; delete it then"},
 		"the manager's own deletion is not checked": {before: revision(active), who: manager},

@@ -102,8 +102,8 @@ func TestWhatCountsAgainstAQuota(t *testing.T) {
 
 func TestAClaimComesBackToItsServerWhateverTheQuota(t *testing.T) {
 	const back = `); a server is held for a former claim of this name: a claim that names it in spec.serverRef has it back`
-	const takesOver = `this claim takes over Server "s1" of the former claim of this name, with its data: nothing was erased since; ` +
-		"where that is not meant, delete this claim, which releases the server, and claim another one"
+	const takesOver = `this claim takes over Server "s1" of the former claim of this name, with its data: nothing was erased since. ` +
+		"Where that is not meant, delete this claim, which releases the server, and claim another one"
 	held := server(heldBy("team", "c"), annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty)
 	for name, c := range map[string]struct {
 		limit    int

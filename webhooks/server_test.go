@@ -57,12 +57,12 @@ func TestServer(t *testing.T) {
 	const keep = "only the manager changes it; keep it as it is stored"
 	const release = "only the manager changes it; delete the claim, or where it is gone already set annotation metal.ironcore.dev/operation: release"
 	const remedy = "to let it go all the same, set annotation policy.metalaw.dev/delete-data: \"true\" first"
-	const noUUID = "it is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; write the one that the BMC shows for the system (UUID at its Redfish URI), " +
-		"in either byte order; or leave the Server to be made when its BMC is read"
-	unknown := []string{`spec.systemUUID: "rack-7" is no UUID, and no ServerInventory of that name exists; as the Server bears what the manager writes, ` +
-		"it is taken to come out of a backup: restore ServerInventories before Servers, or nobody knows what data is on the disks"}
-	textOnly := []string{`spec.systemUUID: "rack-7" is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; nothing is written to a BMC until it shows ` +
-		"a system by this very text; write the UUID that the BMC shows for the system (UUID at its Redfish URI)"}
+	const noUUID = "it is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32. Write the one that the BMC shows for the system (UUID at its Redfish URI), " +
+		"in either byte order. Or leave the Server to be made when its BMC is read"
+	unknown := []string{`spec.systemUUID: "rack-7" is no UUID, and no ServerInventory of that name exists. As the Server bears what the manager writes, ` +
+		"it is taken to come out of a backup. Restore ServerInventories before Servers, or metalaw does not know what data is on the disks"}
+	textOnly := []string{`spec.systemUUID: "rack-7" is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32. Nothing is written to a BMC until it shows ` +
+		"a system by this very text. Write the UUID that the BMC shows for the system (UUID at its Redfish URI)"}
 	const giveUp = "to give the Server up, delete it, with annotation policy.metalaw.dev/delete-data: \"true\" where it holds data"
 	const another = "spec.systemUUID: Forbidden: the server stands for machine " + uuid + " and cannot stand for another; a machine that was exchanged behind its BMC " +
 		"becomes a Server of its own: set annotation policy.metalaw.dev/accept-system: NEW-UUID on the BMC; " + giveUp

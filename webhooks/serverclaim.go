@@ -134,8 +134,8 @@ func checkInventoryLabels(c *v1alpha1.ServerClaim, b *bundle.Bundle, found *revi
 	if len(asked) == 0 || !b.Settings.NoInventoryLabels {
 		return
 	}
-	found.Warn("%s: the policy in force (%s) keeps the hardware out of the labels of Servers (labels.inventory: false), so that no Server has %s; "+
-		"ask for facts such as server.gpus in annotation %s instead", selectorPath, b.Revision.Name, strings.Join(asked, ", "),
+	found.Warn("%s: the policy in force (%s) keeps the hardware out of the labels of Servers (labels.inventory: false), so that no Server has %s. "+
+		"Ask for facts such as server.gpus in annotation %s instead", selectorPath, b.Revision.Name, strings.Join(asked, ", "),
 		v1alpha1.PlacementAnnotation)
 }
 
@@ -167,13 +167,13 @@ func checkServerRef(c *v1alpha1.ServerClaim, f claimFacts, found *review.Finding
 		return
 	}
 	if f.server == nil {
-		found.Warn("%s: there is no Server %q; the claim waits until there is one, and its condition Bound says so; "+
-			"serverRef cannot be changed: if the name is wrong, delete the claim and create another", serverRefPath.Child("name"), refOf(c))
+		found.Warn("%s: there is no Server %q; the claim waits until there is one, and its condition Bound says so. "+
+			"The serverRef cannot be changed: if the name is wrong, delete the claim and create another", serverRefPath.Child("name"), refOf(c))
 		return
 	}
 	switch {
 	case v1alpha1.KeptAfterRelease(f.server):
-		found.Warn("the claim that held Server %q has ended, and its data is kept (reclaimPolicy Retain); this claim waits until an operator "+
+		found.Warn("the claim that held Server %q has ended, and its data is kept (reclaimPolicy Retain). This claim waits until an operator "+
 			"clears the server's spec.serverClaimRef or sets its spec.reclaimPolicy to Recycle, which gives that data up", refOf(c))
 	case f.server.Spec.ServerClaimRef != nil && !namesClaim(f.server, c):
 		found.Warn("Server %q is held by another claim; this one waits until it is released", refOf(c))
@@ -225,7 +225,7 @@ func checkTakesOver(c review.Change[v1alpha1.ServerClaim], f claimFacts, found *
 	if hasMark(s, policies.MarkDirty) {
 		data = "its data: nothing was erased since"
 	}
-	found.Warn("this claim takes over Server %q of the former claim of this name, with %s; where that is not meant, "+
+	found.Warn("this claim takes over Server %q of the former claim of this name, with %s. Where that is not meant, "+
 		"delete this claim, which releases the server, and claim another one", s.Name, data)
 }
 
@@ -255,8 +255,8 @@ func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *review.Fin
 	if namesClaim(f.server, c) {
 		back = ", or a claim of this name takes it back by naming it in spec.serverRef"
 	}
-	found.Warn("this claim is left alone (%s) and has no finalizer %s, so that it goes without a release: Server %q stays as it is, with its "+
-		"data, until whoever runs the fleet releases it%s", alone, v1alpha1.FinalizerServerClaim, f.server.Name, back)
+	found.Warn("this claim is left alone (%s) and has no finalizer %s, so that it goes without a release. Server %q stays as it is, with its "+
+		"data, until an operator releases it%s", alone, v1alpha1.FinalizerServerClaim, f.server.Name, back)
 }
 
 // releaseWords says what becomes of the data of a claim's server once the claim is released; empty where none is at stake.
@@ -270,10 +270,10 @@ func releaseWords(c *v1alpha1.ServerClaim, f claimFacts) string {
 	case s.Spec.ServerClaimRef == nil && !isHolder:
 		return ""
 	case s.Spec.ServerClaimRef == nil && f.bundle.Settings.Sanitization == bundle.SanitizationNone:
-		return fmt.Sprintf("Server %q still records this claim as its holder, though its serverClaimRef was cleared: deleting the claim "+
+		return fmt.Sprintf("Server %q still records this claim as its holder, though its serverClaimRef was cleared. Deleting the claim "+
 			"counts as its release, and the server may be offered again; its data is NOT erased (sanitization: none)", s.Name)
 	case s.Spec.ServerClaimRef == nil:
-		return fmt.Sprintf("Server %q still records this claim as its holder, though its serverClaimRef was cleared: deleting the claim "+
+		return fmt.Sprintf("Server %q still records this claim as its holder, though its serverClaimRef was cleared. Deleting the claim "+
 			"counts as its release, and all data on the server's disks will be erased", s.Name)
 	case !namesClaim(s, c):
 		return ""

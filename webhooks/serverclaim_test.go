@@ -84,7 +84,7 @@ func image(i string) func(*v1alpha1.ServerClaim) {
 }
 
 func TestServerClaim(t *testing.T) {
-	noServer := []string{`spec.serverRef.name: there is no Server "gone"; the claim waits until there is one, and its condition Bound says so; serverRef cannot be changed: if the name is wrong, delete the claim and create another`}
+	noServer := []string{`spec.serverRef.name: there is no Server "gone"; the claim waits until there is one, and its condition Bound says so. The serverRef cannot be changed: if the name is wrong, delete the claim and create another`}
 	const disagree = "Invalid\nspec.serverSelector: Invalid value: \"rack=r2\": it does not match the labels of Server \"s1\", which serverRef names, and both must match; take one of the two out"
 	const unsatisfiable = "no server of the fleet, in whatever state, can satisfy the claim: 0 of 6 servers: selector 6; it stays Unbound until the fleet changes; " +
 		"serverSelector cannot be changed: to ask for other labels, delete the claim and create another"
@@ -108,11 +108,11 @@ func TestServerClaim(t *testing.T) {
 		"a claim whose server is gone may still change its image": {before: claim(naming("gone")), after: claim(naming("gone"), image("os:2"))},
 		"a server held by another claim is warned about":          {after: claim(naming("taken")), warnings: []string{"Server \"taken\" is held by another claim; this one waits until it is released"}},
 		"a claim that takes a server over with its data is told": {after: claim(naming("mine")), warnings: []string{
-			`this claim takes over Server "mine" of the former claim of this name, with its data: nothing was erased since; ` +
-				"where that is not meant, delete this claim, which releases the server, and claim another one"}},
+			`this claim takes over Server "mine" of the former claim of this name, with its data: nothing was erased since. ` +
+				"Where that is not meant, delete this claim, which releases the server, and claim another one"}},
 		"a claim that takes over a server of which less is known is told": {after: claim(naming("adopted")), warnings: []string{
-			`this claim takes over Server "adopted" of the former claim of this name, with whatever is on its disks; ` +
-				"where that is not meant, delete this claim, which releases the server, and claim another one"}},
+			`this claim takes over Server "adopted" of the former claim of this name, with whatever is on its disks. ` +
+				"Where that is not meant, delete this claim, which releases the server, and claim another one"}},
 		"a claim whose predecessor was released is told that it waits": {after: claim(naming("released")), warnings: []string{
 			`Server "released" is still held by the former claim of this name, whose release is recorded; this claim waits until the server is Available again`}},
 		"the claim that a server was written for gets no warning": {before: claim(), after: claim(naming("adopted"))},
@@ -126,13 +126,13 @@ func TestServerClaim(t *testing.T) {
 		"one that is added while the server is gone passes":         {before: claim(naming("gone")), after: claim(naming("gone"), selecting("rack", "r1"))},
 		"a server that was relabelled does not keep the image":      {before: claim(naming("s1"), selecting("rack", "r2")), after: claim(naming("s1"), selecting("rack", "r2"), image("os:2"))},
 		"a claim comes back to its server though that was relabelled": {after: claim(naming("mine"), selecting("rack", "r2")), warnings: []string{
-			`this claim takes over Server "mine" of the former claim of this name, with its data: nothing was erased since; ` +
-				"where that is not meant, delete this claim, which releases the server, and claim another one"}},
+			`this claim takes over Server "mine" of the former claim of this name, with its data: nothing was erased since. ` +
+				"Where that is not meant, delete this claim, which releases the server, and claim another one"}},
 		"one whose former claim was released does not": {after: claim(naming("released"), selecting("rack", "r2")), want: strings.ReplaceAll(disagree, "s1", "released"), warnings: []string{
 			`Server "released" is still held by the former claim of this name, whose release is recorded; this claim waits until the server is Available again`}},
 		"server and selector that agree pass": {after: claim(naming("s1"), selecting("rack", "r1"))},
 		"a claim for a server that keeps the data of a holder that has ended is told what it waits for": {after: claim(naming("kept")), warnings: []string{
-			`the claim that held Server "kept" has ended, and its data is kept (reclaimPolicy Retain); this claim waits until an operator ` +
+			`the claim that held Server "kept" has ended, and its data is kept (reclaimPolicy Retain). This claim waits until an operator ` +
 				"clears the server's spec.serverClaimRef or sets its spec.reclaimPolicy to Recycle, which gives that data up"}},
 		"a reference to a Secret without a name is refused": {after: claim(ignition(""), userData("")),
 			want: "Invalid\nspec.ignitionSecretRef.name: Required value: write the name of a Secret in the claim's namespace, or leave ignitionSecretRef out\n" +
@@ -242,8 +242,8 @@ func TestThePriorityThatAPolicyGrantsIsTold(t *testing.T) {
 }
 
 func TestAClaimThatLivesTakesNothingOverFromItself(t *testing.T) {
-	const takesOver = `this claim takes over Server "mine" of the former claim of this name, with its data: nothing was erased since; ` +
-		"where that is not meant, delete this claim, which releases the server, and claim another one"
+	const takesOver = `this claim takes over Server "mine" of the former claim of this name, with its data: nothing was erased since. ` +
+		"Where that is not meant, delete this claim, which releases the server, and claim another one"
 	mine := server(serverNamed("mine"), heldBy("team", "c"), annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty)
 	going := func(c *v1alpha1.ServerClaim) {
 		now := metav1.Now()
@@ -331,14 +331,14 @@ func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
 		"what is retained is kept":  {server: server(heldBy("team", "c"), dirty, retain), want: []string{`Server "s1" will be powered off; its data is kept (reclaimPolicy Retain) until its serverClaimRef is cleared or its reclaimPolicy is set to Recycle`}},
 		"a waived wipe is said":     {server: server(heldBy("team", "c"), dirty), sanitization: "none", want: []string{`Server "s1" will be powered off and offered again; its data is NOT erased (sanitization: none)`}},
 		"a holder whose reference was cleared by hand is told that it is a release": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty),
-			want: []string{`Server "s1" still records this claim as its holder, though its serverClaimRef was cleared: ` +
-				"deleting the claim counts as its release, and all data on the server's disks will be erased"}},
+			want: []string{`Server "s1" still records this claim as its holder, though its serverClaimRef was cleared. ` +
+				"Deleting the claim counts as its release, and all data on the server's disks will be erased"}},
 		"a cleared reference ends what is retained": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty, retain),
-			want: []string{`Server "s1" still records this claim as its holder, though its serverClaimRef was cleared: ` +
-				"deleting the claim counts as its release, and all data on the server's disks will be erased"}},
+			want: []string{`Server "s1" still records this claim as its holder, though its serverClaimRef was cleared. ` +
+				"Deleting the claim counts as its release, and all data on the server's disks will be erased"}},
 		"a cleared reference where the wipe is waived": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u1"), dirty), sanitization: "none",
-			want: []string{`Server "s1" still records this claim as its holder, though its serverClaimRef was cleared: ` +
-				"deleting the claim counts as its release, and the server may be offered again; its data is NOT erased (sanitization: none)"}},
+			want: []string{`Server "s1" still records this claim as its holder, though its serverClaimRef was cleared. ` +
+				"Deleting the claim counts as its release, and the server may be offered again; its data is NOT erased (sanitization: none)"}},
 		"a cleared reference of another holder": {server: server(annotated(v1alpha1.ClaimUIDAnnotation, "u2"), dirty)},
 		"a server that was never booted":        {server: server(heldBy("team", "c"))},
 		"one that was made ready and is off since": {server: server(heldBy("team", "c"), readied), want: []string{
@@ -374,8 +374,8 @@ func TestDeletingAClaimSaysWhatBecomesOfTheData(t *testing.T) {
 func TestDeletingAClaimThatIsLeftAloneErasesNothing(t *testing.T) {
 	const alone = "this claim is left alone (annotation metal.ironcore.dev/operation=ignore)"
 	const stays = alone + ": it stays, and keeps its server, until that annotation is removed; then: "
-	const goes = alone + " and has no finalizer metal.ironcore.dev/serverclaim, so that it goes without a release: " +
-		`Server "s1" stays as it is, with its data, until whoever runs the fleet releases it`
+	const goes = alone + " and has no finalizer metal.ironcore.dev/serverclaim, so that it goes without a release. " +
+		`Server "s1" stays as it is, with its data, until an operator releases it`
 	held := server(heldBy("team", "c"), dirty)
 	ignored := func(c *v1alpha1.ServerClaim) {
 		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationIgnore)

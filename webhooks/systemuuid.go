@@ -34,14 +34,14 @@ func checkSystemUUID(c review.Change[v1alpha1.Server], known bool, found *review
 			"it is what firmware shows that was never given a UUID, and tells no machine from another; give the machine a UUID in its firmware"))
 	case uuidForm.MatchString(uuid) || known:
 	case c.Created() && restored(c.New):
-		found.Warn("spec.systemUUID: %q is no UUID, and no ServerInventory of that name exists; as the Server bears what the manager writes, "+
-			"it is taken to come out of a backup: restore ServerInventories before Servers, or nobody knows what data is on the disks", uuid)
+		found.Warn("spec.systemUUID: %q is no UUID, and no ServerInventory of that name exists. As the Server bears what the manager writes, "+
+			"it is taken to come out of a backup. Restore ServerInventories before Servers, or metalaw does not know what data is on the disks", uuid)
 	case namesSystem(uuid) && !unusualForm.MatchString(strings.ReplaceAll(uuid, "-", "")):
-		found.Warn("spec.systemUUID: %q is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; nothing is written to a BMC until it shows a system "+
-			"by this very text; write the UUID that the BMC shows for the system (UUID at its Redfish URI)", uuid)
+		found.Warn("spec.systemUUID: %q is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32. Nothing is written to a BMC until it shows a system "+
+			"by this very text. Write the UUID that the BMC shows for the system (UUID at its Redfish URI)", uuid)
 	default:
-		found.Deny(field.Invalid(systemUUIDPath, uuid, "it is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32; write the one that the BMC shows "+
-			"for the system (UUID at its Redfish URI), in either byte order; or leave the Server to be made when its BMC is read"))
+		found.Deny(field.Invalid(systemUUIDPath, uuid, "it is no UUID like 4c4c4544-0051-3610-8052-b4c04f4d4d32. Write the one that the BMC shows "+
+			"for the system (UUID at its Redfish URI), in either byte order. Or leave the Server to be made when its BMC is read"))
 	}
 }
 

@@ -43,8 +43,8 @@ func onlyAtAdmission(left []regosandbox.LeftOut) diag.List {
 			Hint: "where that is not enough, refuse what the claim itself says in a rule of its own"}
 		if len(l.Reads) == 0 {
 			d.Severity, d.Code = diag.Warning, codeInputWhole
-			d.Message = "only admission asks this rule, because it hands the whole input on, so that nobody knows what it reads; " +
-				"a claim that is stored while no manager answers is not held to it"
+			d.Message = "only admission asks this rule, because it hands the whole input on, so that metalaw cannot tell what it reads. " +
+				"A claim that is stored while no manager answers is not held to it"
 			d.Hint = "hand on input.object, or what of it the rule needs"
 		}
 		if !slices.Contains(found, d) {

@@ -72,8 +72,8 @@ func (q Quota) TooSmall(namespace string, size int64) string {
 	if !ok || size <= int64(limit) {
 		return ""
 	}
-	return fmt.Sprintf("it takes %d servers, and the quota of the namespace allows its claims %d; "+
-		"none of its members gets one until the quota is raised or the gang is smaller", size, limit)
+	return fmt.Sprintf("it takes %d servers, and the quota of the namespace allows its claims %d. "+
+		"None of its members gets one until the quota is raised or the gang is smaller", size, limit)
 }
 
 // MaxQuota bounds a quota: it is more than any fleet has servers.
@@ -142,7 +142,7 @@ func namespaces(f *yamlpos.File, n *yaml.Node) []yamlpos.Field {
 	for _, ns := range fields {
 		if !namespaceName.MatchString(ns.Name) {
 			f.Warnf(ns.Key, "setting-namespace", "", "write the name of a namespace: lower-case letters, digits and dashes, at most 63; "+
-				"patterns mean nothing here", "%q cannot be a namespace, so that this bounds nobody", ns.Name)
+				"patterns mean nothing here", "%q cannot be a namespace, so that this bounds no claims", ns.Name)
 		}
 	}
 	return fields

@@ -38,10 +38,10 @@ func TestAQuotaThatIsTooSmallForAWholeGang(t *testing.T) {
 	}{
 		"a namespace without a quota has room": {"other", 256, ""},
 		"a gang of two has room among two":     {"two", 2, ""},
-		"a gang of three has none, whatever ends": {"two", 3, "it takes 3 servers, and the quota of the namespace allows its claims 2; " +
-			"none of its members gets one until the quota is raised or the gang is smaller"},
-		"nor has any where none is allowed": {"none", 2, "it takes 2 servers, and the quota of the namespace allows its claims 0; " +
-			"none of its members gets one until the quota is raised or the gang is smaller"},
+		"a gang of three has none, whatever ends": {"two", 3, "it takes 3 servers, and the quota of the namespace allows its claims 2. " +
+			"None of its members gets one until the quota is raised or the gang is smaller"},
+		"nor has any where none is allowed": {"none", 2, "it takes 2 servers, and the quota of the namespace allows its claims 0. " +
+			"None of its members gets one until the quota is raised or the gang is smaller"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := quota.TooSmall(c.namespace, c.size); got != c.want {

@@ -237,7 +237,7 @@ func networks(f *yamlpos.File, n *yaml.Node, what string) []netip.Prefix {
 			list = append(list, prefix)
 			if prefix.Bits() == 0 {
 				f.Warnf(item, "setting-network", "", "name the networks of the BMCs",
-					"%s names every address, so whoever answers first is trusted", text)
+					"%s names every address, so the first device that answers is trusted", text)
 			}
 		}
 	}

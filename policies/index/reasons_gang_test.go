@@ -74,7 +74,7 @@ func TestAGangGetsNoMoreServersThanTheQuotaOfItsNamespace(t *testing.T) {
 	f := FleetOf([]v1alpha1.Server{free("a", holds), free("b", ended), free("c", elsewhere), free("d", none), free("e", none)}, nil, nil, time.Unix(0, 0))
 	members := []Member{{Claim: member("db-0", "2")}, {Claim: member("db-1", "2")}}
 	for limit, want := range map[int]string{
-		1: "gang \"db\": it takes 2 servers, and the quota of the namespace allows its claims 1; none of its members gets one until the quota is raised or the gang is smaller",
+		1: "gang \"db\": it takes 2 servers, and the quota of the namespace allows its claims 1. None of its members gets one until the quota is raised or the gang is smaller",
 		2: "the claims of the namespace have 1 of the 2 servers that its quota allows; the 2 of its gang that have none get servers together once another has ended, or the quota is raised",
 		3: "",
 	} {
@@ -158,7 +158,7 @@ func TestAGangThatIsNotWholeSaysWhatIsMissing(t *testing.T) {
 
 // Nothing that ends would ever give it servers.
 func TestAGangThatItsQuotaNeverHasRoomForWaitsForThat(t *testing.T) {
-	const tooSmall = "it takes 5 servers, and the quota of the namespace allows its claims 4; none of its members gets one until the quota is raised or the gang is smaller"
+	const tooSmall = "it takes 5 servers, and the quota of the namespace allows its claims 4. None of its members gets one until the quota is raised or the gang is smaller"
 	four := bundle.Quota{Namespaces: map[string]int{"team": 4}}
 	f := FleetOf([]v1alpha1.Server{free("a", func(*v1alpha1.Server) {})}, nil, nil, time.Unix(0, 0))
 	for name, c := range map[string]struct {

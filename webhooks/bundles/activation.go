@@ -253,7 +253,7 @@ func checkRecord(user authenticationv1.UserInfo, was, is *head, c *Examined, fou
 func tellRestored(is *head, found *review.Findings) {
 	text := is.object.Annotations[policyv1alpha1.ActivatedByAnnotation]
 	if is.stage == policyv1alpha1.LabelActive && strings.HasSuffix(text, policyv1alpha1.ActivationRestored) {
-		found.Warn("the ConfigMap bears the record of a former activation, as one from a backup does: where its PolicyRevision came from a backup "+
-			"too, that revision's promotion says what is in force, and this label is none; to promote it: metalaw policy promote %s", is.object.Name)
+		found.Warn("the ConfigMap bears the record of a former activation, as one from a backup does. Where its PolicyRevision came from a backup "+
+			"too, that revision's promotion says what is in force, and this label is none. To promote it: metalaw policy promote %s", is.object.Name)
 	}
 }

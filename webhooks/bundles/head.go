@@ -127,7 +127,7 @@ func checkKept(was, is *head, found *review.Findings) {
 	}
 	if keys := was.differs(is); len(keys) > 0 {
 		found.Deny(field.Forbidden(field.NewPath("data"), fmt.Sprintf(
-			"%s would change, and the files of a bundle of stage %s stay as they are; a change is a new version: raise version in %s "+
+			"%s would change, and the files of a bundle of stage %s stay as they are. A change is a new version: raise version in %s "+
 				"and store it in a ConfigMap of another name", strings.Join(keys, ", "), was.stage, bundle.BundleFile)))
 	}
 }

@@ -87,8 +87,8 @@ func checkListed(h *head, part *corev1.ConfigMap, left map[string]string, found 
 	}
 	if len(broken) > 0 {
 		found.Deny(field.Forbidden(field.NewPath("data"), fmt.Sprintf(
-			"ConfigMap %s, of stage %s, lists %s here by digest, so that it stays as it is, with label %s; "+
-				"a change is a new version in ConfigMaps of other names, and what is not used any more goes after its head",
+			"ConfigMap %s, of stage %s, lists %s here by digest, so that it stays as it is, with label %s. "+
+				"A change is a new version in ConfigMaps of other names, and what is not used any more goes after its head",
 			h.object.Name, h.stage, strings.Join(broken, ", "), policyv1alpha1.BundlePartLabel)))
 	}
 }

@@ -85,7 +85,7 @@ func sizeWarnings(cm *corev1.ConfigMap) []string {
 	}
 	if copied := len(cm.Annotations[LastApplied]); copied > 0 && annotations > maxAnnotations*3/4 {
 		warnings = append(warnings, fmt.Sprintf("%s: kubectl apply keeps a copy of the object in an annotation, and %d KiB of the 256 KiB that "+
-			"annotations may take are taken; use kubectl apply --server-side, which keeps none", cm.Name, annotations>>10))
+			"annotations may take are taken. Use kubectl apply --server-side, which keeps none", cm.Name, annotations>>10))
 	}
 	size := 0
 	for _, text := range cm.Data {
@@ -95,7 +95,7 @@ func sizeWarnings(cm *corev1.ConfigMap) []string {
 		size += len(data)
 	}
 	if size > maxData*3/4 {
-		warnings = append(warnings, fmt.Sprintf("%s: the files take %d KiB of the 1024 KiB that a ConfigMap can hold; keep some in ConfigMaps "+
+		warnings = append(warnings, fmt.Sprintf("%s: the files take %d KiB of the 1024 KiB that a ConfigMap can hold. Keep some in ConfigMaps "+
 			"labelled %s, and list them with their digests in %s", cm.Name, size>>10, policyv1alpha1.BundlePartLabel, policyv1alpha1.ManifestKey))
 	}
 	return warnings

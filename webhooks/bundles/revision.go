@@ -16,7 +16,7 @@ import (
 	"github.com/metalaw/metalaw/webhooks/review"
 )
 
-const managersAlone = "the manager writes it, and nobody else: store a bundle in a ConfigMap, and label that with the stage"
+const managersAlone = "only the manager writes it: store a bundle in a ConfigMap, and label that with the stage"
 
 // revisionFacts is what was looked up for a change of a PolicyRevision by somebody.
 type revisionFacts struct {
@@ -121,8 +121,8 @@ var asks = map[policyv1alpha1.LabelledStage]string{policyv1alpha1.LabelledShadow
 
 func checkRevisionDeletion(c review.Change[policyv1alpha1.PolicyRevision], f revisionFacts, found *review.Findings) {
 	if damaged(c.Old) {
-		found.Warn("the content of the revision is damaged: restore it from a good backup at once, under the same name and with its annotations; " +
-			"until then servers pinned to it come under what is in force")
+		found.Warn("the content of the revision is damaged: restore it from a good backup at once, under the same name and with its annotations. " +
+			"Until then servers pinned to it come under what is in force")
 		if !f.mayActivate {
 			found.Deny(mayNot(nil, c.User, c.Old.Spec.Bundle, ""))
 		}
@@ -134,8 +134,8 @@ func checkRevisionDeletion(c review.Change[policyv1alpha1.PolicyRevision], f rev
 	}
 	if st := c.Old.Status; f.use == "" && asks[st.LabelledStage] != "" {
 		found.Deny(field.Forbidden(nil, fmt.Sprintf(
-			"ConfigMap %s, which holds the bundle, bears stage %s still, and would have the revision made and used anew; "+
-				"label it %s=%s or delete it, and delete the revision then",
+			"ConfigMap %s, which holds the bundle, bears stage %s still, and would have the revision made and used anew. "+
+				"Label it %s=%s or delete it, and delete the revision then",
 			st.Head, asks[st.LabelledStage], policyv1alpha1.StageLabel, policyv1alpha1.LabelDraft)))
 	}
 	if f.pinned > 0 {

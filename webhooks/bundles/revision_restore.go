@@ -163,11 +163,11 @@ func checkRestore(c review.Change[policyv1alpha1.PolicyRevision], f revisionFact
 	found.Warn("a revision is restored, as from a backup; a new bundle is stored in a ConfigMap instead")
 	if f.restored.displaces != "" {
 		found.Warn("its promotion %d is the latest, so that it is in force at once, on every manager and without waiting for any, "+
-			"in the place of %s; to go back, promote that one's ConfigMap again", c.New.Promotion(), f.restored.displaces)
+			"in the place of %s. To go back, promote that one's ConfigMap again", c.New.Promotion(), f.restored.displaces)
 	}
 	if n := c.New.Promotion(); f.restored.missing && (n == 0 || n < f.restored.promotion) {
-		found.Warn("the revision was in force, and comes back without the number in the annotation %s that keeps it there: it gets that again, "+
-			"unless the managers have restarted since it was deleted; see in metalaw policy history what is in force, and promote it where it is not",
+		found.Warn("the revision was in force, and comes back without the number in the annotation %s that keeps it there. It gets that again, "+
+			"unless the managers have restarted since it was deleted. See in metalaw policy history what is in force, and promote it where it is not",
 			policyv1alpha1.PromotionAnnotation)
 	}
 }

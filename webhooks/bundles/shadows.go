@@ -42,7 +42,7 @@ func (l *Rules) judgeShadows(ctx context.Context, was, is *head, c *Examined, fo
 	slices.Sort(shadows)
 	found.Deny(field.Forbidden(labelsPath.Key(policyv1alpha1.StageLabel), fmt.Sprintf(
 		"%d bundles are evaluated in shadow, and no more are at once, because each is compiled by every manager and evaluated at every "+
-			"decision; label the ConfigMap of one of them %s=%s first, or store this one as a draft: %s",
+			"decision. Label the ConfigMap of one of them %s=%s first, or store this one as a draft: %s",
 		len(shadows), policyv1alpha1.StageLabel, policyv1alpha1.LabelDraft, strings.Join(shadows, ", "))))
 	return nil
 }

@@ -80,7 +80,7 @@ func TestAGangIsExplainedByTheMembersThatTheSchedulerCounts(t *testing.T) {
 		"the other one has its server, and does not say so yet": {first("a"), []v1alpha1.Server{aServer("a", "db-1"), aServer("b", "")}, 2,
 			"its turn: it would get b now"},
 		"the quota has no room for both": {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", ""), aServer("b", "")}, 1,
-			"its gang: it takes 2 servers, and the quota of the namespace allows its claims 1; none of its members gets one until the quota is raised or the gang is smaller"},
+			"its gang: it takes 2 servers, and the quota of the namespace allows its claims 1. None of its members gets one until the quota is raised or the gang is smaller"},
 		"the fleet has too few servers, whichever get free": {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", "else")}, 2,
 			"its gang: it takes 2 servers, and the whole fleet, free or not, has 1; its members wait until there are more or the gang is smaller"},
 		"one is reserved for the other": {func(*v1alpha1.ServerClaim) {}, []v1alpha1.Server{aServer("a", "db-1"), aServer("b", "")}, 2, "its turn: it would get b now"},

@@ -51,7 +51,7 @@ func TestClaimsCountAgainstTheQuotaInTheirOrder(t *testing.T) {
 		"as many as it may have": {2, one("name: q1") + one("name: q2"), nil, []string{a, b}},
 		"one too many":           {1, one("name: q1") + one("name: q2") + one("name: q3"), nil, []string{a, over(1, 1, 1), over(1, 1, 1)}},
 		"a member of a gang too many": {1, one("name: q1, "+gang) + one("name: q2, "+gang), nil, []string{"allowed: its gang: it takes 2 servers, and the quota of the " +
-			"namespace allows its claims 1; none of its members gets one until the quota is raised or the gang is smaller", over(1, 1, 1)}},
+			"namespace allows its claims 1. None of its members gets one until the quota is raised or the gang is smaller", over(1, 1, 1)}},
 		"one that is stored counts": {2, one("name: q1") + one("name: q2"), []client.Object{stored(func(*v1alpha1.ServerClaim) {})}, []string{a, over(2, 2, 1)}},
 		"one that gives its server back counts": {2, one("name: q1") + one("name: q2"), []client.Object{stored(func(c *v1alpha1.ServerClaim) {
 			c.DeletionTimestamp, c.Spec.ServerRef = ptr.To(metav1.Unix(1, 0)), &corev1.LocalObjectReference{Name: "gone"}
