@@ -111,7 +111,7 @@ func (r *cycle) ready(ctx context.Context, a pendingClaim) bool {
 
 // solve asks what becomes of claims, of several as members of one gang. Failed are servers to leave out by name; nil is none.
 func (r *cycle) solve(ctx context.Context, failed map[string]bool, some ...*claims.Claim) []solve.Result {
-	want := solve.Want{Mode: solve.Best, Forbids: r.forbids(ctx)}
+	want := solve.Want{Mode: solve.Best, Forbids: r.forbids(ctx), Steps: r.s.gangSteps}
 	tried := len(failed) > 0
 	for _, c := range some {
 		tried = tried || r.s.backoff.hasTried(uidOf(c))

@@ -39,14 +39,18 @@ func (r *cycle) serveGang(ctx context.Context, key gangKey) {
 		return
 	}
 	r.gangs[key] = true
-	if at, is := r.s.limited[key]; is && r.began.Sub(at) < limitedFor {
-		return // its members have their message already
-	}
-	_, open := r.s.pending.members(key, r.s.granted(), r.s.now())
-	for uid := range open {
-		r.s.backoff.anew(uid, r.s.now())
+	if _, open := r.s.pending.members(key, r.s.granted(), r.s.now()); !r.isLimited(key) {
+		for uid := range open {
+			r.s.backoff.anew(uid, r.s.now())
+		}
 	}
 	r.tryGang(ctx, key, nil)
+}
+
+// isLimited says that a gang waits because its search ended at its limit.
+func (r *cycle) isLimited(key gangKey) bool {
+	at, is := r.s.limited[key]
+	return is && r.began.Sub(at) < limitedFor
 }
 
 // wakeLimited has the next cycle look at the gangs that have waited for that long. It returns when to do so for the others; 0 for never.
@@ -90,6 +94,10 @@ func (r *cycle) tryGang(ctx context.Context, key gangKey, denied error) {
 		return
 	}
 	slices.SortFunc(everyone, before)
+	if r.isLimited(key) { // its members have their message, but what is reserved for them does not wait
+		r.completeOrGiveBack(ctx, key, members, everyone)
+		return
+	}
 	asks := make([]*claims.Claim, len(everyone))
 	for i, a := range everyone {
 		asks[i] = a.ask

@@ -54,7 +54,7 @@ func (p *pending) named(c *v1alpha1.ServerClaim) bool {
 	return n != nil && n.claim.Spec.ServerRef != nil && c.Spec.ServerRef == nil
 }
 
-// stir has the next pass look at the claims to which another one matters: those of its gang, and those for whose spread it counts. It
+// stir has the next cycle look at the claims to which another one matters: those of its gang, and those for whose spread it counts. It
 // says whether there are any. Both versions may be nil.
 func (p *pending) stir(namespace string, before, after *namespaceClaim) bool {
 	found := false
@@ -74,7 +74,7 @@ func (p *pending) stir(namespace string, before, after *namespaceClaim) bool {
 	return p.classes.respreadIn(namespace, before, after) || found
 }
 
-// regained has the next pass look at a gang where the member that a server is written for, in one of two versions, lost or got back
+// regained has the next cycle look at a gang where the member that a server is written for, in one of two versions, lost or got back
 // the server that it names. It says whether there are any. A member that has its server is not looked at for its own sake, but as
 // long as it has none the others wait.
 func (p *pending) regained(change index.Change, e *index.Entry) bool {
@@ -97,7 +97,7 @@ func sameMember(a, b *namespaceClaim) bool {
 	return !a.isMember() || *a.ask.Gang() == *b.ask.Gang() && (a.claim.Spec.ServerRef == nil) == (b.claim.Spec.ServerRef == nil)
 }
 
-// wakeGang has the next pass look at the members of a gang that are open. It says whether there are any.
+// wakeGang has the next cycle look at the members of a gang that are open. It says whether there are any.
 func (p *pending) wakeGang(key gangKey) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 )
 
 // pending is every open claim as it was seen last, by the watch or in the answer to our own write, and which of them the next
-// pass has to look at. It does no I/O and is safe for concurrent use.
+// cycle has to look at. It does no I/O and is safe for concurrent use.
 type pending struct {
 	mu      sync.Mutex
 	claims  map[types.UID]*openClaim
@@ -220,7 +220,7 @@ func (p *pending) change(uid types.UID, f func(*openClaim)) {
 	}
 }
 
-// wakeAll has the next pass look at every claim.
+// wakeAll has the next cycle look at every claim.
 func (p *pending) wakeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -229,7 +229,7 @@ func (p *pending) wakeAll() {
 	}
 }
 
-// concerned has the next pass look at the claims that a change of a server concerns: those that it could satisfy now, those
+// concerned has the next cycle look at the claims that a change of a server concerns: those that it could satisfy now, those
 // that name the server, and those that the server names. It says whether there are any.
 func (p *pending) concerned(change index.Change) bool {
 	p.mu.Lock()
@@ -257,7 +257,7 @@ func (p *pending) concerned(change index.Change) bool {
 	return found
 }
 
-// roomCameUp has the next pass look at the claims for which the quota of their namespace left no room, where a server no longer counts
+// roomCameUp has the next cycle look at the claims for which the quota of their namespace left no room, where a server no longer counts
 // for it: they come before others that became due since. It says whether there are any.
 func (p *pending) roomCameUp(change index.Change) bool {
 	namespace := change.Before.CountsFor()
@@ -278,7 +278,7 @@ func isBoundBy(c *v1alpha1.ServerClaim, e *index.Entry) bool {
 	return e != nil && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == e.Name() && policies.RelationOf(index.Server(e), c) == policies.Holds
 }
 
-// offered has the next pass look at the claims that a server could satisfy, which this process gave back by itself. It says
+// offered has the next cycle look at the claims that a server could satisfy, which this process gave back by itself. It says
 // whether there are any.
 func (p *pending) offered(e *index.Entry) bool {
 	p.mu.Lock()

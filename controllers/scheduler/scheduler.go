@@ -36,8 +36,9 @@ type Scheduler struct {
 
 	// What follows is for the loop alone.
 
-	// limited is when the search for a gang ended at its limit.
-	limited map[gangKey]time.Time
+	// limited is when the search for a gang ended at its limit, of gangSteps steps or, where that is 0, solve.MaxSteps.
+	limited   map[gangKey]time.Time
+	gangSteps int64
 	// backoff spaces the writes that come to nothing.
 	backoff backoff
 	// answers is what the rules said of claims.
@@ -101,7 +102,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 	s.answers.keep(s.pending)
 	s.uncertain.keep(s.pending.isOpen, began)
 	s.backoff.wake(s.pending, began)
-	again := s.wakeLimited(began)
+	s.wakeLimited(began)
 	r.serveAll(ctx, s.pending.take(s.granted(), began))
 	r.reconsider()
 	s.messages.explain(r.snapshot, r.left)
@@ -109,7 +110,7 @@ func (s *Scheduler) Reconcile(ctx context.Context, p pass) (reconcile.Result, er
 		s.messages.restateSoon()
 	}
 	passSeconds.Observe(s.now().Sub(began).Seconds())
-	again = trigger.Earlier(again, trigger.Earlier(s.backoff.next(s.now()), s.uncertain.again()))
+	again := trigger.Earlier(s.wakeLimited(began), trigger.Earlier(s.backoff.next(s.now()), s.uncertain.again()))
 	if r.again || s.binder.freed.Load() {
 		again = trigger.Earlier(again, firstWait) // our own write wakes no claim
 	}
