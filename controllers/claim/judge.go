@@ -73,7 +73,7 @@ func agree(server *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
 // adoptable says that the claim is Bound by the word of a backup or of another operator, and that its server names it as it
 // names the server. Its clients must not see it lose what it is about to be given back.
 func (f facts) adoptable() bool {
-	return f.claim.Status.Phase == v1alpha1.PhaseBound && scheduler.RelationOf(f.server, f.claim) == scheduler.Adoptable
+	return f.claim.Status.Phase == v1alpha1.PhaseBound && policies.RelationOf(f.server, f.claim) == policies.Adoptable
 }
 
 func (f facts) adopting() standing {
@@ -100,7 +100,7 @@ func (f facts) lost() standing {
 	s := standing{reason: v1alpha1.ReasonBindingLost}
 	name, ref := f.server.Name, f.server.Spec.ServerClaimRef
 	switch {
-	case scheduler.RelationOf(f.server, f.claim) == scheduler.Adoptable:
+	case policies.RelationOf(f.server, f.claim) == policies.Adoptable:
 		s.message = fmt.Sprintf("the server %q names this claim, and is being taken over", name)
 	case v1alpha1.BindingEnded(f.server):
 		s.message = fmt.Sprintf("the server %q was released, and what the claim had on it goes; "+

@@ -12,7 +12,6 @@ import (
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/controllers/loop"
-	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -60,7 +59,7 @@ func (v *scope) forward(ctx context.Context) loop.Progress {
 	switch {
 	case err != nil:
 		return loop.Broken(err)
-	case found && !agree(&server, c) && scheduler.RelationOf(&server, c) == scheduler.Adoptable:
+	case found && !agree(&server, c) && policies.RelationOf(&server, c) == policies.Adoptable:
 		return loop.Waiting(v1alpha1.ReasonAdopting, "the operation waits until the claim's UID is recorded on its server", 0)
 	case !found || !agree(&server, c):
 		v.operated = operationRefused

@@ -18,6 +18,7 @@ import (
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/scheduler"
 	"github.com/metalaw/metalaw/internal/fieldindex"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // Finalize implements loop.Scope: it records the claim's end on its server and takes the claim's boot configuration away.
@@ -122,11 +123,11 @@ func (v *scope) release(ctx context.Context, server *v1alpha1.Server) error {
 // endBinding changes a server in memory as the end of a claim asks. It says whether there was anything to change.
 func endBinding(server *v1alpha1.Server, c *v1alpha1.ServerClaim, now time.Time) bool {
 	ours := server.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.UID)
-	switch relation := scheduler.RelationOf(server, c); {
-	case relation == scheduler.Holds && scheduler.Untouched(server):
+	switch relation := policies.RelationOf(server, c); {
+	case relation == policies.Holds && scheduler.Untouched(server):
 		scheduler.ForgetBinding(server)
 		return true
-	case !ours && relation != scheduler.Adoptable:
+	case !ours && relation != policies.Adoptable:
 		return false
 	case server.Annotations[v1alpha1.ReleasedClaimAnnotation] == string(c.UID):
 		return false

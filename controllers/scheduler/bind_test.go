@@ -192,7 +192,7 @@ func TestAClaimThatIsDeletedDuringAPassLeavesNoVerdict(t *testing.T) {
 		return during{func() {
 			if asked++; asked == 2 { // the watch shows that the first one went
 				w.s.pending.gone("ns", "uid-first")
-				w.s.verdicts.drop("uid-first")
+				w.s.messages.verdicts.drop("uid-first")
 			}
 		}}, engine.Revision{Name: "test"}
 	}
@@ -206,7 +206,7 @@ func TestAClaimThatIsDeletedDuringAPassLeavesNoVerdict(t *testing.T) {
 	if got := pendingFor(t, "PolicyRejected") - before; got != 1 {
 		t.Errorf("the metric counts %v claims", got)
 	}
-	w.s.verdicts.drop("uid-second")
+	w.s.messages.verdicts.drop("uid-second")
 }
 
 // pendingFor reads the metric of claims that wait.
@@ -298,7 +298,7 @@ func TestAnAdoptionIsToldOnTheClaimAndTheServer(t *testing.T) {
 			w.addClaim(aClaim("claim", naming("a")))
 			w.deliver(9)
 			recorder := events.NewFakeRecorder(9)
-			w.s.recorder = recorder
+			w.s.messages.recorder = recorder
 			w.must(w.pass())
 			close(recorder.Events)
 			var told []string
@@ -352,7 +352,7 @@ func TestNoEventOfAServerNamesAClaim(t *testing.T) {
 	w.addClaim(aClaim("secret-old", naming("s2")))
 	w.deliver(9)
 	var told []string
-	w.s.recorder = toldAbout{&told}
+	w.s.messages.recorder = toldAbout{&told}
 	w.must(w.pass())
 	slices.Sort(told)
 	want := []string{

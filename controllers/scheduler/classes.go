@@ -10,86 +10,56 @@ import (
 	"github.com/metalaw/metalaw/policies/index"
 )
 
-// class is the open claims that ask the hard contract for the same.
-type class struct {
+// equivalenceClass is the open claims that ask the hard contract for the same.
+type equivalenceClass struct {
 	key  string
 	spec selection.ClaimSpec
 	// placed is what they ask for beside it. namespace is theirs where they are spread; else those of several may share a class.
 	placed    *placement.Placement
 	namespace string
 	members   map[types.UID]*openClaim
-	// offered says that a server came up, since the last pass, that could satisfy them.
+	// offered says that a server came up, since the last cycle, that could satisfy them.
 	offered bool
-	// home is the set in which the class is found.
-	home map[*class]struct{}
 }
 
-// label is a key with its value.
-type label struct{ key, value string }
-
-// classes finds the claims that a server could satisfy without a look at the others: a class is kept under the server that it
-// names, or under one of the labels that it selects, and only one that selects no label is looked at for every server.
-type classes struct {
-	byKey    map[string]*class
-	byServer map[string]map[*class]struct{}
-	byLabel  map[label]map[*class]struct{}
-	anywhere map[*class]struct{}
-	// spread are those that keep apart from other claims.
-	spread map[*class]struct{}
+// equivalenceClasses are the classes, so that a server is compared once with all claims that ask for the same.
+type equivalenceClasses struct {
+	byKey map[string]*equivalenceClass
+	// byServer has them by the server that they name; those that name none are under the empty name.
+	byServer map[string]map[*equivalenceClass]struct{}
+	// spread are those whose claims are spread.
+	spread map[*equivalenceClass]struct{}
 }
 
-func newClasses() classes {
-	return classes{byKey: map[string]*class{}, byServer: map[string]map[*class]struct{}{}, byLabel: map[label]map[*class]struct{}{},
-		anywhere: map[*class]struct{}{}, spread: map[*class]struct{}{}}
+func newEquivalenceClasses() equivalenceClasses {
+	return equivalenceClasses{byKey: map[string]*equivalenceClass{}, byServer: map[string]map[*equivalenceClass]struct{}{},
+		spread: map[*equivalenceClass]struct{}{}}
 }
 
 // join puts a claim into the class of those that ask for the same.
-func (k *classes) join(uid types.UID, w *openClaim) {
-	key, namespace := w.ask.Class(), ""
-	if w.ask.Placement.Spread() != nil || w.ask.Gang() != nil {
-		namespace = w.claim.Namespace
-	}
+func (k *equivalenceClasses) join(uid types.UID, w *openClaim) {
+	key := w.ask.Class()
 	c := k.byKey[key]
 	if c == nil {
-		c = &class{key: key, spec: w.ask.Spec, placed: w.ask.Placement, namespace: namespace, members: map[types.UID]*openClaim{}}
+		c = &equivalenceClass{key: key, spec: w.ask.Spec, placed: w.ask.Placement, members: map[types.UID]*openClaim{}}
 		if w.ask.Placement.Spread() != nil {
+			c.namespace = w.claim.Namespace
 			k.spread[c] = struct{}{}
 		}
-		c.home = k.home(w.ask.Spec)
-		c.home[c] = struct{}{}
 		k.byKey[key] = c
+		named := k.byServer[c.spec.ServerRef]
+		if named == nil {
+			named = map[*equivalenceClass]struct{}{}
+			k.byServer[c.spec.ServerRef] = named
+		}
+		named[c] = struct{}{}
 	}
 	c.members[uid] = w
 	w.class = c
 }
 
-// home is where a class is to be found: under the label that the fewest others are found under.
-func (k *classes) home(spec selection.ClaimSpec) map[*class]struct{} {
-	if spec.ServerRef != "" {
-		return under(k.byServer, spec.ServerRef)
-	}
-	if spec.Selector == nil || len(spec.Selector.MatchLabels) == 0 {
-		return k.anywhere
-	}
-	var best label
-	least := -1
-	for key, value := range spec.Selector.MatchLabels {
-		if n := len(k.byLabel[label{key, value}]); least < 0 || n < least {
-			best, least = label{key, value}, n
-		}
-	}
-	return under(k.byLabel, best)
-}
-
-func under[K comparable](all map[K]map[*class]struct{}, key K) map[*class]struct{} {
-	if all[key] == nil {
-		all[key] = map[*class]struct{}{}
-	}
-	return all[key]
-}
-
 // leave takes a claim out of its class.
-func (k *classes) leave(uid types.UID, c *class) {
+func (k *equivalenceClasses) leave(uid types.UID, c *equivalenceClass) {
 	if c == nil {
 		return
 	}
@@ -98,43 +68,30 @@ func (k *classes) leave(uid types.UID, c *class) {
 		return
 	}
 	delete(k.byKey, c.key)
-	delete(c.home, c)
 	delete(k.spread, c)
-	if ref := c.spec.ServerRef; ref != "" && len(k.byServer[ref]) == 0 {
-		delete(k.byServer, ref)
-	}
-	if c.spec.Selector == nil {
-		return
-	}
-	for key, value := range c.spec.Selector.MatchLabels {
-		if l := (label{key, value}); len(k.byLabel[l]) == 0 {
-			delete(k.byLabel, l)
-		}
+	delete(k.byServer[c.spec.ServerRef], c)
+	if len(k.byServer[c.spec.ServerRef]) == 0 {
+		delete(k.byServer, c.spec.ServerRef)
 	}
 }
 
 // offer marks the classes that a server could satisfy, and says whether there are any.
-func (k *classes) offer(e *index.Entry) bool {
+func (k *equivalenceClasses) offer(e *index.Entry) bool {
 	if !e.IsFree() {
 		return false
 	}
 	found := false
-	look := func(all map[*class]struct{}) {
-		for c := range all {
+	for _, name := range []string{"", e.Name()} {
+		for c := range k.byServer[name] {
 			if e.Eligible(c.spec) && c.accepts(e) {
 				c.offered, found = true, true
 			}
 		}
 	}
-	look(k.byServer[e.Name()])
-	look(k.anywhere)
-	for key, value := range e.State.Labels {
-		look(k.byLabel[label{key, value}])
-	}
 	return found
 }
 
 // accepts says whether the placement of the class accepts a server, whatever the counts of its spread are.
-func (c *class) accepts(e *index.Entry) bool {
+func (c *equivalenceClass) accepts(e *index.Entry) bool {
 	return c.placed == nil || c.placed.Accepts(e.Candidate().Facts())
 }

@@ -258,7 +258,7 @@ func (w *world) checkCommit(before *v1alpha1.Server) {
 		if gang == nil || slices.ContainsFunc(w.gangs[c.UID], func(known *placement.Gang) bool { return known == nil || known.Name != gang.Name }) {
 			continue // the scheduler does not know yet that it is of this gang
 		}
-		if RelationOf(before, c) == Holds && c.Spec.ServerRef == nil && w.committed(gang.Name) {
+		if policies.RelationOf(before, c) == policies.Holds && c.Spec.ServerRef == nil && w.committed(gang.Name) {
 			w.mistake("server %s was taken from claim %s, though another of gang %s has its own", before.Name, c.Name, gang.Name)
 		}
 	}

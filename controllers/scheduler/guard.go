@@ -16,40 +16,30 @@ type guard struct {
 }
 
 type guarded struct {
-	mu    sync.Mutex // held while the claim is being bound, or ends
+	mu    sync.Mutex // locked while the claim is being bound, or ends
 	users int        // who holds or waits for mu; under guard.mu
 	ended bool       // under guard.mu
 }
 
 func newGuard() *guard { return &guard{claims: map[types.UID]*guarded{}} }
 
-// bind runs f unless the claim has ended; it says whether it did.
-func (g *guard) bind(uid types.UID, f func() error) (bool, error) {
-	c := g.enter(uid, false)
-	defer g.leave(uid, c)
+// bind runs f unless one of the claims has ended. No other caller waits for one claim while it keeps another, so that the order of
+// the claims does not matter as long as no claim is bound twice at the same time.
+func (g *guard) bind(uids []types.UID, f func()) {
+	if len(uids) == 0 {
+		f()
+		return
+	}
+	c := g.enter(uids[0], false)
+	defer g.leave(uids[0], c)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g.mu.Lock()
 	ended := c.ended
 	g.mu.Unlock()
-	if ended {
-		return false, nil
+	if !ended {
+		g.bind(uids[1:], f)
 	}
-	return true, f()
-}
-
-// bindAll is bind for several claims at once. Nobody else waits for one claim while they keep another, so that the order does not
-// matter as long as no claim is bound twice at the same time.
-func (g *guard) bindAll(uids []types.UID, f func() error) (bool, error) {
-	if len(uids) == 0 {
-		return true, f()
-	}
-	all := false
-	_, err := g.bind(uids[0], func() (err error) {
-		all, err = g.bindAll(uids[1:], f)
-		return err
-	})
-	return all, err
 }
 
 // isBound says that the claim is being bound right now.

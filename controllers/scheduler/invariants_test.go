@@ -110,14 +110,14 @@ func (w *world) checkLeftovers() {
 	wanted := map[string]bool{}
 	for _, c := range w.claims() {
 		for _, s := range w.servers() {
-			wanted[s.Name] = wanted[s.Name] || RelationOf(s, c) == Adoptable
+			wanted[s.Name] = wanted[s.Name] || policies.RelationOf(s, c) == policies.Adoptable
 		}
 		if c.Spec.ServerRef != nil {
 			named[c.UID] = c.Spec.ServerRef.Name
 		}
 	}
 	for _, s := range w.servers() {
-		if uid := types.UID(s.Annotations[v1alpha1.ClaimUIDAnnotation]); untouched(s) && named[uid] != s.Name && !(w.locked[s.Name] && wanted[s.Name]) {
+		if uid := types.UID(s.Annotations[v1alpha1.ClaimUIDAnnotation]); Untouched(s) && named[uid] != s.Name && !(w.locked[s.Name] && wanted[s.Name]) {
 			w.t.Fatalf("server %s stays reserved for claim %s, which names %q", s.Name, uid, named[uid])
 		}
 	}
@@ -175,8 +175,8 @@ func (w *world) mayStand(spread *placement.Spread, c *v1alpha1.ServerClaim, s *v
 			if g := policies.GangOf(other); g != nil {
 				gang = g.Name
 			}
-			relation := RelationOf(one, other)
-			switch has := relation == Holds || relation == Adoptable; {
+			relation := policies.RelationOf(one, other)
+			switch has := relation == policies.Holds || relation == policies.Adoptable; {
 			case other.UID == c.UID || !spread.Counts(other.Labels, gang):
 			case has:
 				written[rack]++
@@ -219,7 +219,7 @@ func (w *world) checkGangCalm(name string, members []*v1alpha1.ServerClaim, free
 // holding is a server that is written for a claim.
 func (w *world) holding(c *v1alpha1.ServerClaim) *v1alpha1.Server {
 	for _, s := range w.servers() {
-		if RelationOf(s, c) == Holds {
+		if policies.RelationOf(s, c) == policies.Holds {
 			return s
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/metalaw/metalaw/policies/index"
 )
 
-// namespaceClaim is a claim, open or not, as others of its namespace have to do with it: they keep apart from it, or are of its gang.
+// namespaceClaim is a claim, open or not, as it matters to others of its namespace: it counts for their spread, or is of their gang.
 type namespaceClaim struct {
 	claim *v1alpha1.ServerClaim
 	ask   *claims.Claim
@@ -26,9 +26,6 @@ type gangKey struct{ namespace, name string }
 
 // isMember says that the claim counts as a member of its gang: it has a server, or can be given one.
 func (n *namespaceClaim) isMember() bool { return n != nil && n.ask.CountsAsMember() }
-
-// gangName is empty where the claim is of no gang.
-func (n *namespaceClaim) gangName() string { return n.ask.GangName() }
 
 // know remembers a version of a claim, and returns the one before; later is false, and nothing changes, where a version that is as late
 // is known already. That of a claim which is not open counts too, or an older one would open the claim again.
@@ -57,28 +54,27 @@ func (p *pending) named(c *v1alpha1.ServerClaim) bool {
 	return n != nil && n.claim.Spec.ServerRef != nil && c.Spec.ServerRef == nil
 }
 
-// stir has the next pass look at the claims to which another one matters: those of its gang, and those that keep apart from it. It
+// stir has the next cycle look at the claims to which another one matters: those of its gang, and those for whose spread it counts. It
 // says whether there are any. Both versions may be nil.
 func (p *pending) stir(namespace string, before, after *namespaceClaim) bool {
 	found := false
 	if !sameMember(before, after) {
-		found = false
 		for _, n := range []*namespaceClaim{before, after} {
 			if n != nil && n.ask.Gang() != nil {
-				found = p.stirGang(gangKey{namespace, n.gangName()}) || found
+				found = p.stirGang(gangKey{namespace, n.ask.GangName()}) || found
 			}
 		}
 	}
-	if before != nil && after != nil && maps.Equal(before.claim.Labels, after.claim.Labels) && before.gangName() == after.gangName() {
+	if before != nil && after != nil && maps.Equal(before.claim.Labels, after.claim.Labels) && before.ask.GangName() == after.ask.GangName() {
 		return found
 	}
-	if before == nil && (after == nil || after.claim.Spec.ServerRef == nil) { // it holds nothing
+	if before == nil && (after == nil || after.claim.Spec.ServerRef == nil) { // it has no server
 		return found
 	}
 	return p.classes.respreadIn(namespace, before, after) || found
 }
 
-// regained has the next pass look at a gang where the member that a server is written for, in one of two versions, lost or got back
+// regained has the next cycle look at a gang where the member that a server is written for, in one of two versions, lost or got back
 // the server that it names. It says whether there are any. A member that has its server is not looked at for its own sake, but as
 // long as it has none the others wait.
 func (p *pending) regained(change index.Change, e *index.Entry) bool {
@@ -86,7 +82,7 @@ func (p *pending) regained(change index.Change, e *index.Entry) bool {
 	if n == nil || n.ask.Gang() == nil || n.keeps(change.Before) == n.keeps(change.After) {
 		return false
 	}
-	return p.stirGang(gangKey{n.claim.Namespace, n.gangName()})
+	return p.stirGang(gangKey{n.claim.Namespace, n.ask.GangName()})
 }
 
 // keeps says that a server is the one that the claim names, and is written for it.
@@ -101,18 +97,18 @@ func sameMember(a, b *namespaceClaim) bool {
 	return !a.isMember() || *a.ask.Gang() == *b.ask.Gang() && (a.claim.Spec.ServerRef == nil) == (b.claim.Spec.ServerRef == nil)
 }
 
-// wakeGang has the next pass look at the members of a gang that are open. It says whether there are any.
+// wakeGang has the next cycle look at the members of a gang that are open. It says whether there are any.
 func (p *pending) wakeGang(key gangKey) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stirGang(key)
 }
 
-// stirGang is wakeGang for who holds mu.
+// stirGang is wakeGang for a caller that has locked mu.
 func (p *pending) stirGang(key gangKey) bool {
 	found := false
 	for uid, n := range p.all[key.namespace] {
-		if w := p.claims[uid]; w != nil && n.gangName() == key.name {
+		if w := p.claims[uid]; w != nil && n.ask.GangName() == key.name {
 			w.due, found = true, true
 		}
 	}
@@ -125,7 +121,7 @@ func (p *pending) members(key gangKey, granted bundle.Priority, now time.Time) (
 	defer p.mu.Unlock()
 	open = map[types.UID]pendingClaim{}
 	for uid, n := range p.all[key.namespace] {
-		if !n.isMember() || n.gangName() != key.name {
+		if !n.isMember() || n.ask.GangName() != key.name {
 			continue
 		}
 		all = append(all, n)

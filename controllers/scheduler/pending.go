@@ -18,12 +18,12 @@ import (
 )
 
 // pending is every open claim as it was seen last, by the watch or in the answer to our own write, and which of them the next
-// pass has to look at. It does no I/O and is safe for concurrent use.
+// cycle has to look at. It does no I/O and is safe for concurrent use.
 type pending struct {
 	mu      sync.Mutex
 	claims  map[types.UID]*openClaim
 	byName  map[claims.Key]types.UID
-	classes classes
+	classes equivalenceClasses
 	// all is every claim by its namespace, also those that are not open.
 	all map[string]map[types.UID]*namespaceClaim
 	// ended are claims that were found gone before the watch told. What it tells of them until then is old.
@@ -35,7 +35,7 @@ type pendingClaim struct {
 	claim *v1alpha1.ServerClaim
 	// ask is the claim for the solver, with what the bundle grants it.
 	ask   *claims.Claim
-	class *class
+	class *equivalenceClass
 	// offered says that the claim is looked at only because a server came up that could satisfy its class.
 	offered bool
 }
@@ -82,7 +82,7 @@ func (w *openClaim) granted(granted bundle.Priority, now time.Time) pendingClaim
 }
 
 func newPending() *pending {
-	return &pending{claims: map[types.UID]*openClaim{}, byName: map[claims.Key]types.UID{}, classes: newClasses(),
+	return &pending{claims: map[types.UID]*openClaim{}, byName: map[claims.Key]types.UID{}, classes: newEquivalenceClasses(),
 		all: map[string]map[types.UID]*namespaceClaim{}, ended: map[types.UID]bool{}}
 }
 
@@ -95,7 +95,7 @@ func (p *pending) saw(c *v1alpha1.ServerClaim, now time.Time) bool {
 		return false
 	}
 	before := p.claims[c.UID]
-	if !open(c) {
+	if !policies.Open(c) {
 		p.remove(c.UID)
 		return p.stir(c.Namespace, was, p.all[c.Namespace][c.UID])
 	}
@@ -127,7 +127,7 @@ func (p *pending) wrote(c *v1alpha1.ServerClaim) {
 	if _, later := p.know(c); !later {
 		return
 	}
-	if !open(c) {
+	if !policies.Open(c) {
 		p.remove(c.UID)
 		return
 	}
@@ -199,25 +199,28 @@ func (p *pending) isOpen(uid types.UID) bool {
 }
 
 // get returns an open claim and since when it is open; nil where the claim is not open.
-func (p *pending) get(uid types.UID) (*v1alpha1.ServerClaim, time.Time) {
+func (p *pending) get(uid types.UID) (c *v1alpha1.ServerClaim, since time.Time) {
+	p.change(uid, func(w *openClaim) { c, since = w.claim, w.since })
+	return c, since
+}
+
+// wake has the next cycle look at a claim.
+func (p *pending) wake(uid types.UID) { p.change(uid, func(w *openClaim) { w.due = true }) }
+
+// refuse remembers how a claim was left without a server; nil where it was not.
+func (p *pending) refuse(uid types.UID, r *refused) {
+	p.change(uid, func(w *openClaim) { w.refused = r })
+}
+
+func (p *pending) change(uid types.UID, f func(*openClaim)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.claims[uid]; w != nil {
-		return w.claim, w.since
-	}
-	return nil, time.Time{}
-}
-
-// wake has the next pass look at a claim.
-func (p *pending) wake(uid types.UID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if w := p.claims[uid]; w != nil {
-		w.due = true
+		f(w)
 	}
 }
 
-// wakeAll has the next pass look at every claim.
+// wakeAll has the next cycle look at every claim.
 func (p *pending) wakeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -226,15 +229,15 @@ func (p *pending) wakeAll() {
 	}
 }
 
-// concerned has the next pass look at the claims that a change of a server concerns: those that it could satisfy now, those
+// concerned has the next cycle look at the claims that a change of a server concerns: those that it could satisfy now, those
 // that name the server, and those that the server names. It says whether there are any.
 func (p *pending) concerned(change index.Change) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	found := change.After != nil && p.classes.offer(change.After)
-	found = p.classes.respread(change, func(namespace string, uid types.UID) *namespaceClaim { return p.all[namespace][uid] }) || found
+	found = p.respreadBy(change) || found
 	wake := func(w *openClaim) {
-		if w != nil && !settledBy(w.claim, change.After) {
+		if w != nil && !isBoundBy(w.claim, change.After) {
 			w.due, found = true, true
 		}
 	}
@@ -254,7 +257,7 @@ func (p *pending) concerned(change index.Change) bool {
 	return found
 }
 
-// roomCameUp has the next pass look at the claims for which the quota of their namespace left no room, where a server no longer counts
+// roomCameUp has the next cycle look at the claims for which the quota of their namespace left no room, where a server no longer counts
 // for it: they come before others that became due since. It says whether there are any.
 func (p *pending) roomCameUp(change index.Change) bool {
 	namespace := change.Before.CountsFor()
@@ -270,12 +273,12 @@ func (p *pending) roomCameUp(change index.Change) bool {
 	return found
 }
 
-// settledBy says that a claim and a server name each other.
-func settledBy(c *v1alpha1.ServerClaim, e *index.Entry) bool {
-	return e != nil && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == e.Name() && RelationOf(index.Server(e), c) == Holds
+// isBoundBy says that a claim and a server name each other.
+func isBoundBy(c *v1alpha1.ServerClaim, e *index.Entry) bool {
+	return e != nil && c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == e.Name() && policies.RelationOf(index.Server(e), c) == policies.Holds
 }
 
-// offered has the next pass look at the claims that a server could satisfy, which this process gave back by itself. It says
+// offered has the next cycle look at the claims that a server could satisfy, which this process gave back by itself. It says
 // whether there are any.
 func (p *pending) offered(e *index.Entry) bool {
 	p.mu.Lock()
@@ -283,32 +286,14 @@ func (p *pending) offered(e *index.Entry) bool {
 	return e != nil && p.classes.offer(e)
 }
 
-// known is a claim as it was seen last, open or not; nil where it is gone.
-func (p *pending) known(c *claims.Claim) *v1alpha1.ServerClaim {
+// seen is a claim as it was seen last, open or not; nil where it is gone.
+func (p *pending) seen(namespace string, uid types.UID) *v1alpha1.ServerClaim {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := p.all[c.Namespace][uidOf(c)]; n != nil {
+	if n := p.all[namespace][uid]; n != nil {
 		return n.claim
 	}
 	return nil
-}
-
-// refuse remembers how a claim was left without a server.
-func (p *pending) refuse(uid types.UID, r refused) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if w := p.claims[uid]; w != nil {
-		w.refused = &r
-	}
-}
-
-// settled forgets that a claim was once left without a server.
-func (p *pending) settled(uid types.UID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if w := p.claims[uid]; w != nil {
-		w.refused = nil
-	}
 }
 
 // refusals are the claims that were left without a server, in no order.

@@ -219,7 +219,7 @@ func (p *player) serverMovesOn(t *rapid.T) {
 // older claim.
 func (p *player) binding(s *v1alpha1.Server) bool {
 	for _, c := range p.claims() {
-		if RelationOf(s, c) == Holds && c.Spec.ServerRef == nil {
+		if policies.RelationOf(s, c) == policies.Holds && c.Spec.ServerRef == nil {
 			return true
 		}
 	}
@@ -234,7 +234,7 @@ func (p *player) meet() {
 		switch {
 		case gang == nil || s == nil:
 		case c.Spec.ServerRef == nil:
-			p.met.parted = p.met.parted || untouched(s)
+			p.met.parted = p.met.parted || Untouched(s)
 		default:
 			bound[*gang]++
 			p.met.bound = p.met.bound || bound[*gang] == gang.Size

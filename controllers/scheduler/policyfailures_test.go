@@ -55,7 +55,7 @@ func TestServersThatThePolicyFailsForAreToldOfOnceInAWhile(t *testing.T) {
 	}
 	w.deliver(9)
 	var told []string
-	w.s.recorder = eventsOfServers{&told}
+	w.s.messages.recorder = eventsOfServers{&told}
 	number := 0
 	// after has the policy asked by a claim some time later, and says what is told of servers.
 	after := func(pause time.Duration, change func(*v1alpha1.ServerClaim)) []string {
@@ -86,7 +86,7 @@ func TestServersThatThePolicyFailsForAreToldOfOnceInAWhile(t *testing.T) {
 		}
 	}
 	w.addServer(aServer("fits-more", labelled("weight", "1"), labelled("size", "1")))
-	if got := after(tellFailureAgain, asking("by-size")); len(got) != 1 || got[0][:6] != "heavy " {
+	if got := after(reportFailureAgain, asking("by-size")); len(got) != 1 || got[0][:6] != "heavy " {
 		t.Errorf("a while later: %q", got)
 	}
 }

@@ -17,7 +17,7 @@ func TestNoNamespaceIsBoundBeyondItsQuota(t *testing.T) {
 	for _, isConcurrent := range []bool{false, true} {
 		w := newWorld(t)
 		if isConcurrent {
-			w.s.launch = func(work func()) { go work() }
+			w.s.binder.launch = func(work func()) { go work() }
 		}
 		w.quota = bundle.Quota{Namespaces: map[string]int{"ns": 2}}
 		for _, name := range []string{"a", "b", "c", "d"} {
@@ -76,7 +76,7 @@ func TestAQuotaThatIsFullOfServersWhoseClaimsAreGoneSaysSo(t *testing.T) {
 	})
 	w.deliver(9)
 	w.now = w.now.Add(worthRewriting)
-	w.s.restate() // which finds that it is to be asked again
+	w.s.messages.restate() // which finds that it is to be asked again
 	w.must(w.pass())
 	const gone = "; counted are servers held for claims that are gone (1): ask whoever runs the fleet to release them, " +
 		"or create such a claim again under its name, with the spec.serverRef that it had"

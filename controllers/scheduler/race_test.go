@@ -15,7 +15,7 @@ import (
 // TestClaimsThatEndWhileManyAreBound has real workers, a watch and claims that end run beside each other; the race detector looks on.
 func TestClaimsThatEndWhileManyAreBound(t *testing.T) {
 	w := newWorld(t)
-	w.s.launch = func(work func()) { go work() }
+	w.s.binder.launch = func(work func()) { go work() }
 	const n = 60
 	for i := range n {
 		w.addServer(aServer(fmt.Sprintf("s%02d", i)))
@@ -74,7 +74,7 @@ func (w *world) release(c *v1alpha1.ServerClaim) error {
 // TestGangsOfWhichMembersEndWhileTheyAreBound has whole gangs written by real workers while some of their members end.
 func TestGangsOfWhichMembersEndWhileTheyAreBound(t *testing.T) {
 	w := newWorld(t)
-	w.s.launch, w.s.fork = func(work func()) { go work() }, sideBySide
+	w.s.binder.launch, w.s.binder.fork = func(work func()) { go work() }, sideBySide
 	const gangs = 12
 	for i := range 3 * gangs {
 		w.addServer(aServer(fmt.Sprintf("s%02d", i)))

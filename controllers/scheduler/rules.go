@@ -40,11 +40,11 @@ func (replaced) Standing(context.Context, string, map[string]any) ([]admission.F
 	return nil, errReplaced
 }
 
-// standing remembers what the rules said of claims, by their UID.
-type standing map[types.UID]stood
+// ruleAnswers remembers what the rules said of claims, by their UID.
+type ruleAnswers map[types.UID]ruleAnswer
 
-// stood is the answer for one version of a claim under one revision of the rules; message is empty where nothing forbids it.
-type stood struct {
+// ruleAnswer is the answer for one version of a claim under one revision of the rules; message is empty where nothing forbids it.
+type ruleAnswer struct {
 	revision        engine.Revision
 	resourceVersion string
 	reason, message string
@@ -55,20 +55,20 @@ type stood struct {
 }
 
 // Rules that cannot be evaluated may take long until they fail, in the one loop that binds for everybody: they are asked about the
-// same claim after firstStanding seconds, which is before it is due again, and each time after twice as many.
+// same claim after firstAnswerAgain seconds, which is before it is due again, and each time after twice as many.
 const (
-	firstStanding   int64 = 4
-	longestStanding int64 = 300
+	firstAnswerAgain   int64 = 4
+	longestAnswerAgain int64 = 300
 )
 
 // isOf says that it is the answer for this version of a claim, under these rules.
-func (s stood) isOf(c *v1alpha1.ServerClaim, under engine.Revision) bool {
+func (s ruleAnswer) isOf(c *v1alpha1.ServerClaim, under engine.Revision) bool {
 	return s.revision == under && s.resourceVersion == c.ResourceVersion
 }
 
 // keep forgets claims that are not open any more.
-func (s standing) keep(pending *pending) {
-	maps.DeleteFunc(s, func(uid types.UID, _ stood) bool { return !pending.isOpen(uid) })
+func (s ruleAnswers) keep(pending *pending) {
+	maps.DeleteFunc(s, func(uid types.UID, _ ruleAnswer) bool { return !pending.isOpen(uid) })
 }
 
 // forbids asks the rules of the bundle about claims, once for each version of one.
@@ -77,23 +77,23 @@ func (r *cycle) forbids(ctx context.Context) func(*claims.Claim) (reason, messag
 		return nil
 	}
 	return func(c *claims.Claim) (string, string) {
-		object := r.s.pending.known(c)
+		object := r.s.pending.seen(c.Namespace, uidOf(c))
 		if object == nil {
 			return "", ""
 		}
 		now := r.began.Unix()
-		said, known := r.s.stood[object.UID]
+		said, known := r.s.answers[object.UID]
 		if known = known && said.isOf(object, r.revision); !known || said.failed > 0 && now >= said.again {
 			failed := 0
 			if known {
 				failed = said.failed
 			}
-			said = stood{revision: r.revision, resourceVersion: object.ResourceVersion}
+			said = ruleAnswer{revision: r.revision, resourceVersion: object.ResourceVersion}
 			said.reason, said.message = policies.Forbids(ctx, r.rules, r.revision.Name, object)
 			if said.reason == v1alpha1.ReasonGuardError { // which may pass
-				said.failed, said.again = failed+1, now+min(firstStanding<<min(failed, 8), longestStanding)
+				said.failed, said.again = failed+1, now+min(firstAnswerAgain<<min(failed, 8), longestAnswerAgain)
 			}
-			r.s.stood[object.UID] = said
+			r.s.answers[object.UID] = said
 		}
 		return said.reason, said.message
 	}

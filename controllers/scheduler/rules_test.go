@@ -102,8 +102,8 @@ func TestTheRulesAreAskedOnceAboutEachVersionOfAClaim(t *testing.T) {
 	w.endClaim(w.claims()[0])
 	w.deliver(len(w.events))
 	w.must(w.pass())
-	if len(w.s.stood) != 0 {
-		t.Errorf("%d answers are kept of claims that are not open", len(w.s.stood))
+	if len(w.s.answers) != 0 {
+		t.Errorf("%d answers are kept of claims that are not open", len(w.s.answers))
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/claims/solve"
 	"github.com/metalaw/metalaw/internal/ratelimit"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/policies/index"
 )
 
@@ -56,15 +57,24 @@ func New(c client.Client, live client.Reader, o Options) *Scheduler {
 	if o.Fleet == nil {
 		o.Fleet = informer.New(index.New())
 	}
-	return &Scheduler{
-		client: client.WithFieldOwner(c, loop.FieldOwner), live: live, policy: inForce(o.Bundles),
-		granted: grantedBy(o.Bundles), quota: quotaOf(o.Bundles), rules: rulesOf(o.Bundles), stood: standing{},
-		now: o.Now, observeOnly: o.ObserveOnly, launch: func(work func()) { go work() }, await: func(int) {},
-		fork: sideBySide, writing: make(chan struct{}, maxWriters),
-		fleet: o.Fleet.Index(), pending: newPending(), verdicts: newVerdicts(), guard: newGuard(), uncertain: newUncertainWrites(),
-		limited: map[gangKey]time.Time{}, backoff: backoff{}, placements: solve.NewPlacementCache(),
-		failures: ratelimit.New(tellFailureAgain, mostFailures),
+	s := &Scheduler{
+		activeBundle: activeBundle{inForce(o.Bundles), grantedBy(o.Bundles), quotaOf(o.Bundles), rulesOf(o.Bundles)},
+		now:          o.Now, observeOnly: o.ObserveOnly, fleet: o.Fleet.Index(), pending: newPending(), uncertain: newUncertainWrites(),
+		limited: map[gangKey]time.Time{}, backoff: backoff{}, answers: ruleAnswers{}, placements: solve.NewPlacementCache(),
 	}
+	s.messages = &messages{verdicts: newVerdicts(), fleet: s.fleet, pending: s.pending, now: o.Now, passes: &s.passes,
+		failures: ratelimit.New(reportFailureAgain, mostFailures)}
+	s.binder = &binder{client: client.WithFieldOwner(c, loop.FieldOwner), live: live, fleet: s.fleet, pending: s.pending,
+		guard: newGuard(), messages: s.messages, now: o.Now, workers: newWorkers()}
+	return s
+}
+
+// activeBundle is what the scheduler reads out of the bundle in force.
+type activeBundle struct {
+	policy  func() (solve.Policy, engine.Revision)
+	granted func() bundle.Priority
+	quota   func() bundle.Quota
+	rules   func(of engine.Revision) policies.Rules
 }
 
 // inForce reads the policy out of the bundle in force; there is none where that is held.
@@ -120,7 +130,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) (*Scheduler, err
 		}
 	}
 	s := New(mgr.GetClient(), mgr.GetAPIReader(), o)
-	s.recorder = mgr.GetEventRecorder("metalaw-scheduler")
+	s.messages.recorder = mgr.GetEventRecorder("metalaw-scheduler")
 	err := builder.TypedControllerManagedBy[pass](mgr).Named("claim-scheduler").
 		WatchesRawSource(servers{o.Fleet, s}).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1alpha1.ServerClaim{}, s.claimEvents())).
@@ -130,10 +140,7 @@ func Setup(ctx context.Context, mgr manager.Manager, o Options) (*Scheduler, err
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[pass](firstRetry, lastRetry),
 		}).
 		Complete(s)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, err
 }
 
 // servers wakes the scheduler for what the index comes to know: at first of every server, then of each change.
@@ -184,15 +191,15 @@ func (s *Scheduler) serverChanged(c index.Change) bool {
 	if c.After != nil && s.suspect(c.After) {
 		due = true
 	}
-	s.restateSoon()
+	s.messages.restateSoon()
 	return due
 }
 
 // claimChanged takes in a version of a claim. It says whether a pass is due.
 func (s *Scheduler) claimChanged(c *v1alpha1.ServerClaim) bool {
 	due := s.pending.saw(c, s.now())
-	if !open(c) {
-		s.verdicts.drop(c.UID)
+	if !policies.Open(c) {
+		s.messages.verdicts.drop(c.UID)
 	}
 	return s.suspectsOf(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}, c) || due
 }
@@ -200,7 +207,7 @@ func (s *Scheduler) claimChanged(c *v1alpha1.ServerClaim) bool {
 // claimGone forgets a claim. It says whether a pass is due: a server may be written for it.
 func (s *Scheduler) claimGone(c *v1alpha1.ServerClaim) bool {
 	due := s.pending.gone(c.Namespace, c.UID)
-	s.verdicts.drop(c.UID)
-	s.guard.forget(c.UID)
+	s.messages.verdicts.drop(c.UID)
+	s.binder.guard.forget(c.UID)
 	return s.suspectsOf(index.ClaimKey{Namespace: c.Namespace, Name: c.Name}, nil) || due
 }

@@ -172,12 +172,12 @@ func TestAnEventThatHelpsNobodyCostsNoEvaluation(t *testing.T) {
 	}
 	w.deliver(99)
 	w.must(w.pass())
-	w.s.restate()
+	w.s.messages.restate()
 	if times != 0 {
 		t.Errorf("%d evaluations for events that concern no claim", times)
 	}
 	w.now = w.now.Add(time.Minute)
-	w.s.restate()
+	w.s.messages.restate()
 	if v, _ := w.s.Verdict("uid-one"); times != 0 || v.Message != "1 of 1 servers match: memory 1" {
 		t.Errorf("%d evaluations; the claim is told %q", times, v.Message)
 	}
@@ -195,11 +195,11 @@ func TestTheWordsOfAClaimThatWaitsFollowTheFleet(t *testing.T) {
 	w.must(w.pass())
 	w.addServer(aServer("b", inState("Cleanup")))
 	w.deliver(9)
-	if again := w.s.restate(); again != worthRewriting {
+	if again := w.s.messages.restate(); again != worthRewriting {
 		t.Errorf("other counts are told after %s", again)
 	}
 	w.now = w.now.Add(worthRewriting)
-	w.s.restate()
+	w.s.messages.restate()
 	if v, _ := w.s.Verdict("uid-claim"); v.Message != "2 of 2 servers match: not-available 2" {
 		t.Errorf("the claim is told %q", v.Message)
 	}
@@ -215,12 +215,12 @@ func TestAFirstRejectionIsToldInOneEvent(t *testing.T) {
 	w.addClaim(told)
 	w.deliver(9)
 	recorder := events.NewFakeRecorder(9)
-	w.s.recorder = recorder
+	w.s.messages.recorder = recorder
 	w.must(w.pass())
 	w.addServer(aServer("b", inState("Cleanup")))
 	w.deliver(9)
 	w.now = w.now.Add(time.Hour)
-	w.s.restate()
+	w.s.messages.restate()
 	close(recorder.Events)
 	var got []string
 	for event := range recorder.Events {

@@ -125,8 +125,13 @@ func (u *uncertainWrites) again() time.Duration {
 }
 
 // unsure remembers a reservation of which it is not known whether it happened.
-func (s *Scheduler) unsure(uid types.UID, server string) {
-	s.uncertain.note(uid, func(u *uncertainWrite) { u.reserved = server })
+func (u *uncertainWrites) unsure(uid types.UID, server string) {
+	u.note(uid, func(one *uncertainWrite) { one.reserved = server })
+}
+
+// takingBack remembers that a server was to be taken back from a claim, and that it is not known whether it was.
+func (u *uncertainWrites) takingBack(uid types.UID, server string, now time.Time) {
+	u.note(uid, func(one *uncertainWrite) { one.takenBack, one.back = server, now })
 }
 
 // resolve looks uncached at the server of a reservation in doubt, before anything else is done for the claim.
@@ -157,20 +162,20 @@ func (s *Scheduler) resolveClosed(ctx context.Context) error {
 func (s *Scheduler) lookUp(ctx context.Context, name string, uid types.UID) error {
 	var server v1alpha1.Server
 	var found index.Change
-	if err := s.live.Get(ctx, types.NamespacedName{Name: name}, &server); client.IgnoreNotFound(err) != nil {
+	if err := s.binder.live.Get(ctx, types.NamespacedName{Name: name}, &server); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("see whether server %s is written for a claim: %w", name, err)
 	} else if err == nil {
 		found = s.fleet.Wrote(&server)
 	}
 	s.fleet.Release(name, uid)
 	if s.serverChanged(found) { // others may have written to it too
-		s.freed.Store(true)
+		s.binder.freed.Store(true)
 	}
 	if e := s.fleet.Get(name); e != nil {
 		if s.pending.offered(e) { // to those that took it for claimed
-			s.freed.Store(true)
+			s.binder.freed.Store(true)
 		}
-		s.suspect(e) // its claim may have gone before anybody knew that this is written
+		s.suspect(e) // its claim may have gone before it was known that this is written
 	}
 	return nil
 }

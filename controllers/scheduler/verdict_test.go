@@ -57,16 +57,15 @@ func TestAClaimThatEndsWaitsForItsBindingAndIsNeverBoundAgain(t *testing.T) {
 		go close(proceed)
 		_ = g.end(uid, func() error { order = append(order, "ended"); return nil })
 	}()
-	bound, _ := g.bind(uid, func() error {
+	g.bind([]types.UID{uid}, func() {
 		close(binding)
 		<-proceed
 		order = append(order, "bound")
-		return nil
 	})
 	<-ended
-	again, _ := g.bind(uid, func() error { t.Error("bound after its end"); return nil })
-	if !bound || again || len(order) != 2 || order[0] != "bound" {
-		t.Errorf("bound %t, again %t, order %v", bound, again, order)
+	g.bind([]types.UID{uid}, func() { t.Error("bound after its end") })
+	if len(order) != 2 || order[0] != "bound" {
+		t.Errorf("order %v", order)
 	}
 	g.forget(uid)
 	if len(g.claims) != 0 {
@@ -86,7 +85,7 @@ func (n eventsOfClaims) Eventf(about, _ runtime.Object, kind, reason, _, _ strin
 func TestAnEventTellsOfTheFirstVerdictAndOfEachThatSomebodyHasToActOn(t *testing.T) {
 	w := newWorld(t)
 	var told []string
-	w.s.recorder = eventsOfClaims{&told}
+	w.s.messages.recorder = eventsOfClaims{&told}
 	w.addServer(aServer("a", inState("Cleanup")))
 	w.addClaim(aClaim("c"))
 	w.addClaim(aClaim("d", naming("nowhere")))
@@ -121,7 +120,7 @@ func TestAVerdictThatSomebodyHasToActOnIsToldAlsoWhereAManagerBeforeGaveAnother(
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			var told []string
-			w.s.recorder = eventsOfClaims{&told}
+			w.s.messages.recorder = eventsOfClaims{&told}
 			w.under(failing{})
 			w.addServer(aServer("a"))
 			w.addClaim(aClaim("c", func(claim *v1alpha1.ServerClaim) {

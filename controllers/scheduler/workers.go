@@ -3,11 +3,8 @@
 package scheduler
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // maxWriters is how many writes are under way at once: those of single claims, and those of the members of gangs. A binding is two
@@ -15,20 +12,24 @@ import (
 // far below the 200 changes under way at which it begins to turn clients away. More would only wait there.
 const maxWriters = 16
 
-// patch makes a write once fewer than maxWriters are under way.
-func (s *Scheduler) patch(ctx context.Context, o client.Object, p client.Patch) error {
-	select {
-	case s.writing <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-s.writing }()
-	return s.client.Patch(ctx, o, p)
+// workers is the worker pool.
+type workers struct {
+	// launch has a worker do something; await is called by the loop before it waits for one of so many workers.
+	launch func(work func())
+	await  func(flying int)
+	// fork has so many workers do the same work side by side, and returns once all are done.
+	fork func(workers int, work func())
+	// writing has room for the writes that may be under way at once.
+	writing chan struct{}
+}
+
+func newWorkers() workers {
+	return workers{launch: func(work func()) { go work() }, await: func(int) {}, fork: sideBySide, writing: make(chan struct{}, maxWriters)}
 }
 
 // each does something for 0 to n-1, up to maxWriters at a time, and returns once nothing is under way. After one for which do returns
-// false no other is begun; each says whether there was none. A panic counts as one, and panicked is told of it.
-func (s *Scheduler) each(n int, do func(i int) (goOn bool), panicked func(i int, p any)) bool {
+// false no other is begun; each says whether there was none. A panic counts as one, and is handed to panicked.
+func (w workers) each(n int, do func(i int) (goOn bool), panicked func(i int, p any)) bool {
 	var begun atomic.Int64
 	var stopped atomic.Bool
 	one := func(i int) (goOn bool) {
@@ -39,7 +40,7 @@ func (s *Scheduler) each(n int, do func(i int) (goOn bool), panicked func(i int,
 		}()
 		return do(i)
 	}
-	s.fork(min(n, maxWriters), func() {
+	w.fork(min(n, maxWriters), func() {
 		for !stopped.Load() {
 			i := int(begun.Add(1)) - 1
 			if i >= n {

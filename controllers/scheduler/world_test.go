@@ -74,9 +74,9 @@ func newWorld(t fataler) *world {
 // restart is a new leader: it knows what the API server has, and nothing of what was under way.
 func (w *world) restart() {
 	w.s = New(w.api, w.api, Options{Now: func() time.Time { return w.now }})
-	w.s.launch, w.s.fork = func(work func()) { work() }, func(_ int, work func()) { work() }
+	w.s.binder.launch, w.s.binder.fork = func(work func()) { work() }, func(_ int, work func()) { work() }
 	if w.gate != nil {
-		w.s.launch, w.s.await, w.s.fork = w.gate.launch, w.gate.await, w.gate.fork
+		w.s.binder.launch, w.s.binder.await, w.s.binder.fork = w.gate.launch, w.gate.await, w.gate.fork
 	}
 	w.s.granted = func() bundle.Priority { return bundle.Priority{Max: 1000} }
 	w.s.quota = func() bundle.Quota { return w.quota }

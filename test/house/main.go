@@ -43,11 +43,9 @@ const (
 
 // exceptions are the parts that may be over a limit, each with its reason. There are at most maxExceptions.
 var exceptions = map[string]string{
-	"cmd/metalaw.options":             "one field for each flag",
-	"redfish":                         "sessions, requests and the quirks of BMCs share one client",
-	"controllers/scheduler.Scheduler": "to be split into queue, cycle and bindings",
-	"controllers/scheduler.cycle":     "to be split with the Scheduler",
-	"engine/claims/solve.Snapshot":    "to be split into what is given and what is remembered",
+	"cmd/metalaw.options":          "one field for each flag",
+	"redfish":                      "sessions, requests and the quirks of BMCs share one client",
+	"engine/claims/solve.Snapshot": "to be split into what is given and what is remembered",
 }
 
 // judge returns a sentence for each part over its limit, and the exceptions that no part needs, both sorted.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/policies"
 )
 
 func TestWhichClaimsAreOpen(t *testing.T) {
@@ -31,7 +32,7 @@ func TestWhichClaimsAreOpen(t *testing.T) {
 		"one that is bound and whose UID is still to be kept": {bound(yes, ready(v1alpha1.ReasonAdopting)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := open(aClaim("web", tc.change)); got != tc.want {
+			if got := policies.Open(aClaim("web", tc.change)); got != tc.want {
 				t.Errorf("open: %t, want %t", got, tc.want)
 			}
 		})
