@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // fakeRegistry writes down what it is told and answers as scripted.
@@ -73,7 +75,9 @@ type fakeDisk struct {
 	refused  bool
 }
 
-func (d *fakeDisk) Info() Storage { return Storage{Path: "/dev/" + d.name, Name: d.name} }
+func (d *fakeDisk) Info() policyv1alpha1.BlockDevice {
+	return policyv1alpha1.BlockDevice{Path: "/dev/" + d.name, Name: d.name}
+}
 
 func (d *fakeDisk) Verdict() Verdict {
 	if d.refused {

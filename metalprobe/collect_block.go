@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // disks reads the block devices that have hardware behind them: no partitions, loops, RAM disks or mappings.
@@ -31,11 +33,11 @@ func (h *Host) seen(name string) bool {
 
 // storage describes one disk. Removable means that a wipe leaves it alone and need not cover it, so JudgeDisk decides:
 // the kernel flags fixed disks in hot-swap bays, and does not flag cards.
-func (h *Host) storage(name string) Storage {
+func (h *Host) storage(name string) policyv1alpha1.BlockDevice {
 	const sector = 512 // the unit of "size", whatever the disk's own sectors are
 	dir := path.Join("sys/block", name)
 	verdict := JudgeDisk(h.facts(name))
-	return Storage{
+	return policyv1alpha1.BlockDevice{
 		Path:              "/dev/" + strings.ReplaceAll(name, "!", "/"),
 		Name:              name,
 		Rotational:        h.word(dir+"/queue/rotational") == "1",

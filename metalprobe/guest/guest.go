@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 
@@ -63,7 +64,7 @@ type Boot struct {
 // Disk is one disk of a machine.
 type Disk interface {
 	// Info describes the disk.
-	Info() metalprobe.Storage
+	Info() policyv1alpha1.BlockDevice
 	// Facts are what the kernel would say of how the disk is attached. The agent judges them as it does on real machines.
 	Facts() metalprobe.DiskFacts
 	// Erase erases the disk, and stops when ctx ends.
