@@ -13,8 +13,7 @@ func diagnosticsPage(string) (string, error) {
 		"Lines and columns count from 1; a finding without them is about the whole file. An error keeps it from being accepted, " +
 		"a warning does not. Codes never change their meaning.")
 	for _, g := range diag.Groups() {
-		m.line("## %s", g.Title)
-		m.line("")
+		m.heading(2, "%s", g.Title)
 		m.paragraph(g.About)
 		var rows [][]string
 		for _, c := range g.Codes {
