@@ -3,6 +3,7 @@
 package redfish
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -48,7 +49,7 @@ func (o *operation) root() (*serviceRoot, error) {
 }
 
 func (r *serviceRoot) sessions() string {
-	return orElse(string(r.Links.Value.Sessions), "/redfish/v1/SessionService/Sessions")
+	return cmp.Or(string(r.Links.Value.Sessions), "/redfish/v1/SessionService/Sessions")
 }
 
 // expand returns the query that puts a collection's members into it; empty where the service does not offer it.
