@@ -88,7 +88,7 @@ func (d *fakeDisk) Verdict() Verdict {
 
 func (d *fakeDisk) Erase(ctx context.Context) (string, error) {
 	d.registry.note("erase %s", d.name)
-	if d.takes > 0 && !wait(ctx, d.takes) {
+	if d.takes > 0 && !Wait(ctx, d.takes) {
 		d.registry.note("stopped %s", d.name)
 		return "", ctx.Err()
 	}

@@ -97,7 +97,7 @@ func (a *Agent) begin(ctx context.Context, report *WipeReport, i int) error {
 			if err := a.tell(ctx, *report); err != nil {
 				return err
 			}
-			if !wait(ctx, a.patience(status)) {
+			if !Wait(ctx, a.patience(status)) {
 				return ctx.Err()
 			}
 			if status, err = a.permitted(ctx); err != nil {
@@ -143,7 +143,7 @@ func (a *Agent) tell(ctx context.Context, report WipeReport) error {
 			return err
 		}
 		a.Log.Warn("will try again", "server", a.UUID, "in", a.pace(), "error", err)
-		if !wait(ctx, a.pace()) {
+		if !Wait(ctx, a.pace()) {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func (a *Agent) eraseWatched(ctx context.Context, disk Disk, record *policyv1alp
 	erasing, stop := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		for wait(erasing, a.pace()) {
+		for Wait(erasing, a.pace()) {
 			if _, err := a.permitted(erasing); err != nil {
 				if erasing.Err() == nil {
 					stop(err)

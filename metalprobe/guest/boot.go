@@ -103,7 +103,7 @@ func (g *Guests) insist(ctx context.Context, uuid string, try func() error) erro
 			return nil
 		}
 		g.options.Log.Debug("no boot data", "server", uuid, "error", err)
-		if !pause(ctx, delay/2+rand.N(delay/2+1)) {
+		if !metalprobe.Wait(ctx, delay/2+rand.N(delay/2+1)) {
 			return ctx.Err()
 		}
 	}
@@ -144,7 +144,7 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 		kind = KindWipe
 	}
 	g.record(ctx, Boot{UUID: machine.UUID, Kind: kind, Image: data.Image, Configuration: data.SBC, Entry: config.Entry})
-	if !pause(ctx, g.options.AgentDelay) {
+	if !metalprobe.Wait(ctx, g.options.AgentDelay) {
 		return
 	}
 	shared, err := g.client(config.CABundle)

@@ -16,11 +16,7 @@ import (
 
 // wipeStatus answers GET /wipe/{uuid}: may the agent go on?
 func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
-	uuid, refused := pathUUID(request)
-	if refused != nil {
-		return nil, refused
-	}
-	g, refused := r.authorizeWipe(request, uuid)
+	g, refused := r.authorizeWipe(request, request.PathValue("uuid"))
 	if refused != nil {
 		return nil, refused
 	}
@@ -42,18 +38,14 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 
 // wipe answers POST /wipe.
 func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
-	if _, shown := presented(request); !shown {
-		return nil, unauthorized(nil)
+	if refused := tokenless(request, nil); refused != nil {
+		return nil, refused
 	}
 	var report metalprobe.WipeReport
 	if refused := read(request, &report); refused != nil {
 		return nil, refused
 	}
-	uuid, refused := checkUUID(report.SystemUUID)
-	if refused != nil {
-		return nil, refused
-	}
-	g, refused := r.authorizeWipe(request, uuid)
+	g, refused := r.authorizeWipe(request, report.SystemUUID)
 	if refused != nil {
 		return nil, refused
 	}
