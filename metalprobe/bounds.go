@@ -217,7 +217,8 @@ func (r *WipeReport) Validate() error {
 		b.text(path+".message", &d.Message, MaxText)
 		natural(&b, path+".sizeBytes", &d.SizeBytes)
 		switch d.State {
-		case policyv1alpha1.DiskPending, policyv1alpha1.DiskErasing, policyv1alpha1.DiskErased, policyv1alpha1.DiskVerified, policyv1alpha1.DiskFailed:
+		case policyv1alpha1.DiskPending, policyv1alpha1.DiskErasing, policyv1alpha1.DiskErased,
+			policyv1alpha1.DiskVerified, policyv1alpha1.DiskFailed:
 		default:
 			b.note("%s.state: %.64q is none of Pending, Erasing, Erased, Verified, Failed", path, d.State)
 		}

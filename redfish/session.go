@@ -134,7 +134,7 @@ func (l *login) open(o *operation) (credential, error) {
 		return credential{}, l.deny(refused, "")
 	}
 	user := struct{ UserName, Password string }{l.c.credentials.Username, l.c.credentials.Password}
-	got, err := o.sendAs(credential{}, http.MethodPost, root.sessions(), user, nil)
+	got, err := o.sendAs(credential{}, http.MethodPost, root.sessions(), user)
 	if err != nil {
 		return l.notOpened(o, root, got, refused, err)
 	}
@@ -193,7 +193,7 @@ func (l *login) fallBack(o *operation, root *serviceRoot, session *answer, why s
 	}
 	l.basicUntil = time.Now().Add(l.c.options.BasicFor)
 	if l.sessionURI != "" { // a session without a token still occupies a place
-		if _, err := o.sendAs(basic, http.MethodDelete, l.sessionURI, nil, nil); err != nil && !statusIs(err, http.StatusNotFound) {
+		if _, err := o.sendAs(basic, http.MethodDelete, l.sessionURI, nil); err != nil && !statusIs(err, http.StatusNotFound) {
 			l.mayBeLeft()
 		}
 		l.sessionURI = ""
@@ -237,7 +237,7 @@ func (l *login) giveBack(o *operation) error {
 		l.mayBeLeft()
 		return fmt.Errorf("redfish: %s did not say where its session is, so that it cannot be ended; it expires by itself", l.c.base.Host)
 	}
-	_, err := o.sendAs(credential{token: token}, http.MethodDelete, uri, nil, nil)
+	_, err := o.sendAs(credential{token: token}, http.MethodDelete, uri, nil)
 	if err == nil || statusIs(err, http.StatusUnauthorized, http.StatusNotFound) {
 		return nil
 	}

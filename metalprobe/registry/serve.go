@@ -58,7 +58,7 @@ func (r *Registry) watchCertificate(ctx context.Context) {
 	for told := false; ; told = true {
 		watcher, err := certwatcher.New(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
 		if err == nil {
-			get := getCertificate(watcher.GetCertificate)
+			get := watcher.GetCertificate
 			r.certificate.Store(&get)
 			if err = watcher.Start(ctx); err == nil || ctx.Err() != nil {
 				return
