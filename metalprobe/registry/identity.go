@@ -23,7 +23,7 @@ func check(report *metalprobe.Report) error {
 			own, report.SystemUUID)
 	}
 	if d := &report.Data; len(d.CPU)+len(d.Memory)+len(d.Storage)+len(d.NICs)+len(d.NetworkInterfaces) == 0 {
-		return errors.New("data: no processor, memory, disk or network interface is in it; an agent that sees none of them cannot " +
+		return errors.New("data: no processor, memory, disk or network interface is in it. An agent that sees none of them cannot " +
 			"read its machine: see whether /sys and /proc are mounted in its image")
 	}
 	return nil
