@@ -2,7 +2,10 @@
 
 package macprefixes
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // Row is what the database says about devices whose MAC address begins with Prefix.
 type Row struct {
@@ -91,8 +94,6 @@ func (d *Database) add(row Row, key prefixKey) {
 
 // sameContent compares what two rows say, wherever they stand.
 func sameContent(a, b Row) bool {
-	consolesAgree := (a.Console == nil) == (b.Console == nil) && (a.Console == nil || *a.Console == *b.Console)
-	return a.Manufacturer == b.Manufacturer && a.Protocol == b.Protocol && a.Scheme == b.Scheme && a.Port == b.Port &&
-		a.Type == b.Type && a.CredentialsSecretRef == b.CredentialsSecretRef && consolesAgree &&
-		slices.Equal(a.DefaultCredentials, b.DefaultCredentials)
+	a.Line = b.Line
+	return reflect.DeepEqual(a, b)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // Digits of an EUI-48 address and of the shortest prefix that the IEEE assigns.
@@ -13,7 +14,7 @@ const (
 	macDigits       = 12
 	minPrefixDigits = 6
 	multicastBit    = 0x01
-	localBit        = 0x02
+	hexDigits       = "0123456789abcdef"
 )
 
 // ErrMulticast says that an address is a multicast address. No port has one, but clients of the API store some.
@@ -83,40 +84,27 @@ func parseHex(text string) (value uint64, digits int, err error) {
 			group = 0
 			continue
 		}
-		nibble, ok := hexDigit(r)
-		if !ok {
+		nibble := strings.IndexRune(hexDigits, unicode.ToLower(r))
+		if nibble < 0 {
 			return 0, 0, fmt.Errorf("has %q as character %d, which is neither a hexadecimal digit nor one of the separators ':', '-', '.' and ' '",
 				r, i+1)
 		}
 		digits, group = digits+1, group+1
 		if digits <= macDigits {
-			value = value<<4 | nibble
+			value = value<<4 | uint64(nibble)
 		}
 	}
 	return value, digits, nil
 }
 
-func hexDigit(r rune) (uint64, bool) {
-	switch {
-	case r >= '0' && r <= '9':
-		return uint64(r - '0'), true
-	case r >= 'a' && r <= 'f':
-		return uint64(r-'a') + 10, true
-	case r >= 'A' && r <= 'F':
-		return uint64(r-'A') + 10, true
-	}
-	return 0, false
-}
-
 // format writes digits hexadecimal digits in lower case with a colon after every second one.
 func format(value uint64, digits int) string {
-	const hex = "0123456789abcdef"
 	out := make([]byte, 0, digits+digits/2)
 	for i := range digits {
 		if i > 0 && i%2 == 0 {
 			out = append(out, ':')
 		}
-		out = append(out, hex[value>>(4*(digits-1-i))&0xf])
+		out = append(out, hexDigits[value>>(4*(digits-1-i))&0xf])
 	}
 	return string(out)
 }

@@ -3,6 +3,7 @@
 package macprefixes
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -53,7 +54,11 @@ macPrefixes:
 func texts(problems []Problem) []string {
 	var out []string
 	for _, p := range problems {
-		out = append(out, p.String())
+		hint := ""
+		if p.Hint != "" {
+			hint = " (" + p.Hint + ")"
+		}
+		out = append(out, fmt.Sprintf("%s:%d:%d: %s: %s%s [%s]", p.File, p.Line, p.Column, p.Severity, p.Message, hint, p.Code))
 	}
 	return out
 }

@@ -2,8 +2,6 @@
 
 package macprefixes
 
-import "fmt"
-
 // Severity says whether a Problem makes the database unusable.
 type Severity string
 
@@ -50,13 +48,4 @@ type Problem struct {
 	Line, Column int
 	// Message says what is wrong; Hint says what to do about it.
 	Message, Hint string
-}
-
-// String renders the problem as file:line:column, the way compilers do.
-func (p Problem) String() string {
-	s := fmt.Sprintf("%s:%d:%d: %s: %s", p.File, p.Line, p.Column, p.Severity, p.Message)
-	if p.Hint != "" {
-		s += " (" + p.Hint + ")"
-	}
-	return s + " [" + p.Code + "]"
 }

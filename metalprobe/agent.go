@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // DefaultInterval is how often a server reports.
@@ -37,7 +39,7 @@ type Agent struct {
 	// Disks lists what is to be erased; only asked where Purpose is PurposeWipe.
 	Disks func(ctx context.Context) ([]Disk, error)
 	// Skipped lists what is left alone because it is no fixed disk; nil lists nothing.
-	Skipped func(ctx context.Context) ([]SkippedDisk, error)
+	Skipped func(ctx context.Context) ([]policyv1alpha1.SkippedDisk, error)
 	// Interval is the time between two reports; zero means DefaultInterval.
 	Interval time.Duration
 	// Log receives one line for each decision; nil means slog.Default.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // fakeRegistry writes down what it is told and answers as scripted.
@@ -73,7 +75,9 @@ type fakeDisk struct {
 	refused  bool
 }
 
-func (d *fakeDisk) Info() Storage { return Storage{Path: "/dev/" + d.name, Name: d.name} }
+func (d *fakeDisk) Info() policyv1alpha1.BlockDevice {
+	return policyv1alpha1.BlockDevice{Path: "/dev/" + d.name, Name: d.name}
+}
 
 func (d *fakeDisk) Verdict() Verdict {
 	if d.refused {
@@ -84,7 +88,7 @@ func (d *fakeDisk) Verdict() Verdict {
 
 func (d *fakeDisk) Erase(ctx context.Context) (string, error) {
 	d.registry.note("erase %s", d.name)
-	if d.takes > 0 && !wait(ctx, d.takes) {
+	if d.takes > 0 && !Wait(ctx, d.takes) {
 		d.registry.note("stopped %s", d.name)
 		return "", ctx.Err()
 	}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 
 // blockDisk is a real disk, reached through its device file.
 type blockDisk struct {
-	info    Storage
+	info    policyv1alpha1.BlockDevice
 	verdict Verdict
 	// guard returns an error where the disk must not be written, asked anew before each erase.
 	guard func() error
@@ -34,43 +36,31 @@ type blockDisk struct {
 // Disks lists what a wipe has to erase: every fixed disk of the machine. A disk that is refused, in use or not writable
 // is listed, and its Erase fails: it may hold data.
 func (h *Host) Disks(_ context.Context) ([]Disk, error) {
-	names, err := h.list("sys/block")
-	if err != nil {
-		return nil, err
-	}
+	names, err := h.blockDevices()
 	var disks []Disk
 	for _, name := range names {
-		if !h.seen(name) {
-			continue
-		}
 		if verdict := h.judge(name); verdict.Standing != DiskNotFixed {
 			info := h.storage(name)
 			disks = append(disks, &blockDisk{info: info, verdict: verdict, flags: os.O_EXCL, guard: func() error { return h.mayErase(info) }})
 		}
 	}
-	return disks, nil
+	return disks, err
 }
 
 // Skipped lists what a wipe leaves alone, because it is no fixed disk.
-func (h *Host) Skipped(_ context.Context) ([]SkippedDisk, error) {
-	names, err := h.list("sys/block")
-	if err != nil {
-		return nil, err
-	}
-	var skipped []SkippedDisk
+func (h *Host) Skipped(_ context.Context) ([]policyv1alpha1.SkippedDisk, error) {
+	names, err := h.blockDevices()
+	var skipped []policyv1alpha1.SkippedDisk
 	for _, name := range names {
-		if !h.seen(name) {
-			continue
-		}
 		if verdict := h.judge(name); verdict.Standing == DiskNotFixed {
 			skipped = append(skipped, Skip(h.storage(name), verdict))
 		}
 	}
-	return skipped, nil
+	return skipped, err
 }
 
 // mayErase refuses a disk that is not ours to erase or is in use, as the machine says it now.
-func (h *Host) mayErase(info Storage) error {
+func (h *Host) mayErase(info policyv1alpha1.BlockDevice) error {
 	if !h.exists("sys/block/" + info.Name) {
 		return errors.New("it is gone; check its cabling")
 	}
@@ -84,7 +74,7 @@ func (h *Host) mayErase(info Storage) error {
 }
 
 // Info implements Disk.
-func (d *blockDisk) Info() Storage { return d.info }
+func (d *blockDisk) Info() policyv1alpha1.BlockDevice { return d.info }
 
 // Verdict implements Disk.
 func (d *blockDisk) Verdict() Verdict { return d.verdict }

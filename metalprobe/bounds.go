@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // What a report may hold. The API that stores reports has the same bounds or wider ones.
@@ -131,37 +133,37 @@ func (b *bounds) data(d *Data) {
 		b.words(path, &c.Vendor, &c.Model)
 		b.flags(path+".capabilities", &c.Capabilities, MaxCapabilities)
 	})
-	each(b, "data.networkInterfaces", &d.NetworkInterfaces, MaxInterfaces, func(path string, n *NetworkInterface) {
+	each(b, "data.networkInterfaces", &d.NetworkInterfaces, MaxInterfaces, func(path string, n *policyv1alpha1.ProbeNetworkInterface) {
 		b.words(path, &n.Name)
 		b.addresses(path, &n.MACAddress, &n.CarrierStatus)
 		each(b, path+".ipAddresses", &n.IPAddresses, MaxAddresses, func(path string, ip *string) { b.addresses(path, ip) })
 	})
-	each(b, "data.lldp", (*[]LLDPInterface)(&d.LLDP), MaxInterfaces, func(path string, l *LLDPInterface) {
+	each(b, "data.lldp", (*[]policyv1alpha1.LLDPInterface)(&d.LLDP), MaxInterfaces, func(path string, l *policyv1alpha1.LLDPInterface) {
 		b.words(path, &l.Name)
 		each(b, path+".neighbors", &l.Neighbors, MaxNeighbors, b.neighbor)
 	})
-	each(b, "data.storage", &d.Storage, MaxDisks, func(path string, s *Storage) {
+	each(b, "data.storage", &d.Storage, MaxDisks, func(path string, s *policyv1alpha1.BlockDevice) {
 		b.words(path, &s.Path, &s.Name, &s.Vendor, &s.Model, &s.Serial, &s.WWID, &s.Transport)
 		natural(b, path, &s.PhysicalBlockSize, &s.LogicalBlockSize, &s.HWSectorSize, &s.SizeBytes)
 	})
-	each(b, "data.memory", &d.Memory, MaxMemory, func(path string, m *Memory) {
-		natural(b, path+".size", &m.Size)
+	each(b, "data.memory", &d.Memory, MaxMemory, func(path string, m *policyv1alpha1.MemoryDevice) {
+		natural(b, path+".size", &m.SizeBytes)
 		b.words(path, &m.DeviceSet, &m.DeviceLocator, &m.BankLocator, &m.MemoryType, &m.Speed, &m.Vendor, &m.SerialNumber,
 			&m.AssetTag, &m.PartNumber, &m.ConfiguredMemorySpeed, &m.MinimumVoltage, &m.MaximumVoltage, &m.ConfiguredVoltage)
 	})
-	each(b, "data.nics", &d.NICs, MaxInterfaces, func(path string, n *NIC) {
+	each(b, "data.nics", &d.NICs, MaxInterfaces, func(path string, n *policyv1alpha1.NIC) {
 		b.words(path, &n.Name, &n.FirmwareVersion)
 		b.addresses(path, &n.MAC, &n.PCIAddress, &n.Speed)
 		b.flags(path+".linkModes", &n.LinkModes, MaxModes)
 		b.flags(path+".supportedPorts", &n.SupportedPorts, MaxPorts)
 	})
-	each(b, "data.pciDevices", &d.PCIDevices, MaxPCIDevices, func(path string, p *PCIDevice) {
+	each(b, "data.pciDevices", &d.PCIDevices, MaxPCIDevices, func(path string, p *policyv1alpha1.PCIDevice) {
 		b.words(path, &p.Vendor, &p.Product)
 		b.addresses(path, &p.Address, &p.VendorID, &p.ProductID)
 	})
 }
 
-func (b *bounds) systemInfo(s *SystemInfo) {
+func (b *bounds) systemInfo(s *policyv1alpha1.SystemInfo) {
 	b.words("data.systemInfo.biosInformation", &s.BIOSInformation.Vendor, &s.BIOSInformation.Version, &s.BIOSInformation.Date)
 	i := &s.SystemInformation
 	b.words("data.systemInfo.systemInformation",
@@ -170,9 +172,9 @@ func (b *bounds) systemInfo(s *SystemInfo) {
 	b.words("data.systemInfo.boardInformation", &o.Manufacturer, &o.Product, &o.Version, &o.SerialNumber, &o.AssetTag)
 }
 
-func (b *bounds) neighbor(path string, n *LLDPNeighbor) {
+func (b *bounds) neighbor(path string, n *policyv1alpha1.LLDPNeighbor) {
 	b.words(path, &n.ChassisID, &n.PortID, &n.PortDescription, &n.SystemName)
-	b.addresses(path, &n.MgmtIP, &n.VlanID)
+	b.addresses(path, &n.MgmtIP, &n.VLANID)
 	b.text(path+".systemDescription", &n.SystemDescription, MaxText)
 	b.flags(path+".capabilities", &n.Capabilities, MaxRoles)
 }
@@ -200,12 +202,12 @@ func (r *WipeReport) Validate() error {
 		b.note("%w", err)
 	}
 	switch r.State {
-	case WipeRunning, WipeVerified, WipeFailed:
+	case policyv1alpha1.WipeRunning, policyv1alpha1.WipeVerified, policyv1alpha1.WipeFailed:
 	default:
 		b.note("state: %.64q is none of Running, Verified, Failed", r.State)
 	}
 	b.text("message", &r.Message, MaxText)
-	each(&b, "disks", &r.Disks, MaxDisks, func(path string, d *DiskWipe) {
+	each(&b, "disks", &r.Disks, MaxDisks, func(path string, d *policyv1alpha1.DiskWipe) {
 		if d.Path == "" {
 			b.note("%s.path: empty", path)
 		}
@@ -215,15 +217,16 @@ func (r *WipeReport) Validate() error {
 		b.text(path+".message", &d.Message, MaxText)
 		natural(&b, path+".sizeBytes", &d.SizeBytes)
 		switch d.State {
-		case DiskPending, DiskErasing, DiskErased, DiskVerified, DiskFailed:
+		case policyv1alpha1.DiskPending, policyv1alpha1.DiskErasing, policyv1alpha1.DiskErased,
+			policyv1alpha1.DiskVerified, policyv1alpha1.DiskFailed:
 		default:
 			b.note("%s.state: %.64q is none of Pending, Erasing, Erased, Verified, Failed", path, d.State)
 		}
-		if r.State == WipeVerified && d.State != DiskVerified {
+		if r.State == policyv1alpha1.WipeVerified && d.State != policyv1alpha1.DiskVerified {
 			b.note("%s.state: %.64q, but a wipe is Verified only when each of its disks is", path, d.State)
 		}
 	})
-	each(&b, "skipped", &r.Skipped, MaxDisks, func(path string, d *SkippedDisk) {
+	each(&b, "skipped", &r.Skipped, MaxDisks, func(path string, d *policyv1alpha1.SkippedDisk) {
 		if d.Path == "" {
 			b.note("%s.path: empty", path)
 		}

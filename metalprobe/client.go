@@ -52,8 +52,8 @@ func (e *RefusedError) Error() string {
 
 // IsRefused tells a refusal from trouble on the way.
 func IsRefused(err error) bool {
-	var refused *RefusedError
-	return errors.As(err, &refused)
+	_, refused := errors.AsType[*RefusedError](err)
+	return refused
 }
 
 // heldError is an answer that the registry will change: the agent may not go on for now.
@@ -129,12 +129,10 @@ func (c *Client) BootState(ctx context.Context, uuid string, booted bool) error 
 func (c *Client) WipeStatus(ctx context.Context, uuid string) (WipeStatus, error) {
 	var status WipeStatus
 	err := c.call(ctx, http.MethodGet, "/wipe/"+uuid, nil, &status)
-	var refused *RefusedError
-	if errors.As(err, &refused) && refused.Status == http.StatusConflict {
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Status == http.StatusConflict {
 		return WipeStatus{Reason: refused.Message}, nil
 	}
-	var held *heldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*heldError](err); ok {
 		return WipeStatus{Held: true, Reason: held.reason, RetryAfter: held.after}, nil
 	}
 	if err != nil {
@@ -163,7 +161,7 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 	}
 	var last error
 	for attempt := range attempts {
-		if attempt > 0 && !wait(ctx, backoff(attempt)) {
+		if attempt > 0 && !Wait(ctx, backoff(attempt)) {
 			break
 		}
 		retry, err := c.once(ctx, method, path, content, answer)
@@ -187,8 +185,11 @@ func backoff(attempt int) time.Duration {
 	return delay/2 + rand.N(delay/2)
 }
 
-// wait is false when ctx ended first.
-func wait(ctx context.Context, delay time.Duration) bool {
+// Wait is false when ctx ended first.
+func Wait(ctx context.Context, delay time.Duration) bool {
+	if delay <= 0 {
+		return ctx.Err() == nil
+	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
@@ -217,11 +218,7 @@ func (c *Client) once(ctx context.Context, method, path string, content []byte, 
 	if c.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.Token)
 	}
-	client := c.HTTP
-	if client == nil {
-		client = fallback
-	}
-	response, err := client.Do(request)
+	response, err := cmp.Or(c.HTTP, fallback).Do(request)
 	if err != nil {
 		return true, err
 	}
@@ -271,10 +268,7 @@ func judge(status int, text []byte, answer any) (retry bool, err error) {
 	if json.Unmarshal(text, &words) != nil {
 		words.Error = http.StatusText(status)
 	}
-	message := words.Error
-	if message == "" {
-		message = words.Reason
-	}
+	message := cmp.Or(words.Error, words.Reason)
 	if status >= 500 || status == http.StatusTooManyRequests {
 		return true, fmt.Errorf("status %d: %.256s", status, message)
 	}

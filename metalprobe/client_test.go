@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // answers is a transport that gives one answer after the other; 0 is a broken connection.
@@ -92,7 +94,9 @@ func TestClientSaysWhatTheContractAsks(t *testing.T) {
 	}{
 		"register":  {func(c *Client) error { return c.Register(t.Context(), uuid, Data{}) }, "POST /register", `{"systemUUID":"` + uuid + `","data":{}}`},
 		"bootstate": {func(c *Client) error { return c.BootState(t.Context(), uuid, true) }, "POST /bootstate", `{"systemUUID":"` + uuid + `","booted":true}`},
-		"wipe": {func(c *Client) error { return c.ReportWipe(t.Context(), uuid, WipeReport{State: WipeVerified}) },
+		"wipe": {func(c *Client) error {
+			return c.ReportWipe(t.Context(), uuid, WipeReport{State: policyv1alpha1.WipeVerified})
+		},
 			"POST /wipe", `{"systemUUID":"` + uuid + `","state":"Verified"}`},
 		"wipe status": {func(c *Client) error { _, err := c.WipeStatus(t.Context(), uuid); return err }, "GET /wipe/" + uuid, ``},
 	} {

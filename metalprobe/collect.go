@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // Host reads the hardware of a Linux machine from its /sys and /proc.
@@ -108,13 +110,13 @@ func (h *Host) list(name string) ([]string, error) {
 
 func (h *Host) dmi(data *Data) error {
 	const dir = "sys/class/dmi/id/"
-	data.SystemInfo = SystemInfo{
-		BIOSInformation: BIOSInformation{
+	data.SystemInfo = policyv1alpha1.SystemInfo{
+		BIOSInformation: policyv1alpha1.BIOSInformation{
 			Vendor:  h.word(dir + "bios_vendor"),
 			Version: h.word(dir + "bios_version"),
 			Date:    h.word(dir + "bios_date"),
 		},
-		SystemInformation: SystemInformation{
+		SystemInformation: policyv1alpha1.SystemInformation{
 			Manufacturer: h.word(dir + "sys_vendor"),
 			ProductName:  h.word(dir + "product_name"),
 			Version:      h.word(dir + "product_version"),
@@ -123,7 +125,7 @@ func (h *Host) dmi(data *Data) error {
 			SKUNumber:    h.word(dir + "product_sku"),
 			Family:       h.word(dir + "product_family"),
 		},
-		BoardInformation: BoardInformation{
+		BoardInformation: policyv1alpha1.BoardInformation{
 			Manufacturer: h.word(dir + "board_vendor"),
 			Product:      h.word(dir + "board_name"),
 			Version:      h.word(dir + "board_version"),
@@ -145,7 +147,7 @@ func (h *Host) memory(data *Data) error {
 		if err != nil || kib < 0 || kib > 1<<50 {
 			return fmt.Errorf("/proc/meminfo: MemTotal %.32q is no size", fields[1])
 		}
-		data.Memory = []Memory{{Size: kib << 10, DeviceLocator: "total"}}
+		data.Memory = []policyv1alpha1.MemoryDevice{{SizeBytes: kib << 10, DeviceLocator: "total"}}
 	}
 	return nil
 }
@@ -162,14 +164,14 @@ func (h *Host) interfaces(data *Data) error {
 		if !h.exists(dir + "/device") {
 			continue
 		}
-		port := NetworkInterface{Name: name, MACAddress: h.word(dir + "/address"), CarrierStatus: h.word(dir + "/operstate")}
+		port := policyv1alpha1.ProbeNetworkInterface{Name: name, MACAddress: h.word(dir + "/address"), CarrierStatus: h.word(dir + "/operstate")}
 		if h.Addresses != nil {
 			if port.IPAddresses, err = h.Addresses(name); err != nil {
 				problems = append(problems, fmt.Errorf("addresses of %s: %w", name, err))
 			}
 		}
 		data.NetworkInterfaces = append(data.NetworkInterfaces, port)
-		data.NICs = append(data.NICs, NIC{
+		data.NICs = append(data.NICs, policyv1alpha1.NIC{
 			Name:       name,
 			MAC:        port.MACAddress,
 			PCIAddress: h.uevent(dir+"/device", "PCI_SLOT_NAME"),
@@ -204,7 +206,7 @@ func (h *Host) pci(data *Data) error {
 	}
 	for _, address := range addresses {
 		dir := path.Join("sys/bus/pci/devices", address)
-		data.PCIDevices = append(data.PCIDevices, PCIDevice{
+		data.PCIDevices = append(data.PCIDevices, policyv1alpha1.PCIDevice{
 			Address:    address,
 			VendorID:   strings.TrimPrefix(h.word(dir+"/vendor"), "0x"),
 			ProductID:  strings.TrimPrefix(h.word(dir+"/device"), "0x"),

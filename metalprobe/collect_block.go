@@ -5,37 +5,40 @@ package metalprobe
 import (
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // disks reads the block devices that have hardware behind them: no partitions, loops, RAM disks or mappings.
 func (h *Host) disks(data *Data) error {
-	names, err := h.list("sys/block")
-	if err != nil {
-		return err
-	}
+	names, err := h.blockDevices()
 	for _, name := range names {
-		if h.seen(name) && noDisk(name) == "" {
+		if noDisk(name) == "" {
 			data.Storage = append(data.Storage, h.storage(name))
 		}
 	}
-	return nil
+	return err
 }
 
-// seen tells block devices that have hardware behind them and a medium: no partitions, loops, mappings, hidden paths,
+// blockDevices names those that have hardware behind them and a medium: no partitions, loops, mappings, hidden paths,
 // and no card reader without a card.
-func (h *Host) seen(name string) bool {
-	dir := path.Join("sys/block", name)
-	return h.exists(dir+"/device") && h.word(dir+"/hidden") != "1" && h.number(dir+"/size") > 0
+func (h *Host) blockDevices() ([]string, error) {
+	names, err := h.list("sys/block")
+	return slices.DeleteFunc(names, func(name string) bool {
+		dir := path.Join("sys/block", name)
+		return !h.exists(dir+"/device") || h.word(dir+"/hidden") == "1" || h.number(dir+"/size") <= 0
+	}), err
 }
 
 // storage describes one disk. Removable means that a wipe leaves it alone and need not cover it, so JudgeDisk decides:
 // the kernel flags fixed disks in hot-swap bays, and does not flag cards.
-func (h *Host) storage(name string) Storage {
+func (h *Host) storage(name string) policyv1alpha1.BlockDevice {
 	const sector = 512 // the unit of "size", whatever the disk's own sectors are
 	dir := path.Join("sys/block", name)
 	verdict := JudgeDisk(h.facts(name))
-	return Storage{
+	return policyv1alpha1.BlockDevice{
 		Path:              "/dev/" + strings.ReplaceAll(name, "!", "/"),
 		Name:              name,
 		Rotational:        h.word(dir+"/queue/rotational") == "1",

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // tree is a file system from one line for each file: its path, a colon and its content.
@@ -93,32 +95,32 @@ func TestCollectReadsAMachine(t *testing.T) {
 	flags := []string{"fpu", "vme"}
 	want := Data{
 		Timestamp: Timestamp{now},
-		SystemInfo: SystemInfo{
-			BIOSInformation: BIOSInformation{Version: "1.9.2"},
-			SystemInformation: SystemInformation{Manufacturer: "Dell Inc.", ProductName: "PowerEdge R750", SerialNumber: "ABC1234",
+		SystemInfo: policyv1alpha1.SystemInfo{
+			BIOSInformation: policyv1alpha1.BIOSInformation{Version: "1.9.2"},
+			SystemInformation: policyv1alpha1.SystemInformation{Manufacturer: "Dell Inc.", ProductName: "PowerEdge R750", SerialNumber: "ABC1234",
 				UUID: "4c4c4544-0042-3510-8054-b7c04f4d4d32", SKUNumber: "SKU=0954"},
-			BoardInformation: BoardInformation{AssetTag: "rack 7"},
+			BoardInformation: policyv1alpha1.BoardInformation{AssetTag: "rack 7"},
 		},
 		CPU: []CPU{
 			{ID: 0, TotalCores: 2, TotalHardwareThreads: 2, Vendor: "GenuineIntel", Model: "Xeon Gold", Capabilities: flags},
 			{ID: 1, TotalCores: 2, TotalHardwareThreads: 1, Vendor: "GenuineIntel", Model: "Xeon Gold", Capabilities: flags},
 		},
-		Memory: []Memory{{Size: 16777216, DeviceLocator: "total"}},
-		Storage: []Storage{
+		Memory: []policyv1alpha1.MemoryDevice{{SizeBytes: 16777216, DeviceLocator: "total"}},
+		Storage: []policyv1alpha1.BlockDevice{
 			{Path: "/dev/nvme0n1", Name: "nvme0n1", Serial: "S4EV", WWID: "eui.0025", Transport: "nvme/unknown", SizeBytes: 51200},
 			{Path: "/dev/sda", Name: "sda", Rotational: true, Vendor: "SEAGATE", Model: "ST1000", Serial: "ZA1B2C3D",
 				WWID: "naa.5000c500a1b2c3d4", Transport: "unknown", PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: 1048576, NUMANodeID: -1},
 			{Path: "/dev/sdb", Name: "sdb", Removable: true, Model: "USB stick", Transport: "unknown", SizeBytes: 31914983424},
 		},
-		NetworkInterfaces: []NetworkInterface{
+		NetworkInterfaces: []policyv1alpha1.ProbeNetworkInterface{
 			{Name: "eth0", IPAddresses: []string{"10.0.0.1"}, MACAddress: "aa:bb:cc:dd:ee:01", CarrierStatus: "up"},
 			{Name: "eth1", MACAddress: "aa:bb:cc:dd:ee:02", CarrierStatus: "down"},
 		},
-		NICs: []NIC{
+		NICs: []policyv1alpha1.NIC{
 			{Name: "eth0", MAC: "aa:bb:cc:dd:ee:01", PCIAddress: "0000:3b:00.0", Speed: "25000Mb/s"},
 			{Name: "eth1", MAC: "aa:bb:cc:dd:ee:02"},
 		},
-		PCIDevices: []PCIDevice{{Address: "0000:3b:00.0", VendorID: "8086", ProductID: "158b", NumaNodeID: 1}},
+		PCIDevices: []policyv1alpha1.PCIDevice{{Address: "0000:3b:00.0", VendorID: "8086", ProductID: "158b", NumaNodeID: 1}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("collected (-want +got):\n%s", diff)
@@ -209,7 +211,7 @@ func TestEraseRefusesBeforeItOpensTheDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := tree(machine)
 			host := &Host{Root: files}
-			info := Storage{Path: filepath.Join(t.TempDir(), "must-not-be-opened"), Name: "sda"}
+			info := policyv1alpha1.BlockDevice{Path: filepath.Join(t.TempDir(), "must-not-be-opened"), Name: "sda"}
 			disk := &blockDisk{info: info, guard: func() error { return host.mayErase(info) }}
 			c.change(files)
 			_, err := disk.Erase(t.Context())
@@ -224,7 +226,7 @@ func diskOf(t *testing.T, size int) *blockDisk {
 	if err := os.WriteFile(name, []byte(strings.Repeat("secret", size/6+1))[:size], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &blockDisk{info: Storage{Path: name}, guard: func() error { return nil }}
+	return &blockDisk{info: policyv1alpha1.BlockDevice{Path: name}, guard: func() error { return nil }}
 }
 
 func TestEraseOverwritesEveryByte(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // sysfs builds a tree with the links that the kernel makes: a line is "path: content" or "path -> target".
@@ -175,8 +177,8 @@ func TestWhichDisksAWipeMayErase(t *testing.T) {
 			if line := string(got.Standing) + " " + got.Transport + " " + got.Reason; !strings.HasPrefix(strings.TrimSpace(line), c.want) {
 				t.Errorf("got  %s\nwant %s", line, c.want)
 			}
-			if (got.Standing == DiskOurs) != (host.mayErase(Storage{Name: c.disk}) == nil) {
-				t.Errorf("%s, but asked before the erase: %v", got.Standing, host.mayErase(Storage{Name: c.disk}))
+			if (got.Standing == DiskOurs) != (host.mayErase(policyv1alpha1.BlockDevice{Name: c.disk}) == nil) {
+				t.Errorf("%s, but asked before the erase: %v", got.Standing, host.mayErase(policyv1alpha1.BlockDevice{Name: c.disk}))
 			}
 		})
 	}
@@ -196,7 +198,7 @@ func TestAWipeNamesWhatItRefusesAndWhatItSkips(t *testing.T) {
 		t.Errorf("disks (-want +got):\n%s", diff)
 	}
 	skipped, err := host.Skipped(t.Context())
-	want := []SkippedDisk{{Path: "/dev/mmcblk0boot0", Name: "mmcblk0boot0", SizeBytes: 1 << 20, Transport: "mmc", Reason: "firmware area of an eMMC"}}
+	want := []policyv1alpha1.SkippedDisk{{Path: "/dev/mmcblk0boot0", Name: "mmcblk0boot0", SizeBytes: 1 << 20, Transport: "mmc", Reason: "firmware area of an eMMC"}}
 	if diff := cmp.Diff(want, skipped); err != nil || diff != "" {
 		t.Errorf("%v, skipped (-want +got):\n%s", err, diff)
 	}
@@ -204,16 +206,16 @@ func TestAWipeNamesWhatItRefusesAndWhatItSkips(t *testing.T) {
 
 func TestARemoteDiskIsNotOpenedForWriting(t *testing.T) {
 	host := sysfs(t, tcpNVMe)
-	if err := host.mayErase(Storage{Name: "nvme0n1"}); err == nil {
+	if err := host.mayErase(policyv1alpha1.BlockDevice{Name: "nvme0n1"}); err == nil {
 		t.Error("a namespace over NVMe/TCP may be erased")
 	}
 }
 
 func TestAFailedWipeNamesEachDiskAndItsReason(t *testing.T) {
-	got := failure([]DiskWipe{
-		{Path: "/dev/sda", State: DiskVerified},
-		{Path: "/dev/sdb", Serial: "B", State: DiskFailed, Message: "not erased: it is remote"},
-		{Path: "/dev/sdc", State: DiskFailed, Message: "/dev/sdc: flushing: input/output error"},
+	got := failure([]policyv1alpha1.DiskWipe{
+		{Path: "/dev/sda", State: policyv1alpha1.DiskVerified},
+		{Path: "/dev/sdb", Serial: "B", State: policyv1alpha1.DiskFailed, Message: "not erased: it is remote"},
+		{Path: "/dev/sdc", State: policyv1alpha1.DiskFailed, Message: "/dev/sdc: flushing: input/output error"},
 	})
 	const want = "2 of 3 disks may still hold data: /dev/sdb (serial B): not erased: it is remote; /dev/sdc: flushing: input/output error"
 	if got != want {

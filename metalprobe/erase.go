@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // ErrNotCurrent means that the registry no longer wants this wipe: nothing more may be erased.
@@ -18,7 +20,7 @@ var ErrNotCurrent = errors.New("the wipe is no longer current")
 // Disk is one disk of this server.
 type Disk interface {
 	// Info describes the disk; it does not change.
-	Info() Storage
+	Info() policyv1alpha1.BlockDevice
 	// Verdict is what JudgeDisk says of the disk: Ours or Refused. A refused disk is never erased, and fails the wipe.
 	Verdict() Verdict
 	// Erase makes the data on the disk unreadable and says how. It refuses a disk that is in use, or that JudgeDisk does
@@ -32,10 +34,10 @@ type Disk interface {
 // permission: no answer is no permission, so a registry that is away, or that holds the wipe back, pauses it for as long
 // as that lasts. It returns an error only where the registry refused, the entry is no longer current, or ctx ended.
 func (a *Agent) wipe(ctx context.Context) error {
-	report := WipeReport{State: WipeRunning}
+	report := WipeReport{State: policyv1alpha1.WipeRunning}
 	disks, err := a.Disks(ctx)
 	if err != nil {
-		report.State, report.Message = WipeFailed, shorten(fmt.Sprintf("listing the disks: %v", err))
+		report.State, report.Message = policyv1alpha1.WipeFailed, shorten(fmt.Sprintf("listing the disks: %v", err))
 		return a.tell(ctx, report)
 	}
 	if a.Skipped != nil {
@@ -64,10 +66,10 @@ func (a *Agent) wipe(ctx context.Context) error {
 			failed++
 		}
 	}
-	report.State = WipeVerified
+	report.State = policyv1alpha1.WipeVerified
 	switch {
 	case failed > 0:
-		report.State, report.Message = WipeFailed, failure(report.Disks)
+		report.State, report.Message = policyv1alpha1.WipeFailed, failure(report.Disks)
 	case len(disks) == 0:
 		report.Message = "this boot sees no disk" // whether there is none is for the registry to judge
 	}
@@ -80,7 +82,7 @@ func (a *Agent) wipe(ctx context.Context) error {
 // says so often enough that nobody takes the wipe for silent.
 func (a *Agent) begin(ctx context.Context, report *WipeReport, i int) error {
 	for {
-		report.Disks[i].State, report.Message = DiskErasing, ""
+		report.Disks[i].State, report.Message = policyv1alpha1.DiskErasing, ""
 		if err := a.tell(ctx, *report); err != nil {
 			return err
 		}
@@ -88,14 +90,14 @@ func (a *Agent) begin(ctx context.Context, report *WipeReport, i int) error {
 		if err != nil || !status.Held {
 			return err
 		}
-		report.Disks[i].State = DiskPending
+		report.Disks[i].State = policyv1alpha1.DiskPending
 		for status.Held {
 			report.Message = shorten(fmt.Sprintf("waits before %s: %s", report.Disks[i].Path, status.Reason))
 			a.Log.Warn("waits for the permission to erase", "server", a.UUID, "disk", report.Disks[i].Path, "because", status.Reason)
 			if err := a.tell(ctx, *report); err != nil {
 				return err
 			}
-			if !wait(ctx, a.patience(status)) {
+			if !Wait(ctx, a.patience(status)) {
 				return ctx.Err()
 			}
 			if status, err = a.permitted(ctx); err != nil {
@@ -141,7 +143,7 @@ func (a *Agent) tell(ctx context.Context, report WipeReport) error {
 			return err
 		}
 		a.Log.Warn("will try again", "server", a.UUID, "in", a.pace(), "error", err)
-		if !wait(ctx, a.pace()) {
+		if !Wait(ctx, a.pace()) {
 			return err
 		}
 	}
@@ -150,11 +152,11 @@ func (a *Agent) tell(ctx context.Context, report WipeReport) error {
 // eraseWatched erases one disk while it keeps telling that it does, and asking whether the entry is current; told that
 // it is not, it stops. What is held back, or not answered, does not stop a disk that is being erased: half an erase
 // helps nobody.
-func (a *Agent) eraseWatched(ctx context.Context, disk Disk, record *DiskWipe, report WipeReport) (proved bool, err error) {
+func (a *Agent) eraseWatched(ctx context.Context, disk Disk, record *policyv1alpha1.DiskWipe, report WipeReport) (proved bool, err error) {
 	erasing, stop := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		for wait(erasing, a.pace()) {
+		for Wait(erasing, a.pace()) {
 			if _, err := a.permitted(erasing); err != nil {
 				if erasing.Err() == nil {
 					stop(err)
@@ -175,19 +177,19 @@ func (a *Agent) eraseWatched(ctx context.Context, disk Disk, record *DiskWipe, r
 }
 
 // erase erases and verifies one disk, and is true when that is proved.
-func (a *Agent) erase(ctx context.Context, disk Disk, record *DiskWipe) bool {
+func (a *Agent) erase(ctx context.Context, disk Disk, record *policyv1alpha1.DiskWipe) bool {
 	method, err := disk.Erase(ctx)
 	record.Method = method
 	if err == nil {
-		record.State = DiskErased
+		record.State = policyv1alpha1.DiskErased
 		err = disk.Verify(ctx)
 	}
 	if err != nil {
-		record.State, record.Message = DiskFailed, shorten(err.Error())
+		record.State, record.Message = policyv1alpha1.DiskFailed, shorten(err.Error())
 		a.Log.Error("disk not erased", "server", a.UUID, "disk", record.Path, "serial", record.Serial, "error", err)
 		return false
 	}
-	record.State, record.Message = DiskVerified, disk.Verdict().Reason
+	record.State, record.Message = policyv1alpha1.DiskVerified, disk.Verdict().Reason
 	a.Log.Info("disk erased and read back", "server", a.UUID, "disk", record.Path, "serial", record.Serial, "method", method)
 	return true
 }
@@ -200,12 +202,12 @@ func copyOf(report WipeReport) WipeReport {
 
 // describe records a disk before anything is done. A refused disk has failed already: nobody asks for a permission to
 // erase it.
-func (a *Agent) describe(disk Disk) DiskWipe {
+func (a *Agent) describe(disk Disk) policyv1alpha1.DiskWipe {
 	s, verdict := disk.Info(), disk.Verdict()
-	d := DiskWipe{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes,
-		Transport: verdict.Transport, State: DiskPending}
+	d := policyv1alpha1.DiskWipe{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes,
+		Transport: verdict.Transport, State: policyv1alpha1.DiskPending}
 	if verdict.Standing != DiskOurs {
-		d.State, d.Message = DiskFailed, shorten("not erased: "+verdict.Reason)
+		d.State, d.Message = policyv1alpha1.DiskFailed, shorten("not erased: "+verdict.Reason)
 		a.Log.Error("disk refused", "server", a.UUID, "disk", d.Path, "serial", d.Serial, "transport", d.Transport, "because", verdict.Reason)
 	}
 	b := bounds{trim: true}
@@ -215,8 +217,8 @@ func (a *Agent) describe(disk Disk) DiskWipe {
 }
 
 // Skip records a disk that a wipe leaves alone.
-func Skip(s Storage, verdict Verdict) SkippedDisk {
-	d := SkippedDisk{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes,
+func Skip(s policyv1alpha1.BlockDevice, verdict Verdict) policyv1alpha1.SkippedDisk {
+	d := policyv1alpha1.SkippedDisk{Path: s.Path, Name: s.Name, Serial: s.Serial, WWID: s.WWID, SizeBytes: s.SizeBytes,
 		Transport: verdict.Transport, Reason: verdict.Reason}
 	b := bounds{trim: true}
 	b.words("disk", &d.Path, &d.Name, &d.Serial, &d.WWID)
@@ -226,10 +228,10 @@ func Skip(s Storage, verdict Verdict) SkippedDisk {
 }
 
 // failure names the disks that may still hold data, each with its reason, as far as a message has room.
-func failure(disks []DiskWipe) string {
+func failure(disks []policyv1alpha1.DiskWipe) string {
 	var words []string
 	for _, d := range disks {
-		if d.State != DiskVerified {
+		if d.State != policyv1alpha1.DiskVerified {
 			name := d.Path
 			if d.Serial != "" {
 				name += " (serial " + d.Serial + ")"

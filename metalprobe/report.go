@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 // Report is the body of POST /register.
@@ -28,17 +30,18 @@ type BootStateReport struct {
 	Booted bool `json:"booted"`
 }
 
-// Data describes the hardware as the running system sees it. What could not be read is left out.
+// Data describes the hardware as the running system sees it: the API's ProbeData, and what agents of others spell in
+// more than one way. What could not be read is left out.
 type Data struct {
-	Timestamp         Timestamp          `json:"timestamp,omitzero"`
-	SystemInfo        SystemInfo         `json:"systemInfo,omitzero"`
-	CPU               []CPU              `json:"cpu,omitempty"`
-	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
-	LLDP              LLDPInterfaces     `json:"lldp,omitempty"`
-	Storage           []Storage          `json:"storage,omitempty"`
-	Memory            []Memory           `json:"memory,omitempty"`
-	NICs              []NIC              `json:"nics,omitempty"`
-	PCIDevices        []PCIDevice        `json:"pciDevices,omitempty"`
+	Timestamp         Timestamp                              `json:"timestamp,omitzero"`
+	SystemInfo        policyv1alpha1.SystemInfo              `json:"systemInfo,omitzero"`
+	CPU               []CPU                                  `json:"cpu,omitempty"`
+	NetworkInterfaces []policyv1alpha1.ProbeNetworkInterface `json:"networkInterfaces,omitempty"`
+	LLDP              LLDPInterfaces                         `json:"lldp,omitempty"`
+	Storage           []policyv1alpha1.BlockDevice           `json:"storage,omitempty"`
+	Memory            []policyv1alpha1.MemoryDevice          `json:"memory,omitempty"`
+	NICs              []policyv1alpha1.NIC                   `json:"nics,omitempty"`
+	PCIDevices        []policyv1alpha1.PCIDevice             `json:"pciDevices,omitempty"`
 }
 
 // Digest is the hex SHA-256 of what the data says, whenever it was said.
@@ -53,41 +56,7 @@ func (d Data) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// SystemInfo is what the firmware says of itself, the system and its board (DMI).
-type SystemInfo struct {
-	BIOSInformation   BIOSInformation   `json:"biosInformation,omitzero"`
-	SystemInformation SystemInformation `json:"systemInformation,omitzero"`
-	BoardInformation  BoardInformation  `json:"boardInformation,omitzero"`
-}
-
-// BIOSInformation describes the firmware.
-type BIOSInformation struct {
-	Vendor  string `json:"vendor,omitempty"`
-	Version string `json:"version,omitempty"`
-	Date    string `json:"date,omitempty"`
-}
-
-// SystemInformation describes the system as sold.
-type SystemInformation struct {
-	Manufacturer string `json:"manufacturer,omitempty"`
-	ProductName  string `json:"productName,omitempty"`
-	Version      string `json:"version,omitempty"`
-	SerialNumber string `json:"serialNumber,omitempty"`
-	UUID         string `json:"uuid,omitempty"`
-	SKUNumber    string `json:"skuNumber,omitempty"`
-	Family       string `json:"family,omitempty"`
-}
-
-// BoardInformation describes the main board.
-type BoardInformation struct {
-	Manufacturer string `json:"manufacturer,omitempty"`
-	Product      string `json:"product,omitempty"`
-	Version      string `json:"version,omitempty"`
-	SerialNumber string `json:"serialNumber,omitempty"`
-	AssetTag     string `json:"assetTag,omitempty"`
-}
-
-// CPU is one processor package (socket).
+// CPU is one processor package (socket). Unlike the API's, it always names its number, also 0.
 type CPU struct {
 	ID                   int32    `json:"id"`
 	TotalCores           int32    `json:"totalCores,omitempty"`
@@ -97,110 +66,22 @@ type CPU struct {
 	Capabilities         []string `json:"capabilities,omitempty"`
 }
 
-// NetworkInterface is one physical network interface.
-type NetworkInterface struct {
-	Name        string   `json:"name"`
-	IPAddresses []string `json:"ipAddresses,omitempty"`
-	MACAddress  string   `json:"macAddress,omitempty"`
-	// CarrierStatus is the kernel's operational state: "up", "down", "unknown", ...
-	CarrierStatus string `json:"carrierStatus,omitempty"`
-}
-
-// LLDPInterface lists who is seen on the other end of an interface's cable.
-type LLDPInterface struct {
-	Name      string         `json:"name"`
-	Neighbors []LLDPNeighbor `json:"neighbors,omitempty"`
-}
-
-// LLDPNeighbor is one LLDP announcement.
-type LLDPNeighbor struct {
-	ChassisID         string   `json:"chassisId,omitempty"`
-	PortID            string   `json:"portId,omitempty"`
-	PortDescription   string   `json:"portDescription,omitempty"`
-	SystemName        string   `json:"systemName,omitempty"`
-	SystemDescription string   `json:"systemDescription,omitempty"`
-	MgmtIP            string   `json:"mgmtIp,omitempty"`
-	Capabilities      []string `json:"capabilities,omitempty"`
-	VlanID            string   `json:"vlanId,omitempty"`
-}
-
 // LLDPInterfaces reads both spellings in use: a list, and an object that holds the list under "interfaces".
-type LLDPInterfaces []LLDPInterface
+type LLDPInterfaces []policyv1alpha1.LLDPInterface
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *LLDPInterfaces) UnmarshalJSON(text []byte) error {
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		return json.Unmarshal(text, (*[]LLDPInterface)(l))
+		return json.Unmarshal(text, (*[]policyv1alpha1.LLDPInterface)(l))
 	}
 	var object struct {
-		Interfaces []LLDPInterface `json:"interfaces"`
+		Interfaces []policyv1alpha1.LLDPInterface `json:"interfaces"`
 	}
 	if err := json.Unmarshal(text, &object); err != nil {
 		return err
 	}
 	*l = object.Interfaces
 	return nil
-}
-
-// Storage is one block device. Sizes are in bytes.
-type Storage struct {
-	Path       string `json:"path"`
-	Name       string `json:"name,omitempty"`
-	Rotational bool   `json:"rotational,omitempty"`
-	Removable  bool   `json:"removable,omitempty"`
-	ReadOnly   bool   `json:"readOnly,omitempty"`
-	Vendor     string `json:"vendor,omitempty"`
-	Model      string `json:"model,omitempty"`
-	Serial     string `json:"serial,omitempty"`
-	WWID       string `json:"wwid,omitempty"`
-	// Transport is how the disk is attached, in the words of Verdict.
-	Transport         string `json:"transport,omitempty"`
-	PhysicalBlockSize int64  `json:"physicalBlockSize,omitempty"`
-	LogicalBlockSize  int64  `json:"logicalBlockSize,omitempty"`
-	HWSectorSize      int64  `json:"hWSectorSize,omitempty"`
-	SizeBytes         int64  `json:"sizeBytes,omitempty"`
-	// NUMANodeID is -1 where the kernel knows none.
-	NUMANodeID int32 `json:"numaNodeID,omitempty"`
-}
-
-// Memory is one memory device; Size is in bytes. Where the firmware's table cannot be read there is a single entry
-// for all memory, whose DeviceLocator is "total".
-type Memory struct {
-	Size                  int64  `json:"size,omitempty"`
-	DeviceSet             string `json:"deviceSet,omitempty"`
-	DeviceLocator         string `json:"deviceLocator,omitempty"`
-	BankLocator           string `json:"bankLocator,omitempty"`
-	MemoryType            string `json:"memoryType,omitempty"`
-	Speed                 string `json:"speed,omitempty"`
-	Vendor                string `json:"vendor,omitempty"`
-	SerialNumber          string `json:"serialNumber,omitempty"`
-	AssetTag              string `json:"assetTag,omitempty"`
-	PartNumber            string `json:"partNumber,omitempty"`
-	ConfiguredMemorySpeed string `json:"configuredMemorySpeed,omitempty"`
-	MinimumVoltage        string `json:"minimumVoltage,omitempty"`
-	MaximumVoltage        string `json:"maximumVoltage,omitempty"`
-	ConfiguredVoltage     string `json:"configuredVoltage,omitempty"`
-}
-
-// NIC is one network adapter port, seen from the PCI bus.
-type NIC struct {
-	Name            string   `json:"name"`
-	MAC             string   `json:"mac,omitempty"`
-	PCIAddress      string   `json:"pciAddress,omitempty"`
-	Speed           string   `json:"speed,omitempty"`
-	LinkModes       []string `json:"linkModes,omitempty"`
-	SupportedPorts  []string `json:"supportedPorts,omitempty"`
-	FirmwareVersion string   `json:"firmwareVersion,omitempty"`
-}
-
-// PCIDevice is one device on the PCI bus.
-type PCIDevice struct {
-	Address    string `json:"address"`
-	Vendor     string `json:"vendor,omitempty"`
-	VendorID   string `json:"vendorID,omitempty"`
-	Product    string `json:"product,omitempty"`
-	ProductID  string `json:"productID,omitempty"`
-	NumaNodeID int32  `json:"numaNodeID,omitempty"`
 }
 
 // Timestamp is when the agent read the hardware, by the server's own clock, which may be wrong.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 )
 
 const uuid = "4c4c4544-0042-3510-8054-b7c04f4d4d32"
@@ -102,12 +104,12 @@ func TestValidateNamesEveryProblem(t *testing.T) {
 		"no UUID":                {Report{SystemUUID: "../etc/passwd"}, []string{`system UUID "../etc/passwd"`}},
 		"a long name and a negative size": {
 			Report{SystemUUID: uuid, Data: Data{
-				NICs:    []NIC{{Name: long}},
-				Storage: []Storage{{Path: "/dev/sda", SizeBytes: -1}}}},
+				NICs:    []policyv1alpha1.NIC{{Name: long}},
+				Storage: []policyv1alpha1.BlockDevice{{Path: "/dev/sda", SizeBytes: -1}}}},
 			[]string{"data.nics[0]: 257 bytes, at most 256", "data.storage[0]: -1 is negative"}},
 		"a NUL byte":              {Report{SystemUUID: uuid, AgentVersion: "a\x00b"}, []string{"agentVersion: not valid"}},
-		"too many disks":          {Report{SystemUUID: uuid, Data: Data{Storage: make([]Storage, MaxDisks+1)}}, []string{"257 entries"}},
-		"too many addresses deep": {Report{SystemUUID: uuid, Data: Data{NetworkInterfaces: []NetworkInterface{{IPAddresses: make([]string, 65)}}}}, []string{"data.networkInterfaces[0].ipAddresses: 65 entries"}},
+		"too many disks":          {Report{SystemUUID: uuid, Data: Data{Storage: make([]policyv1alpha1.BlockDevice, MaxDisks+1)}}, []string{"257 entries"}},
+		"too many addresses deep": {Report{SystemUUID: uuid, Data: Data{NetworkInterfaces: []policyv1alpha1.ProbeNetworkInterface{{IPAddresses: make([]string, 65)}}}}, []string{"data.networkInterfaces[0].ipAddresses: 65 entries"}},
 	} {
 		t.Run(name, func(t *testing.T) { expectProblems(t, c.report.Validate(), c.want) })
 	}
@@ -118,12 +120,12 @@ func TestValidateWipeReport(t *testing.T) {
 		report WipeReport
 		want   []string
 	}{
-		"a machine without disks is verified":    {WipeReport{SystemUUID: uuid, State: WipeVerified}, nil},
-		"a verified wipe with an erased disk":    {WipeReport{SystemUUID: uuid, State: WipeVerified, Disks: []DiskWipe{{Path: "p", State: DiskErased}}}, []string{"Verified only when each of its disks is"}},
+		"a machine without disks is verified":    {WipeReport{SystemUUID: uuid, State: policyv1alpha1.WipeVerified}, nil},
+		"a verified wipe with an erased disk":    {WipeReport{SystemUUID: uuid, State: policyv1alpha1.WipeVerified, Disks: []policyv1alpha1.DiskWipe{{Path: "p", State: policyv1alpha1.DiskErased}}}, []string{"Verified only when each of its disks is"}},
 		"an unknown state":                       {WipeReport{SystemUUID: uuid, State: "Done"}, []string{`state: "Done"`}},
-		"an unknown disk state and no UUID":      {WipeReport{State: WipeRunning, Disks: []DiskWipe{{State: "Gone"}}}, []string{"system UUID", `disks[0].state: "Gone"`, "disks[0].path: empty"}},
-		"a skipped disk without a path":          {WipeReport{SystemUUID: uuid, State: WipeVerified, Skipped: []SkippedDisk{{SizeBytes: -1}}}, []string{"skipped[0].path: empty", "skipped[0].sizeBytes: -1"}},
-		"a failed wipe with a disk not yet done": {WipeReport{SystemUUID: uuid, State: WipeFailed, Disks: []DiskWipe{{Path: "p", State: DiskPending}}}, nil},
+		"an unknown disk state and no UUID":      {WipeReport{State: policyv1alpha1.WipeRunning, Disks: []policyv1alpha1.DiskWipe{{State: "Gone"}}}, []string{"system UUID", `disks[0].state: "Gone"`, "disks[0].path: empty"}},
+		"a skipped disk without a path":          {WipeReport{SystemUUID: uuid, State: policyv1alpha1.WipeVerified, Skipped: []policyv1alpha1.SkippedDisk{{SizeBytes: -1}}}, []string{"skipped[0].path: empty", "skipped[0].sizeBytes: -1"}},
+		"a failed wipe with a disk not yet done": {WipeReport{SystemUUID: uuid, State: policyv1alpha1.WipeFailed, Disks: []policyv1alpha1.DiskWipe{{Path: "p", State: policyv1alpha1.DiskPending}}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) { expectProblems(t, c.report.Validate(), c.want) })
 	}
@@ -132,8 +134,8 @@ func TestValidateWipeReport(t *testing.T) {
 func TestTrimMakesAnyDataValid(t *testing.T) {
 	data := Data{
 		CPU:     []CPU{{Vendor: strings.Repeat("é", MaxWord), Capabilities: make([]string, MaxCapabilities+5)}},
-		Storage: append(make([]Storage, MaxDisks+1), Storage{Path: "x"}),
-		NICs:    []NIC{{Name: "\xff\x00"}},
+		Storage: append(make([]policyv1alpha1.BlockDevice, MaxDisks+1), policyv1alpha1.BlockDevice{Path: "x"}),
+		NICs:    []policyv1alpha1.NIC{{Name: "\xff\x00"}},
 	}
 	data.Storage[0].SizeBytes = -5
 	data.Trim()

@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 )
 
 // errorBodyLimit is enough for any Redfish error message; the rest of a longer error page is not worth reading.
 const errorBodyLimit = 64 << 10
 
-// wholeBody reads the body before it returns, so that limits on time, size and requests in flight cover it. A longer
-// body than the limit is an error; of an error page and of the answer to a write only the beginning is kept, because
-// there the status has already said what happened.
+// wholeBody reads the body before it returns, so that limits on time, size and requests in flight cover it. Of an error
+// page and of the answer to a write only the beginning is kept. Of a successful read, a body that is longer than the limit
+// is an error, and so is one that is no JSON object, such as the page of a web server that runs while Redfish does not.
 type wholeBody struct {
 	limit int64
 	next  http.RoundTripper
@@ -44,6 +45,12 @@ func (w *wholeBody) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil && strict {
 		return nil, fmt.Errorf("the answer broke off after %d bytes: %w", len(body), err)
 	}
+	if strict && req.Method == http.MethodGet && resp.StatusCode >= 200 {
+		if body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")); !isObject(body) {
+			return nil, &ResponseError{Status: resp.StatusCode,
+				Message: "expected a JSON object, got " + looksLike(body, resp.Header.Get("Content-Type"))}
+		}
+	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	resp.ContentLength = int64(len(body))
 	return resp, nil
@@ -58,4 +65,18 @@ func size(n int64) string {
 		return fmt.Sprintf("%d MiB", n>>20)
 	}
 	return fmt.Sprintf("%d bytes", n)
+}
+
+func looksLike(body []byte, contentType string) string {
+	body = bytes.TrimSpace(body)
+	kind, _, _ := strings.Cut(contentType, ";")
+	switch {
+	case len(body) == 0:
+		return "an empty body"
+	case body[0] == '<':
+		return "an HTML or XML page (" + clip(kind, 60) + ")"
+	case len(body) <= 16:
+		return fmt.Sprintf("%q", body)
+	}
+	return fmt.Sprintf("%d bytes that begin with %q", len(body), body[:16])
 }

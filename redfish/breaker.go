@@ -97,8 +97,7 @@ func (m *breakerMeter) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := m.next.RoundTrip(req)
-	var response *ResponseError
-	answered := err == nil || errors.As(err, &response)
+	answered := err == nil || is[*ResponseError](err)
 	// A caller that goes away says nothing about the BMC.
 	m.breaker.record(!answered, !answered && errors.Is(req.Context().Err(), context.Canceled), err)
 	return resp, err

@@ -20,11 +20,8 @@ const (
 // reads, and for changes that are read and checked anew before the repeat: what an action did that ended so is not known.
 // No place among the requests is held meanwhile.
 func (o *operation) waitedOut(err error, repeats int) bool {
-	var refused *ResponseError
-	if repeats >= busyRepeats || o.left <= 0 || !errors.As(err, &refused) {
-		return false
-	}
-	if !busyStatus(refused.Status) {
+	refused, answered := errors.AsType[*ResponseError](err)
+	if repeats >= busyRepeats || o.left <= 0 || !answered || !busyStatus(refused.Status) {
 		return false
 	}
 	wait := max(o.c.options.BusyPause<<repeats, refused.RetryAfter)

@@ -3,6 +3,7 @@
 package redfish
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 )
@@ -173,17 +174,14 @@ func (o *operation) settings(doc *systemDoc) (*systemDoc, error) {
 	if err != nil || !pending.Boot.Present {
 		return nil, nil //nolint:nilerr // a BMC may name a settings resource that it does not have
 	}
-	pending.ETag = text(orElse(got.header.Get("ETag"), string(pending.ETag)))
+	pending.ETag = text(cmp.Or(got.header.Get("ETag"), string(pending.ETag)))
 	return pending, nil
 }
 
 // mayShowLater reports whether a read failed for another reason than that there is nothing to read.
 func mayShowLater(err error) bool {
-	var refused *ResponseError
-	if err == nil || !errors.As(err, &refused) {
-		return err != nil
-	}
-	return refused.Status == 0 || busyStatus(refused.Status)
+	refused, answered := errors.AsType[*ResponseError](err)
+	return err != nil && (!answered || refused.Status == 0 || busyStatus(refused.Status))
 }
 
 // post runs an action. If-Match is left out, since some BMCs refuse it on actions (412), until this one demands it
@@ -191,12 +189,12 @@ func mayShowLater(err error) bool {
 func (o *operation) post(target, etag string, body any) error {
 	var header http.Header
 	if o.c.recall().habits.postIfMatch {
-		header = ifMatch(orElse(strongETag(etag), "*"))
+		header = ifMatch(cmp.Or(strongETag(etag), "*"))
 	}
 	_, err := o.send(http.MethodPost, target, body, header)
 	switch {
 	case statusIs(err, http.StatusPreconditionRequired) && header == nil:
-		_, err = o.send(http.MethodPost, target, body, ifMatch(orElse(strongETag(etag), "*")))
+		_, err = o.send(http.MethodPost, target, body, ifMatch(cmp.Or(strongETag(etag), "*")))
 		if err == nil {
 			o.c.learn(func(m *memory) { m.habits.postIfMatch = true })
 		}

@@ -45,7 +45,7 @@ type shared struct {
 }
 
 func newShared(mostOpen int) shared {
-	return shared{refused: newDenials(), sessions: newOpenSessions(), left: newLeftSessions(), open: newOpenWires(mostOpen)}
+	return shared{refused: newDenials(), sessions: &openSessions{}, left: newLeftSessions(), open: newOpenWires(mostOpen)}
 }
 
 // memory is what one BMC taught us. Losing it costs requests, never correctness.

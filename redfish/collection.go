@@ -46,9 +46,8 @@ func (o *operation) members(uri string) ([]member, error) {
 
 // fatal errors concern the BMC, not one member: the rest would meet them too.
 func (o *operation) fatal(err error) bool {
-	var response *ResponseError
-	var refused *AuthError
-	one := errors.As(err, &response) || errors.As(err, &refused) && refused.Until.IsZero()
+	refused, denied := errors.AsType[*AuthError](err)
+	one := is[*ResponseError](err) || denied && refused.Until.IsZero()
 	return !one || o.left <= 0
 }
 

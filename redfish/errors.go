@@ -3,11 +3,13 @@
 package redfish
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -114,7 +116,7 @@ type CertificateError struct {
 var errOtherCertificate = errors.New("another certificate than the trusted one was shown; check who answers there")
 
 func (e *CertificateError) Error() string {
-	text := fmt.Sprintf("%v (SHA-256 of the certificate shown: %s", e.Err, orElse(e.Shown, "none"))
+	text := fmt.Sprintf("%v (SHA-256 of the certificate shown: %s", e.Err, cmp.Or(e.Shown, "none"))
 	if e.Trusted != "" {
 		text += ", of the trusted one: " + e.Trusted
 	}
@@ -141,17 +143,8 @@ type ResponseError struct {
 
 // namedIn lists which of the names a refusal holds; none where err is no answer of a BMC.
 func namedIn(err error, names ...string) []string {
-	var refused *ResponseError
-	if !errors.As(err, &refused) {
-		return nil
-	}
-	var named []string
-	for _, name := range names {
-		if strings.Contains(refused.body, name) {
-			named = append(named, name)
-		}
-	}
-	return named
+	refused, answered := errors.AsType[*ResponseError](err)
+	return slices.DeleteFunc(names, func(name string) bool { return !answered || !strings.Contains(refused.body, name) })
 }
 
 func (e *ResponseError) Error() string {
@@ -213,7 +206,7 @@ func (e *OverrideError) Error() string {
 }
 
 func (e *OverrideError) read() string {
-	words := strings.TrimSpace(orElse(e.Enabled, "nothing") + " " + e.Target)
+	words := strings.TrimSpace(cmp.Or(e.Enabled, "nothing") + " " + e.Target)
 	if e.Mode != "" && !strings.EqualFold(string(e.Mode), string(e.AskedMode)) {
 		words += fmt.Sprintf(" in mode %s instead of %s", e.Mode, e.AskedMode)
 	}
@@ -231,17 +224,15 @@ const (
 
 // Reason names the kind of err for a condition; nil is Connected.
 func Reason(err error) string {
-	var auth *AuthError
-	var unreachable *UnreachableError
-	var response *ResponseError
+	response, answered := errors.AsType[*ResponseError](err)
 	switch {
 	case err == nil:
 		return ReasonConnected
-	case errors.As(err, &auth):
+	case is[*AuthError](err):
 		return ReasonAuthenticationFailed
-	case errors.As(err, &unreachable):
+	case is[*UnreachableError](err):
 		return ReasonConnectionFailed
-	case errors.As(err, &response) && response.Status >= 500:
+	case answered && response.Status >= 500:
 		return ReasonInternalServerError
 	}
 	return ReasonUnknownError
@@ -251,24 +242,21 @@ func Reason(err error) string {
 // either, trusted or not. asked is false where the BMC was not asked at all, because it is left alone after earlier
 // failures or our own limits stood in the way; then nothing follows.
 func Unanswered(err error) (unanswered, asked bool) {
-	var unreachable *UnreachableError
-	if !errors.As(err, &unreachable) {
+	unreachable, ok := errors.AsType[*UnreachableError](err)
+	if !ok {
 		return false, true
 	}
 	if !unreachable.RetryAt.IsZero() || unreachable.Crowded || errors.Is(err, context.Canceled) {
 		return false, false
 	}
-	var certificate *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
-	var alert tls.AlertError
-	return !errors.As(err, &certificate) && !errors.As(err, &record) && !errors.As(err, &alert), true
+	return !is[*tls.CertificateVerificationError](err) && !is[tls.RecordHeaderError](err) && !is[tls.AlertError](err), true
 }
 
 // Crowded reports whether err says that the BMC was not asked, because too many requests were under way at the same time. That says
 // nothing of the BMC.
 func Crowded(err error) bool {
-	var unreachable *UnreachableError
-	return errors.As(err, &unreachable) && unreachable.Crowded
+	unreachable, ok := errors.AsType[*UnreachableError](err)
+	return ok && unreachable.Crowded
 }
 
 // openError says that an operation ended after a write whose outcome is not known, and that is not known since either.
@@ -303,21 +291,17 @@ func (e *openError) Unwrap() []error { return []error{e.last, e.write} }
 // MayHaveHappened reports whether the write that ended in err may still have been carried out by the BMC, so that the
 // caller has to read before it repeats. It is false for nil, for reads, for refusals, and where the write was not sent.
 func MayHaveHappened(err error) bool {
-	var notAsked *NotAskedError
-	var override *OverrideError
-	if errors.As(err, &notAsked) || errors.As(err, &override) {
+	if is[*NotAskedError](err) || is[*OverrideError](err) {
 		return false
 	}
-	var open *openError
-	if errors.As(err, &open) {
+	if is[*openError](err) {
 		return true
 	}
-	var unreachable *UnreachableError
-	if errors.As(err, &unreachable) {
+	if unreachable, ok := errors.AsType[*UnreachableError](err); ok {
 		return unreachable.Sent && writes(unreachable.Method)
 	}
-	var response *ResponseError
-	if !errors.As(err, &response) || !writes(response.Method) {
+	response, answered := errors.AsType[*ResponseError](err)
+	if !answered || !writes(response.Method) {
 		return false
 	}
 	switch response.Status {
@@ -331,16 +315,14 @@ func writes(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead
 }
 
+// is reports whether err is a T, or wraps one.
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
 // statusIs reports whether err is an answer with one of the given statuses.
 func statusIs(err error, statuses ...int) bool {
-	var response *ResponseError
-	if !errors.As(err, &response) {
-		return false
-	}
-	for _, status := range statuses {
-		if response.Status == status {
-			return true
-		}
-	}
-	return false
+	response, answered := errors.AsType[*ResponseError](err)
+	return answered && slices.Contains(statuses, response.Status)
 }

@@ -3,6 +3,7 @@
 package redfish
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -48,9 +49,9 @@ func (c *client) Manager(ctx context.Context) (ManagerSnapshot, error) {
 	}
 	return ManagerSnapshot{
 		UUID:            cleanUUID(string(doc.UUID)),
-		Manufacturer:    orElse(string(doc.Manufacturer), string(root.Vendor)),
+		Manufacturer:    cmp.Or(string(doc.Manufacturer), string(root.Vendor)),
 		Model:           string(doc.Model),
-		SKU:             orElse(string(doc.SKU), string(doc.PartNumber)),
+		SKU:             cmp.Or(string(doc.SKU), string(doc.PartNumber)),
 		SerialNumber:    cleanSerial(string(doc.SerialNumber)),
 		FirmwareVersion: string(doc.FirmwareVersion),
 		Power:           powerState(doc.PowerState),
@@ -106,7 +107,7 @@ func (o *operation) managerAt(uri string) (*managerDoc, error) {
 	if doc.ODataID == "" && doc.ID == "" {
 		return nil, o.bad(http.MethodGet, uri, got.status, "the answer describes no manager")
 	}
-	doc.ETag = text(orElse(got.header.Get("ETag"), string(doc.ETag)))
+	doc.ETag = cmp.Or(text(got.header.Get("ETag")), doc.ETag)
 	return doc, nil
 }
 

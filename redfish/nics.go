@@ -3,9 +3,11 @@
 package redfish
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"net"
 	"net/http"
 	"strings"
 )
@@ -93,7 +95,7 @@ func hostNICs(members []member) (nics []NIC, incomplete bool) {
 		}
 		seen[mac] = true
 		nics = append(nics, NIC{
-			Name:       orElse(string(doc.ID), orElse(lastSegment(m.URI), string(doc.Name))),
+			Name:       cmp.Or(string(doc.ID), lastSegment(m.URI), string(doc.Name)),
 			MACAddress: mac,
 			LinkUp:     strings.EqualFold(string(doc.LinkStatus), "LinkUp"),
 		})
@@ -108,14 +110,6 @@ func cleanMAC(raw string) (string, bool) {
 	if err != nil || len(octets) != 6 || octets[0]&1 != 0 {
 		return "", false
 	}
-	var out strings.Builder
-	var sum byte
-	for i, octet := range octets {
-		if i > 0 {
-			out.WriteByte(':')
-		}
-		out.WriteString(hex.EncodeToString([]byte{octet}))
-		sum |= octet
-	}
-	return out.String(), sum != 0
+	mac := net.HardwareAddr(octets).String()
+	return mac, mac != "00:00:00:00:00:00"
 }

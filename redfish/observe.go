@@ -54,9 +54,8 @@ func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func outcome(req *http.Request, resp *http.Response, err error) string {
-	var response *ResponseError
 	switch {
-	case errors.As(err, &response):
+	case is[*ResponseError](err):
 		return OutcomeBadAnswer
 	case err != nil && errors.Is(req.Context().Err(), context.Canceled):
 		return OutcomeCancelled

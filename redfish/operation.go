@@ -4,6 +4,7 @@ package redfish
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,7 +58,7 @@ func (o *operation) send(method, uri string, payload any, header http.Header) (*
 		if err != nil {
 			return nil, err
 		}
-		got, err := o.rawIn(armed(o.ctx, method), method, uri, body, header, cred)
+		got, err := o.raw(armed(o.ctx, method), method, uri, body, header, cred)
 		if err != nil {
 			return nil, err
 		}
@@ -77,12 +78,12 @@ func (o *operation) send(method, uri string, payload any, header http.Header) (*
 }
 
 // sendAs makes one request with the given credential and never logs in.
-func (o *operation) sendAs(cred credential, method, uri string, payload any, header http.Header) (*answer, error) {
+func (o *operation) sendAs(cred credential, method, uri string, payload any) (*answer, error) {
 	body, err := encode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("redfish: %s %s: %w", method, uri, err)
 	}
-	got, err := o.raw(method, uri, body, header, cred)
+	got, err := o.raw(o.ctx, method, uri, body, nil, cred)
 	if err != nil {
 		return nil, err
 	}
@@ -112,14 +113,9 @@ func (o *operation) decode(uri string, got *answer, out any) error {
 	return nil
 }
 
-// raw makes one request as it stands, without a guard.
-func (o *operation) raw(method, uri string, body []byte, header http.Header, cred credential) (*answer, error) {
-	return o.rawIn(o.ctx, method, uri, body, header, cred)
-}
-
-// rawIn makes one request as it stands. The error is an *UnreachableError, a *ResponseError or a *NotAskedError; a status
+// raw makes one request as it stands. The error is an *UnreachableError, a *ResponseError or a *NotAskedError; a status
 // is no error.
-func (o *operation) rawIn(ctx context.Context, method, uri string, body []byte, header http.Header, cred credential) (*answer, error) {
+func (o *operation) raw(ctx context.Context, method, uri string, body []byte, header http.Header, cred credential) (*answer, error) {
 	if o.left <= 0 {
 		return nil, o.bad(method, uri, 0, fmt.Sprintf("this would be more than the %d requests that one operation may make; "+
 			"the BMC's links may form a loop", o.c.options.RequestLimit))
@@ -178,19 +174,16 @@ func (o *operation) resolve(uri string) (string, error) {
 
 // classify turns what http.Client returned into our errors.
 func (o *operation) classify(method, uri string, err error, sent bool) error {
-	var response *ResponseError
-	if errors.As(err, &response) {
+	if response, ok := errors.AsType[*ResponseError](err); ok {
 		response.Address, response.Method, response.Path = o.c.base.Host, method, redactPath(uri)
 		return response
 	}
-	var notAsked *NotAskedError
-	if errors.As(err, &notAsked) {
+	if notAsked, ok := errors.AsType[*NotAskedError](err); ok {
 		return notAsked
 	}
-	var unreachable *UnreachableError
-	if !errors.As(err, &unreachable) {
-		var wrapped *url.Error
-		if errors.As(err, &wrapped) {
+	unreachable, ok := errors.AsType[*UnreachableError](err)
+	if !ok {
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapped.Err // drops the URL, which we name ourselves
 		}
 		unreachable = &UnreachableError{Err: explain(err)}
@@ -211,7 +204,7 @@ func (o *operation) failure(method, uri string, got *answer) error {
 	id, message := errorMessage(got.body)
 	if got.status == http.StatusForbidden {
 		return &AuthError{Address: o.c.base.Host, Status: got.status,
-			Message: clip(method+" "+redactPath(uri)+": "+orElse(message, "not allowed"), 500)}
+			Message: clip(method+" "+redactPath(uri)+": "+cmp.Or(message, "not allowed"), 500)}
 	}
 	if got.status >= 300 && got.status < 400 {
 		message = "a redirect, which is followed only for reads on the same scheme and host"
@@ -255,16 +248,9 @@ func errorMessage(body []byte) (id, message string) {
 	id, message = string(doc.Error.Value.Code), string(doc.Error.Value.Message)
 	for _, i := range doc.Error.Value.Infos.Values {
 		if i.MessageID != "" || i.Message != "" {
-			id, message = string(i.MessageID), orElse(string(i.Message), message)
+			id, message = string(i.MessageID), cmp.Or(string(i.Message), message)
 			break
 		}
 	}
 	return clip(id, 120), clip(message, 300)
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }

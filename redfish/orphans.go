@@ -4,7 +4,6 @@ package redfish
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -28,12 +27,7 @@ const (
 )
 
 // openSessions are the sessions that this process holds, over all clients.
-type openSessions struct {
-	mu    sync.Mutex
-	known map[string]bool // host and path
-}
-
-func newOpenSessions() *openSessions { return &openSessions{known: map[string]bool{}} }
+type openSessions struct{ known sync.Map } // by host and path
 
 func sessionKey(host, uri string) string {
 	path, _, _ := strings.Cut(uri, "?")
@@ -43,22 +37,13 @@ func sessionKey(host, uri string) string {
 	return host + " " + strings.ToLower(strings.Trim(path, "/"))
 }
 
-func (s *openSessions) add(host, uri string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known[sessionKey(host, uri)] = true
-}
+func (s *openSessions) add(host, uri string) { s.known.Store(sessionKey(host, uri), true) }
 
-func (s *openSessions) remove(host, uri string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.known, sessionKey(host, uri))
-}
+func (s *openSessions) remove(host, uri string) { s.known.Delete(sessionKey(host, uri)) }
 
 func (s *openSessions) has(host, uri string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.known[sessionKey(host, uri)]
+	_, known := s.known.Load(sessionKey(host, uri))
+	return known
 }
 
 // orphaned says whether to do without a session for now, because one may be left over. The second result is how the BMC
@@ -167,7 +152,7 @@ func (l *login) readTimeout(o *operation) time.Duration {
 
 // basicRead reads one resource with Basic authentication. The answer is returned beside an error where there was one.
 func (o *operation) basicRead(uri string, out any) (*answer, error) {
-	got, err := o.sendAs(credential{basic: true}, http.MethodGet, uri, nil, nil)
+	got, err := o.sendAs(credential{basic: true}, http.MethodGet, uri, nil)
 	if err != nil {
 		return got, err
 	}
@@ -176,8 +161,7 @@ func (o *operation) basicRead(uri string, out any) (*answer, error) {
 
 // unreachable keeps those errors that say that the BMC did not answer; what it answered instead is no hindrance.
 func unreachable(err error) error {
-	var lost *UnreachableError
-	if errors.As(err, &lost) {
+	if is[*UnreachableError](err) {
 		return err
 	}
 	return nil

@@ -164,7 +164,7 @@ func clientLogin(t *testing.T, c BMC) *login {
 
 func TestASessionIsKnownHoweverItsURIIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		known := newOpenSessions()
+		known := &openSessions{}
 		known.add("10.0.0.1:443", "https://10.0.0.1/redfish/v1/SessionService/Sessions/Ab/")
 		for uri, want := range map[string]bool{
 			"/redfish/v1/SessionService/Sessions/Ab":  true,

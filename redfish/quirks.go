@@ -8,7 +8,6 @@ import "strings"
 // by the vendor's name, because boards travel: an NVIDIA baseboard sits in machines of any maker. Deviations that show
 // as an error status are learned from it instead (see habits).
 type quirk struct {
-	vendor string
 	// trays are prefixes of ids in the systems collection that are no hosts.
 	trays []string
 	// hostNICs are ids of interfaces that lead from the host to its BMC.
@@ -17,7 +16,17 @@ type quirk struct {
 	resetWords map[PowerAction][]string
 }
 
-var quirks = []quirk{nvidiaQuirk, supermicroQuirk, crayQuirk}
+var quirks = []quirk{
+	// NVIDIA: DGX H100 and HGX machines of other makers list HGX_Baseboard_0 beside the host in /redfish/v1/Systems. It has
+	// no UUID, no boot and no Reset action. Its id decides, because a PowerState beside it must not make it a host.
+	{trays: []string{"hgx_"}},
+	// Supermicro: the 821GE lists /Systems/1/EthernetInterfaces/ToManager among the host's interfaces. It is the USB network
+	// card towards the BMC (169.254.3.1), and its MAC address is locally administered.
+	{hostNICs: []string{"ToManager"}},
+	// Node controllers of Cray EX offer On, Off and ForceOff only. Off is not in the ResetType enumeration; beside ForceOff
+	// we read it as the gentle one. Where only Off is offered it is the only way to switch off at all.
+	{resetWords: map[PowerAction][]string{ActionGracefulShutdown: {"Off"}, ActionForceOff: {"Off"}}},
+}
 
 // isTray reports whether a member of the systems collection is a GPU tray or the like.
 func isTray(uri string) bool {

@@ -3,6 +3,7 @@
 package redfish
 
 import (
+	stdcmp "cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -294,7 +295,7 @@ func TestASystemThatWasJustListedIsNotReadAgain(t *testing.T) {
 			f := newFake(t)
 			f.set("/redfish/v1/", strings.TrimSuffix(f.docs["/redfish/v1/"], "}")+expandOffer+"}")
 			withNICs(f, `{"@odata.id":"/n/1","Id":"1","MACAddress":"70:b5:e8:f0:52:dc"}`)
-			f.set("/redfish/v1/Systems", `{"Members":[`+orElse(c.doc, f.docs[systemURI])+`]}`)
+			f.set("/redfish/v1/Systems", `{"Members":[`+stdcmp.Or(c.doc, f.docs[systemURI])+`]}`)
 			bmc := f.client(t)
 			before := time.Now()
 			if _, err := bmc.Manager(t.Context()); err != nil {

@@ -14,30 +14,24 @@ import (
 // same again. What may be otherwise later is none: a busy BMC, one that starts (404), one in a transition (409), a write that
 // lost a race (412), a system that is not Off, another machine, and what the account decides (401, 403).
 func Refused(err error) bool {
-	var never *NotAskedError
-	var open *openError
-	if err == nil || errors.As(err, &open) || errors.As(err, &never) {
+	if is[*openError](err) || is[*NotAskedError](err) {
 		return false
 	}
-	var override *OverrideError
-	if errors.As(err, &override) {
+	if override, ok := errors.AsType[*OverrideError](err); ok {
 		return !override.Later
 	}
-	var unsupported *UnsupportedError
-	if errors.As(err, &unsupported) {
+	if is[*UnsupportedError](err) {
 		return true
 	}
-	var response *ResponseError
-	if !errors.As(err, &response) || !writes(response.Method) || passing(response.MessageID) {
-		return false
-	}
-	switch response.Status {
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusGone,
-		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
-		http.StatusPreconditionRequired, http.StatusNotImplemented:
-		return true
-	}
-	return false
+	response, answered := errors.AsType[*ResponseError](err)
+	return answered && writes(response.Method) && !passing(response.MessageID) && slices.Contains(refusals, response.Status)
+}
+
+// refusals are the statuses with which a BMC would answer the same again.
+var refusals = []int{
+	http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusGone,
+	http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
+	http.StatusPreconditionRequired, http.StatusNotImplemented,
 }
 
 // passing reports whether a message identifier says that the same may be taken later, whatever the status beside it. Those of

@@ -5,6 +5,7 @@ package redfish
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -36,7 +37,7 @@ func (c *client) Reset(ctx context.Context, uri string, want Identity, action Po
 	}
 	defer cancel()
 	doc, snapshot, err := op.checked(uri, want)
-	if err != nil || plan.holds(snapshot.Power) {
+	if err != nil || slices.Contains(plan.done, snapshot.Power) {
 		return err
 	}
 	if plan.restart && snapshot.Power == PowerOff {
@@ -55,20 +56,11 @@ func (o *operation) reset(uri string, want Identity, doc *systemDoc, action Powe
 	err = o.post(string(reset.Target), etag, map[string]string{"ResetType": word})
 	if statusIs(err, http.StatusConflict, http.StatusBadRequest) {
 		// BMCs refuse what already is, and their power state lags behind by seconds: look once more.
-		if _, now, readErr := o.checked(uri, want); readErr == nil && plan.holds(now.Power) {
+		if _, now, readErr := o.checked(uri, want); readErr == nil && slices.Contains(plan.done, now.Power) {
 			return nil
 		}
 	}
 	return err
-}
-
-func (p resetPlan) holds(power PowerState) bool {
-	for _, state := range p.done {
-		if power == state {
-			return true
-		}
-	}
-	return false
 }
 
 // resetWord picks the word that this BMC has for an action.
@@ -84,10 +76,8 @@ func (o *operation) resetWord(uri string, action PowerAction, reset resetAction,
 		return string(action), nil
 	}
 	for _, word := range resetWords(action) {
-		for _, offer := range offered {
-			if strings.EqualFold(word, offer) {
-				return offer, nil
-			}
+		if at := slices.IndexFunc(offered, func(offer string) bool { return strings.EqualFold(word, offer) }); at >= 0 {
+			return offered[at], nil
 		}
 	}
 	return "", &UnsupportedError{URI: uri, Wanted: string(action), Offered: offered, Hint: hint}
@@ -111,10 +101,9 @@ func (o *operation) resetTypes(reset resetAction) ([]string, error) {
 			AllowableValues list[text]
 		}]
 	}
-	if _, err := o.get(uri, &info); err != nil {
-		if statusIs(err, http.StatusNotFound) {
-			return nil, nil
-		}
+	if _, err := o.get(uri, &info); statusIs(err, http.StatusNotFound) {
+		return nil, nil
+	} else if err != nil {
 		return nil, err
 	}
 	for _, parameter := range info.Parameters.Values {
@@ -133,5 +122,5 @@ func (o *operation) resetTypes(reset resetAction) ([]string, error) {
 func (c *client) knownResetTypes(actionInfo string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]string(nil), c.memory.resetTypes[actionInfo]...)
+	return slices.Clone(c.memory.resetTypes[actionInfo])
 }

@@ -3,6 +3,7 @@
 package redfish
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -32,7 +33,7 @@ func (o *operation) root() (*serviceRoot, error) {
 	if known := o.c.recall().root; known != nil {
 		return known, nil
 	}
-	got, err := o.sendAs(credential{}, http.MethodGet, schemas.DefaultServiceRoot, nil, nil)
+	got, err := o.sendAs(credential{}, http.MethodGet, schemas.DefaultServiceRoot, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (o *operation) root() (*serviceRoot, error) {
 }
 
 func (r *serviceRoot) sessions() string {
-	return orElse(string(r.Links.Value.Sessions), "/redfish/v1/SessionService/Sessions")
+	return cmp.Or(string(r.Links.Value.Sessions), "/redfish/v1/SessionService/Sessions")
 }
 
 // expand returns the query that puts a collection's members into it; empty where the service does not offer it.

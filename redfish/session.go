@@ -3,16 +3,15 @@
 package redfish
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/stmcginnis/gofish/schemas"
 )
 
 // login holds the one session of a client. Its lock is a channel, so that whoever waits for a login in progress still
@@ -134,27 +133,31 @@ func (l *login) open(o *operation) (credential, error) {
 	if refused != nil && l.refused.once(l.digest) {
 		return credential{}, l.deny(refused, "")
 	}
-	adapter := &gofishClient{op: o, cred: &credential{}}
-	token, err := schemas.CreateSession(adapter, root.sessions(), l.c.credentials.Username, l.c.credentials.Password)
-	if err == nil {
-		l.sessionURI = orElse(token.Session, bodyLink(adapter.last.body))
-		if l.token = token.Token; l.token != "" {
-			l.sessions.add(l.c.base.Host, l.sessionURI)
-			return credential{token: l.token}, nil
-		}
-		return l.fallBack(o, root, adapter.last, "the BMC made a session but gave no token")
+	user := struct{ UserName, Password string }{l.c.credentials.Username, l.c.credentials.Password}
+	got, err := o.sendAs(credential{}, http.MethodPost, root.sessions(), user)
+	if err != nil {
+		return l.notOpened(o, root, got, refused, err)
 	}
-	return l.notOpened(o, root, adapter.last, refused, err)
+	location := got.header.Get("Location")
+	if absolute, err := url.ParseRequestURI(location); err == nil {
+		location = absolute.RequestURI()
+	}
+	l.sessionURI = cmp.Or(location, memberURI(got.body))
+	if l.token = got.header.Get("X-Auth-Token"); l.token == "" {
+		return l.fallBack(o, root, got, "the BMC made a session but gave no token")
+	}
+	l.sessions.add(l.c.base.Host, l.sessionURI)
+	return credential{token: l.token}, nil
 }
 
 // notOpened decides what to do after a login that gave no session. refused is how the BMC refused Basic authentication a
 // moment ago, where it did.
 func (l *login) notOpened(o *operation, root *serviceRoot, last, refused *answer, err error) (credential, error) {
-	var unreachable *UnreachableError
-	if errors.As(err, &unreachable) && unreachable.Sent { // the BMC may have made a session that nobody heard of
+	unreachable, lost := errors.AsType[*UnreachableError](err)
+	if lost && unreachable.Sent { // the BMC may have made a session that nobody heard of
 		l.mayBeLeft()
 	}
-	if unreachable != nil || last == nil {
+	if lost || last == nil {
 		return credential{}, err
 	}
 	id, _ := errorMessage(last.body)
@@ -174,9 +177,9 @@ func (l *login) notOpened(o *operation, root *serviceRoot, last, refused *answer
 // answer 401 to a login for want of sessions), and one more where somebody has a refusal lifted by hand.
 func (l *login) fallBack(o *operation, root *serviceRoot, session *answer, why string) (credential, error) {
 	basic := credential{basic: true}
-	got, err := o.raw(http.MethodGet, orElse(string(root.Systems), root.sessions()), nil, nil, basic)
-	var response *ResponseError
-	if err != nil && !(errors.As(err, &response) && response.Status >= 200 && response.Status < 300) {
+	got, err := o.raw(o.ctx, http.MethodGet, cmp.Or(string(root.Systems), root.sessions()), nil, nil, basic)
+	response, answered := errors.AsType[*ResponseError](err)
+	if err != nil && !(answered && response.Status >= 200 && response.Status < 300) {
 		return credential{}, err
 	}
 	if got != nil && got.status == http.StatusUnauthorized {
@@ -190,7 +193,7 @@ func (l *login) fallBack(o *operation, root *serviceRoot, session *answer, why s
 	}
 	l.basicUntil = time.Now().Add(l.c.options.BasicFor)
 	if l.sessionURI != "" { // a session without a token still occupies a place
-		if _, err := o.sendAs(basic, http.MethodDelete, l.sessionURI, nil, nil); err != nil && !statusIs(err, http.StatusNotFound) {
+		if _, err := o.sendAs(basic, http.MethodDelete, l.sessionURI, nil); err != nil && !statusIs(err, http.StatusNotFound) {
 			l.mayBeLeft()
 		}
 		l.sessionURI = ""
@@ -234,7 +237,7 @@ func (l *login) giveBack(o *operation) error {
 		l.mayBeLeft()
 		return fmt.Errorf("redfish: %s did not say where its session is, so that it cannot be ended; it expires by itself", l.c.base.Host)
 	}
-	err := schemas.DeleteSession(&gofishClient{op: o, cred: &credential{token: token}}, uri)
+	_, err := o.sendAs(credential{token: token}, http.MethodDelete, uri, nil)
 	if err == nil || statusIs(err, http.StatusUnauthorized, http.StatusNotFound) {
 		return nil
 	}
@@ -256,14 +259,4 @@ func (l *login) close(o *operation) error {
 		return err
 	}
 	return l.account()
-}
-
-func bodyLink(body []byte) string {
-	var doc struct {
-		ID text `json:"@odata.id"`
-	}
-	if json.Unmarshal(body, &doc) != nil {
-		return ""
-	}
-	return string(doc.ID)
 }

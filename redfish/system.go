@@ -3,6 +3,7 @@
 package redfish
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -72,7 +73,7 @@ func (o *operation) system(uri string) (*systemDoc, SystemSnapshot, error) {
 	if doc.ODataID == "" && doc.ID == "" && doc.PowerState == "" && doc.UUID == "" {
 		return nil, SystemSnapshot{}, o.bad(http.MethodGet, uri, got.status, "the answer describes no system")
 	}
-	doc.ETag = text(orElse(got.header.Get("ETag"), string(doc.ETag)))
+	doc.ETag = cmp.Or(text(got.header.Get("ETag")), doc.ETag)
 	snapshot := doc.snapshot(uri)
 	if len(snapshot.ResetTypes) == 0 {
 		snapshot.ResetTypes = o.c.knownResetTypes(string(doc.Actions.Value.Reset.Value.ActionInfo))
@@ -81,7 +82,7 @@ func (o *operation) system(uri string) (*systemDoc, SystemSnapshot, error) {
 }
 
 func (d *systemDoc) snapshot(uri string) SystemSnapshot {
-	s := SystemSnapshot{
+	return SystemSnapshot{
 		URI: uri,
 		Identity: Identity{
 			UUID:         cleanUUID(string(d.UUID)),
@@ -111,7 +112,6 @@ func (d *systemDoc) snapshot(uri string) SystemSnapshot {
 		ResetTypes: words(d.Actions.Value.Reset.Value.Allowed),
 		TakenAt:    time.Now(),
 	}
-	return s
 }
 
 // resettable reports whether a member of the systems collection is a host, and not a GPU tray or the like.
@@ -125,37 +125,32 @@ func (d *systemDoc) resettable(uri string) bool {
 	return d.PowerState != "" && (d.Boot.Present || cleanUUID(string(d.UUID)) != "")
 }
 
-func powerState(t text) PowerState {
-	for _, known := range []PowerState{PowerOn, PowerOff, PowerPaused, PowerPoweringOn, PowerPoweringOff} {
-		if strings.EqualFold(string(t), string(known)) {
-			return known
+// oneOf returns the word that t is in any case of letters, else otherwise.
+func oneOf[T ~string](t text, otherwise T, words ...T) T {
+	for _, word := range words {
+		if strings.EqualFold(string(t), string(word)) {
+			return word
 		}
 	}
-	return PowerUnknown
+	return otherwise
+}
+
+func powerState(t text) PowerState {
+	return oneOf(t, PowerUnknown, PowerOn, PowerOff, PowerPaused, PowerPoweringOn, PowerPoweringOff)
 }
 
 // health takes the roll-up, and the system's own health where there is none.
-func health(candidates ...text) Health {
-	for _, t := range candidates {
-		for _, known := range []Health{HealthOK, HealthWarning, HealthCritical} {
-			if strings.EqualFold(string(t), string(known)) {
-				return known
-			}
-		}
-	}
-	return HealthUnknown
+func health(rollup, own text) Health {
+	known := []Health{HealthOK, HealthWarning, HealthCritical}
+	return oneOf(rollup, oneOf(own, HealthUnknown, known...), known...)
 }
 
 func (d *systemDoc) led() IndicatorLED {
-	for _, known := range []IndicatorLED{LEDLit, LEDBlinking, LEDOff} {
-		if strings.EqualFold(string(d.IndicatorLED), string(known)) {
-			return known
-		}
-	}
+	otherwise := LEDUnknown
 	if d.LocationIndicatorActive.Present {
-		return switched(d.LocationIndicatorActive.Value)
+		otherwise = switched(d.LocationIndicatorActive.Value)
 	}
-	return LEDUnknown
+	return oneOf(d.IndicatorLED, otherwise, LEDLit, LEDBlinking, LEDOff)
 }
 
 func switched(on bool) IndicatorLED {

@@ -115,7 +115,6 @@ func newWire(e Endpoint, perBMC int, open *openWires) (*wire, error) {
 func chain(key func() string, address string, options PoolOptions, fleet chan struct{}, base http.RoundTripper) http.RoundTripper {
 	guard := &breaker{threshold: options.BreakerThreshold, base: options.BreakerBase, max: options.BreakerMax}
 	var next http.RoundTripper = &wholeBody{limit: options.BodyLimit, next: base}
-	next = &objectOnly{next: next}
 	next = &observer{key: key, address: address, log: options.Logger, onRequest: options.OnRequest, next: next}
 	next = &deadline{after: options.RequestTimeout, next: next}
 	next = &breakerMeter{breaker: guard, next: next}
@@ -127,8 +126,8 @@ func chain(key func() string, address string, options PoolOptions, fleet chan st
 
 // untrusted adds which certificate was shown.
 func untrusted(err error) error {
-	var failed *tls.CertificateVerificationError
-	if !errors.As(err, &failed) || len(failed.UnverifiedCertificates) == 0 {
+	failed, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	if !ok || len(failed.UnverifiedCertificates) == 0 {
 		return err
 	}
 	return &CertificateError{Shown: fingerprintOf(failed.UnverifiedCertificates[0]), Err: err}
@@ -136,21 +135,16 @@ func untrusted(err error) error {
 
 // explain adds the remedy to a connection error.
 func explain(err error) error {
-	var authority x509.UnknownAuthorityError
-	var host x509.HostnameError
-	var invalid x509.CertificateInvalidError
-	var record tls.RecordHeaderError
-	var dns *net.DNSError
 	switch {
-	case errors.As(err, &authority):
+	case is[x509.UnknownAuthorityError](err):
 		return untrusted(fmt.Errorf("the certificate is not trusted; trust its CA or its fingerprint, or check who answers there: %w", err))
-	case errors.As(err, &host):
+	case is[x509.HostnameError](err):
 		return untrusted(fmt.Errorf("the certificate is for another name; give the BMC one for its address, or check who answers there: %w", err))
-	case errors.As(err, &invalid):
+	case is[x509.CertificateInvalidError](err):
 		return untrusted(fmt.Errorf("the certificate is not valid; renew it, or check the clocks: %w", err))
-	case errors.As(err, &record):
+	case is[tls.RecordHeaderError](err):
 		return fmt.Errorf("what answers does not speak TLS; check scheme and port: %w", err)
-	case errors.As(err, &dns):
+	case is[*net.DNSError](err):
 		return fmt.Errorf("the host name does not resolve; check the address: %w", err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("nothing listens there; check address and port, or whether the BMC restarts: %w", err)

@@ -39,11 +39,6 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Resource qualifies the plural name of a resource with the group.
-func Resource(resource string) schema.GroupResource {
-	return GroupVersion.WithResource(resource).GroupResource()
-}
-
 // FieldManager is the field manager of everything that the manager writes. Managed fields that name another one for a
 // server's status tell of another operator.
 const FieldManager = "metalaw"

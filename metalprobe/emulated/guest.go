@@ -7,6 +7,7 @@ package emulated
 import (
 	"context"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
@@ -44,14 +45,14 @@ func (stand) PoweredOff(*emulator.Machine) {}
 func describe(m *emulator.Machine) guest.Machine {
 	id, hardware := m.Identity(), m.Hardware()
 	data := metalprobe.Data{
-		SystemInfo: metalprobe.SystemInfo{
-			BIOSInformation: metalprobe.BIOSInformation{Vendor: id.Manufacturer, Version: hardware.BIOSVersion},
-			SystemInformation: metalprobe.SystemInformation{
+		SystemInfo: policyv1alpha1.SystemInfo{
+			BIOSInformation: policyv1alpha1.BIOSInformation{Vendor: id.Manufacturer, Version: hardware.BIOSVersion},
+			SystemInformation: policyv1alpha1.SystemInformation{
 				Manufacturer: id.Manufacturer, ProductName: id.Model, SerialNumber: id.SerialNumber,
 				UUID: m.InBandUUID(), SKUNumber: id.SKU,
 			},
 		},
-		Memory: []metalprobe.Memory{{Size: hardware.MemoryBytes, DeviceLocator: "total"}},
+		Memory: []policyv1alpha1.MemoryDevice{{SizeBytes: hardware.MemoryBytes, DeviceLocator: "total"}},
 	}
 	cores := int32(hardware.CoresPerSocket)
 	for i := range hardware.Sockets {
@@ -64,7 +65,7 @@ func describe(m *emulator.Machine) guest.Machine {
 		if n.LinkUp {
 			carrier = "up"
 		}
-		data.NetworkInterfaces = append(data.NetworkInterfaces, metalprobe.NetworkInterface{
+		data.NetworkInterfaces = append(data.NetworkInterfaces, policyv1alpha1.ProbeNetworkInterface{
 			Name: n.Name, MACAddress: n.MACAddress, CarrierStatus: carrier,
 		})
 	}
@@ -79,8 +80,8 @@ func describe(m *emulator.Machine) guest.Machine {
 type disk struct{ *emulator.Drive }
 
 // Info describes the drive.
-func (d disk) Info() metalprobe.Storage {
-	return metalprobe.Storage{
+func (d disk) Info() policyv1alpha1.BlockDevice {
+	return policyv1alpha1.BlockDevice{
 		Path: "/dev/" + d.Name, Name: d.Name, Rotational: d.Rotational, Vendor: d.Vendor, Model: d.Model,
 		Serial: d.Serial, WWID: d.WWID, SizeBytes: d.SizeBytes,
 	}

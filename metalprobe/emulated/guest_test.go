@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/metalprobe/guest"
 	"github.com/metalaw/metalaw/redfish/emulator"
@@ -100,7 +101,7 @@ func TestAWipeErasesOnlyTheDrivesInTheMachine(t *testing.T) {
 	defer fleet.Close()
 	m.SetOverride("Once", "Pxe")
 	m.PowerBehindBack(true)
-	for outcome.State == "" || outcome.State == metalprobe.WipeRunning {
+	for outcome.State == "" || outcome.State == policyv1alpha1.WipeRunning {
 		select {
 		case outcome = <-reports:
 		case <-time.After(20 * time.Second):
@@ -122,7 +123,7 @@ func TestAWipeErasesOnlyTheDrivesInTheMachine(t *testing.T) {
 		"nvme1n1": "data Failed nvme/tcp", "sdc": "data Failed iscsi", "sde": "data Failed unknown",
 		"sdd": "data skipped usb",
 	}
-	if diff := cmp.Diff(want, got); diff != "" || outcome.State != metalprobe.WipeFailed {
+	if diff := cmp.Diff(want, got); diff != "" || outcome.State != policyv1alpha1.WipeFailed {
 		t.Errorf("%s, drives (-want +got):\n%s", outcome.State, diff)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 
@@ -102,7 +103,7 @@ func (g *Guests) insist(ctx context.Context, uuid string, try func() error) erro
 			return nil
 		}
 		g.options.Log.Debug("no boot data", "server", uuid, "error", err)
-		if !pause(ctx, delay/2+rand.N(delay/2+1)) {
+		if !metalprobe.Wait(ctx, delay/2+rand.N(delay/2+1)) {
 			return ctx.Err()
 		}
 	}
@@ -143,7 +144,7 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 		kind = KindWipe
 	}
 	g.record(ctx, Boot{UUID: machine.UUID, Kind: kind, Image: data.Image, Configuration: data.SBC, Entry: config.Entry})
-	if !pause(ctx, g.options.AgentDelay) {
+	if !metalprobe.Wait(ctx, g.options.AgentDelay) {
 		return
 	}
 	shared, err := g.client(config.CABundle)
@@ -160,7 +161,7 @@ func (g *Guests) runAgent(ctx context.Context, machine Machine, data bootData, c
 		Purpose:  config.Purpose,
 		Collect:  func(context.Context) (metalprobe.Data, error) { return machine.describe(time.Now()), nil },
 		Disks:    func(context.Context) ([]metalprobe.Disk, error) { return machine.toWipe(), nil },
-		Skipped:  func(context.Context) ([]metalprobe.SkippedDisk, error) { return machine.skipped(), nil },
+		Skipped:  func(context.Context) ([]policyv1alpha1.SkippedDisk, error) { return machine.skipped(), nil },
 		Interval: g.options.Interval,
 		Log:      g.options.Log,
 	}
@@ -194,8 +195,8 @@ func (m Machine) toWipe() []metalprobe.Disk {
 	return disks
 }
 
-func (m Machine) skipped() []metalprobe.SkippedDisk {
-	var skipped []metalprobe.SkippedDisk
+func (m Machine) skipped() []policyv1alpha1.SkippedDisk {
+	var skipped []policyv1alpha1.SkippedDisk
 	for _, disk := range m.Disks {
 		if verdict := judge(disk); verdict.Standing == metalprobe.DiskNotFixed {
 			skipped = append(skipped, metalprobe.Skip(disk.Info(), verdict))
@@ -209,11 +210,11 @@ func judge(disk Disk) metalprobe.Verdict { return metalprobe.JudgeDisk(disk.Fact
 // eraser makes an emulated disk look like a real one to the agent.
 type eraser struct {
 	disk    Disk
-	info    metalprobe.Storage
+	info    policyv1alpha1.BlockDevice
 	verdict metalprobe.Verdict
 }
 
-func (e eraser) Info() metalprobe.Storage { return e.info }
+func (e eraser) Info() policyv1alpha1.BlockDevice { return e.info }
 
 func (e eraser) Verdict() metalprobe.Verdict { return e.verdict }
 

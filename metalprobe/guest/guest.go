@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 
@@ -63,7 +64,7 @@ type Boot struct {
 // Disk is one disk of a machine.
 type Disk interface {
 	// Info describes the disk.
-	Info() metalprobe.Storage
+	Info() policyv1alpha1.BlockDevice
 	// Facts are what the kernel would say of how the disk is attached. The agent judges them as it does on real machines.
 	Facts() metalprobe.DiskFacts
 	// Erase erases the disk, and stops when ctx ends.
@@ -175,7 +176,7 @@ func (g *Guests) Last(uuid string) (Boot, bool) {
 // PoweredOn runs a machine until it is powered off, which is when ctx ends; call it in a goroutine of its own.
 // A machine whose boot data cannot be had keeps asking. A repeated call is another power-on.
 func (g *Guests) PoweredOn(ctx context.Context, machine Machine, from Source) {
-	if !pause(ctx, g.options.FirmwareDelay) {
+	if !metalprobe.Wait(ctx, g.options.FirmwareDelay) {
 		return
 	}
 	if from == FromDisk {
@@ -255,7 +256,7 @@ func (g *Guests) runImage(ctx context.Context, machine Machine, data bootData) {
 
 // reportUp says that the operating system is up, where guests were told to.
 func (g *Guests) reportUp(ctx context.Context, uuid string) {
-	if g.up == nil || !pause(ctx, g.options.BootState.Delay) {
+	if g.up == nil || !metalprobe.Wait(ctx, g.options.BootState.Delay) {
 		return
 	}
 	if err := g.up.BootState(ctx, uuid, true); err != nil && ctx.Err() == nil {
@@ -276,19 +277,4 @@ func (g *Guests) client(bundle string) (*http.Client, error) {
 	}
 	g.clients[bundle] = fresh
 	return fresh, nil
-}
-
-// pause is false when ctx ended first.
-func pause(ctx context.Context, delay time.Duration) bool {
-	if delay <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 )
 
@@ -92,8 +93,8 @@ type memoryDisk struct {
 	facts *metalprobe.DiskFacts
 }
 
-func (d *memoryDisk) Info() metalprobe.Storage {
-	return metalprobe.Storage{Path: "/dev/vda", Serial: "S"}
+func (d *memoryDisk) Info() policyv1alpha1.BlockDevice {
+	return policyv1alpha1.BlockDevice{Path: "/dev/vda", Serial: "S"}
 }
 
 func (d *memoryDisk) Facts() metalprobe.DiskFacts {
@@ -185,7 +186,7 @@ func guests(t *testing.T, w *world, change func(*Options)) *Guests {
 }
 
 // ported is what the agent finds on a machine with one network interface.
-var ported = metalprobe.Data{NetworkInterfaces: []metalprobe.NetworkInterface{{Name: "eth0", MACAddress: "02:4d:4c:00:00:01"}}}
+var ported = metalprobe.Data{NetworkInterfaces: []policyv1alpha1.ProbeNetworkInterface{{Name: "eth0", MACAddress: "02:4d:4c:00:00:01"}}}
 
 // powered runs a machine for a while.
 func powered(t *testing.T, g *Guests, from Source, machine Machine, howLong time.Duration) Boot {

@@ -50,8 +50,8 @@ type slowDisk struct {
 	note  func(string)
 }
 
-func (d slowDisk) Info() metalprobe.Storage {
-	return metalprobe.Storage{Path: "/dev/" + d.name, Name: d.name, Serial: d.name, SizeBytes: 1}
+func (d slowDisk) Info() policyv1alpha1.BlockDevice {
+	return policyv1alpha1.BlockDevice{Path: "/dev/" + d.name, Name: d.name, Serial: d.name, SizeBytes: 1}
 }
 
 func (slowDisk) Verdict() metalprobe.Verdict {

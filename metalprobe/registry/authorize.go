@@ -44,11 +44,13 @@ func presented(request *http.Request) (hash string, shown bool) {
 	return metalprobe.HashToken(token), true
 }
 
-// authorize finds the server and checks that the request may speak for it. allow says who needs no token; nil: nobody.
-// live passes the cache by.
-func (r *Registry) authorize(
-	request *http.Request, uuid string, allow Allow, live bool,
-) (grant, *refusal) {
+// authorize finds the server with a system UUID and checks that the request may speak for it. allow says which servers
+// need no token; nil: none. live passes the cache by.
+func (r *Registry) authorize(request *http.Request, systemUUID string, allow Allow, live bool) (grant, *refusal) {
+	uuid, err := metalprobe.NormalizeUUID(systemUUID)
+	if err != nil {
+		return grant{}, invalid(err)
+	}
 	ctx := request.Context()
 	hash, shown := presented(request)
 	if !shown && allow == nil {

@@ -51,11 +51,7 @@ func (r *Registry) register(request *http.Request) (*answer, *refusal) {
 	if refused := read(request, &report); refused != nil {
 		return nil, refused
 	}
-	uuid, refused := checkUUID(report.SystemUUID)
-	if refused != nil {
-		return nil, refused
-	}
-	g, refused := r.authorize(request, uuid, allow, false)
+	g, refused := r.authorize(request, report.SystemUUID, allow, false)
 	if refused != nil {
 		return nil, refused
 	}
@@ -78,11 +74,7 @@ func (r *Registry) register(request *http.Request) (*answer, *refusal) {
 
 // system answers GET /systems/{uuid} with the data that the server reported last.
 func (r *Registry) system(request *http.Request) (*answer, *refusal) {
-	uuid, refused := pathUUID(request)
-	if refused != nil {
-		return nil, refused
-	}
-	g, refused := r.authorize(request, uuid, nil, false)
+	g, refused := r.authorize(request, request.PathValue("uuid"), nil, false)
 	if refused != nil {
 		return nil, refused
 	}
@@ -101,11 +93,7 @@ func (r *Registry) system(request *http.Request) (*answer, *refusal) {
 
 // remove answers DELETE /delete/{uuid}: it forgets the report. What guards data, the wipe and the custody, stays.
 func (r *Registry) remove(request *http.Request) (*answer, *refusal) {
-	uuid, refused := pathUUID(request)
-	if refused != nil {
-		return nil, refused
-	}
-	g, refused := r.authorize(request, uuid, nil, false)
+	g, refused := r.authorize(request, request.PathValue("uuid"), nil, false)
 	if refused != nil {
 		return nil, refused
 	}
@@ -135,11 +123,7 @@ func (r *Registry) bootState(request *http.Request) (*answer, *refusal) {
 	if refused := read(request, &report); refused != nil {
 		return nil, refused
 	}
-	uuid, refused := checkUUID(report.SystemUUID)
-	if refused != nil {
-		return nil, refused
-	}
-	g, refused := r.authorize(request, uuid, allow, false)
+	g, refused := r.authorize(request, report.SystemUUID, allow, false)
 	if refused != nil {
 		return nil, refused
 	}

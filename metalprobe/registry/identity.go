@@ -5,23 +5,11 @@ package registry
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/metalaw/metalaw/internal/uuids"
 	"github.com/metalaw/metalaw/metalprobe"
 )
-
-// pathUUID reads the UUID of a path.
-func pathUUID(request *http.Request) (string, *refusal) { return checkUUID(request.PathValue("uuid")) }
-
-func checkUUID(text string) (string, *refusal) {
-	uuid, err := metalprobe.NormalizeUUID(text)
-	if err != nil {
-		return "", invalid(err)
-	}
-	return uuid, nil
-}
 
 // check says everything that is wrong with a report. A server reports only about itself: the UUID that its firmware
 // shows, where it shows one, is the one that the report speaks for, in either byte order. A report of nothing at all is none.
@@ -35,7 +23,7 @@ func check(report *metalprobe.Report) error {
 			own, report.SystemUUID)
 	}
 	if d := &report.Data; len(d.CPU)+len(d.Memory)+len(d.Storage)+len(d.NICs)+len(d.NetworkInterfaces) == 0 {
-		return errors.New("data: no processor, memory, disk or network interface is in it; an agent that sees none of them cannot " +
+		return errors.New("data: no processor, memory, disk or network interface is in it. An agent that sees none of them cannot " +
 			"read its machine: see whether /sys and /proc are mounted in its image")
 	}
 	return nil

@@ -61,7 +61,7 @@ func mayHaveDisks(server *metalv1alpha1.Server) string {
 	if server.Annotations[metalv1alpha1.DisklessAnnotation] == "true" {
 		return ""
 	}
-	return "no disk was seen; see whether the disk controller works for the wipe image, and retry; where the machine has no disk, set " +
+	return "no disk was seen; see whether the disk controller works for the wipe image, and retry. Where the machine has no disk, set " +
 		"annotation " + metalv1alpha1.DisklessAnnotation + `: "true" on its Server first`
 }
 

@@ -5,12 +5,12 @@
 package registry
 
 import (
-	"context"
-	"crypto/tls"
+	"cmp"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -60,7 +60,7 @@ type Options struct {
 	Address  string
 	Listener net.Listener
 	// GetCertificate gives the serving certificate, such as a certificate watcher's.
-	GetCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	GetCertificate getCertificate
 	// CertDir holds tls.crt and tls.key, which are read again when they change and may appear late.
 	// It is used where GetCertificate is nil.
 	CertDir string
@@ -110,7 +110,7 @@ type Registry struct {
 	unseen      *unseenReports
 	former      *formerTokens
 	requests    *prometheus.CounterVec
-	certificate certificate
+	certificate atomic.Pointer[getCertificate]
 }
 
 // New checks the options and makes a registry that does not listen yet.
@@ -144,18 +144,20 @@ func New(options Options) (*Registry, error) {
 	r.refusals = newRefusalEvents(options.Recorder)
 	r.unseen = newUnseenReports()
 	r.former = newFormerTokens()
-	r.certificate.get = options.GetCertificate
+	if options.GetCertificate != nil {
+		r.certificate.Store(&options.GetCertificate)
+	}
 	r.handler = r.routes()
 	return r, nil
 }
 
 func (o *Options) setDefaults() {
-	if o.Live == nil {
-		o.Live = o.Reader
-	}
-	if o.Address == "" {
-		o.Address = DefaultAddress
-	}
+	o.Live = cmp.Or(o.Live, o.Reader)
+	o.Address = cmp.Or(o.Address, DefaultAddress)
+	o.HeldRetry = cmp.Or(o.HeldRetry, policyv1alpha1.WipeReportInterval)
+	o.UnauthorizedDelay = cmp.Or(o.UnauthorizedDelay, DefaultUnauthorizedDelay)
+	o.Log = cmp.Or(o.Log, slog.Default())
+	o.Metrics = cmp.Or(o.Metrics, prometheus.Registerer(metrics.Registry))
 	if o.AllowUnauthenticatedBootState == nil {
 		o.AllowUnauthenticatedBootState = o.AllowUnauthenticated
 	}
@@ -171,20 +173,8 @@ func (o *Options) setDefaults() {
 	if o.Connections <= 0 {
 		o.Connections = DefaultConnections
 	}
-	if o.HeldRetry == 0 {
-		o.HeldRetry = policyv1alpha1.WipeReportInterval
-	}
-	if o.UnauthorizedDelay == 0 {
-		o.UnauthorizedDelay = DefaultUnauthorizedDelay
-	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	if o.Metrics == nil {
-		o.Metrics = metrics.Registry
 	}
 }
 
@@ -195,8 +185,3 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 
 // NeedLeaderElection says no: every replica serves, and what it writes wakes the leader.
 func (r *Registry) NeedLeaderElection() bool { return false }
-
-// Start listens and serves until ctx ends, then lets running requests finish.
-func (r *Registry) Start(ctx context.Context) error {
-	return r.serve(ctx)
-}

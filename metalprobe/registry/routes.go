@@ -104,16 +104,7 @@ func (r *Registry) note(name string, request *http.Request, refused *refusal) {
 
 // delay makes an answer take its time, whatever was looked up for it.
 func (r *Registry) delay(request *http.Request, started time.Time) {
-	left := r.options.UnauthorizedDelay - time.Since(started)
-	if left <= 0 {
-		return
-	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-request.Context().Done():
-	}
+	metalprobe.Wait(request.Context(), r.options.UnauthorizedDelay-time.Since(started))
 }
 
 func write(w http.ResponseWriter, status int, body any) {

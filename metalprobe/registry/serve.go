@@ -31,40 +31,22 @@ const (
 	certificateRetry = time.Second
 )
 
-// certificate hands out the serving certificate, once there is one.
-type certificate struct {
-	mu  sync.RWMutex
-	get func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-}
+// getCertificate gives a serving certificate, as tls.Config.GetCertificate does.
+type getCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 var errNoCertificate = errors.New("probe registry: no serving certificate yet; is the certificate directory being filled?")
 
-// current implements tls.Config.GetCertificate.
-func (c *certificate) current(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.RLock()
-	get := c.get
-	c.mu.RUnlock()
-	if get == nil {
-		return nil, errNoCertificate
+// servingCertificate implements tls.Config.GetCertificate, once there is a certificate.
+func (r *Registry) servingCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if get := r.certificate.Load(); get != nil {
+		return (*get)(hello)
 	}
-	return get(hello)
-}
-
-func (c *certificate) ready() bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.get != nil
-}
-
-func (c *certificate) set(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.get = get
+	return nil, errNoCertificate
 }
 
 // Ready is a readiness check: it fails as long as there is no certificate to serve with.
 func (r *Registry) Ready(*http.Request) error {
-	if r.options.Plaintext || r.certificate.ready() {
+	if r.options.Plaintext || r.certificate.Load() != nil {
 		return nil
 	}
 	return errNoCertificate
@@ -76,7 +58,8 @@ func (r *Registry) watchCertificate(ctx context.Context) {
 	for told := false; ; told = true {
 		watcher, err := certwatcher.New(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
 		if err == nil {
-			r.certificate.set(watcher.GetCertificate)
+			get := watcher.GetCertificate
+			r.certificate.Store(&get)
 			if err = watcher.Start(ctx); err == nil || ctx.Err() != nil {
 				return
 			}
@@ -92,7 +75,8 @@ func (r *Registry) watchCertificate(ctx context.Context) {
 	}
 }
 
-func (r *Registry) serve(ctx context.Context) error {
+// Start listens and serves until ctx ends, then lets running requests finish.
+func (r *Registry) Start(ctx context.Context) error {
 	listener := r.options.Listener
 	if listener == nil {
 		var err error
@@ -115,7 +99,7 @@ func (r *Registry) serve(ctx context.Context) error {
 	defer stop()
 	var running sync.WaitGroup
 	if r.options.GetCertificate != nil || r.options.CertDir != "" {
-		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: r.certificate.current}
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: r.servingCertificate}
 		if r.options.GetCertificate == nil {
 			running.Go(func() { r.watchCertificate(background) })
 		}

@@ -16,11 +16,7 @@ import (
 
 // wipeStatus answers GET /wipe/{uuid}: may the agent go on?
 func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
-	uuid, refused := pathUUID(request)
-	if refused != nil {
-		return nil, refused
-	}
-	g, refused := r.authorizeWipe(request, uuid)
+	g, refused := r.authorizeWipe(request, request.PathValue("uuid"))
 	if refused != nil {
 		return nil, refused
 	}
@@ -42,18 +38,14 @@ func (r *Registry) wipeStatus(request *http.Request) (*answer, *refusal) {
 
 // wipe answers POST /wipe.
 func (r *Registry) wipe(request *http.Request) (*answer, *refusal) {
-	if _, shown := presented(request); !shown {
-		return nil, unauthorized(nil)
+	if refused := tokenless(request, nil); refused != nil {
+		return nil, refused
 	}
 	var report metalprobe.WipeReport
 	if refused := read(request, &report); refused != nil {
 		return nil, refused
 	}
-	uuid, refused := checkUUID(report.SystemUUID)
-	if refused != nil {
-		return nil, refused
-	}
-	g, refused := r.authorizeWipe(request, uuid)
+	g, refused := r.authorizeWipe(request, report.SystemUUID)
 	if refused != nil {
 		return nil, refused
 	}
@@ -78,22 +70,12 @@ func settled(wipe *policyv1alpha1.WipeReport, entry int64) bool {
 func storeWipe(g grant, report *metalprobe.WipeReport, now time.Time) func(*policyv1alpha1.ServerInventory) *refusal {
 	wipe := &policyv1alpha1.WipeReport{
 		Entry:     g.entry,
-		State:     policyv1alpha1.WipeState(report.State),
+		State:     report.State,
 		StartedAt: metav1.NewMicroTime(now),
 		UpdatedAt: metav1.NewMicroTime(now),
+		Disks:     report.Disks,
+		Skipped:   report.Skipped,
 		Message:   report.Message,
-	}
-	for _, disk := range report.Disks {
-		wipe.Disks = append(wipe.Disks, policyv1alpha1.DiskWipe{
-			Path: disk.Path, Name: disk.Name, Serial: disk.Serial, WWID: disk.WWID, SizeBytes: disk.SizeBytes,
-			Transport: disk.Transport, State: policyv1alpha1.DiskWipeState(disk.State), Method: disk.Method, Message: disk.Message,
-		})
-	}
-	for _, disk := range report.Skipped {
-		wipe.Skipped = append(wipe.Skipped, policyv1alpha1.SkippedDisk{
-			Path: disk.Path, Name: disk.Name, Serial: disk.Serial, WWID: disk.WWID, SizeBytes: disk.SizeBytes,
-			Transport: disk.Transport, Reason: disk.Reason,
-		})
 	}
 	return func(stored *policyv1alpha1.ServerInventory) *refusal {
 		wipe := wipe.DeepCopy()

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/metalprobe"
 	"github.com/metalaw/metalaw/redfish/emulator"
@@ -143,7 +144,7 @@ var _ = Describe("Reports that do not prove anything", func() {
 		}
 		token := tokenOf(ctx, serverOf(other))
 		report := metalprobe.Data{CPU: []metalprobe.CPU{{TotalCores: 4}},
-			SystemInfo: metalprobe.SystemInfo{SystemInformation: metalprobe.SystemInformation{UUID: victim.Identity().UUID}}}
+			SystemInfo: policyv1alpha1.SystemInfo{SystemInformation: policyv1alpha1.SystemInformation{UUID: victim.Identity().UUID}}}
 		register := func(token string) error {
 			c := &metalprobe.Client{BaseURL: theWorld.registryURL, Token: token, HTTP: http.DefaultClient, Attempts: 1}
 			return c.Register(ctx, victim.Identity().UUID, report)

@@ -15,16 +15,13 @@ func claimCodesPage(string) (string, error) {
 		"[Why does my claim wait?](../claims.md#why-does-my-claim-wait) goes through an example.")
 	m.paragraph("A server counts under the first code of the hard contract that applies, in the order of this page; else under that of the " +
 		"claim's placement; else under each code of the bundle's policy.")
-	m.line("## The hard contract")
-	m.line("")
+	m.heading(2, "The hard contract")
 	m.paragraph("No policy can loosen it.")
 	codeSections(m, selection.Codes())
-	m.line("## The claim's placement")
-	m.line("")
+	m.heading(2, "The claim's placement")
 	m.paragraph("What the [placement](placement.md) of the claim says.")
 	codeSections(m, placement.Codes())
-	m.line("## The policy")
-	m.line("")
+	m.heading(2, "The policy")
 	m.paragraph("A bundle adds codes of its own by the `reject` rules of its `selection.rego`; the message with the code is the bundle's. " +
 		"The default bundle has one: `unhealthy`, for a server whose BMC reports health Critical. A policy that turns a server away " +
 		"without a reason counts it under " + code(selection.CodeNotAllowed) + ".")
@@ -34,8 +31,7 @@ func claimCodesPage(string) (string, error) {
 // codeSections gives each code a heading, so that it can be linked.
 func codeSections(m *markdown, all []selection.Code) {
 	for _, c := range all {
-		m.line("### %s", c.Code)
-		m.line("")
+		m.heading(3, "%s", c.Code)
 		m.paragraph(c.Meaning)
 		m.paragraph("**Do:** " + c.Remedy)
 		m.paragraph("It passes: " + solve.WaysOf(c.Code) + ".")

@@ -23,15 +23,13 @@ func commandsPage(root string) (string, error) {
 	m.paragraph("`metalaw` asks what an operator asks, with the rights of whoever calls it: through the API server, with the kubeconfig that " +
 		"kubectl would use. How to use it in trouble is in [operations](../operations.md#a-stuck-server-the-ways-out). " +
 		"The manager's own flags are in [flags](flags.md).")
-	m.line("## As a plugin of kubectl, and completion")
-	m.line("")
+	m.heading(2, "As a plugin of kubectl, and completion")
 	m.paragraph("Linked as `kubectl-metalaw` into a folder of `$PATH` it is `kubectl metalaw`; linked as `kubectl_complete-metalaw` besides, " +
 		"kubectl completes it, names of servers and freezes included. For the program by itself: " +
 		"`source <(metalaw completion bash)`, or zsh, fish, powershell.")
 	m.line("```sh\nln -s metalaw kubectl-metalaw\nln -s metalaw kubectl_complete-metalaw\n```")
 	m.line("")
-	m.line("## Output and exit codes")
-	m.line("")
+	m.heading(2, "Output and exit codes")
 	m.paragraph("Text by default, JSON with `-o json`, YAML with `-o yaml`; colours only on a terminal, and not where `NO_COLOR` is set. " +
 		"Questions and notes go to the standard error.")
 	m.table([]string{"exit code", "meaning"}, [][]string{

@@ -45,15 +45,12 @@ func conditionsPage(root string) (string, error) {
 	if err := furtherReasons(m, s, further); err != nil {
 		return "", err
 	}
-	m.line("## Codes of servers that a claim cannot have")
-	m.line("")
+	m.heading(2, "Codes of servers that a claim cannot have")
 	m.paragraph("While a claim waits, the message of its condition `Bound` counts servers by code, such as " +
 		"`3 of 40 servers match: taint 2, not-off 1`. A bundle adds codes of its own by its `reject` rules; a bundle's code is not in this list.")
-	var rows [][]string
-	for _, c := range append(selection.Codes(), placement.Codes()...) {
-		rows = append(rows, []string{code(c.Code), c.Meaning})
-	}
-	m.table([]string{"code", "meaning"}, rows)
+	tableOf(m, []string{"code", "meaning"}, append(selection.Codes(), placement.Codes()...), func(c selection.Code) []string {
+		return []string{code(c.Code), c.Meaning}
+	})
 	m.line("[What to do about each](claim-codes.md).")
 	return m.text(), nil
 }
@@ -70,8 +67,7 @@ func constantTables(m *markdown, s *source, all []constant, given func(constant)
 		if title == "" {
 			title = "The operation annotation"
 		}
-		m.line("## %s", strings.TrimSuffix(s.named(all[0].file, title), "."))
-		m.line("")
+		m.heading(2, "%s", strings.TrimSuffix(s.named(all[0].file, title), "."))
 		if more != "" {
 			m.paragraph(strings.ToUpper(more[:1]) + more[1:])
 		}
@@ -94,8 +90,7 @@ func constantTables(m *markdown, s *source, all []constant, given func(constant)
 
 // furtherReasons are those that only one controller speaks of.
 func furtherReasons(m *markdown, s *source, all []constant) error {
-	m.line("## Reasons that one part of metalaw gives")
-	m.line("")
+	m.heading(2, "Reasons that one part of metalaw gives")
 	slices.SortStableFunc(all, func(a, b constant) int { return cmp.Compare(path.Dir(a.file.path), path.Dir(b.file.path)) })
 	var rows [][]string
 	for i := range all {
@@ -133,8 +128,7 @@ func annotationsPage(root string) (string, error) {
 	if err := constantTables(m, s, names, always); err != nil {
 		return "", err
 	}
-	m.line("## For claims")
-	m.line("")
+	m.heading(2, "For claims")
 	further := s.strings(func(f *file, name string) bool {
 		return f.pkg == "policies" && (strings.HasSuffix(name, "Annotation") || name == "RackMetadata")
 	})

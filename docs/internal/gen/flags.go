@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,51 +40,25 @@ func flagsPage(root string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		rows, err := flagsOf(s, p.declaredIn)
+		rows, err := fromCalls(s, slices.DeleteFunc(slices.Clone(s.files), func(f *file) bool { return f.path != p.declaredIn }), flagOf)
 		if err != nil {
 			return "", err
 		}
-		m.line("## %s", p.title)
-		m.line("")
+		if len(rows) == 0 {
+			return "", fmt.Errorf("%s declares no flags", p.declaredIn)
+		}
+		m.heading(2, "%s", p.title)
 		m.paragraph(p.about)
 		m.table([]string{"flag", "type", "default", "meaning"}, rows)
 	}
 	return m.text(), nil
 }
 
-// flagsOf finds every call f.TypeVar(&x, name, default, usage) and f.Type(name, default, usage) of a file.
-func flagsOf(s *source, path string) ([][]string, error) {
-	var rows [][]string
-	var wrong error
-	for _, f := range s.files {
-		if f.path != path {
-			continue
-		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			row, is, err := flagOf(s, f, call)
-			if err != nil {
-				wrong = err
-			}
-			if is {
-				rows = append(rows, row)
-			}
-			return true
-		})
-	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("%s declares no flags", path)
-	}
-	return rows, wrong
-}
-
 var flagTypes = map[string]string{
 	"String": "text", "Bool": "true or false", "Int": "number", "Uint64": "number", "Duration": "duration", "StringSlice": "list",
 }
 
+// flagOf reads f.TypeVar(&x, name, default, usage) and f.Type(name, default, usage).
 func flagOf(s *source, f *file, call *ast.CallExpr) ([]string, bool, error) {
 	function, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {

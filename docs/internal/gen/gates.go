@@ -13,14 +13,11 @@ var gateKinds = map[gates.When]string{
 
 // gateTable lists what holds a server back beside its lifecycle.
 func gateTable(m *markdown) {
-	m.line("## Gates")
-	m.line("")
+	m.heading(2, "Gates")
 	m.paragraph("The rules above say what a server may do. Gates say when it does it. They are the same under every bundle. " +
 		"They are asked in this order, and the first that holds a decision ends it. " +
 		"While a gate holds a move, it is the reason of the condition `Reconciling`.")
-	var rows [][]string
-	for _, g := range gates.List() {
-		rows = append(rows, []string{code(g.Name), gateKinds[g.When], g.Means})
-	}
-	m.table([]string{"gate", "holds", "meaning"}, rows)
+	tableOf(m, []string{"gate", "holds", "meaning"}, gates.List(), func(g gates.Gate) []string {
+		return []string{code(g.Name), gateKinds[g.When], g.Means}
+	})
 }

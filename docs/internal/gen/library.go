@@ -24,11 +24,9 @@ func libraryPage(string) (string, error) {
 		"rule of `selection.rego` or `admission.rego` that uses them. From then on they are the bundle's own: they are reviewed with it, " +
 		"they are in its digest and its " +
 		"revision, and an upgrade of metalaw does not change them. [Bundles](../bundles.md#policies-from-the-library) shows how.")
-	var rows [][]string
-	for _, p := range all {
-		rows = append(rows, []string{"[" + p.Name + "](#" + p.Name + ")", p.Summary, part(p)})
-	}
-	m.table([]string{"policy", "what it does", "part of"}, rows)
+	tableOf(m, []string{"policy", "what it does", "part of"}, all, func(p library.Policy) []string {
+		return []string{"[" + p.Name + "](#" + p.Name + ")", p.Summary, part(p)}
+	})
 	healthy, failing, err := mostPoints()
 	if err != nil {
 		return "", err
@@ -92,19 +90,14 @@ func part(p library.Policy) string {
 }
 
 func libraryPolicy(m *markdown, p library.Policy) {
-	m.line("## %s", p.Name)
-	m.line("")
+	m.heading(2, "%s", p.Name)
 	m.paragraph(p.Does)
-	var rows [][]string
-	for _, one := range p.Parameters {
-		rows = append(rows, []string{code(one.Name), code(one.Default), one.Doc})
-	}
-	m.table([]string{"parameter", "default", "meaning"}, rows)
-	rows = nil
-	for _, name := range p.Reads {
-		rows = append(rows, []string{code(name), inputDoc(name)})
-	}
-	m.table([]string{"what it reads", "meaning"}, rows)
+	tableOf(m, []string{"parameter", "default", "meaning"}, p.Parameters, func(one library.Parameter) []string {
+		return []string{code(one.Name), code(one.Default), one.Doc}
+	})
+	tableOf(m, []string{"what it reads", "meaning"}, p.Reads, func(name string) []string {
+		return []string{code(name), inputDoc(name)}
+	})
 	m.paragraph("It is used by")
 	if p.Score != "" {
 		m.line("```rego\n# selection.rego\nscore := ... + %s\n```\n", p.Score)

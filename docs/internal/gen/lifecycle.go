@@ -106,8 +106,7 @@ func bundlePage(name, title, up string) (string, error) {
 
 // settings shows what the bundle sets.
 func settings(m *markdown, s bundle.Settings) {
-	m.line("## Settings")
-	m.line("")
+	m.heading(2, "Settings")
 	m.table([]string{"setting", "value"}, [][]string{
 		{code("sanitization"), code(s.Sanitization)},
 		{code("firstSeen"), code(s.FirstSeen)},
@@ -135,32 +134,25 @@ func diagram(m *markdown, l *lifecycle.Lifecycle) {
 }
 
 func stateTable(m *markdown, l *lifecycle.Lifecycle) {
-	m.line("## States")
-	m.line("")
-	var rows [][]string
-	for _, s := range l.States() {
-		rows = append(rows, []string{fmt.Sprintf("[%s](#%s)", s, strings.ToLower(string(s))), l.Means(s), yesNo(l.Stable(s))})
-	}
-	m.table([]string{"state", "means", "a server may rest here"}, rows)
+	m.heading(2, "States")
+	tableOf(m, []string{"state", "means", "a server may rest here"}, l.States(), func(s engine.State) []string {
+		return []string{fmt.Sprintf("[%s](#%s)", s, strings.ToLower(string(s))), l.Means(s), yesNo(l.Stable(s))}
+	})
 }
 
 func interruptTable(m *markdown, all []interrupt) {
 	if len(all) == 0 {
 		return
 	}
-	m.line("## Interrupts")
-	m.line("")
+	m.heading(2, "Interrupts")
 	m.paragraph("These are tried first, in every state that is not excepted.")
-	var rows [][]string
-	for _, i := range all {
-		rows = append(rows, []string{code(i.Rule), i.To, code(i.When), strings.Join(i.Except, ", ")})
-	}
-	m.table([]string{"rule", "to", "when", "not in"}, rows)
+	tableOf(m, []string{"rule", "to", "when", "not in"}, all, func(i interrupt) []string {
+		return []string{code(i.Rule), i.To, code(i.When), strings.Join(i.Except, ", ")}
+	})
 }
 
 func stateSection(m *markdown, l *lifecycle.Lifecycle, s engine.State, w state, up string) error {
-	m.line("## %s", s)
-	m.line("")
+	m.heading(2, "%s", s)
 	m.paragraph("*" + l.Means(s) + "*")
 	var facts []string
 	if len(w.Marks) > 0 {
@@ -223,31 +215,24 @@ func ensureRows(nodes []yaml.Node, up string) ([][]string, error) {
 }
 
 func definitions(m *markdown, w *written, up string) {
-	m.line("## The names used above")
-	m.line("")
+	m.heading(2, "The names used above")
 	m.paragraph(fmt.Sprintf("Each is defined once, over [facts](%sreference/facts.md).", up))
 	var rows [][]string
 	for i := 0; i+1 < len(w.Define.Content); i += 2 {
 		rows = append(rows, []string{code(w.Define.Content[i].Value), code(w.Define.Content[i+1].Value)})
 	}
 	m.table([]string{"name", "holds when"}, rows)
-	m.line("## Invariants")
-	m.line("")
+	m.heading(2, "Invariants")
 	m.paragraph("These must hold at every decision, besides the [safety rules](" + up + "reference/safety-rules.md); else the decision is halted.")
-	rows = nil
-	for _, i := range w.Invariants {
-		rows = append(rows, []string{code(i.Rule), code(i.Must)})
-	}
-	m.table([]string{"invariant", "must hold"}, rows)
+	tableOf(m, []string{"invariant", "must hold"}, w.Invariants, func(i invariant) []string {
+		return []string{code(i.Rule), code(i.Must)}
+	})
 	if len(w.Migrate) == 0 {
 		return
 	}
-	m.line("## Migration")
-	m.line("")
+	m.heading(2, "Migration")
 	m.paragraph("A server that another bundle left in a state that this one does not have moves at once.")
-	rows = nil
-	for _, from := range slices.Sorted(maps.Keys(w.Migrate)) {
-		rows = append(rows, []string{from, w.Migrate[from]})
-	}
-	m.table([]string{"from", "to"}, rows)
+	tableOf(m, []string{"from", "to"}, slices.Sorted(maps.Keys(w.Migrate)), func(from string) []string {
+		return []string{from, w.Migrate[from]}
+	})
 }

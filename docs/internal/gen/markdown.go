@@ -15,14 +15,18 @@ func newPage(title, source string) *markdown {
 	m := &markdown{}
 	m.line("<!-- Generated from %s by `go generate ./docs`. Do not edit. -->", source)
 	m.line("")
-	m.line("# %s", title)
-	m.line("")
+	m.heading(1, "%s", title)
 	return m
 }
 
 func (m *markdown) line(format string, args ...any) {
 	fmt.Fprintf(&m.out, format, args...)
 	m.out.WriteByte('\n')
+}
+
+// heading writes a heading of a level and an empty line.
+func (m *markdown) heading(level int, format string, args ...any) {
+	m.line(strings.Repeat("#", level)+" "+format+"\n", args...)
 }
 
 // paragraph writes text and an empty line.
@@ -42,6 +46,15 @@ func (m *markdown) table(head []string, rows [][]string) {
 		m.row(row)
 	}
 	m.out.WriteByte('\n')
+}
+
+// tableOf writes a table with a row for each item.
+func tableOf[T any](m *markdown, head []string, items []T, row func(T) []string) {
+	rows := make([][]string, len(items))
+	for i, item := range items {
+		rows[i] = row(item)
+	}
+	m.table(head, rows)
 }
 
 func (m *markdown) row(cells []string) {

@@ -21,44 +21,20 @@ func metricsPage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	all, err := metricsOf(s)
+	all, err := fromCalls(s, s.files, metricOf)
 	if err != nil {
 		return "", err
 	}
+	slices.SortFunc(all, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
 	m := newPage("Metrics", "the declarations in the code")
 	m.paragraph("The manager serves these at `/metrics` (`--metrics-bind-address`), over TLS and to whom RBAC lets read them " +
 		"(ClusterRole `metalaw-metrics-reader`) unless `--metrics-secure=false`. " +
 		"controller-runtime adds its own: work queues, reconciles, requests to the API server. " +
 		"No label holds the name of a server, a BMC or a claim, so that the number of series does not grow with the fleet.")
-	var rows [][]string
-	for _, one := range all {
-		rows = append(rows, []string{code(one.name), one.kind, codes(one.labels), one.help})
-	}
-	m.table([]string{"metric", "type", "labels", "meaning"}, rows)
+	tableOf(m, []string{"metric", "type", "labels", "meaning"}, all, func(one metric) []string {
+		return []string{code(one.name), one.kind, codes(one.labels), one.help}
+	})
 	return m.text(), nil
-}
-
-func metricsOf(s *source) ([]metric, error) {
-	var all []metric
-	var wrong error
-	for _, f := range s.files {
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			one, is, err := metricOf(s, f, call)
-			if err != nil {
-				wrong = err
-			}
-			if is {
-				all = append(all, one)
-			}
-			return true
-		})
-	}
-	slices.SortFunc(all, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
-	return all, wrong
 }
 
 // metricOf reads prometheus.New...(prometheus.Opts{...}, labels) and prometheus.NewDesc(name, help, labels, nil).

@@ -271,7 +271,7 @@ func TestEveryAlertReadsMetricsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared, err := metricsOf(s)
+	declared, err := fromCalls(s, s.files, metricOf)
 	if err != nil {
 		t.Fatal(err)
 	}

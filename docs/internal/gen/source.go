@@ -170,6 +170,25 @@ func (s *source) strings(passes func(f *file, name string) bool) []constant {
 	return all
 }
 
+// fromCalls reads every call in some files; read says whether a call is one that it is about.
+func fromCalls[T any](s *source, files []*file, read func(*source, *file, *ast.CallExpr) (T, bool, error)) ([]T, error) {
+	var all []T
+	var wrong error
+	for _, f := range files {
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				one, is, err := read(s, f, call)
+				wrong = cmp.Or(wrong, err)
+				if is {
+					all = append(all, one)
+				}
+			}
+			return true
+		})
+	}
+	return all, wrong
+}
+
 // evaluate gives the text of an expression of literals and known constants.
 func (s *source) evaluate(f *file, e ast.Expr) (string, bool) {
 	switch e := e.(type) {

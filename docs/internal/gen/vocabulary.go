@@ -23,8 +23,7 @@ func factsPage(string) (string, error) {
 		if group == "" {
 			return
 		}
-		m.line("## %s", group)
-		m.line("")
+		m.heading(2, "%s", group)
 		m.table([]string{"fact", "type", "words", "meaning"}, rows)
 		rows = nil
 	}
@@ -47,8 +46,7 @@ func effectsPage(string) (string, error) {
 		"The [safety rules](safety-rules.md) that are named must hold whenever the effect is ensured, whatever the bundle says; " +
 		"else the decision is halted.")
 	for _, e := range policies.Vocabulary().Effects {
-		m.line("## %s", e.Name)
-		m.line("")
+		m.heading(2, "%s", e.Name)
 		m.line("%s", e.Asserts)
 		m.line("")
 		m.line("* **How it knows:** %s", e.Proof)
@@ -68,24 +66,18 @@ func effectsPage(string) (string, error) {
 		}
 		m.line("")
 		if len(e.Params) > 0 {
-			var rows [][]string
-			for _, p := range e.Params {
-				rows = append(rows, []string{code(p.Name), p.Type(), p.Doc})
-			}
-			m.table([]string{"parameter (`with`)", "type", "meaning"}, rows)
+			tableOf(m, []string{"parameter (`with`)", "type", "meaning"}, e.Params, func(p engine.ParamType) []string {
+				return []string{code(p.Name), p.Type(), p.Doc}
+			})
 		}
 	}
 	v := policies.Vocabulary()
-	m.line("## Marks")
-	m.line("")
+	m.heading(2, "Marks")
 	m.paragraph("A mark is history that cannot be observed. It stands in `status.lifecycle.marks`.")
-	var rows [][]string
-	for _, name := range slices.Sorted(maps.Keys(v.Marks)) {
-		rows = append(rows, []string{code(name), v.Marks[name]})
-	}
-	m.table([]string{"mark", "meaning"}, rows)
-	m.line("## Operations")
-	m.line("")
+	tableOf(m, []string{"mark", "meaning"}, slices.Sorted(maps.Keys(v.Marks)), func(name string) []string {
+		return []string{code(name), v.Marks[name]}
+	})
+	m.heading(2, "Operations")
 	m.paragraph("A state may accept these operations, asked for with the annotation `metal.ironcore.dev/operation` " +
 		"(see [annotations](annotations.md)): " + codes(v.Operations) + ".")
 	return m.text(), nil
@@ -129,8 +121,7 @@ func safetyPage(string) (string, error) {
 		"Then nothing is halted: the effect waits, and so does every effect after it.")
 	m.paragraph("Where a rule asks for one thing in one place and for another elsewhere, each stands by itself with what it guards.")
 	for _, rule := range safetyRules(policies.Vocabulary()) {
-		m.line("## %s", rule.name)
-		m.line("")
+		m.heading(2, "%s", rule.name)
 		for _, g := range rule.requires {
 			m.line("%s.", strings.ToUpper(g.Doc[:1])+g.Doc[1:])
 			m.line("")
