@@ -55,3 +55,13 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+// OneArg takes one argument; text says which.
+func OneArg(text string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return Errorf("%s; see --help", text)
+		}
+		return nil
+	}
+}

@@ -150,3 +150,13 @@ func roleWords(err error, verb, resource string) string {
 	}
 	return fmt.Sprintf("; the ClusterRole %s has it", roles[kind])
 }
+
+// Missing adds a note of what follows from a right that is missing; any other failure is returned.
+func Missing(notes *[]string, err error, verb, resource, follows string) error {
+	err = Explain(err, verb, resource)
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	*notes = append(*notes, follows+" ("+err.Error()+")")
+	return nil
+}

@@ -21,7 +21,7 @@ import (
 func (w *world) lookAtFreezes(ctx context.Context, c client.Client) error {
 	var controls policyv1alpha1.FleetControlList
 	if err := c.List(ctx, &controls); err != nil {
-		return w.note(err, access.FleetControls, "whether a freeze holds servers back is not known to you")
+		return access.Missing(&w.notes, err, "list", access.FleetControls, "whether a freeze holds servers back is not known to you")
 	}
 	at := slices.IndexFunc(controls.Items, func(c policyv1alpha1.FleetControl) bool { return c.Name == policyv1alpha1.FleetControlName })
 	if at >= 0 {

@@ -66,7 +66,7 @@ func look(ctx context.Context, c client.Client, namespaces ...string) (*world, e
 	}
 	var inventories policyv1alpha1.ServerInventoryList
 	if err := c.List(ctx, &inventories); err != nil {
-		err = w.note(err, access.Inventories, "what the machines reported is not known to you, so rules about hardware may be judged wrongly")
+		err = access.Missing(&w.notes, err, "list", access.Inventories, "what the machines reported is not known to you, so rules about hardware may be judged wrongly")
 		if err != nil {
 			return nil, err
 		}
@@ -96,16 +96,6 @@ func (w *world) snapshot(inventories []policyv1alpha1.ServerInventory) {
 // blind says that the servers are not known.
 func (w *world) blind() bool { return w.unseen != nil }
 
-// note keeps what follows from a missing right; another failure is returned.
-func (w *world) note(err error, resource, follows string) error {
-	err = access.Explain(err, "list", resource)
-	if !apierrors.IsForbidden(err) {
-		return err
-	}
-	w.notes = append(w.notes, follows+" ("+err.Error()+")")
-	return nil
-}
-
 // lookAtClaims reads the claims of all namespaces, or else of some.
 func (w *world) lookAtClaims(ctx context.Context, c client.Client, namespaces []string) error {
 	var list v1alpha1.ServerClaimList
@@ -120,7 +110,7 @@ func (w *world) lookAtClaims(ctx context.Context, c client.Client, namespaces []
 	for _, namespace := range namespaces {
 		var list v1alpha1.ServerClaimList
 		if err = c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-			err = w.note(err, access.ServerClaims,
+			err = access.Missing(&w.notes, err, "list", access.ServerClaims,
 				"other claims in namespace "+namespace+" are not known to you, so order, spread and quota are judged without them")
 		}
 		if err != nil {
@@ -136,7 +126,7 @@ func (w *world) lookAtPolicy(ctx context.Context, c client.Client) error {
 	var revisions policyv1alpha1.PolicyRevisionList
 	if err := c.List(ctx, &revisions); err != nil {
 		w.unlisted = access.Revisions
-		return w.note(err, access.Revisions, "the policy in force is not known to you: servers that fit otherwise are shown as unknown")
+		return access.Missing(&w.notes, err, "list", access.Revisions, "the policy in force is not known to you: servers that fit otherwise are shown as unknown")
 	}
 	for i := range revisions.Items {
 		r := &revisions.Items[i]

@@ -282,10 +282,10 @@ func (t *tried) becomes(o outcome) {
 }
 
 // tried writes what would become of claims.
-func (p *page) tried(r *result) error {
+func (p *page) tried(r *result) {
 	for i, t := range r.Claims {
 		if i > 0 {
-			p.line("")
+			p.Printf("\n")
 		}
 		verdict := p.Paint(terminal.Bad, "would wait", 0)
 		switch {
@@ -300,18 +300,17 @@ func (p *page) tried(r *result) error {
 		if r.files > 1 {
 			place += " of " + t.File
 		}
-		p.line("%s (%s): %s", terminal.Plain(t.title()), terminal.Plain(place), verdict)
+		p.Printf("%s (%s): %s\n", terminal.Plain(t.title()), terminal.Plain(place), verdict)
 		for _, problem := range t.Problems {
-			p.line("  %s", terminal.Plain(problem))
+			p.Printf("  %s\n", terminal.Plain(problem))
 		}
-		p.line("")
-		p.field("Admission", strings.TrimSuffix(t.Admission.Answer+": "+t.Admission.Message, ": "))
+		p.Printf("\n")
+		p.Field("Admission", strings.TrimSuffix(t.Admission.Answer+": "+t.Admission.Message, ": "))
 		for _, warning := range t.Admission.Warnings {
-			p.field("Warning", warning)
+			p.Field("Warning", warning)
 		}
-		p.field("Waits for", t.WaitsFor)
+		p.Field("Waits for", t.WaitsFor)
 		p.assessed(t.assessment, t.Server != "" && !r.all)
 	}
-	p.notes(r.Notes)
-	return p.err
+	p.Notes(r.Notes)
 }

@@ -3,7 +3,7 @@
 package fleet
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -12,45 +12,30 @@ import (
 )
 
 // page writes a status for people, a section for each thing that can hold a server back.
-type page struct {
-	*terminal.Terminal
-	now   time.Time
-	wrong error
-}
-
-func (p *page) line(format string, args ...any) {
-	_, err := fmt.Fprintf(p.Out, format+"\n", args...)
-	p.wrong = errors.Join(p.wrong, err)
-}
-
-func (p *page) table(head []string, rows [][]string) {
-	p.wrong = errors.Join(p.wrong, terminal.Table(p.Out, head, rows))
-}
+type page struct{ *terminal.Terminal }
 
 // show writes all of it.
-func (p *page) show(s *status) error {
-	p.freezes(s)
-	p.line("")
-	p.budgets(s)
-	p.line("")
-	p.breaker(s)
-	p.line("")
-	p.withheld(s)
-	return p.wrong
+func (p *page) show(s *status) {
+	for i, section := range []func(*status){p.freezes, p.budgets, p.breaker, p.withheld} {
+		if i > 0 {
+			p.Printf("\n")
+		}
+		section(s)
+	}
 }
 
 func (p *page) freezes(s *status) {
 	if len(s.Freezes) == 0 {
-		p.line("Freezes:   %s", p.Paint(terminal.Good, "none", 0))
+		p.Printf("Freezes:   %s\n", p.Paint(terminal.Good, "none", 0))
 		return
 	}
-	p.line("Freezes:")
+	p.Printf("Freezes:\n")
 	rows := make([][]string, len(s.Freezes))
 	for i := range s.Freezes {
 		f := &s.Freezes[i]
-		rows[i] = []string{f.Name, string(f.Level), fmt.Sprintf("%d of %d", f.Covers, s.Servers), orAll(f.Selector), p.end(f), or(f.By), or(f.Reason)}
+		rows[i] = []string{f.Name, string(f.Level), fmt.Sprintf("%d of %d", f.Covers, s.Servers), cmp.Or(f.Selector, "every server"), p.end(f), cmp.Or(f.By, "-"), cmp.Or(f.Reason, "-")}
 	}
-	p.table([]string{"  NAME", "LEVEL", "SERVERS", "SELECTOR", "ENDS", "BY", "REASON"}, indented(rows))
+	p.Table([]string{"  NAME", "LEVEL", "SERVERS", "SELECTOR", "ENDS", "BY", "REASON"}, indented(rows))
 }
 
 // end says when a freeze ends.
@@ -61,16 +46,16 @@ func (p *page) end(f *freezeStatus) string {
 	case f.Until == nil:
 		return "never"
 	default:
-		return "in " + f.Until.Sub(p.now).Round(time.Second).String()
+		return "in " + f.Until.Sub(p.Now).Round(time.Second).String()
 	}
 }
 
 func (p *page) budgets(s *status) {
 	if len(s.Budgets) == 0 {
-		p.line("Budgets:   none")
+		p.Printf("Budgets:   none\n")
 		return
 	}
-	p.line("Budgets:")
+	p.Printf("Budgets:\n")
 	rows := make([][]string, len(s.Budgets))
 	for i, b := range s.Budgets {
 		per := "the fleet"
@@ -79,7 +64,7 @@ func (p *page) budgets(s *status) {
 		}
 		rows[i] = []string{b.Name, string(b.Action), per, used(&b), within(&b), p.room(&b)}
 	}
-	p.table([]string{"  NAME", "ACTION", "FOR", "USED", "COUNTED", "ROOM"}, indented(rows))
+	p.Table([]string{"  NAME", "ACTION", "FOR", "USED", "COUNTED", "ROOM"}, indented(rows))
 }
 
 // within says for how long an action counts.
@@ -96,7 +81,7 @@ func (p *page) room(b *budgetStatus) string {
 	case b.Used < b.Max:
 		return "now"
 	case b.FreeAt != nil:
-		return "in " + b.FreeAt.Sub(p.now).Round(time.Second).String()
+		return "in " + b.FreeAt.Sub(p.Now).Round(time.Second).String()
 	case b.Max == 0:
 		return "never"
 	default:
@@ -115,12 +100,12 @@ func used(b *budgetStatus) string {
 func (p *page) breaker(s *status) {
 	switch b := s.Breaker; {
 	case b == nil:
-		p.line("Breaker:   none")
+		p.Printf("Breaker:   none\n")
 	case b.Tripped:
-		p.line("Breaker:   %s at %s: %d of %d servers had entered the states that it watches (%s); metalaw unfreeze --breaker closes it",
+		p.Printf("Breaker:   %s at %s: %d of %d servers had entered the states that it watches (%s); metalaw unfreeze --breaker closes it\n",
 			p.Paint(terminal.Bad, "tripped", 0), b.Trip.At.UTC().Format(time.RFC3339), b.Trip.Servers, b.Trip.Of, strings.Join(b.States, ", "))
 	default:
-		p.line("Breaker:   %s; it trips when more than %d%% of the servers, and %d of them at least, enter %s",
+		p.Printf("Breaker:   %s; it trips when more than %d%% of the servers, and %d of them at least, enter %s\n",
 			p.Paint(terminal.Good, "closed", 0), b.MaxPercent, b.MinServers, either(b.States))
 	}
 }
@@ -136,15 +121,15 @@ func either(states []string) string {
 
 func (p *page) withheld(s *status) {
 	if len(s.Withheld) == 0 {
-		p.line("Withheld:  from no server")
+		p.Printf("Withheld:  from no server\n")
 		return
 	}
-	p.line("Withheld:  from %d of %d servers", len(s.Withheld), s.Servers)
+	p.Printf("Withheld:  from %d of %d servers\n", len(s.Withheld), s.Servers)
 	rows := make([][]string, len(s.Withheld))
 	for i, w := range s.Withheld {
-		rows[i] = []string{w.Name, or(w.State), w.Reason, p.now.Sub(w.Since.Time).Round(time.Second).String(), w.Message}
+		rows[i] = []string{w.Name, cmp.Or(w.State, "-"), w.Reason, p.Now.Sub(w.Since.Time).Round(time.Second).String(), w.Message}
 	}
-	p.table([]string{"  NAME", "STATE", "REASON", "SINCE", "MESSAGE"}, indented(rows))
+	p.Table([]string{"  NAME", "STATE", "REASON", "SINCE", "MESSAGE"}, indented(rows))
 }
 
 func indented(rows [][]string) [][]string {
@@ -152,18 +137,4 @@ func indented(rows [][]string) [][]string {
 		row[0] = "  " + row[0]
 	}
 	return rows
-}
-
-func or(word string) string {
-	if word == "" {
-		return "-"
-	}
-	return word
-}
-
-func orAll(selector string) string {
-	if selector == "" {
-		return "every server"
-	}
-	return selector
 }

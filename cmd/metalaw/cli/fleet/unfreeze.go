@@ -4,7 +4,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,20 +81,14 @@ func (r *unfreezeRequest) confirm(ctx context.Context, t *terminal.Terminal, c *
 	}
 	if !t.Asks {
 		return usage.Errorf("unfreeze of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, "+
-			"or look with metalaw fleet status", countWords(len(r.shown)))
+			"or look with metalaw fleet status", terminal.Count(len(r.shown), "freeze"))
 	}
 	rows := make([][]string, len(r.shown))
 	for i := range r.shown {
 		f := &r.shown[i]
 		rows[i] = []string{f.Name, string(f.Level), f.By, f.Reason}
 	}
-	if err := terminal.Table(t.Err, []string{"NAME", "LEVEL", "BY", "REASON"}, rows); err != nil {
-		return err
-	}
-	if !t.Confirm(ctx, fmt.Sprintf("unfreeze: %s?", countWords(len(r.shown)))) {
-		return errors.New("nothing was changed")
-	}
-	return nil
+	return t.Consent(ctx, fmt.Sprintf("unfreeze: %s?", terminal.Count(len(r.shown), "freeze")), []string{"NAME", "LEVEL", "BY", "REASON"}, rows)
 }
 
 // leftOver says which freezes stand after all of them were to go.
@@ -106,25 +99,17 @@ func (r *unfreezeRequest) leftOver(left []string) error {
 	return fmt.Errorf("these were added or changed meanwhile and stay; look at them again: %s", terminal.Plain(strings.Join(left, "; ")))
 }
 
-func countWords(n int) string {
-	if n == 1 {
-		return "1 freeze"
-	}
-	return fmt.Sprintf("%d freezes", n)
-}
-
 // closeBreaker acknowledges a trip. The acknowledgement is never before the trip, whatever this machine's clock says.
 func closeBreaker(c *policyv1alpha1.FleetControl, now time.Time) []string {
 	if !freeze.Tripped(c) {
 		return nil
 	}
-	at := now
-	if trip := c.Status.Trip.At.Time; trip.After(at) {
-		at = trip
+	trip, at := c.Status.Trip, now
+	if trip.At.After(at) {
+		at = trip.At.Time
 	}
 	c.Spec.Breaker.AcknowledgedAt = new(metav1.NewMicroTime(at.Truncate(time.Microsecond)))
-	return []string{fmt.Sprintf("the breaker, which tripped at %s over %d of %d servers",
-		c.Status.Trip.At.UTC().Format(time.RFC3339), c.Status.Trip.Servers, c.Status.Trip.Of)}
+	return []string{fmt.Sprintf("the breaker, which tripped at %s over %d of %d servers", trip.At.UTC().Format(time.RFC3339), trip.Servers, trip.Of)}
 }
 
 func namesOf(c *policyv1alpha1.FleetControl) string {

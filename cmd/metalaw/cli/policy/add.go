@@ -51,16 +51,15 @@ func addCommand() *cobra.Command {
 			}
 			return library.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t := terminal.Of(cmd)
+		RunE: terminal.Run(func(ctx context.Context, t *terminal.Terminal, args []string) error {
 			switch len(args) {
 			case 0:
 				return listLibrary(t)
 			case 1:
 				return usage.Errorf("which policy? Name the directory and then policies of the library: %s", strings.Join(library.Names(), ", "))
 			}
-			return addTo(cmd.Context(), t, args[0], args[1:], set, dryRun)
-		},
+			return addTo(ctx, t, args[0], args[1:], set, dryRun)
+		}),
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "a parameter of a policy; with several policies, write the policy's name and a dot before it")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and write nothing")
@@ -80,7 +79,8 @@ func listLibrary(t *terminal.Terminal) error {
 		}
 		rows[i] = []string{p.Name, strings.Join(names, ", "), p.Summary}
 	}
-	return terminal.Table(t.Out, []string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, rows)
+	t.Table([]string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, rows)
+	return nil
 }
 
 // addTo adds policies to the bundle of a directory. All are written, or none.
@@ -134,8 +134,27 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 	if len(said) == 0 {
 		said = []string{"nothing to do: the bundle has all of it already"}
 	}
-	_, err = fmt.Fprintln(t.Out, strings.Join(said, "\n"))
-	return err
+	t.Printf("%s\n", strings.Join(said, "\n"))
+	return nil
+}
+
+// warnOf tells of policies that do not do in the bundle what they say, because of its settings. These are those of the bundle as it was
+// accepted, with what its own files leave out.
+func warnOf(t *terminal.Terminal, files bundle.Files, settings bundle.Settings, names []string) error {
+	for _, name := range names {
+		p, err := library.Find(name)
+		if err != nil {
+			return err
+		}
+		warnings, err := p.Warnings(files, settings.Claims)
+		if err != nil {
+			return err
+		}
+		for _, w := range warnings {
+			t.Notef("warning: %s", w)
+		}
+	}
+	return nil
 }
 
 // parametersFor are the values to set, by policy.
@@ -189,17 +208,13 @@ func accepted(ctx context.Context, t *terminal.Terminal, dir string, before, fil
 		return b, err
 	}
 	v := verdict{Bundle: source.Of(dir, dir, report.Files), report: report}
-	if err := v.text(t, false); err != nil {
-		return nil, err
-	}
+	v.text(t, false)
 	said := "nothing was written"
 	if own := ownTestsFailed(report.Found, before); len(own) > 0 {
 		said += fmt.Sprintf("; tests that the bundle had before (%s) do not hold with the policy and the values that are set: where those are as "+
 			"they should be, let the tests try something else, such as claims of another namespace, and call this again", strings.Join(own, ", "))
 	}
-	if _, err := fmt.Fprintln(t.Out, said); err != nil {
-		return nil, err
-	}
+	t.Printf("%s\n", said)
 	return nil, terminal.ErrIncomplete
 }
 

@@ -9,11 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
@@ -30,16 +28,14 @@ func (r *rollout) weigh(ctx context.Context, t *terminal.Terminal, c client.Clie
 			return false, err
 		}
 		if in := q.inForceAlready(head, others); in != nil {
-			_, err := fmt.Fprintf(t.Out, "%s: revision %s is in force already, by promotion %d; nothing was changed\n",
-				head.Name, in.Name, promotion(in))
-			return true, err
+			t.Printf("%s: revision %s is in force already, by promotion %d; nothing was changed\n", head.Name, in.Name, promotion(in))
+			return true, nil
 		}
 		if one := q.askedAlready(head, others); one != nil {
 			q.already = true
 			why := meta.FindStatusCondition(one.Status.Conditions, policyv1alpha1.ConditionActive).Message
-			_, err := fmt.Fprintf(t.Out, "%s: revision %s is on its way into force already (%s); nothing was changed\n",
-				head.Name, one.Name, terminal.Plain(why))
-			return !r.wait, err
+			t.Printf("%s: revision %s is on its way into force already (%s); nothing was changed\n", head.Name, one.Name, terminal.Plain(why))
+			return !r.wait, nil
 		}
 		return false, r.fit(ctx, t, q)
 	case policyv1alpha1.LabelCanary:
@@ -65,20 +61,9 @@ func (r *rollout) consent(ctx context.Context, t *terminal.Terminal, words, what
 	if !r.yes && !t.Asks {
 		return fmt.Errorf("nothing was changed: %s\nTo %s, add --yes", words, what)
 	}
-	//nolint:errcheck // Whoever cannot read it does not say yes, or has said so before.
-	fmt.Fprintln(t.Err, words)
+	t.Notef("%s", words)
 	if !r.yes && !t.Confirm(ctx, what+"?") {
 		return errors.New("nothing was changed")
 	}
 	return nil
-}
-
-// headsMeta lists the heads of bundles without what they hold.
-func headsMeta(ctx context.Context, c client.Client, namespace string) ([]metav1.PartialObjectMetadata, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
-	if err := c.List(ctx, list, client.InNamespace(namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
-		return nil, access.Explain(err, "list", access.ConfigMaps)
-	}
-	return list.Items, nil
 }

@@ -3,7 +3,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,9 +18,6 @@ import (
 type keeper struct {
 	program, object, verb, key string
 }
-
-// String is the program and what of it keeps the object.
-func (k keeper) String() string { return k.program + " (" + k.object + ")" }
 
 // keeperOf finds out whether Argo CD, Flux or Helm manages an object, by the marks that they document:
 // https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/, https://fluxcd.io/flux/components/kustomize/kustomizations/
@@ -55,14 +51,10 @@ func byArgoCD(entry metav1.ManagedFieldsEntry) bool {
 
 // tell says who keeps a head, the change for its repository, and how to go on where the keeper is gone.
 func (k keeper) tell(t *terminal.Terminal, head *corev1.ConfigMap, to change) error {
-	//nolint:errcheck // The exit code says it too.
-	fmt.Fprintf(t.Err, "ConfigMap %s is kept by %s, which would undo a change made here. %s\n",
-		head.Name, terminal.Plain(k.String()), to.advice(head))
-	if _, err := fmt.Fprint(t.Out, to.forGit(head)); err != nil {
-		return err
-	}
-	//nolint:errcheck // It is told for people, and the change is printed.
-	fmt.Fprintf(t.Err, "Where %s does not keep it any more, take its mark away, and ask again: `kubectl %s configmap %s -n %s %s-`\n",
+	t.Notef("ConfigMap %s is kept by %s (%s), which would undo a change made here. %s",
+		head.Name, k.program, terminal.Plain(k.object), to.advice(head))
+	t.Printf("%s", to.forGit(head))
+	t.Notef("Where %s does not keep it any more, take its mark away, and ask again: `kubectl %s configmap %s -n %s %s-`",
 		k.program, k.verb, head.Name, head.Namespace, k.key)
 	return terminal.ErrIncomplete
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -84,39 +83,34 @@ func unpack(r *policyv1alpha1.PolicyRevision) (files bundle.Files, damage string
 }
 
 // verifyLive tells what a manager of this version would make of the revisions in use.
-func (e *examination) verifyLive(cmd *cobra.Command, c client.Client, notes bool) error {
-	verdicts, err := live(cmd.Context(), c)
+func (e *examination) verifyLive(ctx context.Context, t *terminal.Terminal, c client.Client, notes bool) error {
+	verdicts, err := live(ctx, c)
 	if err != nil {
 		return err
 	}
-	t := terminal.Of(cmd)
-	refused := 0
-	reports := []jsonReport{}
+	refused, reports := 0, []jsonReport{}
 	for _, v := range verdicts {
 		if v.bundle == nil {
 			refused++
 		}
 		reports = append(reports, v.json())
-		if e.output.String() != terminal.Text {
-			continue
+	}
+	e.output.Show(t, reports, func() {
+		for _, v := range verdicts {
+			v.text(t, notes)
 		}
-		if err := v.text(t, notes); err != nil {
-			return err
+		switch {
+		case refused > 0:
+			t.Printf("a manager of this version holds %s of %d in use: nothing moves under it. Promote a version of the bundle that "+
+				"passes here, before you upgrade: its servers adopt it where they rest\n", terminal.Count(refused, "revision"), len(verdicts))
+		case len(verdicts) == 0:
+			t.Printf("no revision is in use\n")
 		}
+	})
+	if refused > 0 {
+		return terminal.ErrIncomplete
 	}
-	switch {
-	case e.output.Structured():
-		err = e.output.Write(t.Out, reports)
-	case refused > 0:
-		_, err = fmt.Fprintf(t.Out, "a manager of this version holds %s of %d in use: nothing moves under it. Promote a version of the bundle that "+
-			"passes here, before you upgrade: its servers adopt it where they rest\n", terminal.Count(refused, "revision"), len(verdicts))
-	case len(verdicts) == 0:
-		_, err = fmt.Fprintln(t.Out, "no revision is in use")
-	}
-	if err == nil && refused > 0 {
-		err = terminal.ErrIncomplete
-	}
-	return err
+	return nil
 }
 
 // checkLive says what does not go together with --live.
@@ -124,7 +118,7 @@ func (e *examination) checkLive(examples string) error {
 	switch {
 	case e.from.Path != "" || e.from.Shipped != "":
 		return usage.Errorf("--live verifies what the cluster has in use; give -f, --from or --live, not two of them")
-	case e.output.String() == asSARIF || examples != "":
+	case e.output.String() == terminal.AsSARIF || examples != "":
 		return usage.Errorf("--live tells of several bundles, which neither -o sarif nor --examples can; take -o json")
 	}
 	return nil

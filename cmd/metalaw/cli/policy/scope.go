@@ -5,7 +5,6 @@ package policy
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -41,11 +40,11 @@ func (r *rollout) tellScope(ctx context.Context, t *terminal.Terminal, c client.
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		_, err = fmt.Fprintf(t.Err, "how many servers are in its scope is not known: %v\n", access.Explain(err, "list", access.Servers))
-		return err
+		t.Notef("how many servers are in its scope is not known: %v", access.Explain(err, "list", access.Servers))
+		return nil
 	}
-	_, err := io.WriteString(t.Err, r.reach(q, list.Items).String())
-	return err
+	t.Notef("%s", strings.TrimSuffix(r.reach(q, list.Items).String(), "\n"))
+	return nil
 }
 
 // reach finds whom a canary would govern among servers. Of two canaries that would have a server that one has it which began later in its

@@ -3,7 +3,7 @@
 package policy
 
 import (
-	"fmt"
+	"context"
 	"slices"
 	"strings"
 
@@ -32,8 +32,8 @@ func testCommand() *cobra.Command {
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also name what passed, and what nothing exercises")
 	cmd.Flags().StringVar(&junit, "junit", "", "also write the results to a file, in the form of JUnit")
 	_ = cmd.MarkFlagFilename("junit", "xml") // the error is about a flag that does not exist
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		v, err := e.examine(cmd)
+	cmd.RunE = terminal.Run(func(ctx context.Context, t *terminal.Terminal, _ []string) error {
+		v, err := e.examine(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -42,8 +42,8 @@ func testCommand() *cobra.Command {
 				return err
 			}
 		}
-		return e.tell(cmd, v, !v.failed(), func(t *terminal.Terminal) error { return v.results(t, verbose) })
-	}
+		return e.tell(t, v, !v.failed(), func() { v.results(t, verbose) })
+	})
 	return cmd
 }
 
@@ -84,62 +84,43 @@ func (v verdict) broken() diag.List {
 }
 
 func (v verdict) failed() bool {
-	for _, c := range v.cases() {
-		if !c.passed {
-			return true
-		}
-	}
-	return len(v.broken()) > 0
+	return len(v.broken()) > 0 || slices.ContainsFunc(v.cases(), func(c testCase) bool { return !c.passed })
 }
 
-func (v verdict) results(t *terminal.Terminal, verbose bool) error {
-	for _, d := range v.broken() {
-		if err := finding(t, v.Placed(d)); err != nil {
-			return err
-		}
+func (v verdict) results(t *terminal.Terminal, verbose bool) {
+	broken := v.broken()
+	for _, d := range broken {
+		finding(t, v.Placed(d))
 	}
 	passed, all := 0, v.cases()
 	for _, c := range all {
-		word, colour := "PASS", terminal.Good
+		word, colour := "FAIL", terminal.Bad
 		if c.passed {
 			passed++
-			if !verbose {
-				continue
-			}
-		} else {
-			word, colour = "FAIL", terminal.Bad
+			word, colour = "PASS", terminal.Good
 		}
-		if _, err := fmt.Fprintf(t.Out, "%s  %s  (%s:%d)\n", t.Paint(colour, word, 0), terminal.Plain(c.name), c.file, c.line); err != nil {
-			return err
+		if c.passed && !verbose {
+			continue
 		}
+		t.Printf("%s  %s  (%s:%d)\n", t.Paint(colour, word, 0), terminal.Plain(c.name), c.file, c.line)
 		if c.message != "" {
-			if _, err := fmt.Fprintf(t.Out, "      %s\n", terminal.Plain(c.message)); err != nil {
-				return err
-			}
+			t.Printf("      %s\n", terminal.Plain(c.message))
 		}
 	}
-	if n := len(v.broken()); n > 0 {
-		_, err := fmt.Fprintf(t.Out, "%s: %s above; so not all can be run, and %d of the %d that could be passed\n",
-			t.Paint(terminal.Bad, "failed", 0), terminal.Count(n, "error"), passed, len(all))
-		return err
+	if len(broken) > 0 {
+		t.Printf("%s: %s above; so not all can be run, and %d of the %d that could be passed\n",
+			t.Paint(terminal.Bad, "failed", 0), terminal.Count(len(broken), "error"), passed, len(all))
+		return
 	}
 	c := v.report.Coverage
-	if _, err := fmt.Fprintf(t.Out, "%d of %d passed; exercised: %d of %d rules, %d of %d effects, %d of %d lines of Rego\n",
-		passed, len(all), c.Exercised, c.Rules, c.Shown, c.Effects, c.Evaluated, c.Lines); err != nil {
-		return err
-	}
-	if !verbose {
-		return nil
-	}
+	t.Printf("%d of %d passed; exercised: %d of %d rules, %d of %d effects, %d of %d lines of Rego\n",
+		passed, len(all), c.Exercised, c.Rules, c.Shown, c.Effects, c.Evaluated, c.Lines)
 	for _, missed := range []struct {
 		what  string
 		names []string
 	}{{"rules", c.MissedRules}, {"effects", c.MissedEffects}, {"lines", c.MissedLines}} {
-		if len(missed.names) > 0 {
-			if _, err := fmt.Fprintf(t.Out, "%s that nothing exercises: %s\n", missed.what, strings.Join(missed.names, ", ")); err != nil {
-				return err
-			}
+		if verbose && len(missed.names) > 0 {
+			t.Printf("%s that nothing exercises: %s\n", missed.what, strings.Join(missed.names, ", "))
 		}
 	}
-	return nil
 }

@@ -3,6 +3,8 @@
 package policy
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/metalaw/metalaw/cmd/internal/usage"
@@ -35,29 +37,28 @@ func verifyCommand() *cobra.Command {
 			"  {{.}} policy verify -f ./fleet -o sarif >fleet.sarif\n  {{.}} policy verify --live",
 		Args: usage.NoArgs,
 	}
-	e.register(cmd, terminal.Text, terminal.AsJSON, terminal.AsYAML, asSARIF)
+	e.register(cmd, terminal.Text, terminal.AsJSON, terminal.AsYAML, terminal.AsSARIF)
 	cmd.Flags().BoolVar(&notes, "notes", false, "also say what is merely worth knowing, such as where the order of two rules decides")
 	cmd.Flags().StringVar(&examples, "examples", "", "also write the facts by which verification's findings show to a new file, as scenarios; "+
 		"of notes with --notes")
 	_ = cmd.MarkFlagFilename("examples", "yaml") // the error is about a flag that does not exist
 	cmd.Flags().BoolVar(&live, "live", false, "verify the PolicyRevisions that the cluster has in use")
 	flags.Register(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = terminal.Run(func(ctx context.Context, t *terminal.Terminal, _ []string) error {
 		if live {
 			if err := e.checkLive(examples); err != nil {
 				return err
 			}
-			c, err := flags.Connect(terminal.Of(cmd).Err)
+			c, err := flags.Connect(t.Err)
 			if err != nil {
 				return err
 			}
-			return e.verifyLive(cmd, c, notes)
+			return e.verifyLive(ctx, t, c, notes)
 		}
-		t := terminal.Of(cmd)
 		if err := examplesFile(examples).check(t); err != nil {
 			return err
 		}
-		v, err := e.examine(cmd)
+		v, err := e.examine(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -67,12 +68,12 @@ func verifyCommand() *cobra.Command {
 		if v.report.Found = append(v.report.Found, v.Labels...); v.Labels.HasErrors() {
 			v.bundle = nil
 		}
-		return e.tell(cmd, v, v.bundle != nil, func(t *terminal.Terminal) error {
-			if err := v.text(t, notes); err != nil {
-				return err
+		return e.tell(t, v, v.bundle != nil, func() {
+			v.text(t, notes)
+			if command := v.Kustomized(); command != "" {
+				t.Printf("the kustomization of the directory was not read; to verify what it makes: %s\n", command)
 			}
-			return v.kustomized(t)
 		})
-	}
+	})
 	return cmd
 }

@@ -189,7 +189,7 @@ func (f *follower) giveUp(outcome func(*followed) result) {
 func (f *follower) tellOverrides(s *v1alpha1.Server, words string) {
 	if overrides := s.Status.Operation.Overrides; len(overrides) > 0 && !f.told[s.Name] {
 		f.told[s.Name] = true
-		f.report.note("%s: %s %s", s.Name, words, strings.Join(overrides, ", "))
+		f.report.terminal.Notef("%s: %s %s", s.Name, words, strings.Join(overrides, ", "))
 	}
 }
 

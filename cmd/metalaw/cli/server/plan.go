@@ -3,11 +3,17 @@
 package server
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -92,18 +98,11 @@ func (r *request) words(p *result) string {
 	if r.to != "" {
 		words += " to " + r.to
 	}
-	if p.Holder == "" {
-		return fmt.Sprintf("%s; it was in %s", words, shown(p.State))
+	words += "; it was in " + cmp.Or(p.State, "-")
+	if p.Holder != "" {
+		words += ", held by " + p.Holder
 	}
-	return fmt.Sprintf("%s; it was in %s, held by %s", words, shown(p.State), p.Holder)
-}
-
-// shown gives an empty value something to be seen by.
-func shown(value string) string {
-	if value == "" {
-		return "-"
-	}
-	return value
+	return words
 }
 
 // holder says in a word who holds a server, or may have data on it.
@@ -122,17 +121,13 @@ func holder(s *v1alpha1.Server) string {
 
 // standingBy says who asked for the operation that stands: as admission recorded it, or the program that wrote it.
 func standingBy(s *v1alpha1.Server) string {
-	if by := s.Annotations[v1alpha1.OperationByAnnotation]; by != "" {
-		return byWords(by, s.Annotations[v1alpha1.OperationReasonAnnotation])
-	}
-	words := byWords("", s.Annotations[v1alpha1.OperationReasonAnnotation])
+	by := s.Annotations[v1alpha1.OperationByAnnotation]
 	for _, m := range s.ManagedFields {
-		if m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:`+v1alpha1.OperationAnnotation+`"`) {
-			words = " by field manager " + m.Manager + words
-			break
+		if by == "" && m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:`+v1alpha1.OperationAnnotation+`"`) {
+			by = "field manager " + m.Manager
 		}
 	}
-	return words
+	return byWords(by, s.Annotations[v1alpha1.OperationReasonAnnotation])
 }
 
 func byWords(by, reason string) string {
@@ -152,4 +147,41 @@ func standingRemedy(name, operation string) string {
 		return "the server is left alone until that is taken away: kubectl annotate server " + name + " " + v1alpha1.OperationAnnotation + "-"
 	}
 	return "wait until the manager has taken it in"
+}
+
+// holders are the claims that exist; nil where they may not be read, which leaves the question to the manager.
+type holders struct{ claims []v1alpha1.ServerClaim }
+
+// readHolders lists the claims where a request depends on them.
+func (r *request) readHolders(ctx context.Context, c client.Reader) (*holders, error) {
+	if r.verb.operation != v1alpha1.OperationRelease {
+		return nil, nil
+	}
+	var list v1alpha1.ServerClaimList
+	err := c.List(ctx, &list)
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, access.Explain(err, "list", access.ServerClaims)
+	}
+	return &holders{claims: list.Items}, nil
+}
+
+// of is the claim that holds a server: the one whose UID the server remembers; where it remembers none, the one that names
+// the server and that the server names. Nil where none is known.
+func (h *holders) of(s *v1alpha1.Server) *v1alpha1.ServerClaim {
+	if h == nil {
+		return nil
+	}
+	uid, ref := s.Annotations[v1alpha1.ClaimUIDAnnotation], s.Spec.ServerClaimRef
+	for i := range h.claims {
+		c := &h.claims[i]
+		names := c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == s.Name
+		named := ref != nil && ref.Namespace == c.Namespace && ref.Name == c.Name
+		if uid == "" && names && named || uid != "" && uid == string(c.UID) && (names || named) {
+			return c
+		}
+	}
+	return nil
 }

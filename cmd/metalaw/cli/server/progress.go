@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -41,14 +40,6 @@ func stageOf(s *v1alpha1.Server, operation, before string) stage {
 	return stageUnrecorded
 }
 
-// operationID is the identity of the operation that is recorded on a server.
-func operationID(s *v1alpha1.Server) string {
-	if s.Status.Operation == nil {
-		return ""
-	}
-	return s.Status.Operation.ID
-}
-
 // ended is the result that a record of an operation that is over gives.
 func ended(r result, op *v1alpha1.OperationStatus) result {
 	r.Operation, r.Message = op, op.Message
@@ -63,11 +54,8 @@ func ended(r result, op *v1alpha1.OperationStatus) result {
 	return r
 }
 
-// holdingUp are the conditions that hold a server up, and the status in which they do.
-var holdingUp = []struct {
-	kind   string
-	status metav1.ConditionStatus
-}{
+// holdingUp are the conditions that hold a request up.
+var holdingUp = []fault{
 	{v1alpha1.ConditionWithheld, metav1.ConditionTrue},
 	{v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue},
 	{v1alpha1.ConditionBMCReachable, metav1.ConditionFalse},
@@ -82,7 +70,7 @@ func overdue(r result, s *v1alpha1.Server, at stage, waited string) result {
 		words = []string{fmt.Sprintf("still %s after %s", s.Status.Operation.State, waited)}
 	}
 	for _, holds := range holdingUp {
-		if c := meta.FindStatusCondition(s.Status.Conditions, holds.kind); c != nil && c.Status == holds.status {
+		if c := holds.on(s); c != nil {
 			words = append(words, fmt.Sprintf("%s is %s, %s: %s", holds.kind, c.Status, c.Reason, c.Message))
 		}
 	}

@@ -3,8 +3,6 @@
 package server
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -20,7 +18,6 @@ type report struct {
 
 	width   int
 	results []result
-	wrong   error
 }
 
 // document is the report for other programs.
@@ -47,42 +44,26 @@ func (r *report) add(o result) {
 	if r.output.Structured() {
 		return
 	}
-	word, colour := o.Outcome, colours[o.Outcome]
 	message := o.Message
 	if r.dryRun && o.complete() {
 		message = strings.TrimSpace(message + " (dry run: nothing was stored)")
 	}
-	_, err := fmt.Fprintf(r.terminal.Out, "%-*s  %s  %s\n", r.width, o.Name, r.terminal.Paint(colour, word, outcomeWidth), terminal.Plain(message))
-	r.wrong = errors.Join(r.wrong, err)
-}
-
-// note tells something on the way.
-func (r *report) note(format string, args ...any) {
-	_, err := fmt.Fprintf(r.terminal.Err, format+"\n", args...)
-	r.wrong = errors.Join(r.wrong, err)
+	r.terminal.Printf("%-*s  %s  %s\n", r.width, o.Name, r.terminal.Paint(colours[o.Outcome], o.Outcome, outcomeWidth), terminal.Plain(message))
 }
 
 // nothing is the report for other programs where no server was chosen: whoever reads it gets a document all the same.
-func (r *report) nothing() error {
-	if !r.output.Structured() {
-		return nil
-	}
-	return r.output.Write(r.terminal.Out, document{Verb: r.verb, DryRun: r.dryRun, Servers: []result{}})
-}
+func (r *report) nothing() { r.write(document{Verb: r.verb, DryRun: r.dryRun, Servers: []result{}}) }
 
-// end closes the report; the error says that not everything was done, or that it could not be told.
+func (r *report) write(d document) { r.output.Show(r.terminal, d, func() {}) }
+
+// end closes the report; the error says that not everything was done.
 func (r *report) end() error {
 	d := document{Verb: r.verb, DryRun: r.dryRun, Complete: true, Servers: r.results}
 	for i := range r.results {
 		d.Complete = d.Complete && r.results[i].complete()
 	}
-	if r.output.Structured() {
-		slices.SortFunc(d.Servers, func(a, b result) int { return strings.Compare(a.Name, b.Name) })
-		r.wrong = errors.Join(r.wrong, r.output.Write(r.terminal.Out, d))
-	}
-	if r.wrong != nil {
-		return r.wrong
-	}
+	slices.SortFunc(d.Servers, func(a, b result) int { return strings.Compare(a.Name, b.Name) })
+	r.write(d)
 	if !d.Complete {
 		return terminal.ErrIncomplete
 	}

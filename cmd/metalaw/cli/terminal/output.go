@@ -12,11 +12,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The words of flag -o that more than one command has.
+// The words of flag -o that more than one place knows.
 const (
 	Text   = "text"
 	AsJSON = "json"
 	AsYAML = "yaml"
+	// AsSARIF is the form that code scanners exchange.
+	AsSARIF = "sarif"
 )
 
 // Output is the form of a command's output, as flag -o names it. It implements pflag.Value.
@@ -36,8 +38,7 @@ func (o *Output) Register(cmd *cobra.Command, words ...string) {
 	}
 	*o = Output{word: words[0], words: words}
 	cmd.Flags().VarP(o, "output", "o", "form of the output: "+strings.Join(words, ", "))
-	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	Offer(cmd, "output", words)
 }
 
 // String implements pflag.Value.
@@ -55,8 +56,17 @@ func (o *Output) Set(word string) error {
 	return nil
 }
 
-// Structured says that the output is one document for other programs: JSON or YAML.
-func (o Output) Structured() bool { return o.word == AsJSON || o.word == AsYAML }
+// Structured says that the output is one document for other programs.
+func (o Output) Structured() bool { return slices.Contains([]string{AsJSON, AsYAML, AsSARIF}, o.word) }
+
+// Show writes a value as that document, or else text for people.
+func (o Output) Show(t *Terminal, value any, text func()) {
+	if o.Structured() {
+		t.wrote(o.Write(t.Out, value))
+		return
+	}
+	text()
+}
 
 // Write writes that document.
 func (o Output) Write(w io.Writer, value any) error {

@@ -18,6 +18,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
@@ -40,9 +41,8 @@ func (s *Flags) Register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&s.Path, "filename", "f", "", "directory with the bundle's files, file with its ConfigMaps, or - for standard input")
 	f.StringVar(&s.Shipped, "from", "", "a bundle that is built in: "+strings.Join(policies.ShippedNames(), ", "))
-	// The errors are about flags that do not exist.
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(policies.ShippedNames(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.MarkFlagFilename("filename")
+	terminal.Offer(cmd, "from", policies.ShippedNames())
+	_ = cmd.MarkFlagFilename("filename") // the error is about a flag that does not exist
 }
 
 // Bundle is a bundle as its author keeps it.
