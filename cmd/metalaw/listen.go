@@ -23,7 +23,6 @@ type place struct {
 	flag, address string
 }
 
-// places are the addresses that the manager will listen on.
 func (o *options) places() []place {
 	all := []place{{"registry-bind-address", o.registryAddress}}
 	if o.webhooks {
@@ -96,14 +95,14 @@ const namespaceLimit = 10 * time.Second
 func (o *options) checkNamespace(ctx context.Context, api client.Reader) error {
 	limited, cancel := context.WithTimeout(ctx, namespaceLimit)
 	defer cancel()
-	err := api.Get(limited, types.NamespacedName{Name: o.namespace}, &corev1.Namespace{})
+	err := api.Get(limited, types.NamespacedName{Name: o.Namespace}, &corev1.Namespace{})
 	const remedy = "name the namespace that the manager runs in, such as metalaw-system"
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("nothing was started: --namespace=%q: there is no such namespace; %s, or create it", o.namespace, remedy)
+		return fmt.Errorf("nothing was started: --namespace=%q: there is no such namespace; %s, or create it", o.Namespace, remedy)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("nothing was started: --namespace=%q: there is no such namespace, or the manager has no rights in it (%w); "+
-			"%s: the Role metalaw-manager there lets it get the namespace", o.namespace, err, remedy)
+			"%s: the Role metalaw-manager there lets it get the namespace", o.Namespace, err, remedy)
 	default:
 		return nil
 	}

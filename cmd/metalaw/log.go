@@ -49,7 +49,6 @@ type calm struct {
 	brief logr.LogSink
 }
 
-// Error implements logr.LogSink.
 func (c calm) Error(err error, message string, more ...any) {
 	if !passes(err) {
 		c.LogSink.Error(err, message, more...)
@@ -60,12 +59,10 @@ func (c calm) Error(err error, message string, more ...any) {
 	}
 }
 
-// WithValues implements logr.LogSink.
 func (c calm) WithValues(more ...any) logr.LogSink {
 	return calm{LogSink: c.LogSink.WithValues(more...), brief: c.brief.WithValues(more...)}
 }
 
-// WithName implements logr.LogSink.
 func (c calm) WithName(name string) logr.LogSink {
 	brief := c.brief.WithName(name)
 	if name == rotation {
@@ -77,7 +74,6 @@ func (c calm) WithName(name string) logr.LogSink {
 // plain is a sink that writes of an error its words alone, and not where it arose.
 type plain struct{ logr.LogSink }
 
-// Error implements logr.LogSink.
 func (p plain) Error(err error, message string, more ...any) {
 	if err != nil {
 		err = errors.New(err.Error())
@@ -85,10 +81,8 @@ func (p plain) Error(err error, message string, more ...any) {
 	p.LogSink.Error(err, message, more...)
 }
 
-// WithValues implements logr.LogSink.
 func (p plain) WithValues(more ...any) logr.LogSink { return plain{p.LogSink.WithValues(more...)} }
 
-// WithName implements logr.LogSink.
 func (p plain) WithName(name string) logr.LogSink { return plain{p.LogSink.WithName(name)} }
 
 // passes says that there is nothing to an error but writes that came after somebody else's, which are made again, and

@@ -83,17 +83,16 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	store := revision.NewStore(mgr.GetClient(), embedded)
-	c, err := o.controllers()
-	if err != nil {
+	if err := o.readCertificates(); err != nil {
 		return err
 	}
-	if c.Fleet, err = informer.Setup(ctx, mgr.GetCache()); err != nil {
+	if o.Fleet, err = informer.Setup(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
-	if c.Admission, err = o.addWebhooks(mgr, store, c.Fleet); err != nil {
+	if o.Admission, err = o.addWebhooks(mgr, store, o.Fleet); err != nil {
 		return fmt.Errorf("webhooks: %w", err)
 	}
-	if err := controllers.Setup(ctx, mgr, store, c); err != nil {
+	if err := controllers.Setup(ctx, mgr, store, o.Options); err != nil {
 		return fmt.Errorf("controllers: %w", err)
 	}
 	if err := o.addRegistry(mgr, store); err != nil {
@@ -125,7 +124,7 @@ func (o *options) newManager(config *rest.Config) (ctrl.Manager, error) {
 		HealthProbeBindAddress:        o.healthAddress,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "metalaw-leader",
-		LeaderElectionNamespace:       o.namespace,
+		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       new(25 * time.Second),
 		WebhookServer:                 webhook.NewServer(webhook.Options{Host: o.webhookHost, Port: o.webhookPort, CertDir: o.webhookCerts}),
@@ -163,12 +162,11 @@ func (o *options) restConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// addRegistry serves the agents on every replica.
 func (o *options) addRegistry(mgr ctrl.Manager, store *revision.Store) error {
 	r, err := registry.New(registry.Options{
 		Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Recorder: mgr.GetEventRecorder("metalaw-registry"),
 		Log:         slog.New(logr.ToSlogHandler(ctrl.Log.WithName("registry"))),
-		ObserveOnly: o.observeOnly,
+		ObserveOnly: o.ObserveOnly,
 		Address:     o.registryAddress, CertDir: o.registryCertDir(), Plaintext: o.registryPlaintext,
 		AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState,
 	})
@@ -205,8 +203,8 @@ func (o *options) certificates() map[string]string {
 func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store, fleet *informer.Informer) (serves healthz.Checker, err error) {
 	var ready <-chan struct{}
 	if o.rotateCerts && (o.webhooks || !o.registryPlaintext) {
-		ready, err = webhooks.AddRotator(mgr, webhooks.RotatorOptions{Namespace: o.namespace, SecretName: o.webhookSecret,
-			CertDir: o.webhookCerts, ExtraDNSNames: append([]string{"metalaw-registry." + o.namespace + ".svc"}, o.extraDNSNames...)})
+		ready, err = webhooks.AddRotator(mgr, webhooks.RotatorOptions{Namespace: o.Namespace, SecretName: o.webhookSecret,
+			CertDir: o.webhookCerts, ExtraDNSNames: append([]string{"metalaw-registry." + o.Namespace + ".svc"}, o.extraDNSNames...)})
 		if err != nil {
 			return nil, err
 		}
@@ -214,6 +212,6 @@ func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store, fleet *in
 	if !o.webhooks {
 		return nil, mgr.AddReadyzCheck("ping", healthz.Ping)
 	}
-	return webhooks.Setup(mgr, webhooks.Options{Bundles: store, Fleet: fleet, Namespace: o.namespace, Ready: ready,
-		ManagerUser: "system:serviceaccount:" + o.namespace + ":" + o.serviceAccount})
+	return webhooks.Setup(mgr, webhooks.Options{Bundles: store, Fleet: fleet, Namespace: o.Namespace, Ready: ready,
+		ManagerUser: "system:serviceaccount:" + o.Namespace + ":" + o.serviceAccount})
 }

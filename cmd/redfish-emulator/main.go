@@ -51,7 +51,6 @@ type options struct {
 	bootProvider string
 }
 
-// newCommand is the program's command line.
 func newCommand(makeGuest guestMaker) *cobra.Command {
 	var opts options
 	cmd := &cobra.Command{

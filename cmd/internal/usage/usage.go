@@ -27,7 +27,6 @@ const (
 // usageError is a command line that makes no sense.
 type usageError struct{ text string }
 
-// Error implements error.
 func (e usageError) Error() string { return e.text }
 
 // Errorf is an error about the command line itself.

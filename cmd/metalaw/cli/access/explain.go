@@ -34,10 +34,8 @@ type explained struct {
 	cause error
 }
 
-// Error implements error.
 func (e explained) Error() string { return e.text }
 
-// Unwrap gives the API server's own error.
 func (e explained) Unwrap() error { return e.cause }
 
 // Explain says what a failed request takes: the verb and resource that were missing and a shipped role that has them, or

@@ -24,7 +24,6 @@ func Commands(explains ...func(*access.Flags) *cobra.Command) []*cobra.Command {
 	}
 }
 
-// group is a command that has others below it.
 func group(name, short string, below ...func(*access.Flags) *cobra.Command) *cobra.Command {
 	flags := &access.Flags{}
 	cmd := terminal.Group(&cobra.Command{Use: name, Short: short}, "command", "--help")

@@ -47,7 +47,6 @@ func (r *attempt) read(ctx context.Context, in io.Reader) (documents, error) {
 // maxFile bounds what is read of one file.
 const maxFile = 16 << 20
 
-// readFile reads one file, or the standard input for -.
 func readFile(ctx context.Context, path string, in io.Reader) (documents, error) {
 	name := path
 	switch path {

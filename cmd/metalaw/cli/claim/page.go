@@ -12,14 +12,12 @@ import (
 	"github.com/metalaw/metalaw/engine/claims/solve"
 )
 
-// page writes text for people.
 type page struct {
 	*terminal.Terminal
 	// all shows every server in a line of its own.
 	all bool
 }
 
-// explained writes an explanation.
 func (p *page) explained(e *explanation) {
 	state := p.Paint(terminal.Wary, "waits", 0)
 	if e.Bound {
@@ -60,7 +58,6 @@ func (p *page) explained(e *explanation) {
 	p.Notes(e.Notes)
 }
 
-// said is what a condition says, in a line.
 func (p *page) said(name string, s *said) {
 	if s == nil {
 		return
@@ -196,7 +193,6 @@ func word(v *solve.Verdict) string {
 	}
 }
 
-// words are what there is to say of a server.
 func words(v *solve.Verdict) string {
 	var parts []string
 	for i, r := range v.Reasons {

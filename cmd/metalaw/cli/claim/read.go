@@ -98,7 +98,6 @@ func (w *world) snapshot(inventories []policyv1alpha1.ServerInventory) {
 	}
 }
 
-// blind says that the servers are not known.
 func (w *world) blind() bool { return w.unseen != nil }
 
 // lookAtClaims reads the claims of all namespaces, or else of some.
@@ -206,7 +205,6 @@ func (w *world) quota() bundle.Quota {
 	return w.bundle.Settings.Claims.Quota
 }
 
-// claimOf is a claim as the solver sees it.
 func (w *world) claimOf(c *v1alpha1.ServerClaim) *claims.Claim {
 	one := policies.ClaimOf(c, w.granted(), w.now)
 	if w.objects == nil {
@@ -216,7 +214,6 @@ func (w *world) claimOf(c *v1alpha1.ServerClaim) *claims.Claim {
 	return one
 }
 
-// queue are the claims that wait, in the order of the scheduler.
 func (w *world) queue() []*claims.Claim {
 	var all []*claims.Claim
 	for i := range w.claims {
@@ -268,7 +265,6 @@ func (w *world) gang(c *v1alpha1.ServerClaim) []*claims.Claim {
 	return all
 }
 
-// lookAtFreezes reads what is held back by hand.
 func (w *world) lookAtFreezes(ctx context.Context, c client.Client) error {
 	var controls policyv1alpha1.FleetControlList
 	if err := c.List(ctx, &controls); err != nil {

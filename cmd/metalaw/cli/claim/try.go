@@ -67,7 +67,6 @@ type tried struct {
 	done  bool
 }
 
-// admission is the answer of the API server to a dry run.
 type admission struct {
 	// Answer is allowed, denied, exists, or unasked.
 	Answer   string   `json:"answer"`
@@ -111,7 +110,6 @@ func (w *warnings) take() []string {
 	return taken
 }
 
-// try finds out what would become of the claims.
 func (r *attempt) try(ctx context.Context, c client.Client, warned *warnings, namespace string, docs documents) (*result, error) {
 	if err := docs.distinct(namespace); err != nil {
 		return nil, err
@@ -193,7 +191,6 @@ func (t *tried) ask(ctx context.Context, c client.Client, warned *warnings) {
 	}
 }
 
-// title names a claim for people.
 func (t *tried) title() string {
 	if t.Name == "" {
 		return "A document without a name"
@@ -230,7 +227,6 @@ func (t *tried) group(all []*tried) []*tried {
 	})
 }
 
-// serve finds a server for a claim, and for the others of its gang.
 func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried) error {
 	if unsound := one.unsound(); unsound != "" {
 		one.WaitsFor, one.Binds = unsound, ptr.To(false)
@@ -283,7 +279,6 @@ func (t *tried) becomes(o outcome) {
 	}
 }
 
-// tried writes what would become of claims.
 func (p *page) tried(r *result) {
 	for i, t := range r.Claims {
 		if i > 0 {

@@ -72,7 +72,6 @@ func freezeCommand() *cobra.Command {
 	return cmd
 }
 
-// addFreeze stores a freeze and says what it covers.
 func addFreeze(ctx context.Context, c client.Client, t *terminal.Terminal, f policyv1alpha1.Freeze, output terminal.Output) error {
 	var over []string
 	wanted := f // each attempt finds its own free name
@@ -147,7 +146,6 @@ func unfreezeCommand() *cobra.Command {
 	return cmd
 }
 
-// lift stores what is let go and says what that was.
 func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreezeRequest, output terminal.Output) error {
 	lifted, left := []string{}, []string(nil)
 	err := edit(ctx, c, func(control *policyv1alpha1.FleetControl) (bool, error) {

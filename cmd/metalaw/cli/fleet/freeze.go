@@ -173,7 +173,6 @@ type unfreezeRequest struct {
 	shown []policyv1alpha1.Freeze
 }
 
-// check says what is wrong with the command line.
 func (r *unfreezeRequest) check() error {
 	ways := 0
 	for _, given := range []bool{len(r.names) > 0, r.all, r.breaker} {

@@ -14,7 +14,6 @@ import (
 // page writes a status for people, a section for each thing that can hold a server back.
 type page struct{ *terminal.Terminal }
 
-// show writes all of it.
 func (p *page) show(s *status) {
 	for i, section := range []func(*status){p.freezes, p.budgets, p.breaker, p.withheld} {
 		if i > 0 {
@@ -38,7 +37,6 @@ func (p *page) freezes(s *status) {
 	p.Table([]string{"  NAME", "LEVEL", "SERVERS", "SELECTOR", "ENDS", "BY", "REASON"}, indented(rows))
 }
 
-// end says when a freeze ends.
 func (p *page) end(f *freezeStatus) string {
 	switch {
 	case f.Ended:
@@ -67,7 +65,6 @@ func (p *page) budgets(s *status) {
 	p.Table([]string{"  NAME", "ACTION", "FOR", "USED", "COUNTED", "ROOM"}, indented(rows))
 }
 
-// within says for how long an action counts.
 func within(b *budgetStatus) string {
 	if b.WindowSeconds == 0 {
 		return "at a time"
@@ -75,7 +72,6 @@ func within(b *budgetStatus) string {
 	return "within " + (time.Duration(b.WindowSeconds) * time.Second).String()
 }
 
-// room says when one more is let through.
 func (p *page) room(b *budgetStatus) string {
 	switch {
 	case b.Used < b.Max:

@@ -115,7 +115,6 @@ func statusOf(c *policyv1alpha1.FleetControl, servers []v1alpha1.Server, invento
 	return s
 }
 
-// covered counts the servers that a freeze is about.
 func covered(f *policyv1alpha1.Freeze, servers []v1alpha1.Server) int {
 	selector, n := freeze.Selector(f.Selector), 0
 	for i := range servers {

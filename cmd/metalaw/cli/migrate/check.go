@@ -36,7 +36,6 @@ func (v *verdict) add(kind, name, format string, args ...any) {
 	v.Findings = append(v.Findings, finding{Kind: kind, Name: name, Message: fmt.Sprintf(format, args...)})
 }
 
-// blocked counts what is not known.
 func (v *verdict) blocked() int {
 	n := 0
 	for _, f := range v.Findings {
@@ -102,7 +101,6 @@ func (f *fleet) check(before []v1alpha1.Server) verdict {
 	return v
 }
 
-// checkServer finds what is wrong with a server as it is.
 func (f *fleet) checkServer(s *v1alpha1.Server, v *verdict) {
 	if s.Status.Lifecycle == nil && !v1alpha1.Ignored(s) {
 		v.add("server", s.Name, "no manager has taken it over yet: status.lifecycle is empty")
@@ -192,7 +190,6 @@ func (v *verdict) sort() {
 	slices.Sort(v.Notes)
 }
 
-// showPlan writes what becomes of each server.
 func (f *fleet) showPlan(t *terminal.Terminal, output terminal.Output) {
 	document := struct {
 		Policy  string    `json:"policy"`

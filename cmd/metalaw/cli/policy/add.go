@@ -33,16 +33,12 @@ func addCommand() *cobra.Command {
 		Use:   "add [DIR NAME...] [--set [NAME.]PARAMETER=VALUE]",
 		Short: "Add policies of the library to a bundle",
 		Long: "Writes the files of policies from metalaw's library into the directory of a bundle, with their tests, and the rule of " +
-			"selection.rego or " +
-			"admission.rego that uses each. From then on they are files of the bundle like any other: what is in force is in its revision, " +
-			"and an upgrade " +
-			"of metalaw changes nothing. Parameters are constants at the top of a policy's file; --set writes them, as Rego values or plain " +
-			"words. A second " +
-			"time changes nothing but the parameters that are set. Nothing is written where the bundle would not be accepted, where a file " +
-			"of the policy " +
-			"was changed by hand, or where something of that name is there already. Without arguments it lists the library.\n\n" +
-			"Exit codes: 0 done; 1 it would clash, or the bundle would not be accepted, and nothing was written; 2 the command line makes " +
-			"no sense.",
+			"selection.rego or admission.rego that uses each. From then on they are files of the bundle like any other: what is in " +
+			"force is in its revision, and an upgrade of metalaw changes nothing. Parameters are constants at the top of a policy's " +
+			"file; --set writes them, as Rego values or plain words. A second time changes nothing but the parameters that are set. " +
+			"Nothing is written where the bundle would not be accepted, where a file of the policy was changed by hand, or where " +
+			"something of that name is there already. Without arguments it lists the library.\n\nExit codes: 0 done; 1 it would " +
+			"clash, or the bundle would not be accepted, and nothing was written; 2 the command line makes no sense.",
 		Example: "  {{.}} policy add\n  {{.}} policy add fleet spread-over-racks wear-levelling\n" +
 			"  {{.}} policy add fleet reserve-per-zone --set percent=20 --set priority=500",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

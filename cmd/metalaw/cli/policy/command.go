@@ -42,7 +42,6 @@ type once struct {
 	given bool
 }
 
-// Set implements pflag.Value.
 func (o *once) Set(text string) error {
 	if o.given {
 		return errors.New("it is given twice; call the command once for each bundle")

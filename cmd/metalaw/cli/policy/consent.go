@@ -175,13 +175,11 @@ func (r *rollout) reach(q *request, servers []v1alpha1.Server) reach {
 	return found
 }
 
-// within are the servers in a scope.
 func within(servers []v1alpha1.Server, scope canary.Scope, bundle string) []v1alpha1.Server {
 	matcher := scope.Matcher(bundle)
 	return slices.DeleteFunc(slices.Clone(servers), func(s v1alpha1.Server) bool { return !matcher.Covers(s.Labels, s.Spec.SystemUUID) })
 }
 
-// String is the reach in lines.
 func (f reach) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "in its scope (%s) are now %d of %s\n", f.scope, f.matching, terminal.Count(f.servers, "server"))

@@ -108,20 +108,27 @@ var labels = map[string]policyv1alpha1.LabelledStage{
 	policyv1alpha1.LabelCanary: policyv1alpha1.LabelledCanary, policyv1alpha1.LabelActive: policyv1alpha1.LabelledActive,
 }
 
-// labelOf is the label of a ConfigMap that holds a revision, as the manager saw it last.
 func labelOf(r *policyv1alpha1.PolicyRevision, head string) policyv1alpha1.LabelledStage {
-	i := slices.IndexFunc(r.Status.Heads, func(h policyv1alpha1.LabelledHead) bool { return h.Name == head })
-	if i < 0 {
-		return r.Status.LabelledStage
+	if known := headIn(r, head); known != nil {
+		return known.Stage
 	}
-	return r.Status.Heads[i].Stage
+	return r.Status.LabelledStage
+}
+
+// headIn is what the manager saw last of a ConfigMap that holds a revision; nil where it saw none of that name.
+func headIn(r *policyv1alpha1.PolicyRevision, name string) *policyv1alpha1.LabelledHead {
+	for i := range r.Status.Heads {
+		if r.Status.Heads[i].Name == name {
+			return &r.Status.Heads[i]
+		}
+	}
+	return nil
 }
 
 // seen says that the manager has seen the label that was asked for.
 func (q *request) seen(r *policyv1alpha1.PolicyRevision) bool {
-	i := slices.IndexFunc(r.Status.Heads, func(h policyv1alpha1.LabelledHead) bool { return h.Name == q.head })
-	if q.anew && q.record != "" && i >= 0 {
-		known := strings.TrimSuffix(r.Status.Heads[i].ActivatedBy, "...") // a long one is cut
+	if head := headIn(r, q.head); q.anew && q.record != "" && head != nil {
+		known := strings.TrimSuffix(head.ActivatedBy, "...") // a long one is cut
 		if known == "" || !strings.HasPrefix(q.record, known) {
 			return false // it knows of the former activation only
 		}

@@ -51,7 +51,6 @@ func historyCommand() *cobra.Command {
 	return cmd
 }
 
-// entry is one revision as history tells it.
 type entry struct {
 	Revision  string `json:"revision"`
 	Bundle    string `json:"bundle"`

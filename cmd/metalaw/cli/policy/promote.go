@@ -245,8 +245,7 @@ func (r *rollout) noticed(ctx context.Context, c client.Client, head *corev1.Con
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, r.timeout, true, func(ctx context.Context) (bool, error) {
 		all, err := revisions(ctx, c)
 		seen := !slices.ContainsFunc(all, func(one policyv1alpha1.PolicyRevision) bool {
-			is := func(h policyv1alpha1.LabelledHead) bool { return h.Name == head.Name }
-			holds := one.Status.Head == head.Name || slices.ContainsFunc(one.Status.Heads, is)
+			holds := one.Status.Head == head.Name || headIn(&one, head.Name) != nil
 			return holds && labelOf(&one, head.Name) == policyv1alpha1.LabelledActive
 		})
 		return seen, err

@@ -162,7 +162,6 @@ func nothingFormer(inForce, rises *policyv1alpha1.PolicyRevision) error {
 		"is gone. `metalaw policy history` lists the revisions; --to REVISION goes to one of them")
 }
 
-// since is when a revision came to its stage.
 func since(r *policyv1alpha1.PolicyRevision) time.Time {
 	if r.Status.StageSince == nil {
 		return time.Time{}

@@ -55,10 +55,10 @@ type sarifCodeFlow struct {
 }
 
 type sarifThreadFlow struct {
-	Locations []sarifThreadFlowLocation `json:"locations"`
+	Locations []sarifStep `json:"locations"`
 }
 
-type sarifThreadFlowLocation struct {
+type sarifStep struct {
 	Location sarifLocation `json:"location"`
 }
 
@@ -146,7 +146,7 @@ func uriReference(file string) string {
 func (v verdict) codeFlow(d diag.Diagnostic, x *verify.Counterexample) sarifCodeFlow {
 	var flow sarifThreadFlow
 	add := func(at sarifPhysical, text string) {
-		flow.Locations = append(flow.Locations, sarifThreadFlowLocation{sarifLocation{at, &sarifMessage{text}}})
+		flow.Locations = append(flow.Locations, sarifStep{sarifLocation{at, &sarifMessage{text}}})
 	}
 	places := lifecycle.Places(v.report.Files[bundle.LifecycleFile])
 	moves := func(steps []verify.Step) {

@@ -57,7 +57,6 @@ type testCase struct {
 	passed              bool
 }
 
-// cases are the scenarios and then the tests, each in its order.
 func (v verdict) cases() []testCase {
 	var all []testCase
 	for _, s := range v.report.Scenarios {

@@ -57,7 +57,6 @@ func (e *examination) tell(t *terminal.Terminal, v verdict, well bool, text func
 	return nil
 }
 
-// verdict is what there is to say of a bundle.
 type verdict struct {
 	*source.Bundle
 	bundle *bundle.Bundle
@@ -105,7 +104,6 @@ func (v verdict) text(t *terminal.Terminal, notes bool) {
 	}
 }
 
-// taken are the files that were filled in.
 func (v verdict) taken() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(v.report.Files)) {
@@ -153,7 +151,6 @@ func finding(t *terminal.Terminal, d diag.Diagnostic) {
 	}
 }
 
-// jsonReport is the verdict for other programs.
 type jsonReport struct {
 	Source    string          `json:"source"`
 	Accepted  bool            `json:"accepted"`

@@ -90,7 +90,6 @@ type explanation struct {
 	Notes []string `json:"notes"`
 }
 
-// condition is what a condition says.
 type condition struct {
 	Type    string    `json:"type"`
 	Status  string    `json:"status"`
@@ -169,7 +168,6 @@ func explain(ctx context.Context, c client.Reader, name string, now time.Time) (
 	return e, e.readRules(ctx, c, s, now)
 }
 
-// storedOf is what a server says of itself.
 func storedOf(s *v1alpha1.Server) *explanation {
 	e := &explanation{Name: s.Name, State: string(s.Status.State), Power: string(s.Status.PowerState),
 		LeftAlone: v1alpha1.Ignored(s), Operation: s.Status.Operation,

@@ -15,7 +15,6 @@ import (
 	"github.com/metalaw/metalaw/internal/freeze"
 )
 
-// text writes an explanation for people.
 func (e *explanation) text(t *terminal.Terminal) {
 	colour := terminal.Good
 	if e.HeldBy != nil {
@@ -71,12 +70,10 @@ func retries(n int32) string {
 	return fmt.Sprintf("%d retries", n)
 }
 
-// words are what a condition says, in a line.
 func (c condition) words(t *terminal.Terminal) string {
 	return strings.TrimSuffix(fmt.Sprintf("%s is %s since %s (%s): %s", c.Type, c.Status, t.Ago(c.Since), c.Reason, c.Message), ": ")
 }
 
-// asked writes what people and the manager asked for.
 func (e *explanation) asked(t *terminal.Terminal) {
 	if e.LeftAlone {
 		t.Field("Left alone", "the annotation "+v1alpha1.OperationAnnotation+" asks the manager to ignore the server")
@@ -101,7 +98,6 @@ func (e *explanation) asked(t *terminal.Terminal) {
 	}
 }
 
-// requestWords are what became of the last power change.
 func requestWords(t *terminal.Terminal, r *v1alpha1.PowerRequest) string {
 	text := fmt.Sprintf("%s, asked of the BMC %s ago", r.Action, t.Ago(r.AskedAt.Time))
 	if r.Attempts > 1 {
@@ -140,7 +136,6 @@ func (b budget) words() string {
 	return text + fmt.Sprintf("; used up: %d count", *b.Used)
 }
 
-// rules writes the table of the ways out of the state.
 func (e *explanation) rules(t *terminal.Terminal) {
 	if len(e.Rules) == 0 {
 		return

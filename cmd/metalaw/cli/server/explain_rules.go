@@ -154,7 +154,6 @@ func vary[T any](all []policies.Observation, each []T, set func(*policies.Observ
 	return varied
 }
 
-// readings are what a BMC could say.
 func readings() []policies.SystemReading {
 	all := []policies.SystemReading{{}, {Reachable: true, Identity: policies.IdentityOther}}
 	for _, power := range []string{"On", "Off", "PoweringOn", "PoweringOff", "Unknown"} {
@@ -168,7 +167,6 @@ func readings() []policies.SystemReading {
 	return all
 }
 
-// claimsOf are the claims that a server could name.
 func claimsOf(s *v1alpha1.Server) []*v1alpha1.ServerClaim {
 	ref := s.Spec.ServerClaimRef
 	if ref == nil {
@@ -186,7 +184,6 @@ func claimsOf(s *v1alpha1.Server) []*v1alpha1.ServerClaim {
 	return all
 }
 
-// boots are what a boot configuration could be.
 func boots() []*v1alpha1.ServerBootConfiguration {
 	var all []*v1alpha1.ServerBootConfiguration
 	for _, purpose := range []string{v1alpha1.BootPurposeProbe, v1alpha1.BootPurposeWipe, v1alpha1.BootPurposeClaim} {

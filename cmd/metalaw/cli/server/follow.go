@@ -20,7 +20,6 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 )
 
-// follower watches what becomes of requests.
 type follower struct {
 	*run
 	open map[string]*followed
@@ -64,7 +63,6 @@ func (r *run) follow(ctx context.Context, asked []followed) {
 	})
 }
 
-// pause is the time between two looks.
 func pause(ctx context.Context) {
 	select {
 	case <-ctx.Done():

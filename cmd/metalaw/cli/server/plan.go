@@ -92,7 +92,6 @@ func (r *request) plan(s *v1alpha1.Server, claims *holders) result {
 	return p
 }
 
-// words tell what is asked of a server, and in which situation.
 func (r *request) words(p *result) string {
 	words := r.verb.name
 	if r.to != "" {
@@ -141,7 +140,6 @@ func byWords(by, reason string) string {
 	return words
 }
 
-// standingRemedy says how an operation that stands goes away.
 func standingRemedy(name, operation string) string {
 	if v1alpha1.IsIgnore(operation) {
 		return "the server is left alone until that is taken away: kubectl annotate server " + name + " " + v1alpha1.OperationAnnotation + "-"

@@ -38,7 +38,6 @@ type request struct {
 	timed bool
 }
 
-// check says what is wrong with the command line.
 func (r *request) check() error {
 	ways := 0
 	chosen := r.selector != ""
@@ -112,7 +111,6 @@ func (r *request) asksFirst() bool {
 // follows says that the outcome is what the manager makes of the request, not that the request is stored.
 func (r *request) follows() bool { return r.wait && !r.dryRun && r.verb.operation != "" }
 
-// write puts what is asked into a server.
 func (r *request) write(s *v1alpha1.Server) {
 	if r.verb.operation == "" {
 		s.Spec.Unclaimable = r.verb.unclaimable

@@ -118,7 +118,6 @@ func statesOf(servers []v1alpha1.Server) string {
 	return "; without --state there are " + strings.Join(words, ", ")
 }
 
-// choice is how the servers were chosen, as on the command line.
 func (r *run) choice() string {
 	words := " --all"
 	if r.selector != "" {
@@ -247,7 +246,6 @@ func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims *h
 	return followed{result: p}
 }
 
-// failed is the result of a write that the API server did not take.
 func (r *run) failed(p result, err error) result {
 	verb := "patch"
 	if r.verb.pastRules() && (!apierrors.IsForbidden(err) || strings.Contains(err.Error(), "admission webhook")) {
@@ -268,7 +266,6 @@ type report struct {
 	results []result
 }
 
-// document is the report for other programs.
 type document struct {
 	Verb   string `json:"verb"`
 	DryRun bool   `json:"dryRun,omitempty"`
@@ -286,7 +283,6 @@ func (r *report) begin(lists ...[]result) {
 	}
 }
 
-// add tells one outcome.
 func (r *report) add(o result) {
 	r.results = append(r.results, o)
 	if r.output.Structured() {
