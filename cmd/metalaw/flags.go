@@ -44,7 +44,7 @@ type options struct {
 
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; empty uses the pod's service account, or $KUBECONFIG")
-	f.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "metalaw-system"), "the manager's namespace")
+	f.StringVar(&o.Namespace, "namespace", envOr("POD_NAMESPACE", "metalaw-system"), "the manager's namespace")
 	f.StringVar(&o.serviceAccount, "service-account", "metalaw-manager", "the manager's service account; the webhooks know the manager by it")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0 serves none")
 	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over TLS to those whom RBAC lets read them")
@@ -77,6 +77,8 @@ func (o *options) register(f *pflag.FlagSet) {
 		"how many servers a second come under another policy revision while they rest, and how many halted ones besides")
 	f.IntVar(&o.Workers, "workers", 16, "how many servers are looked at side by side")
 }
+
+func envOr(name, fallback string) string { return cmp.Or(os.Getenv(name), fallback) }
 
 // complete fills what follows from other flags.
 func (o *options) complete() {

@@ -47,10 +47,15 @@ type calm struct {
 	logr.LogSink
 	// brief writes to the same place, and no stack trace.
 	brief logr.LogSink
+	// bare writes of an error its words alone, and not where it arose.
+	bare bool
 }
 
 func (c calm) Error(err error, message string, more ...any) {
 	if !passes(err) {
+		if c.bare && err != nil {
+			err = errors.New(err.Error())
+		}
 		c.LogSink.Error(err, message, more...)
 		return
 	}
@@ -60,30 +65,16 @@ func (c calm) Error(err error, message string, more ...any) {
 }
 
 func (c calm) WithValues(more ...any) logr.LogSink {
-	return calm{LogSink: c.LogSink.WithValues(more...), brief: c.brief.WithValues(more...)}
+	return calm{LogSink: c.LogSink.WithValues(more...), brief: c.brief.WithValues(more...), bare: c.bare}
 }
 
 func (c calm) WithName(name string) logr.LogSink {
 	brief := c.brief.WithName(name)
 	if name == rotation {
-		return calm{LogSink: plain{brief}, brief: brief}
+		return calm{LogSink: brief, brief: brief, bare: true}
 	}
-	return calm{LogSink: c.LogSink.WithName(name), brief: brief}
+	return calm{LogSink: c.LogSink.WithName(name), brief: brief, bare: c.bare}
 }
-
-// plain is a sink that writes of an error its words alone, and not where it arose.
-type plain struct{ logr.LogSink }
-
-func (p plain) Error(err error, message string, more ...any) {
-	if err != nil {
-		err = errors.New(err.Error())
-	}
-	p.LogSink.Error(err, message, more...)
-}
-
-func (p plain) WithValues(more ...any) logr.LogSink { return plain{p.LogSink.WithValues(more...)} }
-
-func (p plain) WithName(name string) logr.LogSink { return plain{p.LogSink.WithName(name)} }
 
 // passes says that there is nothing to an error but writes that came after somebody else's, which are made again, and
 // calls that were cut off because the manager stops.

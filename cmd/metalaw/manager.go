@@ -57,7 +57,6 @@ func newManagerCommand() *cobra.Command {
 	return cmd
 }
 
-// run starts everything and blocks until the context ends.
 func (o *options) run(ctx context.Context) error {
 	logger, err := newLogger(o.logLevel, os.Stderr)
 	if err != nil {

@@ -78,8 +78,11 @@ func (f *Flags) config() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
 }
 
-// Namespace is the one of the kubeconfig's context; default where that names none.
-func (f *Flags) Namespace() (string, error) {
+// Namespace is the one that is named, else that of the kubeconfig's context, else default.
+func (f *Flags) Namespace(named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
 	namespace, _, err := f.config().Namespace()
 	return namespace, err
 }

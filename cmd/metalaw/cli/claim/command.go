@@ -55,7 +55,7 @@ func explainCommand(flags *access.Flags) *cobra.Command {
 		Example: "  {{.}} explain claim web-1 -n team\n  {{.}} explain claim web-1 -n team --all -o json",
 		Args:    usage.OneArg("name one claim"),
 		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
-			in, err := namespaceOf(flags, namespace)
+			in, err := flags.Namespace(namespace)
 			if err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func explainCommand(flags *access.Flags) *cobra.Command {
 			return nil
 		}),
 		ValidArgsFunction: flags.Complete(1, func(ctx context.Context, c client.Client) ([]string, error) {
-			in, err := namespaceOf(flags, namespace)
+			in, err := flags.Namespace(namespace)
 			if err != nil {
 				return nil, err
 			}
@@ -106,7 +106,7 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, err := namespaceOf(flags, r.namespace)
+			in, err := flags.Namespace(r.namespace)
 			if err != nil {
 				return err
 			}
@@ -131,15 +131,6 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 	return cmd
 }
 
-// namespaceOf is the namespace that is meant: the one that is named, or else that of the kubeconfig's context.
-func namespaceOf(flags *access.Flags, named string) (string, error) {
-	if named != "" {
-		return named, nil
-	}
-	return flags.Namespace()
-}
-
-// claimNames are the claims of a namespace with their phases, for a shell.
 func claimNames(ctx context.Context, c client.Client, namespace string) ([]string, error) {
 	var list v1alpha1.ServerClaimList
 	err := c.List(ctx, &list, client.InNamespace(namespace))

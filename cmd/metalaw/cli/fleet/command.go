@@ -173,7 +173,6 @@ func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreez
 	return r.leftOver(left)
 }
 
-// freezeNames are the freezes with their reasons, for a shell.
 func freezeNames(ctx context.Context, c client.Client) ([]string, error) {
 	control, err := read(ctx, c)
 	names := make([]string, len(control.Spec.Freezes))

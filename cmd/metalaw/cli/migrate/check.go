@@ -116,7 +116,6 @@ func (f *fleet) checkServer(s *v1alpha1.Server, v *verdict) {
 	}
 }
 
-// checkAgainst finds what changed about a server that was Reserved.
 func checkAgainst(was, is *v1alpha1.Server, v *verdict) {
 	switch {
 	case was.Status.State != v1alpha1.StateReserved:

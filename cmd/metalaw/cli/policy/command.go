@@ -57,7 +57,6 @@ func readsOne(cmd *cobra.Command) {
 	}
 }
 
-// headNames are the ConfigMaps that are heads of bundles, with their stages.
 func headNames(namespace *string) func(ctx context.Context, c client.Client) ([]string, error) {
 	return func(ctx context.Context, c client.Client) ([]string, error) {
 		all, err := headsMeta(ctx, c, *namespace)
@@ -73,7 +72,6 @@ func headNames(namespace *string) func(ctx context.Context, c client.Client) ([]
 	}
 }
 
-// revisionNames are the PolicyRevisions, with their stages.
 func revisionNames(ctx context.Context, c client.Client) ([]string, error) {
 	all, err := revisions(ctx, c)
 	if err != nil {

@@ -30,7 +30,8 @@ func testCommand() *cobra.Command {
 		Example: "  {{.}} policy test -f ./fleet -v\n  {{.}} policy test -f ./fleet --junit results.xml",
 		Args:    usage.NoArgs,
 	}
-	e.register(cmd)
+	e.from.Register(cmd)
+	e.output.Register(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also name what passed, and what nothing exercises")
 	cmd.Flags().StringVar(&junit, "junit", "", "also write the results to a file, in the form of JUnit")
 	_ = cmd.MarkFlagFilename("junit", "xml") // the error is about a flag that does not exist
@@ -51,21 +52,23 @@ func testCommand() *cobra.Command {
 
 // testCase is one scenario or one test of the Rego.
 type testCase struct {
-	scenario            bool
-	name, file, message string
-	line                int
-	passed              bool
+	scenario bool
+	Name     string `json:"name"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Passed   bool   `json:"passed"`
+	Message  string `json:"message,omitempty"`
 }
 
 func (v verdict) cases() []testCase {
 	var all []testCase
 	for _, s := range v.report.Scenarios {
 		file, line, _ := v.Place(bundle.ScenariosFile, s.Line, 1)
-		all = append(all, testCase{scenario: true, name: s.Name, passed: s.Passed, message: s.Message, file: file, line: line})
+		all = append(all, testCase{scenario: true, Name: s.Name, Passed: s.Passed, Message: s.Message, File: file, Line: line})
 	}
 	for _, r := range v.report.Tests {
 		file, line, _ := v.Place(r.File, r.Line, 1)
-		all = append(all, testCase{name: r.Name, passed: r.Passed, message: r.Message, file: file, line: line})
+		all = append(all, testCase{Name: r.Name, Passed: r.Passed, Message: r.Message, File: file, Line: line})
 	}
 	return all
 }
@@ -85,7 +88,7 @@ func (v verdict) broken() diag.List {
 }
 
 func (v verdict) failed() bool {
-	return len(v.broken()) > 0 || slices.ContainsFunc(v.cases(), func(c testCase) bool { return !c.passed })
+	return len(v.broken()) > 0 || slices.ContainsFunc(v.cases(), func(c testCase) bool { return !c.Passed })
 }
 
 func (v verdict) results(t *terminal.Terminal, verbose bool) {
@@ -96,16 +99,16 @@ func (v verdict) results(t *terminal.Terminal, verbose bool) {
 	passed, all := 0, v.cases()
 	for _, c := range all {
 		word, colour := "FAIL", terminal.Bad
-		if c.passed {
+		if c.Passed {
 			passed++
 			word, colour = "PASS", terminal.Good
 		}
-		if c.passed && !verbose {
+		if c.Passed && !verbose {
 			continue
 		}
-		t.Printf("%s  %s  (%s:%d)\n", t.Paint(colour, word, 0), terminal.Plain(c.name), c.file, c.line)
-		if c.message != "" {
-			t.Printf("      %s\n", terminal.Plain(c.message))
+		t.Printf("%s  %s  (%s:%d)\n", t.Paint(colour, word, 0), terminal.Plain(c.Name), c.File, c.Line)
+		if c.Message != "" {
+			t.Printf("      %s\n", terminal.Plain(c.Message))
 		}
 	}
 	if len(broken) > 0 {
@@ -152,10 +155,10 @@ type junitFailure struct {
 }
 
 func (s *junitSuite) add(c testCase) {
-	one := junitCase{Name: c.name, Class: s.Name, File: c.file, Line: c.line}
-	if !c.passed {
+	one := junitCase{Name: c.Name, Class: s.Name, File: c.File, Line: c.Line}
+	if !c.Passed {
 		s.Failures++
-		one.Failure = &junitFailure{Message: c.message}
+		one.Failure = &junitFailure{Message: c.Message}
 	}
 	s.Tests++
 	s.Cases = append(s.Cases, one)
@@ -173,7 +176,7 @@ func (v verdict) writeJUnit(path string) error {
 	}
 	for _, d := range v.broken() {
 		d = v.Placed(d)
-		compile.add(testCase{name: d.Code + " " + d.Rule, file: d.File, line: d.Line, message: d.Message + " (" + d.Hint + ")"})
+		compile.add(testCase{Name: d.Code + " " + d.Rule, File: d.File, Line: d.Line, Message: d.Message + " (" + d.Hint + ")"})
 	}
 	text, err := xml.MarshalIndent(junitSuites{Suites: []junitSuite{compile, scenarios, tests}}, "", "  ")
 	if err != nil {

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
@@ -24,11 +22,6 @@ import (
 type examination struct {
 	from   source.Flags
 	output terminal.Output
-}
-
-func (e *examination) register(cmd *cobra.Command, words ...string) {
-	e.from.Register(cmd)
-	e.output.Register(cmd, words...)
 }
 
 // examine reads the bundle and holds it to all that the manager holds it to.
@@ -159,8 +152,8 @@ type jsonReport struct {
 	Revision  string          `json:"revision,omitempty"`
 	Digest    string          `json:"digest,omitempty"`
 	Findings  []jsonFinding   `json:"findings"`
-	Scenarios []jsonTest      `json:"scenarios"`
-	Tests     []jsonTest      `json:"tests"`
+	Scenarios []testCase      `json:"scenarios"`
+	Tests     []testCase      `json:"tests"`
 	Coverage  bundle.Coverage `json:"coverage"`
 }
 
@@ -177,17 +170,9 @@ func (v verdict) jsonFinding(d diag.Diagnostic) jsonFinding {
 	return jsonFinding{Diagnostic: v.Placed(d)}
 }
 
-type jsonTest struct {
-	Name    string `json:"name"`
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Passed  bool   `json:"passed"`
-	Message string `json:"message,omitempty"`
-}
-
 func (v verdict) json() jsonReport {
 	r := jsonReport{Source: v.Name, Accepted: v.bundle != nil, Findings: []jsonFinding{}, Coverage: v.report.Coverage,
-		Scenarios: []jsonTest{}, Tests: []jsonTest{}}
+		Scenarios: []testCase{}, Tests: []testCase{}}
 	if v.bundle != nil {
 		r.Bundle, r.Version = v.bundle.Name, v.bundle.Version
 		r.Revision, r.Digest = v.bundle.Revision.Name, v.bundle.Revision.Digest
@@ -196,11 +181,10 @@ func (v verdict) json() jsonReport {
 		r.Findings = append(r.Findings, v.jsonFinding(d))
 	}
 	for _, c := range v.cases() {
-		one := jsonTest{Name: c.name, Passed: c.passed, Message: c.message, File: c.file, Line: c.line}
 		if c.scenario {
-			r.Scenarios = append(r.Scenarios, one)
+			r.Scenarios = append(r.Scenarios, c)
 		} else {
-			r.Tests = append(r.Tests, one)
+			r.Tests = append(r.Tests, c)
 		}
 	}
 	return r

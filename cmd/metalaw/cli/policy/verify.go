@@ -48,7 +48,8 @@ func verifyCommand() *cobra.Command {
 			"  {{.}} policy verify -f ./fleet -o sarif >fleet.sarif\n  {{.}} policy verify --live",
 		Args: usage.NoArgs,
 	}
-	e.register(cmd, terminal.Text, terminal.AsJSON, terminal.AsYAML, terminal.AsSARIF)
+	e.from.Register(cmd)
+	e.output.Register(cmd, terminal.Text, terminal.AsJSON, terminal.AsYAML, terminal.AsSARIF)
 	cmd.Flags().BoolVar(&notes, "notes", false, "also say what is merely worth knowing, such as where the order of two rules decides")
 	cmd.Flags().StringVar(&examples, "examples", "", "also write the facts by which verification's findings show to a new file, as scenarios; "+
 		"of notes with --notes")

@@ -93,7 +93,6 @@ var states = []string{string(v1alpha1.StateInitial), string(v1alpha1.StateObserv
 	string(v1alpha1.StateReserved), string(v1alpha1.StateReleased), string(v1alpha1.StateCleanup), string(v1alpha1.StateMaintenance),
 	string(v1alpha1.StateParked), string(v1alpha1.StateError)}
 
-// serverNames are the servers with their states, for a shell.
 func serverNames(ctx context.Context, c client.Client) ([]string, error) {
 	var list v1alpha1.ServerList
 	err := c.List(ctx, &list)

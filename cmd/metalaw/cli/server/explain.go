@@ -229,7 +229,6 @@ func (e *explanation) readFleet(ctx context.Context, c client.Reader, s *v1alpha
 	return nil
 }
 
-// budgetOf is a budget as far as it concerns a server.
 func budgetOf(b *policyv1alpha1.Budget, usage []policyv1alpha1.BudgetUsage, s *v1alpha1.Server) budget {
 	one := budget{Name: b.Name, Action: b.Action, Per: b.Per}
 	if b.Per != "" {

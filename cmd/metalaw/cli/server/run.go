@@ -274,7 +274,6 @@ type document struct {
 	Servers  []result `json:"servers"`
 }
 
-// begin learns how wide the names are.
 func (r *report) begin(lists ...[]result) {
 	for _, list := range lists {
 		for i := range list {

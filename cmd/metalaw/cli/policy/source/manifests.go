@@ -59,7 +59,7 @@ func readManifests(path string, data []byte) (*Bundle, error) {
 			"give the directory of a bundle, or the manifest of its ConfigMap with this label")
 	case 1:
 		head := heads[0]
-		m, err := head.assembled(path+", ConfigMap "+head.name, others.of(head))
+		m, err := head.assembled(path+", ConfigMap "+head.name, func(name string) *configMap { return others.find(head, name, true) })
 		if none, ok := errors.AsType[*LoadError](err); ok {
 			others.tellApart(head, none.Found)
 		}
@@ -180,7 +180,6 @@ func writtenTwice(path string, n *yaml.Node) error {
 	return nil
 }
 
-// placeOf is where an object begins.
 func placeOf(doc *yaml.Node) *yaml.Node {
 	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
 		return doc.Content[0]
@@ -234,12 +233,7 @@ func (c *configMap) assembled(name string, holder func(string) *configMap) (*Bun
 // parts are the ConfigMaps of a stream that hold files for a head.
 type parts []*configMap
 
-// of is the part of a head by its name, as the manager would find it: in the head's namespace, and under its bundle.
-func (p parts) of(head *configMap) func(name string) *configMap {
-	return func(name string) *configMap { return p.find(head, name, true) }
-}
-
-// find finds a part in the namespace of its head, or in another; nil where there is none. What says no namespace is applied to that which
+// find finds a part, as the manager would, in the namespace of its head, or in another; nil where there is none. What says no namespace is applied to that which
 // kubectl happens to use, and may be in either. Of several the last counts, as it does when they are applied.
 func (p parts) find(head *configMap, name string, together bool) *configMap {
 	for _, c := range slices.Backward(p) {
