@@ -67,7 +67,7 @@ func renderCommand() *cobra.Command {
 		var counts render.Counts
 		if live {
 			if counts, err = count(ctx, c, revision); err != nil {
-				return access.Explain(err, "list", access.Servers)
+				return access.Explain(err, "list", "servers")
 			}
 		}
 		draw := map[string]func(*lifecycle.Lifecycle, render.Counts) string{
@@ -94,7 +94,7 @@ func drawn(ctx context.Context, c client.Client, from *source.Flags, revision st
 			if apierrors.IsNotFound(err) {
 				return nil, fmt.Errorf("there is no PolicyRevision %s; `metalaw policy history` lists those that there are", revision)
 			}
-			return nil, access.Explain(err, "get", access.Revisions)
+			return nil, access.Explain(err, "get", "policyrevisions")
 		}
 		var err error
 		if files, err = bundle.Unpack(stored.Spec.Content); err != nil {
