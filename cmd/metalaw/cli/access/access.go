@@ -135,7 +135,9 @@ func (f *Flags) ConnectWith(warnings rest.WarningHandler) (client.WithWatch, err
 }
 
 // Run is the RunE of a command that works on a cluster.
-func (f *Flags) Run(do func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error) func(*cobra.Command, []string) error {
+func (f *Flags) Run(
+	do func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error,
+) func(*cobra.Command, []string) error {
 	return terminal.Run(func(ctx context.Context, t *terminal.Terminal, args []string) error {
 		c, err := f.Connect(t.Err)
 		if err != nil {

@@ -71,7 +71,8 @@ func look(ctx context.Context, c client.Client, namespaces ...string) (*world, e
 	}
 	var inventories policyv1alpha1.ServerInventoryList
 	if err := c.List(ctx, &inventories); err != nil {
-		err = access.Missing(&w.notes, err, "list", access.Inventories, "what the machines reported is not known to you, so rules about hardware may be judged wrongly")
+		err = access.Missing(&w.notes, err, "list", access.Inventories,
+			"what the machines reported is not known to you, so rules about hardware may be judged wrongly")
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +131,8 @@ func (w *world) lookAtPolicy(ctx context.Context, c client.Client) error {
 	var revisions policyv1alpha1.PolicyRevisionList
 	if err := c.List(ctx, &revisions); err != nil {
 		w.unlisted = access.Revisions
-		return access.Missing(&w.notes, err, "list", access.Revisions, "the policy in force is not known to you: servers that fit otherwise are shown as unknown")
+		return access.Missing(&w.notes, err, "list", access.Revisions,
+			"the policy in force is not known to you: servers that fit otherwise are shown as unknown")
 	}
 	for i := range revisions.Items {
 		r := &revisions.Items[i]

@@ -158,7 +158,8 @@ func (p *page) freezes(s *status) {
 	rows := make([][]string, len(s.Freezes))
 	for i := range s.Freezes {
 		f := &s.Freezes[i]
-		rows[i] = []string{f.Name, string(f.Level), fmt.Sprintf("%d of %d", f.Covers, s.Servers), cmp.Or(f.Selector, "every server"), p.end(f), cmp.Or(f.By, "-"), cmp.Or(f.Reason, "-")}
+		rows[i] = []string{f.Name, string(f.Level), fmt.Sprintf("%d of %d", f.Covers, s.Servers), cmp.Or(f.Selector, "every server"),
+			p.end(f), cmp.Or(f.By, "-"), cmp.Or(f.Reason, "-")}
 	}
 	p.Table([]string{"  NAME", "LEVEL", "SERVERS", "SELECTOR", "ENDS", "BY", "REASON"}, indented(rows))
 }

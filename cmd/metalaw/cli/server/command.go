@@ -89,8 +89,8 @@ func (v verb) flags(cmd *cobra.Command, r *request) {
 }
 
 // states are those of the default bundle; another one may define more.
-var states = []string{string(v1alpha1.StateInitial), string(v1alpha1.StateObserving), string(v1alpha1.StateDiscovery), string(v1alpha1.StateAvailable),
-	string(v1alpha1.StateReserved), string(v1alpha1.StateReleased), string(v1alpha1.StateCleanup), string(v1alpha1.StateMaintenance),
+var states = []string{string(v1alpha1.StateInitial), string(v1alpha1.StateObserving), string(v1alpha1.StateDiscovery),
+	string(v1alpha1.StateAvailable), string(v1alpha1.StateReserved), string(v1alpha1.StateReleased), string(v1alpha1.StateCleanup), string(v1alpha1.StateMaintenance),
 	string(v1alpha1.StateParked), string(v1alpha1.StateError)}
 
 func serverNames(ctx context.Context, c client.Client) ([]string, error) {

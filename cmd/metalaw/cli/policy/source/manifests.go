@@ -233,7 +233,8 @@ func (c *configMap) assembled(name string, holder func(string) *configMap) (*Bun
 // parts are the ConfigMaps of a stream that hold files for a head.
 type parts []*configMap
 
-// find finds a part, as the manager would, in the namespace of its head, or in another; nil where there is none. What says no namespace is applied to that which
+// find finds a part, as the manager would, in the namespace of its head, or in another; nil where there is none.
+// What says no namespace is applied to that which
 // kubectl happens to use, and may be in either. Of several the last counts, as it does when they are applied.
 func (p parts) find(head *configMap, name string, together bool) *configMap {
 	for _, c := range slices.Backward(p) {
