@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,8 +16,9 @@ import (
 
 // options are the flags of the manager.
 type options struct {
+	controllers.Options
+
 	kubeconfig     string
-	namespace      string
 	serviceAccount string
 	metricsAddress string
 	pprofAddress   string
@@ -34,25 +36,15 @@ type options struct {
 	extraDNSNames []string
 
 	registryAddress   string
-	registryURL       string
 	registryCerts     string
 	registryPlaintext bool
 
-	probeImage string
-	wipeImage  string
-	bootTarget string
-	bmcCAFile  string
-	steadyPoll time.Duration
-	powerGrace time.Duration
-	workers    int
-	adoption   int
-
-	observeOnly bool
+	bmcCAFile string
 }
 
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file; empty uses the pod's service account, or $KUBECONFIG")
-	f.StringVar(&o.namespace, "namespace", envOr("POD_NAMESPACE", "metalaw-system"), "the manager's namespace")
+	f.StringVar(&o.Namespace, "namespace", envOr("POD_NAMESPACE", "metalaw-system"), "the manager's namespace")
 	f.StringVar(&o.serviceAccount, "service-account", "metalaw-manager", "the manager's service account; the webhooks know the manager by it")
 	f.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0 serves none")
 	f.BoolVar(&o.metricsSecure, "metrics-secure", true, "serve metrics over TLS to those whom RBAC lets read them")
@@ -70,46 +62,35 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.extraDNSNames, "extra-dns-names", nil, "further names that the certificate is good for, such as the registry's outside name")
 
 	f.StringVar(&o.registryAddress, "registry-bind-address", ":10000", "where agents report to")
-	f.StringVar(&o.registryURL, "registry-url", "", "URL of the registry as the agents see it; required")
+	f.StringVar(&o.RegistryURL, "registry-url", "", "URL of the registry as the agents see it; required")
 	f.StringVar(&o.registryCerts, "registry-cert-dir", "", "directory with the registry's tls.crt, tls.key and ca.crt; empty uses --webhook-cert-dir")
 	f.BoolVar(&o.registryPlaintext, "registry-plaintext", false, "serve the registry without TLS; only for closed networks")
 
-	f.StringVar(&o.probeImage, "probe-image", "ghcr.io/metalaw/metalprobe:latest", "image that is booted to inspect a server")
-	f.StringVar(&o.wipeImage, "wipe-image", "", "image that is booted to erase a server; empty uses --probe-image")
-	f.StringVar(&o.bootTarget, "boot-target", "Pxe", "boot source for network boots: Pxe or UefiHttp")
+	f.StringVar(&o.ProbeImage, "probe-image", "ghcr.io/metalaw/metalprobe:latest", "image that is booted to inspect a server")
+	f.StringVar(&o.WipeImage, "wipe-image", "", "image that is booted to erase a server; empty uses --probe-image")
+	f.StringVar(&o.BootTarget, "boot-target", "Pxe", "boot source for network boots: Pxe or UefiHttp")
 	f.StringVar(&o.bmcCAFile, "bmc-ca-file", "", "PEM file with the certificates that BMCs are trusted by; empty uses the system's")
-	f.DurationVar(&o.steadyPoll, "steady-poll", 3*time.Minute, "how often a BMC is read while nothing is expected to change")
-	f.BoolVar(&o.observeOnly, "observe-only", false, "observe and decide, but do nothing to any machine and bind no claim")
-	f.DurationVar(&o.powerGrace, "power-grace", time.Minute, "how long a BMC may take to show what it accepted, before it is asked again")
-	f.IntVar(&o.adoption, "adoption-rate", 10,
+	f.DurationVar(&o.SteadyPoll, "steady-poll", 3*time.Minute, "how often a BMC is read while nothing is expected to change")
+	f.BoolVar(&o.ObserveOnly, "observe-only", false, "observe and decide, but do nothing to any machine and bind no claim")
+	f.DurationVar(&o.PowerGrace, "power-grace", time.Minute, "how long a BMC may take to show what it accepted, before it is asked again")
+	f.IntVar(&o.AdoptionRate, "adoption-rate", 10,
 		"how many servers a second come under another policy revision while they rest, and how many halted ones besides")
-	f.IntVar(&o.workers, "workers", 16, "how many servers are looked at side by side")
+	f.IntVar(&o.Workers, "workers", 16, "how many servers are looked at side by side")
 }
 
-func envOr(name, fallback string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return fallback
-}
+func envOr(name, fallback string) string { return cmp.Or(os.Getenv(name), fallback) }
 
 // complete fills what follows from other flags.
 func (o *options) complete() {
-	if o.wipeImage == "" {
-		o.wipeImage = o.probeImage
-	}
-	if o.registryCerts == "" {
-		o.registryCerts = o.webhookCerts
-	}
+	o.WipeImage = cmp.Or(o.WipeImage, o.ProbeImage)
+	o.registryCerts = cmp.Or(o.registryCerts, o.webhookCerts)
 }
 
-func (o *options) controllers() (controllers.Options, error) {
-	c := controllers.Options{Namespace: o.namespace, ProbeImage: o.probeImage, WipeImage: o.wipeImage, RegistryURL: o.registryURL,
-		BootTarget: o.bootTarget, SteadyPoll: o.steadyPoll, Workers: o.workers, AdoptionRate: o.adoption, PowerGrace: o.powerGrace,
-		ObserveOnly: o.observeOnly}
+// readCertificates fills in what the certificates on disk say.
+func (o *options) readCertificates() error {
 	if !o.registryPlaintext {
 		// The rotator may renew the certificate authority while the manager runs.
-		c.RegistryCA = func() []byte {
+		o.RegistryCA = func() []byte {
 			pem, err := os.ReadFile(filepath.Join(o.registryCerts, "ca.crt"))
 			if err != nil {
 				return nil
@@ -117,12 +98,13 @@ func (o *options) controllers() (controllers.Options, error) {
 			return pem
 		}
 	}
-	if o.bmcCAFile != "" {
-		pem, err := os.ReadFile(o.bmcCAFile)
-		if err != nil {
-			return c, fmt.Errorf("--bmc-ca-file: %w", err)
-		}
-		c.BMCCABundle = pem
+	if o.bmcCAFile == "" {
+		return nil
 	}
-	return c, nil
+	pem, err := os.ReadFile(o.bmcCAFile)
+	if err != nil {
+		return fmt.Errorf("--bmc-ca-file: %w", err)
+	}
+	o.BMCCABundle = pem
+	return nil
 }

@@ -10,6 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // place is an address that the manager listens on, and the flags that say which.
@@ -17,7 +23,6 @@ type place struct {
 	flag, address string
 }
 
-// places are the addresses that the manager will listen on.
 func (o *options) places() []place {
 	all := []place{{"registry-bind-address", o.registryAddress}}
 	if o.webhooks {
@@ -80,4 +85,25 @@ func (p place) words(err error, taken map[string]string) string {
 		remedy = "choose a port from 1024, or give the manager the right to it"
 	}
 	return fmt.Sprintf("--%s: cannot listen on %s: %s; %s", p.flag, p.address, cause, remedy)
+}
+
+// namespaceLimit is how long the manager waits for an API server that says nothing of its namespace.
+const namespaceLimit = 10 * time.Second
+
+// checkNamespace says whether the manager's namespace is there: its lease and its certificates are kept in it. An API
+// server that does not answer says nothing about it, and the manager waits for one later on.
+func (o *options) checkNamespace(ctx context.Context, api client.Reader) error {
+	limited, cancel := context.WithTimeout(ctx, namespaceLimit)
+	defer cancel()
+	err := api.Get(limited, types.NamespacedName{Name: o.Namespace}, &corev1.Namespace{})
+	const remedy = "name the namespace that the manager runs in, such as metalaw-system"
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("nothing was started: --namespace=%q: there is no such namespace; %s, or create it", o.Namespace, remedy)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("nothing was started: --namespace=%q: there is no such namespace, or the manager has no rights in it (%w); "+
+			"%s: the Role metalaw-manager there lets it get the namespace", o.Namespace, err, remedy)
+	default:
+		return nil
+	}
 }

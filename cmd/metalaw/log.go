@@ -47,11 +47,15 @@ type calm struct {
 	logr.LogSink
 	// brief writes to the same place, and no stack trace.
 	brief logr.LogSink
+	// bare writes of an error its words alone, and not where it arose.
+	bare bool
 }
 
-// Error implements logr.LogSink.
 func (c calm) Error(err error, message string, more ...any) {
 	if !passes(err) {
+		if c.bare && err != nil {
+			err = errors.New(err.Error())
+		}
 		c.LogSink.Error(err, message, more...)
 		return
 	}
@@ -60,36 +64,17 @@ func (c calm) Error(err error, message string, more ...any) {
 	}
 }
 
-// WithValues implements logr.LogSink.
 func (c calm) WithValues(more ...any) logr.LogSink {
-	return calm{LogSink: c.LogSink.WithValues(more...), brief: c.brief.WithValues(more...)}
+	return calm{LogSink: c.LogSink.WithValues(more...), brief: c.brief.WithValues(more...), bare: c.bare}
 }
 
-// WithName implements logr.LogSink.
 func (c calm) WithName(name string) logr.LogSink {
 	brief := c.brief.WithName(name)
 	if name == rotation {
-		return calm{LogSink: plain{brief}, brief: brief}
+		return calm{LogSink: brief, brief: brief, bare: true}
 	}
-	return calm{LogSink: c.LogSink.WithName(name), brief: brief}
+	return calm{LogSink: c.LogSink.WithName(name), brief: brief, bare: c.bare}
 }
-
-// plain is a sink that writes of an error its words alone, and not where it arose.
-type plain struct{ logr.LogSink }
-
-// Error implements logr.LogSink.
-func (p plain) Error(err error, message string, more ...any) {
-	if err != nil {
-		err = errors.New(err.Error())
-	}
-	p.LogSink.Error(err, message, more...)
-}
-
-// WithValues implements logr.LogSink.
-func (p plain) WithValues(more ...any) logr.LogSink { return plain{p.LogSink.WithValues(more...)} }
-
-// WithName implements logr.LogSink.
-func (p plain) WithName(name string) logr.LogSink { return plain{p.LogSink.WithName(name)} }
 
 // passes says that there is nothing to an error but writes that came after somebody else's, which are made again, and
 // calls that were cut off because the manager stops.

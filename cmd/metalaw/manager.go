@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,9 +25,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
-	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/controllers"
 	"github.com/metalaw/metalaw/controllers/dedup"
 	"github.com/metalaw/metalaw/controllers/revision"
@@ -59,7 +57,6 @@ func newManagerCommand() *cobra.Command {
 	return cmd
 }
 
-// run starts everything and blocks until the context ends.
 func (o *options) run(ctx context.Context) error {
 	logger, err := newLogger(o.logLevel, os.Stderr)
 	if err != nil {
@@ -85,17 +82,16 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	store := revision.NewStore(mgr.GetClient(), embedded)
-	c, err := o.controllers()
-	if err != nil {
+	if err := o.readCertificates(); err != nil {
 		return err
 	}
-	if c.Fleet, err = informer.Setup(ctx, mgr.GetCache()); err != nil {
+	if o.Fleet, err = informer.Setup(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
-	if c.Admission, err = o.addWebhooks(mgr, store, c.Fleet); err != nil {
+	if o.Admission, err = o.addWebhooks(mgr, store, o.Fleet); err != nil {
 		return fmt.Errorf("webhooks: %w", err)
 	}
-	if err := controllers.Setup(ctx, mgr, store, c); err != nil {
+	if err := controllers.Setup(ctx, mgr, store, o.Options); err != nil {
 		return fmt.Errorf("controllers: %w", err)
 	}
 	if err := o.addRegistry(mgr, store); err != nil {
@@ -110,18 +106,8 @@ func (o *options) run(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, policyv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	return scheme, nil
-}
-
 func (o *options) newManager(config *rest.Config) (ctrl.Manager, error) {
-	scheme, err := newScheme()
+	scheme, err := access.Scheme()
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +123,7 @@ func (o *options) newManager(config *rest.Config) (ctrl.Manager, error) {
 		HealthProbeBindAddress:        o.healthAddress,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "metalaw-leader",
-		LeaderElectionNamespace:       o.namespace,
+		LeaderElectionNamespace:       o.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       new(25 * time.Second),
 		WebhookServer:                 webhook.NewServer(webhook.Options{Host: o.webhookHost, Port: o.webhookPort, CertDir: o.webhookCerts}),
@@ -175,12 +161,11 @@ func (o *options) restConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// addRegistry serves the agents on every replica.
 func (o *options) addRegistry(mgr ctrl.Manager, store *revision.Store) error {
 	r, err := registry.New(registry.Options{
 		Reader: mgr.GetClient(), Live: mgr.GetAPIReader(), Writer: mgr.GetClient(), Recorder: mgr.GetEventRecorder("metalaw-registry"),
 		Log:         slog.New(logr.ToSlogHandler(ctrl.Log.WithName("registry"))),
-		ObserveOnly: o.observeOnly,
+		ObserveOnly: o.ObserveOnly,
 		Address:     o.registryAddress, CertDir: o.registryCertDir(), Plaintext: o.registryPlaintext,
 		AllowUnauthenticated: store.MayReport, AllowUnauthenticatedBootState: store.MayReportBootState,
 	})
@@ -195,4 +180,37 @@ func (o *options) registryCertDir() string {
 		return ""
 	}
 	return o.registryCerts
+}
+
+// certificates are the files of the certificates that the manager serves, by what each is for.
+func (o *options) certificates() map[string]string {
+	files := map[string]string{}
+	if o.webhooks {
+		files["webhook"] = filepath.Join(o.webhookCerts, "tls.crt")
+		files["webhook-authority"] = filepath.Join(o.webhookCerts, "ca.crt")
+	}
+	if !o.registryPlaintext {
+		files["registry"] = filepath.Join(o.registryCerts, "tls.crt")
+		files["registry-authority"] = filepath.Join(o.registryCerts, "ca.crt")
+	}
+	return files
+}
+
+// addWebhooks serves admission on every replica, and makes the certificates where nobody else does. The probe registry
+// uses the same certificate unless it is given one of its own. What it returns fails until the webhooks answer; nil where
+// this process serves none.
+func (o *options) addWebhooks(mgr ctrl.Manager, store *revision.Store, fleet *informer.Informer) (serves healthz.Checker, err error) {
+	var ready <-chan struct{}
+	if o.rotateCerts && (o.webhooks || !o.registryPlaintext) {
+		ready, err = webhooks.AddRotator(mgr, webhooks.RotatorOptions{Namespace: o.Namespace, SecretName: o.webhookSecret,
+			CertDir: o.webhookCerts, ExtraDNSNames: append([]string{"metalaw-registry." + o.Namespace + ".svc"}, o.extraDNSNames...)})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !o.webhooks {
+		return nil, mgr.AddReadyzCheck("ping", healthz.Ping)
+	}
+	return webhooks.Setup(mgr, webhooks.Options{Bundles: store, Fleet: fleet, Namespace: o.Namespace, Ready: ready,
+		ManagerUser: "system:serviceaccount:" + o.Namespace + ":" + o.serviceAccount})
 }

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/metalaw/metalaw/controllers"
 )
 
 func TestTheManagersNamespaceHasToBeThere(t *testing.T) {
@@ -40,7 +42,7 @@ func TestTheManagersNamespaceHasToBeThere(t *testing.T) {
 					return api.Get(ctx, key, o, opts...)
 				}}).Build()
 			got := ""
-			if err := (&options{namespace: c.namespace}).checkNamespace(t.Context(), api); err != nil {
+			if err := (&options{Options: controllers.Options{Namespace: c.namespace}}).checkNamespace(t.Context(), api); err != nil {
 				got = err.Error()
 			}
 			if got != c.want {

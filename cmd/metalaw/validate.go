@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"net"
@@ -41,7 +42,7 @@ func (o *options) validateNames(p *usage.Problems) {
 			p.Add(flag, value, "no object can have this name", remedy)
 		}
 	}
-	name("namespace", o.namespace, "write the namespace that the manager runs in, such as metalaw-system", validation.IsDNS1123Label)
+	name("namespace", o.Namespace, "write the namespace that the manager runs in, such as metalaw-system", validation.IsDNS1123Label)
 	name("service-account", o.serviceAccount, "write the name of the manager's service account, such as metalaw-manager",
 		validation.IsDNS1123Subdomain)
 	if o.rotateCerts {
@@ -124,29 +125,22 @@ func isLoopback(host string) bool {
 
 func (o *options) validateRegistryURL(p *usage.Problems) {
 	const flag, remedy = "registry-url", "write the URL that the agents on the servers dial, such as https://metalaw-registry.example:10000"
-	u, err := url.Parse(o.registryURL)
+	u, err := url.Parse(o.RegistryURL)
 	switch {
-	case o.registryURL == "":
+	case o.RegistryURL == "":
 		p.Add(flag, "", "it is required", remedy)
 	case err != nil:
-		p.Add(flag, o.registryURL, "this is no URL", remedy)
+		p.Add(flag, o.RegistryURL, "this is no URL", remedy)
 	case u.Scheme != "http" && u.Scheme != "https":
-		p.Add(flag, o.registryURL, "agents speak http and https alone", remedy)
-	case !isHost(u.Hostname()) || badAddress(net.JoinHostPort(u.Hostname(), portOr(u, "443"))) != "":
-		p.Add(flag, o.registryURL, "it names no host and port that an agent could dial", remedy)
+		p.Add(flag, o.RegistryURL, "agents speak http and https alone", remedy)
+	case !isHost(u.Hostname()) || badAddress(net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443"))) != "":
+		p.Add(flag, o.RegistryURL, "it names no host and port that an agent could dial", remedy)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		p.Add(flag, u.Redacted(), "it may hold a scheme, a host, a port and a path, and nothing else", remedy)
 	case u.Scheme == "http" && !o.registryPlaintext:
-		p.Add(flag, o.registryURL, "the registry speaks TLS, and agents told http would send their tokens in the clear",
+		p.Add(flag, o.RegistryURL, "the registry speaks TLS, and agents told http would send their tokens in the clear",
 			"write https, or add --registry-plaintext on a closed network")
 	}
-}
-
-func portOr(u *url.URL, fallback string) string {
-	if port := u.Port(); port != "" {
-		return port
-	}
-	return fallback
 }
 
 func (o *options) validateFiles(p *usage.Problems) {
@@ -171,26 +165,26 @@ func (o *options) validateFiles(p *usage.Problems) {
 }
 
 func (o *options) validateMachines(p *usage.Problems) {
-	if cause := badImage(o.probeImage); cause != "" {
-		p.Add("probe-image", o.probeImage, cause, "write an image, such as ghcr.io/metalaw/metalprobe:latest")
+	if cause := badImage(o.ProbeImage); cause != "" {
+		p.Add("probe-image", o.ProbeImage, cause, "write an image, such as ghcr.io/metalaw/metalprobe:latest")
 	}
-	if cause := badImage(o.wipeImage); cause != "" && o.wipeImage != "" {
-		p.Add("wipe-image", o.wipeImage, cause, "write an image, or nothing to use --probe-image")
+	if cause := badImage(o.WipeImage); cause != "" && o.WipeImage != "" {
+		p.Add("wipe-image", o.WipeImage, cause, "write an image, or nothing to use --probe-image")
 	}
-	if targets := []string{"Pxe", "UefiHttp"}; !slices.Contains(targets, o.bootTarget) {
-		p.Add("boot-target", o.bootTarget, "there is no such boot source", "write "+strings.Join(targets, " or "))
+	if targets := []string{"Pxe", "UefiHttp"}; !slices.Contains(targets, o.BootTarget) {
+		p.Add("boot-target", o.BootTarget, "there is no such boot source", "write "+strings.Join(targets, " or "))
 	}
-	if o.steadyPoll < leastPoll {
-		p.Add("steady-poll", o.steadyPoll, "BMCs cannot be read so often", fmt.Sprintf("write a duration of at least %s, such as 3m", leastPoll))
+	if o.SteadyPoll < leastPoll {
+		p.Add("steady-poll", o.SteadyPoll, "BMCs cannot be read so often", fmt.Sprintf("write a duration of at least %s, such as 3m", leastPoll))
 	}
-	if o.powerGrace <= 0 {
-		p.Add("power-grace", o.powerGrace, "a BMC needs time to show what it accepted", "write a duration above 0, such as 1m")
+	if o.PowerGrace <= 0 {
+		p.Add("power-grace", o.PowerGrace, "a BMC needs time to show what it accepted", "write a duration above 0, such as 1m")
 	}
-	if o.adoption < 1 {
-		p.Add("adoption-rate", o.adoption, "no server would ever come under another policy", "write a number from 1, such as 10")
+	if o.AdoptionRate < 1 {
+		p.Add("adoption-rate", o.AdoptionRate, "no server would ever come under another policy", "write a number from 1, such as 10")
 	}
-	if o.workers < 1 {
-		p.Add("workers", o.workers, "no server would be looked at", "write a number from 1, such as 16")
+	if o.Workers < 1 {
+		p.Add("workers", o.Workers, "no server would be looked at", "write a number from 1, such as 16")
 	}
 }
 

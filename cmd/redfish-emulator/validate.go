@@ -55,7 +55,6 @@ func (o *options) validateMachines(p *usage.Problems) {
 	}
 }
 
-// validateTrees reads the captured trees into the options.
 func (o *options) validateTrees(p *usage.Problems) {
 	for _, file := range o.treeFiles {
 		tree, err := emulator.ReadTree(file)

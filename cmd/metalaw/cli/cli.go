@@ -59,33 +59,25 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 	if call.Plugin {
 		program = "kubectl metalaw"
 	}
-	var root *cobra.Command
-	root = &cobra.Command{
+	root := terminal.Group(&cobra.Command{
 		Use:   "metalaw",
 		Short: "Bare-metal servers under rules that are data.",
 		Long: "Bare-metal servers under rules that are data.\n\nWhat holds servers back, the ways out of a state in which one is stuck, " +
 			"why a server is in its state, and why a claim waits. Look at servers and claims with kubectl.\n\n" +
 			"Exit codes: 0 done; 1 not everything was done; 2 the command line makes no sense.",
-		Example: strings.ReplaceAll("  {{.}} fleet status\n  {{.}} explain server NAME\n  {{.}} explain claim NAME -n NAMESPACE\n"+
-			"  {{.}} server retry NAME --reason 'DIMM replaced' --wait\n  {{.}} freeze --reason 'many servers in Error'", "{{.}}", program),
+		Example: "  {{.}} fleet status\n  {{.}} explain server NAME\n  {{.}} explain claim NAME -n NAMESPACE\n" +
+			"  {{.}} server retry NAME --reason 'DIMM replaced' --wait\n  {{.}} freeze --reason 'many servers in Error'",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage.Errorf("there is no command %q%s", args[0], terminal.Suggest(root, args[0], "--help"))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	}, "command", "--help")
 	if call.Plugin {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: program}
 	}
 	root.SetArgs(call.Args)
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.AddCommand(server.Command(program))
-	root.AddCommand(fleet.Commands(program)...)
-	root.AddCommand(claim.Commands(program, server.ExplainCommand)...)
+	root.AddCommand(fleet.Commands()...)
+	root.AddCommand(claim.Commands(server.ExplainCommand)...)
 	root.AddCommand(policy.Command(program))
 	root.AddCommand(migrate.Command(program))
 	for _, other := range others {
@@ -93,7 +85,16 @@ func New(call Call, others ...*cobra.Command) *cobra.Command {
 		root.AddCommand(other)
 	}
 	root.AddCommand(referenceCommand())
+	name(root, program)
 	return root
+}
+
+// name writes into the examples of a command, and of those below it, how the user calls this program.
+func name(cmd *cobra.Command, program string) {
+	cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", program)
+	for _, below := range cmd.Commands() {
+		name(below, program)
+	}
 }
 
 // Complain tells an error that the output has not told of already.

@@ -51,7 +51,6 @@ func reference(root *cobra.Command) string {
 	return out.String()
 }
 
-// describe writes what one command does, how it is called, and its own flags.
 func describe(out *strings.Builder, cmd *cobra.Command) {
 	fmt.Fprintf(out, "## %s\n\n%s.\n\n", cmd.CommandPath(), strings.TrimSuffix(cmd.Short, "."))
 	if cmd.Long != "" {
@@ -82,7 +81,11 @@ func flagTable(out *strings.Builder, flags *pflag.FlagSet) {
 		if f.Shorthand != "" {
 			name = "`-" + f.Shorthand + "`, " + name
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", name, typeWords(f), defaultWords(f), f.Usage)
+		value := ""
+		if f.DefValue != "" && f.DefValue != "[]" {
+			value = "`" + f.DefValue + "`"
+		}
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", name, typeWords(f), value, f.Usage)
 	})
 	out.WriteString("\n")
 }
@@ -98,11 +101,4 @@ func typeWords(f *pflag.Flag) string {
 	default:
 		return strings.ReplaceAll(f.Value.Type(), "|", " or ")
 	}
-}
-
-func defaultWords(f *pflag.Flag) string {
-	if f.DefValue == "" || f.DefValue == "[]" {
-		return ""
-	}
-	return "`" + f.DefValue + "`"
 }

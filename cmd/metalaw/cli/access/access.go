@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -23,6 +25,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
 // FieldManager is the name under which the commands write.
@@ -75,8 +78,11 @@ func (f *Flags) config() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
 }
 
-// Namespace is the one of the kubeconfig's context; default where that names none.
-func (f *Flags) Namespace() (string, error) {
+// Namespace is the one that is named, else that of the kubeconfig's context, else default.
+func (f *Flags) Namespace(named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
 	namespace, _, err := f.config().Namespace()
 	return namespace, err
 }
@@ -86,19 +92,19 @@ func (f *Flags) completeContext(_ *cobra.Command, _ []string, prefix string) ([]
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	var names []string
-	for name := range raw.Contexts {
-		if strings.HasPrefix(name, prefix) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return Beginning(slices.Sorted(maps.Keys(raw.Contexts)), prefix, nil), cobra.ShellCompDirectiveNoFileComp
 }
 
 // Connect makes a client; warnings of the API server go to the writer, those of the same words once.
 func (f *Flags) Connect(warnings io.Writer) (client.WithWatch, error) {
 	return f.ConnectWith(rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true}))
+}
+
+// Scheme knows the kinds of Kubernetes and of metalaw.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	all := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, v1alpha1.AddToScheme, policyv1alpha1.AddToScheme)
+	return scheme, all.AddToScheme(scheme)
 }
 
 // ConnectWith makes a client; every warning of the API server goes to the handler.
@@ -117,17 +123,59 @@ func (f *Flags) ConnectWith(warnings rest.WarningHandler) (client.WithWatch, err
 	config.UserAgent = FieldManager
 	config.WarningHandlerWithContext = nil
 	config.WarningHandler = warnings
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, policyv1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, Explain(err, "get", "")
 	}
 	return c, nil
+}
+
+// Run is the RunE of a command that works on a cluster.
+func (f *Flags) Run(
+	do func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error,
+) func(*cobra.Command, []string) error {
+	return terminal.Run(func(ctx context.Context, t *terminal.Terminal, args []string) error {
+		c, err := f.Connect(t.Err)
+		if err != nil {
+			return err
+		}
+		return do(ctx, t, c, args)
+	})
+}
+
+// completionLimit is how long a shell waits for names.
+const completionLimit = 3 * time.Second
+
+// Complete offers a shell the names in the cluster that begin with what is typed. At most some of them are arguments; 0 is any number.
+func (f *Flags) Complete(most int, names func(ctx context.Context, c client.Client) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if most > 0 && len(given) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionLimit)
+		defer cancel()
+		c, err := f.Connect(cmd.ErrOrStderr())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		all, err := names(ctx, c)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return Beginning(all, prefix, given), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// Beginning are the completions with a prefix that are not given already.
+func Beginning(all []string, prefix string, given []string) []string {
+	return slices.DeleteFunc(all, func(completion string) bool {
+		name, _, _ := strings.Cut(completion, "\t")
+		return !strings.HasPrefix(name, prefix) || slices.Contains(given, name)
+	})
 }
 
 // WhoAmI is the user as the API server knows them; where it does not say, the user of the kubeconfig.

@@ -34,10 +34,8 @@ type explained struct {
 	cause error
 }
 
-// Error implements error.
 func (e explained) Error() string { return e.text }
 
-// Unwrap gives the API server's own error.
 func (e explained) Unwrap() error { return e.cause }
 
 // Explain says what a failed request takes: the verb and resource that were missing and a shipped role that has them, or
@@ -149,4 +147,14 @@ func roleWords(err error, verb, resource string) string {
 		kind = "read"
 	}
 	return fmt.Sprintf("; the ClusterRole %s has it", roles[kind])
+}
+
+// Missing adds a note of what follows from a right that is missing; any other failure is returned.
+func Missing(notes *[]string, err error, verb, resource, follows string) error {
+	err = Explain(err, verb, resource)
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	*notes = append(*notes, follows+" ("+err.Error()+")")
+	return nil
 }

@@ -49,7 +49,6 @@ type codeCount struct {
 	Remedy  string `json:"remedy,omitempty"`
 }
 
-// documented are metalaw's own codes.
 func documented() map[string]selection.Code {
 	all := map[string]selection.Code{}
 	for _, c := range append(selection.Codes(), placement.Codes()...) {
@@ -61,7 +60,6 @@ func documented() map[string]selection.Code {
 // defaultShown is how many servers are shown where not all are asked for.
 const defaultShown = 20
 
-// assess turns an answer into what is shown.
 func (w *world) assess(a solve.Answer, all bool) *assessment {
 	s := &assessment{Total: a.Total, Matching: a.Matching, Fits: a.Fits, Servers: a.Verdicts, Codes: []codeCount{}, Refused: a.Refused}
 	if w.bundle != nil {
@@ -179,7 +177,6 @@ func (w *world) forbids(ctx context.Context) func(*claims.Claim) (reason, messag
 // policyUnknown is what a claim waits for where servers would do and only the policy could tell.
 const policyUnknown = "what the policy says, which is not known here"
 
-// lacks says what a claim without a server waits for.
 func lacks(a solve.Answer, hasPolicy bool) string {
 	switch {
 	case a.Refused != nil:

@@ -5,10 +5,9 @@ package claim
 
 import (
 	"context"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -17,32 +16,17 @@ import (
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
-// Commands are `metalaw explain` and `metalaw claim`; program is how the user calls this program, and explains are the commands
-// that `metalaw explain` has besides its own.
-func Commands(program string, explains ...func(*access.Flags) *cobra.Command) []*cobra.Command {
-	explain := group("explain", "Say why something is as it is: claim, server", append(explains, explainCommand)...)
-	try := group("claim", "Ask what would become of claims: try", tryCommand)
-	for _, cmd := range append(explain.Commands(), try.Commands()...) {
-		cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", program)
+// Commands are `metalaw explain` and `metalaw claim`; explains are the commands that `metalaw explain` has besides its own.
+func Commands(explains ...func(*access.Flags) *cobra.Command) []*cobra.Command {
+	return []*cobra.Command{
+		group("explain", "Say why something is as it is: claim, server", append(explains, explainCommand)...),
+		group("claim", "Ask what would become of claims: try", tryCommand),
 	}
-	return []*cobra.Command{explain, try}
 }
 
-// group is a command that has others below it.
 func group(name, short string, below ...func(*access.Flags) *cobra.Command) *cobra.Command {
 	flags := &access.Flags{}
-	var cmd *cobra.Command
-	cmd = &cobra.Command{
-		Use:   name,
-		Short: short,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage.Errorf("there is no command %q%s", args[0], terminal.Suggest(cmd, args[0], "--help"))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := terminal.Group(&cobra.Command{Use: name, Short: short}, "command", "--help")
 	flags.Register(cmd)
 	for _, one := range below {
 		cmd.AddCommand(one(flags))
@@ -69,28 +53,26 @@ func explainCommand(flags *access.Flags) *cobra.Command {
 			"Exit codes: 0 explained, whatever it says, also by the claim's own words alone; 1 the claim or the cluster could not be " +
 			"read; 2 the command line makes no sense.",
 		Example: "  {{.}} explain claim web-1 -n team\n  {{.}} explain claim web-1 -n team --all -o json",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage.Errorf("name one claim; see --help")
+		Args:    usage.OneArg("name one claim"),
+		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
+			in, err := flags.Namespace(namespace)
+			if err != nil {
+				return err
 			}
+			e, err := explain(ctx, c, in, args[0], all)
+			if err != nil {
+				return err
+			}
+			output.Show(t, e, func() { (&page{t, all}).explained(e) })
 			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t := terminal.Of(cmd)
-			c, in, err := connect(flags, t, namespace)
+		}),
+		ValidArgsFunction: flags.Complete(1, func(ctx context.Context, c client.Client) ([]string, error) {
+			in, err := flags.Namespace(namespace)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			r, err := explain(cmd.Context(), c, in, args[0], all)
-			if err != nil {
-				return err
-			}
-			if output.Structured() {
-				return output.Write(t.Out, r)
-			}
-			return (&page{Terminal: t, now: time.Now(), all: all}).explained(r)
-		},
-		ValidArgsFunction: completeClaims(flags, &namespace),
+			return claimNames(ctx, c, in)
+		}),
 	}
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the claim; that of the kubeconfig's context where it is left out")
 	cmd.Flags().BoolVar(&all, "all", false, "show every server, and not only the first 20")
@@ -114,9 +96,8 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 			"2 the command line makes no sense, or the files hold two claims of one name.",
 		Example: "  {{.}} claim try -f claim.yaml\n  kubectl kustomize ./claims | {{.}} claim try -f - -n team",
 		Args:    usage.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := terminal.Of(cmd)
-			docs, err := r.read(cmd.Context(), t.In)
+		RunE: terminal.Run(func(ctx context.Context, t *terminal.Terminal, _ []string) error {
+			docs, err := r.read(ctx, t.In)
 			if err != nil {
 				return err
 			}
@@ -125,24 +106,20 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, err := namespaceOf(flags, r.namespace)
+			in, err := flags.Namespace(r.namespace)
 			if err != nil {
 				return err
 			}
-			result, err := r.try(cmd.Context(), c, warnings, in, docs)
+			result, err := r.try(ctx, c, warnings, in, docs)
 			if err != nil {
 				return err
 			}
-			if output.Structured() {
-				err = output.Write(t.Out, result)
-			} else {
-				err = (&page{Terminal: t, now: time.Now(), all: r.all}).tried(result)
-			}
-			if err == nil && (result.Binds == nil || !*result.Binds) {
+			output.Show(t, result, func() { (&page{t, r.all}).tried(result) })
+			if !ptr.Deref(result.Binds, false) {
 				return terminal.ErrIncomplete
 			}
-			return err
-		},
+			return nil
+		}),
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&r.paths, "filename", "f", nil, "file with ServerClaims, or - for standard input; required, and may be repeated")
@@ -154,44 +131,12 @@ func tryCommand(flags *access.Flags) *cobra.Command {
 	return cmd
 }
 
-// connect makes a client and finds the namespace that is meant.
-func connect(flags *access.Flags, t *terminal.Terminal, namespace string) (client.Client, string, error) {
-	c, err := flags.Connect(t.Err)
-	if err != nil {
-		return nil, "", err
+func claimNames(ctx context.Context, c client.Client, namespace string) ([]string, error) {
+	var list v1alpha1.ServerClaimList
+	err := c.List(ctx, &list, client.InNamespace(namespace))
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = cobra.CompletionWithDesc(list.Items[i].Name, string(list.Items[i].Status.Phase))
 	}
-	in, err := namespaceOf(flags, namespace)
-	return c, in, err
-}
-
-// namespaceOf is the namespace that is meant: the one that is named, or else that of the kubeconfig's context.
-func namespaceOf(flags *access.Flags, named string) (string, error) {
-	if named != "" {
-		return named, nil
-	}
-	return flags.Namespace()
-}
-
-// completeClaims offers the claims of the namespace.
-func completeClaims(flags *access.Flags, namespace *string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
-		defer cancel()
-		t := terminal.Of(cmd)
-		c, in, err := connect(flags, t, *namespace)
-		if err != nil || len(given) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var list v1alpha1.ServerClaimList
-		if err := c.List(ctx, &list, client.InNamespace(in)); err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []string
-		for i := range list.Items {
-			if strings.HasPrefix(list.Items[i].Name, prefix) {
-				names = append(names, cobra.CompletionWithDesc(list.Items[i].Name, string(list.Items[i].Status.Phase)))
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+	return names, err
 }

@@ -43,7 +43,6 @@ type explanation struct {
 	Notes []string `json:"notes"`
 }
 
-// said is what a condition says.
 type said struct {
 	Status  string    `json:"status"`
 	Reason  string    `json:"reason"`
@@ -143,7 +142,6 @@ func standsStill(c *v1alpha1.ServerClaim) string {
 	return ""
 }
 
-// assess says what the fleet has for the claim.
 func (e *explanation) assess(ctx context.Context, w *world, c *v1alpha1.ServerClaim, all bool) error {
 	if s := w.written(c); s != nil {
 		e.WaitsFor = w.reservedWords(s)

@@ -60,9 +60,8 @@ func TestHowAServerWasChosenIsToldAsFarAsItIsKnown(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			if err := (&page{Terminal: &terminal.Terminal{Out: &out, Err: &bytes.Buffer{}}, now: time.Unix(0, 0)}).explained(e); err != nil {
-				t.Fatal(err)
-			}
+			term := &terminal.Terminal{Out: &out, Err: &bytes.Buffer{}, Now: time.Unix(0, 0)}
+			(&page{Terminal: term}).explained(e)
 			said := regexp.MustCompile(`(?m)^Chosen by: +(.*)$`).FindStringSubmatch(out.String())
 			if diff := cmp.Diff(c.page, said[1]); diff != "" {
 				t.Error(diff)
@@ -112,9 +111,8 @@ func TestABoundClaimIsExplainedByAllThatItSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			if err := (&page{Terminal: &terminal.Terminal{Out: &out, Err: &bytes.Buffer{}}, now: time.Unix(7, 0)}).explained(e); err != nil {
-				t.Fatal(err)
-			}
+			term := &terminal.Terminal{Out: &out, Err: &bytes.Buffer{}, Now: time.Unix(7, 0)}
+			(&page{Terminal: term}).explained(e)
 			want := "Claim team/web is bound since 7s (Bound)\n\nIt says:     bound to server a\n" + c.want +
 				"Server:      a\nChosen by:   nobody recorded it; so it is after an adoption\n"
 			if diff := cmp.Diff(want, out.String()); diff != "" {

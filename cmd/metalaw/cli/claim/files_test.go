@@ -187,7 +187,7 @@ func TestTheFlagForAFileMayBeRepeated(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(folder, "here"), []byte(head+"metadata: {name: a}\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd := Commands("metalaw")[1]
+			cmd := Commands()[1]
 			cmd.SetArgs(args)
 			cmd.SilenceErrors, cmd.SilenceUsage = true, true
 			if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), filepath.Join(folder, "missing")) {

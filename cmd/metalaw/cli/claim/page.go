@@ -7,47 +7,18 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/claims/solve"
 )
 
-// page writes text for people.
 type page struct {
 	*terminal.Terminal
-	now time.Time
 	// all shows every server in a line of its own.
 	all bool
-	err error
 }
 
-func (p *page) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.Out, format+"\n", args...)
-	}
-}
-
-// field is one line with a name before it.
-func (p *page) field(name, text string) {
-	if text != "" {
-		p.line("%-12s %s", name+":", terminal.Plain(text))
-	}
-}
-
-// notes go to the standard error.
-func (p *page) notes(notes []string) {
-	for _, note := range notes {
-		fmt.Fprintf(p.Err, "note: %s\n", terminal.Plain(note)) //nolint:errcheck // Nobody is left to tell.
-	}
-}
-
-func (p *page) ago(t time.Time) string { return duration.HumanDuration(p.now.Sub(t)) }
-
-// explained writes an explanation.
-func (p *page) explained(e *explanation) error {
+func (p *page) explained(e *explanation) {
 	state := p.Paint(terminal.Wary, "waits", 0)
 	if e.Bound {
 		state = p.Paint(terminal.Good, "is bound", 0)
@@ -56,46 +27,43 @@ func (p *page) explained(e *explanation) error {
 	if e.Reason != "" {
 		reason = " (" + e.Reason + ")"
 	}
-	p.line("Claim %s/%s %s since %s%s", e.Namespace, e.Name, state, p.ago(e.Since), terminal.Plain(reason))
-	p.line("")
-	p.field("It says", e.Message)
+	p.Printf("Claim %s/%s %s since %s%s\n\n", e.Namespace, e.Name, state, p.Ago(e.Since), terminal.Plain(reason))
+	p.Field("It says", e.Message)
 	p.said("Ready", e.Ready)
 	p.said("Stalled", e.Stalled)
 	if e.DeletedAt != nil {
-		p.field("Deleted", "its deletion was asked for "+p.ago(*e.DeletedAt)+" ago")
+		p.Field("Deleted", "its deletion was asked for "+p.Ago(*e.DeletedAt)+" ago")
 	}
-	p.field("Waits for", e.WaitsFor)
+	p.Field("Waits for", e.WaitsFor)
 	if e.Order != nil {
-		p.field("Order", e.Order.words())
+		p.Field("Order", e.Order.words())
 	}
 	if b := e.Binding; b != nil {
-		p.field("Server", b.Server)
+		p.Field("Server", b.Server)
 		switch {
 		case b.Recorded == nil:
-			p.field("Chosen by", "not known, because the server, which keeps the record, cannot be read")
+			p.Field("Chosen by", "not known, because the server, which keeps the record, cannot be read")
 		case *b.Recorded:
-			p.field("Chosen by", fmt.Sprintf("%s, with score %s; %s", b.Revision, number(b.Score), runnersUp(b.RunnersUp)))
+			p.Field("Chosen by", fmt.Sprintf("%s, with score %s; %s", b.Revision, number(b.Score), runnersUp(b.RunnersUp)))
 		case b.Lost:
-			p.field("Chosen by", "not known any more, because the server does not name this claim")
+			p.Field("Chosen by", "not known any more, because the server does not name this claim")
 		default:
-			p.field("Chosen by", "nobody recorded it; so it is after an adoption")
+			p.Field("Chosen by", "nobody recorded it; so it is after an adoption")
 		}
 		if b.At != nil {
-			p.field("Chosen", p.ago(*b.At)+" ago")
+			p.Field("Chosen", p.Ago(*b.At)+" ago")
 		}
 	}
 	p.assessed(e.assessment, false)
-	p.notes(e.Notes)
-	return p.err
+	p.Notes(e.Notes)
 }
 
-// said is what a condition says, in a line.
 func (p *page) said(name string, s *said) {
 	if s == nil {
 		return
 	}
 	status := map[string]string{"True": "yes", "False": "no"}[s.Status]
-	p.field(name, strings.TrimSuffix(fmt.Sprintf("%s, since %s (%s): %s", cmp.Or(status, "unknown"), p.ago(s.Since), s.Reason, s.Message), ": "))
+	p.Field(name, strings.TrimSuffix(fmt.Sprintf("%s, since %s (%s): %s", cmp.Or(status, "unknown"), p.Ago(s.Since), s.Reason, s.Message), ": "))
 }
 
 func (o *order) words() string {
@@ -114,14 +82,10 @@ func (o *order) words() string {
 }
 
 func runnersUp(n int) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return "no other server would have done"
-	case 1:
-		return "1 other server would have done"
-	default:
-		return fmt.Sprintf("%d other servers would have done", n)
 	}
+	return terminal.Count(n, "other server") + " would have done"
 }
 
 func number(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }
@@ -137,29 +101,28 @@ func (p *page) assessed(a *assessment, binds bool) {
 		brief.Left, brief.Codes = a.Fits-len(brief.Servers), nil
 		a = &brief
 	}
-	p.field("Policy", a.Revision)
+	p.Field("Policy", a.Revision)
 	fits := "could be had now"
 	if a.barred && a.Fits > 0 {
 		fits = "would do but for what it waits for"
 	}
-	p.field("Servers", fmt.Sprintf("%d of %d match, %d %s", a.Matching, a.Total, a.Fits, fits))
-	p.field("Failure", a.PolicyError)
+	p.Field("Servers", fmt.Sprintf("%d of %d match, %d %s", a.Matching, a.Total, a.Fits, fits))
+	p.Field("Failure", a.PolicyError)
 	if len(a.Servers) > 0 {
-		p.line("")
+		p.Printf("\n")
 		p.servers(a)
 	}
 	if len(a.Codes) == 0 {
 		return
 	}
-	p.line("")
-	p.line("Why not the others:")
+	p.Printf("\nWhy not the others:\n")
 	for _, c := range a.Codes {
-		p.line("  %-16s %5d  %s", terminal.Plain(c.Code), c.Servers, terminal.Plain(c.Meaning))
+		p.Printf("  %-16s %5d  %s\n", terminal.Plain(c.Code), c.Servers, terminal.Plain(c.Meaning))
 		if c.Passes != solve.PassingOf(c.Code).Words() { // else that is what the code always means
-			p.line("  %-16s %5s  Passes: %s", "", "", terminal.Plain(c.Passes))
+			p.Printf("  %-16s %5s  Passes: %s\n", "", "", terminal.Plain(c.Passes))
 		}
 		if c.Remedy != "" {
-			p.line("  %-16s %5s  Do: %s", "", "", terminal.Plain(c.Remedy))
+			p.Printf("  %-16s %5s  Do: %s\n", "", "", terminal.Plain(c.Remedy))
 		}
 	}
 }
@@ -170,11 +133,11 @@ func (p *page) servers(a *assessment) {
 	for i := range a.Servers {
 		name, code = max(name, len(a.Servers[i].Name)), max(code, len(word(&a.Servers[i])))
 	}
-	p.line("%-*s  %-*s  %s", name, "SERVER", code, "FITS", "WHY")
+	p.Printf("%-*s  %-*s  %s\n", name, "SERVER", code, "FITS", "WHY")
 	for i := 0; i < len(a.Servers); i++ {
 		v := &a.Servers[i]
 		if n := alike(a.Servers, i); n > 0 && !p.all {
-			p.line("%-*s  %s", name, fmt.Sprintf("and %d more", n), "for which the same is to be said; --all shows them")
+			p.Printf("%-*s  %s\n", name, fmt.Sprintf("and %d more", n), "for which the same is to be said; --all shows them")
 			i += n - 1
 			continue
 		}
@@ -185,10 +148,10 @@ func (p *page) servers(a *assessment) {
 		case v.Unknown || len(v.Reasons) > 0 && v.Passing(v.Reasons[0]) <= solve.ByOthers:
 			colour = terminal.Wary
 		}
-		p.line("%s", strings.TrimRight(fmt.Sprintf("%-*s  %s  %s", name, v.Name, p.Paint(colour, word(v), code), terminal.Plain(words(v))), " "))
+		p.Printf("%s\n", strings.TrimRight(fmt.Sprintf("%-*s  %s  %s", name, v.Name, p.Paint(colour, word(v), code), terminal.Plain(words(v))), " "))
 	}
 	if a.Left > 0 {
-		p.line("and %d more; --all shows them", a.Left)
+		p.Printf("and %d more; --all shows them\n", a.Left)
 	}
 }
 
@@ -230,7 +193,6 @@ func word(v *solve.Verdict) string {
 	}
 }
 
-// words are what there is to say of a server.
 func words(v *solve.Verdict) string {
 	var parts []string
 	for i, r := range v.Reasons {

@@ -46,8 +46,8 @@ s7      dirty   it is dirty
 			var out bytes.Buffer
 			p := &page{Terminal: &terminal.Terminal{Out: &out}, all: c.all}
 			p.servers(a)
-			if diff := cmp.Diff(c.want, out.String()); diff != "" || p.err != nil {
-				t.Errorf("%v\n%s", p.err, diff)
+			if diff := cmp.Diff(c.want, out.String()); diff != "" || p.Ended(nil) != nil {
+				t.Errorf("%v\n%s", p.Ended(nil), diff)
 			}
 		})
 	}
@@ -69,7 +69,7 @@ Why not the others:
   unclaimable          1  It is cordoned.
                           Do: Uncordon it.
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" || p.err != nil {
-		t.Errorf("%v\n%s", p.err, diff)
+	if diff := cmp.Diff(want, out.String()); diff != "" || p.Ended(nil) != nil {
+		t.Errorf("%v\n%s", p.Ended(nil), diff)
 	}
 }

@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,7 +67,6 @@ type tried struct {
 	done  bool
 }
 
-// admission is the answer of the API server to a dry run.
 type admission struct {
 	// Answer is allowed, denied, exists, or unasked.
 	Answer   string   `json:"answer"`
@@ -109,7 +110,6 @@ func (w *warnings) take() []string {
 	return taken
 }
 
-// try finds out what would become of the claims.
 func (r *attempt) try(ctx context.Context, c client.Client, warned *warnings, namespace string, docs documents) (*result, error) {
 	if err := docs.distinct(namespace); err != nil {
 		return nil, err
@@ -191,7 +191,6 @@ func (t *tried) ask(ctx context.Context, c client.Client, warned *warnings) {
 	}
 }
 
-// title names a claim for people.
 func (t *tried) title() string {
 	if t.Name == "" {
 		return "A document without a name"
@@ -228,7 +227,6 @@ func (t *tried) group(all []*tried) []*tried {
 	})
 }
 
-// serve finds a server for a claim, and for the others of its gang.
 func (r *attempt) serve(ctx context.Context, w *world, one *tried, all []*tried) error {
 	if unsound := one.unsound(); unsound != "" {
 		one.WaitsFor, one.Binds = unsound, ptr.To(false)
@@ -281,11 +279,10 @@ func (t *tried) becomes(o outcome) {
 	}
 }
 
-// tried writes what would become of claims.
-func (p *page) tried(r *result) error {
+func (p *page) tried(r *result) {
 	for i, t := range r.Claims {
 		if i > 0 {
-			p.line("")
+			p.Printf("\n")
 		}
 		verdict := p.Paint(terminal.Bad, "would wait", 0)
 		switch {
@@ -300,18 +297,69 @@ func (p *page) tried(r *result) error {
 		if r.files > 1 {
 			place += " of " + t.File
 		}
-		p.line("%s (%s): %s", terminal.Plain(t.title()), terminal.Plain(place), verdict)
+		p.Printf("%s (%s): %s\n", terminal.Plain(t.title()), terminal.Plain(place), verdict)
 		for _, problem := range t.Problems {
-			p.line("  %s", terminal.Plain(problem))
+			p.Printf("  %s\n", terminal.Plain(problem))
 		}
-		p.line("")
-		p.field("Admission", strings.TrimSuffix(t.Admission.Answer+": "+t.Admission.Message, ": "))
+		p.Printf("\n")
+		p.Field("Admission", strings.TrimSuffix(t.Admission.Answer+": "+t.Admission.Message, ": "))
 		for _, warning := range t.Admission.Warnings {
-			p.field("Warning", warning)
+			p.Field("Warning", warning)
 		}
-		p.field("Waits for", t.WaitsFor)
+		p.Field("Waits for", t.WaitsFor)
 		p.assessed(t.assessment, t.Server != "" && !r.all)
 	}
-	p.notes(r.Notes)
-	return p.err
+	p.Notes(r.Notes)
+}
+
+// countQuotas refuses claims that admission lets pass one by one, and for which their namespaces have no room once those before them
+// are there: a dry run stores nothing.
+func (w *world) countQuotas(claims []*tried) {
+	before := map[string][]*v1alpha1.ServerClaim{}
+	for _, t := range claims {
+		if t.Admission.Answer != allowed {
+			continue
+		}
+		namespace := t.claim.Namespace
+		if words := w.overQuota(t.claim, before[namespace]); words != "" {
+			t.Admission.Answer, t.Admission.Message = denied, words
+			continue
+		}
+		before[namespace] = append(before[namespace], t.claim)
+	}
+	if w.bundle != nil {
+		return
+	}
+	because := "the policy in force is not known here"
+	if w.unlisted != "" {
+		because = "you may not list " + w.unlisted
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(before)) {
+		if n := len(before[namespace]); n > 1 {
+			w.notes = append(w.notes, fmt.Sprintf("admission was asked about each claim by itself: whether a quota of namespace %s has room for "+
+				"all %d is not known, because %s", namespace, n, because))
+		}
+	}
+}
+
+// overQuota says that the namespace of a claim has no room for it once some others are there; empty where it has.
+func (w *world) overQuota(c *v1alpha1.ServerClaim, before []*v1alpha1.ServerClaim) string {
+	limit, ok := w.quota().Limit(c.Namespace)
+	if !ok || slices.ContainsFunc(w.servers, func(s v1alpha1.Server) bool { return policies.ComesBack(c, &s) }) {
+		return ""
+	}
+	u := policies.ClaimUsage{Namespace: c.Namespace, Revision: w.bundle.Revision.Name, Used: len(before), Limit: limit}
+	for i := range w.claims {
+		if other := &w.claims[i]; other.Namespace == c.Namespace && policies.TakesServer(other) {
+			u.Used++
+		}
+	}
+	if len(before) > 0 {
+		u.Among = fmt.Sprintf("%d of them come before it here", len(before))
+	}
+	u.Kept = slices.ContainsFunc(w.servers, func(s v1alpha1.Server) bool { return policies.HeldFor(&s, c) })
+	if words := u.Refusal(); words != "" {
+		return field.Forbidden(field.NewPath("metadata", "namespace"), words).Error()
+	}
+	return ""
 }

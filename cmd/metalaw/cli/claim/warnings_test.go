@@ -56,7 +56,7 @@ func TestEveryClaimThatIsTriedShowsItsOwnWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, complaints bytes.Buffer
-	try := Commands("metalaw")[1]
+	try := Commands()[1]
 	try.SetArgs([]string{"try", "-f", "-", "-n", "team", "-o", "json", "--server", api.URL, "--kubeconfig", none})
 	claims := ""
 	for _, name := range []string{"a", "b"} {

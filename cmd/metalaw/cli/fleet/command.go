@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
@@ -20,17 +21,18 @@ import (
 	"github.com/metalaw/metalaw/internal/freeze"
 )
 
-// Commands are `metalaw freeze`, `unfreeze` and `fleet`; program is how the user calls this program.
-func Commands(program string) []*cobra.Command {
-	all := []*cobra.Command{freezeCommand(), unfreezeCommand(), groupCommand()}
-	for _, cmd := range all {
-		cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", program)
-	}
-	return all
+// Commands are `metalaw freeze`, `unfreeze` and `fleet`.
+func Commands() []*cobra.Command {
+	flags := &access.Flags{}
+	group := terminal.Group(&cobra.Command{Use: "fleet", Short: "Look at what holds the fleet back"}, "command", "--help")
+	flags.Register(group)
+	group.AddCommand(statusCommand(flags))
+	return []*cobra.Command{freezeCommand(), unfreezeCommand(), group}
 }
 
 func freezeCommand() *cobra.Command {
 	flags, r := &access.Flags{}, &freezeRequest{}
+	var wanted policyv1alpha1.Freeze
 	var output terminal.Output
 	cmd := &cobra.Command{
 		Use:   "freeze --reason TEXT [-l SELECTOR] [--level Destructive|All] [--for DURATION | --until TIME] [--name NAME]",
@@ -44,21 +46,18 @@ func freezeCommand() *cobra.Command {
 			"  {{.}} freeze -l rack=r1 --for 2h --reason 'switch upgrade in rack r1'\n\n" +
 			"  # The whole fleet, all of it, until somebody says otherwise\n" +
 			"  {{.}} freeze --level All --reason 'INC-1204: wrong bundle' --name inc-1204",
-		Args: usage.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: func(cmd *cobra.Command, args []string) (err error) {
+			if err := usage.NoArgs(cmd, args); err != nil {
+				return err
+			}
 			r.bounded = cmd.Flags().Changed("for")
-			f, err := r.freeze(time.Now())
-			if err != nil {
-				return err
-			}
-			t := terminal.Of(cmd)
-			c, err := flags.Connect(t.Err)
-			if err != nil {
-				return err
-			}
-			f.By = flags.WhoAmI(cmd.Context(), c)
-			return addFreeze(cmd.Context(), c, t, f, output)
+			wanted, err = r.freeze(time.Now())
+			return err
 		},
+		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
+			wanted.By = flags.WhoAmI(ctx, c)
+			return addFreeze(ctx, c, t, wanted, output)
+		}),
 	}
 	flags.Register(cmd)
 	f := cmd.Flags()
@@ -69,12 +68,10 @@ func freezeCommand() *cobra.Command {
 	f.StringVar(&r.until, "until", "", "when it ends: 2026-01-31T18:00:00Z, or 2026-01-31 18:00 or 18:00 in the time of this machine")
 	f.StringVar(&r.name, "name", "", "name of the freeze; made from the reason where it is left out")
 	output.Register(cmd)
-	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("level", cobra.FixedCompletions([]string{"Destructive", "All"}, cobra.ShellCompDirectiveNoFileComp))
+	terminal.Offer(cmd, "level", []string{"Destructive", "All"})
 	return cmd
 }
 
-// addFreeze stores a freeze and says what it covers.
 func addFreeze(ctx context.Context, c client.Client, t *terminal.Terminal, f policyv1alpha1.Freeze, output terminal.Output) error {
 	var over []string
 	wanted := f // each attempt finds its own free name
@@ -89,20 +86,19 @@ func addFreeze(ctx context.Context, c client.Client, t *terminal.Terminal, f pol
 	if err != nil {
 		return err
 	}
-	if output.Structured() {
-		return output.Write(t.Out, f)
-	}
-	words := freeze.Words(&f)
-	// Who may freeze and not read servers is not told how many there are.
-	var list v1alpha1.ServerList
-	if err := c.List(ctx, &list); err == nil {
-		words += fmt.Sprintf("; it covers %d of %d servers", covered(&f, list.Items), len(list.Items))
-	}
-	if len(over) > 0 {
-		words += fmt.Sprintf("; taken off, because it had ended: %s", strings.Join(over, ", "))
-	}
-	_, err = fmt.Fprintf(t.Out, "%s\n", terminal.Plain(words))
-	return err
+	output.Show(t, f, func() {
+		words := freeze.Words(&f)
+		// Who may freeze and not read servers is not told how many there are.
+		var list v1alpha1.ServerList
+		if err := c.List(ctx, &list); err == nil {
+			words += fmt.Sprintf("; it covers %d of %d servers", covered(&f, list.Items), len(list.Items))
+		}
+		if len(over) > 0 {
+			words += fmt.Sprintf("; taken off, because it had ended: %s", strings.Join(over, ", "))
+		}
+		t.Printf("%s\n", terminal.Plain(words))
+	})
+	return nil
 }
 
 func unfreezeCommand() *cobra.Command {
@@ -123,28 +119,20 @@ func unfreezeCommand() *cobra.Command {
 			if len(args) > 0 {
 				return usage.Errorf("name a freeze with --name %s; see --help", args[0])
 			}
-			return nil
+			return r.check()
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := r.check(); err != nil {
-				return err
-			}
-			t := terminal.Of(cmd)
-			c, err := flags.Connect(t.Err)
-			if err != nil {
-				return err
-			}
+		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
 			if r.all {
-				control, err := read(cmd.Context(), c)
+				control, err := read(ctx, c)
 				if err != nil {
 					return err
 				}
-				if err := r.confirm(cmd.Context(), t, control); err != nil {
+				if err := r.confirm(ctx, t, control); err != nil {
 					return err
 				}
 			}
-			return lift(cmd.Context(), c, t, r, output)
-		},
+			return lift(ctx, c, t, r, output)
+		}),
 	}
 	flags.Register(cmd)
 	f := cmd.Flags()
@@ -154,11 +142,10 @@ func unfreezeCommand() *cobra.Command {
 	f.BoolVarP(&r.yes, "yes", "y", false, "with --all: do not ask for a confirmation")
 	output.Register(cmd)
 	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("name", completeFreezes(flags))
+	_ = cmd.RegisterFlagCompletionFunc("name", flags.Complete(0, freezeNames))
 	return cmd
 }
 
-// lift stores what is let go and says what that was.
 func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreezeRequest, output terminal.Output) error {
 	lifted, left := []string{}, []string(nil)
 	err := edit(ctx, c, func(control *policyv1alpha1.FleetControl) (bool, error) {
@@ -175,63 +162,24 @@ func lift(ctx context.Context, c client.Client, t *terminal.Terminal, r *unfreez
 	if err != nil {
 		return err
 	}
-	if output.Structured() {
-		if err := output.Write(t.Out, map[string][]string{"lifted": append([]string{}, lifted...)}); err != nil {
-			return err
+	output.Show(t, map[string][]string{"lifted": append([]string{}, lifted...)}, func() {
+		if len(lifted) == 0 {
+			lifted = []string{"nothing: nothing was held back that way"}
 		}
-		return r.leftOver(left)
-	}
-	if len(lifted) == 0 {
-		lifted = []string{"nothing: nothing was held back that way"}
-	}
-	for _, words := range lifted {
-		if _, err := fmt.Fprintf(t.Out, "lifted %s\n", terminal.Plain(words)); err != nil {
-			return err
+		for _, words := range lifted {
+			t.Printf("lifted %s\n", terminal.Plain(words))
 		}
-	}
+	})
 	return r.leftOver(left)
 }
 
-// completeFreezes offers the names of the freezes that stand.
-func completeFreezes(flags *access.Flags) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
-		defer cancel()
-		c, err := flags.Connect(cmd.ErrOrStderr())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		control, err := read(ctx, c)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []string
-		for i := range control.Spec.Freezes {
-			if f := &control.Spec.Freezes[i]; strings.HasPrefix(f.Name, prefix) {
-				names = append(names, cobra.CompletionWithDesc(f.Name, f.Reason))
-			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+func freezeNames(ctx context.Context, c client.Client) ([]string, error) {
+	control, err := read(ctx, c)
+	names := make([]string, len(control.Spec.Freezes))
+	for i := range control.Spec.Freezes {
+		names[i] = cobra.CompletionWithDesc(control.Spec.Freezes[i].Name, control.Spec.Freezes[i].Reason)
 	}
-}
-
-func groupCommand() *cobra.Command {
-	flags := &access.Flags{}
-	var group *cobra.Command
-	group = &cobra.Command{
-		Use:   "fleet",
-		Short: "Look at what holds the fleet back",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage.Errorf("there is no command %q%s", args[0], terminal.Suggest(group, args[0], "--help"))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	flags.Register(group)
-	group.AddCommand(statusCommand(flags))
-	return group
+	return names, err
 }
 
 func statusCommand(flags *access.Flags) *cobra.Command {
@@ -244,32 +192,69 @@ func statusCommand(flags *access.Flags) *cobra.Command {
 			"--observe-only is seen by the reason ObserveOnly.\n\n" +
 			"Exit codes: 0 shown, whatever it shows; 1 it could not be read; 2 the command line makes no sense.",
 		Args: usage.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := terminal.Of(cmd)
-			c, err := flags.Connect(t.Err)
-			if err != nil {
-				return err
-			}
-			control, err := read(cmd.Context(), c)
+		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
+			control, err := read(ctx, c)
 			if err != nil {
 				return err
 			}
 			var list v1alpha1.ServerList
-			if err := c.List(cmd.Context(), &list); err != nil && !apierrors.IsNotFound(err) {
+			if err := c.List(ctx, &list); err != nil && !apierrors.IsNotFound(err) {
 				return access.Explain(err, "list", access.Servers)
 			}
 			var inventories policyv1alpha1.ServerInventoryList
-			if err := c.List(cmd.Context(), &inventories); err != nil && !apierrors.IsNotFound(err) {
+			if err := c.List(ctx, &inventories); err != nil && !apierrors.IsNotFound(err) {
 				return access.Explain(err, "list", access.Inventories)
 			}
-			now := time.Now()
-			s := statusOf(control, list.Items, inventories.Items, now)
-			if output.Structured() {
-				return output.Write(t.Out, s)
-			}
-			return (&page{Terminal: t, now: now}).show(&s)
-		},
+			s := statusOf(control, list.Items, inventories.Items, t.Now)
+			output.Show(t, s, func() { (&page{t}).show(&s) })
+			return nil
+		}),
 	}
 	output.Register(cmd)
 	return cmd
+}
+
+// attempts is how often a change is tried that somebody else's write came before.
+const attempts = 5
+
+// read is the FleetControl; an empty one, without a resource version, where there is none.
+func read(ctx context.Context, c client.Reader) (*policyv1alpha1.FleetControl, error) {
+	control := &policyv1alpha1.FleetControl{}
+	err := c.Get(ctx, types.NamespacedName{Name: policyv1alpha1.FleetControlName}, control)
+	if apierrors.IsNotFound(err) {
+		control = &policyv1alpha1.FleetControl{}
+		control.Name = policyv1alpha1.FleetControlName
+		return control, nil
+	}
+	return control, access.Explain(err, "get", access.FleetControls)
+}
+
+// edit changes the FleetControl, and makes one where there is none. A change that comes after somebody else's is made
+// anew on what they wrote; change is called for each attempt, and returns false where nothing is to be stored.
+func edit(ctx context.Context, c client.Client, change func(*policyv1alpha1.FleetControl) (bool, error)) error {
+	for range attempts {
+		control, err := read(ctx, c)
+		if err != nil {
+			return err
+		}
+		before := control.DeepCopy()
+		if store, err := change(control); err != nil || !store {
+			return err
+		}
+		verb := "patch"
+		if before.ResourceVersion == "" {
+			verb = "create"
+			err = c.Create(ctx, control, client.FieldOwner(access.FieldManager))
+		} else {
+			lock := client.MergeFromWithOptimisticLock{}
+			err = c.Patch(ctx, control, client.MergeFromWithOptions(before, lock), client.FieldOwner(access.FieldManager))
+		}
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
+			return access.Explain(err, verb, access.FleetControls)
+		}
+	}
+	return fmt.Errorf("others keep changing FleetControl %s; try again", policyv1alpha1.FleetControlName)
 }

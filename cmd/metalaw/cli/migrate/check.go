@@ -3,6 +3,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/policies"
 )
 
@@ -34,7 +36,6 @@ func (v *verdict) add(kind, name, format string, args ...any) {
 	v.Findings = append(v.Findings, finding{Kind: kind, Name: name, Message: fmt.Sprintf(format, args...)})
 }
 
-// blocked counts what is not known.
 func (v *verdict) blocked() int {
 	n := 0
 	for _, f := range v.Findings {
@@ -100,7 +101,6 @@ func (f *fleet) check(before []v1alpha1.Server) verdict {
 	return v
 }
 
-// checkServer finds what is wrong with a server as it is.
 func (f *fleet) checkServer(s *v1alpha1.Server, v *verdict) {
 	if s.Status.Lifecycle == nil && !v1alpha1.Ignored(s) {
 		v.add("server", s.Name, "no manager has taken it over yet: status.lifecycle is empty")
@@ -116,7 +116,6 @@ func (f *fleet) checkServer(s *v1alpha1.Server, v *verdict) {
 	}
 }
 
-// checkAgainst finds what changed about a server that was Reserved.
 func checkAgainst(was, is *v1alpha1.Server, v *verdict) {
 	switch {
 	case was.Status.State != v1alpha1.StateReserved:
@@ -188,4 +187,58 @@ func (v *verdict) sort() {
 		return strings.Compare(a.Kind+"/"+a.Name+"/"+a.Message, b.Kind+"/"+b.Name+"/"+b.Message)
 	})
 	slices.Sort(v.Notes)
+}
+
+func (f *fleet) showPlan(t *terminal.Terminal, output terminal.Output) {
+	document := struct {
+		Policy  string    `json:"policy"`
+		Servers []planned `json:"servers"`
+		Notes   []string  `json:"notes,omitempty"`
+	}{f.policy, f.plan(), f.notes()}
+	output.Show(t, document, func() {
+		rows := make([][]string, len(document.Servers))
+		for i, p := range document.Servers {
+			rows[i] = []string{p.Name, p.State, p.Power, p.Becomes, strings.Join(p.Marks, ","), p.Next}
+			for k, cell := range rows[i] {
+				rows[i][k] = cmp.Or(cell, "-")
+			}
+			rows[i] = append(rows[i], p.Why)
+		}
+		t.Table([]string{"NAME", "STATE", "POWER", "BECOMES", "MARKS", "NEXT", "WHY"}, rows)
+		for _, note := range document.Notes {
+			t.Printf("note: %s\n", note)
+		}
+		t.Printf("%s, judged by %s; nothing was written\n", terminal.Count(len(rows), "server"), f.policy)
+	})
+}
+
+// show writes what stands in the way; fine is said where nothing does.
+func (v *verdict) show(t *terminal.Terminal, output terminal.Output, fine string) error {
+	blocked := v.blocked()
+	output.Show(t, v, func() { v.text(t, blocked, fine) })
+	if blocked > 0 {
+		return terminal.ErrIncomplete
+	}
+	return nil
+}
+
+func (v *verdict) text(t *terminal.Terminal, blocked int, fine string) {
+	var rows [][]string
+	for _, f := range v.Findings {
+		known := ""
+		if f.Known {
+			known = "known"
+		}
+		rows = append(rows, []string{f.Kind, f.Name, known, f.Message})
+	}
+	if len(rows) > 0 {
+		t.Table([]string{"KIND", "NAME", "", "FINDING"}, rows)
+	}
+	for _, note := range v.Notes {
+		t.Printf("note: %s\n", terminal.Plain(note))
+	}
+	if blocked > 0 {
+		fine = "no: " + terminal.Count(blocked, "finding") + " to see to first"
+	}
+	t.Printf("%s\n", fine)
 }

@@ -37,24 +37,15 @@ type options struct {
 // Command is `metalaw migrate` with its commands; program is how the user calls this program.
 func Command(program string) *cobra.Command {
 	o := &options{}
-	var group *cobra.Command
-	group = &cobra.Command{
+	group := terminal.Group(&cobra.Command{
 		Use:   "migrate",
 		Short: "Rehearse the way from metal-operator to metalaw, and back",
 		Long: "Reads a live cluster and writes nothing. plan shows what a manager would make of each server, check holds a fleet that was " +
 			"taken over against what must be true before machines are touched, and back says whether metal-operator may have the fleet again.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage.Errorf("there is no command %q%s", args[0], terminal.Suggest(group, args[0], program+" migrate --help"))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	}, "command", program+" migrate --help")
 	o.Register(group)
 	for _, cmd := range []*cobra.Command{o.planCommand(), o.checkCommand(), o.backCommand()} {
 		cmd.Args = usage.NoArgs
-		cmd.Example = strings.ReplaceAll(cmd.Example, "{{.}}", program)
 		o.output.Register(cmd)
 		group.AddCommand(cmd)
 	}
@@ -70,19 +61,13 @@ func (o *options) planCommand() *cobra.Command {
 			"asks the BMC, and compares the machine's identity first. The policy is the revision in force, else the default bundle.\n\n" +
 			"Exit codes: 0 shown; 1 something could not be read; 2 the command line makes no sense.",
 		Example: "  {{.}} migrate plan\n\n  # Under the bundle that erases nothing between two holders\n  {{.}} migrate plan --bundle compat-v0.7",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := terminal.Of(cmd)
-			c, err := o.Connect(t.Err)
-			if err != nil {
-				return err
-			}
-			return plan(cmd.Context(), c, t, o)
-		},
+		RunE: o.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
+			return plan(ctx, c, t, o)
+		}),
 	}
 	cmd.Flags().StringVar(&o.shipped, "bundle", "",
 		"shipped bundle to judge by, in place of the revision in force: "+strings.Join(policies.ShippedNames(), ", "))
-	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("bundle", cobra.FixedCompletions(policies.ShippedNames(), cobra.ShellCompDirectiveNoFileComp))
+	terminal.Offer(cmd, "bundle", policies.ShippedNames())
 	return cmd
 }
 
@@ -96,22 +81,19 @@ func (o *options) checkCommand() *cobra.Command {
 			"Exit codes: 0 the fleet is as it should be; 1 something is not, or could not be read; 2 the command line makes no sense.",
 		Example: "  {{.}} migrate check --before before.yaml\n\n" +
 			"  # One server whose claim was lost long ago\n  {{.}} migrate check --before before.yaml --known rack1-07-system-0",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := terminal.Of(cmd)
-			before, err := o.readBefore(cmd.Context(), t.In)
+		RunE: terminal.Run(func(ctx context.Context, t *terminal.Terminal, _ []string) error {
+			before, err := o.readBefore(ctx, t.In)
 			if err != nil {
 				return err
 			}
-			f, err := o.look(cmd.Context(), t)
-			if err != nil {
-				return err
-			}
-			v := f.check(before)
-			if unused := v.know(o.known); len(unused) > 0 {
-				v.Notes = append(v.Notes, "nothing was found about "+strings.Join(unused, ", ")+", which --known names")
-			}
-			return v.show(t, o.output, terminal.Count(len(f.servers), "server")+" checked; go on with step 6")
-		},
+			return o.judge(ctx, t, "go on with step 6", func(f *fleet) verdict {
+				v := f.check(before)
+				if unused := v.know(o.known); len(unused) > 0 {
+					v.Notes = append(v.Notes, "nothing was found about "+strings.Join(unused, ", ")+", which --known names")
+				}
+				return v
+			})
+		}),
 	}
 	cmd.Flags().StringVar(&o.before, "before", "",
 		"the servers as they were with metal-operator: what kubectl get servers -o yaml wrote; - reads standard input")
@@ -128,16 +110,24 @@ func (o *options) backCommand() *cobra.Command {
 			"neither Reserved for a claim that exists nor ignored, and while a server is in Discovery or Cleanup.\n\n" +
 			"Exit codes: 0 nothing stands in the way; 1 something does, or could not be read; 2 the command line makes no sense.",
 		Example: "  {{.}} migrate back",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := terminal.Of(cmd)
-			f, err := o.look(cmd.Context(), t)
-			if err != nil {
-				return err
-			}
-			v := f.back()
-			return v.show(t, o.output, terminal.Count(len(f.servers), "server")+" checked; stop metalaw, and go on with step 3 of going back")
-		},
+		RunE: terminal.Run(func(ctx context.Context, t *terminal.Terminal, _ []string) error {
+			return o.judge(ctx, t, "stop metalaw, and go on with step 3 of going back", (*fleet).back)
+		}),
 	}
+}
+
+// judge reads the fleet and shows what stands in the way of the next step.
+func (o *options) judge(ctx context.Context, t *terminal.Terminal, next string, of func(*fleet) verdict) error {
+	c, err := o.Connect(t.Err)
+	if err != nil {
+		return err
+	}
+	f, err := read(ctx, c)
+	if err != nil {
+		return err
+	}
+	v := of(f)
+	return v.show(t, o.output, terminal.Count(len(f.servers), "server")+" checked; "+next)
 }
 
 // plan reads the fleet with the policy that judges it, and shows what becomes of it.
@@ -149,15 +139,8 @@ func plan(ctx context.Context, c client.Reader, t *terminal.Terminal, o *options
 	if err != nil {
 		return err
 	}
-	return f.showPlan(t, o.output)
-}
-
-func (o *options) look(ctx context.Context, t *terminal.Terminal) (*fleet, error) {
-	c, err := o.Connect(t.Err)
-	if err != nil {
-		return nil, err
-	}
-	return read(ctx, c)
+	f.showPlan(t, o.output)
+	return nil
 }
 
 // readBefore reads the servers of a backup; nil where none is named.

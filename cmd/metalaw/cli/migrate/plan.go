@@ -29,7 +29,6 @@ type planned struct {
 	Why  string `json:"why,omitempty"`
 }
 
-// plan judges every server, by name.
 func (f *fleet) plan() []planned {
 	all := make([]planned, 0, len(f.servers))
 	for i := range f.servers {
@@ -107,7 +106,6 @@ func begin(s *v1alpha1.Server, d engine.Decision, marks []string, entry int64) {
 var reaches = map[string]bool{policies.EffectPowerOff: true, policies.EffectPowerOn: true, policies.EffectPowerAsClaimed: true,
 	policies.EffectBootProbe: true, policies.EffectBootWipe: true, policies.EffectBootAsClaimed: true, policies.EffectResetAsAsked: true}
 
-// next says what a server that has begun does then.
 func (f *fleet) next(p *planned, d engine.Decision) {
 	switch {
 	case d.Halt != nil:
@@ -146,7 +144,6 @@ func (f *fleet) observe(s *v1alpha1.Server) policies.Observation {
 	return o
 }
 
-// whys say why the server gets its marks, or none.
 func whys(inherited []policies.Inherited, proof policies.Proof) string {
 	var words []string
 	for _, i := range inherited {

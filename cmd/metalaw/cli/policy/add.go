@@ -33,16 +33,12 @@ func addCommand() *cobra.Command {
 		Use:   "add [DIR NAME...] [--set [NAME.]PARAMETER=VALUE]",
 		Short: "Add policies of the library to a bundle",
 		Long: "Writes the files of policies from metalaw's library into the directory of a bundle, with their tests, and the rule of " +
-			"selection.rego or " +
-			"admission.rego that uses each. From then on they are files of the bundle like any other: what is in force is in its revision, " +
-			"and an upgrade " +
-			"of metalaw changes nothing. Parameters are constants at the top of a policy's file; --set writes them, as Rego values or plain " +
-			"words. A second " +
-			"time changes nothing but the parameters that are set. Nothing is written where the bundle would not be accepted, where a file " +
-			"of the policy " +
-			"was changed by hand, or where something of that name is there already. Without arguments it lists the library.\n\n" +
-			"Exit codes: 0 done; 1 it would clash, or the bundle would not be accepted, and nothing was written; 2 the command line makes " +
-			"no sense.",
+			"selection.rego or admission.rego that uses each. From then on they are files of the bundle like any other: what is in " +
+			"force is in its revision, and an upgrade of metalaw changes nothing. Parameters are constants at the top of a policy's " +
+			"file; --set writes them, as Rego values or plain words. A second time changes nothing but the parameters that are set. " +
+			"Nothing is written where the bundle would not be accepted, where a file of the policy was changed by hand, or where " +
+			"something of that name is there already. Without arguments it lists the library.\n\nExit codes: 0 done; 1 it would " +
+			"clash, or the bundle would not be accepted, and nothing was written; 2 the command line makes no sense.",
 		Example: "  {{.}} policy add\n  {{.}} policy add fleet spread-over-racks wear-levelling\n" +
 			"  {{.}} policy add fleet reserve-per-zone --set percent=20 --set priority=500",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -51,16 +47,15 @@ func addCommand() *cobra.Command {
 			}
 			return library.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t := terminal.Of(cmd)
+		RunE: terminal.Run(func(ctx context.Context, t *terminal.Terminal, args []string) error {
 			switch len(args) {
 			case 0:
 				return listLibrary(t)
 			case 1:
 				return usage.Errorf("which policy? Name the directory and then policies of the library: %s", strings.Join(library.Names(), ", "))
 			}
-			return addTo(cmd.Context(), t, args[0], args[1:], set, dryRun)
-		},
+			return addTo(ctx, t, args[0], args[1:], set, dryRun)
+		}),
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "a parameter of a policy; with several policies, write the policy's name and a dot before it")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and write nothing")
@@ -80,7 +75,8 @@ func listLibrary(t *terminal.Terminal) error {
 		}
 		rows[i] = []string{p.Name, strings.Join(names, ", "), p.Summary}
 	}
-	return terminal.Table(t.Out, []string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, rows)
+	t.Table([]string{"POLICY", "PARAMETERS", "WHAT IT DOES"}, rows)
+	return nil
 }
 
 // addTo adds policies to the bundle of a directory. All are written, or none.
@@ -134,8 +130,27 @@ func addTo(ctx context.Context, t *terminal.Terminal, dir string, names, set []s
 	if len(said) == 0 {
 		said = []string{"nothing to do: the bundle has all of it already"}
 	}
-	_, err = fmt.Fprintln(t.Out, strings.Join(said, "\n"))
-	return err
+	t.Printf("%s\n", strings.Join(said, "\n"))
+	return nil
+}
+
+// warnOf tells of policies that do not do in the bundle what they say, because of its settings. These are those of the bundle as it was
+// accepted, with what its own files leave out.
+func warnOf(t *terminal.Terminal, files bundle.Files, settings bundle.Settings, names []string) error {
+	for _, name := range names {
+		p, err := library.Find(name)
+		if err != nil {
+			return err
+		}
+		warnings, err := p.Warnings(files, settings.Claims)
+		if err != nil {
+			return err
+		}
+		for _, w := range warnings {
+			t.Notef("warning: %s", w)
+		}
+	}
+	return nil
 }
 
 // parametersFor are the values to set, by policy.
@@ -189,17 +204,13 @@ func accepted(ctx context.Context, t *terminal.Terminal, dir string, before, fil
 		return b, err
 	}
 	v := verdict{Bundle: source.Of(dir, dir, report.Files), report: report}
-	if err := v.text(t, false); err != nil {
-		return nil, err
-	}
+	v.text(t, false)
 	said := "nothing was written"
 	if own := ownTestsFailed(report.Found, before); len(own) > 0 {
 		said += fmt.Sprintf("; tests that the bundle had before (%s) do not hold with the policy and the values that are set: where those are as "+
 			"they should be, let the tests try something else, such as claims of another namespace, and call this again", strings.Join(own, ", "))
 	}
-	if _, err := fmt.Fprintln(t.Out, said); err != nil {
-		return nil, err
-	}
+	t.Printf("%s\n", said)
 	return nil, terminal.ErrIncomplete
 }
 

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,10 +23,11 @@ import (
 // defaultNamespace is the manager's in the shipped manifests.
 const defaultNamespace = "metalaw-system"
 
-// heads lists the ConfigMaps that are heads of bundles, sorted by name.
-func heads(ctx context.Context, c client.Client, namespace string) ([]corev1.ConfigMap, error) {
-	var list corev1.ConfigMapList
-	if err := c.List(ctx, &list, client.InNamespace(namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
+// headsMeta lists the heads of bundles without what they hold.
+func headsMeta(ctx context.Context, c client.Client, namespace string) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	if err := c.List(ctx, list, client.InNamespace(namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
 		return nil, access.Explain(err, "list", access.ConfigMaps)
 	}
 	return list.Items, nil
@@ -139,7 +143,7 @@ func findHead(ctx context.Context, c client.Client, namespace, word string) (*co
 	head := &corev1.ConfigMap{}
 	err := c.Get(ctx, types.NamespacedName{Namespace: namespace, Name: word}, head)
 	if err != nil {
-		all, listErr := heads(ctx, c, namespace)
+		all, listErr := headsMeta(ctx, c, namespace)
 		names := make([]string, len(all))
 		for i := range all {
 			names[i] = all[i].Name
@@ -148,7 +152,7 @@ func findHead(ctx context.Context, c client.Client, namespace, word string) (*co
 			return nil, fmt.Errorf("there is no namespace %s; name that of the manager with -n", namespace)
 		}
 		if listErr == nil && client.IgnoreNotFound(err) == nil {
-			return nil, fmt.Errorf("there is no bundle %s in namespace %s; there are: %s", word, namespace, orNone(names))
+			return nil, fmt.Errorf("there is no bundle %s in namespace %s; there are: %s", word, namespace, cmp.Or(strings.Join(names, ", "), "none"))
 		}
 		return nil, access.Explain(err, "get", access.ConfigMaps)
 	}
@@ -161,9 +165,7 @@ func findHead(ctx context.Context, c client.Client, namespace, word string) (*co
 	return head, nil
 }
 
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
+// noNamespace says that there is no namespace of this name. Who may not ask is not told so.
+func noNamespace(ctx context.Context, c client.Client, name string) bool {
+	return apierrors.IsNotFound(c.Get(ctx, types.NamespacedName{Name: name}, &corev1.Namespace{}))
 }

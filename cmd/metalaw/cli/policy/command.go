@@ -5,18 +5,21 @@
 package policy
 
 import (
-	"strings"
+	"cmp"
+	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/metalaw/metalaw/cmd/internal/usage"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
 
 // Command is `metalaw policy` with its verbs; program is how the user calls this program.
 func Command(program string) *cobra.Command {
-	var group *cobra.Command
-	group = &cobra.Command{
+	group := terminal.Group(&cobra.Command{
 		Use:   "policy",
 		Short: "Write, verify, test, draw and roll out policy bundles",
 		Long: "A policy bundle says what a server may do next, which server a claim gets, what is refused at admission, and what a MAC address " +
@@ -24,19 +27,59 @@ func Command(program string) *cobra.Command {
 			"accept is accepted there. verify --live, promote, rollback and history work on the bundles in a cluster.\n\n" +
 			"Exit codes: 0 done, and where a bundle was looked at, it could be accepted; 1 it could not, something failed, or it was interrupted; " +
 			"2 the command line makes no sense.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage.Errorf("there is no verb %q%s", args[0], terminal.Suggest(group, args[0], program+" policy --help"))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	}, "verb", program+" policy --help")
 	group.AddCommand(initCommand(), addCommand(), verifyCommand(), testCommand(), renderCommand(), schemaCommand(),
 		promoteCommand(), rollbackCommand(), historyCommand())
 	for _, verb := range group.Commands() {
 		readsOne(verb)
-		verb.Example = strings.ReplaceAll(verb.Example, "{{.}}", program)
 	}
 	return group
+}
+
+// once is a flag that may be given one time: who gives it twice would have the first looked at as little as told of.
+type once struct {
+	pflag.Value
+	given bool
+}
+
+func (o *once) Set(text string) error {
+	if o.given {
+		return errors.New("it is given twice; call the command once for each bundle")
+	}
+	o.given = true
+	return o.Value.Set(text)
+}
+
+// readsOne lets a command that reads a bundle read one.
+func readsOne(cmd *cobra.Command) {
+	if f := cmd.Flags().Lookup("filename"); f != nil {
+		f.Value = &once{Value: f.Value}
+	}
+}
+
+func headNames(namespace *string) func(ctx context.Context, c client.Client) ([]string, error) {
+	return func(ctx context.Context, c client.Client) ([]string, error) {
+		all, err := headsMeta(ctx, c, *namespace)
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		for i := range all {
+			stage := cmp.Or(all[i].Labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)
+			names = append(names, cobra.CompletionWithDesc(all[i].Name, terminal.Plain(stage)))
+		}
+		return names, nil
+	}
+}
+
+func revisionNames(ctx context.Context, c client.Client) ([]string, error) {
+	all, err := revisions(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range all {
+		names = append(names, cobra.CompletionWithDesc(all[i].Name, string(all[i].Status.Stage)))
+	}
+	return names, nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 )
 
 func TestAShellCompletesNames(t *testing.T) {
@@ -32,7 +34,7 @@ func TestAShellCompletesNames(t *testing.T) {
 			}
 		})
 	}
-	if diff := cmp.Diff([]string{"fleet-1"}, beginning([]string{"fleet-1", "other"}, "fl")); diff != "" {
+	if diff := cmp.Diff([]string{"fleet-1"}, access.Beginning([]string{"fleet-1", "other"}, "fl", nil)); diff != "" {
 		t.Error(diff)
 	}
 }

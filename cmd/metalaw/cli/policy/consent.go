@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,8 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
+	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 // weigh says before a head is labelled what speaks against it, and asks where somebody has to consent. It is done where what is asked
@@ -30,16 +35,14 @@ func (r *rollout) weigh(ctx context.Context, t *terminal.Terminal, c client.Clie
 			return false, err
 		}
 		if in := q.inForceAlready(head, others); in != nil {
-			_, err := fmt.Fprintf(t.Out, "%s: revision %s is in force already, by promotion %d; nothing was changed\n",
-				head.Name, in.Name, promotion(in))
-			return true, err
+			t.Printf("%s: revision %s is in force already, by promotion %d; nothing was changed\n", head.Name, in.Name, promotion(in))
+			return true, nil
 		}
 		if one := q.askedAlready(head, others); one != nil {
 			q.already = true
 			why := meta.FindStatusCondition(one.Status.Conditions, policyv1alpha1.ConditionActive).Message
-			_, err := fmt.Fprintf(t.Out, "%s: revision %s is on its way into force already (%s); nothing was changed\n",
-				head.Name, one.Name, terminal.Plain(why))
-			return !r.wait, err
+			t.Printf("%s: revision %s is on its way into force already (%s); nothing was changed\n", head.Name, one.Name, terminal.Plain(why))
+			return !r.wait, nil
 		}
 		return false, r.fit(ctx, t, q)
 	case policyv1alpha1.LabelCanary:
@@ -65,20 +68,270 @@ func (r *rollout) consent(ctx context.Context, t *terminal.Terminal, words, what
 	if !r.yes && !t.Asks {
 		return fmt.Errorf("nothing was changed: %s\nTo %s, add --yes", words, what)
 	}
-	//nolint:errcheck // Whoever cannot read it does not say yes, or has said so before.
-	fmt.Fprintln(t.Err, words)
+	t.Notef("%s", words)
 	if !r.yes && !t.Confirm(ctx, what+"?") {
 		return errors.New("nothing was changed")
 	}
 	return nil
 }
 
-// headsMeta lists the heads of bundles without what they hold.
-func headsMeta(ctx context.Context, c client.Client, namespace string) ([]metav1.PartialObjectMetadata, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
-	if err := c.List(ctx, list, client.InNamespace(namespace), client.HasLabels{policyv1alpha1.BundleLabel}); err != nil {
-		return nil, access.Explain(err, "list", access.ConfigMaps)
+// keeper is a program that keeps an object as it is in a repository; an edit by hand would be undone. It is known by a mark, which
+// stays when the program goes: verb is what kubectl takes to remove it, and key its name.
+type keeper struct {
+	program, object, verb, key string
+}
+
+// keeperOf finds out whether Argo CD, Flux or Helm manages an object, by the marks that they document:
+// https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/, https://fluxcd.io/flux/components/kustomize/kustomizations/
+// and https://fluxcd.io/flux/components/helm/helmreleases/. Argo CD leaves no mark of its own where it tracks by the usual label, as its
+// releases before 3.0 do: that counts where Argo CD wrote the object. Alone its writing says nothing, as it is remembered for good.
+func keeperOf(o client.Object) (keeper, bool) {
+	for _, mark := range []struct {
+		program, verb, key string
+		in                 map[string]string
+		counts             bool
+	}{
+		{"Argo CD", "annotate", "argocd.argoproj.io/tracking-id", o.GetAnnotations(), true},
+		{"Argo CD", "label", "argocd.argoproj.io/instance", o.GetLabels(), true},
+		{"Flux", "label", "kustomize.toolkit.fluxcd.io/name", o.GetLabels(), true},
+		{"Flux", "label", "helm.toolkit.fluxcd.io/name", o.GetLabels(), true},
+		{"Helm", "annotate", "meta.helm.sh/release-name", o.GetAnnotations(), true},
+		{"Argo CD", "label", "app.kubernetes.io/instance", o.GetLabels(), slices.ContainsFunc(o.GetManagedFields(), byArgoCD)},
+	} {
+		if value := mark.in[mark.key]; value != "" && mark.counts {
+			name, _, _ := strings.Cut(value, ":")
+			return keeper{mark.program, name, mark.verb, mark.key}, true
+		}
 	}
-	return list.Items, nil
+	return keeper{}, false
+}
+
+// byArgoCD knows the names under which Argo CD writes.
+func byArgoCD(entry metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == "argocd-controller" || entry.Manager == "argocd-application-controller"
+}
+
+// tell says who keeps a head, the change for its repository, and how to go on where the keeper is gone.
+func (k keeper) tell(t *terminal.Terminal, head *corev1.ConfigMap, to change) error {
+	t.Notef("ConfigMap %s is kept by %s (%s), which would undo a change made here. %s",
+		head.Name, k.program, terminal.Plain(k.object), to.advice(head))
+	t.Printf("%s", to.forGit(head))
+	t.Notef("Where %s does not keep it any more, take its mark away, and ask again: `kubectl %s configmap %s -n %s %s-`",
+		k.program, k.verb, head.Name, head.Namespace, k.key)
+	return terminal.ErrIncomplete
+}
+
+// reach is whom a canary would govern at present.
+type reach struct {
+	scope             canary.Scope
+	servers, matching int
+	shared            []shared
+}
+
+// shared are the servers that another canary governs as well, or would.
+type shared struct {
+	revision, scope, ending string
+	servers                 int
+	// prevails says that the other one began later, so that it has them.
+	prevails bool
+}
+
+// tellScope counts the servers in the scope of a canary, and warns where there are none, or where another canary has them as well.
+// Whoever may not see servers can still ask for the canary.
+func (r *rollout) tellScope(ctx context.Context, t *terminal.Terminal, c client.Client, q *request) error {
+	var list v1alpha1.ServerList
+	if err := c.List(ctx, &list); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		t.Notef("how many servers are in its scope is not known: %v", access.Explain(err, "list", access.Servers))
+		return nil
+	}
+	t.Notef("%s", strings.TrimSuffix(r.reach(q, list.Items).String(), "\n"))
+	return nil
+}
+
+// reach finds whom a canary would govern among servers. Of two canaries that would have a server that one has it which began later in its
+// scope.
+func (r *rollout) reach(q *request, servers []v1alpha1.Server) reach {
+	scope := canary.Scope{Selector: q.servers, Percent: int32(q.percent)}
+	mine := within(servers, scope, q.bundle)
+	found := reach{scope: scope, servers: len(servers), matching: len(mine)}
+	var began *policyv1alpha1.CanaryStatus // it governs in this scope already, and its time counts
+	for i := range q.before {
+		if one := &q.before[i]; q.concerns(one) && isCanary(one) && scopeOf(one) == scope {
+			began = one.Status.Canary
+		}
+	}
+	for i := range q.before {
+		other := &q.before[i]
+		if !isCanary(other) || isPaused(other) || q.concerns(other) {
+			continue
+		}
+		if both := len(within(mine, scopeOf(other), other.Spec.Bundle)); both > 0 {
+			found.shared = append(found.shared, shared{revision: other.Name, scope: scopeOf(other).String(), ending: r.ending(other), servers: both,
+				prevails: began != nil && other.Status.Canary != nil && other.Status.Canary.Since.After(began.Since.Time)})
+		}
+	}
+	return found
+}
+
+func within(servers []v1alpha1.Server, scope canary.Scope, bundle string) []v1alpha1.Server {
+	matcher := scope.Matcher(bundle)
+	return slices.DeleteFunc(slices.Clone(servers), func(s v1alpha1.Server) bool { return !matcher.Covers(s.Labels, s.Spec.SystemUUID) })
+}
+
+func (f reach) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "in its scope (%s) are now %d of %s\n", f.scope, f.matching, terminal.Count(f.servers, "server"))
+	if f.matching == 0 {
+		b.WriteString("Warning: the canary governs nobody until a server comes into its scope; " +
+			"look at the labels with `kubectl get servers --show-labels`\n")
+	}
+	for _, s := range f.shared {
+		later := "this one"
+		if s.prevails {
+			later = "that one"
+		}
+		fmt.Fprintf(&b, "Warning: canary %s (%s) has %d of them in its scope as well, and %s, which began later, governs these. "+
+			"To end that one: %s\n", s.revision, s.scope, s.servers, later, s.ending)
+	}
+	return b.String()
+}
+
+func isCanary(r *policyv1alpha1.PolicyRevision) bool {
+	return r.Status.Stage == policyv1alpha1.StageCanary
+}
+
+// isPaused says that a revision is a canary that has cost more than its budget.
+func isPaused(r *policyv1alpha1.PolicyRevision) bool {
+	return isCanary(r) && r.Status.Canary != nil && r.Status.Canary.Paused
+}
+
+func scopeOf(r *policyv1alpha1.PolicyRevision) canary.Scope {
+	if r.Status.Canary == nil {
+		return canary.Scope{}
+	}
+	return canary.Scope{Selector: r.Status.Canary.Selector, Percent: r.Status.Canary.Percent}
+}
+
+// underWay says what is on its way into force, or governs a part of the fleet, and how that is ended: a rollback of what is in force
+// ends no canary. The promotion of the target waits because it is what is asked for, and is left out; nil for no target.
+func (r *rollout) underWay(all []policyv1alpha1.PolicyRevision, target *policyv1alpha1.PolicyRevision) []string {
+	var words []string
+	for i := range all {
+		one := &all[i]
+		switch {
+		case one.AwaitsReplicas() && one == target:
+		case one.AwaitsReplicas():
+			active := meta.FindStatusCondition(one.Status.Conditions, policyv1alpha1.ConditionActive)
+			words = append(words, fmt.Sprintf("the promotion of revision %s has not come into force yet (%s); to withdraw it: %s",
+				one.Name, active.Message, r.ending(one)))
+		case isCanary(one):
+			is := "governs as a canary: " + scopeOf(one).String()
+			if isPaused(one) {
+				is = "is a canary that has paused itself: " + one.Status.Canary.Cost()
+			}
+			words = append(words, fmt.Sprintf("revision %s %s; to end it: %s", one.Name, is, r.ending(one)))
+		}
+	}
+	return words
+}
+
+// ending is the command that takes a revision back into the shadow.
+func (r *rollout) ending(one *policyv1alpha1.PolicyRevision) string {
+	return r.command("promote " + one.Status.Head + " --stage " + policyv1alpha1.LabelShadow)
+}
+
+// command is a command line of this group of commands, for bundles in the same namespace.
+func (r *rollout) command(words string) string {
+	if r.namespace != "" && r.namespace != defaultNamespace {
+		words += " -n " + r.namespace
+	}
+	return "`metalaw policy " + words + "`"
+}
+
+// unfit says why a revision ought not to come into force for every server; empty where nothing speaks against it.
+func (r *rollout) unfit(one *policyv1alpha1.PolicyRevision) string {
+	if !isPaused(one) {
+		return ""
+	}
+	return fmt.Sprintf("revision %s is a canary that has paused itself: %s. Promoted as it is, it governs the whole fleet. To end the canary: %s; "+
+		"then mend the bundle, and try the new version", one.Name, one.Status.Canary.Cost(), r.ending(one))
+}
+
+// standsStill says of a canary that has paused itself that to ask for the same scope again changes nothing; empty where it does.
+func (q *request) standsStill(head client.Object) string {
+	if q.stage != policyv1alpha1.LabelCanary || head.GetLabels()[policyv1alpha1.StageLabel] != q.stage {
+		return ""
+	}
+	for i := range q.before {
+		if one := &q.before[i]; q.concerns(one) && isPaused(one) && scopeOf(one) == (canary.Scope{Selector: q.servers, Percent: int32(q.percent)}) {
+			return fmt.Sprintf("nothing was changed: revision %s is a canary with this scope already, and has paused itself: %s. "+
+				"It takes no further server: give it another scope, or end it with --stage shadow and mend the bundle; where it was "+
+				"not to blame, --stage canary after that begins it anew", one.Name, one.Status.Canary.Cost())
+		}
+	}
+	return ""
+}
+
+// inForceAlready is the revision that is asked for, where it is in force by the label of this head and nothing was asked for since;
+// nil else.
+func (q *request) inForceAlready(head client.Object, others []metav1.PartialObjectMetadata) *policyv1alpha1.PolicyRevision {
+	in := policyv1alpha1.InForce(q.before)
+	if in == nil || q.stage != policyv1alpha1.LabelActive || !q.concerns(in) || head.GetLabels()[policyv1alpha1.StageLabel] != q.stage ||
+		labelOf(in, head.GetName()) != policyv1alpha1.LabelledActive {
+		return nil
+	}
+	for i := range q.before {
+		if q.before[i].AwaitsReplicas() {
+			return nil
+		}
+	}
+	at := activatedAt(head)
+	for i := range others {
+		o := &others[i]
+		if o.Name != head.GetName() && o.Labels[policyv1alpha1.StageLabel] == q.stage && !at.After(activatedAt(o)) {
+			return nil // it was asked for later, and the manager may not have seen it yet
+		}
+	}
+	return in
+}
+
+// askedAlready is the revision that is asked for, where its promotion by the label of this head waits and nothing was asked for since;
+// nil else. To label the head anew would be another promotion, where the first one comes into force in between.
+func (q *request) askedAlready(head client.Object, others []metav1.PartialObjectMetadata) *policyv1alpha1.PolicyRevision {
+	var waits *policyv1alpha1.PolicyRevision
+	for i := range q.before {
+		one := &q.before[i]
+		if !one.AwaitsReplicas() {
+			continue
+		}
+		if waits != nil || !q.concerns(one) {
+			return nil
+		}
+		waits = one
+	}
+	if waits == nil || head.GetLabels()[policyv1alpha1.StageLabel] != policyv1alpha1.LabelActive ||
+		labelOf(waits, head.GetName()) != policyv1alpha1.LabelledActive {
+		return nil
+	}
+	at := activatedAt(head)
+	for i := range others {
+		o := &others[i]
+		if o.Name != head.GetName() && o.Labels[policyv1alpha1.StageLabel] == policyv1alpha1.LabelActive && at.Before(activatedAt(o)) {
+			return nil // the manager may not have seen it yet
+		}
+	}
+	return waits
+}
+
+// activatedAt is when a head was activated last, as admission recorded it; the beginning of time where it recorded nothing.
+func activatedAt(o client.Object) time.Time {
+	record := strings.TrimSuffix(o.GetAnnotations()[policyv1alpha1.ActivatedByAnnotation], policyv1alpha1.ActivationRestored)
+	at, err := time.Parse(time.RFC3339Nano, record[strings.LastIndex(record, " ")+1:])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }

@@ -102,32 +102,33 @@ func (q *request) refusal(r *policyv1alpha1.PolicyRevision) string {
 	return fmt.Sprintf("ConfigMap %s changes nothing: %s", q.head, problem)
 }
 
-// stageOf is what a revision says of itself at each stage, and labels what it says of its label.
-var (
-	stageOf = map[string]policyv1alpha1.PolicyStage{
-		policyv1alpha1.LabelDraft: policyv1alpha1.StageDraft, policyv1alpha1.LabelShadow: policyv1alpha1.StageShadow,
-		policyv1alpha1.LabelCanary: policyv1alpha1.StageCanary, policyv1alpha1.LabelActive: policyv1alpha1.StageActive,
-	}
-	labels = map[string]policyv1alpha1.LabelledStage{
-		policyv1alpha1.LabelDraft: policyv1alpha1.LabelledDraft, policyv1alpha1.LabelShadow: policyv1alpha1.LabelledShadow,
-		policyv1alpha1.LabelCanary: policyv1alpha1.LabelledCanary, policyv1alpha1.LabelActive: policyv1alpha1.LabelledActive,
-	}
-)
+// labels is what a revision says of the label of its ConfigMap.
+var labels = map[string]policyv1alpha1.LabelledStage{
+	policyv1alpha1.LabelDraft: policyv1alpha1.LabelledDraft, policyv1alpha1.LabelShadow: policyv1alpha1.LabelledShadow,
+	policyv1alpha1.LabelCanary: policyv1alpha1.LabelledCanary, policyv1alpha1.LabelActive: policyv1alpha1.LabelledActive,
+}
 
-// labelOf is the label of a ConfigMap that holds a revision, as the manager saw it last.
 func labelOf(r *policyv1alpha1.PolicyRevision, head string) policyv1alpha1.LabelledStage {
-	i := slices.IndexFunc(r.Status.Heads, func(h policyv1alpha1.LabelledHead) bool { return h.Name == head })
-	if i < 0 {
-		return r.Status.LabelledStage
+	if known := headIn(r, head); known != nil {
+		return known.Stage
 	}
-	return r.Status.Heads[i].Stage
+	return r.Status.LabelledStage
+}
+
+// headIn is what the manager saw last of a ConfigMap that holds a revision; nil where it saw none of that name.
+func headIn(r *policyv1alpha1.PolicyRevision, name string) *policyv1alpha1.LabelledHead {
+	for i := range r.Status.Heads {
+		if r.Status.Heads[i].Name == name {
+			return &r.Status.Heads[i]
+		}
+	}
+	return nil
 }
 
 // seen says that the manager has seen the label that was asked for.
 func (q *request) seen(r *policyv1alpha1.PolicyRevision) bool {
-	i := slices.IndexFunc(r.Status.Heads, func(h policyv1alpha1.LabelledHead) bool { return h.Name == q.head })
-	if q.anew && q.record != "" && i >= 0 {
-		known := strings.TrimSuffix(r.Status.Heads[i].ActivatedBy, "...") // a long one is cut
+	if head := headIn(r, q.head); q.anew && q.record != "" && head != nil {
+		known := strings.TrimSuffix(head.ActivatedBy, "...") // a long one is cut
 		if known == "" || !strings.HasPrefix(q.record, known) {
 			return false // it knows of the former activation only
 		}
@@ -165,7 +166,7 @@ func (q *request) reached(r *policyv1alpha1.PolicyRevision) progress {
 	case policyv1alpha1.LabelDraft:
 		p.done = r.Status.Stage == policyv1alpha1.StageDraft || r.Status.Stage == policyv1alpha1.StageSuperseded
 	default:
-		p.done = r.Status.Stage == stageOf[q.stage]
+		p.done = r.Status.Stage == policyv1alpha1.StageShadow
 	}
 	// What is in force stays it until another is promoted.
 	p.failed = p.failed || !p.done && q.stage != policyv1alpha1.LabelActive && reason == policyv1alpha1.ReasonInForce
@@ -203,8 +204,8 @@ func (r *rollout) see(ctx context.Context, t *terminal.Terminal, c client.Client
 	if last.done || ctx.Err() != nil {
 		return nil //nolint:nilerr // Whoever interrupts it has what was asked for: the label is set.
 	}
-	_, err = fmt.Fprintf(t.Out, "%s: not in effect so far: %s. `metalaw policy history` tells how far it is\n", q.head, terminal.Plain(last.so()))
-	return err
+	t.Printf("%s: not in effect so far: %s. `metalaw policy history` tells how far it is\n", q.head, terminal.Plain(last.so()))
+	return nil
 }
 
 // until looks how far a request has come until that is decided, or time is over.
@@ -236,8 +237,8 @@ func (r *rollout) follow(ctx context.Context, t *terminal.Terminal, c client.Cli
 	case last.failed:
 		return fmt.Errorf("it did not come about: %s", last.words)
 	}
-	_, err = fmt.Fprintln(t.Out, last.words)
-	return err
+	t.Printf("%s\n", last.words)
+	return nil
 }
 
 // so is how far a request had come when it was looked at last.

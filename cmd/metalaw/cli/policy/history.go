@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -11,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
@@ -29,33 +30,27 @@ func historyCommand() *cobra.Command {
 			"when, and the ConfigMap that it came from.\n\nExit codes: 0 listed; 1 the cluster did not answer; 2 the command line makes no sense.",
 		Example: "  {{.}} policy history",
 		Args:    usage.NoArgs,
+		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
+			all, err := revisions(ctx, c)
+			if err != nil {
+				return err
+			}
+			lines := past(all)
+			output.Show(t, lines, func() {
+				var rows [][]string
+				for _, l := range lines {
+					rows = append(rows, l.row(t))
+				}
+				t.Table([]string{"REVISION", "PROMOTION", "STAGE", "SINCE", "SERVERS", "BY", "CONFIGMAP", "WHY"}, rows)
+			})
+			return nil
+		}),
 	}
 	flags.Register(cmd)
 	output.Register(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		t := terminal.Of(cmd)
-		c, err := flags.Connect(t.Err)
-		if err != nil {
-			return err
-		}
-		all, err := revisions(cmd.Context(), c)
-		if err != nil {
-			return err
-		}
-		lines := past(all)
-		if output.Structured() {
-			return output.Write(t.Out, lines)
-		}
-		var rows [][]string
-		for _, l := range lines {
-			rows = append(rows, l.row(time.Now()))
-		}
-		return terminal.Table(t.Out, []string{"REVISION", "PROMOTION", "STAGE", "SINCE", "SERVERS", "BY", "CONFIGMAP", "WHY"}, rows)
-	}
 	return cmd
 }
 
-// entry is one revision as history tells it.
 type entry struct {
 	Revision  string `json:"revision"`
 	Bundle    string `json:"bundle"`
@@ -95,13 +90,13 @@ func past(all []policyv1alpha1.PolicyRevision) []entry {
 // activation is the end of a record of who activated what: the digest, whose beginning the revision's name has already, and when.
 var activation = regexp.MustCompile(` sha256:[0-9a-f]{64} (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z`)
 
-func (e entry) row(now time.Time) []string {
+func (e entry) row(t *terminal.Terminal) []string {
 	number, since := "", ""
 	if e.Promotion > 0 {
 		number = strconv.Itoa(e.Promotion)
 	}
 	if e.Since != nil {
-		since = duration.HumanDuration(now.Sub(*e.Since)) + " ago"
+		since = t.Ago(*e.Since) + " ago"
 	}
 	stage := e.Stage
 	if e.InForce && stage != string(policyv1alpha1.StageActive) {

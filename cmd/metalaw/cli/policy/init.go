@@ -3,8 +3,8 @@
 package policy
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -34,17 +34,14 @@ func initCommand() *cobra.Command {
 			"Files that are there already are never overwritten.\n\n" +
 			"Exit codes: 0 the files are written; 1 one was there already, or could not be written; 2 the command line makes no sense.",
 		Example: "  {{.}} policy init fleet\n  {{.}} policy init --from no-discovery --name lab ./bundles/lab",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage.Errorf("init takes one directory; see --help")
-			}
-			return initialise(terminal.Of(cmd).Out, args[0], from, name)
-		},
+		Args:    usage.OneArg("init takes one directory"),
+		RunE: terminal.Run(func(_ context.Context, t *terminal.Terminal, args []string) error {
+			return initialise(t, args[0], from, name)
+		}),
 	}
 	cmd.Flags().StringVar(&from, "from", from, "the built-in bundle to start from: "+strings.Join(policies.ShippedNames(), ", "))
 	cmd.Flags().StringVar(&name, "name", "", "name of the new bundle; that of the directory where it is left out")
-	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(policies.ShippedNames(), cobra.ShellCompDirectiveNoFileComp))
+	terminal.Offer(cmd, "from", policies.ShippedNames())
 	return cmd
 }
 
@@ -62,7 +59,7 @@ var (
 // firstVersion is the version of a bundle that nobody has changed yet.
 const firstVersion = "0.1.0"
 
-func initialise(out io.Writer, dir, from, name string) error {
+func initialise(t *terminal.Terminal, dir, from, name string) error {
 	files, err := policies.Shipped(from)
 	if err != nil {
 		return usage.Errorf("%v; there are %s", err, strings.Join(policies.ShippedNames(), ", "))
@@ -95,13 +92,11 @@ func initialise(out io.Writer, dir, from, name string) error {
 		if err := os.WriteFile(filepath.Join(dir, file), files[file], 0o644); err != nil { //nolint:gosec // For a repository.
 			return err
 		}
-		if _, err := fmt.Fprintln(out, filepath.Join(dir, file)); err != nil {
-			return err
-		}
+		t.Printf("%s\n", filepath.Join(dir, file))
 	}
-	_, err = fmt.Fprintf(out, "\nBundle %s %s, from %s. Next:\n  metalaw policy verify -f %s\n  kubectl apply --server-side -k %s\n",
+	t.Printf("\nBundle %s %s, from %s. Next:\n  metalaw policy verify -f %s\n  kubectl apply --server-side -k %s\n",
 		name, firstVersion, from, dir, dir)
-	return err
+	return nil
 }
 
 // quoted is a text as YAML writes it: in quotes where it would be read as a number or a boolean without them.

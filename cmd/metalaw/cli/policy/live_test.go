@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -88,11 +87,9 @@ func TestVerifyLiveTellsWhichRevisionsInUseThisVersionWouldHold(t *testing.T) {
 			for _, r := range c.stored {
 				api.WithObjects(r)
 			}
-			cmd, out := &cobra.Command{}, &bytes.Buffer{}
-			cmd.SetOut(out)
-			cmd.SetContext(t.Context())
+			out := &bytes.Buffer{}
 			e := &examination{output: terminal.OutputAs(terminal.Text)}
-			err := e.verifyLive(cmd, api.Build(), false)
+			err := e.verifyLive(t.Context(), &terminal.Terminal{Out: out}, api.Build(), false)
 			if errors.Is(err, terminal.ErrIncomplete) == c.well || !errors.Is(err, terminal.ErrIncomplete) && err != nil {
 				t.Error(err)
 			}

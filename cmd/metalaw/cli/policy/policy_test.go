@@ -98,7 +98,7 @@ func TestWhatInitWritesDescribesItself(t *testing.T) {
 
 func TestHistoryShowsWhoAndWhen(t *testing.T) {
 	e := entry{By: "axel sha256:" + strings.Repeat("0a", 32) + " 2026-01-31T10:00:00.123456789Z restored"}
-	if got := e.row(time.Now())[5]; got != "axel 2026-01-31T10:00:00Z restored" {
+	if got := e.row(&terminal.Terminal{Now: time.Now()})[5]; got != "axel 2026-01-31T10:00:00Z restored" {
 		t.Error(got)
 	}
 }
@@ -116,7 +116,7 @@ func TestHistoryTellsThatAPromotionWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := past([]policyv1alpha1.PolicyRevision{c.revision})[0]
-			if got := e.row(time.Now())[2]; got != c.stage || e.AwaitsStage != c.json {
+			if got := e.row(&terminal.Terminal{Now: time.Now()})[2]; got != c.stage || e.AwaitsStage != c.json {
 				t.Errorf("%s, %q", got, e.AwaitsStage)
 			}
 		})

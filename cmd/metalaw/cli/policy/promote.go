@@ -48,7 +48,7 @@ func (r *rollout) register(cmd *cobra.Command) {
 }
 
 // check says what of the flags makes no sense.
-func (r *rollout) check() error {
+func (r *rollout) check(*cobra.Command, []string) error {
 	if r.timeout <= 0 {
 		return usage.Errorf("--timeout=%s: write a time above zero, such as 2m", r.timeout)
 	}
@@ -72,36 +72,23 @@ func promoteCommand() *cobra.Command {
 			"did not come about in time, or was interrupted; 2 the command line makes no sense.",
 		Example: "  {{.}} policy promote fleet-1.4.0 --stage shadow\n" +
 			"  {{.}} policy promote fleet-1.4.0 --stage canary --servers 'rack in (r1, r2)'\n  {{.}} policy promote fleet-1.4.0 --wait",
+		Args: cobra.MatchAll(usage.OneArg("promote takes the name of one ConfigMap; `metalaw policy history` lists them"),
+			func(*cobra.Command, []string) error { return to.check(policyv1alpha1.Stages()) }, r.check),
+		RunE: r.flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
+			head, err := findHead(ctx, c, r.namespace, args[0])
+			if err != nil {
+				return untouched(ctx, err)
+			}
+			return r.apply(ctx, t, c, head, to, "")
+		}),
 	}
 	r.register(cmd)
 	f := cmd.Flags()
 	f.StringVar(&to.stage, "stage", to.stage, "the stage to bring it to: draft, shadow, canary or active")
 	f.StringVar(&to.servers, "servers", "", "labels of the servers that a canary governs")
 	f.IntVar(&to.percent, "percent", 0, "share of the servers that a canary governs, 1 to 100; with --servers, of those")
-	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("stage", cobra.FixedCompletions(policyv1alpha1.Stages(), cobra.ShellCompDirectiveNoFileComp))
-	cmd.ValidArgsFunction = one(completing(&r.flags, headNames(&r.namespace)))
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usage.Errorf("promote takes the name of one ConfigMap; `metalaw policy history` lists them; see --help")
-		}
-		if err := to.check(policyv1alpha1.Stages()); err != nil {
-			return err
-		}
-		if err := r.check(); err != nil {
-			return err
-		}
-		t := terminal.Of(cmd)
-		c, err := r.flags.Connect(t.Err)
-		if err != nil {
-			return err
-		}
-		head, err := findHead(cmd.Context(), c, r.namespace, args[0])
-		if err != nil {
-			return untouched(cmd.Context(), err)
-		}
-		return r.apply(cmd.Context(), t, c, head, to, "")
-	}
+	terminal.Offer(cmd, "stage", policyv1alpha1.Stages())
+	cmd.ValidArgsFunction = r.flags.Complete(1, headNames(&r.namespace))
 	return cmd
 }
 
@@ -166,9 +153,7 @@ func (r *rollout) apply(ctx context.Context, t *terminal.Terminal, c client.Clie
 			asked.record = now
 		}
 	}
-	if _, err := fmt.Fprintf(t.Out, "%s: %s\n", head.Name, to.stage); err != nil {
-		return err
-	}
+	t.Printf("%s: %s\n", head.Name, to.stage)
 	return r.see(ctx, t, c, asked)
 }
 
@@ -251,9 +236,6 @@ const changesTime = 30 * time.Second
 
 // leftAt says of an error at which stage it leaves a head that was active.
 func leftAt(head *corev1.ConfigMap, err error) error {
-	if err == nil {
-		return nil
-	}
 	return fmt.Errorf("ConfigMap %s was labelled active already, is labelled %s since a moment ago, and could not be labelled active again; "+
 		"ask again: %w", head.Name, policyv1alpha1.LabelDraft, err)
 }
@@ -263,8 +245,7 @@ func (r *rollout) noticed(ctx context.Context, c client.Client, head *corev1.Con
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, r.timeout, true, func(ctx context.Context) (bool, error) {
 		all, err := revisions(ctx, c)
 		seen := !slices.ContainsFunc(all, func(one policyv1alpha1.PolicyRevision) bool {
-			is := func(h policyv1alpha1.LabelledHead) bool { return h.Name == head.Name }
-			holds := one.Status.Head == head.Name || slices.ContainsFunc(one.Status.Heads, is)
+			holds := one.Status.Head == head.Name || headIn(&one, head.Name) != nil
 			return holds && labelOf(&one, head.Name) == policyv1alpha1.LabelledActive
 		})
 		return seen, err

@@ -51,9 +51,8 @@ func renderCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&live, "live", false, "show how many servers of the cluster are in each state")
 	flags.Register(cmd)
 	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("revision", completing(flags, revisionNames))
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		t := terminal.Of(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("revision", flags.Complete(0, revisionNames))
+	cmd.RunE = terminal.Run(func(ctx context.Context, t *terminal.Terminal, _ []string) error {
 		var c client.Client
 		if live || revision != "" {
 			var err error
@@ -61,26 +60,24 @@ func renderCommand() *cobra.Command {
 				return err
 			}
 		}
-		l, err := drawn(cmd.Context(), c, &from, revision, t.In)
+		l, err := drawn(ctx, c, &from, revision, t.In)
 		if err != nil {
 			return err
 		}
 		var counts render.Counts
 		if live {
-			if counts, err = count(cmd.Context(), c, revision); err != nil {
+			if counts, err = count(ctx, c, revision); err != nil {
 				return access.Explain(err, "list", "servers")
 			}
 		}
 		draw := map[string]func(*lifecycle.Lifecycle, render.Counts) string{
 			"mermaid": render.Mermaid, "dot": render.DOT, "svg": render.SVG, "markdown": render.Markdown}[output.String()]
-		if _, err := io.WriteString(t.Out, draw(l, counts)); err != nil {
-			return err
-		}
+		t.Printf("%s", draw(l, counts))
 		if elsewhere := undrawn(l, counts); elsewhere != "" {
-			_, err = fmt.Fprintf(t.Err, "not drawn, because this lifecycle has no such state: %s\n", elsewhere)
+			t.Notef("not drawn, because this lifecycle has no such state: %s", elsewhere)
 		}
-		return err
-	}
+		return nil
+	})
 	return cmd
 }
 

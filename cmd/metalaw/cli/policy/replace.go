@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 )
 
-// content is what a file is to hold.
 type content struct {
 	path string
 	data []byte

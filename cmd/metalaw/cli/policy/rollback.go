@@ -44,23 +44,15 @@ func rollbackCommand() *cobra.Command {
 			"Exit codes: 0 it is promoted, and with --wait in force; 1 it was refused, there is nothing to go back to, another program keeps the " +
 			"ConfigMap, it did not come about in time, or it was interrupted; 2 the command line makes no sense.",
 		Example: "  {{.}} policy rollback --wait\n  {{.}} policy rollback --to fleet-1.3.0-9b1d0a77c2",
-		Args:    usage.NoArgs,
+		Args:    cobra.MatchAll(usage.NoArgs, r.check),
+		RunE: r.flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
+			return r.goBack(ctx, t, c, to)
+		}),
 	}
 	r.register(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "the PolicyRevision to go back to; the one before the present one where it is left out")
 	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("to", completing(&r.flags, revisionNames))
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := r.check(); err != nil {
-			return err
-		}
-		t := terminal.Of(cmd)
-		c, err := r.flags.Connect(t.Err)
-		if err != nil {
-			return err
-		}
-		return r.goBack(cmd.Context(), t, c, to)
-	}
+	_ = cmd.RegisterFlagCompletionFunc("to", r.flags.Complete(0, revisionNames))
 	return cmd
 }
 
@@ -75,8 +67,7 @@ func (r *rollout) goBack(ctx context.Context, t *terminal.Terminal, c client.Cli
 		return untouched(ctx, err)
 	}
 	if words := forward(all, target, to); words != "" {
-		//nolint:errcheck // It is told for people, and what is done does not depend on it.
-		fmt.Fprintln(t.Err, words)
+		t.Notef("%s", words)
 	}
 	head, err := r.headOf(ctx, c, all, target)
 	if err != nil {
@@ -102,8 +93,7 @@ func (r *rollout) target(ctx context.Context, t *terminal.Terminal, all []policy
 		return target, nil
 	}
 	if to != "" {
-		//nolint:errcheck // It is told for people, and what is done does not depend on it.
-		fmt.Fprintln(t.Err, strings.Join(words, "\n"))
+		t.Notef("%s", strings.Join(words, "\n"))
 		return target, nil
 	}
 	return target, r.consent(ctx, t, strings.Join(words, "\n"),
@@ -172,7 +162,6 @@ func nothingFormer(inForce, rises *policyv1alpha1.PolicyRevision) error {
 		"is gone. `metalaw policy history` lists the revisions; --to REVISION goes to one of them")
 }
 
-// since is when a revision came to its stage.
 func since(r *policyv1alpha1.PolicyRevision) time.Time {
 	if r.Status.StageSince == nil {
 		return time.Time{}
@@ -319,8 +308,6 @@ func (r *rollout) restore(ctx context.Context, t *terminal.Terminal, c client.Cl
 	if revision.Spec.Source == nil {
 		why = "it is built in, and this ConfigMap is made of the PolicyRevision"
 	}
-	if _, err := fmt.Fprintf(t.Out, "%s: active; %s\n", head.Name, why); err != nil {
-		return err
-	}
+	t.Printf("%s: active; %s\n", head.Name, why)
 	return r.see(ctx, t, c, asked)
 }

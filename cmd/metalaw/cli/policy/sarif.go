@@ -24,12 +24,10 @@ type sarifLog struct {
 }
 
 type sarifRun struct {
-	Tool    sarifTool     `json:"tool"`
+	Tool struct {
+		Driver sarifDriver `json:"driver"`
+	} `json:"tool"`
 	Results []sarifResult `json:"results"`
-}
-
-type sarifTool struct {
-	Driver sarifDriver `json:"driver"`
 }
 
 type sarifDriver struct {
@@ -57,10 +55,10 @@ type sarifCodeFlow struct {
 }
 
 type sarifThreadFlow struct {
-	Locations []sarifThreadFlowLocation `json:"locations"`
+	Locations []sarifStep `json:"locations"`
 }
 
-type sarifThreadFlowLocation struct {
+type sarifStep struct {
 	Location sarifLocation `json:"location"`
 }
 
@@ -80,12 +78,10 @@ type sarifLocation struct {
 }
 
 type sarifPhysical struct {
-	Artifact sarifArtifact `json:"artifactLocation"`
-	Region   *sarifRegion  `json:"region,omitempty"`
-}
-
-type sarifArtifact struct {
-	URI string `json:"uri"`
+	Artifact struct {
+		URI string `json:"uri"`
+	} `json:"artifactLocation"`
+	Region *sarifRegion `json:"region,omitempty"`
 }
 
 type sarifRegion struct {
@@ -97,8 +93,8 @@ var sarifLevels = map[diag.Severity]string{diag.Error: "error", diag.Warning: "w
 
 // sarif is the findings in the form that code hosts and editors read.
 func (v verdict) sarif() sarifLog {
-	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "metalaw", InformationURI: "https://github.com/metalaw/metalaw", Rules: []sarifRule{}}},
-		Results: []sarifResult{}}
+	run := sarifRun{Results: []sarifResult{}}
+	run.Tool.Driver = sarifDriver{Name: "metalaw", InformationURI: "https://github.com/metalaw/metalaw", Rules: []sarifRule{}}
 	var codes []string
 	for _, d := range v.report.Found {
 		codes = append(codes, d.Code)
@@ -131,7 +127,8 @@ func (v verdict) sarif() sarifLog {
 // physical is a place in a file of the bundle, in what was read.
 func (v verdict) physical(file string, line, column int) sarifPhysical {
 	file, line, column = v.Place(file, line, column)
-	at := sarifPhysical{Artifact: sarifArtifact{URI: uriReference(file)}}
+	at := sarifPhysical{}
+	at.Artifact.URI = uriReference(file)
 	if line > 0 {
 		at.Region = &sarifRegion{StartLine: line, StartColumn: max(1, column)}
 	}
@@ -149,7 +146,7 @@ func uriReference(file string) string {
 func (v verdict) codeFlow(d diag.Diagnostic, x *verify.Counterexample) sarifCodeFlow {
 	var flow sarifThreadFlow
 	add := func(at sarifPhysical, text string) {
-		flow.Locations = append(flow.Locations, sarifThreadFlowLocation{sarifLocation{at, &sarifMessage{text}}})
+		flow.Locations = append(flow.Locations, sarifStep{sarifLocation{at, &sarifMessage{text}}})
 	}
 	places := lifecycle.Places(v.report.Files[bundle.LifecycleFile])
 	moves := func(steps []verify.Step) {

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func schemaCommand() *cobra.Command {
 	}
 	var output terminal.Output
 	output.Register(cmd, terminal.AsJSON, terminal.AsYAML)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = terminal.Run(func(_ context.Context, t *terminal.Terminal, args []string) error {
 		if len(args) != 1 || !slices.Contains(topics, args[0]) {
 			return usage.Errorf("name one topic: %s", strings.Join(topics, ", "))
 		}
@@ -41,8 +42,8 @@ func schemaCommand() *cobra.Command {
 		if list, ok := reference[args[0]]; ok {
 			value = list(policies.Vocabulary())
 		}
-		return output.Write(terminal.Of(cmd).Out, value)
-	}
+		return output.Write(t.Out, value)
+	})
 	return cmd
 }
 

@@ -271,7 +271,7 @@ func TestAnInterruptionBeforeTheChangeSaysThatThereIsNone(t *testing.T) {
 
 func TestATimeoutThatIsNoTime(t *testing.T) {
 	for _, timeout := range []time.Duration{0, -time.Second} {
-		if err := (&rollout{timeout: timeout}).check(); err == nil {
+		if err := (&rollout{timeout: timeout}).check(nil, nil); err == nil {
 			t.Errorf("%s is accepted", timeout)
 		}
 	}

@@ -3,7 +3,9 @@
 package policy
 
 import (
-	"fmt"
+	"context"
+	"encoding/xml"
+	"os"
 	"slices"
 	"strings"
 
@@ -28,12 +30,13 @@ func testCommand() *cobra.Command {
 		Example: "  {{.}} policy test -f ./fleet -v\n  {{.}} policy test -f ./fleet --junit results.xml",
 		Args:    usage.NoArgs,
 	}
-	e.register(cmd)
+	e.from.Register(cmd)
+	e.output.Register(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also name what passed, and what nothing exercises")
 	cmd.Flags().StringVar(&junit, "junit", "", "also write the results to a file, in the form of JUnit")
 	_ = cmd.MarkFlagFilename("junit", "xml") // the error is about a flag that does not exist
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		v, err := e.examine(cmd)
+	cmd.RunE = terminal.Run(func(ctx context.Context, t *terminal.Terminal, _ []string) error {
+		v, err := e.examine(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -42,29 +45,30 @@ func testCommand() *cobra.Command {
 				return err
 			}
 		}
-		return e.tell(cmd, v, !v.failed(), func(t *terminal.Terminal) error { return v.results(t, verbose) })
-	}
+		return e.tell(t, v, !v.failed(), func() { v.results(t, verbose) })
+	})
 	return cmd
 }
 
 // testCase is one scenario or one test of the Rego.
 type testCase struct {
-	scenario            bool
-	name, file, message string
-	line                int
-	passed              bool
+	scenario bool
+	Name     string `json:"name"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Passed   bool   `json:"passed"`
+	Message  string `json:"message,omitempty"`
 }
 
-// cases are the scenarios and then the tests, each in its order.
 func (v verdict) cases() []testCase {
 	var all []testCase
 	for _, s := range v.report.Scenarios {
 		file, line, _ := v.Place(bundle.ScenariosFile, s.Line, 1)
-		all = append(all, testCase{scenario: true, name: s.Name, passed: s.Passed, message: s.Message, file: file, line: line})
+		all = append(all, testCase{scenario: true, Name: s.Name, Passed: s.Passed, Message: s.Message, File: file, Line: line})
 	}
 	for _, r := range v.report.Tests {
 		file, line, _ := v.Place(r.File, r.Line, 1)
-		all = append(all, testCase{name: r.Name, passed: r.Passed, message: r.Message, file: file, line: line})
+		all = append(all, testCase{Name: r.Name, Passed: r.Passed, Message: r.Message, File: file, Line: line})
 	}
 	return all
 }
@@ -84,62 +88,99 @@ func (v verdict) broken() diag.List {
 }
 
 func (v verdict) failed() bool {
-	for _, c := range v.cases() {
-		if !c.passed {
-			return true
-		}
-	}
-	return len(v.broken()) > 0
+	return len(v.broken()) > 0 || slices.ContainsFunc(v.cases(), func(c testCase) bool { return !c.Passed })
 }
 
-func (v verdict) results(t *terminal.Terminal, verbose bool) error {
-	for _, d := range v.broken() {
-		if err := finding(t, v.Placed(d)); err != nil {
-			return err
-		}
+func (v verdict) results(t *terminal.Terminal, verbose bool) {
+	broken := v.broken()
+	for _, d := range broken {
+		finding(t, v.Placed(d))
 	}
 	passed, all := 0, v.cases()
 	for _, c := range all {
-		word, colour := "PASS", terminal.Good
-		if c.passed {
+		word, colour := "FAIL", terminal.Bad
+		if c.Passed {
 			passed++
-			if !verbose {
-				continue
-			}
-		} else {
-			word, colour = "FAIL", terminal.Bad
+			word, colour = "PASS", terminal.Good
 		}
-		if _, err := fmt.Fprintf(t.Out, "%s  %s  (%s:%d)\n", t.Paint(colour, word, 0), terminal.Plain(c.name), c.file, c.line); err != nil {
-			return err
+		if c.Passed && !verbose {
+			continue
 		}
-		if c.message != "" {
-			if _, err := fmt.Fprintf(t.Out, "      %s\n", terminal.Plain(c.message)); err != nil {
-				return err
-			}
+		t.Printf("%s  %s  (%s:%d)\n", t.Paint(colour, word, 0), terminal.Plain(c.Name), c.File, c.Line)
+		if c.Message != "" {
+			t.Printf("      %s\n", terminal.Plain(c.Message))
 		}
 	}
-	if n := len(v.broken()); n > 0 {
-		_, err := fmt.Fprintf(t.Out, "%s: %s above; so not all can be run, and %d of the %d that could be passed\n",
-			t.Paint(terminal.Bad, "failed", 0), terminal.Count(n, "error"), passed, len(all))
-		return err
+	if len(broken) > 0 {
+		t.Printf("%s: %s above; so not all can be run, and %d of the %d that could be passed\n",
+			t.Paint(terminal.Bad, "failed", 0), terminal.Count(len(broken), "error"), passed, len(all))
+		return
 	}
 	c := v.report.Coverage
-	if _, err := fmt.Fprintf(t.Out, "%d of %d passed; exercised: %d of %d rules, %d of %d effects, %d of %d lines of Rego\n",
-		passed, len(all), c.Exercised, c.Rules, c.Shown, c.Effects, c.Evaluated, c.Lines); err != nil {
-		return err
-	}
-	if !verbose {
-		return nil
-	}
+	t.Printf("%d of %d passed; exercised: %d of %d rules, %d of %d effects, %d of %d lines of Rego\n",
+		passed, len(all), c.Exercised, c.Rules, c.Shown, c.Effects, c.Evaluated, c.Lines)
 	for _, missed := range []struct {
 		what  string
 		names []string
 	}{{"rules", c.MissedRules}, {"effects", c.MissedEffects}, {"lines", c.MissedLines}} {
-		if len(missed.names) > 0 {
-			if _, err := fmt.Fprintf(t.Out, "%s that nothing exercises: %s\n", missed.what, strings.Join(missed.names, ", ")); err != nil {
-				return err
-			}
+		if verbose && len(missed.names) > 0 {
+			t.Printf("%s that nothing exercises: %s\n", missed.what, strings.Join(missed.names, ", "))
 		}
 	}
-	return nil
+}
+
+// The types are the part of JUnit's XML that CI systems agree on.
+type junitSuites struct {
+	XMLName xml.Name     `xml:"testsuites"`
+	Suites  []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Name    string        `xml:"name,attr"`
+	Class   string        `xml:"classname,attr"`
+	File    string        `xml:"file,attr,omitempty"`
+	Line    int           `xml:"line,attr,omitempty"`
+	Failure *junitFailure `xml:"failure,omitempty"`
+}
+
+type junitFailure struct {
+	Message string `xml:"message,attr"`
+}
+
+func (s *junitSuite) add(c testCase) {
+	one := junitCase{Name: c.Name, Class: s.Name, File: c.File, Line: c.Line}
+	if !c.Passed {
+		s.Failures++
+		one.Failure = &junitFailure{Message: c.Message}
+	}
+	s.Tests++
+	s.Cases = append(s.Cases, one)
+}
+
+// writeJUnit writes all results to a file. What keeps the bundle from being compiled is a failed case of its own suite.
+func (v verdict) writeJUnit(path string) error {
+	scenarios, tests, compile := junitSuite{Name: "scenarios"}, junitSuite{Name: "rego"}, junitSuite{Name: "compile"}
+	for _, c := range v.cases() {
+		if c.scenario {
+			scenarios.add(c)
+		} else {
+			tests.add(c)
+		}
+	}
+	for _, d := range v.broken() {
+		d = v.Placed(d)
+		compile.add(testCase{Name: d.Code + " " + d.Rule, File: d.File, Line: d.Line, Message: d.Message + " (" + d.Hint + ")"})
+	}
+	text, err := xml.MarshalIndent(junitSuites{Suites: []junitSuite{compile, scenarios, tests}}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append([]byte(xml.Header), append(text, '\n')...), 0o644) //nolint:gosec // CI systems read it as another user.
 }

@@ -3,14 +3,12 @@
 package policy
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/policy/source"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
@@ -20,52 +18,38 @@ import (
 	"github.com/metalaw/metalaw/policies"
 )
 
-// asSARIF is the form that code scanners exchange.
-const asSARIF = "sarif"
-
 // examination is what verify and test share: where the bundle is, and in which form its verdict is told.
 type examination struct {
 	from   source.Flags
 	output terminal.Output
 }
 
-func (e *examination) register(cmd *cobra.Command, words ...string) {
-	e.from.Register(cmd)
-	e.output.Register(cmd, words...)
-}
-
 // examine reads the bundle and holds it to all that the manager holds it to.
-func (e *examination) examine(cmd *cobra.Command) (verdict, error) {
-	m, err := e.from.Read(cmd.Context(), cmd.InOrStdin())
+func (e *examination) examine(ctx context.Context, t *terminal.Terminal) (verdict, error) {
+	m, err := e.from.Read(ctx, t.In)
 	if none, ok := errors.AsType[*source.LoadError](err); ok {
 		return verdict{Bundle: none.Bundle, report: bundle.Report{Found: none.Found}}, nil
 	}
 	if err != nil {
 		return verdict{}, err
 	}
-	b, report, err := policies.Accept(cmd.Context(), m.Files)
+	b, report, err := policies.Accept(ctx, m.Files)
 	return verdict{Bundle: m, bundle: b, report: report}, err
 }
 
 // tell writes a verdict; text writes it for people. The error says that not all is well.
-func (e *examination) tell(cmd *cobra.Command, v verdict, well bool, text func(*terminal.Terminal) error) error {
-	t := terminal.Of(cmd)
-	var err error
-	switch {
-	case e.output.String() == asSARIF:
-		err = terminal.JSON(t.Out, v.sarif())
-	case e.output.Structured():
-		err = e.output.Write(t.Out, v.json())
-	default:
-		err = text(t)
+func (e *examination) tell(t *terminal.Terminal, v verdict, well bool, text func()) error {
+	var document any = v.json()
+	if e.output.String() == terminal.AsSARIF {
+		document = v.sarif()
 	}
-	if err == nil && !well {
-		err = terminal.ErrIncomplete
+	e.output.Show(t, document, text)
+	if !well {
+		return terminal.ErrIncomplete
 	}
-	return err
+	return nil
 }
 
-// verdict is what there is to say of a bundle.
 type verdict struct {
 	*source.Bundle
 	bundle *bundle.Bundle
@@ -82,54 +66,37 @@ func (v verdict) count(s diag.Severity) int {
 	return n
 }
 
-func (v verdict) text(t *terminal.Terminal, notes bool) error {
+func (v verdict) text(t *terminal.Terminal, notes bool) {
 	for _, d := range v.report.Found {
 		if (d.Severity == diag.Info && !notes) || d.Code == verify.CodeNotProven { // what is not proven is told below in any case
 			continue
 		}
-		if err := finding(t, v.Placed(d)); err != nil {
-			return err
-		}
-		if err := v.example(t, d); err != nil {
-			return err
+		finding(t, v.Placed(d))
+		if x := v.counterexample(d); x != nil && d.Severity != diag.Info {
+			t.Printf("    for example: %s\n", strings.ReplaceAll(x.String(), "\n", "\n        "))
 		}
 	}
 	for _, words := range v.report.Verification.Undecided {
-		if _, err := fmt.Fprintf(t.Out, "not proven: %s\n", terminal.Plain(words)); err != nil {
-			return err
-		}
+		t.Printf("not proven: %s\n", terminal.Plain(words))
 	}
 	hidden := ""
 	if n := v.count(diag.Info); n > 0 && !notes {
 		hidden = fmt.Sprintf(", %s (--notes)", terminal.Count(n, "note"))
 	}
 	if v.bundle == nil {
-		_, err := fmt.Fprintf(t.Out, "%s: %s: %s, %s%s\n", v.Name, t.Paint(terminal.Bad, "refused", 0),
+		t.Printf("%s: %s: %s, %s%s\n", v.Name, t.Paint(terminal.Bad, "refused", 0),
 			terminal.Count(v.count(diag.Error), "error"), terminal.Count(v.count(diag.Warning), "warning"), hidden)
-		return err
+		return
 	}
-	c := v.report.Coverage
-	_, err := fmt.Fprintf(t.Out, "%s: %s: bundle %s %s, %d states, %d rules, %d scenarios, %d Rego tests, %s%s\nrevision %s, digest %s\n",
-		v.Name, t.Paint(terminal.Good, "accepted", 0), v.bundle.Name, v.bundle.Version, len(v.bundle.Lifecycle.States()), c.Rules,
+	t.Printf("%s: %s: bundle %s %s, %d states, %d rules, %d scenarios, %d Rego tests, %s%s\nrevision %s, digest %s\n",
+		v.Name, t.Paint(terminal.Good, "accepted", 0), v.bundle.Name, v.bundle.Version, len(v.bundle.Lifecycle.States()), v.report.Coverage.Rules,
 		len(v.report.Scenarios), len(v.report.Tests), terminal.Count(v.count(diag.Warning), "warning"), hidden,
 		v.bundle.Revision.Name, v.bundle.Revision.Digest)
-	if taken := v.taken(); err == nil && len(taken) > 0 {
-		_, err = fmt.Fprintf(t.Out, "taken from the built-in default, because the bundle leaves them out: %s\n", strings.Join(taken, ", "))
+	if taken := v.taken(); len(taken) > 0 {
+		t.Printf("taken from the built-in default, because the bundle leaves them out: %s\n", strings.Join(taken, ", "))
 	}
-	return err
 }
 
-// kustomized names the command for what a kustomization in the directory makes, which is not read here.
-func (v verdict) kustomized(t *terminal.Terminal) error {
-	command := v.Kustomized()
-	if command == "" {
-		return nil
-	}
-	_, err := fmt.Fprintf(t.Out, "the kustomization of the directory was not read; to verify what it makes: %s\n", command)
-	return err
-}
-
-// taken are the files that were filled in.
 func (v verdict) taken() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(v.report.Files)) {
@@ -138,19 +105,6 @@ func (v verdict) taken() []string {
 		}
 	}
 	return names
-}
-
-// example shows the facts by which a finding of verification shows, below it.
-func (v verdict) example(t *terminal.Terminal, d diag.Diagnostic) error {
-	if d.Severity == diag.Info {
-		return nil
-	}
-	x := v.counterexample(d)
-	if x == nil {
-		return nil
-	}
-	_, err := fmt.Fprintf(t.Out, "    for example: %s\n", strings.ReplaceAll(x.String(), "\n", "\n        "))
-	return err
 }
 
 // counterexample is the facts by which a finding of verification shows; nil where there are none.
@@ -175,7 +129,7 @@ func (v verdict) examples(notes bool) string {
 var colours = map[diag.Severity]terminal.Colour{diag.Error: terminal.Bad, diag.Warning: terminal.Wary}
 
 // finding writes a finding as compilers do, with the hint on a line of its own.
-func finding(t *terminal.Terminal, d diag.Diagnostic) error {
+func finding(t *terminal.Terminal, d diag.Diagnostic) {
 	where := d.File
 	if d.Line > 0 {
 		where = fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Column)
@@ -184,15 +138,12 @@ func finding(t *terminal.Terminal, d diag.Diagnostic) error {
 	if d.Rule != "" {
 		rule = d.Rule + ": "
 	}
-	text := fmt.Sprintf("%s: %s: %s%s [%s]\n", where, t.Paint(colours[d.Severity], string(d.Severity), 0), rule, terminal.Plain(d.Message), d.Code)
+	t.Printf("%s: %s: %s%s [%s]\n", where, t.Paint(colours[d.Severity], string(d.Severity), 0), rule, terminal.Plain(d.Message), d.Code)
 	if d.Hint != "" {
-		text += "    " + terminal.Plain(d.Hint) + "\n"
+		t.Printf("    %s\n", terminal.Plain(d.Hint))
 	}
-	_, err := io.WriteString(t.Out, text)
-	return err
 }
 
-// jsonReport is the verdict for other programs.
 type jsonReport struct {
 	Source    string          `json:"source"`
 	Accepted  bool            `json:"accepted"`
@@ -201,8 +152,8 @@ type jsonReport struct {
 	Revision  string          `json:"revision,omitempty"`
 	Digest    string          `json:"digest,omitempty"`
 	Findings  []jsonFinding   `json:"findings"`
-	Scenarios []jsonTest      `json:"scenarios"`
-	Tests     []jsonTest      `json:"tests"`
+	Scenarios []testCase      `json:"scenarios"`
+	Tests     []testCase      `json:"tests"`
 	Coverage  bundle.Coverage `json:"coverage"`
 }
 
@@ -219,17 +170,9 @@ func (v verdict) jsonFinding(d diag.Diagnostic) jsonFinding {
 	return jsonFinding{Diagnostic: v.Placed(d)}
 }
 
-type jsonTest struct {
-	Name    string `json:"name"`
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Passed  bool   `json:"passed"`
-	Message string `json:"message,omitempty"`
-}
-
 func (v verdict) json() jsonReport {
 	r := jsonReport{Source: v.Name, Accepted: v.bundle != nil, Findings: []jsonFinding{}, Coverage: v.report.Coverage,
-		Scenarios: []jsonTest{}, Tests: []jsonTest{}}
+		Scenarios: []testCase{}, Tests: []testCase{}}
 	if v.bundle != nil {
 		r.Bundle, r.Version = v.bundle.Name, v.bundle.Version
 		r.Revision, r.Digest = v.bundle.Revision.Name, v.bundle.Revision.Digest
@@ -238,11 +181,10 @@ func (v verdict) json() jsonReport {
 		r.Findings = append(r.Findings, v.jsonFinding(d))
 	}
 	for _, c := range v.cases() {
-		one := jsonTest{Name: c.name, Passed: c.passed, Message: c.message, File: c.file, Line: c.line}
 		if c.scenario {
-			r.Scenarios = append(r.Scenarios, one)
+			r.Scenarios = append(r.Scenarios, c)
 		} else {
-			r.Tests = append(r.Tests, one)
+			r.Tests = append(r.Tests, c)
 		}
 	}
 	return r

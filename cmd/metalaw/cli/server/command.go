@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package server holds the verbs on servers: the ways out of a state in which a server is stuck, and those that keep
+// servers away from claims. Each asks; the manager does what is asked, refuses it, and says so.
 package server
 
 import (
+	"cmp"
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
-	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 )
@@ -20,8 +20,7 @@ import (
 // Command is `metalaw server` with its verbs; program is how the user calls this program.
 func Command(program string) *cobra.Command {
 	flags := &access.Flags{}
-	var group *cobra.Command
-	group = &cobra.Command{
+	group := terminal.Group(&cobra.Command{
 		Use:   "server",
 		Short: "Ask something of servers: retry, release, force, declare-clean, park, unpark, cordon, uncordon",
 		Long: "The ways out of a state in which a server is stuck, and what keeps servers away from claims. Each verb stores a request on the " +
@@ -29,44 +28,31 @@ func Command(program string) *cobra.Command {
 			"status.operation or in an Event.\n\n" +
 			"Exit codes: 0 all done (or asked, without --wait); 1 something was refused, failed, did not end in time, or nothing matched; " +
 			"2 the command line makes no sense, or a confirmation was needed and nobody was there to give it.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage.Errorf("there is no verb %q%s", args[0], terminal.Suggest(group, args[0], program+" server --help"))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	}, "verb", program+" server --help")
 	flags.Register(group)
 	for _, v := range verbs {
-		group.AddCommand(v.command(flags, program))
+		group.AddCommand(v.command(flags))
 	}
 	return group
 }
 
-func (v verb) command(flags *access.Flags, program string) *cobra.Command {
+func (v verb) command(flags *access.Flags) *cobra.Command {
 	r := request{verb: v}
 	var output terminal.Output
 	cmd := &cobra.Command{
 		Use:     v.usage(),
 		Short:   v.short,
 		Long:    v.long,
-		Example: strings.ReplaceAll(v.example, "{{.}}", program),
-		RunE: func(cmd *cobra.Command, names []string) error {
+		Example: v.example,
+		Args: func(cmd *cobra.Command, names []string) error {
 			r.names, r.timed = names, cmd.Flags().Changed("timeout")
-			if err := r.check(); err != nil {
-				return err
-			}
-			t := terminal.Of(cmd)
-			c, err := flags.Connect(t.Err)
-			if err != nil {
-				return err
-			}
-			one := &run{request: r, client: c, terminal: t,
-				report: &report{terminal: t, output: output, dryRun: r.dryRun, verb: v.name}}
-			return one.do(cmd.Context())
+			return r.check()
 		},
-		ValidArgsFunction: completeNames(flags),
+		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, _ []string) error {
+			one := &run{request: r, client: c, report: &report{terminal: t, output: output, dryRun: r.dryRun, verb: v.name}}
+			return one.do(ctx)
+		}),
+		ValidArgsFunction: flags.Complete(0, serverNames),
 	}
 	v.flags(cmd, &r)
 	output.Register(cmd)
@@ -89,63 +75,119 @@ func (v verb) flags(cmd *cobra.Command, r *request) {
 	f.StringVar(&r.reason, "reason", "", "why; required, and kept with the request")
 	f.BoolVar(&r.dryRun, "dry-run", false, "ask the API server and its admission, and store nothing")
 	f.BoolVarP(&r.yes, "yes", "y", false, "do not ask for a confirmation")
-	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("state", completeStates())
+	terminal.Offer(cmd, "state", states)
+	forced := v.operation == v1alpha1.OperationForce
 	if v.operation != "" {
-		forced := v.operation == v1alpha1.OperationForce
 		f.BoolVar(&r.wait, "wait", forced, "wait until the manager has ended it, and say how")
 		f.DurationVar(&r.timeout, "timeout", 5*time.Minute, "how long --wait waits")
 	}
-	if v.operation == v1alpha1.OperationForce {
-		v.forceFlags(cmd, r)
+	if forced {
+		f.StringVar(&r.to, "to", "", "state that the server is forced into; required")
+		f.BoolVar(&r.override, "override-safety", false, "set safety rules aside that guard data, where that is what it takes; recorded")
+		terminal.Offer(cmd, "to", states)
 	}
 }
 
-func (verb) forceFlags(cmd *cobra.Command, r *request) {
-	cmd.Flags().StringVar(&r.to, "to", "", "state that the server is forced into; required")
-	cmd.Flags().BoolVar(&r.override, "override-safety", false, "set safety rules aside that guard data, where that is what it takes; recorded")
-	// The error is about a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("to", completeStates())
-}
+// states are those of the default bundle; another one may define more.
+var states = []string{string(v1alpha1.StateInitial), string(v1alpha1.StateObserving), string(v1alpha1.StateDiscovery),
+	string(v1alpha1.StateAvailable), string(v1alpha1.StateReserved), string(v1alpha1.StateReleased), string(v1alpha1.StateCleanup), string(v1alpha1.StateMaintenance),
+	string(v1alpha1.StateParked), string(v1alpha1.StateError)}
 
-// completeStates offers the states of the default bundle; another one may define more.
-func completeStates() cobra.CompletionFunc {
-	states := []v1alpha1.ServerState{v1alpha1.StateInitial, v1alpha1.StateObserving, v1alpha1.StateDiscovery, v1alpha1.StateAvailable,
-		v1alpha1.StateReserved, v1alpha1.StateReleased, v1alpha1.StateCleanup, v1alpha1.StateMaintenance, v1alpha1.StateParked, v1alpha1.StateError}
-	words := make([]string, len(states))
-	for i, s := range states {
-		words[i] = string(s)
-	}
-	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
-}
-
-// completionLimit is how long a shell waits for names.
-const completionLimit = 3 * time.Second
-
-// completeNames offers the servers that begin with what is typed, with their states.
-func completeNames(flags *access.Flags) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionLimit)
-		defer cancel()
-		c, err := flags.Connect(cmd.ErrOrStderr())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return serverNames(ctx, c, given, prefix)
-	}
-}
-
-func serverNames(ctx context.Context, c client.Reader, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func serverNames(ctx context.Context, c client.Client) ([]string, error) {
 	var list v1alpha1.ServerList
-	if err := c.List(ctx, &list); err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
+	err := c.List(ctx, &list)
+	names := make([]string, len(list.Items))
 	for i := range list.Items {
-		s := &list.Items[i]
-		if strings.HasPrefix(s.Name, prefix) && !slices.Contains(given, s.Name) {
-			names = append(names, cobra.CompletionWithDesc(s.Name, shown(string(s.Status.State))))
-		}
+		names[i] = cobra.CompletionWithDesc(list.Items[i].Name, cmp.Or(string(list.Items[i].Status.State), "-"))
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return names, err
+}
+
+// verb is one thing that can be asked of servers.
+type verb struct {
+	name string
+	// operation is the value of the operation annotation; empty for a verb that changes the spec and has ended with that.
+	operation string
+	// unclaimable is what a verb without operation makes of spec.unclaimable.
+	unclaimable bool
+	// done is what is said of a server for which a verb without operation has been stored.
+	done    string
+	short   string
+	long    string
+	example string
+}
+
+// pastRules says that a verb goes past the rules of the policy, which takes the verb force.
+func (v verb) pastRules() bool {
+	return v.operation == v1alpha1.OperationForce || v.operation == v1alpha1.OperationDeclareClean
+}
+
+// verbs lists every verb, the mildest first.
+var verbs = []verb{
+	{
+		name: "retry", operation: v1alpha1.OperationRetry,
+		short: "Acknowledge an error and let the server find its place again",
+		long: "A server in Error waits until somebody has looked at it. This says that somebody has: the rules of the policy route it again " +
+			"by what is known of it. It comes back to Error when the cause has not gone away.",
+		example: "  # One server, and see how it ends\n  {{.}} server retry rack1-07-system-0 --reason 'DIMM replaced' --wait\n\n" +
+			"  # Every server in Error of a rack, after its switch was repaired\n" +
+			"  {{.}} server retry -l rack=r1 --state Error --reason 'switch repaired'",
+	},
+	{
+		name: "release", operation: v1alpha1.OperationRelease,
+		short: "Record by hand that a claim which is gone has ended; the data may be erased then",
+		long: "Nothing is erased without a record that the last holder is done with it. Where a claim has vanished without leaving one, this " +
+			"makes it by hand. It is refused while a claim that holds the server exists: delete the claim instead.",
+		example: "  {{.}} server release rack1-07-system-0 --reason 'namespace shop was lost, see INC-1204' --wait",
+	},
+	{
+		name: "force", operation: v1alpha1.OperationForce,
+		short: "Move a server into a state past the rules of the policy",
+		long: "The last way out. The server must be able to stay in the state: one from which a rule would lead it away at once is refused, and so " +
+			"is one that a safety rule forbids. The rules that guard data (absence is not evidence, never wipe while claimed or retained, " +
+			"never offer while dirty) are set aside only with --override-safety; which of them were is recorded in status.operation.overrides and " +
+			"in the server's history, with who asked and why. It takes the verb \"force\" on servers, beside the right to patch " +
+			"them: ClusterRole metalaw-server-forcer. It asks before it begins, and waits for the end unless --wait=false is given.",
+		example: "  # Out of a state that it cannot leave by itself\n" +
+			"  {{.}} server force rack1-07-system-0 --to Error --reason 'stuck in Discovery, INC-1207'\n\n" +
+			"  # Its disks were destroyed: nothing is left to be wiped\n" +
+			"  {{.}} server force rack1-07-system-0 --to Available --override-safety --reason 'disks shredded, ticket 77'",
+	},
+	{
+		name: "declare-clean", operation: v1alpha1.OperationDeclareClean,
+		short: "Offer servers in Error whose status was lost; somebody answers for their disks",
+		long: "After a visit to another operator's CRDs, or a restore, a server without proof that it is clean waits in Error " +
+			"(rule DataUnreleased). If nobody used these machines meanwhile, this offers them again, and nothing is erased. " +
+			"The manager refuses a server that a claim holds or held, that is not in Error, or that runs. " +
+			"The server's history keeps who asked, why, and that rule ClearOnlyOnProof was set aside. " +
+			"It takes the verb \"force\" on servers, beside the right to patch them: ClusterRole metalaw-server-forcer.",
+		example: "  # See first which servers that is\n" +
+			"  {{.}} server declare-clean --all --state Error --reason 'came back from metal-operator, see CHG-31' --dry-run\n\n" +
+			"  # A rack that metal-operator gave to no claim\n" +
+			"  {{.}} server declare-clean -l rack=r1 --state Error --reason 'came back from metal-operator, see CHG-31' --wait",
+	},
+	{
+		name: "park", operation: v1alpha1.OperationPark,
+		short:   "Power a server off and hand it to somebody outside",
+		long:    "A parked server is left alone, whatever happens to it, until it is unparked. A claim that holds it keeps it.",
+		example: "  {{.}} server park rack1-07-system-0 --reason 'mainboard to be replaced' --wait",
+	},
+	{
+		name: "unpark", operation: v1alpha1.OperationUnpark,
+		short:   "Take a parked server back",
+		long:    "It returns to its claim, to the free servers, or through inspection, as the rules of the policy say.",
+		example: "  {{.}} server unpark rack1-07-system-0 --reason 'mainboard replaced' --wait",
+	},
+	{
+		name: "cordon", unclaimable: true, done: "takes no new claim",
+		short:   "Keep new claims away from a server; one that holds it stays",
+		long:    "Sets spec.unclaimable, and annotation " + v1alpha1.UnclaimableReasonAnnotation + " to the reason.",
+		example: "  {{.}} server cordon -l rack=r1 --reason 'rack r1 moves on Friday'",
+	},
+	{
+		name: "uncordon", unclaimable: false, done: "takes claims again",
+		short:   "Let claims have a server again",
+		long:    "Clears spec.unclaimable, and sets annotation " + v1alpha1.UnclaimableReasonAnnotation + " to the reason.",
+		example: "  {{.}} server uncordon -l rack=r1 --reason 'rack r1 has moved'",
+	},
 }

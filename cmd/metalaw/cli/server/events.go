@@ -43,7 +43,7 @@ func (r *run) rememberEvents(ctx context.Context) {
 	r.former = formerEvents{}
 	events, err := r.listRefusals(ctx)
 	if r.blind(err) {
-		r.report.note("why something is refused cannot be read: %v", r.unreadable)
+		r.report.terminal.Notef("why something is refused cannot be read: %v", r.unreadable)
 	}
 	for i := range events {
 		r.former[events[i].UID] = events[i].ResourceVersion

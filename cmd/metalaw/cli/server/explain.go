@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,9 +18,39 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/cmd/internal/usage"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/internal/freeze"
 )
+
+// ExplainCommand is `metalaw explain server`.
+func ExplainCommand(flags *access.Flags) *cobra.Command {
+	var output terminal.Output
+	cmd := &cobra.Command{
+		Use:   "server NAME",
+		Short: "Say why a server is in its state, what holds it, and what would lead out",
+		Long: "Shows what is stored of a server: its state, the rule that led there, the next deadline, the condition that says what holds " +
+			"it, the operation and the power request, the revision that governs it, marks, retries, freezes, budgets and the last moves.\n\n" +
+			"It shows each rule that leads out of the state, with the names that the rule asks for and their values. The command does " +
+			"not ask the BMC: what only the BMC can tell is unknown here.\n\n" +
+			"It reads with your own rights. Where a right is missing, the command names it and goes on.\n\n" +
+			"Exit codes: 0 explained; 1 the server or the cluster could not be read; 2 the command line makes no sense.",
+		Example: "  {{.}} explain server node-1\n  {{.}} explain server node-1 -o json",
+		Args:    usage.OneArg("name one server"),
+		RunE: flags.Run(func(ctx context.Context, t *terminal.Terminal, c client.WithWatch, args []string) error {
+			e, err := explain(ctx, c, args[0], t.Now)
+			if err != nil {
+				return err
+			}
+			output.Show(t, e, func() { e.text(t) })
+			return nil
+		}),
+		ValidArgsFunction: flags.Complete(1, serverNames),
+	}
+	output.Register(cmd)
+	return cmd
+}
 
 // explanation is what is stored of one server, and what follows from it.
 type explanation struct {
@@ -59,7 +90,6 @@ type explanation struct {
 	Notes []string `json:"notes"`
 }
 
-// condition is what a condition says.
 type condition struct {
 	Type    string    `json:"type"`
 	Status  string    `json:"status"`
@@ -92,11 +122,22 @@ type budget struct {
 	Used *int32 `json:"used,omitempty"`
 }
 
-// holding are the conditions that may hold a server, the strongest first, each with the status that says so.
-var holding = []struct {
+// fault is a condition that may hold a server, with the status that says so.
+type fault struct {
 	kind   string
 	status metav1.ConditionStatus
-}{
+}
+
+// on is the condition where it holds a server; nil where it does not.
+func (f fault) on(s *v1alpha1.Server) *metav1.Condition {
+	if found := meta.FindStatusCondition(s.Status.Conditions, f.kind); found != nil && found.Status == f.status {
+		return found
+	}
+	return nil
+}
+
+// holding are the conditions that may hold a server, the strongest first.
+var holding = []fault{
 	{v1alpha1.ConditionPolicyHalted, metav1.ConditionTrue},
 	{v1alpha1.ConditionIdentityMismatch, metav1.ConditionTrue},
 	{v1alpha1.ConditionWithheld, metav1.ConditionTrue},
@@ -124,21 +165,17 @@ func explain(ctx context.Context, c client.Reader, name string, now time.Time) (
 	if err := e.readFleet(ctx, c, s, now); err != nil {
 		return nil, err
 	}
-	if err := e.readRules(ctx, c, s, now); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return e, e.readRules(ctx, c, s, now)
 }
 
-// storedOf is what a server says of itself.
 func storedOf(s *v1alpha1.Server) *explanation {
 	e := &explanation{Name: s.Name, State: string(s.Status.State), Power: string(s.Status.PowerState),
 		LeftAlone: v1alpha1.Ignored(s), Operation: s.Status.Operation,
 		Conditions: []condition{}, Marks: []string{}, Freezes: []policyv1alpha1.Freeze{}, Budgets: []budget{}, Rules: []wayOut{},
 		History: []v1alpha1.LifecycleMove{}, Notes: []string{}}
 	for _, h := range holding {
-		found := meta.FindStatusCondition(s.Status.Conditions, h.kind)
-		if found == nil || found.Status != h.status {
+		found := h.on(s)
+		if found == nil {
 			continue
 		}
 		one := condition{found.Type, string(found.Status), found.Reason, found.Message, found.LastTransitionTime.UTC()}
@@ -163,16 +200,6 @@ func storedOf(s *v1alpha1.Server) *explanation {
 	return e
 }
 
-// unread notes what may not be read, and what follows; another failure is returned.
-func (e *explanation) unread(err error, resource, follows string) error {
-	err = access.Explain(err, "get", resource)
-	if !apierrors.IsForbidden(err) {
-		return err
-	}
-	e.Notes = append(e.Notes, follows+" ("+err.Error()+")")
-	return nil
-}
-
 // readFleet reads the freezes, the breaker and the budgets that concern a server.
 func (e *explanation) readFleet(ctx context.Context, c client.Reader, s *v1alpha1.Server, now time.Time) error {
 	control := &policyv1alpha1.FleetControl{}
@@ -181,7 +208,7 @@ func (e *explanation) readFleet(ctx context.Context, c client.Reader, s *v1alpha
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return e.unread(err, access.FleetControls, "you cannot see which freezes and budgets apply")
+		return access.Missing(&e.Notes, err, "get", access.FleetControls, "you cannot see which freezes and budgets apply")
 	}
 	for i := range control.Spec.Freezes {
 		f := &control.Spec.Freezes[i]
@@ -202,7 +229,6 @@ func (e *explanation) readFleet(ctx context.Context, c client.Reader, s *v1alpha
 	return nil
 }
 
-// budgetOf is a budget as far as it concerns a server.
 func budgetOf(b *policyv1alpha1.Budget, usage []policyv1alpha1.BudgetUsage, s *v1alpha1.Server) budget {
 	one := budget{Name: b.Name, Action: b.Action, Per: b.Per}
 	if b.Per != "" {

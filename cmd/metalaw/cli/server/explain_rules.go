@@ -4,8 +4,6 @@ package server
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,47 +67,79 @@ func (e *explanation) readRules(ctx context.Context, c client.Reader, s *v1alpha
 		return nil
 	}
 	if err != nil {
-		return e.unread(err, access.Revisions, "you cannot see the rules of the revision that governs the server")
+		return access.Missing(&e.Notes, err, "get", access.Revisions, "you cannot see the rules of the revision that governs the server")
 	}
 	b, err := claim.Compile(revision)
 	if err != nil {
 		e.Notes = append(e.Notes, err.Error()+"; no rules can be shown")
-		return nil //nolint:nilerr // the note tells it; the rest is shown
+		return nil //nolint:nilerr // The note says it; the rest is shown.
 	}
 	e.Means, e.Says = b.Lifecycle.Means(engine.State(e.State)), b.Lifecycle.Says(e.Rule)
-	held, reason := l.Clock != nil && l.Clock.Held, ""
-	if held {
+	stopped, reason := l.Clock != nil && l.Clock.Held, ""
+	if stopped {
 		reason = l.Clock.Reason
 	}
-	counted, _ := policies.CountedTime(l, now, policies.Outage{}, held, reason)
+	counted, _ := policies.CountedTime(l, now, policies.Outage{}, stopped, reason)
 	all, err := e.observe(ctx, c, policies.Observation{Server: s, Now: now, Counted: counted, Settings: b.Settings})
 	if err != nil {
 		return err
 	}
 	e.Rules = waysOut(b.Lifecycle, all)
-	e.Deadline = deadlineOf(e.Rules, counted, now, held, reason)
+	e.Deadline = deadlineOf(e.Rules, counted, now, stopped, reason)
 	return nil
 }
 
-// observe reads the objects that facts are made of. Each that the reader may not see, and the BMC, which nobody asks here, is
+// observe reads the objects that facts are made of. What the reader may not see, and the BMC, which this command does not ask, is
 // replaced by all that it could be.
 func (e *explanation) observe(ctx context.Context, c client.Reader, o policies.Observation) ([]policies.Observation, error) {
 	all := vary([]policies.Observation{o}, readings(), func(o *policies.Observation, r policies.SystemReading) { o.System = r })
-	claims, err := e.claims(ctx, c, o.Server)
+	claims, err := stored(ctx, c, e, access.ServerClaims, "the claim", claimsOf(o.Server), keys(o.Server.Spec.ServerClaimRef)...)
 	if err != nil {
 		return nil, err
 	}
 	all = vary(all, claims, func(o *policies.Observation, c *v1alpha1.ServerClaim) { o.Claim = c })
-	boots, err := e.boots(ctx, c, o.Server)
+	boots, err := stored(ctx, c, e, bootConfigurations, "the boot configuration", boots(), keys(o.Server.Spec.BootConfigurationRef)...)
 	if err != nil {
 		return nil, err
 	}
 	all = vary(all, boots, func(o *policies.Observation, b *v1alpha1.ServerBootConfiguration) { o.Boot = b })
-	inventories, err := e.inventories(ctx, c, o.Server)
+	var machine []types.NamespacedName
+	for _, name := range uuids.Spellings(o.Server.Spec.SystemUUID) {
+		machine = append(machine, types.NamespacedName{Name: name})
+	}
+	inventories, err := stored(ctx, c, e, access.Inventories, "what the machine reported", inventories(o.Server.Status.Lifecycle.Entry), machine...)
 	if err != nil {
 		return nil, err
 	}
 	return vary(all, inventories, func(o *policies.Observation, i *policyv1alpha1.ServerInventory) { o.Inventory = i }), nil
+}
+
+// keys is the name of the object that a server refers to; none where it refers to none.
+func keys(ref *v1alpha1.ObjectReference) []types.NamespacedName {
+	if ref == nil {
+		return nil
+	}
+	return []types.NamespacedName{{Namespace: ref.Namespace, Name: ref.Name}}
+}
+
+// stored reads the object that has one of some names: it alone, or nil where none does. Where the reader may not see it, that is nil or one
+// of those that it could be.
+func stored[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, c client.Reader, e *explanation, resource, what string, could []P, names ...types.NamespacedName) ([]P, error) {
+	for _, name := range names {
+		found := P(new(T))
+		err := c.Get(ctx, name, found)
+		switch {
+		case err == nil:
+			return []P{found}, nil
+		case !apierrors.IsNotFound(err):
+			err = access.Missing(&e.Notes, err, "get", resource, "you cannot see "+what+", so what the rules ask of it is unknown here")
+			return append(could, nil), err
+		}
+	}
+	return []P{nil}, nil
 }
 
 // vary combines each observation with each of what one part of it could be.
@@ -124,7 +154,6 @@ func vary[T any](all []policies.Observation, each []T, set func(*policies.Observ
 	return varied
 }
 
-// readings are what a BMC could say.
 func readings() []policies.SystemReading {
 	all := []policies.SystemReading{{}, {Reachable: true, Identity: policies.IdentityOther}}
 	for _, power := range []string{"On", "Off", "PoweringOn", "PoweringOff", "Unknown"} {
@@ -138,50 +167,25 @@ func readings() []policies.SystemReading {
 	return all
 }
 
-// claims is the claim that a server names, or all that it could be.
-func (e *explanation) claims(ctx context.Context, c client.Reader, s *v1alpha1.Server) ([]*v1alpha1.ServerClaim, error) {
+func claimsOf(s *v1alpha1.Server) []*v1alpha1.ServerClaim {
 	ref := s.Spec.ServerClaimRef
 	if ref == nil {
-		return []*v1alpha1.ServerClaim{nil}, nil
+		return nil
 	}
-	found := &v1alpha1.ServerClaim{}
-	err := c.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, found)
-	switch {
-	case err == nil:
-		return []*v1alpha1.ServerClaim{found}, nil
-	case apierrors.IsNotFound(err):
-		return []*v1alpha1.ServerClaim{nil}, nil
+	var all []*v1alpha1.ServerClaim
+	for _, power := range []v1alpha1.Power{"", v1alpha1.PowerOn, v1alpha1.PowerOff} {
+		one := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name,
+			UID: types.UID(s.Annotations[v1alpha1.ClaimUIDAnnotation])}}
+		if power != "" { // it names the server as well
+			one.Spec.Power, one.Spec.ServerRef = power, &corev1.LocalObjectReference{Name: s.Name}
+		}
+		all = append(all, one)
 	}
-	if err := e.unread(err, access.ServerClaims, "you cannot see the claim, so what the rules ask of it is unknown here"); err != nil {
-		return nil, err
-	}
-	binding := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name,
-		UID: types.UID(s.Annotations[v1alpha1.ClaimUIDAnnotation])}}
-	on, off := binding.DeepCopy(), binding.DeepCopy()
-	for power, bound := range map[v1alpha1.Power]*v1alpha1.ServerClaim{v1alpha1.PowerOn: on, v1alpha1.PowerOff: off} {
-		bound.Spec.Power, bound.Spec.ServerRef = power, &corev1.LocalObjectReference{Name: s.Name}
-	}
-	return []*v1alpha1.ServerClaim{nil, binding, on, off}, nil
+	return all
 }
 
-// boots is the boot configuration that a server names, or all that it could be.
-func (e *explanation) boots(ctx context.Context, c client.Reader, s *v1alpha1.Server) ([]*v1alpha1.ServerBootConfiguration, error) {
-	all := []*v1alpha1.ServerBootConfiguration{nil}
-	ref := s.Spec.BootConfigurationRef
-	if ref == nil {
-		return all, nil
-	}
-	found := &v1alpha1.ServerBootConfiguration{}
-	err := c.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, found)
-	switch {
-	case err == nil:
-		return []*v1alpha1.ServerBootConfiguration{found}, nil
-	case apierrors.IsNotFound(err):
-		return all, nil
-	}
-	if err := e.unread(err, bootConfigurations, "you cannot see the boot configuration, so what the rules ask of it is unknown here"); err != nil {
-		return nil, err
-	}
+func boots() []*v1alpha1.ServerBootConfiguration {
+	var all []*v1alpha1.ServerBootConfiguration
 	for _, purpose := range []string{v1alpha1.BootPurposeProbe, v1alpha1.BootPurposeWipe, v1alpha1.BootPurposeClaim} {
 		for _, state := range []v1alpha1.ServerBootConfigurationState{v1alpha1.ServerBootConfigurationStatePending,
 			v1alpha1.ServerBootConfigurationStateReady, v1alpha1.ServerBootConfigurationStateError} {
@@ -191,110 +195,79 @@ func (e *explanation) boots(ctx context.Context, c client.Reader, s *v1alpha1.Se
 			all = append(all, one)
 		}
 	}
-	return all, nil
+	return all
 }
 
-// inventories is the inventory of a server's machine, or all that it could be.
-func (e *explanation) inventories(ctx context.Context, c client.Reader, s *v1alpha1.Server) ([]*policyv1alpha1.ServerInventory, error) {
-	all := []*policyv1alpha1.ServerInventory{nil}
-	for _, name := range uuids.Spellings(s.Spec.SystemUUID) {
-		found := &policyv1alpha1.ServerInventory{}
-		err := c.Get(ctx, types.NamespacedName{Name: name}, found)
-		switch {
-		case err == nil:
-			return []*policyv1alpha1.ServerInventory{found}, nil
-		case apierrors.IsNotFound(err):
-			continue
-		}
-		err = e.unread(err, access.Inventories, "you cannot see what the machine reported, so what the rules ask of it is unknown here")
-		if err != nil {
-			return nil, err
-		}
-		entry := s.Status.Lifecycle.Entry
-		for _, state := range []policyv1alpha1.WipeState{policyv1alpha1.WipeRunning, policyv1alpha1.WipeVerified, policyv1alpha1.WipeFailed} {
-			wipe := &policyv1alpha1.WipeReport{Entry: entry, State: state, UpdatedAt: metav1.NowMicro()}
-			all = append(all, &policyv1alpha1.ServerInventory{Wipe: wipe},
-				&policyv1alpha1.ServerInventory{Wipe: wipe, Report: &policyv1alpha1.ProbeReport{Entry: entry}})
-		}
-		return append(all, &policyv1alpha1.ServerInventory{Report: &policyv1alpha1.ProbeReport{Entry: entry}}), nil
+// inventories are what a machine could have reported in an entry.
+func inventories(entry int64) []*policyv1alpha1.ServerInventory {
+	report := &policyv1alpha1.ProbeReport{Entry: entry}
+	all := []*policyv1alpha1.ServerInventory{{Report: report}}
+	for _, state := range []policyv1alpha1.WipeState{policyv1alpha1.WipeRunning, policyv1alpha1.WipeVerified, policyv1alpha1.WipeFailed} {
+		wipe := &policyv1alpha1.WipeReport{Entry: entry, State: state, UpdatedAt: metav1.NowMicro()}
+		all = append(all, &policyv1alpha1.ServerInventory{Wipe: wipe}, &policyv1alpha1.ServerInventory{Wipe: wipe, Report: report})
 	}
-	return all, nil
-}
-
-// seen is what was found of one rule under all that is possible.
-type seen struct {
-	results   map[string]bool
-	atoms     map[string]map[string]bool
-	remaining time.Duration
+	return all
 }
 
 // waysOut asks the policy under all that is possible. What is the same each time is known.
 func waysOut(l *lifecycle.Lifecycle, all []policies.Observation) []wayOut {
-	found := map[string]*seen{}
+	found := map[string]*wayOut{}
 	for i := range all {
 		for _, step := range l.Explain(all[i].Facts()).Trace {
-			if step.Kind == "exit" || step.Kind == "interrupt" {
-				note(found, step)
+			if step.Kind != "exit" && step.Kind != "interrupt" {
+				continue
 			}
+			if found[step.Rule] == nil {
+				found[step.Rule] = &wayOut{Is: results[step.Result]}
+			}
+			found[step.Rule].add(step)
 		}
 	}
 	ways := []wayOut{}
 	for _, edge := range l.Edges() {
-		if string(edge.From) == string(all[0].Server.Status.State) {
-			ways = append(ways, wayOf(edge, found[edge.Rule]))
+		if string(edge.From) != string(all[0].Server.Status.State) {
+			continue
 		}
+		w := wayOut{Is: ruleBehind}
+		if one := found[edge.Rule]; one != nil {
+			w = *one
+		}
+		w.Rule, w.To, w.When, w.After = edge.Rule, string(edge.To), edge.When, edge.After
+		if w.Is != ruleWaits {
+			w.Remaining = nil
+		}
+		ways = append(ways, w)
 	}
 	return ways
 }
 
-func note(found map[string]*seen, step engine.TraceStep) {
-	one := found[step.Rule]
-	if one == nil {
-		one = &seen{results: map[string]bool{}, atoms: map[string]map[string]bool{}, remaining: step.Remaining}
-		found[step.Rule] = one
+// results are what is to be said of a rule by what the policy says of it.
+var results = map[string]string{"true": ruleMatches, "false": ruleClosed, "waiting": ruleWaits, "error": ruleUnknown}
+
+// add takes in what the policy says of a rule under one of the possibilities.
+func (w *wayOut) add(step engine.TraceStep) {
+	if w.Is != results[step.Result] {
+		w.Is = ruleUnknown
 	}
-	one.results[step.Result] = true
-	one.remaining = min(one.remaining, step.Remaining)
+	if w.Remaining == nil || step.Remaining < w.Remaining.Duration {
+		w.Remaining = &metav1.Duration{Duration: step.Remaining}
+	}
 	for name, value := range step.Atoms {
 		if value != "true" && value != "false" {
 			continue // it was not asked for
 		}
-		if one.atoms[name] == nil {
-			one.atoms[name] = map[string]bool{}
-		}
-		one.atoms[name][value] = true
-	}
-}
-
-// wayOf is what is to be said of a rule; found is nil where it was never its turn.
-func wayOf(edge lifecycle.Edge, found *seen) wayOut {
-	w := wayOut{Rule: edge.Rule, To: string(edge.To), When: edge.When, After: edge.After, Is: ruleUnknown}
-	if found == nil {
-		w.Is = ruleBehind
-		return w
-	}
-	if len(found.results) == 1 {
-		for result := range found.results {
-			w.Is = map[string]string{"true": ruleMatches, "false": ruleClosed, "waiting": ruleWaits}[result]
-		}
-	}
-	if w.Is == ruleWaits {
-		w.Remaining = &metav1.Duration{Duration: found.remaining}
-	}
-	for name, values := range found.atoms {
 		if w.Atoms == nil {
 			w.Atoms = map[string]string{}
 		}
-		w.Atoms[name] = ruleUnknown
-		if is := slices.Collect(maps.Keys(values)); len(is) == 1 {
-			w.Atoms[name] = is[0]
+		if known, is := w.Atoms[name]; is && known != value {
+			value = ruleUnknown
 		}
+		w.Atoms[name] = value
 	}
-	return w
 }
 
 // deadlineOf is the rule whose time comes next.
-func deadlineOf(ways []wayOut, counted time.Duration, now time.Time, held bool, reason string) *deadline {
+func deadlineOf(ways []wayOut, counted time.Duration, now time.Time, stopped bool, reason string) *deadline {
 	var next *deadline
 	for _, w := range ways {
 		if w.Remaining == nil || next != nil && next.Remaining.Duration <= w.Remaining.Duration {
@@ -302,7 +275,7 @@ func deadlineOf(ways []wayOut, counted time.Duration, now time.Time, held bool, 
 		}
 		next = &deadline{Rule: w.Rule, To: w.To, Counted: metav1.Duration{Duration: counted.Round(time.Second)},
 			Remaining: metav1.Duration{Duration: w.Remaining.Round(time.Second)}, Stopped: reason}
-		if !held {
+		if !stopped {
 			at := now.Add(w.Remaining.Duration).UTC()
 			next.At = &at
 		}

@@ -308,9 +308,7 @@ note: no policy revision governs the server yet, so no rules can be shown
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			if err := (&page{Terminal: &terminal.Terminal{Out: &out, Err: &out}, now: noon}).explained(e); err != nil {
-				t.Fatal(err)
-			}
+			e.text(&terminal.Terminal{Out: &out, Err: &out, Now: noon})
 			if diff := cmp.Diff(c.want, out.String()); diff != "" {
 				t.Errorf("- want, + got:\n%s", diff)
 			}

@@ -3,16 +3,23 @@
 package server
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/access"
+	"github.com/metalaw/metalaw/policies"
 )
 
 // maxReason is the longest reason that status.operation takes, in characters.
@@ -38,7 +45,6 @@ type request struct {
 	timed bool
 }
 
-// check says what is wrong with the command line.
 func (r *request) check() error {
 	ways := 0
 	chosen := r.selector != ""
@@ -112,7 +118,6 @@ func (r *request) asksFirst() bool {
 // follows says that the outcome is what the manager makes of the request, not that the request is stored.
 func (r *request) follows() bool { return r.wait && !r.dryRun && r.verb.operation != "" }
 
-// write puts what is asked into a server.
 func (r *request) write(s *v1alpha1.Server) {
 	if r.verb.operation == "" {
 		s.Spec.Unclaimable = r.verb.unclaimable
@@ -131,4 +136,171 @@ func (r *request) write(s *v1alpha1.Server) {
 			metav1.SetMetaDataAnnotation(&s.ObjectMeta, v1alpha1.ForceOverrideAnnotation, "true")
 		}
 	}
+}
+
+// Outcomes of a request to one server.
+const (
+	// outcomeAsked: the request is stored; the manager has not ended it yet.
+	outcomeAsked = "asked"
+	// outcomeDone: what was asked for is done.
+	outcomeDone = "done"
+	// outcomeUnchanged: the server is as asked already.
+	outcomeUnchanged = "unchanged"
+	// outcomeRefused: nothing was changed; the message says why.
+	outcomeRefused = "refused"
+	// outcomeFailed: it could not be stored, or the manager could not do it.
+	outcomeFailed = "failed"
+	// outcomeTimedOut: the request is stored and had not ended when the wait was over.
+	outcomeTimedOut = "timed-out"
+)
+
+// result is the outcome for one server, and what was known of it when it was asked.
+type result struct {
+	Name    string `json:"name"`
+	State   string `json:"state,omitempty"`
+	Holder  string `json:"holder,omitempty"`
+	Outcome string `json:"outcome"`
+	Message string `json:"message,omitempty"`
+	// Operation is what the manager recorded, where that was waited for.
+	Operation *v1alpha1.OperationStatus `json:"operation,omitempty"`
+}
+
+// complete says that nothing is left to complain about.
+func (r *result) complete() bool {
+	return r.Outcome == outcomeAsked || r.Outcome == outcomeDone || r.Outcome == outcomeUnchanged
+}
+
+// plan is what the request would come to on a server as it is: asked, unchanged or refused, with the reason.
+func (r *request) plan(s *v1alpha1.Server, claims *holders) result {
+	p := result{Name: s.Name, State: string(s.Status.State), Holder: holder(s), Outcome: outcomeAsked}
+	refuse := func(format string, args ...any) result {
+		p.Outcome, p.Message = outcomeRefused, fmt.Sprintf(format, args...)
+		return p
+	}
+	if r.verb.operation == "" {
+		p.Outcome, p.Message = outcomeDone, r.verb.done
+		if s.Spec.Unclaimable == r.verb.unclaimable {
+			p.Outcome = outcomeUnchanged
+		}
+		return p
+	}
+	if standing := s.Annotations[v1alpha1.OperationAnnotation]; standing != "" {
+		return refuse("operation %s is asked for already%s; %s", standing, standingBy(s), standingRemedy(s.Name, standing))
+	}
+	if bmc := s.Annotations[v1alpha1.HeldByBMCAnnotation]; bmc != "" {
+		return refuse("BMC %s asks to leave its Servers alone; the server is left alone until that is taken away: kubectl annotate bmc %s %s-",
+			bmc, bmc, v1alpha1.OperationAnnotation)
+	}
+	if op := s.Status.Operation; op != nil && op.Name == r.verb.operation &&
+		(op.State == v1alpha1.OperationPending || op.State == v1alpha1.OperationInProgress) {
+		return refuse("%s is under way already (%s)%s", op.Name, op.State, byWords(op.By, op.Reason))
+	}
+	if r.verb.operation == v1alpha1.OperationRelease {
+		if claim := claims.of(s); claim != nil {
+			return refuse("claim %s/%s exists; delete it instead: kubectl delete serverclaim -n %s %s",
+				claim.Namespace, claim.Name, claim.Namespace, claim.Name)
+		}
+	}
+	if r.verb.operation == v1alpha1.OperationDeclareClean {
+		if why := policies.MayNotDeclareClean(s, nil); why != "" {
+			return refuse("%s", why)
+		}
+	}
+	if r.verb.operation == v1alpha1.OperationForce && r.to == p.State {
+		return refuse("it is in %s already", r.to)
+	}
+	p.Message = r.words(&p)
+	return p
+}
+
+func (r *request) words(p *result) string {
+	words := r.verb.name
+	if r.to != "" {
+		words += " to " + r.to
+	}
+	words += "; it was in " + cmp.Or(p.State, "-")
+	if p.Holder != "" {
+		words += ", held by " + p.Holder
+	}
+	return words
+}
+
+// holder says in a word who holds a server, or may have data on it.
+func holder(s *v1alpha1.Server) string {
+	switch {
+	case s.Spec.ServerClaimRef != nil:
+		return s.Spec.ServerClaimRef.Namespace + "/" + s.Spec.ServerClaimRef.Name
+	case s.Annotations[v1alpha1.ClaimUIDAnnotation] != "":
+		return "claim " + s.Annotations[v1alpha1.ClaimUIDAnnotation]
+	case s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, v1alpha1.MarkDirty):
+		return "unknown"
+	default:
+		return ""
+	}
+}
+
+// standingBy says who asked for the operation that stands: as admission recorded it, or the program that wrote it.
+func standingBy(s *v1alpha1.Server) string {
+	by := s.Annotations[v1alpha1.OperationByAnnotation]
+	for _, m := range s.ManagedFields {
+		if by == "" && m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:`+v1alpha1.OperationAnnotation+`"`) {
+			by = "field manager " + m.Manager
+		}
+	}
+	return byWords(by, s.Annotations[v1alpha1.OperationReasonAnnotation])
+}
+
+func byWords(by, reason string) string {
+	words := ""
+	if by != "" {
+		words = " by " + by
+	}
+	if reason != "" {
+		words += fmt.Sprintf(" (%q)", reason)
+	}
+	return words
+}
+
+func standingRemedy(name, operation string) string {
+	if v1alpha1.IsIgnore(operation) {
+		return "the server is left alone until that is taken away: kubectl annotate server " + name + " " + v1alpha1.OperationAnnotation + "-"
+	}
+	return "wait until the manager has taken it in"
+}
+
+// holders are the claims that exist; nil where they may not be read, which leaves the question to the manager.
+type holders struct{ claims []v1alpha1.ServerClaim }
+
+// readHolders lists the claims where a request depends on them.
+func (r *request) readHolders(ctx context.Context, c client.Reader) (*holders, error) {
+	if r.verb.operation != v1alpha1.OperationRelease {
+		return nil, nil
+	}
+	var list v1alpha1.ServerClaimList
+	err := c.List(ctx, &list)
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, access.Explain(err, "list", access.ServerClaims)
+	}
+	return &holders{claims: list.Items}, nil
+}
+
+// of is the claim that holds a server: the one whose UID the server remembers; where it remembers none, the one that names
+// the server and that the server names. Nil where none is known.
+func (h *holders) of(s *v1alpha1.Server) *v1alpha1.ServerClaim {
+	if h == nil {
+		return nil
+	}
+	uid, ref := s.Annotations[v1alpha1.ClaimUIDAnnotation], s.Spec.ServerClaimRef
+	for i := range h.claims {
+		c := &h.claims[i]
+		names := c.Spec.ServerRef != nil && c.Spec.ServerRef.Name == s.Name
+		named := ref != nil && ref.Namespace == c.Namespace && ref.Name == c.Name
+		if uid == "" && names && named || uid != "" && uid == string(c.UID) && (names || named) {
+			return c
+		}
+	}
+	return nil
 }

@@ -3,8 +3,8 @@
 package server
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
@@ -29,9 +30,8 @@ const atOnce = 8
 // run carries a request out: choose, plan, ask, store, follow, tell.
 type run struct {
 	request
-	client   client.WithWatch
-	terminal *terminal.Terminal
-	report   *report
+	client client.WithWatch
+	report *report
 	// former are the refusals that were there before.
 	former formerEvents
 	// unreadable is why Events cannot be read, for want of a right; nil where they can be.
@@ -82,7 +82,8 @@ func (r *run) choose(ctx context.Context) (found []v1alpha1.Server, missing []re
 		states := statesOf(list.Items)
 		list.Items = slices.DeleteFunc(list.Items, func(s v1alpha1.Server) bool { return r.state != "" && string(s.Status.State) != r.state })
 		if len(list.Items) == 0 {
-			return nil, nil, errors.Join(fmt.Errorf("no server matches%s%s", r.choice(), states), r.report.nothing())
+			r.report.nothing()
+			return nil, nil, fmt.Errorf("no server matches%s%s", r.choice(), states)
 		}
 		slices.SortFunc(list.Items, func(a, b v1alpha1.Server) int { return strings.Compare(a.Name, b.Name) })
 		return list.Items, nil, nil
@@ -108,7 +109,7 @@ func statesOf(servers []v1alpha1.Server) string {
 	}
 	count := map[string]int{}
 	for i := range servers {
-		count[shown(string(servers[i].Status.State))]++
+		count[cmp.Or(string(servers[i].Status.State), "-")]++
 	}
 	var words []string
 	for _, state := range slices.Sorted(maps.Keys(count)) {
@@ -117,7 +118,6 @@ func statesOf(servers []v1alpha1.Server) string {
 	return "; without --state there are " + strings.Join(words, ", ")
 }
 
-// choice is how the servers were chosen, as on the command line.
 func (r *run) choice() string {
 	words := " --all"
 	if r.selector != "" {
@@ -140,31 +140,19 @@ func (r *run) confirm(ctx context.Context, plans []result) error {
 	if affected == 0 || !r.asksFirst() {
 		return nil
 	}
-	if !r.terminal.Asks {
+	if !r.report.terminal.Asks {
 		return usage.Errorf("%s of %s wants a confirmation, and nobody is at this terminal to give one: add --yes, or look with --dry-run",
-			r.verb.name, countWords(affected))
+			r.verb.name, terminal.Count(affected, "server"))
 	}
-	if err := terminal.Table(r.terminal.Err, []string{"NAME", "STATE", "HOLDER", "WOULD BE", ""}, planRows(plans)); err != nil {
-		return err
-	}
-	question := fmt.Sprintf("%s: %s?", r.verb.name, countWords(affected))
+	what := r.verb.name
 	if r.to != "" {
-		question = fmt.Sprintf("%s to %s: %s?", r.verb.name, r.to, countWords(affected))
+		what += " to " + r.to
 	}
+	question := fmt.Sprintf("%s: %s?", what, terminal.Count(affected, "server"))
 	if r.override {
 		question = "Safety rules that guard data may be set aside. " + question
 	}
-	if !r.terminal.Confirm(ctx, question) {
-		return fmt.Errorf("nothing was changed")
-	}
-	return nil
-}
-
-func countWords(n int) string {
-	if n == 1 {
-		return "1 server"
-	}
-	return fmt.Sprintf("%d servers", n)
+	return r.report.terminal.Consent(ctx, question, []string{"NAME", "STATE", "HOLDER", "WOULD BE", ""}, planRows(plans))
 }
 
 func planRows(plans []result) [][]string {
@@ -175,7 +163,7 @@ func planRows(plans []result) [][]string {
 		if p.Outcome == outcomeAsked {
 			note = ""
 		}
-		rows[i] = []string{p.Name, shown(p.State), shown(p.Holder), p.Outcome, note}
+		rows[i] = []string{p.Name, cmp.Or(p.State, "-"), cmp.Or(p.Holder, "-"), p.Outcome, note}
 	}
 	return rows
 }
@@ -232,7 +220,7 @@ func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims *h
 		}
 		err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(s, client.MergeFromWithOptimisticLock{}), options...)
 		if err == nil {
-			return followed{result: p, before: operationID(s), stored: changed}
+			return followed{result: p, before: ptr.Deref(s.Status.Operation, v1alpha1.OperationStatus{}).ID, stored: changed}
 		}
 		if !apierrors.IsConflict(err) {
 			return followed{result: r.failed(p, err)}
@@ -249,7 +237,7 @@ func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims *h
 		if now.State != p.State || now.Holder != p.Holder {
 			p.Outcome = outcomeRefused
 			p.Message = fmt.Sprintf("it was in %s, held by %s, and is in %s, held by %s, now; look at it again",
-				shown(p.State), shown(p.Holder), shown(now.State), shown(now.Holder))
+				cmp.Or(p.State, "-"), cmp.Or(p.Holder, "-"), cmp.Or(now.State, "-"), cmp.Or(now.Holder, "-"))
 			return followed{result: p}
 		}
 		p = now
@@ -258,15 +246,77 @@ func (r *run) store(ctx context.Context, s *v1alpha1.Server, p result, claims *h
 	return followed{result: p}
 }
 
-// failed is the result of a write that the API server did not take.
 func (r *run) failed(p result, err error) result {
 	verb := "patch"
-	if r.verb.pastRules() {
+	if r.verb.pastRules() && (!apierrors.IsForbidden(err) || strings.Contains(err.Error(), "admission webhook")) {
 		verb = access.VerbForce
-		if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook") {
-			verb = "patch"
-		}
 	}
 	p.Outcome, p.Message = outcomeFailed, access.Explain(err, verb, access.Servers).Error()
 	return p
+}
+
+// report tells the outcomes: in text as they come, one line each; as JSON or YAML all at the end, by name.
+type report struct {
+	terminal *terminal.Terminal
+	output   terminal.Output
+	dryRun   bool
+	verb     string
+
+	width   int
+	results []result
+}
+
+type document struct {
+	Verb   string `json:"verb"`
+	DryRun bool   `json:"dryRun,omitempty"`
+	// Complete is the exit code in a word: nothing was refused, failed or timed out.
+	Complete bool     `json:"complete"`
+	Servers  []result `json:"servers"`
+}
+
+func (r *report) begin(lists ...[]result) {
+	for _, list := range lists {
+		for i := range list {
+			r.width = max(r.width, len(list[i].Name))
+		}
+	}
+}
+
+func (r *report) add(o result) {
+	r.results = append(r.results, o)
+	if r.output.Structured() {
+		return
+	}
+	message := o.Message
+	if r.dryRun && o.complete() {
+		message = strings.TrimSpace(message + " (dry run: nothing was stored)")
+	}
+	r.terminal.Printf("%-*s  %s  %s\n", r.width, o.Name, r.terminal.Paint(colours[o.Outcome], o.Outcome, outcomeWidth), terminal.Plain(message))
+}
+
+// nothing is the report for other programs where no server was chosen: whoever reads it gets a document all the same.
+func (r *report) nothing() { r.write(document{Verb: r.verb, DryRun: r.dryRun, Servers: []result{}}) }
+
+func (r *report) write(d document) { r.output.Show(r.terminal, d, func() {}) }
+
+// end closes the report; the error says that not everything was done.
+func (r *report) end() error {
+	d := document{Verb: r.verb, DryRun: r.dryRun, Complete: true, Servers: r.results}
+	for i := range r.results {
+		d.Complete = d.Complete && r.results[i].complete()
+	}
+	slices.SortFunc(d.Servers, func(a, b result) int { return strings.Compare(a.Name, b.Name) })
+	r.write(d)
+	if !d.Complete {
+		return terminal.ErrIncomplete
+	}
+	return nil
+}
+
+// outcomeWidth is that of the longest outcome.
+const outcomeWidth = len(outcomeUnchanged)
+
+var colours = map[string]terminal.Colour{
+	outcomeAsked: terminal.Good, outcomeDone: terminal.Good, outcomeUnchanged: terminal.Good,
+	outcomeRefused: terminal.Wary, outcomeTimedOut: terminal.Wary, outcomeFailed: terminal.Bad,
 }

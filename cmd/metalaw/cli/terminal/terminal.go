@@ -8,20 +8,26 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Terminal is where a command reads and writes.
+// ErrIncomplete says that something was not done which the output has told of already.
+var ErrIncomplete = errors.New("not everything was done")
+
+// Terminal is where a command reads and writes. It keeps the first error in writing Out, with which the command ends.
 type Terminal struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -29,15 +35,73 @@ type Terminal struct {
 	Asks bool
 	// Coloured says that Out shows colours.
 	Coloured bool
+	// Now is when the command began.
+	Now time.Time
+
+	wrong error
 }
 
 // Of is the terminal of a command.
 func Of(cmd *cobra.Command) *Terminal {
-	t := &Terminal{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()}
+	t := &Terminal{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(), Now: time.Now()}
 	t.Asks = isTerminal(t.In) && isTerminal(t.Err)
 	t.Coloured = isTerminal(t.Out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return t
 }
+
+// Run is the RunE of a command that reads and writes at a terminal.
+func Run(do func(ctx context.Context, t *Terminal, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		t := Of(cmd)
+		return t.Ended(do(cmd.Context(), t, args))
+	}
+}
+
+// Ended is the error with which a command ends: its own, unless Out could not be written.
+func (t *Terminal) Ended(err error) error {
+	if t.wrong != nil {
+		return t.wrong
+	}
+	return err
+}
+
+func (t *Terminal) wrote(err error) {
+	if t.wrong == nil {
+		t.wrong = err
+	}
+}
+
+// Printf writes to Out.
+func (t *Terminal) Printf(format string, args ...any) {
+	if t.wrong == nil {
+		_, t.wrong = fmt.Fprintf(t.Out, format, args...)
+	}
+}
+
+// Notef writes a line for people to Err. What the command does, does not depend on it.
+func (t *Terminal) Notef(format string, args ...any) {
+	fmt.Fprintf(t.Err, format+"\n", args...) //nolint:errcheck // It is for people.
+}
+
+// Notes writes a line for each note to Err.
+func (t *Terminal) Notes(notes []string) {
+	for _, note := range notes {
+		t.Notef("note: %s", Plain(note))
+	}
+}
+
+// Field writes a line with a name before the text; none where there is no text.
+func (t *Terminal) Field(name, text string) {
+	if text != "" {
+		t.Printf("%-12s %s\n", name+":", Plain(text))
+	}
+}
+
+// Table writes rows under a head to Out, as Table does.
+func (t *Terminal) Table(head []string, rows [][]string) { t.wrote(Table(t.Out, head, rows)) }
+
+// Ago is the time from a moment to the beginning of the command.
+func (t *Terminal) Ago(at time.Time) string { return duration.HumanDuration(t.Now.Sub(at)) }
 
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
@@ -58,6 +122,17 @@ func (t *Terminal) Confirm(ctx context.Context, question string) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// Consent shows rows of what is about to be done, and wants a yes.
+func (t *Terminal) Consent(ctx context.Context, question string, head []string, rows [][]string) error {
+	if err := Table(t.Err, head, rows); err != nil {
+		return err
+	}
+	if !t.Confirm(ctx, question) {
+		return errors.New("nothing was changed")
+	}
+	return nil
 }
 
 // Colour is the colour of a word.
@@ -121,4 +196,39 @@ func Count(n int, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// errInterrupted says that somebody has interrupted a command that waited for its input.
+var errInterrupted = errors.New("interrupted before the input had ended")
+
+// Read reads a file, or in where path is -, and of either no more than most bytes and one. Somebody who types nothing and a pipe
+// that nobody writes to keep a read, or the opening, waiting for ever: it ends with the context, and the program does not wait for it.
+func Read(ctx context.Context, path string, in io.Reader, most int64) ([]byte, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read(path, in, most)
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		return nil, errInterrupted
+	}
+}
+
+func read(path string, in io.Reader, most int64) ([]byte, error) {
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() //nolint:errcheck // It was only read.
+		in = f
+	}
+	return io.ReadAll(io.LimitReader(in, most+1))
 }

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +20,7 @@ import (
 
 	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/internal/usage"
+	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
 	"github.com/metalaw/metalaw/engine/diag"
 	"github.com/metalaw/metalaw/policies"
@@ -40,9 +43,8 @@ func (s *Flags) Register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&s.Path, "filename", "f", "", "directory with the bundle's files, file with its ConfigMaps, or - for standard input")
 	f.StringVar(&s.Shipped, "from", "", "a bundle that is built in: "+strings.Join(policies.ShippedNames(), ", "))
-	// The errors are about flags that do not exist.
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(policies.ShippedNames(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.MarkFlagFilename("filename")
+	terminal.Offer(cmd, "from", policies.ShippedNames())
+	_ = cmd.MarkFlagFilename("filename") // the error is about a flag that does not exist
 }
 
 // Bundle is a bundle as its author keeps it.
@@ -145,3 +147,60 @@ func (s *Flags) Read(ctx context.Context, in io.Reader) (*Bundle, error) {
 	}
 	return m, err
 }
+
+const (
+	codeAbsent      = "bundle-absent"
+	codeSeveral     = "bundle-several"
+	codeNoConfigMap = "bundle-object"
+	codeEncoding    = "file-encoding"
+	codeSyntax      = "yaml-syntax"
+	codeTwice       = "yaml-duplicate-key"
+)
+
+// LoadError is what nothing can be compiled of: a bundle that is not whole, or what is none. Its findings are told in the form that was
+// asked for, as those of any bundle are.
+type LoadError struct {
+	*Bundle
+	Found diag.List
+}
+
+func (u *LoadError) Error() string {
+	placed := make(diag.List, len(u.Found))
+	for i, d := range u.Found {
+		placed[i] = u.Placed(d)
+	}
+	return fmt.Sprintf("%s: there is no whole bundle:\n%v", u.Name, placed.Err())
+}
+
+// absent says of what was read as a whole that it is no bundle.
+func absent(name, message, hint string) *LoadError {
+	return &LoadError{&Bundle{Name: name}, diag.List{{Severity: diag.Error, Code: codeAbsent, File: name, Message: message, Hint: hint}}}
+}
+
+// unreadable says at a place of a stream of manifests why no bundle can be taken out of it.
+func unreadable(name string, at *yaml.Node, code, message, hint string) *LoadError {
+	return &LoadError{&Bundle{Name: name}, diag.List{{Severity: diag.Error, Code: code, File: name, Line: at.Line, Column: at.Column,
+		Message: message, Hint: hint}}}
+}
+
+// yamlError is how the parser says where it could not read on.
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+// noYAML says why a stream of manifests could not be parsed: what is no text is told with its place.
+func noYAML(name string, data []byte, err error) *LoadError {
+	if found := bundle.NoText(bundle.Files{name: data}); len(found) > 0 {
+		return &LoadError{&Bundle{Name: name}, found}
+	}
+	at, message := &yaml.Node{}, err.Error()
+	if in := yamlError.FindStringSubmatch(message); in != nil {
+		message = in[2]
+		if line, err := strconv.Atoi(in[1]); err == nil {
+			at.Line, at.Column = line, 1
+		}
+	}
+	return unreadable(name, at, codeSyntax, "YAML cannot be read on from here: "+message,
+		"check indentation, brackets and quotes in this line and the next")
+}
+
+// isAbsent says that it is none at all.
+func (u *LoadError) isAbsent() bool { return len(u.Found) == 1 && u.Found[0].Code == codeAbsent }

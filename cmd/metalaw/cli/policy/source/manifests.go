@@ -15,9 +15,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/metalaw/metalaw/cmd/internal/yamlnode"
+	policyv1alpha1 "github.com/metalaw/metalaw/api/policy/v1alpha1"
 	"github.com/metalaw/metalaw/cmd/metalaw/cli/terminal"
 	"github.com/metalaw/metalaw/engine/bundle"
+	"github.com/metalaw/metalaw/engine/diag"
+	"github.com/metalaw/metalaw/internal/canary"
 )
 
 // maxManifests is how much of a stream of manifests is read: many times what a bundle and its parts may have.
@@ -57,7 +59,7 @@ func readManifests(path string, data []byte) (*Bundle, error) {
 			"give the directory of a bundle, or the manifest of its ConfigMap with this label")
 	case 1:
 		head := heads[0]
-		m, err := head.assembled(path+", ConfigMap "+head.name, others.of(head))
+		m, err := head.assembled(path+", ConfigMap "+head.name, func(name string) *configMap { return others.find(head, name, true) })
 		if none, ok := errors.AsType[*LoadError](err); ok {
 			others.tellApart(head, none.Found)
 		}
@@ -149,11 +151,11 @@ func objectsIn(path string, doc *yaml.Node, lines []string) ([]*configMap, error
 		return nil, unreadable(path, &node, codeEncoding, fmt.Sprintf("ConfigMap %s has %s under binaryData, which nothing reads: "+
 			"a file of a bundle is UTF-8 text", c.name, key), "see whether the file has another encoding")
 	}
-	data := yamlnode.Child(c.object, "data")
+	data := child(c.object, "data")
 	for key, node := range head.Data {
 		c.files[key] = []byte(node.Value)
 		o := originOf(path, &node, lines)
-		at, _ := yamlnode.Field(data, key)
+		at, _ := field(data, key)
 		o.key = cmp.Or(at, &node)
 		c.at[key] = o
 	}
@@ -178,7 +180,6 @@ func writtenTwice(path string, n *yaml.Node) error {
 	return nil
 }
 
-// placeOf is where an object begins.
 func placeOf(doc *yaml.Node) *yaml.Node {
 	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
 		return doc.Content[0]
@@ -227,4 +228,100 @@ func (c *configMap) assembled(name string, holder func(string) *configMap) (*Bun
 	}
 	m.Files = files
 	return m, nil
+}
+
+// parts are the ConfigMaps of a stream that hold files for a head.
+type parts []*configMap
+
+// find finds a part, as the manager would, in the namespace of its head, or in another; nil where there is none.
+// What says no namespace is applied to that which
+// kubectl happens to use, and may be in either. Of several the last counts, as it does when they are applied.
+func (p parts) find(head *configMap, name string, together bool) *configMap {
+	for _, c := range slices.Backward(p) {
+		apart := c.namespace != head.namespace && c.namespace != "" && head.namespace != ""
+		if c.name == name && c.labels[partLabel] == head.labels[bundleLabel] && apart != together {
+			return c
+		}
+	}
+	return nil
+}
+
+// tellApart says of parts that are missing in which other namespace they are.
+func (p parts) tellApart(head *configMap, found diag.List) {
+	listed := bundle.Parts(string(head.files[bundle.PartsFile]))
+	for i, d := range found {
+		at := slices.IndexFunc(listed, func(l bundle.Part) bool { return l.Name == d.Rule })
+		if d.Code != bundle.CodePartMissing || at < 0 || p.find(head, listed[at].ConfigMap, true) != nil {
+			continue
+		}
+		if c := p.find(head, listed[at].ConfigMap, false); c != nil {
+			found[i].Message = fmt.Sprintf("%s: the one here is in namespace %s, and the bundle in %s", d.Message, c.namespace, head.namespace)
+		}
+	}
+}
+
+// judgeLabels finds what is wrong with a head's labels and annotations: an unknown stage, a canary without a scope, and another name than
+// the bundle's, of which admission only warns while it is a draft. The findings are of the file metadata.
+func (c *configMap) judgeLabels(files bundle.Files) diag.List {
+	var found diag.List
+	add := func(severity diag.Severity, code, kind, key, message, hint string) {
+		at := c.object
+		if written := child(child(child(c.object, "metadata"), kind), key); written != nil {
+			at = written
+		}
+		found = append(found, diag.Diagnostic{Severity: severity, Code: code, File: metadata, Line: at.Line, Column: at.Column,
+			Rule: "ConfigMap " + c.name, Message: message, Hint: hint})
+	}
+	stage := cmp.Or(c.labels[policyv1alpha1.StageLabel], policyv1alpha1.LabelDraft)
+	if stages := policyv1alpha1.Stages(); !slices.Contains(stages, stage) {
+		add(diag.Error, "label-stage", "labels", policyv1alpha1.StageLabel,
+			fmt.Sprintf("label %s is %q", policyv1alpha1.StageLabel, stage), "there are "+strings.Join(stages, ", "))
+		return found
+	}
+	if label, name := c.labels[bundleLabel], nameIn(files); name != "" && name != label {
+		severity := diag.Error
+		if stage == policyv1alpha1.LabelDraft {
+			severity = diag.Warning
+		}
+		add(severity, "label-bundle", "labels", bundleLabel,
+			fmt.Sprintf("label %s says %q and %s names the bundle %q", bundleLabel, label, bundle.BundleFile, name), "write the same name in both")
+	}
+	if stage == policyv1alpha1.LabelCanary {
+		_, wrong := canary.Parse(c.annotations)
+		for _, f := range wrong {
+			add(diag.Error, "canary-scope", "annotations", f.Annotation(), fmt.Sprintf("annotation %s: %s", f.Annotation(), f), "")
+		}
+	}
+	return found
+}
+
+// metadata stands for the object that holds a bundle among the files of the bundle.
+const metadata = "metadata"
+
+// nameIn is the name that a bundle gives itself; empty where that cannot be read, which the acceptance of the bundle tells.
+func nameIn(files bundle.Files) string {
+	var is struct{ Name string }
+	if yaml.Unmarshal(files[bundle.BundleFile], &is) != nil {
+		return ""
+	}
+	return is.Name
+}
+
+// child is the value of a key of a mapping; nil where there is none, and where the node is nil or no mapping.
+func child(n *yaml.Node, key string) *yaml.Node {
+	_, value := field(n, key)
+	return value
+}
+
+// field is a key of a mapping with its value; both are nil where child is.
+func field(n *yaml.Node, name string) (key, value *yaml.Node) {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i], n.Content[i+1]
+		}
+	}
+	return nil, nil
 }

@@ -7,6 +7,9 @@ package usage
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -24,7 +27,6 @@ const (
 // usageError is a command line that makes no sense.
 type usageError struct{ text string }
 
-// Error implements error.
 func (e usageError) Error() string { return e.text }
 
 // Errorf is an error about the command line itself.
@@ -54,4 +56,41 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 		return Errorf("%s takes no arguments, and %q was given; see --help", cmd.CommandPath(), args[0])
 	}
 	return nil
+}
+
+// OneArg takes one argument; text says which.
+func OneArg(text string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return Errorf("%s; see --help", text)
+		}
+		return nil
+	}
+}
+
+// Problems are the flags that cannot be used, one line each.
+type Problems []string
+
+// Add says of a flag what cannot be used, why, and what to write instead.
+func (p *Problems) Add(flag string, value any, cause, remedy string) {
+	if text, is := value.(string); is {
+		value = strconv.Quote(text)
+	}
+	*p = append(*p, fmt.Sprintf("--%s=%v: %s; %s", flag, value, cause, remedy))
+}
+
+// Err is all of them as one error about the command line; nil where there is none.
+func (p Problems) Err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return Errorf("these flags cannot be used, and nothing was started:\n  %s", strings.Join(p, "\n  "))
+}
+
+// Reading says on one line why a file could not be read, without its name, which the flag tells.
+func Reading(err error) string {
+	if path := new(fs.PathError); errors.As(err, &path) {
+		err = path.Err
+	}
+	return strings.ReplaceAll(err.Error(), "\n", ", ")
 }
