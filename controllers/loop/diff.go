@@ -11,18 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// statusOf returns the Status field of an object, or nil for a kind that has none.
-func statusOf(object client.Object) any {
-	v := reflect.Indirect(reflect.ValueOf(object)).FieldByName("Status")
-	if !v.IsValid() {
-		return nil
-	}
-	return v.Interface()
-}
-
-func statusChanged(before, after client.Object) bool {
-	return !equality.Semantic.DeepEqual(statusOf(before), statusOf(after))
-}
+func statusChanged(before, after client.Object) bool { return differIn("Status", before, after) }
 
 // mainChanged says whether anything but the status differs that a client may write.
 func mainChanged(before, after client.Object) bool {
@@ -31,15 +20,14 @@ func mainChanged(before, after client.Object) bool {
 		!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()) {
 		return true
 	}
-	return !equality.Semantic.DeepEqual(fieldOf(before, "Spec"), fieldOf(after, "Spec"))
+	return differIn("Spec", before, after)
 }
 
-func fieldOf(object client.Object, name string) any {
-	v := reflect.Indirect(reflect.ValueOf(object)).FieldByName(name)
-	if !v.IsValid() {
-		return nil
-	}
-	return v.Interface()
+// differIn compares a field of two objects of one kind; a kind without it never differs there.
+func differIn(name string, before, after client.Object) bool {
+	was := reflect.Indirect(reflect.ValueOf(before)).FieldByName(name)
+	return was.IsValid() &&
+		!equality.Semantic.DeepEqual(was.Interface(), reflect.Indirect(reflect.ValueOf(after)).FieldByName(name).Interface())
 }
 
 // assign makes object equal to wanted, so that what is told after a write is what was written.

@@ -41,7 +41,7 @@ func (v bootShell) agent(ctx context.Context, b boots.Agent) loop.Progress {
 		return v.mendStandingIgnition(ctx, b)
 	}
 	l := v.server.Status.Lifecycle
-	if minted := v.memory.mintedFor(v.server, v1alpha1.ProbePurpose(b.Token)); minted != nil && b.Is(v.boot) {
+	if minted := v.remembered().credential(v.server, v1alpha1.ProbePurpose(b.Token)); minted != nil && b.Is(v.boot) {
 		l.Credential = minted // it was not stored yet; see Defers
 		return loop.Holds()
 	}
@@ -63,7 +63,7 @@ func (v bootShell) agent(ctx context.Context, b boots.Agent) loop.Progress {
 	if p, ok := v.ensureConfiguration(ctx, b); !ok {
 		return p
 	}
-	v.memory.mint(v.server, *l.Credential)
+	v.remembered().mint(v.server, *l.Credential)
 	v.server.Spec.BootConfigurationRef = &v1alpha1.ObjectReference{Namespace: v.Namespace, Name: b.Name}
 	return loop.Holds()
 }
@@ -113,7 +113,7 @@ func (v bootShell) ensureIgnition(ctx context.Context, b boots.Agent) (string, e
 // version 0.1 the manager named a format there, and the boot operator answers such a text with an error for ever.
 func (v bootShell) mendStandingIgnition(ctx context.Context, b boots.Agent) loop.Progress {
 	credential := v.server.Status.Lifecycle.Credential
-	if v.memory.mintedFor(v.server, credential.Purpose) != nil {
+	if v.remembered().credential(v.server, credential.Purpose) != nil {
 		return loop.Holds()
 	}
 	secret := &corev1.Secret{}
@@ -124,7 +124,7 @@ func (v bootShell) mendStandingIgnition(ctx context.Context, b boots.Agent) loop
 	if client.IgnoreNotFound(err) != nil {
 		return loop.Broken(err)
 	}
-	v.memory.mint(v.server, *credential)
+	v.remembered().mint(v.server, *credential)
 	return loop.Holds()
 }
 

@@ -93,7 +93,7 @@ func (v *scope) fresh() bool {
 	if begun.Before(v.Cache.LastJob(v.server.Name)) || begun.Before(v.requested().Lapsed()) {
 		return false
 	}
-	return v.now.Sub(v.reading.At) <= moveFreshness || v.memory.waitedFor(v.server.Name, begun)
+	return v.now.Sub(v.reading.At) <= moveFreshness || v.remembered().waitedFor(begun)
 }
 
 // refresh asks for a reading that a decision waits for. A BMC that has just answered for another machine, or did not say
@@ -103,6 +103,8 @@ func (v *scope) refresh() {
 		v.wakeIn(v.pollInterval())
 		return
 	}
-	v.memory.waitFor(v.server.Name, v.now)
+	if r := v.remembered(); r.waits.IsZero() {
+		r.waits = v.now
+	}
 	v.Cache.Refresh(v.server.Name, v.target, 0)
 }

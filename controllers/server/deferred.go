@@ -29,7 +29,7 @@ func (s *subject) defers(before, after *v1alpha1.Server) time.Duration {
 	}
 	now := s.Now()
 	id := fmt.Sprintf("%d/%d", l.Entry, after.Generation)
-	return max(0, worthTelling-now.Sub(s.memory.firstSeen(after.Name, deferredRecord, id, now)))
+	return max(0, worthTelling-now.Sub(s.memory.of(after.Name).firstSeen(deferredRecord, id, now)))
 }
 
 // withoutDeferrable is a server with everything as it was before that may be stored later.

@@ -5,6 +5,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -142,19 +143,9 @@ func (o *Options) setDefaults(mgr ctrl.Manager) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.BootTarget == "" {
-		o.BootTarget = "Pxe"
-	}
-	if o.SteadyPoll == 0 {
-		o.SteadyPoll = 3 * time.Minute
-	}
-	if o.PowerGrace == 0 {
-		o.PowerGrace = time.Minute
-	}
-	if o.Workers == 0 {
-		o.Workers = 16
-	}
-	if o.AdoptionRate == 0 {
-		o.AdoptionRate = 10
-	}
+	o.BootTarget = cmp.Or(o.BootTarget, "Pxe")
+	o.SteadyPoll = cmp.Or(o.SteadyPoll, 3*time.Minute)
+	o.PowerGrace = cmp.Or(o.PowerGrace, time.Minute)
+	o.Workers = cmp.Or(o.Workers, 16)
+	o.AdoptionRate = cmp.Or(o.AdoptionRate, 10)
 }

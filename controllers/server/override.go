@@ -78,12 +78,12 @@ func (v bootShell) bootShown() (started, testing bool) {
 	if !v.shows(redfish.PowerOn) {
 		return false, false
 	}
-	return v.memory.watchBoot(v.server.Name, v.bootID(), v.reading.Value.BootProgress)
+	return v.remembered().watchBoot(v.bootID(), v.reading.Value.BootProgress)
 }
 
 // watchBoot begins to follow a boot that is about to be asked for.
 func (v bootShell) watchBoot() {
-	v.memory.watchBoot(v.server.Name, v.bootID(), v.reading.Value.BootProgress)
+	v.remembered().watchBoot(v.bootID(), v.reading.Value.BootProgress)
 }
 
 // bootID names the last boot that was asked for.

@@ -81,16 +81,16 @@ func TestAnOverrideIsClearedWhenTheBMCShowsThisBootToHaveStartedItsSystem(t *tes
 		"the system, where nothing was shown before": {redfish.BootProgress{}, []redfish.BootProgress{state("OSRunning")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMemory()
-			m.watchBoot("a", "On/1", c.before)
+			m := &remembered{}
+			m.watchBoot("On/1", c.before)
 			got := false
 			for _, shown := range c.then {
-				got, _ = m.watchBoot("a", "On/1", shown)
+				got, _ = m.watchBoot("On/1", shown)
 			}
 			if got != c.want {
 				t.Errorf("started %t", got)
 			}
-			if started, _ := m.watchBoot("a", "On/2", c.then[len(c.then)-1]); started {
+			if started, _ := m.watchBoot("On/2", c.then[len(c.then)-1]); started {
 				t.Error("it stands for the next boot too")
 			}
 		})

@@ -20,7 +20,7 @@ func (v pollShell) readingAge() time.Duration {
 		return v.shortly()
 	case !v.inTransition():
 		return v.SteadyPoll
-	case v.memory.awaitsBMC(v.server.Name):
+	case v.remembered().awaitsBMC:
 		return v.shortly()
 	}
 	return min(slowestPoll, v.SteadyPoll)
@@ -29,7 +29,7 @@ func (v pollShell) readingAge() time.Duration {
 // justParked says that the last reading was begun before the server was parked. It is the word on which the machine was handed
 // over, and somebody may have switched it on since.
 func (v pollShell) justParked() bool {
-	return v.server.Status.State == v1alpha1.StateParked && v.Cache.Reading(v.server.Name).Begun.Before(v.memory.enteredAt(v.server))
+	return v.server.Status.State == v1alpha1.StateParked && v.Cache.Reading(v.server.Name).Begun.Before(v.remembered().enteredAt(v.server))
 }
 
 // ageAfterJob is how old a reading may be that says nothing of the last request to the BMC, and when to look next. Nothing
@@ -81,5 +81,5 @@ func (v pollShell) inTransition() bool {
 	if s.Status.Lifecycle == nil || !v.bundle.Lifecycle.Stable(engine.State(s.Status.State)) {
 		return true
 	}
-	return s.Status.Operation.Active() || v.memory.unsettled(s.Name)
+	return s.Status.Operation.Active() || v.remembered().unsettled
 }

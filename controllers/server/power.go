@@ -126,7 +126,7 @@ func (s powerShell) carryOut(ctx context.Context, out power.Output) loop.Progres
 // begin notes what goes with a request that is about to be recorded.
 func (s powerShell) begin(out power.Output) {
 	l := s.server.Status.Lifecycle
-	s.memory.ask(s.server.Name, out.Request.AskedAt.Time)
+	s.remembered().asked = out.Request.AskedAt.Time
 	if out.Ask == v1alpha1.PowerActionOn {
 		bootShell{s.scope}.watchBoot()
 		l.Marks = engine.Decision{Marks: s.earns}.MarksAfter(l.Marks)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -31,7 +32,7 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	s := v.server
 	stored := s.Status.Lifecycle != nil
 	if v.fresh() {
-		v.memory.answered(s.Name)
+		v.remembered().waits = time.Time{} // the next decision needs a reading of its own
 	}
 	powerShell{scope: v}.record()
 	statusShell{v}.recordMove(d)
@@ -41,7 +42,7 @@ func (v *scope) Record(d engine.Decision, outcome loop.Outcome) {
 	if stored { // order 3: the finalizer without a lifecycle must mean that a status was lost
 		alongside = controllerutil.AddFinalizer(s, v1alpha1.FinalizerServer) || alongside
 	}
-	v.memory.settle(s.Name, v.recorded.Settled, v.out.awaitsBMC)
+	v.remembered().settle(v.recorded.Settled, v.out.awaitsBMC)
 	statusShell{v}.recordLabels(alongside)
 }
 
@@ -50,7 +51,7 @@ func (v statusShell) recordMove(d engine.Decision) {
 	out := status.Moved(v.statusInput(d, loop.Outcome{}))
 	*v.server = *out.Server
 	if out.Entered {
-		v.memory.enter(v.server, v.now)
+		v.remembered().enter(v.server, v.now)
 	}
 }
 
@@ -59,7 +60,9 @@ func (v statusShell) recordStatus(d engine.Decision, outcome loop.Outcome) {
 	reads := outcome.Progress.Reason == power.WaitsForReading && v.reading.Reachable()
 	in := v.statusInput(d, outcome)
 	in.Since.LastJob = v.Cache.LastJob(v.server.Name)
-	in.Since.Reading, in.Since.Postponed = v.memory.waiting(v.server.Name, reads, v.gated.Postponed, v.now)
+	r := v.remembered()
+	r.reads, r.held = since(r.reads, reads, v.now), since(r.held, v.gated.Postponed, v.now)
+	in.Since.Reading, in.Since.Postponed = r.reads, r.held
 	v.recorded = status.Decide(in)
 	*v.server = *v.recorded.Server
 	v.wakeIn(v.recorded.Wake)

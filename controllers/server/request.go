@@ -39,7 +39,7 @@ func (v *scope) requested() power.Asked {
 // notAhead is the time of a record, and no later than this process first saw it: the clock of another process that
 // recorded it may be ahead, and no wait is to last for that.
 func (v *scope) notAhead(kind recordKind, id string, recorded time.Time) time.Time {
-	if seen := v.memory.firstSeen(v.server.Name, kind, id, v.now); recorded.After(seen) {
+	if seen := v.remembered().firstSeen(kind, id, v.now); recorded.After(seen) {
 		return seen
 	}
 	return recorded
@@ -65,7 +65,7 @@ func (s powerShell) recordShown() {
 	if l == nil || l.Request == nil {
 		return
 	}
-	shown, booted := s.requested().Shown(s.powerReading(), s.memory.askedAt(s.server.Name, l.Request.AskedAt.Time))
+	shown, booted := s.requested().Shown(s.powerReading(), s.remembered().askedAt(l.Request.AskedAt.Time))
 	at := metav1.NewMicroTime(s.now)
 	if shown {
 		l.Request.ShownAt = &at
@@ -82,7 +82,7 @@ func (s powerShell) recordRunning() {
 	if l == nil || l.SeenOnAt != nil {
 		return
 	}
-	if s.shows(redfish.PowerOn) && s.reading.Begun.After(s.memory.enteredAt(s.server)) {
+	if s.shows(redfish.PowerOn) && s.reading.Begun.After(s.remembered().enteredAt(s.server)) {
 		at := metav1.NewMicroTime(s.now)
 		l.SeenOnAt = &at
 	}

@@ -252,7 +252,7 @@ func TestWhatWasAskedForIsSeenOnlyByAReadingTakenSince(t *testing.T) {
 	off := func(change ...func(*scope)) *scope {
 		return newScope(t, "Reserved", append([]func(*scope){func(v *scope) {
 			v.server.Status.Lifecycle.Request = &v1alpha1.PowerRequest{Action: v1alpha1.PowerActionForceOff, AskedAt: metav1.NewMicroTime(asked)}
-			v.memory.ask(v.server.Name, asked)
+			v.remembered().asked = asked
 			v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Begun: asked.Add(time.Second), At: noon}
 			v.reading.Value.Power = redfish.PowerOff
 			v.facts.BMC.Identity = policies.IdentitySame
@@ -311,7 +311,7 @@ func TestAnAgentMayRunOnAMachineOnceItWasSeenOn(t *testing.T) {
 	entered := noon.Add(-time.Hour)
 	in := func(change ...func(*scope)) *scope {
 		return newScope(t, "Discovery", append([]func(*scope){func(v *scope) {
-			v.memory.enter(v.server, entered)
+			v.remembered().enter(v.server, entered)
 			v.reading = hardware.Reading[redfish.SystemSnapshot]{Tried: true, Begun: entered.Add(time.Second), At: noon}
 			v.reading.Value.Power = redfish.PowerOn
 			v.facts.BMC.Identity = policies.IdentitySame

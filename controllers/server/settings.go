@@ -13,6 +13,8 @@ import (
 	"github.com/metalaw/metalaw/controllers/hardware"
 	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/controllers/server/power"
+	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/policies"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -90,4 +92,71 @@ func (v settingShell) applyBootOrder(ctx context.Context) loop.Progress {
 	v.Cache.Do(v.server.Name, v.target, id,
 		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetBootOrder(ctx, uri, want, devices) }, fleet.Setting))
 	return loop.Waiting("WaitsForBootOrder", "the boot order to be accepted", 0)
+}
+
+// locate shows what spec.indicatorLED asks, or what the state asks where that is silent. A light that a state switched on
+// is known by a mark, so that it is switched off where neither asks, and one that somebody switched on by hand is not. In a
+// state without this effect the light stays as it is. A light that cannot be set holds nothing back.
+func (v settingShell) locate(ctx context.Context, effect engine.Effect) loop.Progress {
+	wanted, byState := v.wantedLight(effect)
+	shown := v.reading.Value.LED
+	if !v.reading.Reachable() || shown == redfish.LEDUnknown || shown == "" {
+		return loop.Holds()
+	}
+	v.forgetLight(byState, shown)
+	if wanted == "" || shown == wanted {
+		return loop.Holds()
+	}
+	id := jobID(v.server, "led-"+string(wanted))
+	if job, known := v.Cache.Known(v.server.Name, id); known {
+		if job.State != hardware.JobFailed {
+			return loop.Holds()
+		}
+		if left := againAfter(job.Err) - v.now.Sub(job.EndedAt); left > 0 {
+			v.wakeIn(left)
+			return loop.Holds()
+		}
+		v.refused("LocatorFailed", "the locator light could not be set: ", job.Err)
+		v.Cache.Repeat(v.server.Name, id)
+	}
+	if p, ok := v.permitted(ctx, fleet.Setting); !ok {
+		return p
+	}
+	if byState && !v.located() {
+		return v.marked(policies.MarkLocated) // stored first, so that nobody has to guess whose light it is
+	}
+	uri, want := v.server.Spec.SystemURI, v.want()
+	v.Cache.Do(v.server.Name, v.target, id,
+		v.guarded(func(ctx context.Context, bmc redfish.BMC) error { return bmc.SetLED(ctx, uri, want, wanted) }, fleet.Setting))
+	return loop.Holds()
+}
+
+// wantedLight is the light to show; empty for whichever there is. byState says that it is the state that asks for a light.
+func (v settingShell) wantedLight(effect engine.Effect) (wanted redfish.IndicatorLED, byState bool) {
+	wanted = redfish.IndicatorLED(v.server.Spec.IndicatorLED)
+	if wanted != "" && wanted != redfish.LEDUnknown {
+		return wanted, false
+	}
+	wanted = redfish.IndicatorLED(effect.Param("unlessAsked").Text())
+	if wanted == "" && v.located() {
+		return redfish.LEDOff, false
+	}
+	return wanted, wanted != "" && wanted != redfish.LEDOff
+}
+
+// forgetLight takes the mark away once the light that a state asked for is somebody else's to want, or is off and no state
+// asks for it any more. "Off" that was read before the last request was answered says nothing of what that request did.
+func (v settingShell) forgetLight(byState bool, shown redfish.IndicatorLED) {
+	asked := v.server.Spec.IndicatorLED != "" && redfish.IndicatorLED(v.server.Spec.IndicatorLED) != redfish.LEDUnknown
+	off := shown == redfish.LEDOff && !v.Cache.Busy(v.server.Name) && !v.reading.Begun.Before(v.Cache.LastJob(v.server.Name))
+	if v.located() && (asked || (!byState && off)) {
+		l := v.server.Status.Lifecycle
+		l.Marks = engine.Decision{Clears: []string{policies.MarkLocated}}.MarksAfter(l.Marks)
+	}
+}
+
+// located says that a state had the light switched on.
+func (v settingShell) located() bool {
+	l := v.server.Status.Lifecycle
+	return l != nil && slices.Contains(l.Marks, policies.MarkLocated)
 }

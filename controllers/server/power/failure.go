@@ -5,9 +5,14 @@ package power
 import (
 	"errors"
 	"net/http"
+	"regexp"
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/controllers/loop"
 	"github.com/metalaw/metalaw/redfish"
 )
 
@@ -52,4 +57,46 @@ func cannotAsk(err error) bool {
 		return false
 	}
 	return slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}, refused.Status)
+}
+
+// maxRefusal is what the API accepts as the words of a refusal.
+const maxRefusal = 1024
+
+// Recorded is the stored request with what the BMC said when it refused it, and how often in a row it said the same. The
+// policy decides on that count, and a restart of the manager loses neither.
+func (a Asked) Recorded() *v1alpha1.PowerRequest {
+	request := a.Request.DeepCopy()
+	if request == nil || request.RefusedAt != nil {
+		return request
+	}
+	switch {
+	case request.ShownAt != nil, a.Job.Succeeded:
+		request.Refusal, request.Refusals = "", 0
+	case a.Job.Known && redfish.Refused(a.Job.Err):
+		refuse(request, loop.Shortened(a.Job.Words, maxRefusal), metav1.NewMicroTime(a.Now))
+	}
+	return request
+}
+
+// refuse adds one refusal to a request.
+func refuse(request *v1alpha1.PowerRequest, said string, at metav1.MicroTime) {
+	if sameRefusal(request.Refusal, said) {
+		request.Refusals++
+	} else {
+		request.Refusals = 1
+	}
+	request.Refusal, request.RefusedAt = said, &at
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// sameRefusal compares two refusals without their numbers: some BMCs number their messages.
+func sameRefusal(a, b string) bool {
+	return digits.ReplaceAllString(a, "0") == digits.ReplaceAllString(b, "0")
+}
+
+// refusedPause is how long to wait after so many equal refusals: 90 s, 3 min, then 6 min at the default grace. Four of them
+// so take more than ten minutes, which lets a new BMC firmware or a self test pass before a policy counts four as final.
+func (a Asked) refusedPause() time.Duration {
+	return a.Grace * 3 / 2 << min(max(a.Request.Refusals-1, 0), 2)
 }

@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -36,11 +37,11 @@ func (r *record) recordHardware() {
 	if s.LED != redfish.LEDUnknown && s.LED != "" {
 		st.IndicatorLED = v1alpha1.IndicatorLED(s.LED)
 	}
-	st.Manufacturer = orKept(s.Identity.Manufacturer, st.Manufacturer)
-	st.Model = orKept(s.Identity.Model, st.Model)
-	st.SKU = orKept(s.Identity.SKU, st.SKU)
-	st.SerialNumber = orKept(s.Identity.SerialNumber, st.SerialNumber)
-	st.BIOSVersion = orKept(s.BIOSVersion, st.BIOSVersion)
+	st.Manufacturer = cmp.Or(s.Identity.Manufacturer, st.Manufacturer)
+	st.Model = cmp.Or(s.Identity.Model, st.Model)
+	st.SKU = cmp.Or(s.Identity.SKU, st.SKU)
+	st.SerialNumber = cmp.Or(s.Identity.SerialNumber, st.SerialNumber)
+	st.BIOSVersion = cmp.Or(s.BIOSVersion, st.BIOSVersion)
 	if s.MemoryBytes > 0 {
 		st.TotalSystemMemory = sameOrNew(st.TotalSystemMemory, s.MemoryBytes)
 	}
@@ -125,13 +126,6 @@ func powerState(p redfish.PowerState) v1alpha1.PowerState {
 		return v1alpha1.PowerStateUnknown
 	}
 	return v1alpha1.PowerState(p)
-}
-
-func orKept(now, kept string) string {
-	if now == "" {
-		return kept
-	}
-	return now
 }
 
 // sameOrNew keeps the stored quantity where it means the same, because its spelling may differ.

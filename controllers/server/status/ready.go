@@ -26,23 +26,19 @@ func (r *record) recordReady() {
 	stable := r.Governance.Bundle != nil && r.Governance.Bundle.Lifecycle.Stable(engine.State(state))
 	switch {
 	case r.Decision.Halt != nil:
-		r.ready(metav1.ConditionFalse, string(r.Decision.Halt.Cause), r.Decision.Halt.Message)
 		r.stalled(string(r.Decision.Halt.Cause), r.Decision.Halt.Message)
 	case state == v1alpha1.StateError:
 		rule, says := r.s.Status.Lifecycle.Rule, r.says(r.Decision.Message)
 		if why := wipeFailure(r.Inventory, r.s.Status.Lifecycle.Entry-1); why != "" {
 			says += " The agent says: " + why
 		}
-		r.ready(metav1.ConditionFalse, rule, says)
 		r.stalled(rule, says)
 	case r.Decision.Moves() || !stable:
 		r.moving()
 	case meta.IsStatusConditionTrue(r.s.Status.Conditions, v1alpha1.ConditionClaimMissing):
 		missing := meta.FindStatusCondition(r.s.Status.Conditions, v1alpha1.ConditionClaimMissing)
-		r.ready(metav1.ConditionFalse, missing.Reason, missing.Message)
 		r.stalled(missing.Reason, missing.Message)
 	case r.Outcome.Progress.Phase == loop.Failed && r.Outcome.Progress.Err == nil:
-		r.ready(metav1.ConditionFalse, r.Outcome.Progress.Reason, r.Outcome.Effect+": "+r.Outcome.Progress.Message)
 		r.reconciling(r.Outcome.Progress.Reason, r.Outcome.Effect+": "+r.Outcome.Progress.Message)
 	case r.heldBriefly():
 	case r.Gated.Postponed || !r.Outcome.Settled():
@@ -118,7 +114,6 @@ func (r *record) moving() {
 		return
 	case r.Outcome.Progress.Reason == power.OverrideIgnored:
 		message = r.Outcome.Effect + ": " + r.Outcome.Progress.Message
-		r.ready(metav1.ConditionFalse, power.OverrideIgnored, message)
 		r.reconciling(power.OverrideIgnored, message)
 		return
 	case r.saidOverrideIgnored() && r.Power.Unsolved:
@@ -128,19 +123,27 @@ func (r *record) moving() {
 		message = fmt.Sprintf("%s Waits in %s: %s", r.Decision.Message, r.Outcome.Effect, r.Outcome.Progress.Message)
 	}
 	r.ready(metav1.ConditionFalse, v1alpha1.ReasonMoving, message)
-	r.reconciling(cmp.Or(r.Gated.Gate, v1alpha1.ReasonMoving), message) // names the gate that holds the server
+	r.underWay(cmp.Or(r.Gated.Gate, v1alpha1.ReasonMoving), message) // names the gate that holds the server
 }
 
 func (r *record) ready(status metav1.ConditionStatus, reason, message string) {
 	r.condition(v1alpha1.ConditionReady, status, reason, diag.Shortened(message, maxMessage))
 }
 
+// reconciling says why the server is not Ready, and that it is on its way.
 func (r *record) reconciling(reason, message string) {
+	r.ready(metav1.ConditionFalse, reason, message)
+	r.underWay(reason, message)
+}
+
+func (r *record) underWay(reason, message string) {
 	r.condition(v1alpha1.ConditionReconciling, metav1.ConditionTrue, reason, diag.Shortened(message, maxMessage))
 	r.drop(v1alpha1.ConditionStalled)
 }
 
+// stalled says why the server is not Ready, and that somebody has to act.
 func (r *record) stalled(reason, message string) {
+	r.ready(metav1.ConditionFalse, reason, message)
 	r.condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, diag.Shortened(message, maxMessage))
 	r.drop(v1alpha1.ConditionReconciling)
 }
