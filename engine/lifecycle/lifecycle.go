@@ -136,7 +136,7 @@ func (l *Lifecycle) Reads(s engine.State) []int {
 	}
 	facts := []int{l.marksFact, l.ageFact}
 	addGuard := func(g *Condition) {
-		for _, a := range g.atoms(nil) {
+		for _, a := range g.Atoms() {
 			facts = append(facts, l.ast.Definitions[a].Facts...)
 		}
 	}
