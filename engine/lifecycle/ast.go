@@ -5,8 +5,6 @@ package lifecycle
 import (
 	"time"
 
-	"github.com/google/cel-go/cel"
-	celast "github.com/google/cel-go/common/ast"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine"
@@ -41,21 +39,15 @@ type AST struct {
 
 // Expression is one typed CEL expression over facts that yields a boolean: a definition, or part of a safety rule.
 type Expression struct {
+	celrule.Rule[engine.Facts]
 	// Name is the name that guards use, or the safety rule's.
-	Name    string
-	Source  string
-	Checked *celast.AST
+	Name string
 	// Facts are the vocabulary positions of the facts that it reads.
 	Facts []int
 	At    Place
 
-	program cel.Program
-	// native is the same expression without CEL; nil where it lies outside the fragment that it knows.
-	native celrule.Native[engine.Facts]
 	// ages are the comparisons with time in the expression.
 	ages []ageThreshold
-	// slot is where a decision keeps the answer of a safety rule's expression; 0 for a definition.
-	slot int
 }
 
 // ageThreshold is a moment at which an expression changes by the passing of time alone.

@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/types"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine"
@@ -21,8 +19,8 @@ import (
 
 // evaluate returns the atom's value, or the error that kept it from having one.
 func (a *Expression) evaluate(in *activation) (bool, error) {
-	if a.native != nil {
-		if t := a.native(in.facts); t != isError {
+	if a.Native != nil {
+		if t := a.Native(in.facts); t != isError {
 			return t == isTrue, nil
 		}
 	}
@@ -31,22 +29,17 @@ func (a *Expression) evaluate(in *activation) (bool, error) {
 
 // interpret evaluates by CEL.
 func (a *Expression) interpret(in *activation) (bool, error) {
-	out, _, err := a.program.Eval(in)
+	value, err := a.Interpret(in)
 	if err != nil {
 		return false, fmt.Errorf("%s (%s): %w", a.Name, a.Source, err)
 	}
-	b, ok := out.(types.Bool)
-	if !ok {
-		return false, fmt.Errorf("%s (%s): the value is %s, not a boolean", a.Name, a.Source, out.Type().TypeName())
-	}
-	return bool(b), nil
+	return value, nil
 }
 
 // atomCompiler turns definitions into atoms and reports what is wrong with them.
 type atomCompiler struct {
-	file       *yamlpos.File
-	env        *cel.Env
-	vocabulary *engine.Vocabulary
+	*language
+	file *yamlpos.File
 	// defined are the names of all definitions: one that is used within another is no misspelt fact.
 	defined map[string]bool
 	// marks are those that a server may have; nil where no bundle is asked, as for the safety rules.
@@ -61,39 +54,21 @@ func (c *atomCompiler) compile(name string, node *yaml.Node) *Expression {
 	if c.file.Told(node) {
 		return nil
 	}
-	if strings.TrimSpace(node.Value) == "" {
-		c.file.Errorf(node, "cel-empty", name, "write a CEL expression that yields true or false", "the definition is empty")
+	a := &Expression{Name: name}
+	rules := celrule.Compiler[engine.Facts]{File: c.file, Env: c.env, Words: c.words(), Most: maxCost, Source: namesOf(c.vocabulary),
+		Inspect: func(_ string, _ *yaml.Node, checked *celast.AST) bool { return c.inspect(checked, a, node) }}
+	rule := rules.Compile(name, node)
+	if rule == nil {
 		return nil
 	}
-	checked, issues := c.env.Compile(node.Value)
-	if issues != nil && issues.Err() != nil {
-		c.words().Report(c.file, node, name, issues.Errors())
-		return nil
-	}
-	if !checked.OutputType().IsExactType(cel.BoolType) {
-		c.file.Errorf(node, "cel-not-bool", name, "compare it with something", "the expression yields %s, not a boolean", checked.OutputType())
-		return nil
-	}
-	a := &Expression{Name: name, Source: node.Value, Checked: checked.NativeRep()}
-	if !c.inspect(checked, a, node) {
-		return nil
-	}
-	if _, ok := celrule.Affordable(c.env, c.file, checked, name, node, maxCost); !ok {
-		return nil
-	}
-	program, err := c.env.Program(checked, cel.EvalOptions(cel.OptOptimize))
-	if err != nil {
-		c.file.Errorf(node, "cel-program", name, "", "%v", err)
-		return nil
-	}
-	a.program = program
-	a.native = celrule.CompileNative(checked.NativeRep(), namesOf(c.vocabulary))
+	a.Rule = *rule
 	return a
 }
 
 // words are those that report mistakes in a definition.
 func (c *atomCompiler) words() celrule.Words {
 	return celrule.Words{
+		What:           "definition",
 		Page:           "the reference page of facts",
 		Comprehensions: "a definition looks at single facts, so that its cost is bounded",
 		InsteadOf:      `ask for one mark with marked("Dirty"), and for any other word with in`,
@@ -138,8 +113,8 @@ func (c *atomCompiler) nearest(name string) string {
 
 // inspect walks the checked expression: it collects the facts it reads, compares enums with words of their set only, and
 // holds ages to comparisons with a literal.
-func (c *atomCompiler) inspect(checked *cel.Ast, a *Expression, node *yaml.Node) bool {
-	w := &atomWalk{compiler: c, ast: checked.NativeRep(), atom: a, node: node, ok: true, agesAllowed: map[int64]bool{}}
+func (c *atomCompiler) inspect(checked *celast.AST, a *Expression, node *yaml.Node) bool {
+	w := &atomWalk{compiler: c, ast: checked, atom: a, node: node, ok: true, agesAllowed: map[int64]bool{}}
 	celast.PreOrderVisit(w.ast.Expr(), celast.NewExprVisitor(w.visit))
 	slices.Sort(a.Facts)
 	a.Facts = slices.Compact(a.Facts)
@@ -156,15 +131,16 @@ type atomWalk struct {
 }
 
 func (w *atomWalk) fact(e celast.Expr) (int, engine.FactType, bool) {
-	reference, ok := w.ast.ReferenceMap()[e.ID()]
-	if !ok || reference.Name == "" {
-		return 0, engine.FactType{}, false
-	}
-	i, ok := w.compiler.vocabulary.Index(reference.Name)
+	return FactOf(w.compiler.vocabulary, w.ast, e)
+}
+
+// FactOf is the fact that an expression names, with its position.
+func FactOf(v *engine.Vocabulary, ast *celast.AST, e celast.Expr) (int, engine.FactType, bool) {
+	i, ok := v.Index(celrule.Name(ast, e))
 	if !ok {
 		return 0, engine.FactType{}, false
 	}
-	return i, w.compiler.vocabulary.Facts[i], true
+	return i, v.Facts[i], true
 }
 
 func (w *atomWalk) visit(e celast.Expr) {
@@ -184,16 +160,9 @@ func (w *atomWalk) visit(e celast.Expr) {
 		w.marksAsked(call.Args()[0], call.Args()[1])
 		w.marksAsked(call.Args()[1], call.Args()[0])
 	}
+	celrule.EachEquality(call, w.enumComparison)
 	switch call.FunctionName() {
-	case operators.Equals, operators.NotEquals:
-		w.enumComparison(call.Args()[0], call.Args()[1])
-		w.enumComparison(call.Args()[1], call.Args()[0])
 	case operators.In:
-		if call.Args()[1].Kind() == celast.ListKind {
-			for _, element := range call.Args()[1].AsList().Elements() {
-				w.enumComparison(call.Args()[0], element)
-			}
-		}
 		w.markAsked(call.Args()[0], call.Args()[1])
 	case operators.Greater, operators.GreaterEquals, operators.Less, operators.LessEquals:
 		w.ageComparison(call.Args()[0], call.Args()[1])

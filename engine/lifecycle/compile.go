@@ -275,7 +275,7 @@ func (c *compiler) deadline(rule string, node *yaml.Node) *Deadline {
 // groups lists the fact groups behind a guard, so that the shell knows what a move relies on.
 func (c *compiler) groups(g *Condition) []string {
 	var groups []string
-	for _, a := range g.atoms(nil) {
+	for _, a := range g.Atoms() {
 		for _, f := range c.list[a].Facts {
 			group, _ := splitFact(c.vocabulary.Facts[f].Name)
 			groups = append(groups, group)

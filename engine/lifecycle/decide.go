@@ -4,7 +4,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/metalaw/metalaw/engine"
@@ -100,8 +99,7 @@ func (l *Lifecycle) evaluate(f engine.Facts, trace *engine.Trace) engine.Decisio
 	if !ok {
 		return halted(from, engine.HaltUnknownState, "", fmt.Sprintf("the revision defines no state %q", from))
 	}
-	e := borrow(l, st, f, trace)
-	defer e.giveBack()
+	e := &evaluation{l: l, state: st, in: activation{vocabulary: l.vocabulary, facts: f}, trace: trace}
 	if d, decided := e.exits(); decided {
 		return d
 	}
@@ -141,35 +139,13 @@ type evaluation struct {
 	state  *State
 	in     activation
 	values [maxAtoms]truth
-	// answers are those of the safety rules; in has them.
-	answers [maxAnswers]truth
-	err     error
-	active  []ensuredNow
-	trace   *engine.Trace
+	err    error
+	active []ensuredNow
+	trace  *engine.Trace
 
 	wake         time.Duration
 	deadline     time.Duration
 	deadlineRule string
-}
-
-// evaluations are used again: a decision is made far more often than it has anything to say.
-var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
-
-func borrow(l *Lifecycle, st *State, f engine.Facts, trace *engine.Trace) *evaluation {
-	e, ok := evaluations.Get().(*evaluation)
-	if !ok {
-		e = new(evaluation)
-	}
-	e.l, e.state, e.in, e.trace = l, st, activation{vocabulary: l.vocabulary, facts: f, answers: e.answers[:]}, trace
-	return e
-}
-
-// giveBack forgets everything: no decision may see a value of another.
-func (e *evaluation) giveBack() {
-	active := e.active[:0]
-	clear(e.active)
-	*e = evaluation{active: active}
-	evaluations.Put(e)
 }
 
 // atom implements questions.
@@ -364,7 +340,7 @@ func (e *evaluation) recordGuard(kind, rule string, g *Condition, result string,
 	if g != nil {
 		step.Guard = g.Source
 		step.Atoms = map[string]string{}
-		for _, i := range g.atoms(nil) {
+		for _, i := range g.Atoms() {
 			step.Atoms[e.l.ast.Definitions[i].Name] = e.values[i].String()
 		}
 	}

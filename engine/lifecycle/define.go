@@ -17,8 +17,8 @@ var celWords = []string{"as", "break", "const", "continue", "else", "false", "fo
 const maxAtoms = 128
 
 func (c *compiler) compileAtoms(define []definition) {
-	ac := &atomCompiler{file: c.file, env: c.env, vocabulary: c.vocabulary, defined: map[string]bool{}, marks: c.marks,
-		states: c.states, stateHint: c.stateHint}
+	ac := &atomCompiler{language: c.language, file: c.file, defined: map[string]bool{}, marks: c.marks, states: c.states,
+		stateHint: c.stateHint}
 	for _, d := range define {
 		ac.defined[d.name] = true
 	}

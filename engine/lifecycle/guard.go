@@ -110,18 +110,19 @@ func (g *Condition) decide(q questions, decisive, otherwise truth) truth {
 	return result
 }
 
-// atoms appends the positions of all atoms in the guard.
-func (g *Condition) atoms(to []int) []int {
+// Atoms lists the definitions that the guard asks for; none where there is no guard.
+func (g *Condition) Atoms() []int {
 	if g == nil {
-		return to
+		return nil
 	}
 	if g.Op == IfAtom {
-		to = append(to, g.Atom)
+		return []int{g.Atom}
 	}
+	var all []int
 	for _, kid := range g.Kids {
-		to = kid.atoms(to)
+		all = append(all, kid.Atoms()...)
 	}
-	return to
+	return all
 }
 
 // guardCompiler parses guards. It uses CEL's grammar and none of its evaluation.

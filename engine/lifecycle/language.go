@@ -56,7 +56,7 @@ func newLanguage(v *engine.Vocabulary) (*language, error) {
 // expression compiles CEL that stands in no file of a bundle.
 func (g *language) expression(name, source string) (*Expression, error) {
 	file := &yamlpos.File{Name: "vocabulary"}
-	c := &atomCompiler{file: file, env: g.env, vocabulary: g.vocabulary}
+	c := &atomCompiler{language: g, file: file}
 	x := c.compile(name, &yaml.Node{Kind: yaml.ScalarNode, Value: source, Line: 1, Column: 1})
 	if x == nil {
 		return nil, fmt.Errorf("vocabulary: safety rule %s: %w", name, file.Found.Err())

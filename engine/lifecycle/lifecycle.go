@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -36,10 +37,12 @@ func (l *Lifecycle) Defines(s engine.State) bool {
 	return ok
 }
 
+// state is empty where the lifecycle does not define it.
+func (l *Lifecycle) state(s engine.State) *State { return cmp.Or(l.states[s], &State{}) }
+
 // Stable says whether a server may rest in the state; false for a state that the lifecycle does not have.
 func (l *Lifecycle) Stable(s engine.State) bool {
-	st, ok := l.states[s]
-	return ok && st.Stable
+	return l.state(s).Stable
 }
 
 // Says is the message of a server that the rule has led to where it is: cause and remedy; empty where nothing is
@@ -48,22 +51,17 @@ func (l *Lifecycle) Says(rule string) string { return l.says[rule] }
 
 // Means is the sentence that the author gave the state; empty for a state that the lifecycle does not have.
 func (l *Lifecycle) Means(s engine.State) string {
-	if st, ok := l.states[s]; ok {
-		return st.Means
-	}
-	return ""
+	return l.state(s).Means
 }
 
 // Accepts says whether the state can use an operation.
 func (l *Lifecycle) Accepts(s engine.State, operation string) bool {
-	st, ok := l.states[s]
-	return ok && slices.Contains(st.Operations, operation)
+	return slices.Contains(l.state(s).Operations, operation)
 }
 
 // Ensures says whether the state ensures an effect at some time, whatever holds now.
 func (l *Lifecycle) Ensures(s engine.State, effect string) bool {
-	st, ok := l.states[s]
-	return ok && slices.ContainsFunc(st.Ensure, func(e *Ensured) bool { return e.Effect.Name == effect })
+	return slices.ContainsFunc(l.state(s).Ensure, func(e *Ensured) bool { return e.Effect.Name == effect })
 }
 
 // Migrates returns the state that takes the place of one that the lifecycle has dropped.
@@ -84,11 +82,7 @@ func (l *Lifecycle) HasEdge(from, to engine.State) bool {
 	if target, ok := l.ast.Migrate[from]; ok && target == to {
 		return true
 	}
-	st, ok := l.states[from]
-	if !ok {
-		return false
-	}
-	return slices.ContainsFunc(st.Exits, func(e *Exit) bool { return e.To == to })
+	return slices.ContainsFunc(l.state(from).Exits, func(e *Exit) bool { return e.To == to })
 }
 
 // Edge is one way out of a state.
@@ -136,7 +130,7 @@ func (l *Lifecycle) Reads(s engine.State) []int {
 	}
 	facts := []int{l.marksFact, l.ageFact}
 	addGuard := func(g *Condition) {
-		for _, a := range g.atoms(nil) {
+		for _, a := range g.Atoms() {
 			facts = append(facts, l.ast.Definitions[a].Facts...)
 		}
 	}

@@ -31,7 +31,7 @@ func parityAtom(t testing.TB, source string) *Expression {
 		t.Fatal(err)
 	}
 	file := &yamlpos.File{Name: "test"}
-	c := &atomCompiler{file: file, env: env, vocabulary: parityWords}
+	c := &atomCompiler{language: &language{env: env, vocabulary: parityWords}, file: file}
 	a := c.compile("it", &yaml.Node{Kind: yaml.ScalarNode, Value: source, Line: 1, Column: 1})
 	if a == nil {
 		t.Fatalf("%s: %v", source, file.Found)
@@ -83,7 +83,7 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 	} {
 		t.Run(source, func(t *testing.T) {
 			a := parityAtom(t, source)
-			if a.native == nil {
+			if a.Native == nil {
 				t.Fatal("it is in the fragment, and is left to CEL")
 			}
 			for range 3000 {
@@ -94,7 +94,7 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 				}
 				in := &activation{vocabulary: parityWords, facts: facts}
 				want, err := a.interpret(in)
-				got := a.native(facts)
+				got := a.Native(facts)
 				if (err != nil) != (got == isError) || (err == nil && got != truthOf(want)) {
 					t.Fatalf("seed %d: native says %s, CEL says %t, %v\nfacts: %v", seed, got, want, err, facts)
 				}
@@ -106,7 +106,7 @@ func TestTheNativeFragmentYieldsWhatCELYields(t *testing.T) {
 func TestWhatLiesOutsideTheFragmentIsLeftToCEL(t *testing.T) {
 	for _, source := range []string{`a.text.matches("O")`, `a.text + "x" == "Onx"`, `size(lifecycle.marks) > 0`, `a.yes < a.too`, `lifecycle.marks == []`, `a.text in []`, `!(a.word in [])`} {
 		a := parityAtom(t, source)
-		if a.native != nil {
+		if a.Native != nil {
 			t.Errorf("%s is not in the fragment", source)
 		}
 		if _, err := a.evaluate(&activation{vocabulary: parityWords, facts: drawn{engine.BoolValue(true), engine.BoolValue(true),
@@ -133,7 +133,7 @@ func TestNumbersOfDifferentTypesAreNotCompared(t *testing.T) {
 	}
 	for _, source := range []string{`a.count < 2.5`, `2.5 >= a.count`, `a.count > 1u`, `a.count == 2u`, `a.count == 2.0`, `a.age > 60`} {
 		file := &yamlpos.File{Name: "test"}
-		c := &atomCompiler{file: file, env: env, vocabulary: parityWords}
+		c := &atomCompiler{language: &language{env: env, vocabulary: parityWords}, file: file}
 		if c.compile("it", &yaml.Node{Kind: yaml.ScalarNode, Value: source, Line: 1, Column: 1}) != nil || len(file.Found) == 0 {
 			t.Errorf("%s compiles", source)
 		}

@@ -30,9 +30,6 @@ type Requirement struct {
 	Must, Awaits, Halts *Expression
 }
 
-// maxAnswers is how many answers of safety rules a decision keeps. Beyond that a rule is asked anew.
-const maxAnswers = 64
-
 // breach is a requirement that does not hold, or that could not be evaluated.
 type breach struct {
 	requirement *Requirement
@@ -50,9 +47,7 @@ func (b *breach) message(what string) string {
 type safetyCompiler struct {
 	*language
 	known map[[2]string]*Expression
-	// answers counts the expressions that decisions ask.
-	answers int
-	err     error
+	err   error
 }
 
 // compileSafety fails only on a mistake in the vocabulary, which is the program's own.
@@ -83,21 +78,11 @@ func (c *safetyCompiler) expression(rule, source string) *Expression {
 	return c.known[key]
 }
 
-// asked is an expression that decisions ask: its answer is kept.
-func (c *safetyCompiler) asked(rule, source string) *Expression {
-	x := c.expression(rule, source)
-	if x != nil && x.slot == 0 {
-		c.answers++
-		x.slot = c.answers
-	}
-	return x
-}
-
 func (c *safetyCompiler) requirements(all []engine.Requirement) []*Requirement {
 	var compiled []*Requirement
 	for _, r := range all {
 		compiled = append(compiled, &Requirement{Rule: r.Rule, Doc: r.Doc,
-			Must: c.asked(r.Rule, r.Must), Awaits: c.asked(r.Rule, r.Awaits), Halts: c.expression(r.Rule, r.Halts)})
+			Must: c.expression(r.Rule, r.Must), Awaits: c.expression(r.Rule, r.Awaits), Halts: c.expression(r.Rule, r.Halts)})
 	}
 	return compiled
 }
@@ -120,7 +105,7 @@ func (c *safetyCompiler) axioms(all []engine.Axiom) []*Expression {
 
 func firstBreach(all []*Requirement, in *activation) *breach {
 	for i := range all {
-		holds, err := in.holds(all[i].Must)
+		holds, err := all[i].Must.evaluate(in)
 		if err != nil || !holds {
 			return &breach{requirement: all[i], err: err}
 		}
@@ -158,7 +143,7 @@ func firstBrokenOrOpen(all []*Requirement, in *activation) (broken *breach, open
 		}
 		if b.err == nil && all[i].Awaits != nil {
 			var still bool
-			if still, b.err = in.holds(all[i].Awaits); still && b.err == nil {
+			if still, b.err = all[i].Awaits.evaluate(in); still && b.err == nil {
 				if open == nil {
 					open = all[i]
 				}

@@ -30,12 +30,8 @@ func (l *Lifecycle) Invariants() []string {
 
 // EnsuredEffects lists the effects that a state ensures at some time, in order; an effect that it lists twice is named once.
 func (l *Lifecycle) EnsuredEffects(s engine.State) []string {
-	st, ok := l.states[s]
-	if !ok {
-		return nil
-	}
 	var names []string
-	for _, e := range st.Ensure {
+	for _, e := range l.state(s).Ensure {
 		if !slices.Contains(names, e.Effect.Name) {
 			names = append(names, e.Effect.Name)
 		}

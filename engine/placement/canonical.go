@@ -34,7 +34,7 @@ func (e *expression) text() string {
 	if e == nil {
 		return ""
 	}
-	return strings.TrimSpace(e.source)
+	return strings.TrimSpace(e.Source)
 }
 
 func selectorText(s *selection.Selector) string {

@@ -119,14 +119,14 @@ func TestAConditionWithoutCELYieldsWhatCELYields(t *testing.T) {
 		if err != nil {
 			r.Skip(source, err) // folding its constants fails
 		}
-		e := &expression{source: source, program: program, native: celrule.CompileNative(checked.NativeRep(), names())}
-		if e.native == nil {
+		e := &expression{&celrule.Rule[*selection.Candidate]{Source: source, Program: program, Native: celrule.CompileNative(checked.NativeRep(), names())}}
+		if e.Native == nil {
 			r.Fatalf("%s is left to CEL", source)
 		}
 		for range 5 {
 			c := a.server()
 			want, err := e.interpret(c)
-			if got := e.native(c); got != want || (got == celrule.Failed) != (err != nil) {
+			if got := e.Native(c); got != want || (got == celrule.Failed) != (err != nil) {
 				r.Fatalf("%s is %s without CEL, and %s with it (%v)\n%+v", source, got, want, err, c)
 			}
 		}
@@ -137,7 +137,7 @@ func TestWhatOnlyCELEvaluatesIsEvaluatedByIt(t *testing.T) {
 	c := &selection.Candidate{Model: "R750", Cores: 2, Labels: map[string]string{"a": "R750"}}
 	for _, where := range []string{`server.model + "x" == "R750x"`, `-server.cores == -2`, `server.model in [server.sku, server.model]`, `size(server.labels) == 1`} {
 		p := compiled(t, "where: '"+where+"'")
-		if p.where.native != nil {
+		if p.where.Native != nil {
 			t.Errorf("%s needs no CEL", where)
 		}
 		if j := p.Judge(c); !j.Accepted {

@@ -27,8 +27,6 @@ const (
 	// stepsPerNode is how much work the limit of nodes allows; ordinary functions need fewer than ten steps for each.
 	stepsPerNode = 32
 	cacheBits    = 14
-	// firstBits is for how many nodes there is room at first.
-	firstBits = 14
 )
 
 type triple struct {
@@ -38,8 +36,8 @@ type triple struct {
 // Manager owns functions. It is not safe for concurrent use.
 type Manager struct {
 	nodes []node
-	// unique finds nodes by what they are: a table of references, 0 where it is free.
-	unique []Ref
+	// unique finds nodes by what they are.
+	unique map[node]Ref
 	// cache remembers results of Ite and of Meet; a newer one may take the place of an older.
 	cache []triple
 	limit int
@@ -53,9 +51,8 @@ type Manager struct {
 
 // New makes a Manager of at most limit nodes.
 func New(limit int) *Manager {
-	m := &Manager{limit: limit, cache: make([]triple, 1<<cacheBits)}
+	m := &Manager{limit: limit, cache: make([]triple, 1<<cacheBits), unique: map[node]Ref{}}
 	m.nodes = []node{{variable: last}, {variable: last, lo: True, hi: True}}
-	m.grow(1 << firstBits)
 	for i := range m.cache {
 		m.cache[i].f = -1
 	}
@@ -79,8 +76,7 @@ func (m *Manager) make(v int32, lo, hi Ref) Ref {
 		return lo
 	}
 	n := node{v, lo, hi}
-	at := m.slot(n)
-	if r := m.unique[at]; r != False {
+	if r, ok := m.unique[n]; ok {
 		return r
 	}
 	if len(m.nodes) >= m.limit {
@@ -91,30 +87,8 @@ func (m *Manager) make(v int32, lo, hi Ref) Ref {
 	}
 	r := Ref(len(m.nodes))
 	m.nodes = append(m.nodes, n)
-	m.unique[at] = r
-	if len(m.nodes) == cap(m.nodes) {
-		m.grow(2 * cap(m.nodes))
-	}
+	m.unique[n] = r
 	return r
-}
-
-// slot is where a node stands in the table, or would.
-func (m *Manager) slot(n node) int {
-	mask := len(m.unique) - 1
-	at := int(hash(uint32(n.variable), uint32(n.lo), uint32(n.hi))) & mask
-	for r := m.unique[at]; r != False && m.nodes[r] != n; r = m.unique[at] {
-		at = (at + 1) & mask
-	}
-	return at
-}
-
-// grow makes room for as many nodes, and twice as much to find them in.
-func (m *Manager) grow(room int) {
-	m.nodes = append(make([]node, 0, room), m.nodes...)
-	m.unique = make([]Ref, 2*room)
-	for r := int(True) + 1; r < len(m.nodes); r++ {
-		m.unique[m.slot(m.nodes[r])] = Ref(r)
-	}
 }
 
 func hash(a, b, c uint32) uint32 {

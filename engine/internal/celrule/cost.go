@@ -36,9 +36,9 @@ func (factSizes) EstimateCallCost(string, string, *checker.AstNode, []checker.As
 	return nil
 }
 
-// Affordable reports an expression that would slow its evaluator down: one that may cost more than most. It returns
+// affordable reports an expression that would slow its evaluator down: one that may cost more than most. It returns
 // what the expression may cost.
-func Affordable(env *cel.Env, file *yamlpos.File, checked *cel.Ast, rule string, node *yaml.Node, most uint64) (uint64, bool) {
+func affordable(env *cel.Env, file *yamlpos.File, checked *cel.Ast, rule string, node *yaml.Node, most uint64) (uint64, bool) {
 	estimate, err := env.EstimateCost(checked, factSizes{})
 	if err != nil {
 		file.Errorf(node, "cel-program", rule, "write it more simply", "its cost cannot be told: %v", err)

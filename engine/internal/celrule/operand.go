@@ -41,7 +41,7 @@ type Source[F any] struct {
 
 // operand translates a fact, a literal, a label or a sum.
 func (c *nativeCompiler[F]) operand(e celast.Expr) Operand[F] {
-	if name := c.name(e); name != "" {
+	if name := Name(c.ast, e); name != "" {
 		if fact := c.source.Fact(name); fact.Kind != 0 {
 			return fact
 		}
@@ -60,14 +60,6 @@ func (c *nativeCompiler[F]) operand(e celast.Expr) Operand[F] {
 		return literal[F](e.AsLiteral().Value())
 	}
 	return Operand[F]{}
-}
-
-// name is the variable that an expression is; empty where it is none.
-func (c *nativeCompiler[F]) name(e celast.Expr) string {
-	if reference, ok := c.ast.ReferenceMap()[e.ID()]; ok {
-		return reference.Name
-	}
-	return ""
 }
 
 func literal[F any](value any) Operand[F] {
@@ -135,7 +127,7 @@ func (c *nativeCompiler[F]) size(call celast.CallExpr) Operand[F] {
 
 // labels is the variable that maps words to words, if the expression is that.
 func (c *nativeCompiler[F]) labels(e celast.Expr) func(F) map[string]string {
-	name := c.name(e)
+	name := Name(c.ast, e)
 	if name == "" || c.source.Labels == nil {
 		return nil
 	}

@@ -16,6 +16,8 @@ import (
 
 // Words say what is wrong with an expression, in the terms of its author.
 type Words struct {
+	// What is what such an expression is, for example a condition.
+	What string
 	// Page names the reference that lists facts and functions.
 	Page string
 	// Comprehensions says why there are none, and InsteadOf what to write; Shorter says how to write less.
@@ -30,9 +32,9 @@ type Words struct {
 // macros are what CEL has for looking at many values; no expression has any of them.
 var macros = []string{"all", "exists", "exists_one", "existsOne", "map", "filter", "has", "transformList", "transformMap"}
 
-// Report records what CEL says of the expression at a node. It reports only the beginning of what cannot be read, and of a
+// report records what CEL says of the expression at a node. It reports only the beginning of what cannot be read, and of a
 // comprehension only that it is one: the rest follows from it.
-func (w Words) Report(file *yamlpos.File, node *yaml.Node, rule string, errs []*cel.Error) {
+func (w Words) report(file *yamlpos.File, node *yaml.Node, rule string, errs []*cel.Error) {
 	for _, e := range errs {
 		if function := functionAt(node.Value, e); slices.Contains(macros, function) {
 			file.ErrorIn(node, e.Location.Line(), e.Location.Column()-len(function), "cel-comprehension", rule, w.InsteadOf,

@@ -22,32 +22,13 @@ func (m *Module) Reads() [][]string {
 // readsOf are the parts of the input to which a node of the syntax tree refers.
 func readsOf(node any) [][]string {
 	var all [][]string
-	ast.NewGenericVisitor(func(x any) bool {
-		ref, ok := x.(ast.Ref)
-		if !ok || !ref.HasPrefix(ast.InputRootRef) {
-			return false
-		}
-		all = append(all, constantKeys(ref[1:]))
-		for _, term := range ref[1:] {
-			for _, inner := range refsIn(term) {
-				all = append(all, constantKeys(inner[1:]))
-			}
-		}
-		return true
-	}).Walk(node)
-	return all
-}
-
-// refsIn returns the references to the input within a term.
-func refsIn(term *ast.Term) []ast.Ref {
-	var refs []ast.Ref
-	ast.WalkRefs(term, func(ref ast.Ref) bool {
+	ast.WalkRefs(node, func(ref ast.Ref) bool {
 		if ref.HasPrefix(ast.InputRootRef) {
-			refs = append(refs, ref)
+			all = append(all, constantKeys(ref[1:]))
 		}
 		return false
 	})
-	return refs
+	return all
 }
 
 // constantKeys is how far a reference is known before the evaluation.

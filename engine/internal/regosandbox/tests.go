@@ -54,8 +54,6 @@ type TestReport struct {
 	Passed, Failed []string
 	// Coverage is the share of the lines of the policy (tests left out) that some test evaluated, 0 to 100.
 	Coverage float64
-	// Uncovered names those that none did, as file:line or file:line-line, sorted.
-	Uncovered []string
 	// Results says how each test ended, in the order of Passed and Failed together.
 	Results []TestResult
 	// Files says the same of each file of the policy.
@@ -281,13 +279,9 @@ func (r *TestReport) cover(modules map[string]*ast.Module, report cover.Report) 
 		covered += one.Covered
 		all += one.All
 		one.Missed = rows(lines.NotCovered)
-		for _, missed := range one.Missed {
-			r.Uncovered = append(r.Uncovered, file+":"+missed)
-		}
 		r.Files[file] = one
 		r.UncoveredRules = append(r.UncoveredRules, uncoveredRules(file, modules[file], lines)...)
 	}
-	slices.Sort(r.Uncovered)
 	if all > 0 {
 		r.Coverage = 100 * float64(covered) / float64(all)
 	}

@@ -262,16 +262,9 @@ func (m *model) why(v *view, w *wayOut) string {
 // checkDefinitions looks for definitions that no guard uses.
 func (c *checker) checkDefinitions() {
 	used := map[int]bool{}
-	var mark func(g *lifecycle.Condition)
-	mark = func(g *lifecycle.Condition) {
-		if g == nil {
-			return
-		}
-		if g.Op == lifecycle.IfAtom {
-			used[g.Atom] = true
-		}
-		for _, kid := range g.Kids {
-			mark(kid)
+	mark := func(g *lifecycle.Condition) {
+		for _, atom := range g.Atoms() {
+			used[atom] = true
 		}
 	}
 	for _, v := range c.order {

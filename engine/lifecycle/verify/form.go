@@ -10,6 +10,7 @@ import (
 
 	"github.com/metalaw/metalaw/engine"
 	"github.com/metalaw/metalaw/engine/internal/celrule"
+	"github.com/metalaw/metalaw/engine/lifecycle"
 )
 
 // formOp is what a form is.
@@ -49,15 +50,7 @@ func (r *reader) use(p *primitive) *form {
 
 // fact returns the position of the fact that an expression names.
 func (r *reader) fact(e celast.Expr) (int, engine.FactType, bool) {
-	reference, ok := r.typed.ReferenceMap()[e.ID()]
-	if !ok || reference.Name == "" {
-		return 0, engine.FactType{}, false
-	}
-	i, ok := r.words.Index(reference.Name)
-	if !ok {
-		return 0, engine.FactType{}, false
-	}
-	return i, r.words.Facts[i], true
+	return lifecycle.FactOf(r.words, r.typed, e)
 }
 
 func (r *reader) form(e celast.Expr) *form {

@@ -23,26 +23,33 @@ func (m *model) findPaths() {
 			queue = append(queue, w.To)
 		}
 	}
-	m.reached = map[engine.State]bool{}
-	var reach func(engine.State)
-	reach = func(s engine.State) {
-		if _, defined := m.views[s]; !defined || m.reached[s] {
-			return
-		}
-		m.reached[s] = true
-		for i := range m.views[s].exits {
-			if w := &m.views[s].exits[i]; w.leads {
-				reach(w.To)
+	from := map[engine.State]bool{m.ast.Initial: true}
+	for _, to := range m.ast.Migrate {
+		from[to] = true
+	}
+	for s := range m.words.Entries {
+		from[s] = true
+	}
+	m.reached = m.closure(from, func(reached map[engine.State]bool, from *view, w *wayOut) (engine.State, bool) {
+		return w.To, reached[from.Name]
+	})
+}
+
+// closure adds to some states what a rule adds for each exit that can fire, until that adds no more.
+func (m *model) closure(
+	of map[engine.State]bool, rule func(of map[engine.State]bool, from *view, w *wayOut) (added engine.State, adds bool),
+) map[engine.State]bool {
+	for again := true; again; {
+		again = false
+		for _, v := range m.order {
+			for i := range v.exits {
+				if s, adds := rule(of, v, &v.exits[i]); v.exits[i].leads && adds && !of[s] {
+					of[s], again = true, true
+				}
 			}
 		}
 	}
-	reach(m.ast.Initial)
-	for _, to := range m.ast.Migrate {
-		reach(to)
-	}
-	for s := range m.words.Entries {
-		reach(s)
-	}
+	return of
 }
 
 // checkGraph looks for states that no rule leads to, and for states that no rule leads out of.
@@ -75,17 +82,11 @@ func (c *checker) checkGraph() {
 
 // toStable is the states from which rules that can fire lead to a stable one.
 func (m *model) toStable() map[engine.State]bool {
-	back := map[engine.State]bool{}
-	for again := true; again; {
-		again = false
-		for _, v := range m.order {
-			if back[v.Name] {
-				continue
-			}
-			if v.Stable || slices.ContainsFunc(v.exits, func(w wayOut) bool { return back[w.To] && w.leads }) {
-				back[v.Name], again = true, true
-			}
-		}
+	stable := map[engine.State]bool{}
+	for _, v := range m.order {
+		stable[v.Name] = v.Stable
 	}
-	return back
+	return m.closure(stable, func(back map[engine.State]bool, from *view, w *wayOut) (engine.State, bool) {
+		return from.Name, back[w.To]
+	})
 }

@@ -102,13 +102,9 @@ func (m *model) named(when outcome, operation string) (this, some bool) {
 
 // readsOperation says that a guard asks anything about an operation.
 func (m *model) readsOperation(g *lifecycle.Condition) bool {
-	if g == nil {
-		return false
-	}
-	if g.Op == lifecycle.IfAtom {
-		return slices.ContainsFunc(m.ast.Definitions[g.Atom].Facts, func(fact int) bool {
+	return slices.ContainsFunc(g.Atoms(), func(atom int) bool {
+		return slices.ContainsFunc(m.ast.Definitions[atom].Facts, func(fact int) bool {
 			return slices.Contains(engine.OperationFacts, m.words.Facts[fact].Name)
 		})
-	}
-	return slices.ContainsFunc(g.Kids, m.readsOperation)
+	})
 }

@@ -77,28 +77,14 @@ func (m *model) retries() bool {
 // growing is the states in which there may have been retries: those to which rules that count one lead, and those to which
 // rules lead from there, up to the next stable state, which begins the count anew.
 func (m *model) growing() map[engine.State]bool {
-	grow := map[engine.State]bool{}
-	for again := true; again; {
-		again = false
-		for _, v := range m.order {
-			for i := range v.exits {
-				w := &v.exits[i]
-				if !grow[w.To] && (w.Retry || grow[v.Name]) && !m.stateOf(w.To).Stable && w.leads {
-					grow[w.To], again = true, true
-				}
-			}
-		}
-	}
-	return grow
+	return m.closure(map[engine.State]bool{}, func(grow map[engine.State]bool, from *view, w *wayOut) (engine.State, bool) {
+		return w.To, (w.Retry || grow[from.Name]) && !m.stateOf(w.To).Stable
+	})
 }
 
 // asksFor says whether a guard uses one of some definitions.
 func asksFor(g *lifecycle.Condition, definitions map[int]bool) bool {
-	if g == nil {
-		return false
-	}
-	return (g.Op == lifecycle.IfAtom && definitions[g.Atom]) ||
-		slices.ContainsFunc(g.Kids, func(kid *lifecycle.Condition) bool { return asksFor(kid, definitions) })
+	return slices.ContainsFunc(g.Atoms(), func(atom int) bool { return definitions[atom] })
 }
 
 // checkForfeits reports rules that clear a mark by which something is lost, though nothing forbids it.
