@@ -55,7 +55,6 @@ var hostile = map[string]struct{ body, says string }{
 	"brackets without end":         {"ok if " + strings.Repeat("{", 30000) + "\n", "brackets are nested"},
 	"templates in templates":       {"ok if " + strings.Repeat(`$"{`, 20) + "1" + strings.Repeat(`}"`, 20) + " != \"\"\n", "nested more than"},
 	"comprehensions in each other": {"ok if count(" + strings.Repeat("[", 12) + "1" + strings.Repeat(" | true]", 12) + ") > 1\n", "nested more than 5 deep"},
-	"comprehensions in a template": {"ok if $\"{" + strings.Repeat("[", 16) + "1" + strings.Repeat(" | true]", 16) + "}\" != \"\"\n", "nested more than 5 deep"},
 	"names of nothing":             {strings.Repeat("ok if { nothing }\n", 499), ""},
 	"a number of many digits":      {"ok if 1" + strings.Repeat("0", 600) + " * 2 > 1\n", "a number has more than 400 digits"},
 	"rules without end":            {strings.Repeat("a := 1\n", 9000) + "ok := true\n", "rules and may have 500"},

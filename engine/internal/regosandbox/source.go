@@ -3,7 +3,6 @@
 package regosandbox
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -22,13 +21,6 @@ const (
 	maxExpressions = 400
 	// maxTerms is how many terms one file may have.
 	maxTerms = 16_000
-	// maxNesting is how deep brackets, calls and operators may be nested. OPA's parser calls itself some fifteen times for each of them:
-	// with maxRecursion it stops beyond what it needs for maxNesting.
-	maxNesting   = 25
-	maxRecursion = 1000
-	// maxClosures is how deep comprehensions, every and template strings may be nested in each other. The compiler goes into each of
-	// them several times over: twelve take it half a second, and sixteen half a minute.
-	maxClosures = 5
 	// maxFindings is how many mistakes of one compilation are shown.
 	maxFindings = 64
 )
@@ -36,7 +28,7 @@ const (
 // sourceHint is what to do about Rego that is too large.
 const sourceHint = "a policy holds rules, not data: put what differs between servers into their labels, and split what is left"
 
-// tooLarge is the finding about a file of which no module is made; nil where one may be.
+// tooLarge is the finding about a file that is not even parsed; nil where it may be.
 func tooLarge(file string, text []byte, before int) *diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: CodeLimit, File: file, Hint: sourceHint}
 	switch {
@@ -47,25 +39,10 @@ func tooLarge(file string, text []byte, before int) *diag.Diagnostic {
 		d.Message = fmt.Sprintf("the Rego of the bundle has more than %d bytes", maxSource)
 		return &d
 	}
-	statements, _, errs := ast.NewParser().WithRegoVersion(ast.RegoV1).WithCapabilities(understood()).WithFilename(file).
-		WithMaxRecursionDepth(maxRecursion).WithReader(bytes.NewReader(text)).Parse()
-	for _, err := range errs {
-		if err.Message == ast.ErrMaxParsingRecursionDepthExceeded.Error() {
-			d.Line, d.Column = err.Location.Row, err.Location.Col
-			d.Message = fmt.Sprintf("operators or brackets are nested more than %d deep", maxNesting)
-			d.Hint = "give what is inside a name of its own with :="
-			return &d
-		}
-	}
-	rules := 0
-	for _, statement := range statements {
-		switch statement.(type) {
-		case *ast.Rule, ast.Body:
-			rules++
-		}
-	}
-	if rules > maxRules {
-		d.Line, d.Column, d.Message = 1, 1, fmt.Sprintf("the file has %d rules and may have %d", rules, maxRules)
+	if at, deep := deepest(text); deep {
+		d.Line, d.Column = at.line, at.column
+		d.Message = fmt.Sprintf("brackets are nested more than %d deep", maxNesting)
+		d.Hint = "give what is inside a name of its own with :="
 		return &d
 	}
 	return nil
@@ -73,11 +50,15 @@ func tooLarge(file string, text []byte, before int) *diag.Diagnostic {
 
 // overgrown are the findings about a file that is parsed, and that is not compiled; at most one for each rule.
 func overgrown(file string, module *ast.Module) diag.List {
+	if len(module.Rules) > maxRules {
+		return diag.List{{Severity: diag.Error, Code: CodeLimit, File: file, Line: 1, Column: 1, Hint: sourceHint,
+			Message: fmt.Sprintf("the file has %d rules and may have %d", len(module.Rules), maxRules)}}
+	}
 	var found diag.List
 	whole := extent{}
 	for _, rule := range module.Rules {
 		w := extent{}
-		w.walk(rule)
+		ast.NewBeforeAfterVisitor(w.before, w.after).Walk(rule)
 		whole.terms += w.terms
 		d := diag.Diagnostic{Severity: diag.Error, Code: CodeLimit, File: file, Rule: rule.Head.Ref().GroundPrefix().String(),
 			Line: rule.Loc().Row, Column: rule.Loc().Col, Hint: "split it into rules of their own"}
@@ -111,14 +92,8 @@ type extent struct {
 	says, remedy string
 }
 
-func (w *extent) walk(node any) { ast.NewBeforeAfterVisitor(w.before, w.after).Walk(node) }
-
 func (w *extent) before(node any) bool {
 	switch n := node.(type) {
-	case *ast.TemplateString: // OPA's visitor passes over what it holds
-		for _, part := range n.Parts {
-			w.walk(part)
-		}
 	case *ast.Expr:
 		w.expressions++
 	case *ast.Rule: // an else lies within the rule before it
