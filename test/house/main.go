@@ -47,7 +47,6 @@ var exceptions = map[string]string{
 	"redfish":                         "sessions, requests and the quirks of BMCs share one client",
 	"controllers/scheduler.Scheduler": "to be split into queue, cycle and bindings",
 	"controllers/scheduler.cycle":     "to be split with the Scheduler",
-	"engine/claims/solve.Snapshot":    "to be split into what is given and what is remembered",
 }
 
 // judge returns a sentence for each part over its limit, and the exceptions that no part needs, both sorted.
