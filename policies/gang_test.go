@@ -4,14 +4,16 @@ package policies
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metalaw/metalaw/api/v1alpha1"
+	"github.com/metalaw/metalaw/engine/bundle"
 )
 
-func TestMusters(t *testing.T) {
+func TestWhatCountsAsMember(t *testing.T) {
 	names := func(c *v1alpha1.ServerClaim) { c.Spec.ServerRef = &corev1.LocalObjectReference{Name: "s"} }
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.ServerClaim)
@@ -23,9 +25,10 @@ func TestMusters(t *testing.T) {
 		"one that is to be left alone with a server": {func(c *v1alpha1.ServerClaim) { ignored(c); names(c) }, true},
 		"one whose deletion has begun":               {func(c *v1alpha1.ServerClaim) { names(c); now := metav1.Now(); c.DeletionTimestamp = &now }, false},
 	} {
-		claim := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{v1alpha1.FinalizerServerClaim}}}
+		claim := &v1alpha1.ServerClaim{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{v1alpha1.FinalizerServerClaim},
+			Annotations: map[string]string{v1alpha1.PlacementAnnotation: "gang: {name: g, size: 2}"}}}
 		c.change(claim)
-		if got := Musters(claim); got != c.want {
+		if got := ClaimOf(claim, bundle.Priority{}, time.Time{}).CountsAsMember(); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -35,7 +38,7 @@ func ignored(c *v1alpha1.ServerClaim) {
 	metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1alpha1.OperationAnnotation, v1alpha1.OperationIgnore)
 }
 
-func TestKeepsAndReserved(t *testing.T) {
+func TestTheServerThatAClaimHas(t *testing.T) {
 	for name, c := range map[string]struct {
 		uid, released, names string
 		keeps, reserved      bool
@@ -57,7 +60,8 @@ func TestKeepsAndReserved(t *testing.T) {
 		if c.names != "" {
 			claim.Spec.ServerRef = &corev1.LocalObjectReference{Name: c.names}
 		}
-		if keeps, reserved := Keeps(s, claim), Reserved(s, claim); keeps != c.keeps || reserved != c.reserved {
+		has, names := HolderOf(s).Has("s", ClaimOf(claim, bundle.Priority{}, time.Time{})), c.names
+		if keeps, reserved := has && names == "s", has && names == ""; keeps != c.keeps || reserved != c.reserved {
 			t.Errorf("%s: keeps %t, reserved %t", name, keeps, reserved)
 		}
 	}

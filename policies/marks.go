@@ -70,11 +70,6 @@ func lostWords(proof Proof) string {
 	return "its status was lost: " + proof.Why
 }
 
-// InheritedMarks are the marks of Inheritance alone, where nothing is proven; nil where there are none.
-func InheritedMarks(s *v1alpha1.Server, inv *policyv1alpha1.ServerInventory) []string {
-	return MarksOf(Inheritance(s, inv, Proof{}))
-}
-
 // MarksOf are the marks of what was inherited; nil where there are none.
 func MarksOf(inherited []Inherited) []string {
 	var all []string

@@ -155,7 +155,7 @@ func TestInheritedMarks(t *testing.T) {
 		"Dirty besides for one that a claim had before that":                  {fresh(ours), seen(keeps("Stranger"), holder), []string{"Dirty", "Stranger"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, InheritedMarks(c.server, c.inventory)); diff != "" {
+			if diff := cmp.Diff(c.want, MarksOf(Inheritance(c.server, c.inventory, Proof{}))); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

@@ -3,6 +3,8 @@
 package redfish
 
 import (
+	"github.com/stmcginnis/gofish/schemas"
+
 	"encoding/json"
 	"math"
 	"testing"
@@ -131,5 +133,26 @@ func TestMemoryThatDoesNotFitIsZero(t *testing.T) {
 		if got := gibibytes(n); got != want {
 			t.Errorf("%v: %d", n, got)
 		}
+	}
+}
+
+func TestGofishReadsThroughOurTransport(t *testing.T) {
+	f := newFake(t)
+	c := f.client(t).(*client)
+	op, cancel, err := c.begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cancel()
+	system, err := schemas.GetObject[schemas.ComputerSystem](&gofishClient{op: op}, systemURI)
+	if err != nil || system.UUID != systemUUID {
+		t.Fatalf("%+v, %v", system, err)
+	}
+	if _, err := (&gofishClient{op: op}).PostMultipart("/x", nil); err == nil {
+		t.Error("a multipart push was sent")
+	}
+	f.set("/redfish/v1/Systems", "null")
+	if _, err := schemas.GetCollectionObjects[schemas.ComputerSystem](&gofishClient{op: op}, "/redfish/v1/Systems"); err == nil {
+		t.Error("a null collection, which makes gofish panic, was let through")
 	}
 }

@@ -78,12 +78,12 @@ func (o *operation) send(method, uri string, payload any, header http.Header) (*
 }
 
 // sendAs makes one request with the given credential and never logs in.
-func (o *operation) sendAs(cred credential, method, uri string, payload any) (*answer, error) {
+func (o *operation) sendAs(cred credential, method, uri string, payload any, header http.Header) (*answer, error) {
 	body, err := encode(payload)
 	if err != nil {
 		return nil, fmt.Errorf("redfish: %s %s: %w", method, uri, err)
 	}
-	got, err := o.raw(o.ctx, method, uri, body, nil, cred)
+	got, err := o.raw(o.ctx, method, uri, body, header, cred)
 	if err != nil {
 		return nil, err
 	}

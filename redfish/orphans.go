@@ -152,7 +152,7 @@ func (l *login) readTimeout(o *operation) time.Duration {
 
 // basicRead reads one resource with Basic authentication. The answer is returned beside an error where there was one.
 func (o *operation) basicRead(uri string, out any) (*answer, error) {
-	got, err := o.sendAs(credential{basic: true}, http.MethodGet, uri, nil)
+	got, err := o.sendAs(credential{basic: true}, http.MethodGet, uri, nil, nil)
 	if err != nil {
 		return got, err
 	}

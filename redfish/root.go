@@ -33,7 +33,7 @@ func (o *operation) root() (*serviceRoot, error) {
 	if known := o.c.recall().root; known != nil {
 		return known, nil
 	}
-	got, err := o.sendAs(credential{}, http.MethodGet, schemas.DefaultServiceRoot, nil)
+	got, err := o.sendAs(credential{}, http.MethodGet, schemas.DefaultServiceRoot, nil, nil)
 	if err != nil {
 		return nil, err
 	}

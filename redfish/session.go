@@ -8,10 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/stmcginnis/gofish/schemas"
 )
 
 // login holds the one session of a client. Its lock is a channel, so that whoever waits for a login in progress still
@@ -133,18 +134,14 @@ func (l *login) open(o *operation) (credential, error) {
 	if refused != nil && l.refused.once(l.digest) {
 		return credential{}, l.deny(refused, "")
 	}
-	user := struct{ UserName, Password string }{l.c.credentials.Username, l.c.credentials.Password}
-	got, err := o.sendAs(credential{}, http.MethodPost, root.sessions(), user)
+	adapter := &gofishClient{op: o, cred: &credential{}}
+	made, err := schemas.CreateSession(adapter, root.sessions(), l.c.credentials.Username, l.c.credentials.Password)
 	if err != nil {
-		return l.notOpened(o, root, got, refused, err)
+		return l.notOpened(o, root, adapter.last, refused, err)
 	}
-	location := got.header.Get("Location")
-	if absolute, err := url.ParseRequestURI(location); err == nil {
-		location = absolute.RequestURI()
-	}
-	l.sessionURI = cmp.Or(location, memberURI(got.body))
-	if l.token = got.header.Get("X-Auth-Token"); l.token == "" {
-		return l.fallBack(o, root, got, "the BMC made a session but gave no token")
+	l.sessionURI = cmp.Or(made.Session, memberURI(adapter.last.body))
+	if l.token = made.Token; l.token == "" {
+		return l.fallBack(o, root, adapter.last, "the BMC made a session but gave no token")
 	}
 	l.sessions.add(l.c.base.Host, l.sessionURI)
 	return credential{token: l.token}, nil
@@ -193,7 +190,7 @@ func (l *login) fallBack(o *operation, root *serviceRoot, session *answer, why s
 	}
 	l.basicUntil = time.Now().Add(l.c.options.BasicFor)
 	if l.sessionURI != "" { // a session without a token still occupies a place
-		if _, err := o.sendAs(basic, http.MethodDelete, l.sessionURI, nil); err != nil && !statusIs(err, http.StatusNotFound) {
+		if _, err := o.sendAs(basic, http.MethodDelete, l.sessionURI, nil, nil); err != nil && !statusIs(err, http.StatusNotFound) {
 			l.mayBeLeft()
 		}
 		l.sessionURI = ""
@@ -237,7 +234,7 @@ func (l *login) giveBack(o *operation) error {
 		l.mayBeLeft()
 		return fmt.Errorf("redfish: %s did not say where its session is, so that it cannot be ended; it expires by itself", l.c.base.Host)
 	}
-	_, err := o.sendAs(credential{token: token}, http.MethodDelete, uri, nil)
+	err := schemas.DeleteSession(&gofishClient{op: o, cred: &credential{token: token}}, uri)
 	if err == nil || statusIs(err, http.StatusUnauthorized, http.StatusNotFound) {
 		return nil
 	}

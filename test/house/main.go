@@ -43,9 +43,8 @@ const (
 
 // exceptions are the parts that may be over a limit, each with its reason. There are at most maxExceptions.
 var exceptions = map[string]string{
-	"cmd/metalaw.options":          "one field for each flag",
-	"redfish":                      "sessions, requests and the quirks of BMCs share one client",
-	"engine/claims/solve.Snapshot": "to be split into what is given and what is remembered",
+	"cmd/metalaw.options": "one field for each flag",
+	"redfish":             "sessions, requests and the quirks of BMCs share one client",
 }
 
 // judge returns a sentence for each part over its limit, and the exceptions that no part needs, both sorted.

@@ -68,9 +68,6 @@ func (e *Entry) Eligible(spec selection.ClaimSpec) bool {
 	return ok
 }
 
-// IsKnown says that nothing more is to be found out of what the machine is made of.
-func (e *Entry) IsKnown() bool { return e.Known }
-
 // Number is the same for every version of a server, and at any time of one server alone.
 func (e *Entry) Number() uint32 { return e.slot }
 

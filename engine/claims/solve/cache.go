@@ -20,8 +20,8 @@ type PlacementCache struct {
 	work int64
 }
 
-// At most so many judgements are remembered, of 8 bytes each, and
-// of so many placements, each of which may keep 100 KB of compiled expressions: whoever makes ever new ones costs no more memory.
+// At most so many judgements are remembered, of 8 bytes each, and of so many placements, each of which may keep 100 KB of compiled
+// expressions: a user who makes ever new ones costs no more memory.
 const (
 	mostJudgements = 4 << 20
 	mostTexts      = 512
@@ -50,7 +50,7 @@ func (j judgement) accepted() bool { return j.code == 0 }
 // NewPlacementCache makes an empty one.
 func NewPlacementCache() *PlacementCache { return &PlacementCache{texts: map[string]*judged{}} }
 
-// of are the PlacementCache of a placement.
+// of is what is remembered of a placement.
 func (j *PlacementCache) of(p *placement.Placement) *judged {
 	t := j.texts[p.Asks()]
 	if t == nil {

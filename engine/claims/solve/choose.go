@@ -3,7 +3,6 @@
 package solve
 
 import (
-	"context"
 	"slices"
 
 	"github.com/metalaw/metalaw/engine/claims"
@@ -40,108 +39,96 @@ type ranking struct {
 	spread bool
 }
 
-// pick is the server that was chosen for a claim, or why there is none.
+// pick is the Result for a claim before it is handed out.
 type pick struct {
-	claim  *claims.Claim
-	action Action
-	server string
-	entry  *index.Entry
+	Result
 	// from is the ranking that the server, or its absence, follows from.
-	from         *ranking
-	score        float64
-	rank, others int
-	refusal      Refusal
-	// turn is when it was chosen among the members of its gang.
+	from *ranking
+	// turn is when the server was chosen among the members of the gang.
 	turn int
 }
 
-func (p pick) result() Result {
-	return Result{Claim: p.claim, Action: p.action, Server: p.server, Entry: p.entry,
-		Score: p.score, Rank: p.rank, Others: p.others, Refusal: p.refusal}
-}
-
 // has says that the claim has a server, by what is written or by what is chosen.
-func (p pick) has() bool { return p.action != Refuse && p.action != Again }
+func (p pick) has() bool { return p.Action != Refuse && p.Action != Again }
+
+// following has the policy be asked again though no server changes.
+func (p pick) following() pick {
+	p.Refusal.Follows = true
+	return p
+}
 
 func refused(c *claims.Claim, reason, message string) pick {
-	return pick{claim: c, action: Refuse, refusal: Refusal{Reason: reason, Message: message}}
+	return pick{Result: Result{Claim: c, Action: Refuse, Refusal: Refusal{Reason: reason, Message: message}}}
 }
 
-// written looks at the servers that a claim's name is already written on.
-func (s *Snapshot) written(c *claims.Claim) (pick, bool) {
+// Written is the server that is written for a claim, with Settled, Complete or Adopt; false where there is none.
+func (s *Snapshot) Written(c *claims.Claim) (Result, bool) {
 	holding := ""
 	for _, e := range s.Fleet.HeldBy(c.Key) {
 		switch e.Holder.RelationOf(e.Name(), c) {
 		case claims.Holds:
 			if c.ServerRef == e.Name() {
-				return pick{claim: c, action: Settled, server: e.Name()}, true
+				return Result{Claim: c, Action: Settled, Server: e.Name()}, true
 			}
 			if !e.Holder.Ended && (holding == "" || e.Name() < holding) {
 				holding = e.Name()
 			}
 		case claims.Adoptable:
-			return pick{claim: c, action: Adopt, server: e.Name()}, true
+			return Result{Claim: c, Action: Adopt, Server: e.Name()}, true
 		case claims.Unrelated, claims.Another:
 		}
 	}
 	if c.ServerRef == "" && holding != "" {
-		return pick{claim: c, action: Complete, server: holding}, true
+		return Result{Claim: c, Action: Complete, Server: holding}, true
 	}
-	return pick{}, false
-}
-
-// Written is the server that is written for a claim, with Settled, Complete or Adopt; false where there is none.
-func (s *Snapshot) Written(c *claims.Claim) (Result, bool) {
-	p, is := s.written(c)
-	return p.result(), is
+	return Result{}, false
 }
 
 // one decides on a claim by itself.
-func (s *Snapshot) one(ctx context.Context, c *claims.Claim, w Want) Result {
-	if p, done := s.written(c); done && (p.action != Complete || c.Unplaced == "") {
-		return p.result()
+func (s *solver) one(c *claims.Claim) Result {
+	if r, done := s.Written(c); done && (r.Action != Complete || c.Unplaced == "") {
+		return r
 	}
-	p := s.choose(ctx, c, w)
-	if p.action == Bind && c.Gang() != nil && !c.HadServer {
+	p := s.choose(c)
+	if p.Action == Bind && c.Gang() != nil && !c.HadServer {
 		p = refused(c, ReasonInvalidPlacement, "a claim of a gang cannot name its server in spec.serverRef; "+
 			"serverRef cannot be changed, so claim anew without it")
 	}
-	return p.result()
+	return p.Result
 }
 
 // choose finds the best server that a claim can have for which none is written. Where none of a ranking can be had, the policy is asked
 // once more.
-func (s *Snapshot) choose(ctx context.Context, c *claims.Claim, w Want) pick {
-	if p, is := s.barred(c, w); is {
+func (s *solver) choose(c *claims.Claim) pick {
+	if p, is := s.barred(c); is {
 		return p
 	}
 	var last *ranking
 	for _, afresh := range []bool{false, true} {
-		from, p := s.rankingOf(ctx, c, w, afresh)
+		from, p := s.rankingOf(c, afresh)
 		if from == nil {
 			return p
 		}
-		if p, found := s.next(c, from, w); found {
+		if p, found := s.next(c, from); found {
 			return p
 		}
 		last = from
 	}
-	return pick{claim: c, action: Again, from: last, refusal: Refusal{Count: true, Rejected: last.rejected, Misplaced: last.misplaced}}
+	return pick{from: last, Result: Result{Claim: c, Action: Again,
+		Refusal: Refusal{Count: true, Rejected: last.rejected, Misplaced: last.misplaced}}}
 }
 
 // barred refuses a claim whatever servers there are.
-func (s *Snapshot) barred(c *claims.Claim, w Want) (pick, bool) {
+func (s *solver) barred(c *claims.Claim) (pick, bool) {
 	switch {
 	case c.Unplaced != "":
 		return refused(c, ReasonInvalidPlacement, c.Unplaced), true
 	case c.Invalid != "":
 		return refused(c, ReasonInvalidSelector, c.Invalid), true
 	}
-	if w.Forbids != nil {
-		if reason, message := w.Forbids(c); message != "" {
-			p := refused(c, reason, message)
-			p.refusal.Follows = true
-			return p, true
+	if s.want.Forbids != nil {
+		if reason, message := s.want.Forbids(c); message != "" {
+			return refused(c, reason, message).following(), true
 		}
 	}
 	if c.ServerRef != "" && s.Fleet.Get(c.ServerRef) == nil {
@@ -163,84 +150,70 @@ func (s *Snapshot) exceeds(c *claims.Claim, more int) (pick, bool) {
 	held := s.Fleet.HeldIn(c.Namespace)
 	held.Servers += s.Fleet.Underway(c.Namespace)
 	words := claims.QuotaExceeded(s.Quota, c.Namespace, held, more)
-	if words == "" {
-		return pick{}, false
+	return refused(c, ReasonQuotaExceeded, words).following(), words != ""
+}
+
+// AskKey is equal for claims that ask for the same, as far as a policy can tell them apart.
+func AskKey(policy Policy, c *claims.Claim) string {
+	if t, ok := policy.(telling); ok {
+		return c.Class() + "\x00" + t.Asks(c.Asked)
 	}
-	p := refused(c, ReasonQuotaExceeded, words)
-	p.refusal.Follows = true
-	return p, true
+	return c.Class()
 }
 
 // rankingOf ranks the servers that a claim can have, or takes what was ranked for one that asks for the same. Where there is nothing it
 // says why.
-func (s *Snapshot) rankingOf(ctx context.Context, c *claims.Claim, w Want, afresh bool) (*ranking, pick) {
+func (s *solver) rankingOf(c *claims.Claim, afresh bool) (*ranking, pick) {
 	if s.exhausted[c.Class()] {
 		return nil, s.none(c)
 	}
 	key, follows := "\x00"+c.UID, true
 	t, tells := s.Policy.(telling)
 	if tells {
-		key, follows = c.Class()+"\x00"+t.Asks(c.Asked), t.FollowsFleet()
+		key, follows = AskKey(s.Policy, c), t.FollowsFleet()
 	}
-	known := s.choices[key]
+	known := s.rankings[key]
 	if afresh || known == nil || (tells && known.follows || known.spread) && known.counted != s.version() {
-		return s.rankAnew(ctx, c, w, key, follows)
+		return s.rankAnew(c, key, follows)
 	}
 	return s.usable(c, known)
 }
 
-// rankAnew asks the policy, and keeps what it chose under a key.
-func (s *Snapshot) rankAnew(ctx context.Context, c *claims.Claim, w Want, key string, follows bool) (*ranking, pick) {
+// rankAnew asks the policy, and keeps its ranking under a key.
+func (s *solver) rankAnew(c *claims.Claim, key string, follows bool) (*ranking, pick) {
 	r := &ranking{sequence: s.Fleet.Sequence(), counted: s.version(), follows: follows, spread: c.Placement.Spread() != nil}
 	can := s.feasibleFor(c)
 	if len(can.entries) == 0 {
-		s.markExhausted(c.Class())
+		s.exhausted[c.Class()] = true
 		return nil, s.none(c)
 	}
 	if s.Policy == nil {
-		p := refused(c, ReasonPending, "no policy is in force, or this version of the manager refuses the one that is")
-		p.refusal.Follows = true
-		return nil, p
+		return nil, refused(c, ReasonPending, "no policy is in force, or this version of the manager refuses the one that is").following()
 	}
-	if some := unspent(c, can, w); some != nil {
+	if some := s.unspent(c, can); some != nil {
 		own := *r // the others of its class did not try these
-		s.rank(ctx, c, some, &own)
+		s.rank(c, some, &own)
 		if len(own.ranked) > 0 {
 			return s.usable(c, &own)
 		}
 	}
-	s.rank(ctx, c, can, r)
-	if s.choices == nil {
-		s.choices = map[string]*ranking{}
-	}
-	s.choices[key] = r
+	s.rank(c, can, r)
+	s.rankings[key] = r
 	return s.usable(c, r)
-}
-
-func (s *Snapshot) markExhausted(class string) {
-	if s.exhausted == nil {
-		s.exhausted = map[string]bool{}
-	}
-	s.exhausted[class] = true
 }
 
 // feasibleFor finds the servers that a claim can have. As long as none came up since they were found for one that asks for the same,
 // those that were given away meanwhile are left out of them.
-func (s *Snapshot) feasibleFor(c *claims.Claim) *feasible {
+func (s *solver) feasibleFor(c *claims.Claim) *feasible {
 	offered := s.Fleet.Offered()
 	f := s.feasible[c.Contract()]
 	if f == nil || f.offered != offered {
-		f = &feasible{entries: s.Fleet.Eligible(c.Spec), offered: offered}
+		free := s.Fleet.Eligible(c.Spec)
 		if len(s.given) > 0 {
-			f.entries = slices.DeleteFunc(f.entries, func(e *index.Entry) bool { return s.given[e.Name()] != nil })
+			free = slices.DeleteFunc(free, func(e *index.Entry) bool { return s.given[e.Name()] != nil })
 		}
-		f.candidates = make([]*selection.PreparedCandidate, len(f.entries))
-		for i, e := range f.entries {
-			f.candidates[i] = e.Candidate()
-		}
-		if s.feasible == nil {
-			s.feasible = map[string]*feasible{}
-		}
+		f = feasibleOf(free)
+		f.offered = offered
 		s.feasible[c.Contract()] = f
 	} else if gone := s.taken[f.seen:]; len(gone) > 0 {
 		f.leaveOut(gone)
@@ -249,25 +222,15 @@ func (s *Snapshot) feasibleFor(c *claims.Claim) *feasible {
 	return f
 }
 
-// unspent are those servers that were not tried for a claim in vain; nil where these are all, or none. They are left out before the
-// policy ranks them, because a ranking ends after the best.
-func unspent(c *claims.Claim, all *feasible, w Want) *feasible {
-	if w.Spent == nil {
-		return nil
+func feasibleOf(entries []*index.Entry) *feasible {
+	f := &feasible{entries: entries, candidates: make([]*selection.PreparedCandidate, len(entries))}
+	for i, e := range entries {
+		f.candidates[i] = e.Candidate()
 	}
-	some := &feasible{}
-	for i, e := range all.entries {
-		if !w.Spent(c, e) {
-			some.entries, some.candidates = append(some.entries, e), append(some.candidates, all.candidates[i])
-		}
-	}
-	if len(some.entries) == 0 || len(some.entries) == len(all.entries) {
-		return nil
-	}
-	return some
+	return f
 }
 
-// leaveOut takes servers out of the candidates.
+// leaveOut takes servers out. Most often it is one, for which a set costs more than it saves.
 func (f *feasible) leaveOut(numbers []uint32) {
 	isGone := func(n uint32) bool { return slices.Contains(numbers, n) }
 	if len(numbers) > 8 {
@@ -287,13 +250,30 @@ func (f *feasible) leaveOut(numbers []uint32) {
 	f.entries, f.candidates = f.entries[:kept], f.candidates[:kept]
 }
 
+// unspent are those servers that were not tried for a claim in vain; nil where these are all, or none. They are left out before the
+// policy ranks them, because a ranking ends after the best.
+func (s *solver) unspent(c *claims.Claim, all *feasible) *feasible {
+	if s.want.Spent == nil {
+		return nil
+	}
+	some := slices.DeleteFunc(slices.Clone(all.entries), func(e *index.Entry) bool { return s.isSpent(c, e) })
+	if len(some) == 0 || len(some) == len(all.entries) {
+		return nil
+	}
+	return feasibleOf(some)
+}
+
+func (s *solver) isSpent(c *claims.Claim, e *index.Entry) bool {
+	return s.want.Spent != nil && s.want.Spent(c, e)
+}
+
 // none refuses a claim that no server is left for.
-func (s *Snapshot) none(c *claims.Claim) pick {
-	return pick{claim: c, action: Refuse, refusal: Refusal{Count: true, LeftOut: s.leaving(c)}}
+func (s *solver) none(c *claims.Claim) pick {
+	return pick{Result: Result{Claim: c, Action: Refuse, Refusal: Refusal{Count: true, LeftOut: s.leaving(c)}}}
 }
 
 // leaving is the code by which a server that a claim names is none for it, whatever claim has it; empty where it may get it.
-func (s *Snapshot) leaving(c *claims.Claim) string {
+func (s *solver) leaving(c *claims.Claim) string {
 	if c.ServerRef == "" {
 		return ""
 	}
@@ -307,19 +287,17 @@ func (s *Snapshot) leaving(c *claims.Claim) string {
 	if c.Placement == nil {
 		return ""
 	}
-	return judgementCodes[s.cache().judge(s.cache().of(c.Placement), e).code]
+	return judgementCodes[s.Cache.judge(s.Cache.of(c.Placement), e).code]
 }
 
 // usable is a ranking that has any server; else it says why there is none.
-func (s *Snapshot) usable(c *claims.Claim, r *ranking) (*ranking, pick) {
+func (s *solver) usable(c *claims.Claim, r *ranking) (*ranking, pick) {
 	if r.failed != "" {
-		p := refused(c, ReasonGuardError, r.failed)
-		p.refusal.Follows = true
-		return nil, p
+		return nil, refused(c, ReasonGuardError, r.failed).following()
 	}
 	if len(r.ranked) == 0 {
-		return nil, pick{claim: c, action: Refuse, from: r, refusal: Refusal{Count: true, Rejected: r.rejected, Misplaced: r.misplaced,
-			Unjudged: r.unjudged, Unknown: r.unknown, Follows: r.follows}}
+		return nil, pick{from: r, Result: Result{Claim: c, Action: Refuse, Refusal: Refusal{Count: true, Rejected: r.rejected,
+			Misplaced: r.misplaced, Unjudged: r.unjudged, Unknown: r.unknown, Follows: r.follows}}}
 	}
 	for r.head < len(r.ranked) && s.free(r.ranked[r.head].Name, c.Spec) == nil {
 		r.head++
@@ -329,7 +307,7 @@ func (s *Snapshot) usable(c *claims.Claim, r *ranking) (*ranking, pick) {
 
 // free returns a server if the hard contract lets a claim have it and no other claim is to have it; else nil.
 func (s *Snapshot) free(name string, spec selection.ClaimSpec) *index.Entry {
-	if len(s.given) > 0 && s.given[name] != nil {
+	if s.given[name] != nil {
 		return nil
 	}
 	return s.Fleet.Free(name, spec)
@@ -337,14 +315,14 @@ func (s *Snapshot) free(name string, spec selection.ClaimSpec) *index.Entry {
 
 // next is the best server of a ranking that can still be had. One that changed since the policy looked at it is left out, and so is one
 // that was spent.
-func (s *Snapshot) next(c *claims.Claim, r *ranking, w Want) (pick, bool) {
+func (s *solver) next(c *claims.Claim, r *ranking) (pick, bool) {
 	for at := r.head; at < len(r.ranked); at++ {
 		e := s.free(r.ranked[at].Name, c.Spec)
-		if e == nil || e.Since() > r.sequence || w.Spent != nil && w.Spent(c, e) {
+		if e == nil || e.Since() > r.sequence || s.isSpent(c, e) {
 			continue
 		}
-		return pick{claim: c, action: Bind, server: e.Name(), entry: e, from: r, score: r.ranked[at].Score, rank: at - r.head,
-			others: r.allowed - 1 - r.head}, true
+		return pick{from: r, Result: Result{Claim: c, Action: Bind, Server: e.Name(), Entry: e, Score: r.ranked[at].Score, Rank: at - r.head,
+			Others: r.allowed - 1 - r.head}}, true
 	}
 	return pick{}, false
 }

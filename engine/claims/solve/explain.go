@@ -4,7 +4,6 @@ package solve
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,7 +15,7 @@ import (
 
 // explain decides on claims as Best does, and adds what is to be said of every server. Each claim sees the servers of those that chose
 // before it as taken; where not every member of a gang has a server, as free, and those that fit are turned away under CodeGang.
-func (s *Snapshot) explain(ctx context.Context, some []*claims.Claim, w Want) []Result {
+func (s *solver) explain(some []*claims.Claim) []Result {
 	all, open, at := s.asWritten(some)
 	if len(open) == 0 {
 		return all
@@ -25,12 +24,14 @@ func (s *Snapshot) explain(ctx context.Context, some []*claims.Claim, w Want) []
 	if words := s.overQuota(open); words != "" {
 		barred = &Reason{ReasonQuotaExceeded, words, Namespace}
 	}
-	picks, answers := s.answers(ctx, open, w, barred != nil || s.Policy == nil)
+	forbids := s.want.Forbids
+	s.want.Forbids = nil // what it forbids comes beside the answers
+	picks, answers := s.answers(open, barred != nil || s.Policy == nil)
 	complete := true
 	for k, i := range at {
-		answers[k].Refused = refusedBy(open[k], barred, w)
+		answers[k].Refused = refusedBy(open[k], barred, forbids)
 		complete = complete && picks[k].has() && answers[k].Refused == nil
-		all[i] = picks[k].result()
+		all[i] = picks[k].Result
 		all[i].Answer = &answers[k]
 	}
 	for i := range all {
@@ -46,15 +47,15 @@ func (s *Snapshot) explain(ctx context.Context, some []*claims.Claim, w Want) []
 
 // asWritten answers for the claims whose objects say what they have, or that they have no meaning: of these the answer is the only one. It
 // returns the others as well, with their places in the answers.
-func (s *Snapshot) asWritten(some []*claims.Claim) (all []Result, open []*claims.Claim, at []int) {
+func (s *solver) asWritten(some []*claims.Claim) (all []Result, open []*claims.Claim, at []int) {
 	all, open = make([]Result, len(some)), []*claims.Claim{}
 	for i, c := range some {
 		if problem := cmp.Or(c.Invalid, c.Unplaced); problem != "" {
 			return []Result{{Claim: c, Action: Refuse, Err: errors.New(problem)}}, nil, nil
 		}
-		if p, has := s.written(c); has {
-			all[i] = p.result()
-			all[i].Answer = &Answer{Total: s.Fleet.Len(), Has: p.server}
+		if r, has := s.Written(c); has {
+			all[i] = r
+			all[i].Answer = &Answer{Total: s.Fleet.Len(), Has: r.Server}
 			continue
 		}
 		open, at = append(open, c), append(at, i)
@@ -63,11 +64,11 @@ func (s *Snapshot) asWritten(some []*claims.Claim) (all []Result, open []*claims
 }
 
 // refusedBy is why a claim gets no server whichever fits: what bars all claims of the question, or what the reader's policy forbids.
-func refusedBy(c *claims.Claim, barred *Reason, w Want) *Reason {
-	if w.Forbids == nil {
+func refusedBy(c *claims.Claim, barred *Reason, forbids func(*claims.Claim) (reason, message string)) *Reason {
+	if forbids == nil {
 		return barred
 	}
-	if reason, message := w.Forbids(c); message != "" {
+	if reason, message := forbids(c); message != "" {
 		return &Reason{reason, message, ClaimStage}
 	}
 	return barred
@@ -75,7 +76,7 @@ func refusedBy(c *claims.Claim, barred *Reason, w Want) *Reason {
 
 // overQuota says in words that the quota of the namespace has no room for so many claims more, or never has any for all members of their
 // gang; empty where it has.
-func (s *Snapshot) overQuota(some []*claims.Claim) string {
+func (s *solver) overQuota(some []*claims.Claim) string {
 	c := some[0]
 	if gang := c.Gang(); gang != nil && c.ServerRef == "" {
 		if words := s.Quota.TooSmall(c.Namespace, gang.Size); words != "" {
@@ -83,53 +84,50 @@ func (s *Snapshot) overQuota(some []*claims.Claim) string {
 		}
 	}
 	p, _ := s.exceeds(c, len(some))
-	return p.refusal.Message
+	return p.Refusal.Message
 }
 
-// answers are those of claims that have no server yet. Where nobody chooses, each is told of the fleet as it is.
-func (s *Snapshot) answers(ctx context.Context, open []*claims.Claim, w Want, idle bool) ([]pick, []Answer) {
-	j, picks, answers := s.newReasoner(ctx), make([]pick, len(open)), make([]Answer, len(open))
+// answers are those of claims that have no server yet. Where idle, none of them chooses, and each sees the fleet as it is.
+func (s *solver) answers(open []*claims.Claim, idle bool) ([]pick, []Answer) {
+	j, picks, answers := s.newReasoner(), make([]pick, len(open)), make([]Answer, len(open))
 	if idle {
 		for i, c := range open {
-			picks[i], answers[i] = pick{claim: c, action: Refuse}, j.answer(c)
+			picks[i], answers[i] = pick{Result: Result{Claim: c, Action: Refuse}}, j.answer(c)
 		}
 		return picks, answers
 	}
-	want := Want{Spent: w.Spent, Steps: w.Steps}
 	if len(open) == 1 {
-		picks[0] = s.choose(ctx, open[0], want)
+		picks[0] = s.choose(open[0])
 		answers[0] = j.answer(open[0])
-		answers[0].take(picks[0].server)
+		answers[0].take(picks[0].Server)
 		return picks, answers
 	}
-	found, short := s.search(ctx, open, want)
+	found, short := s.search(open)
 	s.takeBack()
-	if short != nil {
-		found = make([]pick, len(open))
-		copy(found, short.picks)
-	}
 	order := make([]int, len(open))
 	for i := range order {
 		order[i] = i
 	}
 	if short == nil { // as they were given out: where members keep apart, one makes room for another
-		slices.SortStableFunc(order, func(a, b int) int { return found[a].turn - found[b].turn })
+		copy(picks, found)
+		slices.SortStableFunc(order, func(a, b int) int { return picks[a].turn - picks[b].turn })
+	} else {
+		copy(picks, short.picks)
 	}
 	for _, i := range order {
-		picks[i] = found[i]
-		picks[i].claim = open[i]
+		picks[i].Claim = open[i]
 		answers[i] = j.answer(open[i])
-		if e := found[i].entry; e != nil {
+		if e := picks[i].Entry; e != nil {
 			answers[i].take(e.Name())
 			s.give(e, open[i])
 		}
 	}
 	s.takeBack()
 	if short != nil {
-		answers = j.shortAnswers(open, picks, answers)
 		for i := range picks {
-			picks[i].action = Refuse
+			picks[i].Action = Refuse
 		}
+		answers = j.shortAnswers(open, picks, answers)
 	}
 	return picks, answers
 }
@@ -137,8 +135,8 @@ func (s *Snapshot) answers(ctx context.Context, open []*claims.Claim, w Want, id
 // lackingOf is the first member that finds no server.
 func lackingOf(picks []pick) string {
 	for _, p := range picks {
-		if p.entry == nil {
-			return p.claim.Name
+		if p.Entry == nil {
+			return p.Claim.Name
 		}
 	}
 	return ""
@@ -152,29 +150,22 @@ const (
 
 // shortAnswers puts the answers of members right that chose in turn, of which some are left without a server. Nothing of that came to be:
 // a server that one of them would take is free, and what keeps the gang waiting is what turns the others away. All that ask for the same
-// are told the same: what the first of them that is left without finds.
+// get one answer: what the first of them that is left without finds.
 func (j *reasoner) shortAnswers(open []*claims.Claim, picks []pick, first []Answer) []Answer {
-	told, known, lacking := make([]Answer, len(open)), map[int]Answer{}, lackingOf(picks)
-	for i, c := range open {
-		at := slices.IndexFunc(open, func(o *claims.Claim) bool { return j.asks(o) == j.asks(c) })
-		isShort := false
-		for k, o := range open {
-			if picks[k].entry == nil && j.asks(o) == j.asks(c) {
-				at, isShort = k, true
-				break
-			}
-		}
+	all, known := make([]Answer, len(open)), map[int]Answer{}
+	for i, at := range j.modelsOf(open, picks) {
 		if _, done := known[at]; !done {
+			isShort := picks[at].Entry == nil
 			a := j.shared(open, picks, first[at], at, isShort)
 			if a.Short = true; !isShort {
-				a.Lacking = lacking
+				a.Lacking = lackingOf(picks)
 			}
 			known[at] = a
 		}
-		told[i] = known[at]
-		told[i].Verdicts, told[i].Counts = slices.Clone(known[at].Verdicts), maps.Clone(known[at].Counts)
+		all[i] = known[at]
+		all[i].Verdicts, all[i].Counts = slices.Clone(known[at].Verdicts), maps.Clone(known[at].Counts)
 	}
-	return told
+	return all
 }
 
 // shared is the answer of a member in which the servers of those that chose before it are free, and count under CodeGang if it could
@@ -187,8 +178,8 @@ func (j *reasoner) shared(open []*claims.Claim, picks []pick, a Answer, member i
 	}
 	taken := map[string]bool{}
 	for _, p := range picks[:member] {
-		if p.entry != nil {
-			taken[p.entry.Name()] = true
+		if p.Entry != nil {
+			taken[p.Entry.Name()] = true
 		}
 	}
 	a.Verdicts, a.Counts, a.Fits = slices.Clone(a.Verdicts), map[string]int{}, 0
@@ -198,30 +189,19 @@ func (j *reasoner) shared(open []*claims.Claim, picks []pick, a Answer, member i
 		case taken[v.Name]:
 			*v = unshared[v.Name]
 			if v.Fits {
-				v.heldBack(wordsFellow)
+				v.withhold(wordsFellow)
 				v.fellow = true
 			}
 		case v.Fits && !isShort:
-			v.heldBack(wordsUnmet)
+			v.withhold(wordsUnmet)
 		}
 	}
 	a.finish()
 	return a
 }
 
-// heldBack is a server that fits, and is not to be had for the sake of the gang.
-func (v *Verdict) heldBack(words string) {
+// withhold turns a server away that fits, for the sake of the gang.
+func (v *Verdict) withhold(words string) {
 	v.Fits, v.Later, v.Rank = false, false, 0
 	v.Reasons = []Reason{{placement.CodeGang, words, Placement}}
-}
-
-// compareFellow puts what no fellow member would get first.
-func (v Verdict) compareFellow(o Verdict) int {
-	switch {
-	case v.fellow == o.fellow:
-		return 0
-	case v.fellow:
-		return 1
-	}
-	return -1
 }

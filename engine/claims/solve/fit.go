@@ -3,6 +3,7 @@
 package solve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,16 +11,9 @@ import (
 
 	"github.com/metalaw/metalaw/engine/claims"
 	"github.com/metalaw/metalaw/engine/claims/index"
+	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 )
-
-// AskKey is equal for claims that ask for the same, as far as a policy can tell them apart.
-func AskKey(policy Policy, c *claims.Claim) string {
-	if t, ok := policy.(telling); ok {
-		return c.Class() + "\x00" + t.Asks(c.Asked)
-	}
-	return c.Class()
-}
 
 // Fit is what the fleet has for a claim: the servers that there are, in whatever state they are.
 type Fit struct {
@@ -59,13 +53,11 @@ const (
 
 // fit looks at the fleet until it has found a server that could ever satisfy a claim, or has seen all. It asks what Best asks, in the
 // same codes, without what passes by itself: another claim, state, power, data that is to be wiped, cordons and maintenance.
-func (s *Snapshot) fit(ctx context.Context, c *claims.Claim) Result {
+func (s *solver) fit(c *claims.Claim) Result {
 	out := Result{Claim: c, Action: Refuse}
-	for _, wrong := range []string{c.Invalid, c.Unplaced} {
-		if wrong != "" {
-			out.Err = errors.New(wrong)
-			return out
-		}
+	if wrong := cmp.Or(c.Invalid, c.Unplaced); wrong != "" {
+		out.Err = errors.New(wrong)
+		return out
 	}
 	j := &fitting{Claim: c, answer: Fit{Total: s.Fleet.Len(), ByCode: map[string]int{}}}
 	if gang := c.Gang(); gang != nil {
@@ -74,7 +66,7 @@ func (s *Snapshot) fit(ctx context.Context, c *claims.Claim) Result {
 	if p, ok := s.Policy.(explainer); ok {
 		j.policy, j.counts = p, s.Fleet.CountsFor(c.Namespace, s.Now)
 	}
-	if out.Err = j.all(ctx, s.Fleet); out.Err == nil {
+	if out.Err = j.all(s.ctx, s.Fleet); out.Err == nil {
 		out.Fit = &j.answer
 	}
 	return out
@@ -197,21 +189,19 @@ func (j *fitting) pass(ctx context.Context, had []*selection.PreparedCandidate) 
 
 // place leaves out the candidates that the placement does not accept, whatever stands where.
 func (j *fitting) place() {
-	if j.Placement == nil || len(j.candidates) == 0 {
+	if j.Placement == nil {
 		return
 	}
-	at := func(i int) *selection.Candidate { return j.candidates[i].Facts() }
-	sorted := j.Placement.Sort(len(j.candidates), at, nil)
-	for code, r := range sorted.Rejections {
-		j.reject(code, r.Count)
-	}
-	var accepted []*selection.PreparedCandidate
-	for _, group := range sorted.Groups {
-		for _, i := range group {
-			accepted = append(accepted, j.candidates[i])
+	j.candidates = slices.DeleteFunc(slices.Clone(j.candidates), func(one *selection.PreparedCandidate) bool {
+		code := j.Placement.Brief(one.Facts()).Code
+		if spread := j.Placement.Spread(); code == "" && spread != nil && spread.Place(one.Facts()) == "" {
+			code = placement.CodeSpread
 		}
-	}
-	j.candidates = accepted
+		if code != "" {
+			j.reject(code, 1)
+		}
+		return code != ""
+	})
 }
 
 // Words says what a claim that is not feasible would wait for.

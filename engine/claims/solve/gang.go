@@ -4,11 +4,11 @@ package solve
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
 	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/index"
 )
 
 const (
@@ -20,35 +20,36 @@ const (
 )
 
 // gang decides on the members of a gang that name no server.
-func (s *Snapshot) gang(ctx context.Context, some []*claims.Claim, w Want) []Result {
-	if all := s.barredGang(some, w); all != nil {
+func (s *solver) gang(some []*claims.Claim) []Result {
+	if all := s.barredGang(some); all != nil {
 		return all
 	}
-	picks, short := s.search(ctx, some, w)
+	s.want.Forbids = nil // no member is forbidden
+	picks, short := s.search(some)
 	if short != nil {
 		s.takeBack()
-		return s.tellShort(ctx, some, short)
+		return s.refuseShort(some, short)
 	}
 	s.keepGiven()
 	all := make([]Result, len(picks))
 	for i, p := range picks {
-		all[i] = p.result()
+		all[i] = p.Result
 	}
 	return all
 }
 
 // barredGang refuses the members of a gang whatever servers there are; nil where it does not.
-func (s *Snapshot) barredGang(some []*claims.Claim, w Want) []Result {
+func (s *solver) barredGang(some []*claims.Claim) []Result {
 	name, members := some[0].GangName(), s.membersOf(some)
 	if reason, why := s.assembled(some[0], members); why != "" {
 		return refuseAll(some, refused(nil, reason, fmt.Sprintf("gang %q: %s", name, why)))
 	}
-	if all := forbiddenGang(some, len(members), w); all != nil {
+	if all := s.forbiddenGang(some, len(members)); all != nil {
 		return all
 	}
 	more := 0
 	for _, c := range some {
-		if _, has := s.written(c); !has {
+		if _, has := s.Written(c); !has {
 			more++
 		}
 	}
@@ -59,8 +60,8 @@ func (s *Snapshot) barredGang(some []*claims.Claim, w Want) []Result {
 }
 
 // forbiddenGang refuses the members of a gang where the rules forbid one of them.
-func forbiddenGang(some []*claims.Claim, members int, w Want) []Result {
-	if w.Forbids == nil {
+func (s *solver) forbiddenGang(some []*claims.Claim, members int) []Result {
+	if s.want.Forbids == nil {
 		return nil
 	}
 	own := map[int]pick{}
@@ -68,20 +69,17 @@ func forbiddenGang(some []*claims.Claim, members int, w Want) []Result {
 		if c.Invalid != "" || c.Unplaced != "" {
 			continue
 		}
-		if reason, message := w.Forbids(c); message != "" {
-			own[i] = refused(c, reason, message)
+		if reason, message := s.want.Forbids(c); message != "" {
+			own[i] = refused(c, reason, message).following()
 		}
 	}
 	if len(own) == 0 {
 		return nil
 	}
 	all := refuseAll(some, refused(nil, ReasonGangWaiting, fmt.Sprintf("gang %q: the policy forbids %d of its %d members; "+
-		"none of them gets a server until that is mended", some[0].GangName(), len(own), members)))
-	for i := range all {
-		if p, is := own[i]; is {
-			all[i] = p.result()
-		}
-		all[i].Refusal.Follows = true
+		"none of them gets a server until that is mended", some[0].GangName(), len(own), members)).following())
+	for i, p := range own {
+		all[i] = p.Result
 	}
 	return all
 }
@@ -89,8 +87,8 @@ func forbiddenGang(some []*claims.Claim, members int, w Want) []Result {
 func refuseAll(some []*claims.Claim, p pick) []Result {
 	all := make([]Result, len(some))
 	for i, c := range some {
-		p.claim = c
-		all[i] = p.result()
+		all[i] = p.Result
+		all[i].Claim = c
 	}
 	return all
 }
@@ -159,13 +157,13 @@ type shortage struct {
 //   - what the policy allows does not follow the counts of the fleet.
 //
 // Members that are spread in different ways are tried in several orders, and may wait though another order would do.
-func (s *Snapshot) search(ctx context.Context, some []*claims.Claim, w Want) ([]pick, *shortage) {
-	most := s.cache().work + cmp.Or(w.Steps, MaxSteps)
+func (s *solver) search(some []*claims.Claim) ([]pick, *shortage) {
+	most := s.Cache.work + cmp.Or(s.want.Steps, MaxSteps)
 	order := make([]int, len(some))
 	for i := range order {
 		order[i] = i
 	}
-	picks, missing, limited := s.inOrder(ctx, some, order, w, most)
+	picks, missing, limited := s.inOrder(some, order, most)
 	if len(missing) == 0 && !limited {
 		return picks, nil
 	}
@@ -174,12 +172,12 @@ func (s *Snapshot) search(ctx context.Context, some []*claims.Claim, w Want) ([]
 	if limited || s.Policy == nil {
 		return nil, short
 	}
-	m, limited := s.match(ctx, some, w, most)
-	if short.limited = limited; limited {
+	m := &match{solver: s, some: some, opinions: map[string]opinion{}, lists: map[string][]*index.Entry{}}
+	if short.limited = m.begin(most); short.limited {
 		return nil, short
 	}
 	short.failed, short.unknown = m.failed, m.unknown
-	if picks = s.takeMatched(ctx, m, some, w); found(picks) == len(some) {
+	if picks = m.take(); found(picks) == len(some) {
 		return picks, nil
 	}
 	short.found = max(short.found, found(picks))
@@ -187,15 +185,15 @@ func (s *Snapshot) search(ctx context.Context, some []*claims.Claim, w Want) ([]
 	if m.isExact() || !m.couldBe() {
 		return nil, short
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.choices(a), m.choices(b)) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(m.choicesOf(a), m.choicesOf(b)) })
 	for range min(maxOrders, len(some)) {
-		picks, missing, limited = s.inOrder(ctx, some, order, w, most)
-		if len(missing) == 0 && !limited {
+		picks, missing, short.limited = s.inOrder(some, order, most)
+		if len(missing) == 0 && !short.limited {
 			return picks, nil
 		}
 		short.found = max(short.found, found(picks))
 		s.takeBack()
-		if short.limited = limited; limited {
+		if short.limited {
 			return nil, short
 		}
 		order = slices.DeleteFunc(order, func(i int) bool { return slices.Contains(missing, i) })
@@ -206,7 +204,7 @@ func (s *Snapshot) search(ctx context.Context, some []*claims.Claim, w Want) ([]
 
 func found(picks []pick) (n int) {
 	for _, p := range picks {
-		if p.claim != nil && p.has() {
+		if p.Claim != nil && p.has() {
 			n++
 		}
 	}
@@ -214,22 +212,23 @@ func found(picks []pick) (n int) {
 }
 
 // inOrder has members choose one after the other. It returns those that are left without a server, and ends at the limit.
-func (s *Snapshot) inOrder(ctx context.Context, some []*claims.Claim, order []int, w Want, most int64) (picks []pick, missing []int, limited bool) {
+func (s *solver) inOrder(some []*claims.Claim, order []int, most int64) (picks []pick, missing []int, limited bool) {
 	picks = make([]pick, len(some))
 	for turn, i := range order {
-		if s.cache().work > most {
+		if s.Cache.work > most {
 			return picks, missing, true
 		}
-		p, has := s.written(some[i])
+		written, has := s.Written(some[i])
+		p := pick{Result: written}
 		if !has {
-			p = s.choose(ctx, some[i], Want{Spent: w.Spent})
+			p = s.choose(some[i])
 		}
 		p.turn = turn
 		if picks[i] = p; !p.has() {
 			missing = append(missing, i)
 		}
-		if p.entry != nil {
-			s.give(p.entry, some[i])
+		if p.Entry != nil {
+			s.give(p.Entry, some[i])
 		}
 	}
 	return picks, missing, false

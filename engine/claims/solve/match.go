@@ -4,7 +4,6 @@ package solve
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 
@@ -16,8 +15,10 @@ import (
 
 // match says which member of a gang may have which server, of the members for which none is written.
 type match struct {
+	*solver
 	matching.Problem
-	// open are those members by their place among all; entries are the servers by their number in the Problem.
+	// some are all members, open those members by their place among all, and entries the servers by their number in the Problem.
+	some    []*claims.Claim
 	open    []int
 	entries []*index.Entry
 	// spread says that the places of servers matter to some member; alike that they matter to all members in the same way, and then
@@ -41,23 +42,22 @@ type opinion struct {
 	failed, unknown string
 }
 
-// match puts together which member may have what. It ends at the limit.
-func (s *Snapshot) match(ctx context.Context, some []*claims.Claim, w Want, most int64) (m *match, limited bool) {
-	m = &match{spread: slices.ContainsFunc(some, func(c *claims.Claim) bool { return c.Placement.Spread() != nil }),
-		opinions: map[string]opinion{}, lists: map[string][]*index.Entry{}}
+// begin puts together which member may have what. It says whether it ended at the limit.
+func (m *match) begin(most int64) (limited bool) {
+	m.spread = slices.ContainsFunc(m.some, func(c *claims.Claim) bool { return c.Placement.Spread() != nil })
 	numbers := map[*index.Entry]int{}
 	var open []*claims.Claim
-	for i, c := range some {
-		if _, has := s.written(c); has {
+	for i, c := range m.some {
+		if _, has := m.Written(c); has {
 			continue
 		}
-		if s.cache().work > most {
-			return nil, true
+		if m.Cache.work > most {
+			return true
 		}
 		m.open, open = append(m.open, i), append(open, c)
 		var ranked []int
-		for _, e := range s.listedFor(ctx, m, c) {
-			if w.Spent != nil && w.Spent(c, e) {
+		for _, e := range m.listedFor(c) {
+			if m.isSpent(c, e) {
 				continue
 			}
 			n, numbered := numbers[e]
@@ -65,30 +65,30 @@ func (s *Snapshot) match(ctx context.Context, some []*claims.Claim, w Want, most
 				n, numbers[e] = len(m.entries), len(m.entries)
 				m.entries = append(m.entries, e)
 			}
-			if ranked = append(ranked, n); !m.spread && len(ranked) == len(some) {
+			if ranked = append(ranked, n); !m.spread && len(ranked) == len(m.some) {
 				break // the others can take no more than these
 			}
 		}
 		m.Ranked = append(m.Ranked, ranked)
 	}
 	m.Servers = len(m.entries)
-	s.setPlaces(m, open)
-	return m, false
+	m.setPlaces(open)
+	return false
 }
 
 // listedFor are the servers of a member, the best first, whatever stands where: of every alternative, and not only of the first. The
 // policy is asked once for members that it cannot tell apart, whatever their placements are. Where it fails it is asked about those alone
 // that the placement accepts.
-func (s *Snapshot) listedFor(ctx context.Context, m *match, c *claims.Claim) []*index.Entry {
+func (m *match) listedFor(c *claims.Claim) []*index.Entry {
 	if c.Invalid != "" || c.Unplaced != "" {
 		return nil
 	}
-	servers := s.feasibleFor(c).entries
-	t, tells := s.Policy.(telling)
+	servers := m.feasibleFor(c).entries
+	t, tells := m.Policy.(telling)
 	if !tells {
-		o := s.opinionOf(ctx, c.Asked, s.acceptedOf(c, servers))
+		o := m.opinionOf(c.Asked, m.acceptedOf(c, servers))
 		m.note(o)
-		return s.arranged(c, o)
+		return m.arranged(c, o)
 	}
 	asks := t.Asks(c.Asked)
 	key := c.Class() + "\x00" + asks
@@ -98,14 +98,14 @@ func (s *Snapshot) listedFor(ctx context.Context, m *match, c *claims.Claim) []*
 	shared := c.Contract() + "\x00" + asks
 	o, found := m.opinions[shared]
 	if !found {
-		o = s.opinionOf(ctx, c.Asked, servers)
+		o = m.opinionOf(c.Asked, servers)
 		m.opinions[shared] = o
 	}
 	if o.failed != "" {
-		o = s.opinionOf(ctx, c.Asked, s.acceptedOf(c, servers))
+		o = m.opinionOf(c.Asked, m.acceptedOf(c, servers))
 	}
 	m.note(o)
-	m.lists[key] = s.arranged(c, o)
+	m.lists[key] = m.arranged(c, o)
 	return m.lists[key]
 }
 
@@ -115,32 +115,28 @@ func (m *match) note(o opinion) {
 }
 
 // acceptedOf are the servers that the placement of a claim accepts, whatever stands where.
-func (s *Snapshot) acceptedOf(c *claims.Claim, entries []*index.Entry) []*index.Entry {
-	t := s.cache().of(c.Placement)
-	some := make([]*index.Entry, 0, len(entries))
-	for _, e := range entries {
-		if s.cache().judge(t, e).accepted() && standsSomewhere(c, e) {
-			some = append(some, e)
-		}
-	}
-	return some
+func (m *match) acceptedOf(c *claims.Claim, entries []*index.Entry) []*index.Entry {
+	judged := m.Cache.of(c.Placement)
+	return slices.DeleteFunc(slices.Clone(entries), func(e *index.Entry) bool {
+		return !m.Cache.judge(judged, e).accepted() || !hasPlace(c, e)
+	})
 }
 
-// standsSomewhere says that a server has a place, if that matters to a claim.
-func standsSomewhere(c *claims.Claim, e *index.Entry) bool {
+// hasPlace says that a server has a place, if that matters to a claim.
+func hasPlace(c *claims.Claim, e *index.Entry) bool {
 	spread := c.Placement.Spread()
 	return spread == nil || spread.Place(e.Candidate().Facts()) != ""
 }
 
 // arranged are those of the servers that the placement of a claim accepts: by alternative, and the best first.
-func (s *Snapshot) arranged(c *claims.Claim, o opinion) (all []*index.Entry) {
+func (m *match) arranged(c *claims.Claim, o opinion) (all []*index.Entry) {
 	type scored struct {
 		entry *index.Entry
 		score float64
 	}
-	t, groups := s.cache().of(c.Placement), make([][]scored, c.Placement.Alternatives())
+	judged, groups := m.Cache.of(c.Placement), make([][]scored, c.Placement.Alternatives())
 	for i, e := range o.allowed {
-		if j := s.cache().judge(t, e); j.accepted() && standsSomewhere(c, e) {
+		if j := m.Cache.judge(judged, e); j.accepted() && hasPlace(c, e) {
 			groups[j.alternative] = append(groups[j.alternative], scored{e, o.scores[i] + float64(j.score)})
 		}
 	}
@@ -158,7 +154,7 @@ func (s *Snapshot) arranged(c *claims.Claim, o opinion) (all []*index.Entry) {
 }
 
 // opinionOf asks the policy about some servers.
-func (s *Snapshot) opinionOf(ctx context.Context, claim selection.Claim, some []*index.Entry) opinion {
+func (m *match) opinionOf(claim selection.Claim, some []*index.Entry) opinion {
 	if len(some) == 0 {
 		return opinion{}
 	}
@@ -167,7 +163,7 @@ func (s *Snapshot) opinionOf(ctx context.Context, claim selection.Claim, some []
 		byName[e.Name()], candidates[i] = e, e.Candidate()
 	}
 	r := &ranking{rejected: map[string]int{}}
-	s.ask(ctx, claim, candidates, r, true)
+	m.ask(claim, candidates, r, true)
 	o := opinion{failed: r.failed, unknown: r.unknown, allowed: make([]*index.Entry, len(r.ranked)), scores: make([]float64, len(r.ranked))}
 	for i, one := range r.ranked {
 		o.allowed[i], o.scores[i] = byName[one.Name], one.Score
@@ -176,12 +172,12 @@ func (s *Snapshot) opinionOf(ctx context.Context, claim selection.Claim, some []
 }
 
 // setPlaces says what the places of servers are to the members.
-func (s *Snapshot) setPlaces(m *match, open []*claims.Claim) {
+func (m *match) setPlaces(open []*claims.Claim) {
 	if len(open) == 0 || open[0].Placement.Spread() == nil {
 		return
 	}
 	first := open[0].Placement.Spread()
-	counts, _ := s.spreadCounts(open[0])
+	counts, _ := m.spreadCounts(open[0])
 	seen := map[string]bool{}
 	for _, c := range open {
 		spread := c.Placement.Spread()
@@ -189,7 +185,7 @@ func (s *Snapshot) setPlaces(m *match, open []*claims.Claim) {
 			continue
 		}
 		seen[c.Class()] = true
-		own, _ := s.spreadCounts(c)
+		own, _ := m.spreadCounts(c)
 		if spread == nil || spread.Key != first.Key || spread.MaxSkew != first.MaxSkew || !maps.Equal(counts, own) ||
 			slices.ContainsFunc(open, func(o *claims.Claim) bool { return !spread.Counts(o.Labels, o.GangName()) }) {
 			return
@@ -212,7 +208,7 @@ func (s *Snapshot) setPlaces(m *match, open []*claims.Claim) {
 	}
 }
 
-// isExact says that where solve finds nothing there is nothing.
+// isExact says that where match finds nothing there is nothing.
 func (m *match) isExact() bool { return !m.spread || m.alike }
 
 // couldBe says that there are servers for all members if places do not matter.
@@ -221,51 +217,48 @@ func (m *match) couldBe() bool {
 	return complete
 }
 
-// choices is how many servers a member may have.
-func (m *match) choices(member int) int {
+// choicesOf is how many servers a member may have.
+func (m *match) choicesOf(member int) int {
 	if at := slices.Index(m.open, member); at >= 0 {
 		return len(m.Ranked[at])
 	}
 	return 0
 }
 
-// solve gives members one of their servers each, as many as possible.
-func (m *match) solve() (servers []int, complete bool) {
-	if m.alike {
-		return m.SolveSpread(m.counts, m.maxSkew)
-	}
-	return m.Solve()
-}
-
-// takeMatched gives each member the server that it is matched to. What a policy that follows counts says meanwhile is asked anew.
-func (s *Snapshot) takeMatched(ctx context.Context, m *match, some []*claims.Claim, w Want) []pick {
-	picks := make([]pick, len(some))
-	for i, c := range some {
-		if p, has := s.written(c); has {
-			picks[i] = p
+// take gives each member the server that it is matched to. What a policy that follows counts says meanwhile is asked anew.
+func (m *match) take() []pick {
+	picks := make([]pick, len(m.some))
+	for i, c := range m.some {
+		if r, has := m.Written(c); has {
+			picks[i] = pick{Result: r}
 		}
 	}
-	servers, _ := m.solve()
+	var servers []int
+	if m.alike {
+		servers, _ = m.SolveSpread(m.counts, m.maxSkew)
+	} else {
+		servers, _ = m.Solve()
+	}
 	for turn, k := range m.Order(servers, m.counts) {
 		i := m.open[k]
-		if p, ok := s.takeThis(ctx, some[i], m.entries[servers[k]], w); ok {
+		if p, ok := m.takeThis(m.some[i], m.entries[servers[k]]); ok {
 			p.turn = turn
 			picks[i] = p
-			s.give(p.entry, some[i])
+			m.give(p.Entry, m.some[i])
 		}
 	}
 	return picks
 }
 
 // takeThis chooses a server for a claim if it may have it, with what was given away since that was looked up.
-func (s *Snapshot) takeThis(ctx context.Context, c *claims.Claim, e *index.Entry, w Want) (pick, bool) {
-	r := &ranking{sequence: s.Fleet.Sequence()}
-	if e = s.free(e.Name(), c.Spec); e == nil {
+func (m *match) takeThis(c *claims.Claim, e *index.Entry) (pick, bool) {
+	r := &ranking{sequence: m.Fleet.Sequence()}
+	if e = m.free(e.Name(), c.Spec); e == nil {
 		return pick{}, false
 	}
-	s.rank(ctx, c, &feasible{entries: []*index.Entry{e}, candidates: []*selection.PreparedCandidate{e.Candidate()}}, r)
+	m.rank(c, feasibleOf([]*index.Entry{e}), r)
 	if r.failed != "" || len(r.ranked) == 0 {
 		return pick{}, false
 	}
-	return s.next(c, r, w)
+	return m.next(c, r)
 }

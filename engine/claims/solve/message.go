@@ -97,14 +97,9 @@ func (s *Snapshot) Message(c *claims.Claim, r Refusal, memo Tallies) Message {
 func noServer(named bool, t tally, r Refusal) Message {
 	reason := reasonOf(named, t, r)
 	if len(r.Rejected)+len(r.Misplaced)+r.Unjudged > 0 && t.matching > 0 {
-		t.byCode = maps.Clone(t.byCode)
+		t.byCode = sum(t.byCode, r.Rejected, r.Misplaced)
 		if r.Unjudged > 0 {
-			t.byCode[selection.CodePolicyError] = r.Unjudged
-		}
-		for _, counts := range []map[string]int{r.Rejected, r.Misplaced} {
-			for code, n := range counts {
-				t.byCode[code] += n
-			}
+			t.byCode[selection.CodePolicyError] += r.Unjudged
 		}
 	}
 	message := t.String()

@@ -151,9 +151,9 @@ func (p Passing) Words() string {
 // that with fewer reasons; then the one of an earlier alternative; then that with the higher score, were it to be had; then by name. A
 // server of which nobody knows whether it fits is before them all.
 func nearer(a, b Verdict) int {
-	return cmp.Or(cmp.Compare(a.unnamed(), b.unnamed()), cmp.Compare(a.last(), b.last()), a.compareFellow(b),
+	return cmp.Or(compareBools(a.isUnnamed(), b.isUnnamed()), cmp.Compare(a.last(), b.last()), compareBools(a.fellow, b.fellow),
 		cmp.Compare(len(a.Reasons), len(b.Reasons)), cmp.Compare(a.alternative, b.alternative), compareScores(a, b),
-		compareNames(a.Name, b.Name))
+		cmp.Compare(a.Name, b.Name))
 }
 
 // Last is the first of the reasons that pass last, and how it passes; before all where there is none.
@@ -176,10 +176,7 @@ func (v Verdict) last() Passing {
 	return last
 }
 
-// unnamed is 1 for a server that is none of the claim's because it names another.
-func (v Verdict) unnamed() int {
-	if slices.ContainsFunc(v.Reasons, func(r Reason) bool { return r.Code == selection.CodeServerRef }) {
-		return 1
-	}
-	return 0
+// isUnnamed says that a server is none of the claim's because it names another.
+func (v Verdict) isUnnamed() bool {
+	return slices.ContainsFunc(v.Reasons, func(r Reason) bool { return r.Code == selection.CodeServerRef })
 }

@@ -4,29 +4,29 @@ package solve
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/index"
 	"github.com/metalaw/metalaw/engine/placement"
 	"github.com/metalaw/metalaw/engine/selection"
 )
 
 // rank asks the policy about the servers that the claim's placement accepts: about one alternative after the other, until it
 // allows any of one.
-func (s *Snapshot) rank(ctx context.Context, c *claims.Claim, can *feasible, r *ranking) {
+func (s *solver) rank(c *claims.Claim, can *feasible, r *ranking) {
 	r.rejected = map[string]int{}
 	if c.Placement == nil {
-		s.ask(ctx, c.Asked, can.candidates, r, false)
+		s.ask(c.Asked, can.candidates, r, false)
 		return
 	}
-	for _, group := range s.groupsOf(ctx, c, can, r) {
+	for _, group := range s.groupsOf(c, can, r) {
 		if len(group) == 0 {
 			continue
 		}
-		s.ask(ctx, c.Asked, group, r, c.Placement.Prefers())
+		s.ask(c.Asked, group, r, c.Placement.Prefers())
 		if c.Placement.Prefers() {
-			prefer(r.ranked, s.scoresOf(c.Placement, can))
+			s.prefer(c.Placement, can.entries, r.ranked)
 		}
 		if r.allowed > 0 || r.failed != "" {
 			return
@@ -36,22 +36,22 @@ func (s *Snapshot) rank(ctx context.Context, c *claims.Claim, can *feasible, r *
 
 // groupsOf are the servers that a claim's placement accepts as they stand now, by alternative. They are valid until the next call. The
 // others are counted in the ranking by code.
-func (s *Snapshot) groupsOf(ctx context.Context, c *claims.Claim, can *feasible, r *ranking) (groups [][]*selection.PreparedCandidate) {
-	p := c.Placement
-	room, t, counts, spread := s.roomOf(c), s.cache().of(p), make([]int, len(judgementCodes)), 0
-	for len(s.groups) < p.Alternatives() {
+func (s *solver) groupsOf(c *claims.Claim, can *feasible, r *ranking) (groups [][]*selection.PreparedCandidate) {
+	alternatives := c.Placement.Alternatives()
+	for len(s.groups) < alternatives {
 		s.groups = append(s.groups, nil)
 	}
-	groups = s.groups[:p.Alternatives()]
+	groups = s.groups[:alternatives]
 	for i := range groups {
 		groups[i] = groups[i][:0]
 	}
+	room, judged, counts, spread := s.roomOf(c), s.Cache.of(c.Placement), make([]int, len(judgementCodes)), 0
 	for i, e := range can.entries {
-		if i%1024 == 0 && ctx.Err() != nil {
+		if i%1024 == 0 && s.ctx.Err() != nil {
 			r.failed = "the search was ended"
 			return nil
 		}
-		one := s.cache().judge(t, e)
+		one := s.Cache.judge(judged, e)
 		switch {
 		case !one.accepted():
 			counts[one.code]++
@@ -77,10 +77,10 @@ func (s *Snapshot) groupsOf(ctx context.Context, c *claims.Claim, can *feasible,
 const lookCost = 20
 
 // ask adds to a ranking what the policy says of some servers.
-func (s *Snapshot) ask(ctx context.Context, claim selection.Claim, some []*selection.PreparedCandidate, r *ranking, whole bool) {
+func (s *solver) ask(claim selection.Claim, some []*selection.PreparedCandidate, r *ranking, whole bool) {
 	s.Spent.Evaluations++
-	s.cache().work += lookCost * int64(len(some))
-	result, err := s.selected(ctx, claim, some, whole)
+	s.Cache.work += lookCost * int64(len(some))
+	result, err := s.selected(claim, some, whole)
 	if err != nil {
 		r.failed = selection.Anonymous(err)
 	}
@@ -95,24 +95,19 @@ func (s *Snapshot) ask(ctx context.Context, claim selection.Claim, some []*selec
 	}
 }
 
-func (s *Snapshot) selected(ctx context.Context, claim selection.Claim, some []*selection.PreparedCandidate, whole bool) (selection.Result, error) {
+func (s *solver) selected(claim selection.Claim, some []*selection.PreparedCandidate, whole bool) (selection.Result, error) {
 	if p, ok := s.Policy.(ranker); ok && whole {
-		return p.Rank(ctx, claim, some, s.counts(claim.Namespace), len(some))
+		return p.Rank(s.ctx, claim, some, s.counts(claim.Namespace), len(some))
 	}
-	return s.Policy.Select(ctx, claim, some, s.counts(claim.Namespace))
+	return s.Policy.Select(s.ctx, claim, some, s.counts(claim.Namespace))
 }
 
-// scoresOf are what a placement adds to the scores of servers, by name.
-func (s *Snapshot) scoresOf(p *placement.Placement, can *feasible) map[string]float64 {
-	t, scores := s.cache().of(p), make(map[string]float64, len(can.entries))
-	for _, e := range can.entries {
-		scores[e.Name()] = float64(s.cache().judge(t, e).score)
+// prefer adds the scores of a placement to a ranking of some of the servers.
+func (s *solver) prefer(p *placement.Placement, can []*index.Entry, ranked []selection.Ranked) {
+	judged, scores := s.Cache.of(p), make(map[string]float64, len(can))
+	for _, e := range can {
+		scores[e.Name()] = float64(s.Cache.judge(judged, e).score)
 	}
-	return scores
-}
-
-// prefer adds the scores of a placement to a ranking.
-func prefer(ranked []selection.Ranked, scores map[string]float64) {
 	for i := range ranked {
 		ranked[i].Score += scores[ranked[i].Name]
 	}

@@ -4,7 +4,6 @@ package solve
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -107,8 +106,7 @@ func (a Answer) Taken() (Verdict, bool) {
 
 // reasoner says of every server why a claim does not get it.
 type reasoner struct {
-	*Snapshot
-	ctx context.Context //nolint:containedctx // it is the context of the one call that this serves
+	*solver
 	// all are the servers by name; assumed are those that count as claimed though that is not written.
 	all     []*index.Entry
 	assumed map[string]string
@@ -117,8 +115,8 @@ type reasoner struct {
 }
 
 // newReasoner is for any number of claims, one after the other.
-func (s *Snapshot) newReasoner(ctx context.Context) *reasoner {
-	j := &reasoner{Snapshot: s, ctx: ctx, all: s.Fleet.Matching(index.Everything), assumed: s.Fleet.Assumed()}
+func (s *solver) newReasoner() *reasoner {
+	j := &reasoner{solver: s, all: s.Fleet.Matching(index.Everything), assumed: s.Fleet.Assumed()}
 	slices.SortFunc(j.all, func(a, b *index.Entry) int { return strings.Compare(a.Name(), b.Name()) })
 	return j
 }
@@ -334,33 +332,27 @@ func (a *Answer) take(name string) {
 
 // compareVerdicts puts what fits first: by alternative, then the highest score, then the name.
 func compareVerdicts(a, b Verdict) int {
-	switch {
-	case a.Fits != b.Fits:
-		if a.Fits {
-			return -1
-		}
-		return 1
-	case a.Fits:
-		return cmp.Or(cmp.Compare(a.alternative, b.alternative), compareScores(a, b), compareNames(a.Name, b.Name))
-	default:
-		return nearer(a, b)
+	if a.Fits && b.Fits {
+		return cmp.Or(cmp.Compare(a.alternative, b.alternative), compareScores(a, b), cmp.Compare(a.Name, b.Name))
 	}
+	return cmp.Or(compareBools(b.Fits, a.Fits), nearer(a, b))
 }
 
 // compareScores puts the highest first; a score that is not known is last.
 func compareScores(a, b Verdict) int {
-	switch {
-	case a.Score == nil || b.Score == nil:
-		if (a.Score == nil) == (b.Score == nil) {
-			return 0
-		}
-		if a.Score == nil {
-			return 1
-		}
-		return -1
-	default:
-		return cmp.Compare(*b.Score, *a.Score)
+	if a.Score == nil || b.Score == nil {
+		return compareBools(a.Score == nil, b.Score == nil)
 	}
+	return cmp.Compare(*b.Score, *a.Score)
 }
 
-func compareNames(a, b string) int { return strings.Compare(a, b) }
+// compareBools puts what is false first.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}

@@ -3,17 +3,17 @@
 package solve
 
 import (
-	"context"
 	"fmt"
 	"maps"
 
 	"github.com/metalaw/metalaw/engine/claims"
+	"github.com/metalaw/metalaw/engine/claims/index"
 	"github.com/metalaw/metalaw/engine/placement"
 )
 
-// tellShort refuses each member of a gang that is short of servers: with how many members can have servers, and what keeps the others of
+// refuseShort refuses each member of a gang that is short of servers: with how many members can have servers, and what keeps the others of
 // the fleet from it.
-func (s *Snapshot) tellShort(ctx context.Context, some []*claims.Claim, short *shortage) []Result {
+func (s *solver) refuseShort(some []*claims.Claim, short *shortage) []Result {
 	size := len(s.membersOf(some))
 	if short.limited {
 		all := refuseAll(some, refused(nil, ReasonGangWaiting, fmt.Sprintf("gang %q: the search for servers ended at its step limit; "+
@@ -29,86 +29,77 @@ func (s *Snapshot) tellShort(ctx context.Context, some []*claims.Claim, short *s
 		text += "of some servers nobody knows whether it may have them: " + short.unknown + "; "
 	}
 	all, known := make([]Result, len(some)), map[int]*ranking{}
-	tellers := s.tellers(some, short)
+	models := s.modelsOf(some, short.picks)
 	for i, p := range short.picks {
 		all[i] = Result{Claim: some[i], Action: Refuse}
 		switch {
-		case p.action == Refuse && !p.refusal.Count:
-			all[i].Refusal = p.refusal
+		case p.Action == Refuse && !p.Refusal.Count:
+			all[i].Refusal = p.Refusal
 			continue
 		case short.failed != "": // how many could be had is not known
 			all[i].Refusal = Refusal{Reason: ReasonGuardError, Message: short.failed, Follows: true}
 			continue
 		}
-		at := tellers[i]
+		at := models[i]
 		if known[at] == nil {
-			known[at] = s.countShort(ctx, some, short, at)
+			known[at] = s.countShort(some, short, at)
 		}
 		r := known[at]
 		all[i].Refusal = Refusal{Count: true, Rejected: r.rejected, Misplaced: r.misplaced, Unjudged: r.unjudged,
-			Follows: p.refusal.Follows, Gang: text}
+			Follows: p.Refusal.Follows, Gang: text}
 	}
 	return all
 }
 
-// tellers are, for each member, the one whose pick tells what keeps servers from all that ask for the same: the first of them that is
-// left without one, else the first of them.
-func (s *Snapshot) tellers(some []*claims.Claim, short *shortage) []int {
-	asks, first, without := make([]string, len(some)), map[string]int{}, map[string]int{}
+// modelsOf are, for each member, the one whose pick says what keeps servers from all that ask for the same: the first of them that is left
+// without one, else the first of them.
+func (s *solver) modelsOf(some []*claims.Claim, picks []pick) []int {
+	first, without := map[string]int{}, map[string]int{}
+	asks := make([]string, len(some))
 	for i, c := range some {
-		p := short.picks[i]
 		if c.Invalid != "" || c.Unplaced != "" {
 			continue
 		}
-		asks[i] = s.asks(c)
-		among := first
-		if p.entry == nil {
+		p, among := picks[i], first
+		if p.Entry == nil {
 			among = without
 		}
-		if _, known := among[asks[i]]; !known && (p.action == Refuse || p.action == Again || p.action == Bind) {
+		asks[i] = AskKey(s.Policy, c)
+		if _, known := among[asks[i]]; !known && (p.Entry != nil || !p.has()) { // the others have what is written for them
 			among[asks[i]] = i
 		}
 	}
-	tellers := make([]int, len(some))
-	for i := range tellers {
-		tellers[i] = i
+	models := make([]int, len(some))
+	for i := range models {
+		models[i] = i
 		for _, among := range []map[string]int{first, without} {
 			if at, is := among[asks[i]]; is {
-				tellers[i] = at
+				models[i] = at
 			}
 		}
 	}
-	return tellers
-}
-
-// asks is equal for claims that get the same servers.
-func (s *Snapshot) asks(c *claims.Claim) string {
-	if t, ok := s.Policy.(telling); ok {
-		return c.Class() + "\x00" + t.Asks(c.Asked)
-	}
-	return c.Class()
+	return models
 }
 
 // countShort counts by code what keeps servers from a member. Those that were given to members before it are free, and count under
 // CodeGang if it could have them; so do the others that it could have.
-func (s *Snapshot) countShort(ctx context.Context, some []*claims.Claim, short *shortage, member int) *ranking {
+func (s *solver) countShort(some []*claims.Claim, short *shortage, member int) *ranking {
 	c, p := some[member], short.picks[member]
-	r := &ranking{rejected: maps.Clone(p.refusal.Rejected), misplaced: maps.Clone(p.refusal.Misplaced), unjudged: p.refusal.Unjudged}
+	r := &ranking{rejected: maps.Clone(p.Refusal.Rejected), misplaced: maps.Clone(p.Refusal.Misplaced), unjudged: p.Refusal.Unjudged}
 	if p.from != nil {
 		r.rejected, r.misplaced, r.unjudged = maps.Clone(p.from.rejected), maps.Clone(p.from.misplaced), p.from.unjudged
 		r.allowed = p.from.allowed
 	}
-	before := &feasible{}
+	var before []*index.Entry
 	for _, other := range short.picks[:member] {
-		if other.entry == nil {
-			continue
-		}
-		if e := s.Fleet.Free(other.entry.Name(), c.Spec); e != nil {
-			before.entries, before.candidates = append(before.entries, e), append(before.candidates, e.Candidate())
+		if other.Entry != nil {
+			if e := s.Fleet.Free(other.Entry.Name(), c.Spec); e != nil {
+				before = append(before, e)
+			}
 		}
 	}
-	if len(before.entries) > 0 && s.Policy != nil && c.Invalid == "" && c.Unplaced == "" {
-		r.add(s.judgeAll(ctx, c, before))
+	if len(before) > 0 && s.Policy != nil && c.Invalid == "" && c.Unplaced == "" {
+		r.add(s.judgeAll(c, feasibleOf(before)))
 	}
 	if r.misplaced == nil {
 		r.misplaced = map[string]int{}
@@ -120,12 +111,12 @@ func (s *Snapshot) countShort(ctx context.Context, some []*claims.Claim, short *
 }
 
 // judgeAll counts some servers for a claim, of every alternative.
-func (s *Snapshot) judgeAll(ctx context.Context, c *claims.Claim, some *feasible) *ranking {
+func (s *solver) judgeAll(c *claims.Claim, some *feasible) *ranking {
 	all := &ranking{rejected: map[string]int{}}
 	allowed := 0
-	for _, group := range s.groupsOf(ctx, c, some, all) {
+	for _, group := range s.groupsOf(c, some, all) {
 		if len(group) > 0 {
-			s.ask(ctx, c.Asked, group, all, false)
+			s.ask(c.Asked, group, all, false)
 			allowed += all.allowed
 		}
 	}
@@ -139,13 +130,13 @@ func (r *ranking) add(o *ranking) {
 	r.rejected, r.misplaced = sum(r.rejected, o.rejected), sum(r.misplaced, o.misplaced)
 }
 
-// sum counts by code what both count.
-func sum(a, b map[string]int) map[string]int {
-	both := map[string]int{}
-	for _, counts := range []map[string]int{a, b} {
+// sum counts by code what all of them count.
+func sum(all ...map[string]int) map[string]int {
+	total := map[string]int{}
+	for _, counts := range all {
 		for code, n := range counts {
-			both[code] += n
+			total[code] += n
 		}
 	}
-	return both
+	return total
 }

@@ -42,8 +42,8 @@ var (
 	_ explainer = &selection.Policy{}
 )
 
-// Snapshot is what claims are solved from. What was found out for one claim is kept for those that ask for the same, so that one
-// Snapshot serves a whole cycle. One goroutine at a time uses it.
+// Snapshot is what claims are solved from. It remembers what Solve found out and gave away, so that one Snapshot serves a whole cycle. One
+// goroutine at a time uses it.
 type Snapshot struct {
 	// Fleet is every server, with what is assumed of it.
 	Fleet *index.Index
@@ -60,7 +60,13 @@ type Snapshot struct {
 	// Spent is what it took since the caller set it to zero.
 	Spent Spent
 
-	choices   map[string]*ranking
+	memory
+}
+
+// memory is what was found out for one claim and holds for those that ask for the same, and what was given away.
+type memory struct {
+	rankings map[string]*ranking
+	// exhausted holds the equivalence classes for which no server is left.
 	exhausted map[string]bool
 	feasible  map[string]*feasible
 	places    map[string]places
@@ -72,8 +78,20 @@ type Snapshot struct {
 	gives  uint64
 	census *selection.Census
 	// bound are claims that were bound and are not known to Claims.
-	bound  []*claims.Claim
+	bound []*claims.Claim
+	// groups is where the candidates of each alternative are put.
 	groups [][]*selection.PreparedCandidate
+}
+
+// begin makes room for what is to be remembered.
+func (s *Snapshot) begin() {
+	if s.Cache == nil {
+		s.Cache = NewPlacementCache()
+	}
+	if s.rankings == nil {
+		s.rankings, s.exhausted, s.feasible = map[string]*ranking{}, map[string]bool{}, map[string]*feasible{}
+		s.places, s.matching, s.given = map[string]places{}, map[string]listed{}, map[string]*claims.Claim{}
+	}
 }
 
 // Spent is what was asked of the policy.
@@ -87,13 +105,6 @@ type Spent struct {
 type Failures struct {
 	Servers []selection.CandidateError
 	All     bool
-}
-
-func (s *Snapshot) cache() *PlacementCache {
-	if s.Cache == nil {
-		s.Cache = NewPlacementCache()
-	}
-	return s.Cache
 }
 
 // counts are those of the fleet for a policy that judges a claim of a namespace, with what is given to members of a gang.
@@ -117,9 +128,6 @@ func (s *Snapshot) version() uint64 { return s.Fleet.Version() + s.gives }
 
 // give has a server count as claimed by a member of a gang.
 func (s *Snapshot) give(e *index.Entry, c *claims.Claim) {
-	if s.given == nil {
-		s.given = map[string]*claims.Claim{}
-	}
 	s.given[e.Name()] = c
 	s.gives++
 	s.taken = append(s.taken, e.Number())
@@ -146,7 +154,7 @@ func (s *Snapshot) takeBack() {
 
 // Forget drops what was found out for claims: servers came back that were taken for gone.
 func (s *Snapshot) Forget() {
-	clear(s.choices)
+	clear(s.rankings)
 	clear(s.exhausted)
 	clear(s.feasible)
 }

@@ -6,10 +6,10 @@
 // It does no I/O and changes nothing that others see: what it learns stays in the Snapshot. The files:
 //
 //   - solve.go, snapshot.go: the question and the answer;
-//   - choose.go, spread.go, cache.go: the servers of one claim, what its placement and the policy make of them;
+//   - choose.go, rank.go, spread.go, cache.go: the servers of one claim, what its placement and the policy make of them;
 //   - gang.go, match.go, short.go: the servers of claims that get them together or not at all;
 //   - message.go: the words of the condition Bound;
-//   - reasons.go, near.go, held.go: for every server why not, and which come nearest;
+//   - explain.go, reasons.go, near.go: for every server why not, and which come nearest;
 //   - fit.go: whether a claim could ever be served.
 package solve
 
@@ -104,20 +104,29 @@ type Refusal struct {
 // Solve says what becomes of some claims. Several claims are the members of one gang, which get servers together or not at all. The
 // snapshot takes the servers of one call as given to its claims from then on; Snapshot.Assume or Snapshot.Bind makes that known to
 // others. There is one Result for each claim, in their order.
-func Solve(ctx context.Context, s *Snapshot, some []*claims.Claim, want Want) []Result {
+func Solve(ctx context.Context, snapshot *Snapshot, some []*claims.Claim, want Want) []Result {
+	snapshot.begin()
+	s := &solver{snapshot, ctx, want}
 	switch want.Mode {
 	case FirstFit:
 		all := make([]Result, len(some))
 		for i, c := range some {
-			all[i] = s.fit(ctx, c)
+			all[i] = s.fit(c)
 		}
 		return all
 	case Reasons:
-		return s.explain(ctx, some, want)
+		return s.explain(some)
 	case Best:
 	}
 	if len(some) == 1 && (some[0].Gang() == nil || some[0].ServerRef != "") {
-		return []Result{s.one(ctx, some[0], want)}
+		return []Result{s.one(some[0])}
 	}
-	return s.gang(ctx, some, want)
+	return s.gang(some)
+}
+
+// solver is one call of Solve.
+type solver struct {
+	*Snapshot
+	ctx  context.Context //nolint:containedctx // it is the context of the one call that this serves
+	want Want
 }

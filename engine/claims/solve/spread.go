@@ -31,7 +31,7 @@ type room struct {
 }
 
 // roomOf is that of a claim without a server. It is nil where the claim is not spread.
-func (s *Snapshot) roomOf(c *claims.Claim) *room {
+func (s *solver) roomOf(c *claims.Claim) *room {
 	spread := c.Placement.Spread()
 	if spread == nil {
 		return nil
@@ -61,7 +61,7 @@ func (r *room) allows(e *index.Entry) bool {
 
 // spreadCounts are those of a claim's spread: how many of the claims that count each place has, and how many without what is assumed. For
 // the members of the gang that is being served that is as good as written.
-func (s *Snapshot) spreadCounts(c *claims.Claim) (counts, sure map[string]int64) {
+func (s *solver) spreadCounts(c *claims.Claim) (counts, sure map[string]int64) {
 	spread := c.Placement.Spread()
 	if spread == nil {
 		return nil, nil
@@ -117,22 +117,19 @@ func (s *Snapshot) claimsIn(namespace string) []*claims.Claim {
 }
 
 // placesOf are the places of the servers that a claim could ever have, each with 0: a full rack is still a rack.
-func (s *Snapshot) placesOf(c *claims.Claim) map[string]int64 {
+func (s *solver) placesOf(c *claims.Claim) map[string]int64 {
 	known, sequence := s.places[c.Class()], s.Fleet.Sequence()
 	if known.counts == nil || known.sequence != sequence {
-		t, spread := s.cache().of(c.Placement), c.Placement.Spread()
+		judged, spread := s.Cache.of(c.Placement), c.Placement.Spread()
 		known = places{sequence, map[string]int64{}}
 		for _, e := range s.matchingOf(c) {
 			place := spread.Place(e.Candidate().Facts())
 			if _, is := known.counts[place]; is || place == "" {
 				continue
 			}
-			if ok, _, _ := selection.Feasible(c.Spec, e.State); ok && s.cache().judge(t, e).accepted() {
+			if ok, _, _ := selection.Feasible(c.Spec, e.State); ok && s.Cache.judge(judged, e).accepted() {
 				known.counts[place] = 0
 			}
-		}
-		if s.places == nil {
-			s.places = map[string]places{}
 		}
 		s.places[c.Class()] = known
 	}
@@ -146,20 +143,17 @@ type listed struct {
 }
 
 // matchingOf are the servers that a claim asks for by name and labels, in whatever state.
-func (s *Snapshot) matchingOf(c *claims.Claim) []*index.Entry {
+func (s *solver) matchingOf(c *claims.Claim) []*index.Entry {
 	known, sequence := s.matching[c.Contract()], s.Fleet.Sequence()
 	if known.entries == nil || known.sequence != sequence {
 		known = listed{sequence, s.Fleet.Matching(c.Spec)}
-		if s.matching == nil {
-			s.matching = map[string]listed{}
-		}
 		s.matching[c.Contract()] = known
 	}
 	return known.entries
 }
 
 // serversOf are the servers that a claim has, or is about to have.
-func (s *Snapshot) serversOf(c *claims.Claim, assumed string) []*index.Entry {
+func (s *solver) serversOf(c *claims.Claim, assumed string) []*index.Entry {
 	var all []*index.Entry
 	if e := s.Fleet.Get(assumed); e != nil {
 		all = append(all, e)
