@@ -31,7 +31,8 @@ func checkInventory(c review.Change[policyv1alpha1.ServerInventory], found *revi
 	switch {
 	case len(lost) == 0:
 	case says.Annotations[v1alpha1.DeleteDataAnnotation] == "true" && stranger:
-		found.Warn("machine %s is no longer known to have been found running; once it is off it may be booted and offered, even if another program runs it",
+		found.Warn("machine %s is no longer known to have been found running; "+
+			"once it is off it may be booted and offered, even if another program runs it",
 			c.Old.Spec.SystemUUID)
 	case says.Annotations[v1alpha1.DeleteDataAnnotation] == "true":
 		found.Warn("machine %s is no longer known to bear %s; nothing erases its disks, and it may be offered with what is on them",

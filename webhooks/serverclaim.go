@@ -222,7 +222,7 @@ func checkTakesOver(c review.Change[v1alpha1.ServerClaim], f claimFacts, found *
 		return
 	}
 	data := "whatever is on its disks"
-	if hasMark(s, policies.MarkDirty) {
+	if isDirty(s) {
 		data = "its data: nothing was erased since"
 	}
 	found.Warn("this claim takes over Server %q of the former claim of this name, with %s. Where that is not meant, "+
@@ -262,7 +262,7 @@ func checkClaimDeletion(c *v1alpha1.ServerClaim, f claimFacts, found *review.Fin
 // releaseWords says what becomes of the data of a claim's server once the claim is released; empty where none is at stake.
 func releaseWords(c *v1alpha1.ServerClaim, f claimFacts) string {
 	s := f.server
-	if s == nil || !hasMark(s, policies.MarkDirty) {
+	if s == nil || !isDirty(s) {
 		return "" // nothing was prepared for this claim
 	}
 	isHolder := s.Annotations[v1alpha1.ClaimUIDAnnotation] == string(c.UID)
@@ -303,8 +303,8 @@ func namesClaim(s *v1alpha1.Server, c *v1alpha1.ServerClaim) bool {
 	return ref != nil && ref.Namespace == c.Namespace && ref.Name == c.Name
 }
 
-func hasMark(s *v1alpha1.Server, mark string) bool {
-	return s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, mark)
+func isDirty(s *v1alpha1.Server) bool {
+	return s.Status.Lifecycle != nil && slices.Contains(s.Status.Lifecycle.Marks, policies.MarkDirty)
 }
 
 // judgeClaim looks up what checkClaim needs. The bundle's rules get to know serverExists where the request makes it a question.

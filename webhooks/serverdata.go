@@ -28,7 +28,7 @@ func holdsData(s *v1alpha1.Server, inventory *policyv1alpha1.ServerInventory) st
 	switch {
 	case s.Spec.ServerClaimRef != nil:
 		return "it is held by a claim (spec.serverClaimRef)"
-	case hasMark(s, policies.MarkDirty):
+	case isDirty(s):
 		return "it was not wiped since its last holder (mark Dirty)"
 	case inventory != nil && inventory.Custody != nil && slices.Contains(inventory.Custody.Marks, policies.MarkDirty):
 		return inventoryHoldsData

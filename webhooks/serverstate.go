@@ -35,7 +35,7 @@ func checkStatus(c review.Change[v1alpha1.Server], f statusFacts, found *review.
 		found.Deny(field.Forbidden(field.NewPath("status", "lifecycle"), "only the manager writes it; leave it as it is stored"))
 	}
 	checkMove(c, f, found)
-	if c.New.Status.State == v1alpha1.StateAvailable && c.Old.Status.State != v1alpha1.StateAvailable && hasMark(c.New, v1alpha1.MarkDirty) {
+	if c.New.Status.State == v1alpha1.StateAvailable && c.Old.Status.State != v1alpha1.StateAvailable && isDirty(c.New) {
 		found.Deny(field.Forbidden(statePath, "the server may hold somebody's data (mark Dirty) and is never offered before it was wiped"))
 	}
 }
