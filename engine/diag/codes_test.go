@@ -25,7 +25,7 @@ var notOfBundles = []string{"selection/codes.go", "placement/codes.go"}
 var sources = []string{
 	"..",
 	filepath.Join("..", "..", "macprefixes"),
-	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "source", "labels.go"),
+	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "source", "manifests.go"),
 	filepath.Join("..", "..", "cmd", "metalaw", "cli", "policy", "source", "loaderror.go"),
 }
 
