@@ -33,7 +33,7 @@ func AddRotator(mgr ctrl.Manager, o RotatorOptions) (ready <-chan struct{}, err 
 	}
 	const service = "metalaw-webhook" // by which the API server reaches the webhooks
 	done := make(chan struct{})
-	err = rotator.AddRotator(mgr, &rotator.CertRotator{
+	err = rotator.AddRotator(onlyChanges(mgr), &rotator.CertRotator{
 		SecretKey:      types.NamespacedName{Namespace: o.Namespace, Name: cmp.Or(o.SecretName, "metalaw-webhook-certs")},
 		CertDir:        o.CertDir,
 		CAName:         "metalaw-webhook-ca",

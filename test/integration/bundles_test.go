@@ -281,7 +281,7 @@ var _ = Describe("Admission of policy bundles", Serial, Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		out, err := kubectl(ctx, "ann", string(text), "apply", "-f", "-")
 		Expect(err).To(HaveOccurred())
-		Expect(out).To(And(ContainSubstring("Too long"), ContainSubstring("use kubectl apply --server-side, which keeps none")))
+		Expect(out).To(And(ContainSubstring("Too long"), ContainSubstring("Use kubectl apply --server-side, which keeps none")))
 		out, err = kubectl(ctx, "ann", string(text), "apply", "--server-side", "-f", "-")
 		Expect(err).NotTo(HaveOccurred(), out)
 		made = append(made, cm)
