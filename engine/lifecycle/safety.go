@@ -191,22 +191,6 @@ func afterwards(requirements []*Requirement, clears, sets []string, in *activati
 	return firstBreach(requirements, after)
 }
 
-func (s *Safety) readsOfMove(from engine.State, to *State, e *Exit) []int {
-	facts := readsOf(s.Leave[from])
-	for _, mark := range e.Clears {
-		facts = append(facts, readsOf(s.Clear[mark])...)
-	}
-	return slices.Concat(facts, readsOf(s.Enter[to.Name]), readsOf(s.Arrive[to.Name]))
-}
-
-func (s *Safety) readsOfEffect(name string) []int {
-	facts := readsOf(s.Effect[name])
-	for _, mark := range s.Marks[name] {
-		facts = append(facts, readsOf(s.Set[mark])...)
-	}
-	return facts
-}
-
 // staying is what must hold to stay in a state because of one of its effects.
 type staying struct {
 	effect       string
@@ -223,17 +207,6 @@ func (s *Safety) forStaying(effects []*Ensured) []staying {
 		}
 	}
 	return all
-}
-
-func readsOf(all []*Requirement) []int {
-	var facts []int
-	for _, r := range all {
-		facts = append(facts, r.Must.Facts...)
-		if r.Awaits != nil {
-			facts = append(facts, r.Awaits.Facts...)
-		}
-	}
-	return facts
 }
 
 // movedFacts is the facts as they are once a move has taken marks away and set others.
