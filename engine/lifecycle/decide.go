@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/metalaw/metalaw/engine"
@@ -29,8 +30,7 @@ func (l *Lifecycle) Start(f engine.Facts) engine.Decision {
 	if resumes && l.states[resumed] == nil {
 		return halted(l.stateOf(f), engine.HaltUnknownState, "", fmt.Sprintf("the server was in %s, and the revision defines no such state", resumed))
 	}
-	at := startFacts{Facts: f, stateFact: l.stateFact, initial: l.ast.Initial}
-	d := l.Decide(at)
+	d := l.Decide(changed{f, l.stateFact, engine.EnumValue(string(l.ast.Initial))})
 	if resumes && (d.Halt != nil || d.To != resumed) {
 		return l.begin(f, l.states[resumed], l.states[resumed].Marks)
 	}
@@ -66,7 +66,7 @@ func (l *Lifecycle) Enter(f engine.Facts, to engine.State) engine.Decision {
 // begin is a move into a state that no rule asked for. The safety rule that it would break takes the place of the rule.
 func (l *Lifecycle) begin(f engine.Facts, to *State, marks []string) engine.Decision {
 	in := activation{vocabulary: l.vocabulary, facts: f}
-	if b := l.safety.forEntering(to, nil, marks, &in); b != nil {
+	if b := afterwards(l.safety.Enter[to.Name], nil, marks, &in); b != nil {
 		return halted(l.stateOf(f), engine.HaltSafety, b.requirement.Rule, b.message(fmt.Sprintf("beginning in %s", to.Name)))
 	}
 	return engine.Decision{To: to.Name, Message: to.Means, Marks: marks, Stable: to.Stable}
@@ -76,18 +76,19 @@ func (l *Lifecycle) stateOf(f engine.Facts) engine.State {
 	return engine.State(f.Fact(l.stateFact).Text())
 }
 
-type startFacts struct {
+// changed is facts of which one has another value.
+type changed struct {
 	engine.Facts
-	stateFact int
-	initial   engine.State
+	fact int
+	to   engine.Value
 }
 
 // Fact implements engine.Facts.
-func (s startFacts) Fact(i int) engine.Value {
-	if i == s.stateFact {
-		return engine.EnumValue(string(s.initial))
+func (c changed) Fact(i int) engine.Value {
+	if i == c.fact {
+		return c.to
 	}
-	return s.Facts.Fact(i)
+	return c.Facts.Fact(i)
 }
 
 func (l *Lifecycle) evaluate(f engine.Facts, trace *engine.Trace) engine.Decision {
@@ -113,7 +114,7 @@ func (l *Lifecycle) migrated(f engine.Facts, from engine.State, to *State) engin
 	in := activation{vocabulary: l.vocabulary, facts: f}
 	b := firstBreach(l.safety.Leave[from], &in)
 	if b == nil {
-		b = l.safety.forEntering(to, nil, to.Marks, &in)
+		b = afterwards(l.safety.Enter[to.Name], nil, to.Marks, &in)
 	}
 	if b != nil {
 		return halted(from, engine.HaltSafety, RuleMigrated, b.message(fmt.Sprintf("%s (%s to %s)", RuleMigrated, from, to.Name)))
@@ -148,7 +149,7 @@ type evaluation struct {
 	deadlineRule string
 }
 
-// atom implements questions.
+// atom is the value of a definition.
 func (e *evaluation) atom(i int) truth {
 	if v := e.values[i]; v != notEvaluated {
 		return v
@@ -167,27 +168,12 @@ func (e *evaluation) atom(i int) truth {
 	return e.values[i]
 }
 
-// inState implements questions.
-func (e *evaluation) inState(name string) bool { return string(e.state.Name) == name }
-
-// ensuring implements questions.
 func (e *evaluation) ensuring(effect string) bool {
-	for _, a := range e.active {
-		if a.Effect.Name == effect {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.active, func(a ensuredNow) bool { return a.Effect.Name == effect })
 }
 
-// acting implements questions.
 func (e *evaluation) acting() bool {
-	for _, a := range e.active {
-		if a.Kind.Touches {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.active, func(a ensuredNow) bool { return a.Kind.Touches })
 }
 
 // wakeAt notes a moment at which time alone may change the decision; moments that have passed do not count.
@@ -212,7 +198,7 @@ func (e *evaluation) exits() (engine.Decision, bool) {
 				if e.deadline == 0 || remaining < e.deadline {
 					e.deadline, e.deadlineRule = remaining, x.Rule
 				}
-				e.record("exit", x, "waiting", remaining)
+				e.record("exit", x.Rule, x.When, "waiting", remaining)
 				continue
 			}
 		}
@@ -220,7 +206,7 @@ func (e *evaluation) exits() (engine.Decision, bool) {
 		if x.When != nil {
 			result = x.When.evaluate(e)
 		}
-		e.record(exitKind(x), x, result.String(), 0)
+		e.record(exitKind(x), x.Rule, x.When, result.String(), 0)
 		switch result {
 		case isError:
 			return halted(e.state.Name, engine.HaltGuardError, x.Rule, fmt.Sprintf("the guard of %s cannot be evaluated: %v", x.Rule, e.err)), true
@@ -264,7 +250,7 @@ func (e *evaluation) ensure() engine.Decision {
 		if candidate.When != nil {
 			result = candidate.When.evaluate(e)
 		}
-		e.recordGuard("ensure", candidate.Effect.Name, candidate.When, result.String(), 0)
+		e.record("ensure", candidate.Effect.Name, candidate.When, result.String(), 0)
 		switch result {
 		case isError:
 			return halted(e.state.Name, engine.HaltGuardError, candidate.Effect.Name,
@@ -281,7 +267,7 @@ func (e *evaluation) ensure() engine.Decision {
 	}
 	for _, i := range e.l.ast.Invariants {
 		if result := i.Must.evaluate(e); result != isTrue {
-			e.recordGuard("invariant", i.Rule, i.Must, result.String(), 0)
+			e.record("invariant", i.Rule, i.Must, result.String(), 0)
 			return halted(e.state.Name, engine.HaltInvariant, i.Rule, fmt.Sprintf("the invariant %s does not hold: %s", i.Rule, i.Must.Source))
 		}
 	}
@@ -328,11 +314,7 @@ func (e *evaluation) recordOpen(r *Requirement) {
 	}
 }
 
-func (e *evaluation) record(kind string, x *Exit, result string, remaining time.Duration) {
-	e.recordGuard(kind, x.Rule, x.When, result, remaining)
-}
-
-func (e *evaluation) recordGuard(kind, rule string, g *Condition, result string, remaining time.Duration) {
+func (e *evaluation) record(kind, rule string, g *Condition, result string, remaining time.Duration) {
 	if e.trace == nil {
 		return
 	}

@@ -57,29 +57,21 @@ type Condition struct {
 	At     Place
 }
 
-// questions is what a guard may ask while it is evaluated.
-type questions interface {
-	atom(i int) truth
-	inState(name string) bool
-	ensuring(effect string) bool
-	acting() bool
-}
-
 // evaluate follows Kleene's logic: false decides an "and" and true decides an "or", whatever the other side is.
-func (g *Condition) evaluate(q questions) truth {
+func (g *Condition) evaluate(e *evaluation) truth {
 	switch g.Op {
 	case IfAtom:
-		return q.atom(g.Atom)
+		return e.atom(g.Atom)
 	case IfConst:
 		return truthOf(g.Value)
 	case IfState:
-		return truthOf(q.inState(g.Word))
+		return truthOf(g.Word == string(e.state.Name))
 	case IfEnsuring:
-		return truthOf(q.ensuring(g.Word))
+		return truthOf(e.ensuring(g.Word))
 	case IfActing:
-		return truthOf(q.acting())
+		return truthOf(e.acting())
 	case IfNot:
-		switch g.Kids[0].evaluate(q) {
+		switch g.Kids[0].evaluate(e) {
 		case isTrue:
 			return isFalse
 		case isFalse:
@@ -88,18 +80,18 @@ func (g *Condition) evaluate(q questions) truth {
 			return isError
 		}
 	case IfAnd:
-		return g.decide(q, isFalse, isTrue)
+		return g.decide(e, isFalse, isTrue)
 	case IfOr:
-		return g.decide(q, isTrue, isFalse)
+		return g.decide(e, isTrue, isFalse)
 	}
 	return isError // no operator is missing above; an unknown one must not pass for false
 }
 
 // decide combines the kids: one that is decisive settles it, and where none is an error outweighs otherwise.
-func (g *Condition) decide(q questions, decisive, otherwise truth) truth {
+func (g *Condition) decide(e *evaluation, decisive, otherwise truth) truth {
 	result := otherwise
 	for _, kid := range g.Kids {
-		one := kid.evaluate(q)
+		one := kid.evaluate(e)
 		if one == decisive {
 			return decisive
 		}

@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -114,25 +115,17 @@ func firstBreach(all []*Requirement, in *activation) *breach {
 }
 
 // forEffect checks an effect: what it requires, and what must hold to set those of its marks that are not stored yet. It
-// returns the first requirement that is broken; else the first of which it is still open whether it will hold.
+// returns the first requirement that is broken, and the first before it of which it is still open whether it will hold.
 func (s *Safety) forEffect(name string, stored engine.Value, in *activation) (broken *breach, open *Requirement) {
 	broken, open = firstBrokenOrOpen(s.Effect[name], in)
 	for _, mark := range s.Marks[name] {
-		if broken != nil {
-			return broken, nil
-		}
-		if stored.Has(mark) {
-			continue
-		}
-		var openMark *Requirement
-		if broken, openMark = firstBrokenOrOpen(s.Set[mark], in); open == nil {
-			open = openMark
+		if broken == nil && !stored.Has(mark) {
+			var openMark *Requirement
+			broken, openMark = firstBrokenOrOpen(s.Set[mark], in)
+			open = cmp.Or(open, openMark)
 		}
 	}
-	if broken != nil {
-		return broken, nil
-	}
-	return nil, open
+	return broken, open
 }
 
 func firstBrokenOrOpen(all []*Requirement, in *activation) (broken *breach, open *Requirement) {
@@ -144,13 +137,11 @@ func firstBrokenOrOpen(all []*Requirement, in *activation) (broken *breach, open
 		if b.err == nil && all[i].Awaits != nil {
 			var still bool
 			if still, b.err = all[i].Awaits.evaluate(in); still && b.err == nil {
-				if open == nil {
-					open = all[i]
-				}
+				open = cmp.Or(open, all[i])
 				continue
 			}
 		}
-		return b, nil
+		return b, open
 	}
 	return nil, open
 }
@@ -166,15 +157,10 @@ func (s *Safety) forMove(from engine.State, to *State, e *Exit, in *activation) 
 			return b
 		}
 	}
-	if b := s.forEntering(to, e.Clears, to.Marks, in); b != nil {
+	if b := afterwards(s.Enter[to.Name], e.Clears, to.Marks, in); b != nil {
 		return b
 	}
 	return afterwards(s.Arrive[to.Name], e.Clears, to.Marks, in)
-}
-
-// forEntering checks the state that a server enters, by a rule or without one.
-func (s *Safety) forEntering(to *State, clears, sets []string, in *activation) *breach {
-	return afterwards(s.Enter[to.Name], clears, sets, in)
 }
 
 // afterwards checks requirements against the facts as they will be: without the marks that a move clears, and with those that
@@ -183,12 +169,13 @@ func afterwards(requirements []*Requirement, clears, sets []string, in *activati
 	if len(requirements) == 0 {
 		return nil
 	}
-	after := in
-	if len(clears) > 0 || len(sets) > 0 {
-		after = &activation{vocabulary: in.vocabulary,
-			facts: movedFacts{Facts: in.facts, vocabulary: in.vocabulary, clears: clears, sets: sets}}
+	at, _ := in.vocabulary.Index(engine.FactMarks)
+	marks := in.facts.Fact(at)
+	if !marks.Missing() {
+		kept := slices.DeleteFunc(slices.Clone(marks.Set()), func(mark string) bool { return slices.Contains(clears, mark) })
+		marks = engine.SetValue(append(kept, sets...))
 	}
-	return firstBreach(requirements, after)
+	return firstBreach(requirements, &activation{vocabulary: in.vocabulary, facts: changed{in.facts, at, marks}})
 }
 
 // staying is what must hold to stay in a state because of one of its effects.
@@ -207,34 +194,4 @@ func (s *Safety) forStaying(effects []*Ensured) []staying {
 		}
 	}
 	return all
-}
-
-// movedFacts is the facts as they are once a move has taken marks away and set others.
-type movedFacts struct {
-	engine.Facts
-	vocabulary   *engine.Vocabulary
-	clears, sets []string
-}
-
-// Fact implements engine.Facts.
-func (m movedFacts) Fact(i int) engine.Value {
-	v := m.Facts.Fact(i)
-	if m.vocabulary.Facts[i].Name != engine.FactMarks || v.Missing() {
-		return v
-	}
-	return engine.SetValue(append(without(v.Set(), m.clears), m.sets...))
-}
-
-func without(words, drop []string) []string {
-	kept := make([]string, 0, len(words))
-	for _, w := range words {
-		dropped := false
-		for _, d := range drop {
-			dropped = dropped || d == w
-		}
-		if !dropped {
-			kept = append(kept, w)
-		}
-	}
-	return kept
 }
