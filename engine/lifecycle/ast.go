@@ -68,8 +68,14 @@ type State struct {
 	Ensure       []*Ensured
 	// Exits holds the interrupts that apply, then the state's own exits: the order in which they are tried.
 	Exits []*Exit
-	// stays is what must hold while a server stays here, whichever of the effects it wants.
-	stays []staying
+	// Stays is what must hold while a server stays here, whichever of the effects it wants.
+	Stays []Staying
+}
+
+// Staying is what must hold to stay in a state because of one of its effects.
+type Staying struct {
+	*Ensured
+	Requirements []*Requirement
 }
 
 // Ensured is one effect of a state.

@@ -238,10 +238,10 @@ func (e *evaluation) move(x *Exit) engine.Decision {
 // ensure collects the effects that must hold now, where the server may stay at all. Each is checked against the safety rules
 // and the invariants, also those that have to wait for one before them.
 func (e *evaluation) ensure() engine.Decision {
-	for i := range e.state.stays {
-		s := &e.state.stays[i]
-		if b := firstBreach(s.requirements, &e.in); b != nil {
-			return halted(e.state.Name, engine.HaltSafety, s.effect, b.message(fmt.Sprintf("staying in %s, which has %s,", e.state.Name, s.effect)))
+	for _, s := range e.state.Stays {
+		if b := firstBreach(s.Requirements, &e.in); b != nil {
+			return halted(e.state.Name, engine.HaltSafety, s.Effect.Name,
+				b.message(fmt.Sprintf("staying in %s, which has %s,", e.state.Name, s.Effect.Name)))
 		}
 	}
 	stored := e.in.facts.Fact(e.l.marksFact)

@@ -178,19 +178,13 @@ func afterwards(requirements []*Requirement, clears, sets []string, in *activati
 	return firstBreach(requirements, &activation{vocabulary: in.vocabulary, facts: changed{in.facts, at, marks}})
 }
 
-// staying is what must hold to stay in a state because of one of its effects.
-type staying struct {
-	effect       string
-	requirements []*Requirement
-}
-
 // forStaying lists what must hold to stay in a state with these effects, each effect once.
-func (s *Safety) forStaying(effects []*Ensured) []staying {
-	var all []staying
+func (s *Safety) forStaying(effects []*Ensured) []Staying {
+	var all []Staying
 	for _, e := range effects {
-		name := e.Effect.Name
-		if len(s.Stays[name]) > 0 && !slices.ContainsFunc(all, func(known staying) bool { return known.effect == name }) {
-			all = append(all, staying{name, s.Stays[name]})
+		again := func(known Staying) bool { return known.Effect.Name == e.Effect.Name }
+		if requirements := s.Stays[e.Effect.Name]; len(requirements) > 0 && !slices.ContainsFunc(all, again) {
+			all = append(all, Staying{e, requirements})
 		}
 	}
 	return all

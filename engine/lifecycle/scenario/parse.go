@@ -88,9 +88,9 @@ func (p *parser) root() []*Scenario {
 	for _, field := range p.file.Fields(p.file.Root, "the file", "apiVersion", "kind", "scenarios") {
 		switch field.Name {
 		case "apiVersion":
-			p.only(field, "yaml-api-version", apiVersion)
+			p.file.Only(field, "yaml-api-version", apiVersion)
 		case "kind":
-			p.only(field, "yaml-kind", kindName)
+			p.file.Only(field, "yaml-kind", kindName)
 		case "scenarios":
 			said = true
 			items := p.file.Items(field.Value, "scenarios")
@@ -111,12 +111,6 @@ func (p *parser) root() []*Scenario {
 		p.file.Errorf(p.file.Root, "yaml-missing-key", "", "add scenarios:", "the file has no scenarios")
 	}
 	return all
-}
-
-func (p *parser) only(field yamlpos.Field, code, word string) {
-	if text := p.file.Text(field.Value, field.Name); text != word {
-		p.file.Errorf(field.Value, code, "", "write "+word, "unknown %s %q", field.Name, text)
-	}
 }
 
 func (p *parser) scenario(item *yaml.Node) *Scenario {
@@ -190,11 +184,9 @@ func (p *parser) word(n *yaml.Node, scenario, code, what string, allowed []strin
 }
 
 func hint(text, what string, allowed []string) string {
-	if near := spelling.Nearest(text, allowed); near != "" {
-		return "did you mean " + near + "?"
-	}
+	otherwise := what + "s: " + strings.Join(allowed, ", ") // no page lists a bundle's own names
 	if what == "effect" && len(allowed) > 16 {
-		return "the reference page of effects lists what there is"
+		otherwise = "the reference page of effects lists what there is"
 	}
-	return what + "s: " + strings.Join(allowed, ", ") // of a bundle's own names no page tells
+	return spelling.Hint(text, allowed, otherwise)
 }

@@ -147,7 +147,7 @@ func foretold(c *model, v *view, assignment []bool) string {
 		switch {
 		case c.Holds(w.errs, assignment):
 			return "GuardError " + w.Rule
-		case c.Holds(w.breached, assignment):
+		case c.Holds(w.fires, assignment) && !c.Holds(w.taken, assignment):
 			return "SafetyRule " + w.Rule
 		case c.Holds(w.fires, assignment):
 			return "fires " + w.Rule
