@@ -48,6 +48,8 @@ type Expression struct {
 
 	// ages are the comparisons with time in the expression.
 	ages []ageThreshold
+	// slot is where a decision keeps the answer of a safety rule's expression; 0 for a definition.
+	slot int
 }
 
 // ageThreshold is a moment at which an expression changes by the passing of time alone.

@@ -192,7 +192,6 @@ func (c *compiler) compileExit(s exitSpec, interrupt bool) *Exit {
 	e.When = c.guard(s.rule, s.when)
 	if s.after != nil {
 		e.After = c.deadline(s.rule, s.after)
-		e.After.At = placeOf(s.after)
 	}
 	if s.when == nil && s.after == nil && !s.flawed {
 		c.file.Errorf(s.at, "exit-unguarded", s.rule, "add when: or after:", "the rule %s has neither when nor after: it would fire at once", s.rule)
@@ -247,26 +246,24 @@ func (c *compiler) kept(at *yaml.Node, rule, cannot, mark string) {
 const minDeadline = time.Second
 
 func (c *compiler) deadline(rule string, node *yaml.Node) *Deadline {
-	if d, err := time.ParseDuration(node.Value); err == nil {
-		if d < minDeadline {
-			c.file.Errorf(node, "after-range", rule, "write a duration of 1s or more, or ask with when: for what the rule waits for",
-				"after is %s, and a deadline is at least %s", d, minDeadline)
-		}
-		return &Deadline{Literal: d, Fact: -1}
-	}
-	if yamlpos.TooLong(node.Value) {
+	length, err := time.ParseDuration(node.Value)
+	fact, named := c.vocabulary.Index(node.Value)
+	switch {
+	case err == nil && length < minDeadline:
+		c.file.Errorf(node, "after-range", rule, "write a duration of 1s or more, or ask with when: for what the rule waits for",
+			"after is %s, and a deadline is at least %s", length, minDeadline)
+	case err == nil:
+		// a length of time
+	case yamlpos.TooLong(node.Value):
 		c.file.Errorf(node, "after-range", rule, "write a shorter duration such as 15m; a state in which servers may wait for ever is stable: true",
 			"after is %s, and a deadline is at most %s", node.Value, yamlpos.Longest)
-		return &Deadline{Fact: -1}
-	}
-	if i, ok := c.vocabulary.Index(node.Value); ok && c.vocabulary.Facts[i].Kind == engine.Duration {
-		return &Deadline{Fact: i}
-	}
-	if !c.file.Told(node) {
+	case named && c.vocabulary.Facts[fact].Kind == engine.Duration:
+		return &Deadline{Fact: fact, At: placeOf(node)}
+	case !c.file.Told(node):
 		c.file.Errorf(node, "after-type", rule, "write a duration such as 15m, or the name of a duration fact such as wipe.budget",
 			"%q is neither a duration nor a duration fact", node.Value)
 	}
-	return &Deadline{Fact: -1}
+	return &Deadline{Literal: length, Fact: -1, At: placeOf(node)}
 }
 
 // groups lists the fact groups behind a guard, so that the shell knows what a move relies on.

@@ -5,9 +5,11 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/celrule"
 )
 
 // Decide evaluates the state that the facts name. It is pure and total: a guard that errors, a fact that is missing or a
@@ -100,7 +102,9 @@ func (l *Lifecycle) evaluate(f engine.Facts, trace *engine.Trace) engine.Decisio
 	if !ok {
 		return halted(from, engine.HaltUnknownState, "", fmt.Sprintf("the revision defines no state %q", from))
 	}
-	e := &evaluation{l: l, state: st, in: activation{vocabulary: l.vocabulary, facts: f}, trace: trace}
+	e := borrow(l, st, f)
+	defer e.giveBack()
+	e.trace = trace
 	if d, decided := e.exits(); decided {
 		return d
 	}
@@ -139,32 +143,51 @@ type evaluation struct {
 	l      *Lifecycle
 	state  *State
 	in     activation
-	values [maxAtoms]truth
-	err    error
-	active []ensuredNow
-	trace  *engine.Trace
+	values [maxAtoms]celrule.Truth
+	// answers are those of the safety rules; in has them.
+	answers [maxAnswers]celrule.Truth
+	err     error
+	active  []ensuredNow
+	trace   *engine.Trace
 
 	wake         time.Duration
 	deadline     time.Duration
 	deadlineRule string
 }
 
+// evaluations are used again: a decision is made far more often than it has anything to say.
+var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
+
+func borrow(l *Lifecycle, st *State, f engine.Facts) *evaluation {
+	e := evaluations.Get().(*evaluation) //nolint:forcetypeassert // nothing else is put there
+	e.l, e.state, e.in = l, st, activation{vocabulary: l.vocabulary, facts: f, answers: e.answers[:]}
+	return e
+}
+
+// giveBack forgets everything: no decision may see a value of another.
+func (e *evaluation) giveBack() {
+	active := e.active[:0]
+	clear(e.active)
+	*e = evaluation{active: active}
+	evaluations.Put(e)
+}
+
 // atom is the value of a definition.
-func (e *evaluation) atom(i int) truth {
-	if v := e.values[i]; v != notEvaluated {
+func (e *evaluation) atom(i int) celrule.Truth {
+	if v := e.values[i]; v != celrule.Unknown {
 		return v
 	}
 	a := e.l.ast.Definitions[i]
 	value, err := a.evaluate(&e.in)
 	if err != nil {
 		e.err = err
-		e.values[i] = isError
-		return isError
+		e.values[i] = celrule.Failed
+		return celrule.Failed
 	}
 	for _, age := range a.ages {
 		e.wakeAt(age.at - e.in.facts.Fact(age.fact).Duration())
 	}
-	e.values[i] = truthOf(value)
+	e.values[i] = celrule.TruthOf(value)
 	return e.values[i]
 }
 
@@ -191,7 +214,7 @@ func (e *evaluation) exits() (engine.Decision, bool) {
 			length, known := x.After.length(e.in.facts)
 			if !known || age.Missing() {
 				return halted(e.state.Name, engine.HaltGuardError, x.Rule,
-					fmt.Sprintf("the deadline of %s cannot be told: a duration is missing", x.Rule)), true
+					fmt.Sprintf("the deadline of %s is unknown: a duration is missing", x.Rule)), true
 			}
 			if remaining := length - age.Duration(); remaining > 0 {
 				e.wakeAt(remaining)
@@ -202,17 +225,17 @@ func (e *evaluation) exits() (engine.Decision, bool) {
 				continue
 			}
 		}
-		result := isTrue
+		result := celrule.True
 		if x.When != nil {
 			result = x.When.evaluate(e)
 		}
 		e.record(exitKind(x), x.Rule, x.When, result.String(), 0)
 		switch result {
-		case isError:
+		case celrule.Failed:
 			return halted(e.state.Name, engine.HaltGuardError, x.Rule, fmt.Sprintf("the guard of %s cannot be evaluated: %v", x.Rule, e.err)), true
-		case isTrue:
+		case celrule.True:
 			return e.move(x), true
-		case notEvaluated, isFalse:
+		case celrule.Unknown, celrule.False:
 			// this way out is closed: the next is tried
 		}
 	}
@@ -246,27 +269,27 @@ func (e *evaluation) ensure() engine.Decision {
 	}
 	stored := e.in.facts.Fact(e.l.marksFact)
 	for _, candidate := range e.state.Ensure {
-		result := isTrue
+		result := celrule.True
 		if candidate.When != nil {
 			result = candidate.When.evaluate(e)
 		}
 		e.record("ensure", candidate.Effect.Name, candidate.When, result.String(), 0)
 		switch result {
-		case isError:
+		case celrule.Failed:
 			return halted(e.state.Name, engine.HaltGuardError, candidate.Effect.Name,
 				fmt.Sprintf("whether to ensure %s cannot be evaluated: %v", candidate.Effect.Name, e.err))
-		case isTrue:
+		case celrule.True:
 			broken, open := e.l.safety.forEffect(candidate.Effect.Name, stored, &e.in)
 			if broken != nil {
 				return halted(e.state.Name, engine.HaltSafety, candidate.Effect.Name, broken.message(candidate.Effect.Name))
 			}
 			e.active = append(e.active, ensuredNow{candidate, open})
-		case notEvaluated, isFalse:
+		case celrule.Unknown, celrule.False:
 			// not wanted now
 		}
 	}
 	for _, i := range e.l.ast.Invariants {
-		if result := i.Must.evaluate(e); result != isTrue {
+		if result := i.Must.evaluate(e); result != celrule.True {
 			e.record("invariant", i.Rule, i.Must, result.String(), 0)
 			return halted(e.state.Name, engine.HaltInvariant, i.Rule, fmt.Sprintf("the invariant %s does not hold: %s", i.Rule, i.Must.Source))
 		}
@@ -326,7 +349,7 @@ func (e *evaluation) record(kind, rule string, g *Condition, result string, rema
 			step.Atoms[e.l.ast.Definitions[i].Name] = e.values[i].String()
 		}
 	}
-	if result == isError.String() && e.err != nil {
+	if result == celrule.Failed.String() && e.err != nil {
 		step.Error = e.err.Error()
 	}
 	*e.trace = append(*e.trace, step)

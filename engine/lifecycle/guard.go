@@ -19,18 +19,6 @@ import (
 	"github.com/metalaw/metalaw/engine/spelling"
 )
 
-// truth is the outcome of a guard. An error is never false: a guard that cannot be evaluated halts the decision.
-type truth = celrule.Truth
-
-const (
-	notEvaluated = celrule.Unknown
-	isFalse      = celrule.False
-	isTrue       = celrule.True
-	isError      = celrule.Failed
-)
-
-func truthOf(b bool) truth { return celrule.TruthOf(b) }
-
 // ConditionOp is the operator of a node of a Condition.
 type ConditionOp uint8
 
@@ -58,45 +46,45 @@ type Condition struct {
 }
 
 // evaluate follows Kleene's logic: false decides an "and" and true decides an "or", whatever the other side is.
-func (g *Condition) evaluate(e *evaluation) truth {
+func (g *Condition) evaluate(e *evaluation) celrule.Truth {
 	switch g.Op {
 	case IfAtom:
 		return e.atom(g.Atom)
 	case IfConst:
-		return truthOf(g.Value)
+		return celrule.TruthOf(g.Value)
 	case IfState:
-		return truthOf(g.Word == string(e.state.Name))
+		return celrule.TruthOf(g.Word == string(e.state.Name))
 	case IfEnsuring:
-		return truthOf(e.ensuring(g.Word))
+		return celrule.TruthOf(e.ensuring(g.Word))
 	case IfActing:
-		return truthOf(e.acting())
+		return celrule.TruthOf(e.acting())
 	case IfNot:
 		switch g.Kids[0].evaluate(e) {
-		case isTrue:
-			return isFalse
-		case isFalse:
-			return isTrue
+		case celrule.True:
+			return celrule.False
+		case celrule.False:
+			return celrule.True
 		default:
-			return isError
+			return celrule.Failed
 		}
 	case IfAnd:
-		return g.decide(e, isFalse, isTrue)
+		return g.decide(e, celrule.False, celrule.True)
 	case IfOr:
-		return g.decide(e, isTrue, isFalse)
+		return g.decide(e, celrule.True, celrule.False)
 	}
-	return isError // no operator is missing above; an unknown one must not pass for false
+	return celrule.Failed // no operator is missing above; an unknown one must not pass for false
 }
 
 // decide combines the kids: one that is decisive settles it, and where none is an error outweighs otherwise.
-func (g *Condition) decide(e *evaluation, decisive, otherwise truth) truth {
+func (g *Condition) decide(e *evaluation, decisive, otherwise celrule.Truth) celrule.Truth {
 	result := otherwise
 	for _, kid := range g.Kids {
 		one := kid.evaluate(e)
 		if one == decisive {
 			return decisive
 		}
-		if one == isError {
-			result = isError
+		if one == celrule.Failed {
+			result = celrule.Failed
 		}
 	}
 	return result

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/metalaw/metalaw/engine"
+	"github.com/metalaw/metalaw/engine/internal/celrule"
 )
 
 // MayLeave says whether an exit of a state, interrupts aside, could come to match while the facts that are named keep the
@@ -16,14 +17,15 @@ func (l *Lifecycle) MayLeave(s engine.State, f engine.Facts, fixed ...string) bo
 	if !ok {
 		return false
 	}
-	e := &evaluation{l: l, state: st, in: activation{vocabulary: l.vocabulary, facts: f}}
+	e := borrow(l, st, f)
+	defer e.giveBack()
 	for i, d := range l.ast.Definitions {
 		open := func(fact int) bool { return !slices.Contains(fixed, l.vocabulary.Facts[fact].Name) }
 		if slices.ContainsFunc(d.Facts, open) {
-			e.values[i] = isError // it may be true or false, and a guard keeps an error apart from both
+			e.values[i] = celrule.Failed // it may be true or false, and a guard keeps an error apart from both
 		}
 	}
 	return slices.ContainsFunc(st.Exits, func(x *Exit) bool {
-		return !x.Interrupt && (x.When == nil || x.When.evaluate(e) != isFalse)
+		return !x.Interrupt && (x.When == nil || x.When.evaluate(e) != celrule.False)
 	})
 }

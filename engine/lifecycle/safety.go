@@ -31,6 +31,9 @@ type Requirement struct {
 	Must, Awaits, Halts *Expression
 }
 
+// maxAnswers is how many answers of safety rules a decision keeps. Beyond that a rule is asked anew.
+const maxAnswers = 64
+
 // breach is a requirement that does not hold, or that could not be evaluated.
 type breach struct {
 	requirement *Requirement
@@ -48,7 +51,9 @@ func (b *breach) message(what string) string {
 type safetyCompiler struct {
 	*language
 	known map[[2]string]*Expression
-	err   error
+	// answers counts the expressions that decisions ask.
+	answers int
+	err     error
 }
 
 // compileSafety fails only on a mistake in the vocabulary, which is the program's own.
@@ -79,11 +84,21 @@ func (c *safetyCompiler) expression(rule, source string) *Expression {
 	return c.known[key]
 }
 
+// asked is an expression that decisions ask: its answer is kept.
+func (c *safetyCompiler) asked(rule, source string) *Expression {
+	x := c.expression(rule, source)
+	if x != nil && x.slot == 0 {
+		c.answers++
+		x.slot = c.answers
+	}
+	return x
+}
+
 func (c *safetyCompiler) requirements(all []engine.Requirement) []*Requirement {
 	var compiled []*Requirement
 	for _, r := range all {
 		compiled = append(compiled, &Requirement{Rule: r.Rule, Doc: r.Doc,
-			Must: c.expression(r.Rule, r.Must), Awaits: c.expression(r.Rule, r.Awaits), Halts: c.expression(r.Rule, r.Halts)})
+			Must: c.asked(r.Rule, r.Must), Awaits: c.asked(r.Rule, r.Awaits), Halts: c.expression(r.Rule, r.Halts)})
 	}
 	return compiled
 }
@@ -106,7 +121,7 @@ func (c *safetyCompiler) axioms(all []engine.Axiom) []*Expression {
 
 func firstBreach(all []*Requirement, in *activation) *breach {
 	for i := range all {
-		holds, err := all[i].Must.evaluate(in)
+		holds, err := in.holds(all[i].Must)
 		if err != nil || !holds {
 			return &breach{requirement: all[i], err: err}
 		}
@@ -136,7 +151,7 @@ func firstBrokenOrOpen(all []*Requirement, in *activation) (broken *breach, open
 		}
 		if b.err == nil && all[i].Awaits != nil {
 			var still bool
-			if still, b.err = all[i].Awaits.evaluate(in); still && b.err == nil {
+			if still, b.err = in.holds(all[i].Awaits); still && b.err == nil {
 				open = cmp.Or(open, all[i])
 				continue
 			}

@@ -147,7 +147,7 @@ func TestForbiddenBuiltinsDoNotCompile(t *testing.T) {
 
 func TestAllowedNamesExist(t *testing.T) {
 	names := map[string]bool{}
-	for _, b := range capabilities(false).Builtins {
+	for _, b := range ofPolicies().Builtins {
 		names[b.Name] = true
 	}
 	for _, name := range allowedNames() {

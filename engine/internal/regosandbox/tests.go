@@ -92,7 +92,7 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	if d := tooManyTests(modules); d != nil {
 		return TestReport{}, append(found, *d)
 	}
-	compiler := newCompiler(spec, true)
+	compiler := newCompiler(spec, ofTests())
 	coverage := cover.New()
 	ctx, release := Bounded(ctx, mostTestSteps)
 	defer release()

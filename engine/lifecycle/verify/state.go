@@ -178,7 +178,7 @@ func (m *model) inState(st *lifecycle.State) bdd.Ref {
 func (m *model) lookAtExit(v *view, x *lifecycle.Exit, open bdd.Ref) wayOut {
 	w := wayOut{Exit: x, due: bdd.True, when: m.condition(x.When, asked{state: v.Name}), open: open}
 	if x.After != nil {
-		w.due = m.encode(m.deadlines[keyOf(x.After)], v.Name).yes
+		w.due = m.encode(m.deadlines[x.After], v.Name).yes
 	}
 	come := m.And(open, w.due)
 	w.fires = m.And(come, w.when.yes)
