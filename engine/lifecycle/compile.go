@@ -110,14 +110,6 @@ func itemAt(list *yaml.Node, i int) *yaml.Node {
 	return list
 }
 
-func (c *compiler) guard(rule string, node *yaml.Node) *Condition {
-	if node == nil || c.file.Told(node) {
-		return nil
-	}
-	g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms, misnamed: c.misnamed}
-	return g.compile(rule, node)
-}
-
 // interrupt is compiled at the first state to which it applies, and is the same exit of all of them.
 type interrupt struct {
 	exitSpec
@@ -189,7 +181,7 @@ func (c *compiler) checkStateWords(st *State, s stateSpec) {
 func (c *compiler) compileExit(s exitSpec, interrupt bool) *Exit {
 	e := &Exit{Rule: s.rule, At: placeOf(s.at), To: engine.State(s.to), Retry: s.retry, Clears: s.clears, Interrupt: interrupt}
 	c.checkExit(s)
-	e.When = c.guard(s.rule, s.when)
+	e.When = c.condition(s.rule, s.when, nil)
 	if s.after != nil {
 		e.After = c.deadline(s.rule, s.after)
 	}
@@ -289,11 +281,7 @@ func (c *compiler) compileInvariants(l *Lifecycle, all []invariantSpec) {
 			c.file.Errorf(i.at, "invariant-form", i.rule, "write {rule: Name, must: condition}", "an invariant needs rule and must")
 			continue
 		}
-		g := &guardCompiler{file: c.file, env: c.guardEnv, atoms: c.atoms, misnamed: c.misnamed, states: c.states, effects: effects}
-		if c.file.Told(i.must) {
-			continue
-		}
-		if must := g.compile(i.rule, i.must); must != nil {
+		if must := c.condition(i.rule, i.must, effects); must != nil {
 			l.ast.Invariants = append(l.ast.Invariants, &Invariant{Rule: i.rule, At: placeOf(i.at), Must: must})
 		}
 	}

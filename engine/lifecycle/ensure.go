@@ -59,7 +59,7 @@ func (c *compiler) compileEnsure(stateName string, e ensureSpec) *Ensured {
 		c.file.Errorf(e.at, "effect-unknown", stateName, hint, "there is no effect %q", e.do)
 		return nil
 	}
-	compiled := &Ensured{Effect: engine.Effect{Name: e.do}, Kind: kind, At: placeOf(e.at), When: c.guard(stateName, e.when)}
+	compiled := &Ensured{Effect: engine.Effect{Name: e.do}, Kind: kind, At: placeOf(e.at), When: c.condition(stateName, e.when, nil)}
 	for _, f := range e.with {
 		compiled.Effect.Params = append(compiled.Effect.Params, c.param(kind, f))
 	}

@@ -9,13 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/metalaw/metalaw/engine/internal/celrule"
-	"github.com/metalaw/metalaw/engine/internal/yamlpos"
 	"github.com/metalaw/metalaw/engine/spelling"
 )
 
@@ -105,28 +103,17 @@ func (g *Condition) Atoms() []int {
 	return all
 }
 
-// guardCompiler parses guards. It uses CEL's grammar and none of its evaluation.
-type guardCompiler struct {
-	file  *yamlpos.File
-	env   *cel.Env
-	atoms map[string]int
-	// misnamed are definitions whose names cannot be read here, which is reported at their own place.
-	misnamed []string
-	// states and effects are set for invariants, which may ask for them.
-	states  map[string]bool
-	effects map[string]bool
-}
-
-// compile returns nil for an expression that is not a guard; what is wrong has then been recorded at node.
-func (c *guardCompiler) compile(rule string, node *yaml.Node) *Condition {
-	if misspoken(node.Value, c.misnamed) {
+// condition compiles a guard, by CEL's grammar and none of its evaluation. Invariants may ask for the state and for effects as well;
+// of guards there are none. It returns nil for what is no guard; what is wrong has then been recorded at node.
+func (c *compiler) condition(rule string, node *yaml.Node, effects map[string]bool) *Condition {
+	if node == nil || c.file.Told(node) || misspoken(node.Value, c.misnamed) {
 		return nil
 	}
 	if strings.TrimSpace(node.Value) == "" || node.Tag == "!!null" {
 		c.file.Errorf(node, "cel-empty", rule, "write defined names combined with &&, || and !, or take the key out", "the condition is empty")
 		return nil
 	}
-	parsed, issues := c.env.Parse(node.Value)
+	parsed, issues := c.guardEnv.Parse(node.Value)
 	if issues != nil && issues.Err() != nil {
 		if words := celrule.TooLong(issues.Errors()); words != "" {
 			c.file.ErrorIn(node, 1, 0, celrule.CodeTooLong, rule, "define a part of it under a name of its own, and combine names", words)
@@ -138,7 +125,7 @@ func (c *guardCompiler) compile(rule string, node *yaml.Node) *Condition {
 		}
 		return nil
 	}
-	p := &guardParse{guardCompiler: c, rule: rule, node: node, ast: parsed.NativeRep(), ok: true}
+	p := &guardParse{compiler: c, effects: effects, rule: rule, node: node, ast: parsed.NativeRep(), ok: true}
 	g := p.parse(p.ast.Expr())
 	if !p.ok {
 		return nil
@@ -148,11 +135,13 @@ func (c *guardCompiler) compile(rule string, node *yaml.Node) *Condition {
 }
 
 type guardParse struct {
-	*guardCompiler
-	rule string
-	node *yaml.Node
-	ast  *celast.AST
-	ok   bool
+	*compiler
+	// effects are those for which an invariant may ask; nil for other guards.
+	effects map[string]bool
+	rule    string
+	node    *yaml.Node
+	ast     *celast.AST
+	ok      bool
 }
 
 func (p *guardParse) parse(e celast.Expr) *Condition {
@@ -161,7 +150,7 @@ func (p *guardParse) parse(e celast.Expr) *Condition {
 		if i, ok := p.atoms[e.AsIdent()]; ok {
 			return &Condition{Op: IfAtom, Atom: i}
 		}
-		return p.fail(e, "guard-unknown-atom", fmt.Sprintf("%q is not defined", e.AsIdent()), p.nearestAtom(e.AsIdent()))
+		return p.fail(e, "guard-unknown-atom", fmt.Sprintf("%q is not defined", e.AsIdent()), spelling.Hint(e.AsIdent(), slices.Collect(maps.Keys(p.atoms)), "define it under define"))
 	case celast.LiteralKind:
 		if b, ok := e.AsLiteral().Value().(bool); ok {
 			return &Condition{Op: IfConst, Value: b}
@@ -244,7 +233,7 @@ func (p *guardParse) combine(op ConditionOp, call celast.CallExpr) *Condition {
 // stateComparison understands state == 'X' and state != 'X' in invariants.
 func (p *guardParse) stateComparison(call celast.CallExpr) *Condition {
 	left, right := call.Args()[0], call.Args()[1]
-	if p.states == nil || left.Kind() != celast.IdentKind || left.AsIdent() != "state" {
+	if p.effects == nil || left.Kind() != celast.IdentKind || left.AsIdent() != "state" {
 		return nil
 	}
 	word, ok := celrule.StringLiteral(right)
@@ -260,20 +249,6 @@ func (p *guardParse) stateComparison(call celast.CallExpr) *Condition {
 		return &Condition{Op: IfNot, Kids: []*Condition{g}}
 	}
 	return g
-}
-
-func (p *guardParse) nearestAtom(name string) string {
-	best, bestDistance := "", 4
-	for candidate := range p.atoms {
-		d := spelling.Distance(name, candidate)
-		if d < bestDistance || (d == bestDistance && candidate < best) {
-			best, bestDistance = candidate, d
-		}
-	}
-	if best == "" {
-		return "define it under define"
-	}
-	return "did you mean " + best + "?"
 }
 
 func (p *guardParse) fail(e celast.Expr, code, message, hint string) *Condition {

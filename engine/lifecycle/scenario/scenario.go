@@ -91,9 +91,4 @@ func effectNames(d engine.Decision) []string {
 type facts []engine.Value
 
 // Fact implements engine.Facts.
-func (f facts) Fact(i int) engine.Value {
-	if i < 0 || i >= len(f) {
-		return engine.Value{}
-	}
-	return f[i]
-}
+func (f facts) Fact(i int) engine.Value { return f[i] }

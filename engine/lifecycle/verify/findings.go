@@ -131,13 +131,12 @@ func (c *checker) checkExitGuard(v *view, i int) {
 			shadowed = append(shadowed, later.Rule)
 		}
 	}
+	hint, so := "leave it out, or ask what was meant", ""
 	if len(shadowed) > 0 {
-		c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, "put it last, or tighten the guard",
-			"in %s, the guard of %s is always true where it is asked: %s can never fire", v.Name, w.Rule, strings.Join(shadowed, ", "))
-		return
+		hint, so = "put it last, or tighten the guard", fmt.Sprintf(": %s can never fire", strings.Join(shadowed, ", "))
 	}
-	c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, "leave it out, or ask what was meant",
-		"in %s, the guard of %s is always true where it is asked", v.Name, w.Rule)
+	c.add(diag.Warning, CodeAlwaysTrue, w.When.At, w.Rule, nil, hint,
+		"in %s, the guard of %s is always true where it is asked%s", v.Name, w.Rule, so)
 }
 
 // maxOverlaps bounds how many pairs of exits that can hold at once are reported.
