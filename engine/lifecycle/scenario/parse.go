@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,24 +61,22 @@ func (p *parser) collectWords() {
 	for _, e := range p.vocabulary.Effects {
 		p.effects = append(p.effects, e.Name)
 	}
-	if p.lifecycle == nil {
-		for mark := range p.vocabulary.Marks {
-			p.effects = append(p.effects, engine.MarkEffect+"("+mark+")")
+	marks := slices.Collect(maps.Keys(p.vocabulary.Marks))
+	if p.lifecycle != nil {
+		for _, s := range p.lifecycle.States() {
+			p.states = append(p.states, string(s))
 		}
-		return
+		p.rules = []string{lifecycle.RuleMigrated}
+		for _, e := range p.lifecycle.Edges() {
+			p.rules = append(p.rules, e.Rule)
+		}
+		slices.Sort(p.rules)
+		p.rules = slices.Compact(p.rules)
+		p.halting = slices.Concat(p.rules, p.effects, p.lifecycle.Invariants())
+		p.marks = p.lifecycle.Marks()
+		marks = p.marks
 	}
-	for _, s := range p.lifecycle.States() {
-		p.states = append(p.states, string(s))
-	}
-	p.rules = []string{lifecycle.RuleMigrated}
-	for _, e := range p.lifecycle.Edges() {
-		p.rules = append(p.rules, e.Rule)
-	}
-	slices.Sort(p.rules)
-	p.rules = slices.Compact(p.rules)
-	p.halting = slices.Concat(p.rules, p.effects, p.lifecycle.Invariants())
-	p.marks = p.lifecycle.Marks()
-	for _, mark := range p.marks {
+	for _, mark := range marks {
 		p.effects = append(p.effects, engine.MarkEffect+"("+mark+")")
 	}
 }
