@@ -150,7 +150,8 @@ func (p *guardParse) parse(e celast.Expr) *Condition {
 		if i, ok := p.atoms[e.AsIdent()]; ok {
 			return &Condition{Op: IfAtom, Atom: i}
 		}
-		return p.fail(e, "guard-unknown-atom", fmt.Sprintf("%q is not defined", e.AsIdent()), spelling.Hint(e.AsIdent(), slices.Collect(maps.Keys(p.atoms)), "define it under define"))
+		return p.fail(e, "guard-unknown-atom", fmt.Sprintf("%q is not defined", e.AsIdent()),
+			spelling.Hint(e.AsIdent(), slices.Collect(maps.Keys(p.atoms)), "define it under define"))
 	case celast.LiteralKind:
 		if b, ok := e.AsLiteral().Value().(bool); ok {
 			return &Condition{Op: IfConst, Value: b}

@@ -108,7 +108,8 @@ func RunTests(ctx context.Context, spec Spec, files map[string][]byte) (TestRepo
 	var report TestReport
 	for i, result := range results {
 		// The last one may have come to its end before it noticed that it was stopped.
-		one := TestResult{Name: strings.TrimPrefix(result.Package, "data.") + "." + result.Name, Passed: result.Pass() && (context.Cause(ctx) == nil || i < len(results)-1)}
+		one := TestResult{Name: strings.TrimPrefix(result.Package, "data.") + "." + result.Name,
+			Passed: result.Pass() && (context.Cause(ctx) == nil || i < len(results)-1)}
 		if result.Location != nil {
 			one.File, one.Line = result.Location.File, result.Location.Row
 		}

@@ -28,14 +28,12 @@ const (
 // say by the name of the fact. A nil lifecycle, one that does not compile, leaves states, rules and marks unchecked. All
 // problems are reported with their places; scenarios that have none are returned also beside others that do.
 func Parse(fileName string, data []byte, v *engine.Vocabulary, l *lifecycle.Lifecycle, settings map[string]engine.Value) ([]*Scenario, diag.List) {
-	p := &parser{file: yamlpos.Parse(fileName, data), vocabulary: v, lifecycle: l, names: map[string]int{}}
+	p := &parser{file: yamlpos.Parse(fileName, data), vocabulary: v, lifecycle: l, quiet: v.Quiet(), names: map[string]int{}}
 	if p.file.Root == nil {
 		return nil, p.file.Found
 	}
-	p.quiet = make(facts, len(v.Facts))
-	for i, f := range v.Facts {
-		p.quiet[i] = f.Quiet
-		if value, ok := settings[f.Name]; ok {
+	for name, value := range settings {
+		if i, ok := v.Index(name); ok {
 			p.quiet[i] = value
 		}
 	}
@@ -47,7 +45,7 @@ type parser struct {
 	file       *yamlpos.File
 	vocabulary *engine.Vocabulary
 	lifecycle  *lifecycle.Lifecycle
-	quiet      facts
+	quiet      engine.Values
 	names      map[string]int
 	// The words that a scenario may use; nil where the lifecycle that knows them does not compile.
 	states, rules, halting, marks []string

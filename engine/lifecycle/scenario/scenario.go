@@ -22,7 +22,7 @@ type Scenario struct {
 	State  engine.State
 	Expect Expectation
 
-	given    facts
+	given    engine.Values
 	at       *yaml.Node
 	expectAt *yaml.Node
 }
@@ -86,9 +86,3 @@ func effectNames(d engine.Decision) []string {
 	}
 	return names
 }
-
-// facts holds one value per fact of the vocabulary.
-type facts []engine.Value
-
-// Fact implements engine.Facts.
-func (f facts) Fact(i int) engine.Value { return f[i] }

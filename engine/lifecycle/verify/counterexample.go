@@ -119,7 +119,7 @@ func (m *model) opaqueCube(f bdd.Ref, assignment []bool) bdd.Ref {
 }
 
 // given lists the facts that are not quiet, but the state.
-func (m *model) given(v valuation) []scenario.Given {
+func (m *model) given(v engine.Values) []scenario.Given {
 	var all []scenario.Given
 	for i, f := range m.words.Facts {
 		if f.Name != engine.FactState && v[i].String() != m.quiet[i].String() {

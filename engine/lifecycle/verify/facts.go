@@ -21,7 +21,7 @@ const (
 
 // facts makes facts of an assignment. They are exact where every question in the support of f is answered as the
 // assignment says; comparisons that were not explored and opaque expressions may keep it from that.
-func (e *encoder) facts(f bdd.Ref, assignment []bool, state engine.State) (v valuation, exact bool) {
+func (e *encoder) facts(f bdd.Ref, assignment []bool, state engine.State) (v engine.Values, exact bool) {
 	v = slices.Clone(e.quiet)
 	if i, ok := e.words.Index(engine.FactState); ok {
 		v[i] = engine.StringValue(string(state))
@@ -59,7 +59,7 @@ func textValue(kind engine.Kind, word string) engine.Value {
 	return engine.StringValue(word)
 }
 
-func (e *encoder) takeExample(g *group, assignment []bool, v valuation) {
+func (e *encoder) takeExample(g *group, assignment []bool, v engine.Values) {
 	var s uint64
 	for i, p := range g.comparisons {
 		if i < maxComparisons && assignment[p.variable] {
@@ -75,7 +75,7 @@ func (e *encoder) takeExample(g *group, assignment []bool, v valuation) {
 type puzzle struct {
 	*encoder
 	assignment []bool
-	facts      valuation
+	facts      engine.Values
 	// asked are the opaque expressions that matter, kept the other questions, and vary the facts that may be changed.
 	asked, kept []*primitive
 	vary        []int
@@ -83,7 +83,7 @@ type puzzle struct {
 }
 
 // answerOpaque looks for values by which the opaque expressions that matter have the answers assigned.
-func (e *encoder) answerOpaque(f bdd.Ref, assignment []bool, v valuation) (valuation, bool) {
+func (e *encoder) answerOpaque(f bdd.Ref, assignment []bool, v engine.Values) (engine.Values, bool) {
 	z := &puzzle{encoder: e, assignment: assignment, facts: v}
 	support := e.Support(f)
 	for _, p := range e.primitives {
